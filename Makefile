@@ -1,0 +1,55 @@
+# make            build everything for release
+# make demo       see the main job, with no key and no network
+# make check      the whole test run
+# make static     the programs as they are installed: static but for claw-call, where that can be linked
+# make bench      measure them beside other programs
+# make install    programs, scripts, pages and the schema under $(DESTDIR)$(PREFIX)
+
+PREFIX = /usr/local
+DESTDIR =
+CARGO = cargo
+INSTALL = install
+
+TARGET = $${CARGO_TARGET_DIR:-target}
+BINDIR = $(DESTDIR)$(PREFIX)/bin
+MANDIR = $(DESTDIR)$(PREFIX)/share/man
+DATADIR = $(DESTDIR)$(PREFIX)/share/clawutils
+
+PROGRAMS = claw-append claw-rebuild claw-estimate claw-truncate claw-compact claw-call claw-check
+SCRIPTS = claw-turn
+
+build:
+	$(CARGO) build --release --locked
+
+demo:
+	$(CARGO) build --quiet --locked
+	PATH="$(TARGET)/debug:scripts:$$PATH" sh scripts/dev/demo "$(TARGET)/demo"
+
+check:
+	sh scripts/dev/check
+
+static:
+	CARGO="$(CARGO)" sh scripts/dev/dist
+
+install: static
+	$(INSTALL) -d "$(BINDIR)" "$(MANDIR)/man1" "$(MANDIR)/man5" "$(MANDIR)/man7" "$(DATADIR)"
+	for program in $(PROGRAMS); do $(INSTALL) -m 755 "$(TARGET)/dist/$$program" "$(BINDIR)"; done
+	for script in $(SCRIPTS); do $(INSTALL) -m 755 "scripts/$$script" "$(BINDIR)"; done
+	$(INSTALL) -m 644 man/*.1 "$(MANDIR)/man1"
+	$(INSTALL) -m 644 man/*.5 "$(MANDIR)/man5"
+	$(INSTALL) -m 644 man/*.7 "$(MANDIR)/man7"
+	$(INSTALL) -m 644 schema/claw-record.schema.json "$(DATADIR)"
+
+uninstall:
+	for name in $(PROGRAMS) $(SCRIPTS); do rm -f "$(BINDIR)/$$name" "$(MANDIR)/man1/$$name.1"; done
+	rm -f "$(MANDIR)/man5/claw-record.5" "$(MANDIR)/man7/claw.7"
+	rm -f "$(DATADIR)/claw-record.schema.json"
+
+bench:
+	scripts/dev/bench
+
+# Longer runs, not part of check.
+check-full:
+	CLAW_TEST_FULL=1 $(CARGO) test --locked --test cli
+
+.PHONY: build static demo check bench install uninstall check-full

@@ -1,0 +1,2 @@
+/* The least that a program can be: what starting one costs. */
+int main(void) { return 0; }

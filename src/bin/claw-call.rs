@@ -1,0 +1,35 @@
+//! claw-call: one call to a provider; the only program with a network.
+
+use clap::Parser;
+use clawutils::cli::budget::RequestArgs;
+use clawutils::cli::call::{CallArgs, call};
+use clawutils::cli::model::ModelArgs;
+use clawutils::cli::{LogArgs, Operands};
+use clawutils::exit;
+use std::process::ExitCode;
+
+/// Send messages to a provider and write its reply as records
+#[derive(Parser)]
+#[command(name = "claw-call", version)]
+struct Args {
+    #[command(flatten)]
+    operands: Operands,
+    #[command(flatten)]
+    request: RequestArgs,
+    #[command(flatten)]
+    model: ModelArgs,
+    #[command(flatten)]
+    call: CallArgs,
+    #[command(flatten)]
+    log: LogArgs,
+}
+
+fn main() -> ExitCode {
+    exit::run("claw-call", || {
+        let args = Args::parse();
+        let log = args.log.open("claw-call");
+        let input = args.operands.read()?;
+        let extras = args.request.read()?;
+        call(&args.call, &args.model, &input, &extras, log)
+    })
+}

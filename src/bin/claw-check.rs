@@ -1,0 +1,46 @@
+//! claw-check: what is wrong in a transcript.
+
+use clap::Parser;
+use clawutils::check::{lint, rules};
+use clawutils::cli::check::check_modes;
+use clawutils::cli::{LogArgs, Operands, Output};
+use clawutils::exit;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Say what is wrong in a transcript, where, and whether rebuild mends it
+#[derive(Parser)]
+#[command(version)]
+struct Args {
+    #[command(flatten)]
+    operands: Operands,
+    /// List the rules: name, severity, whether rebuild mends it, meaning
+    #[arg(long)]
+    rules: bool,
+    #[command(flatten)]
+    log: LogArgs,
+}
+
+fn main() -> ExitCode {
+    exit::run("claw-check", || {
+        let args = Args::parse();
+        args.log.open("claw-check");
+        let mut out = Output::open();
+        let mut findings = Vec::new();
+        if args.rules {
+            for rule in rules::ALL {
+                writeln!(out, "{rule}")?;
+            }
+        } else {
+            findings = check_modes(&args.operands.files)?;
+            for input in args.operands.open()? {
+                findings.extend(lint::lint(input)?);
+            }
+        }
+        for finding in &findings {
+            writeln!(out, "{}", exit::printable_json(&finding.to_json()))?;
+        }
+        out.finish()?;
+        Ok(lint::status(&findings))
+    })
+}

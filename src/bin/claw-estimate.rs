@@ -1,0 +1,68 @@
+//! claw-estimate: the tokens of a request.
+
+use anyhow::Context;
+use clap::Parser;
+use clawutils::cli::budget::{BudgetArgs, RequestArgs};
+use clawutils::cli::model::ModelArgs;
+use clawutils::cli::{self, LogArgs, Operands, Output};
+use clawutils::estimate::{Estimate, Method, Request, report};
+use clawutils::exit::{self, Exit};
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Estimate the tokens of messages, as they will be sent
+#[derive(Parser)]
+#[command(name = "claw-estimate", version)]
+struct Args {
+    #[command(flatten)]
+    operands: Operands,
+    #[command(flatten)]
+    request: RequestArgs,
+    #[command(flatten)]
+    model: ModelArgs,
+    #[command(flatten)]
+    budget: BudgetArgs,
+    /// Write a breakdown as one JSON object
+    #[arg(long, conflicts_with = "bar")]
+    json: bool,
+    /// Write the context bar: used of window
+    #[arg(long)]
+    bar: bool,
+    /// Status 3 when the estimate reaches the window less the reserve
+    #[arg(long)]
+    check: bool,
+    /// How text is weighed
+    #[arg(long, value_name = "METHOD", default_value = "script")]
+    method: Method,
+    #[command(flatten)]
+    log: LogArgs,
+}
+
+fn main() -> ExitCode {
+    exit::run("claw-estimate", || {
+        let args = Args::parse();
+        args.log.open("claw-estimate");
+        let input = args.operands.read()?;
+        let messages = cli::messages(&input)?;
+        let extras = args.request.read()?;
+        let (system, tools) = (extras.system.as_deref(), extras.tools.as_deref());
+        let request = Request { messages: &messages, system, tools };
+        let estimate = Estimate::of(request, args.method);
+        let budget = match args.check || args.bar {
+            true => Some(args.budget.known_budget(&args.model, None)?),
+            false => args.budget.budget(&args.model, None)?,
+        };
+        let mut out = Output::open();
+        let line = match (args.json, args.bar, budget) {
+            (true, _, budget) => report::json(&estimate, &messages, budget),
+            (_, true, Some(budget)) => report::bar(&estimate, budget),
+            _ => estimate.tokens.to_string(),
+        };
+        writeln!(out, "{line}").context("cannot write '<stdout>'")?;
+        out.finish()?;
+        match budget.filter(|budget| args.check && estimate.tokens >= budget.trigger()) {
+            Some(budget) => exit::fail(Exit::Overflow, report::too_large(&estimate, budget)),
+            None => Ok(Exit::Done),
+        }
+    })
+}

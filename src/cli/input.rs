@@ -1,0 +1,160 @@
+//! Where input comes from and output goes to.
+
+use crate::exit::{Error, Exit};
+use crate::messages::{self, Message};
+use crate::source::Input;
+use anyhow::Context;
+use rustix::fs::OFlags;
+use std::fs::File;
+use std::io::{BufWriter, Read, StdoutLock, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The operands of a program that reads files.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Operands {
+    /// Files to read; `-` or none is standard input
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+}
+
+impl Operands {
+    /// Opens all of them.
+    ///
+    /// # Errors
+    /// 74 or 77 when one cannot be read.
+    pub fn open(&self) -> anyhow::Result<Vec<Input>> {
+        let stdin = || Ok(Input::memory(&stdin_name(), read_stdin()?));
+        if self.files.is_empty() {
+            return Ok(vec![stdin()?]);
+        }
+        let open = |path: &PathBuf| -> anyhow::Result<Input> {
+            if path.as_os_str() == "-" {
+                return stdin();
+            }
+            let name = path.display().to_string();
+            let opened = File::open(path).and_then(|file| Input::file(&name, file));
+            opened.with_context(|| format!("cannot read '{name}'"))
+        };
+        self.files.iter().map(open).collect()
+    }
+
+    /// Opens all of them and reads them into memory.
+    ///
+    /// # Errors
+    /// As [`Operands::open`].
+    pub fn read(&self) -> anyhow::Result<Vec<(Arc<str>, Vec<u8>)>> {
+        let read = |input: Input| -> anyhow::Result<(Arc<str>, Vec<u8>)> {
+            let bytes = input.bytes().with_context(|| format!("cannot read '{}'", input.name))?;
+            Ok((input.name.clone(), bytes.into_owned()))
+        };
+        self.open()?.into_iter().map(read).collect()
+    }
+}
+
+/// The name of standard input in messages.
+#[must_use]
+pub fn stdin_name() -> String {
+    "<stdin>".to_owned()
+}
+
+/// Reads a file whole.
+///
+/// # Errors
+/// 74 or 77 when it cannot be read.
+pub fn read_file(path: &Path) -> anyhow::Result<Vec<u8>> {
+    std::fs::read(path).with_context(|| format!("cannot read '{}'", path.display()))
+}
+
+/// Reads standard input whole.
+///
+/// # Errors
+/// 74 when it cannot be read, or is closed.
+pub fn read_stdin() -> anyhow::Result<Vec<u8>> {
+    let stdin = std::io::stdin();
+    if is_closed(&stdin) {
+        let text = "cannot read '<stdin>': standard input is closed (or an idle /dev/null); give a file or a pipe";
+        return Err(Error::new(Exit::Io, text).into());
+    }
+    let mut bytes = Vec::new();
+    stdin.lock().read_to_end(&mut bytes).context("cannot read '<stdin>'")?;
+    Ok(bytes)
+}
+
+/// Whether standard input was closed when the program began. The runtime puts /dev/null, opened for
+/// reading and writing, in a closed descriptor's place. Some programs start others with just that as
+/// their input; a program that was about to read it is told the same.
+fn is_closed(stdin: &std::io::Stdin) -> bool {
+    let writable = rustix::fs::fcntl_getfl(stdin).is_ok_and(|flags| flags.contains(OFlags::RDWR));
+    let null = rustix::fs::stat("/dev/null");
+    let own = rustix::fs::fstat(stdin);
+    writable && matches!((null, own), (Ok(null), Ok(own)) if null.st_rdev == own.st_rdev)
+}
+
+/// Input as text.
+///
+/// # Errors
+/// 65 when it is not UTF-8, naming the input.
+pub fn text<'a>(input: &str, bytes: &'a [u8]) -> anyhow::Result<&'a str> {
+    let why = |error| Error::new(Exit::Data, format!("cannot read '{input}': not UTF-8: {error}"));
+    Ok(std::str::from_utf8(bytes).map_err(why)?)
+}
+
+/// Reads messages from all inputs.
+///
+/// # Errors
+/// 65 at the first line that is no message.
+pub fn messages(inputs: &[(Arc<str>, Vec<u8>)]) -> anyhow::Result<Vec<Message<'_>>> {
+    let mut all = Vec::new();
+    for (name, bytes) in inputs {
+        all.extend(messages::read(name, bytes)?);
+    }
+    Ok(all)
+}
+
+/// Whether messages say which records they come from.
+///
+/// # Errors
+/// 65 at the first that does not: a view record could not name what it means.
+pub fn require_meta(messages: &[Message<'_>]) -> anyhow::Result<()> {
+    match messages.iter().position(|message| message.meta.is_none()) {
+        None => Ok(()),
+        Some(index) => {
+            let text = format!(
+                "cannot write records: message {} has no _meta; give the output of claw-rebuild --meta",
+                index + 1
+            );
+            Err(Error::new(Exit::Data, text).into())
+        }
+    }
+}
+
+/// Standard output, buffered. It has to be ended with [`Output::finish`].
+#[derive(Debug)]
+pub struct Output(BufWriter<StdoutLock<'static>>);
+
+impl Output {
+    /// Takes standard output.
+    #[must_use]
+    pub fn open() -> Output {
+        Output(BufWriter::with_capacity(64 * 1024, std::io::stdout().lock()))
+    }
+
+    /// Writes what is still buffered. Success is only after this.
+    ///
+    /// # Errors
+    /// 74 when standard output cannot be written to, 141 when its reader went away.
+    pub fn finish(mut self) -> anyhow::Result<()> {
+        self.0.flush().context("cannot write '<stdout>'")
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
+}

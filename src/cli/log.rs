@@ -1,0 +1,69 @@
+//! What programs say on standard error.
+
+use crate::check::Finding;
+use crate::exit::{self, Exit, fail};
+
+/// Form of the diagnostics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// A line of text each
+    Text,
+    /// A JSON object each
+    Json,
+}
+
+/// The option group for diagnostics.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct LogArgs {
+    /// Form of the diagnostics on standard error
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub log: Format,
+}
+
+/// Where a program's diagnostics go.
+#[derive(Clone, Copy, Debug)]
+pub struct Log {
+    name: &'static str,
+}
+
+impl LogArgs {
+    /// The log of program `name`; from here on, all its diagnostics have the chosen form.
+    pub fn open(self, name: &'static str) -> Log {
+        if self.log == Format::Json {
+            exit::log_json();
+        }
+        Log { name }
+    }
+}
+
+impl Log {
+    /// Says something.
+    pub fn note(&self, text: &str) {
+        exit::say(self.name, text);
+    }
+
+    /// Says what a stage did: a sentence for people, members (`"a":1,"b":2`) for programs.
+    pub fn outcome(&self, text: &str, members: &str) {
+        exit::say_with(self.name, text, members);
+    }
+}
+
+/// Says each finding, and how many there were.
+///
+/// # Errors
+/// 65 if there are any and `strict` is asked for.
+pub fn report(log: Log, findings: &[Finding], strict: bool) -> anyhow::Result<()> {
+    for finding in findings {
+        exit::say_with(log.name, &finding.to_string(), &finding.members());
+    }
+    let count = match findings.len() {
+        0 => return Ok(()),
+        1 => "1 finding".to_owned(),
+        count => format!("{count} findings"),
+    };
+    if strict {
+        return fail(Exit::Data, count);
+    }
+    log.note(&count);
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! Which provider and model, where, and what is known of its window.
+
+use crate::cli::{read_file, variable};
+use crate::estimate::{models, windows};
+use crate::exit::{Error, Exit};
+use crate::provider::anthropic;
+use crate::transcript;
+use anyhow::Context;
+use std::path::PathBuf;
+
+/// A kind of provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Provider {
+    /// The Anthropic Messages API
+    Anthropic,
+    /// Inside the program: no network, no key
+    Offline,
+}
+
+impl Provider {
+    /// Its word in options and records.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Provider::Anthropic => "anthropic",
+            Provider::Offline => "offline",
+        }
+    }
+}
+
+/// The option group for the model.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ModelArgs {
+    /// Provider to call (CLAW_PROVIDER, else anthropic)
+    #[arg(long, value_name = "NAME")]
+    pub provider: Option<Provider>,
+    /// Model's name (CLAW_MODEL, else MODEL_ID)
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+    /// Address of the provider (ANTHROPIC_BASE_URL)
+    #[arg(long, value_name = "URL")]
+    pub base_url: Option<String>,
+}
+
+impl ModelArgs {
+    /// The provider: option, then environment, then Anthropic.
+    ///
+    /// # Errors
+    /// 78 when the environment names none that there is.
+    pub fn provider(&self) -> anyhow::Result<Provider> {
+        if let Some(provider) = self.provider {
+            return Ok(provider);
+        }
+        let Some(name) = variable("CLAW_PROVIDER") else { return Ok(Provider::Anthropic) };
+        clap::ValueEnum::from_str(&name, false).map_err(|_| {
+            let text = format!(
+                "CLAW_PROVIDER is '{name}', which is no provider; say anthropic or offline"
+            );
+            Error::new(Exit::Config, text).into()
+        })
+    }
+
+    /// The model's name: option, then environment. The offline provider has one of its own.
+    ///
+    /// # Errors
+    /// 78 as [`ModelArgs::provider`].
+    pub fn model(&self) -> anyhow::Result<Option<String>> {
+        let named =
+            self.model.clone().or_else(|| variable("CLAW_MODEL")).or_else(|| variable("MODEL_ID"));
+        Ok(match self.provider()? {
+            Provider::Offline => Some(named.unwrap_or_else(|| "offline".to_owned())),
+            Provider::Anthropic => named,
+        })
+    }
+
+    /// The address of the provider, without a slash at its end; `offline` for the one inside.
+    ///
+    /// # Errors
+    /// 78 as [`ModelArgs::provider`].
+    pub fn endpoint(&self) -> anyhow::Result<String> {
+        if self.provider()? == Provider::Offline {
+            return Ok("offline".to_owned());
+        }
+        let named = self.base_url.clone().or_else(|| variable("ANTHROPIC_BASE_URL"));
+        let url = named.unwrap_or_else(|| anthropic::BASE_URL.to_owned());
+        Ok(url.trim_end_matches('/').to_owned())
+    }
+
+    /// The window: the smaller of what is configured (`given`, `CLAW_WINDOW`, the table of models) and
+    /// what a refusal taught for this endpoint and model.
+    ///
+    /// # Errors
+    /// 78 when `CLAW_WINDOW` or the table of `CLAW_MODELS` is malformed.
+    pub fn window(&self, given: Option<u64>) -> anyhow::Result<Option<u64>> {
+        let configured = match given {
+            Some(window) => Some(window),
+            None => self.configured_window()?,
+        };
+        let learned = self.learned_window()?;
+        Ok(configured.into_iter().chain(learned).min())
+    }
+
+    fn configured_window(&self) -> anyhow::Result<Option<u64>> {
+        if let Some(window) = variable("CLAW_WINDOW") {
+            let text = format!("CLAW_WINDOW is no number of tokens: '{window}'");
+            return Ok(Some(window.parse().map_err(|_| Error::new(Exit::Config, text))?));
+        }
+        let Some(model) = self.model()? else { return Ok(None) };
+        let extra = match variable("CLAW_MODELS") {
+            Some(path) => Some(String::from_utf8_lossy(&read_file(path.as_ref())?).into_owned()),
+            None => None,
+        };
+        let found = models::lookup(&model, extra.as_deref());
+        let found = found.map_err(|why| Error::new(Exit::Config, format!("CLAW_MODELS: {why}")))?;
+        Ok(found.map(|model| model.window))
+    }
+
+    fn learned_window(&self) -> anyhow::Result<Option<u64>> {
+        let (Some(model), Some(path)) = (self.model()?, windows_file()) else { return Ok(None) };
+        // What cannot be read teaches nothing; it is only a memory.
+        let Ok(bytes) = std::fs::read(path) else { return Ok(None) };
+        Ok(windows::lookup(&String::from_utf8_lossy(&bytes), &self.endpoint()?, &model))
+    }
+
+    /// Notes the window that a refusal named, for every program to see.
+    ///
+    /// # Errors
+    /// When the state cannot be written.
+    pub fn learn_window(&self, window: u64, ts: f64) -> anyhow::Result<()> {
+        let (Some(model), Some(path)) = (self.model()?, windows_file()) else { return Ok(()) };
+        let line = windows::line(&self.endpoint()?, &model, window, ts);
+        transcript::append_state(&path, &line)
+            .with_context(|| format!("cannot note the window in '{}'", path.display()))
+    }
+}
+
+/// Where learned windows are.
+fn windows_file() -> Option<PathBuf> {
+    state_dir().map(|dir| dir.join("windows.jsonl"))
+}
+
+/// The folder for what programs remember: `CLAW_STATE_DIR`, else `clawutils` in `XDG_STATE_HOME` or
+/// `~/.local/state`.
+#[must_use]
+pub fn state_dir() -> Option<PathBuf> {
+    let own = variable("CLAW_STATE_DIR").map(PathBuf::from);
+    let xdg = || variable("XDG_STATE_HOME").map(|dir| PathBuf::from(dir).join("clawutils"));
+    let home = || variable("HOME").map(|dir| PathBuf::from(dir).join(".local/state/clawutils"));
+    own.or_else(xdg).or_else(home)
+}

@@ -1,0 +1,154 @@
+//! Whether a text may stand for what it summarises.
+
+use crate::compact::{Planned, Task};
+use crate::exit::Exit;
+use crate::json::Object;
+use crate::messages::{Content, Message};
+use std::fmt;
+
+/// A reply of the model that was asked for a summary.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reply {
+    /// What it said.
+    pub text: String,
+    /// Why it stopped.
+    pub stop_reason: Option<String>,
+    /// Whether it called a tool instead.
+    pub calls: bool,
+    /// The model.
+    pub model: Option<String>,
+    /// What the provider counted, as it was sent.
+    pub usage: Option<String>,
+}
+
+impl Reply {
+    /// Reads the records that `claw-call` (or what stands in for it) wrote.
+    ///
+    /// # Errors
+    /// Says why when a line is no record.
+    pub fn read(records: &str) -> Result<Reply, String> {
+        let mut reply = Reply::default();
+        for (index, line) in records.lines().enumerate().filter(|(_, line)| !line.trim().is_empty())
+        {
+            let bad = |why: &str| format!("line {}: {why}", index + 1);
+            let object = Object::parse(line).map_err(|_| bad("no record"))?;
+            match object.string("type").as_deref() {
+                Some("assistant") => reply.take(&object).map_err(|why| bad(&why))?,
+                Some("tool_use") => reply.calls = true,
+                _ => {}
+            }
+        }
+        Ok(reply)
+    }
+
+    fn take(&mut self, object: &Object<'_>) -> Result<(), String> {
+        let content = object.get("content").ok_or("an assistant record without content")?;
+        self.text.push_str(&Content::parse(content)?.says());
+        let string = |name: &str| object.string(name).map(|text| text.into_owned());
+        self.stop_reason = self.stop_reason.take().or(string("stop_reason"));
+        self.model = self.model.take().or(string("model"));
+        let usage = object.get("usage").filter(|usage| usage.starts_with('{'));
+        self.usage = self.usage.take().or(usage.map(str::to_owned));
+        Ok(())
+    }
+
+    /// Whether the reply is a text that came to its own end.
+    ///
+    /// # Errors
+    /// Says what is wrong with it.
+    pub fn check(&self) -> Result<(), String> {
+        if self.calls {
+            return Err("the model called a tool instead".to_owned());
+        }
+        match self.stop_reason.as_deref() {
+            Some("end_turn" | "stop_sequence" | "stop") => Ok(()),
+            Some(other) => Err(format!("the model did not end it: stop reason '{other}'")),
+            None => Err("the model did not say how it ended".to_owned()),
+        }
+    }
+}
+
+/// Why a text may not stand for what it summarises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rejected {
+    /// It says nothing.
+    Blank,
+    /// It is, word for word, something that was said.
+    Echo,
+    /// It has no fewer tokens than what it stands for.
+    TooLong {
+        /// The text's tokens.
+        own: u64,
+        /// The covered messages' tokens.
+        covered: u64,
+    },
+    /// The request would not get smaller, or not get within its budget.
+    NoGain {
+        /// The request's tokens now.
+        before: u64,
+        /// The request's tokens with the summary.
+        after: u64,
+        /// What it has to get within.
+        target: Option<u64>,
+    },
+}
+
+impl Rejected {
+    /// The status for it: a model that writes no summary is broken, a text of the user's is bad input,
+    /// and nothing gained is nothing gained.
+    #[must_use]
+    pub fn exit(self, by_model: bool) -> Exit {
+        match self {
+            Rejected::NoGain { .. } => Exit::NoGain,
+            _ if by_model => Exit::Unavailable,
+            _ => Exit::Data,
+        }
+    }
+}
+
+impl fmt::Display for Rejected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Rejected::Blank => f.write_str("it is blank"),
+            Rejected::Echo => f.write_str("it repeats a message of the conversation"),
+            Rejected::TooLong { own, covered } => {
+                write!(f, "it has {own} tokens, and what it stands for has {covered}")
+            }
+            Rejected::NoGain { before, after, target } => {
+                write!(f, "the request would go from {before} to {after} tokens")?;
+                target.map_or(Ok(()), |target| write!(f, ", its budget is {target}"))
+            }
+        }
+    }
+}
+
+/// Whether `text` may stand for the covered messages; gives the request's tokens with it.
+///
+/// # Errors
+/// Says why not.
+pub fn accept(task: &Task<'_, '_>, planned: &Planned, text: &str) -> Result<u64, Rejected> {
+    if text.trim().is_empty() {
+        return Err(Rejected::Blank);
+    }
+    if is_echo(task.messages, text) {
+        return Err(Rejected::Echo);
+    }
+    let (own, covered) = (task.gauge.text(text), planned.covered);
+    if own >= covered {
+        return Err(Rejected::TooLong { own, covered });
+    }
+    let (before, target) = (planned.before, task.target);
+    let after = task.tokens(&task.apply(planned, text));
+    if after >= before || target.is_some_and(|target| after > target) {
+        return Err(Rejected::NoGain { before, after, target });
+    }
+    Ok(after)
+}
+
+/// Whether the text is, word for word, something that was said.
+fn is_echo(messages: &[Message<'_>], text: &str) -> bool {
+    messages.iter().filter(|message| !message.is_summary()).any(|message| {
+        let said = message.content.says();
+        !said.trim().is_empty() && said.trim() == text.trim()
+    })
+}

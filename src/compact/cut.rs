@@ -1,0 +1,159 @@
+//! Where a conversation may be cut, and where it is.
+
+use crate::messages::{Message, Role};
+
+/// The seeds' arithmetic: how many of `n` messages are summarised. The oldest half, but at least the
+/// last fifth and four messages stay; fewer than two are not worth a summary (0).
+#[must_use]
+pub fn classic(n: usize) -> usize {
+    let covered = (n / 2).max(2).min(n.saturating_sub(keep(n)));
+    if covered < 2 { 0 } else { covered }
+}
+
+/// How many of `n` messages stay at least: the last fifth, and four.
+#[must_use]
+pub fn keep(n: usize) -> usize {
+    (n / 5).max(4)
+}
+
+/// The places where a cut parts no call from its result: indices of messages that can be the first
+/// kept one. A message that begins with results cannot; nor can one whose records are mixed with those
+/// of earlier messages in the file (records are kept from one place in the file on). What stands only
+/// for an earlier compaction is not worth covering by itself.
+#[must_use]
+pub fn legal(messages: &[Message<'_>]) -> Vec<usize> {
+    let summaries = leading_summary(messages);
+    (summaries + 1..messages.len())
+        .filter(|at| messages[*at].results().next().is_none() && is_apart(messages, *at))
+        .collect()
+}
+
+/// How many messages at the beginning render an earlier compaction.
+fn leading_summary(messages: &[Message<'_>]) -> usize {
+    if !messages.first().is_some_and(Message::is_summary) {
+        return 0;
+    }
+    let id = |message: &Message<'_>| message.meta.as_ref().map(|meta| meta.id.clone());
+    let acknowledged = messages
+        .get(1)
+        .is_some_and(|next| next.role == Role::Assistant && id(next) == id(&messages[0]));
+    1 + usize::from(acknowledged)
+}
+
+/// Whether all records before the cut stand before all records after it.
+fn is_apart(messages: &[Message<'_>], at: usize) -> bool {
+    let known = |message: &&Message<'_>| {
+        message.meta.as_ref().is_some_and(|meta| !meta.id.is_empty() && meta.end > 0)
+    };
+    let metas = |part: &[Message<'_>]| -> Vec<(u64, u64)> {
+        let metas = part.iter().filter(known).filter_map(|message| message.meta.as_ref());
+        metas.map(|meta| (meta.offset, meta.end)).collect()
+    };
+    let covered = metas(&messages[..at]).into_iter().map(|(_, end)| end).max();
+    let kept = metas(&messages[at..]).into_iter().map(|(offset, _)| offset).min();
+    match (covered, kept) {
+        (Some(covered), Some(kept)) => covered <= kept,
+        _ => true,
+    }
+}
+
+/// The first legal cut at or after `preferred` that fits; when the end is reached, the last one before
+/// it that does.
+pub fn choose(legal: &[usize], preferred: usize, fits: impl Fn(usize) -> bool) -> Option<usize> {
+    let forward = legal.iter().copied().filter(|at| *at >= preferred);
+    let backward = legal.iter().rev().copied().filter(|at| *at < preferred && *at > 1);
+    forward.chain(backward).find(|at| fits(*at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::messages;
+
+    /// One letter a message: u and a for words, c for a call, r for its result.
+    fn talk(kinds: &str) -> String {
+        let mut calls = 0;
+        let line = |kind: char| match kind {
+            'u' => r#"{"role":"user","content":"words"}"#.to_owned(),
+            'a' => r#"{"role":"assistant","content":"words"}"#.to_owned(),
+            'c' => {
+                calls += 1;
+                format!(
+                    r#"{{"role":"assistant","content":[{{"type":"tool_use","id":"t{calls}","name":"f","input":{{}}}}]}}"#
+                )
+            }
+            _ => format!(
+                r#"{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t{calls}","content":"x"}}]}}"#
+            ),
+        };
+        kinds.chars().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn v49_the_seeds_table() {
+        let table = [
+            (0, 0),
+            (1, 0),
+            (2, 0),
+            (3, 0),
+            (4, 0),
+            (5, 0),
+            (6, 2),
+            (7, 3),
+            (8, 4),
+            (9, 4),
+            (10, 5),
+            (11, 5),
+            (12, 6),
+            (13, 6),
+            (20, 10),
+            (21, 10),
+            (25, 12),
+            (29, 14),
+            (30, 15),
+            (100, 50),
+        ];
+        for (n, covered) in table {
+            assert_eq!(classic(n), covered, "{n}");
+        }
+        for n in 6..=30 {
+            let covered = classic(n);
+            assert!(covered >= 2 && n - covered >= 4.max(n / 5), "{n}");
+        }
+    }
+
+    #[test]
+    fn v50_no_cut_parts_a_call_from_its_result() {
+        for kinds in ["ucracra", "ucrcrcrcra", "uacrucra", "ucrcrcrcr", "uauacrcrcrua"] {
+            let text = talk(kinds);
+            let messages = messages::read("t", text.as_bytes()).unwrap();
+            let legal = legal(&messages);
+            for at in 1..messages.len() {
+                let on_result = kinds.as_bytes()[at] == b'r';
+                assert_eq!(legal.contains(&at), !on_result, "{kinds} {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_cut_moves_forward_until_it_fits_and_back_only_at_the_end() {
+        let legal = [1, 3, 5, 9];
+        assert_eq!(choose(&legal, 4, |_| true), Some(5));
+        assert_eq!(choose(&legal, 4, |at| at > 5), Some(9));
+        assert_eq!(choose(&legal, 10, |_| true), Some(9));
+        assert_eq!(choose(&legal, 4, |_| false), None);
+        assert_eq!(choose(&[], 4, |_| true), None);
+    }
+
+    #[test]
+    fn records_that_are_mixed_in_the_file_are_not_parted() {
+        let text = [
+            r#"{"role":"user","content":"a","_meta":{"id":"a","offset":50,"end":60}}"#,
+            r#"{"role":"assistant","content":"b","_meta":{"id":"b","offset":60,"end":70}}"#,
+            r#"{"role":"user","content":"c","_meta":{"id":"c","offset":10,"end":90}}"#,
+            r#"{"role":"assistant","content":"d","_meta":{"id":"d","offset":90,"end":99}}"#,
+        ]
+        .join("\n");
+        assert_eq!(legal(&messages::read("t", text.as_bytes()).unwrap()), [3]);
+    }
+}

@@ -1,0 +1,427 @@
+//! JSON text that is looked into but not decoded.
+//!
+//! Everything that passes through a program keeps its own bytes: key order, the spelling of numbers,
+//! escapes. So a value is handled as the text it was read from (a `&str` that holds exactly one JSON
+//! value), and this module finds the members and elements in it. [`scan`] is the fast way; where that
+//! declines, serde_json decides. Nothing here recurses, so depth is no danger.
+
+pub mod scan;
+
+use scan::Scan;
+use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::fmt;
+
+/// An object: its members in file order, each value as its own text.
+#[derive(Clone, Debug)]
+pub struct Object<'a> {
+    text: &'a str,
+    members: Vec<Member<'a>>,
+    is_shallow: bool,
+}
+
+/// A member of an object.
+#[derive(Clone, Debug)]
+pub struct Member<'a> {
+    /// The name, decoded.
+    pub name: Cow<'a, str>,
+    /// The name's own text, quotes and all.
+    pub raw_name: &'a str,
+    /// The value's own text.
+    pub value: &'a str,
+}
+
+impl<'a> Object<'a> {
+    /// Reads `text`, which must be one JSON object with at most white space around it.
+    ///
+    /// # Errors
+    /// When `text` is anything else; the error says where.
+    pub fn parse(text: &'a str) -> Result<Object<'a>, serde_json::Error> {
+        match fast_members(text) {
+            Some(members) => Ok(Object { text, members, is_shallow: true }),
+            None => Object::parse_slowly(text),
+        }
+    }
+
+    /// The same by serde_json alone.
+    ///
+    /// # Errors
+    /// As [`Object::parse`].
+    pub fn parse_slowly(text: &'a str) -> Result<Object<'a>, serde_json::Error> {
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let members = reader.deserialize_map(Members)?;
+        reader.end()?;
+        Ok(Object { text, members, is_shallow: false })
+    }
+
+    /// Whether arrays and objects in it are nested deeper than `most`, which is at least 64.
+    #[must_use]
+    pub fn is_deeper(&self, most: usize) -> bool {
+        // The scanner declines what is deeper than that.
+        !self.is_shallow && is_deeper(self.text, most)
+    }
+
+    /// The text of member `name`; of the last one where a name comes twice, as most readers do.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&'a str> {
+        self.members.iter().rev().find(|member| member.name == name).map(|member| member.value)
+    }
+
+    /// Member `name` as a string; `None` when it is absent or something else.
+    #[must_use]
+    pub fn string(&self, name: &str) -> Option<Cow<'a, str>> {
+        self.get(name).and_then(string)
+    }
+
+    /// Member `name` as a whole number; `None` when it is absent or something else.
+    #[must_use]
+    pub fn number(&self, name: &str) -> Option<u64> {
+        self.get(name).and_then(|raw| raw.parse().ok())
+    }
+
+    /// Whether member `name` is `true`.
+    #[must_use]
+    pub fn is_true(&self, name: &str) -> bool {
+        self.get(name) == Some("true")
+    }
+
+    /// The object's own text.
+    #[must_use]
+    pub fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// The members in file order.
+    #[must_use]
+    pub fn members(&self) -> &[Member<'a>] {
+        &self.members
+    }
+
+    /// The object's text with the value of member `name` replaced by `value`, or with the member put
+    /// last where there was none; all other bytes stay.
+    #[must_use]
+    pub fn with(&self, name: &str, value: &str) -> String {
+        match self.get(name) {
+            Some(old) => {
+                let at = offset_in(self.text, old);
+                [&self.text[..at], value, &self.text[at + old.len()..]].concat()
+            }
+            None => {
+                let end = self.text.rfind('}').unwrap_or(self.text.len());
+                let comma = if self.members.is_empty() { "" } else { "," };
+                let member = format!("{comma}{}:{value}", quote(name));
+                [&self.text[..end], &member, &self.text[end..]].concat()
+            }
+        }
+    }
+}
+
+/// Where `part`, a slice of `whole`, begins in it (bytes).
+pub(crate) fn offset_in(whole: &str, part: &str) -> usize {
+    (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize)
+}
+
+/// The members of an object, if the scanner is sure of it.
+fn fast_members(text: &str) -> Option<Vec<Member<'_>>> {
+    let scan = Scan::new(text)?;
+    let mut members = Vec::with_capacity(8);
+    let mut at = scan.token(0, b'{')?;
+    if let Some(end) = scan.token(at, b'}') {
+        return (scan.blanks(end) == text.len()).then_some(members);
+    }
+    loop {
+        let start = scan.blanks(at);
+        let end = scan.string(start)?;
+        let raw_name = &text[start..end];
+        let value = scan.blanks(scan.token(end, b':')?);
+        at = scan.value(value)?;
+        members.push(Member { name: string(raw_name)?, raw_name, value: &text[value..at] });
+        match scan.token(at, b',') {
+            Some(next) => at = next,
+            None => break,
+        }
+    }
+    let end = scan.token(at, b'}')?;
+    (scan.blanks(end) == text.len()).then_some(members)
+}
+
+/// The elements of an array, if the scanner is sure of it.
+fn fast_elements(text: &str) -> Option<Vec<&str>> {
+    let scan = Scan::new(text)?;
+    let mut elements = Vec::new();
+    let mut at = scan.token(0, b'[')?;
+    if let Some(end) = scan.token(at, b']') {
+        return (scan.blanks(end) == text.len()).then_some(elements);
+    }
+    loop {
+        let start = scan.blanks(at);
+        at = scan.value(start)?;
+        elements.push(&text[start..at]);
+        match scan.token(at, b',') {
+            Some(next) => at = next,
+            None => break,
+        }
+    }
+    let end = scan.token(at, b']')?;
+    (scan.blanks(end) == text.len()).then_some(elements)
+}
+
+struct Members;
+
+impl<'de> Visitor<'de> for Members {
+    type Value = Vec<Member<'de>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut members = Vec::new();
+        // Keys are taken raw too: a lone surrogate in one must not cost the line.
+        while let Some(key) = map.next_key::<&'de RawValue>()? {
+            let value: &'de RawValue = map.next_value()?;
+            let name = string(key.get()).ok_or_else(|| de::Error::custom("a key is no string"))?;
+            members.push(Member { name, raw_name: key.get(), value: value.get() });
+        }
+        Ok(members)
+    }
+}
+
+/// The elements of a JSON array, each as its own text; `None` when `raw` is no array.
+#[must_use]
+pub fn elements(raw: &str) -> Option<Vec<&str>> {
+    if let Some(elements) = fast_elements(raw) {
+        return Some(elements);
+    }
+    let elements: Vec<&RawValue> = serde_json::from_str(raw).ok()?;
+    Some(elements.into_iter().map(RawValue::get).collect())
+}
+
+/// Whether `raw` is a string of nothing but white space (or none at all).
+#[must_use]
+pub fn is_blank(raw: &str) -> bool {
+    let Some(inner) = raw.strip_prefix('"') else { return true };
+    match inner.chars().next() {
+        // Most strings say something at once.
+        Some(first) if first != '\\' && !first.is_whitespace() && first != '"' => false,
+        _ => string(raw).is_none_or(|text| text.trim().is_empty()),
+    }
+}
+
+/// Where the string that begins at the quote `open` ends, in the bytes of valid JSON: the index after
+/// its closing quote.
+pub(crate) fn string_end(json: &[u8], open: usize) -> usize {
+    let mut at = open + 1;
+    while let Some(found) = json.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        at += found;
+        if json[at] == b'"' {
+            return at + 1;
+        }
+        at += 2;
+    }
+    json.len()
+}
+
+/// Whether arrays and objects in `json`, which must be valid, are nested deeper than `most`.
+#[must_use]
+pub fn is_deeper(json: &str, most: usize) -> bool {
+    let bytes = json.as_bytes();
+    // Nearly every text has not even so many brackets, and that is quickly told.
+    if memchr::memchr2_iter(b'[', b'{', bytes).nth(most).is_none() {
+        return false;
+    }
+    let (mut depth, mut at) = (0_usize, 0);
+    while depth <= most && at < bytes.len() {
+        match bytes[at] {
+            b'"' => {
+                at = string_end(bytes, at);
+                continue;
+            }
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        at += 1;
+    }
+    depth > most
+}
+
+/// Whether `text` is one JSON value and nothing else.
+#[must_use]
+pub fn is_value(text: &str) -> bool {
+    serde_json::from_str::<&RawValue>(text).is_ok()
+}
+
+/// The string that `raw` spells; a lone surrogate in it becomes U+FFFD. `None` when `raw` is no string.
+#[must_use]
+pub fn string(raw: &str) -> Option<Cow<'_, str>> {
+    let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
+    if !inner.contains('\\') {
+        return Some(Cow::Borrowed(inner));
+    }
+    let mut reader = serde_json::Deserializer::from_str(raw);
+    let bytes = reader.deserialize_bytes(Bytes).ok()?;
+    Some(Cow::Owned(from_wtf8(bytes)))
+}
+
+struct Bytes;
+
+impl<'de> Visitor<'de> for Bytes {
+    type Value = Vec<u8>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON string")
+    }
+
+    fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
+        Ok(bytes.to_vec())
+    }
+}
+
+/// serde_json hands a lone surrogate over as the three bytes that UTF-8 forbids (ED A0..BF xx).
+fn from_wtf8(mut bytes: Vec<u8>) -> String {
+    let mut at = 0;
+    while at + 2 < bytes.len() {
+        if bytes[at] == 0xED && bytes[at + 1] >= 0xA0 {
+            bytes[at..at + 3].copy_from_slice("\u{fffd}".as_bytes());
+        }
+        at += 1;
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// `text` as a JSON string. U+2028, U+2029 and U+0085 are escaped, so that readers which split lines
+/// on them (many do) still see one line.
+#[must_use]
+pub fn quote(text: &str) -> String {
+    // Writing a string into a String cannot fail.
+    let quoted = serde_json::to_string(text).unwrap_or_default();
+    match escape_line_breaks(&quoted) {
+        Cow::Borrowed(_) => quoted,
+        Cow::Owned(escaped) => escaped,
+    }
+}
+
+/// JSON text with raw U+2028, U+2029 and U+0085 (they can stand only in strings) written as escapes.
+#[must_use]
+pub fn escape_line_breaks(json: &str) -> Cow<'_, str> {
+    escape(json, |c| matches!(c, '\u{2028}' | '\u{2029}' | '\u{85}'))
+}
+
+/// JSON text with the characters that are `hidden` written as escapes; they must be such as can stand
+/// only in strings.
+pub fn escape(json: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !json.contains(&hidden) {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        if hidden(c) {
+            let mut units = [0; 2];
+            c.encode_utf16(&mut units).iter().for_each(|u| out.push_str(&format!("\\u{u:04x}")));
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// JSON text with every escape of a lone surrogate replaced by that of U+FFFD, and how many there
+/// were. Everything else keeps its bytes. No provider accepts a lone surrogate.
+#[must_use]
+pub fn mend_surrogates(json: &str) -> (Cow<'_, str>, usize) {
+    if memchr::memmem::find(json.as_bytes(), b"\\u").is_none() {
+        return (Cow::Borrowed(json), 0);
+    }
+    let bytes = json.as_bytes();
+    let mut mended: Option<Vec<u8>> = None;
+    let (mut at, mut count) = (0, 0);
+    while at < bytes.len() {
+        if bytes[at] != b'\\' {
+            at += 1;
+            continue;
+        }
+        match escaped_unit(bytes, at) {
+            Some(0xD800..=0xDBFF)
+                if matches!(escaped_unit(bytes, at + 6), Some(0xDC00..=0xDFFF)) =>
+            {
+                at += 12;
+            }
+            Some(0xD800..=0xDFFF) => {
+                let out = mended.get_or_insert_with(|| bytes.to_vec());
+                out[at..at + 6].copy_from_slice(b"\\ufffd");
+                count += 1;
+                at += 6;
+            }
+            Some(_) => at += 6,
+            None => at += 2,
+        }
+    }
+    match mended.map(String::from_utf8) {
+        Some(Ok(text)) => (Cow::Owned(text), count),
+        _ => (Cow::Borrowed(json), 0),
+    }
+}
+
+/// The code unit of a `\uXXXX` escape that begins at `at`.
+fn escaped_unit(bytes: &[u8], at: usize) -> Option<u16> {
+    let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
+    u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_keep_their_bytes() {
+        let object = Object::parse(r#"{"z":1e2,"a":12345678901234567890123,"a":-0.0}"#).unwrap();
+        assert_eq!(object.get("z"), Some("1e2"));
+        assert_eq!(object.get("a"), Some("-0.0"), "the last of two wins");
+    }
+
+    #[test]
+    fn a_replaced_member_leaves_the_other_bytes_alone() {
+        let object = Object::parse(r#"{ "a" : "x" , "id":  1 }"#).unwrap();
+        assert_eq!(object.with("a", "\"y\""), r#"{ "a" : "y" , "id":  1 }"#);
+        assert_eq!(object.with("b", "2"), r#"{ "a" : "x" , "id":  1 ,"b":2}"#);
+        assert_eq!(Object::parse("{}").unwrap().with("b", "2"), r#"{"b":2}"#);
+    }
+
+    #[test]
+    fn lone_surrogates_are_read() {
+        let object = Object::parse(r#"{"\ud800":"a\udc00b\ud83d\ude00\ude00\ud83d"}"#).unwrap();
+        assert_eq!(object.string("\u{fffd}").unwrap(), "a\u{fffd}b😀\u{fffd}\u{fffd}");
+    }
+
+    #[test]
+    fn only_lone_surrogates_are_replaced_on_the_way_out() {
+        let raw = r#""\ud83d\ude00 \\ud83d \ud83d \uD83Dx \udc00\ud83d\n""#;
+        let (mended, count) = mend_surrogates(raw);
+        assert_eq!(mended, r#""\ud83d\ude00 \\ud83d \ufffd \ufffdx \ufffd\ufffd\n""#);
+        assert_eq!(count, 4);
+        assert!(matches!(mend_surrogates(r#""plain \u00e9""#), (Cow::Borrowed(_), 0)));
+    }
+
+    #[test]
+    fn line_breaks_of_other_readers_are_escaped() {
+        assert_eq!(quote("a\u{2028}b\u{85}\n"), "\"a\\u2028b\\u0085\\n\"");
+        assert_eq!(string(&quote("a\u{2028}b")).unwrap(), "a\u{2028}b");
+    }
+
+    #[test]
+    fn depth_is_no_danger() {
+        let deep = format!("{{\"a\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
+        assert!(Object::parse(&deep).is_ok());
+    }
+
+    #[test]
+    fn depth_is_that_of_brackets_outside_of_strings() {
+        let nested = |count: usize| format!("{}1{}", "[".repeat(count), "]".repeat(count));
+        assert!(!is_deeper(&nested(3), 3));
+        assert!(is_deeper(&nested(4), 3));
+        assert!(is_deeper(r#"[[],{"a":[{}]}]"#, 3));
+        assert!(!is_deeper(r#"[[],[],[],{"a":"[[[[","\"[[":"\\"},[]]"#, 2));
+    }
+}

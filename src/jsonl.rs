@@ -1,0 +1,456 @@
+//! Lines in: bytes to objects, one line at a time.
+//!
+//! Lines end at byte 0x0A and nowhere else. A line that is no JSON object is a value
+//! ([`Line::Finding`]), not an error: the next line is read all the same. Tolerated without a word are
+//! blank lines, a byte order mark before the first line, and a carriage return before the line feed.
+//! Tolerated with a finding are runs of NUL bytes (a crash of the machine leaves them) and fused
+//! lines: a torn prefix, or a whole object, followed by a whole object.
+
+use crate::check::rules::{self, Rule};
+use crate::check::{Finding, Place};
+use crate::json::Object;
+use crate::record::MOST_DEPTH;
+use crate::source::Input;
+use memchr::memmem::{self, Finder};
+use std::io;
+use std::ops::Range;
+
+/// A line of an input.
+#[derive(Debug)]
+pub enum Line<'a> {
+    /// An object.
+    Object {
+        /// Its JSON text.
+        text: &'a str,
+        /// Its members.
+        object: Object<'a>,
+        /// Where it stands.
+        place: Place,
+    },
+    /// Something that is wrong; what could be saved of the line follows as objects of its own.
+    Finding(Finding),
+}
+
+/// At most so many places of one line are tried as the beginning of a fused object.
+const MOST_FUSED: usize = 4096;
+
+/// At most so many bytes are read in vain for it: each try may read to the end of the line.
+const MOST_RETRIED: usize = 16 * 1024 * 1024;
+
+/// How much is read at once.
+const BLOCK: usize = 256 * 1024;
+/// Reads that land on a page boundary are several times faster on some processors.
+const PAGE: usize = 4096;
+
+/// The lines of an input between two offsets, in order.
+#[derive(Debug)]
+pub struct Lines<'i> {
+    input: &'i Input,
+    /// Where the next block is read.
+    next: u64,
+    end: u64,
+    buffer: Vec<u8>,
+    /// The bytes of the buffer that hold the block, and where in it the next line begins.
+    block: Range<usize>,
+    /// A line that began in an earlier block.
+    carry: Vec<u8>,
+    /// Offset and number of the next line; the number is not known when reading begins in the middle.
+    offset: u64,
+    number: Option<u64>,
+}
+
+impl<'i> Lines<'i> {
+    /// Reads from byte `from`, which must be the beginning of a line, to byte `to`.
+    #[must_use]
+    pub fn new(input: &'i Input, from: u64, to: u64) -> Lines<'i> {
+        let size = BLOCK.min(usize::try_from(to.saturating_sub(from)).unwrap_or(BLOCK));
+        let buffer = vec![0; size + PAGE];
+        let page = buffer.as_ptr().align_offset(PAGE).min(PAGE);
+        Lines {
+            input,
+            next: from,
+            end: to,
+            buffer,
+            block: page..page,
+            carry: Vec::new(),
+            offset: from,
+            number: (from == 0).then_some(1),
+        }
+    }
+
+    /// Gives the next line, without its line feed, to `each`; says whether there was one.
+    ///
+    /// # Errors
+    /// When the input cannot be read.
+    pub fn next(&mut self, each: impl FnOnce(&[u8], Place)) -> io::Result<bool> {
+        self.carry.clear();
+        loop {
+            let block = self.block.clone();
+            if let Some(feed) = memchr::memchr(b'\n', &self.buffer[block.clone()]) {
+                let part = block.start..block.start + feed;
+                self.block.start = part.end + 1;
+                if !self.carry.is_empty() {
+                    self.carry.extend_from_slice(&self.buffer[part.clone()]);
+                }
+                let length = self.carry.len().max(feed);
+                let place = self.place(length, 1);
+                each(if self.carry.is_empty() { &self.buffer[part] } else { &self.carry }, place);
+                return Ok(true);
+            }
+            self.carry.extend_from_slice(&self.buffer[block]);
+            self.block.start = self.block.end;
+            if !self.read_block()? {
+                break;
+            }
+        }
+        // What stands after the last line feed is a line if it is anything at all.
+        let place = self.place(self.carry.len(), 0);
+        if !self.carry.is_empty() {
+            each(&self.carry, place);
+        }
+        Ok(!self.carry.is_empty())
+    }
+
+    /// The place of the next line, which is that long, with `feed` bytes after it.
+    fn place(&mut self, length: usize, feed: u64) -> Place {
+        let place = place(self.input, self.number, self.offset, length);
+        self.offset += length as u64 + feed;
+        self.number = self.number.map(|number| number + 1);
+        place
+    }
+
+    fn read_block(&mut self) -> io::Result<bool> {
+        let page = self.buffer.as_ptr().align_offset(PAGE).min(PAGE);
+        let room = self.buffer.len() - PAGE;
+        let most = usize::try_from(self.end - self.next).unwrap_or(room).min(room);
+        let read = self.input.read_at(self.next, &mut self.buffer[page..page + most])?;
+        self.next += read as u64;
+        self.block = page..page + read;
+        Ok(read > 0)
+    }
+}
+
+fn place(input: &Input, line: Option<u64>, offset: u64, length: usize) -> Place {
+    Place { input: input.name.clone(), line, offset, length: length as u64 }
+}
+
+/// Reads a line and gives what is in it to `each`.
+pub fn read_line<'a>(bytes: &'a [u8], place: Place, each: &mut dyn FnMut(Line<'a>)) {
+    let whole = match place.offset {
+        0 => bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes),
+        _ => bytes,
+    };
+    let line = without_nuls(whole, &place, each).trim_ascii();
+    // How far into its line what is left begins: recovered records are named by their own place.
+    let lead = line.as_ptr() as usize - bytes.as_ptr() as usize;
+    if line.is_empty() {
+        return;
+    }
+    let text = match std::str::from_utf8(line) {
+        Ok(text) => text,
+        Err(error) => {
+            let why = format!("skipped: not UTF-8 from byte {} on", error.valid_up_to());
+            each(finding(&rules::INVALID_UTF8, &place, why));
+            // The good part of a torn character's line may still hold a whole object.
+            recover(line, lead, place, each);
+            return;
+        }
+    };
+    match Object::parse(text) {
+        Ok(object) if object.is_deeper(MOST_DEPTH) => {
+            let why = format!("skipped: nested more than {MOST_DEPTH} deep");
+            each(finding(&rules::TOO_DEEP, &place, why));
+        }
+        Ok(object) => each(Line::Object { text, object, place }),
+        Err(error) => {
+            let (rule, why) = describe(text, &error);
+            each(finding(rule, &place, why));
+            recover(line, lead, place, each);
+        }
+    }
+}
+
+/// Whole lines that hold one of `needles`, from the end of the input's first `end` bytes backwards;
+/// the same line is not given twice. `each` says how far to go on: to lines that begin at that offset or
+/// after it (0 is to the beginning, the input's end is no further).
+///
+/// # Errors
+/// When the input cannot be read.
+pub fn backwards(
+    input: &Input,
+    end: u64,
+    needles: &[Finder<'_>],
+    mut each: impl FnMut(&[u8], Place) -> io::Result<u64>,
+) -> io::Result<()> {
+    let longest = needles.iter().map(|finder| finder.needle().len()).max().unwrap_or(0);
+    let mut buffer = vec![0; BLOCK + PAGE + longest];
+    let page = buffer.as_ptr().align_offset(PAGE).min(PAGE);
+    let (mut upper, mut floor) = (end, 0);
+    let mut last_line = u64::MAX;
+    while upper > floor {
+        let lower = upper.saturating_sub(BLOCK as u64);
+        // A needle may lie across the border of two blocks.
+        let most = usize::try_from((upper + longest as u64).min(end) - lower).unwrap_or(BLOCK);
+        let read = input.read_at(lower, &mut buffer[page..page + most])?;
+        let block = &buffer[page..page + read];
+        let mut hits: Vec<usize> =
+            needles.iter().flat_map(|finder| finder.find_iter(block)).collect();
+        hits.sort_unstable();
+        for hit in hits.into_iter().rev() {
+            let at = lower + hit as u64;
+            if at >= last_line || at < floor {
+                continue;
+            }
+            let (offset, line) = line_around(input, at, end)?;
+            last_line = offset;
+            let place = place(input, None, offset, line.len());
+            floor = each(&line, place)?.max(floor);
+        }
+        upper = lower;
+    }
+    Ok(())
+}
+
+/// The line that byte `at` lies in, among the first `end` bytes: where it begins, and its bytes.
+///
+/// # Errors
+/// When the input cannot be read.
+pub fn line_around(input: &Input, at: u64, end: u64) -> io::Result<(u64, Vec<u8>)> {
+    let mut start = at;
+    while start > 0 {
+        let from = start.saturating_sub(BLOCK as u64 / 16);
+        let part = input.part(from, start)?;
+        let feed = memchr::memrchr(b'\n', &part);
+        start = from + feed.map_or(0, |feed| feed as u64 + 1);
+        if feed.is_some() {
+            break;
+        }
+    }
+    let mut line = input.part(start, at)?;
+    let mut next = at;
+    while next < end {
+        let to = (next + BLOCK as u64 / 16).min(end);
+        let part = input.part(next, to)?;
+        let feed = memchr::memchr(b'\n', &part);
+        line.extend_from_slice(&part[..feed.unwrap_or(part.len())]);
+        next = to;
+        if feed.is_some() {
+            break;
+        }
+    }
+    Ok((start, line))
+}
+
+fn describe(text: &str, error: &serde_json::Error) -> (&'static Rule, String) {
+    // serde_json counts lines and columns, and here is only one line.
+    let whole = error.to_string();
+    let what = whole.split(" at line ").next().unwrap_or_default();
+    let at = error.column();
+    if !text.starts_with('{') {
+        (&rules::NOT_AN_OBJECT, "skipped: not a JSON object".to_owned())
+    } else if error.is_eof() {
+        (&rules::TORN_LINE, format!("torn after byte {at} of the line: {what}"))
+    } else {
+        (&rules::BAD_JSON, format!("not one JSON object, from byte {at} of the line on: {what}"))
+    }
+}
+
+/// Takes runs of NUL bytes off both ends.
+fn without_nuls<'a>(line: &'a [u8], place: &Place, each: &mut dyn FnMut(Line<'a>)) -> &'a [u8] {
+    if line.first() != Some(&0) && line.last() != Some(&0) {
+        return line;
+    }
+    let first = line.iter().position(|byte| *byte != 0).unwrap_or(line.len());
+    let last = line.iter().rposition(|byte| *byte != 0).map_or(first, |last| last + 1);
+    let why = format!("{} NUL bytes passed over", line.len() - (last - first));
+    each(finding(&rules::NUL_BYTES, place, why));
+    &line[first..last]
+}
+
+/// Looks for whole objects in a line that is none: first object after object from the beginning, then,
+/// past whatever was torn, the first place from which the rest of the line is a record.
+fn recover<'a>(line: &'a [u8], lead: usize, place: Place, each: &mut dyn FnMut(Line<'a>)) {
+    let valid = std::str::from_utf8(line).unwrap_or_else(|error| {
+        std::str::from_utf8(&line[..error.valid_up_to()]).unwrap_or_default()
+    });
+    let mut saved = leading_objects(valid);
+    let rest = saved.last().map_or(0, |(_, end)| *end);
+    saved.extend(trailing_record(line, rest));
+    for (start, end) in saved {
+        let text = line.get(start..end).and_then(|bytes| std::str::from_utf8(bytes).ok());
+        let Some(Ok(object)) = text.map(Object::parse) else { continue };
+        if object.string("type").is_none() || object.is_deeper(MOST_DEPTH) {
+            continue;
+        }
+        let length = end - start;
+        let at = lead + start;
+        let why = format!("{length} bytes at byte {at} of the line are a whole record, kept");
+        each(finding(&rules::FUSED_LINE, &place, why));
+        let offset = place.offset + at as u64;
+        let own = Place { offset, length: length as u64, ..place.clone() };
+        each(Line::Object { text: text.unwrap_or_default(), object, place: own });
+    }
+}
+
+/// The spans of the objects that stand at the beginning of `text`, one after the other.
+fn leading_objects(text: &str) -> Vec<(usize, usize)> {
+    let mut spans = Vec::new();
+    let mut at = 0;
+    while text[at..].starts_with('{') {
+        let mut values = serde_json::Deserializer::from_str(&text[at..])
+            .into_iter::<&serde_json::value::RawValue>();
+        let Some(Ok(value)) = values.next() else { break };
+        let end = at + value.get().len();
+        spans.push((at, end));
+        at = end;
+    }
+    spans
+}
+
+/// The span of the record that ends the line, begun as early as possible after `from`.
+fn trailing_record(line: &[u8], from: usize) -> Option<(usize, usize)> {
+    let last = line.utf8_chunks().last().filter(|chunk| chunk.invalid().is_empty())?;
+    let text = last.valid();
+    let skipped = line.len() - text.len();
+    let from = from.saturating_sub(skipped).min(text.len());
+    let starts = memmem::find_iter(text.as_bytes(), b"{\"").filter(|at| *at >= from);
+    let mut retried = 0;
+    for at in starts.take(MOST_FUSED) {
+        match Object::parse_slowly(&text[at..]) {
+            Ok(object) if object.string("type").is_some() => {
+                return Some((skipped + at, line.len()));
+            }
+            Ok(_) => retried += text.len() - at,
+            // serde_json counts columns in bytes, and here is only one line.
+            Err(error) => retried += error.column(),
+        }
+        if retried > MOST_RETRIED {
+            break;
+        }
+    }
+    None
+}
+
+fn finding<'a>(rule: &'static Rule, place: &Place, message: String) -> Line<'a> {
+    Line::Finding(Finding { rule, place: place.clone(), id: None, message })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(bytes: &[u8]) -> (Vec<String>, Vec<&'static str>) {
+        let (mut objects, mut rules) = (Vec::new(), Vec::new());
+        let input = Input::memory("t", bytes.to_vec());
+        let mut lines = Lines::new(&input, 0, input.length);
+        let mut each = |line: Line<'_>| match line {
+            Line::Object { text, .. } => objects.push(text.to_owned()),
+            Line::Finding(finding) => rules.push(finding.rule.name),
+        };
+        while lines.next(|line, place| read_line(line, place, &mut each)).unwrap() {}
+        (objects, rules)
+    }
+
+    #[test]
+    fn v5_bom_crlf_and_blank_lines_load_the_same_records() {
+        let (objects, rules) =
+            texts(b"\xEF\xBB\xBF{\"type\":\"a\"}\r\n\r\n   \n{\"type\":\"b\"}\n");
+        assert_eq!(objects, [r#"{"type":"a"}"#, r#"{"type":"b"}"#]);
+        assert!(rules.is_empty());
+    }
+
+    /// Offset and bytes of each line.
+    fn split(input: &Input) -> Vec<(u64, Vec<u8>)> {
+        let mut out = Vec::new();
+        let mut lines = Lines::new(input, 0, input.length);
+        while lines.next(|line, place| out.push((place.offset, line.to_vec()))).unwrap() {}
+        out
+    }
+
+    #[test]
+    fn lines_are_the_same_wherever_blocks_end() {
+        for length in [0, 1, BLOCK - 2, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK] {
+            for tail in ["", "\n", "\nlast", "\n\nlast\n"] {
+                let text = format!("first\n{}{tail}", "x".repeat(length));
+                let expected: Vec<Vec<u8>> = text
+                    .strip_suffix('\n')
+                    .unwrap_or(&text)
+                    .split('\n')
+                    .map(|line| line.as_bytes().to_vec())
+                    .collect();
+                let input = Input::memory("t", text.into_bytes());
+                let lines = split(&input);
+                let found: Vec<Vec<u8>> = lines.iter().map(|line| line.1.clone()).collect();
+                // A text that ends in one line feed has no empty line after it.
+                assert!(found == expected || length == 0 && tail.is_empty(), "{length} {tail:?}");
+                for (offset, line) in lines.iter().filter(|(_, line)| !line.is_empty()) {
+                    let around = line_around(&input, *offset, input.length).unwrap();
+                    assert_eq!(around, (*offset, line.clone()));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn backwards_finds_every_line_once_and_from_the_end() {
+        let mut text = String::new();
+        let mut expected = Vec::new();
+        for number in 0..400 {
+            let hit = if number % 7 == 0 { "needle needle" } else { "" };
+            if number % 7 == 0 {
+                expected.push(text.len() as u64);
+            }
+            text.push_str(&format!("{}{hit}\n", "y".repeat(number * 13 % 4000)));
+        }
+        expected.reverse();
+        let input = Input::memory("t", text.into_bytes());
+        let mut found = Vec::new();
+        let finders = [Finder::new("needle"), Finder::new("eedl")];
+        backwards(&input, input.length, &finders, |_, place| {
+            found.push(place.offset);
+            Ok(0)
+        })
+        .unwrap();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn v3_a_torn_line_costs_itself_only() {
+        let (objects, rules) =
+            texts(b"{\"type\":\"a\"}\n{\"type\":\"b\",\"x\":\"\xe6\x97\n{\"type\":\"c\"}");
+        assert_eq!(objects, [r#"{"type":"a"}"#, r#"{"type":"c"}"#]);
+        assert_eq!(rules, ["invalid-utf8"]);
+        assert_eq!(texts(b"{\"type\":\"b\",\"x\":\"torn").1, ["torn-line"]);
+    }
+
+    #[test]
+    fn nul_runs_are_passed_over() {
+        let (objects, rules) = texts(b"\0\0\0\n\0\0{\"type\":\"a\"}\0\n{\"type\":\"b\"}\n\0\0");
+        assert_eq!(objects, [r#"{"type":"a"}"#, r#"{"type":"b"}"#]);
+        assert_eq!(rules, ["nul-bytes", "nul-bytes", "nul-bytes"]);
+    }
+
+    #[test]
+    fn v4_fused_lines_give_back_what_is_whole() {
+        let (objects, _) = texts(br#"{"type":"a","x":{"y":1}}{"type":"b"}"#);
+        assert_eq!(objects, [r#"{"type":"a","x":{"y":1}}"#, r#"{"type":"b"}"#]);
+        let (objects, rules) = texts(br#"{"type":"a","x":{"y":"to{"type":"b","z":{"w":2}}"#);
+        assert_eq!(objects, [r#"{"type":"b","z":{"w":2}}"#]);
+        assert_eq!(rules, ["bad-json", "fused-line"]);
+        let (objects, _) = texts(b"{\"type\":\"a\",\"x\":\"\xe6{\"type\":\"b\"}");
+        assert_eq!(objects, [r#"{"type":"b"}"#]);
+    }
+
+    #[test]
+    fn v12_only_line_feeds_end_lines() {
+        let (objects, rules) = texts("{\"type\":\"a\u{2028}\u{85}\"}\n".as_bytes());
+        assert_eq!((objects.len(), rules.len()), (1, 0));
+    }
+
+    #[test]
+    fn other_values_are_no_records() {
+        let (objects, rules) = texts(b"[1]\n5\n\"x\"\nnull\n{\"type\":\"a\"}\n");
+        assert_eq!(objects.len(), 1);
+        assert_eq!(rules, ["not-an-object"; 4]);
+    }
+}

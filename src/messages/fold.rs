@@ -1,0 +1,388 @@
+//! Records to messages: replies put together, calls paired with their results, roles alternating.
+//!
+//! Records are read in file order into *parts* (one for each reply and each run of user words), and a
+//! result goes to its call by id wherever it stands. Then the parts are laid out as messages: the
+//! results of a reply come together right after it, in call order, before any words of the user. What
+//! has no place (a result without a call, a second result) is a finding; what is missing in the middle
+//! (a call that was never answered) is filled in with a fixed text. The order is the file's alone, so
+//! the same records always give the same messages, and more records change only the last.
+
+use crate::check::rules::{self, Rule};
+use crate::check::{Finding, Place};
+use crate::json::{self, Object, quote};
+use crate::messages::layout::Layout;
+pub use crate::messages::layout::{BEGINNING, INTERRUPTED};
+use crate::messages::meta::{Meta, ResultMeta, Shown};
+use crate::messages::part::{Answer, Call, Part, can_be_sent};
+use crate::messages::shorten;
+use crate::messages::target::Ids;
+use crate::messages::view::View;
+use crate::messages::{Block, BlockKind, Content, Message, Role};
+use crate::record::{Body, Record};
+use crate::redact;
+use std::borrow::Cow;
+use std::collections::{HashMap, VecDeque};
+use std::io;
+
+/// What an empty result says.
+pub const NO_OUTPUT: &str = "(no output)";
+/// So many replies and user messages are held at the most while a call waits for its result. A result
+/// that comes still later is left out.
+const HORIZON: usize = 1000;
+
+/// Records in, messages out.
+pub struct Fold<'v, F> {
+    view: &'v View,
+    /// The parts that are not given out yet; the first of them has this number.
+    parts: VecDeque<Part>,
+    first: usize,
+    /// For each id the calls in these parts that have it: number of the part, index in it.
+    calls: HashMap<String, Vec<(usize, usize)>>,
+    /// Results that stand before any call with their id.
+    early: HashMap<String, Vec<(Answer, Place)>>,
+    layout: Layout<F>,
+    findings: &'v mut Vec<Finding>,
+}
+
+impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
+    /// A fold for the records of `view`; it adds to `findings` and gives messages to `out`.
+    pub fn new(view: &'v View, findings: &'v mut Vec<Finding>, out: F) -> Fold<'v, F> {
+        let mut layout = Layout { out, open: None, ids: Ids::default(), after_summary: None };
+        if let Some(governing) = &view.governing {
+            layout.summary(governing);
+        }
+        let (parts, calls, early) = (VecDeque::new(), HashMap::new(), HashMap::new());
+        Fold { view, parts, first: 0, calls, early, layout, findings }
+    }
+
+    /// Notes something that was found in the input.
+    pub fn find(&mut self, finding: Finding) {
+        self.findings.push(finding);
+    }
+
+    /// Takes the next record.
+    ///
+    /// # Errors
+    /// When a message that is whole now cannot be given out.
+    pub fn take(&mut self, record: &Record<'_>) -> io::Result<()> {
+        if self.view.retracted.contains(record.id.as_ref()) {
+            return Ok(());
+        }
+        let meta = Meta {
+            id: record.id.clone().into_owned(),
+            offset: record.offset,
+            end: record.end,
+            ..Meta::default()
+        };
+        match &record.body {
+            Body::User { content, pin } => {
+                self.user(content.clone().into_owned(), Meta { pin: *pin, ..meta }, record);
+            }
+            Body::Assistant { content, usage } => {
+                let fresh = record.offset >= self.view.changed_at;
+                let usage = usage.filter(|_| fresh).map(str::to_owned);
+                self.assistant(content.clone().into_owned(), Meta { usage, ..meta }, record);
+            }
+            Body::ToolUse { id, name, input } => {
+                // Put together at once: content may be long, and need not be moved as it grows.
+                let id_json = quote(id);
+                let raw = [
+                    r#"{"type":"tool_use","id":"#,
+                    &id_json,
+                    r#","name":"#,
+                    name,
+                    r#","input":"#,
+                    input,
+                    "}",
+                ]
+                .concat();
+                let kind = BlockKind::ToolUse { id: id.clone() };
+                self.call(Block { raw: Cow::Owned(raw), kind }, meta, record);
+            }
+            Body::ToolResult { id, content, is_error, pin } => {
+                self.tool_result(id, content, *is_error, Meta { pin: *pin, ..meta }, record);
+            }
+            _ => return Ok(()),
+        }
+        while self.parts.len() > 1 && (self.parts[0].is_settled() || self.parts.len() > HORIZON) {
+            self.give_out(false)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the reading. Results whose call never came have no place; calls of the last part stay open.
+    ///
+    /// # Errors
+    /// When the last messages cannot be given out.
+    pub fn finish(mut self) -> io::Result<()> {
+        let mut orphans: Vec<_> = std::mem::take(&mut self.early).into_iter().collect();
+        orphans.sort_by_key(|(_, left)| left.first().map_or(0, |(answer, _)| answer.meta.offset));
+        for (id, left) in orphans {
+            for (answer, place) in left {
+                let message = format!("result of call '{id}' has no call, left out");
+                let rule = &rules::ORPHAN_RESULT;
+                self.findings.push(Finding { rule, place, id: Some(answer.meta.id), message });
+            }
+        }
+        let last = self.parts.iter().rposition(Part::says_something);
+        let mut at_end = last.map(|last| last + self.first);
+        while !self.parts.is_empty() {
+            at_end = at_end.filter(|last| *last >= self.first);
+            self.give_out(at_end == Some(self.first))?;
+        }
+        self.layout.finish()
+    }
+
+    /// Lays out the first part.
+    fn give_out(&mut self, at_end: bool) -> io::Result<()> {
+        let Some(part) = self.parts.pop_front() else { return Ok(()) };
+        for call in &part.calls {
+            if let Some(calls) = self.calls.get_mut(&call.id) {
+                calls.retain(|(number, _)| *number != self.first);
+                if calls.is_empty() {
+                    self.calls.remove(&call.id);
+                }
+            }
+        }
+        self.first += 1;
+        if part.says_something() {
+            self.layout.part(part, at_end, self.findings)?;
+        }
+        Ok(())
+    }
+
+    fn user(&mut self, content: Content<'static>, meta: Meta, record: &Record<'_>) {
+        let plain = matches!(content, Content::Text(_));
+        let (results, mut words): (Vec<_>, Vec<_>) =
+            content.into_blocks().into_iter().partition(Block::is_result);
+        let only_results = words.is_empty() && !results.is_empty();
+        let count = words.len();
+        words.retain(|block| block.fits(Role::User));
+        for _ in words.len()..count {
+            self.note_misplaced(record);
+        }
+        for block in results {
+            self.result_block(block, &meta, record);
+        }
+        if words.iter().any(can_be_sent) {
+            self.open_part(Role::User, true, meta).add(words, plain);
+        } else if !only_results {
+            let what = "a user record says nothing, left out";
+            self.note(&rules::EMPTY_MESSAGE, record, what);
+        }
+    }
+
+    fn assistant(&mut self, content: Content<'static>, meta: Meta, record: &Record<'_>) {
+        let goes_on = self.parts.back().is_some_and(Part::goes_on);
+        let plain = matches!(content, Content::Text(_));
+        self.open_part(Role::Assistant, goes_on, meta.clone());
+        for block in content.into_blocks() {
+            match block.kind {
+                BlockKind::ToolUse { .. } => self.call(block, meta.clone(), record),
+                BlockKind::ToolResult { .. } => self.result_block(block, &meta, record),
+                _ if !block.fits(Role::Assistant) => self.note_misplaced(record),
+                BlockKind::Thinking { signed: false } => {
+                    let what = "a thinking block has no signature, left out";
+                    self.note(&rules::UNSIGNED_THINKING, record, what);
+                }
+                BlockKind::Thinking { .. } if was_redacted(&block, record) => {
+                    let what =
+                        "a thinking block was redacted and no longer fits its signature, left out";
+                    self.note(&rules::UNSIGNED_THINKING, record, what);
+                }
+                _ => self.open_part(Role::Assistant, true, Meta::default()).add(vec![block], plain),
+            }
+        }
+    }
+
+    /// The part that records are added to: the last one if it is of that role and `goes_on`, else a
+    /// new one.
+    fn open_part(&mut self, role: Role, goes_on: bool, meta: Meta) -> &mut Part {
+        if !(goes_on && self.parts.back().is_some_and(|last| last.role == role)) {
+            self.parts.push_back(Part::begin(role));
+        }
+        let last = self.parts.len() - 1;
+        let part = &mut self.parts[last];
+        part.meta.join(meta);
+        part
+    }
+
+    fn call(&mut self, block: Block<'static>, meta: Meta, record: &Record<'_>) {
+        let BlockKind::ToolUse { id } = block.kind.clone() else { return };
+        if self.is_written_again(&id, &block, record) {
+            self.open_part(Role::Assistant, true, meta);
+            return;
+        }
+        let early = self.early.get_mut(&id).filter(|early| !early.is_empty());
+        let answer = early.map(|early| early.remove(0).0);
+        let goes_on = self.parts.back().is_some_and(|last| !last.closed);
+        let part = self.open_part(Role::Assistant, goes_on, meta);
+        part.calls.push(Call {
+            id: id.clone(),
+            block: part.blocks.len(),
+            early: answer.is_some(),
+            answer,
+            place: record.place.clone(),
+        });
+        part.add(vec![block], false);
+        let call = part.calls.len() - 1;
+        let number = self.first + self.parts.len() - 1;
+        self.calls.entry(id).or_default().push((number, call));
+    }
+
+    /// Whether the newest reply has this call already: claw0's present program writes every call
+    /// twice, inside the assistant record and again as a `tool_use` record.
+    fn is_written_again(&mut self, id: &str, block: &Block<'_>, record: &Record<'_>) -> bool {
+        let Some(reply) = self.parts.back() else { return false };
+        let Some(call) = reply.calls.iter().find(|call| call.id == id) else { return false };
+        let same = |name| reply.blocks[call.block].member(name) == block.member(name);
+        if !(same("name") && same("input")) {
+            let what =
+                format!("call '{id}' comes twice in one reply and differs; the first is kept");
+            self.note(&rules::CALL_TWICE, record, &what);
+        }
+        true
+    }
+
+    fn tool_result(
+        &mut self,
+        id: &str,
+        content: &str,
+        is_error: bool,
+        meta: Meta,
+        record: &Record<'_>,
+    ) {
+        let (shown, changed) = self.show_result(Some(content), id, &meta, record);
+        let content = changed.as_deref().unwrap_or(content);
+        let error = if is_error { r#","is_error":true"# } else { "" };
+        let id_json = quote(id);
+        let raw = [
+            r#"{"type":"tool_result","tool_use_id":"#,
+            &id_json,
+            r#","content":"#,
+            content,
+            error,
+            "}",
+        ]
+        .concat();
+        self.answer(id, raw, shown, &meta, record);
+    }
+
+    /// Takes a result that stands as a block in a user record.
+    fn result_block(&mut self, block: Block<'static>, meta: &Meta, record: &Record<'_>) {
+        let BlockKind::ToolResult { id } = &block.kind else { return };
+        let Ok(object) = Object::parse(&block.raw) else { return };
+        let (shown, changed) = self.show_result(object.get("content"), id, meta, record);
+        let raw = match changed {
+            Some(content) => object.with("content", &content),
+            None => block.raw.clone().into_owned(),
+        };
+        self.answer(id, raw, shown, meta, record);
+    }
+
+    fn answer(
+        &mut self,
+        id: &str,
+        raw: String,
+        shown: Option<Shown>,
+        meta: &Meta,
+        record: &Record<'_>,
+    ) {
+        let kind = BlockKind::ToolResult { id: id.to_owned() };
+        let block = Block { raw: Cow::Owned(raw), kind };
+        let tool_use_id = id.to_owned();
+        let result = ResultMeta { tool_use_id, original_id: None, record: meta.id.clone(), shown };
+        let answer = Answer { block, meta: Meta { results: vec![result], ..meta.clone() } };
+        self.place(id.to_owned(), answer, record);
+    }
+
+    /// How a result is shown: shortened if a truncation says so, never empty. Gives what the truncation
+    /// says if it was applied, and the content as JSON if it is not shown as it stands.
+    fn show_result(
+        &mut self,
+        raw: Option<&str>,
+        id: &str,
+        meta: &Meta,
+        record: &Record<'_>,
+    ) -> (Option<Shown>, Option<String>) {
+        let view = self.view;
+        let truncation = match view.truncations.is_empty() {
+            true => None,
+            false => view.truncations.get(&(meta.id.clone(), id.to_owned())),
+        };
+        let content = raw.and_then(|raw| Content::parse(raw).ok());
+        let (content, is_mended) = mend_result(content.unwrap_or(Content::Blocks(Vec::new())));
+        let mended = |content: &Content<'_>| is_mended.then(|| content.to_json());
+        let Some(shown) = truncation else { return (None, mended(&content)) };
+        let text = shorten::Text::read(&shorten::text_of(&content), Some(None));
+        match shorten::show(&content, &text, shown, Some(record.id.as_ref())) {
+            Some(short) => (Some(shown.clone()), Some(short.to_json())),
+            None => {
+                let what = "a truncation does not fit this result and is not applied";
+                self.note(&rules::TRUNCATION_MISMATCH, record, what);
+                (None, mended(&content))
+            }
+        }
+    }
+
+    fn place(&mut self, id: String, answer: Answer, record: &Record<'_>) {
+        let open = self.calls.get(&id).and_then(|calls| {
+            let is_open = |call: &&(usize, usize)| {
+                self.parts[call.0 - self.first].calls[call.1].answer.is_none()
+            };
+            calls.iter().rev().find(is_open).copied()
+        });
+        let Some((number, call)) = open else {
+            if self.calls.contains_key(&id) || self.layout.ids.is_known(&id) {
+                let what = format!("second or too late result of call '{id}', left out");
+                self.note(&rules::RESULT_TWICE, record, &what);
+            } else {
+                self.early.entry(id).or_default().push((answer, record.place.clone()));
+            }
+            return;
+        };
+        let at = number - self.first;
+        self.parts[at].calls[call].answer = Some(answer);
+        self.parts[at].closed = true;
+        if at + 1 < self.parts.len() {
+            let what = format!("result of call '{id}' comes late, moved to its call");
+            self.note(&rules::LATE_RESULT, record, &what);
+        }
+    }
+
+    fn note_misplaced(&mut self, record: &Record<'_>) {
+        let what = "a block stands in a record of a role that cannot say it, left out";
+        self.note(&rules::MISPLACED_BLOCK, record, what);
+    }
+
+    fn note(&mut self, rule: &'static Rule, record: &Record<'_>, what: &str) {
+        let (place, id) = (record.place.clone(), Some(record.id.clone().into_owned()));
+        self.findings.push(Finding { rule, place, id, message: what.to_owned() });
+    }
+}
+
+/// Whether something was taken out of a block: its record says that it was redacted, and it shows.
+fn was_redacted(block: &Block<'_>, record: &Record<'_>) -> bool {
+    let says_so = || Object::parse(record.text).is_ok_and(|it| it.get("redacted").is_some());
+    block.raw.contains(redact::MARK) && says_so()
+}
+
+/// A result's content in a form that can be sent, and whether it had to be changed for that: blank
+/// text blocks go, and an empty result says so.
+fn mend_result<'a>(content: Content<'a>) -> (Content<'a>, bool) {
+    let no_output = || (Content::Text(Cow::Owned(quote(NO_OUTPUT))), true);
+    match content {
+        Content::Text(raw) => match json::is_blank(&raw) {
+            true => no_output(),
+            false => (Content::Text(raw), false),
+        },
+        Content::Blocks(mut blocks) => {
+            let count = blocks.len();
+            blocks.retain(|block| !block.is_blank());
+            match blocks.len() {
+                0 => no_output(),
+                kept => (Content::Blocks(blocks), kept < count),
+            }
+        }
+    }
+}

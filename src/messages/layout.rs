@@ -1,0 +1,137 @@
+//! Parts to messages: results right after their calls, roles alternating, each message given out as soon
+//! as the next one begins.
+
+use crate::check::Finding;
+use crate::check::rules;
+use crate::json::{Object, quote};
+use crate::messages::meta::Meta;
+use crate::messages::part::{Answer, Part};
+use crate::messages::target::Ids;
+use crate::messages::view::Governing;
+use crate::messages::{Block, BlockKind, Content, Message, Role, summary};
+use std::borrow::Cow;
+use std::io;
+
+/// What stands in for the result of a call that was never answered.
+pub const INTERRUPTED: &str = "(interrupted: this call was not finished and has no result)";
+/// What the user says when a history begins with the assistant.
+pub const BEGINNING: &str = "(the conversation begins with the assistant)";
+
+/// Messages as they are laid out: the last one may still grow.
+pub(super) struct Layout<F> {
+    pub(super) out: F,
+    pub(super) open: Option<Message<'static>>,
+    pub(super) ids: Ids,
+    /// The id of the compaction whose summary was given out, until the next message is known.
+    pub(super) after_summary: Option<String>,
+}
+
+impl<F: FnMut(Message<'static>) -> io::Result<()>> Layout<F> {
+    /// Adds content to the last message if the role is the same, else begins a new one.
+    fn push(&mut self, role: Role, content: Content<'static>, meta: Meta) -> io::Result<()> {
+        if let Some(last) =
+            self.open.as_mut().filter(|last| last.role == role && !last.is_summary())
+        {
+            last.absorb(content);
+            if let Some(own) = &mut last.meta {
+                own.join(meta);
+            }
+            return Ok(());
+        }
+        match self.open.take() {
+            Some(last) => (self.out)(last)?,
+            None if role == Role::Assistant => {
+                let mut first = Message::say(Role::User, BEGINNING);
+                first.meta = Some(Meta::default());
+                (self.out)(first)?;
+            }
+            None => {}
+        }
+        if let Some(id) = self.after_summary.take().filter(|_| role == Role::User) {
+            // The assistant's word, so that roles go on alternating.
+            let mut word = summary::acknowledgement();
+            word.meta = Some(Meta { id, ..Meta::default() });
+            (self.out)(word)?;
+        }
+        self.open = Some(Message { role, content, meta: Some(meta) });
+        Ok(())
+    }
+
+    pub(super) fn summary(&mut self, governing: &Governing) {
+        let mut message = governing.summary.message();
+        let (id, summary) = (governing.id.clone(), Some(governing.summary.clone()));
+        message.meta = Some(Meta { id: id.clone(), summary, ..Meta::default() });
+        self.open = Some(message);
+        self.after_summary = Some(id);
+    }
+
+    /// Adds a part and what answers its calls.
+    pub(super) fn part(
+        &mut self,
+        mut part: Part,
+        at_end: bool,
+        findings: &mut Vec<Finding>,
+    ) -> io::Result<()> {
+        let mut answers = Vec::new();
+        for call in std::mem::take(&mut part.calls) {
+            let id = self.ids.give(&call.id);
+            if id != call.id {
+                rename(&mut part.blocks[call.block], "id", &id);
+            }
+            match call.answer {
+                Some(answer) => answers.push(placed(answer, &call.id, &id)),
+                // At the end a call may still be answered.
+                None if at_end => {}
+                None => {
+                    let message =
+                        format!("call '{}' has no result; it gets one that says so", call.id);
+                    let rule = &rules::OPEN_CALL;
+                    findings.push(Finding { rule, place: call.place, id: None, message });
+                    answers.push((interrupted(&id), Meta::default()));
+                }
+            }
+        }
+        let role = part.role;
+        let (content, meta) = part.content();
+        self.push(role, content, meta)?;
+        for (block, meta) in answers {
+            self.push(Role::User, Content::Blocks(vec![block]), meta)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        self.open.take().map_or(Ok(()), |last| (self.out)(last))
+    }
+}
+
+/// A result under the id that its call has in the request.
+fn placed(mut answer: Answer, original: &str, id: &str) -> (Block<'static>, Meta) {
+    if id != original {
+        rename(&mut answer.block, "tool_use_id", id);
+        for result in &mut answer.meta.results {
+            result.original_id = Some(std::mem::replace(&mut result.tool_use_id, id.to_owned()));
+        }
+    }
+    (answer.block, answer.meta)
+}
+
+fn rename(block: &mut Block<'_>, member: &str, id: &str) {
+    if let Ok(object) = Object::parse(&block.raw) {
+        let raw = object.with(member, &quote(id));
+        block.raw = Cow::Owned(raw);
+    }
+    match &mut block.kind {
+        BlockKind::ToolUse { id: own } | BlockKind::ToolResult { id: own } => *own = id.to_owned(),
+        _ => {}
+    }
+}
+
+fn interrupted(id: &str) -> Block<'static> {
+    let raw = format!(
+        r#"{{"type":"tool_result","tool_use_id":{},"content":{},"is_error":true}}"#,
+        quote(id),
+        quote(INTERRUPTED)
+    );
+    Block { raw: Cow::Owned(raw), kind: BlockKind::ToolResult { id: id.to_owned() } }
+}

@@ -1,0 +1,186 @@
+//! `_meta`: what a message knows of the records behind it.
+//!
+//! `claw-rebuild --meta` writes it, filters carry it through, and `claw-call` leaves it out of the
+//! request. The programs need it to say in a view record which records they mean.
+
+use crate::json::{Object, elements, quote};
+use crate::messages::summary::Summary;
+
+/// What is known of a result: which record it is, and how much of it is shown.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct ResultMeta {
+    /// The id of its call as the message has it.
+    pub tool_use_id: String,
+    /// The id of the call on disk, where the message's differs.
+    pub original_id: Option<String>,
+    /// The id of the record that holds it.
+    pub record: String,
+    /// Set when a truncation record shortens it.
+    pub shown: Option<Shown>,
+}
+
+/// How a shortened result stands to the whole one.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Shown {
+    /// Bytes kept from the beginning.
+    pub head: u64,
+    /// Bytes kept from the end.
+    pub tail: u64,
+    /// Length of the whole text in bytes.
+    pub bytes: u64,
+    /// The first 16 hex digits of the whole text's SHA-256.
+    pub sha256: String,
+}
+
+/// The records behind a message.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Meta {
+    /// The id of the first record (in file order) that is in the message.
+    pub id: String,
+    /// Where that record begins (byte offset in the input).
+    pub offset: u64,
+    /// Where the message's last record ends.
+    pub end: u64,
+    /// What the provider counted for the reply, as it sent it, while that count still holds for what
+    /// stands before: no view record has changed it since.
+    pub usage: Option<String>,
+    /// Whether a record in it is pinned.
+    pub pin: bool,
+    /// The results in it.
+    pub results: Vec<ResultMeta>,
+    /// For the message that renders a compaction: what that says.
+    pub summary: Option<Summary>,
+}
+
+impl Meta {
+    /// Takes in the records of `other`, which was merged into the same message.
+    pub fn join(&mut self, other: Meta) {
+        if self.id.is_empty() || (!other.id.is_empty() && other.offset < self.offset) {
+            self.id = other.id;
+            self.offset = other.offset;
+        }
+        self.end = self.end.max(other.end);
+        self.usage = other.usage.or(self.usage.take());
+        self.pin |= other.pin;
+        self.results.extend(other.results);
+        self.summary = self.summary.take().or(other.summary);
+    }
+
+    /// Reads `_meta`.
+    ///
+    /// # Errors
+    /// Says why when it is not as this module writes it.
+    pub fn parse(raw: &str) -> Result<Meta, String> {
+        let object = Object::parse(raw).map_err(|_| "'_meta' is no object".to_owned())?;
+        let id = object.string("id").ok_or("'_meta' has no 'id'")?.into_owned();
+        let results = match object.get("results").map(elements) {
+            None => Vec::new(),
+            Some(None) => return Err("'_meta.results' is no list".to_owned()),
+            Some(Some(list)) => list.into_iter().map(parse_result).collect::<Result<_, _>>()?,
+        };
+        Ok(Meta {
+            id,
+            offset: object.number("offset").unwrap_or(0),
+            end: object.number("end").unwrap_or(0),
+            usage: object.get("usage").map(str::to_owned),
+            pin: object.is_true("pin"),
+            results,
+            summary: object.get("compaction").map(Summary::parse).transpose()?,
+        })
+    }
+
+    /// `_meta` as JSON.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let mut members = vec![
+            format!(r#""id":{}"#, quote(&self.id)),
+            format!(r#""offset":{}"#, self.offset),
+            format!(r#""end":{}"#, self.end),
+        ];
+        if let Some(usage) = &self.usage {
+            members.push(format!(r#""usage":{usage}"#));
+        }
+        if self.pin {
+            members.push(r#""pin":true"#.to_owned());
+        }
+        if !self.results.is_empty() {
+            let results: Vec<String> = self.results.iter().map(result_to_json).collect();
+            members.push(format!(r#""results":[{}]"#, results.join(",")));
+        }
+        if let Some(summary) = &self.summary {
+            members.push(format!(r#""compaction":{{{}}}"#, summary.members()));
+        }
+        format!("{{{}}}", members.join(","))
+    }
+}
+
+fn parse_result(raw: &str) -> Result<ResultMeta, String> {
+    let bad = || "'_meta.results' holds something that is no result".to_owned();
+    let object = Object::parse(raw).map_err(|_| bad())?;
+    let shown = object.number("bytes").map(|bytes| Shown {
+        head: object.number("head").unwrap_or(0),
+        tail: object.number("tail").unwrap_or(0),
+        bytes,
+        sha256: object.string("sha256").unwrap_or_default().into_owned(),
+    });
+    Ok(ResultMeta {
+        tool_use_id: object.string("tool_use_id").ok_or_else(bad)?.into_owned(),
+        original_id: object.string("original_id").map(Into::into),
+        record: object.string("record").ok_or_else(bad)?.into_owned(),
+        shown,
+    })
+}
+
+fn result_to_json(result: &ResultMeta) -> String {
+    let mut json = format!(r#"{{"tool_use_id":{}"#, quote(&result.tool_use_id));
+    if let Some(original) = &result.original_id {
+        json.push_str(&format!(r#","original_id":{}"#, quote(original)));
+    }
+    json.push_str(&format!(r#","record":{}"#, quote(&result.record)));
+    if let Some(shown) = &result.shown {
+        json.push_str(&format!(
+            r#","head":{},"tail":{},"bytes":{},"sha256":{}"#,
+            shown.head,
+            shown.tail,
+            shown.bytes,
+            quote(&shown.sha256)
+        ));
+    }
+    json.push('}');
+    json
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn meta_is_read_as_it_was_written() {
+        let meta = Meta {
+            id: "0123456789abcdef".into(),
+            offset: 12,
+            end: 99,
+            usage: Some(r#"{"input_tokens":5}"#.into()),
+            pin: true,
+            results: vec![ResultMeta {
+                tool_use_id: "t_2".into(),
+                original_id: Some("t".into()),
+                record: "@40".into(),
+                shown: Some(Shown { head: 1, tail: 2, bytes: 30, sha256: "ab".into() }),
+            }],
+            summary: Some(Summary {
+                text: "s".into(),
+                kept_user: vec!["u".into()],
+                ..Summary::default()
+            }),
+        };
+        assert_eq!(Meta::parse(&meta.to_json()), Ok(meta));
+    }
+
+    #[test]
+    fn a_joined_meta_spans_both() {
+        let mut a = Meta { id: "b".into(), offset: 50, end: 60, ..Meta::default() };
+        a.join(Meta { id: "a".into(), offset: 10, end: 20, ..Meta::default() });
+        assert_eq!((a.id.as_str(), a.offset, a.end), ("a", 10, 60));
+    }
+}

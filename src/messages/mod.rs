@@ -1,0 +1,441 @@
+//! Messages, and the way from records to them (rebuild).
+//!
+//! A [`Message`] is one line of the pipe between the programs: `{"role","content"}` of the Anthropic
+//! Messages API, with `_meta` when the next program has to find the records again. Blocks keep their
+//! own bytes; only what a program changes is written anew.
+//!
+//! Rebuild ([`rebuild`]) goes records → [`view`] (which records count, and how) → [`fold`] (replies put
+//! together, calls paired with their results) → layout (messages, roles alternating) → [`target`] (ids
+//! that the provider takes).
+
+pub mod fold;
+mod layout;
+pub mod meta;
+mod part;
+pub mod range;
+pub mod rebuild;
+pub mod shorten;
+pub mod summary;
+pub mod target;
+pub mod view;
+
+use crate::exit::{Error, Exit};
+use crate::json::{self, Object};
+use crate::record;
+pub use meta::Meta;
+use std::borrow::Cow;
+use std::fmt;
+use std::io::{self, Write};
+
+/// How deep arrays and objects may be nested in a message: as deep as in a record, and the list and the
+/// block that a call or a result stands in.
+const MOST_DEPTH: usize = record::MOST_DEPTH + 2;
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The user; results of calls come from here too.
+    User,
+    /// The model.
+    Assistant,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Role::User => "user",
+            Role::Assistant => "assistant",
+        })
+    }
+}
+
+/// What a block is, as far as a program has to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BlockKind {
+    /// Text.
+    Text,
+    /// Text of nothing but white space: no provider takes it.
+    Blank,
+    /// A call: `tool_use`.
+    ToolUse {
+        /// The call's id.
+        id: String,
+    },
+    /// The result of a call: `tool_result`.
+    ToolResult {
+        /// The id of the call that it answers.
+        id: String,
+    },
+    /// Thinking; `redacted_thinking` counts as [`BlockKind::Other`].
+    Thinking {
+        /// Whether it carries a signature that is not empty.
+        signed: bool,
+    },
+    /// An image or a document.
+    Media,
+    /// Anything else; it passes through.
+    Other,
+}
+
+/// A content block, with its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block<'a> {
+    /// The block's JSON text.
+    pub raw: Cow<'a, str>,
+    /// What it is.
+    pub kind: BlockKind,
+}
+
+impl<'a> Block<'a> {
+    /// Reads one block.
+    ///
+    /// # Errors
+    /// Says why when `raw` is no block: not an object, no `type`, or a known type that lacks what it
+    /// must have.
+    pub fn parse(raw: impl Into<Cow<'a, str>>) -> Result<Block<'a>, String> {
+        let raw = raw.into();
+        let kind = block_kind(&raw)?;
+        Ok(Block { raw, kind })
+    }
+
+    /// The block with bytes of its own.
+    #[must_use]
+    pub fn into_owned(self) -> Block<'static> {
+        Block { raw: Cow::Owned(self.raw.into_owned()), kind: self.kind }
+    }
+
+    /// A text block that says `text`.
+    #[must_use]
+    pub fn text(text: &str) -> Block<'static> {
+        Block::from_quoted(&json::quote(text))
+    }
+
+    /// A text block around a JSON string, whose bytes it keeps.
+    fn from_quoted(quoted: &str) -> Block<'static> {
+        let raw = format!(r#"{{"type":"text","text":{quoted}}}"#);
+        let kind = if json::is_blank(quoted) { BlockKind::Blank } else { BlockKind::Text };
+        Block { raw: Cow::Owned(raw), kind }
+    }
+
+    /// Whether it is a result.
+    #[must_use]
+    pub fn is_result(&self) -> bool {
+        matches!(self.kind, BlockKind::ToolResult { .. })
+    }
+
+    /// Whether a provider takes it from `role`: calls and thinking are the assistant's, results and
+    /// media the user's.
+    #[must_use]
+    pub fn fits(&self, role: Role) -> bool {
+        match self.kind {
+            BlockKind::ToolUse { .. } | BlockKind::Thinking { .. } => role == Role::Assistant,
+            BlockKind::ToolResult { .. } | BlockKind::Media => role == Role::User,
+            BlockKind::Text | BlockKind::Blank | BlockKind::Other => true,
+        }
+    }
+
+    /// Whether it is a text block of nothing but white space.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        self.kind == BlockKind::Blank
+    }
+
+    /// The text of member `name` of the block.
+    #[must_use]
+    pub fn member(&self, name: &str) -> Option<&str> {
+        Object::parse(&self.raw).ok().and_then(|object| object.get(name))
+    }
+
+    /// What a text block says; `None` for any other block.
+    #[must_use]
+    pub fn says(&self) -> Option<String> {
+        match self.kind {
+            BlockKind::Text | BlockKind::Blank => {
+                self.member("text").and_then(json::string).map(Cow::into_owned)
+            }
+            _ => None,
+        }
+    }
+}
+
+fn block_kind(raw: &str) -> Result<BlockKind, String> {
+    let object = Object::parse(raw).map_err(|_| "a content block is no object".to_owned())?;
+    let Some(kind) = object.string("type") else {
+        return Err("a content block has no 'type'".to_owned());
+    };
+    let id = |name: &str| match object.string(name) {
+        Some(id) if !id.is_empty() => Ok(id.into_owned()),
+        _ => Err(format!("a '{kind}' block has no '{name}'")),
+    };
+    match kind.as_ref() {
+        "text" => match object.get("text").filter(|text| text.starts_with('"')) {
+            None => Err("a 'text' block has no 'text'".into()),
+            Some(text) if json::is_blank(text) => Ok(BlockKind::Blank),
+            Some(_) => Ok(BlockKind::Text),
+        },
+        "tool_use" if !object.get("name").is_some_and(|name| name.starts_with('"')) => {
+            Err("a 'tool_use' block has no 'name'".into())
+        }
+        "tool_use" if !object.get("input").is_some_and(|input| input.starts_with('{')) => {
+            Err("a 'tool_use' block has no 'input' object".into())
+        }
+        "tool_use" => Ok(BlockKind::ToolUse { id: id("id")? }),
+        "tool_result" => Ok(BlockKind::ToolResult { id: id("tool_use_id")? }),
+        "thinking" => {
+            let signature = object.get("signature").unwrap_or_default();
+            Ok(BlockKind::Thinking { signed: signature.starts_with('"') && signature != "\"\"" })
+        }
+        "image" | "document" => Ok(BlockKind::Media),
+        _ => Ok(BlockKind::Other),
+    }
+}
+
+/// What a message says: a plain string, or blocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content<'a> {
+    /// A JSON string, with its bytes.
+    Text(Cow<'a, str>),
+    /// Blocks in order.
+    Blocks(Vec<Block<'a>>),
+}
+
+impl<'a> Content<'a> {
+    /// Reads a string or a list of blocks.
+    ///
+    /// # Errors
+    /// Says why when `raw` is neither, or one of the blocks is none.
+    pub fn parse(raw: &'a str) -> Result<Content<'a>, String> {
+        if raw.starts_with('"') {
+            return Ok(Content::Text(Cow::Borrowed(raw)));
+        }
+        let elements = json::elements(raw).ok_or("'content' is neither a string nor a list")?;
+        elements.into_iter().map(Block::parse).collect::<Result<_, _>>().map(Content::Blocks)
+    }
+
+    /// The content with bytes of its own.
+    #[must_use]
+    pub fn into_owned(self) -> Content<'static> {
+        match self {
+            Content::Text(raw) => Content::Text(Cow::Owned(raw.into_owned())),
+            Content::Blocks(blocks) => {
+                Content::Blocks(blocks.into_iter().map(Block::into_owned).collect())
+            }
+        }
+    }
+
+    /// The same as blocks: a string becomes one text block.
+    #[must_use]
+    pub fn into_blocks(self) -> Vec<Block<'a>> {
+        match self {
+            Content::Text(raw) => vec![Block::from_quoted(&raw)],
+            Content::Blocks(blocks) => blocks,
+        }
+    }
+
+    /// All text in it, the blocks' joined by line feeds; other blocks say nothing.
+    #[must_use]
+    pub fn says(&self) -> String {
+        match self {
+            Content::Text(raw) => json::string(raw).unwrap_or_default().into_owned(),
+            Content::Blocks(blocks) => {
+                blocks.iter().filter_map(Block::says).collect::<Vec<_>>().join("\n")
+            }
+        }
+    }
+
+    /// The content as JSON.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let mut json = Vec::new();
+        // Writing into memory cannot fail, and JSON text is UTF-8.
+        let _ = self.write(&mut json);
+        String::from_utf8(json).unwrap_or_default()
+    }
+
+    /// Writes the content as JSON, fit to be sent: lone surrogates are U+FFFD.
+    fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        let mut put = |raw: &str| out.write_all(json::mend_surrogates(raw).0.as_bytes());
+        match self {
+            Content::Text(raw) => put(raw),
+            Content::Blocks(blocks) => {
+                put("[")?;
+                for (index, block) in blocks.iter().enumerate() {
+                    if index > 0 {
+                        put(",")?;
+                    }
+                    put(&block.raw)?;
+                }
+                put("]")
+            }
+        }
+    }
+}
+
+/// One message of a request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Message<'a> {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said.
+    pub content: Content<'a>,
+    /// Where it comes from, when that was asked for.
+    pub meta: Option<Meta>,
+}
+
+impl<'a> Message<'a> {
+    /// A message without `_meta`.
+    #[must_use]
+    pub fn new(role: Role, content: Content<'a>) -> Message<'a> {
+        Message { role, content, meta: None }
+    }
+
+    /// A message that says `text`.
+    #[must_use]
+    pub fn say(role: Role, text: &str) -> Message<'static> {
+        Message::new(role, Content::Text(Cow::Owned(json::quote(text))))
+    }
+
+    /// Reads one line of the pipe.
+    ///
+    /// # Errors
+    /// Says why when the line is no message.
+    pub fn parse(line: &'a str) -> Result<Message<'a>, String> {
+        let object = Object::parse(line).map_err(|error| format!("not a message: {error}"))?;
+        if json::is_deeper(line, MOST_DEPTH) {
+            return Err(format!("nested more than {MOST_DEPTH} deep"));
+        }
+        let role = match object.string("role").as_deref() {
+            Some("user") => Role::User,
+            Some("assistant") => Role::Assistant,
+            Some(other) => return Err(format!("role '{other}' is neither user nor assistant")),
+            None => return Err("not a message: no 'role'".to_owned()),
+        };
+        let content = object.get("content").ok_or("not a message: no 'content'")?;
+        let meta = object.get("_meta").map(Meta::parse).transpose()?;
+        Ok(Message { role, content: Content::parse(content)?, meta })
+    }
+
+    /// The blocks; none for a plain string.
+    pub fn blocks(&self) -> impl Iterator<Item = &Block<'a>> {
+        match &self.content {
+            Content::Text(_) => [].iter(),
+            Content::Blocks(blocks) => blocks.iter(),
+        }
+    }
+
+    /// The ids of the calls in it, in order.
+    pub fn calls(&self) -> impl Iterator<Item = &str> {
+        self.blocks().filter_map(|block| match &block.kind {
+            BlockKind::ToolUse { id } => Some(id.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The ids of the calls that it answers, in order.
+    pub fn results(&self) -> impl Iterator<Item = &str> {
+        self.blocks().filter_map(|block| match &block.kind {
+            BlockKind::ToolResult { id } => Some(id.as_str()),
+            _ => None,
+        })
+    }
+
+    /// Whether it says nothing at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        crate::check::says_nothing(&self.content)
+    }
+
+    /// Whether it renders a compaction.
+    #[must_use]
+    pub fn is_summary(&self) -> bool {
+        self.meta.as_ref().is_some_and(|meta| meta.summary.is_some())
+    }
+
+    /// Whether it holds words of the user's, not only results.
+    #[must_use]
+    pub fn is_said_by_user(&self) -> bool {
+        self.role == Role::User
+            && match &self.content {
+                Content::Text(_) => true,
+                Content::Blocks(blocks) => blocks.iter().any(|block| !block.is_result()),
+            }
+    }
+
+    /// Adds what `other` says to the end of this message.
+    pub fn absorb(&mut self, other: Content<'a>) {
+        let own = std::mem::replace(&mut self.content, Content::Blocks(Vec::new()));
+        let mut blocks = own.into_blocks();
+        blocks.extend(other.into_blocks());
+        self.content = Content::Blocks(blocks);
+    }
+
+    /// The message as JSON, fit to be sent: lone surrogates are U+FFFD, and there is no `_meta`.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        self.to_text(false)
+    }
+
+    /// The message as a line of the pipe, without the line feed: with `_meta` if it has one.
+    #[must_use]
+    pub fn to_line(&self) -> String {
+        self.to_text(true)
+    }
+
+    fn to_text(&self, meta: bool) -> String {
+        let mut json = Vec::new();
+        // Writing into memory cannot fail, and JSON text is UTF-8.
+        let _ = self.write(meta, &mut json);
+        String::from_utf8(json).unwrap_or_default()
+    }
+
+    /// Writes the message as JSON, fit to be sent, or with `meta` as a line of the pipe; no line feed.
+    ///
+    /// # Errors
+    /// When `out` cannot be written to.
+    pub fn write(&self, meta: bool, out: &mut impl Write) -> io::Result<()> {
+        out.write_all(match self.role {
+            Role::User => br#"{"role":"user","content":"#,
+            Role::Assistant => br#"{"role":"assistant","content":"#,
+        })?;
+        self.content.write(out)?;
+        if let Some(meta) = self.meta.as_ref().filter(|_| meta) {
+            write!(out, r#","_meta":{}"#, meta.to_json())?;
+        }
+        out.write_all(b"}")
+    }
+}
+
+/// Reads a pipe of messages, one a line; blank lines are passed over.
+///
+/// # Errors
+/// 65 at the first line that is no message, naming `input` and the line.
+pub fn read<'a>(input: &str, bytes: &'a [u8]) -> anyhow::Result<Vec<Message<'a>>> {
+    let mut messages = Vec::new();
+    for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        let message = std::str::from_utf8(line)
+            .map_err(|error| format!("not UTF-8: {error}"))
+            .and_then(Message::parse);
+        match message {
+            Ok(message) => messages.push(message),
+            Err(why) => {
+                let text = format!("cannot read '{input}' line {}: {why}", index + 1);
+                return Err(Error::new(Exit::Data, text).into());
+            }
+        }
+    }
+    Ok(messages)
+}
+
+/// Writes messages, one a line.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn write(messages: &[Message<'_>], out: &mut impl Write) -> io::Result<()> {
+    messages.iter().try_for_each(|message| {
+        message.write(true, out)?;
+        out.write_all(b"\n")
+    })
+}

@@ -1,0 +1,78 @@
+//! Which part of the inputs is read: up to a record, up to a turn, the last turns.
+
+use crate::exit::{Exit, fail};
+use crate::jsonl::Lines;
+use crate::messages::view::Options;
+use crate::record::{self, Body};
+use crate::source::{self, Input};
+use std::ops::Range;
+
+/// The part of the inputs that `options` ask for, as byte offsets over all of them. A turn begins with a
+/// user record that follows something else than a user record.
+///
+/// # Errors
+/// When an input cannot be read, and 65 when there is no record `options.at`.
+pub fn find(inputs: &[Input], options: &Options) -> anyhow::Result<Range<u64>> {
+    let mut range = 0..source::total(inputs);
+    if let Some(at) = &options.at {
+        let mut end = None;
+        each_record(inputs, range.end, &mut |record| {
+            if record.id == at.as_str() {
+                end = Some(record.end);
+            }
+        })?;
+        match end {
+            Some(end) => range.end = end,
+            None => return fail(Exit::Data, format!("cannot find record '{at}'")),
+        }
+    }
+    if options.to_turn.is_none() && options.limit_turns.is_none() {
+        return Ok(range);
+    }
+    let starts = turn_starts(inputs, range.end)?;
+    let count = |turns: u64| usize::try_from(turns).unwrap_or(usize::MAX).min(starts.len());
+    let mut last = starts.len();
+    if let Some(turns) = options.to_turn {
+        last = count(turns);
+        range.end = starts.get(last).copied().unwrap_or(range.end);
+    }
+    if let Some(turns) = options.limit_turns {
+        let first = last - count(turns).min(last);
+        range.start = starts.get(first).copied().unwrap_or(range.end).min(range.end);
+    }
+    Ok(range)
+}
+
+fn turn_starts(inputs: &[Input], end: u64) -> anyhow::Result<Vec<u64>> {
+    let mut starts = Vec::new();
+    let mut user_before = false;
+    each_record(inputs, end, &mut |record| match record.body {
+        Body::User { .. } => {
+            if !user_before {
+                starts.push(record.offset);
+            }
+            user_before = true;
+        }
+        Body::Assistant { .. } | Body::ToolUse { .. } | Body::ToolResult { .. } => {
+            user_before = false;
+        }
+        _ => {}
+    })?;
+    Ok(starts)
+}
+
+/// Gives every record before `end` to `each`.
+fn each_record(
+    inputs: &[Input],
+    end: u64,
+    each: &mut dyn FnMut(&record::Record<'_>),
+) -> anyhow::Result<()> {
+    for (input, base) in inputs.iter().zip(source::bases(inputs)) {
+        let mut lines = Lines::new(input, 0, end.saturating_sub(base).min(input.length));
+        let mut take = |line: &[u8], place| {
+            record::read_line(line, place, base).iter().for_each(&mut *each);
+        };
+        while lines.next(&mut take)? {}
+    }
+    Ok(())
+}

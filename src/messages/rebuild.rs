@@ -1,0 +1,269 @@
+//! Rebuild: transcripts to the messages that a provider accepts.
+//!
+//! Inputs are read once, from the first record that counts, and messages are given out as soon as they
+//! are whole: memory follows the message that is being put together, not the file.
+
+use crate::check::{self, Finding, Place, rules};
+use crate::dialect;
+use crate::exit::{self, Error, Exit, fail};
+use crate::json::{Object, string};
+use crate::jsonl::{self, Line, Lines};
+use crate::messages::fold::Fold;
+use crate::messages::view::{self, View};
+use crate::messages::{Content, Message, shorten};
+use crate::record::{self, Record};
+use crate::source::{self, Input};
+use anyhow::Context;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io::{self, Write};
+pub use view::Options;
+
+/// The messages of a transcript, and what was found on the way.
+#[derive(Debug, Default)]
+pub struct Rebuilt {
+    /// In order, each with its `_meta`.
+    pub messages: Vec<Message<'static>>,
+    /// What is wrong in the inputs, in the order in which it was found.
+    pub findings: Vec<Finding>,
+}
+
+/// Rebuilds the messages of all inputs, which are read as if they had been concatenated.
+///
+/// # Errors
+/// When an input cannot be read; 65 when one is a transcript of a dialect that cannot be read, or
+/// `options` name a record that is not there.
+pub fn from_inputs(inputs: &[Input], options: &Options) -> anyhow::Result<Rebuilt> {
+    let mut messages = Vec::new();
+    let findings = stream(inputs, options, |message| {
+        messages.push(message);
+        Ok(())
+    })?;
+    Ok(Rebuilt { messages, findings })
+}
+
+/// The same, message by message: each is given to `out` as soon as it is whole.
+///
+/// # Errors
+/// As [`from_inputs`], and what `out` fails with.
+pub fn stream(
+    inputs: &[Input],
+    options: &Options,
+    out: impl FnMut(Message<'static>) -> io::Result<()>,
+) -> anyhow::Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    let mut view = view::find(inputs, options, &mut findings)?;
+    let mut watch = Watch::new(&mut view, &mut findings);
+    let mut fold = Fold::new(&view, &mut findings, out);
+    for (input, base) in inputs.iter().zip(source::bases(inputs)) {
+        let from = view.start.saturating_sub(base).min(input.length);
+        let mut lines = Lines::new(input, from, view.end.saturating_sub(base).min(input.length));
+        loop {
+            let mut outcome = Ok(());
+            let read = lines.next(|line, place| {
+                watch.pass(&place);
+                jsonl::read_line(line, place, &mut |line| {
+                    if outcome.is_ok() {
+                        outcome = take(&mut fold, &mut watch, line, base);
+                    }
+                });
+            });
+            outcome?;
+            if !read.with_context(|| format!("cannot read '{}'", input.name))? {
+                break;
+            }
+        }
+    }
+    fold.finish().context("cannot write '<stdout>'")?;
+    Ok(watch.finish(view.start == 0, findings))
+}
+
+/// What the search from the end could not know, and reading from the beginning can: the numbers of
+/// lines, and whether the targets of retractions are there.
+struct Watch {
+    /// Findings of the search.
+    early: Vec<Finding>,
+    unseen: HashMap<String, Finding>,
+}
+
+impl Watch {
+    fn new(view: &mut View, findings: &mut Vec<Finding>) -> Watch {
+        let early = std::mem::take(findings);
+        Watch { early, unseen: std::mem::take(&mut view.unseen_targets) }
+    }
+
+    fn pass(&mut self, place: &Place) {
+        for finding in self.early.iter_mut().chain(self.unseen.values_mut()) {
+            let own = &mut finding.place;
+            if own.offset == place.offset && own.input == place.input {
+                own.line = place.line;
+            }
+        }
+    }
+
+    fn see(&mut self, record: &Record<'_>) {
+        if !self.unseen.is_empty() {
+            self.unseen.remove(record.id.as_ref());
+        }
+    }
+
+    /// All findings. A target that was not seen is one only if everything was read.
+    fn finish(self, is_all: bool, later: Vec<Finding>) -> Vec<Finding> {
+        let mut findings = self.early;
+        if is_all {
+            let mut unseen: Vec<Finding> = self.unseen.into_values().collect();
+            unseen.sort_by_key(|finding| finding.place.offset);
+            findings.extend(unseen);
+        }
+        findings.extend(later);
+        findings
+    }
+}
+
+/// Gives what is in a line to the fold.
+fn take<F: FnMut(Message<'static>) -> io::Result<()>>(
+    fold: &mut Fold<'_, F>,
+    watch: &mut Watch,
+    line: Line<'_>,
+    base: u64,
+) -> anyhow::Result<()> {
+    match line {
+        Line::Finding(finding) => fold.find(finding),
+        Line::Object { text, object, place } => {
+            if let Some(dialect) = dialect::foreign_tree(&object) {
+                let text = format!("cannot read '{}': a transcript of {dialect}", place.input);
+                return fail(Exit::Data, text);
+            }
+            let id = object.string("id").map(Cow::into_owned);
+            let place_of_it = place.clone();
+            match Record::new(text, &object, place, base) {
+                Ok(record) => {
+                    watch.see(&record);
+                    fold.take(&record).context("cannot write '<stdout>'")?;
+                }
+                Err(why) => fold.find(Finding {
+                    rule: &rules::BAD_RECORD,
+                    place: place_of_it,
+                    id,
+                    message: format!("skipped: {why}"),
+                }),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The form in which messages are written.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Form {
+    /// One JSON array instead of a message a line.
+    pub array: bool,
+    /// With `_meta`.
+    pub meta: bool,
+}
+
+impl Form {
+    /// Rebuilds and writes message by message.
+    ///
+    /// # Errors
+    /// As [`from_inputs`], and when `out` cannot be written to.
+    pub fn stream(
+        self,
+        inputs: &[Input],
+        options: &Options,
+        out: &mut impl Write,
+    ) -> anyhow::Result<Vec<Finding>> {
+        let mut count = 0;
+        let findings = stream(inputs, options, |message| {
+            count += 1;
+            self.write(&message, count == 1, out)
+        })?;
+        self.end(count, out)?;
+        Ok(findings)
+    }
+
+    /// Writes messages that are there already.
+    ///
+    /// # Errors
+    /// When `out` cannot be written to.
+    pub fn write_all(self, messages: Vec<Message<'_>>, out: &mut impl Write) -> anyhow::Result<()> {
+        for (index, message) in messages.iter().enumerate() {
+            self.write(message, index == 0, out).context("cannot write '<stdout>'")?;
+        }
+        self.end(messages.len(), out)
+    }
+
+    fn write(self, message: &Message<'_>, is_first: bool, out: &mut impl Write) -> io::Result<()> {
+        match (self.array, is_first) {
+            (false, _) => {}
+            (true, true) => out.write_all(b"[")?,
+            (true, false) => out.write_all(b",\n")?,
+        }
+        message.write(self.meta, out)?;
+        if self.array { Ok(()) } else { out.write_all(b"\n") }
+    }
+
+    fn end(self, count: usize, out: &mut impl Write) -> anyhow::Result<()> {
+        let end = match (self.array, count) {
+            (false, _) => return Ok(()),
+            (true, 0) => "[]\n",
+            (true, _) => "]\n",
+        };
+        out.write_all(end.as_bytes()).context("cannot write '<stdout>'")
+    }
+}
+
+/// Whether the messages can be sent.
+///
+/// # Errors
+/// 7 when they end on the assistant or a call is open; 76 when a provider would refuse them.
+pub fn check_ready(messages: &[Message<'_>]) -> anyhow::Result<()> {
+    let broken = check::messages(messages);
+    let Some(first) = broken.iter().find(|broken| !broken.unfinished).or(broken.first()) else {
+        return Ok(());
+    };
+    let exit = if first.unfinished { Exit::NotReady } else { Exit::Refused };
+    fail(exit, format!("not ready to send: {first}"))
+}
+
+/// Writes the original of one record, whole: the text of a string, or the text blocks of a list; any
+/// other record as its line. Of several with one id it is the last. With `printable` control characters
+/// are escaped, but for line feeds and tabs.
+///
+/// # Errors
+/// 65 when no record has this id; when an input cannot be read or `out` cannot be written to.
+pub fn write_record(
+    inputs: &[Input],
+    id: &str,
+    printable: bool,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    let mut found = None;
+    for (input, base) in inputs.iter().zip(source::bases(inputs)) {
+        let mut lines = Lines::new(input, 0, input.length);
+        let mut each = |line: &[u8], place| {
+            for record in record::read_line(line, place, base) {
+                if record.id == id {
+                    found = Some(original(record.text));
+                }
+            }
+        };
+        while lines.next(&mut each)? {}
+    }
+    let text = found.ok_or_else(|| Error::new(Exit::Data, format!("cannot find record '{id}'")))?;
+    let text = if printable { exit::printable_lines(&text) } else { text };
+    let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    write!(out, "{text}{end}").context("cannot write '<stdout>'")
+}
+
+/// What a record's content says, or the record itself.
+fn original(record: &str) -> String {
+    let text = Object::parse(record).ok().and_then(|object| {
+        let content = object.get("content").or_else(|| object.get("output"))?;
+        match string(content) {
+            Some(text) => Some(text.into_owned()),
+            None => Content::parse(content).ok().map(|content| shorten::text_of(&content)),
+        }
+    });
+    text.unwrap_or_else(|| record.to_owned())
+}

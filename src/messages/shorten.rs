@@ -1,0 +1,419 @@
+//! How a shortened tool result reads: its beginning, a marker, its end.
+//!
+//! `claw-truncate` decides how much to keep ([`plan`]); rebuild shows a result as a truncation record
+//! says ([`show`]); both go through here, so the same record always gives the same text. The marker
+//! counts in what is kept, names what was left out and how to see it, and is never nested: shortening
+//! what was shortened before cuts again from the same two ends.
+
+use crate::json::{self, Object};
+use crate::messages::meta::Shown;
+use crate::messages::{Block, BlockKind, Content};
+use crate::record::digest;
+use std::borrow::Cow;
+
+/// A result's text as it is known: whole, or the two ends of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Text {
+    /// The text that is there before the marker; all of it when nothing was left out.
+    head: String,
+    /// The text after the marker.
+    tail: String,
+    /// Line feeds in what was left out.
+    lines: usize,
+    /// Length of the whole text in bytes.
+    bytes: usize,
+    /// The first 16 hex digits of the whole text's SHA-256.
+    sha256: String,
+}
+
+impl Text {
+    /// Reads the text of a result. `shown` is what `_meta` says of it: `Some(None)` that it is whole,
+    /// `None` that there is no `_meta`, and a marker in the text is believed if its numbers agree.
+    #[must_use]
+    pub fn read(text: &str, shown: Option<Option<&Shown>>) -> Text {
+        let cut = match shown {
+            Some(None) => None,
+            Some(Some(shown)) => find_marker(text, Some(shown.head as usize)),
+            None => find_marker(text, None),
+        };
+        cut.unwrap_or_else(|| Text {
+            head: text.to_owned(),
+            tail: String::new(),
+            lines: 0,
+            bytes: text.len(),
+            sha256: digest(text),
+        })
+    }
+
+    fn is_whole(&self) -> bool {
+        self.head.len() == self.bytes
+    }
+
+    /// The text as a reader sees it now.
+    fn render(&self, record: Option<&str>) -> String {
+        if self.is_whole() {
+            return self.head.clone();
+        }
+        let marker = self.marker(record);
+        let before = if self.head.is_empty() { "" } else { "\n" };
+        let after = if self.tail.is_empty() { "" } else { "\n" };
+        [&self.head, before, &marker, after, &self.tail].concat()
+    }
+
+    fn marker(&self, record: Option<&str>) -> String {
+        let left_out = self.bytes - self.head.len() - self.tail.len();
+        let (bytes, lines, sha256) = (self.bytes, self.lines, &self.sha256);
+        let how = record.map(|id| format!("; all of it: claw-rebuild --record {id}"));
+        let how = how.unwrap_or_default();
+        format!(
+            "{OPEN}{left_out} of {bytes} bytes ({lines} lines) left out, sha256 {sha256}{how}{CLOSE}"
+        )
+    }
+
+    /// The same text with at most `head` and `tail` bytes of its ends; both must lie on character
+    /// boundaries within what is known.
+    fn keep(&self, head: usize, tail: usize) -> Text {
+        let whole = self.is_whole();
+        let end = if whole { &self.head } else { &self.tail };
+        let kept_tail = end[end.len() - tail..].to_owned();
+        let newlines = |text: &str| text.bytes().filter(|byte| *byte == b'\n').count();
+        let lines = if whole {
+            newlines(&self.head[head..self.head.len() - tail])
+        } else {
+            let cut = &self.tail[..self.tail.len() - tail];
+            self.lines + newlines(&self.head[head..]) + newlines(cut)
+        };
+        Text {
+            head: self.head[..head].to_owned(),
+            tail: kept_tail,
+            lines,
+            bytes: self.bytes,
+            sha256: self.sha256.clone(),
+        }
+    }
+
+    fn shown(&self) -> Shown {
+        Shown {
+            head: self.head.len() as u64,
+            tail: self.tail.len() as u64,
+            bytes: self.bytes as u64,
+            sha256: self.sha256.clone(),
+        }
+    }
+}
+
+const OPEN: &str = "[... ";
+const CLOSE: &str = " ...]";
+
+/// Finds a marker whose numbers agree with the text around it; with `head`, only one at that byte.
+fn find_marker(text: &str, head: Option<usize>) -> Option<Text> {
+    let mut from = 0;
+    while let Some(found) = text[from..].find(OPEN) {
+        let at = from + found;
+        from = at + OPEN.len();
+        let before = if at == 0 { Some("") } else { text[..at].strip_suffix('\n') };
+        let Some(before) = before else { continue };
+        if head.is_some_and(|head| head != before.len()) {
+            continue;
+        }
+        if let Some(cut) = read_marker(before, &text[from..]) {
+            return Some(cut);
+        }
+    }
+    None
+}
+
+fn read_marker(head: &str, rest: &str) -> Option<Text> {
+    let (inner, after) = rest.split_once(CLOSE)?;
+    let tail = if after.is_empty() { after } else { after.strip_prefix('\n')? };
+    let (left_out, inner) = inner.split_once(" of ")?;
+    let (bytes, inner) = inner.split_once(" bytes (")?;
+    let (lines, inner) = inner.split_once(" lines) left out, sha256 ")?;
+    let sha256 = inner.split(';').next()?.to_owned();
+    let (left_out, bytes): (usize, usize) = (left_out.parse().ok()?, bytes.parse().ok()?);
+    let agrees = head.len() + left_out + tail.len() == bytes && sha256.len() == 16;
+    agrees.then(|| Text {
+        head: head.to_owned(),
+        tail: tail.to_owned(),
+        lines: lines.parse().unwrap_or(0),
+        bytes,
+        sha256,
+    })
+}
+
+/// Shortens a text to at most `max` characters, marker included; the marker alone is the least that
+/// is ever left. `head_ratio` (0 to 1) of what is kept is taken from the beginning. `None` when the
+/// text is within `max` already or would not get shorter.
+///
+/// Cuts lie on line ends where one is near (within the last fifth of the head, the first fifth of the
+/// tail), else between characters, never between a carriage return and its line feed.
+#[must_use]
+pub fn plan(text: &Text, max: usize, head_ratio: f64, record: Option<&str>) -> Option<Shown> {
+    let now = text.render(record);
+    let length = now.chars().count();
+    if length <= max {
+        return None;
+    }
+    // The longest marker that this text can get: nothing kept.
+    let marker = text.keep(0, 0).marker(record).chars().count();
+    let room = max.saturating_sub(marker + 2);
+    let head_room = (room as f64 * head_ratio.clamp(0.0, 1.0)).floor() as usize;
+    let head = head_end(&text.head, head_room);
+    let end = if text.is_whole() { &text.head[head..] } else { &text.tail };
+    let tail = tail_length(end, room - head_room);
+    let cut = text.keep(head, tail);
+    (cut.render(record).chars().count() < length).then(|| cut.shown())
+}
+
+/// Where to end a head of at most `room` characters (a byte index).
+fn head_end(text: &str, room: usize) -> usize {
+    let end = char_index(text, room);
+    if end == text.len() {
+        return end;
+    }
+    let least = char_index(text, room * 4 / 5);
+    let on_line = text[least..end].rfind('\n').map(|at| least + at);
+    let mut end = on_line.unwrap_or(end);
+    if text[..end].ends_with('\r') {
+        end -= 1;
+    }
+    end
+}
+
+/// How many bytes of the end to keep for a tail of at most `room` characters.
+fn tail_length(text: &str, room: usize) -> usize {
+    let count = text.chars().count();
+    if count <= room {
+        return text.len();
+    }
+    let start = char_index(text, count - room);
+    let most = char_index(text, count - room + room / 5);
+    let on_line = text[start..most].find('\n').map(|at| start + at + 1);
+    let mut start = on_line.unwrap_or(start);
+    if text[start..].starts_with('\n') && text[..start].ends_with('\r') {
+        start += 1;
+    }
+    text.len() - start
+}
+
+/// The byte index of character number `count`, or the text's length.
+fn char_index(text: &str, count: usize) -> usize {
+    text.char_indices().nth(count).map_or(text.len(), |(at, _)| at)
+}
+
+/// All text of a result's content: the string, or its text blocks one after the other.
+#[must_use]
+pub fn text_of(content: &Content<'_>) -> String {
+    match content {
+        Content::Text(raw) => json::string(raw).unwrap_or_default().into_owned(),
+        Content::Blocks(blocks) => blocks.iter().filter_map(Block::says).collect(),
+    }
+}
+
+/// Shows a result's content as `shown` says; string or list, images and their order stay as they are.
+/// `text` is the content's own text. `None` when `shown` does not fit it: other length, other hash, or
+/// a cut inside a character.
+#[must_use]
+pub fn show<'a>(
+    content: &Content<'a>,
+    text: &Text,
+    shown: &Shown,
+    record: Option<&str>,
+) -> Option<Content<'a>> {
+    let (head, tail) = (usize::try_from(shown.head).ok()?, usize::try_from(shown.tail).ok()?);
+    let end = if text.is_whole() { &text.head } else { &text.tail };
+    let fits = shown.bytes == text.bytes as u64
+        && shown.sha256 == text.sha256
+        && text.head.is_char_boundary(head)
+        && tail <= end.len()
+        && end.is_char_boundary(end.len() - tail)
+        && (!text.is_whole() || head + tail <= text.bytes);
+    if !fits {
+        return None;
+    }
+    let cut = text.keep(head, tail);
+    match content {
+        Content::Text(_) => Some(Content::Text(Cow::Owned(json::quote(&cut.render(record))))),
+        Content::Blocks(blocks) => Some(Content::Blocks(show_blocks(blocks, &cut, record))),
+    }
+}
+
+/// Lays a shortened text over the text blocks that it came from.
+fn show_blocks<'a>(blocks: &[Block<'a>], cut: &Text, record: Option<&str>) -> Vec<Block<'a>> {
+    let total: usize = blocks.iter().filter_map(Block::says).map(|text| text.len()).sum();
+    let tail_start = total - cut.tail.len();
+    let mut marker = Some(cut.marker(record));
+    let (mut at, mut out) = (0, Vec::new());
+    for block in blocks {
+        let Some(text) = block.says() else {
+            out.push(block.clone());
+            continue;
+        };
+        let (start, end) = (at, at + text.len());
+        at = end;
+        if end <= cut.head.len() || start >= tail_start && marker.is_none() {
+            out.push(block.clone());
+            continue;
+        }
+        let mut kept = String::new();
+        if start < cut.head.len() {
+            kept.push_str(&text[..cut.head.len() - start]);
+        }
+        if let Some(marker) = marker.take() {
+            kept.push_str(if kept.is_empty() { "" } else { "\n" });
+            kept.push_str(&marker);
+            kept.push_str(if end > tail_start { "\n" } else { "" });
+        }
+        if end > tail_start {
+            kept.push_str(&text[tail_start.saturating_sub(start).min(text.len())..]);
+        }
+        if !kept.is_empty() {
+            out.push(with_text(block, &kept));
+        }
+    }
+    out
+}
+
+/// A text block that says something else; its other members stay.
+fn with_text<'a>(block: &Block<'a>, text: &str) -> Block<'a> {
+    match Object::parse(&block.raw) {
+        Ok(object) => {
+            let raw = object.with("text", &json::quote(text));
+            Block { raw: Cow::Owned(raw), kind: BlockKind::Text }
+        }
+        Err(_) => Block::text(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole(text: &str) -> Text {
+        Text::read(text, Some(None))
+    }
+
+    fn shorten(text: &str, max: usize, ratio: f64) -> Option<String> {
+        let whole = whole(text);
+        let shown = plan(&whole, max, ratio, None)?;
+        Some(whole.keep(shown.head as usize, shown.tail as usize).render(None))
+    }
+
+    #[test]
+    fn v39_only_what_is_longer_than_the_limit_changes() {
+        for (length, changes) in [(999, false), (1000, false), (1001, true)] {
+            assert_eq!(shorten(&"x".repeat(length), 1000, 0.7).is_some(), changes, "{length}");
+        }
+    }
+
+    #[test]
+    fn the_marker_counts_in_the_budget() {
+        for max in [0, 1, 50, 100, 200, 500, 999] {
+            let short = shorten(&"wörter und mehr\n".repeat(100), max, 0.7).unwrap();
+            assert!(short.chars().count() <= max.max(130), "{max}: {}", short.chars().count());
+        }
+    }
+
+    #[test]
+    fn v40_a_line_end_is_used_only_where_it_is_near() {
+        let room = 1000 - 2 - whole(&"x".repeat(5000)).keep(0, 0).marker(None).len();
+        let head = |at: usize| {
+            let mut text = "x".repeat(5000);
+            text.replace_range(at..=at, "\n");
+            plan(&whole(&text), 1000, 1.0, None).unwrap().head as usize
+        };
+        assert_eq!(head(room * 81 / 100), room * 81 / 100, "a line end past four fifths is used");
+        for far in [0, 100, room * 79 / 100] {
+            assert_eq!(head(far), room, "a line end at {far} is not");
+        }
+    }
+
+    #[test]
+    fn v41_the_end_is_kept() {
+        let text = format!("{}\nerror: it broke", "line\n".repeat(1000));
+        let short = shorten(&text, 600, 0.7).unwrap();
+        assert!(short.ends_with("error: it broke"), "{short}");
+        assert!(!shorten(&text, 600, 1.0).unwrap().contains("broke"), "1 keeps the head only");
+    }
+
+    #[test]
+    fn v42_no_character_and_no_crlf_is_split() {
+        for unit in ["日", "👩‍👩‍👧", "e\u{301}", "ab\r\n"] {
+            let text = unit.repeat(400);
+            for max in 150..330 {
+                let short = shorten(&text, max, 0.5).unwrap();
+                assert!(!short.contains("\r\n[") && !short.contains("\r\n\n"), "{short:?}");
+                assert!(!short.contains("\r[") && short.chars().count() <= max);
+            }
+        }
+    }
+
+    #[test]
+    fn v43_shortening_again_keeps_one_marker() {
+        let text = "some words on a line\n".repeat(500);
+        let once = shorten(&text, 2000, 0.7).unwrap();
+        assert_eq!(plan(&Text::read(&once, None), 2000, 0.7, None), None, "already within");
+        let again = Text::read(&once, None);
+        let shown = plan(&again, 800, 0.7, None).unwrap();
+        let twice = again.keep(shown.head as usize, shown.tail as usize).render(None);
+        assert_eq!(twice.matches(OPEN).count(), 1, "{twice}");
+        assert_eq!(twice, shorten(&text, 800, 0.7).unwrap(), "as if cut once");
+    }
+
+    #[test]
+    fn a_lookalike_marker_is_text() {
+        let text = format!(
+            "[... 5 of 9 bytes (1 lines) left out, sha256 0123456789abcdef ...]\n{}",
+            "x".repeat(900)
+        );
+        assert!(Text::read(&text, None).is_whole());
+    }
+
+    #[test]
+    fn v44_a_budget_below_the_marker_is_bounded() {
+        for max in [0, 1, 10] {
+            let short = shorten(&"x".repeat(10_000), max, 0.7).unwrap();
+            assert!(short.starts_with(OPEN) && short.ends_with(CLOSE), "{short}");
+        }
+        assert_eq!(shorten("short, and shorter than any marker", 5, 0.7), None);
+    }
+
+    #[test]
+    fn v46_blocks_keep_their_order_and_images_stay() {
+        let image = r#"{"type":"image","source":{"type":"url","url":"x"}}"#;
+        let long = "y".repeat(900);
+        let json = format!(
+            r#"[{{"type":"text","text":"first"}},{image},{{"type":"text","text":"{long}","extra":1}},{{"type":"text","text":"last"}}]"#
+        );
+        let content = Content::parse(&json).unwrap();
+        let text = whole(&text_of(&content));
+        let shown = plan(&text, 300, 0.7, Some("abc")).unwrap();
+        let Some(Content::Blocks(blocks)) = show(&content, &text, &shown, Some("abc")) else {
+            panic!("not shown")
+        };
+        assert_eq!(blocks.len(), 4);
+        assert_eq!(blocks[0].raw, r#"{"type":"text","text":"first"}"#);
+        assert_eq!(blocks[1].raw, image);
+        assert!(blocks[2].raw.ends_with(r#","extra":1}"#), "{}", blocks[2].raw);
+        assert!(blocks[2].raw.contains("claw-rebuild --record abc"));
+        assert_eq!(blocks[3].says().unwrap(), "last");
+    }
+
+    #[test]
+    fn what_does_not_fit_the_text_is_not_shown() {
+        let content = Content::parse(r#""日本語のテキスト""#).unwrap();
+        let text = whole(&text_of(&content));
+        let good =
+            Shown { head: 3, tail: 3, bytes: text.bytes as u64, sha256: text.sha256.clone() };
+        assert!(show(&content, &text, &good, None).is_some());
+        for bad in [
+            Shown { head: 1, ..good.clone() },
+            Shown { head: 30, ..good.clone() },
+            Shown { tail: u64::MAX, ..good.clone() },
+            Shown { bytes: 5, ..good.clone() },
+            Shown { sha256: "0".repeat(16), ..good.clone() },
+        ] {
+            assert_eq!(show(&content, &text, &bad, None), None, "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Ids that the provider takes.
+//!
+//! The API wants every call id once in a request, of letters, digits, `_` and `-`. Ids on disk may be
+//! anything (other providers', or used again in a later turn), so they are mapped on the way out:
+//! deterministic, without collision, the same for call and result. Disk keeps the original, and an id
+//! that is fine as it is stays.
+
+use crate::check::is_id;
+use std::collections::HashSet;
+
+/// The ids given out so far in one request.
+#[derive(Debug, Default)]
+pub struct Ids {
+    used: HashSet<String>,
+    originals: HashSet<String>,
+}
+
+impl Ids {
+    /// Whether a call whose id on disk is `original` was given an id.
+    #[must_use]
+    pub fn is_known(&self, original: &str) -> bool {
+        self.originals.contains(original)
+    }
+
+    /// The id to send for a call whose id on disk is `original`. It depends only on the calls before,
+    /// so a longer transcript gives the same ids.
+    pub fn give(&mut self, original: &str) -> String {
+        self.originals.insert(original.to_owned());
+        let id = if is_id(original) { original.to_owned() } else { sanitise(original) };
+        let mut candidate = id.clone();
+        let mut number = 1;
+        while !self.used.insert(candidate.clone()) {
+            number += 1;
+            let suffix = format!("_{number}");
+            candidate = format!("{}{suffix}", &id[..id.len().min(64 - suffix.len())]);
+        }
+        candidate
+    }
+}
+
+/// `original` in letters, digits, `_` and `-`, at most 64 of them.
+fn sanitise(original: &str) -> String {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let id: String = original.chars().take(64).map(|c| if fits(c) { c } else { '_' }).collect();
+    if id.is_empty() { "call".to_owned() } else { id }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_never_collide() {
+        let mut ids = Ids::default();
+        let given: Vec<String> = ["a", "a:b", "a.b", "a_b", "a", "a_2", "", "日本"]
+            .iter()
+            .map(|id| ids.give(id))
+            .collect();
+        assert_eq!(given, ["a", "a_b", "a_b_2", "a_b_3", "a_2", "a_2_2", "call", "__"]);
+        assert!(given.iter().all(|id| is_id(id)));
+    }
+
+    #[test]
+    fn long_ids_stay_apart() {
+        let mut ids = Ids::default();
+        let (a, b) = ("x".repeat(80), "x".repeat(90));
+        let given = [ids.give(&a), ids.give(&b)];
+        assert_ne!(given[0], given[1]);
+        assert!(given.iter().all(|id| is_id(id)));
+    }
+}

@@ -1,0 +1,234 @@
+//! Which records count, and how: compactions, truncations and retractions applied.
+//!
+//! View records change what rebuild shows and nothing else. The newest compaction that is not
+//! retracted and whose first kept record can be found governs; older ones are not rendered. A
+//! retraction can itself be retracted. What cannot be applied is a finding, and then nothing is
+//! dropped.
+//!
+//! View records are looked for from the end backwards, and no further than to the first record that the
+//! governing compaction keeps: what stands before that is never read.
+
+use crate::check::rules::{self, Rule};
+use crate::check::{Finding, Place};
+use crate::json::Object;
+use crate::jsonl::{self, Line};
+use crate::messages::meta::Shown;
+use crate::messages::range;
+use crate::messages::summary::Summary;
+use crate::record::{self, Body, Record};
+use crate::source::{self, Input};
+use memchr::memmem::Finder;
+use std::collections::{HashMap, HashSet};
+use std::io;
+
+/// Choices of the caller.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Show the records that compactions cover instead of their summaries.
+    pub ignore_compactions: bool,
+    /// Read only up to the record with this id, itself included.
+    pub at: Option<String>,
+    /// Read only up to the end of this turn, counted from 1.
+    pub to_turn: Option<u64>,
+    /// Show only the last turns, this many.
+    pub limit_turns: Option<u64>,
+}
+
+/// The summary that governs.
+#[derive(Clone, Debug)]
+pub struct Governing {
+    /// The id of its record.
+    pub id: String,
+    /// What it says.
+    pub summary: Summary,
+}
+
+/// Which part of the inputs is shown, and how.
+#[derive(Debug, Default)]
+pub struct View {
+    /// What stands before the first record, if anything does.
+    pub governing: Option<Governing>,
+    /// Where the first record that is shown begins, over all inputs.
+    pub start: u64,
+    /// Where the last one ends.
+    pub end: u64,
+    /// Shortened results: record id and id of the call, and how much is shown.
+    pub truncations: HashMap<(String, String), Shown>,
+    /// The ids of records that are left out.
+    pub retracted: HashSet<String>,
+    /// For each retraction that counts the finding if its target should not be there.
+    pub unseen_targets: HashMap<String, Finding>,
+    /// Where the last view record ends: a provider's count from before it is stale.
+    pub changed_at: u64,
+}
+
+/// Finds the view of `inputs`.
+///
+/// # Errors
+/// When an input cannot be read, and 65 when `options` name a record that is not there.
+pub fn find(
+    inputs: &[Input],
+    options: &Options,
+    findings: &mut Vec<Finding>,
+) -> anyhow::Result<View> {
+    let range = range::find(inputs, options)?;
+    let mut search = Search {
+        inputs,
+        ignore: options.ignore_compactions,
+        findings,
+        kept: None,
+        view: View::default(),
+    };
+    search.run(range.end)?;
+    let Search { kept, mut view, .. } = search;
+    view.start = range.start.max(kept.unwrap_or(0));
+    view.end = range.end;
+    Ok(view)
+}
+
+/// The types of view records as they stand in a line.
+const NEEDLES: [&str; 3] = ["\"compaction\"", "\"truncation\"", "\"retract\""];
+
+struct Search<'s> {
+    inputs: &'s [Input],
+    ignore: bool,
+    findings: &'s mut Vec<Finding>,
+    /// Where the first record begins that the governing compaction keeps.
+    kept: Option<u64>,
+    view: View,
+}
+
+impl Search<'_> {
+    fn run(&mut self, end: u64) -> io::Result<()> {
+        let needles = NEEDLES.map(Finder::new);
+        let bases = source::bases(self.inputs);
+        for (input, base) in self.inputs.iter().zip(bases).rev() {
+            let limit = end.saturating_sub(base).min(input.length);
+            jsonl::backwards(input, limit, &needles, |line, place| {
+                // A damaged line can hold several records: the newest first here, too.
+                for record in record::read_line(line, place, base).iter().rev() {
+                    if self.kept.is_none_or(|kept| record.offset >= kept) {
+                        self.take(record)?;
+                    }
+                }
+                Ok(self.kept.unwrap_or(0).saturating_sub(base))
+            })?;
+            if self.kept.is_some_and(|kept| kept >= base) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in a view record; they come newest first.
+    fn take(&mut self, record: &Record<'_>) -> io::Result<()> {
+        if record.body.is_view() {
+            self.view.changed_at = self.view.changed_at.max(record.end);
+        }
+        if self.view.retracted.contains(record.id.as_ref()) {
+            return Ok(());
+        }
+        match &record.body {
+            Body::Retract { target } => {
+                self.view.retracted.insert(target.clone());
+                let what = format!("nothing retracted: no record '{target}'");
+                let finding = found(&rules::UNKNOWN_TARGET, record, what);
+                self.view.unseen_targets.insert(target.clone(), finding);
+            }
+            Body::Truncation { tool_use_id, record_id, shown } => {
+                let key = (record_id.clone(), tool_use_id.clone());
+                self.view.truncations.entry(key).or_insert_with(|| shown.clone());
+            }
+            Body::Compaction { summary, first_kept, hint }
+                if self.kept.is_none() && !self.ignore =>
+            {
+                match self.locate(first_kept, *hint, record.offset)? {
+                    Some(kept) => {
+                        self.kept = Some(kept);
+                        let id = record.id.clone().into_owned();
+                        self.view.governing = Some(Governing { id, summary: summary.clone() });
+                    }
+                    None => {
+                        let what =
+                            format!("compaction not applied: no record '{first_kept}' before it");
+                        self.findings.push(found(&rules::UNKNOWN_FIRST_KEPT, record, what));
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Where the record `id` begins, somewhere before `end`: at the hint if that is true, else the
+    /// nearest one backwards.
+    fn locate(&self, id: &str, hint: Option<u64>, end: u64) -> io::Result<Option<u64>> {
+        let address = id.strip_prefix('@').and_then(|offset| offset.parse().ok());
+        for offset in address.into_iter().chain(hint).filter(|offset| *offset < end) {
+            if self.is_at(id, offset)? {
+                return Ok(Some(offset));
+            }
+        }
+        let needle = [Finder::new(id)];
+        let mut found = None;
+        let bases = source::bases(self.inputs);
+        for (input, base) in self.inputs.iter().zip(bases).rev() {
+            let limit = end.saturating_sub(base).min(input.length);
+            jsonl::backwards(input, limit, &needle, |line, place| {
+                let here = records_of(line, place, base);
+                found = here.into_iter().find(|(own, _)| own == id).map(|(_, offset)| offset);
+                Ok(if found.is_none() { 0 } else { limit })
+            })?;
+            if found.is_some() {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether the record `id` begins at `offset`.
+    fn is_at(&self, id: &str, offset: u64) -> io::Result<bool> {
+        let bases = source::bases(self.inputs);
+        let mut inputs = self.inputs.iter().zip(bases);
+        let Some((input, base)) =
+            inputs.find(|(input, base)| (*base..base + input.length).contains(&offset))
+        else {
+            return Ok(false);
+        };
+        let own = offset - base;
+        // A hint that is wrong must not cost the reading of whatever line it lies in.
+        let around = input.part(own.saturating_sub(1), own + 1)?;
+        if own > 0 && around.first() != Some(&b'\n') && around.last() != Some(&b'{') {
+            return Ok(false);
+        }
+        let (start, line) = jsonl::line_around(input, own, input.length)?;
+        let place = Place {
+            input: input.name.clone(),
+            line: None,
+            offset: start,
+            length: line.len() as u64,
+        };
+        Ok(records_of(&line, place, base).iter().any(|(found, at)| found == id && *at == offset))
+    }
+}
+
+fn found(rule: &'static Rule, record: &Record<'_>, message: String) -> Finding {
+    let (place, id) = (record.place.clone(), Some(record.id.clone().into_owned()));
+    Finding { rule, place, id, message }
+}
+
+/// The ids and places of the records in a line.
+fn records_of(line: &[u8], place: Place, base: u64) -> Vec<(String, u64)> {
+    let mut found = Vec::new();
+    jsonl::read_line(line, place, &mut |line| {
+        if let Line::Object { object, place, .. } = line {
+            let offset = base + place.offset;
+            found.push((record_id(&object, offset), offset));
+        }
+    });
+    found
+}
+
+fn record_id(object: &Object<'_>, offset: u64) -> String {
+    object.string("id").map_or_else(|| format!("@{offset}"), |id| id.into_owned())
+}

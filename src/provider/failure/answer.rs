@@ -1,0 +1,175 @@
+//! What a refusal's body says, without its wrappings: errors inside errors, in JSON inside strings.
+
+use super::bounded;
+use super::texts::{self, Family};
+use serde_json::Value;
+
+/// The most bytes of a body without a message that are shown.
+const BODY_BYTES: usize = 500;
+/// How many errors inside errors are opened.
+const NESTING: usize = 4;
+/// How many braces in a text are tried as the start of an inner error.
+const BRACES: usize = 8;
+/// The stop reason, and on some gateways the error code, of an answer that filled the window.
+const WINDOW_FILLED: &str = "model_context_window_exceeded";
+
+/// What a body says, without its wrappings.
+#[derive(Default)]
+pub(super) struct Answer {
+    /// The innermost message.
+    pub(super) text: Option<String>,
+    /// Types and codes, the innermost first.
+    pub(super) kinds: Vec<String>,
+    /// The status that the error names, 400 to 599.
+    pub(super) code: Option<u16>,
+    /// The prompt's tokens, from a member of their own.
+    pub(super) input: Option<u64>,
+    /// The window in tokens, from a member of its own.
+    pub(super) limit: Option<u64>,
+    pub(super) request_id: Option<String>,
+    pub(super) is_error: bool,
+}
+
+impl Answer {
+    pub(super) fn read(body: &[u8]) -> Answer {
+        let mut answer = Answer::default();
+        let whole = serde_json::from_slice(body).ok();
+        if let Some(value) = whole.or_else(|| error_line(body)) {
+            answer.is_error = marks_error(&value);
+            answer.open(&value, NESTING);
+            answer.note_stop(&value);
+        }
+        answer
+    }
+
+    /// Takes in one level: its words, then its text and whatever that holds.
+    fn open(&mut self, value: &Value, depth: usize) {
+        let value = match value {
+            // Gemini answers a list of one error.
+            Value::Array(items) => items.first().unwrap_or(&Value::Null),
+            value => value,
+        };
+        let error = &value["error"];
+        self.note(value);
+        self.note(error);
+        let raw = &error["metadata"]["raw"];
+        let places = [raw, &error["message"], error, &value["message"], &value["detail"], value];
+        let told = places.into_iter().filter_map(Value::as_str).find(|text| !text.is_empty());
+        if let Some(text) = told {
+            self.hear(text, depth);
+        }
+    }
+
+    /// Takes a text as the message, and what is wrapped in it as a better one. A text about the
+    /// request's shape may quote the request, so it is left closed.
+    fn hear(&mut self, text: &str, depth: usize) {
+        self.text = Some(text.to_owned());
+        if depth == 0 || texts::find(text, &[Family::Shape]).is_some() {
+            return;
+        }
+        if let Some(inner) = embedded(text) {
+            self.open(&inner, depth - 1);
+        }
+    }
+
+    /// Keeps an object's words and numbers.
+    fn note(&mut self, object: &Value) {
+        let words = ["code", "type", "status"].into_iter().filter_map(|name| object[name].as_str());
+        let words = words.filter(|word| *word != "error" && word.parse::<u16>().is_err());
+        self.kinds.splice(0..0, words.map(str::to_owned));
+        let code = &object["code"];
+        let code = code.as_u64().or_else(|| code.as_str()?.parse().ok());
+        let code = code.and_then(|code| u16::try_from(code).ok());
+        self.code = self.code.or(code.filter(|code| (400..=599).contains(code)));
+        self.input = object["n_prompt_tokens"].as_u64().or(self.input);
+        self.limit = object["n_ctx"].as_u64().or(self.limit);
+        let request_id = object["request_id"].as_str().map(str::to_owned);
+        self.request_id = self.request_id.take().or(request_id);
+    }
+
+    /// An answer that stopped because the window is full is no success.
+    fn note_stop(&mut self, value: &Value) {
+        let choices = value["choices"].as_array().map_or(&[][..], Vec::as_slice);
+        let mut reasons = choices.iter().map(|choice| &choice["finish_reason"]);
+        if value["stop_reason"] == WINDOW_FILLED || reasons.any(|reason| reason == WINDOW_FILLED) {
+            self.kinds.insert(0, WINDOW_FILLED.to_owned());
+            self.text = Some(format!("the answer stopped: {WINDOW_FILLED}"));
+        }
+    }
+
+    /// The innermost word of an error; the words of a success are none.
+    pub(super) fn first_kind(&self) -> Option<&String> {
+        self.kinds.first().filter(|_| self.is_error || self.text.is_some())
+    }
+
+    /// The text to show: the message, else the status and the start of the body.
+    pub(super) fn message(&self, status: u16, body: &[u8]) -> String {
+        if let Some(text) = &self.text {
+            return text.clone();
+        }
+        if body.trim_ascii().is_empty() {
+            return format!("HTTP {status} with an empty body");
+        }
+        // Four bytes more than are shown, so that no character is cut before it is decoded.
+        let start = String::from_utf8_lossy(&body[..body.len().min(BODY_BYTES + 4)]);
+        format!("HTTP {status}: {}", bounded(&start, BODY_BYTES))
+    }
+}
+
+/// Whether a JSON value says that it is an error.
+fn marks_error(value: &Value) -> bool {
+    let value = value.get(0).unwrap_or(value);
+    !value["error"].is_null() || value["type"] == "error" || value["object"] == "error"
+}
+
+/// The first error in a body of many lines, server-sent events or one JSON object a line.
+fn error_line(body: &[u8]) -> Option<Value> {
+    let mut values = body.split(|byte| *byte == b'\n').filter_map(|line| {
+        let line = line.strip_prefix(b"data:").unwrap_or(line);
+        serde_json::from_slice(line).ok()
+    });
+    values.find(marks_error)
+}
+
+/// The JSON error inside a text, wherever it starts and whatever follows it.
+fn embedded(text: &str) -> Option<Value> {
+    let braces = text.match_indices('{').take(BRACES);
+    let mut values = braces.filter_map(|(at, _)| {
+        let (before, json) = text.split_at(at);
+        if before.ends_with("b'") { first_value(&python_bytes(json)) } else { first_value(json) }
+    });
+    values.find(|value| marks_error(value) || value["message"].is_string())
+}
+
+/// The JSON value that `json` starts with; what follows it does not matter.
+fn first_value(json: &str) -> Option<Value> {
+    serde_json::Deserializer::from_str(json).into_iter().next()?.ok()
+}
+
+/// Undoes Python's notation of bytes, up to the closing quote.
+fn python_bytes(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        match byte {
+            b'\'' => break,
+            b'\\' => bytes.extend(python_escape(&mut rest)),
+            _ => bytes.push(byte),
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The byte that a backslash and the next characters of `rest` stand for.
+fn python_escape(rest: &mut std::str::Bytes<'_>) -> Option<u8> {
+    match rest.next()? {
+        b'n' => Some(b'\n'),
+        b'r' => Some(b'\r'),
+        b't' => Some(b'\t'),
+        b'x' => {
+            let mut digit = || char::from(rest.next()?).to_digit(16);
+            u8::try_from(digit()? * 16 + digit()?).ok()
+        }
+        other => Some(other),
+    }
+}

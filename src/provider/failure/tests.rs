@@ -1,0 +1,452 @@
+use super::texts::Family;
+use super::verdict::{KINDS, STATUSES};
+use super::*;
+use serde_json::Value;
+
+/// 2026-01-01T00:00:00Z.
+const NOW: f64 = 1_767_225_600.0;
+
+fn classify_with(status: u16, headers: &[(&str, &str)], body: &str) -> Failure {
+    let header = |name: &str| {
+        headers.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+    };
+    Failure::classify(status, &header, body.as_bytes(), NOW)
+}
+
+fn classify(status: u16, body: &str) -> Failure {
+    classify_with(status, &[], body)
+}
+
+fn json(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
+/// The body in which the Messages API, chat completions and their gateways put a text.
+fn error(text: &str) -> String {
+    format!(r#"{{"error":{{"type":"invalid_request_error","message":{}}}}}"#, json(text))
+}
+
+/// Rule, prompt, limit and requested output of each text at status 400.
+type Sample = (&'static str, Option<u64>, Option<u64>, Option<u64>, &'static str);
+
+const fn n(number: u64) -> Option<u64> {
+    if number == 0 { None } else { Some(number) }
+}
+
+#[rustfmt::skip]
+const OVERFLOWS: &[Sample] = &[
+    ("R1", n(208310), n(200000), n(0), "prompt is too long: 208310 tokens > 200000 maximum"),
+    ("R1", n(209303), n(200000), n(0), r#"litellm.ContextWindowExceededError: AnthropicError - {"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 209303 tokens > 200000 maximum"}}"#),
+    ("R2", n(179413), n(200000), n(32768), "input length and `max_tokens` exceed context limit: 179413 + 32768 > 200000, decrease input length or `max_tokens` and try again"),
+    ("R2", n(195000), n(200000), n(8192), "input length and `max_tokens` exceed context limit: 195,000 + 8,192 > 200,000"),
+    ("R3", n(13392), n(8192), n(0), "request (13392 tokens) exceeds the available context size (8192 tokens), try increasing it"),
+    ("R4", n(769), n(32768), n(32000), "This model's maximum context length is 32768 tokens. However, you requested 32000 output tokens and your prompt contains at least 769 input tokens, for a total of at least 32769 tokens. Please reduce the length of the input prompt or the number of requested output tokens. (parameter=input_tokens, value=769)"),
+    ("R5", n(1222), n(4096), n(3000), "This model's maximum context length is 4096 tokens. However, you requested 4222 tokens (1222 in the messages, 3000 in the completion). Please reduce the length of the messages or completion."),
+    ("R5", n(150000), n(4097), n(678), "This model's maximum context length is 4097 tokens, however you requested 150678 tokens (150000 in your prompt; 678 for the completion). Please reduce your prompt; or completion length."),
+    ("R6", n(204308), n(128000), n(0), "This model's maximum context length is 128000 tokens. However, your messages resulted in 204308 tokens. Please reduce the length of the messages."),
+    ("R7", n(42832), n(32768), n(0), "This endpoint's maximum context length is 32768 tokens. However, you requested about 42832 tokens (42832 of text input). Please reduce the length of either one, or use the \"middle-out\" transform to compress your prompt automatically."),
+    ("R7", n(30832), n(32768), n(12000), "This endpoint's maximum context length is 32768 tokens. However, you requested about 42832 tokens (30832 of text input, 12000 in the output)."),
+    ("R8", n(0), n(272000), n(0), "Input tokens exceed the configured limit of 272000 tokens."),
+    ("R9", n(0), n(0), n(0), "Your input exceeds the context window of this model"),
+    ("R10", n(70000), n(32768), n(0), "The input (70000 tokens) is longer than the model's context length (32768 tokens)."),
+    ("R11", n(2800010), n(1048575), n(0), "The input token count (2800010) exceeds the maximum number of tokens allowed (1048575)."),
+    ("R11", n(0), n(1048576), n(0), "The input token count exceeds the maximum number of tokens allowed (1048576)."),
+    ("R12", n(537812), n(131072), n(0), "This model's maximum prompt length is 131072 but the request contains 537812 tokens"),
+    ("R13", n(150000), n(128000), n(0), "prompt token count of 150000 exceeds the limit of 128000"),
+    ("R14", n(200000), n(131072), n(0), "Prompt contains 200000 tokens ... too large for model with 131072 maximum context length"),
+    ("R15", n(300000), n(262144), n(0), "Your request exceeded model token limit: 262144 (requested: 300000)"),
+    ("R16", n(250000), n(200000), n(0), "prompt tokens (250000) exceed model maximum (200000)"),
+    ("R17", n(0), n(0), n(0), "the prompt is longer than the context length currently available to the model; shorten the prompt, adjust the context length in settings, or use a model with a longer context length"),
+    ("R18", n(0), n(0), n(0), "Input is too long for requested model."),
+    ("R19", n(0), n(0), n(0), "tokens to keep from the initial prompt is greater than the context length"),
+    ("R20", n(0), n(0), n(0), "invalid params, context window exceeds limit"),
+    ("R21", n(0), n(0), n(0), "the request exceeds the available context size, try increasing it"),
+    ("R22", n(769), n(32768), n(32000), "'max_tokens' or 'max_completion_tokens' is too large: 32000. This model's maximum context length is 32768 tokens and your request has 769 input tokens (32000 > 32768 - 769)."),
+    ("R23", n(0), n(4096), n(0), "model's maximum context length of 4,096 tokens"),
+    ("R24", n(0), n(131072), n(0), "too large for model with 131072 maximum context length"),
+    ("R25", n(0), n(131072), n(0), "maximum prompt length is 131072"),
+    ("R26", n(0), n(8192), n(0), "exceeds the maximum allowed input length of 8192"),
+    ("R27", n(0), n(0), n(0), "The input token count of 9 exceeds the maximum"),
+    ("R28", n(0), n(0), n(0), "Prompt too long; please shorten it"),
+    ("R28", n(0), n(0), n(0), "Prompt is too long"),
+    ("R29", n(0), n(0), n(0), "ValidationException: Input too long for the model"),
+    ("R30", n(0), n(0), n(0), "Input exceeds the model's context window"),
+    ("R30", n(0), n(0), n(0), "request size exceeds model context window"),
+    ("R31", n(0), n(0), n(0), "The context size has been exceeded."),
+    ("R31", n(0), n(0), n(0), "context_length_exceeded"),
+    ("R32", n(0), n(0), n(0), "The prompt is greater than the context length"),
+    ("R33", n(0), n(0), n(0), "Your request exceeded model token limit"),
+    ("R34", n(0), n(0), n(0), "Please reduce the length of the messages or completion."),
+    ("R35", n(0), n(0), n(0), "上下文过长"),
+];
+
+#[test]
+fn each_overflow_text_gives_its_rule_and_its_numbers() {
+    for &(rule, actual, limit, output, text) in OVERFLOWS {
+        let failure = classify(400, &error(text));
+        assert_eq!((failure.rule, failure.class), (rule, Class::Overflow), "{text}");
+        assert_eq!(failure.actual, actual, "{text}");
+        assert_eq!(failure.limit, limit, "{text}");
+        assert_eq!(failure.requested_output, output, "{text}");
+        assert_eq!(failure.actual_is_floor, rule == "R4", "{text}");
+        assert!(!failure.retryable);
+        assert_eq!(failure.exit(), Exit::Overflow);
+    }
+}
+
+#[test]
+fn each_window_row_has_a_sample() {
+    for rule in texts::RULES.iter().filter(|rule| rule.family == Family::Window) {
+        assert!(OVERFLOWS.iter().any(|sample| sample.0 == rule.name), "{}", rule.name);
+    }
+}
+
+#[test]
+fn an_overflow_text_is_found_in_every_wrapping() {
+    let text = r#"prompt is too long: 5 tokens > 4 maximum, it's "over""#;
+    let (inner, quoted) = (error(text), json(text));
+    let python = inner.replace('\\', r"\\").replace('\'', r"\'");
+    let bodies = [
+        (400, inner.clone()),
+        (413, inner.clone()),
+        (422, format!(r#"{{"detail":{quoted}}}"#)),
+        (400, format!("[{inner}]")),
+        (400, quoted.clone()),
+        (400, format!(r#"{{"message":{quoted}}}"#)),
+        (
+            400,
+            format!(
+                r#"{{"object":"error","message":{quoted},"type":"BadRequestError","code":400}}"#
+            ),
+        ),
+        (400, format!(r#"{{"error":{quoted}}}"#)),
+        (400, format!(r#"{{"error":{}}}"#, json(&inner))),
+        (
+            400,
+            error(&format!(
+                "litellm.BadRequestError: AnthropicException - b'{python}'. Received Model Group=x"
+            )),
+        ),
+        (400, error(&format!("litellm.BadRequestError: {{model}} - {inner} and so on"))),
+        (
+            400,
+            format!(
+                r#"{{"error":{{"message":"Provider returned error","code":400,"metadata":{{"raw":{},"provider_name":"X"}}}}}}"#,
+                json(&inner)
+            ),
+        ),
+        (
+            200,
+            format!(
+                "event: message_start\ndata: {{\"type\":\"message_start\"}}\n\nevent: error\ndata: {{\"type\":\"error\",{}\n\n",
+                &inner[1..]
+            ),
+        ),
+        (200, format!("{{\"done\":false}}\r\n{{\"error\":{quoted}}}\r\n")),
+        (200, format!(r#"{{"error":{{"code":"400","message":{quoted}}}}}"#)),
+        (200, inner.clone()),
+    ];
+    for (status, body) in bodies {
+        let failure = classify(status, &body);
+        assert_eq!((failure.rule, failure.class), ("R1", Class::Overflow), "{status} {body}");
+        assert_eq!((failure.actual, failure.limit), (Some(5), Some(4)), "{body}");
+        assert_eq!(failure.message, text, "{body}");
+    }
+}
+
+#[test]
+fn a_structured_code_decides_and_its_numbers_are_exact() {
+    let llama = r#"{"error":{"code":400,"message":"request (5031 tokens) exceeds the available context size (2048 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":5031,"n_ctx":2048}}"#;
+    let wordless =
+        r#"{"error":{"type":"exceed_context_size_error","n_prompt_tokens":5031,"n_ctx":2048}}"#;
+    let in_string = format!(r#"{{"error":{}}}"#, json(llama));
+    for (status, body) in [(400, llama), (500, llama), (200, wordless), (400, in_string.as_str())] {
+        let failure = classify(status, body);
+        assert_eq!(failure.rule, "type-exceed_context_size_error", "{status} {body}");
+        assert_eq!(failure.kind.as_deref(), Some("exceed_context_size_error"));
+        assert_eq!((failure.actual, failure.limit), (Some(5031), Some(2048)));
+        assert_eq!(failure.exit(), Exit::Overflow);
+    }
+    let openai = r#"{"error":{"message":"This model's maximum context length is 128000 tokens. However, your messages resulted in 204308 tokens.","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}"#;
+    for (status, rule) in [
+        (400, "type-context_length_exceeded"),
+        (503, "type-context_length_exceeded"),
+        (401, "status-401"),
+        (403, "status-403"),
+        (429, "status-429"),
+    ] {
+        let failure = classify(status, openai);
+        assert_eq!(failure.rule, rule);
+        let numbers = (failure.actual, failure.limit);
+        let overflow = failure.class == Class::Overflow;
+        assert_eq!(numbers == (Some(204_308), Some(128_000)), overflow, "{status}");
+    }
+}
+
+#[test]
+fn a_window_filled_by_the_answer_is_an_overflow() {
+    for body in [
+        r#"{"type":"message","content":[{"type":"text","text":"a"}],"stop_reason":"model_context_window_exceeded"}"#,
+        r#"{"choices":[{"finish_reason":"model_context_window_exceeded","message":{"content":"a"}}]}"#,
+    ] {
+        let failure = classify(200, body);
+        assert_eq!(failure.rule, "type-model_context_window_exceeded");
+        assert_eq!(failure.message, "the answer stopped: model_context_window_exceeded");
+    }
+}
+
+#[test]
+#[rustfmt::skip]
+fn what_only_looks_like_an_overflow_is_none() {
+    let cases: &[(u16, &str, Class, &str)] = &[
+        (401, "status-401", Class::Auth, "invalid x-api-key: the provided auth token is not valid"),
+        (401, "status-401", Class::Auth, "prompt is too long: 5 tokens > 4 maximum"),
+        (403, "status-403", Class::Permission, "OAuth token has expired; context length exceeded"),
+        (404, "status-404", Class::NotFound, "prompt is too long: 5 tokens > 4 maximum"),
+        (402, "status-402", Class::Billing, "prompt is too long: 5 tokens > 4 maximum"),
+        (429, "status-429", Class::RateLimit, "prompt is too long: 5 tokens > 4 maximum"),
+        (429, "status-429", Class::RateLimit, "Number of request tokens has exceeded your per-minute rate limit"),
+        (429, "T1", Class::RateLimit, "Rate limit reached for gpt-4o in organization org-X on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000."),
+        (413, "T1", Class::RateLimit, "Request too large for model on tokens per minute (TPM): Limit 6000, Requested 6000"),
+        (413, "W1", Class::RateLimit, "Request too large: tokens per minute; please reduce the length of the messages"),
+        (400, "W1", Class::RateLimit, "Too many tokens per day, prompt is too long"),
+        (400, "W2", Class::RateLimit, "Too many tokens, please wait before trying again."),
+        (400, "W3", Class::RateLimit, "ThrottlingException: maximum context length is 5"),
+        (400, "W3", Class::RateLimit, "Throttling error: Too many tokens"),
+        (400, "W4", Class::RateLimit, "Too many requests"),
+        (400, "W5", Class::RateLimit, "Number of request tokens has exceeded your per-minute rate limit"),
+        (400, "W6", Class::RateLimit, "Rate limit exceeded: context length exceeded"),
+        (400, "A1", Class::Billing, "Your credit balance is too low to access the API."),
+        (400, "A2", Class::Billing, "You exceeded your current quota, please check your plan and billing details."),
+        (400, "A2", Class::Billing, "You have reached your specified API usage limits."),
+        (400, "K1", Class::Auth, "API key not valid. Please pass a valid API key."),
+        (400, "B1", Class::TooLarge, "Request exceeds the maximum size"),
+        (413, "status-413", Class::TooLarge, "Request exceeds the maximum size"),
+        (400, "T3", Class::OutputCap, "max_tokens: 128000 > 64000, which is the maximum allowed number of output tokens for claude-haiku-4-5-20251001"),
+        (400, "T4", Class::OutputCap, "max_tokens is too large: 200000. This model supports at most 16384 completion tokens"),
+        (400, "T5", Class::OutputCap, "max_tokens: 8096 > 4096"),
+        (400, "T6", Class::OutputCap, "`max_tokens` must be less than or equal to `8192`, the maximum value for `max_tokens` is less than the `context_window` for this model"),
+        (400, "T7", Class::OutputCap, "Invalid max_tokens value, the valid range of max_tokens is [1, 8192]"),
+        (400, "S1", Class::BadRequest, "messages: text content blocks must be non-empty"),
+        (400, "S1", Class::BadRequest, "messages.125: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_X. Each `tool_use` block must have a corresponding `tool_result` block in the next message."),
+        (400, "S1", Class::BadRequest, "messages.3.content.8: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response."),
+        (400, "S1", Class::BadRequest, "messages.1.content: unexpected value 'prompt is too long: 5 tokens > 4 maximum'"),
+        (400, "S1", Class::BadRequest, r#"messages.1.content: bad value '{"error":{"code":"context_length_exceeded","message":"prompt is too long"}}'"#),
+        (400, "S2", Class::BadRequest, "Invalid value: 'prompt is too long'. Supported values are: 'a'"),
+        (400, "S2", Class::BadRequest, "Invalid 'user': string too long"),
+        (400, "S2", Class::BadRequest, "1 validation error for Request: input_value='maximum context length is 5'"),
+        (400, "status-400", Class::BadRequest, "At least one of the image dimensions exceed max allowed size for many-image requests: 2000 pixels"),
+        (400, "status-400", Class::BadRequest, "Model context window too small (2048 tokens). Minimum is 16000."),
+        (400, "status-400", Class::BadRequest, "Reasoning is mandatory for this endpoint and cannot be disabled."),
+        (400, "status-400", Class::BadRequest, "bad value 429 (request id req_413429), context and token"),
+        (400, "status-400", Class::BadRequest, "Token limit exceeded"),
+        (400, "status-400", Class::BadRequest, "context deadline exceeded"),
+        (504, "status-504", Class::Server, "context deadline exceeded"),
+        (500, "status-500", Class::Server, "prompt is too long: 5 tokens > 4 maximum"),
+        (503, "status-503", Class::Server, "maximum context length is 5"),
+        (503, "U1", Class::Overloaded, "server busy, please try again.  maximum pending requests exceeded"),
+        (503, "U1", Class::Overloaded, "Loading model"),
+        (405, "status-4xx", Class::BadRequest, "Unexpected token < in JSON"),
+        (522, "status-5xx", Class::Server, "x"),
+    ];
+    for &(status, rule, class, text) in cases {
+        let failure = classify(status, &error(text));
+        assert_eq!((failure.rule, failure.class), (rule, class), "{status} {text}");
+        assert_eq!(failure.retryable, class.retryable(), "{status} {text}");
+        assert_eq!((failure.limit, failure.actual), (None, None), "{status} {text}");
+    }
+}
+
+#[test]
+fn a_limit_that_waiting_cannot_meet_is_a_window() {
+    let text = "Request too large for gpt-4o in organization org-X on tokens per min (TPM): Limit 30000, Requested 36278. The input or output tokens must be reduced in order to run successfully.";
+    let body = format!(
+        r#"{{"error":{{"message":{},"type":"tokens","param":null,"code":"rate_limit_exceeded"}}}}"#,
+        json(text)
+    );
+    for status in [429, 413, 400] {
+        let failure = classify(status, &body);
+        assert_eq!((failure.rule, failure.class), ("T1", Class::Overflow));
+        assert_eq!((failure.actual, failure.limit), (Some(36278), Some(30000)));
+        assert!(!failure.retryable);
+    }
+    let gate = r#"{"type":"error","error":{"type":"rate_limit_error","message":"Extra usage is required for long context requests."}}"#;
+    let failure = classify(429, gate);
+    assert_eq!((failure.rule, failure.class), ("T2", Class::Overflow));
+    assert_eq!((failure.actual, failure.limit), (None, Some(200_000)));
+}
+
+#[test]
+fn an_output_cap_tells_the_number_to_clamp_to() {
+    let text =
+        "max_tokens: 128000 > 64,000, which is the maximum allowed number of output tokens for x";
+    let failure = classify(400, &error(text));
+    assert_eq!((failure.requested_output, failure.output_cap), (Some(128_000), Some(64_000)));
+    assert_eq!(failure.exit(), Exit::Refused);
+    let failure = classify(400, &error("This model supports at most 16384 completion tokens"));
+    assert_eq!((failure.requested_output, failure.output_cap), (None, Some(16384)));
+}
+
+#[test]
+fn types_decide_where_the_status_does_not() {
+    let cases = [
+        (200, "overloaded_error", Class::Overloaded, "type-overloaded_error"),
+        (200, "api_error", Class::Server, "type-api_error"),
+        (200, "new_error", Class::Server, "error-in-answer"),
+        (400, "api_error", Class::BadRequest, "status-400"),
+        (400, "insufficient_quota", Class::Billing, "type-insufficient_quota"),
+        (429, "insufficient_quota", Class::Billing, "type-insufficient_quota"),
+        (429, "rate_limit_error", Class::RateLimit, "status-429"),
+        (429, "request_too_large", Class::RateLimit, "status-429"),
+        (403, "billing_error", Class::Billing, "type-billing_error"),
+        (403, "permission_error", Class::Permission, "status-403"),
+        (413, "rate_limit_exceeded", Class::RateLimit, "type-rate_limit_exceeded"),
+        (413, "request_too_large", Class::TooLarge, "type-request_too_large"),
+        (400, "string_above_max_length", Class::BadRequest, "type-string_above_max_length"),
+        (503, "unavailable_error", Class::Overloaded, "type-unavailable_error"),
+        (529, "overloaded_error", Class::Overloaded, "type-overloaded_error"),
+    ];
+    for (status, kind, class, rule) in cases {
+        let failure =
+            classify(status, &format!(r#"{{"error":{{"type":"{kind}","message":"m"}}}}"#));
+        assert_eq!((failure.rule, failure.class), (rule, class), "{status} {kind}");
+        assert_eq!(failure.kind.as_deref(), Some(kind));
+    }
+    let inside = classify(200, r#"{"error":{"code":429,"message":"prompt is too long"}}"#);
+    assert_eq!((inside.rule, inside.status), ("status-429", Some(200)));
+}
+
+#[test]
+fn a_body_without_an_error_is_judged_by_its_status() {
+    let page = "<html><body>prompt is too long: 5 tokens > 4 maximum</body></html>";
+    let answer = r#"{"type":"message","content":[{"type":"text","text":"prompt is too long: 5 tokens > 4 maximum"}],"error":null}"#;
+    let cases = [
+        (400, "", Class::BadRequest, "HTTP 400 with an empty body".to_owned()),
+        (400, page, Class::BadRequest, format!("HTTP 400: {page}")),
+        (413, "", Class::TooLarge, "HTTP 413 with an empty body".to_owned()),
+        (502, page, Class::Server, format!("HTTP 502: {page}")),
+        (503, "try again", Class::Server, "HTTP 503: try again".to_owned()),
+        (529, " \n", Class::Overloaded, "HTTP 529 with an empty body".to_owned()),
+        (200, "", Class::Broken, "HTTP 200 with an empty body".to_owned()),
+        (200, answer, Class::Broken, format!("HTTP 200: {answer}")),
+        (200, page, Class::Broken, format!("HTTP 200: {page}")),
+        (302, "", Class::Broken, "HTTP 302 with an empty body".to_owned()),
+        (
+            400,
+            r#"{"x":"prompt is too long"}"#,
+            Class::BadRequest,
+            r#"HTTP 400: {"x":"prompt is too long"}"#.to_owned(),
+        ),
+    ];
+    for (status, body, class, message) in cases {
+        let failure = classify(status, body);
+        assert_eq!((failure.class, failure.message), (class, message), "{status} {body}");
+        assert_eq!((failure.kind, failure.limit), (None, None));
+    }
+}
+
+#[test]
+fn no_bytes_are_too_strange() {
+    let deep = "[".repeat(100_000);
+    let nested = (0..20).fold("prompt is too long".to_owned(), |text, _| error(&text));
+    let bodies: [&[u8]; 7] = [
+        b"\xff\xfe\x00",
+        deep.as_bytes(),
+        nested.as_bytes(),
+        b"{\"error\":{\"message\":\"b'{\\\\xZZ\"}}",
+        b"{\"error\":\"b'{\\\\\"}",
+        b"[]",
+        b"null",
+    ];
+    for body in bodies {
+        let failure = Failure::classify(400, &|_| None, body, NOW);
+        assert!(!failure.message.is_empty());
+        assert_eq!(failure.exit() == Exit::Overflow, body == nested.as_bytes());
+    }
+    let long = "é".repeat(5000);
+    assert_eq!(classify(400, &error(&long)).message, "é".repeat(1024));
+    assert_eq!(classify(400, &long).message, format!("HTTP 400: {}", "é".repeat(250)));
+    let late = format!("{long} prompt is too long: 5 tokens > 4 maximum");
+    assert_eq!(classify(400, &error(&late)).rule, "R1");
+}
+
+#[test]
+fn a_wait_is_read_in_every_form() {
+    type Case = (&'static [(&'static str, &'static str)], Option<f64>);
+    let cases: &[Case] = &[
+        (&[], None),
+        (&[("retry-after", "0")], Some(0.0)),
+        (&[("retry-after", " 61 ")], Some(61.0)),
+        (&[("retry-after", "1.5")], Some(1.5)),
+        (&[("retry-after-ms", "250.5"), ("retry-after", "9")], Some(0.2505)),
+        (&[("retry-after-ms", "x"), ("retry-after", "9")], Some(9.0)),
+        (&[("retry-after", "Thu, 01 Jan 2026 00:02:00 GMT")], Some(120.0)),
+        (&[("retry-after", "Fri, 01 Jan 2026 00:02:00 GMT")], Some(120.0)),
+        (&[("retry-after", "Wed, 31 Dec 2025 23:00:00 GMT")], Some(0.0)),
+        (&[("retry-after", "Fri, 01 Jan 2100 00:00:00 GMT")], None),
+        (&[("retry-after", "-1")], None),
+        (&[("retry-after", "1e300")], None),
+        (&[("retry-after", "inf")], None),
+        (&[("retry-after", "NaN")], None),
+        (&[("retry-after", "soon")], None),
+    ];
+    for (headers, wait) in cases {
+        assert_eq!(classify_with(429, headers, "").retry_after, *wait, "{headers:?}");
+    }
+}
+
+#[test]
+fn headers_add_to_the_status() {
+    let wait = [("retry-after", "5")];
+    let failure = classify_with(402, &wait, "");
+    assert_eq!((failure.class, failure.retryable), (Class::RateLimit, true));
+    assert_eq!(classify_with(503, &wait, "").class, Class::Overloaded);
+    let never = classify_with(429, &[("x-should-retry", "false")], "");
+    assert_eq!((never.class, never.retryable), (Class::RateLimit, false));
+    let always = classify_with(400, &[("x-should-retry", "True")], "");
+    assert_eq!((always.class, always.retryable), (Class::BadRequest, true));
+    let named = classify_with(500, &[("request-id", "req_1")], r#"{"request_id":"req_2"}"#);
+    assert_eq!(named.request_id.as_deref(), Some("req_1"));
+    assert_eq!(classify(500, r#"{"request_id":"req_2"}"#).request_id.as_deref(), Some("req_2"));
+}
+
+#[test]
+fn a_failure_says_its_class_and_its_numbers() {
+    let failure = classify(400, &error("prompt is too long: 208310 tokens > 200000 maximum"));
+    assert_eq!(
+        failure.to_string(),
+        "overflow (rule R1): prompt is too long: 208310 tokens > 200000 maximum \
+         (actual 208310, limit 200000)"
+    );
+    let floor = classify(400, &error(OVERFLOWS[5].4)).to_string();
+    assert!(floor.ends_with("(actual at least 769, limit 32768, requested output 32000)"));
+    let busy = classify_with(529, &[("retry-after", "12.5")], &error("Over\nloaded"));
+    // Whoever says it escapes it, once.
+    assert_eq!(busy.to_string(), "overloaded (rule status-529): Over\nloaded; retry after 12.5 s");
+    let gone = Failure::unreachable("connection refused");
+    assert_eq!(gone.to_string(), "unreachable (rule no-answer): connection refused");
+    assert_eq!((gone.exit(), gone.retryable), (Exit::Unavailable, true));
+    let cut = Failure::broken(200, "the stream ended early");
+    assert_eq!((cut.exit(), cut.status), (Exit::Unavailable, Some(200)));
+}
+
+#[test]
+fn a_record_is_compact_and_ordered() {
+    let failure = classify(400, &error("prompt is too long: 5 tokens > 4 maximum \u{2028}\n\""));
+    assert_eq!(
+        failure.to_error_record(Some("m")),
+        r#"{"type":"error","class":"overflow","status":400,"message":"prompt is too long: 5 tokens > 4 maximum \u2028\n\"","limit":4,"actual":5,"model":"m"}"#
+    );
+    assert_eq!(
+        Failure::unreachable("gone").to_error_record(None),
+        r#"{"type":"error","class":"unreachable","status":null,"message":"gone","model":null}"#
+    );
+}
+
+#[test]
+fn each_decisive_type_is_named_after_its_word() {
+    assert!(KINDS.iter().all(|(rule, _)| rule.starts_with("type-")));
+    for &(status, _, rule) in STATUSES {
+        assert_eq!(rule, format!("status-{status}"));
+    }
+}

@@ -1,0 +1,188 @@
+//! The decision: which class an answer is, and which rule says so.
+//!
+//! The order is the one that the head of [`super`] gives. Each step looks only at what it is named for,
+//! and yields when it has nothing to say.
+
+use super::Class;
+use super::answer::Answer;
+use super::texts::{self, Family, Numbers};
+
+/// Where subscriptions without extra usage end, in prompt tokens (text T2, which does not say it).
+const LONG_CONTEXT: u64 = 200_000;
+
+/// The structured types and codes that decide, in the order of trial; the rule's name is `type-`
+/// and the word. `invalid_request_error` and its like say too little to be here.
+pub(super) const KINDS: &[(&str, Class)] = &[
+    ("type-insufficient_quota", Class::Billing),
+    ("type-billing_error", Class::Billing),
+    ("type-billing_hard_limit_reached", Class::Billing),
+    ("type-authentication_error", Class::Auth),
+    ("type-invalid_api_key", Class::Auth),
+    ("type-permission_error", Class::Permission),
+    ("type-rate_limit_error", Class::RateLimit),
+    ("type-rate_limit_exceeded", Class::RateLimit),
+    ("type-RESOURCE_EXHAUSTED", Class::RateLimit),
+    ("type-ThrottlingException", Class::RateLimit),
+    ("type-overloaded_error", Class::Overloaded),
+    ("type-engine_overloaded_error", Class::Overloaded),
+    ("type-unavailable_error", Class::Overloaded),
+    ("type-context_length_exceeded", Class::Overflow),
+    ("type-context_window_exceeded", Class::Overflow),
+    ("type-exceed_context_size_error", Class::Overflow),
+    ("type-model_context_window_exceeded", Class::Overflow),
+    ("type-request_too_large", Class::TooLarge),
+    ("type-string_above_max_length", Class::BadRequest),
+    ("type-not_found_error", Class::NotFound),
+    ("type-model_not_found", Class::NotFound),
+    ("type-api_error", Class::Server),
+    ("type-server_error", Class::Server),
+    ("type-timeout_error", Class::Server),
+];
+
+/// What a status means when nothing else decides.
+pub(super) const STATUSES: &[(u16, Class, &str)] = &[
+    (400, Class::BadRequest, "status-400"),
+    (401, Class::Auth, "status-401"),
+    (402, Class::Billing, "status-402"),
+    (403, Class::Permission, "status-403"),
+    (404, Class::NotFound, "status-404"),
+    (408, Class::Server, "status-408"),
+    (409, Class::Overloaded, "status-409"),
+    (413, Class::TooLarge, "status-413"),
+    (422, Class::BadRequest, "status-422"),
+    (429, Class::RateLimit, "status-429"),
+    (499, Class::Server, "status-499"),
+    (500, Class::Server, "status-500"),
+    (502, Class::Server, "status-502"),
+    (503, Class::Server, "status-503"),
+    (504, Class::Server, "status-504"),
+    (529, Class::Overloaded, "status-529"),
+];
+
+/// What was decided, and by what.
+pub(super) struct Verdict<'a> {
+    pub(super) class: Class,
+    pub(super) rule: &'static str,
+    /// The provider's word that decided.
+    pub(super) kind: Option<&'a String>,
+    /// The numbers of the text that decided.
+    pub(super) found: Numbers,
+}
+
+impl Verdict<'_> {
+    fn new(class: Class, rule: &'static str) -> Self {
+        Verdict { class, rule, kind: None, found: Numbers::default() }
+    }
+
+    /// The numbers to report. An overflow by its code has them in members of their own (llama.cpp)
+    /// or in its text.
+    pub(super) fn numbers(&self, answer: &Answer) -> Numbers {
+        if self.class != Class::Overflow || self.kind.is_none() {
+            return self.found;
+        }
+        let text = answer.text.as_deref().unwrap_or_default();
+        let told = texts::find(text, &[Family::Window]).map_or_else(Numbers::default, |t| t.1);
+        Numbers {
+            input: answer.input.or(told.input),
+            input_is_floor: answer.input.is_none() && told.input_is_floor,
+            limit: answer.limit.or(told.limit),
+            ..told
+        }
+    }
+}
+
+/// Decides, in the order that the head of this file gives.
+pub(super) fn decide(status: u16, answer: &Answer, paced: bool) -> Verdict<'_> {
+    // An error inside a success speaks for itself; some carry the status that they should have had.
+    let inside = answer.is_error && matches!(status, 200..=299);
+    let status = if inside { answer.code } else { Some(status) };
+    let text = answer.text.as_deref().unwrap_or_default();
+    by_ceiling(status, text)
+        .or_else(|| by_kind(status, answer))
+        .or_else(|| by_text(status, text))
+        .unwrap_or_else(|| by_status(status, paced))
+}
+
+/// A limit that this request can never get under by waiting is a window; else it is just a limit.
+fn by_ceiling(status: Option<u16>, text: &str) -> Option<Verdict<'static>> {
+    if matches!(status, Some(0..=399 | 401..=404)) {
+        return None;
+    }
+    let (rule, mut found) = texts::find(text, &[Family::Ceiling])?;
+    if rule.groups.is_empty() {
+        // T2 has no numbers in its text.
+        found.limit = Some(LONG_CONTEXT);
+    } else if found.input <= found.limit {
+        return Some(Verdict::new(Class::RateLimit, rule.name));
+    }
+    Some(Verdict { found, ..Verdict::new(Class::Overflow, rule.name) })
+}
+
+/// The first row of [`KINDS`] that the answer names and that counts at this status.
+fn by_kind(status: Option<u16>, answer: &Answer) -> Option<Verdict<'_>> {
+    let mut rows = KINDS.iter().filter(|(_, class)| kind_counts(status, *class));
+    rows.find_map(|&(rule, class)| {
+        let word = rule.strip_prefix("type-")?;
+        let kind = answer.kinds.iter().find(|kind| kind.eq_ignore_ascii_case(word))?;
+        Some(Verdict { kind: Some(kind), ..Verdict::new(class, rule) })
+    })
+}
+
+/// Whether a type of this class may overrule the status; without a status, each does.
+fn kind_counts(status: Option<u16>, class: Class) -> bool {
+    match status {
+        None => true,
+        Some(0..=399) => class == Class::Overflow,
+        Some(401 | 402) => false,
+        Some(403) => matches!(class, Class::Auth | Class::Billing),
+        Some(429) => matches!(class, Class::Billing | Class::Overloaded),
+        // Some servers call all their errors `api_error`.
+        Some(_) => class != Class::Server,
+    }
+}
+
+/// The first text of the families that count at this status.
+fn by_text(status: Option<u16>, text: &str) -> Option<Verdict<'static>> {
+    let (rule, found) = texts::find(text, families(status))?;
+    let class = match rule.family {
+        Family::Throttle => Class::RateLimit,
+        Family::Account => Class::Billing,
+        Family::Key => Class::Auth,
+        Family::Shape => Class::BadRequest,
+        Family::Size => Class::TooLarge,
+        Family::Ceiling | Family::Window => Class::Overflow,
+        Family::Output => Class::OutputCap,
+        Family::Busy => Class::Overloaded,
+    };
+    Some(Verdict { found, ..Verdict::new(class, rule.name) })
+}
+
+/// The texts that count at a status, after its ceilings.
+fn families(status: Option<u16>) -> &'static [Family] {
+    use Family::{Account, Busy, Key, Output, Shape, Size, Throttle, Window};
+    match status {
+        Some(413) => &[Throttle, Window],
+        Some(503) => &[Busy],
+        Some(401..=404 | 408 | 409 | 429 | 499) => &[],
+        None | Some(400..=499) => &[Throttle, Account, Key, Shape, Size, Window, Output],
+        Some(_) => &[],
+    }
+}
+
+/// The status alone, with what `retry-after` adds to it (`paced`).
+fn by_status(status: Option<u16>, paced: bool) -> Verdict<'static> {
+    let Some(status) = status else {
+        return Verdict::new(Class::Server, "error-in-answer");
+    };
+    let row = STATUSES.iter().find(|row| row.0 == status);
+    let (class, rule) = match (status, row) {
+        (402, _) if paced => (Class::RateLimit, "status-402-retry-after"),
+        (503, _) if paced => (Class::Overloaded, "status-503-retry-after"),
+        (_, Some(&(_, class, rule))) => (class, rule),
+        (400..=499, None) => (Class::BadRequest, "status-4xx"),
+        (500..=599, None) => (Class::Server, "status-5xx"),
+        (200..=299, None) => (Class::Broken, "status-2xx"),
+        (_, None) => (Class::Broken, "status-other"),
+    };
+    Verdict::new(class, rule)
+}

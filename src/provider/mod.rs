@@ -1,0 +1,197 @@
+//! Talking to a provider: requests, replies and failures, as bytes in and bytes out.
+//!
+//! Shaping a request and reading an answer is pure ([`anthropic`], [`offline`]); what kind of failure
+//! an answer is says [`failure`]; [`call`] ties them to something that moves bytes. Only `http` knows
+//! a network.
+
+pub mod anthropic;
+pub mod call;
+pub mod failure;
+#[cfg(feature = "http")]
+pub mod http;
+pub mod offline;
+
+use crate::json::quote;
+use crate::messages::Message;
+pub use failure::Failure;
+
+/// What is asked of a provider.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'r, 'a> {
+    /// The model's name.
+    pub model: &'r str,
+    /// The most tokens of the answer.
+    pub max_tokens: u64,
+    /// The system prompt.
+    pub system: Option<&'r str>,
+    /// The tools, as a JSON array.
+    pub tools: Option<&'r str>,
+    /// The messages.
+    pub messages: &'r [Message<'a>],
+}
+
+/// One exchange's answer, whatever its status.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    /// The HTTP status.
+    pub status: u16,
+    /// The headers, names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body, whole.
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    /// The value of a header by its lower-case name.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<String> {
+        self.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.clone())
+    }
+}
+
+/// A reply of the model.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reply {
+    /// The content blocks, each as JSON, in order.
+    pub blocks: Vec<String>,
+    /// The model that answered.
+    pub model: Option<String>,
+    /// Why it stopped, in the provider's word.
+    pub stop_reason: Option<String>,
+    /// What was counted, as it was sent.
+    pub usage: Option<String>,
+    /// The provider's name for the exchange.
+    pub request_id: Option<String>,
+}
+
+/// Records of a reply, without ids and times, and what was left out of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Records {
+    /// The lines.
+    pub lines: Vec<String>,
+    /// The name of a call that was cut off in the middle and so is no call.
+    pub cut_call: Option<String>,
+}
+
+impl Reply {
+    /// Whether the answer was cut off: by `max_tokens`, or by the window.
+    #[must_use]
+    pub fn is_cut_off(&self) -> bool {
+        matches!(
+            self.stop_reason.as_deref(),
+            Some("max_tokens" | "length" | "model_context_window_exceeded")
+        )
+    }
+
+    /// The reply as records: an assistant record, always; a `tool_use` record for each call in order;
+    /// after a call a further assistant record for what follows. A call that a cut-off answer ends in
+    /// may be half a call and is left out.
+    #[must_use]
+    pub fn to_records(&self, provider: &str) -> Records {
+        let mut records = Records::default();
+        let mut blocks = self.blocks.clone();
+        if self.is_cut_off()
+            && let Some(name) = blocks.last().and_then(|block| call_name(block))
+        {
+            records.cut_call = Some(name);
+            blocks.pop();
+        }
+        let mut text: Vec<String> = Vec::new();
+        let mut is_first = true;
+        for block in blocks {
+            match call_record(&block) {
+                Some(call) => {
+                    self.flush(&mut text, &mut is_first, provider, &mut records.lines);
+                    records.lines.push(call);
+                }
+                None => text.push(block),
+            }
+        }
+        self.flush(&mut text, &mut is_first, provider, &mut records.lines);
+        records
+    }
+
+    /// Adds an assistant record for the blocks in `text`: the first one in any case, with all that is
+    /// known of the reply; others only if there is something to say.
+    fn flush(
+        &self,
+        text: &mut Vec<String>,
+        first: &mut bool,
+        provider: &str,
+        out: &mut Vec<String>,
+    ) {
+        let content = format!("[{}]", std::mem::take(text).join(","));
+        let null = || "null".to_owned();
+        if *first {
+            let string = |value: &Option<String>| value.as_deref().map_or_else(null, quote);
+            out.push(format!(
+                r#"{{"type":"assistant","content":{content},"model":{},"provider":{},"stop_reason":{},"usage":{},"request_id":{}}}"#,
+                string(&self.model),
+                quote(provider),
+                string(&self.stop_reason),
+                self.usage.clone().unwrap_or_else(null),
+                string(&self.request_id),
+            ));
+        } else if content != "[]" {
+            out.push(format!(r#"{{"type":"assistant","content":{content}}}"#));
+        }
+        *first = false;
+    }
+}
+
+fn call_name(block: &str) -> Option<String> {
+    let object = crate::json::Object::parse(block).ok()?;
+    let is_call = object.string("type")? == "tool_use";
+    is_call.then(|| object.string("name").unwrap_or_default().into_owned())
+}
+
+/// A `tool_use` block as a record.
+fn call_record(block: &str) -> Option<String> {
+    let object = crate::json::Object::parse(block).ok()?;
+    if object.string("type")? != "tool_use" {
+        return None;
+    }
+    let (id, name) = (object.get("id")?, object.get("name")?);
+    let input = object.get("input").unwrap_or("{}");
+    Some(format!(r#"{{"type":"tool_use","tool_use_id":{id},"name":{name},"input":{input}}}"#))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"{"type":"text","text":"look"}"#;
+    const CALL: &str = r#"{"type":"tool_use","id":"a","name":"f","input":{"x":1e2}}"#;
+
+    fn reply(blocks: &[&str], stop: &str) -> Reply {
+        Reply {
+            blocks: blocks.iter().map(|block| (*block).to_owned()).collect(),
+            model: Some("m".into()),
+            stop_reason: Some(stop.into()),
+            usage: Some(r#"{"input_tokens":1}"#.into()),
+            request_id: None,
+        }
+    }
+
+    #[test]
+    fn a_reply_is_one_record_and_its_calls() {
+        let head = |content: &str| {
+            format!(
+                r#"{{"type":"assistant","content":[{content}],"model":"m","provider":"p","stop_reason":"tool_use","usage":{{"input_tokens":1}},"request_id":null}}"#
+            )
+        };
+        let call = r#"{"type":"tool_use","tool_use_id":"a","name":"f","input":{"x":1e2}}"#;
+        let lines = |blocks: &[&str]| reply(blocks, "tool_use").to_records("p").lines;
+        assert_eq!(lines(&[TEXT, CALL]), [head(TEXT), call.to_owned()]);
+        assert_eq!(lines(&[CALL]), [head(""), call.to_owned()]);
+        assert_eq!(lines(&[]), [head("")]);
+        let after = format!(r#"{{"type":"assistant","content":[{TEXT}]}}"#);
+        assert_eq!(lines(&[TEXT, CALL, TEXT]), [head(TEXT), call.to_owned(), after]);
+    }
+
+    #[test]
+    fn v66_half_a_call_is_no_call() {
+        let records = reply(&[TEXT, CALL, CALL], "max_tokens").to_records("p");
+        assert_eq!((records.lines.len(), records.cut_call.as_deref()), (2, Some("f")));
+    }
+}

@@ -1,0 +1,97 @@
+//! A provider inside the program: deterministic, no network, no key.
+//!
+//! It refuses what a real one refuses, a prompt over its window, in a real one's words and with the
+//! numbers; it answers everything else in a fixed way, and a summary request with a digest of what is
+//! quoted in it. So the whole guard can be tried anywhere.
+
+use crate::estimate::{self, Estimate, Method};
+use crate::json::quote;
+use crate::messages::{Block, Message};
+use crate::provider::{Answer, Request};
+
+/// Answers a request. `window` is the most tokens of prompt and answer together, counted by our own
+/// estimate; without one everything fits.
+#[must_use]
+pub fn answer(request: &Request<'_, '_>, window: Option<u64>) -> Answer {
+    let Request { messages, system, tools, .. } = *request;
+    let asked = estimate::Request { messages, system, tools };
+    let input = Estimate::of(asked, Method::Script).unmeasured;
+    if let Some(window) = window {
+        if input > window {
+            return refuse(&format!("prompt is too long: {input} tokens > {window} maximum"));
+        }
+        if input + request.max_tokens > window {
+            let output = request.max_tokens;
+            return refuse(&format!(
+                "input length and `max_tokens` exceed context limit: {input} + {output} > {window}, \
+                 decrease input length or `max_tokens` and try again"
+            ));
+        }
+    }
+    let text = reply(messages);
+    let (text, stop_reason) = cut(&text, request.max_tokens);
+    let output = estimate::script::weigh(&text).div_ceil(estimate::script::UNIT);
+    let body = format!(
+        r#"{{"id":"msg_offline","type":"message","role":"assistant","content":[{}],"model":{},"stop_reason":"{stop_reason}","usage":{{"input_tokens":{input},"output_tokens":{output}}}}}"#,
+        Block::text(&text).raw,
+        quote(request.model),
+    );
+    Answer { status: 200, headers: Vec::new(), body: body.into_bytes() }
+}
+
+fn refuse(message: &str) -> Answer {
+    let body = format!(
+        r#"{{"type":"error","error":{{"type":"invalid_request_error","message":{}}}}}"#,
+        quote(message)
+    );
+    Answer { status: 400, headers: Vec::new(), body: body.into_bytes() }
+}
+
+fn reply(messages: &[Message<'_>]) -> String {
+    let last = messages.iter().rev().find(|message| message.is_said_by_user());
+    let said = last.map(|message| message.content.says()).unwrap_or_default();
+    match said.split_once("\n<conversation ") {
+        Some((_, quoted)) if messages.len() == 1 => digest(quoted),
+        _ => {
+            let line = said.lines().next_back().unwrap_or_default();
+            let line: String = line.chars().take(200).collect();
+            format!("Reply to {} messages: {line}", messages.len())
+        }
+    }
+}
+
+/// The first line of what each speaker said, as many as make a short text.
+fn digest(quoted: &str) -> String {
+    let mut lines = vec!["In short:".to_owned()];
+    let mut title = "";
+    for line in quoted.lines() {
+        match line.strip_prefix("  ") {
+            None => title = line.trim_end_matches(':'),
+            Some(text) if !title.is_empty() && !text.trim().is_empty() => {
+                let text: String = text.chars().take(60).collect();
+                lines.push(format!("- {title}: {text}"));
+                title = "";
+            }
+            Some(_) => {}
+        }
+    }
+    lines.truncate(12);
+    lines.join("\n")
+}
+
+/// Holds an answer to `max_tokens`, by our own estimate.
+fn cut(text: &str, max_tokens: u64) -> (String, &'static str) {
+    let fits =
+        |text: &str| estimate::script::weigh(text).div_ceil(estimate::script::UNIT) <= max_tokens;
+    if fits(text) {
+        return (text.to_owned(), "end_turn");
+    }
+    let mut kept = String::new();
+    for word in text.split_inclusive(' ') {
+        if !fits(&format!("{kept}{word}")) {
+            break;
+        }
+        kept.push_str(word);
+    }
+    (kept, "max_tokens")
+}

@@ -1,0 +1,335 @@
+//! Records: one line of a transcript, as its own bytes with a view of what it says.
+//!
+//! The types and their members are those of claw-record(5) and of `schema/claw-record.schema.json`.
+//! What a record does not need to understand it does not look at: content, input and usage stay the
+//! text that was read. Types that are not known are kept as [`Body::Other`] and change nothing.
+
+use crate::check::Place;
+use crate::json::{self, Object};
+use crate::jsonl::{self, Line};
+use crate::messages::Content;
+use crate::messages::meta::Shown;
+use crate::messages::summary::Summary;
+use sha2::{Digest, Sha256};
+use std::borrow::Cow;
+
+/// How deep arrays and objects may be nested in a record, itself included. Common readers of JSON stop
+/// near 1000, and a provider that cannot read a request refuses it again on every later turn.
+pub const MOST_DEPTH: usize = 1000;
+
+/// A record and where it stands.
+#[derive(Clone, Debug)]
+pub struct Record<'a> {
+    /// Its `id`; for a line without one `@` and its byte offset, which is stable in a file that is
+    /// only appended to.
+    pub id: Cow<'a, str>,
+    /// Byte offset over all inputs, as if they had been concatenated: the order of the file.
+    pub offset: u64,
+    /// Where it ends, in the same count.
+    pub end: u64,
+    /// Its place in its own input, for findings.
+    pub place: Place,
+    /// The line's JSON text.
+    pub text: &'a str,
+    /// What it says.
+    pub body: Body<'a>,
+}
+
+/// What a record says, by type.
+#[derive(Clone, Debug)]
+pub enum Body<'a> {
+    /// The header of a session.
+    Session,
+    /// Something the user said (or, in lists of other programs, results of calls).
+    User {
+        /// What was said.
+        content: Content<'a>,
+        /// Never to be summarised away.
+        pin: bool,
+    },
+    /// A reply, or a part of one.
+    Assistant {
+        /// What was said; calls may be in it in other programs' files.
+        content: Content<'a>,
+        /// The provider's count for the whole reply, as it was sent.
+        usage: Option<&'a str>,
+    },
+    /// A call.
+    ToolUse {
+        /// Its id.
+        id: String,
+        /// The name of the tool, as JSON.
+        name: &'a str,
+        /// The input, as JSON.
+        input: &'a str,
+    },
+    /// The result of a call.
+    ToolResult {
+        /// The id of the call.
+        id: String,
+        /// The result, as JSON: a string, or a list of blocks.
+        content: &'a str,
+        /// The tool failed.
+        is_error: bool,
+        /// Never to be shortened or summarised away.
+        pin: bool,
+    },
+    /// Shortens a result.
+    Truncation {
+        /// The id of the call, as on disk.
+        tool_use_id: String,
+        /// The record that holds the result.
+        record_id: String,
+        /// What is kept, of how much.
+        shown: Shown,
+    },
+    /// Stands for all records before its first kept one.
+    Compaction {
+        /// What stands for them.
+        summary: Summary,
+        /// The id of the first kept record.
+        first_kept: String,
+        /// Where that record may begin; to be checked against the id.
+        hint: Option<u64>,
+    },
+    /// A structured summary that was made ahead of need.
+    Checkpoint,
+    /// Leaves a record out.
+    Retract {
+        /// The id of that record.
+        target: String,
+    },
+    /// A call to the provider that failed.
+    Error,
+    /// A type of somebody else's.
+    Other,
+}
+
+impl Body<'_> {
+    /// Whether it is a view record: one that changes what rebuild shows and nothing else.
+    #[must_use]
+    pub fn is_view(&self) -> bool {
+        matches!(self, Body::Truncation { .. } | Body::Compaction { .. } | Body::Retract { .. })
+    }
+}
+
+impl<'a> Record<'a> {
+    /// A record from the object of a line. `base` is where its input begins in the whole.
+    ///
+    /// # Errors
+    /// As [`parse`].
+    pub fn new(
+        text: &'a str,
+        object: &Object<'a>,
+        place: Place,
+        base: u64,
+    ) -> Result<Record<'a>, String> {
+        let body = parse(object)?;
+        let offset = base + place.offset;
+        let id = object.string("id").unwrap_or_else(|| Cow::Owned(format!("@{offset}")));
+        let end = offset + place.length;
+        Ok(Record { id, offset, end, place, text, body })
+    }
+}
+
+/// The records in a line; what is none is passed over.
+#[must_use]
+pub fn read_line(line: &[u8], place: Place, base: u64) -> Vec<Record<'_>> {
+    let mut records = Vec::new();
+    jsonl::read_line(line, place, &mut |line| {
+        if let Line::Object { text, object, place } = line {
+            records.extend(Record::new(text, &object, place, base).ok());
+        }
+    });
+    records
+}
+
+/// Reads what the object of a line says.
+///
+/// # Errors
+/// Says why when a record of a known type lacks a member or has one of the wrong kind. A record
+/// without a `type` is none.
+pub fn parse<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
+    let Some(kind) = object.string("type") else {
+        return Err("a record has no 'type'".to_owned());
+    };
+    let wrong = |why: String| format!("a '{kind}' record: {why}");
+    let body = match kind.as_ref() {
+        "session" => Body::Session,
+        "user" => {
+            Body::User { content: content(object).map_err(wrong)?, pin: object.is_true("pin") }
+        }
+        "assistant" => Body::Assistant {
+            content: content(object).map_err(wrong)?,
+            usage: object.get("usage").filter(|usage| usage.starts_with('{')),
+        },
+        "tool_use" => tool_use(object).map_err(wrong)?,
+        "tool_result" => tool_result(object).map_err(wrong)?,
+        "truncation" => truncation(object).map_err(wrong)?,
+        "compaction" => Body::Compaction {
+            summary: Summary::parse_object(object).map_err(wrong)?,
+            first_kept: text(object, "first_kept_entry_id").map_err(wrong)?,
+            hint: object.number("first_kept_offset"),
+        },
+        "checkpoint" => Body::Checkpoint,
+        "retract" => Body::Retract { target: text(object, "target").map_err(wrong)? },
+        "error" => Body::Error,
+        _ => Body::Other,
+    };
+    Ok(body)
+}
+
+fn content<'a>(object: &Object<'a>) -> Result<Content<'a>, String> {
+    let raw = object.get("content").ok_or("no 'content'")?;
+    if raw == "null" {
+        return Ok(Content::Blocks(Vec::new()));
+    }
+    Content::parse(raw)
+}
+
+fn tool_use<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
+    let name = object.get("name").filter(|name| name.starts_with('"')).ok_or("no 'name'")?;
+    let input = object.get("input").filter(|input| input.starts_with('{'));
+    let input = input.ok_or("no 'input' object")?;
+    Ok(Body::ToolUse { id: text(object, "tool_use_id")?, name, input })
+}
+
+fn tool_result<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
+    let content = object.get("content").or_else(|| object.get("output")).ok_or("no 'content'")?;
+    if !matches!(content.as_bytes().first(), Some(b'"' | b'[')) && content != "null" {
+        return Err("'content' is neither a string nor a list".to_owned());
+    }
+    if content.starts_with('[') {
+        Content::parse(content)?;
+    }
+    Ok(Body::ToolResult {
+        id: text(object, "tool_use_id")?,
+        content: if content == "null" { "\"\"" } else { content },
+        is_error: object.is_true("is_error"),
+        pin: object.is_true("pin"),
+    })
+}
+
+fn truncation<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
+    let number = |name: &str| object.number(name).ok_or(format!("no number '{name}'"));
+    Ok(Body::Truncation {
+        tool_use_id: text(object, "tool_use_id")?,
+        record_id: text(object, "record_id")?,
+        shown: Shown {
+            head: number("head")?,
+            tail: number("tail")?,
+            bytes: number("bytes")?,
+            sha256: text(object, "sha256")?,
+        },
+    })
+}
+
+/// A string member that may not be empty.
+fn text(object: &Object<'_>, name: &str) -> Result<String, String> {
+    match object.string(name) {
+        Some(text) if !text.is_empty() => Ok(text.into_owned()),
+        _ => Err(format!("no '{name}'")),
+    }
+}
+
+/// The id of a record: the first 16 hex digits of SHA-256 over the previous line's bytes, a line feed,
+/// and the record's own bytes without its id member.
+///
+/// It shows damage (a changed, missing or inserted line); it is no signature.
+#[must_use]
+pub fn id(previous: &[u8], record: &str) -> String {
+    let mut hash = Sha256::new();
+    hash.update(previous);
+    hash.update(b"\n");
+    hash.update(record.as_bytes());
+    hex(&hash.finalize(), 8)
+}
+
+/// The first 16 hex digits of the SHA-256 of `text`.
+#[must_use]
+pub fn digest(text: &str) -> String {
+    hex(&Sha256::digest(text.as_bytes()), 8)
+}
+
+fn hex(bytes: &[u8], count: usize) -> String {
+    bytes.iter().take(count).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Builds the line of a record from an object: id first, `ts` after the type when there is none.
+///
+/// An id that the object brings along belonged to another place in another file and is left out; a
+/// `session` header's is its session's and stays. All other members keep their bytes, except that
+/// U+2028, U+2029 and U+0085 are escaped.
+///
+/// # Errors
+/// Says why when the object is no record (see [`parse`]).
+pub fn seal(text: &str, previous: &[u8], ts: &str) -> Result<String, String> {
+    let text = json::escape_line_breaks(text.trim_ascii());
+    let object = Object::parse(&text).map_err(|error| format!("not a JSON object: {error}"))?;
+    parse(&object)?;
+    let is_session = object.string("type").as_deref() == Some("session");
+    let own_id = object.string("id").filter(|_| is_session).map(Cow::into_owned);
+    let mut members: Vec<String> = Vec::new();
+    for member in object.members().iter().filter(|member| member.name != "id") {
+        members.push(format!("{}:{}", member.raw_name, member.value));
+        if member.name == "type" && object.get("ts").is_none() {
+            members.push(format!(r#""ts":{ts}"#));
+        }
+    }
+    let body = format!("{{{}}}", members.join(","));
+    let id = own_id.unwrap_or_else(|| id(previous, &body));
+    Ok(format!(r#"{{"id":{},{}"#, json::quote(&id), &body[1..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sealed_record_has_id_type_and_time_and_keeps_the_rest() {
+        let line = seal(r#"{"type":"user","content":"hi","n":1e2,"x":null}"#, b"", "5.5").unwrap();
+        let body = r#"{"type":"user","ts":5.5,"content":"hi","n":1e2,"x":null}"#;
+        assert_eq!(line, format!(r#"{{"id":"{}",{}"#, id(b"", body), &body[1..]));
+    }
+
+    #[test]
+    fn ids_depend_on_what_stands_before() {
+        let text = r#"{"type":"user","content":"hi"}"#;
+        let (a, b) = (seal(text, b"x", "1").unwrap(), seal(text, b"y", "1").unwrap());
+        assert_ne!(a, b);
+        assert_eq!(a, seal(&a, b"x", "2").unwrap(), "sealing again changes nothing");
+    }
+
+    #[test]
+    fn a_session_keeps_its_id() {
+        let line =
+            seal(r#"{"type":"session","id":"81efc48888b7","created":"x"}"#, b"", "1").unwrap();
+        assert!(line.starts_with(r#"{"id":"81efc48888b7","type":"session","ts":1,"#), "{line}");
+    }
+
+    #[test]
+    fn lines_stay_lines_for_every_reader() {
+        let line = seal("{\"type\":\"user\",\"content\":\"a\u{2028}b\"}", b"", "1").unwrap();
+        assert!(line.contains(r"a\u2028b"), "{line}");
+    }
+
+    #[test]
+    fn v20_records_that_lack_something_are_none() {
+        for (text, why) in [
+            (r#"{"content":"x"}"#, "a record has no 'type'"),
+            (r#"{"type":"user"}"#, "a 'user' record: no 'content'"),
+            (
+                r#"{"type":"user","content":5}"#,
+                "a 'user' record: 'content' is neither a string nor a list",
+            ),
+            (
+                r#"{"type":"tool_use","tool_use_id":"t","name":"x"}"#,
+                "a 'tool_use' record: no 'input' object",
+            ),
+            (r#"{"type":"tool_result","content":"x"}"#, "a 'tool_result' record: no 'tool_use_id'"),
+            (r#"{"type":"retract"}"#, "a 'retract' record: no 'target'"),
+        ] {
+            assert_eq!(parse(&Object::parse(text).unwrap()).unwrap_err(), why);
+        }
+    }
+}

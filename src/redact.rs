@@ -1,0 +1,349 @@
+//! Redaction: what matches a pattern is taken out of a record before it is written.
+//!
+//! A file of patterns has a kind and a regular expression on each line. Every match in a string
+//! becomes `[REDACTED:kind]`, and the record's `redacted` lists the kinds that were found. Strings
+//! that match nothing keep their bytes, and so does everything between strings.
+//!
+//! What programs and providers have to find as it was is never looked into: names of members, and
+//! what `Walk::object` passes over. A signed thinking block whose text was changed no longer fits
+//! its signature; rebuild leaves it out.
+
+use crate::exit::{Error, Exit};
+use crate::json::{self, Object, quote};
+use regex_lite::Regex;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// How what stands in a match's place begins.
+pub const MARK: &str = "[REDACTED:";
+
+/// Members of records and blocks that are addresses, hashes, or words that programs go by.
+const KEPT: [&str; 20] = [
+    "covers_up_to",
+    "created",
+    "encrypted_content",
+    "encrypted_index",
+    "file_id",
+    "first_kept_entry_id",
+    "id",
+    "media_type",
+    "model",
+    "parent",
+    "provider",
+    "record_id",
+    "redacted",
+    "request_id",
+    "sha256",
+    "signature",
+    "stop_reason",
+    "target",
+    "tool_use_id",
+    "type",
+];
+
+/// What to take out.
+#[derive(Clone, Debug)]
+pub struct Patterns(Vec<Pattern>);
+
+#[derive(Clone, Debug)]
+struct Pattern {
+    kind: String,
+    regex: Regex,
+}
+
+impl Patterns {
+    /// Reads a file of patterns; blank lines and those that begin with `#` are passed over.
+    ///
+    /// # Errors
+    /// 78 at the first line that is no pattern, naming `file` and the line, and for a file without any:
+    /// nobody asks for redaction to get none.
+    pub fn read(file: &str, bytes: &[u8]) -> anyhow::Result<Patterns> {
+        let mut patterns = Vec::new();
+        for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+            let line = line.trim_ascii();
+            if line.is_empty() || line.starts_with(b"#") {
+                continue;
+            }
+            patterns.push(Pattern::read(line).map_err(|why| {
+                let text = format!("cannot use patterns '{file}' line {}: {why}", index + 1);
+                Error::new(Exit::Config, text)
+            })?);
+        }
+        if patterns.is_empty() {
+            let text =
+                format!("cannot use patterns '{file}': none in it; write 'KIND REGEX' lines");
+            return Err(Error::new(Exit::Config, text).into());
+        }
+        Ok(Patterns(patterns))
+    }
+
+    /// A record, which must be a JSON object, without what matches.
+    #[must_use]
+    pub fn redact<'a>(&self, record: &'a str) -> Cow<'a, str> {
+        let mut walk = Walk { patterns: self, edits: Vec::new(), kinds: BTreeSet::new() };
+        walk.object(record);
+        if walk.edits.is_empty() {
+            return Cow::Borrowed(record);
+        }
+        let text = walk.apply(record);
+        Cow::Owned(match Object::parse(&text) {
+            Ok(object) => object.with("redacted", &walk.kinds(&object)),
+            Err(_) => text,
+        })
+    }
+
+    /// `text` without what matches, and the kinds of that; `None` when nothing does. Matches are
+    /// looked for in the text as it was, and where some overlap, all that they cover goes.
+    fn replace(&self, text: &str) -> Option<(String, Vec<&str>)> {
+        let mut found: Vec<(Range<usize>, &str)> = Vec::new();
+        for Pattern { kind, regex } in &self.0 {
+            let matches = regex.find_iter(text).filter(|found| !found.is_empty());
+            found.extend(matches.map(|found| (found.range(), kind.as_str())));
+        }
+        if found.is_empty() {
+            return None;
+        }
+        found.sort_by_key(|(range, _)| range.start);
+        let (mut out, mut end) = (String::with_capacity(text.len()), 0);
+        for (range, kind) in &found {
+            if range.start >= end {
+                out.push_str(&text[end..range.start]);
+                out.push_str(&format!("{MARK}{kind}]"));
+            }
+            end = end.max(range.end);
+        }
+        out.push_str(&text[end..]);
+        Some((out, found.into_iter().map(|(_, kind)| kind).collect()))
+    }
+}
+
+impl Pattern {
+    /// Reads `KIND REGEX`.
+    fn read(line: &[u8]) -> Result<Pattern, String> {
+        let line = std::str::from_utf8(line).map_err(|error| format!("not UTF-8: {error}"))?;
+        let (kind, regex) = line.split_once([' ', '\t']).unwrap_or((line, ""));
+        let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        if !kind.bytes().all(is_word) {
+            return Err(format!("kind '{kind}' is not of letters, digits, '.', '_' and '-'"));
+        }
+        if regex.is_empty() {
+            return Err(format!("no regular expression after kind '{kind}'"));
+        }
+        let regex = Regex::new(regex.trim_start())
+            .map_err(|error| format!("no regular expression: {error}"))?;
+        if regex.is_match("") {
+            return Err(format!("'{regex}' matches the empty text"));
+        }
+        Ok(Pattern { kind: kind.to_owned(), regex })
+    }
+}
+
+/// A walk through a record, in the order of its bytes.
+struct Walk<'p, 'a> {
+    patterns: &'p Patterns,
+    /// Strings of the record, each with what stands in its place.
+    edits: Vec<(&'a str, String)>,
+    kinds: BTreeSet<&'p str>,
+}
+
+impl<'a> Walk<'_, 'a> {
+    /// A record, a block, or the source of an image or a document.
+    fn object(&mut self, raw: &'a str) {
+        let Ok(object) = Object::parse(raw) else { return };
+        let kind = object.string("type").unwrap_or_default();
+        for member in object.members() {
+            match (kind.as_ref(), member.name.as_ref()) {
+                (_, name) if KEPT.contains(&name) => {}
+                // A call by another name is another call.
+                ("tool_use" | "server_tool_use" | "mcp_tool_use", "name") => {}
+                // Bytes in base64, where a match is chance.
+                ("base64" | "redacted_thinking", "data") => {}
+                ("image" | "document", "source") => self.object(member.value),
+                (_, "content" | "output") => self.content(member.value),
+                _ => self.strings(member.value),
+            }
+        }
+    }
+
+    /// A string, a block, or a list of blocks.
+    fn content(&mut self, raw: &'a str) {
+        match raw.as_bytes().first() {
+            Some(b'{') => self.object(raw),
+            Some(b'[') => {
+                json::elements(raw).unwrap_or_default().into_iter().for_each(|e| self.content(e));
+            }
+            _ => self.strings(raw),
+        }
+    }
+
+    /// Every string in a value but the names of members.
+    fn strings(&mut self, raw: &'a str) {
+        let bytes = raw.as_bytes();
+        let mut at = 0;
+        while let Some(quote) = memchr::memchr(b'"', &bytes[at..]) {
+            let open = at + quote;
+            at = json::string_end(bytes, open);
+            if bytes[at..].trim_ascii_start().first() != Some(&b':') {
+                self.string(&raw[open..at]);
+            }
+        }
+    }
+
+    fn string(&mut self, raw: &'a str) {
+        let Some(text) = json::string(raw) else { return };
+        if let Some((replaced, kinds)) = self.patterns.replace(&text) {
+            self.edits.push((raw, quote(&replaced)));
+            self.kinds.extend(kinds);
+        }
+    }
+
+    /// The record with its edits.
+    fn apply(&self, record: &str) -> String {
+        let (mut out, mut at) = (String::with_capacity(record.len()), 0);
+        for (old, new) in &self.edits {
+            let start = json::offset_in(record, old);
+            out.push_str(&record[at..start]);
+            out.push_str(new);
+            at = start + old.len();
+        }
+        out.push_str(&record[at..]);
+        out
+    }
+
+    /// The kinds that were found, and those that the record brought along, as a list.
+    fn kinds(&self, record: &Object<'_>) -> String {
+        let old = record.get("redacted").and_then(json::elements).unwrap_or_default();
+        let old: Vec<Cow<'_, str>> = old.into_iter().filter_map(json::string).collect();
+        let mut kinds = self.kinds.clone();
+        kinds.extend(old.iter().map(AsRef::as_ref));
+        let kinds: Vec<String> = kinds.into_iter().map(quote).collect();
+        format!("[{}]", kinds.join(","))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What becomes of a record when `s3cret-` and digits are a key, and names with @ are mail.
+    fn redacted(record: &str) -> String {
+        let patterns = b"# what is not to be kept\n\nkey s3cret-\\d+\nmail\t\\w+@\\w+\\.org\r\n";
+        Patterns::read("p", patterns).unwrap().redact(record).into_owned()
+    }
+
+    #[test]
+    fn a_match_in_a_string_is_replaced_and_noted() {
+        assert_eq!(
+            redacted(r#"{"type":"user","content":"a s3cret-1, s3cret-22 of me@x.org"}"#),
+            r#"{"type":"user","content":"a [REDACTED:key], [REDACTED:key] of [REDACTED:mail]","redacted":["key","mail"]}"#
+        );
+    }
+
+    #[test]
+    fn strings_are_matched_as_they_read_and_not_as_they_are_written() {
+        assert_eq!(
+            redacted(r#"{"type":"user","content":"\u00e9 s\u0033cret-1\n\"\\"}"#),
+            r#"{"type":"user","content":"é [REDACTED:key]\n\"\\","redacted":["key"]}"#
+        );
+    }
+
+    #[test]
+    fn all_other_bytes_stay() {
+        let rest =
+            r#" "n":1e2, "u":"\u00e9\ud800", "s3cret-1":[ -0.0 ],"big":12345678901234567890123"#;
+        assert_eq!(
+            redacted(&format!(r#"{{"type":"user","content":"s3cret-1",{rest}}}"#)),
+            format!(r#"{{"type":"user","content":"[REDACTED:key]",{rest},"redacted":["key"]}}"#)
+        );
+        let clean = format!(r#"{{ "type":"user","content":"nothing",{rest} }}"#);
+        assert_eq!(redacted(&clean), clean);
+    }
+
+    #[test]
+    fn addresses_signatures_and_data_are_never_touched() {
+        for kept in [
+            r#"{"id":"s3cret-1","type":"tool_use","tool_use_id":"s3cret-1","name":"s3cret-1","input":{"s3cret-1":1}}"#,
+            r#"{"type":"retract","target":"s3cret-1"}"#,
+            r#"{"type":"s3cret-1","request_id":"s3cret-1"}"#,
+            r#"{"type":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s3cret-1"},{"type":"redacted_thinking","data":"s3cret-1"},{"type":"tool_use","id":"s3cret-1","name":"f","input":{}}]}"#,
+            r#"{"type":"tool_result","tool_use_id":"t","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"s3cret-1"}}]}"#,
+            r#"{"type":"user","content":[{"type":"document","source":{"type":"base64","data":"s3cret-1"}}]}"#,
+        ] {
+            assert_eq!(redacted(kept), kept);
+        }
+    }
+
+    #[test]
+    fn whatever_a_tool_is_given_and_gives_is_looked_into() {
+        for (record, count) in [
+            (
+                r#"{"type":"tool_use","tool_use_id":"t","name":"f","input":{"id":"s3cret-1","a":[{"type":"s3cret-2"}]}}"#,
+                2,
+            ),
+            (r#"{"type":"tool_result","tool_use_id":"t","content":"s3cret-1"}"#, 1),
+            (
+                r#"{"type":"tool_result","tool_use_id":"t","output":[{"type":"text","text":"s3cret-1"}]}"#,
+                1,
+            ),
+            (
+                r#"{"type":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"s3cret-1"}]}]}"#,
+                1,
+            ),
+            (
+                r#"{"type":"user","content":[{"type":"document","title":"s3cret-1","source":{"type":"text","data":"s3cret-1"}}]}"#,
+                2,
+            ),
+            (
+                r#"{"type":"assistant","content":[{"type":"thinking","thinking":"s3cret-1","signature":"s"}]}"#,
+                1,
+            ),
+            (r#"{"type":"error","class":"x","message":"s3cret-1"}"#, 1),
+            (
+                r#"{"type":"compaction","summary":"s3cret-1","kept_user":["s3cret-1"],"first_kept_entry_id":"@0"}"#,
+                2,
+            ),
+            (r#"{"type":"new_kind","data":{"a":["s3cret-1"]}}"#, 1),
+        ] {
+            let after = redacted(record);
+            assert_eq!(after.matches("[REDACTED:key]").count(), count, "{after}");
+            assert!(!after.contains("s3cret") && after.ends_with(r#","redacted":["key"]}"#));
+        }
+    }
+
+    #[test]
+    fn where_matches_overlap_all_that_they_cover_goes() {
+        let patterns = Patterns::read("p", b"b bcd\na abc\nc cde").unwrap();
+        assert_eq!(
+            patterns.redact(r#"{"type":"user","content":"xabcdex"}"#),
+            r#"{"type":"user","content":"x[REDACTED:a]x","redacted":["a","b","c"]}"#
+        );
+    }
+
+    #[test]
+    fn kinds_that_were_noted_before_stay_noted() {
+        assert_eq!(
+            redacted(r#"{"redacted":["old","key"],"type":"user","content":"s3cret-1"}"#),
+            r#"{"redacted":["key","old"],"type":"user","content":"[REDACTED:key]"}"#
+        );
+    }
+
+    #[test]
+    fn a_bad_pattern_is_named_with_its_line() {
+        for (file, why) in [
+            (
+                "a x\n\nb (",
+                "'p' line 3: no regular expression: found open group without closing ')'",
+            ),
+            ("key", "'p' line 1: no regular expression after kind 'key'"),
+            ("k/y x", "'p' line 1: kind 'k/y' is not of letters"),
+            ("key x*", "'p' line 1: 'x*' matches the empty text"),
+            ("# nothing\n", "'p': none in it"),
+        ] {
+            let error = Patterns::read("p", file.as_bytes()).unwrap_err();
+            assert!(error.to_string().contains(why), "{error}");
+            assert_eq!(crate::exit::status(&error), Exit::Config);
+        }
+        assert!(Patterns::read("p", b"key \xff").is_err());
+    }
+}

@@ -1,0 +1,116 @@
+//! Inputs: bytes by name that can be read from any place, forwards and backwards.
+//!
+//! A regular file is read where it lies, as long as it was when it was opened; anything else (a pipe, a
+//! terminal) is held in memory. Several inputs are one text, as if they had been concatenated, except
+//! that a last line without line feed ends with its input.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+/// An input.
+#[derive(Debug)]
+pub struct Input {
+    /// Its name for diagnostics: a path, or `<stdin>`.
+    pub name: Arc<str>,
+    /// Its length in bytes.
+    pub length: u64,
+    store: Store,
+}
+
+#[derive(Debug)]
+enum Store {
+    File(File),
+    Memory(Vec<u8>),
+}
+
+impl Input {
+    /// An input of bytes that are there already.
+    #[must_use]
+    pub fn memory(name: &str, bytes: Vec<u8>) -> Input {
+        Input { name: name.into(), length: bytes.len() as u64, store: Store::Memory(bytes) }
+    }
+
+    /// An input from a file; one that is not regular is read to its end at once.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn file(name: &str, mut file: File) -> io::Result<Input> {
+        let meta = file.metadata()?;
+        if meta.is_file() {
+            return Ok(Input { name: name.into(), length: meta.len(), store: Store::File(file) });
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(Input::memory(name, bytes))
+    }
+
+    /// All of it.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn bytes(&self) -> io::Result<Cow<'_, [u8]>> {
+        match &self.store {
+            Store::Memory(bytes) => Ok(Cow::Borrowed(bytes)),
+            Store::File(_) => self.part(0, self.length).map(Cow::Owned),
+        }
+    }
+
+    /// The bytes from `from` to `to`; fewer if the file got shorter.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn part(&self, from: u64, to: u64) -> io::Result<Vec<u8>> {
+        let length = usize::try_from(to.saturating_sub(from)).map_err(io::Error::other)?;
+        let mut bytes = vec![0; length];
+        let read = self.read_at(from, &mut bytes)?;
+        bytes.truncate(read);
+        Ok(bytes)
+    }
+
+    /// Fills `buffer` from byte `offset` on, and says how much of it; less only at the end.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let file = match &self.store {
+            Store::Memory(bytes) => {
+                let from = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+                let count = buffer.len().min(bytes.len() - from);
+                buffer[..count].copy_from_slice(&bytes[from..from + count]);
+                return Ok(count);
+            }
+            Store::File(file) => file,
+        };
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match file.read_at(&mut buffer[filled..], offset + filled as u64) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+}
+
+/// Where each input begins in the whole.
+#[must_use]
+pub fn bases(inputs: &[Input]) -> Vec<u64> {
+    let mut base = 0;
+    let mut bases = Vec::with_capacity(inputs.len());
+    for input in inputs {
+        bases.push(base);
+        base += input.length;
+    }
+    bases
+}
+
+/// Length of all inputs together.
+#[must_use]
+pub fn total(inputs: &[Input]) -> u64 {
+    inputs.iter().map(|input| input.length).sum()
+}

@@ -1,0 +1,406 @@
+//! The transcript file: records go to its end, and nothing else ever happens to it.
+//!
+//! [`append`] guarantees: the batch is added whole or not at all; the bytes that were there before
+//! stay as they were, also after a failure; other writers wait on the kernel's lock of the file, which
+//! dies with its process (there is no lock file to go stale); a torn last line is ended first, so it
+//! costs nothing but itself; new files are 0600 in folders 0700, whatever the umask; a symbolic link
+//! is never followed. The cost does not depend on the file's size, only on its last line.
+//!
+//! O_APPEND and these locks are not dependable on NFS: there, let one program write.
+
+use crate::dialect;
+use crate::exit::{Error, Exit};
+use crate::json::{self, Object};
+use crate::record;
+use crate::redact::Patterns;
+use anyhow::Context;
+use rustix::fs::OFlags;
+use std::borrow::Cow;
+use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How to append.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Append only if the file's last record has this id.
+    pub expect_tail: Option<String>,
+    /// How long to wait for another writer.
+    pub lock_timeout: Duration,
+    /// Wait until the disk has the bytes.
+    pub sync: bool,
+    /// The `ts` of records that bring none: Unix seconds, as it is to be written.
+    pub ts: String,
+}
+
+/// A batch of records that can be appended: every line of it is a record.
+#[derive(Debug)]
+pub struct Batch<'a> {
+    records: Vec<Cow<'a, str>>,
+}
+
+impl<'a> Batch<'a> {
+    /// Reads records, one a line; blank lines are passed over.
+    ///
+    /// # Errors
+    /// 65 at the first line that is no record, naming `input`, the line and the reason.
+    pub fn read(input: &str, bytes: &'a [u8]) -> anyhow::Result<Batch<'a>> {
+        let mut records = Vec::new();
+        for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+            let line = line.trim_ascii();
+            if line.is_empty() {
+                continue;
+            }
+            let record = check(line).map_err(|why| {
+                let text = format!("cannot append '{input}' line {}: {why}", index + 1);
+                Error::new(Exit::Data, text)
+            })?;
+            records.push(Cow::Borrowed(record));
+        }
+        Ok(Batch { records })
+    }
+
+    /// Takes out of every record what matches.
+    pub fn redact(&mut self, patterns: &Patterns) {
+        for record in &mut self.records {
+            if let Cow::Owned(redacted) = patterns.redact(record) {
+                *record = Cow::Owned(redacted);
+            }
+        }
+    }
+
+    /// Whether there is nothing to append.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+}
+
+fn check(line: &[u8]) -> Result<&str, String> {
+    let text = std::str::from_utf8(line).map_err(|error| format!("not UTF-8: {error}"))?;
+    let object = Object::parse(text).map_err(|error| format!("not a JSON object: {error}"))?;
+    if json::is_deeper(text, record::MOST_DEPTH) {
+        let most = record::MOST_DEPTH;
+        return Err(format!("nested more than {most} deep; put the deep part into a string"));
+    }
+    if let Some(dialect) = dialect::foreign_tree(&object) {
+        return Err(format!("a record of {dialect}; rebuild reads such files, append does not"));
+    }
+    record::parse(&object)?;
+    Ok(text)
+}
+
+/// Appends a batch to the transcript at `path`, making file and folders if they are not there, and
+/// returns the lines as written (without line feeds).
+///
+/// # Errors
+/// 65 when the file is another program's tree transcript; 75 when another writer held the lock for too
+/// long or came first (`expect_tail`); 74 or 77 when the file cannot be read or written, with its
+/// bytes as they were.
+pub fn append(path: &Path, batch: &Batch<'_>, options: &Options) -> anyhow::Result<Vec<String>> {
+    let name = path.display();
+    let existed = path.exists();
+    if !existed {
+        check_tail(path, "", options)?;
+    }
+    let mut file = open(path).with_context(|| format!("cannot open '{name}'"))?;
+    if !file.metadata().is_ok_and(|meta| meta.is_file()) {
+        return Err(
+            Error::new(Exit::Io, format!("cannot append to '{name}': not a regular file")).into()
+        );
+    }
+    lock(&file, options.lock_timeout).with_context(|| format!("cannot lock '{name}'"))?;
+    refuse_foreign(&mut file, path)?;
+    let tail = Tail::read(&file).with_context(|| format!("cannot read '{name}'"))?;
+    check_tail(path, &tail.id(), options)?;
+    let lines = seal(batch, &tail.line, &options.ts)?;
+    let mut bytes = Vec::new();
+    if !tail.is_ended {
+        bytes.push(b'\n');
+    }
+    for line in &lines {
+        bytes.extend_from_slice(line.as_bytes());
+        bytes.push(b'\n');
+    }
+    if let Err(error) = write(&mut file, &bytes, options.sync) {
+        let undone = file.set_len(tail.size);
+        let state =
+            if undone.is_ok() { "the file is as before" } else { "a torn line may be left" };
+        return Err(error).context(format!("cannot write '{name}' ({state})"));
+    }
+    if options.sync && !existed {
+        sync_folder(path).with_context(|| format!("cannot sync the folder of '{name}'"))?;
+    }
+    Ok(lines)
+}
+
+/// Whether the last record, `found`, is the one that the caller expects.
+fn check_tail(path: &Path, found: &str, options: &Options) -> anyhow::Result<()> {
+    let Some(expected) = options.expect_tail.as_deref().filter(|expected| *expected != found)
+    else {
+        return Ok(());
+    };
+    let name = path.display();
+    let text = format!("cannot append to '{name}': its last record is '{found}', not '{expected}'");
+    Err(Error::new(Exit::TryLater, text).into())
+}
+
+fn open(path: &Path) -> std::io::Result<File> {
+    if let Some(folder) = path.parent() {
+        make_folder(folder)?;
+    }
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).mode(0o600).custom_flags(flags.bits().cast_signed());
+    match options.open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        opened => return opened,
+    }
+    match options.clone().create_new(true).open(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => options.open(path),
+        Ok(file) => {
+            // The umask may have taken even the owner's own bits.
+            file.set_permissions(Permissions::from_mode(0o600))?;
+            Ok(file)
+        }
+        failed => failed,
+    }
+}
+
+/// Makes a folder, and those above it that are missing.
+fn make_folder(folder: &Path) -> std::io::Result<()> {
+    if folder.as_os_str().is_empty() || folder.is_dir() {
+        return Ok(());
+    }
+    if let Some(above) = folder.parent() {
+        make_folder(above)?;
+    }
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
+        Ok(()) => std::fs::set_permissions(folder, Permissions::from_mode(0o700)),
+        failed => failed,
+    }
+}
+
+/// Adds a line to a file of state beside transcripts, with the same care for folders, modes and other
+/// writers; a torn line before it is ended.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn append_state(path: &Path, line: &str) -> anyhow::Result<()> {
+    let mut file = open(path)?;
+    lock(&file, Duration::from_secs(5))?;
+    let tail = Tail::read(&file)?;
+    let end = if tail.is_ended { "" } else { "\n" };
+    write(&mut file, format!("{end}{line}").as_bytes(), false)?;
+    Ok(())
+}
+
+/// Takes the kernel's exclusive lock; it is let go when the file is closed.
+fn lock(file: &File, timeout: Duration) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    let mut pause = Duration::from_millis(1);
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(error)) => return Err(error.into()),
+            Err(TryLockError::WouldBlock) if begun.elapsed() >= timeout => {
+                let text =
+                    format!("another writer held it for {} s; try again", timeout.as_secs_f64());
+                return Err(Error::new(Exit::TryLater, text).into());
+            }
+            Err(TryLockError::WouldBlock) => std::thread::sleep(pause),
+        }
+        pause = (pause * 2).min(Duration::from_millis(50));
+    }
+}
+
+/// How much of a file's beginning is read to tell its dialect.
+const MOST_HEADER: u64 = 64 * 1024;
+
+/// Refuses a file whose first line is another program's tree: a record of ours would hang in it
+/// without a parent, and that program would not find its own leaf again.
+fn refuse_foreign(file: &mut File, path: &Path) -> anyhow::Result<()> {
+    let mut header = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    Read::by_ref(file).take(MOST_HEADER).read_to_end(&mut header)?;
+    let header = header.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&header);
+    let mut lines = header.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let line = lines.find(|line| !line.is_empty()).unwrap_or_default();
+    let foreign = std::str::from_utf8(line).ok().and_then(|text| {
+        Object::parse(text).ok().and_then(|object| dialect::foreign_tree(&object))
+    });
+    if let Some(dialect) = foreign {
+        let text = format!(
+            "cannot append to '{}': a transcript of {dialect}, which keeps a tree; write to a new file instead",
+            path.display()
+        );
+        return Err(Error::new(Exit::Data, text).into());
+    }
+    Ok(())
+}
+
+/// The end of a file.
+struct Tail {
+    size: u64,
+    /// The last line, without its line feed.
+    line: Vec<u8>,
+    /// Where that line begins.
+    start: u64,
+    /// Whether the last line has its line feed (or there is no line).
+    is_ended: bool,
+}
+
+impl Tail {
+    /// Reads backwards from the end to the line feed before the last line.
+    fn read(file: &File) -> std::io::Result<Tail> {
+        const BLOCK: u64 = 64 * 1024;
+        let size = file.metadata()?.len();
+        let is_ended = size == 0 || part(file, size - 1, size)? == b"\n";
+        let end = if is_ended { size.saturating_sub(1) } else { size };
+        let mut start = end;
+        while start > 0 {
+            let from = start.saturating_sub(BLOCK);
+            let feed = memchr::memrchr(b'\n', &part(file, from, start)?);
+            start = from + feed.map_or(0, |feed| feed as u64 + 1);
+            if feed.is_some() {
+                break;
+            }
+        }
+        Ok(Tail { size, line: part(file, start, end)?, start, is_ended })
+    }
+
+    /// The id of the last record: its own, or `@` and its byte offset; empty for an empty file.
+    fn id(&self) -> String {
+        if self.size == 0 {
+            return String::new();
+        }
+        let own = std::str::from_utf8(&self.line).ok().and_then(|text| {
+            Object::parse(text)
+                .ok()
+                .and_then(|object| object.string("id").map(|id| id.into_owned()))
+        });
+        own.unwrap_or_else(|| format!("@{}", self.start))
+    }
+}
+
+/// The bytes of a file from `from` to `to`.
+fn part(file: &File, from: u64, to: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(to - from).map_err(std::io::Error::other)?];
+    file.read_exact_at(&mut bytes, from)?;
+    Ok(bytes)
+}
+
+/// The lines of a batch that follows the line `previous`.
+fn seal(batch: &Batch<'_>, previous: &[u8], ts: &str) -> anyhow::Result<Vec<String>> {
+    let mut lines: Vec<String> = Vec::with_capacity(batch.records.len());
+    for record in &batch.records {
+        let previous = lines.last().map_or(previous, |line| line.as_bytes());
+        let line = record::seal(record, previous, ts).map_err(|why| Error::new(Exit::Data, why))?;
+        lines.push(line);
+    }
+    Ok(lines)
+}
+
+/// The most bytes that the kernel takes in one write.
+const MOST_WRITE: usize = 1 << 30;
+
+/// Writes all of `bytes`, each part in one system call; a short write is a failure, so that nobody
+/// sees half a batch for longer than it takes to undo it.
+fn write(file: &mut File, bytes: &[u8], sync: bool) -> std::io::Result<()> {
+    for part in bytes.chunks(MOST_WRITE) {
+        let written = loop {
+            match file.write(part) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                other => break other?,
+            }
+        };
+        if written < part.len() {
+            let text = format!("only {written} of {} bytes could be written", part.len());
+            return Err(std::io::Error::new(std::io::ErrorKind::StorageFull, text));
+        }
+    }
+    if sync { file.sync_data() } else { Ok(()) }
+}
+
+/// Makes a new file's name as durable as its bytes.
+fn sync_folder(path: &Path) -> std::io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options() -> Options {
+        Options {
+            expect_tail: None,
+            lock_timeout: Duration::from_millis(20),
+            sync: false,
+            ts: "1".to_owned(),
+        }
+    }
+
+    fn add(path: &Path, text: &str) -> anyhow::Result<Vec<String>> {
+        append(path, &Batch::read("t", text.as_bytes())?, &options())
+    }
+
+    const RECORD: &str = r#"{"type":"user","content":"hi"}"#;
+
+    #[test]
+    fn the_last_line_is_found_however_long() {
+        let folder = tempfile::tempdir().unwrap();
+        for length in [0, 1, 65_534, 65_535, 65_536, 65_537, 200_000] {
+            for end in ["", "\n"] {
+                let path = folder.path().join("f");
+                std::fs::write(&path, format!("first\n{}{end}", "x".repeat(length))).unwrap();
+                let tail = Tail::read(&File::open(&path).unwrap()).unwrap();
+                if length == 0 && end.is_empty() {
+                    assert_eq!(tail.line, b"first");
+                } else {
+                    assert_eq!((tail.line.len(), tail.start), (length, 6), "{length} {end:?}");
+                    assert_eq!(tail.is_ended, end == "\n");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ids_chain_over_batches_and_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, many) = (folder.path().join("one"), folder.path().join("many"));
+        add(&one, &[RECORD, RECORD, RECORD].join("\n")).unwrap();
+        for _ in 0..3 {
+            add(&many, RECORD).unwrap();
+        }
+        assert_eq!(std::fs::read(one).unwrap(), std::fs::read(many).unwrap());
+    }
+
+    #[test]
+    fn a_lock_that_is_held_is_waited_for_and_then_given_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        let holder = File::create(&path).unwrap();
+        holder.lock().unwrap();
+        let error = add(&path, RECORD).unwrap_err();
+        assert_eq!(crate::exit::status(&error), Exit::TryLater);
+        drop(holder);
+        add(&path, RECORD).unwrap();
+    }
+
+    #[test]
+    fn expect_tail_lets_only_the_first_of_two_in() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        let id = |lines: Vec<String>| lines[0][7..23].to_owned();
+        let first = id(add(&path, RECORD).unwrap());
+        let batch = Batch::read("t", RECORD.as_bytes()).unwrap();
+        let expecting = Options { expect_tail: Some(first), ..options() };
+        append(&path, &batch, &expecting).unwrap();
+        let error = append(&path, &batch, &expecting).unwrap_err();
+        assert_eq!(crate::exit::status(&error), Exit::TryLater);
+    }
+}

@@ -1,0 +1,738 @@
+//! claw-append: what was in the file stays, what was acknowledged is there, and nothing else
+//! happens to it, also when the file was damaged, the disk is full, others write, or it is killed.
+
+use std::collections::HashMap;
+use std::env;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::common::{Cmd, Run, Sandbox};
+
+/// The transcript of every test.
+const FILE: &str = "s.jsonl";
+
+/// A record as a user pipes it in.
+const HI: &str = r#"{"type":"user","content":"hi"}"#;
+
+/// [`HI`] as the first record of a file.
+const HI_LINE: &str = r#"{"id":"e0f2898f768c891d","type":"user","ts":1767225600,"content":"hi"}"#;
+
+/// Three records that stand in a file already: the file of one turn.
+const TURN: &str = concat!(
+    r#"{"id":"a1","type":"user","ts":1,"content":"ask"}"#,
+    "\n",
+    r#"{"id":"a2","type":"assistant","ts":2,"content":[{"type":"text","text":"answer"}]}"#,
+    "\n",
+    r#"{"id":"a3","type":"user","ts":3,"content":"ask 日本 \"again\" {\"type\":1}"}"#,
+    "\n",
+);
+
+fn append(sandbox: &Sandbox) -> Cmd {
+    sandbox.cmd("claw-append").arg(FILE)
+}
+
+/// Appends [`HI`] to a file of these bytes and returns what came after them.
+#[track_caller]
+fn added_to(sandbox: &Sandbox, before: &[u8]) -> Vec<u8> {
+    sandbox.write(FILE, before);
+    append(sandbox).arg("--no-sync").stdin(HI).run().ok().err_is("").stdout_is("");
+    let after = sandbox.read(FILE);
+    assert!(after.starts_with(before), "the bytes before have changed");
+    after[before.len()..].to_vec()
+}
+
+/// Rebuilds the file: each text of the user's that is shown, and the lines of the findings.
+#[track_caller]
+fn rebuilt(sandbox: &Sandbox) -> (Vec<String>, Vec<u64>) {
+    let run = sandbox.cmd("claw-rebuild").args(["--log", "json", FILE]).run();
+    let findings = run.ok().stderr.lines().map(|line| {
+        let finding: Value = serde_json::from_str(line).expect("a diagnostic in JSON");
+        finding["line"].as_u64()
+    });
+    // The last diagnostic, the count, has no line.
+    let findings = findings.flatten().collect();
+    let users = run.json().into_iter().filter(|message| message["role"] == "user");
+    (users.flat_map(|message| texts(&message["content"])).collect(), findings)
+}
+
+fn texts(content: &Value) -> Vec<String> {
+    match content {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(blocks) => {
+            blocks.iter().filter_map(|block| Some(block["text"].as_str()?.to_owned())).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The file holds exactly these bytes, and no other file was made beside it.
+#[track_caller]
+fn untouched(sandbox: &Sandbox, bytes: &[u8]) {
+    assert!(sandbox.read(FILE) == bytes, "the file has changed");
+    let mut names: Vec<_> = fs::read_dir(sandbox.dir())
+        .expect("the sandbox")
+        .map(|entry| entry.expect("an entry").file_name())
+        .collect();
+    names.sort();
+    assert_eq!(names, [FILE, "state"]);
+}
+
+// ---- the end of the file --------------------------------------------------------------------
+
+#[test]
+fn v1_to_a_missing_an_empty_and_an_ended_file() {
+    let sandbox = Sandbox::new();
+    append(&sandbox).stdin(HI).run().ok().stdout_is("").err_is("");
+    assert_eq!(sandbox.read_text(FILE), format!("{HI_LINE}\n"));
+    assert_eq!(added_to(&sandbox, b""), format!("{HI_LINE}\n").as_bytes());
+
+    let added = added_to(&sandbox, TURN.as_bytes());
+    assert!(added.starts_with(b"{\"id\":\"") && added.ends_with(b"\"content\":\"hi\"}\n"));
+    assert_eq!(rebuilt(&sandbox), (users(&["ask", AGAIN, "hi"]), vec![]));
+}
+
+/// What the last record of [`TURN`] says.
+const AGAIN: &str = r#"ask 日本 "again" {"type":1}"#;
+
+fn users(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+#[test]
+fn v2_a_last_record_without_its_line_feed_is_ended_and_kept() {
+    let sandbox = Sandbox::new();
+    let added = added_to(&sandbox, TURN.trim_end().as_bytes());
+    assert!(added.starts_with(b"\n{\"id\":\""));
+    assert_eq!(rebuilt(&sandbox), (users(&["ask", AGAIN, "hi"]), vec![]));
+}
+
+#[test]
+fn v3_a_torn_end_costs_itself_only() {
+    let torn: [&[u8]; 4] = [
+        br#"{"id":"a4","type":"user","ts":4,"content":"tor"#,
+        b"{\"id\":\"a4\",\"type\":\"user\",\"ts\":4,\"content\":\"\xe6\x97",
+        b"\0\0\0\0\0\0\0\0",
+        b"{\"id\":\"a4\",\"type\":\"user\"\0\0\0\0",
+    ];
+    for end in torn {
+        let sandbox = Sandbox::new();
+        let added = added_to(&sandbox, &[TURN.as_bytes(), end].concat());
+        assert!(added.starts_with(b"\n{\"id\":\""), "on a line of its own");
+        let (texts, mut lines) = rebuilt(&sandbox);
+        lines.dedup();
+        assert_eq!((texts, lines), (users(&["ask", AGAIN, "hi"]), vec![4]), "{end:?}");
+    }
+}
+
+#[test]
+fn v3_nul_bytes_before_a_line_feed_are_a_line_like_another() {
+    let sandbox = Sandbox::new();
+    let added = added_to(&sandbox, &[TURN.as_bytes(), b"\0\0\0\n"].concat());
+    assert!(added.starts_with(b"{\"id\":\""));
+    assert_eq!(rebuilt(&sandbox), (users(&["ask", AGAIN, "hi"]), vec![4]));
+}
+
+#[test]
+fn v5_crlf_bom_and_blank_lines_stay_and_load() {
+    let sandbox = Sandbox::new();
+    let before = format!("\u{feff}{}\r\n   \r\n", TURN.replace('\n', "\r\n\r\n"));
+    added_to(&sandbox, before.as_bytes());
+    assert_eq!(rebuilt(&sandbox), (users(&["ask", AGAIN, "hi"]), vec![]));
+
+    // And in the batch: none of it is a record, or part of one.
+    let batch = format!("\r\n{HI}\r\n\n  \n\t\r\n{HI}");
+    fs::remove_file(sandbox.path(FILE)).expect("a file");
+    append(&sandbox).stdin(batch).run().ok();
+    assert_eq!(sandbox.read_json(FILE).len(), 2);
+    assert!(!sandbox.read_text(FILE).contains('\r'));
+}
+
+#[test]
+fn a_1_a_file_cut_at_any_byte_of_its_last_record_takes_the_next() {
+    let sandbox = Sandbox::new();
+    let last = TURN.trim_end().rfind('\n').expect("three lines") + 1;
+    for cut in last..=TURN.len() {
+        added_to(&sandbox, &TURN.as_bytes()[..cut]);
+        let (texts, mut lines) = rebuilt(&sandbox);
+        lines.dedup();
+        let expected = match cut {
+            // Nothing of the record is left, or all of it but perhaps the line feed.
+            _ if cut == last => (users(&["ask", "hi"]), vec![]),
+            _ if cut >= TURN.len() - 1 => (users(&["ask", AGAIN, "hi"]), vec![]),
+            _ => (users(&["ask", "hi"]), vec![3]),
+        };
+        assert_eq!((texts, lines), expected, "cut at byte {cut}");
+    }
+}
+
+// ---- ids ------------------------------------------------------------------------------------
+
+/// Computes the ids of a transcript with other tools than ours: the line before, a line feed, the
+/// line without its id.
+const CHAIN: &str = r#"
+while IFS= read -r line; do
+    body=$(printf '%s' "$line" | sed 's/^{"id":"[0-9a-f]*",/{/')
+    printf '%s\n%s' "$before" "$body" | sha256sum | cut -c 1-16
+    before=$line
+done"#;
+
+#[test]
+fn each_id_is_the_hash_of_the_line_before_and_its_own() {
+    let sandbox = Sandbox::new();
+    let record =
+        r#"{"type":"assistant","content":[{"type":"text","text":"\\ \"日\" %s"}],"n":1e2}"#;
+    append(&sandbox).stdin([HI, record, HI].join("\n")).run().ok();
+    append(&sandbox).stdin(HI).run().ok();
+    let expected = sandbox.sh(CHAIN).stdin(sandbox.read(FILE)).run().ok().lines();
+    let ids: Vec<String> = sandbox
+        .read_json(FILE)
+        .iter()
+        .map(|record| record["id"].as_str().expect("an id").to_owned())
+        .collect();
+    assert_eq!(ids, expected);
+    assert_eq!(ids.len(), 4);
+}
+
+#[test]
+fn what_a_torn_line_left_is_in_the_next_id() {
+    let sandbox = Sandbox::new();
+    added_to(&sandbox, b"{\"type\":\"user\",\"con");
+    let line = sandbox.read_text(FILE).lines().nth(1).expect("a second line").to_owned();
+    let hash = sandbox.sh(CHAIN).stdin(sandbox.read(FILE)).run().ok().lines();
+    assert!(line.starts_with(&format!(r#"{{"id":"{}""#, hash[1])), "{line}");
+}
+
+#[test]
+fn line_separators_are_written_escaped() {
+    let sandbox = Sandbox::new();
+    let said = "a\u{2028}b\u{2029}c\u{85}d";
+    append(&sandbox).args(["--user"]).stdin(said).run().ok();
+    append(&sandbox).stdin(format!(r#"{{"type":"user","content":"{said}"}}"#)).run().ok();
+    let text = sandbox.read_text(FILE);
+    assert_eq!(text.matches(r#""content":"a\u2028b\u2029c\u0085d"}"#).count(), 2, "{text}");
+    assert_eq!(sandbox.read_json(FILE)[1]["content"], said);
+}
+
+#[test]
+fn ids_that_come_along_are_replaced_but_a_sessions_is_its_own() {
+    let sandbox = Sandbox::new();
+    let header = r#"{"type":"session","id":"81efc48888b7","key":"main:cli:user","label":"",
+        "created":"2026-01-01T00:00:00+00:00","version":1}"#
+        .replace("\n        ", "");
+    let copied = r#"{"id":"ffffffffffffffff","type":"user","ts":5.25,"content":"hi","x":[1e2]}"#;
+    append(&sandbox).stdin(format!("{header}\n{copied}")).run().ok();
+    let lines = sandbox.read_text(FILE);
+    let lines: Vec<&str> = lines.lines().collect();
+    assert!(lines[0].starts_with(r#"{"id":"81efc48888b7","type":"session","ts":1767225600,"key""#));
+    let chain = sandbox.sh(CHAIN).stdin(sandbox.read(FILE)).run().ok().lines();
+    let rest = r#","type":"user","ts":5.25,"content":"hi","x":[1e2]}"#;
+    assert_eq!(lines[1], format!(r#"{{"id":"{}"{rest}"#, chain[1]));
+}
+
+// ---- the batch ------------------------------------------------------------------------------
+
+#[test]
+fn one_bad_line_refuses_the_whole_batch_and_is_named() {
+    for (bad, why) in [
+        ("not json", "not a JSON object"),
+        ("[1]", "not a JSON object"),
+        (r#"{"type":"user","content":"torn"#, "not a JSON object"),
+        (r#"{"type":"user","content":"hi"}{"type":"user","content":"hi"}"#, "not a JSON object"),
+        (r#"{"content":"hi"}"#, "no 'type'"),
+        (r#"{"type":"user"}"#, "no 'content'"),
+        (r#"{"type":"tool_result","content":"x"}"#, "no 'tool_use_id'"),
+        (r#"{"type":"message","message":{"role":"user","content":"x"}}"#, "pi, OpenClaw or GoClaw"),
+    ] {
+        let sandbox = Sandbox::new();
+        let batch = format!("{HI}\n\n{bad}\n{HI}\n");
+        let place = "claw-append: cannot append '<stdin>' line 3: ";
+        append(&sandbox).stdin(batch.clone()).run().code(65).stdout_is("").err_has(why);
+        assert!(!sandbox.exists(FILE), "{bad} made the file");
+        sandbox.write(FILE, TURN);
+        let run = append(&sandbox).arg("--tee").stdin(batch).run();
+        run.code(65).stdout_is("").err_has(place).err_has(why);
+        run.expect(run.stderr.lines().count() == 1, || "one line".to_owned());
+        untouched(&sandbox, TURN.as_bytes());
+    }
+}
+
+#[test]
+fn a_batch_that_is_not_utf_8_is_refused() {
+    let sandbox = Sandbox::new();
+    let batch = [HI.as_bytes(), b"\n{\"type\":\"user\",\"content\":\"\xff\"}\n"].concat();
+    append(&sandbox).stdin(batch).run().code(65).err_has("'<stdin>' line 2: not UTF-8");
+    append(&sandbox).arg("--user").stdin(*b"\xff").run().code(65).err_has("not UTF-8");
+    assert!(!sandbox.exists(FILE));
+}
+
+#[test]
+fn nothing_to_append_touches_nothing() {
+    let sandbox = Sandbox::new();
+    append(&sandbox).stdin("\n  \n").run().ok().stdout_is("").err_is("");
+    assert!(!sandbox.exists(FILE));
+    sandbox.write(FILE, "torn");
+    append(&sandbox).arg("--tee").run().ok().stdout_is("");
+    untouched(&sandbox, b"torn");
+}
+
+#[test]
+fn plain_text_becomes_one_record() {
+    let said = "two\nlines, \"quoted\" \\ \ttab\n\n";
+    let content = r#""two\nlines, \"quoted\" \\ \ttab\n""#;
+    let text = format!(r#"[{{"type":"text","text":{content}}}]"#);
+    for (args, record) in [
+        (vec!["--user"], format!(r#""type":"user","ts":1767225600,"content":{content}}}"#)),
+        (vec!["--assistant"], format!(r#""type":"assistant","ts":1767225600,"content":{text}}}"#)),
+        (
+            vec!["--tool-result", "t\"1"],
+            format!(
+                r#""type":"tool_result","ts":1767225600,"tool_use_id":"t\"1","content":{content}}}"#
+            ),
+        ),
+        (
+            vec!["--tool-result", "t1", "--is-error"],
+            format!(
+                r#""type":"tool_result","ts":1767225600,"tool_use_id":"t1","content":{content},"is_error":true}}"#
+            ),
+        ),
+    ] {
+        let sandbox = Sandbox::new();
+        append(&sandbox).args(&args).stdin(said).run().ok();
+        let line = sandbox.read_text(FILE);
+        assert_eq!(line[r#"{"id":"0123456789abcdef","#.len()..], format!("{record}\n"), "{args:?}");
+    }
+}
+
+#[test]
+fn forms_of_plain_text_exclude_each_other() {
+    let sandbox = Sandbox::new();
+    for args in [vec!["--user", "--assistant"], vec!["--is-error"], vec!["--user", "--is-error"]] {
+        append(&sandbox).args(args).stdin("hi").run().code(2).stdout_is("");
+    }
+    assert!(!sandbox.exists(FILE));
+}
+
+#[test]
+fn tee_gives_the_records_as_they_were_written() {
+    let sandbox = Sandbox::new();
+    sandbox.write(FILE, "torn");
+    let run = append(&sandbox).arg("--tee").stdin(format!("{HI}\n{HI}\n")).run();
+    run.ok().err_is("");
+    assert_eq!(sandbox.read_text(FILE), format!("torn\n{}", run.stdout_text()));
+    assert_eq!(run.lines().len(), 2);
+}
+
+// ---- redaction ------------------------------------------------------------------------------
+
+/// A file of patterns: keys, and one that a match of the first lies in.
+const PATTERNS: &str = "# what is not to be kept\nkey sk-\\w{4,}\nassignment\t(?i)token=\\S+\n";
+
+fn redacting(sandbox: &Sandbox) -> Cmd {
+    sandbox.write("patterns", PATTERNS);
+    append(sandbox).args(["--redact", "patterns"])
+}
+
+#[test]
+fn t_3_what_matches_a_pattern_is_not_in_the_file_and_the_id_covers_what_is() {
+    let sandbox = Sandbox::new();
+    let call = r#"{"type":"tool_use","tool_use_id":"sk-call","name":"sk-tool","input":{"sk-name":"sk-12345","n":1e2}}"#;
+    redacting(&sandbox).stdin([HI, call].join("\n")).run().ok().stdout_is("").err_is("");
+    let result = "$ env\nTOKEN=sk-12345\n";
+    let run = redacting(&sandbox).args(["--tee", "--tool-result", "sk-call"]).stdin(result).run();
+    assert!(sandbox.read_text(FILE).ends_with(&run.ok().stdout_text()), "tee shows it redacted");
+    let lines = sandbox.read_text(FILE);
+    let lines: Vec<&str> =
+        lines.lines().map(|line| &line[r#"{"id":"0123456789abcdef","#.len()..]).collect();
+    assert_eq!(
+        lines,
+        [
+            r#""type":"user","ts":1767225600,"content":"hi"}"#,
+            r#""type":"tool_use","ts":1767225600,"tool_use_id":"sk-call","name":"sk-tool","input":{"sk-name":"[REDACTED:key]","n":1e2},"redacted":["key"]}"#,
+            r#""type":"tool_result","ts":1767225600,"tool_use_id":"sk-call","content":"$ env\n[REDACTED:assignment]","redacted":["assignment","key"]}"#,
+        ]
+    );
+    sandbox.cmd("claw-check").arg(FILE).run().ok().stdout_is("");
+}
+
+#[test]
+fn t_3_without_patterns_that_can_be_used_nothing_is_written() {
+    let sandbox = Sandbox::new();
+    sandbox.write("bad", "key sk-\\w+\n\nkey (\n");
+    sandbox.write("none", "# nothing\n");
+    for (file, code, why) in [
+        ("bad", 78, "cannot use patterns 'bad' line 3: no regular expression: found open group"),
+        ("none", 78, "cannot use patterns 'none': none in it"),
+        ("missing", 74, "cannot read 'missing'"),
+    ] {
+        let run = append(&sandbox).args(["--redact", file]).stdin(HI).run();
+        run.code(code).stdout_is("").err_has(why);
+        run.expect(run.stderr.lines().count() == 1, || "one line".to_owned());
+    }
+    assert!(!sandbox.exists(FILE));
+}
+
+#[test]
+fn thinking_that_was_redacted_is_not_sent_and_what_only_speaks_of_it_is() {
+    let reply = |thought: &str| {
+        format!(
+            r#"{{"type":"assistant","content":[{{"type":"thinking","thinking":"{thought}","signature":"c2ln"}},{{"type":"text","text":"done"}}]}}"#
+        )
+    };
+    let sandbox = Sandbox::new();
+    redacting(&sandbox).stdin([HI, &reply("it is [REDACTED:key]")].join("\n")).run().ok();
+    redacting(&sandbox).stdin([HI, &reply("it is sk-12345")].join("\n")).run().ok();
+    let run = sandbox.cmd("claw-rebuild").arg(FILE).run();
+    run.ok().err_has("unsigned-thinking: 's.jsonl' line 4").err_has("1 finding");
+    let thoughts: Vec<bool> =
+        run.lines().iter().map(|line| line.contains(r#""type":"thinking""#)).collect();
+    assert_eq!(thoughts, [false, true, false, false]);
+}
+
+// ---- other writers --------------------------------------------------------------------------
+
+/// Appends [`HI`] if the last record's id is `tail`.
+fn expecting(sandbox: &Sandbox, tail: &str) -> Run {
+    append(sandbox).args(["--expect-tail", tail]).stdin(HI).run()
+}
+
+#[test]
+fn expect_tail_lets_only_the_first_of_two_in() {
+    let sandbox = Sandbox::new();
+    sandbox.write(FILE, TURN);
+    expecting(&sandbox, "a2").code(75).err_has("its last record is 'a3', not 'a2'");
+    untouched(&sandbox, TURN.as_bytes());
+    expecting(&sandbox, "a3").ok();
+    expecting(&sandbox, "a3").code(75);
+    assert_eq!(sandbox.read_text(FILE).lines().count(), 4);
+}
+
+#[test]
+fn expect_tail_takes_the_offset_of_a_line_without_an_id() {
+    let sandbox = Sandbox::new();
+    sandbox.write(FILE, format!("{HI}\n{HI}\n"));
+    expecting(&sandbox, "@0").code(75);
+    expecting(&sandbox, &format!("@{}", HI.len() + 1)).ok();
+}
+
+#[test]
+fn expect_tail_on_a_file_that_is_not_there_makes_none() {
+    let sandbox = Sandbox::new();
+    expecting(&sandbox, "a3").code(75);
+    assert!(!sandbox.exists(FILE));
+}
+
+#[test]
+#[allow(clippy::print_stdout, reason = "a case that is left out says so")]
+fn a_held_lock_is_waited_for_and_then_given_up() {
+    let sandbox = Sandbox::new();
+    if sandbox.sh("command -v flock").run().status != Some(0) {
+        println!("skipped: no flock(1)");
+        return;
+    }
+    sandbox.write(FILE, TURN);
+    let script = format!("exec 9<{FILE}; flock 9 && echo held; read line");
+    let mut holder = sandbox.sh(&script).spawn();
+    let mut said = String::new();
+    let stdout = holder.stdout.take().expect("a piped stdout");
+    BufReader::new(stdout).read_line(&mut said).expect("a line");
+    assert_eq!(said, "held\n");
+
+    let run = append(&sandbox).args(["--lock-timeout", "0.2"]).stdin(HI).run();
+    run.code(75).stdout_is("").err_has("cannot lock 's.jsonl'").err_has("0.2 s");
+    untouched(&sandbox, TURN.as_bytes());
+
+    let waiting = append(&sandbox).stdin(HI);
+    let waiter = thread::spawn(move || waiting.run());
+    thread::sleep(Duration::from_millis(100));
+    drop(holder.stdin.take());
+    assert!(holder.wait().expect("an end").code().is_some());
+    waiter.join().expect("a run").ok();
+    assert_eq!(sandbox.read_text(FILE).lines().count(), 4);
+}
+
+/// Whether the tests run at full size; else at one that takes seconds.
+fn is_full() -> bool {
+    env::var_os("CLAW_TEST_FULL").is_some()
+}
+
+#[test]
+#[allow(clippy::print_stdout, reason = "the full size is run to be told of")]
+fn c_2_v6_writers_in_parallel_lose_nothing_and_keep_their_order() {
+    const WRITERS: usize = 16;
+    // 1 B to 1 MiB, in another order for each writer.
+    let (records, sizes) = if is_full() { (1000, 21) } else { (25, 17) };
+    let size = |writer: usize, n: usize| 1 << ((n * 5 + writer) % sizes);
+    let sandbox = Sandbox::new();
+    let begun = Instant::now();
+    thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let sandbox = &sandbox;
+            scope.spawn(move || {
+                for n in 0..records {
+                    let text = "x".repeat(size(writer, n));
+                    let record = format!(
+                        r#"{{"type":"user","writer":{writer},"n":{n},"content":"{text}"}}"#
+                    );
+                    append(sandbox).arg("--no-sync").stdin(record).run().ok();
+                }
+            });
+        }
+    });
+    let seconds = begun.elapsed().as_secs();
+    let mut next = [0; WRITERS];
+    let file = fs::File::open(sandbox.path(FILE)).expect("a transcript");
+    let bytes = file.metadata().expect("its size").len();
+    for line in BufReader::new(file).lines() {
+        let line = line.expect("a line in UTF-8");
+        let record: Value = serde_json::from_str(&line).expect("a whole record");
+        let number = |name: &str| record[name].as_u64().expect("a number") as usize;
+        let (writer, n) = (number("writer"), number("n"));
+        assert_eq!(n, next[writer], "order of writer {writer}");
+        assert_eq!(record["content"].as_str().map(str::len), Some(size(writer, n)));
+        next[writer] += 1;
+    }
+    assert_eq!(next, [records; WRITERS]);
+    println!("{WRITERS} writers x {records} records: {bytes} bytes in {seconds} s");
+}
+
+// ---- failures -------------------------------------------------------------------------------
+
+/// Appends under a limit of so many bytes, in blocks of 512, on the size of a file.
+fn append_with_limit(sandbox: &Sandbox, limit: usize, batch: &str) -> Run {
+    let script = format!("ulimit -f {}; exec claw-append {FILE}", limit / 512);
+    sandbox.sh(&script).stdin(batch).run()
+}
+
+#[test]
+fn v7_a_full_disk_leaves_the_file_as_it_was() {
+    const LIMIT: usize = 4096;
+    let line = format!("{HI_LINE}\n");
+    let filler = |size: usize| format!("{line}{}\n", " ".repeat(size - line.len() - 1));
+    let batch = format!("{HI}\n").repeat(20);
+    // Room for no byte, for one, for a part of the first record, for some records and a part.
+    for room in [0, 1, 40, 700] {
+        for end in ["", "\n"] {
+            let sandbox = Sandbox::new();
+            let before = filler(LIMIT - room);
+            let before = format!("{}{end}", before.trim_end_matches('\n'));
+            sandbox.write(FILE, &before);
+            let run = append_with_limit(&sandbox, LIMIT, &batch);
+            run.code(74).stdout_is("").err_has("cannot write 's.jsonl' (the file is as before)");
+            untouched(&sandbox, before.as_bytes());
+            append(&sandbox).stdin(batch.clone()).run().ok();
+        }
+    }
+    // A batch that just fits is none of this.
+    let sandbox = Sandbox::new();
+    sandbox.write(FILE, filler(LIMIT - 512));
+    append_with_limit(&sandbox, LIMIT, HI).ok();
+}
+
+#[test]
+fn v7_a_new_file_that_finds_no_room_is_empty() {
+    let sandbox = Sandbox::new();
+    let big = format!(r#"{{"type":"user","content":"{}"}}"#, "x".repeat(10_000));
+    append_with_limit(&sandbox, 512, &big).code(74);
+    if sandbox.exists(FILE) {
+        untouched(&sandbox, b"");
+    }
+}
+
+/// Fills a small file system in whole records, then makes room and goes on. It is mounted where nobody
+/// else sees it, and gone with the shell.
+const FILL: &str = r#"
+mkdir mnt && mount -t tmpfs -o size=512k none mnt && head -c 65536 /dev/zero >mnt/filler || exit 99
+status=0
+while test $status -eq 0; do
+    cp mnt/s.jsonl before 2>/dev/null || :
+    claw-append mnt/s.jsonl <batch 2>why || status=$?
+done
+cmp before mnt/s.jsonl && cat why && rm mnt/filler && claw-append mnt/s.jsonl <batch &&
+    claw-check mnt/s.jsonl && cp mnt/s.jsonl after
+exit $status"#;
+
+#[test]
+#[allow(clippy::print_stdout, reason = "a case that is left out says so")]
+fn a_3_v7_a_full_file_system_leaves_the_file_as_it_was() {
+    let sandbox = Sandbox::new();
+    let shell = ["unshare -m", "unshare -rm"].into_iter().find(|shell| {
+        let probe = format!("mkdir -p probe; {shell} mount -t tmpfs none probe 2>/dev/null");
+        sandbox.sh(&probe).run().status == Some(0)
+    });
+    let Some(shell) = shell else {
+        println!("skipped: mounting is not permitted; a limit on the size of files has to do");
+        return;
+    };
+    // Two records; the second one does not fit where the first one did.
+    let record = format!(r#"{{"type":"user","content":"{}"}}"#, "x".repeat(25_000));
+    sandbox.write("batch", format!("{record}\n{record}\n"));
+    let run = sandbox.sh(&format!("exec {shell} sh -c \"$FILL\"")).env("FILL", FILL).run();
+    run.code(74)
+        .stdout_has("claw-append: cannot write 'mnt/s.jsonl' (the file is as before): only ");
+    let (before, after) = (sandbox.read("before"), sandbox.read("after"));
+    assert!(after.starts_with(&before) && sandbox.read_json("after").len() > 10);
+}
+
+fn record(name: &str, text: &str) -> String {
+    format!(r#"{{"type":"user","n":"{name}","content":"{text}"}}"#)
+}
+
+#[test]
+#[allow(clippy::print_stdout, reason = "the full size is run to be told of")]
+fn c_3_v7_a_killed_writer_costs_nobody_else_anything() {
+    let kills = if is_full() { 1000 } else { 50 };
+    let sandbox = Sandbox::new();
+    let text = "x".repeat(64 * 1024);
+    let begun = Instant::now();
+    append(&sandbox).arg("--no-sync").stdin(record("first", &text)).run().ok();
+    // How long a writer lives, about: every second kill is to come in time.
+    let mut life = begun.elapsed().as_micros() as u64;
+    let (begun, mut rounds, mut killed) = (Instant::now(), 0, 0);
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut acknowledged = vec!["first".to_owned()];
+    while killed < kills {
+        rounds += 1;
+        assert!(rounds <= 10 * kills, "{killed} kills of {kills} came in time");
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let mut child =
+            append(&sandbox).arg("--no-sync").stdin(record(&format!("k{rounds}"), &text)).spawn();
+        thread::sleep(Duration::from_micros((random >> 33) % life));
+        child.kill().expect("a child to kill");
+        if child.wait().expect("an end").success() {
+            acknowledged.push(format!("k{rounds}"));
+            life = (life - life / 16).max(100);
+        } else {
+            killed += 1;
+            life += life / 16;
+        }
+        append(&sandbox).arg("--no-sync").stdin(record(&format!("a{rounds}"), "hi")).run().ok();
+        acknowledged.push(format!("a{rounds}"));
+    }
+    let mut found: HashMap<String, u32> = HashMap::new();
+    for line in sandbox.read_text(FILE).lines() {
+        if let Ok(record) = serde_json::from_str::<Value>(line) {
+            *found.entry(record["n"].as_str().expect("a name").to_owned()).or_default() += 1;
+        }
+    }
+    for name in &acknowledged {
+        assert_eq!(found.get(name), Some(&1), "{name} of {rounds} rounds");
+    }
+    assert!(found.values().all(|count| *count == 1), "none twice");
+    sandbox.cmd("claw-rebuild").arg(FILE).run().ok();
+    let (seconds, late) = (begun.elapsed().as_secs(), found.len() - acknowledged.len());
+    println!("{killed} of {rounds} writers killed, {late} of them after the write, in {seconds} s");
+}
+
+// ---- the file itself ------------------------------------------------------------------------
+
+#[track_caller]
+fn mode(sandbox: &Sandbox, name: &str) -> u32 {
+    fs::metadata(sandbox.path(name)).expect("a file").permissions().mode() & 0o7777
+}
+
+#[test]
+fn files_are_private_whatever_the_umask() {
+    for umask in ["000", "022", "077", "277", "777"] {
+        let sandbox = Sandbox::new();
+        let script = format!("umask {umask}; exec claw-append --user a/b/{FILE}");
+        sandbox.sh(&script).stdin("hi").run().ok();
+        let modes = ["a", "a/b", "a/b/s.jsonl"].map(|name| mode(&sandbox, name));
+        assert_eq!(modes, [0o700, 0o700, 0o600], "umask {umask}");
+    }
+}
+
+#[test]
+fn the_mode_of_a_file_that_is_there_is_its_owners_choice() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write(FILE, TURN);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("a mode");
+    append(&sandbox).stdin(HI).run().ok();
+    assert_eq!(mode(&sandbox, FILE), 0o640);
+}
+
+#[test]
+fn a_symbolic_link_is_not_followed() {
+    let sandbox = Sandbox::new();
+    sandbox.write("real.jsonl", TURN);
+    sandbox.sh("ln -s real.jsonl s.jsonl; ln -s nowhere dangling.jsonl").run().ok();
+    append(&sandbox).stdin(HI).run().code(74).stdout_is("").err_has("cannot open 's.jsonl'");
+    assert_eq!(sandbox.read_text("real.jsonl"), TURN);
+    sandbox.cmd("claw-append").arg("dangling.jsonl").stdin(HI).run().code(74);
+    assert!(!sandbox.exists("nowhere"));
+}
+
+/// Runs `script` as somebody whom modes hold, in a folder of theirs; none if there is nobody.
+fn as_nobody(sandbox: &Sandbox, script: &str) -> Option<Run> {
+    const WHOLE: &str = r#"
+test "$(id -u)" = 0 || exec sh -c "$SCRIPT"
+chmod 755 . && mkdir own && chown 65534:65534 own && cd own || exit 99
+drop="setpriv --reuid=65534 --regid=65534 --clear-groups"
+$drop claw-append --version >/dev/null 2>&1 || exit 99
+exec $drop sh -c "$SCRIPT""#;
+    let run = sandbox.sh(WHOLE).env("SCRIPT", script).stdin(HI).run();
+    (run.status != Some(99)).then_some(run)
+}
+
+#[test]
+#[allow(clippy::print_stdout, reason = "a case that is left out says so")]
+fn v7_what_may_not_be_written_is_said_and_stays() {
+    let cannot = |name: &str| {
+        format!("claw-append: cannot open '{name}': Permission denied (os error 13)\n")
+    };
+    for (prepare, name, status) in [
+        ("mkdir ro && chmod 555 ro", "ro/s.jsonl", 77),
+        ("mkdir ro && chmod 555 ro", "ro/a/b/s.jsonl", 77),
+        ("mkdir ro && : >ro/s.jsonl && chmod 444 ro/s.jsonl", "ro/s.jsonl", 77),
+        // What is there already can be added to: that takes nothing of the folder's.
+        ("mkdir ro && : >ro/s.jsonl && chmod 555 ro", "ro/s.jsonl", 0),
+    ] {
+        let sandbox = Sandbox::new();
+        let script =
+            format!("{prepare}; claw-append {name}; s=$?; ls -R ro >&2; cat ro/*; exit $s");
+        let Some(run) = as_nobody(&sandbox, &script) else {
+            println!("skipped: root may write anything, and nobody else may run the programs");
+            return;
+        };
+        run.code(status);
+        match status {
+            0 => run.stdout_is(&format!("{HI_LINE}\n")),
+            _ => run.stdout_is("").err_has(&cannot(name)),
+        };
+    }
+}
+
+#[test]
+fn what_is_no_regular_file_is_refused_without_a_hang() {
+    let sandbox = Sandbox::new();
+    sandbox.sh("mkdir folder; mkfifo fifo").run().ok();
+    for name in ["folder", "fifo", "/dev/null", "/dev/full"] {
+        let run = sandbox.cmd("claw-append").arg(name).stdin(HI).timeout(Duration::from_secs(5));
+        let run = run.run();
+        run.code(74).stdout_is("").err_has(&format!("'{name}'"));
+        run.expect(run.stderr.lines().count() == 1, || "one line".to_owned());
+    }
+}
+
+#[test]
+fn a_tree_of_another_program_is_refused() {
+    for header in [
+        r#"{"type":"session","version":3,"id":"5f0c","timestamp":"2026-01-01T00:00:00Z","cwd":"/x"}"#,
+        r#"{"type":"message","id":"m1","parentId":null,"message":{"role":"user","content":"x"}}"#,
+    ] {
+        for before in ["", "\n\r\n", "\u{feff}"] {
+            let sandbox = Sandbox::new();
+            let file = format!("{before}{header}\r\n");
+            sandbox.write(FILE, &file);
+            append(&sandbox).stdin(HI).run().code(65).err_has("'s.jsonl'").err_has("tree");
+            untouched(&sandbox, file.as_bytes());
+        }
+    }
+    // claw0's first program writes a header too; its file is no tree.
+    let sandbox = Sandbox::new();
+    added_to(&sandbox, b"{\"type\":\"session\",\"id\":\"81efc48888b7\",\"created\":\"x\"}\n");
+}

@@ -1,0 +1,579 @@
+//! claw-call: one call, what it sends, what it makes of the answer, and what it never says.
+
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::common::provider::{API_KEY, FakeProvider, Recorded, Step};
+use crate::common::{Cmd, Run, Sandbox, rules};
+use crate::talks::{Talk, append, rebuild_meta, words};
+
+const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";
+
+/// A call to a provider, without a message yet.
+fn call(sandbox: &Sandbox, provider: &FakeProvider, args: &[&str]) -> Cmd {
+    sandbox.cmd("claw-call").envs(provider.env()).args(args)
+}
+
+/// A call of its own that says hello.
+fn hello(provider: &FakeProvider, args: &[&str]) -> Run {
+    call(&Sandbox::new(), provider, args).stdin(HELLO).run()
+}
+
+fn body(request: &Recorded) -> &Value {
+    request.json.as_ref().expect("a JSON body")
+}
+
+/// An answer with this content and these members.
+fn answer(content: Value, stop_reason: Value) -> Step {
+    Step::Reply(json!({
+        "id": "msg", "type": "message", "role": "assistant", "model": "test-model-1",
+        "content": content, "stop_reason": stop_reason, "stop_sequence": null,
+        "usage": {"input_tokens": 12, "output_tokens": 3},
+    }))
+}
+
+fn said(text: &str) -> Value {
+    json!({"type": "text", "text": text})
+}
+
+fn refusal(status: u16, headers: &[(&str, &str)]) -> Step {
+    let headers = headers.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+    let message = format!("The answer to everything is {status}");
+    Step::Error { status, kind: "some_error".into(), message, headers }
+}
+
+// ---- the reply -------------------------------------------------------------------------------
+
+#[test]
+fn a_reply_becomes_records_byte_for_byte() {
+    let provider = FakeProvider::new();
+    // Spelling, order and unknown members are the provider's.
+    let body = concat!(
+        r#"{"id":"msg","content":[{"type":"thinking","thinking":"hm","signature":"s=="},"#,
+        r#"{"type":"text","text":"caf\u00e9","citations":null},"#,
+        r#"{"type":"tool_use","id":"a","name":"read","input":{"z":1e2,"a":"x"}},"#,
+        r#"{"type":"tool_use","id":"b","name":"list","input":{}}],"#,
+        r#""model":"test-model-1","stop_reason":"tool_use","#,
+        r#""usage":{"output_tokens":3,"input_tokens":12,"service_tier":"x","server":{"n":1.50}}}"#,
+    );
+    let headers = vec![("request-id".into(), "req_of_mine".into())];
+    provider.script(Step::Raw { status: 200, headers, body: body.into() });
+    hello(&provider, &[]).ok().err_is("").stdout_is(concat!(
+        r#"{"type":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s=="},"#,
+        r#"{"type":"text","text":"caf\u00e9","citations":null}],"model":"test-model-1","#,
+        r#""provider":"anthropic","stop_reason":"tool_use","#,
+        r#""usage":{"output_tokens":3,"input_tokens":12,"service_tier":"x","server":{"n":1.50}},"#,
+        r#""request_id":"req_of_mine"}"#,
+        "\n",
+        r#"{"type":"tool_use","tool_use_id":"a","name":"read","input":{"z":1e2,"a":"x"}}"#,
+        "\n",
+        r#"{"type":"tool_use","tool_use_id":"b","name":"list","input":{}}"#,
+        "\n",
+    ));
+    provider.all_legal();
+}
+
+#[test]
+fn text_after_a_call_is_a_record_of_its_own_and_an_empty_reply_is_one_too() {
+    let provider = FakeProvider::new();
+    let call = json!({"type": "tool_use", "id": "a", "name": "f", "input": {}});
+    provider.script(answer(json!([call, said("and so on")]), json!("end_turn")));
+    let records = hello(&provider, &[]).ok().json();
+    let types: Vec<&Value> = records.iter().map(|record| &record["type"]).collect();
+    assert_eq!(types, ["assistant", "tool_use", "assistant"]);
+    assert_eq!(records[2], json!({"type": "assistant", "content": [said("and so on")]}));
+
+    provider.script(answer(json!([]), json!("end_turn")));
+    let records = hello(&provider, &[]).ok().json();
+    assert_eq!((records.len(), &records[0]["content"]), (1, &json!([])));
+    assert_eq!(records[0]["usage"], json!({"input_tokens": 12, "output_tokens": 3}));
+}
+
+#[test]
+fn v66_k3_an_answer_that_was_cut_off_is_6_and_half_a_call_is_left_out() {
+    let provider = FakeProvider::new();
+    let half = json!({"type": "tool_use", "id": "a", "name": "write_file", "input": {}});
+    for reason in ["max_tokens", "model_context_window_exceeded"] {
+        provider.script(answer(json!([said("So I"), half]), json!(reason)));
+        let run = hello(&provider, &[]);
+        run.code(6).err_has(&format!("stop reason '{reason}'")).err_has("'write_file' was cut off");
+        let record = run.json_one();
+        assert_eq!(
+            (&record["content"], &record["stop_reason"]),
+            (&json!([said("So I")]), &json!(reason))
+        );
+    }
+}
+
+#[test]
+fn v66_an_unusual_end_is_noted() {
+    let provider = FakeProvider::new();
+    for reason in [json!("refusal"), json!("pause_turn"), json!("new_reason"), json!(null)] {
+        provider.script(answer(json!([said("Well.")]), reason.clone()));
+        let run = hello(&provider, &[]);
+        run.ok().err_has("the answer ended unusually: stop reason");
+        assert_eq!(run.json_one()["stop_reason"], reason);
+    }
+}
+
+#[test]
+fn v66_whatever_the_reason_the_next_request_is_legal() {
+    let provider = FakeProvider::new();
+    let call = json!({"type": "tool_use", "id": "a", "name": "f", "input": {}});
+    for content in [json!([]), json!([said(" ")]), json!([call]), json!([said("x"), call])] {
+        for reason in ["max_tokens", "refusal", "pause_turn", "model_context_window_exceeded"] {
+            let sandbox = Sandbox::new();
+            Talk::new().user("hi").append(&sandbox, "s.jsonl");
+            provider.script(answer(content.clone(), json!(reason)));
+            let messages = rebuild_meta(&sandbox, "s.jsonl");
+            let reply = self::call(&sandbox, &provider, &[]).stdin(messages).run();
+            append(&sandbox, "s.jsonl", reply.stdout.clone());
+            Talk::new().user("go on").append(&sandbox, "s.jsonl");
+            let messages = sandbox.cmd("claw-rebuild").args(["--meta", "s.jsonl"]).run();
+            let messages = messages.ok().stdout.clone();
+            self::call(&sandbox, &provider, &[]).stdin(messages).run().ok();
+        }
+    }
+    provider.all_legal();
+}
+
+#[test]
+fn an_answer_that_is_none_is_69() {
+    let provider = FakeProvider::new();
+    let html = "<html><title>502 Bad Gateway</title></html>";
+    for (status, text) in
+        [(200, ""), (200, html), (200, "{}"), (200, "[1]"), (502, html), (502, "")]
+    {
+        provider.script(Step::Raw { status, headers: vec![], body: text.into() });
+        let run = hello(&provider, &["--max-retries", "0"]);
+        run.code(69).stdout_is("").err_has("claw-call: ");
+    }
+    // K-6: what it was is said.
+    provider.script(Step::Raw { status: 502, headers: vec![], body: html.into() });
+    hello(&provider, &["--max-retries", "0"]).err_has("502 Bad Gateway");
+}
+
+// ---- the request -----------------------------------------------------------------------------
+
+#[test]
+fn what_is_sent_is_what_a_dry_run_prints() {
+    let provider = FakeProvider::new();
+    let sandbox = Sandbox::new();
+    Talk::of("uacrCRau", 50).append(&sandbox, "s.jsonl");
+    let messages = rebuild_meta(&sandbox, "s.jsonl");
+    assert!(messages.contains("_meta"));
+    let args = ["--max-tokens", "77"];
+    let dry = call(&sandbox, &provider, &args).arg("--dry-run").stdin(messages.clone()).run();
+    assert!(provider.requests().is_empty(), "no connection was opened");
+    let url = provider.url();
+    dry.ok().err_is(&format!(
+        "claw-call: would send POST {url}/v1/messages\n\
+         claw-call: would send anthropic-version: 2023-06-01\n\
+         claw-call: would send x-api-key: (hidden)\n"
+    ));
+    call(&sandbox, &provider, &args).stdin(messages).run().ok();
+    let sent = provider.single_request();
+    assert!(sent.body == dry.stdout_text().trim_end().as_bytes());
+    assert!(!String::from_utf8_lossy(&sent.body).contains("_meta"));
+    assert_eq!(body(&sent)["max_tokens"], 77);
+    provider.all_legal();
+}
+
+#[test]
+fn system_prompt_and_tools_are_in_the_body() {
+    let provider = FakeProvider::new();
+    let sandbox = Sandbox::new();
+    let tools = json!([{"name": "f", "description": "d", "input_schema": {"type": "object"}}]);
+    sandbox.write("system", "Be brief.\n");
+    sandbox.write("blank", "\n");
+    sandbox.write("tools", tools.to_string());
+    let args = ["--system", "system", "--tools", "tools"];
+    call(&sandbox, &provider, &args).stdin(HELLO).run().ok();
+    let request = provider.single_request();
+    assert_eq!(
+        (&body(&request)["system"], &body(&request)["tools"]),
+        (&json!("Be brief.\n"), &tools)
+    );
+    call(&sandbox, &provider, &["--system", "blank"]).stdin(HELLO).run().ok();
+    assert_eq!(
+        body(&provider.requests()[1])["system"],
+        Value::Null,
+        "a blank one would be refused"
+    );
+    provider.all_legal();
+}
+
+#[test]
+fn room_for_the_answer_is_8096_or_a_quarter_of_a_small_window() {
+    let provider = FakeProvider::new();
+    let room = |args: &[&str]| {
+        let run = hello(&provider, &[&["--dry-run"], args].concat());
+        run.ok().json_one()["max_tokens"].clone()
+    };
+    assert_eq!(room(&[]), 8096);
+    assert_eq!(room(&["--window", "200000"]), 8096);
+    assert_eq!(room(&["--window", "4000"]), 1000);
+    assert_eq!(room(&["--window", "4000", "--max-tokens", "5"]), 5);
+    hello(&provider, &["--max-tokens", "0"]).code(2);
+}
+
+#[test]
+fn the_key_goes_in_the_header_that_belongs_to_it() {
+    let provider = FakeProvider::new();
+    hello(&provider, &[]).ok();
+    let by_token = call(&Sandbox::new(), &provider, &[]).env_remove("ANTHROPIC_API_KEY");
+    by_token.env("ANTHROPIC_AUTH_TOKEN", "a-secret").stdin(HELLO).run().ok();
+    let requests = provider.requests();
+    let headers = |n: usize| (requests[n].header("x-api-key"), requests[n].header("authorization"));
+    assert_eq!(headers(0), (Some(API_KEY), None));
+    assert_eq!(headers(1), (None, Some("Bearer a-secret")));
+}
+
+#[test]
+fn a_redirect_is_not_followed() {
+    let (provider, other) = (FakeProvider::new(), FakeProvider::new());
+    let headers = vec![("location".into(), other.url())];
+    provider.script(Step::Raw { status: 307, headers, body: vec![] });
+    let run = hello(&provider, &["--max-retries", "0"]);
+    run.expect(run.status != Some(0), || "a failure".into()).stdout_is("");
+    assert!(other.requests().is_empty());
+}
+
+// ---- before anything is sent -----------------------------------------------------------------
+
+#[test]
+fn what_is_not_ready_is_7_and_what_is_illegal_is_76() {
+    let provider = FakeProvider::new();
+    let user = |content: Value| json!({"role": "user", "content": content}).to_string() + "\n";
+    let assistant =
+        |content: Value| json!({"role": "assistant", "content": content}).to_string() + "\n";
+    let use_of = |id: &str| json!([{"type": "tool_use", "id": id, "name": "f", "input": {}}]);
+    let result = |id: &str| json!([{"type": "tool_result", "tool_use_id": id, "content": "x"}]);
+    let hi = user(json!("hi"));
+    for (status, messages) in [
+        (7, hi.clone() + &assistant(json!("there"))),
+        (7, hi.clone() + &assistant(use_of("a"))),
+        (7, String::new()),
+        (76, assistant(json!("there")) + &hi),
+        (76, hi.clone() + &hi),
+        (76, hi.clone() + &assistant(json!("x")) + &user(result("a"))),
+        (7, hi.clone() + &assistant(use_of("a")) + &hi),
+        (76, hi.clone() + &assistant(use_of("a")) + &user(result("b"))),
+        (76, hi.clone() + &assistant(use_of("a.b")) + &user(result("a.b"))),
+        (76, user(json!(""))),
+        (76, user(json!([said(" ")]))),
+        (65, "nonsense\n".to_owned()),
+    ] {
+        let run = call(&Sandbox::new(), &provider, &[]).stdin(messages.clone()).run();
+        run.code(status).stdout_is("").expect(!run.stderr.is_empty(), || messages);
+    }
+    assert!(provider.requests().is_empty());
+}
+
+#[test]
+fn what_is_missing_is_said_before_any_connection() {
+    let provider = FakeProvider::new();
+    let run = |cmd: Cmd| cmd.stdin(HELLO).run();
+    let call = || call(&Sandbox::new(), &provider, &[]);
+    let both = run(call().env("ANTHROPIC_AUTH_TOKEN", "t"));
+    both.code(78).stdout_is("").err_has("both ANTHROPIC_API_KEY and ANTHROPIC_AUTH_TOKEN are set");
+    run(call().env_remove("CLAW_MODEL")).code(78).err_has("no model");
+    run(call().env("CLAW_PROVIDER", "oracle")).code(78).err_has("'oracle'");
+    run(call().arg("--provider").arg("oracle")).code(2);
+    run(call().args(["--timeout", "soon"])).code(2);
+    run(call().args(["--max-wait", "-1"])).code(2);
+    let began = Instant::now();
+    let secure = call().env("ANTHROPIC_BASE_URL", "https://api.example.invalid");
+    run(secure.env_remove("ANTHROPIC_API_KEY"))
+        .code(77)
+        .stdout_is("")
+        .err_has("no key: set ANTHROPIC_API_KEY");
+    for url in [
+        "http://example.org",
+        "http://127.0.0.1@example.org",
+        "http://10.0.0.1/v1",
+        "ftp://localhost",
+    ] {
+        let run = run(call().env("ANTHROPIC_BASE_URL", url));
+        run.code(78).stdout_is("").err_has("only https, or http on this machine");
+    }
+    assert!(began.elapsed() < Duration::from_secs(5));
+    assert!(provider.requests().is_empty());
+}
+
+// ---- failures --------------------------------------------------------------------------------
+
+#[test]
+fn v61_what_may_pass_is_tried_again() {
+    let soon = [("retry-after-ms", "20")];
+    for step in [
+        refusal(429, &soon),
+        refusal(429, &[("retry-after", "0")]),
+        refusal(529, &soon),
+        refusal(500, &soon),
+        refusal(503, &soon),
+        Step::Drop,
+        Step::Cut(30),
+    ] {
+        let provider = FakeProvider::new();
+        provider.script(step.clone());
+        let run = hello(&provider, &[]);
+        run.ok().err_has("; trying again in ");
+        let requests = provider.requests();
+        assert!(requests.len() == 2 && requests[0].body == requests[1].body, "{step:?}");
+    }
+}
+
+#[test]
+fn v61_as_often_as_max_retries_says() {
+    let soon = [("retry-after-ms", "5")];
+    for (step, status) in [
+        (refusal(429, &soon), 75),
+        (refusal(529, &soon), 75),
+        (refusal(503, &soon), 75),
+        (refusal(500, &soon), 69),
+        (refusal(504, &soon), 69),
+    ] {
+        for retries in [0, 1, 3] {
+            let provider = FakeProvider::new();
+            (0..9).for_each(|_| provider.script(step.clone()));
+            let run = hello(&provider, &["--max-retries", &retries.to_string()]);
+            run.code(status).stdout_is("").err_has("The answer to everything is ");
+            assert_eq!(provider.requests().len(), retries + 1, "{step:?}");
+        }
+    }
+}
+
+#[test]
+fn v61_no_answer_is_69() {
+    for (step, timeout, why) in [
+        (Step::Drop, "30", "no answer"),
+        (Step::Cut(30), "30", "no answer"),
+        (Step::Hang(Duration::from_secs(20)), "0.3", "timed out"),
+    ] {
+        let provider = FakeProvider::new();
+        (0..2).for_each(|_| provider.script(step.clone()));
+        let run = hello(&provider, &["--timeout", timeout, "--max-retries", "1"]);
+        run.code(69).stdout_is("").err_has(why);
+        assert_eq!(provider.requests().len(), 2, "{step:?}");
+    }
+    let nobody = FakeProvider::new();
+    let env = nobody.env();
+    drop(nobody);
+    let run =
+        Sandbox::new().cmd("claw-call").envs(env).args(["--max-retries", "0"]).stdin(HELLO).run();
+    run.code(69).stdout_is("").err_has("no answer");
+}
+
+#[test]
+fn v61_nothing_else_is_ever_sent_again() {
+    for (status, exit) in
+        [(400, 76), (401, 77), (402, 77), (403, 77), (404, 76), (413, 4), (422, 76)]
+    {
+        let provider = FakeProvider::new();
+        provider.script(refusal(status, &[]));
+        let run = hello(&provider, &["--max-retries", "9"]);
+        run.code(exit).stdout_is("").err_has(&format!("The answer to everything is {status}"));
+        provider.single_request();
+    }
+}
+
+#[test]
+fn v61_k1_a_limit_that_speaks_of_tokens_is_no_overflow() {
+    let message = "This request would exceed your rate limit of 30,000 input tokens per minute";
+    for text in
+        [message, "Too many tokens, please wait before trying again.", "Number of tokens: context"]
+    {
+        let provider = FakeProvider::new();
+        provider.script(Step::error(429, "rate_limit_error", text));
+        let sandbox = Sandbox::new();
+        call(&sandbox, &provider, &["--max-retries", "0"]).stdin(HELLO).run().code(75);
+        assert!(!sandbox.exists("state/windows.jsonl"));
+    }
+}
+
+#[test]
+fn v61_a_wait_is_never_shorter_than_asked_and_a_long_one_is_75_at_once() {
+    let provider = FakeProvider::new();
+    provider.script(refusal(429, &[("retry-after-ms", "700")]));
+    let began = Instant::now();
+    hello(&provider, &[]).ok();
+    assert!(began.elapsed() >= Duration::from_millis(700));
+
+    provider.script(refusal(429, &[("retry-after", "120")]));
+    let began = Instant::now();
+    hello(&provider, &["--max-wait", "60"]).code(75).stdout_is("").err_has("retry after 120 s");
+    assert!(began.elapsed() < Duration::from_secs(10));
+    assert_eq!(provider.requests().len(), 3);
+
+    provider.script(refusal(429, &[("retry-after", "120")]));
+    let run = hello(&provider, &["--log", "json"]);
+    let line: Value = serde_json::from_str(run.code(75).stderr.trim()).expect("one JSON line");
+    assert_eq!(line["retry_after"], 120);
+}
+
+#[test]
+fn v65_room_for_the_answer_is_lowered_before_anything_is_lost() {
+    let provider = FakeProvider::new().window(4000);
+    let prompt = json!({"role": "user", "content": "word".repeat(3000)}).to_string();
+    let sandbox = Sandbox::new();
+    let run = call(&sandbox, &provider, &["--max-tokens", "2000"]).stdin(prompt).run();
+    run.ok().err_has("trying again with --max-tokens 928");
+    let rooms: Vec<u64> =
+        provider.requests().iter().filter_map(|r| body(r)["max_tokens"].as_u64()).collect();
+    assert_eq!(rooms, [2000, 928]);
+}
+
+#[test]
+fn an_overflow_is_3_with_numbers_a_record_and_a_lesson() {
+    let provider = FakeProvider::new().window(1000);
+    let sandbox = Sandbox::new();
+    let prompt = json!({"role": "user", "content": "word".repeat(3000)}).to_string();
+    let args = ["--failure", "failure", "--max-tokens", "100"];
+    let run = call(&sandbox, &provider, &args).stdin(prompt).run();
+    run.code(3).stdout_is("").err_has("overflow").err_has("actual 3008").err_has("limit 1000");
+    provider.single_request();
+    let record = json!({
+        "type": "error", "class": "overflow", "status": 400, "limit": 1000, "actual": 3008,
+        "message": "prompt is too long: 3008 tokens > 1000 maximum", "model": "test-model",
+    });
+    assert_eq!(sandbox.read_json("failure"), [record]);
+    let mode = std::fs::metadata(sandbox.path("failure")).expect("a file").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    // It can be appended as it is, and shows nothing.
+    append(&sandbox, "s.jsonl", sandbox.read("failure"));
+    assert_eq!(rebuild_meta(&sandbox, "s.jsonl"), "");
+    // The window is known from now on, here and for this model.
+    let lesson = &sandbox.read_json("state/windows.jsonl")[0];
+    let known = (&lesson["endpoint"], &lesson["model"], &lesson["window"]);
+    assert_eq!(known, (&json!(provider.url()), &json!("test-model"), &json!(1000)));
+    let check = sandbox.cmd("claw-estimate").envs(provider.env()).args(["--check"]);
+    check.stdin(json!({"role": "user", "content": words(900)}).to_string()).run().code(3);
+}
+
+#[test]
+fn a_failure_that_cannot_be_noted_is_74() {
+    let provider = FakeProvider::new();
+    provider.script(refusal(401, &[]));
+    let run = hello(&provider, &["--failure", "no/such/place"]);
+    run.code(74).stdout_is("").err_has("'no/such/place'").err_has("auth");
+}
+
+#[test]
+fn log_json_is_a_json_object_a_line() {
+    let provider = FakeProvider::new().window(1000);
+    provider.script(refusal(529, &[("retry-after-ms", "1")]));
+    let overflow = json!({"role": "user", "content": "word".repeat(3000)}).to_string();
+    let log = |input: &str, args: &[&str]| -> Vec<Value> {
+        let run = call(&Sandbox::new(), &provider, args).args(["--log", "json"]).stdin(input).run();
+        run.stderr.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect()
+    };
+    let busy = log(HELLO, &["--max-tokens", "9"]);
+    assert!(busy.len() == 1 && busy[0]["program"] == "claw-call", "{busy:?}");
+    let failed = log(&overflow, &["--max-tokens", "9"]);
+    let [line] = failed.as_slice() else { panic!("{failed:?}") };
+    for (member, value) in [
+        ("program", json!("claw-call")),
+        ("class", json!("overflow")),
+        ("status", json!(400)),
+        ("limit", json!(1000)),
+        ("actual", json!(3008)),
+    ] {
+        assert_eq!(line[member], value, "{member}");
+    }
+    assert_eq!(log(HELLO, &["--dry-run"]).len(), 3);
+}
+
+#[test]
+fn the_key_is_nowhere() {
+    for message in ["invalid x-api-key", &format!("Incorrect API key provided: {API_KEY}")] {
+        for log in ["text", "json"] {
+            let provider = FakeProvider::new();
+            provider.script(Step::error(401, "authentication_error", message));
+            provider.script(Step::error(
+                400,
+                "invalid_request_error",
+                &format!("prompt is too long: 30 tokens > 20 maximum for {API_KEY}"),
+            ));
+            provider.script(Step::error(529, "overloaded_error", message));
+            let sandbox = Sandbox::new();
+            let mut seen = String::new();
+            for failure in ["one", "two", "three"] {
+                let run = call(&sandbox, &provider, &["--failure", failure, "--log", log])
+                    .stdin(HELLO)
+                    .run();
+                seen += &(run.stdout_text() + &run.stderr);
+                if run.status != Some(0) {
+                    seen += &sandbox.read_text(failure);
+                }
+            }
+            seen += &sandbox.read_text("state/windows.jsonl");
+            seen += &call(&sandbox, &provider, &["--dry-run"]).stdin(HELLO).run().ok().stderr;
+            assert!(!seen.contains(API_KEY), "{seen}");
+        }
+    }
+}
+
+// ---- the provider inside ---------------------------------------------------------------------
+
+fn offline(args: &[&str], input: impl Into<Vec<u8>>) -> Run {
+    Sandbox::new().cmd("claw-call").args(["--provider", "offline"]).args(args).stdin(input).run()
+}
+
+#[test]
+fn the_offline_provider_needs_nothing_and_always_says_the_same() {
+    let cmd = Sandbox::new().cmd("claw-call").args(["--provider", "offline"]).stdin(HELLO);
+    let bare = ["HOME", "CLAW_STATE_DIR", "LC_ALL", "TZ", "NO_PROXY", "SOURCE_DATE_EPOCH", "PATH"];
+    let run = bare.into_iter().fold(cmd, Cmd::env_remove).run();
+    run.ok().err_is("").stdout_is(concat!(
+        r#"{"type":"assistant","content":[{"type":"text","text":"Reply to 1 messages: hello"}],"#,
+        r#""model":"offline","provider":"offline","stop_reason":"end_turn","#,
+        r#""usage":{"input_tokens":10,"output_tokens":8},"request_id":null}"#,
+        "\n"
+    ));
+    offline(&[], HELLO).ok().stdout_is(&run.stdout_text());
+}
+
+#[test]
+fn the_offline_provider_must_be_asked_for() {
+    let run = Sandbox::new().cmd("claw-call").args(["--model", "offline"]).stdin(HELLO).run();
+    run.code(77).stdout_is("").err_has("no key");
+    Sandbox::new().cmd("claw-call").env("CLAW_PROVIDER", "offline").stdin(HELLO).run().ok();
+}
+
+#[test]
+fn the_offline_provider_refuses_what_is_over_its_window_in_real_words() {
+    let long = json!({"role": "user", "content": words(900)}).to_string();
+    let run = offline(&["--window", "500"], long.clone());
+    run.code(3).stdout_is("").err_has("prompt is too long: 909 tokens > 500 maximum");
+    run.err_has("actual 909").err_has("limit 500");
+    // What fits with less room for the answer is answered.
+    let run = offline(&["--window", "1500", "--max-tokens", "1000"], long);
+    run.ok().err_has("exceed context limit: 909 + 1000 > 1500").err_has("--max-tokens 527");
+}
+
+#[test]
+fn the_offline_provider_cuts_what_is_longer_than_asked() {
+    let run = offline(&["--max-tokens", "3"], HELLO);
+    run.code(6).err_has("stop reason 'max_tokens'");
+    assert_eq!(run.json_one()["content"][0]["text"], "Reply to ");
+}
+
+#[test]
+fn its_replies_are_legal_to_go_on_from() {
+    let sandbox = Sandbox::new();
+    for n in 0..3 {
+        Talk::new().user(&format!("question {n}")).append(&sandbox, "s.jsonl");
+        append(
+            &sandbox,
+            "s.jsonl",
+            offline(&[], rebuild_meta(&sandbox, "s.jsonl")).ok().stdout.clone(),
+        );
+    }
+    Talk::new().user("last").append(&sandbox, "s.jsonl");
+    let run = offline(&["--dry-run"], rebuild_meta(&sandbox, "s.jsonl"));
+    let body = run.ok().json_one();
+    rules::check(&body, body.to_string().as_bytes()).expect("a legal request");
+}

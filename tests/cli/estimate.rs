@@ -1,0 +1,364 @@
+//! claw-estimate: how many tokens, of which window, and does it fit.
+
+use serde_json::{Value, json};
+
+use crate::common::{Cmd, Run, Sandbox};
+use crate::talks::{Talk, append, rebuild_meta, stage, words};
+
+/// One user message of `n` characters.
+fn says(n: usize) -> String {
+    message(&"x".repeat(n))
+}
+
+fn message(text: &str) -> String {
+    format!("{}\n", json!({"role": "user", "content": text}))
+}
+
+fn estimate(sandbox: &Sandbox, args: &[&str], input: &str) -> Cmd {
+    sandbox.cmd("claw-estimate").args(args).stdin(input)
+}
+
+/// The tokens by claw0's count, four characters each, so that a test can have exactly what it wants.
+fn exact(sandbox: &Sandbox, tokens: usize, args: &[&str]) -> Run {
+    estimate(sandbox, &["--method", "chars4"], &says(tokens * 4)).args(args).run()
+}
+
+fn tokens(text: &str) -> u64 {
+    let run = estimate(&Sandbox::new(), &[], &message(text)).run();
+    run.ok().json_one().as_u64().unwrap_or_default()
+}
+
+#[test]
+fn a_number_and_nothing_else() {
+    let sandbox = Sandbox::new();
+    estimate(&sandbox, &[], &message("hello world")).run().ok().stdout_is("11\n").err_is("");
+    estimate(&sandbox, &[], "").run().ok().stdout_is("0\n").err_is("");
+    sandbox.write("a", message("hello world"));
+    sandbox.cmd("claw-estimate").args(["a", "a"]).run().ok().stdout_is("21\n");
+}
+
+#[test]
+fn what_is_no_message_is_65() {
+    for input in
+        ["nonsense\n", "[]\n", "{\"role\":\"king\",\"content\":\"x\"}\n", "{\"role\":\"user\"}\n"]
+    {
+        let run = estimate(&Sandbox::new(), &[], input).run();
+        run.code(65).stdout_is("").err_has("claw-estimate: ");
+    }
+}
+
+#[test]
+fn v33_chars4_counts_four_characters_a_block_and_drops_the_rest() {
+    let sandbox = Sandbox::new();
+    for (characters, tokens) in
+        [(0, "0\n"), (1, "0\n"), (3, "0\n"), (4, "1\n"), (5, "1\n"), (4000, "1000\n")]
+    {
+        estimate(&sandbox, &["--method", "chars4"], &says(characters)).run().ok().stdout_is(tokens);
+    }
+    let blocks = vec![json!({"type": "text", "text": "abc"}); 1000];
+    let message = json!({"role": "user", "content": blocks}).to_string();
+    estimate(&sandbox, &["--method", "chars4"], &message).run().ok().stdout_is("0\n");
+    let ours = estimate(&sandbox, &[], &message).run().ok().json_one();
+    assert!(ours.as_u64() >= Some(750), "{ours}");
+}
+
+#[test]
+fn v34_chinese_japanese_korean_and_emoji_weigh_about_a_token_a_character() {
+    for text in
+        ["今天天气很好我们去公园", "今日はとても良い天気です", "오늘은 날씨가 좋습니다", "😀🎉🚀"]
+    {
+        let text = text.repeat(100);
+        let characters = text.chars().count() as f64;
+        let ratio = tokens(&text) as f64 / characters;
+        assert!((0.7..3.0).contains(&ratio), "{ratio} a character: {text}");
+    }
+    assert!(tokens(&words(1000)) < 1100);
+}
+
+#[test]
+fn v35_everything_that_is_sent_is_counted() {
+    let sandbox = Sandbox::new();
+    let total = |args: &[&str], input: &str| {
+        estimate(&sandbox, args, input).run().ok().json_one().as_u64().unwrap_or_default()
+    };
+    let one = |role: &str, block: Value| json!({"role": role, "content": [block]}).to_string();
+    let image =
+        json!({"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}});
+    let list = json!([{"type": "text", "text": words(500)}]);
+    let cases = [
+        one("user", image),
+        one("assistant", json!({"type": "thinking", "thinking": words(500), "signature": "s"})),
+        one(
+            "assistant",
+            json!({"type": "tool_use", "id": "a", "name": "f", "input": {"x": words(500)}}),
+        ),
+        one("user", json!({"type": "tool_result", "tool_use_id": "a", "content": words(500)})),
+        one("user", json!({"type": "tool_result", "tool_use_id": "a", "content": list})),
+    ];
+    for case in cases {
+        assert!(total(&[], &case) >= 500, "{case}");
+    }
+    // A picture of a megabyte is no million tokens.
+    let data = "A".repeat(1_000_000);
+    let source = json!({"type": "base64", "media_type": "image/png", "data": data});
+    let picture = total(&[], &one("user", json!({"type": "image", "source": source})));
+    assert!((1..10_000).contains(&picture), "{picture}");
+}
+
+#[test]
+fn system_prompt_and_tools_are_counted() {
+    let sandbox = Sandbox::new();
+    sandbox.write("system", words(1000));
+    sandbox.write(
+        "tools",
+        json!([{"name": "f", "description": words(300), "input_schema": {}}]).to_string(),
+    );
+    let with = |args: &[&str]| {
+        estimate(&sandbox, args, &message("hi")).arg("--json").run().ok().json_one()
+    };
+    let all = with(&["--system", "system", "--tools", "tools"]);
+    let (alone, system, tools) = (&with(&[])["tokens"], &all["system"], &all["tools"]);
+    assert!(system.as_u64() >= Some(1000) && tools.as_u64() >= Some(300), "{all}");
+    let sum = [alone, system, tools].iter().filter_map(|n| n.as_u64()).sum::<u64>();
+    // Each is rounded up by itself, the whole once.
+    let total = all["tokens"].as_u64().unwrap_or_default();
+    assert!(total <= sum && total + 2 >= sum, "{all}");
+
+    estimate(&sandbox, &["--system", "missing"], "").run().code(74).err_has("'missing'");
+    sandbox.write("tools", "{}");
+    estimate(&sandbox, &["--tools", "tools"], "").run().code(65).err_has("not a JSON array");
+}
+
+#[test]
+fn json_has_the_breakdown() {
+    let sandbox = Sandbox::new();
+    let run = estimate(&sandbox, &["--json", "--window", "1000"], &message("hello")).run();
+    run.ok().stdout_is(concat!(
+        r#"{"tokens":10,"measured":0,"measured_messages":0,"estimated":10,"system":0,"tools":0,"#,
+        r#""text":2,"calls":0,"results":0,"thinking":0,"media":0,"other":8,"bytes":34,"#,
+        r#""window":1000,"reserve":150,"output":250,"margin":50,"prompt_budget":700,"left":840,"#,
+        r#""messages":[{"role":"user","tokens":10}]}"#,
+        "\n"
+    ));
+    // Without a window nothing is said of one.
+    let unknown = estimate(&sandbox, &["--json"], &message("hello")).run().ok().json_one();
+    for member in ["window", "reserve", "output", "left"] {
+        assert_eq!(unknown[member], Value::Null, "{member}");
+    }
+}
+
+#[test]
+fn v38_the_bar_has_thirty_cells_and_one_decimal() {
+    let sandbox = Sandbox::new();
+    let bar = |cells: usize, rest: &str| {
+        format!("[{}{}] {rest}\n", "#".repeat(cells), "-".repeat(30 - cells))
+    };
+    for (tokens, expected) in [
+        (0, bar(0, "0.0%  ~0 / 100,000 tokens")),
+        (3_333, bar(0, "3.3%  ~3,333 / 100,000 tokens")),
+        (3_334, bar(1, "3.3%  ~3,334 / 100,000 tokens")),
+        (50_000, bar(15, "50.0%  ~50,000 / 100,000 tokens")),
+        (99_950, bar(29, "100.0%  ~99,950 / 100,000 tokens")),
+        (100_000, bar(30, "100.0%  ~100,000 / 100,000 tokens")),
+        (250_000, bar(30, "250.0%  ~250,000 / 100,000 tokens")),
+    ] {
+        exact(&sandbox, tokens, &["--bar", "--window", "100000"]).ok().stdout_is(&expected);
+    }
+}
+
+#[test]
+fn check_is_3_from_the_window_less_the_reserve_on() {
+    let sandbox = Sandbox::new();
+    let why = "claw-estimate: does not fit: 850 tokens, window 1000 - reserve 150 = 850\n";
+    exact(&sandbox, 849, &["--check", "--window", "1000"]).ok().stdout_is("849\n").err_is("");
+    exact(&sandbox, 850, &["--check", "--window", "1000"]).code(3).stdout_is("850\n").err_is(why);
+    let reserve = ["--check", "--window", "1000", "--reserve", "0"];
+    exact(&sandbox, 999, &reserve).ok();
+    exact(&sandbox, 1000, &reserve).code(3);
+    // 15 % of the window, but no more than 30000.
+    exact(&sandbox, 969_999, &["--check", "--window", "1000000"]).ok();
+    exact(&sandbox, 970_000, &["--check", "--window", "1000000"]).code(3);
+    // Without --check it is only a number.
+    exact(&sandbox, 5000, &["--window", "1000"]).ok().stdout_is("5000\n");
+}
+
+#[test]
+fn an_unknown_window_is_said_and_never_guessed() {
+    let sandbox = Sandbox::new();
+    let why = "claw-estimate: the window is not known: give --window or set CLAW_WINDOW\n";
+    for args in [&["--check"][..], &["--bar"], &["--check", "--model", "my-model"]] {
+        estimate(&sandbox, args, &message("hi")).run().code(78).stdout_is("").err_is(why);
+    }
+    estimate(&sandbox, &["--model", "my-model"], &message("hi")).run().ok();
+}
+
+#[test]
+fn the_window_comes_from_option_environment_and_table() {
+    let sandbox = Sandbox::new();
+    let window = |cmd: Cmd| cmd.arg("--json").run().ok().json_one()["window"].clone();
+    let run = |args: &[&str]| estimate(&sandbox, args, "");
+    assert_eq!(window(run(&["--model", "claude-haiku-4-5"])), 200_000);
+    assert_eq!(window(run(&["--model", "anthropic/Claude-Haiku-4-5-20251001"])), 200_000);
+    assert_eq!(window(run(&[]).env("MODEL_ID", "claude-haiku-4-5")), 200_000);
+    assert_eq!(
+        window(run(&[]).env("MODEL_ID", "claude-haiku-4-5").env("CLAW_MODEL", "gpt-4o")),
+        128_000
+    );
+    let both = |cmd: Cmd| cmd.env("CLAW_MODEL", "claude-haiku-4-5").env("CLAW_WINDOW", "9000");
+    assert_eq!(window(both(run(&[]))), 9000);
+    assert_eq!(window(both(run(&["--window", "7000"]))), 7000);
+    run(&[]).env("CLAW_WINDOW", "many").run().code(78).err_has("'many'");
+    run(&["--window", "many"]).run().code(2);
+}
+
+#[test]
+fn the_user_can_extend_the_table() {
+    let sandbox = Sandbox::new();
+    sandbox.write("models", "# mine\nlocal-7b 8192 -\nclaude-haiku 90000 4096 # the proxy's\n");
+    let run = |model: &str| {
+        estimate(&sandbox, &["--json", "--model", model], "").env("CLAW_MODELS", "models").run()
+    };
+    assert_eq!(run("local-7b-q4").ok().json_one()["window"], 8192);
+    assert_eq!(run("claude-haiku-4-5").ok().json_one()["window"], 90_000);
+    assert_eq!(run("gpt-4o").ok().json_one()["window"], 128_000);
+    sandbox.write("models", "local-7b\n");
+    run("gpt-4o").code(78).err_has("CLAW_MODELS: line 1: 'local-7b' has no window");
+}
+
+#[test]
+fn what_a_refusal_taught_counts_if_it_is_smaller() {
+    let sandbox = Sandbox::new();
+    let line = |endpoint: &str, model: &str, window: u64| {
+        json!({"endpoint": endpoint, "model": model, "window": window, "ts": 1}).to_string() + "\n"
+    };
+    let here = "http://127.0.0.1:9";
+    let lines = [
+        line(here, "m", 5000),
+        line(here, "m", 6000),
+        line("http://127.0.0.1:8", "m", 7),
+        line(here, "n", 8),
+        "torn{".to_owned(),
+    ];
+    sandbox.write("state/windows.jsonl", lines.concat());
+    let window = |args: &[&str], url: &str| {
+        let cmd = estimate(&sandbox, &["--json", "--model", "m"], "").args(args);
+        cmd.env("ANTHROPIC_BASE_URL", url).run().ok().json_one()["window"].clone()
+    };
+    assert_eq!(window(&[], here), 6000, "the newest line");
+    assert_eq!(window(&[], &format!("{here}/")), 6000, "a slash at the end is no other place");
+    assert_eq!(window(&["--window", "9000"], here), 6000, "the smaller of both");
+    assert_eq!(window(&["--window", "4000"], here), 4000, "the smaller of both");
+    assert_eq!(window(&[], "http://127.0.0.1:7"), Value::Null, "another place");
+}
+
+#[test]
+fn a_window_without_room_for_a_prompt_is_78_with_the_arithmetic() {
+    let sandbox = Sandbox::new();
+    for (args, why) in [
+        (&["--window", "1000", "--max-tokens", "950"][..], "window 1000 - answer 950 - margin 50"),
+        (&["--window", "1000", "--reserve", "1000"], "window 1000 - reserve 1000"),
+        (&["--window", "0"], "window 0"),
+    ] {
+        let run = estimate(&sandbox, args, "").run();
+        run.code(78).stdout_is("").err_has("nothing is left for the prompt: ").err_has(why);
+    }
+    estimate(&sandbox, &["--window", "1000", "--max-tokens", "949"], "").run().ok();
+}
+
+#[test]
+fn the_reserve_comes_from_option_then_configuration() {
+    let sandbox = Sandbox::new();
+    sandbox.write("claw.json", r#"{"session":{"store":"x","compaction":{"reserveTokens":400}}}"#);
+    let window = ["--check", "--window", "1000"];
+    let config = ["--check", "--window", "1000", "--config", "claw.json"];
+    exact(&sandbox, 600, &window).ok();
+    exact(&sandbox, 599, &config).ok();
+    exact(&sandbox, 600, &config).code(3).err_has("reserve 400");
+    let by_environment = estimate(&sandbox, &window, &says(600 * 4)).args(["--method", "chars4"]);
+    by_environment.env("CLAW_CONFIG", "claw.json").run().code(3);
+    exact(&sandbox, 600, &[&config[..], &["--reserve", "100"]].concat()).ok();
+}
+
+#[test]
+fn a_configuration_that_says_nonsense_is_78() {
+    let sandbox = Sandbox::new();
+    let run = || exact(&sandbox, 1, &["--window", "1000", "--config", "claw.json"]);
+    for text in [
+        "nonsense",
+        "[]",
+        r#"{"session":1}"#,
+        r#"{"session":{"compaction":{"reserveTokens":"x"}}}"#,
+    ] {
+        sandbox.write("claw.json", text);
+        run().code(78).stdout_is("").err_has("'claw.json'");
+    }
+    for text in ["{}", r#"{"session":{}}"#, r#"{"session":{"compaction":{}}}"#, r#"{"other":1}"#] {
+        sandbox.write("claw.json", text);
+        run().ok();
+    }
+}
+
+/// A question, a long result and an answer that the provider counted, and a new question.
+fn counted() -> Talk {
+    let usage = json!({
+        "input_tokens": 10,
+        "cache_read_input_tokens": 150_000,
+        "cache_creation_input_tokens": 20_000,
+        "output_tokens": 500,
+    });
+    let content = json!([{"type": "text", "text": "b"}]);
+    Talk::new()
+        .user("a")
+        .tool(words(9000))
+        .record(json!({"type": "assistant", "content": content, "usage": usage}))
+        .user("hello")
+}
+
+fn breakdown(sandbox: &Sandbox, file: &str) -> Value {
+    estimate(sandbox, &["--json"], &rebuild_meta(sandbox, file)).run().ok().json_one()
+}
+
+#[test]
+fn v36_what_the_provider_counted_stands_and_the_rest_is_estimated() {
+    let sandbox = Sandbox::new();
+    counted().append(&sandbox, "s.jsonl");
+    let found = breakdown(&sandbox, "s.jsonl");
+    assert_eq!((&found["measured"], &found["estimated"]), (&json!(170_510), &json!(10)), "{found}");
+    assert_eq!((&found["tokens"], &found["measured_messages"]), (&json!(170_520), &json!(4)));
+}
+
+#[test]
+fn v37_a_usage_of_nothing_is_no_count() {
+    let sandbox = Sandbox::new();
+    for usage in [json!(null), json!({}), json!({"input_tokens": 0, "output_tokens": 0}), json!([])]
+    {
+        let file = "s.jsonl";
+        sandbox.write(file, "");
+        let said = json!({"type": "assistant", "content": [], "usage": usage});
+        Talk::plain(3, 10).record(said).user("x").append(&sandbox, file);
+        assert_eq!(breakdown(&sandbox, file)["measured"], 0, "{usage}");
+    }
+}
+
+#[test]
+fn v37_d32_a_count_from_before_a_view_record_is_stale() {
+    let sandbox = Sandbox::new();
+    counted().append(&sandbox, "s.jsonl");
+    let run = stage(&sandbox, "claw-truncate", &["--window", "16000"], "s.jsonl");
+    append(&sandbox, "s.jsonl", run.stdout.clone());
+    let cut = breakdown(&sandbox, "s.jsonl");
+    assert_eq!(cut["measured"], 0, "{cut}");
+
+    counted().append(&sandbox, "c.jsonl");
+    sandbox.write("summary", "They talked.");
+    let run =
+        stage(&sandbox, "claw-compact", &["--summary", "summary", "--window", "16000"], "c.jsonl");
+    append(&sandbox, "c.jsonl", run.ok().stdout.clone());
+    let cut = breakdown(&sandbox, "c.jsonl");
+    assert_eq!(cut["measured"], 0, "{cut}");
+    // The next count is new and stands.
+    let usage = json!({"input_tokens": 77, "output_tokens": 3});
+    let next = json!({"type": "assistant", "content": "c", "usage": usage});
+    append(&sandbox, "c.jsonl", next.to_string());
+    assert_eq!(breakdown(&sandbox, "c.jsonl")["tokens"], 80);
+}

@@ -1,0 +1,36 @@
+//! The programs and scripts, run as users run them. One module a command, and what concerns them all.
+
+#![allow(clippy::expect_used, clippy::panic, reason = "a test may panic, and so may what helps it")]
+
+/// claw-append: the file keeps every byte it had, and every record that was acknowledged.
+mod append;
+/// All programs: odd bytes, depth and length, each with its outcome.
+mod bytes;
+/// claw-call: one call and what comes of it.
+#[cfg(feature = "http")]
+mod call;
+mod common;
+/// claw-compact: an old part summarised, legally and for a gain.
+mod compact;
+/// claw-estimate: how many tokens, of which window, and does it fit.
+mod estimate;
+/// The manual: does it say what the programs do?
+mod man;
+/// All programs: in pipes, with closed, missing and bad input, and readers that are slow or gone.
+mod pipes;
+/// The fake provider: does it refuse what a strict one refuses?
+#[cfg(feature = "http")]
+mod provider;
+/// claw-rebuild: messages that a provider takes, from whatever stands in the file.
+mod rebuild;
+/// The JSON Schema: does it take what is written, and nothing that is wrong?
+mod schema;
+/// Sessions to test the guard's stages with.
+mod talks;
+/// All programs: no text of somebody else's makes a terminal do something.
+mod terminal;
+/// claw-truncate: long results shortened until the request fits.
+mod truncate;
+/// claw-turn: a turn through the guard.
+#[cfg(feature = "http")]
+mod turn;

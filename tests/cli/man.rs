@@ -1,0 +1,526 @@
+//! The manual is true: there is a page for each program, it names every option, variable, status
+//! and rule that the source has and no others, and its examples print what it says they print.
+//!
+//! Each check collects all that is wrong before it fails. `CLAW_BLESS=1` writes into the pages what
+//! the examples print now; what that changes is to be read like code.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clawutils::exit::Exit;
+
+use crate::common::Sandbox;
+
+/// The sections of a page in the order of mdoc(7).
+const ORDER: [&str; 19] = [
+    "NAME",
+    "SYNOPSIS",
+    "DESCRIPTION",
+    "CONTEXT",
+    "IMPLEMENTATION NOTES",
+    "RETURN VALUES",
+    "ENVIRONMENT",
+    "FILES",
+    "EXIT STATUS",
+    "EXAMPLES",
+    "DIAGNOSTICS",
+    "ERRORS",
+    "SEE ALSO",
+    "STANDARDS",
+    "HISTORY",
+    "AUTHORS",
+    "CAVEATS",
+    "BUGS",
+    "SECURITY CONSIDERATIONS",
+];
+
+/// Variables that no source of ours names, since libraries read them.
+const OF_LIBRARIES: [&str; 6] =
+    ["ALL_PROXY", "HTTPS_PROXY", "NO_COLOR", "NO_PROXY", "SSL_CERT_DIR", "SSL_CERT_FILE"];
+
+// ---- what there is -------------------------------------------------------------------------
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|e| panic!("read {}: {e}", path.display()))
+}
+
+/// The files of a folder of the repository, in its folders too if `deep`.
+fn files(folder: &str, deep: bool) -> Vec<PathBuf> {
+    let depth = if deep { usize::MAX } else { 1 };
+    let entries = walkdir::WalkDir::new(root().join(folder)).max_depth(depth).sort_by_file_name();
+    let entries = entries.into_iter().map(|entry| entry.expect("a readable folder"));
+    entries.filter(|entry| entry.file_type().is_file()).map(walkdir::DirEntry::into_path).collect()
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().and_then(|stem| stem.to_str()).expect("a plain file name").to_owned()
+}
+
+fn scripts() -> Vec<String> {
+    files("scripts", false).iter().map(|path| stem(path)).collect()
+}
+
+/// All programs and scripts.
+fn programs() -> BTreeSet<String> {
+    files("src/bin", false).iter().map(|path| stem(path)).chain(scripts()).collect()
+}
+
+/// The source of the library and the programs, without the tests in it, and of the scripts.
+fn source() -> Vec<(PathBuf, String)> {
+    let mut paths = files("src", true);
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    paths.extend(files("scripts", false));
+    let code = |path: &PathBuf| {
+        let text = read(path);
+        text.split("#[cfg(test)]").next().unwrap_or_default().to_owned()
+    };
+    paths.iter().map(|path| (path.clone(), code(path))).collect()
+}
+
+struct Page {
+    path: PathBuf,
+    /// Such as `claw-call.1`.
+    file: String,
+    /// Such as `claw-call`.
+    name: String,
+    text: String,
+}
+
+impl Page {
+    fn is_command(&self) -> bool {
+        self.file.ends_with(".1")
+    }
+
+    /// The titles of its sections.
+    fn sections(&self) -> Vec<&str> {
+        self.text.lines().filter_map(|line| line.strip_prefix(".Sh ")).collect()
+    }
+
+    /// The lines of a section; none if it is not there.
+    fn section(&self, title: &str) -> Vec<&str> {
+        let lines = self.text.lines().skip_while(|line| line.strip_prefix(".Sh ") != Some(title));
+        lines.skip(1).take_while(|line| !line.starts_with(".Sh ")).collect()
+    }
+
+    /// The words of the items of a section, an item at a time.
+    fn items(&self, title: &str) -> Vec<Vec<&str>> {
+        let items = self.section(title).into_iter().filter_map(|line| line.strip_prefix(".It "));
+        items.map(|item| item.split_whitespace().collect()).collect()
+    }
+
+    /// The words after macro `name` in the items of a section, such as `Ev` and ENVIRONMENT.
+    fn tagged(&self, title: &str, name: &str) -> BTreeSet<String> {
+        let items = self.items(title).into_iter().filter(|item| item.first() == Some(&name));
+        items.flat_map(|item| item[1..].to_vec()).filter(|w| *w != ",").map(Into::into).collect()
+    }
+}
+
+fn pages() -> Vec<Page> {
+    let page = |path: PathBuf| Page {
+        file: path.file_name().expect("a name").to_string_lossy().into_owned(),
+        name: stem(&path),
+        text: read(&path),
+        path,
+    };
+    files("man", false).into_iter().map(page).collect()
+}
+
+fn page(file: &str) -> Page {
+    let found = pages().into_iter().find(|page| page.file == file);
+    found.unwrap_or_else(|| panic!("no page man/{file}"))
+}
+
+// ---- how it is said ------------------------------------------------------------------------
+
+/// Fails with all that is wrong.
+#[track_caller]
+fn none(wrong: &[String]) {
+    assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
+}
+
+/// What is in one set only, as complaints.
+fn differences(
+    (left, left_set): (&str, &BTreeSet<String>),
+    (right, right_set): (&str, &BTreeSet<String>),
+) -> Vec<String> {
+    let only = |a: &str, own: &BTreeSet<String>, b: &str, other: &BTreeSet<String>| {
+        let missing = own.difference(other).map(|name| format!("{b} lacks {name}, which {a} has"));
+        missing.collect::<Vec<_>>()
+    };
+    [only(left, left_set, right, right_set), only(right, right_set, left, left_set)].concat()
+}
+
+/// The string literals in `code` that are made of characters that `fits` and hold a `mark`.
+fn literals(code: &str, fits: fn(char) -> bool, mark: char) -> BTreeSet<String> {
+    let quotes = code.match_indices('"').map(|(at, _)| &code[at + 1..]);
+    let words = quotes.filter_map(|rest| {
+        let word = &rest[..rest.find(|c| !fits(c))?];
+        (word.contains(mark) && rest[word.len()..].starts_with('"')).then_some(word)
+    });
+    words.map(str::to_owned).collect()
+}
+
+/// Names of rules: kebab-case literals.
+fn rules(code: &str) -> BTreeSet<String> {
+    literals(code, |c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-', '-')
+}
+
+// ---- the checks ----------------------------------------------------------------------------
+
+#[test]
+fn each_program_has_a_page_and_each_page_a_program() {
+    let commands = pages().into_iter().filter(Page::is_command).map(|page| page.name).collect();
+    none(&differences(("man/", &commands), ("src/bin and scripts", &programs())));
+}
+
+#[test]
+fn pages_name_the_options_of_help() {
+    let mut wrong = Vec::new();
+    for page in pages().into_iter().filter(|page| page.is_command() && can_run(&page.name)) {
+        let run = Sandbox::new().cmd(&page.name).arg("--help").run();
+        let help = options_of_help(&run.ok().stdout_text());
+        let help_name = format!("{} --help", page.name);
+        wrong.extend(differences((&help_name, &help), (&page.file, &options_of_page(&page))));
+    }
+    none(&wrong);
+}
+
+/// Whether this build has the program.
+fn can_run(program: &str) -> bool {
+    cfg!(feature = "http") || program != "claw-call"
+}
+
+fn options_of_help(help: &str) -> BTreeSet<String> {
+    let mut options = BTreeSet::new();
+    for line in help.lines().map(str::trim).filter(|line| line.starts_with('-')) {
+        let words = line.split([' ', ',']).filter(|word| !word.is_empty());
+        let own = words.take_while(|word| word.starts_with('-'));
+        options.extend(own.filter_map(|word| word.strip_prefix("--")).map(str::to_owned));
+    }
+    options
+}
+
+fn options_of_page(page: &Page) -> BTreeSet<String> {
+    let mut options = BTreeSet::new();
+    for item in page.items("DESCRIPTION") {
+        let long = item.windows(3).filter(|words| words[..2] == ["Fl", "Fl"]);
+        options.extend(long.map(|words| words[2].to_owned()));
+    }
+    options
+}
+
+#[test]
+fn sections_are_there_and_in_order() {
+    let mut wrong = Vec::new();
+    for page in pages() {
+        let sections = page.sections();
+        let required: &[&str] = match page.file.rsplit('.').next() {
+            Some("1") => &[
+                "NAME",
+                "SYNOPSIS",
+                "DESCRIPTION",
+                "ENVIRONMENT",
+                "EXIT STATUS",
+                "EXAMPLES",
+                "SEE ALSO",
+            ],
+            Some("7") => &["NAME", "DESCRIPTION", "ENVIRONMENT", "FILES", "EXIT STATUS"],
+            _ => &["NAME", "DESCRIPTION", "EXAMPLES", "SEE ALSO"],
+        };
+        for section in required.iter().filter(|section| !sections.contains(section)) {
+            wrong.push(format!("{}: no section {section}", page.file));
+        }
+        let in_order: Vec<&str> = ORDER.into_iter().filter(|own| sections.contains(own)).collect();
+        if sections != in_order {
+            wrong.push(format!("{}: sections {sections:?}, not {in_order:?}", page.file));
+        }
+        if page.is_command() && commands_in(&page.section("EXAMPLES")).len() < 3 {
+            wrong.push(format!("{}: fewer than three examples", page.file));
+        }
+    }
+    none(&wrong);
+}
+
+#[test]
+fn references_name_pages_that_exist() {
+    let all: BTreeSet<String> = pages().into_iter().map(|page| page.file).collect();
+    let mut wrong = Vec::new();
+    for page in pages() {
+        for line in page.text.lines() {
+            let words: Vec<&str> = line.trim_start_matches('.').split_whitespace().collect();
+            for reference in words.windows(3).filter(|words| words[0] == "Xr") {
+                let file = format!("{}.{}", reference[1], reference[2]);
+                if file.starts_with("claw") && !all.contains(&file) {
+                    wrong.push(format!("{}: no page {file}", page.file));
+                }
+            }
+        }
+    }
+    none(&wrong);
+}
+
+#[test]
+fn variables_are_those_that_are_read() {
+    let mut variables: BTreeSet<String> = OF_LIBRARIES.map(str::to_owned).into();
+    for (path, code) in source() {
+        let is_script = path.extension().is_none();
+        variables.extend(if is_script { shell_variables(&code) } else { rust_variables(&code) });
+    }
+    let documented = page("claw.7").tagged("ENVIRONMENT", "Ev");
+    let mut wrong = differences(("the source", &variables), ("claw.7", &documented));
+    for page in pages().into_iter().filter(Page::is_command) {
+        for name in page.tagged("ENVIRONMENT", "Ev").difference(&variables) {
+            wrong.push(format!("{}: nothing reads {name}", page.file));
+        }
+        // A script's own are in its page.
+        if let Some((_, code)) = source().iter().find(|(path, _)| path.ends_with(&page.name)) {
+            let documented = page.tagged("ENVIRONMENT", "Ev");
+            let own = shell_variables(code);
+            let missing = own.difference(&documented);
+            wrong.extend(missing.map(|name| format!("{} lacks {name}", page.file)));
+        }
+    }
+    none(&wrong);
+}
+
+/// The variables that Rust code names: literals in capitals. Those that cargo sets at build time are
+/// no part of the environment.
+fn rust_variables(code: &str) -> BTreeSet<String> {
+    let is_name = |c: char| c.is_ascii_uppercase() || c == '_';
+    let mut names = literals(code, is_name, '_');
+    names.retain(|name| !name.starts_with("CARGO_"));
+    names.extend(code.contains("variable(\"HOME\")").then(|| "HOME".to_owned()));
+    names
+}
+
+/// The variables in capitals whose values a script takes.
+fn shell_variables(code: &str) -> BTreeSet<String> {
+    let is_name = |c: char| c.is_ascii_uppercase() || c == '_';
+    let uses = code.split('$').skip(1).map(|rest| rest.strip_prefix('{').unwrap_or(rest));
+    let names = uses.map(|rest| &rest[..rest.find(|c| !is_name(c)).unwrap_or(rest.len())]);
+    names.filter(|name| name.len() > 1).map(str::to_owned).collect()
+}
+
+#[test]
+fn statuses_are_those_of_the_table() {
+    let table: BTreeSet<String> = Exit::ALL.iter().map(|exit| exit.code().to_string()).collect();
+    let numbers = |page: &Page| -> BTreeSet<String> {
+        page.items("EXIT STATUS").iter().map(|item| item.join(" ")).collect()
+    };
+    let mut wrong = differences(("Exit", &table), ("claw.7", &numbers(&page("claw.7"))));
+    for page in pages().into_iter().filter(Page::is_command) {
+        for number in numbers(&page).difference(&table) {
+            wrong.push(format!("{}: no status {number} in the table", page.file));
+        }
+        if !numbers(&page).contains("0") {
+            wrong.push(format!("{}: no status 0", page.file));
+        }
+    }
+    none(&wrong);
+}
+
+#[test]
+fn rules_are_those_of_the_source() {
+    let all = clawutils::check::rules::ALL.iter();
+    let every: BTreeSet<String> = all.map(|rule| rule.name.to_owned()).collect();
+    // What rebuild itself finds is named outside of the linter.
+    let is_linter = |path: &Path| path.to_string_lossy().contains("check");
+    let code: String =
+        source().into_iter().filter(|(path, _)| !is_linter(path)).map(|(_, code)| code).collect();
+    let of_rebuild = every.iter().filter(|name| code.contains(&constant(name))).cloned().collect();
+    let checks = source().into_iter().find(|(path, _)| path.ends_with("src/check.rs"));
+    let of_messages = rules(&checks.expect("src/check.rs").1);
+    let documented = |file: &str| page(file).tagged("DIAGNOSTICS", "Li");
+    let mut wrong = Vec::new();
+    for (source, names, file) in [
+        ("the source of rebuild", of_rebuild, "claw-rebuild.1"),
+        ("src/check/rules.rs", every, "claw-check.1"),
+        ("src/check.rs", of_messages, "claw-call.1"),
+    ] {
+        wrong.extend(differences((source, &names), (file, &documented(file))));
+    }
+    none(&wrong);
+}
+
+/// How the source names a rule: `&rules::TORN_LINE`.
+fn constant(name: &str) -> String {
+    format!("rules::{}", name.replace('-', "_").to_uppercase())
+}
+
+#[test]
+fn files_are_those_that_are_used() {
+    let code: String = source().into_iter().map(|(_, code)| code).collect();
+    let mut wrong = Vec::new();
+    for page in pages() {
+        for path in page.tagged("FILES", "Pa") {
+            let name = path.rsplit('/').next().unwrap_or_default();
+            if !code.contains(name) {
+                wrong.push(format!("{}: nothing uses {path}", page.file));
+            }
+        }
+    }
+    let documented = page("claw.7").tagged("FILES", "Pa");
+    for name in code.split(".join(\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+        let is_there = documented.iter().any(|path| path.rsplit('/').next() == Some(name));
+        if name.ends_with(".jsonl") && !is_there {
+            wrong.push(format!("claw.7: FILES lacks {name}"));
+        }
+    }
+    none(&wrong);
+}
+
+#[test]
+fn the_table_of_the_readme_names_every_command() {
+    let readme = read(&root().join("README.md"));
+    let rows: Vec<&str> = readme.lines().filter(|line| line.starts_with('|')).collect();
+    let is_named = |name: &String| rows.iter().any(|row| row.contains(&format!("`{name}`")));
+    let missing = programs().into_iter().filter(|name| !is_named(name));
+    none(&missing.map(|name| format!("README.md: no row for {name}")).collect::<Vec<_>>());
+}
+
+#[test]
+#[allow(clippy::print_stderr, reason = "whoever runs the tests should know what was left out")]
+fn mandoc_has_nothing_to_say() {
+    let sandbox = Sandbox::new();
+    if sandbox.sh("command -v mandoc").run().status != Some(0) {
+        assert!(std::env::var_os("CI").is_none(), "mandoc is not installed, and CI is set");
+        eprintln!("skipped: no mandoc");
+        return;
+    }
+    let paths = pages().into_iter().map(|page| page.path);
+    sandbox.sh(r#"mandoc -T lint -W warning "$@""#).arg("sh").args(paths).run().ok().stdout_is("");
+}
+
+// ---- the examples --------------------------------------------------------------------------
+
+#[test]
+fn examples_print_what_the_page_says() {
+    let mut wrong = Vec::new();
+    for page in pages() {
+        let examples = commands_in(&page.section("EXAMPLES"));
+        let calls = ["claw-call", "offline"]
+            .iter()
+            .any(|word| examples.iter().any(|example| example.command.contains(word)));
+        if !calls || can_run("claw-call") {
+            wrong.extend(try_examples(&page, &examples));
+        }
+    }
+    none(&wrong);
+}
+
+/// A command of a page, and what it is said to print.
+#[derive(Debug, Default)]
+struct Example {
+    command: String,
+    prints: Vec<String>,
+}
+
+/// The commands in literal displays: lines that begin with `$`, and `>` where a command goes on.
+fn commands_in(section: &[&str]) -> Vec<Example> {
+    let mut examples: Vec<Example> = Vec::new();
+    let mut in_display = false;
+    for line in section {
+        match (line, examples.last_mut()) {
+            (line, _) if line.starts_with(".Bd -literal") => in_display = true,
+            (&".Ed", _) => in_display = false,
+            _ if !in_display => {}
+            (line, last) => match (plain(line), last) {
+                (text, _) if text.starts_with("$ ") => {
+                    examples.push(Example { command: text[2..].to_owned(), prints: Vec::new() });
+                }
+                (text, Some(last)) if text.starts_with("> ") && last.prints.is_empty() => {
+                    last.command.push_str(&format!("\n{}", &text[2..]));
+                }
+                (text, Some(last)) => last.prints.push(text),
+                (text, None) => panic!("no command before {text:?}"),
+            },
+        }
+    }
+    examples
+}
+
+/// A line of a display as it is read: roff's escapes resolved.
+fn plain(line: &str) -> String {
+    line.replace(r"\(aq", "'").replace(r"\&", "").replace(r"\e", r"\")
+}
+
+/// The opposite of [`plain`].
+fn escaped(line: &str) -> String {
+    let line = line.replace('\\', r"\e").replace('\'', r"\(aq");
+    if line.starts_with('.') { format!(r"\&{line}") } else { line }
+}
+
+/// Runs the examples of a page in one shell, as somebody would who follows it on a terminal.
+fn try_examples(page: &Page, examples: &[Example]) -> Vec<String> {
+    // After each command a byte that no program prints; the status stays for `echo $?`.
+    let mark = "s=$?; printf '\\001'; (exit $s)";
+    let commands = examples.iter().map(|example| format!("{}\n{mark}\n", example.command));
+    let script = format!("exec 2>&1\n{}", commands.collect::<String>());
+    let printed = Sandbox::new().sh(&script).run().stdout_text();
+    let parts: Vec<&str> = printed.split('\u{1}').collect();
+    if std::env::var_os("CLAW_BLESS").is_some() {
+        bless(page, &parts);
+        return Vec::new();
+    }
+    let mut wrong = Vec::new();
+    for (index, Example { command, prints }) in examples.iter().enumerate() {
+        let lines: Vec<&str> = parts.get(index).copied().unwrap_or("(not run)").lines().collect();
+        let prints: Vec<&str> = prints.iter().map(String::as_str).collect();
+        if !matches(&prints, &lines) {
+            let (said, printed) = (prints.join("\n"), lines.join("\n"));
+            wrong.push(format!(
+                "{}: $ {command}\n--- the page says\n{said}\n--- it prints\n{printed}",
+                page.file
+            ));
+        }
+    }
+    wrong
+}
+
+/// Whether the lines are those that are said; `...` stands for any number of any lines.
+fn matches(said: &[&str], lines: &[&str]) -> bool {
+    match said.split_first() {
+        None => lines.is_empty(),
+        Some((&"...", rest)) => (0..=lines.len()).any(|at| matches(rest, &lines[at..])),
+        Some((first, rest)) => lines.first() == Some(first) && matches(rest, &lines[1..]),
+    }
+}
+
+/// Writes into the page what its commands print now. What is matched by `...` stays.
+fn bless(page: &Page, parts: &[&str]) {
+    let mut parts = parts.iter();
+    let (mut out, mut said) = (Vec::new(), Vec::new());
+    let (mut in_examples, mut in_display, mut printed) = (false, false, None);
+    for line in page.text.lines() {
+        in_examples = if line.starts_with(".Sh ") { line == ".Sh EXAMPLES" } else { in_examples };
+        in_display = in_examples && (in_display || line.starts_with(".Bd -literal"));
+        let ends = line == ".Ed" || line.starts_with("$ ");
+        if in_display
+            && ends
+            && let Some(part) = printed.take()
+        {
+            let part: &str = part;
+            let lines: Vec<&str> = part.lines().collect();
+            let keep: Vec<String> = said.iter().map(|line: &String| plain(line)).collect();
+            let keep: Vec<&str> = keep.iter().map(String::as_str).collect();
+            let new = if matches(&keep, &lines) { keep } else { lines };
+            out.extend(new.into_iter().map(escaped));
+            said.clear();
+        }
+        in_display = in_display && line != ".Ed";
+        if in_display && line.starts_with("$ ") {
+            printed = parts.next().copied();
+            out.push(line.to_owned());
+        } else if in_display && printed.is_some() && !(said.is_empty() && line.starts_with("> ")) {
+            said.push(line.to_owned());
+        } else {
+            out.push(line.to_owned());
+        }
+    }
+    fs::write(&page.path, out.join("\n") + "\n").expect("a page that can be written");
+}

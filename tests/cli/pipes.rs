@@ -1,0 +1,301 @@
+//! Every program as one of many in a pipe: inputs that are closed, missing or bad, readers that are
+//! slow or gone, outputs that are full. Each ends at once, with the status and the one line that are
+//! promised, and leaves every file as it was.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use crate::common::{Cmd, Run, Sandbox};
+
+/// A program, and how a test gets it to read and write.
+struct Program {
+    name: &'static str,
+    /// The command line that reads standard input and writes to standard output.
+    usual: &'static str,
+    /// Input, all lines of it good.
+    good: String,
+    /// A line that is not input.
+    bad: &'static str,
+    /// What is wrong with it.
+    why: &'static str,
+    /// The status when it comes.
+    status: i32,
+}
+
+/// A long talk: turns of the user's and the assistant's, by this template of a line.
+fn talk(user: &str, assistant: &str) -> String {
+    let turn = |n: usize| {
+        let text = format!("{n} {}", "words ".repeat(500));
+        format!("{user}\n{assistant}\n").replace("TEXT", &text)
+    };
+    (0..100).map(turn).collect()
+}
+
+fn records() -> String {
+    talk(
+        r#"{"type":"user","content":"TEXT"}"#,
+        r#"{"type":"assistant","content":[{"type":"text","text":"TEXT"}]}"#,
+    )
+}
+
+fn messages() -> String {
+    talk(r#"{"role":"user","content":"TEXT"}"#, r#"{"role":"assistant","content":"TEXT"}"#)
+}
+
+/// All of them. Each finds a `summary` in its folder, should it need one.
+fn programs() -> Vec<Program> {
+    let filter = |name, usual| Program {
+        name,
+        usual,
+        good: messages() + r#"{"role":"user","content":"and now?"}"#,
+        bad: r#"{"role":"nobody","content":"x"}"#,
+        why: "role",
+        status: 65,
+    };
+    vec![
+        Program {
+            good: records(),
+            bad: r#"{"type":"user"}"#,
+            why: "no 'content'",
+            ..filter("claw-append", "claw-append --tee new.jsonl")
+        },
+        Program {
+            good: records(),
+            bad: r#"{"type":"user","content":"torn"#,
+            why: "torn",
+            ..filter("claw-rebuild", "claw-rebuild --strict")
+        },
+        filter("claw-estimate", "claw-estimate"),
+        filter("claw-truncate", "claw-truncate --window 1000000"),
+        filter("claw-compact", "claw-compact --window 1000000 --summary summary"),
+        #[cfg(feature = "http")]
+        filter("claw-call", "claw-call --provider offline"),
+    ]
+}
+
+/// Runs a test for each program, in a sandbox of its own, with its good input in `good`.
+#[track_caller]
+fn for_each(test: impl Fn(&Program, &Sandbox)) {
+    for program in programs() {
+        let sandbox = Sandbox::new();
+        sandbox.write("summary", "In short: words.");
+        sandbox.write("good", &program.good);
+        test(&program, &sandbox);
+    }
+}
+
+/// `script` with `CMD` as the usual command line of the program.
+fn sh(sandbox: &Sandbox, program: &Program, script: &str) -> Cmd {
+    sandbox.sh(&script.replace("CMD", program.usual)).timeout(Duration::from_secs(20))
+}
+
+/// The program has said one line, which begins with its name.
+#[track_caller]
+fn one_line(run: &Run, program: &Program) {
+    run.expect(run.stderr.starts_with(&format!("{}: ", program.name)), || "its name".to_owned());
+    run.expect(run.stderr.lines().count() == 1, || "one line".to_owned());
+}
+
+/// Every file of the sandbox with its bytes.
+fn files(sandbox: &Sandbox) -> BTreeMap<PathBuf, Vec<u8>> {
+    let entries =
+        walkdir::WalkDir::new(sandbox.dir()).into_iter().map(|entry| entry.expect("an entry"));
+    let files =
+        entries.filter(|entry| entry.file_type().is_file()).map(walkdir::DirEntry::into_path);
+    files.map(|path| (path.clone(), fs::read(path).expect("a file"))).collect()
+}
+
+// ---- input ----------------------------------------------------------------------------------
+
+#[test]
+fn a_closed_standard_input_is_an_error_and_not_a_hang() {
+    for_each(|program, sandbox| {
+        let before = files(sandbox);
+        let run = sh(sandbox, program, "CMD <&-").run();
+        run.code(74).stdout_is("").err_has("'<stdin>'").err_has("closed");
+        one_line(&run, program);
+        assert_eq!(files(sandbox), before, "{}", program.name);
+    });
+}
+
+#[test]
+fn bad_input_is_named_by_input_line_and_reason_and_changes_nothing() {
+    for_each(|program, sandbox| {
+        let Program { name, bad, why, status, .. } = program;
+        let good = program.good.lines().next().expect("a line");
+        let input = format!("{good}\n\n{bad}\n");
+        sandbox.write("input file", &input);
+        let before = files(sandbox);
+        let from_stdin = ("<stdin>", "CMD <'input file'");
+        let from_file = ("input file", "CMD 'input file'");
+        for (input, script) in [from_stdin, from_file] {
+            // An operand of claw-append is what it writes to.
+            if *name == "claw-append" && input != "<stdin>" {
+                continue;
+            }
+            let run = sh(sandbox, program, script).run();
+            run.code(*status).stdout_is("");
+            let place = format!("'{input}' line 3");
+            let naming: Vec<&str> = run.stderr.lines().filter(|l| l.contains(&place)).collect();
+            run.expect(
+                matches!(naming.as_slice(), [one] if one.starts_with(name) && one.contains(why)),
+                || format!("one line with {place} and {why:?}"),
+            );
+            assert_eq!(files(sandbox), before, "{name}");
+        }
+    });
+}
+
+#[test]
+fn input_that_is_not_utf_8_is_bad_input() {
+    for_each(|program, sandbox| {
+        let good = program.good.lines().next().expect("a line");
+        let input = [good.as_bytes(), b"\n", program.bad.as_bytes(), b"\xff\n"].concat();
+        let run = sh(sandbox, program, "CMD").stdin(input).run();
+        run.code(65).stdout_is("").err_has("'<stdin>' line 2").err_has("UTF-8");
+    });
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    for_each(|program, sandbox| {
+        // claw-append makes its file, but not out of one that is no folder.
+        let (script, operand) = match program.name {
+            "claw-append" => ("claw-append good/new.jsonl <good", "'good/new.jsonl'"),
+            _ => ("CMD nowhere.jsonl", "'nowhere.jsonl'"),
+        };
+        let before = files(sandbox);
+        let run = sh(sandbox, program, script).run();
+        run.code(74).stdout_is("").err_has(operand);
+        one_line(&run, program);
+        assert_eq!(files(sandbox), before, "{}", program.name);
+    });
+}
+
+#[test]
+fn a_folder_is_no_input() {
+    for_each(|program, sandbox| {
+        let run = sandbox.cmd(program.name).arg("state").stdin(program.good.clone()).run();
+        run.code(74).stdout_is("").err_has("'state'");
+        one_line(&run, program);
+    });
+}
+
+#[test]
+fn an_unknown_option_is_a_usage_error() {
+    for_each(|program, sandbox| {
+        let before = files(sandbox);
+        let run = sh(sandbox, program, "CMD --no-such-option").stdin(program.good.clone()).run();
+        run.code(2).stdout_is("").err_has("--no-such-option").err_has("--help");
+        assert_eq!(files(sandbox), before, "{}", program.name);
+    });
+}
+
+// ---- output ---------------------------------------------------------------------------------
+
+#[test]
+fn a_reader_that_is_gone_ends_every_program_quietly() {
+    for_each(|program, sandbox| {
+        let script = "{ sleep 0.1; CMD <good; echo $? >status; } | :; cat status";
+        sh(sandbox, program, script).run().ok().stdout_is("141\n").err_is("");
+    });
+}
+
+#[test]
+fn a_reader_that_wants_one_line_gets_it() {
+    for_each(|program, sandbox| {
+        let script = "{ CMD <good; echo $? >status; } | head -n 1; cat status";
+        let run = sh(sandbox, program, script).run();
+        let lines = run.ok().lines();
+        let [_, status] = lines.as_slice() else { panic!("two lines: {lines:?}") };
+        // One line is all that the others write, so they may well be done before the reader is.
+        let is_long = !["claw-estimate", "claw-call"].contains(&program.name);
+        let expected: &[&str] = if is_long { &["141"] } else { &["0", "141"] };
+        run.expect(expected.contains(&status.as_str()), || format!("{expected:?}")).err_is("");
+    });
+}
+
+#[test]
+fn a_full_output_is_an_error() {
+    for_each(|program, sandbox| {
+        let run = sh(sandbox, program, "CMD <good >/dev/full").run();
+        run.code(74).err_has("cannot write '<stdout>'");
+        one_line(&run, program);
+    });
+}
+
+#[test]
+fn what_append_cannot_tee_is_in_the_file_and_it_says_so() {
+    let sandbox = Sandbox::new();
+    let record = r#"{"type":"user","content":"hi"}"#;
+    let run = sandbox.sh("claw-append --tee s.jsonl >/dev/full").stdin(record).run();
+    run.code(74).err_has("'s.jsonl' has the records");
+    assert_eq!(sandbox.read_json("s.jsonl")[0]["content"], "hi");
+}
+
+/// Reads what a command writes, slowly.
+#[track_caller]
+fn read_slowly(cmd: Cmd) -> Vec<u8> {
+    let mut child = cmd.spawn();
+    let mut stdout = child.stdout.take().expect("a piped stdout");
+    let (mut all, mut buffer) = (Vec::new(), vec![0; 100_000]);
+    loop {
+        let count = stdout.read(&mut buffer).expect("the output");
+        if count == 0 {
+            break;
+        }
+        all.extend_from_slice(&buffer[..count]);
+        thread::sleep(Duration::from_millis(2));
+    }
+    assert!(child.wait().expect("an end").success());
+    all
+}
+
+#[test]
+fn a_slow_reader_gets_every_byte_of_ten_mebibytes() {
+    let sandbox = Sandbox::new();
+    let text = "0123456789abcdef".repeat(1 << 12);
+    let records: String = (0..160)
+        .map(|n| {
+            format!(
+                "{{\"type\":\"user\",\"content\":\"{n} {text}\"}}\n\
+                 {{\"type\":\"assistant\",\"content\":\"{n}\"}}\n"
+            )
+        })
+        .collect();
+    assert!(records.len() > 10 << 20);
+    let append = sandbox.cmd("claw-append").args(["--tee", "--no-sync", "s.jsonl"]);
+    let tee = read_slowly(append.stdin(records));
+    assert!(tee == sandbox.read("s.jsonl"), "tee");
+
+    let rebuilt = read_slowly(sandbox.cmd("claw-rebuild").arg("s.jsonl"));
+    let expected: String = (0..160)
+        .map(|n| {
+            format!(
+                "{{\"role\":\"user\",\"content\":\"{n} {text}\"}}\n\
+                 {{\"role\":\"assistant\",\"content\":\"{n}\"}}\n"
+            )
+        })
+        .collect();
+    assert!(rebuilt == expected.as_bytes(), "rebuild");
+}
+
+// ---- help -----------------------------------------------------------------------------------
+
+#[test]
+fn help_and_version_work_with_everything_closed() {
+    for_each(|program, sandbox| {
+        let Program { name, .. } = program;
+        for option in ["--help", "--version"] {
+            sandbox.sh(&format!("{name} {option} <&- >&- 2>&-")).run().ok();
+            sandbox.sh(&format!("{name} {option} <&- | head -n 1")).run().ok().err_is("");
+        }
+        let version = format!("{name} {}\n", env!("CARGO_PKG_VERSION"));
+        sandbox.cmd(name).arg("--version").run().ok().stdout_is(&version).err_is("");
+        sandbox.cmd(name).arg("--help").run().ok().stdout_has(&format!("Usage: {name}")).err_is("");
+    });
+}

@@ -1,0 +1,821 @@
+//! claw-rebuild: what other programs wrote becomes messages that a provider takes, with nothing
+//! lost and every byte that needs no change as it was; view records, options and findings do what
+//! they say.
+
+use std::collections::HashMap;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::common::{Run, Sandbox, rules};
+
+/// Rebuilds the transcript `text`, given on standard input.
+#[track_caller]
+fn rebuild(text: &str, args: &[&str]) -> Run {
+    Sandbox::new().cmd("claw-rebuild").args(args).stdin(text).run()
+}
+
+/// The messages of the transcript `text`, as lines; rebuilding must find nothing wrong.
+#[track_caller]
+fn messages(text: &str, args: &[&str]) -> Vec<String> {
+    rebuild(text, args).ok().err_is("").lines()
+}
+
+// ---- records and messages, as short as can be -----------------------------------------------
+
+fn user(id: &str, text: &str) -> String {
+    format!(r#"{{"id":"{id}","type":"user","content":"{text}"}}"#)
+}
+
+fn reply(id: &str, text: &str) -> String {
+    format!(r#"{{"id":"{id}","type":"assistant","content":[{{"type":"text","text":"{text}"}}]}}"#)
+}
+
+fn call(id: &str, of: &str) -> String {
+    format!(r#"{{"id":"{id}","type":"tool_use","tool_use_id":"{of}","name":"f","input":{{}}}}"#)
+}
+
+fn result(id: &str, of: &str, text: &str) -> String {
+    format!(r#"{{"id":"{id}","type":"tool_result","tool_use_id":"{of}","content":"{text}"}}"#)
+}
+
+fn compaction(id: &str, summary: &str, first_kept: &str) -> String {
+    format!(
+        r#"{{"id":"{id}","type":"compaction","summary":"{summary}","first_kept_entry_id":"{first_kept}"}}"#
+    )
+}
+
+fn retract(id: &str, target: &str) -> String {
+    format!(r#"{{"id":"{id}","type":"retract","target":"{target}"}}"#)
+}
+
+fn said(text: &str) -> String {
+    format!(r#"{{"role":"user","content":"{text}"}}"#)
+}
+
+fn answered(text: &str) -> String {
+    format!(r#"{{"role":"assistant","content":[{{"type":"text","text":"{text}"}}]}}"#)
+}
+
+fn summarised(text: &str) -> String {
+    said(&format!(r"[Previous conversation summary]\n{text}"))
+}
+
+/// Three turns: q1, a1; q2, a call with its result, a2; q3, a3.
+fn talk() -> Vec<String> {
+    vec![
+        user("u1", "q1"),
+        reply("r1", "a1"),
+        user("u2", "q2"),
+        reply("r2", "look"),
+        call("c2", "t2"),
+        result("o2", "t2", "out"),
+        reply("e2", "a2"),
+        user("u3", "q3"),
+        reply("r3", "a3"),
+    ]
+}
+
+/// The messages of [`talk`].
+fn talked() -> Vec<String> {
+    let look =
+        r#"{"type":"text","text":"look"},{"type":"tool_use","id":"t2","name":"f","input":{}}"#;
+    let out = r#"{"type":"tool_result","tool_use_id":"t2","content":"out"}"#;
+    vec![
+        said("q1"),
+        answered("a1"),
+        said("q2"),
+        format!(r#"{{"role":"assistant","content":[{look}]}}"#),
+        format!(r#"{{"role":"user","content":[{out}]}}"#),
+        answered("a2"),
+        said("q3"),
+        answered("a3"),
+    ]
+}
+
+/// [`talk`] and further records.
+fn talk_and(more: &[String]) -> String {
+    [talk().as_slice(), more].concat().join("\n")
+}
+
+// ---- the corpus: what other programs wrote --------------------------------------------------
+
+fn data() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")
+}
+
+/// Every transcript that claw0 wrote: a name and its text.
+fn corpus() -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    for source in ["claw0-first", "claw0-present"] {
+        for entry in walkdir::WalkDir::new(data().join(source)).sort_by_file_name() {
+            let path = entry.expect("a readable corpus").into_path();
+            if path.extension().is_some_and(|extension| extension == "jsonl") {
+                let stem = path.file_stem().expect("a name").display();
+                let text = fs::read_to_string(&path).expect("a transcript");
+                all.push((format!("{source}-{stem}"), text));
+            }
+        }
+    }
+    assert_eq!(all.len(), 7);
+    all
+}
+
+fn values(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+/// The blocks of a content; a string is one text block.
+fn blocks(content: &Value) -> Vec<Value> {
+    match content {
+        Value::String(text) => vec![json!({"type": "text", "text": text})],
+        Value::Array(blocks) => blocks.clone(),
+        other => panic!("content: {other}"),
+    }
+}
+
+/// All blocks of messages (or of records, which have no blocks of their own if they have no list).
+fn all_blocks(values: &[Value]) -> Vec<Value> {
+    values.iter().flat_map(|value| blocks(&value["content"])).collect()
+}
+
+/// Member `name` of each block of a type, sorted.
+fn members(blocks: &[Value], kind: &str, name: &str) -> Vec<String> {
+    let of_kind = blocks.iter().filter(|block| block["type"] == kind);
+    let mut found: Vec<String> =
+        of_kind.map(|block| block[name].as_str().expect("a string").to_owned()).collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn claw0s_transcripts_rebuild_to_what_they_did_before() {
+    for (name, text) in corpus() {
+        let run = rebuild(&text, &[]);
+        run.ok().err_is("");
+        let golden = data().join("golden").join(format!("{name}.jsonl"));
+        if env::var_os("CLAW_BLESS").is_some() {
+            fs::create_dir_all(golden.parent().expect("a folder")).expect("a folder");
+            fs::write(&golden, &run.stdout).expect("a golden file");
+        }
+        let expected = fs::read(&golden).expect("a golden file; CLAW_BLESS=1 writes it");
+        run.expect(run.stdout == expected, || format!("expected: {}", golden.display()));
+        assert!(run.stdout == rebuild(&text, &[]).stdout, "{name}: twice the same");
+    }
+}
+
+#[test]
+fn nothing_that_was_said_in_claw0_is_lost() {
+    for (name, text) in corpus() {
+        let records = values(&text);
+        let of = |kind: &str| -> Vec<Value> {
+            records.iter().filter(|record| record["type"] == kind).cloned().collect()
+        };
+        let messages = rebuild(&text, &[]).json();
+        let (said, shown) = ([of("user"), of("assistant")].concat(), all_blocks(&messages));
+        let texts = members(&all_blocks(&said), "text", "text");
+        assert_eq!(members(&shown, "text", "text"), texts, "{name}");
+
+        let mut calls: Vec<_> = of("tool_use").iter().map(|r| r["tool_use_id"].clone()).collect();
+        calls.sort_by_key(Value::to_string);
+        assert_eq!(json!(members(&shown, "tool_use", "id")), json!(calls), "{name}");
+        assert_eq!(json!(members(&shown, "tool_result", "tool_use_id")), json!(calls), "{name}");
+
+        let output = |record: &Value| match &record["content"] {
+            Value::Null => (record["tool_use_id"].clone(), record["output"].clone()),
+            content => (record["tool_use_id"].clone(), content.clone()),
+        };
+        let outputs: Vec<_> = of("tool_result").iter().map(output).collect();
+        let results = shown.iter().filter(|block| block["type"] == "tool_result").map(output);
+        assert_eq!(results.collect::<Vec<_>>(), outputs, "{name}");
+    }
+}
+
+/// The programs that wrote these files are refused when they load them again: calls come twice in
+/// one format, and results before their calls in the other.
+#[cfg(feature = "http")]
+#[test]
+fn a_provider_accepts_what_claw0s_programs_could_not_load() {
+    for (name, text) in corpus() {
+        let (sandbox, provider) = (Sandbox::new(), crate::common::provider::FakeProvider::new());
+        sandbox.write("s.jsonl", &text);
+        let script = "claw-append --user s.jsonl && claw-rebuild s.jsonl | claw-call";
+        let run = sandbox.sh(script).envs(provider.env()).stdin("and now?").run();
+        run.ok().err_is("").stdout_has(r#""type":"assistant""#);
+        let request = provider.single_request();
+        assert_eq!(request.status, 200, "{name}");
+        provider.all_legal();
+
+        let sent = all_blocks(request.messages());
+        let mut calls = members(&sent, "tool_use", "id");
+        let results = members(&sent, "tool_result", "tool_use_id");
+        assert_eq!(calls, results, "{name}: every call is answered");
+        calls.dedup();
+        assert_eq!(calls.len(), results.len(), "{name}: once");
+        assert_eq!(
+            calls.len(),
+            text.matches(r#""type": "tool_use", "tool_use_id""#).count()
+                + text.matches(r#""type": "tool_use", "name""#).count(),
+            "{name}: all of them"
+        );
+    }
+}
+
+// ---- rule 11: the prompt cache lives on this ------------------------------------------------
+
+/// Transcripts with what is difficult about a prefix, without late results and view records.
+fn difficult() -> Vec<(String, String)> {
+    let thinking =
+        r#"{"type":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"}]}"#;
+    let both = r#"{"type":"assistant","content":[{"type":"text","text":"both"}]}"#;
+    let own = [
+        r#"{"id":"81efc48888b7","type":"session","key":"a:b:c","label":"","created":"x","version":1}"#,
+        &reply("a0", "the assistant begins"),
+        &user("u1", "q1"),
+        &user("u2", " "),
+        &user("u3", "more of q1"),
+        thinking,
+        both,
+        &call("c1", "t1"),
+        &call("c2", "t2"),
+        &result("o1", "t1", "one"),
+        &result("o2", "t2", ""),
+        r#"{"id":"e1","type":"error","class":"overloaded","status":529,"message":"busy"}"#,
+        &reply("r3", "a1"),
+        &reply("r4", ""),
+        r#"{"id":"k1","type":"checkpoint","summary":"so far"}"#,
+        &user("u4", "q2"),
+        // A call that is never answered, and an id used again.
+        &call("c3", "t1"),
+        &user("u5", "stop"),
+        &reply("r5", "a2"),
+        &call("c4", "t1"),
+        &result("o4", "t1", "again"),
+        r#"{"id":"x1","type":"progress","percent":5}"#,
+        "[1]",
+        r#"{"type":"user","content":"torn"#,
+        // A result that comes before its call, and one that never gets one.
+        &result("o5", "t5", "early"),
+        &result("o6", "nobody", "orphan"),
+        &user("u6", "q3"),
+        &call("c5", "t5"),
+        &reply("r6", "a3"),
+    ];
+    vec![("own".to_owned(), own.join("\n") + "\n"), ("talk".to_owned(), talk_and(&[]) + "\n")]
+}
+
+#[test]
+fn more_records_change_only_the_last_message_which_only_grows() {
+    for (name, text) in corpus().into_iter().chain(difficult()) {
+        let mut before: Vec<Value> = Vec::new();
+        let mut prefix = String::new();
+        for line in text.split_inclusive('\n') {
+            prefix.push_str(line);
+            let now = rebuild(&prefix, &[]).ok().json();
+            if let Some((last, settled)) = before.split_last() {
+                assert_eq!(now[..settled.len()], *settled, "{name}, after: {line}");
+                let grown = &now[settled.len()];
+                let (short, long) = (blocks(&last["content"]), blocks(&grown["content"]));
+                assert_eq!(last["role"], grown["role"], "{name}, after: {line}");
+                assert!(long.starts_with(&short), "{name}, after: {line}{last}\n{grown}");
+            }
+            before = now;
+        }
+        assert!(before.len() > 1, "{name}");
+    }
+}
+
+// ---- rules 4 to 9, whatever the file holds --------------------------------------------------
+
+/// Pieces of transcripts; `ID` is one of a few ids of calls, `REC` that of an earlier record.
+const PIECES: &[&str] = &[
+    r#""type":"user","content":"ask""#,
+    r#""type":"user","content":" ""#,
+    r#""type":"user","content":[{"type":"text","text":""},{"type":"text","text":"list"}]"#,
+    r#""type":"user","content":[{"type":"text","text":"b"},{"type":"tool_result","tool_use_id":"ID","content":"r"}]"#,
+    r#""type":"assistant","content":"text""#,
+    r#""type":"assistant","content":[]"#,
+    r#""type":"assistant","content":[{"type":"text","text":"\n"}]"#,
+    r#""type":"assistant","content":[{"type":"thinking","thinking":"no signature"}]"#,
+    r#""type":"assistant","content":[{"type":"thinking","thinking":"","signature":"s"},{"type":"text","text":"a"}]"#,
+    r#""type":"assistant","content":[{"type":"text","text":"a"},{"type":"tool_use","id":"ID","name":"f","input":{}}]"#,
+    r#""type":"tool_use","tool_use_id":"ID","name":"f","input":{}"#,
+    r#""type":"tool_use","tool_use_id":"ID","name":"f","input":{"other":1}"#,
+    r#""type":"tool_result","tool_use_id":"ID","content":"r""#,
+    r#""type":"tool_result","tool_use_id":"ID","content":[],"is_error":true"#,
+    r#""type":"tool_result","tool_use_id":"ID","output":"first format""#,
+    r#""type":"tool_result","tool_use_id":"ID","content":[{"type":"text","text":" "},{"type":"text","text":"r"}]"#,
+    r#""type":"compaction","summary":"S","first_kept_entry_id":"REC""#,
+    r#""type":"retract","target":"REC""#,
+    r#""type":"truncation","tool_use_id":"ID","record_id":"REC","head":1,"tail":0,"bytes":9,"sha256":"0""#,
+    r#""type":"session","created":"x""#,
+    r#""type":"user""#,
+];
+
+#[test]
+fn whatever_the_file_holds_a_provider_accepts_its_messages() {
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut below = |count: usize| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (random >> 33) as usize % count
+    };
+    for _ in 0..300 {
+        let mut lines = Vec::new();
+        for n in 0..3 + below(15) {
+            let id = ["t1", "t2", "t:3", "t.3"][below(4)];
+            let piece = PIECES[below(PIECES.len())].replace("ID", id);
+            let piece = piece.replace("REC", &format!("r{}", below(n + 1)));
+            lines.push(format!(r#"{{"id":"r{n}",{piece}}}"#));
+        }
+        lines.push(user("last", "go on"));
+        let text = lines.join("\n");
+        let body =
+            json!({"model": "m", "max_tokens": 1, "messages": rebuild(&text, &[]).ok().json()});
+        if let Err(violation) = rules::check(&body, b"") {
+            panic!("{violation:#?}\n{body:#}\n{text}");
+        }
+        rebuild(&text, &["--ready"]).ok();
+    }
+}
+
+// ---- output: options ------------------------------------------------------------------------
+
+#[test]
+fn an_array_holds_the_same_messages() {
+    let text = talk_and(&[]);
+    rebuild(&text, &["--array"]).ok().stdout_is(&format!("[{}]\n", talked().join(",\n")));
+    assert_eq!(rebuild(&text, &["--array"]).json_one(), json!(rebuild(&text, &[]).json()));
+    rebuild("", &["--array"]).ok().stdout_is("[]\n");
+    rebuild("", &[]).ok().stdout_is("").err_is("");
+}
+
+#[test]
+fn meta_says_which_records_are_behind_a_message() {
+    let usage = r#"{"input_tokens":5,"output_tokens":7}"#;
+    let text = talk_and(&[]).replacen(
+        r#""text":"a1"}]}"#,
+        &format!(r#""text":"a1"}}],"usage":{usage}}}"#),
+        1,
+    );
+    let at = |line: usize| -> (usize, usize) {
+        let starts: usize = text.lines().take(line).map(|line| line.len() + 1).sum();
+        (starts, starts + text.lines().nth(line).expect("a line").len())
+    };
+    let metas: Vec<Value> = rebuild(&text, &["--meta"])
+        .ok()
+        .json()
+        .into_iter()
+        .map(|message| message["_meta"].clone())
+        .collect();
+    let (ask, answer, look, called, out) = (at(0), at(1), at(3), at(4), at(5));
+    assert_eq!(metas[0], json!({"id": "u1", "offset": ask.0, "end": ask.1}));
+    let usage: Value = serde_json::from_str(usage).expect("JSON");
+    assert_eq!(metas[1], json!({"id": "r1", "offset": answer.0, "end": answer.1, "usage": usage}));
+    assert_eq!(metas[3], json!({"id": "r2", "offset": look.0, "end": called.1}));
+    let results = json!([{"tool_use_id": "t2", "record": "o2"}]);
+    assert_eq!(metas[4], json!({"id": "o2", "offset": out.0, "end": out.1, "results": results}));
+    let plain = rebuild(&text, &[]);
+    assert!(!plain.stdout_text().contains("_meta"));
+    assert_eq!(plain.lines(), talked());
+}
+
+#[test]
+fn record_gives_one_original_whole() {
+    let long = "x".repeat(100_000);
+    let truncation = r#"{"id":"v1","type":"truncation","tool_use_id":"t1","record_id":"o1","head":5,"tail":5,"bytes":100000,"sha256":"0"}"#;
+    let list = r#"{"id":"l1","type":"user","content":[{"type":"text","text":"a\n"},{"type":"image","source":{}},{"type":"text","text":"b"}]}"#;
+    let text = [
+        user("u1", r"two\nlines"),
+        call("c1", "t1"),
+        result("o1", "t1", &long),
+        truncation.to_owned(),
+        list.to_owned(),
+        r#"{"type":"user","content":"no id"}"#.to_owned(),
+    ]
+    .join("\n");
+    let record = |id: &str| rebuild(&text, &["--record", id]);
+    record("u1").ok().stdout_is("two\nlines\n").err_is("");
+    record("o1").ok().stdout_is(&format!("{long}\n"));
+    record("l1").ok().stdout_is("a\nb\n");
+    record("c1").ok().stdout_is(&format!("{}\n", call("c1", "t1")));
+    let offset = text.find(r#"{"type":"user","content":"no id""#).expect("the last line");
+    record(&format!("@{offset}")).ok().stdout_is("no id\n");
+    record("o9").code(65).stdout_is("").err_is("claw-rebuild: cannot find record 'o9'\n");
+    record("@1").code(65).stdout_is("");
+}
+
+#[test]
+fn record_finds_the_results_of_claw0_by_offset() {
+    for (name, text) in corpus() {
+        let mut offset = 0;
+        for line in text.split_inclusive('\n') {
+            let record: Value = serde_json::from_str(line).expect("JSON");
+            if record["type"] == "tool_result" {
+                let whole = record["content"].as_str().or(record["output"].as_str());
+                let mut whole = whole.expect("a text").to_owned();
+                if !whole.ends_with('\n') {
+                    whole.push('\n');
+                }
+                let run = rebuild(&text, &["--record", &format!("@{offset}")]);
+                run.ok().expect(run.stdout == whole.as_bytes(), || format!("{name}: {whole}"));
+            }
+            offset += line.len();
+        }
+    }
+}
+
+#[test]
+fn at_reads_up_to_a_record() {
+    let text = talk_and(&[compaction("v1", "S", "u3")]);
+    assert_eq!(messages(&text, &["--at", "r1"]), talked()[..2]);
+    assert_eq!(messages(&text, &["--at", "c2"]), talked()[..4]);
+    assert_eq!(messages(&text, &["--at", "r3"]), talked());
+    let shown = messages(&text, &["--at", "v1"]);
+    assert_eq!(shown[0], summarised("S"));
+    rebuild(&text, &["--at", "zz"]).code(65).stdout_is("").err_has("cannot find record 'zz'");
+    let offset = format!("@{}", talk()[0].len() - r#""id":"u1","#.len() + 1);
+    let text = text.replace(r#""id":"u1","#, "").replace(r#""id":"r1","#, "");
+    assert_eq!(messages(&text, &["--at", &offset]), talked()[..2]);
+}
+
+#[test]
+fn to_turn_reads_up_to_the_end_of_a_turn() {
+    for (turn, end) in [("0", 0), ("1", 2), ("2", 6), ("3", 8), ("9", 8)] {
+        assert_eq!(messages(&talk_and(&[]), &["--to-turn", turn]), talked()[..end], "{turn}");
+    }
+}
+
+#[test]
+fn limit_turns_shows_only_the_last_ones() {
+    for (turns, start) in [("0", 8), ("1", 6), ("2", 2), ("3", 0), ("9", 0)] {
+        assert_eq!(
+            messages(&talk_and(&[]), &["--limit-turns", turns]),
+            talked()[start..],
+            "{turns}"
+        );
+    }
+}
+
+#[test]
+fn ready_is_said_only_of_what_can_be_sent() {
+    let lacks_answer =
+        [user("u1", "q"), call("c1", "t1"), call("c2", "t2"), result("o1", "t1", "r")];
+    for (text, why) in [
+        (talk_and(&[]), "it ends on the assistant"),
+        (talk()[..5].join("\n"), "call 't2' has no result"),
+        (lacks_answer.join("\n"), "call 't2' has no result"),
+        (String::new(), "there is nothing to send"),
+    ] {
+        rebuild(&text, &["--ready"])
+            .code(7)
+            .stdout_is("")
+            .err_has("not ready to send")
+            .err_has(why);
+        rebuild(&text, &[]).ok();
+    }
+    assert_eq!(messages(&talk()[..3].join("\n"), &["--ready"]), talked()[..3]);
+    assert_eq!(messages(&talk()[..6].join("\n"), &["--ready"]), talked()[..5]);
+}
+
+// ---- input ----------------------------------------------------------------------------------
+
+#[test]
+fn several_files_read_as_if_they_were_one() {
+    let sandbox = Sandbox::new();
+    let text = talk_and(&[compaction("v1", "S", "u2")]) + "\n";
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    sandbox.write("a", lines[..3].concat());
+    sandbox.write("b", lines[3..5].concat());
+    sandbox.write("c", lines[5..].concat());
+    let whole = rebuild(&text, &["--meta"]).stdout_text();
+    let run = |operands: &[&str], stdin: String| {
+        sandbox.cmd("claw-rebuild").arg("--meta").args(operands).stdin(stdin).run()
+    };
+    run(&["a", "b", "c"], String::new()).ok().stdout_is(&whole);
+    run(&["a", "-", "c"], lines[3..5].concat()).ok().stdout_is(&whole);
+    run(&["-"], text.clone()).ok().stdout_is(&whole);
+    run(&[], text.clone()).ok().stdout_is(&whole);
+    run(&["a", "nowhere"], String::new()).code(74).stdout_is("").err_has("'nowhere'");
+}
+
+#[test]
+fn a_dry_run_is_the_transcript_and_the_records_that_might_follow() {
+    let sandbox = Sandbox::new();
+    sandbox.write("s.jsonl", talk_and(&[]) + "\n");
+    sandbox.write("ops.jsonl", compaction("v1", "S", "u3"));
+    let run = sandbox.sh("cat s.jsonl ops.jsonl | claw-rebuild").run();
+    assert_eq!(run.ok().lines()[0], summarised("S"));
+    sandbox.cmd("claw-rebuild").args(["s.jsonl", "ops.jsonl"]).run().stdout_is(&run.stdout_text());
+}
+
+#[test]
+fn a_tree_of_another_program_is_not_guessed_at() {
+    let tree = r#"{"type":"session","version":3,"id":"5f0c","timestamp":"2026-01-01T00:00:00Z","cwd":"/x"}"#;
+    rebuild(tree, &[])
+        .code(65)
+        .stdout_is("")
+        .err_has("'<stdin>'")
+        .err_has("pi, OpenClaw or GoClaw");
+}
+
+// ---- findings -------------------------------------------------------------------------------
+
+/// [`talk`] with a torn line after the first turn.
+fn torn() -> String {
+    let mut lines = talk();
+    lines.insert(2, r#"{"id":"z","type":"user","content":"日"#.to_owned());
+    lines.join("\n")
+}
+
+#[test]
+fn a_finding_names_input_line_byte_length_and_reason() {
+    let offset = talk()[0].len() + talk()[1].len() + 2;
+    let run = rebuild(&torn(), &[]);
+    assert_eq!(run.ok().lines(), talked());
+    let place = format!("'<stdin>' line 3, byte {offset}, 38 bytes");
+    run.err_has(&format!("claw-rebuild: torn-line: {place}: torn after byte "));
+    assert_eq!(run.stderr.lines().count(), 2, "one for the line, one for the count");
+
+    let run = rebuild(&torn(), &["--log", "json"]);
+    let findings = values(&run.ok().stderr);
+    let place = json!({"program": "claw-rebuild", "rule": "torn-line", "severity": "error",
+        "input": "<stdin>", "line": 3, "offset": offset, "length": 38, "id": null, "mended": false,
+        "message": findings[0]["message"]});
+    assert_eq!(findings[0], place);
+    assert_eq!(findings.len(), 2);
+
+    let sandbox = Sandbox::new();
+    sandbox.write("a b.jsonl", torn());
+    let run = sandbox.cmd("claw-rebuild").arg("a b.jsonl").run();
+    run.ok().err_has("torn-line: 'a b.jsonl' line 3, ");
+}
+
+#[test]
+fn v20_strict_makes_any_finding_an_error() {
+    let odd = r#"{"id":"z","type":"user"}"#;
+    let late = talk_and(&[user("u4", "q4"), result("o9", "t9", "orphan")]);
+    for text in [torn(), talk_and(&[odd.to_owned()]), late, talk_and(&["\0".to_owned()])] {
+        rebuild(&text, &[]).ok();
+        rebuild(&text, &["--strict"]).code(65).stdout_is("").err_has("claw-rebuild: 1 finding");
+    }
+    assert_eq!(messages(&talk_and(&[]), &["--strict"]), talked());
+}
+
+#[test]
+fn v17_a_result_that_comes_after_more_was_said_is_moved_and_found() {
+    let calls = [user("u1", "q"), call("c1", "t1"), call("c2", "t2"), result("o2", "t2", "two")];
+    for between in [reply("r1", "a"), user("u2", "go on"), call("c3", "t3")] {
+        let text = [calls.as_slice(), &[between, result("o1", "t1", "one")]].concat().join("\n");
+        let run = rebuild(&text, &[]);
+        run.ok().err_has("late-result: '<stdin>' line 6, ").err_has("'t1'").err_lacks("open-call");
+        let results = run.json()[2]["content"].clone();
+        assert_eq!(
+            (&results[0]["content"], &results[1]["content"]),
+            (&json!("one"), &json!("two"))
+        );
+    }
+    // In time, in whatever order, is not late.
+    let text = [calls.as_slice(), &[result("o1", "t1", "one")]].concat().join("\n");
+    rebuild(&text, &[]).ok().err_is("");
+}
+
+#[test]
+fn v4_fused_lines_give_back_both_records() {
+    let text = talk_and(&[]);
+    let fused = text.replacen("}]}\n", "}]}", 1);
+    let run = rebuild(&fused, &[]);
+    assert_eq!(run.ok().lines(), talked());
+    run.err_has("line 2, ").err_lacks("line 3, ");
+}
+
+// ---- view records ---------------------------------------------------------------------------
+
+const UNDERSTOOD: &str =
+    r#"{"role":"assistant","content":"Understood. I go on from this summary."}"#;
+
+/// The messages of [`talk`] under a summary that keeps its last turn.
+fn last_turn_under(summary: &str) -> Vec<String> {
+    vec![summarised(summary), UNDERSTOOD.to_owned(), said("q3"), answered("a3")]
+}
+
+#[test]
+fn a_compaction_stands_for_what_is_before_its_first_kept_record() {
+    let text = talk_and(&[compaction("v1", "S", "u3")]);
+    assert_eq!(messages(&text, &[]), last_turn_under("S"));
+    assert_eq!(messages(&text, &["--ignore-compactions"]), talked());
+
+    // The assistant next: the summary is the user's word, and no acknowledgement is needed.
+    let text = talk_and(&[compaction("v1", "S", "e2")]);
+    let rest = [answered("a2"), said("q3"), answered("a3")];
+    assert_eq!(messages(&text, &[]), [&[summarised("S")], rest.as_slice()].concat());
+
+    // With the user's own words.
+    let kept = r#"{"id":"v1","type":"compaction","summary":"S","first_kept_entry_id":"u3","kept_user":["q1","q2"],"pinned":["p"]}"#;
+    let first = rebuild(&talk_and(&[kept.to_owned()]), &[]).json()[0]["content"].clone();
+    assert_eq!(
+        first,
+        "[Previous conversation summary]\nS\n\n[Words of the user, kept as they were]\nq1\n\nq2\n\n[Pinned, kept as it was]\np"
+    );
+}
+
+#[test]
+fn what_is_said_after_a_compaction_follows_it() {
+    let text = talk_and(&[compaction("v1", "S", "u3"), user("u4", "q4")]);
+    assert_eq!(messages(&text, &[]), [last_turn_under("S"), vec![said("q4")]].concat());
+}
+
+#[test]
+fn v30_of_two_compactions_only_the_newest_is_shown() {
+    let text = talk_and(&[compaction("v1", "old", "u2"), compaction("v2", "new", "u3")]);
+    assert_eq!(messages(&text, &[]), last_turn_under("new"));
+    // Also when the newer one keeps more.
+    let text = talk_and(&[compaction("v1", "old", "u3"), compaction("v2", "new", "u2")]);
+    let shown = messages(&text, &[]);
+    assert_eq!(shown[0], summarised("new"));
+    assert_eq!(shown[2..], talked()[2..]);
+}
+
+#[test]
+fn v30_a_first_kept_record_that_is_not_there_drops_nothing() {
+    let text = talk_and(&[compaction("v1", "S", "nowhere")]);
+    let run = rebuild(&text, &[]);
+    assert_eq!(run.ok().lines(), talked());
+    run.err_has("unknown-first-kept: '<stdin>' line 10, ").err_has("'nowhere'");
+    // The compaction before it holds, as if the newer had not been written.
+    let text = talk_and(&[compaction("v1", "S", "u3"), compaction("v2", "T", "nowhere")]);
+    assert_eq!(rebuild(&text, &[]).ok().lines(), last_turn_under("S"));
+    // A record after the compaction is not one that it can have kept.
+    let text = talk_and(&[compaction("v1", "S", "u4"), user("u4", "q4")]);
+    rebuild(&text, &[]).ok().err_has("unknown-first-kept");
+    rebuild(&text, &["--strict"]).code(65).stdout_is("");
+}
+
+#[test]
+fn a_retraction_takes_back_a_compaction() {
+    let one = compaction("v1", "S", "u3");
+    assert_eq!(messages(&talk_and(&[one.clone(), retract("w1", "v1")]), &[]), talked());
+    // And then the one before it governs.
+    let two = compaction("v2", "T", "u3");
+    let text = talk_and(&[one.clone(), two, retract("w1", "v2")]);
+    assert_eq!(messages(&text, &[]), last_turn_under("S"));
+    // A retraction of the retraction brings it back, and a third takes it away again.
+    let back = [one, retract("w1", "v1"), retract("w2", "w1")];
+    assert_eq!(messages(&talk_and(&back), &[]), last_turn_under("S"));
+    let gone = [back.as_slice(), &[retract("w3", "w2")]].concat();
+    assert_eq!(messages(&talk_and(&gone), &[]), talked());
+}
+
+#[test]
+fn a_retraction_takes_back_a_message() {
+    let text = talk_and(&[user("u4", "oops"), user("u5", "q4"), retract("w1", "u4")]);
+    assert_eq!(messages(&text, &[]), [talked(), vec![said("q4")]].concat());
+    assert_eq!(messages(&text, &["--at", "u4"]).last(), Some(&said("oops")));
+    rebuild(&text, &["--record", "u4"]).ok().stdout_is("oops\n");
+    // The record a compaction kept first can be taken back; the compaction stays where it was.
+    let text = talk_and(&[compaction("v1", "S", "u3"), retract("w1", "u3")]);
+    assert_eq!(messages(&text, &[]), [summarised("S"), answered("a3")]);
+}
+
+#[test]
+fn a_retraction_of_nothing_is_a_finding() {
+    let run = rebuild(&talk_and(&[retract("w1", "nowhere")]), &[]);
+    assert_eq!(run.ok().lines(), talked());
+    run.err_has("unknown-target: '<stdin>' line 10, ").err_has("'nowhere'");
+}
+
+#[test]
+fn a_line_without_an_id_is_addressed_by_its_offset() {
+    let (_, text) = corpus().pop().expect("a transcript");
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let offset: usize = lines[..2].iter().map(|line| line.len()).sum();
+    let view = compaction("v1", "S", &format!("@{offset}"));
+    let shown = rebuild(&format!("{text}{view}\n"), &[]).ok().err_is("").lines();
+    assert_eq!(shown[0], summarised("S"));
+    assert_eq!(shown[2..], messages(&lines[2..].concat(), &[]));
+    let view = retract("w1", &format!("@{offset}"));
+    let rest = [lines[..2].concat(), lines[3..].concat()].concat();
+    assert_eq!(messages(&format!("{text}{view}\n"), &[]), messages(&rest, &[]));
+}
+
+// ---- bytes ----------------------------------------------------------------------------------
+
+#[test]
+fn rule_10_lone_surrogates_are_replaced_on_the_way_out_and_pairs_are_not() {
+    for (stored, sent) in [
+        (r"a\ud83d", r"a\ufffd"),
+        (r"\ude00b", r"\ufffdb"),
+        (r"\ud83d\ud83d\ude00", r"\ufffd\ud83d\ude00"),
+        (r"\uD83D\uDE00 \uDE00", r"\uD83D\uDE00 \ufffd"),
+        (r"\ud83d\\ude00", r"\ufffd\\ude00"),
+        (r"\\ud83d", r"\\ud83d"),
+        (r"\ud83d\ude00", r"\ud83d\ude00"),
+    ] {
+        let input = format!(
+            r#"{{"type":"tool_use","tool_use_id":"t","name":"f","input":{{"{stored}":["{stored}"]}}}}"#
+        );
+        let text =
+            [user("u", stored), reply("r", stored), input, result("o", "t", stored)].join("\n");
+        let out = messages(&text, &[]).join("\n");
+        assert_eq!(out.matches(&format!("\"{sent}\"")).count(), 5, "{stored}: {out}");
+        // Disk keeps what was written.
+        let sandbox = Sandbox::new();
+        sandbox.cmd("claw-append").arg("s.jsonl").stdin(text).run().ok();
+        assert_eq!(sandbox.read_text("s.jsonl").matches(&format!("\"{stored}\"")).count(), 5);
+    }
+}
+
+#[test]
+fn v8_bytes_that_need_no_change_are_not_changed() {
+    let text_block = r#"{ "text" : "\u00e9\/\t日" ,"type":"text", "n":1e2,"m":-0.0,"x":1e400 }"#;
+    let thinking = r#"{"signature":"s=","thinking":"\u2028","type":"thinking"}"#;
+    let called = r#"{"type":"tool_use","id":"t1","name":"f","input":{"b":12345678901234567890123,"a":9007199254740993,"b":1}}"#;
+    let list =
+        r#"[{"type":"text","text":"\u0041"}, {"type":"image","source":{"type":"url","url":"x"}}]"#;
+    let content = format!("[{text_block},\t{thinking} , {called}]");
+    let records = [
+        format!(r#"{{"type":"user","content":[{text_block}]}}"#),
+        format!(r#"{{"type":"assistant","content":{content}}}"#),
+        format!(r#"{{"type":"tool_result","tool_use_id":"t1","content":{list}}}"#),
+    ]
+    .join("\n");
+    let expected = [
+        format!(r#"{{"role":"user","content":[{text_block}]}}"#),
+        format!(r#"{{"role":"assistant","content":[{text_block},{thinking},{called}]}}"#),
+        format!(
+            r#"{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t1","content":{list}}}]}}"#
+        ),
+    ];
+    assert_eq!(messages(&records, &[]), expected);
+    // And through a file of our own.
+    let sandbox = Sandbox::new();
+    let run = sandbox.sh("claw-append s.jsonl && claw-rebuild s.jsonl").stdin(records).run();
+    assert_eq!(run.ok().lines(), expected);
+}
+
+#[test]
+fn v8_separators_inside_strings_split_nothing() {
+    let text = "a\u{2028}b\u{2029}c\u{85}d\\u000be\\u000cf";
+    assert_eq!(messages(&user("u", text), &[]).len(), 1);
+    assert_eq!(messages(&user("u", text), &[])[0].matches("\\u000be").count(), 1);
+}
+
+#[test]
+fn v8_depth_and_size_are_no_danger() {
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let deep = format!(r#"{{"type":"user","content":"deep","x":{deep}}}"#);
+    let long = user("u2", &"x".repeat(4 << 20));
+    let run = rebuild(&[deep, long, reply("r", "end")].join("\n"), &[]);
+    let shown = run.ok().json();
+    assert_eq!(shown.last().expect("a message")["content"][0]["text"], "end");
+    let said = all_blocks(&shown[..1]);
+    assert_eq!(members(&said, "text", "text").last().map(String::len), Some(4 << 20));
+}
+
+#[test]
+fn the_same_words_twice_are_two_messages() {
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    let text = [user("u1", "go"), reply("r1", "ok"), user("u2", "go"), reply("r2", "ok")];
+    for message in messages(&text.join("\n"), &[]) {
+        *counts.entry(message).or_default() += 1;
+    }
+    assert_eq!(counts, HashMap::from([(said("go"), 2), (answered("ok"), 2)]));
+}
+
+// ---- where the reading begins -----------------------------------------------------------------
+
+/// A file that begins with a hole of 8 GiB, which anything that read it would report as NUL bytes.
+fn behind_a_hole(sandbox: &Sandbox, records: &[String]) {
+    use std::io::Write;
+    let path = sandbox.write("s.jsonl", "");
+    let mut file = fs::OpenOptions::new().append(true).open(path).expect("the file");
+    file.set_len(8 << 30).expect("a hole");
+    file.write_all(format!("\n{}\n", records.join("\n")).as_bytes()).expect("the records");
+}
+
+#[test]
+fn d3_what_stands_before_a_compactions_first_kept_record_is_never_read() {
+    let first_kept = (8_u64 << 30) + 1;
+    for hint in ["", r#","first_kept_offset":8589934593"#, r#","first_kept_offset":7"#] {
+        let sandbox = Sandbox::new();
+        let view = compaction("v1", "S", "u3").replace("}", &format!("{hint}}}"));
+        let records = [user("u3", "q3"), reply("r3", "a3"), view, user("u4", "q4")];
+        behind_a_hole(&sandbox, &records);
+        let run = sandbox.cmd("claw-rebuild").args(["--meta", "s.jsonl"]).run();
+        let lines = run.ok().err_is("").json();
+        assert_eq!(lines.len(), 5, "{hint}");
+        assert_eq!(lines[2]["_meta"]["offset"], json!(first_kept));
+    }
+}
+
+#[test]
+fn a_finding_in_the_kept_part_has_its_byte_and_no_line() {
+    let sandbox = Sandbox::new();
+    let torn = r#"{"type":"user","content":"torn"#.to_owned();
+    let records = [user("u3", "q3"), torn, reply("r3", "a3"), compaction("v1", "S", "u3")];
+    behind_a_hole(&sandbox, &records);
+    let run = sandbox.cmd("claw-rebuild").arg("s.jsonl").run();
+    let byte = (8_u64 << 30) + 1 + records[0].len() as u64 + 1;
+    run.ok().err_has(&format!("torn-line: 's.jsonl' byte {byte}, 30 bytes: torn after byte 30"));
+}

@@ -1,0 +1,308 @@
+//! The JSON Schema of records: it takes every record that a program writes and every transcript that
+//! we keep as an example, and refuses what the readers refuse.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use clawutils::json::Object;
+use clawutils::record;
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+use crate::common::Sandbox;
+use crate::talks::{Talk, log, stage};
+
+const SCHEMA: &str = include_str!("../../schema/claw-record.schema.json");
+
+fn schema() -> Value {
+    serde_json::from_str(SCHEMA).expect("a schema in JSON")
+}
+
+/// What every reader must take.
+fn readable() -> Validator {
+    jsonschema::draft202012::new(&schema()).expect("a schema")
+}
+
+/// What `claw-append` writes.
+fn written() -> Validator {
+    let mut schema = schema();
+    schema["$ref"] = json!("#/$defs/written");
+    jsonschema::draft202012::new(&schema).expect("a schema")
+}
+
+/// Fails with everything that is wrong in these records.
+#[track_caller]
+fn fits(validator: &Validator, records: &[Value], name: &str) {
+    assert!(!records.is_empty(), "{name} holds no record");
+    let mut wrong = Vec::new();
+    for record in records {
+        for error in validator.iter_errors(record) {
+            wrong.push(format!("{name}: at '{}': {error}\n  in {record}", error.instance_path()));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// The records of a transcript that was written by `claw-append` alone, and their types.
+#[track_caller]
+fn fits_file(sandbox: &Sandbox, name: &str) -> BTreeSet<String> {
+    let records = sandbox.read_json(name);
+    fits(&written(), &records, name);
+    records.iter().map(|record| record["type"].as_str().expect("a type").to_owned()).collect()
+}
+
+fn set(types: &[&str]) -> BTreeSet<String> {
+    types.iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// The types that the schema knows.
+fn types() -> BTreeSet<String> {
+    let schema = schema();
+    let cases = schema["allOf"].as_array().expect("a list of types").iter();
+    let name = |case: &Value| case["if"]["properties"]["type"]["const"].as_str().map(str::to_owned);
+    cases.map(|case| name(case).expect("a type")).collect()
+}
+
+// ---- the schema itself -----------------------------------------------------------------------
+
+#[test]
+fn the_schema_is_one_and_has_a_version() {
+    let schema = schema();
+    jsonschema::meta::validate(&schema).expect("a schema of its draft");
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    assert_eq!(schema["$id"], "urn:clawutils:claw-record:1");
+}
+
+#[test]
+fn the_types_are_those_of_the_page_and_of_the_reader() {
+    let page = include_str!("../../man/claw-record.5");
+    let section = page.split(".Ss ").find(|part| part.starts_with("Types\n"));
+    let items = section.expect("a section on types").lines();
+    let named: BTreeSet<String> =
+        items.filter_map(|line| line.strip_prefix(".It Li ")).map(str::to_owned).collect();
+    assert_eq!(types(), named);
+    for name in types() {
+        let text = json!({ "type": name }).to_string();
+        let body = record::parse(&Object::parse(&text).expect("an object"));
+        assert!(!matches!(body, Ok(record::Body::Other)), "the reader does not know '{name}'");
+    }
+}
+
+#[test]
+fn unknown_types_and_members_are_allowed() {
+    let validator = written();
+    for record in [
+        json!({"id": "0123456789abcdef", "type": "progress", "ts": 1, "content": 5}),
+        json!({"id": "0123456789abcdef", "type": "user", "ts": 1, "content": "x", "mood": []}),
+        json!({"id": "0123456789abcdef", "type": "user", "ts": 1,
+            "content": [{"type": "text", "text": "x", "cache_control": {}}, {"type": "new"}]}),
+    ] {
+        fits(&validator, &[record], "unknown");
+    }
+}
+
+#[test]
+fn records_with_wrong_members_do_not_fit() {
+    let validator = readable();
+    let wrong = [
+        json!([]),
+        json!({"content": "no type"}),
+        json!({"type": 5}),
+        json!({"type": "user"}),
+        json!({"type": "user", "content": 5}),
+        json!({"type": "user", "content": [5]}),
+        json!({"type": "user", "content": [{"text": "no type"}]}),
+        json!({"type": "user", "content": [{"type": "text"}]}),
+        json!({"type": "user", "content": "x", "pin": "yes"}),
+        json!({"type": "user", "content": "x", "id": ""}),
+        json!({"type": "user", "content": "x", "ts": true}),
+        json!({"type": "user", "content": "x", "redacted": []}),
+        json!({"type": "user", "content": "x", "redacted": ["a", "a"]}),
+        json!({"type": "user", "content": "x", "redacted": "a"}),
+        json!({"type": "assistant", "model": "m"}),
+        json!({"type": "assistant", "content": "x", "usage": 5}),
+        json!({"type": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f"}]}),
+        json!({"type": "tool_use", "tool_use_id": "", "name": "f", "input": {}}),
+        json!({"type": "tool_use", "tool_use_id": "a", "name": "f", "input": []}),
+        json!({"type": "tool_use", "tool_use_id": "a", "input": {}}),
+        json!({"type": "tool_result", "content": "x"}),
+        json!({"type": "tool_result", "tool_use_id": "a"}),
+        json!({"type": "tool_result", "tool_use_id": "a", "content": {}}),
+        json!({"type": "truncation", "tool_use_id": "a", "record_id": "b", "head": -1, "tail": 0,
+            "bytes": 1, "sha256": "0123456789abcdef"}),
+        json!({"type": "truncation", "tool_use_id": "a", "record_id": "b", "head": 1, "tail": 0,
+            "bytes": 1, "sha256": "short"}),
+        json!({"type": "compaction", "summary": "x"}),
+        json!({"type": "compaction", "first_kept_entry_id": "a", "summary": ["x"]}),
+        json!({"type": "compaction", "first_kept_entry_id": "a", "summary": "x", "kept_user": [1]}),
+        json!({"type": "compaction", "first_kept_entry_id": "a", "summary": "x", "strategy": "x"}),
+        json!({"type": "checkpoint", "topics": "x"}),
+        json!({"type": "retract"}),
+        json!({"type": "error", "class": "overflow"}),
+        json!({"type": "error", "class": "overflow", "message": "x", "limit": "5"}),
+        json!({"type": "session", "id": "a", "key": "k", "created": "x", "version": 2}),
+    ];
+    for record in wrong {
+        assert!(!validator.is_valid(&record), "{record}");
+    }
+    let validator = written();
+    for record in [
+        json!({"type": "user", "ts": 1, "content": "no id"}),
+        json!({"type": "user", "id": "0123456789abcdef", "content": "no ts"}),
+        json!({"type": "user", "id": "0123456789abcdef", "ts": "1", "content": "x"}),
+        json!({"type": "user", "id": "ABC", "ts": 1, "content": "x"}),
+    ] {
+        assert!(!validator.is_valid(&record), "{record}");
+    }
+}
+
+// ---- what is kept as an example --------------------------------------------------------------
+
+#[test]
+fn s_1_every_transcript_among_the_fixtures_fits() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let validator = readable();
+    let mut count = 0;
+    for entry in walkdir::WalkDir::new(&data).sort_by_file_name() {
+        let path = entry.expect("a readable folder").into_path();
+        let name = path.strip_prefix(&data).expect("a path in it").display().to_string();
+        // What is in golden/ is messages.
+        if !name.ends_with(".jsonl") || name.starts_with("golden") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).expect("a transcript");
+        let records: Vec<Value> =
+            text.lines().map(|line| serde_json::from_str(line).expect("a record")).collect();
+        fits(&validator, &records, &name);
+        count += 1;
+    }
+    assert!(count >= 7, "only {count} transcripts");
+}
+
+// ---- what programs write ---------------------------------------------------------------------
+
+#[test]
+fn what_append_makes_of_plain_text_fits() {
+    let sandbox = Sandbox::new();
+    for args in [
+        &["--user"][..],
+        &["--assistant"],
+        &["--tool-result", "t1"],
+        &["--tool-result", "t1", "--is-error"],
+    ] {
+        sandbox.cmd("claw-append").args(args).arg("s.jsonl").stdin("some text").run().ok();
+    }
+    assert_eq!(fits_file(&sandbox, "s.jsonl"), set(&["assistant", "tool_result", "user"]));
+}
+
+#[test]
+fn a_record_of_each_type_fits_and_is_appended() {
+    let shown = json!({"type": "truncation", "tool_use_id": "a", "record_id": "@0", "head": 1,
+        "tail": 2, "bytes": 30, "sha256": "0123456789abcdef"});
+    let session = json!({"type": "session", "id": "81efc48888b7", "key": "main:cli:user",
+        "label": "", "created": "2026-01-01T00:00:00+00:00", "version": 1});
+    let checkpoint = json!({"type": "checkpoint", "summary": "s", "topics": ["t"],
+        "key_decisions": [], "open_questions": [], "tokens_at_checkpoint": 5,
+        "message_count_at_checkpoint": 2, "covers_up_to": "@0", "generated_by": "m"});
+    let compaction = json!({"type": "compaction", "summary": "s", "first_kept_entry_id": "@0"});
+    let talk = Talk::new()
+        .record(session)
+        .user("hi")
+        .tool("result")
+        .record(shown)
+        .record(compaction)
+        .record(checkpoint)
+        .record(json!({"type": "retract", "target": "@0"}))
+        .record(json!({"type": "error", "class": "overflow", "message": "m", "status": null}));
+    let sandbox = Sandbox::new();
+    talk.append(&sandbox, "s.jsonl");
+    assert_eq!(fits_file(&sandbox, "s.jsonl"), types());
+}
+
+#[test]
+fn what_the_stages_write_fits() {
+    let sandbox = Sandbox::new();
+    let talk = (1..=6).fold(Talk::new(), |talk, n| {
+        talk.user(&format!("Build {n}.")).tool(log(150)).assistant("It fails.")
+    });
+    talk.append(&sandbox, "s.jsonl");
+    sandbox.write("summary", "All of it failed.");
+    let compact = ["--window", "8000", "--summary", "summary"];
+    for (program, args) in
+        [("claw-truncate", &["--window", "8000"][..]), ("claw-compact", &compact)]
+    {
+        let run = stage(&sandbox, program, args, "s.jsonl");
+        fits(&readable(), &run.ok().json(), program);
+        sandbox.cmd("claw-append").arg("s.jsonl").stdin(run.stdout).run().ok();
+    }
+    let found = fits_file(&sandbox, "s.jsonl");
+    assert!(found.contains("truncation") && found.contains("compaction"), "{found:?}");
+}
+
+#[cfg(feature = "http")]
+mod calls {
+    use super::*;
+    use crate::common::provider::{FakeProvider, Step};
+    use crate::talks::append;
+
+    const ASK: &str = r#"{"role":"user","content":"What is 2 + 2?"}"#;
+
+    #[test]
+    fn what_a_call_writes_fits() {
+        let blocks = json!([
+            {"type": "thinking", "thinking": "t", "signature": "s"},
+            {"type": "text", "text": "look"},
+            {"type": "tool_use", "id": "c1", "name": "f", "input": {"x": [1, null]}},
+            {"type": "text", "text": "and"},
+        ]);
+        let reply = json!({"id": "m", "type": "message", "role": "assistant", "model": "m",
+            "content": blocks, "stop_reason": "tool_use",
+            "usage": {"input_tokens": 5, "output_tokens": 2}});
+        let provider = FakeProvider::new();
+        provider.script(Step::Reply(reply));
+        provider.script(Step::text("four"));
+        let sandbox = Sandbox::new();
+        let call = || sandbox.cmd("claw-call").stdin(ASK);
+        let runs = [
+            call().envs(provider.env()).run(),
+            call().envs(provider.env()).run(),
+            call().args(["--provider", "offline", "--model", "m"]).run(),
+        ];
+        for run in runs {
+            fits(&readable(), &run.ok().json(), "claw-call");
+            append(&sandbox, "s.jsonl", run.stdout);
+        }
+        assert_eq!(fits_file(&sandbox, "s.jsonl"), set(&["assistant", "tool_use"]));
+    }
+
+    #[test]
+    fn what_a_failed_call_notes_fits() {
+        let provider = FakeProvider::new();
+        let sandbox = Sandbox::new();
+        let steps = [
+            Step::Overflow,
+            Step::error(401, "authentication_error", "invalid x-api-key"),
+            Step::error(529, "overloaded_error", "Overloaded"),
+            Step::Drop,
+        ];
+        for step in steps {
+            provider.script(step);
+            let args = ["--failure", "failure", "--max-retries", "0"];
+            let run = sandbox.cmd("claw-call").envs(provider.env()).args(args).stdin(ASK).run();
+            run.expect(run.status != Some(0), || "a failure".to_owned());
+            append(&sandbox, "s.jsonl", sandbox.read("failure"));
+        }
+        assert_eq!(fits_file(&sandbox, "s.jsonl"), set(&["error"]));
+    }
+
+    #[test]
+    fn what_the_demo_leaves_fits() {
+        let sandbox = Sandbox::new();
+        sandbox.cmd("dev/demo").arg("demo").run().ok();
+        let found = fits_file(&sandbox, "demo/session.jsonl");
+        for kind in ["error", "truncation", "compaction", "tool_use", "tool_result"] {
+            assert!(found.contains(kind), "no {kind}: {found:?}");
+        }
+    }
+}

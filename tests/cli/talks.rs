@@ -1,0 +1,141 @@
+//! Sessions to test the guard's stages with: talks, tool loops, long results.
+
+use serde_json::{Value, json};
+
+use crate::common::{Run, Sandbox};
+
+/// Records on their way into a transcript.
+#[derive(Clone, Default)]
+pub struct Talk {
+    records: Vec<Value>,
+    calls: usize,
+}
+
+impl Talk {
+    /// Nothing said yet.
+    pub fn new() -> Talk {
+        Talk::default()
+    }
+
+    /// `n` messages by turns, the user's first: short questions, answers of `words` words.
+    pub fn plain(n: usize, words: usize) -> Talk {
+        (0..n).fold(Talk::new(), |talk, i| match i % 2 {
+            0 => talk.user(&format!("question {i}")),
+            _ => talk.assistant(&format!("answer {i}: {}", self::words(words))),
+        })
+    }
+
+    /// A letter a message: `u` and `a` are words, `c` is a call and `r` its result, `C` are two calls
+    /// and `R` their results, the second one first.
+    pub fn of(kinds: &str, words: usize) -> Talk {
+        let text = self::words(words);
+        kinds.chars().fold(Talk::new(), |talk, kind| match kind {
+            'u' => talk.user(&text),
+            'a' => talk.assistant(&text),
+            'c' => talk.assistant("I look.").call("f", json!({})),
+            'r' => talk.result(text.clone()),
+            'C' => talk.assistant("I look.").call("f", json!({})).call("g", json!({})),
+            'R' => talk.result(text.clone()).answer(1, text.clone()),
+            _ => talk,
+        })
+    }
+
+    /// Adds any record.
+    pub fn record(mut self, record: Value) -> Talk {
+        self.records.push(record);
+        self
+    }
+
+    /// The user says something.
+    pub fn user(self, text: &str) -> Talk {
+        self.record(json!({"type": "user", "content": text}))
+    }
+
+    /// The assistant says something.
+    pub fn assistant(self, text: &str) -> Talk {
+        let content = json!([{"type": "text", "text": text}]);
+        self.record(json!({"type": "assistant", "content": content, "stop_reason": "end_turn"}))
+    }
+
+    /// The assistant calls a tool; calls are named `call_1`, `call_2` and so on.
+    pub fn call(mut self, name: &str, input: Value) -> Talk {
+        self.calls += 1;
+        let id = format!("call_{}", self.calls);
+        self.record(json!({"type": "tool_use", "tool_use_id": id, "name": name, "input": input}))
+    }
+
+    /// The newest call is answered.
+    pub fn result(self, content: impl Into<Value>) -> Talk {
+        self.answer(0, content)
+    }
+
+    /// The call so many before the newest one is answered.
+    pub fn answer(self, back: usize, content: impl Into<Value>) -> Talk {
+        let id = format!("call_{}", self.calls - back);
+        let content = content.into();
+        self.record(json!({"type": "tool_result", "tool_use_id": id, "content": content}))
+    }
+
+    /// The assistant says that it looks, calls a tool, and the call is answered.
+    pub fn tool(self, result: impl Into<Value>) -> Talk {
+        let path = format!("src/file_{}.rs", self.calls + 1);
+        self.assistant("I look.").call("read_file", json!({"path": path})).result(result)
+    }
+
+    /// The records as lines.
+    pub fn lines(&self) -> String {
+        self.records.iter().map(|record| format!("{record}\n")).collect()
+    }
+
+    /// Appends the records to a transcript.
+    #[track_caller]
+    pub fn append(&self, sandbox: &Sandbox, file: &str) {
+        append(sandbox, file, self.lines());
+    }
+}
+
+/// So many words, about a token each.
+pub fn words(n: usize) -> String {
+    "word ".repeat(n)
+}
+
+/// What a build prints: many lines, and what matters at the end.
+pub fn log(lines: usize) -> String {
+    let steps =
+        (1..=lines).map(|i| format!("step {i}: compiled module_{i} in {} ms\n", i * 7 % 90));
+    steps.collect::<String>() + "error: missing header zlib.h\n"
+}
+
+/// Appends records to a transcript.
+#[track_caller]
+pub fn append(sandbox: &Sandbox, file: &str, records: impl Into<Vec<u8>>) {
+    sandbox.cmd("claw-append").arg(file).stdin(records).run().ok();
+}
+
+/// The messages of a transcript, without a finding.
+#[track_caller]
+pub fn rebuild(sandbox: &Sandbox, file: &str) -> String {
+    let run = sandbox.cmd("claw-rebuild").args(["--strict", file]).run();
+    run.ok().stdout_text()
+}
+
+/// The same, with what the stages need to know of the records.
+#[track_caller]
+pub fn rebuild_meta(sandbox: &Sandbox, file: &str) -> String {
+    let run = sandbox.cmd("claw-rebuild").args(["--strict", "--meta", file]).run();
+    run.ok().stdout_text()
+}
+
+/// Takes back the transcript's last record.
+#[track_caller]
+pub fn undo_last(sandbox: &Sandbox, file: &str) {
+    let last = sandbox.read_json(file).pop().unwrap_or_default();
+    append(sandbox, file, json!({"type": "retract", "target": last["id"]}).to_string());
+}
+
+/// Runs a stage on a transcript's messages, with `--record`.
+#[track_caller]
+pub fn stage(sandbox: &Sandbox, program: &str, args: &[&str], file: &str) -> Run {
+    let messages = rebuild_meta(sandbox, file);
+    sandbox.cmd(program).arg("--record").args(args).stdin(messages).run()
+}

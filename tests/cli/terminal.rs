@@ -1,0 +1,123 @@
+//! No text of somebody else's makes a terminal do something: what programs say of transcripts, messages
+//! and providers shows control characters, and so does a reply on a terminal. Data stays as it is.
+
+use crate::common::{Run, Sandbox};
+
+/// What a hostile tool prints: a colour, the eight-bit form of it, a line overwritten, a delete, text
+/// that runs backwards. As JSON, with what JSON allows raw.
+const EVIL: &str = "\\u001b[31m\u{9b}31m\\r\u{7f}\u{202e}evil";
+
+/// The same, shown.
+const SHOWN: &str = r"\u{1b}[31m\u{9b}31m\r\u{7f}\u{202e}evil";
+
+/// The same as JSON, shown.
+const SHOWN_JSON: &str = r"\u001b[31m\u009b31m\r\u007f\u202eevil";
+
+/// Nothing in a text but lines of characters that a terminal shows.
+#[track_caller]
+fn is_harmless(text: &str) {
+    let is_odd = |c: &char| (c.is_control() && *c != '\n') || *c == '\u{202e}';
+    let odd: Vec<char> = text.chars().filter(is_odd).collect();
+    assert!(odd.is_empty(), "{odd:?} in {text:?}");
+}
+
+/// Each line on standard error is harmless and shows the text, in both forms.
+#[track_caller]
+fn says_it_shown(run: impl Fn(&[&str]) -> Run) {
+    for (form, shown) in [("text", SHOWN), ("json", SHOWN_JSON)] {
+        let run = run(&["--log", form]);
+        is_harmless(&run.stderr);
+        run.err_has(shown);
+    }
+}
+
+#[test]
+fn findings_show_what_stands_in_a_transcript() {
+    let sandbox = Sandbox::new();
+    let result = format!(r#"{{"type":"tool_result","tool_use_id":"{EVIL}","content":"x"}}"#);
+    sandbox
+        .write("s.jsonl", format!(r#"{{"{EVIL}":1,"{EVIL}":2,"type":"{EVIL}"}}"#) + "\n" + &result);
+    says_it_shown(|args| sandbox.cmd("claw-rebuild").args(args).arg("s.jsonl").run());
+    let run = sandbox.cmd("claw-check").arg("s.jsonl").run();
+    is_harmless(&run.stdout_text());
+    run.stdout_has("name-twice").stdout_has("orphan-result").stdout_has(SHOWN_JSON);
+}
+
+#[test]
+fn errors_show_what_stands_in_records_and_messages() {
+    let sandbox = Sandbox::new();
+    let record = format!(
+        r#"{{"type":"user","content":[{{"type":"tool_use","name":"f","input":1}},{{"{EVIL}":1}}]}}"#
+    );
+    let run = sandbox.cmd("claw-append").arg("s.jsonl").stdin(record).run();
+    is_harmless(&run.code(65).stderr);
+    let message = format!(r#"{{"role":"{EVIL}","content":"x"}}"#);
+    for (program, args) in [
+        ("claw-estimate", &[][..]),
+        ("claw-truncate", &["--window", "1000"]),
+        ("claw-compact", &["--plan"]),
+    ] {
+        let cmd = || sandbox.cmd(program).args(args).stdin(message.clone());
+        says_it_shown(|args| cmd().args(args).run());
+    }
+}
+
+#[test]
+fn a_record_is_written_as_it_is_or_fit_for_a_terminal() {
+    let sandbox = Sandbox::new();
+    sandbox.write("s.jsonl", format!(r#"{{"type":"user","content":"a\tb\n{EVIL}"}}"#));
+    let record = || sandbox.cmd("claw-rebuild").args(["--record", "@0", "s.jsonl"]);
+    let raw = "a\tb\n\u{1b}[31m\u{9b}31m\r\u{7f}\u{202e}evil\n";
+    record().run().ok().stdout_is(raw);
+    record().arg("--printable").run().ok().stdout_is(&format!("a\tb\n{SHOWN}\n"));
+    sandbox.cmd("claw-rebuild").args(["--printable", "s.jsonl"]).run().code(2);
+}
+
+#[test]
+#[allow(clippy::print_stdout, reason = "a case that is left out says so")]
+fn a_reply_is_shown_on_a_terminal_and_whole_in_a_pipe() {
+    let sandbox = Sandbox::new();
+    let reply = format!(
+        r#"{{"type":"assistant","content":[{{"type":"text","text":"red\n{EVIL}"}}],"stop_reason":"end_turn"}}"#
+    );
+    sandbox.write("reply", reply);
+    // The model of this turn takes its options, reads the messages and answers.
+    sandbox.program("model", "cat >/dev/null; cat reply");
+    let turn = "claw-turn --call model -m hi s.jsonl";
+    let piped = sandbox.sh(turn).run();
+    piped.ok().stdout_is("red\n\u{1b}[31m\u{9b}31m\r\u{7f}\u{202e}evil\n");
+    if sandbox.sh("command -v script").run().status != Some(0) {
+        println!("skipped: no script(1)");
+        return;
+    }
+    let run = sandbox.sh(&format!("script -qec '{turn}' /dev/null")).run();
+    // The terminal ends lines with a carriage return of its own.
+    let shown = run.ok().stdout_text().replace("\r\n", "\n");
+    is_harmless(&shown);
+    assert_eq!(shown, format!("red\n{SHOWN}\n"));
+}
+
+#[cfg(feature = "http")]
+mod calls {
+    use super::*;
+    use crate::common::provider::{FakeProvider, Step};
+
+    /// Some providers repeat in a refusal what they were sent.
+    #[test]
+    fn a_refusal_shows_what_the_provider_says() {
+        let provider = FakeProvider::new();
+        let sandbox = Sandbox::new();
+        let said = "\u{1b}[31m\u{9b}31m\r\u{7f}\u{202e}evil";
+        let ask = r#"{"role":"user","content":"hi"}"#;
+        says_it_shown(|args| {
+            provider.script(Step::error(400, "invalid_request_error", said));
+            let run = sandbox.cmd("claw-call").envs(provider.env()).args(args).stdin(ask).run();
+            run.expect(run.status == Some(76), || "a refusal".to_owned());
+            run
+        });
+        let message = format!(r#"{{"role":"{EVIL}","content":"x"}}"#);
+        says_it_shown(|args| {
+            sandbox.cmd("claw-call").envs(provider.env()).args(args).stdin(message.clone()).run()
+        });
+    }
+}

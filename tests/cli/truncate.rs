@@ -1,0 +1,460 @@
+//! claw-truncate: long results shortened until the request fits, in messages or by records.
+
+use serde_json::{Value, json};
+
+use crate::common::{Cmd, Run, Sandbox};
+use crate::talks::{self, Talk, append, log, rebuild, rebuild_meta, stage, undo_last, words};
+
+const MARKER: &str = "left out, sha256 ";
+
+/// A question, a call with this result, and what the assistant made of it.
+fn one(result: impl Into<Value>) -> Talk {
+    Talk::new().user("Look.").tool(result).assistant("Seen.").user("And now?")
+}
+
+/// Text of exactly so many characters, five a token.
+fn text(characters: usize) -> String {
+    words(characters / 5 + 1).chars().take(characters).collect()
+}
+
+fn truncate(sandbox: &Sandbox, args: &[&str], messages: impl Into<Vec<u8>>) -> Cmd {
+    sandbox.cmd("claw-truncate").args(args).stdin(messages)
+}
+
+/// The messages of a talk, as a user would pipe them in.
+fn messages(talk: &Talk) -> String {
+    let sandbox = Sandbox::new();
+    talk.append(&sandbox, "s.jsonl");
+    rebuild(&sandbox, "s.jsonl")
+}
+
+/// The results in some messages, in order.
+fn results(messages: &[Value]) -> Vec<Value> {
+    let blocks = messages.iter().filter_map(|message| message["content"].as_array()).flatten();
+    blocks.filter(|block| block["type"] == "tool_result").map(|b| b["content"].clone()).collect()
+}
+
+/// What is left of one result of this text.
+fn shortened(args: &[&str], result: impl Into<Value>) -> String {
+    let run = truncate(&Sandbox::new(), args, messages(&one(result))).run();
+    let found = results(&run.json());
+    found[0].as_str().unwrap_or_default().to_owned()
+}
+
+/// What stands before the marker and after it.
+#[track_caller]
+fn ends(shown: &str) -> (&str, &str) {
+    let at = shown.find("[... ").expect("a marker");
+    let end = shown.rfind(" ...]").expect("the end of a marker") + " ...]".len();
+    let (head, tail) = (&shown[..at], &shown[end..]);
+    (head.strip_suffix('\n').unwrap_or(head), tail.strip_prefix('\n').unwrap_or(tail))
+}
+
+#[test]
+fn v39_only_what_is_over_the_limit_changes() {
+    // 0.3 of the window at 4 characters a token; claw0's 180000 gives 216000.
+    for (window, limit) in [("10000", 12_000), ("180000", 216_000)] {
+        for length in [limit - 1, limit] {
+            assert_eq!(shortened(&["--window", window], text(length)), text(length));
+        }
+        let shown = shortened(&["--window", window], text(limit + 1));
+        assert!(shown.contains(MARKER) && shown.chars().count() <= limit, "{}", shown.len());
+    }
+}
+
+#[test]
+fn v40_a_line_end_counts_only_in_the_last_fifth_of_the_head() {
+    let args = ["--window", "10000", "--head-ratio", "1"];
+    let kept = |line_feed: Option<usize>| {
+        let mut text = text(30_000).into_bytes();
+        if let Some(at) = line_feed {
+            text[at] = b'\n';
+        }
+        let shown = shortened(&args, String::from_utf8(text).expect("ASCII"));
+        let (head, tail) = ends(&shown);
+        assert_eq!(tail, "", "claw0 keeps no end");
+        head.len()
+    };
+    let room = kept(None);
+    assert!(room > 11_000, "{room}");
+    for (at, head) in [
+        (0, room),
+        (100, room),
+        (room * 79 / 100, room),
+        (room * 81 / 100, room * 81 / 100),
+        (room - 1, room - 1),
+        (room + 1, room),
+    ] {
+        assert_eq!(kept(Some(at)), head, "a line feed at {at} of {room}");
+    }
+}
+
+#[test]
+fn v41_d34_the_end_is_kept() {
+    for end in ["error: it failed at step 9", "}", "error: bad brace\n}", "nothing to see"] {
+        let shown = shortened(&["--window", "10000"], format!("{}{end}", log(2000)));
+        let (head, tail) = ends(&shown);
+        assert!(tail.ends_with(end) && head.starts_with("step 1: "), "{end}");
+        // Seven tenths and three, both on line ends.
+        assert!(
+            head.len() > 2 * tail.len() && tail.starts_with("step "),
+            "{} {}",
+            head.len(),
+            tail.len()
+        );
+    }
+    let all = shortened(&["--window", "10000", "--head-ratio", "0"], log(2000));
+    assert!(all.starts_with("[... ") && all.ends_with("zlib.h\n"));
+}
+
+#[test]
+fn v42_d36_no_cut_inside_a_character_or_a_line_end() {
+    for unit in ["é", "漢", "😀", "a\r\n", "x\u{301}y", "👨‍👩‍👧 "] {
+        for window in 700..708 {
+            let shown = shortened(&["--window", &window.to_string()], unit.repeat(2000));
+            let (head, tail) = ends(&shown);
+            let whole = unit.repeat(2000);
+            assert!(whole.starts_with(head) && whole.ends_with(tail), "{unit:?} {window}");
+            assert!(!head.ends_with('\r') && !tail.starts_with('\n'), "{unit:?} {window}");
+        }
+    }
+}
+
+#[test]
+fn v43_d35_twice_is_once() {
+    let sandbox = Sandbox::new();
+    one(log(2000)).append(&sandbox, "s.jsonl");
+    for messages in [rebuild(&sandbox, "s.jsonl"), rebuild_meta(&sandbox, "s.jsonl")] {
+        let once = truncate(&sandbox, &["--window", "8000"], messages).run();
+        let twice = truncate(&sandbox, &["--window", "8000"], once.ok().stdout.clone()).run();
+        twice.ok().stdout_is(&once.stdout_text());
+    }
+}
+
+#[test]
+fn v43_d35_shortening_what_was_shortened_leaves_one_marker() {
+    let sandbox = Sandbox::new();
+    one(log(2000)).append(&sandbox, "s.jsonl");
+    for messages in [rebuild(&sandbox, "s.jsonl"), rebuild_meta(&sandbox, "s.jsonl")] {
+        let once = truncate(&sandbox, &["--window", "8000"], messages.clone()).run();
+        let further = truncate(&sandbox, &["--window", "4000"], once.ok().stdout.clone()).run();
+        further.ok();
+        let shown = results(&further.json())[0].to_string();
+        assert_eq!(shown.matches(MARKER).count(), 1, "{shown}");
+        // It still speaks of the whole text.
+        let bytes = format!(" of {} bytes (", log(2000).len());
+        assert!(shown.contains(&bytes) && shown.contains(&digest(&sandbox, &log(2000))), "{shown}");
+    }
+}
+
+/// The first 16 digits of a text's SHA-256, by another program.
+fn digest(sandbox: &Sandbox, text: &str) -> String {
+    sandbox.sh("sha256sum | cut -c 1-16").stdin(text).run().ok().stdout_text().trim().to_owned()
+}
+
+#[test]
+fn v43_a_text_that_only_looks_like_a_marker_is_a_text() {
+    let fake = "[... 5 of 99 bytes (1 lines) left out, sha256 0123456789abcdef ...]";
+    let shown = shortened(&["--window", "4000"], format!("{fake}\n{}", log(1000)));
+    let (whole, numbers) = (fake.len() + 1 + log(1000).len(), shown.matches(MARKER).count());
+    assert!(numbers == 2 && shown.contains(&format!(" of {whole} bytes (")), "{shown}");
+}
+
+#[test]
+fn v44_no_budget_leaves_the_marker() {
+    for args in [
+        &["--window", "10000", "--max-fraction", "0"][..],
+        &["--window", "10000", "--max-fraction", "0.00001"],
+        &["--window", "100", "--floor", "0"],
+        &["--window", "40", "--floor", "1"],
+    ] {
+        let shown = shortened(args, log(300));
+        assert_eq!(ends(&shown), ("", ""), "{args:?}: {shown}");
+    }
+    // What is shorter than a marker stays.
+    assert_eq!(shortened(&["--window", "10000", "--max-fraction", "0"], "ok"), "ok");
+}
+
+#[test]
+fn v45_d33_many_results_none_too_long_oldest_first() {
+    let sandbox = Sandbox::new();
+    // Ten results of 4000 tokens, a limit of 24000 characters each, a budget of 14000 tokens for all.
+    let talk = (0..10).fold(Talk::new().user("Look."), |talk, _| talk.tool(text(20_000)));
+    let talk = talk.assistant("Done.").user("Again.").tool(text(20_000));
+    talk.append(&sandbox, "s.jsonl");
+    let messages = rebuild_meta(&sandbox, "s.jsonl");
+    let run = truncate(&sandbox, &["--window", "20000"], messages).run();
+    run.ok().err_has("claw-truncate: shortened 9 results: ");
+    let whole: Vec<bool> =
+        results(&run.json()).iter().map(|shown| *shown == text(20_000)).collect();
+    assert_eq!(whole, [vec![false; 9], vec![true; 2]].concat());
+    let count = sandbox.cmd("claw-estimate").stdin(run.stdout.clone()).run();
+    assert!(count.ok().json_one().as_u64() <= Some(14_000));
+}
+
+#[test]
+fn l1_forty_results_of_8_kb_fit() {
+    let sandbox = Sandbox::new();
+    let talk = (0..40).fold(Talk::new().user("Look."), |talk, _| talk.tool(text(8000)));
+    talk.append(&sandbox, "s.jsonl");
+    let run = truncate(&sandbox, &["--window", "32000"], rebuild(&sandbox, "s.jsonl")).run();
+    run.ok();
+    sandbox
+        .cmd("claw-estimate")
+        .args(["--check", "--window", "32000"])
+        .stdin(run.stdout)
+        .run()
+        .ok();
+}
+
+#[test]
+fn v46_text_image_text_stay_in_order_and_the_image_stays_whole() {
+    let image =
+        json!({"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}});
+    let said = |text: String| json!({"type": "text", "text": text});
+    let list = json!([said(log(600)), image, said(log(600)), said("end".into())]);
+    let talk = one(list).call("f", json!({})).record(
+        json!({"type": "tool_result", "tool_use_id": "call_2", "content": [said(log(900))], "is_error": true}),
+    );
+    let run = truncate(&Sandbox::new(), &["--window", "8000"], messages(&talk)).run();
+    let all = run.json();
+    let shown = results(&all);
+    let types = |content: &Value| -> Vec<String> {
+        let blocks = content.as_array().expect("still a list").iter();
+        blocks.map(|block| block["type"].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    assert_eq!(types(&shown[0]), ["text", "image", "text", "text"], "{shown:?}");
+    assert_eq!((&shown[0][1], &shown[0][3]["text"]), (&image, &json!("end")));
+    assert_eq!(shown[0].to_string().matches(MARKER).count(), 1);
+    assert_eq!(types(&shown[1]), ["text"]);
+    let last = all.last().expect("a message").to_string();
+    assert!(
+        last.contains(r#""tool_use_id":"call_2""#) && last.contains(r#""is_error":true"#),
+        "{last}"
+    );
+}
+
+#[test]
+fn v47_a_larger_window_shows_more_and_never_over_the_share() {
+    let whole = text(1_300_000);
+    let mut before = 0;
+    for window in [4_000, 8_000, 16_000, 200_000, 1_000_000] {
+        let length = shortened(&["--window", &window.to_string()], whole.clone()).chars().count();
+        let limit = window * 4 * 3 / 10;
+        assert!(
+            length > before && length <= limit && length > limit * 7 / 10,
+            "{window}: {length}"
+        );
+        before = length;
+    }
+}
+
+/// A message's line without the member that the stages need.
+fn without_meta(line: &str) -> String {
+    let (message, _) = line.rsplit_once(r#","_meta":"#).expect("a message with _meta");
+    format!("{message}}}\n")
+}
+
+#[test]
+fn v48_records_give_the_messages_that_the_message_mode_gives() {
+    let sandbox = Sandbox::new();
+    let list = json!([{"type": "text", "text": log(700)}, {"type": "text", "text": "end"}]);
+    let talk = one(log(2000)).tool(list).assistant("Done.").user("More.").tool("short");
+    talk.append(&sandbox, "s.jsonl");
+    let (bytes, before) = (sandbox.read("s.jsonl"), rebuild(&sandbox, "s.jsonl"));
+
+    let run = truncate(&sandbox, &["--window", "8000"], rebuild_meta(&sandbox, "s.jsonl")).run();
+    let expected: String = run.ok().lines().iter().map(|line| without_meta(line)).collect();
+    let run = stage(&sandbox, "claw-truncate", &["--window", "8000"], "s.jsonl");
+    assert_eq!(run.ok().json().len(), 2);
+    append(&sandbox, "s.jsonl", run.stdout.clone());
+    assert!(rebuild(&sandbox, "s.jsonl") == expected);
+
+    // Nothing that was written is touched, and all of it can be taken back.
+    assert!(sandbox.read("s.jsonl").starts_with(&bytes));
+    let records = sandbox.read_json("s.jsonl");
+    for record in &records[records.len() - 2..] {
+        append(&sandbox, "s.jsonl", json!({"type": "retract", "target": record["id"]}).to_string());
+    }
+    assert!(rebuild(&sandbox, "s.jsonl") == before);
+}
+
+#[test]
+fn a_record_says_what_is_kept_of_what() {
+    let sandbox = Sandbox::new();
+    one(log(2000)).append(&sandbox, "s.jsonl");
+    let result = sandbox.read_json("s.jsonl").remove(3);
+    let run = stage(&sandbox, "claw-truncate", &["--window", "8000"], "s.jsonl");
+    let record = run.ok().json_one();
+    let names: Vec<&String> = record.as_object().expect("an object").keys().collect();
+    let mut expected = ["type", "tool_use_id", "record_id", "head", "tail", "bytes", "sha256"];
+    expected.sort_unstable();
+    assert_eq!(names, expected);
+    assert_eq!(record["type"], "truncation");
+    assert_eq!((&record["tool_use_id"], &record["record_id"]), (&json!("call_1"), &result["id"]));
+    assert_eq!(
+        (&record["bytes"], &record["sha256"]),
+        (&json!(log(2000).len()), &json!(digest(&sandbox, &log(2000))))
+    );
+    let (head, tail) = (record["head"].as_u64(), record["tail"].as_u64());
+    assert!(head > tail && tail > Some(0), "{record}");
+}
+
+#[test]
+fn d38_the_marker_says_how_to_see_all_of_it() {
+    let sandbox = Sandbox::new();
+    one(log(2000)).append(&sandbox, "s.jsonl");
+    let run = stage(&sandbox, "claw-truncate", &["--window", "8000"], "s.jsonl");
+    append(&sandbox, "s.jsonl", run.ok().stdout.clone());
+    let messages = rebuild(&sandbox, "s.jsonl");
+    let (_, rest) = messages.split_once("; all of it: ").expect("a command in the marker");
+    let (command, _) = rest.split_once(" ...]").expect("the marker's end");
+    assert!(command.starts_with("claw-rebuild --record "), "{command}");
+    let whole = sandbox.sh(&format!("{command} s.jsonl")).run().ok().stdout_text();
+    assert_eq!(whole.trim_end(), log(2000).trim_end());
+}
+
+#[test]
+fn a_second_truncation_record_replaces_the_first() {
+    let sandbox = Sandbox::new();
+    one(log(2000)).append(&sandbox, "s.jsonl");
+    for window in ["8000", "4000"] {
+        let run = stage(&sandbox, "claw-truncate", &["--window", window], "s.jsonl");
+        append(&sandbox, "s.jsonl", run.ok().stdout.clone());
+    }
+    let messages = rebuild(&sandbox, "s.jsonl");
+    assert_eq!(messages.matches(MARKER).count(), 1);
+    let direct = shortened(&["--window", "4000"], log(2000)).len();
+    assert!(messages.len() < direct + 1000, "as short as in one step, about");
+    undo_last(&sandbox, "s.jsonl");
+    assert!(rebuild(&sandbox, "s.jsonl").len() > messages.len(), "the first one counts again");
+}
+
+#[test]
+fn v37_d32_a_count_from_before_is_stale_on_a_pipe_too() {
+    let sandbox = Sandbox::new();
+    let usage = json!({"input_tokens": 90_000, "output_tokens": 5});
+    let counted = json!({"type": "assistant", "content": "Seen.", "usage": usage});
+    let talk = Talk::new().user("Look.").tool(log(2000)).record(counted).user("And now?");
+    talk.append(&sandbox, "s.jsonl");
+    let run = truncate(&sandbox, &["--window", "8000"], rebuild_meta(&sandbox, "s.jsonl")).run();
+    let run = sandbox.cmd("claw-estimate").arg("--json").stdin(run.stdout).run();
+    assert_eq!(run.ok().json_one()["measured"], 0);
+}
+
+#[test]
+fn without_meta_there_is_no_record() {
+    let messages = messages(&one(log(2000)));
+    let run = truncate(&Sandbox::new(), &["--record", "--window", "8000"], messages).run();
+    run.code(65)
+        .stdout_is("")
+        .err_has("message 1 has no _meta; give the output of claw-rebuild --meta");
+}
+
+#[test]
+fn l7_exit_5_when_nothing_can_be_shortened() {
+    let sandbox = Sandbox::new();
+    // It fits: as messages they pass, as records there is nothing to write.
+    one("short").append(&sandbox, "fits.jsonl");
+    let fits = rebuild_meta(&sandbox, "fits.jsonl");
+    truncate(&sandbox, &["--window", "8000"], fits.clone()).run().ok().stdout_is(&fits).err_is("");
+    let run = stage(&sandbox, "claw-truncate", &["--window", "8000"], "fits.jsonl");
+    run.code(5).stdout_is("").err_has("no result can be shortened: ");
+    // It does not fit, and there is no result.
+    Talk::plain(4, 5000).append(&sandbox, "talk.jsonl");
+    let talk = rebuild_meta(&sandbox, "talk.jsonl");
+    let run = truncate(&sandbox, &["--window", "8000"], talk.clone()).run();
+    run.code(5).stdout_is(&talk).err_has("no result can be shortened: ").err_has("budget 5600");
+    let run = stage(&sandbox, "claw-truncate", &["--window", "8000"], "talk.jsonl");
+    run.code(5).stdout_is("");
+}
+
+#[test]
+fn l7_exit_5_when_the_budget_is_not_reached_but_what_was_gained_is_written() {
+    let sandbox = Sandbox::new();
+    Talk::plain(4, 5000).tool(log(2000)).append(&sandbox, "s.jsonl");
+    let run = truncate(&sandbox, &["--window", "8000"], rebuild_meta(&sandbox, "s.jsonl")).run();
+    run.code(5).err_has("shortened 1 result: ").err_has(", still over the budget of 5600");
+    assert!(run.stdout_text().contains(MARKER));
+    let run = stage(&sandbox, "claw-truncate", &["--window", "8000"], "s.jsonl");
+    run.code(5);
+    assert_eq!(run.json_one()["type"], "truncation");
+}
+
+#[test]
+fn d33_what_a_refusal_says_counts() {
+    let sandbox = Sandbox::new();
+    one(text(7000)).append(&sandbox, "s.jsonl");
+    let run = |error: Value, args: &[&str]| {
+        sandbox.write("failure", format!("{error}\n"));
+        stage(&sandbox, "claw-truncate", &[&["--failure", "failure"], args].concat(), "s.jsonl")
+    };
+    let kept = |run: &Run| run.ok().json_one()["head"].as_u64();
+    // Its limit is the window when no other is known, and the smaller one when one is.
+    let limit = run(json!({"type": "error", "class": "overflow", "limit": 2000}), &[]);
+    let known =
+        run(json!({"type": "error", "class": "overflow", "limit": 2000}), &["--window", "9000"]);
+    assert_eq!(kept(&limit), kept(&known));
+    // A provider that counts five tokens where we count one needs it shorter.
+    let error = json!({"type": "error", "class": "overflow", "limit": 6000, "actual": 10_000});
+    let dense = run(error, &[]);
+    assert!(kept(&dense) < Some(4000), "{}", dense.stderr);
+    dense.err_has("shortened 1 result: 10000 -> ");
+    // By our own count it would have fitted, and nothing would have been done.
+    stage(&sandbox, "claw-truncate", &["--window", "6000"], "s.jsonl").code(5);
+    // No numbers: nothing to go by but what is known.
+    run(json!({"type": "error", "class": "overflow"}), &[]).code(78).err_has("window is not known");
+    sandbox.write("failure", "nonsense");
+    let run = stage(&sandbox, "claw-truncate", &["--failure", "failure"], "s.jsonl");
+    run.code(65).stdout_is("").err_has("'failure': no error record");
+}
+
+#[test]
+fn after_a_refusal_it_is_not_enough_to_fit_by_estimate() {
+    let sandbox = Sandbox::new();
+    one("short").append(&sandbox, "s.jsonl");
+    sandbox.write("failure", json!({"type": "error", "limit": 8000}).to_string());
+    let messages = rebuild(&sandbox, "s.jsonl");
+    truncate(&sandbox, &["--failure", "failure"], messages.clone())
+        .run()
+        .code(5)
+        .stdout_is(&messages);
+}
+
+#[test]
+fn n5_a_pinned_result_stays_whole() {
+    let sandbox = Sandbox::new();
+    let pinned =
+        json!({"type": "tool_result", "tool_use_id": "call_1", "content": log(1000), "pin": true});
+    let talk = Talk::new().user("Look.").call("read_file", json!({})).record(pinned);
+    talk.assistant("Seen.").user("More.").tool(log(1000)).append(&sandbox, "s.jsonl");
+    let run = truncate(&sandbox, &["--window", "8000"], rebuild_meta(&sandbox, "s.jsonl")).run();
+    let shown = results(&run.json());
+    assert!(shown[0] == log(1000) && shown[1] != log(1000), "{}", run.stderr);
+}
+
+#[test]
+fn an_input_that_is_no_conversation_yet_passes() {
+    truncate(&Sandbox::new(), &["--window", "8000"], "").run().ok().stdout_is("").err_is("");
+    truncate(&Sandbox::new(), &["--window", "8000"], "nonsense\n").run().code(65).stdout_is("");
+    let hello = "{\"role\":\"user\",\"content\":\"hi\"}\n";
+    truncate(&Sandbox::new(), &["--window", "8000"], hello).run().ok().stdout_is(hello);
+}
+
+#[test]
+fn odd_values_are_refused() {
+    for share in ["1.5", "-0.1", "nan", "inf", "x", ""] {
+        for option in ["--head-ratio", "--max-fraction"] {
+            let option = format!("{option}={share}");
+            truncate(&Sandbox::new(), &["--window", "8000", &option], "")
+                .run()
+                .code(2)
+                .stdout_is("");
+        }
+    }
+    truncate(&Sandbox::new(), &["--window", "8000", "--floor=-1"], "").run().code(2);
+    truncate(&Sandbox::new(), &["--window", "8000", "--odd"], "").run().code(2);
+    let unknown = truncate(&Sandbox::new(), &[], talks::words(3)).run();
+    unknown.code(65);
+    truncate(&Sandbox::new(), &[], "").run().code(78).err_has("the window is not known");
+}

@@ -1,0 +1,735 @@
+//! claw-turn: a turn through the guard, against a provider that refuses, and through kills.
+
+use std::collections::HashSet;
+use std::env;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::common::provider::{FakeProvider, Recorded, Step};
+use crate::common::{Cmd, Run, Sandbox};
+use crate::talks::{Talk, log, rebuild, words};
+
+const PROMPT: &str = "And what is next?";
+
+/// Six turns with long results: about 9000 tokens as the fake provider counts.
+fn builds() -> Talk {
+    (1..=6).fold(Talk::new(), |talk, n| {
+        let talk = talk.user(&format!("Build target {n}.")).tool(log(150));
+        talk.assistant(&format!("Target {n} fails: zlib.h is missing."))
+    })
+}
+
+/// Six turns of words alone: about 4700 tokens as the fake provider counts.
+fn chat() -> Talk {
+    Talk::plain(12, 600)
+}
+
+/// Both: neither shortening nor summarising alone makes it fit a small window.
+fn builds_and_chat() -> Talk {
+    (0..6).fold(builds(), |talk, n| talk.user(&format!("Why {n}?")).assistant(&words(600)))
+}
+
+/// A turn on `s.jsonl`.
+fn turn(sandbox: &Sandbox, provider: &FakeProvider, args: &[&str]) -> Cmd {
+    let cmd = sandbox.cmd("claw-turn").envs(provider.env()).args(args);
+    cmd.args(["-m", PROMPT, "s.jsonl"])
+}
+
+/// A talk, a provider with these steps, and the turn on it.
+struct Case {
+    sandbox: Sandbox,
+    provider: FakeProvider,
+    /// The transcript before the turn.
+    before: Vec<u8>,
+    run: Run,
+}
+
+impl Case {
+    #[track_caller]
+    fn new(talk: &Talk, steps: &[Step], args: &[&str]) -> Case {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        sandbox.write("s.jsonl", "");
+        talk.append(&sandbox, "s.jsonl");
+        let before = sandbox.read("s.jsonl");
+        steps.iter().for_each(|step| provider.script(step.clone()));
+        let run = turn(&sandbox, &provider, args).run();
+        let case = Case { sandbox, provider, before, run };
+        assert!(case.sandbox.read("s.jsonl").starts_with(&case.before), "D38: append-only");
+        case.provider.all_legal();
+        case
+    }
+
+    /// The records that the turn added, of one type.
+    fn added(&self, kind: &str) -> Vec<Value> {
+        let old = self.before.iter().filter(|byte| **byte == b'\n').count();
+        let records = self.sandbox.read_json("s.jsonl").into_iter().skip(old);
+        records.filter(|record| record["type"] == kind).collect()
+    }
+
+    /// How many requests there were for an answer, and how many for a summary.
+    fn requests(&self) -> (usize, usize) {
+        let requests = self.provider.requests();
+        let summaries = requests.iter().filter(|request| is_summary(request)).count();
+        (requests.len() - summaries, summaries)
+    }
+
+    /// V60: no request was sent twice.
+    #[track_caller]
+    fn no_request_twice(&self) -> &Case {
+        let requests = self.provider.requests();
+        let bodies: HashSet<&[u8]> = requests.iter().map(|request| &request.body[..]).collect();
+        assert_eq!(bodies.len(), requests.len());
+        self
+    }
+}
+
+/// No request broke a rule but that of the window.
+#[track_caller]
+fn legal_but_for_the_window(provider: &FakeProvider) {
+    let broken = provider.requests().into_iter().filter_map(|request| request.violation);
+    let others: Vec<_> = broken.filter(|broken| broken.rule != "A12").collect();
+    assert!(others.is_empty(), "{others:#?}");
+}
+
+fn is_summary(request: &Recorded) -> bool {
+    request.messages().len() == 1 && request.last_user_text().contains("\n<conversation ")
+}
+
+fn busy() -> Step {
+    let headers = vec![("retry-after-ms".into(), "5".into())];
+    let (kind, message) = ("rate_limit_error".into(), "Too many tokens per minute".into());
+    Step::Error { status: 429, kind, message, headers }
+}
+
+// ---- the ladder ------------------------------------------------------------------------------
+
+#[test]
+fn v59_a_request_that_is_taken_is_one_request() {
+    let case = Case::new(&builds(), &[Step::text("All four\nof them.")], &[]);
+    case.run.ok().stdout_is("All four\nof them.\n").err_is("");
+    assert_eq!(case.requests(), (1, 0));
+    assert_eq!(case.provider.single_request().last_user_text(), PROMPT);
+    let records = case.sandbox.read_json("s.jsonl");
+    let [.., prompt, reply] = records.as_slice() else { panic!("{records:?}") };
+    assert_eq!((&prompt["type"], &prompt["content"]), (&json!("user"), &json!(PROMPT)));
+    assert_eq!((&reply["type"], &reply["model"]), (&json!("assistant"), &json!("test-model")));
+}
+
+#[test]
+fn v59_an_overflow_shortens_results_and_asks_again() {
+    let case = Case::new(&builds(), &[Step::Overflow], &[]);
+    case.run.ok().err_has("claw-call: overflow ");
+    case.run.err_has("claw-turn: overflow: shortening tool results\nclaw-truncate: shortened ");
+    case.run.err_has(" tokens\n").err_lacks("summar");
+    assert_eq!(case.no_request_twice().requests(), (2, 0));
+    assert!(!case.added("truncation").is_empty() && case.added("compaction").is_empty());
+    assert_eq!(case.added("error").len(), 1);
+    assert_eq!(case.added("error")[0]["class"], "overflow");
+}
+
+#[test]
+fn v59_a_second_overflow_summarises() {
+    let case = Case::new(&builds(), &[Step::Overflow, Step::Overflow], &[]);
+    case.run.ok().err_has("claw-turn: overflow again: summarising the old part\n");
+    case.run.err_has("claw-compact: summarised ").err_has(" (1 call, ");
+    assert_eq!(case.no_request_twice().requests(), (3, 1));
+    assert_eq!((case.added("compaction").len(), case.added("error").len()), (1, 2));
+    // What was sent last is what the transcript gives, and it is answered.
+    let last = case.provider.requests().pop().expect("a request");
+    assert!(last.messages()[0].to_string().contains("[Previous conversation summary]"));
+    case.run.stdout_has(&format!(": {PROMPT}\n"));
+}
+
+#[test]
+fn v59_a_third_overflow_is_the_end() {
+    let summary = Step::text("They built and failed.");
+    let case =
+        Case::new(&builds(), &[Step::Overflow, Step::Overflow, summary, Step::Overflow], &[]);
+    case.run.code(3).stdout_is("");
+    assert_eq!(case.no_request_twice().requests(), (3, 1));
+    assert_eq!((case.added("error").len(), case.provider.pending()), (3, 0));
+    // The prompt is there, for when there is a larger window.
+    assert!(rebuild(&case.sandbox, "s.jsonl").contains(PROMPT));
+}
+
+#[test]
+fn v60_d33_with_nothing_to_shorten_the_stage_is_skipped() {
+    let case = Case::new(&chat(), &[Step::Overflow], &[]);
+    case.run.ok().err_has("claw-turn: nothing was shortened, so the request is not sent again");
+    assert_eq!(case.no_request_twice().requests(), (2, 1));
+    assert!(case.added("truncation").is_empty());
+    assert_eq!(case.added("compaction").len(), 1);
+}
+
+#[test]
+fn v60_d42_with_nothing_to_do_at_all_it_ends_after_one_request() {
+    let case = Case::new(&Talk::new().user("x").assistant("y"), &[Step::Overflow], &[]);
+    case.run
+        .code(3)
+        .stdout_is("")
+        .err_has("claw-turn: the guard ends here: ")
+        .err_has("nothing to gain");
+    assert_eq!(case.requests(), (1, 0));
+}
+
+#[test]
+fn v62_a_busy_provider_takes_no_stage_from_the_ladder() {
+    let steps = [busy(), Step::Overflow, busy(), busy(), Step::Overflow, busy()];
+    let case = Case::new(&builds(), &steps, &["--max-retries", "2"]);
+    case.run.ok();
+    assert_eq!(case.provider.pending(), 0);
+    assert_eq!((case.added("error").len(), case.added("compaction").len()), (2, 1));
+    // Only what was answered with 429 was sent again.
+    let requests = case.provider.requests();
+    let answered: Vec<&[u8]> =
+        requests.iter().filter(|r| r.status != 429).map(|r| &r.body[..]).collect();
+    assert_eq!(answered.iter().collect::<HashSet<_>>().len(), answered.len());
+}
+
+#[test]
+fn v61_v62_what_is_no_overflow_never_costs_history() {
+    for (step, status) in [
+        (busy(), 75),
+        (Step::error(401, "authentication_error", "invalid x-api-key"), 77),
+        (Step::error(400, "invalid_request_error", "messages: context token"), 76),
+        (Step::error(500, "api_error", "token context overflow"), 69),
+        (Step::Drop, 69),
+    ] {
+        let case = Case::new(&builds(), std::slice::from_ref(&step), &["--max-retries", "0"]);
+        case.run.code(status).stdout_is("");
+        assert_eq!(case.requests(), (1, 0), "{step:?}");
+        let lost = case.added("truncation").len() + case.added("compaction").len();
+        assert_eq!((lost, case.added("error").len()), (0, 1), "{step:?}");
+        // The next turn goes on.
+        turn(&case.sandbox, &case.provider, &[]).run().ok();
+        case.provider.all_legal();
+    }
+    // During the ladder, too.
+    let case = Case::new(&builds(), &[Step::Overflow, busy()], &["--max-retries", "0"]);
+    case.run.code(75).stdout_is("");
+    assert!(case.added("compaction").is_empty());
+}
+
+#[test]
+fn v64_d44_a_summary_that_fails_costs_no_history() {
+    let text = |text: &str, reason: &str| {
+        let content = json!([{"type": "text", "text": text}]);
+        let usage = json!({"input_tokens": 1, "output_tokens": 1});
+        Step::Reply(
+            json!({"content": content, "model": "m", "stop_reason": reason, "usage": usage}),
+        )
+    };
+    let failures: Vec<Vec<Step>> = vec![
+        vec![text("", "end_turn")],
+        vec![text(" \n", "end_turn")],
+        vec![text("half of", "max_tokens")],
+        vec![text("I will not.", "refusal")],
+        vec![text("half of", "model_context_window_exceeded")],
+        vec![text(&words(9000), "end_turn")],
+        vec![Step::call("a", "f", json!({}))],
+        vec![Step::Overflow; 9],
+        vec![Step::error(400, "invalid_request_error", "no")],
+        vec![Step::error(401, "authentication_error", "no")],
+        vec![Step::error(529, "overloaded_error", "no")],
+        vec![Step::error(500, "api_error", "no")],
+        vec![Step::Raw { status: 200, headers: vec![], body: "<html>".into() }],
+        vec![Step::Drop],
+        vec![Step::Cut(20)],
+    ];
+    for failure in failures {
+        let steps = [vec![Step::Overflow], failure.clone()].concat();
+        let case = Case::new(&chat(), &steps, &["--max-retries", "0"]);
+        case.run.code(3).stdout_is("").err_has("; the transcript is kept");
+        let (answers, summaries) = case.requests();
+        assert!(answers == 1 && summaries <= 3, "{failure:?}: {summaries}");
+        let expected = {
+            let sandbox = Sandbox::new();
+            sandbox.write("s.jsonl", &case.before);
+            Talk::new().user(PROMPT).append(&sandbox, "s.jsonl");
+            rebuild(&sandbox, "s.jsonl")
+        };
+        assert!(rebuild(&case.sandbox, "s.jsonl") == expected, "{failure:?}");
+    }
+}
+
+#[test]
+fn v65_room_for_the_answer_is_lowered_before_anything_is_lost() {
+    let sandbox = Sandbox::new();
+    let provider = FakeProvider::new().window(12_000);
+    builds().append(&sandbox, "s.jsonl");
+    turn(&sandbox, &provider, &[]).run().ok().err_has("trying again with --max-tokens ");
+    assert_eq!(provider.requests().len(), 2);
+    legal_but_for_the_window(&provider);
+    let kinds: Vec<Value> =
+        sandbox.read_json("s.jsonl").iter().map(|r| r["type"].clone()).collect();
+    assert!(!kinds.contains(&json!("truncation")) && !kinds.contains(&json!("compaction")));
+}
+
+#[test]
+fn v67_d43_a_restart_begins_with_a_request_that_fits() {
+    for (talk, window, stages) in
+        [(builds(), 8000, 1), (chat(), 4000, 1), (builds_and_chat(), 4000, 2)]
+    {
+        let sandbox = Sandbox::new();
+        let provider = FakeProvider::new().window(window);
+        talk.append(&sandbox, "s.jsonl");
+        let first = turn(&sandbox, &provider, &[]).run();
+        first.ok().err_has("overflow");
+        let done = ["claw-truncate: shortened ", "claw-compact: summarised "];
+        let done = done.iter().filter(|done| first.stderr.contains(**done)).count();
+        assert_eq!(done, stages, "{}", first.stderr);
+        let before = provider.requests().len();
+        // Another process, without the memory of windows: the transcript alone remembers.
+        std::fs::remove_file(sandbox.path("state/windows.jsonl")).expect("a memory");
+        turn(&sandbox, &provider, &["--no-proactive", "--max-tokens", "200"]).run().ok().err_is("");
+        assert_eq!(provider.requests().len(), before + 1);
+        legal_but_for_the_window(&provider);
+    }
+}
+
+// ---- ahead of an overflow --------------------------------------------------------------------
+
+#[test]
+fn compaction_sets_in_at_the_window_less_the_reserve() {
+    let tokens = {
+        let sandbox = Sandbox::new();
+        chat().user(PROMPT).append(&sandbox, "s.jsonl");
+        let messages = rebuild(&sandbox, "s.jsonl");
+        let run = sandbox.cmd("claw-estimate").stdin(messages).run();
+        run.ok().json_one().as_u64().expect("a number")
+    };
+    let reserve = |left: u64| (10_000 - left).to_string();
+    for (reserve, args, expected) in [
+        (reserve(tokens + 1), vec![], (1, 0)),
+        (reserve(tokens), vec![], (1, 1)),
+        (reserve(tokens), vec!["--no-proactive"], (1, 0)),
+        (reserve(tokens), vec!["--no-guard"], (1, 1)),
+    ] {
+        let window = ["--window", "10000", "--reserve", &reserve];
+        let case = Case::new(&chat(), &[], &[&window[..], &args].concat());
+        case.run.ok();
+        assert_eq!(case.no_request_twice().requests(), expected, "{reserve} {args:?}");
+        assert_eq!(case.added("compaction").len(), expected.1);
+        if expected.1 == 1 {
+            case.run.err_has(
+                "summarising the old part ahead of an overflow\nclaw-compact: summarised ",
+            );
+        }
+    }
+}
+
+#[test]
+fn a_compaction_ahead_that_fails_is_no_reason_not_to_ask() {
+    for step in [Step::error(500, "api_error", "no"), Step::text(""), Step::Overflow] {
+        let window = ["--window", "4000", "--max-retries", "0"];
+        let case = Case::new(&chat(), &[step], &window);
+        case.run.ok().stdout_has(PROMPT);
+        assert_eq!(case.requests().0, 1);
+    }
+    let case = Case::new(&chat(), &[Step::text("")], &["--window", "4000"]);
+    case.run.ok().err_has("claw-compact ended with status 69; going on without it");
+}
+
+#[test]
+fn m9_no_guard_is_one_request() {
+    let case = Case::new(&builds(), &[Step::Overflow], &["--no-guard"]);
+    case.run.code(3).stdout_is("").err_lacks("claw-turn: ");
+    assert_eq!(case.requests(), (1, 0));
+    assert_eq!(case.added("error").len(), 1);
+}
+
+#[test]
+fn the_reserve_of_a_configuration_counts() {
+    let sandbox = Sandbox::new();
+    let provider = FakeProvider::new();
+    chat().append(&sandbox, "s.jsonl");
+    sandbox.write("claw.json", r#"{"session":{"compaction":{"reserveTokens":9000}}}"#);
+    let run = turn(&sandbox, &provider, &["--window", "10000", "--config", "claw.json"]).run();
+    run.ok().err_has("ahead of an overflow");
+}
+
+// ---- prompt, reply and options ---------------------------------------------------------------
+
+#[test]
+fn the_prompt_comes_by_input_or_option() {
+    let provider = FakeProvider::new();
+    let odd = "-n \"two\" 'words' $(exit 9) `x` \\n\n\tand a line — ünïcode";
+    let sandbox = Sandbox::new();
+    let cmd = || sandbox.cmd("claw-turn").envs(provider.env());
+    cmd().arg("a.jsonl").stdin(odd).run().ok();
+    cmd().args(["-m", odd, "b.jsonl"]).run().ok();
+    cmd().arg(format!("--message={odd}")).arg("c.jsonl").run().ok();
+    cmd().args(["-m", odd, "--", "./d"]).run().ok();
+    for file in ["a.jsonl", "b.jsonl", "c.jsonl", "d"] {
+        assert_eq!(sandbox.read_json(file)[0]["content"], odd, "{file}");
+    }
+    // A prompt may be longer than a command line.
+    cmd().arg("long.jsonl").stdin(words(100_000)).run().ok();
+    assert_eq!(provider.requests().pop().expect("a request").last_user_text().len(), 500_000);
+}
+
+#[test]
+fn an_empty_prompt_is_65_and_changes_nothing() {
+    let provider = FakeProvider::new();
+    let sandbox = Sandbox::new();
+    for prompt in ["", "\n", " \t\n\n"] {
+        let cmd = sandbox.cmd("claw-turn").envs(provider.env());
+        cmd.arg("s.jsonl")
+            .stdin(prompt)
+            .run()
+            .code(65)
+            .stdout_is("")
+            .err_has("the prompt is empty");
+        let cmd = sandbox.cmd("claw-turn").envs(provider.env());
+        cmd.args(["-m", prompt, "s.jsonl"]).run().code(65);
+    }
+    let cmd = sandbox.cmd("claw-turn").envs(provider.env());
+    cmd.arg("s.jsonl").stdin(b"\xff\xfe".to_vec()).run().code(65).stdout_is("");
+    assert!(provider.requests().is_empty() && !sandbox.exists("s.jsonl"));
+}
+
+#[test]
+fn what_is_no_command_line_is_2() {
+    let sandbox = Sandbox::new();
+    for args in [
+        &["name"][..],
+        &[],
+        &["a.jsonl", "b.jsonl"],
+        &["--odd", "s.jsonl"],
+        &["--odd=1", "s.jsonl"],
+        &["-x", "s.jsonl"],
+        &["s.jsonl", "--window"],
+        &["--window"],
+        &["-m"],
+        &["--log", "xml", "s.jsonl"],
+        &["--max-tokens", "few", "s.jsonl"],
+        &["--max-retries", "few", "s.jsonl"],
+        &["--timeout", "soon", "s.jsonl"],
+    ] {
+        let run =
+            sandbox.cmd("claw-turn").args(["--provider", "offline"]).args(args).stdin("hi").run();
+        run.code(2).stdout_is("").expect(!run.stderr.is_empty(), || format!("{args:?}"));
+        assert!(!sandbox.exists("s.jsonl"), "{args:?}");
+    }
+    sandbox
+        .cmd("claw-turn")
+        .arg("--help")
+        .run()
+        .ok()
+        .stdout_has("Usage: claw-turn [OPTIONS] SESSION");
+    sandbox.cmd("claw-turn").arg("--version").run().ok().stdout_has("claw-turn 0.");
+}
+
+#[test]
+fn a_configuration_that_cannot_work_is_78_before_anything_is_written() {
+    let provider = FakeProvider::new();
+    let sandbox = Sandbox::new();
+    sandbox.write("bad.json", "nonsense");
+    let cmd = || turn(&sandbox, &provider, &[]);
+    for cmd in [
+        cmd().env("CLAW_WINDOW", "many"),
+        turn(&sandbox, &provider, &["--window", "many"]),
+        turn(&sandbox, &provider, &["--provider", "oracle"]),
+        cmd().env("CLAW_PROVIDER", "oracle"),
+        cmd().env("CLAW_CONFIG", "bad.json"),
+        turn(&sandbox, &provider, &["--window", "100", "--max-tokens", "100"]),
+        turn(&sandbox, &provider, &["--window", "100", "--reserve", "100"]),
+        cmd().env_remove("CLAW_MODEL"),
+        cmd().env("ANTHROPIC_AUTH_TOKEN", "a-token"),
+    ] {
+        cmd.run().code(78).stdout_is("").err_has("claw-");
+        assert!(!sandbox.exists("s.jsonl") && provider.requests().is_empty());
+    }
+}
+
+#[test]
+fn only_the_text_of_the_reply_is_on_stdout() {
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let thinking = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
+    let call = json!({"type": "tool_use", "id": "a", "name": "f", "input": {}});
+    for (content, stdout) in [
+        (json!([thinking, text("One."), text(" Two.")]), "One. Two.\n"),
+        (json!([text("Before.\n"), call, text("After.")]), "Before.\nAfter.\n"),
+        (json!([call]), ""),
+        (json!([]), ""),
+    ] {
+        let reply = json!({"content": content, "model": "m", "stop_reason": "end_turn"});
+        let case = Case::new(&Talk::new(), &[Step::Reply(reply)], &[]);
+        case.run.ok().stdout_is(stdout).err_is("");
+    }
+}
+
+#[test]
+fn p3_a_reply_that_cannot_be_shown_is_kept_and_no_success() {
+    let sandbox = Sandbox::new();
+    let command = "claw-turn --provider offline -m hi s.jsonl";
+    sandbox.sh(&format!("{command} >/dev/full")).run().code(74).err_has("'<stdout>'");
+    sandbox.sh(&format!("{{ {command}; echo $? >&2; }} | :")).run().ok().err_is("141\n");
+    assert_eq!(rebuild(&sandbox, "s.jsonl").lines().count(), 4);
+}
+
+#[test]
+fn v66_a_reply_that_was_cut_off_is_kept_shown_and_6() {
+    let content = json!([{"type": "text", "text": "So I"}]);
+    let reply = json!({"content": content, "model": "m", "stop_reason": "max_tokens"});
+    let case = Case::new(&chat(), &[Step::Reply(reply)], &[]);
+    case.run.code(6).stdout_is("So I\n");
+    assert_eq!(case.added("assistant")[0]["stop_reason"], "max_tokens");
+}
+
+#[test]
+fn every_stage_is_in_the_log_as_json_too() {
+    let case = Case::new(&builds(), &[Step::Overflow, Step::Overflow], &["--log", "json"]);
+    case.run.ok();
+    let line = |line: &str| serde_json::from_str::<Value>(line).expect("a JSON line");
+    let lines: Vec<Value> = case.run.stderr.lines().map(line).collect();
+    let programs: Vec<&Value> = lines.iter().map(|line| &line["program"]).collect();
+    let one = ["claw-call", "claw-turn", "claw-truncate"];
+    let two = ["claw-call", "claw-turn", "claw-compact"];
+    assert_eq!(programs, [one, two].concat());
+    for stage in [&lines[2], &lines[5]] {
+        let (before, after) = (stage["before"].as_u64(), stage["after"].as_u64());
+        assert!(stage["outcome"] == "applied" && after < before && after.is_some(), "{stage}");
+    }
+}
+
+#[test]
+fn the_system_prompt_goes_with_every_request_for_an_answer() {
+    let sandbox = Sandbox::new();
+    let provider = FakeProvider::new();
+    builds().append(&sandbox, "it's s.jsonl");
+    sandbox.write("it's system", "Be brief.");
+    (0..2).for_each(|_| provider.script(Step::Overflow));
+    let cmd = sandbox.cmd("claw-turn").envs(provider.env());
+    cmd.args(["--system", "it's system", "--max-tokens", "123", "-m", "hi", "it's s.jsonl"])
+        .run()
+        .ok();
+    let requests = provider.requests();
+    let (summaries, answers): (Vec<_>, Vec<_>) = requests.iter().partition(|r| is_summary(r));
+    assert_eq!((answers.len(), summaries.len()), (3, 1));
+    for request in answers {
+        let body = request.json.as_ref().expect("a body");
+        assert_eq!((&body["system"], &body["max_tokens"]), (&json!("Be brief."), &json!(123)));
+    }
+}
+
+#[test]
+fn any_program_that_reads_messages_and_writes_records_will_do() {
+    let sandbox = Sandbox::new();
+    builds().append(&sandbox, "s.jsonl");
+    sandbox.program(
+        "model",
+        r#"n=$(($(cat calls 2>/dev/null || echo 0) + 1))
+        echo $n >calls
+        cat >"stdin.$n"
+        test $n -gt 2 || exit 3
+        echo '{"type":"assistant","content":"A word.","stop_reason":"end_turn"}'"#,
+    );
+    // It refuses without saying more: the ladder is gone through all the same.
+    let cmd =
+        sandbox.cmd("claw-turn").args(["--window", "9000", "--no-proactive", "--call", "model"]);
+    let run = cmd.args(["-m", PROMPT, "s.jsonl"]).run();
+    run.ok()
+        .stdout_is("A word.\n")
+        .err_has("claw-truncate: shortened ")
+        .err_has("claw-compact: summarised ");
+    assert_eq!(sandbox.read_text("calls"), "4\n");
+    let failing =
+        sandbox.cmd("claw-turn").args(["--call", "exit 42 #", "-m", PROMPT, "s.jsonl"]).run();
+    failing.code(42).stdout_is("");
+}
+
+// ---- anywhere --------------------------------------------------------------------------------
+
+#[test]
+fn the_offline_provider_goes_through_all_of_it() {
+    let sandbox = Sandbox::new();
+    builds_and_chat().append(&sandbox, "s.jsonl");
+    let args = ["--provider", "offline", "--window", "4000", "--no-proactive"];
+    let cmd = || sandbox.cmd("claw-turn").args(args).args(["-m", PROMPT, "s.jsonl"]);
+    let run = cmd().run();
+    run.ok().stdout_has(&format!(" messages: {PROMPT}\n"));
+    run.err_has("prompt is too long: ").err_has("shortened ").err_has("summarised ");
+    cmd().run().ok().err_lacks("overflow");
+}
+
+#[test]
+fn a_transcript_that_another_program_wrote_goes_through_all_of_it() {
+    let sandbox = Sandbox::new();
+    let provider = FakeProvider::new().window(4000);
+    // No ids: its records are known by where they are.
+    sandbox.write("s.jsonl", builds_and_chat().lines());
+    let before = sandbox.read("s.jsonl");
+    let run = turn(&sandbox, &provider, &[]).run();
+    run.ok().err_has("shortened ").err_has("summarised ").stdout_has(PROMPT);
+    assert!(sandbox.read("s.jsonl").starts_with(&before));
+    let records = sandbox.read_json("s.jsonl");
+    let view = |kind: &str| records.iter().find(|record| record["type"] == kind).cloned();
+    let names = [
+        view("truncation").expect("a truncation")["record_id"].to_string(),
+        view("compaction").expect("a compaction")["first_kept_entry_id"].to_string(),
+    ];
+    assert!(names.iter().all(|name| name.starts_with("\"@")), "{names:?}");
+    turn(&sandbox, &provider, &[]).run().ok().err_lacks("overflow");
+    legal_but_for_the_window(&provider);
+}
+
+#[test]
+fn two_turns_at_once_lose_nothing() {
+    let sandbox = Sandbox::new();
+    let provider = FakeProvider::new();
+    (0..2).for_each(|_| provider.script(Step::Hang(Duration::from_millis(200))));
+    let both: Vec<_> = ["one", "two"]
+        .map(|prompt| sandbox.cmd("claw-turn").envs(provider.env()).args(["-m", prompt, "s.jsonl"]))
+        .map(Cmd::spawn)
+        .into();
+    for mut child in both {
+        assert!(child.wait().expect("the end of it").success());
+    }
+    let records = sandbox.read_json("s.jsonl");
+    let count = |kind: &str| records.iter().filter(|record| record["type"] == kind).count();
+    assert_eq!((count("user"), count("assistant")), (2, 2));
+    turn(&sandbox, &provider, &[]).run().ok();
+    provider.all_legal();
+}
+
+#[test]
+fn every_shell_does_the_same() {
+    let mut transcripts: Vec<(String, Vec<u8>, String)> = Vec::new();
+    for shell in ["sh", "dash", "bash", "bash --posix", "busybox sh", "ksh", "zsh --emulate sh"] {
+        let sandbox = Sandbox::new();
+        if sandbox.sh(&format!("command -v {shell}")).run().status != Some(0) {
+            continue;
+        }
+        let provider = FakeProvider::new();
+        (0..2).for_each(|_| provider.script(Step::Overflow));
+        builds().append(&sandbox, "s.jsonl");
+        let script = format!(r#"exec {shell} "$(command -v claw-turn)" -m "$PROMPT" s.jsonl"#);
+        let run = sandbox.sh(&script).envs(provider.env()).env("PROMPT", PROMPT).run();
+        run.ok().err_has("summarised ");
+        transcripts.push((shell.to_owned(), sandbox.read("s.jsonl"), run.stdout_text()));
+    }
+    let (first, rest) = transcripts.split_first().expect("a shell");
+    for other in rest {
+        assert!((&first.1, &first.2) == (&other.1, &other.2), "{} and {}", first.0, other.0);
+    }
+}
+
+#[test]
+fn the_scripts_pass_shellcheck() {
+    let sandbox = Sandbox::new();
+    if sandbox.sh("command -v shellcheck").run().status != Some(0) {
+        return;
+    }
+    let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts");
+    let script = r#"find "$SCRIPTS" -type f -exec grep -l '^#!/bin/sh' {} + | xargs shellcheck"#;
+    sandbox.sh(script).env("SCRIPTS", scripts).run().ok().stdout_is("");
+}
+
+#[test]
+fn the_demo_shows_the_main_job() {
+    let run = Sandbox::new().cmd("dev/demo").arg("demo").run();
+    run.ok().stdout_has("Reply to 15 messages: And what is the next step?\n");
+    let steps = [
+        "prompt is too long: ",
+        "overflow: shortening tool results",
+        "claw-truncate: shortened 4 results: ",
+        "overflow again: summarising the old part",
+        "claw-compact: summarised ",
+    ];
+    let mut rest = run.stderr.as_str();
+    for step in steps {
+        (_, rest) = rest.split_once(step).unwrap_or_else(|| panic!("{step:?} in {}", run.stderr));
+    }
+}
+
+// ---- kills -----------------------------------------------------------------------------------
+
+/// A sequence of numbers below one that looks random and is always the same.
+struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self) -> f64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 40) as f64 / (1u64 << 24) as f64
+    }
+}
+
+#[test]
+fn v58_p6_killed_at_any_moment_the_transcript_goes_on() {
+    let rounds = if env::var_os("CLAW_TEST_FULL").is_some() { 300 } else { 30 };
+    let sandbox = Sandbox::new();
+    builds_and_chat().append(&sandbox, "base.jsonl");
+    let base = sandbox.read("base.jsonl");
+    let slow = Duration::from_millis(15);
+    // What the whole ladder takes, undisturbed.
+    let run = |provider: &FakeProvider| {
+        (0..9).for_each(|_| provider.script(Step::Hang(slow)));
+        turn(&sandbox, provider, &["--window", "12000", "--no-proactive"])
+            .env("TMPDIR", sandbox.dir())
+    };
+    sandbox.write("s.jsonl", &base);
+    let began = Instant::now();
+    run(&FakeProvider::new().window(4000)).run().ok().err_has("summarised ");
+    let whole = began.elapsed();
+
+    let mut dice = Dice(1);
+    let mut seen = HashSet::new();
+    for round in 0..rounds {
+        sandbox.write("s.jsonl", &base);
+        std::fs::remove_dir_all(sandbox.path("state")).expect("the memory of windows is gone");
+        let provider = FakeProvider::new().window(4000);
+        let signal = if round % 2 == 0 { "KILL" } else { "TERM" };
+        let mut child = run(&provider).spawn();
+        thread::sleep(whole.mul_f64(dice.next()));
+        let kill = ["-s", signal, "--", &format!("-{}", child.id())].map(str::to_owned);
+        let _ = Command::new("kill").args(kill).status();
+        let end = child.wait().expect("the end of it");
+        let own = [Some(0), Some(143)].contains(&end.code()) || end.signal().is_some();
+        assert!(own, "round {round}: {end}");
+
+        let left = sandbox.read("s.jsonl");
+        assert!(left.starts_with(&base), "round {round}");
+        let rebuilt = sandbox.cmd("claw-rebuild").arg("s.jsonl").run();
+        let messages = rebuilt.ok().json();
+        seen.insert(left[base.len()..].iter().filter(|byte| **byte == b'\n').count());
+        if signal == "TERM" {
+            sandbox.sh("ls -d claw-turn.*").run().expect(true, String::new).stdout_is("");
+        }
+        // What is there can be sent, or at least after the next prompt; and it is answered.
+        assert!(messages.len() >= 2, "round {round}");
+        run(&provider).run().ok().stdout_has(PROMPT);
+        legal_but_for_the_window(&provider);
+        sandbox.sh("rm -rf claw-turn.*").run().ok();
+    }
+    assert!(seen.len() > 2, "killed at different places: {seen:?}");
+}
+
+#[test]
+fn a_turn_that_failed_is_tried_again_without_a_second_prompt() {
+    let sandbox = Sandbox::new();
+    let provider = FakeProvider::new();
+    provider.script(Step::error(401, "authentication_error", "invalid x-api-key"));
+    turn(&sandbox, &provider, &[]).run().code(77).stdout_is("");
+    let again = || sandbox.cmd("claw-turn").envs(provider.env()).args(["--again", "s.jsonl"]);
+    again().run().ok().stdout_has(PROMPT);
+    assert_eq!(provider.requests()[0].body, provider.requests()[1].body, "the same, as was asked");
+    assert_eq!(
+        rebuild(&sandbox, "s.jsonl").matches(PROMPT).count(),
+        2,
+        "asked once, answered once"
+    );
+    again().run().code(7).stdout_is("");
+}
+
+#[test]
+fn a_program_that_gives_no_reply_is_broken() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.cmd("claw-turn").args(["--call", "true", "-m", "hi", "s.jsonl"]).run();
+    run.code(69).err_has("'true' gave no reply");
+}

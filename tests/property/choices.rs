@@ -1,0 +1,35 @@
+//! Where a generator's choices come from: a seed.
+
+/// A source of choices; the same seed always makes the same choices.
+pub struct Choices(u64);
+
+impl Choices {
+    /// Choices without end.
+    pub fn seeded(seed: u64) -> Choices {
+        Choices(seed)
+    }
+
+    /// One of `count` numbers from 0.
+    pub fn below(&mut self, count: usize) -> usize {
+        (split_mix(&mut self.0) >> 33) as usize % count
+    }
+
+    /// True once in so many times.
+    pub fn one_in(&mut self, count: usize) -> bool {
+        self.below(count) == count - 1
+    }
+
+    /// One of these.
+    pub fn of_these<T: Copy>(&mut self, these: &[T]) -> T {
+        these[self.below(these.len())]
+    }
+}
+
+/// SplitMix64: small, and every seed is a good one.
+fn split_mix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut mixed = *state;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}

@@ -1,0 +1,371 @@
+//! Talks made up from choices: turns in every dialect that we read, then disorder and damage.
+
+use super::choices::Choices;
+use super::records::{Answer, Before, Body, Call, Content, Form, Hint, Id, Item, Piece, Talk};
+
+/// Makes up a talk.
+pub fn talk(choices: &mut Choices) -> Talk {
+    let mut making = Making { choices, next: 0, calls: Vec::new(), bodies: Vec::new() };
+    for _ in 0..1 + making.choices.below(6) {
+        making.phrase();
+    }
+    making.disorder();
+    making.add_views();
+    making.finish()
+}
+
+/// A talk in the making.
+struct Making<'c> {
+    choices: &'c mut Choices,
+    /// The next key or mark.
+    next: usize,
+    /// The ids of the calls made so far.
+    calls: Vec<String>,
+    bodies: Vec<(usize, Body)>,
+}
+
+/// JSON text after a mark.
+const TAILS: &[&str] = &[
+    "",
+    "words",
+    "\\ud83d\\ude00",
+    "half \\ud83d",
+    "\\udc00\\ud83d",
+    "\u{2028}\u{85}",
+    "日本語",
+    "a\\n{\\\"type\\\":\\\"user\\\"}",
+    "\\\\ud800 \\u0000",
+];
+
+const BLANKS: &[&str] = &["", " ", "\\n\\t", "\\u00a0\u{3000}"];
+
+/// Ids of calls that come again and again, and are not always what a provider takes.
+const IDS: &[&str] = &["t1", "t2", "t:1", "t.1", "t_1", "t_1_2", "日本", " ", "\u{2028}\"\\"];
+
+const EMPTY: &[&str] = &[r#""""#, r#"" ""#, "[]", "null", r#"[{"type":"text","text":"\n"}]"#];
+
+/// Records that say nothing.
+const SILENT: &[&str] = &[
+    r#""type":"session","key":"a:b:c","label":"","created":"x","version":1"#,
+    r#""type":"error","class":"overloaded","status":529,"message":"busy","model":"m""#,
+    r#""type":"checkpoint","summary":"so far""#,
+    r#""type":"progress","content":5,"deep":[[[[]]]]"#,
+    r#""type":"user""#,
+    r#""type":"user","content":[{"type":"text"}]"#,
+    r#""type":"tool_use","tool_use_id":"","name":"f","input":{}"#,
+    r#""type":"tool_use","tool_use_id":"t1","name":"f","input":[]"#,
+    r#""type":"tool_result","tool_use_id":"t1","content":5"#,
+    r#""type":"compaction","first_kept_entry_id":"record0""#,
+    r#""type":"truncation","tool_use_id":"t1","record_id":"record0""#,
+    r#""type":"retract","target":7"#,
+    r#""content":"no type""#,
+];
+
+/// Lines that are none of ours.
+const JUNK: &[&[u8]] = &[
+    b"",
+    b"  ",
+    b"\0\0\0",
+    b"[1,2]",
+    b"5",
+    b"{",
+    br#"{"type":"user","content":"to"#,
+    br#"{"type":"user","content":nul}"#,
+    b"{\"type\":\"user\",\"content\":\"\xff\"}",
+    b"\xe6\x97",
+];
+
+/// Beginnings of records.
+const TORN: &[&[u8]] = &[
+    br#"{"#,
+    br#"{"id":"x","type":"user","content":"to"#,
+    br#"{"id":"x","type":"user","content":[{"type":"text","text":"\"#,
+    b"{\"type\":\"user\",\"content\":\"\xe6\x97",
+];
+
+impl Making<'_> {
+    fn mark(&mut self) -> usize {
+        self.next += 1;
+        self.next
+    }
+
+    fn say(&mut self, body: Body) {
+        let key = self.mark();
+        self.bodies.push((key, body));
+    }
+
+    /// Records as a program would write them.
+    fn phrase(&mut self) {
+        match self.choices.below(6) {
+            0 => self.own_turn(),
+            1 => self.present_turn(),
+            2 => self.first_turn(),
+            3 => self.seed_turn(),
+            _ => {
+                for _ in 0..1 + self.choices.below(4) {
+                    self.anything();
+                }
+            }
+        }
+    }
+
+    /// Our own format: a reply, its calls as records, their results in any order.
+    fn own_turn(&mut self) {
+        let (ask, look, end) = (self.words(true), self.words(false), self.words(false));
+        self.say(Body::User(ask));
+        self.say(Body::Assistant(look));
+        let mut answers = Vec::new();
+        for _ in 0..self.choices.below(4) {
+            let call = self.call();
+            answers.push(self.answer(&call.id));
+            self.say(Body::Call(call));
+        }
+        while !answers.is_empty() {
+            let answer = answers.remove(self.choices.below(answers.len()));
+            self.say(Body::Result(answer));
+        }
+        self.say(Body::Assistant(end));
+    }
+
+    /// claw0's present format: every call twice, the second time between the results.
+    fn present_turn(&mut self) {
+        let (ask, mut look, end) = (self.words(true), self.words(false), self.words(false));
+        look.is_string = false;
+        let calls: Vec<Call> = (0..1 + self.choices.below(3)).map(|_| self.call()).collect();
+        look.pieces.extend(calls.iter().cloned().map(Piece::Call));
+        self.say(Body::User(ask));
+        self.say(Body::Assistant(look));
+        for call in calls {
+            let answer = self.answer(&call.id);
+            // A mark of its own tells whether it was this one that was kept.
+            let mark = self.mark();
+            self.say(Body::Call(Call { mark, ..call }));
+            self.say(Body::Result(answer));
+        }
+        self.say(Body::Assistant(end));
+    }
+
+    /// claw0's first format: the results of a turn, then the turn.
+    fn first_turn(&mut self) {
+        let calls: Vec<Call> = (0..1 + self.choices.below(3)).map(|_| self.call()).collect();
+        for call in &calls {
+            let answer = Answer { form: Form::Output, ..self.answer(&call.id) };
+            self.say(Body::Result(answer));
+        }
+        let ask = self.words(true);
+        self.say(Body::User(ask));
+        for call in calls {
+            let look = self.words(false);
+            self.say(Body::Assistant(look));
+            self.say(Body::Call(call));
+        }
+        let end = self.words(false);
+        self.say(Body::Assistant(end));
+    }
+
+    /// Messages as records: results in lists of the user's.
+    fn seed_turn(&mut self) {
+        let (ask, mut look) = (self.words(true), self.words(false));
+        look.is_string = false;
+        let mut back = Content { is_string: false, pieces: Vec::new() };
+        for _ in 0..1 + self.choices.below(2) {
+            let call = self.call();
+            back.pieces.push(Piece::Result(Answer { pin: false, ..self.block_answer(&call.id) }));
+            look.pieces.push(Piece::Call(call));
+        }
+        if self.choices.one_in(3) {
+            let mark = self.mark();
+            back.pieces.push(Piece::Text(mark, ""));
+        }
+        self.say(Body::User(ask));
+        self.say(Body::Assistant(look));
+        self.say(Body::User(back));
+    }
+
+    fn anything(&mut self) {
+        let body = match self.choices.below(10) {
+            0 | 1 => Body::User(self.content(true)),
+            2 | 3 => Body::Assistant(self.content(false)),
+            4 | 5 => Body::Call(self.call()),
+            6 | 7 => {
+                let id = self.some_call();
+                Body::Result(self.answer(&id))
+            }
+            8 => Body::Silent(self.choices.of_these(SILENT)),
+            _ => Body::Junk(self.choices.of_these(JUNK)),
+        };
+        self.say(body);
+    }
+
+    /// Plain words.
+    fn words(&mut self, is_string: bool) -> Content {
+        let mark = self.mark();
+        Content { is_string, pieces: vec![Piece::Text(mark, self.choices.of_these(TAILS))] }
+    }
+
+    /// Whatever may stand in a record, and some that may not.
+    fn content(&mut self, of_user: bool) -> Content {
+        let pieces = (0..self.choices.below(4)).map(|_| self.piece(of_user)).collect();
+        Content { is_string: self.choices.one_in(3), pieces }
+    }
+
+    fn piece(&mut self, of_user: bool) -> Piece {
+        let mark = self.mark();
+        match (self.choices.below(10), of_user) {
+            (0, _) => Piece::Blank(self.choices.of_these(BLANKS)),
+            (1, _) => Piece::Thinking(mark, self.choices.one_in(2)),
+            (2, false) => Piece::Redacted(mark),
+            (2 | 3, true) => Piece::Image(mark),
+            (3 | 4, false) => Piece::Call(self.call()),
+            (4 | 5, true) => {
+                let id = self.some_call();
+                Piece::Result(self.block_answer(&id))
+            }
+            (5, false) if self.choices.one_in(4) => Piece::Image(mark),
+            (6, true) if self.choices.one_in(4) => Piece::Call(self.call()),
+            (6, false) if self.choices.one_in(4) => {
+                let id = self.some_call();
+                Piece::Result(self.block_answer(&id))
+            }
+            _ => Piece::Text(mark, self.choices.of_these(TAILS)),
+        }
+    }
+
+    fn call(&mut self) -> Call {
+        let mark = self.mark();
+        let id = match self.choices.below(5) {
+            0 | 1 => self.choices.of_these(IDS).to_owned(),
+            2 if self.choices.one_in(4) => "x".repeat(60 + self.choices.below(10)),
+            _ => format!("call_{mark}"),
+        };
+        self.calls.push(id.clone());
+        Call { mark, id }
+    }
+
+    /// The id of a call that was made, or one that may still come.
+    fn some_call(&mut self) -> String {
+        match self.choices.below(self.calls.len().min(200) + 1) {
+            0 => self.choices.of_these(IDS).to_owned(),
+            number => self.calls[self.calls.len() - number].clone(),
+        }
+    }
+
+    fn answer(&mut self, id: &str) -> Answer {
+        let mark = self.mark();
+        let form = match self.choices.below(7) {
+            0 => Form::Empty(self.choices.of_these(EMPTY)),
+            1 => Form::List,
+            2 => Form::Image,
+            3 => Form::Long,
+            4 => Form::Output,
+            _ => Form::Short,
+        };
+        let (is_error, pin) = (self.choices.one_in(5), self.choices.one_in(8));
+        Answer { mark, id: id.to_owned(), form, is_error, pin }
+    }
+
+    /// A result inside a list: without what only records have.
+    fn block_answer(&mut self, id: &str) -> Answer {
+        let answer = self.answer(id);
+        let form = if answer.form == Form::Output { Form::Short } else { answer.form };
+        Answer { form, pin: false, ..answer }
+    }
+
+    /// Drops, repeats and moves records.
+    fn disorder(&mut self) {
+        for _ in 0..self.choices.below(5) {
+            let (from, to) =
+                (self.choices.below(self.bodies.len()), self.choices.below(self.bodies.len()));
+            match self.choices.below(4) {
+                0 if self.bodies.len() > 1 => drop(self.bodies.remove(from)),
+                1 => self.bodies.swap(from, to),
+                2 => {
+                    let body = self.bodies.remove(from);
+                    self.bodies.insert(to, body);
+                }
+                _ => self.repeat(from, to),
+            }
+        }
+    }
+
+    /// Repeats a call or a result, with a mark of its own.
+    fn repeat(&mut self, from: usize, to: usize) {
+        let mark = self.mark();
+        let body = match &self.bodies[from].1 {
+            Body::Call(call) => Body::Call(Call { mark, ..call.clone() }),
+            Body::Result(answer) => Body::Result(Answer { mark, ..answer.clone() }),
+            _ => return,
+        };
+        let key = self.mark();
+        self.bodies.insert(to, (key, body));
+    }
+
+    /// Puts view records between the others; each is about one before it.
+    fn add_views(&mut self) {
+        for _ in 0..self.choices.below(5) {
+            let at = 1 + self.choices.below(self.bodies.len());
+            let about = self.choices.below(at);
+            let body = match self.choices.below(3) {
+                0 => self.compaction(about),
+                1 => self.truncation(at).unwrap_or_else(|| self.compaction(about)),
+                _ => Body::Retract { target: self.bodies[about].0 },
+            };
+            let key = self.mark();
+            self.bodies.insert(at, (key, body));
+        }
+    }
+
+    fn compaction(&mut self, about: usize) -> Body {
+        let kept = if self.choices.one_in(6) { usize::MAX } else { self.bodies[about].0 };
+        Body::Compaction {
+            kept,
+            hint: self.choices.of_these(&[Hint::None, Hint::Right, Hint::Wrong]),
+        }
+    }
+
+    /// A truncation of the last result before a position that can be shortened.
+    fn truncation(&mut self, before: usize) -> Option<Body> {
+        let is_right = !self.choices.one_in(4);
+        self.bodies[..before].iter().rev().find_map(|(of, body)| match body {
+            Body::Result(answer) if answer.form == Form::Long => {
+                let (call, text) = (answer.id.clone(), answer.string()?);
+                Some(Body::Truncation { of: *of, call, text, is_right })
+            }
+            _ => None,
+        })
+    }
+
+    /// Gives records their ids and lines.
+    fn finish(mut self) -> Talk {
+        let has_ids = self.choices.below(3) > 0;
+        let is_tidy = self.choices.below(2) > 0;
+        let bodies = std::mem::take(&mut self.bodies);
+        let mut items: Vec<Item> = Vec::new();
+        for (key, body) in bodies {
+            let id = match self.choices.below(20) {
+                0 if !items.is_empty() => Id::Same(items[self.choices.below(items.len())].key),
+                1..4 => Id::Place,
+                _ if has_ids => Id::Own,
+                _ => Id::Place,
+            };
+            let before = if is_tidy { Before::Bytes("") } else { self.before(&body) };
+            let after = self.choices.of_these(&["", "", "", "\r", " ", "\0"]);
+            items.push(Item { key, id, body, before, after });
+        }
+        Talk { bom: self.choices.one_in(10), ended: !self.choices.one_in(4), items }
+    }
+
+    /// What stands before a record on its line.
+    fn before(&mut self, body: &Body) -> Before {
+        if matches!(body, Body::Junk(_) | Body::Silent(_)) {
+            return Before::Bytes("");
+        }
+        match self.choices.below(12) {
+            0 => Before::Record,
+            1 => Before::Torn(self.choices.of_these(TORN)),
+            2 => Before::Bytes("\0\0"),
+            3 => Before::Bytes(" \t"),
+            _ => Before::Bytes(""),
+        }
+    }
+}

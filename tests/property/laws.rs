@@ -1,0 +1,248 @@
+//! What holds for every talk. Each law gives a sentence when it is broken.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Value, json};
+
+use super::model::{self, Answered, Said};
+use super::records::{Call, Id, Item, Talk};
+use super::rules;
+use clawutils::check;
+use clawutils::check::rules::LATE_RESULT;
+use clawutils::messages::Message;
+use clawutils::messages::rebuild::{Form, Options, Rebuilt, from_inputs};
+use clawutils::source::Input;
+
+/// A law that holds, or what breaks it.
+pub type Law = Result<(), String>;
+
+/// All laws about messages as they are rebuilt.
+pub fn of_rebuild(talk: &Talk) -> Law {
+    let written = talk.write();
+    let rebuilt = rebuild(&written.bytes)?;
+    is_accepted(&rebuilt.messages, &written.bytes)?;
+    nothing_is_lost(talk, &rebuilt)?;
+    is_the_same_however_read(&written.bytes, &rebuilt)
+}
+
+/// The messages of a transcript.
+pub fn rebuild(bytes: &[u8]) -> Result<Rebuilt, String> {
+    rebuild_all(&[Input::memory("t", bytes.to_vec())])
+}
+
+fn rebuild_all(inputs: &[Input]) -> Result<Rebuilt, String> {
+    from_inputs(inputs, &Options::default()).map_err(|error| format!("rebuild failed: {error:#}"))
+}
+
+/// Messages as they are sent.
+pub fn lines(messages: &[Message<'_>]) -> Vec<String> {
+    messages.iter().map(Message::to_json).collect()
+}
+
+/// Messages as values.
+pub fn values(messages: &[Message<'_>]) -> Result<Vec<Value>, String> {
+    let value = |line: String| serde_json::from_str(&line).map_err(|e| format!("{e}: {line}"));
+    lines(messages).into_iter().map(value).collect()
+}
+
+/// The two are the same; else the first line that is not.
+pub fn same(what: &str, one: &[String], other: &[String]) -> Law {
+    if one == other {
+        return Ok(());
+    }
+    let at = one.iter().zip(other).take_while(|(one, other)| one == other).count();
+    let line = |lines: &[String]| lines.get(at).cloned().unwrap_or_else(|| "nothing".to_owned());
+    Err(format!("{what}: message {at} is\n  {}\nand not\n  {}", line(one), line(other)))
+}
+
+// ---- a provider accepts it ------------------------------------------------------------------
+
+/// A finished request is accepted; one that is not lacks only its end: with a word of the user's it is
+/// accepted, too. The judge is not ours.
+pub fn is_accepted(messages: &[Message<'_>], bytes: &[u8]) -> Law {
+    let broken = check::messages(messages);
+    if let Some(broken) = broken.iter().find(|broken| !broken.unfinished) {
+        return Err(format!("our own check: {broken}"));
+    }
+    match (judge(messages)?, broken.is_empty()) {
+        (Ok(()), true) => return Ok(()),
+        (Ok(()), false) => return Err(format!("accepted, but our own check: {}", broken[0])),
+        (Err(why), true) => return Err(format!("refused, but not by our own check: {why:?}")),
+        (Err(why), false) if messages.is_empty() || ["A1", "A6"].contains(&why.rule) => {}
+        (Err(why), false) => return Err(format!("refused: {why:?}")),
+    }
+    let more = [bytes, b"\n{\"type\":\"user\",\"content\":\"w0 go on\"}"].concat();
+    let refused = |why| format!("refused with a word of the user's after it: {why:?}");
+    judge(&rebuild(&more)?.messages)?.map_err(refused)
+}
+
+fn judge(messages: &[Message<'_>]) -> Result<rules::Verdict, String> {
+    let raw =
+        format!(r#"{{"model":"m","max_tokens":1,"messages":[{}]}}"#, lines(messages).join(","));
+    Ok(rules::parse(raw.as_bytes()).and_then(|body| rules::check(&body, raw.as_bytes())))
+}
+
+// ---- nothing is lost ------------------------------------------------------------------------
+
+/// Every word and every call that is shown is there once and in order, and every result is its call's.
+fn nothing_is_lost(talk: &Talk, rebuilt: &Rebuilt) -> Law {
+    let written = talk.write();
+    let view = model::view(talk, &written);
+    let messages = values(&rebuilt.messages)?;
+    let mut heard = model::heard(&messages)?;
+    for call in heard.calls.iter_mut().filter(|call| call.1 == Answered::Interrupted) {
+        call.1 = Answered::Open;
+    }
+    let repeated = repeated(&view, &heard)?;
+    let said = model::said(&view, &repeated);
+    if said != heard {
+        return Err(format!("the records say\n  {said:?}\nand the messages\n  {heard:?}"));
+    }
+    let summary = view.governing.map(|key| format!("s{key} so far"));
+    let first = messages.first().map(|first| first["content"].to_string()).unwrap_or_default();
+    match summary {
+        Some(summary) if !first.contains(&summary) => Err(format!("no summary '{summary}'")),
+        None if first.contains("Previous conversation") => Err("a summary from nowhere".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// Which calls (by number, as they are shown) are not in the messages. There has to be one of the same
+/// id before each, and nothing that the user said between them.
+fn repeated(view: &model::View<'_>, heard: &Said) -> Result<HashSet<usize>, String> {
+    let mut there = heard.calls.iter().map(|(mark, _)| *mark).peekable();
+    let (mut repeated, mut number, mut turn) = (HashSet::new(), 0, 0);
+    let mut turns = HashMap::new();
+    for item in &view.shown {
+        turn += usize::from(item.is_said_by_user());
+        for call in item.calls() {
+            number += 1;
+            if there.next_if_eq(&call.mark).is_some() {
+                turns.insert(&call.id, turn);
+            } else if turns.get(&call.id) == Some(&turn) {
+                repeated.insert(number);
+            } else {
+                return Err(format!("call {} '{}' is lost", call.mark, call.id));
+            }
+        }
+    }
+    Ok(repeated)
+}
+
+// ---- however it is read ---------------------------------------------------------------------
+
+/// Twice the same; message by message, in parts and from a file as at once and from memory.
+fn is_the_same_however_read(bytes: &[u8], rebuilt: &Rebuilt) -> Law {
+    let expected: Vec<String> = rebuilt.messages.iter().map(Message::to_line).collect();
+    let input = || Input::memory("t", bytes.to_vec());
+    let lines_of = |inputs: &[Input]| -> Result<Vec<String>, String> {
+        Ok(rebuild_all(inputs)?.messages.iter().map(Message::to_line).collect())
+    };
+    same("twice", &lines_of(&[input()])?, &expected)?;
+    same("message by message", &streamed(&input())?, &expected)?;
+    same("from a file", &lines_of(&[file(bytes)?])?, &expected)?;
+    let all: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+    for size in [1, all.len().div_ceil(2).max(1)] {
+        let parts = all.chunks(size).map(|part| Input::memory("t", part.concat()));
+        same("in several inputs", &lines_of(&parts.collect::<Vec<_>>())?, &expected)?;
+    }
+    Ok(())
+}
+
+fn streamed(input: &Input) -> Result<Vec<String>, String> {
+    let mut out = Vec::new();
+    let form = Form { array: false, meta: true };
+    form.stream(std::slice::from_ref(input), &Options::default(), &mut out)
+        .map_err(|error| error.to_string())?;
+    let text = String::from_utf8(out).map_err(|error| error.to_string())?;
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+fn file(bytes: &[u8]) -> Result<Input, String> {
+    let file = || -> std::io::Result<Input> {
+        let mut file = tempfile::tempfile()?;
+        std::io::Write::write_all(&mut file, bytes)?;
+        Input::file("t", file)
+    };
+    file().map_err(|error| error.to_string())
+}
+
+// ---- rule 11: the prompt cache lives on this ------------------------------------------------
+
+/// A longer transcript gives the same messages up to the last, which only grows, but where a view
+/// record was added, or a late result.
+pub fn more_changes_only_the_end(talk: &Talk) -> Law {
+    let mut before: Option<(Vec<Value>, usize)> = None;
+    let mut prefix = Talk { items: Vec::new(), ended: true, ..talk.clone() };
+    for line in talk.lines() {
+        prefix.items.extend_from_slice(line);
+        let rebuilt = rebuild(&prefix.write().bytes)?;
+        let late = rebuilt.findings.iter().filter(|found| *found.rule == LATE_RESULT).count();
+        let now = values(&rebuilt.messages)?;
+        let is_view = line.iter().any(|item| item.body.is_view());
+        if let Some((then, was_late)) = before.take()
+            && !is_view
+            && was_late == late
+        {
+            let settled = then.len() - ends(&prefix, &then);
+            only_grows(settled, &then, &now).map_err(|why| {
+                format!("line {} changes what was there: {why}", prefix.lines().len())
+            })?;
+        }
+        before = Some((now, late));
+    }
+    Ok(())
+}
+
+/// How many messages at the end may still grow: the last; where results stand before their calls, as
+/// in claw0's first format, the reply before it, too.
+fn ends(talk: &Talk, messages: &[Value]) -> usize {
+    let [.., reply, _] = messages else { return messages.len() };
+    let marks: Vec<u64> =
+        model::blocks(reply).iter().filter_map(|block| block["input"]["n"].as_u64()).collect();
+    let is_early = |(at, item): (usize, &Item)| {
+        let is_of_it = |call: &&Call| marks.contains(&(call.mark as u64));
+        item.calls().into_iter().filter(is_of_it).any(|call| {
+            talk.items[..=at].iter().any(|before| before.answers().any(|a| a.id == call.id))
+        })
+    };
+    1 + usize::from(talk.items.iter().enumerate().any(is_early))
+}
+
+/// The first `settled` messages are as they were; those after them only grow.
+fn only_grows(settled: usize, then: &[Value], now: &[Value]) -> Law {
+    if !now.starts_with(&then[..settled]) {
+        return Err(format!("\n  {}\nbecame\n  {}", json!(then), json!(now)));
+    }
+    for (last, index) in then[settled..].iter().zip(settled..) {
+        match now.get(index) {
+            Some(grown) if holds_all_of(grown, last) => {}
+            grown => return Err(format!("\n  {last}\nbecame\n  {grown:?}")),
+        }
+    }
+    Ok(())
+}
+
+/// Whether the blocks of one message begin with those of another. Results are in the order of their
+/// calls, so new ones may come in between.
+fn holds_all_of(grown: &Value, last: &Value) -> bool {
+    let (short, long) = (model::blocks(last), model::blocks(grown));
+    let mut rest = long.iter();
+    let is_there = short.iter().all(|block| rest.any(|other| other == block));
+    let added = long.iter().zip(&short).find(|(long, short)| long != short);
+    let is_result = added.is_none_or(|(long, _)| long["type"] == "tool_result");
+    last["role"] == grown["role"] && is_there && is_result
+}
+
+// ---- what a law may take for granted --------------------------------------------------------
+
+/// Whether every id is one record's. Where it is not, a view record that names it means the later one.
+pub fn has_plain_ids(talk: &Talk) -> bool {
+    talk.items.iter().all(|item| !matches!(item.id, Id::Same(_)))
+}
+
+/// Whether no call has an id that another had.
+pub fn has_calls_of_its_own(talk: &Talk) -> bool {
+    let mut ids = HashSet::new();
+    talk.items.iter().flat_map(Item::calls).all(|call| ids.insert(&call.id))
+}

@@ -1,0 +1,99 @@
+//! Laws that hold for every transcript, tried on thousands that are made up.
+//!
+//! [`generate`] makes a talk up from a seed, [`records`] writes it, [`model`] says what its messages
+//! have to hold, and [`laws`] and [`views`] say what holds for all. A talk that breaks a law is made
+//! smaller by dropping records while it still does. `CLAW_TEST_FULL=1` tries a million of them,
+//! `CLAW_TEST_SEED=n` the one of that seed.
+
+#![allow(clippy::expect_used, clippy::panic, reason = "a test may panic, and so may what helps it")]
+
+mod choices;
+mod generate;
+mod laws;
+mod model;
+mod records;
+/// What a provider refuses, told by somebody else.
+#[allow(dead_code, reason = "the fake provider of the other tests uses the rest")]
+#[path = "../cli/common/rules.rs"]
+mod rules;
+mod views;
+
+use std::any::Any;
+use std::env;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
+
+use choices::Choices;
+use records::Talk;
+
+/// How many talks are tried.
+const TALKS: u64 = 2_500;
+/// How many when there is time.
+const TALKS_IN_FULL: u64 = 1_000_000;
+
+/// Tries a law on all talks, each half in a thread of its own.
+fn holds(law: fn(&Talk) -> laws::Law) {
+    if let Some(seed) = env::var("CLAW_TEST_SEED").ok().and_then(|seed| seed.parse().ok()) {
+        return try_seed(law, seed);
+    }
+    let is_full = env::var_os("CLAW_TEST_FULL").is_some();
+    let talks = if is_full { TALKS_IN_FULL } else { TALKS };
+    thread::scope(|scope| {
+        for half in 0..2 {
+            scope.spawn(move || (half..talks).step_by(2).for_each(|seed| try_seed(law, seed)));
+        }
+    });
+}
+
+fn try_seed(law: fn(&Talk) -> laws::Law, seed: u64) {
+    let talk = generate::talk(&mut Choices::seeded(seed));
+    if broken(law, &talk).is_none() {
+        return;
+    }
+    let talk = smallest(law, talk);
+    let (why, text) = (broken(law, &talk).unwrap_or_default(), talk.write().bytes);
+    panic!("CLAW_TEST_SEED={seed}: {why}\n---\n{}\n---", String::from_utf8_lossy(&text));
+}
+
+/// What breaks the law, if something does; a panic does, too.
+fn broken(law: fn(&Talk) -> laws::Law, talk: &Talk) -> Option<String> {
+    match catch_unwind(AssertUnwindSafe(|| law(talk))) {
+        Ok(outcome) => outcome.err(),
+        Err(cause) => Some(format!("panic: {}", words(cause.as_ref()))),
+    }
+}
+
+fn words(cause: &(dyn Any + Send)) -> String {
+    let text = cause.downcast_ref::<String>().cloned();
+    text.or_else(|| cause.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
+}
+
+/// Drops records as long as what is left breaks the law.
+fn smallest(law: fn(&Talk) -> laws::Law, mut talk: Talk) -> Talk {
+    let mut at = 0;
+    while at < talk.items.len() {
+        let mut smaller = talk.clone();
+        smaller.items.remove(at);
+        if broken(law, &smaller).is_some() {
+            (talk, at) = (smaller, 0);
+        } else {
+            at += 1;
+        }
+    }
+    talk
+}
+
+#[test]
+fn g1_g5_messages_are_accepted_and_nothing_is_lost() {
+    holds(laws::of_rebuild);
+}
+
+#[test]
+fn o1_more_records_change_only_the_last_message() {
+    holds(laws::more_changes_only_the_end);
+}
+
+#[test]
+fn g8_views_show_what_was_planned_and_can_be_taken_back() {
+    holds(views::of_views);
+}

@@ -1,0 +1,225 @@
+//! What the messages of a talk have to hold, told from its records alone.
+//!
+//! This knows nothing of how rebuild works, and is as plain as can be: no streaming, no search from
+//! the end, the whole talk at once.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+
+use serde_json::Value;
+
+use super::records::{Answer, Body, Call, Form, Hint, Item, Piece, Talk, Written};
+use clawutils::messages::fold::{INTERRUPTED, NO_OUTPUT};
+
+/// What of a talk is shown.
+pub struct View<'t> {
+    /// The key of the compaction that governs.
+    pub governing: Option<usize>,
+    /// The items that count, in order.
+    pub shown: Vec<&'t Item>,
+}
+
+/// Which items of a talk are shown.
+pub fn view<'t>(talk: &'t Talk, written: &Written) -> View<'t> {
+    let mut retracted = HashSet::new();
+    let mut governing = None;
+    let mut first = 0;
+    for (at, item) in talk.items.iter().enumerate().rev() {
+        if at < first {
+            break;
+        }
+        if retracted.contains(&written.ids[at]) {
+            continue;
+        }
+        match &item.body {
+            Body::Retract { target } => {
+                retracted.insert(id_of(talk, written, *target, at));
+            }
+            Body::Compaction { kept, hint } if governing.is_none() => {
+                if let Some(kept) = first_kept(talk, written, *kept, *hint, at) {
+                    (governing, first) = (Some(item.key), kept);
+                }
+            }
+            _ => {}
+        }
+    }
+    let counts = |(at, item): &(usize, &Item)| {
+        *at >= first
+            && !retracted.contains(&written.ids[*at])
+            && !matches!(item.body, Body::Junk(_))
+    };
+    let shown = talk.items.iter().enumerate().filter(counts).map(|(_, item)| item).collect();
+    View { governing, shown }
+}
+
+/// The id that a record before position `end` is referred to by.
+fn id_of(talk: &Talk, written: &Written, key: usize, end: usize) -> String {
+    let at = talk.position(key).filter(|at| *at < end);
+    at.map_or("nowhere".to_owned(), |at| written.ids[at].clone())
+}
+
+/// The position of the first record that a compaction at position `end` keeps: where the hint says if
+/// that is true, else the nearest before it that has the id.
+fn first_kept(talk: &Talk, written: &Written, key: usize, hint: Hint, end: usize) -> Option<usize> {
+    let id = id_of(talk, written, key, end);
+    let is_record = |at: &usize| !matches!(talk.items[*at].body, Body::Junk(_));
+    match talk.position(key).filter(|at| *at < end && hint == Hint::Right && is_record(at)) {
+        Some(at) => Some(at),
+        None => (0..end).rev().filter(is_record).find(|at| written.ids[*at] == id),
+    }
+}
+
+// ---- what is said ---------------------------------------------------------------------------
+
+/// The answer to a call.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answered {
+    By(usize),
+    WithNothing,
+    Interrupted,
+    Open,
+}
+
+/// What is said in messages, by marks.
+#[derive(Debug, Default, PartialEq)]
+pub struct Said {
+    /// The marks of all words (and images and thinking), in order.
+    pub words: Vec<usize>,
+    /// The calls in order, each with its answer.
+    pub calls: Vec<(usize, Answered)>,
+}
+
+/// What the shown items say. `repeated` are the numbers of the calls that are left out, since their
+/// reply has one of the same id already.
+pub fn said(view: &View<'_>, repeated: &HashSet<usize>) -> Said {
+    let mut words = Vec::new();
+    let mut pairs = Pairs::default();
+    for item in &view.shown {
+        match &item.body {
+            Body::Call(call) => pairs.call(call, repeated),
+            Body::Result(answer) => pairs.answer(answer),
+            Body::User(content) => {
+                content.held().iter().for_each(|piece| match piece {
+                    Piece::Text(mark, _) | Piece::Image(mark) => words.push(*mark),
+                    Piece::Result(answer) => pairs.answer(answer),
+                    // Calls and thinking are not the user's.
+                    _ => {}
+                });
+            }
+            Body::Assistant(content) => {
+                content.held().iter().for_each(|piece| match piece {
+                    Piece::Text(mark, _) | Piece::Redacted(mark) | Piece::Thinking(mark, true) => {
+                        words.push(*mark);
+                    }
+                    Piece::Call(call) => pairs.call(call, repeated),
+                    Piece::Result(answer) => pairs.answer(answer),
+                    _ => {}
+                });
+            }
+            _ => {}
+        }
+    }
+    let calls = pairs.calls.into_iter().map(|(mark, by)| (mark, by.unwrap_or(Answered::Open)));
+    Said { words, calls: calls.collect() }
+}
+
+/// Calls and results by id: a result goes to the newest call of its id that waits for one; else, if
+/// no call had that id yet, to the next that has it.
+#[derive(Default)]
+struct Pairs {
+    calls: Vec<(usize, Option<Answered>)>,
+    /// How many calls there were, with those that are left out.
+    number: usize,
+    /// For each id the calls (positions in `calls`), and the results that wait for one.
+    by_id: BTreeMap<String, (Vec<usize>, VecDeque<Answered>)>,
+}
+
+impl Pairs {
+    fn call(&mut self, call: &Call, repeated: &HashSet<usize>) {
+        self.number += 1;
+        if repeated.contains(&self.number) {
+            return;
+        }
+        let (calls, early) = self.by_id.entry(call.id.clone()).or_default();
+        calls.push(self.calls.len());
+        self.calls.push((call.mark, early.pop_front()));
+    }
+
+    fn answer(&mut self, answer: &Answer) {
+        let by = match answer.form {
+            Form::Empty(_) => Answered::WithNothing,
+            _ => Answered::By(answer.mark),
+        };
+        let (calls, early) = self.by_id.entry(answer.id.clone()).or_default();
+        match calls.iter().rev().find(|call| self.calls[**call].1.is_none()) {
+            Some(open) => self.calls[*open].1 = Some(by),
+            None if calls.is_empty() => early.push_back(by),
+            None => {}
+        }
+    }
+}
+
+/// What messages say.
+///
+/// # Errors
+/// When they say something that no record does.
+pub fn heard(messages: &[Value]) -> Result<Said, String> {
+    let mut heard = Said::default();
+    for (n, message) in messages.iter().enumerate() {
+        let answers = messages.get(n + 1).map(results).unwrap_or_default();
+        for block in blocks(message) {
+            match block["type"].as_str() {
+                Some("tool_use") => {
+                    let mark = block["input"]["n"].as_u64().unwrap_or_default() as usize;
+                    let answer = answers.get(&block["id"].to_string());
+                    heard.calls.push((mark, answer.cloned().unwrap_or(Answered::Open)));
+                }
+                Some("tool_result") => {}
+                _ => match mark(&block, 'w') {
+                    Some(mark) => heard.words.push(mark),
+                    // What rebuild says by itself stands at the beginning.
+                    None if n < 2 => {}
+                    None => return Err(format!("who said this? {block}")),
+                },
+            }
+        }
+    }
+    Ok(heard)
+}
+
+/// The blocks of a message; a string is one.
+pub fn blocks(message: &Value) -> Vec<Value> {
+    match &message["content"] {
+        Value::Array(blocks) => blocks.clone(),
+        text => vec![serde_json::json!({"type": "text", "text": text})],
+    }
+}
+
+/// The results in a message, by the id of their calls.
+fn results(message: &Value) -> BTreeMap<String, Answered> {
+    let blocks = blocks(message);
+    let results = blocks.iter().filter(|block| block["type"] == "tool_result");
+    results.map(|block| (block["tool_use_id"].to_string(), answered(&block["content"]))).collect()
+}
+
+fn answered(content: &Value) -> Answered {
+    match content {
+        Value::String(text) if text == NO_OUTPUT => Answered::WithNothing,
+        Value::String(text) if text == INTERRUPTED => Answered::Interrupted,
+        Value::String(text) => Answered::By(mark_in(text, 'r').unwrap_or_default()),
+        content => {
+            let blocks = content.as_array().map(Vec::as_slice).unwrap_or_default();
+            let mark = blocks.iter().find_map(|block| mark(block, 'r'));
+            Answered::By(mark.unwrap_or_default())
+        }
+    }
+}
+
+/// The mark that a block carries.
+fn mark(block: &Value, letter: char) -> Option<usize> {
+    let texts = [&block["text"], &block["thinking"], &block["data"], &block["source"]["data"]];
+    texts.into_iter().find_map(|text| mark_in(text.as_str()?, letter))
+}
+
+fn mark_in(text: &str, letter: char) -> Option<usize> {
+    text.strip_prefix(letter)?.split(' ').next()?.parse().ok()
+}

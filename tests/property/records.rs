@@ -1,0 +1,420 @@
+//! Transcripts as a list of records of which everything is known, and how they are written.
+//!
+//! Everything that is said carries a mark of its own (`w12`, `r7`), so that it can be found again in
+//! the messages. Records refer to each other by key, not by id or offset: any of them can be dropped
+//! and the rest still means what it meant.
+
+use clawutils::json::quote;
+use clawutils::record::digest;
+
+/// A transcript.
+#[derive(Clone)]
+pub struct Talk {
+    /// A byte order mark stands at its beginning.
+    pub bom: bool,
+    /// Its last line has its line feed.
+    pub ended: bool,
+    /// What stands in it.
+    pub items: Vec<Item>,
+}
+
+/// A record, or a line that is none.
+#[derive(Clone)]
+pub struct Item {
+    /// What other records call it; used once in a talk.
+    pub key: usize,
+    /// Its id.
+    pub id: Id,
+    /// What it says.
+    pub body: Body,
+    /// What stands before it on its line.
+    pub before: Before,
+    /// What stands after it on its line, if it is the last there.
+    pub after: &'static str,
+}
+
+/// The id of a record.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Id {
+    /// None: it is named by its place.
+    Place,
+    /// One of its own.
+    Own,
+    /// That of another record.
+    Same(usize),
+}
+
+/// What stands before a record on its line.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Before {
+    /// Nothing, or bytes that are passed over.
+    Bytes(&'static str),
+    /// The beginning of a record that was never finished.
+    Torn(&'static [u8]),
+    /// The record before it, whose line has no end.
+    Record,
+}
+
+/// What a record says.
+#[derive(Clone)]
+pub enum Body {
+    User(Content),
+    Assistant(Content),
+    Call(Call),
+    Result(Answer),
+    Compaction {
+        kept: usize,
+        hint: Hint,
+    },
+    Truncation {
+        of: usize,
+        call: String,
+        text: String,
+        is_right: bool,
+    },
+    Retract {
+        target: usize,
+    },
+    /// Members of a record that is no part of the messages, or lacks something.
+    Silent(&'static str),
+    /// A line that is no record.
+    Junk(&'static [u8]),
+}
+
+/// Where a compaction says that its first kept record begins.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Hint {
+    None,
+    Right,
+    Wrong,
+}
+
+/// What a user or an assistant record says.
+#[derive(Clone)]
+pub struct Content {
+    /// It is a string if its first piece is text; then there is no other.
+    pub is_string: bool,
+    pub pieces: Vec<Piece>,
+}
+
+/// A block.
+#[derive(Clone)]
+pub enum Piece {
+    /// A mark, and JSON text that follows it.
+    Text(usize, &'static str),
+    /// A text, as JSON, that says nothing.
+    Blank(&'static str),
+    /// A mark, and whether it is signed.
+    Thinking(usize, bool),
+    Redacted(usize),
+    Image(usize),
+    Call(Call),
+    Result(Answer),
+}
+
+/// A call.
+#[derive(Clone)]
+pub struct Call {
+    pub mark: usize,
+    pub id: String,
+}
+
+/// A result.
+#[derive(Clone)]
+pub struct Answer {
+    pub mark: usize,
+    /// The id of its call.
+    pub id: String,
+    pub form: Form,
+    pub is_error: bool,
+    pub pin: bool,
+}
+
+/// The form of a result.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Form {
+    Short,
+    /// A string under claw0's first name for it.
+    Output,
+    Long,
+    /// A list with blank, short and long text and an image.
+    List,
+    /// An image alone.
+    Image,
+    /// One of the ways to say nothing, as JSON.
+    Empty(&'static str),
+}
+
+/// A transcript as bytes, and where everything in it stands.
+pub struct Written {
+    pub bytes: Vec<u8>,
+    /// For each item the place that names it, and its id.
+    pub places: Vec<u64>,
+    pub ids: Vec<String>,
+}
+
+impl Talk {
+    /// Writes it.
+    pub fn write(&self) -> Written {
+        let mut out = Written { bytes: Vec::new(), places: Vec::new(), ids: Vec::new() };
+        if self.bom {
+            out.bytes.extend("\u{feff}".bytes());
+        }
+        for (index, item) in self.items.iter().enumerate() {
+            let place = out.begin(self, index);
+            let id = match item.id {
+                Id::Place => format!("@{place}"),
+                Id::Own => own_id(item.key),
+                Id::Same(other) => own_id(other),
+            };
+            let text = item.text(&id, |key| out.reference(self, key));
+            out.bytes.extend(text);
+            out.places.push(place);
+            out.ids.push(id);
+            let after = if self.shares_line(index + 1) { "" } else { item.after };
+            out.bytes.extend(after.bytes());
+        }
+        if self.ended && !out.bytes.is_empty() {
+            out.bytes.push(b'\n');
+        }
+        out
+    }
+
+    /// Whether an item stands on the line of the one before it. Nothing but whole records is
+    /// recovered there, and behind a torn one only the last.
+    fn shares_line(&self, index: usize) -> bool {
+        let Some([before, item]) = index.checked_sub(1).and_then(|at| self.items.get(at..=index))
+        else {
+            return false;
+        };
+        let is_whole = !matches!(before.body, Body::Junk(_) | Body::Silent(_));
+        let is_torn = matches!(before.before, Before::Torn(_)) && !self.shares_line(index - 1);
+        item.before == Before::Record && is_whole && !is_torn
+    }
+
+    /// The items, those on one line together.
+    pub fn lines(&self) -> Vec<&[Item]> {
+        let starts = (0..self.items.len()).filter(|index| !self.shares_line(*index));
+        let starts: Vec<usize> = starts.chain([self.items.len()]).collect();
+        starts.windows(2).map(|line| &self.items[line[0]..line[1]]).collect()
+    }
+
+    /// The position of an item.
+    pub fn position(&self, key: usize) -> Option<usize> {
+        self.items.iter().position(|item| item.key == key)
+    }
+}
+
+fn own_id(key: usize) -> String {
+    format!("record{key}")
+}
+
+impl Written {
+    /// Writes what stands before an item; gives the place that names it.
+    fn begin(&mut self, talk: &Talk, index: usize) -> u64 {
+        let here = |out: &Written| out.bytes.len() as u64;
+        if talk.shares_line(index) {
+            return here(self);
+        }
+        if index > 0 {
+            self.bytes.push(b'\n');
+        }
+        // A line that is whole is named by where it begins, one that had to be recovered by itself.
+        let line = if index == 0 { 0 } else { here(self) };
+        match talk.items[index].before {
+            Before::Torn(torn) => {
+                self.bytes.extend(torn);
+                return here(self);
+            }
+            Before::Bytes(bytes) => self.bytes.extend(bytes.bytes()),
+            Before::Record => {}
+        }
+        if talk.shares_line(index + 1) { here(self) } else { line }
+    }
+
+    /// Id and place of a record that was written already.
+    fn reference(&self, talk: &Talk, key: usize) -> (String, u64) {
+        let at = talk.position(key).filter(|at| *at < self.ids.len());
+        at.map_or_else(|| ("nowhere".to_owned(), 0), |at| (self.ids[at].clone(), self.places[at]))
+    }
+}
+
+impl Item {
+    /// The calls that the assistant makes in it.
+    pub fn calls(&self) -> Vec<&Call> {
+        match &self.body {
+            Body::Call(call) => vec![call],
+            Body::Assistant(content) => content.held().iter().filter_map(Piece::call).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The results in it.
+    pub fn answers(&self) -> impl Iterator<Item = &Answer> {
+        let (own, pieces) = match &self.body {
+            Body::Result(answer) => (Some(answer), &[][..]),
+            Body::User(content) | Body::Assistant(content) => (None, content.held()),
+            _ => (None, &[][..]),
+        };
+        own.into_iter().chain(pieces.iter().filter_map(Piece::answer))
+    }
+
+    /// Whether the user says something in it, beside results.
+    pub fn is_said_by_user(&self) -> bool {
+        let is_word = |piece: &Piece| matches!(piece, Piece::Text(..) | Piece::Image(_));
+        matches!(&self.body, Body::User(content) if content.held().iter().any(is_word))
+    }
+
+    /// The record, under `id`.
+    fn text(&self, id: &str, reference: impl Fn(usize) -> (String, u64)) -> Vec<u8> {
+        let members = match &self.body {
+            Body::Junk(bytes) => return bytes.to_vec(),
+            Body::User(content) => format!(r#""type":"user","content":{}"#, content.text()),
+            Body::Assistant(content) => format!(
+                r#""type":"assistant","content":{},"usage":{{"input_tokens":9,"output_tokens":1}}"#,
+                content.text()
+            ),
+            Body::Call(call) => format!(
+                r#""type":"tool_use","tool_use_id":{},"name":"f","input":{{"n":{}}}"#,
+                quote(&call.id),
+                call.mark
+            ),
+            Body::Result(answer) => answer.members(),
+            Body::Compaction { kept, hint } => compaction(self.key, reference(*kept), *hint),
+            Body::Truncation { of, call, text, is_right } => {
+                truncation(&reference(*of).0, call, text, *is_right)
+            }
+            Body::Retract { target } => {
+                format!(r#""type":"retract","target":"{}""#, reference(*target).0)
+            }
+            Body::Silent(members) => (*members).to_owned(),
+        };
+        match self.id {
+            Id::Place => format!("{{{members}}}").into_bytes(),
+            _ => format!(r#"{{"id":"{id}",{members}}}"#).into_bytes(),
+        }
+    }
+}
+
+fn compaction(key: usize, (kept, place): (String, u64), hint: Hint) -> String {
+    let hint = match hint {
+        Hint::None => String::new(),
+        Hint::Right => format!(r#","first_kept_offset":{place}"#),
+        Hint::Wrong => format!(r#","first_kept_offset":{}"#, place + 3),
+    };
+    format!(
+        r#""type":"compaction","summary":"s{key} so far","first_kept_entry_id":"{kept}"{hint},"kept_user":["kept"]"#
+    )
+}
+
+fn truncation(record: &str, call: &str, text: &str, is_right: bool) -> String {
+    let bytes = text.len() + usize::from(!is_right);
+    format!(
+        r#""type":"truncation","tool_use_id":{},"record_id":"{record}","head":12,"tail":4,"bytes":{bytes},"sha256":"{}""#,
+        quote(call),
+        digest(text)
+    )
+}
+
+impl Body {
+    /// Whether it changes what is shown of others.
+    pub fn is_view(&self) -> bool {
+        matches!(self, Body::Compaction { .. } | Body::Truncation { .. } | Body::Retract { .. })
+    }
+}
+
+impl Content {
+    /// What is in it: of a string the first piece alone.
+    pub fn held(&self) -> &[Piece] {
+        match self.pieces.first() {
+            Some(Piece::Text(..) | Piece::Blank(_)) if self.is_string => &self.pieces[..1],
+            _ => &self.pieces,
+        }
+    }
+
+    fn text(&self) -> String {
+        match self.held() {
+            [Piece::Text(mark, tail)] if self.is_string => format!(r#""w{mark} {tail}""#),
+            [Piece::Blank(text)] if self.is_string => format!(r#""{text}""#),
+            pieces => {
+                let blocks: Vec<String> = pieces.iter().map(Piece::text).collect();
+                format!("[{}]", blocks.join(","))
+            }
+        }
+    }
+}
+
+impl Piece {
+    fn call(&self) -> Option<&Call> {
+        match self {
+            Piece::Call(call) => Some(call),
+            _ => None,
+        }
+    }
+
+    fn answer(&self) -> Option<&Answer> {
+        match self {
+            Piece::Result(answer) => Some(answer),
+            _ => None,
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Piece::Text(mark, tail) => format!(r#"{{"type":"text","text":"w{mark} {tail}"}}"#),
+            Piece::Blank(text) => format!(r#"{{"type":"text","text":"{text}"}}"#),
+            Piece::Thinking(mark, is_signed) => {
+                let signature = if *is_signed { r#","signature":"c2ln""# } else { "" };
+                format!(r#"{{"type":"thinking","thinking":"w{mark} "{signature}}}"#)
+            }
+            Piece::Redacted(mark) => format!(r#"{{"type":"redacted_thinking","data":"w{mark} "}}"#),
+            Piece::Image(mark) => image(&format!("w{mark} ")),
+            Piece::Call(Call { mark, id }) => format!(
+                r#"{{"type":"tool_use","id":{},"name":"f","input":{{"n":{mark}}}}}"#,
+                quote(id)
+            ),
+            Piece::Result(answer) => format!("{{{}}}", answer.members()),
+        }
+    }
+}
+
+fn image(data: &str) -> String {
+    format!(
+        r#"{{"type":"image","source":{{"type":"base64","media_type":"image/png","data":"{data}"}}}}"#
+    )
+}
+
+impl Answer {
+    /// Its text, if it is a string that is not empty.
+    pub fn string(&self) -> Option<String> {
+        match self.form {
+            Form::Short | Form::Output => Some(format!("r{} is it", self.mark)),
+            Form::Long => {
+                Some(format!("r{} {}end", self.mark, "many words on a line\n".repeat(20)))
+            }
+            Form::List | Form::Image | Form::Empty(_) => None,
+        }
+    }
+
+    fn members(&self) -> String {
+        let name = if self.form == Form::Output { "output" } else { "content" };
+        let content = match self.form {
+            Form::Empty(content) => content.to_owned(),
+            Form::Image => format!("[{}]", image(&format!("r{} ", self.mark))),
+            Form::List => format!(
+                r#"[{{"type":"text","text":" "}},{{"type":"text","text":"r{} in \ud83d a list"}},{},{{"type":"text","text":"{}"}}]"#,
+                self.mark,
+                image("x"),
+                "more ".repeat(60)
+            ),
+            _ => quote(&self.string().unwrap_or_default()),
+        };
+        let error = if self.is_error { r#","is_error":true"# } else { "" };
+        // A pin is a member of records, and no provider takes it in a block.
+        let pin = if self.pin { r#","pin":true"# } else { "" };
+        format!(
+            r#""type":"tool_result","tool_use_id":{},"{name}":{content}{error}{pin}"#,
+            quote(&self.id)
+        )
+    }
+}

@@ -1,0 +1,157 @@
+//! Laws of view records: what is written down and rebuilt is what was planned, and all of it can be
+//! taken back.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::laws::{
+    Law, has_calls_of_its_own, has_plain_ids, is_accepted, lines, rebuild, same, values,
+};
+use super::records::Talk;
+use clawutils::check::rules::RESULT_TWICE;
+use clawutils::compact::{Source, Task};
+use clawutils::estimate::{Gauge, Request};
+use clawutils::messages::Message;
+use clawutils::record;
+use clawutils::truncate::{self, Options};
+
+/// A transcript that is appended to as `claw-append` does it.
+struct File {
+    bytes: Vec<u8>,
+    /// The ids of the view records appended.
+    views: Vec<String>,
+}
+
+/// Truncate, compact three times with new turns between, then take it all back.
+pub fn of_views(talk: &Talk) -> Law {
+    let mut file = File { bytes: talk.write().bytes, views: Vec::new() };
+    let mut plain = File { bytes: file.bytes.clone(), views: Vec::new() };
+    let is_exact = has_calls_of_its_own(talk);
+    // A second result that stands after a compaction's first kept record, its call before it: to who
+    // reads from there on it is the first, and goes to the next call of its id.
+    let found = rebuild(&file.bytes)?.findings;
+    let has_seconds = found.iter().any(|found| *found.rule == RESULT_TWICE);
+    if !has_plain_ids(talk) || has_seconds && !is_exact {
+        return Ok(());
+    }
+    truncated(&mut file)?;
+    for turn in 0..3 {
+        compacted(&mut file, turn)?;
+        for line in turn_of(turn) {
+            file.append(&line)?;
+            plain.append(&line)?;
+        }
+    }
+    for view in file.views.clone().into_iter().rev() {
+        file.append(&format!(r#"{{"type":"retract","target":"{view}"}}"#))?;
+    }
+    let (now, then) = (rebuild(&file.bytes)?.messages, rebuild(&plain.bytes)?.messages);
+    same("all taken back", &lines(&now), &lines(&then))
+}
+
+/// A turn with a call, so that there is something new to cover.
+fn turn_of(turn: usize) -> [String; 5] {
+    let long = "many new words on a line ".repeat(20);
+    [
+        format!(r#"{{"type":"user","content":"w{turn} {long}"}}"#),
+        format!(r#"{{"type":"assistant","content":[{{"type":"text","text":"w{turn} {long}"}}]}}"#),
+        format!(r#"{{"type":"tool_use","tool_use_id":"new_{turn}","name":"f","input":{{}}}}"#),
+        format!(r#"{{"type":"tool_result","tool_use_id":"new_{turn}","content":"{long}"}}"#),
+        format!(r#"{{"type":"assistant","content":"w{turn} {long}"}}"#),
+    ]
+}
+
+impl File {
+    /// Appends a record; gives its id.
+    fn append(&mut self, record: &str) -> Result<String, String> {
+        if self.bytes.last().is_some_and(|last| *last != b'\n') {
+            self.bytes.push(b'\n');
+        }
+        let ended = self.bytes.strip_suffix(b"\n").unwrap_or_default();
+        let last = ended.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+        let line = record::seal(record, last, "1")?;
+        self.bytes.extend(line.bytes());
+        self.bytes.push(b'\n');
+        let id = line.get(7..23).ok_or("no id")?;
+        Ok(id.to_owned())
+    }
+
+    fn append_view(&mut self, record: &str) -> Law {
+        let id = self.append(record)?;
+        self.views.push(id);
+        Ok(())
+    }
+}
+
+fn gauge(messages: &[Message<'_>]) -> (Gauge, u64) {
+    let request = Request { messages, system: None, tools: None };
+    let gauge = Gauge::new(request, None);
+    (gauge, gauge.tokens(request))
+}
+
+/// What truncate shows is what rebuild shows with its records.
+fn truncated(file: &mut File) -> Law {
+    let mut messages = rebuild(&file.bytes)?.messages;
+    let (gauge, tokens) = gauge(&messages);
+    let options =
+        Options { max_chars: 300, floor_chars: 150, head_ratio: 0.7, budget: tokens * 9 / 10 };
+    let outcome = truncate::truncate(&mut messages, None, None, gauge, options);
+    for record in &outcome.records {
+        file.append_view(record)?;
+    }
+    let rebuilt = rebuild(&file.bytes)?.messages;
+    same("truncated and rebuilt", &lines(&rebuilt), &lines(&messages))?;
+    is_accepted(&rebuilt, &file.bytes)
+}
+
+/// What compact shows is what rebuild shows with its record, whatever the hint in it.
+fn compacted(file: &mut File, turn: usize) -> Law {
+    let messages = rebuild(&file.bytes)?.messages;
+    let (gauge, tokens) = gauge(&messages);
+    // Every other time because it does not fit, else the oldest half.
+    let target = turn.is_multiple_of(2).then_some(tokens * 3 / 4);
+    let task =
+        Task { messages: &messages, system: None, tools: None, gauge, target, keep_user: 100 };
+    let Some(planned) = task.plan() else { return Ok(()) };
+    let text = format!("what happened up to turn {turn}");
+    let source = Source { text: &text, strategy: "file", model: None, usage: None };
+    let (id, place) = task.first_kept(&planned).ok_or("nothing kept has a record")?;
+    let expected = task.apply(&planned, &text);
+    let wrong = [Some(place + 1), Some(u64::MAX), None];
+    let wrong = if turn == 0 { &wrong[..] } else { &[] };
+    for hint in wrong.iter().copied().chain([Some(place)]) {
+        let mut record = planned.record(&source, &(id.clone(), hint.unwrap_or_default()), 1);
+        if hint.is_none() {
+            record = record.replacen(r#","first_kept_offset":0"#, "", 1);
+        }
+        let mut tried = File { bytes: file.bytes.clone(), views: file.views.clone() };
+        tried.append_view(&record)?;
+        let rebuilt = rebuild(&tried.bytes)?.messages;
+        let what = format!("compacted and rebuilt, hint {hint:?} for {place}");
+        // Ids that had to be mapped may be mapped otherwise when the calls before them are covered.
+        same(&what, &with_plain_ids(&rebuilt)?, &with_plain_ids(&expected)?)?;
+        is_accepted(&rebuilt, &tried.bytes)?;
+        if hint == Some(place) {
+            *file = tried;
+        }
+    }
+    Ok(())
+}
+
+/// Messages with the ids of calls counted through. A call whose id was used before has another one in
+/// a request; when the one before is covered, it has its own again.
+fn with_plain_ids(messages: &[Message<'_>]) -> Result<Vec<String>, String> {
+    let mut ids: HashMap<String, Value> = HashMap::new();
+    let mut values = values(messages)?;
+    for block in values.iter_mut().filter_map(|value| value["content"].as_array_mut()).flatten() {
+        for name in ["id", "tool_use_id"] {
+            if let Some(id) = block.get_mut(name) {
+                let count = ids.len();
+                let plain = ids.entry(id.to_string()).or_insert_with(|| count.into());
+                *id = plain.clone();
+            }
+        }
+    }
+    Ok(values.iter().map(Value::to_string).collect())
+}
