@@ -70,7 +70,8 @@ fn programs() -> BTreeSet<String> {
     files("src/bin", false).iter().map(|path| stem(path)).chain(scripts()).collect()
 }
 
-/// The source of the library and the programs, without the tests in it, and of the scripts.
+/// The source of the library and the programs, without the tests in it, and of the scripts: paths
+/// inside the repository, since what the folder above it is called is nobody's business.
 fn source() -> Vec<(PathBuf, String)> {
     let mut paths = files("src", true);
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));
@@ -79,7 +80,8 @@ fn source() -> Vec<(PathBuf, String)> {
         let text = read(path);
         text.split("#[cfg(test)]").next().unwrap_or_default().to_owned()
     };
-    paths.iter().map(|path| (path.clone(), code(path))).collect()
+    let inside = |path: &PathBuf| path.strip_prefix(root()).expect("a path in it").to_owned();
+    paths.iter().map(|path| (inside(path), code(path))).collect()
 }
 
 struct Page {
