@@ -19,17 +19,38 @@ pub struct Object<'a> {
     text: &'a str,
     members: Vec<Member<'a>>,
     is_shallow: bool,
+    has_surrogates: bool,
 }
 
 /// A member of an object.
 #[derive(Clone, Debug)]
 pub struct Member<'a> {
-    /// The name, decoded.
-    pub name: Cow<'a, str>,
     /// The name's own text, quotes and all.
     pub raw_name: &'a str,
     /// The value's own text.
     pub value: &'a str,
+    /// Whether the name is spelled with escapes.
+    is_escaped: bool,
+}
+
+impl<'a> Member<'a> {
+    fn new(raw_name: &'a str, value: &'a str) -> Member<'a> {
+        Member { raw_name, value, is_escaped: raw_name.contains('\\') }
+    }
+
+    /// The name, decoded.
+    #[must_use]
+    pub fn name(&self) -> Cow<'a, str> {
+        string(self.raw_name).unwrap_or_default()
+    }
+
+    /// Whether the name is `name`.
+    #[inline]
+    fn is(&self, name: &str) -> bool {
+        let raw = self.raw_name.as_bytes();
+        let is_as_spelled = raw.len() == name.len() + 2 && raw[1..].starts_with(name.as_bytes());
+        if self.is_escaped { self.name() == name } else { is_as_spelled }
+    }
 }
 
 impl<'a> Object<'a> {
@@ -38,8 +59,12 @@ impl<'a> Object<'a> {
     /// # Errors
     /// When `text` is anything else; the error says where.
     pub fn parse(text: &'a str) -> Result<Object<'a>, serde_json::Error> {
-        match fast_members(text) {
-            Some(members) => Ok(Object { text, members, is_shallow: true }),
+        let mut scan = Scan::new(text);
+        match fast_members(text, &mut scan) {
+            Some(members) => {
+                let has_surrogates = scan.has_surrogates();
+                Ok(Object { text, members, is_shallow: true, has_surrogates })
+            }
             None => Object::parse_slowly(text),
         }
     }
@@ -52,7 +77,14 @@ impl<'a> Object<'a> {
         let mut reader = serde_json::Deserializer::from_str(text);
         let members = reader.deserialize_map(Members)?;
         reader.end()?;
-        Ok(Object { text, members, is_shallow: false })
+        // Whoever has to know looks closer.
+        Ok(Object { text, members, is_shallow: false, has_surrogates: true })
+    }
+
+    /// Whether there may be an escape of a surrogate in it, of a pair or alone; if not, there is none.
+    #[must_use]
+    pub fn may_have_surrogates(&self) -> bool {
+        self.has_surrogates
     }
 
     /// Whether arrays and objects in it are nested deeper than `most`, which is at least 64.
@@ -63,24 +95,28 @@ impl<'a> Object<'a> {
     }
 
     /// The text of member `name`; of the last one where a name comes twice, as most readers do.
+    #[inline]
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&'a str> {
-        self.members.iter().rev().find(|member| member.name == name).map(|member| member.value)
+        self.members.iter().rev().find(|member| member.is(name)).map(|member| member.value)
     }
 
     /// Member `name` as a string; `None` when it is absent or something else.
+    #[inline]
     #[must_use]
     pub fn string(&self, name: &str) -> Option<Cow<'a, str>> {
         self.get(name).and_then(string)
     }
 
     /// Member `name` as a whole number; `None` when it is absent or something else.
+    #[inline]
     #[must_use]
     pub fn number(&self, name: &str) -> Option<u64> {
         self.get(name).and_then(|raw| raw.parse().ok())
     }
 
     /// Whether member `name` is `true`.
+    #[inline]
     #[must_use]
     pub fn is_true(&self, name: &str) -> bool {
         self.get(name) == Some("true")
@@ -123,8 +159,7 @@ pub(crate) fn offset_in(whole: &str, part: &str) -> usize {
 }
 
 /// The members of an object, if the scanner is sure of it.
-fn fast_members(text: &str) -> Option<Vec<Member<'_>>> {
-    let scan = Scan::new(text)?;
+fn fast_members<'a>(text: &'a str, scan: &mut Scan<'a>) -> Option<Vec<Member<'a>>> {
     let mut members = Vec::with_capacity(8);
     let mut at = scan.token(0, b'{')?;
     if let Some(end) = scan.token(at, b'}') {
@@ -136,7 +171,7 @@ fn fast_members(text: &str) -> Option<Vec<Member<'_>>> {
         let raw_name = &text[start..end];
         let value = scan.blanks(scan.token(end, b':')?);
         at = scan.value(value)?;
-        members.push(Member { name: string(raw_name)?, raw_name, value: &text[value..at] });
+        members.push(Member::new(raw_name, &text[value..at]));
         match scan.token(at, b',') {
             Some(next) => at = next,
             None => break,
@@ -148,7 +183,7 @@ fn fast_members(text: &str) -> Option<Vec<Member<'_>>> {
 
 /// The elements of an array, if the scanner is sure of it.
 fn fast_elements(text: &str) -> Option<Vec<&str>> {
-    let scan = Scan::new(text)?;
+    let mut scan = Scan::new(text);
     let mut elements = Vec::new();
     let mut at = scan.token(0, b'[')?;
     if let Some(end) = scan.token(at, b']') {
@@ -181,8 +216,7 @@ impl<'de> Visitor<'de> for Members {
         // Keys are taken raw too: a lone surrogate in one must not cost the line.
         while let Some(key) = map.next_key::<&'de RawValue>()? {
             let value: &'de RawValue = map.next_value()?;
-            let name = string(key.get()).ok_or_else(|| de::Error::custom("a key is no string"))?;
-            members.push(Member { name, raw_name: key.get(), value: value.get() });
+            members.push(Member::new(key.get(), value.get()));
         }
         Ok(members)
     }
@@ -201,12 +235,28 @@ pub fn elements(raw: &str) -> Option<Vec<&str>> {
 /// Whether `raw` is a string of nothing but white space (or none at all).
 #[must_use]
 pub fn is_blank(raw: &str) -> bool {
-    let Some(inner) = raw.strip_prefix('"') else { return true };
-    match inner.chars().next() {
-        // Most strings say something at once.
-        Some(first) if first != '\\' && !first.is_whitespace() && first != '"' => false,
-        _ => string(raw).is_none_or(|text| text.trim().is_empty()),
+    let Some(mut rest) = raw.strip_prefix('"') else { return true };
+    // Most strings say something at once, so none is decoded for this.
+    while let Some(first) = rest.chars().next().filter(|first| *first != '"') {
+        let (is_blank, length) = match first {
+            '\\' => match rest.as_bytes().get(1) {
+                Some(b'n' | b'r' | b't' | b'f') => (true, 2),
+                Some(b'u') => (escaped_unit(rest.as_bytes(), 0).is_some_and(is_blank_unit), 6),
+                _ => (false, 2),
+            },
+            plain => (plain.is_whitespace(), plain.len_utf8()),
+        };
+        if !is_blank {
+            return false;
+        }
+        rest = &rest[length..];
     }
+    true
+}
+
+/// Whether a code unit is white space; no half of a surrogate pair is.
+fn is_blank_unit(unit: u16) -> bool {
+    char::from_u32(u32::from(unit)).is_some_and(char::is_whitespace)
 }
 
 /// Where the string that begins at the quote `open` ends, in the bytes of valid JSON: the index after
@@ -327,8 +377,8 @@ pub fn escape(json: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// JSON text with every escape of a lone surrogate replaced by that of U+FFFD, and how many there
-/// were. Everything else keeps its bytes. No provider accepts a lone surrogate.
+/// JSON text with every escape of a lone surrogate replaced by that of U+FFFD, which is as long, and how
+/// many there were. Everything else keeps its bytes. No provider accepts a lone surrogate.
 #[must_use]
 pub fn mend_surrogates(json: &str) -> (Cow<'_, str>, usize) {
     if memchr::memmem::find(json.as_bytes(), b"\\u").is_none() {
@@ -408,6 +458,28 @@ mod tests {
     fn line_breaks_of_other_readers_are_escaped() {
         assert_eq!(quote("a\u{2028}b\u{85}\n"), "\"a\\u2028b\\u0085\\n\"");
         assert_eq!(string(&quote("a\u{2028}b")).unwrap(), "a\u{2028}b");
+    }
+
+    #[test]
+    fn blank_is_what_decodes_to_white_space() {
+        for blank in
+            [r#""""#, r#"" ""#, r#""\n\t\r\f \u0020\u00a0\u2003""#, "\"\u{3000}\u{85}\"", "5", ""]
+        {
+            assert!(is_blank(blank), "{blank}");
+        }
+        for said in [
+            r#""a""#,
+            r#"" \n.""#,
+            r#""\"""#,
+            r#""\\""#,
+            r#""\b""#,
+            r#""\u001b[0m""#,
+            r#""\ud83d""#,
+            r#""\/""#,
+        ] {
+            assert!(!is_blank(said), "{said}");
+            assert!(!string(said).unwrap().trim().is_empty(), "{said}");
+        }
     }
 
     #[test]

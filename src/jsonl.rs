@@ -6,14 +6,17 @@
 //! Tolerated with a finding are runs of NUL bytes (a crash of the machine leaves them) and fused
 //! lines: a torn prefix, or a whole object, followed by a whole object.
 
+pub mod blocks;
+pub mod search;
+
 use crate::check::rules::{self, Rule};
 use crate::check::{Finding, Place};
 use crate::json::Object;
 use crate::record::MOST_DEPTH;
 use crate::source::Input;
-use memchr::memmem::{self, Finder};
+use blocks::Blocks;
+use memchr::memmem;
 use std::io;
-use std::ops::Range;
 
 /// A line of an input.
 #[derive(Debug)]
@@ -37,21 +40,13 @@ const MOST_FUSED: usize = 4096;
 /// At most so many bytes are read in vain for it: each try may read to the end of the line.
 const MOST_RETRIED: usize = 16 * 1024 * 1024;
 
-/// How much is read at once.
-const BLOCK: usize = 256 * 1024;
-/// Reads that land on a page boundary are several times faster on some processors.
-const PAGE: usize = 4096;
-
 /// The lines of an input between two offsets, in order.
 #[derive(Debug)]
 pub struct Lines<'i> {
     input: &'i Input,
-    /// Where the next block is read.
-    next: u64,
-    end: u64,
-    buffer: Vec<u8>,
-    /// The bytes of the buffer that hold the block, and where in it the next line begins.
-    block: Range<usize>,
+    blocks: Blocks<'i>,
+    /// Where in its block the next line begins.
+    at: usize,
     /// A line that began in an earlier block.
     carry: Vec<u8>,
     /// Offset and number of the next line; the number is not known when reading begins in the middle.
@@ -63,15 +58,10 @@ impl<'i> Lines<'i> {
     /// Reads from byte `from`, which must be the beginning of a line, to byte `to`.
     #[must_use]
     pub fn new(input: &'i Input, from: u64, to: u64) -> Lines<'i> {
-        let size = BLOCK.min(usize::try_from(to.saturating_sub(from)).unwrap_or(BLOCK));
-        let buffer = vec![0; size + PAGE];
-        let page = buffer.as_ptr().align_offset(PAGE).min(PAGE);
         Lines {
             input,
-            next: from,
-            end: to,
-            buffer,
-            block: page..page,
+            blocks: Blocks::new(input, from..to),
+            at: 0,
             carry: Vec::new(),
             offset: from,
             number: (from == 0).then_some(1),
@@ -85,21 +75,21 @@ impl<'i> Lines<'i> {
     pub fn next(&mut self, each: impl FnOnce(&[u8], Place)) -> io::Result<bool> {
         self.carry.clear();
         loop {
-            let block = self.block.clone();
-            if let Some(feed) = memchr::memchr(b'\n', &self.buffer[block.clone()]) {
-                let part = block.start..block.start + feed;
-                self.block.start = part.end + 1;
+            let rest = &self.blocks.bytes()[self.at..];
+            if let Some(feed) = memchr::memchr(b'\n', rest) {
+                let begin = self.at;
+                self.at += feed + 1;
                 if !self.carry.is_empty() {
-                    self.carry.extend_from_slice(&self.buffer[part.clone()]);
+                    self.carry.extend_from_slice(&rest[..feed]);
                 }
-                let length = self.carry.len().max(feed);
-                let place = self.place(length, 1);
-                each(if self.carry.is_empty() { &self.buffer[part] } else { &self.carry }, place);
+                let place = self.place(self.carry.len().max(feed), 1);
+                let whole = &self.blocks.bytes()[begin..begin + feed];
+                each(if self.carry.is_empty() { whole } else { &self.carry }, place);
                 return Ok(true);
             }
-            self.carry.extend_from_slice(&self.buffer[block]);
-            self.block.start = self.block.end;
-            if !self.read_block()? {
+            self.carry.extend_from_slice(rest);
+            self.at = 0;
+            if !self.blocks.next()? {
                 break;
             }
         }
@@ -117,16 +107,6 @@ impl<'i> Lines<'i> {
         self.offset += length as u64 + feed;
         self.number = self.number.map(|number| number + 1);
         place
-    }
-
-    fn read_block(&mut self) -> io::Result<bool> {
-        let page = self.buffer.as_ptr().align_offset(PAGE).min(PAGE);
-        let room = self.buffer.len() - PAGE;
-        let most = usize::try_from(self.end - self.next).unwrap_or(room).min(room);
-        let read = self.input.read_at(self.next, &mut self.buffer[page..page + most])?;
-        self.next += read as u64;
-        self.block = page..page + read;
-        Ok(read > 0)
     }
 }
 
@@ -146,7 +126,7 @@ pub fn read_line<'a>(bytes: &'a [u8], place: Place, each: &mut dyn FnMut(Line<'a
     if line.is_empty() {
         return;
     }
-    let text = match std::str::from_utf8(line) {
+    let text = match simdutf8::compat::from_utf8(line) {
         Ok(text) => text,
         Err(error) => {
             let why = format!("skipped: not UTF-8 from byte {} on", error.valid_up_to());
@@ -168,77 +148,6 @@ pub fn read_line<'a>(bytes: &'a [u8], place: Place, each: &mut dyn FnMut(Line<'a
             recover(line, lead, place, each);
         }
     }
-}
-
-/// Whole lines that hold one of `needles`, from the end of the input's first `end` bytes backwards;
-/// the same line is not given twice. `each` says how far to go on: to lines that begin at that offset or
-/// after it (0 is to the beginning, the input's end is no further).
-///
-/// # Errors
-/// When the input cannot be read.
-pub fn backwards(
-    input: &Input,
-    end: u64,
-    needles: &[Finder<'_>],
-    mut each: impl FnMut(&[u8], Place) -> io::Result<u64>,
-) -> io::Result<()> {
-    let longest = needles.iter().map(|finder| finder.needle().len()).max().unwrap_or(0);
-    let mut buffer = vec![0; BLOCK + PAGE + longest];
-    let page = buffer.as_ptr().align_offset(PAGE).min(PAGE);
-    let (mut upper, mut floor) = (end, 0);
-    let mut last_line = u64::MAX;
-    while upper > floor {
-        let lower = upper.saturating_sub(BLOCK as u64);
-        // A needle may lie across the border of two blocks.
-        let most = usize::try_from((upper + longest as u64).min(end) - lower).unwrap_or(BLOCK);
-        let read = input.read_at(lower, &mut buffer[page..page + most])?;
-        let block = &buffer[page..page + read];
-        let mut hits: Vec<usize> =
-            needles.iter().flat_map(|finder| finder.find_iter(block)).collect();
-        hits.sort_unstable();
-        for hit in hits.into_iter().rev() {
-            let at = lower + hit as u64;
-            if at >= last_line || at < floor {
-                continue;
-            }
-            let (offset, line) = line_around(input, at, end)?;
-            last_line = offset;
-            let place = place(input, None, offset, line.len());
-            floor = each(&line, place)?.max(floor);
-        }
-        upper = lower;
-    }
-    Ok(())
-}
-
-/// The line that byte `at` lies in, among the first `end` bytes: where it begins, and its bytes.
-///
-/// # Errors
-/// When the input cannot be read.
-pub fn line_around(input: &Input, at: u64, end: u64) -> io::Result<(u64, Vec<u8>)> {
-    let mut start = at;
-    while start > 0 {
-        let from = start.saturating_sub(BLOCK as u64 / 16);
-        let part = input.part(from, start)?;
-        let feed = memchr::memrchr(b'\n', &part);
-        start = from + feed.map_or(0, |feed| feed as u64 + 1);
-        if feed.is_some() {
-            break;
-        }
-    }
-    let mut line = input.part(start, at)?;
-    let mut next = at;
-    while next < end {
-        let to = (next + BLOCK as u64 / 16).min(end);
-        let part = input.part(next, to)?;
-        let feed = memchr::memchr(b'\n', &part);
-        line.extend_from_slice(&part[..feed.unwrap_or(part.len())]);
-        next = to;
-        if feed.is_some() {
-            break;
-        }
-    }
-    Ok((start, line))
 }
 
 fn describe(text: &str, error: &serde_json::Error) -> (&'static Rule, String) {
@@ -338,6 +247,8 @@ fn finding<'a>(rule: &'static Rule, place: &Place, message: String) -> Line<'a> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use blocks::BLOCK;
+    use search::line_around;
 
     fn texts(bytes: &[u8]) -> (Vec<String>, Vec<&'static str>) {
         let (mut objects, mut rules) = (Vec::new(), Vec::new());
@@ -369,7 +280,8 @@ mod tests {
 
     #[test]
     fn lines_are_the_same_wherever_blocks_end() {
-        for length in [0, 1, BLOCK - 2, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK] {
+        // The last is long enough to be read ahead.
+        for length in [0, 1, BLOCK - 2, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK, 20 * BLOCK] {
             for tail in ["", "\n", "\nlast", "\n\nlast\n"] {
                 let text = format!("first\n{}{tail}", "x".repeat(length));
                 let expected: Vec<Vec<u8>> = text
@@ -389,29 +301,6 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn backwards_finds_every_line_once_and_from_the_end() {
-        let mut text = String::new();
-        let mut expected = Vec::new();
-        for number in 0..400 {
-            let hit = if number % 7 == 0 { "needle needle" } else { "" };
-            if number % 7 == 0 {
-                expected.push(text.len() as u64);
-            }
-            text.push_str(&format!("{}{hit}\n", "y".repeat(number * 13 % 4000)));
-        }
-        expected.reverse();
-        let input = Input::memory("t", text.into_bytes());
-        let mut found = Vec::new();
-        let finders = [Finder::new("needle"), Finder::new("eedl")];
-        backwards(&input, input.length, &finders, |_, place| {
-            found.push(place.offset);
-            Ok(0)
-        })
-        .unwrap();
-        assert_eq!(found, expected);
     }
 
     #[test]

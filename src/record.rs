@@ -57,7 +57,7 @@ pub enum Body<'a> {
     /// A call.
     ToolUse {
         /// Its id.
-        id: String,
+        id: Cow<'a, str>,
         /// The name of the tool, as JSON.
         name: &'a str,
         /// The input, as JSON.
@@ -66,7 +66,7 @@ pub enum Body<'a> {
     /// The result of a call.
     ToolResult {
         /// The id of the call.
-        id: String,
+        id: Cow<'a, str>,
         /// The result, as JSON: a string, or a list of blocks.
         content: &'a str,
         /// The tool failed.
@@ -191,7 +191,7 @@ fn tool_use<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
     let name = object.get("name").filter(|name| name.starts_with('"')).ok_or("no 'name'")?;
     let input = object.get("input").filter(|input| input.starts_with('{'));
     let input = input.ok_or("no 'input' object")?;
-    Ok(Body::ToolUse { id: text(object, "tool_use_id")?, name, input })
+    Ok(Body::ToolUse { id: said(object, "tool_use_id")?, name, input })
 }
 
 fn tool_result<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
@@ -203,7 +203,7 @@ fn tool_result<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
         Content::parse(content)?;
     }
     Ok(Body::ToolResult {
-        id: text(object, "tool_use_id")?,
+        id: said(object, "tool_use_id")?,
         content: if content == "null" { "\"\"" } else { content },
         is_error: object.is_true("is_error"),
         pin: object.is_true("pin"),
@@ -225,11 +225,13 @@ fn truncation<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
 }
 
 /// A string member that may not be empty.
+fn said<'a>(object: &Object<'a>, name: &str) -> Result<Cow<'a, str>, String> {
+    let text = object.string(name).filter(|text| !text.is_empty());
+    text.ok_or_else(|| format!("no '{name}'"))
+}
+
 fn text(object: &Object<'_>, name: &str) -> Result<String, String> {
-    match object.string(name) {
-        Some(text) if !text.is_empty() => Ok(text.into_owned()),
-        _ => Err(format!("no '{name}'")),
-    }
+    said(object, name).map(Cow::into_owned)
 }
 
 /// The id of a record: the first 16 hex digits of SHA-256 over the previous line's bytes, a line feed,
@@ -270,9 +272,9 @@ pub fn seal(text: &str, previous: &[u8], ts: &str) -> Result<String, String> {
     let is_session = object.string("type").as_deref() == Some("session");
     let own_id = object.string("id").filter(|_| is_session).map(Cow::into_owned);
     let mut members: Vec<String> = Vec::new();
-    for member in object.members().iter().filter(|member| member.name != "id") {
+    for member in object.members().iter().filter(|member| member.name() != "id") {
         members.push(format!("{}:{}", member.raw_name, member.value));
-        if member.name == "type" && object.get("ts").is_none() {
+        if member.name() == "type" && object.get("ts").is_none() {
             members.push(format!(r#""ts":{ts}"#));
         }
     }

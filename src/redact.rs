@@ -153,7 +153,7 @@ impl<'a> Walk<'_, 'a> {
         let Ok(object) = Object::parse(raw) else { return };
         let kind = object.string("type").unwrap_or_default();
         for member in object.members() {
-            match (kind.as_ref(), member.name.as_ref()) {
+            match (kind.as_ref(), member.name().as_ref()) {
                 (_, name) if KEPT.contains(&name) => {}
                 // A call by another name is another call.
                 ("tool_use" | "server_tool_use" | "mcp_tool_use", "name") => {}

@@ -10,14 +10,14 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-/// An input.
-#[derive(Debug)]
+/// An input. A clone reads the same bytes.
+#[derive(Clone, Debug)]
 pub struct Input {
     /// Its name for diagnostics: a path, or `<stdin>`.
     pub name: Arc<str>,
     /// Its length in bytes.
     pub length: u64,
-    store: Store,
+    store: Arc<Store>,
 }
 
 #[derive(Debug)]
@@ -30,7 +30,11 @@ impl Input {
     /// An input of bytes that are there already.
     #[must_use]
     pub fn memory(name: &str, bytes: Vec<u8>) -> Input {
-        Input { name: name.into(), length: bytes.len() as u64, store: Store::Memory(bytes) }
+        Input {
+            name: name.into(),
+            length: bytes.len() as u64,
+            store: Arc::new(Store::Memory(bytes)),
+        }
     }
 
     /// An input from a file; one that is not regular is read to its end at once.
@@ -40,7 +44,8 @@ impl Input {
     pub fn file(name: &str, mut file: File) -> io::Result<Input> {
         let meta = file.metadata()?;
         if meta.is_file() {
-            return Ok(Input { name: name.into(), length: meta.len(), store: Store::File(file) });
+            let store = Arc::new(Store::File(file));
+            return Ok(Input { name: name.into(), length: meta.len(), store });
         }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
@@ -52,7 +57,7 @@ impl Input {
     /// # Errors
     /// When it cannot be read.
     pub fn bytes(&self) -> io::Result<Cow<'_, [u8]>> {
-        match &self.store {
+        match &*self.store {
             Store::Memory(bytes) => Ok(Cow::Borrowed(bytes)),
             Store::File(_) => self.part(0, self.length).map(Cow::Owned),
         }
@@ -75,7 +80,7 @@ impl Input {
     /// # Errors
     /// When it cannot be read.
     pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let file = match &self.store {
+        let file = match &*self.store {
             Store::Memory(bytes) => {
                 let from = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
                 let count = buffer.len().min(bytes.len() - from);

@@ -4,7 +4,7 @@
 //! budget, the oldest results are shortened down to a floor, those of the current turn last, until it
 //! fits. Pinned results, and images and documents in any, stay whole. Doing it twice is doing it once.
 
-use crate::estimate::{Gauge, Request};
+use crate::estimate::{Gauge, Request, Tally};
 use crate::json::{Object, quote};
 use crate::messages::meta::{ResultMeta, Shown};
 use crate::messages::shorten::{self, Text};
@@ -64,32 +64,31 @@ pub fn truncate(
     gauge: Gauge,
     options: Options,
 ) -> Outcome {
-    let total = |messages: &[Message<'_>]| gauge.tokens(Request { messages, system, tools });
-    let before = total(messages);
+    let mut tally = gauge.tally(Request { messages, system, tools });
+    let before = tally.tokens();
     let mut results = find_results(messages);
     for result in &mut results {
-        result.shorten(messages, options.max_chars, options.head_ratio);
+        result.shorten(messages, options.max_chars, options.head_ratio, &mut tally);
     }
-    let mut after = total(messages);
     for result in &mut results {
+        let after = tally.tokens();
         if after <= options.budget {
             break;
         }
         // Only as far as it has to be, if a guess from this result's own density reaches the budget.
-        let own = gauge.message(&messages[result.message]).max(1);
+        let own = gauge.block(&messages[result.message].content.blocks()[result.block]).max(1);
         let share = (own.saturating_sub(after - options.budget)) as f64 / own as f64;
         let guess = (result.length as f64 * share * 0.9) as usize;
         for max in [guess.max(options.floor_chars), options.floor_chars] {
-            if after > options.budget {
-                result.shorten(messages, max, options.head_ratio);
-                after = total(messages);
+            if tally.tokens() > options.budget {
+                result.shorten(messages, max, options.head_ratio, &mut tally);
             }
         }
     }
     update_meta(messages, &results);
     let records: Vec<String> = results.iter().filter_map(FoundResult::record).collect();
     let shortened = results.iter().filter(|result| result.shown.is_some()).count();
-    Outcome { before, after, shortened, records }
+    Outcome { before, after: tally.tokens(), shortened, records }
 }
 
 /// Says in `_meta` what is shown now, and drops the counts that are about results as they were.
@@ -167,11 +166,17 @@ fn result_content<'a>(block: &Block<'a>) -> Option<Content<'a>> {
 
 impl<'a> FoundResult<'a> {
     /// Holds the result to `max` characters, always cutting from what was there at the beginning.
-    fn shorten(&mut self, messages: &mut [Message<'a>], max: usize, head_ratio: f64) {
+    fn shorten(
+        &mut self,
+        messages: &mut [Message<'a>],
+        max: usize,
+        head_ratio: f64,
+        tally: &mut Tally,
+    ) {
         if self.length <= max {
             return;
         }
-        let record = self.meta.as_ref().map(|meta| meta.record.as_str());
+        let record = self.meta.as_ref().map(|meta| meta.record.as_ref());
         let Some(shown) = shorten::plan(&self.text, max, head_ratio, record) else { return };
         let Some(short) = shorten::show(&self.content, &self.text, &shown, record) else { return };
         let length = shorten::text_of(&short).chars().count();
@@ -179,8 +184,10 @@ impl<'a> FoundResult<'a> {
         let block = &mut blocks[self.block];
         let Ok(object) = Object::parse(&block.raw) else { return };
         if length < self.length {
-            let raw = object.with("content", &short.to_json());
-            block.raw = Cow::Owned(raw);
+            let raw = Cow::Owned(object.with("content", &short.to_json()));
+            let shortened = Block { raw, kind: block.kind.clone() };
+            tally.replace(block, &shortened);
+            *block = shortened;
             self.length = length;
             self.shown = Some(shown);
         }

@@ -3,11 +3,12 @@
 use super::rules::{self, Rule};
 use super::{Finding, Place, Severity, chain, messages};
 use crate::exit::Exit;
-use crate::json::{self, Object};
+use crate::json::{Member, Object};
 use crate::jsonl::{self, Line, Lines};
 use crate::messages::rebuild::{self, Options};
 use crate::source::Input;
 use anyhow::Context;
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io;
 
@@ -44,8 +45,8 @@ fn check_lines(input: &Input) -> io::Result<Vec<Finding>> {
     let mut ids = HashSet::new();
     let mut lines = Lines::new(input, 0, input.length);
     let mut each = |line: Line<'_>| {
-        if let Line::Object { text, object, place } = line {
-            check_object(text, &object, place, &mut ids, &mut findings);
+        if let Line::Object { object, place, .. } = line {
+            check_object(&object, place, &mut ids, &mut findings);
         }
     };
     while lines.next(|line, place| jsonl::read_line(line, place, &mut each))? {}
@@ -53,7 +54,6 @@ fn check_lines(input: &Input) -> io::Result<Vec<Finding>> {
 }
 
 fn check_object(
-    text: &str,
     object: &Object<'_>,
     place: Place,
     ids: &mut HashSet<String>,
@@ -70,17 +70,12 @@ fn check_object(
     for name in names_twice(object) {
         find(&rules::NAME_TWICE, format!("member '{name}' comes twice; the last one counts"));
     }
-    let halves = json::mend_surrogates(text).1;
-    if halves > 0 {
-        let what = format!("U+FFFD is sent for each half of a surrogate pair, {halves} in all");
-        find(&rules::LONE_SURROGATE, what);
-    }
 }
 
-fn names_twice<'o>(object: &'o Object<'_>) -> Vec<&'o str> {
+fn names_twice<'a>(object: &Object<'a>) -> Vec<Cow<'a, str>> {
     let mut names = HashSet::new();
-    let members = object.members().iter().map(|member| member.name.as_ref());
-    members.filter(|name| !names.insert(*name)).collect()
+    let members = object.members().iter().map(Member::name);
+    members.filter(|name| !names.insert(name.clone())).collect()
 }
 
 /// The status for what was found: 65 if bytes cannot be used, 1 if something had to be mended, else 0.

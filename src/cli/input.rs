@@ -6,7 +6,7 @@ use crate::source::Input;
 use anyhow::Context;
 use rustix::fs::OFlags;
 use std::fs::File;
-use std::io::{BufWriter, Read, StdoutLock, Write};
+use std::io::{BufWriter, Read, Stdout, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -131,13 +131,27 @@ pub fn require_meta(messages: &[Message<'_>]) -> anyhow::Result<()> {
 
 /// Standard output, buffered. It has to be ended with [`Output::finish`].
 #[derive(Debug)]
-pub struct Output(BufWriter<StdoutLock<'static>>);
+pub struct Output(BufWriter<Direct>);
+
+/// Standard output without the buffer of the library, which looks for line feeds in all it is given.
+#[derive(Debug)]
+struct Direct(Stdout);
+
+impl Write for Direct {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        Ok(rustix::io::write(&self.0, bytes)?)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
 
 impl Output {
     /// Takes standard output.
     #[must_use]
     pub fn open() -> Output {
-        Output(BufWriter::with_capacity(64 * 1024, std::io::stdout().lock()))
+        Output(BufWriter::with_capacity(64 * 1024, Direct(std::io::stdout())))
     }
 
     /// Writes what is still buffered. Success is only after this.

@@ -170,7 +170,7 @@ impl<'a> Task<'_, 'a> {
     pub fn first_kept(&self, planned: &Planned) -> Option<(String, u64)> {
         let kept = self.messages[planned.at..].iter().map(|message| message.meta.as_ref());
         let known = kept.flatten().filter(|meta| !meta.id.is_empty());
-        known.min_by_key(|meta| meta.offset).map(|meta| (meta.id.clone(), meta.offset))
+        known.min_by_key(|meta| meta.offset).map(|meta| (meta.id.to_string(), meta.offset))
     }
 }
 

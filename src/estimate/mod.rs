@@ -158,10 +158,28 @@ impl Gauge {
         self.scaled(Estimate::of(request, Method::Script).unmeasured)
     }
 
+    /// The count of a request that is about to be changed, block by block.
+    #[must_use]
+    pub fn tally(&self, request: Request<'_, '_>) -> Tally {
+        let script = Method::Script;
+        let system = request.system.map_or(0, |system| weigh_system(system, script));
+        let tools = request.tools.map_or(0, |tools| weigh_tools(tools, script));
+        let kinds = &mut Kinds::default();
+        let messages: u64 =
+            request.messages.iter().map(|message| weigh(message, script, kinds)).sum();
+        Tally { gauge: *self, weight: system + tools + messages }
+    }
+
     /// Tokens of one message.
     #[must_use]
     pub fn message(&self, message: &Message<'_>) -> u64 {
         self.scaled(tokens(weigh(message, Method::Script, &mut Kinds::default())))
+    }
+
+    /// Tokens of one block.
+    #[must_use]
+    pub fn block(&self, block: &Block<'_>) -> u64 {
+        self.scaled(tokens(weigh_block(block, Method::Script, &mut Kinds::default())))
     }
 
     /// Tokens of a text.
@@ -174,6 +192,27 @@ impl Gauge {
     #[must_use]
     pub fn scaled(&self, ours: u64) -> u64 {
         (ours as f64 * self.scale).ceil() as u64
+    }
+}
+
+/// A running count: what changes is weighed, and the rest is not weighed again.
+#[derive(Clone, Copy, Debug)]
+pub struct Tally {
+    gauge: Gauge,
+    weight: u64,
+}
+
+impl Tally {
+    /// Tokens of the whole request.
+    #[must_use]
+    pub fn tokens(&self) -> u64 {
+        self.gauge.scaled(tokens(self.weight))
+    }
+
+    /// Puts a block of the request in the place of another.
+    pub fn replace(&mut self, old: &Block<'_>, new: &Block<'_>) {
+        let weight = |block: &Block<'_>| weigh_block(block, Method::Script, &mut Kinds::default());
+        self.weight = (self.weight + weight(new)).saturating_sub(weight(old));
     }
 }
 

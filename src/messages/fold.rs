@@ -17,7 +17,7 @@ use crate::messages::part::{Answer, Call, Part, can_be_sent};
 use crate::messages::shorten;
 use crate::messages::target::Ids;
 use crate::messages::view::View;
-use crate::messages::{Block, BlockKind, Content, Message, Role};
+use crate::messages::{Block, BlockKind, Content, Id, Message, Role};
 use crate::record::{Body, Record};
 use crate::redact;
 use std::borrow::Cow;
@@ -37,9 +37,9 @@ pub struct Fold<'v, F> {
     parts: VecDeque<Part>,
     first: usize,
     /// For each id the calls in these parts that have it: number of the part, index in it.
-    calls: HashMap<String, Vec<(usize, usize)>>,
+    calls: HashMap<Id, Vec<(usize, usize)>>,
     /// Results that stand before any call with their id.
-    early: HashMap<String, Vec<(Answer, Place)>>,
+    early: HashMap<Id, Vec<(Answer, Place)>>,
     layout: Layout<F>,
     findings: &'v mut Vec<Finding>,
 }
@@ -69,7 +69,7 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
             return Ok(());
         }
         let meta = Meta {
-            id: record.id.clone().into_owned(),
+            id: Id::from(record.id.as_ref()),
             offset: record.offset,
             end: record.end,
             ..Meta::default()
@@ -85,10 +85,9 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
             }
             Body::ToolUse { id, name, input } => {
                 // Put together at once: content may be long, and need not be moved as it grows.
-                let id_json = quote(id);
                 let raw = [
                     r#"{"type":"tool_use","id":"#,
-                    &id_json,
+                    &quote(id),
                     r#","name":"#,
                     name,
                     r#","input":"#,
@@ -96,7 +95,7 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
                     "}",
                 ]
                 .concat();
-                let kind = BlockKind::ToolUse { id: id.clone() };
+                let kind = BlockKind::ToolUse { id: Id::from(id.as_ref()) };
                 self.call(Block { raw: Cow::Owned(raw), kind }, meta, record);
             }
             Body::ToolResult { id, content, is_error, pin } => {
@@ -121,7 +120,8 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
             for (answer, place) in left {
                 let message = format!("result of call '{id}' has no call, left out");
                 let rule = &rules::ORPHAN_RESULT;
-                self.findings.push(Finding { rule, place, id: Some(answer.meta.id), message });
+                let id = Some(answer.meta.id.to_string());
+                self.findings.push(Finding { rule, place, id, message });
             }
         }
         let last = self.parts.iter().rposition(Part::says_something);
@@ -152,20 +152,25 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
     }
 
     fn user(&mut self, content: Content<'static>, meta: Meta, record: &Record<'_>) {
-        let plain = matches!(content, Content::Text(_));
-        let (results, mut words): (Vec<_>, Vec<_>) =
-            content.into_blocks().into_iter().partition(Block::is_result);
-        let only_results = words.is_empty() && !results.is_empty();
-        let count = words.len();
-        words.retain(|block| block.fits(Role::User));
-        for _ in words.len()..count {
-            self.note_misplaced(record);
-        }
-        for block in results {
-            self.result_block(block, &meta, record);
-        }
-        if words.iter().any(can_be_sent) {
-            self.open_part(Role::User, true, meta).add(words, plain);
+        let (words, only_results) = match content {
+            Content::Text(_) => (content, false),
+            Content::Blocks(blocks) => {
+                let (results, mut words): (Vec<_>, Vec<_>) =
+                    blocks.into_iter().partition(Block::is_result);
+                let only_results = words.is_empty() && !results.is_empty();
+                let count = words.len();
+                words.retain(|block| block.fits(Role::User));
+                for _ in words.len()..count {
+                    self.note_misplaced(record);
+                }
+                for block in results {
+                    self.result_block(block, &meta, record);
+                }
+                (Content::Blocks(words), only_results)
+            }
+        };
+        if can_be_sent(&words) {
+            self.open_part(Role::User, true, meta).content.absorb(words);
         } else if !only_results {
             let what = "a user record says nothing, left out";
             self.note(&rules::EMPTY_MESSAGE, record, what);
@@ -174,9 +179,12 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
 
     fn assistant(&mut self, content: Content<'static>, meta: Meta, record: &Record<'_>) {
         let goes_on = self.parts.back().is_some_and(Part::goes_on);
-        let plain = matches!(content, Content::Text(_));
-        self.open_part(Role::Assistant, goes_on, meta.clone());
-        for block in content.into_blocks() {
+        let part = self.open_part(Role::Assistant, goes_on, meta.clone());
+        let Content::Blocks(blocks) = content else {
+            part.content.absorb(content);
+            return;
+        };
+        for block in blocks {
             match block.kind {
                 BlockKind::ToolUse { .. } => self.call(block, meta.clone(), record),
                 BlockKind::ToolResult { .. } => self.result_block(block, &meta, record),
@@ -190,7 +198,9 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
                         "a thinking block was redacted and no longer fits its signature, left out";
                     self.note(&rules::UNSIGNED_THINKING, record, what);
                 }
-                _ => self.open_part(Role::Assistant, true, Meta::default()).add(vec![block], plain),
+                _ => {
+                    self.open_part(Role::Assistant, true, Meta::default()).add_block(block);
+                }
             }
         }
     }
@@ -217,14 +227,14 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
         let answer = early.map(|early| early.remove(0).0);
         let goes_on = self.parts.back().is_some_and(|last| !last.closed);
         let part = self.open_part(Role::Assistant, goes_on, meta);
+        let block = part.add_block(block);
         part.calls.push(Call {
             id: id.clone(),
-            block: part.blocks.len(),
+            block,
             early: answer.is_some(),
             answer,
             place: record.place.clone(),
         });
-        part.add(vec![block], false);
         let call = part.calls.len() - 1;
         let number = self.first + self.parts.len() - 1;
         self.calls.entry(id).or_default().push((number, call));
@@ -234,8 +244,8 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
     /// twice, inside the assistant record and again as a `tool_use` record.
     fn is_written_again(&mut self, id: &str, block: &Block<'_>, record: &Record<'_>) -> bool {
         let Some(reply) = self.parts.back() else { return false };
-        let Some(call) = reply.calls.iter().find(|call| call.id == id) else { return false };
-        let same = |name| reply.blocks[call.block].member(name) == block.member(name);
+        let Some(call) = reply.calls.iter().find(|call| *call.id == *id) else { return false };
+        let same = |name| reply.content.blocks()[call.block].member(name) == block.member(name);
         if !(same("name") && same("input")) {
             let what =
                 format!("call '{id}' comes twice in one reply and differs; the first is kept");
@@ -255,17 +265,16 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
         let (shown, changed) = self.show_result(Some(content), id, &meta, record);
         let content = changed.as_deref().unwrap_or(content);
         let error = if is_error { r#","is_error":true"# } else { "" };
-        let id_json = quote(id);
         let raw = [
             r#"{"type":"tool_result","tool_use_id":"#,
-            &id_json,
+            &quote(id),
             r#","content":"#,
             content,
             error,
             "}",
         ]
         .concat();
-        self.answer(id, raw, shown, &meta, record);
+        self.answer(&Id::from(id), raw, shown, &meta, record);
     }
 
     /// Takes a result that stands as a block in a user record.
@@ -282,18 +291,16 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
 
     fn answer(
         &mut self,
-        id: &str,
+        id: &Id,
         raw: String,
         shown: Option<Shown>,
         meta: &Meta,
         record: &Record<'_>,
     ) {
-        let kind = BlockKind::ToolResult { id: id.to_owned() };
-        let block = Block { raw: Cow::Owned(raw), kind };
-        let tool_use_id = id.to_owned();
-        let result = ResultMeta { tool_use_id, original_id: None, record: meta.id.clone(), shown };
-        let answer = Answer { block, meta: Meta { results: vec![result], ..meta.clone() } };
-        self.place(id.to_owned(), answer, record);
+        let block = Block { raw: Cow::Owned(raw), kind: BlockKind::ToolResult { id: id.clone() } };
+        let (tool_use_id, record_id) = (id.clone(), meta.id.clone());
+        let result = ResultMeta { tool_use_id, original_id: None, record: record_id, shown };
+        self.place(id, Answer { block, meta: meta.clone(), result }, record);
     }
 
     /// How a result is shown: shortened if a truncation says so, never empty. Gives what the truncation
@@ -308,7 +315,7 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
         let view = self.view;
         let truncation = match view.truncations.is_empty() {
             true => None,
-            false => view.truncations.get(&(meta.id.clone(), id.to_owned())),
+            false => view.truncations.get(&(meta.id.to_string(), id.to_owned())),
         };
         let content = raw.and_then(|raw| Content::parse(raw).ok());
         let (content, is_mended) = mend_result(content.unwrap_or(Content::Blocks(Vec::new())));
@@ -325,19 +332,19 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
         }
     }
 
-    fn place(&mut self, id: String, answer: Answer, record: &Record<'_>) {
-        let open = self.calls.get(&id).and_then(|calls| {
+    fn place(&mut self, id: &Id, answer: Answer, record: &Record<'_>) {
+        let open = self.calls.get(id).and_then(|calls| {
             let is_open = |call: &&(usize, usize)| {
                 self.parts[call.0 - self.first].calls[call.1].answer.is_none()
             };
             calls.iter().rev().find(is_open).copied()
         });
         let Some((number, call)) = open else {
-            if self.calls.contains_key(&id) || self.layout.ids.is_known(&id) {
+            if self.calls.contains_key(id) || self.layout.ids.is_known(id) {
                 let what = format!("second or too late result of call '{id}', left out");
                 self.note(&rules::RESULT_TWICE, record, &what);
             } else {
-                self.early.entry(id).or_default().push((answer, record.place.clone()));
+                self.early.entry(id.clone()).or_default().push((answer, record.place.clone()));
             }
             return;
         };

@@ -8,7 +8,7 @@ use crate::messages::meta::Meta;
 use crate::messages::part::{Answer, Part};
 use crate::messages::target::Ids;
 use crate::messages::view::Governing;
-use crate::messages::{Block, BlockKind, Content, Message, Role, summary};
+use crate::messages::{Block, BlockKind, Content, Id, Message, Role, summary};
 use std::borrow::Cow;
 use std::io;
 
@@ -23,7 +23,7 @@ pub(super) struct Layout<F> {
     pub(super) open: Option<Message<'static>>,
     pub(super) ids: Ids,
     /// The id of the compaction whose summary was given out, until the next message is known.
-    pub(super) after_summary: Option<String>,
+    pub(super) after_summary: Option<Id>,
 }
 
 impl<F: FnMut(Message<'static>) -> io::Result<()>> Layout<F> {
@@ -59,7 +59,7 @@ impl<F: FnMut(Message<'static>) -> io::Result<()>> Layout<F> {
 
     pub(super) fn summary(&mut self, governing: &Governing) {
         let mut message = governing.summary.message();
-        let (id, summary) = (governing.id.clone(), Some(governing.summary.clone()));
+        let (id, summary) = (Id::from(governing.id.as_str()), Some(governing.summary.clone()));
         message.meta = Some(Meta { id: id.clone(), summary, ..Meta::default() });
         self.open = Some(message);
         self.after_summary = Some(id);
@@ -72,14 +72,20 @@ impl<F: FnMut(Message<'static>) -> io::Result<()>> Layout<F> {
         at_end: bool,
         findings: &mut Vec<Finding>,
     ) -> io::Result<()> {
-        let mut answers = Vec::new();
-        for call in std::mem::take(&mut part.calls) {
+        let calls = std::mem::take(&mut part.calls);
+        let (mut results, mut meta_of_results) = (Vec::with_capacity(calls.len()), Meta::default());
+        for call in calls {
             let id = self.ids.give(&call.id);
             if id != call.id {
-                rename(&mut part.blocks[call.block], "id", &id);
+                rename(&mut part.content.blocks_mut()[call.block], "id", &id);
             }
             match call.answer {
-                Some(answer) => answers.push(placed(answer, &call.id, &id)),
+                Some(answer) => {
+                    let Answer { block, meta, result } = placed(answer, &id);
+                    results.push(block);
+                    meta_of_results.join(meta);
+                    meta_of_results.results.push(result);
+                }
                 // At the end a call may still be answered.
                 None if at_end => {}
                 None => {
@@ -87,17 +93,17 @@ impl<F: FnMut(Message<'static>) -> io::Result<()>> Layout<F> {
                         format!("call '{}' has no result; it gets one that says so", call.id);
                     let rule = &rules::OPEN_CALL;
                     findings.push(Finding { rule, place: call.place, id: None, message });
-                    answers.push((interrupted(&id), Meta::default()));
+                    results.push(interrupted(&id));
                 }
             }
         }
         let role = part.role;
         let (content, meta) = part.content();
         self.push(role, content, meta)?;
-        for (block, meta) in answers {
-            self.push(Role::User, Content::Blocks(vec![block]), meta)?;
+        if results.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        self.push(Role::User, Content::Blocks(results), meta_of_results)
     }
 
     pub(super) fn finish(mut self) -> io::Result<()> {
@@ -106,32 +112,31 @@ impl<F: FnMut(Message<'static>) -> io::Result<()>> Layout<F> {
 }
 
 /// A result under the id that its call has in the request.
-fn placed(mut answer: Answer, original: &str, id: &str) -> (Block<'static>, Meta) {
-    if id != original {
+fn placed(mut answer: Answer, id: &Id) -> Answer {
+    let own = &mut answer.result.tool_use_id;
+    if own != id {
         rename(&mut answer.block, "tool_use_id", id);
-        for result in &mut answer.meta.results {
-            result.original_id = Some(std::mem::replace(&mut result.tool_use_id, id.to_owned()));
-        }
+        answer.result.original_id = Some(std::mem::replace(own, id.clone()));
     }
-    (answer.block, answer.meta)
+    answer
 }
 
-fn rename(block: &mut Block<'_>, member: &str, id: &str) {
+fn rename(block: &mut Block<'_>, member: &str, id: &Id) {
     if let Ok(object) = Object::parse(&block.raw) {
         let raw = object.with(member, &quote(id));
         block.raw = Cow::Owned(raw);
     }
     match &mut block.kind {
-        BlockKind::ToolUse { id: own } | BlockKind::ToolResult { id: own } => *own = id.to_owned(),
+        BlockKind::ToolUse { id: own } | BlockKind::ToolResult { id: own } => own.clone_from(id),
         _ => {}
     }
 }
 
-fn interrupted(id: &str) -> Block<'static> {
+fn interrupted(id: &Id) -> Block<'static> {
     let raw = format!(
         r#"{{"type":"tool_result","tool_use_id":{},"content":{},"is_error":true}}"#,
         quote(id),
         quote(INTERRUPTED)
     );
-    Block { raw: Cow::Owned(raw), kind: BlockKind::ToolResult { id: id.to_owned() } }
+    Block { raw: Cow::Owned(raw), kind: BlockKind::ToolResult { id: id.clone() } }
 }

@@ -4,17 +4,18 @@
 //! request. The programs need it to say in a view record which records they mean.
 
 use crate::json::{Object, elements, quote};
+use crate::messages::Id;
 use crate::messages::summary::Summary;
 
 /// What is known of a result: which record it is, and how much of it is shown.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct ResultMeta {
     /// The id of its call as the message has it.
-    pub tool_use_id: String,
+    pub tool_use_id: Id,
     /// The id of the call on disk, where the message's differs.
-    pub original_id: Option<String>,
+    pub original_id: Option<Id>,
     /// The id of the record that holds it.
-    pub record: String,
+    pub record: Id,
     /// Set when a truncation record shortens it.
     pub shown: Option<Shown>,
 }
@@ -36,7 +37,7 @@ pub struct Shown {
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Meta {
     /// The id of the first record (in file order) that is in the message.
-    pub id: String,
+    pub id: Id,
     /// Where that record begins (byte offset in the input).
     pub offset: u64,
     /// Where the message's last record ends.
@@ -72,7 +73,7 @@ impl Meta {
     /// Says why when it is not as this module writes it.
     pub fn parse(raw: &str) -> Result<Meta, String> {
         let object = Object::parse(raw).map_err(|_| "'_meta' is no object".to_owned())?;
-        let id = object.string("id").ok_or("'_meta' has no 'id'")?.into_owned();
+        let id = object.string("id").ok_or("'_meta' has no 'id'")?.into();
         let results = match object.get("results").map(elements) {
             None => Vec::new(),
             Some(None) => return Err("'_meta.results' is no list".to_owned()),
@@ -124,9 +125,9 @@ fn parse_result(raw: &str) -> Result<ResultMeta, String> {
         sha256: object.string("sha256").unwrap_or_default().into_owned(),
     });
     Ok(ResultMeta {
-        tool_use_id: object.string("tool_use_id").ok_or_else(bad)?.into_owned(),
+        tool_use_id: object.string("tool_use_id").ok_or_else(bad)?.into(),
         original_id: object.string("original_id").map(Into::into),
-        record: object.string("record").ok_or_else(bad)?.into_owned(),
+        record: object.string("record").ok_or_else(bad)?.into(),
         shown,
     })
 }
@@ -181,6 +182,6 @@ mod tests {
     fn a_joined_meta_spans_both() {
         let mut a = Meta { id: "b".into(), offset: 50, end: 60, ..Meta::default() };
         a.join(Meta { id: "a".into(), offset: 10, end: 20, ..Meta::default() });
-        assert_eq!((a.id.as_str(), a.offset, a.end), ("a", 10, 60));
+        assert_eq!((&*a.id, a.offset, a.end), ("a", 10, 60));
     }
 }

@@ -26,10 +26,14 @@ pub use meta::Meta;
 use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
+use std::rc::Rc;
 
 /// How deep arrays and objects may be nested in a message: as deep as in a record, and the list and the
 /// block that a call or a result stands in.
 const MOST_DEPTH: usize = record::MOST_DEPTH + 2;
+
+/// An id of a record or of a call. Many things of one message hold the same.
+pub type Id = Rc<str>;
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,12 +63,12 @@ pub enum BlockKind {
     /// A call: `tool_use`.
     ToolUse {
         /// The call's id.
-        id: String,
+        id: Id,
     },
     /// The result of a call: `tool_result`.
     ToolResult {
         /// The id of the call that it answers.
-        id: String,
+        id: Id,
     },
     /// Thinking; `redacted_thinking` counts as [`BlockKind::Other`].
     Thinking {
@@ -164,7 +168,7 @@ fn block_kind(raw: &str) -> Result<BlockKind, String> {
         return Err("a content block has no 'type'".to_owned());
     };
     let id = |name: &str| match object.string(name) {
-        Some(id) if !id.is_empty() => Ok(id.into_owned()),
+        Some(id) if !id.is_empty() => Ok(Id::from(id)),
         _ => Err(format!("a '{kind}' block has no '{name}'")),
     };
     match kind.as_ref() {
@@ -212,6 +216,12 @@ impl<'a> Content<'a> {
         elements.into_iter().map(Block::parse).collect::<Result<_, _>>().map(Content::Blocks)
     }
 
+    /// No blocks.
+    #[must_use]
+    pub fn nothing() -> Content<'a> {
+        Content::Blocks(Vec::new())
+    }
+
     /// The content with bytes of its own.
     #[must_use]
     pub fn into_owned(self) -> Content<'static> {
@@ -229,6 +239,35 @@ impl<'a> Content<'a> {
         match self {
             Content::Text(raw) => vec![Block::from_quoted(&raw)],
             Content::Blocks(blocks) => blocks,
+        }
+    }
+
+    /// The blocks; none for a plain string.
+    #[must_use]
+    pub fn blocks(&self) -> &[Block<'a>] {
+        match self {
+            Content::Text(_) => &[],
+            Content::Blocks(blocks) => blocks,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn blocks_mut(&mut self) -> &mut [Block<'a>] {
+        match self {
+            Content::Text(_) => &mut [],
+            Content::Blocks(blocks) => blocks,
+        }
+    }
+
+    /// Adds what `other` says to the end. A string with nothing before it stays one.
+    pub fn absorb(&mut self, other: Content<'a>) {
+        *self = match std::mem::replace(self, Content::nothing()) {
+            Content::Blocks(own) if own.is_empty() => other,
+            own => {
+                let mut blocks = own.into_blocks();
+                blocks.extend(other.into_blocks());
+                Content::Blocks(blocks)
+            }
         }
     }
 
@@ -252,9 +291,9 @@ impl<'a> Content<'a> {
         String::from_utf8(json).unwrap_or_default()
     }
 
-    /// Writes the content as JSON, fit to be sent: lone surrogates are U+FFFD.
+    /// Writes the content as JSON.
     fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        let mut put = |raw: &str| out.write_all(json::mend_surrogates(raw).0.as_bytes());
+        let mut put = |raw: &str| out.write_all(raw.as_bytes());
         match self {
             Content::Text(raw) => put(raw),
             Content::Blocks(blocks) => {
@@ -295,12 +334,17 @@ impl<'a> Message<'a> {
         Message::new(role, Content::Text(Cow::Owned(json::quote(text))))
     }
 
-    /// Reads one line of the pipe.
+    /// Reads one line of the pipe. Lone surrogates become U+FFFD: no provider takes them.
     ///
     /// # Errors
     /// Says why when the line is no message.
     pub fn parse(line: &'a str) -> Result<Message<'a>, String> {
         let object = Object::parse(line).map_err(|error| format!("not a message: {error}"))?;
+        if object.may_have_surrogates()
+            && let (Cow::Owned(mended), _) = json::mend_surrogates(line)
+        {
+            return Message::parse(&mended).map(Message::into_owned);
+        }
         if json::is_deeper(line, MOST_DEPTH) {
             return Err(format!("nested more than {MOST_DEPTH} deep"));
         }
@@ -315,18 +359,21 @@ impl<'a> Message<'a> {
         Ok(Message { role, content: Content::parse(content)?, meta })
     }
 
+    /// The message with bytes of its own.
+    #[must_use]
+    pub fn into_owned(self) -> Message<'static> {
+        Message { role: self.role, content: self.content.into_owned(), meta: self.meta }
+    }
+
     /// The blocks; none for a plain string.
     pub fn blocks(&self) -> impl Iterator<Item = &Block<'a>> {
-        match &self.content {
-            Content::Text(_) => [].iter(),
-            Content::Blocks(blocks) => blocks.iter(),
-        }
+        self.content.blocks().iter()
     }
 
     /// The ids of the calls in it, in order.
     pub fn calls(&self) -> impl Iterator<Item = &str> {
         self.blocks().filter_map(|block| match &block.kind {
-            BlockKind::ToolUse { id } => Some(id.as_str()),
+            BlockKind::ToolUse { id } => Some(id.as_ref()),
             _ => None,
         })
     }
@@ -334,7 +381,7 @@ impl<'a> Message<'a> {
     /// The ids of the calls that it answers, in order.
     pub fn results(&self) -> impl Iterator<Item = &str> {
         self.blocks().filter_map(|block| match &block.kind {
-            BlockKind::ToolResult { id } => Some(id.as_str()),
+            BlockKind::ToolResult { id } => Some(id.as_ref()),
             _ => None,
         })
     }
@@ -363,13 +410,10 @@ impl<'a> Message<'a> {
 
     /// Adds what `other` says to the end of this message.
     pub fn absorb(&mut self, other: Content<'a>) {
-        let own = std::mem::replace(&mut self.content, Content::Blocks(Vec::new()));
-        let mut blocks = own.into_blocks();
-        blocks.extend(other.into_blocks());
-        self.content = Content::Blocks(blocks);
+        self.content.absorb(other);
     }
 
-    /// The message as JSON, fit to be sent: lone surrogates are U+FFFD, and there is no `_meta`.
+    /// The message as JSON, fit to be sent: there is no `_meta`.
     #[must_use]
     pub fn to_json(&self) -> String {
         self.to_text(false)

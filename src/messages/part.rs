@@ -1,21 +1,22 @@
 //! Parts: replies and runs of user words, as records put them together.
 
 use crate::check::Place;
-use crate::messages::meta::Meta;
-use crate::messages::{Block, Content, Role};
-use std::borrow::Cow;
+use crate::json;
+use crate::messages::meta::{Meta, ResultMeta};
+use crate::messages::{Block, Content, Id, Role};
 
 /// A result, ready to be placed.
 #[derive(Clone, Debug)]
 pub(super) struct Answer {
     pub(super) block: Block<'static>,
     pub(super) meta: Meta,
+    pub(super) result: ResultMeta,
 }
 
 /// A call in a reply.
 #[derive(Debug)]
 pub(super) struct Call {
-    pub(super) id: String,
+    pub(super) id: Id,
     /// Index of the call's block in its reply.
     pub(super) block: usize,
     pub(super) answer: Option<Answer>,
@@ -28,30 +29,30 @@ pub(super) struct Call {
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) role: Role,
-    pub(super) blocks: Vec<Block<'static>>,
+    /// A plain string stays one if nothing more comes.
+    pub(super) content: Content<'static>,
     /// The calls among the blocks of a reply.
     pub(super) calls: Vec<Call>,
     pub(super) meta: Meta,
-    /// It is one plain string so far, and stays one if nothing more comes.
-    pub(super) plain: bool,
     /// A result of the reply was read: what comes next is another reply.
     pub(super) closed: bool,
 }
 
 impl Part {
     pub(super) fn begin(role: Role) -> Part {
-        let (blocks, calls, meta) = (Vec::new(), Vec::new(), Meta::default());
-        Part { role, blocks, calls, meta, plain: false, closed: false }
+        let (content, calls, meta) = (Content::nothing(), Vec::new(), Meta::default());
+        Part { role, content, calls, meta, closed: false }
     }
 
-    pub(super) fn add(&mut self, blocks: Vec<Block<'static>>, plain: bool) {
-        self.plain = plain && self.blocks.is_empty();
-        self.blocks.extend(blocks);
+    /// Adds a block, and says which it is.
+    pub(super) fn add_block(&mut self, block: Block<'static>) -> usize {
+        self.content.absorb(Content::Blocks(vec![block]));
+        self.content.blocks().len() - 1
     }
 
     /// Whether it leaves a message behind: it has a block that can be sent.
     pub(super) fn says_something(&self) -> bool {
-        self.blocks.iter().any(can_be_sent)
+        can_be_sent(&self.content)
     }
 
     /// Whether an assistant record that follows belongs to the same reply. A reply ends with its first
@@ -69,17 +70,17 @@ impl Part {
 
     /// What is sent of it.
     pub(super) fn content(mut self) -> (Content<'static>, Meta) {
-        self.blocks.retain(can_be_sent);
-        let plain = self.plain.then(|| self.blocks.first().and_then(|block| block.member("text")));
-        let content = match plain.flatten() {
-            Some(text) => Content::Text(Cow::Owned(text.to_owned())),
-            None => Content::Blocks(self.blocks),
-        };
-        (content, self.meta)
+        if let Content::Blocks(blocks) = &mut self.content {
+            blocks.retain(|block| !block.is_blank());
+        }
+        (self.content, self.meta)
     }
 }
 
-/// No provider takes blank text.
-pub(super) fn can_be_sent(block: &Block<'_>) -> bool {
-    !block.is_blank()
+/// Whether anything in it can be sent. No provider takes blank text.
+pub(super) fn can_be_sent(content: &Content<'_>) -> bool {
+    match content {
+        Content::Text(raw) => !json::is_blank(raw),
+        Content::Blocks(blocks) => blocks.iter().any(|block| !block.is_blank()),
+    }
 }

@@ -6,7 +6,7 @@
 use crate::check::{self, Finding, Place, rules};
 use crate::dialect;
 use crate::exit::{self, Error, Exit, fail};
-use crate::json::{Object, string};
+use crate::json::{self, Object, string};
 use crate::jsonl::{self, Line, Lines};
 use crate::messages::fold::Fold;
 use crate::messages::view::{self, View};
@@ -128,29 +128,59 @@ fn take<F: FnMut(Message<'static>) -> io::Result<()>>(
     base: u64,
 ) -> anyhow::Result<()> {
     match line {
-        Line::Finding(finding) => fold.find(finding),
+        Line::Finding(finding) => {
+            fold.find(finding);
+            Ok(())
+        }
         Line::Object { text, object, place } => {
             if let Some(dialect) = dialect::foreign_tree(&object) {
                 let text = format!("cannot read '{}': a transcript of {dialect}", place.input);
                 return fail(Exit::Data, text);
             }
-            let id = object.string("id").map(Cow::into_owned);
-            let place_of_it = place.clone();
-            match Record::new(text, &object, place, base) {
-                Ok(record) => {
-                    watch.see(&record);
-                    fold.take(&record).context("cannot write '<stdout>'")?;
-                }
-                Err(why) => fold.find(Finding {
-                    rule: &rules::BAD_RECORD,
-                    place: place_of_it,
-                    id,
-                    message: format!("skipped: {why}"),
-                }),
+            if object.may_have_surrogates()
+                && let (Cow::Owned(mended), halves) = json::mend_surrogates(text)
+                && let Ok(object) = Object::parse(&mended)
+            {
+                fold.find(lone_surrogates(&object, &place, halves));
+                return take_object(fold, watch, &mended, &object, place, base);
             }
+            take_object(fold, watch, text, &object, place, base)
         }
     }
+}
+
+/// Gives the object of a line to the fold.
+fn take_object<F: FnMut(Message<'static>) -> io::Result<()>>(
+    fold: &mut Fold<'_, F>,
+    watch: &mut Watch,
+    text: &str,
+    object: &Object<'_>,
+    place: Place,
+    base: u64,
+) -> anyhow::Result<()> {
+    let place_of_it = place.clone();
+    match Record::new(text, object, place, base) {
+        Ok(record) => {
+            watch.see(&record);
+            fold.take(&record).context("cannot write '<stdout>'")?;
+        }
+        Err(why) => fold.find(Finding {
+            rule: &rules::BAD_RECORD,
+            place: place_of_it,
+            id: object.string("id").map(Cow::into_owned),
+            message: format!("skipped: {why}"),
+        }),
+    }
     Ok(())
+}
+
+fn lone_surrogates(object: &Object<'_>, place: &Place, halves: usize) -> Finding {
+    Finding {
+        rule: &rules::LONE_SURROGATE,
+        place: place.clone(),
+        id: object.string("id").map(Cow::into_owned),
+        message: format!("U+FFFD is sent for each half of a surrogate pair, {halves} in all"),
+    }
 }
 
 /// The form in which messages are written.

@@ -6,35 +6,60 @@
 //! that is fine as it is stays.
 
 use crate::check::is_id;
-use std::collections::HashSet;
+use crate::messages::Id;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 /// The ids given out so far in one request.
 #[derive(Debug, Default)]
 pub struct Ids {
-    used: HashSet<String>,
-    originals: HashSet<String>,
+    /// Each with whether a call has it on disk, too.
+    given: HashMap<Id, bool>,
+    /// The ids on disk that no call was given.
+    others: HashSet<Id>,
+    /// The last number that was put behind an id.
+    numbers: HashMap<Id, u64>,
 }
 
 impl Ids {
     /// Whether a call whose id on disk is `original` was given an id.
     #[must_use]
     pub fn is_known(&self, original: &str) -> bool {
-        self.originals.contains(original)
+        self.given.get(original) == Some(&true) || self.others.contains(original)
     }
 
     /// The id to send for a call whose id on disk is `original`. It depends only on the calls before,
     /// so a longer transcript gives the same ids.
-    pub fn give(&mut self, original: &str) -> String {
-        self.originals.insert(original.to_owned());
-        let id = if is_id(original) { original.to_owned() } else { sanitise(original) };
-        let mut candidate = id.clone();
-        let mut number = 1;
-        while !self.used.insert(candidate.clone()) {
-            number += 1;
-            let suffix = format!("_{number}");
-            candidate = format!("{}{suffix}", &id[..id.len().min(64 - suffix.len())]);
+    pub fn give(&mut self, original: &Id) -> Id {
+        match self.given.entry(original.clone()) {
+            Entry::Vacant(place) if is_id(original) => {
+                place.insert(true);
+                return original.clone();
+            }
+            Entry::Vacant(_) => {
+                self.others.insert(original.clone());
+            }
+            Entry::Occupied(mut given) => *given.get_mut() = true,
         }
-        candidate
+        let id = self.free(Id::from(sanitise(original)));
+        self.given.insert(id.clone(), false);
+        id
+    }
+
+    /// `id`, with a number behind it if it was given before.
+    fn free(&mut self, id: Id) -> Id {
+        if !self.given.contains_key(&id) {
+            return id;
+        }
+        let next = self.numbers.entry(id.clone()).or_insert(1);
+        loop {
+            *next += 1;
+            let suffix = format!("_{next}");
+            let candidate = format!("{}{suffix}", &id[..id.len().min(64 - suffix.len())]);
+            if !self.given.contains_key(candidate.as_str()) {
+                return Id::from(candidate);
+            }
+        }
     }
 }
 
@@ -54,7 +79,7 @@ mod tests {
         let mut ids = Ids::default();
         let given: Vec<String> = ["a", "a:b", "a.b", "a_b", "a", "a_2", "", "日本"]
             .iter()
-            .map(|id| ids.give(id))
+            .map(|id| ids.give(&Id::from(*id)).to_string())
             .collect();
         assert_eq!(given, ["a", "a_b", "a_b_2", "a_b_3", "a_2", "a_2_2", "call", "__"]);
         assert!(given.iter().all(|id| is_id(id)));
@@ -63,7 +88,7 @@ mod tests {
     #[test]
     fn long_ids_stay_apart() {
         let mut ids = Ids::default();
-        let (a, b) = ("x".repeat(80), "x".repeat(90));
+        let [a, b] = [80, 90].map(|length| Id::from("x".repeat(length)));
         let given = [ids.give(&a), ids.give(&b)];
         assert_ne!(given[0], given[1]);
         assert!(given.iter().all(|id| is_id(id)));

@@ -11,13 +11,13 @@
 use crate::check::rules::{self, Rule};
 use crate::check::{Finding, Place};
 use crate::json::Object;
+use crate::jsonl::search::{Needles, backwards, line_around};
 use crate::jsonl::{self, Line};
 use crate::messages::meta::Shown;
 use crate::messages::range;
 use crate::messages::summary::Summary;
 use crate::record::{self, Body, Record};
 use crate::source::{self, Input};
-use memchr::memmem::Finder;
 use std::collections::{HashMap, HashSet};
 use std::io;
 
@@ -100,11 +100,11 @@ struct Search<'s> {
 
 impl Search<'_> {
     fn run(&mut self, end: u64) -> io::Result<()> {
-        let needles = NEEDLES.map(Finder::new);
+        let needles = Needles::new(&NEEDLES);
         let bases = source::bases(self.inputs);
         for (input, base) in self.inputs.iter().zip(bases).rev() {
             let limit = end.saturating_sub(base).min(input.length);
-            jsonl::backwards(input, limit, &needles, |line, place| {
+            backwards(input, limit, &needles, |line, place| {
                 // A damaged line can hold several records: the newest first here, too.
                 for record in record::read_line(line, place, base).iter().rev() {
                     if self.kept.is_none_or(|kept| record.offset >= kept) {
@@ -169,12 +169,12 @@ impl Search<'_> {
                 return Ok(Some(offset));
             }
         }
-        let needle = [Finder::new(id)];
+        let needle = Needles::new(&[id]);
         let mut found = None;
         let bases = source::bases(self.inputs);
         for (input, base) in self.inputs.iter().zip(bases).rev() {
             let limit = end.saturating_sub(base).min(input.length);
-            jsonl::backwards(input, limit, &needle, |line, place| {
+            backwards(input, limit, &needle, |line, place| {
                 let here = records_of(line, place, base);
                 found = here.into_iter().find(|(own, _)| own == id).map(|(_, offset)| offset);
                 Ok(if found.is_none() { 0 } else { limit })
@@ -201,7 +201,7 @@ impl Search<'_> {
         if own > 0 && around.first() != Some(&b'\n') && around.last() != Some(&b'{') {
             return Ok(false);
         }
-        let (start, line) = jsonl::line_around(input, own, input.length)?;
+        let (start, line) = line_around(input, own, input.length)?;
         let place = Place {
             input: input.name.clone(),
             line: None,
