@@ -120,19 +120,25 @@ pub fn read_line<'a>(bytes: &'a [u8], place: Place, each: &mut dyn FnMut(Line<'a
         0 => bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes),
         _ => bytes,
     };
-    let line = without_nuls(whole, &place, each).trim_ascii();
+    let (line, nuls) = without_nuls(whole);
+    let mut find_nuls = || {
+        if nuls > 0 {
+            each(finding(&rules::NUL_BYTES, &place, format!("{nuls} NUL bytes passed over")));
+        }
+    };
+    let line = line.trim_ascii();
     // How far into its line what is left begins: recovered records are named by their own place.
     let lead = line.as_ptr() as usize - bytes.as_ptr() as usize;
     if line.is_empty() {
+        find_nuls();
         return;
     }
     let text = match simdutf8::compat::from_utf8(line) {
         Ok(text) => text,
         Err(error) => {
             let why = format!("skipped: not UTF-8 from byte {} on", error.valid_up_to());
-            each(finding(&rules::INVALID_UTF8, &place, why));
             // The good part of a torn character's line may still hold a whole object.
-            recover(line, lead, place, each);
+            recover(line, lead, place, (&rules::INVALID_UTF8, why), each);
             return;
         }
     };
@@ -141,12 +147,11 @@ pub fn read_line<'a>(bytes: &'a [u8], place: Place, each: &mut dyn FnMut(Line<'a
             let why = format!("skipped: nested more than {MOST_DEPTH} deep");
             each(finding(&rules::TOO_DEEP, &place, why));
         }
-        Ok(object) => each(Line::Object { text, object, place }),
-        Err(error) => {
-            let (rule, why) = describe(text, &error);
-            each(finding(rule, &place, why));
-            recover(line, lead, place, each);
+        Ok(object) => {
+            find_nuls();
+            each(Line::Object { text, object, place });
         }
+        Err(error) => recover(line, lead, place, describe(text, &error), each),
     }
 }
 
@@ -164,41 +169,83 @@ fn describe(text: &str, error: &serde_json::Error) -> (&'static Rule, String) {
     }
 }
 
-/// Takes runs of NUL bytes off both ends.
-fn without_nuls<'a>(line: &'a [u8], place: &Place, each: &mut dyn FnMut(Line<'a>)) -> &'a [u8] {
+/// Takes runs of NUL bytes off both ends, and says how many there were.
+fn without_nuls(line: &[u8]) -> (&[u8], usize) {
     if line.first() != Some(&0) && line.last() != Some(&0) {
-        return line;
+        return (line, 0);
     }
     let first = line.iter().position(|byte| *byte != 0).unwrap_or(line.len());
     let last = line.iter().rposition(|byte| *byte != 0).map_or(first, |last| last + 1);
-    let why = format!("{} NUL bytes passed over", line.len() - (last - first));
-    each(finding(&rules::NUL_BYTES, place, why));
-    &line[first..last]
+    (&line[first..last], line.len() - (last - first))
 }
 
 /// Looks for whole objects in a line that is none: first object after object from the beginning, then,
-/// past whatever was torn, the first place from which the rest of the line is a record.
-fn recover<'a>(line: &'a [u8], lead: usize, place: Place, each: &mut dyn FnMut(Line<'a>)) {
+/// past whatever was torn, the first place from which the rest of the line is a record. `why` is what is
+/// wrong with the line; where nothing of it is lost, that is only that it holds several records.
+fn recover<'a>(
+    line: &'a [u8],
+    lead: usize,
+    place: Place,
+    why: (&'static Rule, String),
+    each: &mut dyn FnMut(Line<'a>),
+) {
+    let saved = records_in(line);
+    let whole = nothing_lost(line, &saved);
+    let is_whole = whole.is_some();
+    let (rule, what) = whole.unwrap_or(why);
+    each(finding(rule, &place, what));
+    for (start, text, object) in saved {
+        let (at, length) = (lead + start, text.len());
+        if !is_whole {
+            let what = format!("{length} bytes at byte {at} of the line are a whole record, kept");
+            each(finding(&rules::FUSED_LINE, &place, what));
+        }
+        let offset = place.offset + at as u64;
+        let own = Place { offset, length: length as u64, ..place.clone() };
+        each(Line::Object { text, object, place: own });
+    }
+}
+
+/// What there is to say of a line that is all whole records, with nothing but NUL bytes and white space
+/// between them.
+fn nothing_lost(
+    line: &[u8],
+    saved: &[(usize, &str, Object<'_>)],
+) -> Option<(&'static Rule, String)> {
+    let mut end = 0;
+    let mut between = Vec::new();
+    for (start, text, _) in saved {
+        between.extend_from_slice(&line[end..*start]);
+        end = start + text.len();
+    }
+    between.extend_from_slice(&line[end..]);
+    let nuls = between.iter().filter(|byte| **byte == 0).count();
+    let is_lost = |byte: &u8| *byte != 0 && !byte.is_ascii_whitespace();
+    if between.iter().any(is_lost) {
+        None
+    } else if nuls > 0 {
+        Some((&rules::NUL_BYTES, format!("{nuls} NUL bytes passed over")))
+    } else {
+        let count = saved.len();
+        Some((&rules::FUSED_LINE, format!("{count} whole records on one line, kept")))
+    }
+}
+
+/// The whole records in a line that is none, each with its place in the line.
+fn records_in(line: &[u8]) -> Vec<(usize, &str, Object<'_>)> {
     let valid = std::str::from_utf8(line).unwrap_or_else(|error| {
         std::str::from_utf8(&line[..error.valid_up_to()]).unwrap_or_default()
     });
-    let mut saved = leading_objects(valid);
-    let rest = saved.last().map_or(0, |(_, end)| *end);
-    saved.extend(trailing_record(line, rest));
-    for (start, end) in saved {
-        let text = line.get(start..end).and_then(|bytes| std::str::from_utf8(bytes).ok());
-        let Some(Ok(object)) = text.map(Object::parse) else { continue };
-        if object.string("type").is_none() || object.is_deeper(MOST_DEPTH) {
-            continue;
-        }
-        let length = end - start;
-        let at = lead + start;
-        let why = format!("{length} bytes at byte {at} of the line are a whole record, kept");
-        each(finding(&rules::FUSED_LINE, &place, why));
-        let offset = place.offset + at as u64;
-        let own = Place { offset, length: length as u64, ..place.clone() };
-        each(Line::Object { text: text.unwrap_or_default(), object, place: own });
-    }
+    let mut spans = leading_objects(valid);
+    let rest = spans.last().map_or(0, |(_, end)| *end);
+    spans.extend(trailing_record(line, rest));
+    let record = |(start, end): (usize, usize)| {
+        let text = std::str::from_utf8(line.get(start..end)?).ok()?;
+        let object = Object::parse(text).ok()?;
+        let is_one = object.string("type").is_some() && !object.is_deeper(MOST_DEPTH);
+        is_one.then_some((start, text, object))
+    };
+    spans.into_iter().filter_map(record).collect()
 }
 
 /// The spans of the objects that stand at the beginning of `text`, one after the other.
