@@ -2,62 +2,109 @@
 //!
 //! One damage is one finding. A line that was changed fits neither itself nor the next one; one that
 //! was put in fits nothing, and the next one fits without it; where one was removed, only the one
-//! after it does not fit. Lines that were not sealed by `claw-append` (no 16-digit id in front) are
-//! links without a lock: they cannot be checked themselves, but what follows them can.
+//! after it does not fit; of two that were swapped, each fits behind the other. Lines that were not
+//! sealed by `claw-append` (no 16-digit id in front) are links without a lock: they cannot be checked
+//! themselves, but what follows them can. What reading found fault with is not found again.
 
 use super::rules::{self, Rule};
 use super::{Finding, Place};
 use crate::record;
 use crate::source::Input;
+use std::collections::HashSet;
 use std::io;
 
-/// Checks the ids in an input.
+/// Checks the ids in an input. `damaged` are the numbers of the lines that are known to be bad.
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn check(input: &Input) -> io::Result<Vec<Finding>> {
+pub fn check(input: &Input, damaged: &HashSet<u64>) -> io::Result<Vec<Finding>> {
     let bytes = input.bytes()?;
-    let lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
+    let lines = Lines { lines: bytes.split(|byte| *byte == b'\n').collect() };
     let mut findings = Vec::new();
-    let mut is_explained = false;
-    let mut offset = 0;
-    for (index, line) in lines.iter().enumerate() {
-        let before = index.checked_sub(1).map_or(&b""[..], |before| lines[before]);
-        let was_explained = std::mem::replace(&mut is_explained, false);
-        if let Some(sealed) = Sealed::read(line)
-            && !sealed.fits(before)
-            && !was_explained
-        {
-            let next = lines.get(index + 1).and_then(|next| Sealed::read(next));
-            let rule = diagnose(line, before, next.as_ref());
-            is_explained = rule != &rules::LINE_MISSING;
-            let length = line.len() as u64;
-            let number = index as u64 + 1;
-            let place = Place { input: input.name.clone(), line: Some(number), offset, length };
-            let id = Some(sealed.id.to_owned());
-            findings.push(Finding { rule, place, id, message: message(rule, number) });
+    // So many of the next lines do not fit because of what was found before them.
+    let mut explained = 0;
+    let mut offsets = vec![0];
+    for (index, line) in lines.lines.iter().enumerate() {
+        offsets.push(offsets[index] + line.len() as u64 + 1);
+        if damaged.contains(&(index as u64 + 1)) {
+            explained = 1;
+            continue;
         }
-        offset += line.len() as u64 + 1;
+        let is_explained = explained > 0;
+        explained = usize::saturating_sub(explained, 1);
+        if is_explained || lines.fits(index, lines.before(index)).unwrap_or(true) {
+            continue;
+        }
+        let (rule, at) = lines.diagnose(index);
+        explained = match *rule {
+            _ if at < index => 0,
+            rules::LINE_MISSING => 0,
+            rules::LINES_SWAPPED => 2,
+            _ => 1,
+        };
+        let (offset, length) = (offsets[at], lines.lines[at].len() as u64);
+        let number = at as u64 + 1;
+        let place = Place { input: input.name.clone(), line: Some(number), offset, length };
+        let id = lines.sealed(at).map(|sealed| sealed.id.to_owned());
+        findings.push(Finding { rule, place, id, message: message(rule, number) });
     }
     Ok(findings)
-}
-
-/// What happened to a line that does not fit the one before it.
-fn diagnose(line: &[u8], before: &[u8], next: Option<&Sealed<'_>>) -> &'static Rule {
-    match next {
-        Some(next) if next.fits(before) => &rules::LINE_PUT_IN,
-        Some(next) if next.fits(line) => &rules::LINE_MISSING,
-        _ => &rules::LINE_CHANGED,
-    }
 }
 
 fn message(rule: &Rule, line: u64) -> String {
     if *rule == rules::LINE_PUT_IN {
         format!("line {line} was put in: the next one was written after the one before it")
+    } else if *rule == rules::LINES_SWAPPED {
+        format!("line {line} was written after the next one: the two were swapped")
     } else if *rule == rules::LINE_MISSING {
-        format!("a line is missing before line {line}")
+        format!("a line is missing before line {line}, or that was changed while it was the last")
     } else {
         format!("line {line} was changed, or is the last of lines of which one is missing")
+    }
+}
+
+/// All lines of an input.
+struct Lines<'a> {
+    lines: Vec<&'a [u8]>,
+}
+
+impl<'a> Lines<'a> {
+    fn sealed(&self, index: usize) -> Option<Sealed<'a>> {
+        self.lines.get(index).and_then(|line| Sealed::read(line))
+    }
+
+    /// The line before that one; nothing stands before the first.
+    fn before(&self, index: usize) -> &'a [u8] {
+        index.checked_sub(1).map_or(&b""[..], |before| self.lines[before])
+    }
+
+    /// Whether a line was written after `before`, where its id says so.
+    fn fits(&self, index: usize, before: &[u8]) -> Option<bool> {
+        self.sealed(index).map(|sealed| sealed.fits(before))
+    }
+
+    /// What happened where a line does not fit the one before it, and to which line.
+    fn diagnose(&self, index: usize) -> (&'static Rule, usize) {
+        let (line, before) = (self.lines[index], self.before(index));
+        if let Some(other) = index.checked_sub(1)
+            && self.sealed(other).is_none()
+            && self.fits(index, self.before(other)) == Some(true)
+        {
+            return (&rules::LINE_PUT_IN, other);
+        }
+        let rule = match self.fits(index + 1, before) {
+            Some(true) if self.is_swapped(index) => &rules::LINES_SWAPPED,
+            Some(true) => &rules::LINE_PUT_IN,
+            _ if self.fits(index + 1, line) == Some(true) => &rules::LINE_MISSING,
+            _ => &rules::LINE_CHANGED,
+        };
+        (rule, index)
+    }
+
+    /// Whether a line was written after the next one, and the one after that after it.
+    fn is_swapped(&self, index: usize) -> bool {
+        self.fits(index, self.lines[index + 1]) == Some(true)
+            && self.fits(index + 2, self.lines[index]).unwrap_or(true)
     }
 }
 
@@ -99,7 +146,11 @@ mod tests {
     fn found(lines: &[String]) -> Vec<(&'static str, u64)> {
         let input = Input::memory("t", (lines.join("\n") + "\n").into_bytes());
         let line = |finding: &Finding| finding.place.line.unwrap();
-        check(&input).unwrap().iter().map(|found| (found.rule.name, line(found))).collect()
+        check(&input, &HashSet::new())
+            .unwrap()
+            .iter()
+            .map(|found| (found.rule.name, line(found)))
+            .collect()
     }
 
     #[test]
@@ -126,6 +177,40 @@ mod tests {
                 3 => assert_eq!(found(&removed), [("line-changed", 4)]),
                 _ => assert_eq!(found(&removed), [("line-missing", at as u64 + 1)]),
             }
+        }
+    }
+
+    #[test]
+    fn two_lines_that_changed_places_are_one_finding() {
+        for at in 0..4 {
+            let mut swapped = lines();
+            swapped.swap(at, at + 1);
+            assert_eq!(found(&swapped), [("lines-swapped", at as u64 + 1)]);
+        }
+        // A copy of the next line, too, was written after that; but nothing was after the copy.
+        for at in 0..3 {
+            let mut copied = lines();
+            copied.insert(at, copied[at + 1].clone());
+            assert_eq!(found(&copied), [("line-put-in", at as u64 + 1)]);
+        }
+    }
+
+    #[test]
+    fn a_line_of_others_that_was_put_in_is_named_itself() {
+        for at in 0..5 {
+            let mut put_in = lines();
+            put_in.insert(at, r#"{"type":"user","content":"foreign"}"#.to_owned());
+            assert_eq!(found(&put_in), [("line-put-in", at as u64 + 1)]);
+        }
+    }
+
+    #[test]
+    fn what_reading_found_is_not_found_again() {
+        for at in 0..5 {
+            let mut torn = lines();
+            torn[at].truncate(40);
+            let input = Input::memory("t", torn.join("\n").into_bytes());
+            assert_eq!(check(&input, &HashSet::from([at as u64 + 1])).unwrap(), []);
         }
     }
 

@@ -1,15 +1,17 @@
 //! The linter: everything that is wrong in a transcript, whether or not rebuild mends it.
 
 use super::rules::{self, Rule};
-use super::{Finding, Place, Severity, chain, messages};
+use super::{Finding, Place, Severity, chain};
+use crate::check;
 use crate::exit::Exit;
-use crate::json::{Member, Object};
+use crate::json::{self, Member, Object};
 use crate::jsonl::{self, Line, Lines};
-use crate::messages::rebuild::{self, Options};
+use crate::messages::rebuild::{self, Options, Rebuilt};
+use crate::messages::{Message, Meta};
 use crate::source::Input;
 use anyhow::Context;
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 
 /// Checks one transcript. Findings come in the order of the file.
@@ -17,58 +19,141 @@ use std::io;
 /// # Errors
 /// When it cannot be read; 65 when it is of a dialect that cannot be read.
 pub fn lint(input: Input) -> anyhow::Result<Vec<Finding>> {
-    let cannot_read = || format!("cannot read '{}'", input.name);
-    let mut findings = chain::check(&input).with_context(cannot_read)?;
-    findings.extend(check_lines(&input).with_context(cannot_read)?);
     let inputs = [input];
-    let rebuilt = rebuild::from_inputs(&inputs, &Options::default())?;
-    findings.extend(rebuilt.findings);
-    findings.sort_by_key(|finding| finding.place.offset);
+    let (mut findings, shown) = rebuilt(&inputs)?;
     let [input] = inputs;
-    let end = Place { input: input.name, line: None, offset: input.length, length: 0 };
-    for broken in messages(&rebuilt.messages) {
+    let cannot_read = || format!("cannot read '{}'", input.name);
+    let damaged = findings.iter().filter(|found| costs_a_line(found.rule));
+    let damaged = damaged.filter_map(|found| found.place.line).collect();
+    let chain = chain::check(&input, &damaged).with_context(cannot_read)?;
+    let scan = Scan::of(&input, &chain).with_context(cannot_read)?;
+    findings.splice(0..0, chain);
+    findings.extend(scan.findings);
+    for finding in &mut findings {
+        finding.complete(&scan.records);
+    }
+    findings.sort_by_key(|finding| finding.place.offset);
+    findings.extend(unfit(&shown, &input, &scan.records));
+    Ok(findings)
+}
+
+/// What rebuild finds, in all of the transcript: what compactions cover is not read for messages. And
+/// the messages.
+fn rebuilt(inputs: &[Input]) -> anyhow::Result<(Vec<Finding>, Vec<Message<'static>>)> {
+    let Rebuilt { messages, findings: mut shown } =
+        rebuild::from_inputs(inputs, &Options::default())?;
+    if !messages.first().is_some_and(Message::is_summary) {
+        return Ok((shown, messages));
+    }
+    let options = Options { ignore_compactions: true, ..Options::default() };
+    let mut all = rebuild::stream(inputs, &options, |_| Ok(()))?;
+    let known: HashSet<(u64, u64)> =
+        all.iter().map(|found| (found.place.offset, found.place.length)).collect();
+    shown.retain(|found| !known.contains(&(found.place.offset, found.place.length)));
+    all.extend(shown);
+    Ok((all, messages))
+}
+
+/// Whether a line of which this was found has no part in the chain of ids.
+fn costs_a_line(rule: &Rule) -> bool {
+    [
+        rules::TORN_LINE,
+        rules::BAD_JSON,
+        rules::NOT_AN_OBJECT,
+        rules::INVALID_UTF8,
+        rules::TOO_DEEP,
+        rules::NUL_BYTES,
+        rules::FUSED_LINE,
+        rules::BAD_RECORD,
+    ]
+    .contains(rule)
+}
+
+/// The messages as a provider would see them: calls that wait for a result, and what must not be.
+fn unfit(messages: &[Message<'_>], input: &Input, records: &Records) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for broken in check::messages(messages) {
         let rule = match (broken.unfinished, broken.rule) {
             (true, "open-call") => &rules::OPEN_AT_END,
             // A conversation may well end on the assistant, or not have begun.
             (true, _) => continue,
             (false, _) => &rules::REFUSED,
         };
-        let message = broken.to_string();
-        findings.push(Finding { rule, place: end.clone(), id: None, message });
+        let meta = messages.get(broken.message).and_then(|message| message.meta.clone());
+        let Meta { id, offset, end, .. } = meta.unwrap_or_default();
+        let line = records.get(&offset).map(|record| record.line);
+        let place = Place { input: input.name.clone(), line, offset, length: end - offset };
+        let id = Some(id).filter(|id| !id.is_empty());
+        findings.push(Finding { rule, place, id, message: broken.to_string() });
     }
-    Ok(findings)
+    findings
+}
+
+/// Where a record stands, by the offset of its place.
+type Records = HashMap<u64, At>;
+
+struct At {
+    line: u64,
+    length: u64,
+    id: String,
+}
+
+impl Finding {
+    /// Adds line and id where the finding is about a whole record and does not say them.
+    fn complete(&mut self, records: &Records) {
+        let Some(record) = records.get(&self.place.offset) else { return };
+        if record.length == self.place.length {
+            self.place.line.get_or_insert(record.line);
+            self.id.get_or_insert_with(|| record.id.clone());
+        }
+    }
 }
 
 /// What can be told from a line alone, and from the ids of those before it.
-fn check_lines(input: &Input) -> io::Result<Vec<Finding>> {
-    let mut findings = Vec::new();
-    let mut ids = HashSet::new();
-    let mut lines = Lines::new(input, 0, input.length);
-    let mut each = |line: Line<'_>| {
-        if let Line::Object { object, place, .. } = line {
-            check_object(&object, place, &mut ids, &mut findings);
-        }
-    };
-    while lines.next(|line, place| jsonl::read_line(line, place, &mut each))? {}
-    Ok(findings)
+#[derive(Default)]
+struct Scan {
+    findings: Vec<Finding>,
+    records: Records,
+    ids: HashSet<String>,
 }
 
-fn check_object(
-    object: &Object<'_>,
-    place: Place,
-    ids: &mut HashSet<String>,
-    findings: &mut Vec<Finding>,
-) {
-    let own = object.string("id").map(|id| id.into_owned());
-    let id = own.clone().unwrap_or_else(|| format!("@{}", place.offset));
-    let mut find = |rule: &'static Rule, message: String| {
-        findings.push(Finding { rule, place: place.clone(), id: own.clone(), message });
-    };
-    if !ids.insert(id.clone()) {
-        find(&rules::ID_TWICE, format!("id '{id}' was used before"));
+impl Scan {
+    /// Reads all of the input; `chain` is what was found of its ids.
+    fn of(input: &Input, chain: &[Finding]) -> io::Result<Scan> {
+        let mut scan = Scan::default();
+        let misfits: HashSet<u64> = chain.iter().map(|found| found.place.offset).collect();
+        let mut lines = Lines::new(input, 0, input.length);
+        let mut each = |line: Line<'_>| {
+            if let Line::Object { text, object, place } = line {
+                let is_misfit = misfits.contains(&place.offset);
+                scan.take(text, &object, place, is_misfit);
+            }
+        };
+        while lines.next(|line, place| jsonl::read_line(line, place, &mut each))? {}
+        Ok(scan)
     }
-    for name in names_twice(object) {
-        find(&rules::NAME_TWICE, format!("member '{name}' comes twice; the last one counts"));
+
+    fn take(&mut self, text: &str, object: &Object<'_>, place: Place, is_misfit: bool) {
+        let id =
+            object.string("id").map_or_else(|| format!("@{}", place.offset), |id| id.into_owned());
+        let at = At { line: place.line.unwrap_or(0), length: place.length, id: id.clone() };
+        self.records.insert(place.offset, at);
+        let mut find = |rule: &'static Rule, message: String| {
+            let (place, id) = (place.clone(), Some(id.clone()));
+            self.findings.push(Finding { rule, place, id, message });
+        };
+        // A copy that was put in has been found already.
+        if !self.ids.insert(id.clone()) && !is_misfit {
+            find(&rules::ID_TWICE, format!("id '{id}' was used before"));
+        }
+        for name in names_twice(object) {
+            find(&rules::NAME_TWICE, format!("member '{name}' comes twice; the last one counts"));
+        }
+        let halves = json::mend_surrogates(text).1;
+        if halves > 0 {
+            let what = format!("U+FFFD is sent for each half of a surrogate pair, {halves} in all");
+            find(&rules::LONE_SURROGATE, what);
+        }
     }
 }
 

@@ -49,15 +49,17 @@ rules! {
     TOO_DEEP, "too-deep", Error, false,
         "The line's arrays and objects are nested more than 1000 deep; it is passed over.";
     NUL_BYTES, "nul-bytes", Warning, true,
-        "A run of NUL bytes stands before or after the line's object, as a crash of the machine leaves it.";
+        "NUL bytes stand before, after or between the line's objects, as a crash of the machine leaves them.";
     FUSED_LINE, "fused-line", Note, true,
-        "A whole record was found in a line that is none, behind a torn one or beside another; it is kept.";
+        "A line holds several whole records, or a whole one behind a torn one; they are kept.";
     BAD_RECORD, "bad-record", Error, false,
         "A record of a known type lacks a member, or a member has the wrong kind; it is passed over.";
     LINE_CHANGED, "line-changed", Error, false,
         "A record's id does not fit its line: the line was changed after it was written.";
     LINE_PUT_IN, "line-put-in", Error, false,
         "A record's id does not fit, and the next one fits without it: the line was put in.";
+    LINES_SWAPPED, "lines-swapped", Error, false,
+        "A record's id fits behind the next line, and that one's in its place: the two were swapped.";
     LINE_MISSING, "line-missing", Error, false,
         "A record's id does not fit the line before it: a line between them was removed.";
     ID_TWICE, "id-twice", Warning, true,
