@@ -9,6 +9,8 @@ mod bytes;
 /// claw-call: one call and what comes of it.
 #[cfg(feature = "http")]
 mod call;
+/// claw-check: every damage found once, where it is.
+mod check;
 mod common;
 /// claw-compact: an old part summarised, legally and for a gain.
 mod compact;

@@ -1,0 +1,504 @@
+//! claw-check: every damage is found once, where it is, and never costs more than it has to.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::common::{Run, Sandbox};
+use crate::talks::{Talk, append};
+
+/// The transcript of every test.
+const FILE: &str = "s.jsonl";
+
+/// Seven records: a question, a call with its result, an answer; a question and its answer.
+fn talk() -> Talk {
+    let talk = Talk::new().user("one").assistant("I look.").call("f", json!({})).result("found");
+    talk.assistant("two").user("three").assistant("four")
+}
+
+/// The lines of [`talk`] as `claw-append` writes them.
+fn lines() -> Vec<Vec<u8>> {
+    let sandbox = Sandbox::new();
+    talk().append(&sandbox, FILE);
+    let text = sandbox.read_text(FILE);
+    text.lines().map(|line| line.as_bytes().to_vec()).collect()
+}
+
+/// Something that is wrong in a transcript, and what is said of it.
+struct Damage {
+    bytes: Vec<u8>,
+    /// The records appended to it.
+    more: Vec<Value>,
+    rule: &'static str,
+    /// The number of the line.
+    line: usize,
+    /// A whole record behind a torn one was saved, which is a note of its own.
+    saved: bool,
+    status: i32,
+}
+
+impl Damage {
+    /// These lines, with what is found in one of them.
+    fn of(lines: &[Vec<u8>], rule: &'static str, line: usize, status: i32) -> Damage {
+        let bytes = [lines.join(&b'\n'), b"\n".to_vec()].concat();
+        Damage { bytes, more: Vec::new(), rule, line, saved: false, status }
+    }
+
+    /// [`talk`] with one line changed.
+    fn changed(at: usize, change: impl Fn(&str) -> String, rule: &'static str) -> Damage {
+        let mut lines = lines();
+        lines[at - 1] = change(&String::from_utf8_lossy(&lines[at - 1])).into_bytes();
+        Damage::of(&lines, rule, at, 65)
+    }
+
+    /// [`talk`] with a line more.
+    fn inserted(at: usize, line: impl Into<Vec<u8>>, rule: &'static str) -> Damage {
+        let mut lines = lines();
+        lines.insert(at - 1, line.into());
+        Damage::of(&lines, rule, at, 65)
+    }
+
+    /// [`talk`] with these records appended, of which number `line` is wrong.
+    fn appended(more: &[Value], rule: &'static str, line: usize, status: i32) -> Damage {
+        let damage = Damage::of(&lines(), rule, 7 + line, status);
+        Damage { more: more.to_vec(), ..damage }
+    }
+
+    fn status(self, status: i32) -> Damage {
+        Damage { status, ..self }
+    }
+
+    /// The bytes as they are left behind: without the last line feed.
+    fn unended(mut self) -> Damage {
+        self.bytes.pop();
+        self
+    }
+
+    fn saved(self) -> Damage {
+        Damage { saved: true, ..self }
+    }
+
+    /// Writes it into a new sandbox.
+    fn write(&self) -> Sandbox {
+        let sandbox = private();
+        sandbox.write(FILE, &self.bytes);
+        for record in &self.more {
+            append(&sandbox, FILE, record.to_string());
+        }
+        sandbox
+    }
+
+    /// The findings are this one and no other, but for the note of what was saved.
+    #[track_caller]
+    fn is_found(&self, sandbox: &Sandbox) {
+        let run = sandbox.cmd("claw-check").arg(FILE).run();
+        let mut findings = run.code(self.status).json();
+        if self.saved {
+            findings.retain(|finding| finding["rule"] != "fused-line");
+        }
+        let [finding] = findings.as_slice() else { panic!("{}: {findings:#?}", self.rule) };
+        let file = sandbox.read(FILE);
+        let lines: Vec<&[u8]> = file.split(|byte| *byte == b'\n').collect();
+        let offset: usize = lines[..self.line - 1].iter().map(|line| line.len() + 1).sum();
+        let line = lines[self.line - 1];
+        let (severity, mended) = of_rule(self.rule);
+        let expected = json!({
+            "rule": self.rule, "severity": severity, "input": FILE, "line": self.line,
+            "offset": offset, "length": line.len(), "id": id(line, offset), "mended": mended,
+            "message": finding["message"],
+        });
+        assert_eq!(*finding, expected);
+    }
+}
+
+/// A sandbox whose transcript is private.
+fn private() -> Sandbox {
+    let sandbox = Sandbox::new();
+    append(&sandbox, FILE, json!({"type": "user", "content": "x"}).to_string());
+    sandbox.write(FILE, "");
+    sandbox
+}
+
+/// The id of the record in a line; none if the line is none.
+fn id(line: &[u8], offset: usize) -> Value {
+    let is_deep = line.windows(100).any(|part| part.iter().all(|byte| *byte == b'['));
+    let text = String::from_utf8_lossy(line).replace('\0', "").replace("\\ud83d", "");
+    match serde_json::from_str::<Value>(&text) {
+        Ok(Value::Object(_)) if is_deep => Value::Null,
+        Ok(Value::Object(record)) => {
+            record.get("id").cloned().unwrap_or_else(|| format!("@{offset}").into())
+        }
+        _ => Value::Null,
+    }
+}
+
+/// Severity of a rule, and whether rebuild mends it.
+fn of_rule(name: &str) -> (&'static str, bool) {
+    let rule = clawutils::check::rules::ALL.iter().find(|rule| rule.name == name);
+    let rule = rule.unwrap_or_else(|| panic!("no rule {name}"));
+    (rule.severity.name(), rule.mended)
+}
+
+fn user(text: &str) -> Value {
+    json!({"type": "user", "content": text})
+}
+
+fn reply(text: &str) -> Value {
+    json!({"type": "assistant", "content": text})
+}
+
+fn call(id: &str) -> Value {
+    json!({"type": "tool_use", "tool_use_id": id, "name": "f", "input": {}})
+}
+
+fn result(id: &str) -> Value {
+    json!({"type": "tool_result", "tool_use_id": id, "content": "a"})
+}
+
+/// The id of the record on a line of [`talk`].
+fn id_of(line: usize) -> Value {
+    id(&lines()[line - 1], 0)
+}
+
+/// Damage to lines.
+fn of_lines() -> Vec<Damage> {
+    let whole = lines();
+    let without = |at: usize| [&whole[..at - 1], &whole[at..]].concat();
+    let cut = |at: usize| whole[at - 1][..60].to_vec();
+    let joined = |first: &[u8], between: &[u8], second: &[u8]| {
+        let line = [first, between, second].concat();
+        [&whole[..4], &[line], &whole[6..]].concat()
+    };
+    let mut torn = whole.clone();
+    torn[5] = cut(6);
+    let mut torn_last = whole.clone();
+    torn_last[6] = cut(7);
+    let mut swapped = whole.clone();
+    swapped.swap(4, 5);
+    let mut odd = whole.clone();
+    let last = odd[5].len() - 4;
+    odd[5][last] = b'\xff';
+    let deep = format!(
+        r#"{{"type":"user","content":"odd","x":{}{}}}"#,
+        "[".repeat(1000),
+        "]".repeat(1000)
+    );
+    let replaced = |from: &'static str, to: &'static str| move |line: &str| line.replace(from, to);
+    vec![
+        Damage::changed(6, replaced("three", "thrice"), "line-changed"),
+        Damage::changed(1, replaced("user", "u\\u0073er"), "line-changed"),
+        Damage::of(&without(1), "line-missing", 1, 65),
+        Damage::of(&without(5), "line-missing", 5, 65),
+        Damage::inserted(6, whole[0].clone(), "line-put-in"),
+        Damage::inserted(7, whole[5].clone(), "line-put-in"),
+        Damage::inserted(6, user("in between").to_string(), "line-put-in"),
+        Damage::of(&swapped, "lines-swapped", 5, 65),
+        Damage::of(&torn, "torn-line", 6, 65),
+        Damage::of(&torn_last, "torn-line", 7, 65).unended(),
+        Damage::of(&joined(&cut(5), b"", &whole[5]), "bad-json", 5, 65).saved(),
+        Damage::of(&joined(&whole[4], b"", &whole[5]), "fused-line", 5, 0),
+        Damage::of(&joined(&whole[4], b"\0\0\0", &whole[5]), "nul-bytes", 5, 1),
+        Damage::of(&odd, "invalid-utf8", 6, 65),
+        Damage::changed(6, |line| format!("\0\0\0{line}"), "nul-bytes").status(1),
+        Damage::changed(6, |line| format!("{line}\0"), "nul-bytes").status(1),
+        Damage::inserted(6, "\0".repeat(500), "nul-bytes").status(1),
+        Damage::changed(6, replaced(r#""content":"#, r#""content" "#), "bad-json"),
+        Damage::changed(6, |line| line[..50].to_owned() + &"\0".repeat(20), "torn-line"),
+        Damage::inserted(6, "[1,2]", "not-an-object"),
+        Damage::inserted(6, deep, "too-deep"),
+    ]
+}
+
+/// Lines that other programs wrote behind ours.
+fn of_others() -> Vec<Damage> {
+    let written = |line: &str, rule, status| {
+        let lines = [lines(), vec![line.as_bytes().to_vec()]].concat();
+        Damage::of(&lines, rule, 8, status)
+    };
+    let same = |text: &str| format!(r#"{{"id":"a","type":"user","content":"{text}"}}"#);
+    let same = ["one", "two"].map(|text| same(text).into_bytes());
+    let twice = [lines(), same.to_vec()].concat();
+    vec![
+        written(r#"{"type":"user"}"#, "bad-record", 65),
+        written(r#"{"content":"no type"}"#, "bad-record", 65),
+        written(r#"{"id":"x","type":"retract","target":5}"#, "bad-record", 65),
+        Damage::of(&twice, "id-twice", 9, 1),
+        written(r#"{"type":"user","content":"a","content":"b"}"#, "name-twice", 0),
+        written(r#"{"type":"user","content":"half \ud83d"}"#, "lone-surrogate", 0),
+    ]
+}
+
+/// Records that do not fit together.
+fn of_records() -> Vec<Damage> {
+    let blocks = |kind: &str, block: Value| json!({"type": kind, "content": [block]});
+    let other = json!({"type": "tool_use", "tool_use_id": "t", "name": "g", "input": {}});
+    let image =
+        json!({"type": "image", "source": {"type": "base64", "media_type": "x", "data": ""}});
+    let thinking = json!({"type": "thinking", "thinking": "hm"});
+    vec![
+        Damage::appended(&[result("nobody")], "orphan-result", 1, 1),
+        Damage::appended(&[call("t"), user("stop")], "open-call", 1, 1),
+        Damage::appended(&[call("t"), result("t"), result("t")], "result-twice", 3, 1),
+        Damage::appended(&[call("t"), user("and"), result("t")], "late-result", 3, 0),
+        Damage::appended(&[call("t"), other, result("t")], "call-twice", 2, 1),
+        Damage::appended(&[user(" \n")], "empty-message", 1, 0),
+        Damage::appended(&[blocks("assistant", image)], "misplaced-block", 1, 1),
+        Damage::appended(&[blocks("assistant", thinking)], "unsigned-thinking", 1, 0),
+        Damage::appended(&[json!({"type": "retract", "target": "x"})], "unknown-target", 1, 65),
+        Damage::appended(&[compaction("nowhere")], "unknown-first-kept", 1, 65),
+    ]
+}
+
+fn compaction(first_kept: impl Into<Value>) -> Value {
+    json!({"type": "compaction", "summary": "S", "first_kept_entry_id": first_kept.into()})
+}
+
+fn truncation(record: impl Into<Value>, bytes: u64) -> Value {
+    json!({"type": "truncation", "tool_use_id": "call_1", "record_id": record.into(), "head": 1,
+        "tail": 0, "bytes": bytes, "sha256": "0"})
+}
+
+/// A truncation is found where its result is, which is shown whole.
+fn of_truncation() -> Damage {
+    Damage { line: 4, ..Damage::appended(&[truncation(id_of(4), 9)], "truncation-mismatch", 1, 1) }
+}
+
+fn damages() -> Vec<Damage> {
+    let mut all = of_lines();
+    all.extend(of_others());
+    all.extend(of_records());
+    all.push(of_truncation());
+    all
+}
+
+// ---- one damage, one finding -----------------------------------------------------------------
+
+#[test]
+fn g9_one_damage_is_one_finding_with_its_place() {
+    for damage in damages() {
+        damage.is_found(&damage.write());
+    }
+}
+
+/// Also with more behind it, and rebuild gives what can be sent.
+#[cfg(feature = "http")]
+#[test]
+fn g9_a_damaged_transcript_is_answered() {
+    let provider = crate::common::provider::FakeProvider::new();
+    for damage in damages() {
+        let sandbox = damage.write();
+        append(&sandbox, FILE, user("and now?").to_string());
+        damage.is_found(&sandbox);
+        let run = sandbox.sh("claw-rebuild s.jsonl | claw-call").envs(provider.env()).run();
+        run.ok().stdout_has(r#""type":"assistant""#);
+        let requests = provider.requests();
+        let request = requests.last().expect("a request");
+        assert_eq!((request.status, request.last_user_text()), (200, "and now?"));
+    }
+    assert_eq!(provider.requests().len(), damages().len());
+    provider.all_legal();
+}
+
+#[test]
+fn every_rule_is_tried() {
+    let tried: BTreeSet<&str> = damages().iter().map(|damage| damage.rule).collect();
+    // These have tests of their own, but for what would be a defect of rebuild.
+    let others = ["open-at-end", "open-mode", "refused"];
+    let all = clawutils::check::rules::ALL.iter().map(|rule| rule.name);
+    let missing: Vec<&str> = all.filter(|name| !tried.contains(name)).collect();
+    assert_eq!(BTreeSet::from_iter(missing), BTreeSet::from(others));
+}
+
+#[test]
+fn a_whole_transcript_has_no_finding() {
+    let sandbox = private();
+    talk().append(&sandbox, FILE);
+    sandbox.cmd("claw-check").arg(FILE).run().ok().stdout_is("").err_is("");
+    append(&sandbox, FILE, compaction(id_of(6)).to_string());
+    append(&sandbox, FILE, user("and?").to_string());
+    sandbox.cmd("claw-check").arg(FILE).run().ok().stdout_is("").err_is("");
+}
+
+#[test]
+fn several_damages_are_as_many_findings_in_the_order_of_the_file() {
+    let mut lines = lines();
+    lines.insert(0, b"5".to_vec());
+    lines[4].truncate(70);
+    lines.push(br#"{"type":"retract","target":"x"}"#.to_vec());
+    let damage = Damage::of(&lines, "", 1, 65);
+    let run = damage.write().cmd("claw-check").arg(FILE).run();
+    let found = run.code(65).json();
+    let found: Vec<_> = found.iter().map(|it| (it["rule"].clone(), it["line"].clone())).collect();
+    let expected = [
+        ("not-an-object", 1),
+        // The result that the torn line held is missed.
+        ("open-call", 4),
+        ("torn-line", 5),
+        ("unknown-target", 9),
+    ];
+    assert_eq!(found, expected.map(|(rule, line)| (json!(rule), json!(line))));
+}
+
+/// What a compaction covers is not sent, but it can be again.
+#[test]
+fn what_a_compaction_covers_is_checked_too() {
+    for damage in of_lines() {
+        let sandbox = damage.write();
+        append(&sandbox, FILE, [user("next").to_string(), reply("yes").to_string()].join("\n"));
+        let file = sandbox.read(FILE);
+        let lines: Vec<&[u8]> = file.split(|byte| *byte == b'\n').collect();
+        let kept = id(lines[lines.len() - 3], 0);
+        append(&sandbox, FILE, compaction(kept).to_string());
+        damage.is_found(&sandbox);
+    }
+}
+
+#[test]
+fn what_stands_behind_a_compactions_first_kept_record_has_its_line() {
+    let kept = id_of(5);
+    let more = [compaction(kept), result("nobody"), call("t"), user("stop")];
+    let damage = Damage::appended(&more, "", 1, 1);
+    let found = damage.write().cmd("claw-check").arg(FILE).run().code(1).json();
+    let place = |it: &Value| (it["rule"].clone(), it["line"].clone());
+    let expected = [("orphan-result", 9), ("open-call", 10)];
+    let expected = expected.map(|(rule, line)| (json!(rule), json!(line)));
+    assert_eq!(found.iter().map(place).collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn g3_a_call_at_the_end_is_a_note_with_the_place_of_its_reply() {
+    let sandbox = private();
+    Talk::of("uac", 3).append(&sandbox, FILE);
+    let found = sandbox.cmd("claw-check").arg(FILE).run().ok().json_one();
+    let last = sandbox.read_json(FILE)[1].clone();
+    assert_eq!((&found["rule"], &found["severity"]), (&json!("open-at-end"), &json!("note")));
+    assert_eq!((&found["line"], &found["id"]), (&json!(2), &last["id"]));
+}
+
+#[test]
+fn t1_a_file_that_others_may_read_is_a_note() {
+    let sandbox = private();
+    talk().append(&sandbox, FILE);
+    let run = sandbox.sh("chmod 640 s.jsonl; claw-check s.jsonl").run();
+    let found = run.ok().json_one();
+    assert_eq!((&found["rule"], &found["severity"]), (&json!("open-mode"), &json!("note")));
+    run.stdout_has("its mode is 0640; chmod 600 keeps it private");
+}
+
+// ---- what is read ----------------------------------------------------------------------------
+
+/// Checks a transcript on standard input.
+#[track_caller]
+fn check(text: &str) -> Run {
+    Sandbox::new().cmd("claw-check").stdin(text).run()
+}
+
+#[test]
+fn each_file_is_a_transcript_of_its_own() {
+    let sandbox = private();
+    talk().append(&sandbox, "good.jsonl");
+    talk().append(&sandbox, "bad.jsonl");
+    append(&sandbox, "bad.jsonl", result("nobody").to_string());
+    let inputs = |run: &Run| -> Vec<String> {
+        run.json().iter().map(|found| format!("{} {}", found["input"], found["line"])).collect()
+    };
+    let run =
+        |files: &[&str], stdin: &str| sandbox.cmd("claw-check").args(files).stdin(stdin).run();
+    // Ids begin anew with each, and so do lines and bytes.
+    run(&["good.jsonl", "good.jsonl"], "").ok().stdout_is("");
+    let both = run(&["bad.jsonl", "good.jsonl", "-", "bad.jsonl"], "5\n");
+    let expected = ["\"bad.jsonl\" 8", "\"<stdin>\" 1", "\"bad.jsonl\" 8"];
+    assert_eq!(inputs(both.code(65)), expected);
+    assert_eq!(inputs(run(&["good.jsonl", "bad.jsonl"], "").code(1)), ["\"bad.jsonl\" 8"]);
+    run(&["bad.jsonl", "nowhere"], "")
+        .code(74)
+        .stdout_is("")
+        .err_has("claw-check: cannot read 'nowhere': ");
+    run(&[FILE], "").ok().stdout_is("").err_is("");
+    check("").ok().stdout_is("").err_is("");
+    check("\n \n").ok().stdout_is("").err_is("");
+    run(&["--nonsense"], "").code(2).stdout_is("");
+}
+
+#[test]
+fn nothing_is_changed() {
+    for damage in of_lines() {
+        let sandbox = damage.write();
+        let before = sandbox.read(FILE);
+        sandbox.cmd("claw-check").arg(FILE).run();
+        assert!(sandbox.read(FILE) == before);
+    }
+}
+
+/// Every transcript of another program that is read: nothing is wrong in it, and what is put into it is.
+#[test]
+fn g6_every_dialect_that_is_read_is_checked() {
+    let mut count = 0;
+    for source in ["claw0-first", "claw0-present"] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(source);
+        for entry in walkdir::WalkDir::new(folder) {
+            let path = entry.expect("a readable corpus").into_path();
+            if path.extension().is_none_or(|extension| extension != "jsonl") {
+                continue;
+            }
+            count += 1;
+            let text = fs::read_to_string(&path).expect("a transcript");
+            check(&text).ok().stdout_is("").err_is("");
+            let line = text.lines().count() + 1;
+            let found =
+                check(&format!("{text}{}\n{}\n", result("no"), user("x"))).code(1).json_one();
+            let place = (&found["rule"], &found["line"], &found["offset"], &found["id"]);
+            let id = format!("@{}", text.len());
+            assert_eq!(
+                place,
+                (&json!("orphan-result"), &json!(line), &json!(text.len()), &json!(id))
+            );
+        }
+    }
+    assert_eq!(count, 7);
+}
+
+#[test]
+fn a_tree_of_another_program_is_65() {
+    let tree = r#"{"type":"session","version":3,"id":"5f0c","timestamp":"2026-01-01T00:00:00Z"}"#;
+    check(tree).code(65).stdout_is("").err_has("cannot read '<stdin>': ");
+}
+
+// ---- the rules -------------------------------------------------------------------------------
+
+/// The items of a section of claw-check(1), with their sentences.
+fn items_of_page() -> Vec<(String, String)> {
+    let page = include_str!("../../man/claw-check.1");
+    let section = page.split("\n.Sh DIAGNOSTICS\n").nth(1).expect("the section");
+    let section = section.split("\n.Sh ").next().expect("its text");
+    let items = section.split("\n.It Li ").skip(1);
+    items
+        .map(|item| {
+            let (name, rest) = item.split_once('\n').expect("a name");
+            let text = rest.split("\n.").next().unwrap_or_default();
+            (name.to_owned(), text.replace('\n', " "))
+        })
+        .collect()
+}
+
+#[test]
+fn rules_are_listed_with_a_sentence_and_are_those_of_the_page() {
+    let listed = Sandbox::new().cmd("claw-check").arg("--rules").run();
+    let mut names = BTreeSet::new();
+    for line in listed.ok().err_is("").lines() {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let [name, severity, mended, meaning] = columns.as_slice() else { panic!("{line}") };
+        assert!(["note", "warning", "error"].contains(severity), "{line}");
+        assert!(["mended", "-"].contains(mended), "{line}");
+        assert!(meaning.starts_with(char::is_uppercase) && meaning.ends_with('.'), "{line}");
+        names.insert((*name).to_owned());
+    }
+    let page = items_of_page();
+    assert_eq!(names, page.iter().map(|(name, _)| name.clone()).collect());
+    for (name, text) in &page {
+        assert!(text.starts_with(char::is_uppercase) && text.ends_with('.'), "{name}: {text}");
+    }
+    assert_eq!(names.len(), page.len(), "each once");
+}
