@@ -11,6 +11,7 @@ mod choices;
 mod generate;
 mod laws;
 mod model;
+mod pairs;
 mod records;
 /// What a provider refuses, told by somebody else.
 #[allow(dead_code, reason = "the fake provider of the other tests uses the rest")]
@@ -96,4 +97,12 @@ fn o1_more_records_change_only_the_last_message() {
 #[test]
 fn g8_views_show_what_was_planned_and_can_be_taken_back() {
     holds(views::of_views);
+}
+
+#[test]
+fn g7_results_find_their_calls_in_every_order() {
+    assert_eq!(pairs::permutations(vec![1, 2, 3]).len(), 6);
+    if let Err(why) = pairs::in_every_order() {
+        panic!("{why}");
+    }
 }
