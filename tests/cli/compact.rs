@@ -351,6 +351,50 @@ fn d50_compactions_in_a_chain_add_one_record_each_and_lose_nothing() {
 }
 
 #[test]
+fn d6_ten_compactions_add_ten_records_and_can_all_be_taken_back() {
+    let sandbox = Sandbox::new();
+    let mut ids = Vec::new();
+    let mut said = Vec::new();
+    for n in 1..=10 {
+        let talk = Talk::new().user("go on").tool(words(300)).tool(words(300)).assistant("so");
+        let talk = talk.user("and?").tool(words(300)).tool(words(300));
+        let turn = talk.lines().replace("call_", &format!("call_{n}_"));
+        append(&sandbox, "s.jsonl", turn.clone());
+        said.push(turn);
+        let before = sandbox.read("s.jsonl");
+        sandbox.write("summary", format!("Summary number {n}."));
+        let run = compact(&sandbox, &["--summary", "summary", "--keep-user", "0"]);
+        append(&sandbox, "s.jsonl", run.ok().stdout.clone());
+        let after = sandbox.read("s.jsonl");
+        let (old, new) = after.split_at(before.len());
+        assert!(old == before, "what was there is untouched");
+        let record: Value = serde_json::from_slice(new).expect("one record");
+        // As long as the summary, whatever it stands for.
+        assert!(new.len() < 600, "{record}");
+        assert_eq!(record["type"], "compaction");
+        ids.push(record["id"].clone());
+
+        let messages = rebuild(&sandbox, "s.jsonl");
+        assert_eq!(messages.matches(HEADING.trim_end()).count(), 1);
+        assert_eq!(messages.matches("Summary number").count(), 1);
+        assert!(messages.contains(&format!("Summary number {n}.")));
+        legal(&sandbox);
+    }
+    append(&sandbox, "never-compacted.jsonl", said.concat());
+    let whole = rebuild(&sandbox, "never-compacted.jsonl");
+    let records = sandbox.read_json("never-compacted.jsonl").len();
+    assert_eq!(sandbox.read_json("s.jsonl").len(), records + 10);
+    sandbox.cmd("claw-check").arg("s.jsonl").run().ok().stdout_is("");
+
+    for id in ids.iter().rev() {
+        assert!(rebuild(&sandbox, "s.jsonl") != whole);
+        append(&sandbox, "s.jsonl", json!({"type": "retract", "target": id}).to_string());
+    }
+    assert!(rebuild(&sandbox, "s.jsonl") == whole);
+    assert_eq!(sandbox.read_json("s.jsonl").len(), records + 20);
+}
+
+#[test]
 fn v57_files_are_listed_over_all_compactions() {
     let sandbox = with_model();
     let on = |talk: Talk, name: &str, path: &str| {
