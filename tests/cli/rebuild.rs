@@ -7,6 +7,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::common::{Run, Sandbox, rules};
@@ -120,6 +121,21 @@ fn corpus() -> Vec<(String, String)> {
         }
     }
     assert_eq!(all.len(), 7);
+    all
+}
+
+/// Every transcript that is kept as an example, whoever wrote it.
+fn fixtures() -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    for entry in walkdir::WalkDir::new(data()).sort_by_file_name() {
+        let path = entry.expect("a readable folder").into_path();
+        let name = path.strip_prefix(data()).expect("a path in it").display().to_string();
+        // What is in golden/ is messages.
+        if name.ends_with(".jsonl") && !name.starts_with("golden") {
+            all.push((name, fs::read_to_string(&path).expect("a transcript")));
+        }
+    }
+    assert!(all.len() > corpus().len());
     all
 }
 
@@ -266,25 +282,100 @@ fn difficult() -> Vec<(String, String)> {
     vec![("own".to_owned(), own.join("\n") + "\n"), ("talk".to_owned(), talk_and(&[]) + "\n")]
 }
 
+/// A transcript up to one of its lines, rebuilt.
+struct Prefix {
+    lines: Vec<String>,
+    late_results: usize,
+}
+
+impl Prefix {
+    fn of(text: &str) -> Prefix {
+        let run = rebuild(text, &[]);
+        let lines = run.ok().lines();
+        Prefix { lines, late_results: run.stderr.matches("late-result:").count() }
+    }
+}
+
+/// Whether a message has grown out of another. Results stand in the order of their calls, before all
+/// else, so new ones may come in between.
+fn holds_all_of(grown: &Value, last: &Value) -> bool {
+    let mut rest = blocks(&last["content"]).into_iter().peekable();
+    let mut new = Vec::new();
+    for block in blocks(&grown["content"]) {
+        if rest.next_if_eq(&block).is_none() {
+            new.push((block["type"] == "tool_result", rest.peek().is_some()));
+        }
+    }
+    let is_in_place = new.iter().all(|(is_result, is_between)| *is_result || !is_between);
+    last["role"] == grown["role"] && rest.peek().is_none() && is_in_place
+}
+
 #[test]
-fn more_records_change_only_the_last_message_which_only_grows() {
-    for (name, text) in corpus().into_iter().chain(difficult()) {
-        let mut before: Vec<Value> = Vec::new();
+fn o1_more_records_change_only_the_last_message_which_only_grows() {
+    for (name, text) in fixtures().into_iter().chain(difficult()) {
+        let mut before = Prefix::of("");
         let mut prefix = String::new();
         for line in text.split_inclusive('\n') {
             prefix.push_str(line);
-            let now = rebuild(&prefix, &[]).ok().json();
-            if let Some((last, settled)) = before.split_last() {
-                assert_eq!(now[..settled.len()], *settled, "{name}, after: {line}");
-                let grown = &now[settled.len()];
-                let (short, long) = (blocks(&last["content"]), blocks(&grown["content"]));
-                assert_eq!(last["role"], grown["role"], "{name}, after: {line}");
-                assert!(long.starts_with(&short), "{name}, after: {line}{last}\n{grown}");
+            let now = Prefix::of(&prefix);
+            let is_view = ["compaction", "truncation", "retract"]
+                .iter()
+                .any(|kind| line.contains(&format!(r#""type":"{kind}""#)));
+            if let Some((last, settled)) = before.lines.split_last()
+                && !is_view
+                && now.late_results == before.late_results
+            {
+                assert_eq!(now.lines[..settled.len()], *settled, "{name}, after: {line}");
+                let (last, grown) = (&values(last)[0], &values(&now.lines[settled.len()])[0]);
+                assert!(holds_all_of(grown, last), "{name}, after: {line}{last}\n{grown}");
             }
             before = now;
         }
-        assert!(before.len() > 1, "{name}");
+        assert!(before.lines.len() > 1, "{name}");
     }
+}
+
+/// The thinking blocks of a line's content, as they stand there.
+fn thinking(line: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let members: HashMap<String, Box<RawValue>> = serde_json::from_str(line).expect("an object");
+    let content = members.get("content").map(|content| content.get()).unwrap_or_default();
+    for raw in serde_json::from_str::<Vec<Box<RawValue>>>(content).unwrap_or_default() {
+        let block: Value = serde_json::from_str(raw.get()).expect("a block");
+        if block["type"].as_str().is_some_and(|kind| kind.ends_with("thinking")) {
+            found.push(raw.get().to_owned());
+        }
+    }
+    found
+}
+
+/// A provider checks its signature over them.
+#[test]
+fn h2_thinking_is_replayed_byte_for_byte() {
+    let mut count = 0;
+    for (name, text) in fixtures() {
+        let stored: Vec<String> = text.lines().flat_map(thinking).collect();
+        count += stored.len();
+        let messages = rebuild(&text, &[]).ok().stdout_text();
+        let sent = |messages: &str| messages.lines().flat_map(thinking).collect::<Vec<_>>();
+        assert_eq!(sent(&messages), stored, "{name}");
+
+        // Appended again, cut, and as the body of a request.
+        let sandbox = Sandbox::new();
+        sandbox.cmd("claw-append").arg("s.jsonl").stdin(text.clone()).run().ok();
+        let run = sandbox.cmd("claw-rebuild").args(["--meta", "s.jsonl"]).run();
+        assert_eq!(sent(&run.ok().stdout_text()), stored, "{name}");
+        let cut = ["--max-fraction", "0.01", "--window", "99000"];
+        let cut = sandbox.cmd("claw-truncate").args(cut).stdin(run.stdout.clone()).run();
+        assert_eq!(sent(&cut.ok().stdout_text()), stored, "{name}");
+        if cfg!(feature = "http") && !stored.is_empty() {
+            let options = ["--dry-run", "--provider", "offline", "--model", "m"];
+            let body = sandbox.cmd("claw-call").args(options).stdin(run.stdout.clone()).run();
+            let body = body.ok().stdout_text();
+            stored.iter().for_each(|block| assert!(body.contains(block), "{name}: {block}"));
+        }
+    }
+    assert!(count > 3, "only {count} blocks");
 }
 
 // ---- rules 4 to 9, whatever the file holds --------------------------------------------------
