@@ -9,6 +9,7 @@
 
 mod choices;
 mod generate;
+mod ids;
 mod laws;
 mod model;
 mod pairs;
@@ -104,5 +105,14 @@ fn g7_results_find_their_calls_in_every_order() {
     assert_eq!(pairs::permutations(vec![1, 2, 3]).len(), 6);
     if let Err(why) = pairs::in_every_order() {
         panic!("{why}");
+    }
+}
+
+#[test]
+fn h7_ids_that_are_sent_are_legal_different_and_stay() {
+    for seed in 0..2_000 {
+        if let Err(why) = ids::are_legal_and_stay(seed) {
+            panic!("seed {seed}: {why}");
+        }
     }
 }

@@ -1,0 +1,87 @@
+//! Ids of calls: whatever they are on disk, what is sent is legal, different, and stays.
+
+use std::collections::HashSet;
+
+use super::choices::Choices;
+use super::laws::{Law, rebuild};
+use clawutils::check::is_id;
+use clawutils::json::quote;
+
+/// Pieces of ids: legal ones, other programs', and those that come out alike when they are made legal.
+const PIECES: &[&str] = &[
+    "a",
+    "call",
+    "_",
+    "_2",
+    "_3",
+    "-",
+    ":",
+    ".",
+    " ",
+    "é",
+    "日本",
+    "\u{2028}",
+    "\"\\",
+    "\n",
+    "functions.Write:6",
+    "toolu_01",
+    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+];
+
+/// An id on disk, often one that was there before, or nearly.
+fn id(choices: &mut Choices, before: &[String]) -> String {
+    let mut id = String::new();
+    if !before.is_empty() && choices.one_in(2) {
+        id.clone_from(&before[choices.below(before.len())]);
+    }
+    for _ in 0..choices.below(4) {
+        id.push_str(choices.of_these(PIECES));
+    }
+    if id.is_empty() { "a".to_owned() } else { id }
+}
+
+/// Calls with such ids, one a turn, each answered.
+///
+/// # Errors
+/// Says which ids are sent where they must not be.
+pub fn are_legal_and_stay(seed: u64) -> Law {
+    let mut choices = Choices::seeded(seed);
+    let mut stored: Vec<String> = Vec::new();
+    let (mut text, mut before) = (String::new(), Vec::new());
+    for turn in 0..1 + choices.below(12) {
+        stored.push(id(&mut choices, &stored));
+        let own = quote(&stored[turn]);
+        text.push_str(&format!(
+            "{{\"type\":\"user\",\"content\":\"go\"}}\n\
+             {{\"type\":\"tool_use\",\"tool_use_id\":{own},\"name\":\"f\",\"input\":{{}}}}\n\
+             {{\"type\":\"tool_result\",\"tool_use_id\":{own},\"content\":\"of {turn}\"}}\n"
+        ));
+        let told = |what: &str, ids: &[String]| Err(format!("{what}: {stored:?} as {ids:?}"));
+        let messages = rebuild(text.as_bytes())?.messages;
+        let sent = |which: fn(&clawutils::messages::Message<'_>) -> Vec<String>| -> Vec<String> {
+            messages.iter().flat_map(which).collect()
+        };
+        let calls = sent(|message| message.calls().map(str::to_owned).collect());
+        let results = sent(|message| message.results().map(str::to_owned).collect());
+        if calls.len() != stored.len() || calls != results {
+            return told("calls and results differ", &results);
+        }
+        if !calls.iter().all(|id| is_id(id)) {
+            return told("not legal", &calls);
+        }
+        if calls.iter().collect::<HashSet<_>>().len() < calls.len() {
+            return told("not different", &calls);
+        }
+        if !calls.starts_with(&before) {
+            return told("not what they were", &calls);
+        }
+        let is_kept = |(at, id): (usize, &String)| {
+            !is_id(id) || stored[..at].contains(id) || calls[..at].contains(id) || calls[at] == *id
+        };
+        if !stored.iter().enumerate().all(is_kept) {
+            return told("changed without need", &calls);
+        }
+        before = calls;
+    }
+    Ok(())
+}
