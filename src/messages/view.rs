@@ -176,7 +176,7 @@ impl Search<'_> {
             let limit = end.saturating_sub(base).min(input.length);
             backwards(input, limit, &needle, |line, place| {
                 let here = records_of(line, place, base);
-                found = here.into_iter().find(|(own, _)| own == id).map(|(_, offset)| offset);
+                found = here.into_iter().rfind(|(own, _)| own == id).map(|(_, offset)| offset);
                 Ok(if found.is_none() { 0 } else { limit })
             })?;
             if found.is_some() {

@@ -744,6 +744,20 @@ fn v30_a_first_kept_record_that_is_not_there_drops_nothing() {
 }
 
 #[test]
+fn of_records_with_one_id_a_compaction_keeps_the_nearest_or_that_of_its_hint() {
+    let view = |hint: &str| compaction("v1", "S", "u1").replace('}', &format!("{hint}}}"));
+    for between in ["", "\n"] {
+        let records = [user("u1", "far"), user("u1", "near")].join(between);
+        let shown = |hint: &str| rebuild(&format!("{records}\n{}", view(hint)), &[]).ok().lines();
+        let near = [summarised("S"), UNDERSTOOD.to_owned(), said("near")];
+        assert_eq!(shown(""), near);
+        // A hint counts where it is true, and nowhere else.
+        assert_eq!(shown(r#","first_kept_offset":3"#), near);
+        assert!(shown(r#","first_kept_offset":0"#)[2].contains("far"));
+    }
+}
+
+#[test]
 fn a_retraction_takes_back_a_compaction() {
     let one = compaction("v1", "S", "u3");
     assert_eq!(messages(&talk_and(&[one.clone(), retract("w1", "v1")]), &[]), talked());
