@@ -29,7 +29,7 @@ use choices::Choices;
 use records::Talk;
 
 /// How many talks are tried.
-const TALKS: u64 = 2_500;
+const TALKS: u64 = 10_000;
 /// How many when there is time.
 const TALKS_IN_FULL: u64 = 1_000_000;
 

@@ -52,7 +52,7 @@ pub fn of_views(talk: &Talk) -> Law {
 
 /// A turn with a call, so that there is something new to cover.
 fn turn_of(turn: usize) -> [String; 5] {
-    let long = "many new words on a line ".repeat(20);
+    let long = "many new words on a line ".repeat(8);
     [
         format!(r#"{{"type":"user","content":"w{turn} {long}"}}"#),
         format!(r#"{{"type":"assistant","content":[{{"type":"text","text":"w{turn} {long}"}}]}}"#),
