@@ -4,7 +4,8 @@ use crate::cli::model::ModelArgs;
 use crate::cli::{read_file, variable};
 use crate::estimate::{Budget, Gauge, Request};
 use crate::exit::{Error, Exit, fail};
-use crate::json::Object;
+use crate::json::{self, Object};
+use crate::record;
 use std::path::PathBuf;
 
 /// The option group for the window.
@@ -124,16 +125,24 @@ impl RequestArgs {
         let system = self.system.as_ref().map(text).transpose()?;
         let tools = self.tools.as_ref().map(text).transpose()?;
         if let (Some(tools), Some(path)) = (&tools, &self.tools)
-            && crate::json::elements(tools.trim()).is_none()
+            && let Some(why) = why_no_tools(tools.trim())
         {
-            let text = format!("cannot use tools '{}': not a JSON array", path.display());
-            return fail(Exit::Data, text);
+            return fail(Exit::Data, format!("cannot use tools '{}': {why}", path.display()));
         }
         Ok(Extras {
             system: system.filter(|text| !text.trim().is_empty()),
             tools: tools.map(|text| text.trim().to_owned()),
         })
     }
+}
+
+/// Why a text is no list of tools, if it is none.
+fn why_no_tools(text: &str) -> Option<String> {
+    if json::elements(text).is_none() {
+        return Some("not a JSON array".to_owned());
+    }
+    let is_too_deep = json::is_deeper(text, record::MOST_DEPTH);
+    is_too_deep.then(|| format!("nested more than {} deep", record::MOST_DEPTH))
 }
 
 /// What the `error` record of a refused request says.

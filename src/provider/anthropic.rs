@@ -1,7 +1,8 @@
 //! The Anthropic Messages API: requests to bytes, bytes to replies.
 
-use crate::json::{Object, elements, quote};
+use crate::json::{Object, elements, is_deeper, quote};
 use crate::provider::{Answer, Failure, Reply, Request};
+use crate::record;
 
 /// Where the API is when nobody says.
 pub const BASE_URL: &str = "https://api.anthropic.com";
@@ -52,13 +53,19 @@ pub fn read(answer: &Answer, now: f64) -> Result<Reply, Failure> {
     let content =
         object.get("content").and_then(elements).ok_or_else(|| broken("has no content"))?;
     let string = |name: &str| object.string(name).map(|text| text.into_owned());
-    Ok(Reply {
+    let reply = Reply {
         blocks: content.into_iter().map(str::to_owned).collect(),
         model: string("model"),
         stop_reason: string("stop_reason"),
         usage: object.get("usage").filter(|usage| usage.starts_with('{')).map(str::to_owned),
         request_id: answer.header("request-id").or_else(|| answer.header("x-request-id")),
-    })
+    };
+    // Such records could not be appended, and the reply would be lost there.
+    let is_too_deep = |line: &String| is_deeper(line, record::MOST_DEPTH);
+    if reply.to_records("").lines.iter().any(is_too_deep) {
+        return Err(broken(&format!("is nested more than {} deep", record::MOST_DEPTH)));
+    }
+    Ok(reply)
 }
 
 #[cfg(test)]

@@ -516,6 +516,77 @@ fn the_key_is_nowhere() {
     }
 }
 
+// ---- what is nested too deep -----------------------------------------------------------------
+
+/// So many arrays, one in the other.
+fn arrays(count: usize) -> String {
+    format!("{}{}", "[".repeat(count), "]".repeat(count))
+}
+
+#[test]
+fn b_7_tools_that_are_nested_too_deep_are_not_sent() {
+    let provider = FakeProvider::new();
+    let sandbox = Sandbox::new();
+    let tools = |depth: usize| {
+        format!(r#"[{{"name":"f","input_schema":{{"type":"object","x":{}}}}}]"#, arrays(depth - 3))
+    };
+    let run = |args: &[&str]| call(&sandbox, &provider, args).stdin(HELLO).run();
+    sandbox.write("tools", tools(1000));
+    run(&["--dry-run", "--tools", "tools"]).ok().stdout_has(&tools(1000));
+    for deep in [tools(1001), tools(1_000_000)] {
+        sandbox.write("tools", deep);
+        run(&["--tools", "tools"])
+            .code(65)
+            .stdout_is("")
+            .err_is("claw-call: cannot use tools 'tools': nested more than 1000 deep\n");
+    }
+    assert_eq!(provider.requests().len(), 0);
+}
+
+/// An answer whose records are nested so deep: a block's members, and the input of a call.
+fn deep_answers(depth: usize) -> [String; 2] {
+    let answer = |block: String| {
+        format!(
+            r#"{{"content":[{block}],"model":"m","stop_reason":"end_turn","usage":{{"input_tokens":1,"output_tokens":1}}}}"#
+        )
+    };
+    [
+        answer(format!(r#"{{"type":"text","text":"deep","x":{}}}"#, arrays(depth - 3))),
+        answer(format!(
+            r#"{{"type":"tool_use","id":"a","name":"f","input":{{"x":{}}}}}"#,
+            arrays(depth - 2)
+        )),
+    ]
+}
+
+#[test]
+fn b_7_what_is_recorded_of_a_reply_can_be_appended_and_rebuilt() {
+    let provider = FakeProvider::new();
+    let reply = |body: String| {
+        let sandbox = Sandbox::new();
+        Talk::new().user("hi").append(&sandbox, "s.jsonl");
+        provider.script(Step::Raw { status: 200, headers: Vec::new(), body: body.into_bytes() });
+        let messages = rebuild_meta(&sandbox, "s.jsonl");
+        let run = call(&sandbox, &provider, &["--max-retries", "0"]).stdin(messages).run();
+        (sandbox, run)
+    };
+    for body in deep_answers(1000) {
+        let (sandbox, run) = reply(body);
+        append(&sandbox, "s.jsonl", run.ok().stdout.clone());
+        let messages = rebuild_meta(&sandbox, "s.jsonl");
+        assert_eq!(messages.lines().count(), 2);
+        sandbox.cmd("claw-estimate").stdin(messages).run().ok();
+    }
+    for body in deep_answers(1001).into_iter().chain(deep_answers(1_000_000)) {
+        let (_, run) = reply(body);
+        run.code(69).stdout_is("").err_has("the answer is nested more than 1000 deep");
+    }
+    // Nor does a refusal end the program.
+    let body = format!(r#"{{"error":{}}}"#, arrays(1_000_000)).into_bytes();
+    provider.script(Step::Raw { status: 400, headers: Vec::new(), body });
+    hello(&provider, &[]).code(76).stdout_is("");
+}
+
 // ---- the provider inside ---------------------------------------------------------------------
 
 fn offline(args: &[&str], input: impl Into<Vec<u8>>) -> Run {
