@@ -587,6 +587,25 @@ fn b_7_what_is_recorded_of_a_reply_can_be_appended_and_rebuilt() {
     hello(&provider, &[]).code(76).stdout_is("");
 }
 
+// ---- the way there ---------------------------------------------------------------------------
+
+/// Plain http stays on this machine: a proxy would carry the key off it.
+#[test]
+fn t6_plain_http_takes_no_proxy_from_the_environment() {
+    let (provider, proxy) = (FakeProvider::new(), FakeProvider::new());
+    for name in ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
+    {
+        for url in [proxy.url(), "http://127.0.0.1:1".to_owned(), "nonsense".to_owned()] {
+            let sandbox = Sandbox::new();
+            let cmd = call(&sandbox, &provider, &[]).env_remove("NO_PROXY").env(name, url);
+            cmd.stdin(HELLO).run().ok().err_is("").stdout_has(r#""type":"assistant""#);
+        }
+    }
+    assert_eq!(provider.requests().len(), 18);
+    assert_eq!(proxy.requests().len(), 0);
+    provider.all_legal();
+}
+
 // ---- the provider inside ---------------------------------------------------------------------
 
 fn offline(args: &[&str], input: impl Into<Vec<u8>>) -> Run {
