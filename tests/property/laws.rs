@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::model::{self, Answered, Said};
 use super::records::{Call, Id, Item, Talk};
@@ -41,8 +41,11 @@ pub fn lines(messages: &[Message<'_>]) -> Vec<String> {
 
 /// Messages as values.
 pub fn values(messages: &[Message<'_>]) -> Result<Vec<Value>, String> {
-    let value = |line: String| serde_json::from_str(&line).map_err(|e| format!("{e}: {line}"));
-    lines(messages).into_iter().map(value).collect()
+    lines(messages).iter().map(|line| value(line)).collect()
+}
+
+fn value(line: &str) -> Result<Value, String> {
+    serde_json::from_str(line).map_err(|e| format!("{e}: {line}"))
 }
 
 /// The two are the same; else the first line that is not.
@@ -172,19 +175,19 @@ fn file(bytes: &[u8]) -> Result<Input, String> {
 /// A longer transcript gives the same messages up to the last, which only grows, but where a view
 /// record was added, or a late result.
 pub fn more_changes_only_the_end(talk: &Talk) -> Law {
-    let mut before: Option<(Vec<Value>, usize)> = None;
+    let mut before: Option<(Vec<String>, usize)> = None;
     let mut prefix = Talk { items: Vec::new(), ended: true, ..talk.clone() };
     for line in talk.lines() {
         prefix.items.extend_from_slice(line);
         let rebuilt = rebuild(&prefix.write().bytes)?;
         let late = rebuilt.findings.iter().filter(|found| *found.rule == LATE_RESULT).count();
-        let now = values(&rebuilt.messages)?;
+        let now = lines(&rebuilt.messages);
         let is_view = line.iter().any(|item| item.body.is_view());
         if let Some((then, was_late)) = before.take()
             && !is_view
             && was_late == late
         {
-            let settled = then.len() - ends(&prefix, &then);
+            let settled = then.len() - ends(&prefix, &then)?;
             only_grows(settled, &then, &now).map_err(|why| {
                 format!("line {} changes what was there: {why}", prefix.lines().len())
             })?;
@@ -196,27 +199,29 @@ pub fn more_changes_only_the_end(talk: &Talk) -> Law {
 
 /// How many messages at the end may still grow: the last; where results stand before their calls, as
 /// in claw0's first format, the reply before it, too.
-fn ends(talk: &Talk, messages: &[Value]) -> usize {
-    let [.., reply, _] = messages else { return messages.len() };
-    let marks: Vec<u64> =
-        model::blocks(reply).iter().filter_map(|block| block["input"]["n"].as_u64()).collect();
+fn ends(talk: &Talk, messages: &[String]) -> Result<usize, String> {
+    let [.., reply, _] = messages else { return Ok(messages.len()) };
+    let marks: Vec<u64> = model::blocks(&value(reply)?)
+        .iter()
+        .filter_map(|block| block["input"]["n"].as_u64())
+        .collect();
     let is_early = |(at, item): (usize, &Item)| {
         let is_of_it = |call: &&Call| marks.contains(&(call.mark as u64));
         item.calls().into_iter().filter(is_of_it).any(|call| {
             talk.items[..=at].iter().any(|before| before.answers().any(|a| a.id == call.id))
         })
     };
-    1 + usize::from(talk.items.iter().enumerate().any(is_early))
+    Ok(1 + usize::from(talk.items.iter().enumerate().any(is_early)))
 }
 
-/// The first `settled` messages are as they were; those after them only grow.
-fn only_grows(settled: usize, then: &[Value], now: &[Value]) -> Law {
+/// The first `settled` messages are as they were, to the byte; those after them only grow.
+fn only_grows(settled: usize, then: &[String], now: &[String]) -> Law {
     if !now.starts_with(&then[..settled]) {
-        return Err(format!("\n  {}\nbecame\n  {}", json!(then), json!(now)));
+        return Err(format!("\n  {}\nbecame\n  {}", then.join("\n  "), now.join("\n  ")));
     }
     for (last, index) in then[settled..].iter().zip(settled..) {
         match now.get(index) {
-            Some(grown) if holds_all_of(grown, last) => {}
+            Some(grown) if grown == last || holds_all_of(&value(grown)?, &value(last)?) => {}
             grown => return Err(format!("\n  {last}\nbecame\n  {grown:?}")),
         }
     }
