@@ -12,6 +12,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 
 /// An object: its members in file order, each value as its own text.
 #[derive(Clone, Debug)]
@@ -53,18 +54,35 @@ impl<'a> Member<'a> {
     }
 }
 
+/// Where a member stands in the text of its object: its name, and its value.
+pub type Span = (Range<usize>, Range<usize>);
+
 impl<'a> Object<'a> {
+    /// Adds the members of `text` to `spans` and says whether a surrogate is escaped in it, if the scanner
+    /// is sure that it is an object. Unlike an object, spans do not hold on to the text.
+    #[must_use]
+    pub fn scan(text: &str, spans: &mut Vec<Span>) -> Option<bool> {
+        let mut scan = Scan::new(text);
+        scan_members(&mut scan, text.len(), spans)?;
+        Some(scan.has_surrogates())
+    }
+
+    /// The object of a text from which [`Object::scan`] had `spans`.
+    #[must_use]
+    pub fn scanned(text: &'a str, spans: &[Span], has_surrogates: bool) -> Object<'a> {
+        let part = |range: &Range<usize>| text.get(range.clone()).unwrap_or_default();
+        let members = spans.iter().map(|(name, value)| Member::new(part(name), part(value)));
+        Object { text, members: members.collect(), is_shallow: true, has_surrogates }
+    }
+
     /// Reads `text`, which must be one JSON object with at most white space around it.
     ///
     /// # Errors
     /// When `text` is anything else; the error says where.
     pub fn parse(text: &'a str) -> Result<Object<'a>, serde_json::Error> {
-        let mut scan = Scan::new(text);
-        match fast_members(text, &mut scan) {
-            Some(members) => {
-                let has_surrogates = scan.has_surrogates();
-                Ok(Object { text, members, is_shallow: true, has_surrogates })
-            }
+        let mut spans = Vec::with_capacity(8);
+        match Object::scan(text, &mut spans) {
+            Some(has_surrogates) => Ok(Object::scanned(text, &spans, has_surrogates)),
             None => Object::parse_slowly(text),
         }
     }
@@ -158,27 +176,25 @@ pub(crate) fn offset_in(whole: &str, part: &str) -> usize {
     (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize)
 }
 
-/// The members of an object, if the scanner is sure of it.
-fn fast_members<'a>(text: &'a str, scan: &mut Scan<'a>) -> Option<Vec<Member<'a>>> {
-    let mut members = Vec::with_capacity(8);
+/// Adds where the members of an object stand, if the scanner is sure of it.
+fn scan_members(scan: &mut Scan<'_>, length: usize, spans: &mut Vec<Span>) -> Option<()> {
     let mut at = scan.token(0, b'{')?;
     if let Some(end) = scan.token(at, b'}') {
-        return (scan.blanks(end) == text.len()).then_some(members);
+        return (scan.blanks(end) == length).then_some(());
     }
     loop {
         let start = scan.blanks(at);
         let end = scan.string(start)?;
-        let raw_name = &text[start..end];
         let value = scan.blanks(scan.token(end, b':')?);
         at = scan.value(value)?;
-        members.push(Member::new(raw_name, &text[value..at]));
+        spans.push((start..end, value..at));
         match scan.token(at, b',') {
             Some(next) => at = next,
             None => break,
         }
     }
     let end = scan.token(at, b'}')?;
-    (scan.blanks(end) == text.len()).then_some(members)
+    (scan.blanks(end) == length).then_some(())
 }
 
 /// The elements of an array, if the scanner is sure of it.

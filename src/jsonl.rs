@@ -6,7 +6,7 @@
 //! Tolerated with a finding are runs of NUL bytes (a crash of the machine leaves them) and fused
 //! lines: a torn prefix, or a whole object, followed by a whole object.
 
-pub mod blocks;
+pub mod batch;
 pub mod search;
 
 use crate::check::rules::{self, Rule};
@@ -14,7 +14,7 @@ use crate::check::{Finding, Place};
 use crate::json::Object;
 use crate::record::MOST_DEPTH;
 use crate::source::Input;
-use blocks::Blocks;
+use batch::Batches;
 use memchr::memmem;
 use std::io;
 
@@ -44,11 +44,9 @@ const MOST_RETRIED: usize = 16 * 1024 * 1024;
 #[derive(Debug)]
 pub struct Lines<'i> {
     input: &'i Input,
-    blocks: Blocks<'i>,
-    /// Where in its block the next line begins.
-    at: usize,
-    /// A line that began in an earlier block.
-    carry: Vec<u8>,
+    batches: Batches,
+    /// Which line of its batch is next.
+    next: usize,
     /// Offset and number of the next line; the number is not known when reading begins in the middle.
     offset: u64,
     number: Option<u64>,
@@ -58,55 +56,51 @@ impl<'i> Lines<'i> {
     /// Reads from byte `from`, which must be the beginning of a line, to byte `to`.
     #[must_use]
     pub fn new(input: &'i Input, from: u64, to: u64) -> Lines<'i> {
-        Lines {
-            input,
-            blocks: Blocks::new(input, from..to),
-            at: 0,
-            carry: Vec::new(),
-            offset: from,
-            number: (from == 0).then_some(1),
-        }
+        let number = (from == 0).then_some(1);
+        Lines { input, batches: Batches::new(input, from..to), next: 0, offset: from, number }
     }
 
-    /// Gives the next line, without its line feed, to `each`; says whether there was one.
+    /// Gives the bytes of the next line, without its line feed, to `each`; says whether there was one.
     ///
     /// # Errors
     /// When the input cannot be read.
     pub fn next(&mut self, each: impl FnOnce(&[u8], Place)) -> io::Result<bool> {
-        self.carry.clear();
-        loop {
-            let rest = &self.blocks.bytes()[self.at..];
-            if let Some(feed) = memchr::memchr(b'\n', rest) {
-                let begin = self.at;
-                self.at += feed + 1;
-                if !self.carry.is_empty() {
-                    self.carry.extend_from_slice(&rest[..feed]);
-                }
-                let place = self.place(self.carry.len().max(feed), 1);
-                let whole = &self.blocks.bytes()[begin..begin + feed];
-                each(if self.carry.is_empty() { whole } else { &self.carry }, place);
-                return Ok(true);
-            }
-            self.carry.extend_from_slice(rest);
-            self.at = 0;
-            if !self.blocks.next()? {
-                break;
-            }
-        }
-        // What stands after the last line feed is a line if it is anything at all.
-        let place = self.place(self.carry.len(), 0);
-        if !self.carry.is_empty() {
-            each(&self.carry, place);
-        }
-        Ok(!self.carry.is_empty())
+        let Some((line, place)) = self.advance()? else { return Ok(false) };
+        each(self.batches.current().line(line).0, place);
+        Ok(true)
     }
 
-    /// The place of the next line, which is that long, with `feed` bytes after it.
-    fn place(&mut self, length: usize, feed: u64) -> Place {
-        let place = place(self.input, self.number, self.offset, length);
-        self.offset += length as u64 + feed;
+    /// Gives what is in the next line to `each`; says where it was, if there was one.
+    ///
+    /// # Errors
+    /// When the input cannot be read.
+    pub fn read(&mut self, each: &mut dyn FnMut(Line<'_>)) -> io::Result<Option<Place>> {
+        let Some((line, place)) = self.advance()? else { return Ok(None) };
+        let batch = self.batches.current();
+        match batch.object(line) {
+            Some(object) => {
+                each(Line::Object { text: object.text(), object, place: place.clone() });
+            }
+            None => read_line(batch.line(line).0, place.clone(), each),
+        }
+        Ok(Some(place))
+    }
+
+    /// The number of the next line in its batch, and its place.
+    fn advance(&mut self) -> io::Result<Option<(usize, Place)>> {
+        if self.next == self.batches.current().len() {
+            if !self.batches.next()? {
+                return Ok(None);
+            }
+            self.next = 0;
+        }
+        let line = self.next;
+        let (bytes, has_feed) = self.batches.current().line(line);
+        let place = place(self.input, self.number, self.offset, bytes.len());
+        self.offset += place.length + u64::from(has_feed);
         self.number = self.number.map(|number| number + 1);
-        place
+        self.next += 1;
+        Ok(Some((line, place)))
     }
 }
 
@@ -294,7 +288,7 @@ fn finding<'a>(rule: &'static Rule, place: &Place, message: String) -> Line<'a> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use blocks::BLOCK;
+    use batch::BLOCK;
     use search::line_around;
 
     fn texts(bytes: &[u8]) -> (Vec<String>, Vec<&'static str>) {

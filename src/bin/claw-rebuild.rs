@@ -65,13 +65,15 @@ fn main() -> ExitCode {
             if args.strict || args.ready {
                 let rebuilt = rebuild::from_inputs(&inputs, &options)?;
                 report(log, &rebuilt.findings, args.strict)?;
+                log.replaced(rebuilt.replaced);
                 if args.ready {
                     rebuild::check_ready(&rebuilt.messages)?;
                 }
                 form.write_all(rebuilt.messages, &mut out)?;
             } else {
-                let findings = form.stream(&inputs, &options, &mut out)?;
-                report(log, &findings, false)?;
+                let notes = form.stream(&inputs, &options, &mut out)?;
+                report(log, &notes.findings, false)?;
+                log.replaced(notes.replaced);
             }
         }
         out.finish()?;

@@ -5,7 +5,7 @@ use super::{Finding, Place, Severity, chain};
 use crate::check;
 use crate::exit::Exit;
 use crate::json::{self, Member, Object};
-use crate::jsonl::{self, Line, Lines};
+use crate::jsonl::{Line, Lines};
 use crate::messages::rebuild::{self, Options, Rebuilt};
 use crate::messages::{Message, Meta};
 use crate::source::Input;
@@ -40,13 +40,13 @@ pub fn lint(input: Input) -> anyhow::Result<Vec<Finding>> {
 /// What rebuild finds, in all of the transcript: what compactions cover is not read for messages. And
 /// the messages.
 fn rebuilt(inputs: &[Input]) -> anyhow::Result<(Vec<Finding>, Vec<Message<'static>>)> {
-    let Rebuilt { messages, findings: mut shown } =
+    let Rebuilt { messages, findings: mut shown, .. } =
         rebuild::from_inputs(inputs, &Options::default())?;
     if !messages.first().is_some_and(Message::is_summary) {
         return Ok((shown, messages));
     }
     let options = Options { ignore_compactions: true, ..Options::default() };
-    let mut all = rebuild::stream(inputs, &options, |_| Ok(()))?;
+    let mut all = rebuild::stream(inputs, &options, |_| Ok(()))?.findings;
     let known: HashSet<(u64, u64)> =
         all.iter().map(|found| (found.place.offset, found.place.length)).collect();
     shown.retain(|found| !known.contains(&(found.place.offset, found.place.length)));
@@ -83,7 +83,7 @@ fn unfit(messages: &[Message<'_>], input: &Input, records: &Records) -> Vec<Find
         let Meta { id, offset, end, .. } = meta.unwrap_or_default();
         let line = records.get(&offset).map(|record| record.line);
         let place = Place { input: input.name.clone(), line, offset, length: end - offset };
-        let id = Some(id).filter(|id| !id.is_empty());
+        let id = Some(id.to_string()).filter(|id| !id.is_empty());
         findings.push(Finding { rule, place, id, message: broken.to_string() });
     }
     findings
@@ -129,7 +129,7 @@ impl Scan {
                 scan.take(text, &object, place, is_misfit);
             }
         };
-        while lines.next(|line, place| jsonl::read_line(line, place, &mut each))? {}
+        while lines.read(&mut each)?.is_some() {}
         Ok(scan)
     }
 

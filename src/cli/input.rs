@@ -6,7 +6,7 @@ use crate::source::Input;
 use anyhow::Context;
 use rustix::fs::OFlags;
 use std::fs::File;
-use std::io::{BufWriter, Read, Stdout, Write};
+use std::io::{IoSlice, Read, Stdout, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -130,28 +130,24 @@ pub fn require_meta(messages: &[Message<'_>]) -> anyhow::Result<()> {
 }
 
 /// Standard output, buffered. It has to be ended with [`Output::finish`].
+///
+/// The library's own looks for line feeds in all it is given, and copies it twice.
 #[derive(Debug)]
-pub struct Output(BufWriter<Direct>);
-
-/// Standard output without the buffer of the library, which looks for line feeds in all it is given.
-#[derive(Debug)]
-struct Direct(Stdout);
-
-impl Write for Direct {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        Ok(rustix::io::write(&self.0, bytes)?)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
+pub struct Output {
+    stdout: Stdout,
+    buffer: Vec<u8>,
 }
+
+/// How much is held before it is written.
+const HELD: usize = 64 * 1024;
+/// What is as long as this is written from where it lies.
+const LONG: usize = 16 * 1024;
 
 impl Output {
     /// Takes standard output.
     #[must_use]
     pub fn open() -> Output {
-        Output(BufWriter::with_capacity(64 * 1024, Direct(std::io::stdout())))
+        Output { stdout: std::io::stdout(), buffer: Vec::with_capacity(HELD) }
     }
 
     /// Writes what is still buffered. Success is only after this.
@@ -159,16 +155,41 @@ impl Output {
     /// # Errors
     /// 74 when standard output cannot be written to, 141 when its reader went away.
     pub fn finish(mut self) -> anyhow::Result<()> {
-        self.0.flush().context("cannot write '<stdout>'")
+        self.flush().context("cannot write '<stdout>'")
+    }
+
+    /// Writes what is held and then `more`.
+    fn write_out(&mut self, more: &[u8]) -> std::io::Result<()> {
+        let mut parts = [IoSlice::new(&self.buffer), IoSlice::new(more)];
+        let mut left = &mut parts[..];
+        IoSlice::advance_slices(&mut left, 0);
+        while !left.is_empty() {
+            match rustix::io::writev(&self.stdout, left) {
+                Ok(0) => return Err(std::io::ErrorKind::WriteZero.into()),
+                Ok(written) => IoSlice::advance_slices(&mut left, written),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.buffer.clear();
+        Ok(())
     }
 }
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.write(bytes)
+        if bytes.len() >= LONG {
+            self.write_out(bytes)?;
+        } else {
+            if self.buffer.len() + bytes.len() > HELD {
+                self.write_out(b"")?;
+            }
+            self.buffer.extend_from_slice(bytes);
+        }
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
-        self.0.flush()
+        self.write_out(b"")
     }
 }

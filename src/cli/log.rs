@@ -46,6 +46,17 @@ impl Log {
     pub fn outcome(&self, text: &str, members: &str) {
         exit::say_with(self.name, text, members);
     }
+
+    /// Says how many lone surrogates were replaced, if any were.
+    pub fn replaced(&self, count: usize) {
+        let what = match count {
+            0 => return,
+            1 => "lone surrogate",
+            _ => "lone surrogates",
+        };
+        let text = format!("replaced {count} {what} by U+FFFD");
+        self.outcome(&text, &format!(r#""replaced":{count}"#));
+    }
 }
 
 /// Says each finding, and how many there were.

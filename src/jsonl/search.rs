@@ -1,6 +1,6 @@
 //! Lines that hold a text, from the end of an input backwards.
 
-use super::blocks::{BLOCK, Block, MUCH};
+use super::batch::{BLOCK, Block, MUCH};
 use super::place;
 use crate::check::Place;
 use crate::source::Input;
@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::thread;
 
 /// How much is looked through, at the most, before lines are given out.
-const MOST_REACH: u64 = 16 * 1024 * 1024;
+const MOST_REACH: u64 = 64 * 1024 * 1024;
 /// How much is read at once to find the ends of a line.
 const PART: u64 = 16 * 1024;
 

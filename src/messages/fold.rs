@@ -17,11 +17,11 @@ use crate::messages::part::{Answer, Call, Part, can_be_sent};
 use crate::messages::shorten;
 use crate::messages::target::Ids;
 use crate::messages::view::View;
-use crate::messages::{Block, BlockKind, Content, Id, Message, Role};
+use crate::messages::{Block, BlockKind, ById, Content, Id, Message, Role};
 use crate::record::{Body, Record};
 use crate::redact;
 use std::borrow::Cow;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::io;
 
 /// What an empty result says.
@@ -37,9 +37,9 @@ pub struct Fold<'v, F> {
     parts: VecDeque<Part>,
     first: usize,
     /// For each id the calls in these parts that have it: number of the part, index in it.
-    calls: HashMap<Id, Vec<(usize, usize)>>,
+    calls: ById<Vec<(usize, usize)>>,
     /// Results that stand before any call with their id.
-    early: HashMap<Id, Vec<(Answer, Place)>>,
+    early: ById<Vec<(Answer, Place)>>,
     layout: Layout<F>,
     findings: &'v mut Vec<Finding>,
 }
@@ -51,7 +51,7 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
         if let Some(governing) = &view.governing {
             layout.summary(governing);
         }
-        let (parts, calls, early) = (VecDeque::new(), HashMap::new(), HashMap::new());
+        let (parts, calls, early) = (VecDeque::new(), ById::default(), ById::default());
         Fold { view, parts, first: 0, calls, early, layout, findings }
     }
 

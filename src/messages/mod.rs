@@ -24,6 +24,7 @@ use crate::json::{self, Object};
 use crate::record;
 pub use meta::Meta;
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
 use std::io::{self, Write};
 use std::rc::Rc;
@@ -34,6 +35,10 @@ const MOST_DEPTH: usize = record::MOST_DEPTH + 2;
 
 /// An id of a record or of a call. Many things of one message hold the same.
 pub type Id = Rc<str>;
+
+/// What is kept by id. Ids are looked up several times for each record, and the hash of the standard
+/// library is made for worse enemies than a transcript has.
+type ById<V> = HashMap<Id, V, foldhash::fast::RandomState>;
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use crate::check::{self, Finding, Place, rules};
 use crate::dialect;
 use crate::exit::{self, Error, Exit, fail};
 use crate::json::{self, Object, string};
-use crate::jsonl::{self, Line, Lines};
+use crate::jsonl::{Line, Lines};
 use crate::messages::fold::Fold;
 use crate::messages::view::{self, View};
 use crate::messages::{Content, Message, shorten};
@@ -26,6 +26,17 @@ pub struct Rebuilt {
     pub messages: Vec<Message<'static>>,
     /// What is wrong in the inputs, in the order in which it was found.
     pub findings: Vec<Finding>,
+    /// So many lone surrogates became U+FFFD.
+    pub replaced: usize,
+}
+
+/// What there is to say beside the messages.
+#[derive(Debug, Default)]
+pub struct Notes {
+    /// What is wrong in the inputs, in the order in which it was found.
+    pub findings: Vec<Finding>,
+    /// So many lone surrogates became U+FFFD.
+    pub replaced: usize,
 }
 
 /// Rebuilds the messages of all inputs, which are read as if they had been concatenated.
@@ -35,11 +46,11 @@ pub struct Rebuilt {
 /// `options` name a record that is not there.
 pub fn from_inputs(inputs: &[Input], options: &Options) -> anyhow::Result<Rebuilt> {
     let mut messages = Vec::new();
-    let findings = stream(inputs, options, |message| {
+    let Notes { findings, replaced } = stream(inputs, options, |message| {
         messages.push(message);
         Ok(())
     })?;
-    Ok(Rebuilt { messages, findings })
+    Ok(Rebuilt { messages, findings, replaced })
 }
 
 /// The same, message by message: each is given to `out` as soon as it is whole.
@@ -50,7 +61,7 @@ pub fn stream(
     inputs: &[Input],
     options: &Options,
     out: impl FnMut(Message<'static>) -> io::Result<()>,
-) -> anyhow::Result<Vec<Finding>> {
+) -> anyhow::Result<Notes> {
     let mut findings = Vec::new();
     let mut view = view::find(inputs, options, &mut findings)?;
     let mut watch = Watch::new(&mut view, &mut findings);
@@ -60,17 +71,15 @@ pub fn stream(
         let mut lines = Lines::new(input, from, view.end.saturating_sub(base).min(input.length));
         loop {
             let mut outcome = Ok(());
-            let read = lines.next(|line, place| {
-                watch.pass(&place);
-                jsonl::read_line(line, place, &mut |line| {
-                    if outcome.is_ok() {
-                        outcome = take(&mut fold, &mut watch, line, base);
-                    }
-                });
+            let read = lines.read(&mut |line| {
+                if outcome.is_ok() {
+                    outcome = take(&mut fold, &mut watch, line, base);
+                }
             });
             outcome?;
-            if !read.with_context(|| format!("cannot read '{}'", input.name))? {
-                break;
+            match read.with_context(|| format!("cannot read '{}'", input.name))? {
+                Some(place) => watch.pass(&place),
+                None => break,
             }
         }
     }
@@ -84,12 +93,14 @@ struct Watch {
     /// Findings of the search.
     early: Vec<Finding>,
     unseen: HashMap<String, Finding>,
+    /// Lone surrogates in the records that were read.
+    replaced: usize,
 }
 
 impl Watch {
     fn new(view: &mut View, findings: &mut Vec<Finding>) -> Watch {
         let early = std::mem::take(findings);
-        Watch { early, unseen: std::mem::take(&mut view.unseen_targets) }
+        Watch { early, unseen: std::mem::take(&mut view.unseen_targets), replaced: 0 }
     }
 
     fn pass(&mut self, place: &Place) {
@@ -108,7 +119,7 @@ impl Watch {
     }
 
     /// All findings. A target that was not seen is one only if everything was read.
-    fn finish(self, is_all: bool, later: Vec<Finding>) -> Vec<Finding> {
+    fn finish(self, is_all: bool, later: Vec<Finding>) -> Notes {
         let mut findings = self.early;
         if is_all {
             let mut unseen: Vec<Finding> = self.unseen.into_values().collect();
@@ -116,7 +127,7 @@ impl Watch {
             findings.extend(unseen);
         }
         findings.extend(later);
-        findings
+        Notes { findings, replaced: self.replaced }
     }
 }
 
@@ -141,7 +152,7 @@ fn take<F: FnMut(Message<'static>) -> io::Result<()>>(
                 && let (Cow::Owned(mended), halves) = json::mend_surrogates(text)
                 && let Ok(object) = Object::parse(&mended)
             {
-                fold.find(lone_surrogates(&object, &place, halves));
+                watch.replaced += halves;
                 return take_object(fold, watch, &mended, &object, place, base);
             }
             take_object(fold, watch, text, &object, place, base)
@@ -174,15 +185,6 @@ fn take_object<F: FnMut(Message<'static>) -> io::Result<()>>(
     Ok(())
 }
 
-fn lone_surrogates(object: &Object<'_>, place: &Place, halves: usize) -> Finding {
-    Finding {
-        rule: &rules::LONE_SURROGATE,
-        place: place.clone(),
-        id: object.string("id").map(Cow::into_owned),
-        message: format!("U+FFFD is sent for each half of a surrogate pair, {halves} in all"),
-    }
-}
-
 /// The form in which messages are written.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Form {
@@ -202,14 +204,14 @@ impl Form {
         inputs: &[Input],
         options: &Options,
         out: &mut impl Write,
-    ) -> anyhow::Result<Vec<Finding>> {
+    ) -> anyhow::Result<Notes> {
         let mut count = 0;
-        let findings = stream(inputs, options, |message| {
+        let notes = stream(inputs, options, |message| {
             count += 1;
             self.write(&message, count == 1, out)
         })?;
         self.end(count, out)?;
-        Ok(findings)
+        Ok(notes)
     }
 
     /// Writes messages that are there already.

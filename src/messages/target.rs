@@ -6,19 +6,19 @@
 //! that is fine as it is stays.
 
 use crate::check::is_id;
-use crate::messages::Id;
+use crate::messages::{ById, Id};
+use std::collections::HashSet;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
 
 /// The ids given out so far in one request.
 #[derive(Debug, Default)]
 pub struct Ids {
     /// Each with whether a call has it on disk, too.
-    given: HashMap<Id, bool>,
+    given: ById<bool>,
     /// The ids on disk that no call was given.
     others: HashSet<Id>,
     /// The last number that was put behind an id.
-    numbers: HashMap<Id, u64>,
+    numbers: ById<u64>,
 }
 
 impl Ids {
