@@ -4,17 +4,13 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
+use super::any::{Law, is_accepted, lines, only_grows, rebuild, rebuild_all, same};
 use super::model::{self, Answered, Said};
 use super::records::{Call, Id, Item, Talk};
-use super::rules;
-use clawutils::check;
 use clawutils::check::rules::LATE_RESULT;
 use clawutils::messages::Message;
-use clawutils::messages::rebuild::{Form, Options, Rebuilt, from_inputs};
+use clawutils::messages::rebuild::{Form, Options, Rebuilt};
 use clawutils::source::Input;
-
-/// A law that holds, or what breaks it.
-pub type Law = Result<(), String>;
 
 /// All laws about messages as they are rebuilt.
 pub fn of_rebuild(talk: &Talk) -> Law {
@@ -25,64 +21,10 @@ pub fn of_rebuild(talk: &Talk) -> Law {
     is_the_same_however_read(&written.bytes, &rebuilt)
 }
 
-/// The messages of a transcript.
-pub fn rebuild(bytes: &[u8]) -> Result<Rebuilt, String> {
-    rebuild_all(&[Input::memory("t", bytes.to_vec())])
-}
-
-fn rebuild_all(inputs: &[Input]) -> Result<Rebuilt, String> {
-    from_inputs(inputs, &Options::default()).map_err(|error| format!("rebuild failed: {error:#}"))
-}
-
-/// Messages as they are sent.
-pub fn lines(messages: &[Message<'_>]) -> Vec<String> {
-    messages.iter().map(Message::to_json).collect()
-}
-
 /// Messages as values.
 pub fn values(messages: &[Message<'_>]) -> Result<Vec<Value>, String> {
-    lines(messages).iter().map(|line| value(line)).collect()
-}
-
-fn value(line: &str) -> Result<Value, String> {
-    serde_json::from_str(line).map_err(|e| format!("{e}: {line}"))
-}
-
-/// The two are the same; else the first line that is not.
-pub fn same(what: &str, one: &[String], other: &[String]) -> Law {
-    if one == other {
-        return Ok(());
-    }
-    let at = one.iter().zip(other).take_while(|(one, other)| one == other).count();
-    let line = |lines: &[String]| lines.get(at).cloned().unwrap_or_else(|| "nothing".to_owned());
-    Err(format!("{what}: message {at} is\n  {}\nand not\n  {}", line(one), line(other)))
-}
-
-// ---- a provider accepts it ------------------------------------------------------------------
-
-/// A finished request is accepted; one that is not lacks only its end: with a word of the user's it is
-/// accepted, too. The judge is not ours.
-pub fn is_accepted(messages: &[Message<'_>], bytes: &[u8]) -> Law {
-    let broken = check::messages(messages);
-    if let Some(broken) = broken.iter().find(|broken| !broken.unfinished) {
-        return Err(format!("our own check: {broken}"));
-    }
-    match (judge(messages)?, broken.is_empty()) {
-        (Ok(()), true) => return Ok(()),
-        (Ok(()), false) => return Err(format!("accepted, but our own check: {}", broken[0])),
-        (Err(why), true) => return Err(format!("refused, but not by our own check: {why:?}")),
-        (Err(why), false) if messages.is_empty() || ["A1", "A6"].contains(&why.rule) => {}
-        (Err(why), false) => return Err(format!("refused: {why:?}")),
-    }
-    let more = [bytes, b"\n{\"type\":\"user\",\"content\":\"w0 go on\"}"].concat();
-    let refused = |why| format!("refused with a word of the user's after it: {why:?}");
-    judge(&rebuild(&more)?.messages)?.map_err(refused)
-}
-
-fn judge(messages: &[Message<'_>]) -> Result<rules::Verdict, String> {
-    let raw =
-        format!(r#"{{"model":"m","max_tokens":1,"messages":[{}]}}"#, lines(messages).join(","));
-    Ok(rules::parse(raw.as_bytes()).and_then(|body| rules::check(&body, raw.as_bytes())))
+    let value = |line: String| serde_json::from_str(&line).map_err(|e| format!("{e}: {line}"));
+    lines(messages).into_iter().map(value).collect()
 }
 
 // ---- nothing is lost ------------------------------------------------------------------------
@@ -175,68 +117,42 @@ fn file(bytes: &[u8]) -> Result<Input, String> {
 /// A longer transcript gives the same messages up to the last, which only grows, but where a view
 /// record was added, or a late result.
 pub fn more_changes_only_the_end(talk: &Talk) -> Law {
-    let mut before: Option<(Vec<String>, usize)> = None;
+    let mut before: Option<(Rebuilt, usize)> = None;
     let mut prefix = Talk { items: Vec::new(), ended: true, ..talk.clone() };
     for line in talk.lines() {
         prefix.items.extend_from_slice(line);
         let rebuilt = rebuild(&prefix.write().bytes)?;
         let late = rebuilt.findings.iter().filter(|found| *found.rule == LATE_RESULT).count();
-        let now = lines(&rebuilt.messages);
         let is_view = line.iter().any(|item| item.body.is_view());
         if let Some((then, was_late)) = before.take()
             && !is_view
             && was_late == late
         {
-            let settled = then.len() - ends(&prefix, &then)?;
-            only_grows(settled, &then, &now).map_err(|why| {
+            let then = &then.messages;
+            let last = &then[then.len().saturating_sub(2)..];
+            let settled = then.len() - ends(&prefix, &values(last)?);
+            only_grows(settled, then, &rebuilt.messages).map_err(|why| {
                 format!("line {} changes what was there: {why}", prefix.lines().len())
             })?;
         }
-        before = Some((now, late));
+        before = Some((rebuilt, late));
     }
     Ok(())
 }
 
 /// How many messages at the end may still grow: the last; where results stand before their calls, as
 /// in claw0's first format, the reply before it, too.
-fn ends(talk: &Talk, messages: &[String]) -> Result<usize, String> {
-    let [.., reply, _] = messages else { return Ok(messages.len()) };
-    let marks: Vec<u64> = model::blocks(&value(reply)?)
-        .iter()
-        .filter_map(|block| block["input"]["n"].as_u64())
-        .collect();
+fn ends(talk: &Talk, messages: &[Value]) -> usize {
+    let [.., reply, _] = messages else { return messages.len() };
+    let marks: Vec<u64> =
+        model::blocks(reply).iter().filter_map(|block| block["input"]["n"].as_u64()).collect();
     let is_early = |(at, item): (usize, &Item)| {
         let is_of_it = |call: &&Call| marks.contains(&(call.mark as u64));
         item.calls().into_iter().filter(is_of_it).any(|call| {
             talk.items[..=at].iter().any(|before| before.answers().any(|a| a.id == call.id))
         })
     };
-    Ok(1 + usize::from(talk.items.iter().enumerate().any(is_early)))
-}
-
-/// The first `settled` messages are as they were, to the byte; those after them only grow.
-fn only_grows(settled: usize, then: &[String], now: &[String]) -> Law {
-    if !now.starts_with(&then[..settled]) {
-        return Err(format!("\n  {}\nbecame\n  {}", then.join("\n  "), now.join("\n  ")));
-    }
-    for (last, index) in then[settled..].iter().zip(settled..) {
-        match now.get(index) {
-            Some(grown) if grown == last || holds_all_of(&value(grown)?, &value(last)?) => {}
-            grown => return Err(format!("\n  {last}\nbecame\n  {grown:?}")),
-        }
-    }
-    Ok(())
-}
-
-/// Whether the blocks of one message begin with those of another. Results are in the order of their
-/// calls, so new ones may come in between.
-fn holds_all_of(grown: &Value, last: &Value) -> bool {
-    let (short, long) = (model::blocks(last), model::blocks(grown));
-    let mut rest = long.iter();
-    let is_there = short.iter().all(|block| rest.any(|other| other == block));
-    let added = long.iter().zip(&short).find(|(long, short)| long != short);
-    let is_result = added.is_none_or(|(long, _)| long["type"] == "tool_result");
-    last["role"] == grown["role"] && is_there && is_result
+    1 + usize::from(talk.items.iter().enumerate().any(is_early))
 }
 
 // ---- what a law may take for granted --------------------------------------------------------

@@ -1,12 +1,13 @@
 //! Laws that hold for every transcript, tried on thousands that are made up.
 //!
 //! [`generate`] makes a talk up from a seed, [`records`] writes it, [`model`] says what its messages
-//! have to hold, and [`laws`] and [`views`] say what holds for all. A talk that breaks a law is made
+//! have to hold, and [`any`], [`laws`] and [`views`] say what holds for all. A talk that breaks a law is made
 //! smaller by dropping records while it still does. `CLAW_TEST_FULL=1` tries a million of them,
 //! `CLAW_TEST_SEED=n` the one of that seed.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may panic, and so may what helps it")]
 
+mod any;
 mod choices;
 mod generate;
 mod ids;
@@ -34,7 +35,7 @@ const TALKS: u64 = 10_000;
 const TALKS_IN_FULL: u64 = 1_000_000;
 
 /// Tries a law on all talks, each half in a thread of its own.
-fn holds(law: fn(&Talk) -> laws::Law) {
+fn holds(law: fn(&Talk) -> any::Law) {
     if let Some(seed) = env::var("CLAW_TEST_SEED").ok().and_then(|seed| seed.parse().ok()) {
         return try_seed(law, seed);
     }
@@ -47,7 +48,7 @@ fn holds(law: fn(&Talk) -> laws::Law) {
     });
 }
 
-fn try_seed(law: fn(&Talk) -> laws::Law, seed: u64) {
+fn try_seed(law: fn(&Talk) -> any::Law, seed: u64) {
     let talk = generate::talk(&mut Choices::seeded(seed));
     if broken(law, &talk).is_none() {
         return;
@@ -58,7 +59,7 @@ fn try_seed(law: fn(&Talk) -> laws::Law, seed: u64) {
 }
 
 /// What breaks the law, if something does; a panic does, too.
-fn broken(law: fn(&Talk) -> laws::Law, talk: &Talk) -> Option<String> {
+fn broken(law: fn(&Talk) -> any::Law, talk: &Talk) -> Option<String> {
     match catch_unwind(AssertUnwindSafe(|| law(talk))) {
         Ok(outcome) => outcome.err(),
         Err(cause) => Some(format!("panic: {}", words(cause.as_ref()))),
@@ -71,7 +72,7 @@ fn words(cause: &(dyn Any + Send)) -> String {
 }
 
 /// Drops records as long as what is left breaks the law.
-fn smallest(law: fn(&Talk) -> laws::Law, mut talk: Talk) -> Talk {
+fn smallest(law: fn(&Talk) -> any::Law, mut talk: Talk) -> Talk {
     let mut at = 0;
     while at < talk.items.len() {
         let mut smaller = talk.clone();

@@ -5,9 +5,8 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::laws::{
-    Law, has_calls_of_its_own, has_plain_ids, is_accepted, lines, rebuild, same, values,
-};
+use super::any::{Law, is_accepted, lines, rebuild, same};
+use super::laws::{has_calls_of_its_own, has_plain_ids, values};
 use super::records::Talk;
 use clawutils::check::rules::RESULT_TWICE;
 use clawutils::compact::{Source, Task};

@@ -1,0 +1,98 @@
+//! What holds for any bytes that are read as a transcript. The fuzz targets hold it, too.
+
+use super::rules;
+use clawutils::check;
+use clawutils::messages::Message;
+use clawutils::messages::rebuild::{Options, Rebuilt, from_inputs};
+use clawutils::source::Input;
+
+/// A law that holds, or what breaks it.
+pub type Law = Result<(), String>;
+
+/// The messages of a transcript.
+pub fn rebuild(bytes: &[u8]) -> Result<Rebuilt, String> {
+    rebuild_all(&[Input::memory("t", bytes.to_vec())])
+}
+
+/// The messages of several inputs.
+pub fn rebuild_all(inputs: &[Input]) -> Result<Rebuilt, String> {
+    from_inputs(inputs, &Options::default()).map_err(|error| format!("rebuild failed: {error:#}"))
+}
+
+/// Messages as they are sent.
+pub fn lines(messages: &[Message<'_>]) -> Vec<String> {
+    messages.iter().map(Message::to_json).collect()
+}
+
+/// The two are the same; else the first line that is not.
+pub fn same(what: &str, one: &[String], other: &[String]) -> Law {
+    if one == other {
+        return Ok(());
+    }
+    let at = one.iter().zip(other).take_while(|(one, other)| one == other).count();
+    let line = |lines: &[String]| lines.get(at).cloned().unwrap_or_else(|| "nothing".to_owned());
+    Err(format!("{what}: message {at} is\n  {}\nand not\n  {}", line(one), line(other)))
+}
+
+// ---- a provider accepts it ------------------------------------------------------------------
+
+/// A finished request is accepted; one that is not lacks only its end: with a word of the user's it is
+/// accepted, too. The judge is not ours.
+pub fn is_accepted(messages: &[Message<'_>], bytes: &[u8]) -> Law {
+    is_sound(messages)?;
+    let broken = check::messages(messages);
+    match (judge(messages), broken.is_empty()) {
+        (Ok(()), true) => return Ok(()),
+        (Ok(()), false) => return Err(format!("accepted, but our own check: {}", broken[0])),
+        (Err(why), true) => return Err(format!("refused, but not by our own check: {why:?}")),
+        (Err(why), false) if messages.is_empty() || ["A1", "A6"].contains(&why.rule) => {}
+        (Err(why), false) => return Err(format!("refused: {why:?}")),
+    }
+    let more = [bytes, b"\n{\"type\":\"user\",\"content\":\"w0 go on\"}"].concat();
+    let refused = |why| format!("refused with a word of the user's after it: {why:?}");
+    judge(&rebuild(&more)?.messages).map_err(refused)
+}
+
+/// Messages lack nothing, by our own check, but their end.
+pub fn is_sound(messages: &[Message<'_>]) -> Law {
+    match check::messages(messages).iter().find(|broken| !broken.unfinished) {
+        Some(broken) => Err(format!("our own check: {broken}")),
+        None => Ok(()),
+    }
+}
+
+/// What somebody else says of a request with these messages.
+pub fn judge(messages: &[Message<'_>]) -> rules::Verdict {
+    let raw =
+        format!(r#"{{"model":"m","max_tokens":1,"messages":[{}]}}"#, lines(messages).join(","));
+    rules::parse(raw.as_bytes()).and_then(|body| rules::check(&body, raw.as_bytes()))
+}
+
+// ---- rule 11: the prompt cache lives on this ------------------------------------------------
+
+/// The first `settled` messages are as they were; those after them only grow.
+pub fn only_grows(settled: usize, then: &[Message<'_>], now: &[Message<'_>]) -> Law {
+    let of_now = &now[..settled.min(now.len())];
+    same("of what was settled", &lines(of_now), &lines(&then[..settled]))?;
+    for (last, index) in then[settled..].iter().zip(settled..) {
+        match now.get(index) {
+            Some(grown) if holds_all_of(grown, last) => {}
+            grown => {
+                let grown = grown.map(Message::to_json);
+                return Err(format!("\n  {}\nbecame\n  {grown:?}", last.to_json()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether the blocks of one message begin with those of another. Results are in the order of their
+/// calls, so new ones may come in between.
+fn holds_all_of(grown: &Message<'_>, last: &Message<'_>) -> bool {
+    let (short, long) = (last.content.clone().into_blocks(), grown.content.clone().into_blocks());
+    let mut rest = long.iter();
+    let is_there = short.iter().all(|block| rest.any(|other| other == block));
+    let added = long.iter().zip(&short).find(|(long, short)| long != short);
+    let is_result = added.is_none_or(|(long, _)| long.is_result());
+    last.role == grown.role && is_there && is_result
+}
