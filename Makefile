@@ -51,5 +51,6 @@ bench:
 # Longer runs, not part of check.
 check-full:
 	CLAW_TEST_FULL=1 $(CARGO) test --locked --test cli
+	CLAW_TEST_FULL=1 $(CARGO) test --locked --release --test property mutant -- --nocapture
 
 .PHONY: build static demo check bench install uninstall check-full

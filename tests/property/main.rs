@@ -4,15 +4,20 @@
 //! have to hold, and [`any`], [`laws`] and [`views`] say what holds for all. A talk that breaks a law is made
 //! smaller by dropping records while it still does. `CLAW_TEST_FULL=1` tries a million of them,
 //! `CLAW_TEST_SEED=n` the one of that seed.
+//!
+//! [`mutants`] are records of real transcripts, damaged: of each the scanner and serde_json have to say
+//! the same ([`agree`]).
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may panic, and so may what helps it")]
 
+mod agree;
 mod any;
 mod choices;
 mod generate;
 mod ids;
 mod laws;
 mod model;
+mod mutants;
 mod pairs;
 mod records;
 /// What a provider refuses, told by somebody else.

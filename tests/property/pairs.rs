@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::laws::{self, Law, rebuild, values};
+use super::any::{Law, is_accepted, rebuild};
+use super::laws::values;
 use super::model::blocks;
 
 /// Three calls, and their results.
@@ -60,7 +61,7 @@ fn paired(records: &[&str]) -> Law {
     let text = [&user, records, &user].concat().join("\n");
     let told = |why: String| format!("{why}\n{text}");
     let rebuilt = rebuild(text.as_bytes()).map_err(told)?;
-    laws::is_accepted(&rebuilt.messages, text.as_bytes()).map_err(told)?;
+    is_accepted(&rebuilt.messages, text.as_bytes()).map_err(told)?;
     if let Some(found) = rebuilt.findings.iter().find(|found| found.rule.name != "late-result") {
         return Err(told(found.to_string()));
     }

@@ -1,0 +1,77 @@
+//! The scanner and serde_json are of one mind about a text. The fuzz target `scan` holds this, too.
+
+use clawutils::json::{self, Object};
+use serde_json::value::RawValue;
+
+/// So many texts are tried at the most: what is nested deep would be read again at every level.
+const MOST_TEXTS: usize = 100;
+
+/// Whether `text` is an object, and whether both say so; tried, too, is what is found in it: members of
+/// objects and elements of arrays, and so on down.
+///
+/// # Errors
+/// Says where they disagree.
+pub fn on(text: &str) -> Result<bool, String> {
+    let mut texts = vec![text];
+    let mut is_object = None;
+    for _ in 0..MOST_TEXTS {
+        let Some(text) = texts.pop() else { break };
+        let inner = members(text)?;
+        is_object.get_or_insert(inner.is_some());
+        texts.extend(inner.into_iter().chain(elements(text)?).flatten());
+    }
+    Ok(is_object.unwrap_or_default())
+}
+
+/// The values in an object that are worth another look; `None` when it is no object.
+fn members(text: &str) -> Result<Option<Vec<&str>>, String> {
+    let (fast, slow) = match (Object::parse(text), Object::parse_slowly(text)) {
+        (Ok(fast), Ok(slow)) => (fast, slow),
+        (Err(fast), Err(slow)) if fast.to_string() == slow.to_string() => return Ok(None),
+        (fast, slow) => return differs("an object", text, &fast.err(), &slow.err()),
+    };
+    let parts = |object: &Object<'_>| -> Vec<_> {
+        let members = object.members().iter();
+        let part = |member: &json::Member<'_>| {
+            (member.name.to_string(), place(text, member.raw_name), place(text, member.value))
+        };
+        members.map(part).collect()
+    };
+    let (of_fast, of_slow) = (parts(&fast), parts(&slow));
+    if of_fast != of_slow {
+        return differs("members", text, &of_fast, &of_slow);
+    }
+    Ok(Some(nested(fast.members().iter().map(|member| member.value))))
+}
+
+/// The same for the elements of an array.
+fn elements(text: &str) -> Result<Option<Vec<&str>>, String> {
+    let fast = json::elements(text);
+    let slow: Option<Vec<&RawValue>> = serde_json::from_str(text).ok();
+    let of_fast: Option<Vec<_>> =
+        fast.as_ref().map(|list| list.iter().map(|element| place(text, element)).collect());
+    let of_slow: Option<Vec<_>> =
+        slow.map(|list| list.into_iter().map(|element| place(text, element.get())).collect());
+    if of_fast != of_slow {
+        return differs("elements", text, &of_fast, &of_slow);
+    }
+    Ok(fast.map(|list| nested(list.into_iter())))
+}
+
+fn differs<T>(
+    what: &str,
+    text: &str,
+    fast: &impl std::fmt::Debug,
+    slow: &impl std::fmt::Debug,
+) -> Result<T, String> {
+    Err(format!("{what} of {text:?}: {fast:?} by the scanner, {slow:?} by serde_json"))
+}
+
+/// Where a part of a text begins in it, and how long it is.
+fn place(text: &str, part: &str) -> (usize, usize) {
+    ((part.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize), part.len())
+}
+
+fn nested<'t>(values: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
+    values.filter(|value| value.starts_with(['{', '['])).collect()
+}
