@@ -2,6 +2,7 @@
 # make demo       see the main job, with no key and no network
 # make check      the whole test run
 # make static     the programs as they are installed: static but for claw-call, where that can be linked
+# make fuzz       try bytes that nobody thought of; FUZZ=scan one target, SECONDS=60 for less time
 # make bench      measure them beside other programs
 # make install    programs, scripts, pages and the schema under $(DESTDIR)$(PREFIX)
 
@@ -9,6 +10,7 @@ PREFIX = /usr/local
 DESTDIR =
 CARGO = cargo
 INSTALL = install
+SECONDS = 600
 
 TARGET = $${CARGO_TARGET_DIR:-target}
 BINDIR = $(DESTDIR)$(PREFIX)/bin
@@ -48,9 +50,12 @@ uninstall:
 bench:
 	scripts/dev/bench
 
+fuzz:
+	scripts/dev/fuzz --seconds $(SECONDS) $(FUZZ)
+
 # Longer runs, not part of check.
 check-full:
 	CLAW_TEST_FULL=1 $(CARGO) test --locked --test cli
 	CLAW_TEST_FULL=1 $(CARGO) test --locked --release --test property mutant -- --nocapture
 
-.PHONY: build static demo check bench install uninstall check-full
+.PHONY: build static demo check bench fuzz install uninstall check-full

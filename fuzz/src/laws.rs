@@ -1,0 +1,144 @@
+//! What holds for any bytes that rebuild reads.
+
+use crate::any::{Law, is_sound, lines, only_grows, rebuild, rebuild_all, same};
+use clawutils::check::rules::LATE_RESULT;
+use clawutils::dialect;
+use clawutils::exit::{self, Exit};
+use clawutils::jsonl::{self, Line, Lines};
+use clawutils::messages::rebuild::{Options, Rebuilt, from_inputs};
+use clawutils::messages::{BlockKind, Content};
+use clawutils::record::{self, Body};
+use clawutils::source::Input;
+use std::collections::HashSet;
+
+/// All that holds for any transcript. Gives what was rebuilt; nothing where the transcript is of a
+/// dialect that cannot be read.
+pub fn hold(bytes: &[u8]) -> Result<Option<Rebuilt>, String> {
+    let input = Input::memory("t", bytes.to_vec());
+    let rebuilt = match from_inputs(std::slice::from_ref(&input), &Options::default()) {
+        Ok(rebuilt) => rebuilt,
+        Err(error) if has_tree(&input) && exit::status(&error) == Exit::Data => return Ok(None),
+        Err(error) => return Err(format!("rebuild failed: {error:#}")),
+    };
+    is_sound(&rebuilt.messages)?;
+    for found in &rebuilt.findings {
+        if found.place.offset + found.place.length > input.length {
+            return Err(format!("a finding is out of place: {found}"));
+        }
+    }
+    let expected = lines(&rebuilt.messages);
+    same("twice", &lines(&rebuild(bytes)?.messages), &expected)?;
+    let ends = line_ends(bytes);
+    let parts = ends.get(ends.len() / 2).map(|middle| bytes.split_at(*middle));
+    // A byte order mark is one at the beginning of an input alone.
+    if let Some((one, other)) = parts.filter(|(_, other)| !other.starts_with(b"\xEF\xBB\xBF")) {
+        let inputs = [one, other].map(|part| Input::memory("t", part.to_vec()));
+        same("in two inputs", &lines(&rebuild_all(&inputs)?.messages), &expected)?;
+    }
+    // Any line will do, and trying each would take long.
+    let some = bytes.len() % ends.len().max(1);
+    for end in ends.get(some).into_iter().chain(ends.last()) {
+        more_changes_only_the_end(&input, bytes, *end, &rebuilt)?;
+    }
+    Ok(Some(rebuilt))
+}
+
+/// Whatever the caller asks for, the messages are sound.
+pub fn hold_for_each_option(bytes: &[u8]) -> Law {
+    let options = Options::default();
+    for options in [
+        Options { ignore_compactions: true, ..options.clone() },
+        Options { limit_turns: Some(1), ..options.clone() },
+        Options { to_turn: Some(1), ..options },
+    ] {
+        let inputs = [Input::memory("t", bytes.to_vec())];
+        if let Ok(rebuilt) = from_inputs(&inputs, &options) {
+            is_sound(&rebuilt.messages).map_err(|why| format!("{options:?}: {why}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Where lines end, the last one apart: what stands behind that is empty.
+fn line_ends(bytes: &[u8]) -> Vec<usize> {
+    let feeds = memchr::memchr_iter(b'\n', bytes).map(|feed| feed + 1);
+    feeds.filter(|end| *end < bytes.len()).collect()
+}
+
+/// Gives what is in the lines between two offsets to `each`.
+fn each_line(input: &Input, from: u64, to: u64, mut each: impl FnMut(Line<'_>)) {
+    let mut lines = Lines::new(input, from, to);
+    while lines
+        .next(|line, place| jsonl::read_line(line, place, &mut |found| each(found)))
+        .expect("memory can be read")
+    {}
+}
+
+fn has_tree(input: &Input) -> bool {
+    let mut found = false;
+    each_line(input, 0, input.length, |line| {
+        if let Line::Object { object, .. } = line {
+            found |= dialect::foreign_tree(&object).is_some();
+        }
+    });
+    found
+}
+
+/// What stands before byte `cut` gives the same messages up to the last, which only grows, unless a
+/// view record comes after it, or a late result.
+fn more_changes_only_the_end(input: &Input, bytes: &[u8], cut: usize, now: &Rebuilt) -> Law {
+    let mut has_view = false;
+    each_body(input, cut as u64, input.length, |body| has_view |= body.is_view());
+    if has_view {
+        return Ok(());
+    }
+    let then = rebuild(&bytes[..cut])?;
+    if count_late(&then) != count_late(now) {
+        return Ok(());
+    }
+    // Where results stand before their calls, the reply before the last message may grow, too.
+    let growing = 1 + usize::from(has_early_results(input, cut as u64));
+    let settled = then.messages.len().saturating_sub(growing);
+    only_grows(settled, &then.messages, &now.messages)
+        .map_err(|why| format!("what comes after byte {cut} changes what was there: {why}"))
+}
+
+fn count_late(rebuilt: &Rebuilt) -> usize {
+    rebuilt.findings.iter().filter(|found| *found.rule == LATE_RESULT).count()
+}
+
+fn each_body(input: &Input, from: u64, to: u64, mut each: impl FnMut(&Body<'_>)) {
+    each_line(input, from, to, |line| {
+        if let Line::Object { object, .. } = line
+            && let Ok(body) = record::parse(&object)
+        {
+            each(&body);
+        }
+    });
+}
+
+/// Whether before byte `end` a result stands before a call of its id.
+fn has_early_results(input: &Input, end: u64) -> bool {
+    let mut answered = HashSet::new();
+    let mut is_early = false;
+    each_body(input, 0, end, |body| match body {
+        Body::ToolUse { id, .. } => is_early |= answered.contains(id),
+        Body::ToolResult { id, .. } => {
+            answered.insert(id.clone());
+        }
+        Body::User { content: Content::Blocks(blocks), .. }
+        | Body::Assistant { content: Content::Blocks(blocks), .. } => {
+            for block in blocks {
+                match &block.kind {
+                    BlockKind::ToolUse { id } => is_early |= answered.contains(id),
+                    BlockKind::ToolResult { id } => {
+                        answered.insert(id.clone());
+                    }
+                    _ => {}
+                }
+            }
+        }
+        _ => {}
+    });
+    is_early
+}

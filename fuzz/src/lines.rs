@@ -1,0 +1,101 @@
+//! Lines, forwards and backwards: whatever the bytes are, all of them are in some line.
+
+use clawutils::check::Place;
+use clawutils::json;
+use clawutils::jsonl::{self, Line, Lines};
+use clawutils::source::Input;
+use memchr::memmem::{self, Finder};
+
+/// How much is read at once; a block may end anywhere.
+const BLOCK: usize = 256 * 1024;
+
+/// A line: where it begins, and its bytes.
+type Split = (u64, Vec<u8>);
+
+/// Takes `bytes` as an input. The last of them says whether a long line of blanks stands before the
+/// others or after them, so that a block ends among them.
+pub fn hold(bytes: &[u8]) {
+    let input = Input::memory("t", moved(bytes));
+    let lines = split(&input, 0);
+    let whole: Vec<&[u8]> = lines.iter().map(|(_, line)| line.as_slice()).collect();
+    let whole = whole.join(&b'\n');
+    let all = input.bytes().unwrap_or_default();
+    assert_eq!(whole, all.strip_suffix(b"\n").unwrap_or(&all), "all bytes are in lines");
+    let Some((middle, _)) = lines.get(lines.len() / 2) else { return };
+    assert_eq!(split(&input, *middle), lines[lines.len() / 2..], "lines from byte {middle} on");
+    for (offset, line) in &lines {
+        look_into(line, place(&input, *offset, line));
+    }
+    go_backwards(&input, &lines, *middle);
+}
+
+fn moved(bytes: &[u8]) -> Vec<u8> {
+    let Some((last, rest)) = bytes.split_last() else { return Vec::new() };
+    let border = rest.len() * usize::from(last >> 3) / 32;
+    let blanks = vec![b' '; BLOCK - border.min(BLOCK)];
+    match last % 8 {
+        7 => [&blanks, rest].concat(),
+        6 => [rest, &blanks].concat(),
+        _ => bytes.to_vec(),
+    }
+}
+
+fn place(input: &Input, offset: u64, line: &[u8]) -> Place {
+    Place { input: input.name.clone(), line: None, offset, length: line.len() as u64 }
+}
+
+fn split(input: &Input, from: u64) -> Vec<Split> {
+    let mut out = Vec::new();
+    let mut lines = Lines::new(input, from, input.length);
+    let mut number = (from == 0).then_some(0);
+    while lines
+        .next(|line, place| {
+            number = number.map(|number| number + 1);
+            assert_eq!((place.line, place.length), (number, line.len() as u64), "the place");
+            out.push((place.offset, line.to_vec()));
+        })
+        .expect("memory can be read")
+    {}
+    out
+}
+
+/// What is in a line is an object, and stands where its place says; so does what is wrong with it.
+fn look_into(line: &[u8], place: Place) {
+    let whole = place.offset..=place.offset + place.length;
+    jsonl::read_line(line, place, &mut |found| match found {
+        Line::Object { text, object, place } => {
+            assert!(text.starts_with('{') && json::is_value(text), "an object: {text:?}");
+            assert_eq!(object.text(), text, "the text of an object");
+            let from = (place.offset - whole.start()) as usize;
+            let own = &line[from..from + place.length as usize];
+            let at = memmem::find(own, text.as_bytes());
+            assert!(at.is_some(), "an object at its place, {place:?}: {text:?}");
+        }
+        Line::Finding(finding) => {
+            let place = &finding.place;
+            let ends = [place.offset, place.offset + place.length];
+            assert!(ends.iter().all(|end| whole.contains(end)), "a place in the line: {place:?}");
+        }
+    });
+}
+
+/// From the end come the lines that hold a needle, and no others; from `floor` on if that is asked for.
+fn go_backwards(input: &Input, lines: &[Split], floor: u64) {
+    let (_, line) = &lines[lines.len() / 2];
+    let own = &line[line.len() / 2..line.len().min(line.len() / 2 + 5)];
+    let mut needles = vec![Finder::new("\"type\"")];
+    needles.extend((!own.is_empty()).then(|| Finder::new(own)));
+    let holds_one = |line: &&Split| needles.iter().any(|needle| needle.find(&line.1).is_some());
+    let all: Vec<Split> = lines.iter().rev().filter(holds_one).cloned().collect();
+    let count = all.iter().skip(1).take_while(|(offset, _)| *offset >= floor).count();
+    for (floor, expected) in [(0, &all[..]), (floor, &all[..all.len().min(1 + count)])] {
+        let mut found = Vec::new();
+        jsonl::backwards(input, input.length, &needles, |line, place| {
+            assert_eq!(place.length, line.len() as u64, "the place");
+            found.push((place.offset, line.to_vec()));
+            Ok(floor)
+        })
+        .expect("memory can be read");
+        assert_eq!(found, expected, "lines backwards to byte {floor}");
+    }
+}

@@ -1,0 +1,114 @@
+//! Talks of few words: calls, results and view records in any order, under few ids.
+//!
+//! Two bytes are a record, so that a change of one byte is a change of one record. The first says of
+//! what kind it is and under what id it stands, the second what it is about.
+
+use crate::any::is_accepted;
+use crate::{expect, laws};
+use clawutils::record::digest;
+
+/// Ids of calls; not all are such as a provider takes, and two are alike once they are.
+const CALLS: [&str; 4] = ["a", "a_2", "a:2", "日"];
+
+/// A result that is long enough to be shortened.
+const LONG: &str = "many words, and many more of them, on a line that is long enough to be cut in \
+    two, with something left of either end, and a little in the middle to be left out of it: so \
+    much that what says how much it was is shorter than what it stands for, and then some words.";
+
+/// Takes `bytes` as records.
+pub fn hold(bytes: &[u8]) {
+    let talk = talk(bytes);
+    let rebuilt = laws::hold(&talk).and_then(|rebuilt| match rebuilt {
+        Some(rebuilt) => is_accepted(&rebuilt.messages, &talk),
+        None => Err("a talk of ours is read as somebody else's".to_owned()),
+    });
+    if let Err(why) = rebuilt {
+        panic!("{why}\n---\n{}\n---", String::from_utf8_lossy(&talk));
+    }
+    expect(laws::hold_for_each_option(&talk));
+}
+
+/// The transcript.
+fn talk(bytes: &[u8]) -> Vec<u8> {
+    let mut talk = Vec::new();
+    let mut ids: Vec<String> = Vec::new();
+    for (index, pair) in bytes.chunks_exact(2).enumerate() {
+        let id = match pair[0] >> 4 {
+            0..4 => None,
+            4 => Some("r0".to_owned()),
+            _ => Some(format!("r{index}")),
+        };
+        ids.push(id.clone().unwrap_or_else(|| format!("@{}", talk.len())));
+        let Some(members) = members(pair[0] & 15, pair[1], &ids) else {
+            // Torn: the next record begins on the same line.
+            talk.extend(br#"{"type":"user","content":[{"type":"text","te"#);
+            continue;
+        };
+        let id = id.map_or_else(String::new, |id| format!(r#""id":"{id}","#));
+        talk.extend(format!("{{{id}{members}}}\n").bytes());
+    }
+    talk
+}
+
+/// The members of a record but its id; `None` for one that is torn.
+fn members(kind: u8, about: u8, ids: &[String]) -> Option<String> {
+    let call = CALLS[usize::from(about & 3)];
+    let words = format!("w{about}");
+    // This record, or one of the fifteen before it; past the first there is none.
+    let target = ids.iter().rev().nth(usize::from(about >> 4)).map_or("nowhere", String::as_str);
+    Some(match kind {
+        0 | 1 => user(&format!(r#""{words}""#)),
+        2 => user(&format!("[{},{}]", result(call, &words), text(&words))),
+        3 => user(&format!("[{}]", result(call, LONG))),
+        4 => assistant(&format!(r#""{words}""#)),
+        5 => assistant(&format!("[{},{}]", text(&words), tool_use(call))),
+        6 => {
+            assistant(&format!("[{},{}]", tool_use(call), tool_use(CALLS[usize::from(about >> 6)])))
+        }
+        7 => assistant(
+            r#"[{"type":"thinking","thinking":"t","signature":"s"},{"type":"text","text":" "}]"#,
+        ),
+        8 | 9 => format!(
+            r#""type":"tool_use","tool_use_id":"{call}","name":"f","input":{{"n":{about}}}"#
+        ),
+        10 => record_of_result(call, &words),
+        11 => record_of_result(call, LONG),
+        12 => {
+            format!(r#""type":"compaction","summary":"{words}","first_kept_entry_id":"{target}""#)
+        }
+        13 => truncation(target, call),
+        14 => format!(r#""type":"retract","target":"{target}""#),
+        _ => return None,
+    })
+}
+
+fn text(words: &str) -> String {
+    format!(r#"{{"type":"text","text":"{words}"}}"#)
+}
+
+fn user(content: &str) -> String {
+    format!(r#""type":"user","content":{content}"#)
+}
+
+fn assistant(content: &str) -> String {
+    format!(r#""type":"assistant","content":{content}"#)
+}
+
+fn tool_use(id: &str) -> String {
+    format!(r#"{{"type":"tool_use","id":"{id}","name":"f","input":{{}}}}"#)
+}
+
+fn result(id: &str, words: &str) -> String {
+    format!("{{{}}}", record_of_result(id, words))
+}
+
+fn record_of_result(id: &str, words: &str) -> String {
+    format!(r#""type":"tool_result","tool_use_id":"{id}","content":"{words}""#)
+}
+
+fn truncation(record: &str, call: &str) -> String {
+    let (bytes, sha256) = (LONG.len(), digest(LONG));
+    format!(
+        r#""type":"truncation","tool_use_id":"{call}","record_id":"{record}","head":12,"tail":5,"bytes":{bytes},"sha256":"{sha256}""#
+    )
+}
