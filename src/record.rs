@@ -176,6 +176,10 @@ pub fn parse<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
         "error" => Body::Error,
         _ => Body::Other,
     };
+    // They are searched for by this word.
+    if body.is_view() && object.get("type").is_some_and(|raw| raw.contains('\\')) {
+        return Err(wrong("its 'type' is spelled with escapes".to_owned()));
+    }
     Ok(body)
 }
 
@@ -330,6 +334,10 @@ mod tests {
             ),
             (r#"{"type":"tool_result","content":"x"}"#, "a 'tool_result' record: no 'tool_use_id'"),
             (r#"{"type":"retract"}"#, "a 'retract' record: no 'target'"),
+            (
+                r#"{"type":"retr\u0061ct","target":"t"}"#,
+                "a 'retract' record: its 'type' is spelled with escapes",
+            ),
         ] {
             assert_eq!(parse(&Object::parse(text).unwrap()).unwrap_err(), why);
         }
