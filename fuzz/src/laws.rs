@@ -1,6 +1,7 @@
 //! What holds for any bytes that rebuild reads.
 
 use crate::any::{Law, is_sound, lines, only_grows, rebuild, rebuild_all, same};
+use crate::view;
 use clawutils::check::rules::LATE_RESULT;
 use clawutils::dialect;
 use clawutils::exit::{self, Exit};
@@ -26,6 +27,7 @@ pub fn hold(bytes: &[u8]) -> Result<Option<Rebuilt>, String> {
             return Err(format!("a finding is out of place: {found}"));
         }
     }
+    view::is_found(bytes)?;
     let expected = lines(&rebuilt.messages);
     same("twice", &lines(&rebuild(bytes)?.messages), &expected)?;
     let ends = line_ends(bytes);

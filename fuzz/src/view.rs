@@ -1,0 +1,114 @@
+//! The view, told by reading every record from the beginning. The search from the end, which reads no
+//! more than it has to, must find the same.
+
+use crate::any::Law;
+use clawutils::check::Place;
+use clawutils::json::Object;
+use clawutils::jsonl::{self, Line, Lines};
+use clawutils::messages::view::{self, Governing, Options, View};
+use clawutils::record::{Body, Record};
+use clawutils::source::Input;
+use memchr::memmem;
+use std::fmt::Debug;
+
+/// An object, and the number of the line that it stands in.
+struct Found {
+    line: usize,
+    place: Place,
+    id: String,
+    text: String,
+}
+
+/// What `view::find` finds is what stands there.
+pub fn is_found(bytes: &[u8]) -> Law {
+    let inputs = [Input::memory("t", bytes.to_vec())];
+    let Ok(found) = view::find(&inputs, &Options::default(), &mut Vec::new()) else {
+        return Ok(());
+    };
+    let expected = read(bytes);
+    let id = |view: &View| view.governing.as_ref().map(|governing| governing.id.clone());
+    same("the compaction that governs", &id(&found), &id(&expected))?;
+    same("where it begins", &found.start, &expected.start)?;
+    same("what is retracted", &found.retracted, &expected.retracted)?;
+    same("what is shortened", &found.truncations, &expected.truncations)?;
+    same("the last change", &found.changed_at, &expected.changed_at)
+}
+
+fn same<T: PartialEq + Debug>(what: &str, found: &T, expected: &T) -> Law {
+    match found == expected {
+        true => Ok(()),
+        false => Err(format!("{what}: {found:?} was found, and not {expected:?}")),
+    }
+}
+
+/// The objects of a transcript.
+fn objects(bytes: &[u8]) -> Vec<Found> {
+    let input = Input::memory("t", bytes.to_vec());
+    let (mut found, mut number) = (Vec::new(), 0);
+    let mut each = |bytes: &[u8], place| {
+        number += 1;
+        jsonl::read_line(bytes, place, &mut |line| {
+            if let Line::Object { text, object, place } = line {
+                let id = object.string("id").map(|id| id.into_owned());
+                let id = id.unwrap_or_else(|| format!("@{}", place.offset));
+                found.push(Found { line: number, place, id, text: text.to_owned() });
+            }
+        });
+    };
+    let mut lines = Lines::new(&input, 0, input.length);
+    while lines.next(&mut each).expect("memory can be read") {}
+    found
+}
+
+/// The view of a transcript: its view records from the last to the first.
+fn read(bytes: &[u8]) -> View {
+    let objects = objects(bytes);
+    let mut view = View::default();
+    for found in objects.iter().rev() {
+        let object = Object::parse(&found.text).expect("it was one");
+        let record = Record::new(&found.text, &object, found.place.clone(), 0);
+        let Ok(record) = record.as_ref() else { continue };
+        if record.offset < view.start || !record.body.is_view() {
+            continue;
+        }
+        view.changed_at = view.changed_at.max(record.end);
+        if view.retracted.contains(record.id.as_ref()) {
+            continue;
+        }
+        match &record.body {
+            Body::Retract { target } => {
+                view.retracted.insert(target.clone());
+            }
+            Body::Truncation { tool_use_id, record_id, shown } => {
+                let key = (record_id.clone(), tool_use_id.clone());
+                view.truncations.entry(key).or_insert_with(|| shown.clone());
+            }
+            Body::Compaction { summary, first_kept, hint } if view.governing.is_none() => {
+                let before = &bytes[..record.offset as usize];
+                if let Some(start) = locate(first_kept, *hint, before, &objects) {
+                    let (id, summary) = (record.id.clone().into_owned(), summary.clone());
+                    view.governing = Some(Governing { id, summary });
+                    view.start = start;
+                }
+            }
+            _ => {}
+        }
+    }
+    view
+}
+
+/// Where the record `id` begins in what stands before its compaction: where its address or the hint
+/// says, if it is there, else the first of the last line that has one.
+fn locate(id: &str, hint: Option<u64>, before: &[u8], objects: &[Found]) -> Option<u64> {
+    let address = id.strip_prefix('@').and_then(|offset| offset.parse().ok());
+    let told = address.into_iter().chain(hint).find(|offset| {
+        let is_it = |found: &Found| found.place.offset == *offset && found.id == id;
+        *offset < before.len() as u64 && objects.iter().any(is_it)
+    });
+    // An id that is spelled with escapes is not searched for.
+    let is_plain = |found: &&Found| memmem::find(found.text.as_bytes(), id.as_bytes()).is_some();
+    let all = self::objects(before);
+    let mut named = all.iter().filter(|found| found.id == id).filter(is_plain);
+    let last = named.clone().next_back().map(|found| found.line);
+    told.or_else(|| named.find(|found| Some(found.line) == last).map(|found| found.place.offset))
+}
