@@ -18,61 +18,74 @@ use std::ops::Range;
 #[derive(Clone, Debug)]
 pub struct Object<'a> {
     text: &'a str,
-    members: Vec<Member<'a>>,
+    spans: Cow<'a, [Span]>,
     is_shallow: bool,
     has_surrogates: bool,
 }
 
 /// A member of an object.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Member<'a> {
     /// The name's own text, quotes and all.
     pub raw_name: &'a str,
     /// The value's own text.
     pub value: &'a str,
-    /// Whether the name is spelled with escapes.
-    is_escaped: bool,
 }
 
 impl<'a> Member<'a> {
-    fn new(raw_name: &'a str, value: &'a str) -> Member<'a> {
-        Member { raw_name, value, is_escaped: raw_name.contains('\\') }
-    }
-
     /// The name, decoded.
     #[must_use]
     pub fn name(&self) -> Cow<'a, str> {
         string(self.raw_name).unwrap_or_default()
     }
+}
 
-    /// Whether the name is `name`.
-    #[inline]
-    fn is(&self, name: &str) -> bool {
-        let raw = self.raw_name.as_bytes();
-        let is_as_spelled = raw.len() == name.len() + 2 && raw[1..].starts_with(name.as_bytes());
-        if self.is_escaped { self.name() == name } else { is_as_spelled }
+/// Where a member stands in the text of its object. Unlike a member, it does not hold on to the text.
+#[derive(Clone, Debug)]
+pub struct Span {
+    name: Range<usize>,
+    value: Range<usize>,
+    /// Whether the name is spelled with escapes.
+    is_escaped: bool,
+}
+
+impl Span {
+    fn new(text: &str, name: Range<usize>, value: Range<usize>) -> Span {
+        let is_escaped = text.as_bytes()[name.clone()].contains(&b'\\');
+        Span { name, value, is_escaped }
+    }
+
+    /// The member, in its object's text.
+    fn of<'a>(&self, text: &'a str) -> Member<'a> {
+        let part = |range: &Range<usize>| text.get(range.clone()).unwrap_or_default();
+        Member { raw_name: part(&self.name), value: part(&self.value) }
+    }
+
+    /// Whether the name is `name`. Nearly always that is a constant, and then a comparison of words.
+    #[inline(always)]
+    fn is(&self, name: &str, text: &str) -> bool {
+        if self.is_escaped {
+            return self.of(text).name() == name;
+        }
+        let inner = self.name.start + 1..self.name.end - 1;
+        inner.len() == name.len() && text.as_bytes()[inner] == *name.as_bytes()
     }
 }
 
-/// Where a member stands in the text of its object: its name, and its value.
-pub type Span = (Range<usize>, Range<usize>);
-
 impl<'a> Object<'a> {
     /// Adds the members of `text` to `spans` and says whether a surrogate is escaped in it, if the scanner
-    /// is sure that it is an object. Unlike an object, spans do not hold on to the text.
+    /// is sure that it is an object.
     #[must_use]
     pub fn scan(text: &str, spans: &mut Vec<Span>) -> Option<bool> {
         let mut scan = Scan::new(text);
-        scan_members(&mut scan, text.len(), spans)?;
+        scan_members(text, &mut scan, spans)?;
         Some(scan.has_surrogates())
     }
 
     /// The object of a text from which [`Object::scan`] had `spans`.
     #[must_use]
-    pub fn scanned(text: &'a str, spans: &[Span], has_surrogates: bool) -> Object<'a> {
-        let part = |range: &Range<usize>| text.get(range.clone()).unwrap_or_default();
-        let members = spans.iter().map(|(name, value)| Member::new(part(name), part(value)));
-        Object { text, members: members.collect(), is_shallow: true, has_surrogates }
+    pub fn scanned(text: &'a str, spans: &'a [Span], has_surrogates: bool) -> Object<'a> {
+        Object { text, spans: Cow::Borrowed(spans), is_shallow: true, has_surrogates }
     }
 
     /// Reads `text`, which must be one JSON object with at most white space around it.
@@ -82,7 +95,9 @@ impl<'a> Object<'a> {
     pub fn parse(text: &'a str) -> Result<Object<'a>, serde_json::Error> {
         let mut spans = Vec::with_capacity(8);
         match Object::scan(text, &mut spans) {
-            Some(has_surrogates) => Ok(Object::scanned(text, &spans, has_surrogates)),
+            Some(has_surrogates) => {
+                Ok(Object { text, spans: Cow::Owned(spans), is_shallow: true, has_surrogates })
+            }
             None => Object::parse_slowly(text),
         }
     }
@@ -93,10 +108,14 @@ impl<'a> Object<'a> {
     /// As [`Object::parse`].
     pub fn parse_slowly(text: &'a str) -> Result<Object<'a>, serde_json::Error> {
         let mut reader = serde_json::Deserializer::from_str(text);
-        let members = reader.deserialize_map(Members)?;
+        let members: Vec<Member<'_>> = reader.deserialize_map(Members)?;
         reader.end()?;
-        // Whoever has to know looks closer.
-        Ok(Object { text, members, is_shallow: false, has_surrogates: true })
+        let place = |part: &str| offset_in(text, part)..offset_in(text, part) + part.len();
+        let span =
+            |member: &Member<'_>| Span::new(text, place(member.raw_name), place(member.value));
+        let spans = members.iter().map(span).collect();
+        // Whoever has to know of surrogates looks closer.
+        Ok(Object { text, spans: Cow::Owned(spans), is_shallow: false, has_surrogates: true })
     }
 
     /// Whether there may be an escape of a surrogate in it, of a pair or alone; if not, there is none.
@@ -113,28 +132,29 @@ impl<'a> Object<'a> {
     }
 
     /// The text of member `name`; of the last one where a name comes twice, as most readers do.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&'a str> {
-        self.members.iter().rev().find(|member| member.is(name)).map(|member| member.value)
+        let span = self.spans.iter().rev().find(|span| span.is(name, self.text))?;
+        Some(span.of(self.text).value)
     }
 
     /// Member `name` as a string; `None` when it is absent or something else.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn string(&self, name: &str) -> Option<Cow<'a, str>> {
         self.get(name).and_then(string)
     }
 
     /// Member `name` as a whole number; `None` when it is absent or something else.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn number(&self, name: &str) -> Option<u64> {
         self.get(name).and_then(|raw| raw.parse().ok())
     }
 
     /// Whether member `name` is `true`.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn is_true(&self, name: &str) -> bool {
         self.get(name) == Some("true")
@@ -147,9 +167,8 @@ impl<'a> Object<'a> {
     }
 
     /// The members in file order.
-    #[must_use]
-    pub fn members(&self) -> &[Member<'a>] {
-        &self.members
+    pub fn members(&self) -> impl Iterator<Item = Member<'a>> {
+        self.spans.iter().map(|span| span.of(self.text))
     }
 
     /// The object's text with the value of member `name` replaced by `value`, or with the member put
@@ -163,7 +182,7 @@ impl<'a> Object<'a> {
             }
             None => {
                 let end = self.text.rfind('}').unwrap_or(self.text.len());
-                let comma = if self.members.is_empty() { "" } else { "," };
+                let comma = if self.spans.is_empty() { "" } else { "," };
                 let member = format!("{comma}{}:{value}", quote(name));
                 [&self.text[..end], &member, &self.text[end..]].concat()
             }
@@ -177,24 +196,24 @@ pub(crate) fn offset_in(whole: &str, part: &str) -> usize {
 }
 
 /// Adds where the members of an object stand, if the scanner is sure of it.
-fn scan_members(scan: &mut Scan<'_>, length: usize, spans: &mut Vec<Span>) -> Option<()> {
+fn scan_members(text: &str, scan: &mut Scan<'_>, spans: &mut Vec<Span>) -> Option<()> {
     let mut at = scan.token(0, b'{')?;
     if let Some(end) = scan.token(at, b'}') {
-        return (scan.blanks(end) == length).then_some(());
+        return (scan.blanks(end) == text.len()).then_some(());
     }
     loop {
         let start = scan.blanks(at);
         let end = scan.string(start)?;
         let value = scan.blanks(scan.token(end, b':')?);
         at = scan.value(value)?;
-        spans.push((start..end, value..at));
+        spans.push(Span::new(text, start..end, value..at));
         match scan.token(at, b',') {
             Some(next) => at = next,
             None => break,
         }
     }
     let end = scan.token(at, b'}')?;
-    (scan.blanks(end) == length).then_some(())
+    (scan.blanks(end) == text.len()).then_some(())
 }
 
 /// The elements of an array, if the scanner is sure of it.
@@ -232,7 +251,9 @@ impl<'de> Visitor<'de> for Members {
         // Keys are taken raw too: a lone surrogate in one must not cost the line.
         while let Some(key) = map.next_key::<&'de RawValue>()? {
             let value: &'de RawValue = map.next_value()?;
-            members.push(Member::new(key.get(), value.get()));
+            // A name that cannot be decoded would be nobody's.
+            string(key.get()).ok_or_else(|| de::Error::custom("a key is no string"))?;
+            members.push(Member { raw_name: key.get(), value: value.get() });
         }
         Ok(members)
     }
@@ -361,12 +382,31 @@ fn from_wtf8(mut bytes: Vec<u8>) -> String {
 /// on them (many do) still see one line.
 #[must_use]
 pub fn quote(text: &str) -> String {
+    if is_plain(text) {
+        return ["\"", text, "\""].concat();
+    }
     // Writing a string into a String cannot fail.
     let quoted = serde_json::to_string(text).unwrap_or_default();
     match escape_line_breaks(&quoted) {
         Cow::Borrowed(_) => quoted,
         Cow::Owned(escaped) => escaped,
     }
+}
+
+/// Adds `text` as a JSON string, as [`quote`] spells it, to `json`.
+pub fn push_quoted(json: &mut String, text: &str) {
+    if is_plain(text) {
+        json.push('"');
+        json.push_str(text);
+        json.push('"');
+    } else {
+        json.push_str(&quote(text));
+    }
+}
+
+/// Whether a JSON string spells `text` as it stands.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, 0x20..=0x7E) && !matches!(byte, b'"' | b'\\'))
 }
 
 /// JSON text with raw U+2028, U+2029 and U+0085 (they can stand only in strings) written as escapes.

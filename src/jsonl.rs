@@ -70,20 +70,24 @@ impl<'i> Lines<'i> {
         Ok(true)
     }
 
-    /// Gives what is in the next line to `each`; says where it was, if there was one.
+    /// Gives what is in the next line to `each`; says whether there was one.
     ///
     /// # Errors
     /// When the input cannot be read.
-    pub fn read(&mut self, each: &mut dyn FnMut(Line<'_>)) -> io::Result<Option<Place>> {
-        let Some((line, place)) = self.advance()? else { return Ok(None) };
+    pub fn read(&mut self, each: &mut dyn FnMut(Line<'_>)) -> io::Result<bool> {
+        let Some((line, place)) = self.advance()? else { return Ok(false) };
         let batch = self.batches.current();
         match batch.object(line) {
-            Some(object) => {
-                each(Line::Object { text: object.text(), object, place: place.clone() });
-            }
-            None => read_line(batch.line(line).0, place.clone(), each),
+            Some(object) => each(Line::Object { text: object.text(), object, place }),
+            None => read_line(batch.line(line).0, place, each),
         }
-        Ok(Some(place))
+        Ok(true)
+    }
+
+    /// The offset of the next line, and its number if that is known.
+    #[must_use]
+    pub fn position(&self) -> (u64, Option<u64>) {
+        (self.offset, self.number)
     }
 
     /// The number of the next line in its batch, and its place.

@@ -124,11 +124,22 @@ impl<'a> Record<'a> {
         place: Place,
         base: u64,
     ) -> Result<Record<'a>, String> {
-        let body = parse(object)?;
+        Ok(Record::of(parse(object)?, text, object, place, base))
+    }
+
+    /// The same for an object whose body was read already.
+    #[must_use]
+    pub fn of(
+        body: Body<'a>,
+        text: &'a str,
+        object: &Object<'a>,
+        place: Place,
+        base: u64,
+    ) -> Record<'a> {
         let offset = base + place.offset;
         let id = object.string("id").unwrap_or_else(|| Cow::Owned(format!("@{offset}")));
         let end = offset + place.length;
-        Ok(Record { id, offset, end, place, text, body })
+        Record { id, offset, end, place, text, body }
     }
 }
 
@@ -276,7 +287,7 @@ pub fn seal(text: &str, previous: &[u8], ts: &str) -> Result<String, String> {
     let is_session = object.string("type").as_deref() == Some("session");
     let own_id = object.string("id").filter(|_| is_session).map(Cow::into_owned);
     let mut members: Vec<String> = Vec::new();
-    for member in object.members().iter().filter(|member| member.name() != "id") {
+    for member in object.members().filter(|member| member.name() != "id") {
         members.push(format!("{}:{}", member.raw_name, member.value));
         if member.name() == "type" && object.get("ts").is_none() {
             members.push(format!(r#""ts":{ts}"#));

@@ -46,7 +46,7 @@ fn rebuilt(inputs: &[Input]) -> anyhow::Result<(Vec<Finding>, Vec<Message<'stati
         return Ok((shown, messages));
     }
     let options = Options { ignore_compactions: true, ..Options::default() };
-    let mut all = rebuild::stream(inputs, &options, |_| Ok(()))?.findings;
+    let mut all = rebuild::stream(inputs, &options, false, |_| Ok(()))?.findings;
     let known: HashSet<(u64, u64)> =
         all.iter().map(|found| (found.place.offset, found.place.length)).collect();
     shown.retain(|found| !known.contains(&(found.place.offset, found.place.length)));
@@ -129,7 +129,7 @@ impl Scan {
                 scan.take(text, &object, place, is_misfit);
             }
         };
-        while lines.read(&mut each)?.is_some() {}
+        while lines.read(&mut each)? {}
         Ok(scan)
     }
 
@@ -159,7 +159,7 @@ impl Scan {
 
 fn names_twice<'a>(object: &Object<'a>) -> Vec<Cow<'a, str>> {
     let mut names = HashSet::new();
-    let members = object.members().iter().map(Member::name);
+    let members = object.members().map(|member: Member<'a>| member.name());
     members.filter(|name| !names.insert(name.clone())).collect()
 }
 

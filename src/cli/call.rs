@@ -294,7 +294,7 @@ fn taught_window(failure: &Failure, provider: Provider) -> Option<u64> {
 /// The members of an error record, but for its message: that is in what is said.
 fn log_members(record: &str) -> String {
     let Ok(object) = Object::parse(record) else { return String::new() };
-    let members = object.members().iter().filter(|member| member.name() != "message");
+    let members = object.members().filter(|member| member.name() != "message");
     members.map(|m| format!("{}:{}", m.raw_name, m.value)).collect::<Vec<_>>().join(",")
 }
 

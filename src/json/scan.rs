@@ -5,7 +5,10 @@
 //! a transcript is inside of long strings, and those are passed over 64 bytes at a time, which is why
 //! this is several times as fast as a reader that looks at every byte.
 
-use wide::{u8x16, u8x32};
+mod marks;
+
+use marks::{Marks, STEP};
+use wide::u8x16;
 
 /// A text that is being read.
 #[derive(Clone, Debug)]
@@ -64,30 +67,8 @@ impl<'a> Scan<'a> {
     }
 
     /// The end of the string that goes on at `at`.
-    ///
-    /// Nothing in here depends on where escapes stand but for those of code units, which are rare: a
-    /// branch that cannot be foreseen costs as much as the rest.
-    fn rest_of_string(&mut self, mut at: usize) -> Option<usize> {
-        let mut is_escaped = 0;
-        loop {
-            let marks = Marks::at(self.bytes, at);
-            let escaped = escaped(marks.backslash, &mut is_escaped);
-            let end = marks.quote & !escaped;
-            // The bits before the first end; all where there is none.
-            let inside = end.wrapping_sub(1) & !end;
-            if (marks.control | escaped & !marks.letter) & inside != 0 {
-                return None;
-            }
-            let mut units = marks.u & escaped & inside;
-            while units != 0 {
-                self.unit(at + units.trailing_zeros() as usize + 1)?;
-                units &= units - 1;
-            }
-            if end != 0 {
-                return Some(at + end.trailing_zeros() as usize + 1);
-            }
-            at += STEP;
-        }
+    fn rest_of_string(&mut self, at: usize) -> Option<usize> {
+        marks::with_best(RestOfString { scan: self, at })
     }
 
     /// Passes over the four digits of a code unit.
@@ -177,9 +158,46 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// How much of a string is looked at at first, and then at once.
+/// How much of a string is looked at at first.
 const SHORT: usize = 16;
-const STEP: usize = 64;
+
+/// A scan in the middle of a string.
+struct RestOfString<'s, 'a> {
+    scan: &'s mut Scan<'a>,
+    at: usize,
+}
+
+impl marks::Walk for RestOfString<'_, '_> {
+    type Output = Option<usize>;
+
+    /// Nothing in here depends on where escapes stand but for those of code units, which are rare: a
+    /// branch that cannot be foreseen costs as much as the rest.
+    #[inline(always)]
+    fn walk(self, marks: impl Fn(&[u8; STEP]) -> Marks) -> Option<usize> {
+        let RestOfString { scan, mut at } = self;
+        let mut is_escaped = 0;
+        loop {
+            let marks = marks(&part(scan.bytes, at));
+            let escaped = escaped(marks.backslash, &mut is_escaped);
+            let end = marks.quote & !escaped;
+            // The bits before the first end; all where there is none.
+            let inside = end.wrapping_sub(1) & !end;
+            // After the end of the text come zeros, which are control characters.
+            if (marks.control | escaped & !marks.letter) & inside != 0 {
+                return None;
+            }
+            let mut units = marks.u & escaped & inside;
+            while units != 0 {
+                scan.unit(at + units.trailing_zeros() as usize + 1)?;
+                units &= units - 1;
+            }
+            if end != 0 {
+                return Some(at + end.trailing_zeros() as usize + 1);
+            }
+            at += STEP;
+        }
+    }
+}
 
 /// The bytes from `at` on, with zeros after the end.
 #[inline]
@@ -200,53 +218,6 @@ fn special(bytes: &[u8], at: usize) -> u16 {
     let is_control = part.min(u8x16::splat(0x1F)).simd_eq(part);
     let is_special = part.simd_eq(u8x16::splat(b'"')) | part.simd_eq(u8x16::splat(b'\\'));
     (is_special | is_control).to_bitmask() as u16
-}
-
-/// What stands where in 64 bytes, lowest bit first.
-struct Marks {
-    quote: u64,
-    backslash: u64,
-    control: u64,
-    /// What may stand after a backslash.
-    letter: u64,
-    u: u64,
-}
-
-impl Marks {
-    /// Those of the bytes from `at` on. The end of the text counts as a control character.
-    #[inline]
-    fn at(bytes: &[u8], at: usize) -> Marks {
-        let part = part::<STEP>(bytes, at);
-        let (low, high) = part.split_at(STEP / 2);
-        let (low, high) = (Marks::of(low), Marks::of(high));
-        Marks {
-            quote: low.quote | high.quote << 32,
-            backslash: low.backslash | high.backslash << 32,
-            control: low.control | high.control << 32,
-            letter: low.letter | high.letter << 32,
-            u: low.u | high.u << 32,
-        }
-    }
-
-    /// Those of 32 bytes.
-    #[inline]
-    fn of(half: &[u8]) -> Marks {
-        let half = half.first_chunk().map_or(u8x32::ZERO, |half| u8x32::from(*half));
-        let is = |byte: u8| half.simd_eq(u8x32::splat(byte));
-        // Two letters that differ in one bit are one test.
-        let b_or_f = (half | u8x32::splat(4)).simd_eq(u8x32::splat(b'f'));
-        let t_or_u = (half | u8x32::splat(1)).simd_eq(u8x32::splat(b'u'));
-        let (quote, backslash) = (is(b'"'), is(b'\\'));
-        let letter = b_or_f | t_or_u | is(b'n') | is(b'r') | is(b'/') | quote | backslash;
-        let control = half.min(u8x32::splat(0x1F)).simd_eq(half);
-        Marks {
-            quote: u64::from(quote.to_bitmask()),
-            backslash: u64::from(backslash.to_bitmask()),
-            control: u64::from(control.to_bitmask()),
-            letter: u64::from(letter.to_bitmask()),
-            u: u64::from(is(b'u').to_bitmask()),
-        }
-    }
 }
 
 /// Which bytes stand behind a backslash that is not itself behind one. `is_escaped` (0 or 1) says so of

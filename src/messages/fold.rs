@@ -30,29 +30,44 @@ pub const NO_OUTPUT: &str = "(no output)";
 /// that comes still later is left out.
 const HORIZON: usize = 1000;
 
+/// A result that stands before its call, and the id and the place of its record.
+struct Early {
+    answer: Answer,
+    record: String,
+    place: Place,
+}
+
 /// Records in, messages out.
 pub struct Fold<'v, F> {
     view: &'v View,
+    /// Whether messages are to say which records they are made of.
+    with_ids: bool,
     /// The parts that are not given out yet; the first of them has this number.
     parts: VecDeque<Part>,
     first: usize,
     /// For each id the calls in these parts that have it: number of the part, index in it.
     calls: ById<Vec<(usize, usize)>>,
     /// Results that stand before any call with their id.
-    early: ById<Vec<(Answer, Place)>>,
+    early: ById<Vec<Early>>,
     layout: Layout<F>,
     findings: &'v mut Vec<Finding>,
 }
 
 impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
-    /// A fold for the records of `view`; it adds to `findings` and gives messages to `out`.
-    pub fn new(view: &'v View, findings: &'v mut Vec<Finding>, out: F) -> Fold<'v, F> {
+    /// A fold for the records of `view`; it adds to `findings` and gives messages to `out`. Without
+    /// `with_ids` their `_meta` lacks the ids of records.
+    pub fn new(
+        view: &'v View,
+        with_ids: bool,
+        findings: &'v mut Vec<Finding>,
+        out: F,
+    ) -> Fold<'v, F> {
         let mut layout = Layout { out, open: None, ids: Ids::default(), after_summary: None };
         if let Some(governing) = &view.governing {
             layout.summary(governing);
         }
         let (parts, calls, early) = (VecDeque::new(), ById::default(), ById::default());
-        Fold { view, parts, first: 0, calls, early, layout, findings }
+        Fold { view, with_ids, parts, first: 0, calls, early, layout, findings }
     }
 
     /// Notes something that was found in the input.
@@ -69,7 +84,7 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
             return Ok(());
         }
         let meta = Meta {
-            id: Id::from(record.id.as_ref()),
+            id: if self.with_ids { Id::from(record.id.as_ref()) } else { Id::default() },
             offset: record.offset,
             end: record.end,
             ..Meta::default()
@@ -84,17 +99,8 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
                 self.assistant(content.clone().into_owned(), Meta { usage, ..meta }, record);
             }
             Body::ToolUse { id, name, input } => {
-                // Put together at once: content may be long, and need not be moved as it grows.
-                let raw = [
-                    r#"{"type":"tool_use","id":"#,
-                    &quote(id),
-                    r#","name":"#,
-                    name,
-                    r#","input":"#,
-                    input,
-                    "}",
-                ]
-                .concat();
+                let rest = [r#","name":"#, name, r#","input":"#, input, "}"];
+                let raw = put_together(r#"{"type":"tool_use","id":"#, id, &rest);
                 let kind = BlockKind::ToolUse { id: Id::from(id.as_ref()) };
                 self.call(Block { raw: Cow::Owned(raw), kind }, meta, record);
             }
@@ -115,13 +121,12 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
     /// When the last messages cannot be given out.
     pub fn finish(mut self) -> io::Result<()> {
         let mut orphans: Vec<_> = std::mem::take(&mut self.early).into_iter().collect();
-        orphans.sort_by_key(|(_, left)| left.first().map_or(0, |(answer, _)| answer.meta.offset));
+        orphans.sort_by_key(|(_, left)| left.first().map_or(0, |early| early.answer.meta.offset));
         for (id, left) in orphans {
-            for (answer, place) in left {
+            for Early { record, place, .. } in left {
                 let message = format!("result of call '{id}' has no call, left out");
                 let rule = &rules::ORPHAN_RESULT;
-                let id = Some(answer.meta.id.to_string());
-                self.findings.push(Finding { rule, place, id, message });
+                self.findings.push(Finding { rule, place, id: Some(record), message });
             }
         }
         let last = self.parts.iter().rposition(Part::says_something);
@@ -224,7 +229,7 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
             return;
         }
         let early = self.early.get_mut(&id).filter(|early| !early.is_empty());
-        let answer = early.map(|early| early.remove(0).0);
+        let answer = early.map(|early| early.remove(0).answer);
         let goes_on = self.parts.back().is_some_and(|last| !last.closed);
         let part = self.open_part(Role::Assistant, goes_on, meta);
         let block = part.add_block(block);
@@ -262,18 +267,11 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
         meta: Meta,
         record: &Record<'_>,
     ) {
-        let (shown, changed) = self.show_result(Some(content), id, &meta, record);
+        let (shown, changed) = self.show_result(Some(content), id, record);
         let content = changed.as_deref().unwrap_or(content);
         let error = if is_error { r#","is_error":true"# } else { "" };
-        let raw = [
-            r#"{"type":"tool_result","tool_use_id":"#,
-            &quote(id),
-            r#","content":"#,
-            content,
-            error,
-            "}",
-        ]
-        .concat();
+        let rest = [r#","content":"#, content, error, "}"];
+        let raw = put_together(r#"{"type":"tool_result","tool_use_id":"#, id, &rest);
         self.answer(&Id::from(id), raw, shown, &meta, record);
     }
 
@@ -281,7 +279,7 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
     fn result_block(&mut self, block: Block<'static>, meta: &Meta, record: &Record<'_>) {
         let BlockKind::ToolResult { id } = &block.kind else { return };
         let Ok(object) = Object::parse(&block.raw) else { return };
-        let (shown, changed) = self.show_result(object.get("content"), id, meta, record);
+        let (shown, changed) = self.show_result(object.get("content"), id, record);
         let raw = match changed {
             Some(content) => object.with("content", &content),
             None => block.raw.clone().into_owned(),
@@ -309,13 +307,12 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
         &mut self,
         raw: Option<&str>,
         id: &str,
-        meta: &Meta,
         record: &Record<'_>,
     ) -> (Option<Shown>, Option<String>) {
         let view = self.view;
         let truncation = match view.truncations.is_empty() {
             true => None,
-            false => view.truncations.get(&(meta.id.to_string(), id.to_owned())),
+            false => view.truncations.get(&(record.id.to_string(), id.to_owned())),
         };
         let content = raw.and_then(|raw| Content::parse(raw).ok());
         let (content, is_mended) = mend_result(content.unwrap_or(Content::Blocks(Vec::new())));
@@ -344,7 +341,8 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
                 let what = format!("second or too late result of call '{id}', left out");
                 self.note(&rules::RESULT_TWICE, record, &what);
             } else {
-                self.early.entry(id.clone()).or_default().push((answer, record.place.clone()));
+                let (record, place) = (record.id.to_string(), record.place.clone());
+                self.early.entry(id.clone()).or_default().push(Early { answer, record, place });
             }
             return;
         };
@@ -366,6 +364,16 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
         let (place, id) = (record.place.clone(), Some(record.id.clone().into_owned()));
         self.findings.push(Finding { rule, place, id, message: what.to_owned() });
     }
+}
+
+/// A block's JSON: `before`, an id, and the rest. Content may be long, and is not moved as it grows.
+fn put_together(before: &str, id: &str, rest: &[&str]) -> String {
+    let length: usize = rest.iter().map(|part| part.len()).sum();
+    let mut raw = String::with_capacity(before.len() + id.len() + 2 + length);
+    raw.push_str(before);
+    json::push_quoted(&mut raw, id);
+    rest.iter().for_each(|part| raw.push_str(part));
+    raw
 }
 
 /// Whether something was taken out of a block: its record says that it was redacted, and it shows.

@@ -9,6 +9,7 @@
 //! that the provider takes).
 
 pub mod fold;
+pub mod id;
 mod layout;
 pub mod meta;
 mod part;
@@ -22,23 +23,16 @@ pub mod view;
 use crate::exit::{Error, Exit};
 use crate::json::{self, Object};
 use crate::record;
+use id::ById;
+pub use id::Id;
 pub use meta::Meta;
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::fmt;
 use std::io::{self, Write};
-use std::rc::Rc;
 
 /// How deep arrays and objects may be nested in a message: as deep as in a record, and the list and the
 /// block that a call or a result stands in.
 const MOST_DEPTH: usize = record::MOST_DEPTH + 2;
-
-/// An id of a record or of a call. Many things of one message hold the same.
-pub type Id = Rc<str>;
-
-/// What is kept by id. Ids are looked up several times for each record, and the hash of the standard
-/// library is made for worse enemies than a transcript has.
-type ById<V> = HashMap<Id, V, foldhash::fast::RandomState>;
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

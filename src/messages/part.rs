@@ -46,7 +46,10 @@ impl Part {
 
     /// Adds a block, and says which it is.
     pub(super) fn add_block(&mut self, block: Block<'static>) -> usize {
-        self.content.absorb(Content::Blocks(vec![block]));
+        match &mut self.content {
+            Content::Blocks(blocks) => blocks.push(block),
+            Content::Text(_) => self.content.absorb(Content::Blocks(vec![block])),
+        }
         self.content.blocks().len() - 1
     }
 

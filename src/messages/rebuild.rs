@@ -46,30 +46,33 @@ pub struct Notes {
 /// `options` name a record that is not there.
 pub fn from_inputs(inputs: &[Input], options: &Options) -> anyhow::Result<Rebuilt> {
     let mut messages = Vec::new();
-    let Notes { findings, replaced } = stream(inputs, options, |message| {
+    let Notes { findings, replaced } = stream(inputs, options, true, |message| {
         messages.push(message);
         Ok(())
     })?;
     Ok(Rebuilt { messages, findings, replaced })
 }
 
-/// The same, message by message: each is given to `out` as soon as it is whole.
+/// The same, message by message: each is given to `out` as soon as it is whole. Without `with_ids` its
+/// `_meta` lacks the ids of records.
 ///
 /// # Errors
 /// As [`from_inputs`], and what `out` fails with.
 pub fn stream(
     inputs: &[Input],
     options: &Options,
+    with_ids: bool,
     out: impl FnMut(Message<'static>) -> io::Result<()>,
 ) -> anyhow::Result<Notes> {
     let mut findings = Vec::new();
     let mut view = view::find(inputs, options, &mut findings)?;
     let mut watch = Watch::new(&mut view, &mut findings);
-    let mut fold = Fold::new(&view, &mut findings, out);
+    let mut fold = Fold::new(&view, with_ids, &mut findings, out);
     for (input, base) in inputs.iter().zip(source::bases(inputs)) {
         let from = view.start.saturating_sub(base).min(input.length);
         let mut lines = Lines::new(input, from, view.end.saturating_sub(base).min(input.length));
         loop {
+            watch.pass(&input.name, lines.position());
             let mut outcome = Ok(());
             let read = lines.read(&mut |line| {
                 if outcome.is_ok() {
@@ -77,9 +80,8 @@ pub fn stream(
                 }
             });
             outcome?;
-            match read.with_context(|| format!("cannot read '{}'", input.name))? {
-                Some(place) => watch.pass(&place),
-                None => break,
+            if !read.with_context(|| format!("cannot read '{}'", input.name))? {
+                break;
             }
         }
     }
@@ -103,11 +105,12 @@ impl Watch {
         Watch { early, unseen: std::mem::take(&mut view.unseen_targets), replaced: 0 }
     }
 
-    fn pass(&mut self, place: &Place) {
+    /// Notes where a line begins.
+    fn pass(&mut self, input: &str, (offset, line): (u64, Option<u64>)) {
         for finding in self.early.iter_mut().chain(self.unseen.values_mut()) {
             let own = &mut finding.place;
-            if own.offset == place.offset && own.input == place.input {
-                own.line = place.line;
+            if own.offset == offset && *own.input == *input {
+                own.line = line;
             }
         }
     }
@@ -169,15 +172,15 @@ fn take_object<F: FnMut(Message<'static>) -> io::Result<()>>(
     place: Place,
     base: u64,
 ) -> anyhow::Result<()> {
-    let place_of_it = place.clone();
-    match Record::new(text, object, place, base) {
-        Ok(record) => {
+    match record::parse(object) {
+        Ok(body) => {
+            let record = Record::of(body, text, object, place, base);
             watch.see(&record);
             fold.take(&record).context("cannot write '<stdout>'")?;
         }
         Err(why) => fold.find(Finding {
             rule: &rules::BAD_RECORD,
-            place: place_of_it,
+            place,
             id: object.string("id").map(Cow::into_owned),
             message: format!("skipped: {why}"),
         }),
@@ -206,7 +209,7 @@ impl Form {
         out: &mut impl Write,
     ) -> anyhow::Result<Notes> {
         let mut count = 0;
-        let notes = stream(inputs, options, |message| {
+        let notes = stream(inputs, options, self.meta, |message| {
             count += 1;
             self.write(&message, count == 1, out)
         })?;

@@ -31,9 +31,9 @@ fn members(text: &str) -> Result<Option<Vec<&str>>, String> {
         (fast, slow) => return differs("an object", text, &fast.err(), &slow.err()),
     };
     let parts = |object: &Object<'_>| -> Vec<_> {
-        let members = object.members().iter();
-        let part = |member: &json::Member<'_>| {
-            (member.name.to_string(), place(text, member.raw_name), place(text, member.value))
+        let members = object.members();
+        let part = |member: json::Member<'_>| {
+            (member.name().into_owned(), place(text, member.raw_name), place(text, member.value))
         };
         members.map(part).collect()
     };
@@ -41,7 +41,7 @@ fn members(text: &str) -> Result<Option<Vec<&str>>, String> {
     if of_fast != of_slow {
         return differs("members", text, &of_fast, &of_slow);
     }
-    Ok(Some(nested(fast.members().iter().map(|member| member.value))))
+    Ok(Some(nested(fast.members().map(|member| member.value))))
 }
 
 /// The same for the elements of an array.

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
+use super::any::{Law, rebuild};
 use super::choices::Choices;
-use super::laws::{Law, rebuild};
 use clawutils::check::is_id;
 use clawutils::json::quote;
 

@@ -1,0 +1,73 @@
+//! Ids of records and of calls.
+
+use std::borrow::{Borrow, Cow};
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::Deref;
+use std::rc::Rc;
+
+/// An id. Many things of one message hold the same, so a copy costs next to nothing, and none costs
+/// nothing at all: that is the empty text.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Id(Option<Rc<str>>);
+
+/// What is kept by id. Ids are looked up several times for each record, and the hash of the standard
+/// library is made for worse enemies than a transcript has.
+pub(super) type ById<V> = HashMap<Id, V, foldhash::fast::RandomState>;
+
+impl Deref for Id {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.0.as_deref().unwrap_or_default()
+    }
+}
+
+impl AsRef<str> for Id {
+    fn as_ref(&self) -> &str {
+        self
+    }
+}
+
+impl Borrow<str> for Id {
+    fn borrow(&self) -> &str {
+        self
+    }
+}
+
+impl Hash for Id {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        str::hash(self, state);
+    }
+}
+
+impl From<&str> for Id {
+    fn from(text: &str) -> Id {
+        Id((!text.is_empty()).then(|| Rc::from(text)))
+    }
+}
+
+impl From<String> for Id {
+    fn from(text: String) -> Id {
+        Id::from(text.as_str())
+    }
+}
+
+impl From<Cow<'_, str>> for Id {
+    fn from(text: Cow<'_, str>) -> Id {
+        Id::from(text.as_ref())
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
+}
+
+impl fmt::Debug for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
