@@ -93,7 +93,7 @@ impl<'i> Lines<'i> {
     /// The number of the next line in its batch, and its place.
     fn advance(&mut self) -> io::Result<Option<(usize, Place)>> {
         if self.next == self.batches.current().len() {
-            if !self.batches.next()? {
+            if !self.batches.advance()? {
                 return Ok(None);
             }
             self.next = 0;

@@ -17,7 +17,7 @@ use anyhow::Context;
 use rustix::fs::OFlags;
 use std::borrow::Cow;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -101,18 +101,21 @@ fn check(line: &[u8]) -> Result<&str, String> {
 /// bytes as they were.
 pub fn append(path: &Path, batch: &Batch<'_>, options: &Options) -> anyhow::Result<Vec<String>> {
     let name = path.display();
-    let existed = path.exists();
-    if !existed {
-        check_tail(path, "", options)?;
-    }
-    let mut file = open(path).with_context(|| format!("cannot open '{name}'"))?;
+    let cannot_open = || format!("cannot open '{name}'");
+    let (mut file, is_new) = match open_existing(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            check_tail(path, "", options)?;
+            (create(path).with_context(cannot_open)?, true)
+        }
+        opened => (opened.with_context(cannot_open)?, false),
+    };
     if !file.metadata().is_ok_and(|meta| meta.is_file()) {
         return Err(
             Error::new(Exit::Io, format!("cannot append to '{name}': not a regular file")).into()
         );
     }
     lock(&file, options.lock_timeout).with_context(|| format!("cannot lock '{name}'"))?;
-    refuse_foreign(&mut file, path)?;
+    refuse_foreign(&file, path)?;
     let tail = Tail::read(&file).with_context(|| format!("cannot read '{name}'"))?;
     check_tail(path, &tail.id(), options)?;
     let lines = seal(batch, &tail.line, &options.ts)?;
@@ -130,7 +133,7 @@ pub fn append(path: &Path, batch: &Batch<'_>, options: &Options) -> anyhow::Resu
             if undone.is_ok() { "the file is as before" } else { "a torn line may be left" };
         return Err(error).context(format!("cannot write '{name}' ({state})"));
     }
-    if options.sync && !existed {
+    if options.sync && is_new {
         sync_folder(path).with_context(|| format!("cannot sync the folder of '{name}'"))?;
     }
     Ok(lines)
@@ -147,19 +150,24 @@ fn check_tail(path: &Path, found: &str, options: &Options) -> anyhow::Result<()>
     Err(Error::new(Exit::TryLater, text).into())
 }
 
-fn open(path: &Path) -> std::io::Result<File> {
-    if let Some(folder) = path.parent() {
-        make_folder(folder)?;
-    }
+fn open_options() -> OpenOptions {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let mut options = OpenOptions::new();
     options.read(true).append(true).mode(0o600).custom_flags(flags.bits().cast_signed());
-    match options.open(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        opened => return opened,
+    options
+}
+
+fn open_existing(path: &Path) -> std::io::Result<File> {
+    open_options().open(path)
+}
+
+/// Makes the file, unless another program was quicker, and the folders that it lies in.
+fn create(path: &Path) -> std::io::Result<File> {
+    if let Some(folder) = path.parent() {
+        make_folder(folder)?;
     }
-    match options.clone().create_new(true).open(path) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => options.open(path),
+    match open_options().create_new(true).open(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => open_existing(path),
         Ok(file) => {
             // The umask may have taken even the owner's own bits.
             file.set_permissions(Permissions::from_mode(0o600))?;
@@ -190,7 +198,10 @@ fn make_folder(folder: &Path) -> std::io::Result<()> {
 /// # Errors
 /// When the file cannot be written.
 pub fn append_state(path: &Path, line: &str) -> anyhow::Result<()> {
-    let mut file = open(path)?;
+    let mut file = match open_existing(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => create(path)?,
+        opened => opened?,
+    };
     lock(&file, Duration::from_secs(5))?;
     let tail = Tail::read(&file)?;
     let end = if tail.is_ended { "" } else { "\n" };
@@ -217,15 +228,19 @@ fn lock(file: &File, timeout: Duration) -> anyhow::Result<()> {
     }
 }
 
-/// How much of a file's beginning is read to tell its dialect.
+/// How much is read at first of either end of a file: nearly always that is enough.
+const NEAR: u64 = 4 * 1024;
+/// How much of a file's beginning is read at the most to tell its dialect.
 const MOST_HEADER: u64 = 64 * 1024;
 
 /// Refuses a file whose first line is another program's tree: a record of ours would hang in it
 /// without a parent, and that program would not find its own leaf again.
-fn refuse_foreign(file: &mut File, path: &Path) -> anyhow::Result<()> {
-    let mut header = Vec::new();
-    file.seek(SeekFrom::Start(0))?;
-    Read::by_ref(file).take(MOST_HEADER).read_to_end(&mut header)?;
+fn refuse_foreign(file: &File, path: &Path) -> anyhow::Result<()> {
+    let size = file.metadata()?.len();
+    let mut header = part(file, 0, size.min(NEAR))?;
+    if !header.trim_ascii_start().contains(&b'\n') {
+        header = part(file, 0, size.min(MOST_HEADER))?;
+    }
     let header = header.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&header);
     let mut lines = header.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let line = lines.find(|line| !line.is_empty()).unwrap_or_default();
@@ -256,20 +271,25 @@ struct Tail {
 impl Tail {
     /// Reads backwards from the end to the line feed before the last line.
     fn read(file: &File) -> std::io::Result<Tail> {
-        const BLOCK: u64 = 64 * 1024;
         let size = file.metadata()?.len();
-        let is_ended = size == 0 || part(file, size - 1, size)? == b"\n";
-        let end = if is_ended { size.saturating_sub(1) } else { size };
-        let mut start = end;
-        while start > 0 {
-            let from = start.saturating_sub(BLOCK);
-            let feed = memchr::memrchr(b'\n', &part(file, from, start)?);
-            start = from + feed.map_or(0, |feed| feed as u64 + 1);
-            if feed.is_some() {
-                break;
+        let mut length = NEAR.min(size);
+        loop {
+            // Always from one place to the end, so that the line is one piece; a longer line is read again
+            // from twice as far.
+            let from = size - length;
+            let mut line = part(file, from, size)?;
+            let is_ended = size == 0 || line.last() == Some(&b'\n');
+            if size > 0 && is_ended {
+                line.pop();
             }
+            let feed = memchr::memrchr(b'\n', &line);
+            if feed.is_some() || from == 0 {
+                let begin = feed.map_or(0, |feed| feed + 1);
+                line.drain(..begin);
+                return Ok(Tail { size, line, start: from + begin as u64, is_ended });
+            }
+            length = (length * 2).min(size);
         }
-        Ok(Tail { size, line: part(file, start, end)?, start, is_ended })
     }
 
     /// The id of the last record: its own, or `@` and its byte offset; empty for an empty file.

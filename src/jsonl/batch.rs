@@ -199,7 +199,7 @@ impl Batches {
     ///
     /// # Errors
     /// When the input cannot be read.
-    pub fn next(&mut self) -> io::Result<bool> {
+    pub fn advance(&mut self) -> io::Result<bool> {
         match &mut self.reader {
             Reader::Here(reading) => reading.next(&mut self.current)?,
             Reader::Ahead { full, empty } => {
