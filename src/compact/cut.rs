@@ -23,8 +23,9 @@ pub fn keep(n: usize) -> usize {
 #[must_use]
 pub fn legal(messages: &[Message<'_>]) -> Vec<usize> {
     let summaries = leading_summary(messages);
+    let apart = apart(messages);
     (summaries + 1..messages.len())
-        .filter(|at| messages[*at].results().next().is_none() && is_apart(messages, *at))
+        .filter(|at| messages[*at].results().next().is_none() && apart[*at])
         .collect()
 }
 
@@ -40,21 +41,26 @@ fn leading_summary(messages: &[Message<'_>]) -> usize {
     1 + usize::from(acknowledged)
 }
 
-/// Whether all records before the cut stand before all records after it.
-fn is_apart(messages: &[Message<'_>], at: usize) -> bool {
-    let known = |message: &&Message<'_>| {
-        message.meta.as_ref().is_some_and(|meta| !meta.id.is_empty() && meta.end > 0)
+/// For each place whether all records before it stand before all records after it.
+fn apart(messages: &[Message<'_>]) -> Vec<bool> {
+    let known = |message: &Message<'_>| {
+        let meta = message.meta.as_ref().filter(|meta| !meta.id.is_empty() && meta.end > 0);
+        meta.map(|meta| (meta.offset, meta.end))
     };
-    let metas = |part: &[Message<'_>]| -> Vec<(u64, u64)> {
-        let metas = part.iter().filter(known).filter_map(|message| message.meta.as_ref());
-        metas.map(|meta| (meta.offset, meta.end)).collect()
-    };
-    let covered = metas(&messages[..at]).into_iter().map(|(_, end)| end).max();
-    let kept = metas(&messages[at..]).into_iter().map(|(offset, _)| offset).min();
-    match (covered, kept) {
-        (Some(covered), Some(kept)) => covered <= kept,
-        _ => true,
+    let spans: Vec<Option<(u64, u64)>> = messages.iter().map(known).collect();
+    let mut first = u64::MAX;
+    let mut firsts = vec![first; messages.len()];
+    for (at, span) in spans.iter().enumerate().rev() {
+        first = first.min(span.map_or(u64::MAX, |(begin, _)| begin));
+        firsts[at] = first;
     }
+    let mut covered = 0;
+    let is_apart = |(span, kept): (&Option<(u64, u64)>, u64)| {
+        let is_apart = covered <= kept;
+        covered = covered.max(span.map_or(0, |(_, end)| end));
+        is_apart
+    };
+    spans.iter().zip(firsts).map(is_apart).collect()
 }
 
 /// The first legal cut at or after `preferred` that fits; when the end is reached, the last one before
