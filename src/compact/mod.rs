@@ -68,7 +68,13 @@ impl<'a> Task<'_, 'a> {
         if preferred == 0 && !is_over {
             return None;
         }
+        let Task { messages, system, tools, .. } = *self;
+        let rests = self.gauge.rests(Request { messages, system, tools });
         let fits = |at: usize, is_sure: bool| {
+            // What would stay is too much even without a summary: told without trying.
+            if self.target.is_some_and(|target| rests[at] > target) {
+                return false;
+            }
             let planned = self.planned(at, before);
             // A summary takes what it is allowed, or half of what it covers.
             let summary = self.summary_tokens().min(planned.covered / 2);

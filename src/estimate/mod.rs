@@ -170,6 +170,20 @@ impl Gauge {
         Tally { gauge: *self, weight: system + tools + messages }
     }
 
+    /// For each message the tokens of the request without the messages before it.
+    #[must_use]
+    pub fn rests(&self, request: Request<'_, '_>) -> Vec<u64> {
+        let mut rest = self.tally(Request { messages: &[], ..request });
+        let kinds = &mut Kinds::default();
+        let mut rests: Vec<u64> = Vec::with_capacity(request.messages.len());
+        for message in request.messages.iter().rev() {
+            rest.weight += weigh(message, Method::Script, kinds);
+            rests.push(rest.tokens());
+        }
+        rests.reverse();
+        rests
+    }
+
     /// Tokens of one message.
     #[must_use]
     pub fn message(&self, message: &Message<'_>) -> u64 {
