@@ -124,17 +124,17 @@ fn has_early_results(input: &Input, end: u64) -> bool {
     let mut answered = HashSet::new();
     let mut is_early = false;
     each_body(input, 0, end, |body| match body {
-        Body::ToolUse { id, .. } => is_early |= answered.contains(id),
+        Body::ToolUse { id, .. } => is_early |= answered.contains(id.as_ref()),
         Body::ToolResult { id, .. } => {
-            answered.insert(id.clone());
+            answered.insert(id.to_string());
         }
         Body::User { content: Content::Blocks(blocks), .. }
         | Body::Assistant { content: Content::Blocks(blocks), .. } => {
             for block in blocks {
                 match &block.kind {
-                    BlockKind::ToolUse { id } => is_early |= answered.contains(id),
+                    BlockKind::ToolUse { id } => is_early |= answered.contains(id.as_ref()),
                     BlockKind::ToolResult { id } => {
-                        answered.insert(id.clone());
+                        answered.insert(id.to_string());
                     }
                     _ => {}
                 }

@@ -2,6 +2,7 @@
 
 use clawutils::check::Place;
 use clawutils::json;
+use clawutils::jsonl::search::{Needles, backwards};
 use clawutils::jsonl::{self, Line, Lines};
 use clawutils::source::Input;
 use memchr::memmem::{self, Finder};
@@ -26,7 +27,34 @@ pub fn hold(bytes: &[u8]) {
     for (offset, line) in &lines {
         look_into(line, place(&input, *offset, line));
     }
+    is_read_alike(&input, 0, &lines);
+    is_read_alike(&input, *middle, &lines[lines.len() / 2..]);
     go_backwards(&input, &lines, *middle);
+}
+
+/// What was scanned ahead is what a line alone gives.
+fn is_read_alike(input: &Input, from: u64, lines: &[Split]) {
+    let (mut ahead, mut alone) = (Vec::new(), Vec::new());
+    let mut reading = Lines::new(input, from, input.length);
+    while reading.read(&mut |line| ahead.push(said(line))).expect("memory can be read") {}
+    let mut number = (from == 0).then_some(0);
+    for (offset, line) in lines {
+        number = number.map(|number| number + 1);
+        let place = Place { line: number, ..place(input, *offset, line) };
+        jsonl::read_line(line, place, &mut |line| alone.push(said(line)));
+    }
+    assert_eq!(ahead, alone, "lines from byte {from} on, scanned ahead and alone");
+}
+
+/// All there is to a line, but that a line which was not scanned only may have surrogates.
+fn said(line: Line<'_>) -> String {
+    match line {
+        Line::Object { text, object, place } => {
+            let members: Vec<_> = object.members().collect();
+            format!("{place:?} {text} {members:?}")
+        }
+        Line::Finding(finding) => format!("{finding:?}"),
+    }
 }
 
 fn moved(bytes: &[u8]) -> Vec<u8> {
@@ -83,14 +111,16 @@ fn look_into(line: &[u8], place: Place) {
 fn go_backwards(input: &Input, lines: &[Split], floor: u64) {
     let (_, line) = &lines[lines.len() / 2];
     let own = &line[line.len() / 2..line.len().min(line.len() / 2 + 5)];
-    let mut needles = vec![Finder::new("\"type\"")];
-    needles.extend((!own.is_empty()).then(|| Finder::new(own)));
-    let holds_one = |line: &&Split| needles.iter().any(|needle| needle.find(&line.1).is_some());
+    let mut texts = vec![&b"\"type\""[..]];
+    texts.extend((!own.is_empty()).then_some(own));
+    let finders: Vec<Finder<'_>> = texts.iter().map(Finder::new).collect();
+    let needles = Needles::new(&texts);
+    let holds_one = |line: &&Split| finders.iter().any(|needle| needle.find(&line.1).is_some());
     let all: Vec<Split> = lines.iter().rev().filter(holds_one).cloned().collect();
     let count = all.iter().skip(1).take_while(|(offset, _)| *offset >= floor).count();
     for (floor, expected) in [(0, &all[..]), (floor, &all[..all.len().min(1 + count)])] {
         let mut found = Vec::new();
-        jsonl::backwards(input, input.length, &needles, |line, place| {
+        backwards(input, input.length, &needles, |line, place| {
             assert_eq!(place.length, line.len() as u64, "the place");
             found.push((place.offset, line.to_vec()));
             Ok(floor)

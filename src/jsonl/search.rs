@@ -25,12 +25,12 @@ pub struct Needles {
 impl Needles {
     /// A search for `texts`, none of which is empty.
     #[must_use]
-    pub fn new(texts: &[&str]) -> Needles {
+    pub fn new<T: AsRef<[u8]>>(texts: &[T]) -> Needles {
         // The slower way, where the processor has no vectors for the other.
         let slower = || packed::Config::new().only_rabin_karp(true).builder().extend(texts).build();
         Needles {
             searcher: packed::Searcher::new(texts).or_else(slower),
-            longest: texts.iter().map(|text| text.len()).max().unwrap_or(0),
+            longest: texts.iter().map(|text| text.as_ref().len()).max().unwrap_or(0),
         }
     }
 
