@@ -75,13 +75,11 @@ impl Span {
 }
 
 impl<'a> Object<'a> {
-    /// Adds the members of `text` to `spans` and says whether a surrogate is escaped in it, if the scanner
-    /// is sure that it is an object.
+    /// Adds the members of `text`, one of many, to `spans` and says whether a surrogate is escaped in it, if
+    /// the scanner is sure that it is an object.
     #[must_use]
     pub fn scan(text: &str, spans: &mut Vec<Span>) -> Option<bool> {
-        let mut scan = Scan::new(text);
-        scan_members(text, &mut scan, spans)?;
-        Some(scan.has_surrogates())
+        scan_members(text, Scan::of_many(text), spans)
     }
 
     /// The object of a text from which [`Object::scan`] had `spans`.
@@ -96,7 +94,7 @@ impl<'a> Object<'a> {
     /// When `text` is anything else; the error says where.
     pub fn parse(text: &'a str) -> Result<Object<'a>, serde_json::Error> {
         let mut spans = Vec::with_capacity(8);
-        match Object::scan(text, &mut spans) {
+        match scan_members(text, Scan::new(text), &mut spans) {
             Some(has_surrogates) => {
                 Ok(Object { text, spans: Cow::Owned(spans), is_shallow: true, has_surrogates })
             }
@@ -197,11 +195,12 @@ pub(crate) fn offset_in(whole: &str, part: &str) -> usize {
     (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize)
 }
 
-/// Adds where the members of an object stand, if the scanner is sure of it.
-fn scan_members(text: &str, scan: &mut Scan<'_>, spans: &mut Vec<Span>) -> Option<()> {
+/// Adds where the members of an object stand, if the scanner is sure of it, and says whether a surrogate is
+/// escaped in it.
+fn scan_members(text: &str, mut scan: Scan<'_>, spans: &mut Vec<Span>) -> Option<bool> {
     let mut at = scan.token(0, b'{')?;
     if let Some(end) = scan.token(at, b'}') {
-        return (scan.blanks(end) == text.len()).then_some(());
+        return (scan.blanks(end) == text.len()).then_some(scan.has_surrogates());
     }
     loop {
         let start = scan.blanks(at);
@@ -215,7 +214,7 @@ fn scan_members(text: &str, scan: &mut Scan<'_>, spans: &mut Vec<Span>) -> Optio
         }
     }
     let end = scan.token(at, b'}')?;
-    (scan.blanks(end) == text.len()).then_some(())
+    (scan.blanks(end) == text.len()).then_some(scan.has_surrogates())
 }
 
 /// The elements of an array, if the scanner is sure of it.

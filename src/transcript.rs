@@ -10,7 +10,7 @@
 
 use crate::dialect;
 use crate::exit::{Error, Exit};
-use crate::json::{self, Object};
+use crate::json::Object;
 use crate::record;
 use crate::redact::Patterns;
 use anyhow::Context;
@@ -81,7 +81,7 @@ impl<'a> Batch<'a> {
 fn check(line: &[u8]) -> Result<&str, String> {
     let text = std::str::from_utf8(line).map_err(|error| format!("not UTF-8: {error}"))?;
     let object = Object::parse(text).map_err(|error| format!("not a JSON object: {error}"))?;
-    if json::is_deeper(text, record::MOST_DEPTH) {
+    if object.is_deeper(record::MOST_DEPTH) {
         let most = record::MOST_DEPTH;
         return Err(format!("nested more than {most} deep; put the deep part into a string"));
     }
@@ -282,7 +282,7 @@ impl Tail {
             if size > 0 && is_ended {
                 line.pop();
             }
-            let feed = memchr::memrchr(b'\n', &line);
+            let feed = line.iter().rposition(|byte| *byte == b'\n');
             if feed.is_some() || from == 0 {
                 let begin = feed.map_or(0, |feed| feed + 1);
                 line.drain(..begin);

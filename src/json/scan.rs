@@ -14,6 +14,8 @@ use wide::u8x16;
 #[derive(Clone, Debug)]
 pub struct Scan<'a> {
     bytes: &'a [u8],
+    /// Whether the best vectors of this processor are used.
+    has_best: bool,
     /// Whether an escape of a surrogate was passed, of a pair or alone.
     has_surrogates: bool,
 }
@@ -25,7 +27,14 @@ impl<'a> Scan<'a> {
     /// A scan of `text`.
     #[must_use]
     pub fn new(text: &'a str) -> Scan<'a> {
-        Scan { bytes: text.as_bytes(), has_surrogates: false }
+        // To ask what a processor can do takes longer than a short text does, on a virtual machine above all.
+        Scan { bytes: text.as_bytes(), has_best: text.len() > LONG, has_surrogates: false }
+    }
+
+    /// A scan of one of many texts.
+    #[must_use]
+    pub fn of_many(text: &'a str) -> Scan<'a> {
+        Scan { has_best: true, ..Scan::new(text) }
     }
 
     /// Whether the escape of a surrogate was in what was passed over.
@@ -68,7 +77,9 @@ impl<'a> Scan<'a> {
 
     /// The end of the string that goes on at `at`.
     fn rest_of_string(&mut self, at: usize) -> Option<usize> {
-        marks::with_best(RestOfString { scan: self, at })
+        let has_best = self.has_best;
+        let rest = RestOfString { scan: self, at };
+        if has_best { marks::with_best(rest) } else { marks::with_any(rest) }
     }
 
     /// Passes over the four digits of a code unit.
@@ -160,6 +171,8 @@ impl<'a> Scan<'a> {
 
 /// How much of a string is looked at at first.
 const SHORT: usize = 16;
+/// A text that is longer than this is worth the best vectors.
+const LONG: usize = 8 * 1024;
 
 /// A scan in the middle of a string.
 struct RestOfString<'s, 'a> {

@@ -344,7 +344,7 @@ impl<'a> Message<'a> {
         {
             return Message::parse(&mended).map(Message::into_owned);
         }
-        if json::is_deeper(line, MOST_DEPTH) {
+        if object.is_deeper(MOST_DEPTH) {
             return Err(format!("nested more than {MOST_DEPTH} deep"));
         }
         let role = match object.string("role").as_deref() {
