@@ -86,9 +86,11 @@ pub fn read_stdin() -> anyhow::Result<Vec<u8>> {
 /// their input; a program that was about to read it is told the same.
 fn is_closed(stdin: &std::io::Stdin) -> bool {
     let writable = rustix::fs::fcntl_getfl(stdin).is_ok_and(|flags| flags.contains(OFlags::RDWR));
-    let null = rustix::fs::stat("/dev/null");
-    let own = rustix::fs::fstat(stdin);
-    writable && matches!((null, own), (Ok(null), Ok(own)) if null.st_rdev == own.st_rdev)
+    let is_null = || {
+        let (null, own) = (rustix::fs::stat("/dev/null"), rustix::fs::fstat(stdin));
+        matches!((null, own), (Ok(null), Ok(own)) if null.st_rdev == own.st_rdev)
+    };
+    writable && is_null()
 }
 
 /// Input as text.
