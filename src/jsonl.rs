@@ -92,7 +92,7 @@ impl<'i> Lines<'i> {
 
     /// The number of the next line in its batch, and its place.
     fn advance(&mut self) -> io::Result<Option<(usize, Place)>> {
-        if self.next == self.batches.current().len() {
+        if self.next >= self.batches.current().len() {
             if !self.batches.advance()? {
                 return Ok(None);
             }
@@ -320,6 +320,7 @@ mod tests {
         let mut out = Vec::new();
         let mut lines = Lines::new(input, 0, input.length);
         while lines.next(|line, place| out.push((place.offset, line.to_vec()))).unwrap() {}
+        assert!(!lines.next(|_, _| {}).unwrap(), "the end stays the end");
         out
     }
 
