@@ -22,30 +22,47 @@ const AHEAD: usize = 3;
 /// A batch that had to be larger, for one long line, is not used again.
 const MOST_KEPT: usize = 4 * BLOCK;
 
-/// Bytes of an input that were read at once.
-#[derive(Debug)]
+/// Bytes of an input.
+#[derive(Debug, Default)]
 pub struct Block {
     buffer: Vec<u8>,
     held: Range<usize>,
 }
 
 impl Block {
-    /// An empty block with room for `size` bytes.
-    #[must_use]
-    pub fn new(size: usize) -> Block {
-        Block { buffer: vec![0; size + PAGE], held: 0..0 }
+    /// Holds nothing but `bytes`, and puts them where what is read after them lands on a page boundary.
+    /// There will be `more` bytes of that.
+    fn begin_with(&mut self, bytes: &[u8], more: usize) {
+        let room = bytes.len().next_multiple_of(PAGE);
+        self.make_room(PAGE + room + more);
+        let end = self.buffer.as_ptr().align_offset(PAGE).min(PAGE) + room;
+        let begin = end - bytes.len();
+        self.buffer[begin..end].copy_from_slice(bytes);
+        self.held = begin..end;
     }
 
-    /// Reads from byte `from` on, up to byte `to` or as much as there is room for.
+    /// Reads `size` bytes more, from byte `from` of the input on, and says how many there were.
+    fn read_on(&mut self, input: &Input, from: u64, size: usize) -> io::Result<usize> {
+        let (begin, end) = (self.held.end, self.held.end + size);
+        self.make_room(end);
+        let read = input.read_at(from, &mut self.buffer[begin..end])?;
+        self.held.end += read;
+        Ok(read)
+    }
+
+    fn make_room(&mut self, size: usize) {
+        if self.buffer.len() < size {
+            self.buffer.resize(size, 0);
+        }
+    }
+
+    /// Reads `size` bytes from byte `from` of the input on, or what there is. What was read before is gone.
     ///
     /// # Errors
     /// When the input cannot be read.
-    pub fn read(&mut self, input: &Input, from: u64, to: u64) -> io::Result<()> {
-        let page = self.buffer.as_ptr().align_offset(PAGE).min(PAGE);
-        let room = self.buffer.len() - PAGE;
-        let size = usize::try_from(to.saturating_sub(from)).unwrap_or(room).min(room);
-        let read = input.read_at(from, &mut self.buffer[page..page + size])?;
-        self.held = page..page + read;
+    pub fn read(&mut self, input: &Input, from: u64, size: usize) -> io::Result<()> {
+        self.begin_with(b"", size);
+        self.read_on(input, from, size)?;
         Ok(())
     }
 
@@ -59,10 +76,10 @@ impl Block {
 /// Lines, each whole.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// The lines, if all of them are UTF-8.
-    text: String,
-    /// The lines, if they are not.
-    odd: Vec<u8>,
+    /// The lines, and after them what was read of the next.
+    block: Block,
+    /// So many of its bytes are lines.
+    length: usize,
     lines: Vec<Prepared>,
     /// The members of the objects of all lines.
     spans: Vec<Span>,
@@ -100,47 +117,49 @@ impl Batch {
     /// A line's bytes, and whether a line feed follows them.
     #[must_use]
     pub fn line(&self, number: usize) -> (&[u8], bool) {
-        let all = if self.odd.is_empty() { self.text.as_bytes() } else { &self.odd };
         let line = self.lines[number].line.clone();
-        (&all[line.clone()], line.end < all.len())
+        (&self.block.bytes()[line.clone()], line.end < self.length)
     }
 
     /// The object that a line is, with nothing but white space around it, if the scanner is sure of it.
     #[must_use]
     pub fn object(&self, number: usize) -> Option<Object<'_>> {
         let outline = self.lines[number].outline.as_ref()?;
-        let text = &self.text[outline.text.clone()];
+        let text = simdutf8::basic::from_utf8(&self.block.bytes()[outline.text.clone()]).ok()?;
         Some(Object::scanned(text, &self.spans[outline.spans.clone()], outline.has_surrogates))
     }
 
-    /// Takes in what was read: the beginning of a line, and whole lines.
-    fn fill(&mut self, carry: &[u8], rest: &[u8]) {
-        if self.text.capacity() > MOST_KEPT {
+    /// Becomes the whole lines that begin with `carry` and go on where `reading` is, and at the end of it
+    /// what there is. Gives what was read of the line after them.
+    fn fill(&mut self, carry: &[u8], reading: &mut Reading) -> io::Result<&[u8]> {
+        if self.block.buffer.len() > MOST_KEPT {
             *self = Batch::default();
         }
-        self.text.clear();
-        self.odd.clear();
         self.lines.clear();
         self.spans.clear();
-        match (simdutf8::basic::from_utf8(carry), simdutf8::basic::from_utf8(rest)) {
-            (Ok(carry), Ok(rest)) => {
-                self.text.push_str(carry);
-                self.text.push_str(rest);
+        self.block.begin_with(carry, reading.size());
+        self.length = loop {
+            let before = self.block.bytes().len();
+            let read = reading.read_on(&mut self.block)?;
+            let feed = memchr::memrchr(b'\n', &self.block.bytes()[before..]);
+            match feed {
+                Some(feed) => break before + feed + 1,
+                None if read == 0 => break before,
+                None => {}
             }
-            _ => self.odd = [carry, rest].concat(),
-        }
+        };
         self.split();
+        Ok(&self.block.bytes()[self.length..])
     }
 
     fn split(&mut self) {
-        let is_text = self.odd.is_empty();
-        let all = if is_text { self.text.as_bytes() } else { &self.odd };
+        let all = &self.block.bytes()[..self.length];
+        let text = simdutf8::basic::from_utf8(all).ok();
         let mut begin = 0;
         while begin < all.len() {
             let feed = memchr::memchr(b'\n', &all[begin..]);
             let end = feed.map_or(all.len(), |feed| begin + feed);
-            let outline =
-                if is_text { outline(&self.text, begin..end, &mut self.spans) } else { None };
+            let outline = text.and_then(|text| outline(text, begin..end, &mut self.spans));
             self.lines.push(Prepared { line: begin..end, outline });
             begin = end + 1;
         }
@@ -176,15 +195,9 @@ impl Batches {
     /// The batches of `part`. None of them is read yet.
     #[must_use]
     pub fn new(input: &Input, part: Range<u64>) -> Batches {
-        let length = part.end.saturating_sub(part.start);
-        let size = usize::try_from(length).unwrap_or(BLOCK).min(BLOCK);
-        let reading = || Reading {
-            input: input.clone(),
-            part: part.clone(),
-            block: Block::new(size),
-            carry: Vec::new(),
-        };
-        let ahead = if length < MUCH { None } else { read_ahead(reading()) };
+        let is_much = part.end.saturating_sub(part.start) >= MUCH;
+        let reading = || Reading { input: input.clone(), part: part.clone(), carry: Vec::new() };
+        let ahead = if is_much { read_ahead(reading()) } else { None };
         let reader = ahead.unwrap_or_else(|| Reader::Here(reading()));
         Batches { current: Batch::default(), reader }
     }
@@ -230,41 +243,33 @@ fn read_ahead(mut reading: Reading) -> Option<Reader> {
     Some(Reader::Ahead { full, empty })
 }
 
-/// Blocks to batches.
+/// What is still to be read.
 #[derive(Debug)]
 struct Reading {
     input: Input,
     part: Range<u64>,
-    block: Block,
-    /// A line that began in an earlier block.
+    /// The beginning of the next line.
     carry: Vec<u8>,
 }
 
 impl Reading {
-    /// Reads on until there is a whole line. At the end what is left is one if it is anything at all, and
-    /// then the batch is empty.
+    /// Makes the next batch. At the end what is left is a line if it is anything at all, and then the
+    /// batch is empty.
     fn next(&mut self, batch: &mut Batch) -> io::Result<()> {
-        loop {
-            self.block.read(&self.input, self.part.start, self.part.end)?;
-            let bytes = self.block.bytes();
-            self.part.start += bytes.len() as u64;
-            if bytes.is_empty() {
-                batch.fill(&std::mem::take(&mut self.carry), b"");
-                return Ok(());
-            }
-            if let Some(last) = memchr::memrchr(b'\n', bytes) {
-                let (whole, begun) = bytes.split_at(last + 1);
-                // The line that was begun is one text with what it was begun by.
-                let first = memchr::memchr(b'\n', whole).map_or(0, |first| first + 1);
-                let (end, rest) =
-                    if self.carry.is_empty() { whole.split_at(0) } else { whole.split_at(first) };
-                self.carry.extend_from_slice(end);
-                batch.fill(&self.carry, rest);
-                self.carry.clear();
-                self.carry.extend_from_slice(begun);
-                return Ok(());
-            }
-            self.carry.extend_from_slice(bytes);
-        }
+        let carry = std::mem::take(&mut self.carry);
+        self.carry = batch.fill(&carry, self)?.to_vec();
+        Ok(())
+    }
+
+    /// How many bytes are read next.
+    fn size(&self) -> usize {
+        usize::try_from(self.part.end.saturating_sub(self.part.start)).unwrap_or(BLOCK).min(BLOCK)
+    }
+
+    /// Reads them, and says how many there were.
+    fn read_on(&mut self, block: &mut Block) -> io::Result<usize> {
+        let read = block.read_on(&self.input, self.part.start, self.size())?;
+        self.part.start += read as u64;
+        Ok(read)
     }
 }

@@ -38,12 +38,13 @@ impl Needles {
     fn find(&self, input: &Input, part: Range<u64>, end: u64) -> io::Result<Vec<u64>> {
         let Some(searcher) = &self.searcher else { return Ok(Vec::new()) };
         let mut found = Vec::new();
-        let mut block = Block::new(BLOCK + self.longest);
+        let mut block = Block::default();
         let mut from = part.start;
         while from < part.end {
             let to = (from + BLOCK as u64).min(part.end);
             // One may lie across the border of two blocks.
-            block.read(input, from, (to + self.longest as u64).min(end))?;
+            let size = (to + self.longest as u64).min(end) - from;
+            block.read(input, from, usize::try_from(size).unwrap_or(BLOCK))?;
             let hits = searcher.find_iter(block.bytes()).map(|hit| from + hit.start() as u64);
             found.extend(hits.take_while(|hit| *hit < to));
             from = to;
