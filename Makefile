@@ -1,7 +1,7 @@
 # make            build everything for release
 # make demo       see the main job, with no key and no network
 # make check      the whole test run
-# make static     the programs as they are installed: static but for claw-call, where that can be linked
+# make static     the programs as they are installed: static, where they can be linked so
 # make fuzz       try bytes that nobody thought of; FUZZ=scan one target, SECONDS=60 for less time
 # make bench      measure them beside other programs
 # make install    programs, scripts, pages and the schema under $(DESTDIR)$(PREFIX)

@@ -39,6 +39,11 @@
 //! # Ok::<(), anyhow::Error>(())
 //! ```
 
+// musl's own allocator makes a rebuild take three times as long.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+
 pub mod check;
 pub mod cli;
 pub mod compact;
