@@ -14,7 +14,9 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
-pub use text::{escape, escape_line_breaks, is_blank, mend_surrogates, push_quoted, quote, string};
+pub use text::{
+    escape, escape_line_breaks, is_blank, mend_surrogates, on_one_line, push_quoted, quote, string,
+};
 
 /// An object: its members in file order, each value as its own text.
 #[derive(Clone, Debug)]

@@ -8,6 +8,8 @@ use crate::exit::{Exit, fail};
 use crate::json::{Object, quote};
 use crate::messages::rebuild::check_ready;
 use crate::provider::call::{Patience, World};
+use crate::provider::protocol::Protocol;
+use crate::provider::reading::Reading;
 use crate::provider::{Answer, Failure, Reply, Request, anthropic, offline};
 use anyhow::Context;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -73,6 +75,9 @@ pub fn call(
         system: extras.system.as_deref(),
         tools: extras.tools.as_deref(),
         messages: &messages,
+        stream: false,
+        window,
+        extra: None,
     };
     let endpoint = Endpoint::new(model)?;
     if args.dry_run {
@@ -81,7 +86,13 @@ pub fn call(
     endpoint.check()?;
     let mut network = Network { endpoint: &endpoint, window, timeout: args.timeout, log };
     let patience = Patience { retries: args.max_retries, max_wait: args.max_wait.as_secs_f64() };
-    match crate::provider::call::call(&request, patience, &mut network) {
+    match crate::provider::call::call(
+        Protocol::Anthropic,
+        &request,
+        patience,
+        &mut network,
+        &mut |_| {},
+    ) {
         Ok(reply) => write_reply(&reply, model.provider()?, log),
         Err(mut failure) => {
             failure.message = endpoint.without_key(&failure.message);
@@ -198,11 +209,19 @@ struct Network<'n> {
 }
 
 impl World for Network<'_> {
-    fn send(&mut self, request: &Request<'_, '_>, body: &str) -> Result<Answer, Failure> {
-        match self.endpoint.provider {
-            Provider::Offline => Ok(offline::answer(request, self.window)),
-            Provider::Anthropic => post(self.endpoint, body, self.timeout),
-        }
+    fn send(
+        &mut self,
+        request: &Request<'_, '_>,
+        body: &str,
+        reading: &mut Reading<'_>,
+    ) -> Result<(), Failure> {
+        let answer = match self.endpoint.provider {
+            Provider::Offline => offline::answer(request, self.window),
+            Provider::Anthropic => post(self.endpoint, body, self.timeout)?,
+        };
+        reading.head(answer.status, answer.headers);
+        reading.take(&answer.body);
+        Ok(())
     }
 
     fn wait(&mut self, seconds: f64) {

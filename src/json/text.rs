@@ -126,6 +126,12 @@ pub fn escape(json: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// JSON text with its line breaks, which can stand only between values, as spaces.
+#[must_use]
+pub fn on_one_line(json: &str) -> String {
+    json.replace(['\n', '\r'], " ")
+}
+
 /// JSON text with every escape of a lone surrogate replaced by that of U+FFFD, which is as long, and how
 /// many there were. Everything else keeps its bytes. No provider accepts a lone surrogate.
 #[must_use]

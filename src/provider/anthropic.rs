@@ -1,8 +1,9 @@
 //! The Anthropic Messages API: requests to bytes, bytes to replies.
 
-use crate::json::{Object, elements, is_deeper, quote};
-use crate::provider::{Answer, Failure, Reply, Request};
-use crate::record;
+use crate::json::{Object, elements, on_one_line, quote};
+use crate::provider::protocol::{Collect, Spelled};
+use crate::provider::{Reply, Request};
+use std::borrow::Cow;
 
 /// Where the API is when nobody says.
 pub const BASE_URL: &str = "https://api.anthropic.com";
@@ -22,6 +23,9 @@ pub fn url(base: &str) -> String {
 pub fn body(request: &Request<'_, '_>) -> String {
     let mut body =
         format!(r#"{{"model":{},"max_tokens":{}"#, quote(request.model), request.max_tokens);
+    if request.stream {
+        body.push_str(r#","stream":true"#);
+    }
     if let Some(system) = request.system {
         body.push_str(&format!(r#","system":{}"#, quote(system)));
     }
@@ -33,39 +37,177 @@ pub fn body(request: &Request<'_, '_>) -> String {
     body
 }
 
-/// Reads an answer.
+/// Reads an answer that came whole.
 ///
 /// # Errors
-/// A [`Failure`]: what the provider refused, or that its answer is none. `now` is the time in Unix
-/// seconds.
-pub fn read(answer: &Answer, now: f64) -> Result<Reply, Failure> {
-    let refused =
-        || Failure::classify(answer.status, &|name| answer.header(name), &answer.body, now);
-    if !(200..300).contains(&answer.status) {
-        return Err(refused());
-    }
-    let broken = |why: &str| Failure::broken(answer.status, format!("the answer {why}"));
-    let text = std::str::from_utf8(&answer.body).map_err(|_| broken("is not UTF-8"))?;
-    let object = Object::parse(text.trim()).map_err(|_| broken("is no JSON object"))?;
-    if object.get("error").is_some_and(|error| error != "null") {
-        return Err(refused());
-    }
-    let content =
-        object.get("content").and_then(elements).ok_or_else(|| broken("has no content"))?;
-    let string = |name: &str| object.string(name).map(|text| text.into_owned());
-    let reply = Reply {
+/// Says what it lacks.
+pub fn read(answer: &Object<'_>) -> Result<Reply, String> {
+    let content = answer.get("content").and_then(elements).ok_or("has no content")?;
+    let string = |name: &str| answer.string(name).map(Cow::into_owned);
+    Ok(Reply {
         blocks: content.into_iter().map(str::to_owned).collect(),
         model: string("model"),
         stop_reason: string("stop_reason"),
-        usage: object.get("usage").filter(|usage| usage.starts_with('{')).map(str::to_owned),
-        request_id: answer.header("request-id").or_else(|| answer.header("x-request-id")),
-    };
-    // Such records could not be appended, and the reply would be lost there.
-    let is_too_deep = |line: &String| is_deeper(line, record::MOST_DEPTH);
-    if reply.to_records("").lines.iter().any(is_too_deep) {
-        return Err(broken(&format!("is nested more than {} deep", record::MOST_DEPTH)));
+        usage: answer.get("usage").filter(|usage| usage.starts_with('{')).map(str::to_owned),
+        ..Reply::default()
+    })
+}
+
+/// A reply that comes event by event: `message_start`, for each block its start, deltas and its stop, then
+/// `message_delta` and `message_stop`. Events and deltas that are not known change nothing. Servers that
+/// speak this protocol without being Anthropic's leave out the start.
+#[derive(Default)]
+pub struct Stream {
+    reply: Reply,
+    blocks: Vec<Building>,
+    is_complete: bool,
+}
+
+/// A block that is being put together.
+#[derive(Default)]
+struct Building {
+    index: u64,
+    /// The block as it was begun.
+    begun: String,
+    /// What its deltas add, by the member that they add to.
+    text: Spelled,
+    thinking: Spelled,
+    signature: Spelled,
+    input: Spelled,
+    citations: Vec<String>,
+    has_ended: bool,
+}
+
+impl Collect for Stream {
+    fn take(&mut self, data: &Object<'_>, show: &mut dyn FnMut(&str)) -> Result<(), String> {
+        let inner = |name: &str| data.get(name).and_then(|raw| Object::parse(raw).ok());
+        match data.string("type").unwrap_or_default().as_ref() {
+            "message_start" => {
+                if let Some(message) = inner("message") {
+                    self.reply.model = message.string("model").map(Cow::into_owned);
+                    self.count(message.get("usage"));
+                }
+            }
+            "content_block_start" => {
+                let begun = inner("content_block").ok_or("begins a block that is none")?;
+                if let Some(text) = begun.string("text") {
+                    show(&text);
+                }
+                let (index, begun) = (index(data)?, begun.text().to_owned());
+                self.blocks.push(Building { index, begun, ..Building::default() });
+            }
+            "content_block_delta" => {
+                let block = self.block(index(data)?)?;
+                let delta = inner("delta").ok_or("has a delta that is none")?;
+                block.add(&delta, show);
+            }
+            "content_block_stop" => self.block(index(data)?)?.has_ended = true,
+            "message_delta" => {
+                if let Some(delta) = inner("delta") {
+                    let reason = delta.string("stop_reason").map(Cow::into_owned);
+                    self.reply.stop_reason = reason.or(self.reply.stop_reason.take());
+                }
+                self.count(data.get("usage"));
+            }
+            "message_stop" => self.is_complete = true,
+            _ => {}
+        }
+        Ok(())
     }
-    Ok(reply)
+
+    fn finish(self: Box<Self>) -> Result<Reply, String> {
+        let Stream { mut reply, blocks, is_complete } = *self;
+        if !is_complete {
+            return Err("was cut off: its stream has no end".to_owned());
+        }
+        let last = blocks.len().saturating_sub(1);
+        for (number, block) in blocks.into_iter().enumerate() {
+            // Of an answer that was cut off, the last call may be half of one.
+            let may_be_half = number == last && reply.is_cut_off();
+            reply.blocks.push(block.whole(may_be_half)?);
+        }
+        Ok(reply)
+    }
+}
+
+impl Stream {
+    /// Takes counts in: later ones are not added, they stand for earlier ones.
+    fn count(&mut self, usage: Option<&str>) {
+        let Some(Ok(new)) = usage.map(Object::parse) else { return };
+        let mut all = self.reply.usage.take().unwrap_or_else(|| "{}".to_owned());
+        for member in new.members().filter(|member| member.value != "null") {
+            if let Ok(object) = Object::parse(&all) {
+                all = object.with(&member.name(), member.value);
+            }
+        }
+        self.reply.usage = Some(all);
+    }
+
+    fn block(&mut self, index: u64) -> Result<&mut Building, String> {
+        let block = self.blocks.iter_mut().rev().find(|block| block.index == index);
+        block.ok_or_else(|| format!("goes on with block {index}, which was not begun"))
+    }
+}
+
+fn index(data: &Object<'_>) -> Result<u64, String> {
+    data.number("index").ok_or_else(|| "has an event of a block without its index".to_owned())
+}
+
+impl Building {
+    fn add(&mut self, delta: &Object<'_>, show: &mut dyn FnMut(&str)) {
+        match delta.string("type").unwrap_or_default().as_ref() {
+            "text_delta" => show(&self.text.add(delta.get("text"))),
+            "thinking_delta" => {
+                self.thinking.add(delta.get("thinking"));
+            }
+            "signature_delta" => {
+                self.signature.add(delta.get("signature"));
+            }
+            "input_json_delta" => {
+                self.input.add(delta.get("partial_json"));
+            }
+            "citations_delta" => self.citations.extend(delta.get("citation").map(str::to_owned)),
+            _ => {}
+        }
+    }
+
+    /// The block as it would have come whole.
+    fn whole(self, may_be_half: bool) -> Result<String, String> {
+        let mut raw = self.begun;
+        for (name, more) in
+            [("text", self.text), ("thinking", self.thinking), ("signature", self.signature)]
+        {
+            if !more.is_empty()
+                && let Ok(object) = Object::parse(&raw)
+            {
+                let mut all = Spelled::default();
+                all.add(object.get(name));
+                all.add(Some(&more.quoted()));
+                raw = object.with(name, &all.quoted());
+            }
+        }
+        if !self.citations.is_empty()
+            && let Ok(object) = Object::parse(&raw)
+        {
+            raw = object.with("citations", &format!("[{}]", self.citations.join(",")));
+        }
+        let object = Object::parse(&raw).map_err(|_| "has a block that is none")?;
+        if !object.string("type").is_some_and(|kind| kind.ends_with("tool_use")) {
+            return Ok(raw);
+        }
+        let input = self.input.text();
+        let is_whole =
+            self.has_ended && (input.trim().is_empty() || Object::parse(input.trim()).is_ok());
+        match (is_whole, may_be_half) {
+            (true, _) if input.trim().is_empty() => Ok(raw),
+            (true, _) => Ok(object.with("input", &on_one_line(input.trim()))),
+            (false, true) => Ok(raw),
+            (false, false) => {
+                let name = object.string("name").unwrap_or_default();
+                Err(format!("calls '{name}' with an input that is no JSON object"))
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -76,34 +218,6 @@ mod tests {
     fn a_base_url_may_end_in_a_slash_or_the_version() {
         for base in ["http://x", "http://x/", "http://x/v1", "http://x/v1/"] {
             assert_eq!(url(base), "http://x/v1/messages");
-        }
-    }
-
-    #[test]
-    fn a_reply_keeps_its_bytes() {
-        let body = br#"{"id":"m","content":[{"type":"text","text":"a","x":1e2}],"model":"m","stop_reason":"end_turn","usage":{"input_tokens":1,"more":{"a":2}}}"#;
-        let answer = Answer {
-            status: 200,
-            headers: vec![("request-id".into(), "r".into())],
-            body: body.to_vec(),
-        };
-        let reply = read(&answer, 0.0).unwrap();
-        assert_eq!(reply.blocks, [r#"{"type":"text","text":"a","x":1e2}"#]);
-        assert_eq!(reply.usage.as_deref(), Some(r#"{"input_tokens":1,"more":{"a":2}}"#));
-        assert_eq!(reply.request_id.as_deref(), Some("r"));
-    }
-
-    #[test]
-    fn an_answer_that_is_none_is_a_failure() {
-        for body in [
-            "",
-            "<html>",
-            "{}",
-            r#"{"content":"x"}"#,
-            r#"{"error":{"type":"overloaded_error","message":"x"}}"#,
-        ] {
-            let answer = Answer { status: 200, headers: vec![], body: body.into() };
-            assert!(read(&answer, 0.0).is_err(), "{body}");
         }
     }
 }

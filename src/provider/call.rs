@@ -6,7 +6,10 @@
 //! ever repeated.
 
 use crate::exit::Exit;
-use crate::provider::{Answer, Failure, Reply, Request, anthropic};
+use crate::provider::protocol::Protocol;
+use crate::provider::reading::Reading;
+use crate::provider::{Failure, Reply, Request};
+use std::cell::Cell;
 
 /// The least room for an answer that is worth a call, in tokens.
 const LEAST_OUTPUT: u64 = 256;
@@ -28,11 +31,16 @@ pub struct Patience {
 
 /// What a call needs of the world.
 pub trait World {
-    /// Sends a body and gives the answer.
+    /// Sends a body and gives the answer to `reading` as it comes.
     ///
     /// # Errors
-    /// A [`Failure`] when there was no answer.
-    fn send(&mut self, request: &Request<'_, '_>, body: &str) -> Result<Answer, Failure>;
+    /// A [`Failure`] when there was no answer, or it ended too early.
+    fn send(
+        &mut self,
+        request: &Request<'_, '_>,
+        body: &str,
+        reading: &mut Reading<'_>,
+    ) -> Result<(), Failure>;
     /// Waits so many seconds.
     fn wait(&mut self, seconds: f64);
     /// The time in Unix seconds.
@@ -43,23 +51,32 @@ pub trait World {
     fn say(&mut self, text: &str);
 }
 
-/// Calls the provider.
+/// Calls the provider. Text that the model says is given to `show`; once there was some, the request is
+/// not sent again, for nobody could take it back.
 ///
 /// # Errors
 /// The [`Failure`] of the last try.
 pub fn call(
+    protocol: Protocol,
     request: &Request<'_, '_>,
     patience: Patience,
     world: &mut impl World,
+    show: &mut dyn FnMut(&str),
 ) -> Result<Reply, Failure> {
     let mut request = *request;
     let mut tries = 0;
     let mut has_lowered = false;
+    let has_shown = Cell::new(false);
+    let mut show = |text: &str| {
+        has_shown.set(has_shown.get() || !text.is_empty());
+        show(text);
+    };
     loop {
-        let body = anthropic::body(&request);
-        let outcome = world.send(&request, &body);
-        let failure = match outcome.and_then(|answer| anthropic::read(&answer, world.now())) {
+        let mut reading = Reading::new(protocol, &mut show);
+        let sent = world.send(&request, &protocol.body(&request), &mut reading);
+        let failure = match sent.and_then(|()| reading.finish(world.now())) {
             Ok(reply) => return Ok(reply),
+            Err(failure) if has_shown.get() => return Err(failure),
             Err(failure) => failure,
         };
         if let Some(room) = output_room(&failure, request.max_tokens).filter(|_| !has_lowered) {
@@ -108,6 +125,7 @@ fn pause(failure: &Failure, tries: u32, patience: Patience, world: &mut impl Wor
 mod tests {
     use super::*;
     use crate::messages::{Message, Role};
+    use crate::provider::Answer;
 
     /// A world with a list of answers.
     struct Scripted {
@@ -117,9 +135,17 @@ mod tests {
     }
 
     impl World for Scripted {
-        fn send(&mut self, request: &Request<'_, '_>, _: &str) -> Result<Answer, Failure> {
+        fn send(
+            &mut self,
+            request: &Request<'_, '_>,
+            _: &str,
+            reading: &mut Reading<'_>,
+        ) -> Result<(), Failure> {
             self.asked.push(request.max_tokens);
-            self.answers.remove(0)
+            let answer = self.answers.remove(0)?;
+            reading.head(answer.status, answer.headers);
+            reading.take(&answer.body);
+            Ok(())
         }
         fn wait(&mut self, seconds: f64) {
             self.waits.push(seconds);
@@ -152,10 +178,13 @@ mod tests {
             system: None,
             tools: None,
             messages: &messages,
+            stream: false,
+            window: None,
+            extra: None,
         };
         let mut world = Scripted { answers, asked: vec![], waits: vec![] };
         let patience = Patience { retries: 2, max_wait: 60.0 };
-        let outcome = call(&request, patience, &mut world);
+        let outcome = call(Protocol::Anthropic, &request, patience, &mut world, &mut |_| {});
         (outcome.is_ok(), world.asked, world.waits)
     }
 

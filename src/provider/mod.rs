@@ -1,8 +1,9 @@
 //! Talking to a provider: requests, replies and failures, as bytes in and bytes out.
 //!
-//! Shaping a request and reading an answer is pure ([`anthropic`], [`offline`]); what kind of failure
-//! an answer is says [`failure`]; [`call`] ties them to something that moves bytes. Only `http` knows
-//! a network.
+//! Shaping a request and reading an answer is pure: [`protocol`] has three ways to spell them
+//! ([`anthropic`], [`openai`], [`ollama`]), [`stream`] finds the events in a stream's bytes, [`reading`]
+//! makes a reply or a failure of what comes. What kind of failure an answer is says [`failure`]; [`call`]
+//! ties them to something that moves bytes. Only `http` knows a network.
 
 pub mod anthropic;
 pub mod call;
@@ -10,9 +11,14 @@ pub mod failure;
 #[cfg(feature = "http")]
 pub mod http;
 pub mod offline;
+pub mod ollama;
+pub mod openai;
+pub mod protocol;
+pub mod reading;
+pub mod stream;
 
-use crate::json::quote;
-use crate::messages::Message;
+use crate::json::{on_one_line, quote};
+use crate::messages::{Block, Message};
 pub use failure::Failure;
 
 /// What is asked of a provider.
@@ -28,6 +34,12 @@ pub struct Request<'r, 'a> {
     pub tools: Option<&'r str>,
     /// The messages.
     pub messages: &'r [Message<'a>],
+    /// Whether the answer is to come event by event.
+    pub stream: bool,
+    /// The window that is asked for, in tokens, where the provider wants to be told.
+    pub window: Option<u64>,
+    /// Further members of the body, a JSON object; they win over others.
+    pub extra: Option<&'r str>,
 }
 
 /// One exchange's answer, whatever its status.
@@ -47,6 +59,18 @@ impl Answer {
     pub fn header(&self, name: &str) -> Option<String> {
         self.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.clone())
     }
+
+    /// Whether its status says that it is a reply.
+    #[must_use]
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// What is refused, where `body` is what says so. `now` is the time in Unix seconds.
+    #[must_use]
+    pub fn refusal(&self, body: &[u8], now: f64) -> Failure {
+        Failure::classify(self.status, &|name| self.header(name), body, now)
+    }
 }
 
 /// A reply of the model.
@@ -62,6 +86,9 @@ pub struct Reply {
     pub usage: Option<String>,
     /// The provider's name for the exchange.
     pub request_id: Option<String>,
+    /// What it thought aloud, as a JSON string, where a provider tells that apart and takes it back from
+    /// nobody.
+    pub reasoning: Option<String>,
 }
 
 /// Records of a reply, without ids and times, and what was left out of them.
@@ -81,6 +108,12 @@ impl Reply {
             self.stop_reason.as_deref(),
             Some("max_tokens" | "length" | "model_context_window_exceeded")
         )
+    }
+
+    /// The text that it says, block by block.
+    pub fn said(&self) -> impl Iterator<Item = String> {
+        let says = |raw: &String| Block::parse(raw.as_str()).ok().and_then(|block| block.says());
+        self.blocks.iter().filter_map(says)
     }
 
     /// The reply as records: an assistant record, always; a `tool_use` record for each call in order;
@@ -108,6 +141,10 @@ impl Reply {
             }
         }
         self.flush(&mut text, &mut is_first, provider, &mut records.lines);
+        // A record is a line, however the answer was laid out.
+        for line in &mut records.lines {
+            *line = on_one_line(line);
+        }
         records
     }
 
@@ -124,8 +161,10 @@ impl Reply {
         let null = || "null".to_owned();
         if *first {
             let string = |value: &Option<String>| value.as_deref().map_or_else(null, quote);
+            let reasoning = self.reasoning.as_ref();
+            let reasoning = reasoning.map_or(String::new(), |raw| format!(r#","reasoning":{raw}"#));
             out.push(format!(
-                r#"{{"type":"assistant","content":{content},"model":{},"provider":{},"stop_reason":{},"usage":{},"request_id":{}}}"#,
+                r#"{{"type":"assistant","content":{content},"model":{},"provider":{},"stop_reason":{},"usage":{},"request_id":{}{reasoning}}}"#,
                 string(&self.model),
                 quote(provider),
                 string(&self.stop_reason),
@@ -170,6 +209,7 @@ mod tests {
             stop_reason: Some(stop.into()),
             usage: Some(r#"{"input_tokens":1}"#.into()),
             request_id: None,
+            reasoning: None,
         }
     }
 

@@ -1,0 +1,189 @@
+//! Protocols: how a request is spelled, and how an answer is read. Three are spoken; each is a module that
+//! gives bytes and takes bytes.
+
+use crate::json::{Object, quote};
+use crate::provider::{Reply, Request, anthropic, ollama, openai};
+
+/// A way to talk to a provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// The Anthropic Messages API.
+    Anthropic,
+    /// Chat completions, as OpenAI has them and many others.
+    OpenAi,
+    /// Ollama's own `/api/chat`.
+    Ollama,
+}
+
+/// Puts a reply together from the events of its stream.
+pub trait Collect {
+    /// Takes the data of the next event. Text that the model says is given to `show` as it comes.
+    ///
+    /// # Errors
+    /// Says what is wrong with the event, as a clause about the answer.
+    fn take(&mut self, data: &Object<'_>, show: &mut dyn FnMut(&str)) -> Result<(), String>;
+
+    /// The reply, once the stream has ended.
+    ///
+    /// # Errors
+    /// Says what the answer lacks: a stream that was cut is none.
+    fn finish(self: Box<Self>) -> Result<Reply, String>;
+}
+
+impl Protocol {
+    /// The address to send a request to, under a base URL with or without a slash or a version at its end.
+    #[must_use]
+    pub fn url(self, base: &str) -> String {
+        match self {
+            Protocol::Anthropic => anthropic::url(base),
+            Protocol::OpenAi => openai::url(base),
+            Protocol::Ollama => ollama::url(base),
+        }
+    }
+
+    /// The address that counts the tokens of a request, where there is one.
+    #[must_use]
+    pub fn count_url(self, base: &str) -> Option<String> {
+        match self {
+            Protocol::Anthropic => Some(anthropic::url(base) + "/count_tokens"),
+            Protocol::OpenAi => Some(openai::url(base) + "/input_tokens"),
+            Protocol::Ollama => None,
+        }
+    }
+
+    /// The body of a request: always the same bytes for the same request.
+    #[must_use]
+    pub fn body(self, request: &Request<'_, '_>) -> String {
+        let body = match self {
+            Protocol::Anthropic => anthropic::body(request),
+            Protocol::OpenAi => openai::body(request),
+            Protocol::Ollama => ollama::body(request),
+        };
+        match request.extra {
+            Some(extra) => merged(&body, extra),
+            None => body,
+        }
+    }
+
+    /// The body of a request that counts: without what only shapes the answer.
+    #[must_use]
+    pub fn count_body(self, request: &Request<'_, '_>) -> String {
+        let body = self.body(&Request { stream: false, ..*request });
+        let Ok(object) = Object::parse(&body) else { return body };
+        let counts = |name: &str| !matches!(name, "max_tokens" | "max_completion_tokens");
+        let members = object.members().filter(|member| counts(&member.name()));
+        let members: Vec<_> = members.map(|m| format!("{}:{}", m.raw_name, m.value)).collect();
+        format!("{{{}}}", members.join(","))
+    }
+
+    /// Reads an answer that came whole.
+    ///
+    /// # Errors
+    /// Says what it lacks, as a clause about the answer.
+    pub fn read(self, answer: &Object<'_>) -> Result<Reply, String> {
+        match self {
+            Protocol::Anthropic => anthropic::read(answer),
+            Protocol::OpenAi => openai::read(answer),
+            Protocol::Ollama => ollama::read(answer),
+        }
+    }
+
+    /// Reads an answer that comes event by event.
+    #[must_use]
+    pub fn collect(self) -> Box<dyn Collect> {
+        match self {
+            Protocol::Anthropic => Box::<anthropic::Stream>::default(),
+            Protocol::OpenAi => Box::<openai::Stream>::default(),
+            Protocol::Ollama => Box::<ollama::Stream>::default(),
+        }
+    }
+}
+
+/// A body with the members of another object, which win over its own.
+fn merged(body: &str, extra: &str) -> String {
+    let Ok(extra) = Object::parse(extra) else { return body.to_owned() };
+    extra.members().fold(body.to_owned(), |body, member| match Object::parse(&body) {
+        Ok(object) => object.with(&member.name(), member.value),
+        Err(_) => body,
+    })
+}
+
+/// Text that comes as parts of a JSON string. The parts are put together as they are spelled: a character
+/// beyond U+FFFF may come as two escapes in two parts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Spelled {
+    inner: String,
+}
+
+impl Spelled {
+    /// Adds a JSON string; anything else adds nothing. Gives its text.
+    pub(super) fn add(&mut self, raw: Option<&str>) -> String {
+        let quoted = raw.and_then(|raw| raw.strip_prefix('"')?.strip_suffix('"'));
+        self.inner.push_str(quoted.unwrap_or_default());
+        raw.and_then(crate::json::string).unwrap_or_default().into_owned()
+    }
+
+    /// Whether there is nothing in it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.inner.is_empty()
+    }
+
+    /// All of it as a JSON string.
+    pub(super) fn quoted(&self) -> String {
+        format!("\"{}\"", self.inner)
+    }
+
+    /// All of it as text.
+    pub(super) fn text(&self) -> String {
+        crate::json::string(&self.quoted()).unwrap_or_default().into_owned()
+    }
+}
+
+/// A call as a block, from its id, its name and its input, a JSON text; an empty one is `{}`.
+///
+/// # Errors
+/// Says so when the input is no object.
+pub(super) fn call_block(id: &str, name: &str, input: &str) -> Result<String, String> {
+    let input = if input.trim().is_empty() { "{}" } else { input.trim() };
+    if Object::parse(input).is_err() {
+        return Err(format!("calls '{name}' with an input that is no JSON object"));
+    }
+    // On one line, whatever white space it was sent with: a record is a line.
+    let input = crate::json::on_one_line(input);
+    Ok(format!(
+        r#"{{"type":"tool_use","id":{},"name":{},"input":{input}}}"#,
+        quote(id),
+        quote(name)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_extra_wins() {
+        assert_eq!(merged(r#"{"a":1,"b":2}"#, r#"{"b":3,"c":{}}"#), r#"{"a":1,"b":3,"c":{}}"#);
+    }
+
+    #[test]
+    fn a_character_may_come_in_two_parts() {
+        let mut text = Spelled::default();
+        text.add(Some(r#""a\ud83d""#));
+        text.add(Some("null"));
+        text.add(Some(r#""\ude00b""#));
+        assert_eq!(
+            (text.quoted().as_str(), text.text().as_str()),
+            (r#""a\ud83d\ude00b""#, "a\u{1f600}b")
+        );
+    }
+
+    #[test]
+    fn v_an_input_that_is_none_is_never_taken_for_an_empty_one() {
+        assert!(call_block("a", "f", r#"{"x":"#).is_err());
+        assert!(call_block("a", "f", "[]").is_err());
+        let spread = call_block("a", "f", "{\n \"x\": \"a\\nb  c\"}").unwrap();
+        assert_eq!(spread, r#"{"type":"tool_use","id":"a","name":"f","input":{  "x": "a\nb  c"}}"#);
+        assert!(call_block("a", "f", " ").unwrap().ends_with(r#""input":{}}"#));
+    }
+}

@@ -1,0 +1,168 @@
+//! Streams: bytes to events, wherever the network cuts them.
+//!
+//! Two framings are in use. Server-sent events: lines that end in a line feed, a carriage return or both;
+//! a line that begins with a colon is a comment; the `data` lines of an event belong together; a blank
+//! line ends it. And lines of JSON, one event each. Both are split as bytes, before anything is decoded, so
+//! that a character may come in two pieces.
+
+/// An event of a stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Event {
+    /// What the server calls it; empty if it has no name.
+    pub name: String,
+    /// Its data. Bytes that are not UTF-8 became U+FFFD.
+    pub data: String,
+}
+
+/// How events are told from each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// Server-sent events, `text/event-stream`.
+    Events,
+    /// A JSON object a line, `application/x-ndjson`.
+    Lines,
+}
+
+impl Framing {
+    /// The framing that a content type announces.
+    #[must_use]
+    pub fn of(content_type: &str) -> Option<Framing> {
+        match content_type.split(';').next().unwrap_or_default().trim() {
+            "text/event-stream" => Some(Framing::Events),
+            "application/x-ndjson" | "application/jsonl" => Some(Framing::Lines),
+            _ => None,
+        }
+    }
+}
+
+/// Takes bytes, gives events.
+#[derive(Clone, Debug)]
+pub struct Events {
+    framing: Framing,
+    /// A line that is not whole yet.
+    line: Vec<u8>,
+    /// The last byte was a carriage return: a line feed after it ends no further line.
+    after_return: bool,
+    event: Event,
+    has_data: bool,
+}
+
+impl Events {
+    /// A stream of that framing.
+    #[must_use]
+    pub fn new(framing: Framing) -> Events {
+        let (line, event) = (Vec::new(), Event::default());
+        Events { framing, line, after_return: false, event, has_data: false }
+    }
+
+    /// Takes the next piece and gives each event that is whole now to `each`.
+    pub fn take(&mut self, piece: &[u8], mut each: impl FnMut(&Event)) {
+        let mut rest = piece;
+        if rest.is_empty() {
+            return;
+        }
+        if std::mem::take(&mut self.after_return) && rest.first() == Some(&b'\n') {
+            rest = &rest[1..];
+        }
+        while let Some(end) = self.line_end(rest) {
+            self.line.extend_from_slice(&rest[..end]);
+            let is_pair = rest[end..].starts_with(b"\r\n");
+            self.after_return = rest[end..] == *b"\r";
+            rest = &rest[end + if is_pair { 2 } else { 1 }..];
+            self.end_line(&mut each);
+        }
+        self.line.extend_from_slice(rest);
+    }
+
+    /// Ends the stream. A last line of JSON needs no line feed; an event without its blank line is none.
+    pub fn finish(mut self, mut each: impl FnMut(&Event)) {
+        if self.framing == Framing::Lines {
+            self.end_line(&mut each);
+        }
+    }
+
+    fn line_end(&self, bytes: &[u8]) -> Option<usize> {
+        match self.framing {
+            Framing::Events => memchr::memchr2(b'\n', b'\r', bytes),
+            Framing::Lines => memchr::memchr(b'\n', bytes),
+        }
+    }
+
+    fn end_line(&mut self, each: &mut impl FnMut(&Event)) {
+        let line = String::from_utf8_lossy(&self.line).into_owned();
+        self.line.clear();
+        match self.framing {
+            Framing::Lines if line.trim().is_empty() => {}
+            Framing::Lines => each(&Event { name: String::new(), data: line }),
+            Framing::Events if line.is_empty() => {
+                let event = std::mem::take(&mut self.event);
+                if std::mem::take(&mut self.has_data) {
+                    each(&event);
+                }
+            }
+            Framing::Events => self.field(&line),
+        }
+    }
+
+    fn field(&mut self, line: &str) {
+        let (name, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match name {
+            "event" => value.clone_into(&mut self.event.name),
+            // Older servers of llama.cpp name the error's line itself.
+            "data" | "error" => {
+                if self.has_data {
+                    self.event.data.push('\n');
+                }
+                self.event.data.push_str(value);
+                self.has_data = true;
+                if name == "error" {
+                    "error".clone_into(&mut self.event.name);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn events(framing: Framing, pieces: &[&[u8]]) -> Vec<Event> {
+        let (mut stream, mut all) = (Events::new(framing), Vec::new());
+        for piece in pieces {
+            stream.take(piece, |event| all.push(event.clone()));
+        }
+        stream.finish(|event| all.push(event.clone()));
+        all
+    }
+
+    const STREAM: &str = "\u{feff}: hello\r\n\r\nevent: a\rdata: \u{65e5}\r\ndata:  b \n\n: ping\n\ndata\n\nevent: none\n\nid: 5\ndata: {\"x\":1}\n\ndata: cut";
+
+    #[test]
+    fn events_are_the_same_wherever_they_are_cut() {
+        let bytes = STREAM.as_bytes();
+        let whole = events(Framing::Events, &[bytes]);
+        let data: Vec<&str> = whole.iter().map(|event| event.data.as_str()).collect();
+        assert_eq!(data, ["\u{65e5}\n b ", "", "{\"x\":1}"]);
+        assert_eq!(whole[0].name, "a");
+        for first in 0..=bytes.len() {
+            for second in first..=bytes.len() {
+                let pieces = [&bytes[..first], &bytes[first..second], &bytes[second..]];
+                assert_eq!(events(Framing::Events, &pieces), whole, "{first} {second}");
+            }
+        }
+    }
+
+    #[test]
+    fn lines_of_json_need_no_last_line_feed() {
+        let bytes = "{\"a\":\"\u{65e5}\"}\r\n\n{\"b\":2}".as_bytes();
+        let whole = events(Framing::Lines, &[bytes]);
+        assert_eq!(whole.len(), 2);
+        assert_eq!(whole[1].data, "{\"b\":2}");
+        for at in 0..=bytes.len() {
+            assert_eq!(events(Framing::Lines, &[&bytes[..at], &bytes[at..]]), whole, "{at}");
+        }
+    }
+}
