@@ -2,6 +2,7 @@
 
 use clap::Parser;
 use clawutils::cli::budget::RequestArgs;
+use clawutils::cli::call::classify::classify;
 use clawutils::cli::call::{CallArgs, call};
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::{LogArgs, Operands};
@@ -29,6 +30,10 @@ fn main() -> ExitCode {
         let args = Args::parse();
         let log = args.log.open("claw-call");
         let input = args.operands.read()?;
+        if let Some(status) = args.call.classify {
+            let body: Vec<u8> = input.into_iter().flat_map(|(_, bytes)| bytes).collect();
+            return classify(status, &body, &args.call.rows, log);
+        }
         let extras = args.request.read()?;
         call(&args.call, &args.model, &input, &extras, log)
     })

@@ -3,6 +3,7 @@
 use anyhow::Context;
 use clap::Parser;
 use clawutils::cli::budget::{BudgetArgs, RequestArgs};
+use clawutils::cli::count::CountArgs;
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::{self, LogArgs, Operands, Output};
 use clawutils::estimate::{Estimate, Method, Request, report};
@@ -35,19 +36,26 @@ struct Args {
     #[arg(long, value_name = "METHOD", default_value = "script")]
     method: Method,
     #[command(flatten)]
+    count: CountArgs,
+    #[command(flatten)]
     log: LogArgs,
 }
 
 fn main() -> ExitCode {
     exit::run("claw-estimate", || {
         let args = Args::parse();
-        args.log.open("claw-estimate");
+        let log = args.log.open("claw-estimate");
         let input = args.operands.read()?;
         let messages = cli::messages(&input)?;
         let extras = args.request.read()?;
         let (system, tools) = (extras.system.as_deref(), extras.tools.as_deref());
         let request = Request { messages: &messages, system, tools };
-        let estimate = Estimate::of(request, args.method);
+        let mut estimate = Estimate::of(request, args.method);
+        let own = estimate.unmeasured;
+        let counted = args.count.count(&messages, &args.request, &args.model, own, log)?;
+        if let Some(counted) = counted {
+            estimate.measure_all(counted);
+        }
         let budget = match args.check || args.bar {
             true => Some(args.budget.known_budget(&args.model, None)?),
             false => args.budget.budget(&args.model, None)?,

@@ -6,6 +6,7 @@ pub mod call;
 pub mod check;
 pub mod child;
 pub mod compact;
+pub mod count;
 pub mod input;
 pub mod log;
 pub mod model;

@@ -3,7 +3,8 @@
 use crate::cli::{read_file, variable};
 use crate::estimate::{models, windows};
 use crate::exit::{Error, Exit};
-use crate::provider::anthropic;
+use crate::provider::protocol::Protocol;
+use crate::provider::{anthropic, openai};
 use crate::transcript;
 use anyhow::Context;
 use std::path::PathBuf;
@@ -13,6 +14,10 @@ use std::path::PathBuf;
 pub enum Provider {
     /// The Anthropic Messages API
     Anthropic,
+    /// Chat completions: OpenAI, OpenRouter, LiteLLM, vLLM, llama.cpp
+    Openai,
+    /// Ollama's own API
+    Ollama,
     /// Inside the program: no network, no key
     Offline,
 }
@@ -23,8 +28,40 @@ impl Provider {
     pub fn name(self) -> &'static str {
         match self {
             Provider::Anthropic => "anthropic",
+            Provider::Openai => "openai",
+            Provider::Ollama => "ollama",
             Provider::Offline => "offline",
         }
+    }
+
+    /// Whether it is inside the program.
+    #[must_use]
+    pub fn is_inside(self) -> bool {
+        self == Provider::Offline
+    }
+
+    /// The protocol that it speaks. The one inside answers as Anthropic does.
+    #[must_use]
+    pub fn protocol(self) -> Protocol {
+        match self {
+            Provider::Anthropic | Provider::Offline => Protocol::Anthropic,
+            Provider::Openai => Protocol::OpenAi,
+            Provider::Ollama => Protocol::Ollama,
+        }
+    }
+
+    /// Where it is when nobody says: by its own variable, else its usual address.
+    fn usual_url(self) -> String {
+        let (name, usual) = match self {
+            Provider::Anthropic => ("ANTHROPIC_BASE_URL", anthropic::BASE_URL),
+            Provider::Openai => ("OPENAI_BASE_URL", openai::BASE_URL),
+            Provider::Ollama => {
+                return variable("OLLAMA_HOST")
+                    .map_or_else(|| ollama_url(""), |host| ollama_url(&host));
+            }
+            Provider::Offline => return "offline".to_owned(),
+        };
+        variable(name).unwrap_or_else(|| usual.to_owned())
     }
 }
 
@@ -37,7 +74,7 @@ pub struct ModelArgs {
     /// Model's name (CLAW_MODEL, else MODEL_ID)
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
-    /// Address of the provider (ANTHROPIC_BASE_URL)
+    /// Address of the provider (CLAW_BASE_URL, else ANTHROPIC_BASE_URL, OPENAI_BASE_URL, OLLAMA_HOST)
     #[arg(long, value_name = "URL")]
     pub base_url: Option<String>,
 }
@@ -54,7 +91,7 @@ impl ModelArgs {
         let Some(name) = variable("CLAW_PROVIDER") else { return Ok(Provider::Anthropic) };
         clap::ValueEnum::from_str(&name, false).map_err(|_| {
             let text = format!(
-                "CLAW_PROVIDER is '{name}', which is no provider; say anthropic or offline"
+                "CLAW_PROVIDER is '{name}', which is no provider; say anthropic, openai, ollama or offline"
             );
             Error::new(Exit::Config, text).into()
         })
@@ -69,7 +106,7 @@ impl ModelArgs {
             self.model.clone().or_else(|| variable("CLAW_MODEL")).or_else(|| variable("MODEL_ID"));
         Ok(match self.provider()? {
             Provider::Offline => Some(named.unwrap_or_else(|| "offline".to_owned())),
-            Provider::Anthropic => named,
+            _ => named,
         })
     }
 
@@ -78,11 +115,12 @@ impl ModelArgs {
     /// # Errors
     /// 78 as [`ModelArgs::provider`].
     pub fn endpoint(&self) -> anyhow::Result<String> {
-        if self.provider()? == Provider::Offline {
-            return Ok("offline".to_owned());
+        let provider = self.provider()?;
+        if provider == Provider::Offline {
+            return Ok(provider.usual_url());
         }
-        let named = self.base_url.clone().or_else(|| variable("ANTHROPIC_BASE_URL"));
-        let url = named.unwrap_or_else(|| anthropic::BASE_URL.to_owned());
+        let named = self.base_url.clone().or_else(|| variable("CLAW_BASE_URL"));
+        let url = named.unwrap_or_else(|| provider.usual_url());
         Ok(url.trim_end_matches('/').to_owned())
     }
 
@@ -134,6 +172,35 @@ impl ModelArgs {
     }
 }
 
+/// The address that `OLLAMA_HOST` means, as Ollama's own client reads it: without a scheme it is HTTP and
+/// port 11434, with one that scheme's port; an address that only a server can have is this machine.
+fn ollama_url(host: &str) -> String {
+    let host = host.trim().trim_end_matches('/');
+    let (scheme, rest) = host.split_once("://").unwrap_or(("", host));
+    let (authority, path) = match rest.find('/') {
+        Some(slash) => rest.split_at(slash),
+        None => (rest, ""),
+    };
+    let (name, port) = match authority.rsplit_once(':') {
+        Some((name, port)) if !port.contains(']') => (name, port.parse::<u16>().ok()),
+        _ => (authority, None),
+    };
+    let is_cloud = scheme.is_empty() && name == "ollama.com";
+    let scheme = if is_cloud { "https" } else { scheme };
+    let usual = match scheme {
+        "http" => 80,
+        "https" => 443,
+        _ => 11434,
+    };
+    let name = match name {
+        "" | "0.0.0.0" => "127.0.0.1",
+        "[::]" => "[::1]",
+        name => name,
+    };
+    let scheme = if scheme.is_empty() { "http" } else { scheme };
+    format!("{scheme}://{name}:{}{path}", port.unwrap_or(usual))
+}
+
 /// Where learned windows are.
 fn windows_file() -> Option<PathBuf> {
     state_dir().map(|dir| dir.join("windows.jsonl"))
@@ -147,4 +214,29 @@ pub fn state_dir() -> Option<PathBuf> {
     let xdg = || variable("XDG_STATE_HOME").map(|dir| PathBuf::from(dir).join("clawutils"));
     let home = || variable("HOME").map(|dir| PathBuf::from(dir).join(".local/state/clawutils"));
     own.or_else(xdg).or_else(home)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ollama_host_is_read_as_its_own_client_reads_it() {
+        for (host, url) in [
+            ("", "http://127.0.0.1:11434"),
+            ("box", "http://box:11434"),
+            ("box:1234", "http://box:1234"),
+            ("http://box", "http://box:80"),
+            ("https://box", "https://box:443"),
+            ("https://box:8443/ollama/", "https://box:8443/ollama"),
+            ("0.0.0.0", "http://127.0.0.1:11434"),
+            ("0.0.0.0:80", "http://127.0.0.1:80"),
+            ("[::]:5000", "http://[::1]:5000"),
+            ("[::1]", "http://[::1]:11434"),
+            ("ollama.com", "https://ollama.com:443"),
+            ("box:none", "http://box:11434"),
+        ] {
+            assert_eq!(ollama_url(host), url, "{host}");
+        }
+    }
 }

@@ -92,6 +92,12 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    /// Takes the provider's own count of the whole prompt instead.
+    pub fn measure_all(&mut self, counted: u64) {
+        (self.tokens, self.measured) = (counted, counted);
+        self.measured_messages = self.messages.len();
+    }
+
     /// Estimates a request.
     #[must_use]
     pub fn of(request: Request<'_, '_>, method: Method) -> Estimate {

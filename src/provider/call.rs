@@ -6,9 +6,11 @@
 //! ever repeated.
 
 use crate::exit::Exit;
+use crate::json::Object;
+use crate::provider::failure::Rows;
 use crate::provider::protocol::Protocol;
 use crate::provider::reading::Reading;
-use crate::provider::{Failure, Reply, Request};
+use crate::provider::{Failure, Reply, Request, estimated};
 use std::cell::Cell;
 
 /// The least room for an answer that is worth a call, in tokens.
@@ -29,6 +31,15 @@ pub struct Patience {
     pub max_wait: f64,
 }
 
+/// What is asked with a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// A reply.
+    Reply,
+    /// How many tokens it has.
+    Count,
+}
+
 /// What a call needs of the world.
 pub trait World {
     /// Sends a body and gives the answer to `reading` as it comes.
@@ -37,6 +48,7 @@ pub trait World {
     /// A [`Failure`] when there was no answer, or it ended too early.
     fn send(
         &mut self,
+        ask: Ask,
         request: &Request<'_, '_>,
         body: &str,
         reading: &mut Reading<'_>,
@@ -51,19 +63,30 @@ pub trait World {
     fn say(&mut self, text: &str);
 }
 
+/// What a call is.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'c, 'r, 'a> {
+    /// How it is spelled.
+    pub protocol: Protocol,
+    /// What is asked.
+    pub request: Request<'r, 'a>,
+    /// How often and how long to try.
+    pub patience: Patience,
+    /// The user's rows of the failure table.
+    pub rows: &'c Rows,
+}
+
 /// Calls the provider. Text that the model says is given to `show`; once there was some, the request is
 /// not sent again, for nobody could take it back.
 ///
 /// # Errors
 /// The [`Failure`] of the last try.
 pub fn call(
-    protocol: Protocol,
-    request: &Request<'_, '_>,
-    patience: Patience,
+    call: Call<'_, '_, '_>,
     world: &mut impl World,
     show: &mut dyn FnMut(&str),
 ) -> Result<Reply, Failure> {
-    let mut request = *request;
+    let Call { protocol, mut request, patience, .. } = call;
     let mut tries = 0;
     let mut has_lowered = false;
     let has_shown = Cell::new(false);
@@ -71,13 +94,11 @@ pub fn call(
         has_shown.set(has_shown.get() || !text.is_empty());
         show(text);
     };
+    request.max_tokens = estimated::room(protocol, &request, LEAST_OUTPUT)?;
     loop {
-        let mut reading = Reading::new(protocol, &mut show);
-        let sent = world.send(&request, &protocol.body(&request), &mut reading);
-        let failure = match sent.and_then(|()| reading.finish(world.now())) {
-            Ok(reply) => return Ok(reply),
-            Err(failure) if has_shown.get() => return Err(failure),
-            Err(failure) => failure,
+        let failure = match once(&Call { request, ..call }, world, &mut show) {
+            Err(failure) if !has_shown.get() => failure,
+            outcome => return outcome,
         };
         if let Some(room) = output_room(&failure, request.max_tokens).filter(|_| !has_lowered) {
             world.say(&format!("{failure}; trying again with --max-tokens {room}"));
@@ -90,6 +111,65 @@ pub fn call(
         world.wait(pause);
         tries += 1;
     }
+}
+
+/// One exchange.
+fn once(
+    call: &Call<'_, '_, '_>,
+    world: &mut impl World,
+    show: &mut dyn FnMut(&str),
+) -> Result<Reply, Failure> {
+    let Call { protocol, request, rows, .. } = call;
+    let mut reading = Reading::new(*protocol, rows, show);
+    world.send(Ask::Reply, request, &protocol.body(request), &mut reading)?;
+    let is_empty = reading.so_far().0.body.trim_ascii().is_empty();
+    let reply = reading.finish(world.now());
+    let reply = reply.map_err(|failure| estimated::reconsider(failure, is_empty, request))?;
+    estimated::truncated(*protocol, request, &reply).map_or(Ok(reply), Err)
+}
+
+/// The body of the first try.
+///
+/// # Errors
+/// The [`Failure`] that keeps it from being sent.
+pub fn first_body(call: &Call<'_, '_, '_>) -> Result<String, Failure> {
+    let max_tokens = estimated::room(call.protocol, &call.request, LEAST_OUTPUT)?;
+    Ok(call.protocol.body(&Request { max_tokens, ..call.request }))
+}
+
+/// Has the provider count the tokens of the prompt.
+///
+/// # Errors
+/// The [`Failure`] of the last try.
+pub fn count(call: &Call<'_, '_, '_>, world: &mut impl World) -> Result<u64, Failure> {
+    let Call { protocol, request, patience, rows } = call;
+    let body = protocol.count_body(request);
+    let mut tries = 0;
+    loop {
+        let (mut show, now) = (|_: &str| {}, world.now());
+        let mut reading = Reading::new(*protocol, rows, &mut show);
+        let sent = world.send(Ask::Count, request, &body, &mut reading);
+        let failure = match sent.and_then(|()| counted(&reading, now, rows)) {
+            Ok(tokens) => return Ok(tokens),
+            Err(failure) => failure,
+        };
+        let Some(pause) = pause(&failure, tries, *patience, world) else { return Err(failure) };
+        world.say(&format!("{failure}; trying again in {pause:.1} s"));
+        world.wait(pause);
+        tries += 1;
+    }
+}
+
+/// The number in an answer that counts.
+fn counted(reading: &Reading<'_>, now: f64, rows: &Rows) -> Result<u64, Failure> {
+    let (answer, _) = reading.so_far();
+    let text = String::from_utf8_lossy(&answer.body);
+    let object = Object::parse(text.trim()).ok().filter(|_| answer.is_success());
+    let tokens = object.as_ref().and_then(|object| object.number("input_tokens"));
+    tokens.ok_or_else(|| match answer.is_success() {
+        true => Failure::broken(answer.status, "the answer has no count"),
+        false => answer.refusal(&answer.body, now, rows),
+    })
 }
 
 /// The room for the answer with which a refused request fits, if that is all that it lacks.
@@ -137,6 +217,7 @@ mod tests {
     impl World for Scripted {
         fn send(
             &mut self,
+            _: Ask,
             request: &Request<'_, '_>,
             _: &str,
             reading: &mut Reading<'_>,
@@ -175,6 +256,7 @@ mod tests {
         let request = Request {
             model: "m",
             max_tokens: 4000,
+            max_tokens_name: "max_tokens",
             system: None,
             tools: None,
             messages: &messages,
@@ -184,7 +266,8 @@ mod tests {
         };
         let mut world = Scripted { answers, asked: vec![], waits: vec![] };
         let patience = Patience { retries: 2, max_wait: 60.0 };
-        let outcome = call(Protocol::Anthropic, &request, patience, &mut world, &mut |_| {});
+        let (protocol, rows) = (Protocol::Anthropic, &Rows::default());
+        let outcome = call(Call { protocol, request, patience, rows }, &mut world, &mut |_| {});
         (outcome.is_ok(), world.asked, world.waits)
     }
 

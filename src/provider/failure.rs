@@ -15,10 +15,11 @@
 //!    [`Failure::limit`].
 //! 3. The structured type or code: throttling, money and keys first, then overflow. At 429 only
 //!    money and overload count, so a 429 is never an overflow by its code.
-//! 4. The text of the message, at 400, 413, 422 and the 4xx without a meaning of their own, and for
+//! 4. The rows of the user's own, at every status but 401, 402, 403 and 429.
+//! 5. The text of the message, at 400, 413, 422 and the 4xx without a meaning of their own, and for
 //!    an error inside a 2xx; at 503 only to tell busy from broken. At 413 only throttling and
 //!    window texts count.
-//! 5. The status.
+//! 6. The status.
 //!
 //! # Where text comes from
 //!
@@ -36,12 +37,15 @@ use std::fmt;
 use jiff::fmt::rfc2822::DateTimeParser;
 
 mod answer;
+mod rows;
 mod texts;
 mod verdict;
 
 use crate::exit::Exit;
 use crate::json::quote;
 use answer::Answer;
+pub use rows::Rows;
+use std::borrow::Cow;
 use verdict::decide;
 
 /// The most bytes of a provider's text that are kept.
@@ -79,9 +83,29 @@ pub enum Class {
     OutputCap,
     /// The provider refuses the request's shape.
     BadRequest,
+    /// There is no recording of the request.
+    NotRecorded,
 }
 
 impl Class {
+    /// Every class, in the order of the table in claw-call(1).
+    pub const ALL: [Class; 14] = [
+        Class::Overflow,
+        Class::TooLarge,
+        Class::RateLimit,
+        Class::Overloaded,
+        Class::Server,
+        Class::Unreachable,
+        Class::Broken,
+        Class::Auth,
+        Class::Billing,
+        Class::Permission,
+        Class::NotFound,
+        Class::OutputCap,
+        Class::BadRequest,
+        Class::NotRecorded,
+    ];
+
     /// The status that a program ends in.
     #[must_use]
     pub fn exit(self) -> Exit {
@@ -92,6 +116,7 @@ impl Class {
             Class::Server | Class::Unreachable | Class::Broken => Exit::Unavailable,
             Class::Auth | Class::Billing | Class::Permission => Exit::Permission,
             Class::NotFound | Class::OutputCap | Class::BadRequest => Exit::Refused,
+            Class::NotRecorded => Exit::NotRecorded,
         }
     }
 
@@ -112,6 +137,7 @@ impl Class {
             Class::NotFound => "not-found",
             Class::OutputCap => "output-cap",
             Class::BadRequest => "bad-request",
+            Class::NotRecorded => "not-recorded",
         }
     }
 
@@ -157,14 +183,19 @@ pub struct Failure {
     pub retryable: bool,
     /// The provider's name for the exchange.
     pub request_id: Option<String>,
-    /// The rule that decided: `status-401`, `type-exceed_context_size_error`, `R1`, `T1`, ...
-    pub rule: &'static str,
+    /// The rule that decided: `status-401`, `type-exceed_context_size_error`, `R1`, `T1`, ...; for a row
+    /// of the user's its file and line.
+    pub rule: Cow<'static, str>,
 }
 
 impl Failure {
     /// A failure that was found here and not told by the provider: no numbers, no status.
     #[must_use]
-    pub fn new(class: Class, rule: &'static str, message: impl AsRef<str>) -> Failure {
+    pub fn new(
+        class: Class,
+        rule: impl Into<Cow<'static, str>>,
+        message: impl AsRef<str>,
+    ) -> Failure {
         Failure {
             class,
             status: None,
@@ -178,7 +209,7 @@ impl Failure {
             retry_after: None,
             retryable: class.retryable(),
             request_id: None,
-            rule,
+            rule: rule.into(),
         }
     }
 
@@ -200,17 +231,19 @@ impl Failure {
     /// `header` gives a response header's value by its lower-case name; `now_unix` is the time in
     /// Unix seconds, against which a date in `retry-after` is measured. An `x-should-retry` header
     /// overrides `retryable` and nothing else. A 2xx without an error in it is [`Class::Broken`],
-    /// unless its stop reason says that the window is full; call this only for failures.
+    /// unless its stop reason says that the window is full; call this only for failures. `rows` are the
+    /// user's own.
     #[must_use]
     pub fn classify(
         status: u16,
         header: &dyn Fn(&str) -> Option<String>,
         body: &[u8],
         now_unix: f64,
+        rows: &Rows,
     ) -> Failure {
         let answer = Answer::read(body);
         let retry_after = retry_after(header, now_unix);
-        let verdict = decide(status, &answer, retry_after.is_some());
+        let verdict = decide(status, &answer, retry_after.is_some(), rows);
         let numbers = verdict.numbers(&answer);
         let failure = Failure::new(verdict.class, verdict.rule, answer.message(status, body));
         Failure {

@@ -1,63 +1,119 @@
 //! The network: the one file that names reqwest.
 
-use crate::provider::{Answer, Failure};
-use reqwest::blocking::Client;
+use crate::provider::Failure;
+use crate::provider::reading::Reading;
+use reqwest::blocking::{Client, ClientBuilder, Response};
 use reqwest::redirect::Policy;
+use reqwest::tls::Certificate;
+use std::io::Read;
 use std::time::Duration;
 
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The most bytes of an answer that are read at once.
+const PIECE: usize = 16 * 1024;
 
-/// Sends a POST and gives the answer. The key is in `headers`; redirects are not followed, so it
+/// A POST.
+#[derive(Clone, Copy, Debug)]
+pub struct Post<'p> {
+    /// Where to.
+    pub url: &'p str,
+    /// Whether that is this machine: no proxy stands between.
+    pub is_local: bool,
+    /// The headers, the key among them.
+    pub headers: &'p [(&'static str, String)],
+    /// The body.
+    pub body: &'p str,
+    /// The longest wait for the answer's beginning, and for each piece of it.
+    pub timeout: Duration,
+    /// Certificates in PEM that are trusted beside the system's.
+    pub certificates: Option<&'p [u8]>,
+}
+
+/// Sends a POST and gives the answer to `reading` as it comes. Redirects are not followed, so a key
 /// reaches no other host.
 ///
 /// # Errors
 /// A [`Failure`] when there was no whole answer: a name that is not found, a refused or broken
 /// connection, a certificate that is not trusted, a time out.
-pub fn post(
-    url: &str,
-    headers: &[(&str, String)],
-    body: &str,
-    timeout: Duration,
-) -> Result<Answer, Failure> {
+pub fn post(post: &Post<'_>, reading: &mut Reading<'_>) -> Result<(), Failure> {
+    let client = client(post).map_err(|error| no_answer(&error))?;
+    let mut request = client.post(post.url).header("content-type", "application/json");
+    for (name, value) in post.headers {
+        request = request.header(*name, value);
+    }
+    let mut response = request.body(post.body.to_owned()).send().map_err(|e| no_answer(&e))?;
+    reading.head(response.status().as_u16(), headers(&response));
+    let mut piece = vec![0; PIECE];
+    loop {
+        match response.read(&mut piece) {
+            Ok(0) => return Ok(()),
+            Ok(count) => reading.take(&piece[..count]),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(broke_off(&error)),
+        }
+    }
+}
+
+fn client(post: &Post<'_>) -> reqwest::Result<Client> {
     // A second provider would only mean that one was installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
-        .timeout(timeout)
+        .timeout(post.timeout)
         .redirect(Policy::none())
         .user_agent(concat!("clawutils/", env!("CARGO_PKG_VERSION")));
-    if url.starts_with("http:") {
-        // Plain HTTP is for this machine; a proxy would carry the key off it. And reading the system's
-        // certificates takes longer than all the rest.
-        builder = builder.no_proxy().tls_certs_only([]);
+    if post.url.starts_with("http:") {
+        // Reading the system's certificates takes longer than all the rest.
+        builder = builder.tls_certs_only([]);
+    } else if let Some(pem) = post.certificates {
+        builder = trusting(builder, pem)?;
     }
-    let client = builder.build().map_err(|error| no_answer(&error))?;
-    let mut request = client.post(url).header("content-type", "application/json");
-    for (name, value) in headers {
-        request = request.header(*name, value);
+    if post.is_local {
+        builder = builder.no_proxy();
     }
-    let response = request.body(body.to_owned()).send().map_err(|error| no_answer(&error))?;
-    let status = response.status().as_u16();
-    let text = |value: &reqwest::header::HeaderValue| {
-        String::from_utf8_lossy(value.as_bytes()).into_owned()
-    };
-    let headers = response
-        .headers()
-        .iter()
-        .map(|(name, value)| (name.as_str().to_owned(), text(value)))
-        .collect();
-    let body = response.bytes().map_err(|error| no_answer(&error))?.to_vec();
-    Ok(Answer { status, headers, body })
+    builder.build()
+}
+
+fn trusting(builder: ClientBuilder, pem: &[u8]) -> reqwest::Result<ClientBuilder> {
+    Ok(builder.tls_certs_merge(Certificate::from_pem_bundle(pem)?))
+}
+
+/// Why a file of certificates cannot be used, if it cannot.
+#[must_use]
+pub fn why_no_certificates(pem: &[u8]) -> Option<String> {
+    match Certificate::from_pem_bundle(pem) {
+        Ok(certificates) if certificates.is_empty() => Some("no certificate in it".to_owned()),
+        Ok(_) => None,
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+fn headers(response: &Response) -> Vec<(String, String)> {
+    let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
+    let headers = response.headers().iter();
+    headers.map(|(name, value)| (name.as_str().to_owned(), text(value.as_bytes()))).collect()
 }
 
 /// The chain of causes without the address, which is said elsewhere and could hold a key.
 fn no_answer(error: &reqwest::Error) -> Failure {
-    let mut text = if error.is_timeout() { "timed out" } else { "no answer" }.to_owned();
-    let mut cause = std::error::Error::source(error);
+    let text = if error.is_timeout() { "timed out" } else { "no answer" };
+    Failure::unreachable(with_causes(text, std::error::Error::source(error)))
+}
+
+fn broke_off(error: &std::io::Error) -> Failure {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<reqwest::Error>());
+    let is_timeout = inner.is_some_and(reqwest::Error::is_timeout);
+    let text = if is_timeout { "timed out in the middle" } else { "the answer broke off" };
+    let cause = inner.and_then(std::error::Error::source);
+    Failure::unreachable(with_causes(text, cause))
+}
+
+fn with_causes(text: &str, mut cause: Option<&(dyn std::error::Error + 'static)>) -> String {
+    let mut text = text.to_owned();
     while let Some(inner) = cause {
         text.push_str(&format!(": {inner}"));
         cause = inner.source();
     }
-    Failure::unreachable(text)
+    text
 }

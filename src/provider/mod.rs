@@ -7,6 +7,7 @@
 
 pub mod anthropic;
 pub mod call;
+pub mod estimated;
 pub mod failure;
 #[cfg(feature = "http")]
 pub mod http;
@@ -16,10 +17,12 @@ pub mod openai;
 pub mod protocol;
 pub mod reading;
 pub mod stream;
+pub mod usage;
 
 use crate::json::{on_one_line, quote};
 use crate::messages::{Block, Message};
 pub use failure::Failure;
+use failure::Rows;
 
 /// What is asked of a provider.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +31,8 @@ pub struct Request<'r, 'a> {
     pub model: &'r str,
     /// The most tokens of the answer.
     pub max_tokens: u64,
+    /// What these are called in chat completions: `max_tokens`, or as OpenAI itself has it now.
+    pub max_tokens_name: &'r str,
     /// The system prompt.
     pub system: Option<&'r str>,
     /// The tools, as a JSON array.
@@ -66,10 +71,11 @@ impl Answer {
         (200..300).contains(&self.status)
     }
 
-    /// What is refused, where `body` is what says so. `now` is the time in Unix seconds.
+    /// What is refused, where `body` is what says so. `now` is the time in Unix seconds, `rows` are the
+    /// user's rows.
     #[must_use]
-    pub fn refusal(&self, body: &[u8], now: f64) -> Failure {
-        Failure::classify(self.status, &|name| self.header(name), body, now)
+    pub fn refusal(&self, body: &[u8], now: f64, rows: &Rows) -> Failure {
+        Failure::classify(self.status, &|name| self.header(name), body, now, rows)
     }
 }
 

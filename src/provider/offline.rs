@@ -7,15 +7,20 @@
 use crate::estimate::{self, Estimate, Method};
 use crate::json::quote;
 use crate::messages::{Block, Message};
+use crate::provider::call::Ask;
 use crate::provider::{Answer, Request};
 
-/// Answers a request. `window` is the most tokens of prompt and answer together, counted by our own
+/// Answers a request, or counts its tokens. `window` is the most tokens of prompt and answer together, counted by our own
 /// estimate; without one everything fits.
 #[must_use]
-pub fn answer(request: &Request<'_, '_>, window: Option<u64>) -> Answer {
+pub fn answer(ask: Ask, request: &Request<'_, '_>, window: Option<u64>) -> Answer {
     let Request { messages, system, tools, .. } = *request;
     let asked = estimate::Request { messages, system, tools };
     let input = Estimate::of(asked, Method::Script).unmeasured;
+    if ask == Ask::Count {
+        let body = format!(r#"{{"input_tokens":{input}}}"#);
+        return Answer { status: 200, headers: Vec::new(), body: body.into_bytes() };
+    }
     if let Some(window) = window {
         if input > window {
             return refuse(&format!("prompt is too long: {input} tokens > {window} maximum"));

@@ -4,6 +4,9 @@ use crate::json::Object;
 use crate::provider::protocol::Collect;
 use crate::provider::{Reply, Request};
 
+/// Where the API is when nobody says.
+pub const BASE_URL: &str = "https://api.openai.com/v1";
+
 /// The address under a base URL.
 #[must_use]
 pub fn url(base: &str) -> String {

@@ -1,6 +1,7 @@
 //! Reading an answer while it comes: a whole one, or a stream of events, to a reply or a failure.
 
 use crate::json::{Object, is_deeper};
+use crate::provider::failure::Rows;
 use crate::provider::protocol::{Collect, Protocol};
 use crate::provider::stream::{Event, Events, Framing};
 use crate::provider::{Answer, Failure, Reply};
@@ -9,6 +10,7 @@ use crate::record;
 /// An answer as it is being read.
 pub struct Reading<'s> {
     protocol: Protocol,
+    rows: &'s Rows,
     /// What has come so far.
     answer: Answer,
     /// How long the pieces were in which the body came, in bytes.
@@ -37,10 +39,10 @@ enum State {
 }
 
 impl<'s> Reading<'s> {
-    /// An answer in that protocol, of which nothing has come yet.
-    pub fn new(protocol: Protocol, show: &'s mut dyn FnMut(&str)) -> Reading<'s> {
+    /// An answer in that protocol, of which nothing has come yet. A refusal is held against `rows`, too.
+    pub fn new(protocol: Protocol, rows: &'s Rows, show: &'s mut dyn FnMut(&str)) -> Reading<'s> {
         let (answer, pieces) = (Answer::default(), Vec::new());
-        Reading { protocol, answer, pieces, stream: None, show }
+        Reading { protocol, rows, answer, pieces, stream: None, show }
     }
 
     /// Takes status and headers.
@@ -76,7 +78,7 @@ impl<'s> Reading<'s> {
         let answer = &self.answer;
         let broken = |why: &str| Failure::broken(answer.status, format!("the answer {why}"));
         if !answer.is_success() {
-            return Err(answer.refusal(&answer.body, now));
+            return Err(answer.refusal(&answer.body, now, self.rows));
         }
         let reply = match self.stream.take().filter(|stream| !stream.is_none_of(answer)) {
             Some(stream) => stream.finish(self.show),
@@ -89,7 +91,7 @@ impl<'s> Reading<'s> {
             None => read(self.protocol, answer, self.show),
         };
         let reply = reply.map_err(|ended| match ended {
-            Ended::Refused(data) => answer.refusal(data.as_bytes(), now),
+            Ended::Refused(data) => answer.refusal(data.as_bytes(), now, self.rows),
             Ended::Broken(why) => broken(&why),
         })?;
         // Such records could not be appended, and the reply would be lost there.
@@ -192,7 +194,8 @@ mod tests {
     fn read(kind: &str, pieces: &[&[u8]]) -> (Result<Reply, Failure>, String) {
         let mut shown = String::new();
         let mut show = |text: &str| shown.push_str(text);
-        let mut reading = Reading::new(Protocol::Anthropic, &mut show);
+        let rows = Rows::default();
+        let mut reading = Reading::new(Protocol::Anthropic, &rows, &mut show);
         let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         reading.head(200, vec![header("content-type", kind), header("request-id", "r")]);
         pieces.iter().for_each(|piece| reading.take(piece));

@@ -350,7 +350,7 @@ fn v61_as_often_as_max_retries_says() {
 fn v61_no_answer_is_69() {
     for (step, timeout, why) in [
         (Step::Drop, "30", "no answer"),
-        (Step::Cut(30), "30", "no answer"),
+        (Step::Cut(30), "30", "the answer broke off"),
         (Step::Hang(Duration::from_secs(20)), "0.3", "timed out"),
     ] {
         let provider = FakeProvider::new();

@@ -9,6 +9,9 @@ mod bytes;
 /// claw-call: one call and what comes of it.
 #[cfg(feature = "http")]
 mod call;
+/// claw-call --classify: the failure table, row by row.
+#[cfg(feature = "http")]
+mod classify;
 /// claw-check: every damage found once, where it is.
 mod check;
 mod common;

@@ -10,7 +10,7 @@ fn classify_with(status: u16, headers: &[(&str, &str)], body: &str) -> Failure {
     let header = |name: &str| {
         headers.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
     };
-    Failure::classify(status, &header, body.as_bytes(), NOW)
+    Failure::classify(status, &header, body.as_bytes(), NOW, &Rows::default())
 }
 
 fn classify(status: u16, body: &str) -> Failure {
@@ -84,7 +84,7 @@ const OVERFLOWS: &[Sample] = &[
 fn each_overflow_text_gives_its_rule_and_its_numbers() {
     for &(rule, actual, limit, output, text) in OVERFLOWS {
         let failure = classify(400, &error(text));
-        assert_eq!((failure.rule, failure.class), (rule, Class::Overflow), "{text}");
+        assert_eq!((failure.rule.as_ref(), failure.class), (rule, Class::Overflow), "{text}");
         assert_eq!(failure.actual, actual, "{text}");
         assert_eq!(failure.limit, limit, "{text}");
         assert_eq!(failure.requested_output, output, "{text}");
@@ -148,7 +148,11 @@ fn an_overflow_text_is_found_in_every_wrapping() {
     ];
     for (status, body) in bodies {
         let failure = classify(status, &body);
-        assert_eq!((failure.rule, failure.class), ("R1", Class::Overflow), "{status} {body}");
+        assert_eq!(
+            (failure.rule.as_ref(), failure.class),
+            ("R1", Class::Overflow),
+            "{status} {body}"
+        );
         assert_eq!((failure.actual, failure.limit), (Some(5), Some(4)), "{body}");
         assert_eq!(failure.message, text, "{body}");
     }
@@ -162,7 +166,7 @@ fn a_structured_code_decides_and_its_numbers_are_exact() {
     let in_string = format!(r#"{{"error":{}}}"#, json(llama));
     for (status, body) in [(400, llama), (500, llama), (200, wordless), (400, in_string.as_str())] {
         let failure = classify(status, body);
-        assert_eq!(failure.rule, "type-exceed_context_size_error", "{status} {body}");
+        assert_eq!(failure.rule.as_ref(), "type-exceed_context_size_error", "{status} {body}");
         assert_eq!(failure.kind.as_deref(), Some("exceed_context_size_error"));
         assert_eq!((failure.actual, failure.limit), (Some(5031), Some(2048)));
         assert_eq!(failure.exit(), Exit::Overflow);
@@ -176,7 +180,7 @@ fn a_structured_code_decides_and_its_numbers_are_exact() {
         (429, "status-429"),
     ] {
         let failure = classify(status, openai);
-        assert_eq!(failure.rule, rule);
+        assert_eq!(failure.rule.as_ref(), rule);
         let numbers = (failure.actual, failure.limit);
         let overflow = failure.class == Class::Overflow;
         assert_eq!(numbers == (Some(204_308), Some(128_000)), overflow, "{status}");
@@ -190,7 +194,7 @@ fn a_window_filled_by_the_answer_is_an_overflow() {
         r#"{"choices":[{"finish_reason":"model_context_window_exceeded","message":{"content":"a"}}]}"#,
     ] {
         let failure = classify(200, body);
-        assert_eq!(failure.rule, "type-model_context_window_exceeded");
+        assert_eq!(failure.rule.as_ref(), "type-model_context_window_exceeded");
         assert_eq!(failure.message, "the answer stopped: model_context_window_exceeded");
     }
 }
@@ -251,7 +255,7 @@ fn what_only_looks_like_an_overflow_is_none() {
     ];
     for &(status, rule, class, text) in cases {
         let failure = classify(status, &error(text));
-        assert_eq!((failure.rule, failure.class), (rule, class), "{status} {text}");
+        assert_eq!((failure.rule.as_ref(), failure.class), (rule, class), "{status} {text}");
         assert_eq!(failure.retryable, class.retryable(), "{status} {text}");
         assert_eq!((failure.limit, failure.actual), (None, None), "{status} {text}");
     }
@@ -266,13 +270,13 @@ fn a_limit_that_waiting_cannot_meet_is_a_window() {
     );
     for status in [429, 413, 400] {
         let failure = classify(status, &body);
-        assert_eq!((failure.rule, failure.class), ("T1", Class::Overflow));
+        assert_eq!((failure.rule.as_ref(), failure.class), ("T1", Class::Overflow));
         assert_eq!((failure.actual, failure.limit), (Some(36278), Some(30000)));
         assert!(!failure.retryable);
     }
     let gate = r#"{"type":"error","error":{"type":"rate_limit_error","message":"Extra usage is required for long context requests."}}"#;
     let failure = classify(429, gate);
-    assert_eq!((failure.rule, failure.class), ("T2", Class::Overflow));
+    assert_eq!((failure.rule.as_ref(), failure.class), ("T2", Class::Overflow));
     assert_eq!((failure.actual, failure.limit), (None, Some(200_000)));
 }
 
@@ -309,11 +313,11 @@ fn types_decide_where_the_status_does_not() {
     for (status, kind, class, rule) in cases {
         let failure =
             classify(status, &format!(r#"{{"error":{{"type":"{kind}","message":"m"}}}}"#));
-        assert_eq!((failure.rule, failure.class), (rule, class), "{status} {kind}");
+        assert_eq!((failure.rule.as_ref(), failure.class), (rule, class), "{status} {kind}");
         assert_eq!(failure.kind.as_deref(), Some(kind));
     }
     let inside = classify(200, r#"{"error":{"code":429,"message":"prompt is too long"}}"#);
-    assert_eq!((inside.rule, inside.status), ("status-429", Some(200)));
+    assert_eq!((inside.rule.as_ref(), inside.status), ("status-429", Some(200)));
 }
 
 #[test]
@@ -359,7 +363,7 @@ fn no_bytes_are_too_strange() {
         b"null",
     ];
     for body in bodies {
-        let failure = Failure::classify(400, &|_| None, body, NOW);
+        let failure = Failure::classify(400, &|_| None, body, NOW, &Rows::default());
         assert!(!failure.message.is_empty());
         assert_eq!(failure.exit() == Exit::Overflow, body == nested.as_bytes());
     }

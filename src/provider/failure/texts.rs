@@ -197,7 +197,7 @@ fn numbers(groups: &[Group], found: &Captures<'_>) -> Numbers {
 }
 
 /// A decimal number with or without commas between its digits.
-fn parse(digits: &str) -> Option<u64> {
+pub(super) fn parse(digits: &str) -> Option<u64> {
     digits.replace(',', "").parse().ok()
 }
 

@@ -3,9 +3,10 @@
 //! The order is the one that the head of [`super`] gives. Each step looks only at what it is named for,
 //! and yields when it has nothing to say.
 
-use super::Class;
 use super::answer::Answer;
 use super::texts::{self, Family, Numbers};
+use super::{Class, Rows};
+use std::borrow::Cow;
 
 /// Where subscriptions without extra usage end, in prompt tokens (text T2, which does not say it).
 const LONG_CONTEXT: u64 = 200_000;
@@ -62,7 +63,7 @@ pub(super) const STATUSES: &[(u16, Class, &str)] = &[
 /// What was decided, and by what.
 pub(super) struct Verdict<'a> {
     pub(super) class: Class,
-    pub(super) rule: &'static str,
+    pub(super) rule: Cow<'static, str>,
     /// The provider's word that decided.
     pub(super) kind: Option<&'a String>,
     /// The numbers of the text that decided.
@@ -70,8 +71,8 @@ pub(super) struct Verdict<'a> {
 }
 
 impl Verdict<'_> {
-    fn new(class: Class, rule: &'static str) -> Self {
-        Verdict { class, rule, kind: None, found: Numbers::default() }
+    fn new(class: Class, rule: impl Into<Cow<'static, str>>) -> Self {
+        Verdict { class, rule: rule.into(), kind: None, found: Numbers::default() }
     }
 
     /// The numbers to report. An overflow by its code has them in members of their own (llama.cpp)
@@ -92,13 +93,14 @@ impl Verdict<'_> {
 }
 
 /// Decides, in the order that the head of this file gives.
-pub(super) fn decide(status: u16, answer: &Answer, paced: bool) -> Verdict<'_> {
+pub(super) fn decide<'a>(status: u16, answer: &'a Answer, paced: bool, rows: &Rows) -> Verdict<'a> {
     // An error inside a success speaks for itself; some carry the status that they should have had.
     let inside = answer.is_error && matches!(status, 200..=299);
     let status = if inside { answer.code } else { Some(status) };
     let text = answer.text.as_deref().unwrap_or_default();
     by_ceiling(status, text)
         .or_else(|| by_kind(status, answer))
+        .or_else(|| by_row(status, text, rows))
         .or_else(|| by_text(status, text))
         .unwrap_or_else(|| by_status(status, paced))
 }
@@ -139,6 +141,16 @@ fn kind_counts(status: Option<u16>, class: Class) -> bool {
         // Some servers call all their errors `api_error`.
         Some(_) => class != Class::Server,
     }
+}
+
+/// The first row of the user's that the text matches. A refusal of the account, and one for its rate, is
+/// that whatever it says.
+fn by_row(status: Option<u16>, text: &str, rows: &Rows) -> Option<Verdict<'static>> {
+    if matches!(status, Some(401..=403 | 429)) {
+        return None;
+    }
+    let (class, name, found) = rows.find(text)?;
+    Some(Verdict { found, ..Verdict::new(class, name.to_owned()) })
 }
 
 /// The first text of the families that count at this status.

@@ -1,0 +1,247 @@
+//! Where a request goes, and what goes with it.
+
+use crate::cli::call::key::{KeyArgs, Source, variables};
+use crate::cli::model::{ModelArgs, Provider};
+use crate::cli::{Log, read_file};
+use crate::exit::{Error, Exit, fail};
+use crate::provider::anthropic;
+use crate::provider::protocol::Protocol;
+use std::path::PathBuf;
+
+/// The option group for the way there.
+#[derive(Clone, Debug, clap::Args)]
+pub struct WayArgs {
+    /// The key.
+    #[command(flatten)]
+    pub key: KeyArgs,
+    /// Send over plain HTTP to another machine, too
+    #[arg(long)]
+    pub insecure_http: bool,
+    /// File with certificates to trust beside the system's, PEM
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// Name of a beta feature to ask for, Anthropic alone; may be given again
+    #[arg(long, value_name = "ID")]
+    pub beta: Vec<String>,
+}
+
+/// Where and how to send.
+pub struct Endpoint {
+    /// Who answers.
+    pub provider: Provider,
+    /// In which protocol.
+    pub protocol: Protocol,
+    /// The address for a reply.
+    pub url: String,
+    /// The address that counts, where there is one.
+    pub count_url: Option<String>,
+    /// Whether it is on this machine.
+    pub is_local: bool,
+    /// Certificates to trust beside the system's.
+    pub certificates: Option<Vec<u8>>,
+    source: Option<Source>,
+    /// The header that carries the key.
+    key: Option<(&'static str, String)>,
+    beta: String,
+    insecure_http: bool,
+}
+
+impl Endpoint {
+    /// The endpoint of the options; the key is not read yet.
+    ///
+    /// # Errors
+    /// 78 when options or environment contradict each other, 74 when the certificates cannot be read.
+    pub fn new(model: &ModelArgs, way: &WayArgs) -> anyhow::Result<Endpoint> {
+        let provider = model.provider()?;
+        let base = model.endpoint()?;
+        let protocol = provider.protocol();
+        let url = protocol.url(&base);
+        let beta = way.beta.join(",");
+        if !beta.is_empty() && provider != Provider::Anthropic {
+            return fail(Exit::Config, format!("--beta is not for {}", provider.name()));
+        }
+        Ok(Endpoint {
+            provider,
+            protocol,
+            count_url: protocol.count_url(&base),
+            is_local: is_local(&url),
+            certificates: certificates(way)?,
+            source: way.key.source(provider, &base)?,
+            key: None,
+            beta,
+            insecure_http: way.insecure_http,
+            url,
+        })
+    }
+
+    /// Reads the key, and sees whether sending there is safe and can succeed.
+    ///
+    /// # Errors
+    /// 77 when there is no key, or it may not be used; 78 when the address is not safe.
+    pub fn open(&mut self) -> anyhow::Result<()> {
+        if self.provider == Provider::Offline {
+            return Ok(());
+        }
+        let is_safe = self.url.starts_with("https://")
+            || self.url.starts_with("http://") && (self.is_local || self.insecure_http);
+        if !is_safe {
+            let text = format!(
+                "cannot send to '{}': only https, or http on this machine (--insecure-http allows it)",
+                self.url
+            );
+            return fail(Exit::Config, text);
+        }
+        if self.has_user() {
+            let text = "cannot send: the address holds a user name; give the key as a key";
+            return fail(Exit::Config, text);
+        }
+        if let Some(source) = &self.source {
+            let key = source.read()?;
+            self.key = Some(match self.key_header() {
+                "authorization" => ("authorization", format!("Bearer {key}")),
+                name => (name, key),
+            });
+        } else if !self.is_local && self.provider != Provider::Ollama {
+            let names = variables(self.provider, &self.url).join(" or ");
+            let text = format!("no key: set {names}, or give --key-file or --key-cmd");
+            return fail(Exit::Permission, text);
+        }
+        Ok(())
+    }
+
+    /// The header for the key.
+    fn key_header(&self) -> &'static str {
+        let is_token = matches!(self.source, Some(Source::Variable { is_token: true, .. }));
+        match self.provider {
+            Provider::Anthropic if !is_token => "x-api-key",
+            _ => "authorization",
+        }
+    }
+
+    /// Whether the address holds what could be a password.
+    fn has_user(&self) -> bool {
+        authority(&self.url).contains('@')
+    }
+
+    /// The headers of a request, with the key if it was read.
+    #[must_use]
+    pub fn headers(&self) -> Vec<(&'static str, String)> {
+        let mut headers = Vec::new();
+        if self.provider == Provider::Anthropic {
+            headers.push(("anthropic-version", anthropic::VERSION.to_owned()));
+            if !self.beta.is_empty() {
+                headers.push(("anthropic-beta", self.beta.clone()));
+            }
+        }
+        headers.extend(self.key.clone());
+        headers
+    }
+
+    /// The secret in use.
+    #[must_use]
+    pub fn secret(&self) -> Option<&str> {
+        let (_, value) = self.key.as_ref()?;
+        Some(value.strip_prefix("Bearer ").unwrap_or(value))
+    }
+
+    /// A provider's text: some repeat the key that they do not accept.
+    #[must_use]
+    pub fn without_key(&self, text: &str) -> String {
+        match self.secret() {
+            Some(secret) => text.replace(secret, "(hidden)"),
+            None => text.to_owned(),
+        }
+    }
+
+    /// Says where and with which headers a request would be sent; never the key.
+    pub fn say_headers(&self, url: &str, log: Log) {
+        log.note(&format!("would send POST {url}"));
+        for (name, value) in self.headers() {
+            log.note(&format!("would send {name}: {value}"));
+        }
+        if self.source.is_some() {
+            log.note(&format!("would send {}: (hidden)", self.key_header()));
+        }
+    }
+
+    /// Whether it is OpenAI's own server, which calls the most tokens of an answer by a newer name.
+    #[must_use]
+    pub fn is_openai_itself(&self) -> bool {
+        self.provider == Provider::Openai && authority(&self.url) == "api.openai.com"
+    }
+}
+
+fn certificates(way: &WayArgs) -> anyhow::Result<Option<Vec<u8>>> {
+    let Some(path) = &way.ca else { return Ok(None) };
+    let pem = read_file(path)?;
+    match why_no_certificates(&pem) {
+        None => Ok(Some(pem)),
+        Some(why) => {
+            let text = format!("cannot use certificates '{}': {why}", path.display());
+            Err(Error::new(Exit::Config, text).into())
+        }
+    }
+}
+
+#[cfg(feature = "http")]
+fn why_no_certificates(pem: &[u8]) -> Option<String> {
+    crate::provider::http::why_no_certificates(pem)
+}
+
+#[cfg(not(feature = "http"))]
+fn why_no_certificates(_: &[u8]) -> Option<String> {
+    Some("this build has no network".to_owned())
+}
+
+/// The part of an address that names a host.
+fn authority(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split(['/', '?', '#']).next().unwrap_or_default()
+}
+
+/// The path of an address.
+#[must_use]
+pub fn path(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.find('/').map_or("/", |slash| &rest[slash..])
+}
+
+/// Whether an address is plain HTTP on this machine.
+fn is_local(url: &str) -> bool {
+    let authority = authority(url);
+    let host = match authority.strip_prefix('[') {
+        Some(v6) => v6.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    let ip: Option<std::net::IpAddr> = host.parse().ok();
+    let is_here = host == "localhost" || ip.is_some_and(|ip| ip.is_loopback());
+    // With a user name the host is what follows '@'; such addresses are not for keys.
+    url.starts_with("http://") && !authority.contains('@') && is_here
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn t5_plain_http_stays_on_this_machine() {
+        for url in ["http://127.0.0.1:1/v1", "http://localhost/x", "http://[::1]:8080/"] {
+            assert!(is_local(url), "{url}");
+        }
+        for url in [
+            "http://example.org/",
+            "http://127.0.0.1@example.org/",
+            "http://127.0.0.1.example.org/",
+            "https://127.0.0.1/",
+            "http://10.0.0.1/",
+        ] {
+            assert!(!is_local(url), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_what_follows_the_host() {
+        assert_eq!(path("https://a.example/v1/messages"), "/v1/messages");
+        assert_eq!(path("http://a.example"), "/");
+    }
+}

@@ -1,0 +1,226 @@
+//! `claw-call`: check, send, write the reply.
+
+pub mod classify;
+pub mod endpoint;
+pub mod key;
+mod outcome;
+mod show;
+mod world;
+
+use crate::cli::budget::Extras;
+use crate::cli::model::{ModelArgs, Provider};
+use crate::cli::{Log, Output, messages, read_file, seconds, variable};
+use crate::estimate::budget::default_output;
+use crate::exit::{Error, Exit, fail};
+use crate::json::Object;
+use crate::messages::rebuild::check_ready;
+use crate::provider::Request;
+use crate::provider::call::{self, Call, Patience};
+use crate::provider::failure::Rows;
+use anyhow::Context;
+use classify::RowArgs;
+use endpoint::{Endpoint, WayArgs};
+use show::Show;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+pub use world::CassetteArgs;
+use world::Network;
+
+/// The most tokens of an answer when nobody says and the window is large or unknown, as in claw0.
+const MAX_TOKENS: u64 = 8096;
+/// The window to ask Ollama for when none is known: what it takes itself on a small machine.
+const OLLAMA_WINDOW: u64 = 4096;
+
+/// The options of `claw-call` alone.
+#[derive(Clone, Debug, clap::Args)]
+pub struct CallArgs {
+    /// Most tokens of the answer (8096, at most a quarter of the window)
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_tokens: Option<u64>,
+    /// Window in tokens; the offline provider refuses what is over it (CLAW_WINDOW)
+    #[arg(long, value_name = "TOKENS")]
+    pub window: Option<u64>,
+    /// File with further members of the body, a JSON object
+    #[arg(long, value_name = "FILE")]
+    pub extra: Option<PathBuf>,
+    /// Have the answer sent as it is made, and show its text (on standard error, else in FILE)
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub stream: Option<Option<PathBuf>>,
+    /// Add to the reply's first record what was asked: hashes of the request, the system prompt, the tools
+    #[arg(long)]
+    pub meta: bool,
+    /// Write the body that would be sent, say the headers, send nothing
+    #[arg(long, conflicts_with_all = ["count", "classify"])]
+    pub dry_run: bool,
+    /// Have the provider count the tokens of the request; write the number, send nothing else
+    #[arg(long, conflicts_with = "classify")]
+    pub count: bool,
+    /// Say what an answer of HTTP status STATUS means, whose body is the input; send nothing
+    #[arg(long, value_name = "STATUS", value_parser = clap::value_parser!(u16).range(100..600))]
+    pub classify: Option<u16>,
+    /// Further rows of the failure table, and headers for --classify.
+    #[command(flatten)]
+    pub rows: RowArgs,
+    /// Write the error record of a failed call to FILE
+    #[arg(long, value_name = "FILE")]
+    pub failure: Option<PathBuf>,
+    /// Prices: a file with a line for each model; says what the reply cost
+    #[arg(long, value_name = "FILE")]
+    pub prices: Option<PathBuf>,
+    /// Where to record, or to take recordings from.
+    #[command(flatten)]
+    pub cassette: CassetteArgs,
+    /// The key and the way there.
+    #[command(flatten)]
+    pub way: WayArgs,
+    /// Longest wait for the answer to begin, and for each piece of it, in seconds
+    #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = seconds)]
+    pub timeout: Duration,
+    /// Further tries when the provider is busy, broken or away
+    #[arg(long, value_name = "N", default_value = "2")]
+    pub max_retries: u32,
+    /// Longest wait that the provider may ask for, in seconds
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    pub max_wait: Duration,
+}
+
+/// Runs `claw-call` on messages.
+///
+/// # Errors
+/// 7 or 76 when the messages cannot be sent, 77 or 78 when key or configuration are missing, 74 when
+/// the reply cannot be written. A provider's refusal is no error here: it is said, noted, and its status
+/// returned.
+pub fn call(
+    args: &CallArgs,
+    model: &ModelArgs,
+    input: &[(Arc<str>, Vec<u8>)],
+    extras: &Extras,
+    log: Log,
+) -> anyhow::Result<Exit> {
+    let messages = messages(input)?;
+    check_ready(&messages)?;
+    let name = match model.model()? {
+        Some(name) => name,
+        None => return fail(Exit::Config, "no model: give --model or set CLAW_MODEL"),
+    };
+    let (rows, extra) = (args.rows.read()?, args.extra()?);
+    let mut endpoint = Endpoint::new(model, &args.way)?;
+    let known = model.window(args.window)?;
+    let request = Request {
+        model: &name,
+        max_tokens: args.max_tokens.unwrap_or_else(|| known.map_or(MAX_TOKENS, default_output)),
+        max_tokens_name: if endpoint.is_openai_itself() { NEWER_NAME } else { "max_tokens" },
+        system: extras.system.as_deref(),
+        tools: extras.tools.as_deref(),
+        messages: &messages,
+        stream: args.stream.is_some(),
+        window: window(known, endpoint.provider),
+        extra: extra.as_deref(),
+    };
+    let patience = Patience { retries: args.max_retries, max_wait: args.max_wait.as_secs_f64() };
+    let call = Call { protocol: endpoint.protocol, request, patience, rows: &rows };
+    if args.dry_run {
+        return dry_run(&endpoint, &call, log);
+    }
+    if endpoint.provider == Provider::Ollama && known.is_none() {
+        let text = format!(
+            "the window of '{name}' is not known: {OLLAMA_WINDOW} tokens are asked for; --window says otherwise"
+        );
+        log.note(&text);
+    }
+    let mut tape = args.cassette.open(&mut endpoint)?;
+    tape.check(&endpoint.protocol.body(&request))?;
+    let mut network = Network { tape: &mut tape, endpoint: &endpoint, timeout: args.timeout, log };
+    if args.count {
+        return count(args, model, &call, &mut network);
+    }
+    let prices = args.prices.as_deref().map(outcome::Prices::read).transpose()?;
+    let mut show = Show::new(args.stream.as_ref())?;
+    let outcome = call::call(call, &mut network, &mut |text| show.text(text));
+    show.finish();
+    match outcome {
+        Ok(reply) => {
+            outcome::write_reply(&reply, endpoint.provider, &call, args, prices.as_ref(), log)
+        }
+        Err(failure) => outcome::note_failure(failure, args, model, &endpoint, log),
+    }
+}
+
+/// What OpenAI calls the most tokens of an answer, by the newer of its two names: its newest models refuse
+/// the older one.
+const NEWER_NAME: &str = "max_completion_tokens";
+
+/// The window to ask for.
+fn window(known: Option<u64>, provider: Provider) -> Option<u64> {
+    match provider {
+        Provider::Ollama => Some(known.unwrap_or(OLLAMA_WINDOW)),
+        _ => known,
+    }
+}
+
+impl CallArgs {
+    /// The further members of the body.
+    fn extra(&self) -> anyhow::Result<Option<String>> {
+        let Some(path) = &self.extra else { return Ok(None) };
+        let bytes = read_file(path)?;
+        let text = String::from_utf8_lossy(&bytes).trim().to_owned();
+        match Object::parse(&text) {
+            Ok(_) => Ok(Some(text)),
+            Err(error) => {
+                let text = format!("cannot use '{}': no JSON object: {error}", path.display());
+                Err(Error::new(Exit::Data, text).into())
+            }
+        }
+    }
+}
+
+fn dry_run(endpoint: &Endpoint, call: &Call<'_, '_, '_>, log: Log) -> anyhow::Result<Exit> {
+    if endpoint.provider == Provider::Offline {
+        log.note("would ask the offline provider; this is what another would be sent");
+    } else {
+        endpoint.say_headers(&endpoint.url, log);
+    }
+    let body = call::first_body(call).unwrap_or_else(|_| call.protocol.body(&call.request));
+    let mut out = Output::open();
+    writeln!(out, "{body}").context("cannot write '<stdout>'")?;
+    out.finish()?;
+    Ok(Exit::Done)
+}
+
+/// Has the provider count, and writes the number.
+fn count(
+    args: &CallArgs,
+    model: &ModelArgs,
+    call: &Call<'_, '_, '_>,
+    network: &mut Network<'_>,
+) -> anyhow::Result<Exit> {
+    let (endpoint, log) = (network.endpoint, network.log);
+    if endpoint.count_url.is_none() && endpoint.provider != Provider::Offline {
+        let text = format!("{} cannot count the tokens of a request", endpoint.provider.name());
+        return fail(Exit::Config, text);
+    }
+    match call::count(call, network) {
+        Ok(tokens) => {
+            let mut out = Output::open();
+            writeln!(out, "{tokens}").context("cannot write '<stdout>'")?;
+            out.finish()?;
+            Ok(Exit::Done)
+        }
+        Err(failure) => outcome::note_failure(failure, args, model, endpoint, log),
+    }
+}
+
+/// A file that an option names, or else a variable.
+fn named(option: Option<&PathBuf>, name: &str) -> Option<PathBuf> {
+    option.cloned().or_else(|| variable(name).map(PathBuf::from))
+}
+
+/// Reads rows of the failure table.
+fn rows_in(path: &std::path::Path) -> anyhow::Result<Rows> {
+    let bytes = read_file(path)?;
+    let name = path.display().to_string();
+    Rows::read(&name, &String::from_utf8_lossy(&bytes))
+        .map_err(|why| Error::new(Exit::Config, format!("cannot use rows '{name}': {why}")).into())
+}

@@ -1,0 +1,189 @@
+//! What comes of a call: the reply's records, or a failure that is said and noted.
+
+use crate::cli::call::CallArgs;
+use crate::cli::call::endpoint::Endpoint;
+use crate::cli::model::{ModelArgs, Provider};
+use crate::cli::{Log, Output, now, read_file};
+use crate::exit::{Error, Exit};
+use crate::json::{Object, quote};
+use crate::provider::call::Call;
+use crate::provider::usage::{self, Table};
+use crate::provider::{Failure, Reply};
+use crate::record;
+use anyhow::Context;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Prices from a file.
+pub(super) struct Prices {
+    name: String,
+    table: Table,
+}
+
+impl Prices {
+    /// Reads a file of prices.
+    ///
+    /// # Errors
+    /// 74 when it cannot be read, 78 when a line of it is none.
+    pub(super) fn read(path: &Path) -> anyhow::Result<Prices> {
+        let bytes = read_file(path)?;
+        let name = path.display().to_string();
+        let table = Table::read(&String::from_utf8_lossy(&bytes));
+        let why = |why| Error::new(Exit::Config, format!("cannot use prices '{name}': {why}"));
+        Ok(Prices { table: table.map_err(why)?, name: name.clone() })
+    }
+
+    /// Says what a reply cost. What has no price is not free: it is said to have none.
+    fn say(&self, reply: &Reply, asked: &str, log: Log) {
+        let model = reply.model.as_deref().unwrap_or(asked);
+        let Some(counts) = reply.usage.as_deref().and_then(usage::Counts::read) else {
+            log.outcome("the reply has no counts, so no price", r#""cost":"unpriced""#);
+            return;
+        };
+        let cost = self.table.cost(model, &counts).or_else(|| self.table.cost(asked, &counts));
+        match cost {
+            Some(cost) => {
+                log.outcome(
+                    &format!("{counts}: {cost}"),
+                    &format!(r#""cost":{cost},{}"#, counts.members()),
+                );
+            }
+            None => {
+                let text = format!("{counts}: unpriced, '{}' has no price of '{model}'", self.name);
+                log.outcome(&text, &format!(r#""cost":"unpriced",{}"#, counts.members()));
+            }
+        }
+    }
+}
+
+/// Writes the reply's records.
+///
+/// # Errors
+/// 74 when they cannot be written.
+pub(super) fn write_reply(
+    reply: &Reply,
+    provider: Provider,
+    call: &Call<'_, '_, '_>,
+    args: &CallArgs,
+    prices: Option<&Prices>,
+    log: Log,
+) -> anyhow::Result<Exit> {
+    let mut records = reply.to_records(provider.name());
+    if args.meta
+        && let Some(first) = records.lines.first_mut()
+        && let Ok(object) = Object::parse(first)
+    {
+        *first = object.with("call", &asked(call));
+    }
+    let mut out = Output::open();
+    for line in &records.lines {
+        writeln!(out, "{line}").context("cannot write '<stdout>'")?;
+    }
+    out.finish()?;
+    if let Some(prices) = prices {
+        prices.say(reply, call.request.model, log);
+    }
+    if let Some(name) = &records.cut_call {
+        log.note(&format!("the call of '{name}' was cut off in the middle and is left out"));
+    }
+    let reason = reply.stop_reason.as_deref().unwrap_or("none");
+    match reply.stop_reason.as_deref() {
+        _ if reply.is_cut_off() => {
+            log.note(&format!("the answer was cut off: stop reason '{reason}'"));
+            return Ok(Exit::CutOff);
+        }
+        Some("end_turn" | "tool_use" | "stop_sequence") => {}
+        _ => log.note(&format!("the answer ended unusually: stop reason '{reason}'")),
+    }
+    Ok(Exit::Done)
+}
+
+/// What was asked, for the record: hashes as record ids have them.
+fn asked(call: &Call<'_, '_, '_>) -> String {
+    let request = &call.request;
+    let hash = |text: Option<&str>| match text {
+        Some(text) => quote(&record::digest(text)),
+        None => "null".to_owned(),
+    };
+    format!(
+        r#"{{"request":{},"model":{},"max_tokens":{},"stream":{},"system":{},"tools":{},"extra":{}}}"#,
+        hash(Some(&call.protocol.body(request))),
+        quote(request.model),
+        request.max_tokens,
+        request.stream,
+        hash(request.system),
+        hash(request.tools),
+        hash(request.extra),
+    )
+}
+
+/// Says why a call failed, writes the error record, and remembers the window if one was named. Gives the
+/// status of the failure.
+///
+/// # Errors
+/// 74 when the record cannot be written.
+pub(super) fn note_failure(
+    mut failure: Failure,
+    args: &CallArgs,
+    model: &ModelArgs,
+    endpoint: &Endpoint,
+    log: Log,
+) -> anyhow::Result<Exit> {
+    failure.message = endpoint.without_key(&failure.message);
+    let name = model.model()?;
+    let record = failure.to_error_record(name.as_deref());
+    let mut members = format!("{},\"rule\":{}", log_members(&record), quote(&failure.rule));
+    members.push_str(&format!(",\"retryable\":{}", failure.retryable));
+    if let Some(seconds) = failure.retry_after {
+        members.push_str(&format!(",\"retry_after\":{seconds}"));
+    }
+    if let Some(id) = &failure.request_id {
+        members.push_str(&format!(",\"request_id\":{}", quote(id)));
+    }
+    log.outcome(&failure.to_string(), &members);
+    if let Some(path) = &args.failure {
+        write_private(path, &(record + "\n"))
+            .with_context(|| format!("cannot write '{}'", path.display()))?;
+    }
+    if let Some(window) = taught_window(&failure, endpoint.provider)
+        && let Err(error) = model.learn_window(window, now()?)
+    {
+        // The refusal itself was said; without the memory the next one says it again.
+        log.note(&format!("{error:#}"));
+    }
+    Ok(failure.exit())
+}
+
+/// The window that a refusal teaches. The offline provider only enforces what it was told, as does a
+/// count of our own, and rule T1 names a limit on tokens per minute, which is the account's and may change
+/// tomorrow.
+fn taught_window(failure: &Failure, provider: Provider) -> Option<u64> {
+    let is_own = matches!(&*failure.rule, "T1" | "preflight" | "silent-truncation" | "empty-body");
+    let is_taught = failure.exit() == Exit::Overflow && provider != Provider::Offline && !is_own;
+    failure.limit.filter(|_| is_taught)
+}
+
+/// The members of an error record, but for its message: that is in what is said.
+fn log_members(record: &str) -> String {
+    let Ok(object) = Object::parse(record) else { return String::new() };
+    let members = object.members().filter(|member| member.name() != "message");
+    members.map(|m| format!("{}:{}", m.raw_name, m.value)).collect::<Vec<_>>().join(",")
+}
+
+fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_logged_failure_has_one_message() {
+        let record = r#"{"type":"error","class":"overflow","message":"too long","limit":5}"#;
+        assert_eq!(log_members(record), r#""type":"error","class":"overflow","limit":5"#);
+    }
+}

@@ -1,0 +1,55 @@
+//! Showing what the model says, as it comes.
+
+use crate::exit;
+use anyhow::Context;
+use std::fs::{File, OpenOptions};
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+
+/// Where text is shown.
+pub(super) struct Show {
+    out: Option<Box<dyn Write>>,
+    /// A terminal is shown control characters, and does not obey them.
+    is_terminal: bool,
+    /// The text so far ends in the middle of a line.
+    in_line: bool,
+}
+
+impl Show {
+    /// Shows text on standard error, or in a file; nowhere without the option.
+    pub(super) fn new(option: Option<&Option<PathBuf>>) -> anyhow::Result<Show> {
+        let (out, is_terminal): (Option<Box<dyn Write>>, bool) = match option {
+            None => (None, false),
+            Some(None) => (Some(Box::new(io::stderr())), io::stderr().is_terminal()),
+            Some(Some(path)) => {
+                let file = open(path)?;
+                let is_terminal = file.is_terminal();
+                (Some(Box::new(file)), is_terminal)
+            }
+        };
+        Ok(Show { out, is_terminal, in_line: false })
+    }
+
+    /// Shows a piece of text.
+    pub(super) fn text(&mut self, text: &str) {
+        let Some(out) = self.out.as_mut().filter(|_| !text.is_empty()) else { return };
+        let shown = if self.is_terminal { exit::printable_lines(text) } else { text.to_owned() };
+        self.in_line = !shown.ends_with('\n');
+        // Who looked on may have gone; the reply goes where it has to all the same.
+        if out.write_all(shown.as_bytes()).and_then(|()| out.flush()).is_err() {
+            self.out = None;
+        }
+    }
+
+    /// Ends the last line.
+    pub(super) fn finish(mut self) {
+        if self.in_line {
+            self.text("\n");
+        }
+    }
+}
+
+fn open(path: &PathBuf) -> anyhow::Result<File> {
+    let file = OpenOptions::new().append(true).create(true).open(path);
+    file.with_context(|| format!("cannot write '{}'", path.display()))
+}

@@ -1,0 +1,181 @@
+//! The world that a call is made in: the network, the provider inside, or recordings.
+
+use crate::cli::call::endpoint::{Endpoint, path};
+use crate::cli::call::named;
+use crate::cli::{Log, now};
+use crate::exit::{Exit, fail};
+use crate::provider::call::{Ask, World};
+use crate::provider::cassette::{Cassette, Exchange, Recorder};
+use crate::provider::failure::Class;
+use crate::provider::reading::Reading;
+use crate::provider::{Failure, Request, offline};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The option group for recordings.
+#[derive(Clone, Debug, clap::Args)]
+pub struct CassetteArgs {
+    /// Record each exchange in folder DIR (CLAW_RECORD)
+    #[arg(long, value_name = "DIR", conflicts_with = "replay")]
+    pub record: Option<PathBuf>,
+    /// Answer from the recordings in folder DIR, and open no connection (CLAW_REPLAY)
+    #[arg(long, value_name = "DIR")]
+    pub replay: Option<PathBuf>,
+}
+
+/// Where answers come from, and whether they are recorded.
+pub(super) enum Tape {
+    /// From the provider.
+    Live(Option<Recorder>),
+    /// From recordings.
+    Replay(Cassette),
+}
+
+impl CassetteArgs {
+    /// Opens what is asked for. Only where something is sent a key is read, and the address looked at.
+    ///
+    /// # Errors
+    /// As [`Endpoint::open`] and [`Cassette::open`]; 78 when the environment asks for both.
+    pub(super) fn open(&self, endpoint: &mut Endpoint) -> anyhow::Result<Tape> {
+        let (record, replay) = match (&self.record, &self.replay) {
+            (None, None) => (named(None, "CLAW_RECORD"), named(None, "CLAW_REPLAY")),
+            (record, replay) => (record.clone(), replay.clone()),
+        };
+        match (record, replay) {
+            (Some(_), Some(_)) => {
+                fail(Exit::Config, "both CLAW_RECORD and CLAW_REPLAY are set: unset one")
+            }
+            (None, Some(dir)) => Ok(Tape::Replay(Cassette::open(&dir)?)),
+            (record, None) => {
+                endpoint.open()?;
+                let keys = || endpoint.secret().map(str::to_owned).into_iter().collect();
+                Ok(Tape::Live(record.map(|dir| Recorder::new(&dir, keys()))))
+            }
+        }
+    }
+}
+
+impl Tape {
+    /// Whether a request may be sent: what would be recorded must hold no secret.
+    ///
+    /// # Errors
+    /// 65 when it holds what looks like one.
+    pub(super) fn check(&self, body: &str) -> anyhow::Result<()> {
+        match self {
+            Tape::Live(Some(recorder)) => match recorder.check(body) {
+                Ok(()) => Ok(()),
+                Err(why) => fail(Exit::Data, format!("cannot record, so nothing is sent: {why}")),
+            },
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The world that a call is made in.
+pub(super) struct Network<'n> {
+    pub(super) tape: &'n mut Tape,
+    pub(super) endpoint: &'n Endpoint,
+    pub(super) timeout: Duration,
+    pub(super) log: Log,
+}
+
+impl World for Network<'_> {
+    fn send(
+        &mut self,
+        ask: Ask,
+        request: &Request<'_, '_>,
+        body: &str,
+        reading: &mut Reading<'_>,
+    ) -> Result<(), Failure> {
+        let endpoint = self.endpoint;
+        let url = match (ask, &endpoint.count_url) {
+            (Ask::Count, Some(url)) => url,
+            _ => &endpoint.url,
+        };
+        if let Tape::Replay(cassette) = self.tape {
+            let missed =
+                |miss: &dyn ToString| Failure::new(Class::NotRecorded, "replay", miss.to_string());
+            let found = cassette.next(path(url), body).map_err(|miss| missed(&miss))?;
+            return found.play(reading);
+        }
+        let outcome = match endpoint.provider.is_inside() {
+            true => {
+                let answer = offline::answer(ask, request, request.window);
+                reading.head(answer.status, answer.headers);
+                reading.take(&answer.body);
+                Ok(())
+            }
+            false => post(endpoint, url, body, self.timeout, reading),
+        };
+        if let Tape::Live(Some(recorder)) = self.tape {
+            let exchange = exchange(endpoint, url, body, reading, outcome.as_ref().err());
+            if let Err(error) = recorder.write(&exchange) {
+                // The answer is here all the same, and was paid for.
+                self.log.note(&format!("{error:#}"));
+            }
+        }
+        outcome
+    }
+
+    fn wait(&mut self, seconds: f64) {
+        // A recording has no reason to be waited for.
+        if matches!(self.tape, Tape::Live(_)) {
+            std::thread::sleep(Duration::try_from_secs_f64(seconds).unwrap_or_default());
+        }
+    }
+
+    fn now(&self) -> f64 {
+        now().unwrap_or_default()
+    }
+
+    fn chance(&mut self) -> f64 {
+        // The hasher's seed is random for each process, which is all that spreading them takes.
+        RandomState::new().build_hasher().finish() as f64 / u64::MAX as f64
+    }
+
+    fn say(&mut self, text: &str) {
+        self.log.note(&self.endpoint.without_key(text));
+    }
+}
+
+/// What happened, to be recorded.
+fn exchange(
+    endpoint: &Endpoint,
+    url: &str,
+    body: &str,
+    reading: &Reading<'_>,
+    failure: Option<&Failure>,
+) -> Exchange {
+    let (answer, pieces) = reading.so_far();
+    let headers = endpoint.headers().into_iter();
+    Exchange {
+        path: path(url).to_owned(),
+        request_headers: headers.map(|(name, value)| (name.to_owned(), value)).collect(),
+        body: body.to_owned(),
+        status: (answer.status > 0).then_some(answer.status),
+        headers: answer.headers.clone(),
+        answer: answer.body.clone(),
+        pieces: pieces.to_vec(),
+        ended: failure.map(|failure| failure.message.clone()),
+    }
+}
+
+#[cfg(feature = "http")]
+fn post(
+    endpoint: &Endpoint,
+    url: &str,
+    body: &str,
+    timeout: Duration,
+    reading: &mut Reading<'_>,
+) -> Result<(), Failure> {
+    use crate::provider::http::{Post, post};
+    let headers = &endpoint.headers();
+    let (is_local, certificates) = (endpoint.is_local, endpoint.certificates.as_deref());
+    post(&Post { url, is_local, headers, body, timeout, certificates }, reading)
+}
+
+#[cfg(not(feature = "http"))]
+fn post(_: &Endpoint, _: &str, _: &str, _: Duration, _: &mut Reading<'_>) -> Result<(), Failure> {
+    Err(Failure::unreachable("this build has no network"))
+}

@@ -1,0 +1,88 @@
+//! Asking the provider how many tokens a request has, through the program that has a network.
+
+use crate::cli::budget::RequestArgs;
+use crate::cli::model::ModelArgs;
+use crate::cli::{Log, child, variable};
+use crate::exit::{Error, Exit};
+use crate::messages::{self, Message};
+use std::path::PathBuf;
+
+/// Who counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Counter {
+    /// This program, by its own rules
+    Local,
+    /// The provider, asked through claw-call
+    Api,
+}
+
+/// The option group for it.
+#[derive(Clone, Debug, clap::Args)]
+pub struct CountArgs {
+    /// Who counts: this program, or the provider
+    #[arg(long, value_name = "WHO", default_value = "local")]
+    pub count: Counter,
+    /// Program that asks the provider (CLAW_CALL, else claw-call)
+    #[arg(long, value_name = "COMMAND")]
+    pub call: Option<String>,
+}
+
+impl CountArgs {
+    /// The provider's number, if it is to be asked; says what our own would have been.
+    ///
+    /// # Errors
+    /// Those of `claw-call`, under its own statuses; 69 when what it writes is no number.
+    pub fn count(
+        &self,
+        messages: &[Message<'_>],
+        request: &RequestArgs,
+        model: &ModelArgs,
+        own: u64,
+        log: Log,
+    ) -> anyhow::Result<Option<u64>> {
+        if self.count == Counter::Local {
+            return Ok(None);
+        }
+        let command = self.call.clone().or_else(|| variable("CLAW_CALL"));
+        let command = command.unwrap_or_else(|| "claw-call".to_owned());
+        let mut lines = Vec::new();
+        messages::write(messages, &mut lines)?;
+        let ended = child::run(&command, &arguments(request, model), &lines)?;
+        if ended.status != Some(0) {
+            return Err(failed(&command, ended.status));
+        }
+        let text = String::from_utf8_lossy(&ended.stdout);
+        let counted: u64 = text.trim().parse().map_err(|_| {
+            Error::new(Exit::Unavailable, format!("what '{command}' wrote is no number of tokens"))
+        })?;
+        let text = format!("counted {counted} tokens, estimated {own}");
+        log.outcome(&text, &format!(r#""counted":{counted},"estimated":{own}"#));
+        Ok(Some(counted))
+    }
+}
+
+fn arguments(request: &RequestArgs, model: &ModelArgs) -> Vec<String> {
+    let mut arguments = vec!["--count".to_owned()];
+    let mut add = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            arguments.extend([name.to_owned(), value]);
+        }
+    };
+    let path = |path: &PathBuf| path.display().to_string();
+    add("--provider", model.provider.map(|provider| provider.name().to_owned()));
+    add("--model", model.model.clone());
+    add("--base-url", model.base_url.clone());
+    add("--system", request.system.as_ref().map(path));
+    add("--tools", request.tools.as_ref().map(path));
+    arguments
+}
+
+fn failed(command: &str, status: Option<i32>) -> anyhow::Error {
+    let exit = match status {
+        Some(126 | 127) => Exit::Config,
+        Some(code) => Exit::from_code(code).unwrap_or(Exit::Unavailable),
+        None => Exit::Unavailable,
+    };
+    let how = status.map_or("by a signal".to_owned(), |code| format!("with status {code}"));
+    Error::new(exit, format!("cannot count: '{command}' ended {how}")).into()
+}

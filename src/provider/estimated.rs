@@ -1,0 +1,78 @@
+//! What only our own estimate can tell: whether a prompt fits where the provider would not say so, and
+//! what a refusal without words, or an answer to half of a prompt, means.
+
+use crate::estimate::{self, Estimate, Method};
+use crate::messages::{BlockKind, Message};
+use crate::provider::failure::Class;
+use crate::provider::protocol::Protocol;
+use crate::provider::{Failure, Reply, Request, ollama};
+
+/// From this share of the window on a refusal without words means that the prompt does not fit
+/// (Cerebras answers so).
+const NEARLY_FULL: f64 = 0.8;
+
+/// The prompt's tokens by our own count, which is rather too high than too low.
+#[must_use]
+pub fn prompt(request: &Request<'_, '_>) -> u64 {
+    let Request { messages, system, tools, .. } = *request;
+    Estimate::of(estimate::Request { messages, system, tools }, Method::Script).tokens
+}
+
+/// The room for the answer that the window leaves. Ollama takes what does not fit and drops something
+/// without a word, so there it has to be known before.
+///
+/// # Errors
+/// The failure that it should have been, if the prompt leaves less than `least` tokens.
+pub fn room(protocol: Protocol, request: &Request<'_, '_>, least: u64) -> Result<u64, Failure> {
+    let asked = request.max_tokens;
+    let (Protocol::Ollama, Some(window)) = (protocol, request.window) else { return Ok(asked) };
+    let prompt = prompt(request);
+    let room = window.saturating_sub(prompt).min(asked);
+    if room >= least.min(asked) {
+        return Ok(room);
+    }
+    let text = format!("the prompt has about {prompt} tokens, the window {window}; it is not sent");
+    let failure = Failure::new(Class::Overflow, "preflight", text);
+    Err(Failure { actual: Some(prompt), limit: Some(window), ..failure })
+}
+
+/// A refusal with a second thought: one without a body, where the window is nearly full, is an overflow;
+/// and a gate for long prompts that was shut to a short one is the account's.
+#[must_use]
+pub fn reconsider(failure: Failure, is_empty: bool, request: &Request<'_, '_>) -> Failure {
+    let is_bare = is_empty && matches!(failure.status, Some(400 | 413));
+    let over = |window: u64| prompt(request) as f64 > NEARLY_FULL * window as f64;
+    if is_bare && let Some(window) = request.window.filter(|window| over(*window)) {
+        let (class, rule) = (Class::Overflow, "empty-body".into());
+        return Failure { class, rule, limit: Some(window), retryable: false, ..failure };
+    }
+    match failure.limit {
+        Some(limit) if failure.rule == "T2" && !over(limit) => {
+            let (class, rule) = (Class::Billing, "T2-short-prompt".into());
+            Failure { class, rule, limit: None, retryable: false, ..failure }
+        }
+        _ => failure,
+    }
+}
+
+/// The failure that an answer is all the same, if the provider dropped a part of the prompt without a word.
+///
+/// Ollama's counts tell, and images are left out of this: how many tokens they are nobody knows.
+#[must_use]
+pub fn truncated(protocol: Protocol, request: &Request<'_, '_>, reply: &Reply) -> Option<Failure> {
+    let (Protocol::Ollama, Some(window)) = (protocol, request.window) else { return None };
+    let prompt = prompt(request);
+    let is_cut = !request.messages.iter().any(has_media)
+        && ollama::was_truncated(prompt, reply.usage.as_deref(), window);
+    is_cut.then(|| {
+        let text = format!("the provider read less of the prompt than its about {prompt} tokens");
+        let failure = Failure::new(Class::Overflow, "silent-truncation", text);
+        Failure { status: Some(200), limit: Some(window), ..failure }
+    })
+}
+
+fn has_media(message: &Message<'_>) -> bool {
+    message.content.blocks().iter().any(|block| {
+        block.kind == BlockKind::Media || block.is_result() && block.raw.contains(r#""image""#)
+    })
+}

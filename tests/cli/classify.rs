@@ -1,0 +1,118 @@
+//! claw-call --classify: the failure table from outside, and rows of the user's own.
+
+use serde_json::Value;
+
+use crate::common::{Cmd, Sandbox};
+
+/// 2026-01-01T00:00:00Z, against which dates in the rows are measured.
+const NOW: &str = "1767225600";
+
+/// A row: what was answered, and what it means.
+fn rows() -> Vec<Value> {
+    let text = include_str!("../data/failures.jsonl");
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn classify(sandbox: &Sandbox, status: &str, args: &[&str]) -> Cmd {
+    let cmd = sandbox.cmd("claw-call").env("SOURCE_DATE_EPOCH", NOW);
+    cmd.args(["--classify", status]).args(args)
+}
+
+/// K-1, K-2, K-5, K-7, K-8, V64: overflows, and what only looks like one.
+#[test]
+fn k7_each_row_of_the_table_is_classified() {
+    let (rows, sandbox) = (rows(), Sandbox::new());
+    assert!(rows.len() > 100);
+    for row in &rows {
+        let body = row["body"].as_str().unwrap();
+        let mut cmd = classify(&sandbox, &row["status"].to_string(), &[]);
+        for (name, value) in row["headers"].as_object().into_iter().flatten() {
+            cmd = cmd.args(["--header", &format!("{name}: {}", value.as_str().unwrap())]);
+        }
+        let run = cmd.stdin(body).run();
+        let exit = row["exit"].as_i64().unwrap();
+        let found = run.code(i32::try_from(exit).unwrap()).json_one();
+        for name in ["class", "rule", "status", "exit"] {
+            assert_eq!(found[name], row[name], "{name}: {body}");
+        }
+        // A number that the row does not have must not be made up.
+        for name in ["actual", "limit", "retry_after", "requested_output", "output_cap"] {
+            assert_eq!(found[name], row[name], "{name}: {body}");
+        }
+        let is_floor = row["actual_is_floor"] == true;
+        assert_eq!(found["actual_is_floor"], is_floor, "{body}");
+        let may_pass = row.get("retryable").cloned().unwrap_or((exit == 75 || exit == 69).into());
+        assert_eq!(found["retryable"], may_pass, "{body}");
+    }
+    let has = |exit: u64| rows.iter().filter(|row| row["exit"] == exit).count();
+    assert!(has(3) > 40 && has(76) > 20 && has(75) > 15, "positives and lookalikes");
+}
+
+#[test]
+fn a_row_of_ones_own_decides_where_text_may() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "rows",
+        "# our gateway\n\noverflow  budget of (?<limit>[\\d,]+) exceeded by a request of (?<actual>\\d+)\nrate-limit slow down\noutput-cap  at most (?<cap>\\d+) out of (?<output>\\d+)\n",
+    );
+    let body = |text: &str| format!(r#"{{"error":{{"message":"{text}"}}}}"#);
+    let own = ["--failures", "rows"];
+    let text = body("BUDGET of 8,000 exceeded by a request of 9100");
+    classify(&sandbox, "400", &[]).stdin(text.clone()).run().code(76);
+    for status in ["400", "404", "422", "500", "200"] {
+        let found = classify(&sandbox, status, &own).stdin(text.clone()).run();
+        let found = found.code(3).json_one();
+        assert_eq!(found["rule"], "rows:3");
+        assert_eq!((&found["limit"], &found["actual"]), (&8000.into(), &9100.into()));
+    }
+    for (status, exit) in [("401", 77), ("402", 77), ("403", 77), ("429", 75)] {
+        classify(&sandbox, status, &own).stdin(text.clone()).run().code(exit);
+    }
+    let slow = classify(&sandbox, "400", &own).stdin(body("slow down")).run();
+    assert_eq!(slow.code(75).json_one()["rule"], "rows:4");
+    let cap = classify(&sandbox, "400", &own).stdin(body("at most 64 out of 90")).run();
+    assert_eq!(cap.code(76).json_one()["output_cap"], 64);
+    // Money and keys still win, and so does the environment's file if there is no other.
+    let quota = r#"{"error":{"code":"insufficient_quota","message":"slow down"}}"#;
+    classify(&sandbox, "400", &own).stdin(quota).run().code(77);
+    let by_variable = classify(&sandbox, "400", &[]).env("CLAW_FAILURES", "rows");
+    by_variable.stdin(body("slow down")).run().code(75);
+}
+
+#[test]
+fn a_row_that_is_none_is_named() {
+    let sandbox = Sandbox::new();
+    for (text, why) in [
+        ("overflow a\nflood b\n", "cannot use rows 'rows': line 2: no class is called 'flood'"),
+        ("overflow\n", "line 1: there is no text after the class"),
+        ("overflow (\n", "line 1: not a regular expression: error: unclosed group"),
+    ] {
+        sandbox.write("rows", text);
+        let run = classify(&sandbox, "400", &["--failures", "rows"]).stdin("").run();
+        run.code(78).err_has(why).stdout_is("");
+    }
+    classify(&sandbox, "400", &["--failures", "none"]).stdin("").run().code(74);
+}
+
+#[test]
+fn what_is_no_failure_is_not_classified() {
+    let sandbox = Sandbox::new();
+    for body in
+        [r#"{"content":[]}"#, r#"{"choices":[{"message":{}}]}"#, r#"{"message":{"content":"x"}}"#]
+    {
+        classify(&sandbox, "200", &[]).stdin(body).run().code(65).err_has("is a reply");
+    }
+    classify(&sandbox, "99", &[]).stdin("").run().code(2);
+    classify(&sandbox, "400", &["--header", "x"]).stdin("").run().code(2).err_has("no colon");
+    sandbox.cmd("claw-call").args(["--header", "a: b"]).run().code(2);
+}
+
+/// T-4: text from outside reaches no terminal raw, and stays on its line.
+#[test]
+fn what_a_provider_says_is_escaped() {
+    let sandbox = Sandbox::new();
+    let body = r#"{"error":{"message":"a\u001b[31m\nb"}}"#;
+    let run = classify(&sandbox, "400", &[]).stdin(body).run();
+    run.code(76).stdout_has(r#""message":"a\u001b[31m\nb""#).err_has(r"a\u{1b}[31m");
+    assert_eq!(run.stderr.lines().count(), 1);
+}
