@@ -7,6 +7,7 @@
 
 pub mod anthropic;
 pub mod call;
+pub mod cassette;
 pub mod estimated;
 pub mod failure;
 #[cfg(feature = "http")]

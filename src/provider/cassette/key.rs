@@ -1,0 +1,122 @@
+//! Which requests are the same: the key of a request, and the spelling of JSON that it is made of.
+
+use crate::json::quote;
+use crate::record::digest;
+use serde_json::{Number, Value};
+
+/// The key of a request: the first 16 hex digits of the SHA-256 of `POST`, the path and the body, with a
+/// line feed between them. `path` is without the host.
+///
+/// The order of members, white space, escapes and how numbers are spelled do not matter. A body that is
+/// no JSON, is nested more than 127 deep, or has half a surrogate pair in it, counts by its bytes.
+#[must_use]
+pub fn key(path: &str, body: &str) -> String {
+    let canonical = parse(body).map(|value| canonical(&value));
+    digest(&format!("POST\n{path}\n{}", canonical.as_deref().unwrap_or(body)))
+}
+
+/// The value of a body, if it is JSON that can be walked through. serde_json reads nothing that is nested
+/// more than 127 deep, so whoever walks may recurse.
+pub(super) fn parse(body: &str) -> Option<Value> {
+    serde_json::from_str(body).ok()
+}
+
+/// The one spelling of a value.
+pub(super) fn canonical(value: &Value) -> String {
+    let mut out = String::new();
+    write(value, &mut out);
+    out
+}
+
+fn write(value: &Value, out: &mut String) {
+    match value {
+        Value::Null => out.push_str("null"),
+        Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
+        Value::Number(number) => out.push_str(&spelled(number)),
+        Value::String(text) => out.push_str(&quote(text)),
+        Value::Array(elements) => {
+            out.push('[');
+            for (index, element) in elements.iter().enumerate() {
+                out.push_str(if index == 0 { "" } else { "," });
+                write(element, out);
+            }
+            out.push(']');
+        }
+        Value::Object(members) => {
+            // Whether serde_json keeps the order of members is up to the features of other crates.
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_unstable_by_key(|(name, _)| *name);
+            out.push('{');
+            for (index, (name, member)) in members.into_iter().enumerate() {
+                out.push_str(if index == 0 { "" } else { "," });
+                out.push_str(&quote(name));
+                out.push(':');
+                write(member, out);
+            }
+            out.push('}');
+        }
+    }
+}
+
+/// A number by its value: 1, 1.0 and 1e0 are one.
+fn spelled(number: &Number) -> String {
+    match number.as_f64().filter(|_| number.is_f64()) {
+        // What is added makes 0 of -0.
+        Some(value) if value.fract() == 0.0 => format!("{:.0}", value + 0.0),
+        Some(value) => value.to_string(),
+        None => number.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_a_request_is_spelled_does_not_matter() {
+        let plain = key("/p", r#"{"a":[1,2.5,"é/"],"b":{"c":null,"d":true}}"#);
+        let other = r#" { "b" : {"d":true, "c":null}, "a":[1e0, 25e-1, "\u00e9\/"] } "#;
+        assert_eq!(key("/p", other), plain);
+        assert_eq!(plain.len(), 16);
+    }
+
+    #[test]
+    fn what_a_request_says_does_matter() {
+        let plain = key("/p", r#"{"a":[1,2]}"#);
+        for other in [
+            r#"{"a":[2,1]}"#,
+            r#"{"a":[1,"2"]}"#,
+            r#"{"a":[1]}"#,
+            r#"{"a":[1,2],"b":null}"#,
+            r#"{"A":[1,2]}"#,
+        ] {
+            assert_ne!(key("/p", other), plain, "{other}");
+        }
+        assert_ne!(key("/q", r#"{"a":[1,2]}"#), plain);
+    }
+
+    #[test]
+    fn the_key_is_what_the_documentation_says() {
+        assert_eq!(key("/p", "{ }"), digest("POST\n/p\n{}"));
+        assert_eq!(key("/p", "no json"), digest("POST\n/p\nno json"));
+    }
+
+    #[test]
+    fn numbers_count_by_their_value() {
+        let same = |one: &str, other: &str| key("", one) == key("", other);
+        assert!(same("0", "-0.0"));
+        assert!(same("1000000000000000000", "1e18"));
+        assert!(same("9223372036854775808", "9223372036854775808.0"));
+        assert!(same("100000000000000000000", "1e20"));
+        assert!(!same("9007199254740992", "9007199254740993"));
+        assert!(!same("0.1", "0.10000000000000002"));
+        assert!(!same("1", "-1"));
+    }
+
+    #[test]
+    fn depth_is_no_danger() {
+        let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
+        assert_eq!(key("/p", &deep), key("/p", &deep));
+        assert_ne!(key("/p", &deep), key("/p", &format!("{deep} ")));
+    }
+}

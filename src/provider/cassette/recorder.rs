@@ -1,0 +1,312 @@
+//! Writing exchanges into a folder, without secrets and never by halves.
+
+use super::files::{self, are_pieces};
+use super::secrets::Secrets;
+use super::{Exchange, key};
+use crate::exit::{Error, Exit};
+use anyhow::Context;
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The mode of folders.
+const FOLDER_MODE: u32 = 0o700;
+/// The mode of files.
+const FILE_MODE: u32 = 0o600;
+
+/// Writes exchanges into a cassette. Several processes may write into one at a time.
+#[derive(Debug)]
+pub struct Recorder {
+    dir: PathBuf,
+    secrets: Secrets,
+}
+
+impl Recorder {
+    /// Writes into the folder `dir`, which is made when it is needed. `keys` are the keys in use: nothing
+    /// that holds one is written. Those shorter than 8 bytes are taken for words.
+    #[must_use]
+    pub fn new(dir: &Path, keys: Vec<String>) -> Recorder {
+        Recorder { dir: dir.to_owned(), secrets: Secrets::new(keys) }
+    }
+
+    /// Whether a request's body may be recorded; to be asked before it is sent, and paid for.
+    ///
+    /// # Errors
+    /// What in it looks like a secret.
+    pub fn check(&self, body: &str) -> Result<(), String> {
+        self.check_place("the request body", body)
+    }
+
+    /// Writes an exchange and gives its folder: the request's key, or for a further exchange with the same
+    /// request `KEY.2`, `KEY.3` and so on. Only headers that are listed are written.
+    ///
+    /// # Errors
+    /// 65 when something in it looks like a secret: nothing is written then, and the error says what it
+    /// is and where. When the pieces do not make the answer, or a file cannot be written.
+    pub fn write(&self, exchange: &Exchange) -> anyhow::Result<PathBuf> {
+        let exchange = exchange.kept();
+        let refuse = |why: &str| format!("cannot record into '{}': {why}", self.dir.display());
+        self.check_all(&exchange).map_err(|why| Error::new(Exit::Data, refuse(&why)))?;
+        let length = exchange.answer.len();
+        let pieces = are_pieces(&exchange.pieces, length);
+        pieces.map_err(|why| Error::new(Exit::Failed, refuse(&why)))?;
+        let written = self.write_folder(&exchange);
+        written.with_context(|| format!("cannot record into '{}'", self.dir.display()))
+    }
+
+    fn check_all(&self, exchange: &Exchange) -> Result<(), String> {
+        self.check_place("the request's path", &exchange.path)?;
+        for (name, value) in &exchange.request_headers {
+            self.check_place(&format!("the request's header '{name}'"), value)?;
+        }
+        self.check(&exchange.body)?;
+        for (name, value) in &exchange.headers {
+            self.check_place(&format!("the answer's header '{name}'"), value)?;
+        }
+        self.check_place("the answer", &String::from_utf8_lossy(&exchange.answer))?;
+        self.check_place("what ended the answer", exchange.ended.as_deref().unwrap_or_default())
+    }
+
+    fn check_place(&self, place: &str, text: &str) -> Result<(), String> {
+        match self.secrets.find(text) {
+            None => Ok(()),
+            Some(what) => Err(format!("{place} has {what} in it; take that out to record it")),
+        }
+    }
+
+    /// Writes the files into a folder of its own that nobody reads, and then gives that its name.
+    fn write_folder(&self, exchange: &Exchange) -> io::Result<PathBuf> {
+        make_folders(&self.dir)?;
+        let folder = self.make_hidden()?;
+        let placed = write_files(&folder, exchange)
+            .and_then(|()| self.place(&folder, &key(&exchange.path, &exchange.body)));
+        if placed.is_err() {
+            // Nobody reads what stays behind.
+            let _ = fs::remove_dir_all(&folder);
+        }
+        placed
+    }
+
+    /// Makes a new folder whose name begins with a dot.
+    fn make_hidden(&self) -> io::Result<PathBuf> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        loop {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let folder = self.dir.join(format!(".recording-{}-{number}", process::id()));
+            match make_folder(&folder) {
+                // A process of the same number was killed here, or lives in another container.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => return made.map(|()| folder),
+            }
+        }
+    }
+
+    /// Gives a written folder the first name of its key that is free. The system renames no folder to one
+    /// that has files in it, so of two processes only one gets a name.
+    fn place(&self, folder: &Path, key: &str) -> io::Result<PathBuf> {
+        let mut number = 1_u64;
+        loop {
+            let name = if number == 1 { key.to_owned() } else { format!("{key}.{number}") };
+            let place = self.dir.join(name);
+            match fs::rename(folder, &place) {
+                Ok(()) => return Ok(place),
+                Err(_) if fs::symlink_metadata(&place).is_ok() => number += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// Makes a folder, and those above it that are missing. Another process may do so at the same time.
+fn make_folders(folder: &Path) -> io::Result<()> {
+    if folder.as_os_str().is_empty() || folder.is_dir() {
+        return Ok(());
+    }
+    if let Some(above) = folder.parent() {
+        make_folders(above)?;
+    }
+    match make_folder(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
+        made => made,
+    }
+}
+
+/// Makes a new folder whose mode is the same under every umask.
+fn make_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(FOLDER_MODE).create(folder)?;
+    fs::set_permissions(folder, Permissions::from_mode(FOLDER_MODE))
+}
+
+fn write_files(folder: &Path, exchange: &Exchange) -> io::Result<()> {
+    write_file(&folder.join(files::REQUEST), files::request_json(exchange).as_bytes())?;
+    write_file(&folder.join(files::RESPONSE), files::response_json(exchange).as_bytes())?;
+    write_file(&folder.join(files::BODY), &exchange.answer)
+}
+
+/// Writes a new file whose mode is the same under every umask.
+fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(path)?;
+    file.set_permissions(Permissions::from_mode(FILE_MODE))?;
+    file.write_all(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::process::Command;
+
+    const KEY: &str = "the/very-key";
+
+    fn recorder(dir: &Path) -> Recorder {
+        Recorder::new(dir, vec![KEY.to_owned()])
+    }
+
+    fn exchange() -> Exchange {
+        Exchange {
+            path: "/v1/messages".into(),
+            body: r#"{"a":1}"#.into(),
+            status: Some(200),
+            answer: b"{}".to_vec(),
+            pieces: vec![1, 1],
+            ..Exchange::default()
+        }
+    }
+
+    fn names(dir: &Path) -> BTreeSet<String> {
+        let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string();
+        fs::read_dir(dir).unwrap().map(|entry| name(entry).unwrap()).collect()
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let cut = Exchange {
+            request_headers: vec![header("anthropic-version", "2023-06-01")],
+            headers: vec![header("content-type", "x"), header("request-id", files::REQUEST_ID)],
+            answer: b"\xff\0\r\n".to_vec(),
+            pieces: vec![0, 3, 1],
+            ended: Some("reset \"by\" peer".into()),
+            ..exchange()
+        };
+        let none = Exchange { status: None, answer: vec![], pieces: vec![], ..cut.clone() };
+        for exchange in [exchange(), cut, none] {
+            let folder = recorder(dir.path()).write(&exchange).unwrap();
+            assert_eq!(files::read(&folder).unwrap(), exchange);
+        }
+        let first = key("/v1/messages", r#"{"a":1}"#);
+        let expected = [first.clone(), format!("{first}.2"), format!("{first}.3")];
+        assert_eq!(names(dir.path()), BTreeSet::from(expected), "and nothing else is left");
+    }
+
+    #[test]
+    fn a_secret_anywhere_is_refused_and_nothing_is_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().join("cassette");
+        let header = |name: &str| vec![(name.to_owned(), format!("x {KEY}"))];
+        let cases = [
+            (Exchange { path: format!("/{KEY}"), ..exchange() }, "the request's path"),
+            (Exchange { body: format!("{{\"{KEY}\":1}}"), ..exchange() }, "the request body"),
+            (Exchange { answer: KEY.into(), pieces: vec![12], ..exchange() }, "the answer"),
+            (
+                Exchange { request_headers: header("anthropic-beta"), ..exchange() },
+                "the request's header 'anthropic-beta'",
+            ),
+            (
+                Exchange { headers: header("Content-Type"), ..exchange() },
+                "the answer's header 'content-type'",
+            ),
+            (Exchange { ended: Some(KEY.into()), ..exchange() }, "what ended the answer"),
+        ];
+        for (exchange, place) in cases {
+            let error = recorder(&dir).write(&exchange).unwrap_err();
+            assert_eq!(crate::exit::status(&error), Exit::Data);
+            let says = format!("': {place} has the key in use in it; take that out to record it");
+            assert!(error.to_string().ends_with(&says), "{error}");
+            assert!(!dir.exists(), "{place}");
+        }
+        let key = format!("sk-ant-{}", "x".repeat(40));
+        let says = "the request body has what looks like an Anthropic key ('sk-ant…') in it; take that out to record it";
+        assert_eq!(recorder(&dir).check(&key), Err(says.to_owned()));
+        assert_eq!(recorder(&dir).check("{}"), Ok(()));
+        // Headers that are not written may say what they want.
+        let silent = Exchange { request_headers: header("x-api-key"), ..exchange() };
+        let folder = recorder(&dir).write(&silent).unwrap();
+        assert!(!fs::read_to_string(folder.join(files::REQUEST)).unwrap().contains(KEY));
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_an_error_and_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let short = Exchange { pieces: vec![1], ..exchange() };
+        let error = recorder(dir.path()).write(&short).unwrap_err().to_string();
+        assert!(error.ends_with("'pieces' are 1 bytes together, and 'body' has 2"), "{error}");
+        assert_eq!(names(dir.path()), BTreeSet::new());
+        let file = dir.path().join("file");
+        fs::write(&file, "").unwrap();
+        assert!(recorder(&file).write(&exchange()).is_err());
+        assert!(recorder(&file.join("below")).write(&exchange()).is_err());
+    }
+
+    #[test]
+    fn a_name_that_is_taken_by_anything_is_passed_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = key("/v1/messages", r#"{"a":1}"#);
+        fs::write(dir.path().join(&first), "").unwrap();
+        std::os::unix::fs::symlink("nowhere", dir.path().join(format!("{first}.2"))).unwrap();
+        let folder = recorder(dir.path()).write(&exchange()).unwrap();
+        assert_eq!(folder, dir.path().join(format!("{first}.3")));
+    }
+
+    #[test]
+    fn many_may_record_into_one_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let recorder = recorder(dir.path());
+                    (0..50).for_each(|_| assert!(recorder.write(&exchange()).is_ok()));
+                });
+            }
+        });
+        let first = key("/v1/messages", r#"{"a":1}"#);
+        let mut expected = BTreeSet::from([first.clone()]);
+        expected.extend((2..=100).map(|number| format!("{first}.{number}")));
+        assert_eq!(names(dir.path()), expected);
+        for name in expected {
+            assert_eq!(files::read(&dir.path().join(name)).unwrap(), exchange());
+        }
+    }
+
+    /// Says to the test below that it is to record into this folder and do nothing else.
+    const RECORD_INTO: &str = "CLAW_TEST_RECORD_INTO";
+
+    #[test]
+    fn modes_are_the_same_under_every_umask() {
+        if let Some(dir) = std::env::var_os(RECORD_INTO) {
+            recorder(Path::new(&dir)).write(&exchange()).unwrap();
+            return;
+        }
+        let test = "provider::cassette::recorder::tests::modes_are_the_same_under_every_umask";
+        for umask in ["0", "077", "0277"] {
+            let dir = tempfile::tempdir().unwrap();
+            let cassette = dir.path().join("cassette");
+            let status = Command::new("sh")
+                .args(["-c", &format!("umask {umask}; exec \"$0\" --exact {test}")])
+                .arg(std::env::current_exe().unwrap())
+                .env(RECORD_INTO, &cassette)
+                .output();
+            assert!(status.unwrap().status.success(), "{umask}");
+            let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+            let folder = cassette.join(names(&cassette).pop_first().unwrap());
+            assert_eq!((mode(&cassette), mode(&folder)), (0o700, 0o700), "{umask}");
+            for file in [files::REQUEST, files::RESPONSE, files::BODY] {
+                assert_eq!(mode(&folder.join(file)), 0o600, "{umask} {file}");
+            }
+        }
+    }
+}

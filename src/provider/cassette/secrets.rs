@@ -1,0 +1,163 @@
+//! What looks like a secret and so is never written down.
+//!
+//! A provider may tell a key back in an error, and whoever asks may have pasted one. So everything that
+//! would be written is searched: for the keys in use themselves, and for what keys look like. JSON may
+//! spell a character as an escape; that hides nothing. A secret that an answer's stream tells in pieces, a
+//! few characters an event, is not seen.
+
+use regex::Regex;
+use std::borrow::Cow;
+
+/// A key in use that is shorter, in bytes, is no secret; it may be an ordinary word (`none`, `ollama`).
+const LEAST_KEY: usize = 8;
+/// The most characters of a finding that are shown.
+const SHOWN: usize = 6;
+
+/// Where a word begins, which in JSON may be right after an escape.
+const BEGIN: &str = r"(?:\\[bfnrt]|(?-u:\b))";
+
+/// What keys look like: a name for it, whether it begins as a word does, and the pattern of its own part.
+/// Ordinary text has to go through (`risk-...`, `Bearer $KEY`), for a refusal ends the recording.
+const KINDS: [(&str, bool, &str); 8] = [
+    ("an Anthropic key", false, r"sk-ant-[A-Za-z0-9_-]{10}"),
+    ("an OpenRouter key", false, r"sk-or-v1-[A-Za-z0-9]{10}"),
+    ("an API key", true, r"sk-[A-Za-z0-9_-]{20}"),
+    ("a bearer token", true, r"Bearer [A-Za-z0-9._~+/=-]{16}"),
+    ("the name of an organization", true, r"org-[A-Za-z0-9]{16}"),
+    ("an AWS key", true, r"AKIA[A-Z0-9]{16}"),
+    ("a GitHub token", true, r"ghp_[A-Za-z0-9]{36}"),
+    ("a private key", false, r"-----BEGIN [A-Z ]*PRIVATE KEY-----"),
+];
+
+/// Finds secrets.
+#[derive(Debug)]
+pub(super) struct Secrets {
+    keys: Vec<String>,
+    kinds: Vec<(&'static str, Regex)>,
+}
+
+impl Secrets {
+    /// Looks for these keys, and for what keys look like.
+    pub(super) fn new(mut keys: Vec<String>) -> Secrets {
+        keys.retain(|key| key.len() >= LEAST_KEY);
+        let kinds = KINDS.iter().filter_map(|(kind, is_word, pattern)| {
+            let begin = if *is_word { BEGIN } else { "" };
+            Some((*kind, Regex::new(&format!("{begin}({pattern})")).ok()?))
+        });
+        Secrets { keys, kinds: kinds.collect() }
+    }
+
+    /// What in `text` looks like a secret, and how that begins.
+    pub(super) fn find(&self, text: &str) -> Option<String> {
+        self.find_plain(text).or_else(|| match decoded(text) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(decoded) => self.find_plain(&decoded),
+        })
+    }
+
+    fn find_plain(&self, text: &str) -> Option<String> {
+        // Of a short key even the beginning tells too much.
+        if self.keys.iter().any(|key| text.contains(key.as_str())) {
+            return Some("the key in use".to_owned());
+        }
+        self.kinds.iter().find_map(|(kind, regex)| {
+            let found = regex.captures(text)?.get(1)?.as_str();
+            let begin: String = found.chars().take(SHOWN).collect();
+            Some(format!("what looks like {kind} ('{begin}…')"))
+        })
+    }
+}
+
+/// `text` with JSON's escapes of ASCII characters decoded, wherever they are; it need not be JSON.
+fn decoded(text: &str) -> Cow<'_, str> {
+    if !text.contains('\\') {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((plain, escape)) = rest.split_once('\\') {
+        out.push_str(plain);
+        let (c, length) = unescaped(escape);
+        out.push(c);
+        rest = escape.get(length..).unwrap_or_default();
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// The character that an escape stands for, and how many bytes it has after its backslash. What is no
+/// escape of an ASCII character stays a backslash.
+fn unescaped(escape: &str) -> (char, usize) {
+    match escape.bytes().next() {
+        Some(b'b' | b'f' | b'n' | b'r' | b't') => (' ', 1),
+        Some(byte @ (b'"' | b'\\' | b'/')) => (char::from(byte), 1),
+        Some(b'u') => {
+            let code = escape.get(1..5).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+            code.filter(u8::is_ascii).map_or(('\\', 0), |code| (char::from(code), 5))
+        }
+        _ => ('\\', 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn find(text: &str) -> Option<String> {
+        Secrets::new(vec!["local/key+1".to_owned(), "ollama".to_owned()]).find(text)
+    }
+
+    /// One of each kind, put together here so that no other search takes them for real.
+    fn samples() -> [String; 8] {
+        let tail = |count: usize| "A1b2".repeat(10)[..count].to_owned();
+        [
+            format!("sk-ant-{}", tail(10)),
+            format!("sk-or-v1-{}", tail(10)),
+            format!("sk-{}", tail(20)),
+            format!("Bearer {}", tail(16)),
+            format!("org-{}", tail(16)),
+            format!("AKIA{}", tail(16).to_uppercase()),
+            format!("ghp_{}", tail(36)),
+            format!("-----BEGIN RSA {} KEY-----", "PRIVATE"),
+        ]
+    }
+
+    #[test]
+    fn each_kind_is_found_and_little_of_it_is_shown() {
+        for (sample, (kind, ..)) in samples().iter().zip(KINDS) {
+            let shown = format!("what looks like {kind} ('{}…')", &sample[..SHOWN]);
+            for text in [
+                sample.clone(),
+                format!("{{\"a\":\"{sample}\"}}"),
+                format!("{{\"a\":\"x\\n{sample}\"}}"),
+                format!(r#"{{"a":"{{\"b\":\"x\\n{sample}\"}}"}}"#),
+                format!("\"\\u00{:02x}{}\"", sample.as_bytes()[0], &sample[1..]),
+            ] {
+                assert_eq!(find(&text), Some(shown.clone()), "{text}");
+            }
+            let short = &sample[..sample.len() - 1];
+            assert_eq!(find(short), None, "{short}");
+        }
+    }
+
+    #[test]
+    fn a_key_in_use_is_found_however_it_is_spelled_and_never_shown() {
+        for text in ["xlocal/key+1x", r#""local\/key+1""#, r#""local\u002Fkey\u002b1""#] {
+            assert_eq!(find(text).as_deref(), Some("the key in use"), "{text}");
+        }
+        assert_eq!(find("ollama"), None, "too short to be a secret");
+    }
+
+    #[test]
+    fn ordinary_words_are_no_secrets() {
+        for text in [
+            "a risk-management-and-compliance-handbook",
+            "export KEY=sk-ant-... and send 'Bearer $KEY'",
+            "https://example.org-chart",
+            "-----BEGIN CERTIFICATE-----",
+            "\\u00zz \\u12 \\ \\é \\ud800 sk-\\",
+        ] {
+            assert_eq!(find(text), None, "{text}");
+        }
+    }
+}
