@@ -12,12 +12,15 @@
 //! A replay gives the pieces as they came, so a stream is cut where the network cut it. Recordings that
 //! were written by hand may leave out `pieces`, and their folders may have any name.
 //!
-//! [`Recorder`] writes exchanges and lets no secret through. Which requests are the same says [`key`],
-//! what a secret looks like `secrets`, and how the three files are spelled `files`.
+//! [`Recorder`] writes exchanges and lets no secret through, [`Cassette`] finds them again. Which
+//! requests are the same says [`key`], in what two differ `diff`, what a secret looks like `secrets`,
+//! and how the three files are spelled `files`.
 
+mod diff;
 mod files;
 mod key;
 mod recorder;
+mod replay;
 mod secrets;
 
 use crate::provider::reading::Reading;
@@ -25,6 +28,7 @@ use crate::provider::{Answer, Failure};
 pub use files::{REQUEST_HEADERS, REQUEST_ID, RESPONSE_HEADERS};
 pub use key::key;
 pub use recorder::Recorder;
+pub use replay::{Cassette, Miss};
 
 /// One request and what came of it. Names of headers are in lower case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,0 +1,281 @@
+//! Finding exchanges again by their request, and saying what is nearest where there is none.
+
+use super::diff::{Difference, compare};
+use super::{Exchange, files, key};
+use crate::exit::{Error, Exit};
+use anyhow::Context;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Recorded exchanges, each to be given once.
+#[derive(Debug)]
+pub struct Cassette {
+    dir: PathBuf,
+    recordings: Vec<Recording>,
+}
+
+#[derive(Debug)]
+struct Recording {
+    /// The name of its folder.
+    name: String,
+    key: String,
+    exchange: Exchange,
+    is_given: bool,
+}
+
+/// Nothing is recorded for a request, or nothing that was not given already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Miss {
+    /// The request's key.
+    pub key: String,
+    /// How many exchanges were recorded for this very request; all were given.
+    pub given: usize,
+    /// The folder of the nearest recording, where there is any, if `given` is 0.
+    pub nearest: Option<String>,
+    /// How that differs.
+    difference: String,
+    /// The folder that was looked in.
+    dir: PathBuf,
+}
+
+impl Cassette {
+    /// Reads all exchanges in the folder `dir`. Files in it, and names that begin with a dot, are passed
+    /// over.
+    ///
+    /// # Errors
+    /// 65 for a folder that is missing and for a broken exchange; a read error's own status. All name the
+    /// file.
+    pub fn open(dir: &Path) -> anyhow::Result<Cassette> {
+        let mut recordings = Vec::new();
+        for name in names(dir)? {
+            let exchange = files::read(&dir.join(&name))?;
+            let key = key(&exchange.path, &exchange.body);
+            recordings.push(Recording { name, key, exchange, is_given: false });
+        }
+        recordings
+            .sort_by_cached_key(|recording| (number(&recording.name), recording.name.clone()));
+        Ok(Cassette { dir: dir.to_owned(), recordings })
+    }
+
+    /// The next exchange that was recorded for a request. Each is given once: the first time the one with
+    /// the lowest number, then the others in order of their numbers, then of their names.
+    ///
+    /// # Errors
+    /// A [`Miss`] that says what is nearest.
+    pub fn next(&mut self, path: &str, body: &str) -> Result<&Exchange, Miss> {
+        let key = key(path, body);
+        let is_next = |recording: &Recording| recording.key == key && !recording.is_given;
+        let Some(at) = self.recordings.iter().position(is_next) else {
+            return Err(self.miss(path, body, key));
+        };
+        let recording = &mut self.recordings[at];
+        recording.is_given = true;
+        Ok(&recording.exchange)
+    }
+
+    fn miss(&self, path: &str, body: &str, key: String) -> Miss {
+        let given = self.recordings.iter().filter(|recording| recording.key == key).count();
+        let (nearest, difference) = match (given == 0).then(|| self.nearest(path, body)).flatten() {
+            Some((recording, difference)) => (Some(recording.name.clone()), difference),
+            None => (None, String::new()),
+        };
+        Miss { key, given, nearest, difference, dir: self.dir.clone() }
+    }
+
+    /// The recording that differs least, one with the same path if there is any, and how it differs.
+    fn nearest(&self, path: &str, body: &str) -> Option<(&Recording, String)> {
+        let differences = self.recordings.iter().map(|recording| {
+            let has_other_path = recording.exchange.path != path;
+            (recording, has_other_path, compare(&recording.exchange.body, body))
+        });
+        let (recording, has_other_path, found) =
+            differences.min_by_key(|(recording, has_other_path, found)| {
+                (*has_other_path, found.count, recording.name.as_str())
+            })?;
+        let at = |first: Difference| format!("differs at {first}");
+        let difference = match found.first {
+            _ if has_other_path => {
+                format!("was sent to '{}' and not to '{path}'", recording.exchange.path)
+            }
+            first => first.map(at).unwrap_or_default(),
+        };
+        Some((recording, difference))
+    }
+}
+
+/// The names of the folders in a cassette.
+fn names(dir: &Path) -> anyhow::Result<Vec<String>> {
+    let subject = || format!("cannot replay from '{}'", dir.display());
+    let entries = match fs::read_dir(dir) {
+        Err(error) if is_no_folder(&error) => {
+            let text = format!("{}: {error}; record into it first", subject());
+            return Err(Error::new(Exit::Data, text).into());
+        }
+        entries => entries.with_context(subject)?,
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.with_context(subject)?;
+        let name = entry.file_name().into_string();
+        // What has another name was not written here, and could not be told.
+        let Ok(name) = name else { continue };
+        if !name.starts_with('.') && entry.path().is_dir() {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
+fn is_no_folder(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// The number at the end of a folder's name: 2 of `KEY.2`, else 1.
+fn number(name: &str) -> u64 {
+    name.rsplit_once('.').and_then(|(_, number)| number.parse().ok()).unwrap_or(1)
+}
+
+impl fmt::Display for Miss {
+    /// What to say, on one line if the request's values are; the caller makes it fit for a terminal.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Miss { key, given, difference, .. } = self;
+        let dir = self.dir.display();
+        match &self.nearest {
+            _ if *given > 0 => {
+                let times = if *given == 1 { "once" } else { &format!("{given} times") };
+                write!(f, "nothing recorded is left for this request (key {key}): ")?;
+                write!(f, "'{dir}' has it {times}, and it was sent once more")
+            }
+            None => {
+                write!(f, "nothing recorded for this request (key {key}): '{dir}' has no exchange")
+            }
+            Some(name) => {
+                write!(f, "nothing recorded for this request (key {key}): ")?;
+                write!(f, "nearest is '{name}', which {difference}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Miss {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit::status;
+    use crate::provider::cassette::Recorder;
+
+    const PATH: &str = "/v1/messages";
+
+    /// Records the answer to a request.
+    fn record(dir: &Path, path: &str, body: &str, answer: &str) -> String {
+        let exchange = Exchange {
+            path: path.to_owned(),
+            body: body.to_owned(),
+            status: Some(200),
+            answer: answer.into(),
+            pieces: vec![answer.len()],
+            ..Exchange::default()
+        };
+        let folder = Recorder::new(dir, vec![]).write(&exchange).unwrap();
+        folder.file_name().unwrap().to_str().unwrap().to_owned()
+    }
+
+    fn next(cassette: &mut Cassette, body: &str) -> Result<String, String> {
+        match cassette.next(PATH, body) {
+            Ok(exchange) => Ok(String::from_utf8(exchange.answer.clone()).unwrap()),
+            Err(miss) => Err(miss.to_string()),
+        }
+    }
+
+    #[test]
+    fn each_recording_of_a_request_is_given_once_and_in_order() {
+        let dir = tempfile::tempdir().unwrap();
+        for number in 1..=12 {
+            record(dir.path(), PATH, r#"{"a":1,"b":[2]}"#, &number.to_string());
+        }
+        record(dir.path(), PATH, r#"{"a":2}"#, "other");
+        let mut cassette = Cassette::open(dir.path()).unwrap();
+        for number in 1..=12 {
+            assert_eq!(next(&mut cassette, r#"{ "b":[2.0], "a":1 }"#), Ok(number.to_string()));
+        }
+        let left = next(&mut cassette, r#"{"a":1,"b":[2]}"#).unwrap_err();
+        assert!(left.starts_with("nothing recorded is left for this request (key "), "{left}");
+        assert!(left.ends_with("has it 12 times, and it was sent once more"), "{left}");
+        assert_eq!(next(&mut cassette, r#"{"a":2}"#), Ok("other".to_owned()));
+        assert!(next(&mut cassette, r#"{"a":2}"#).unwrap_err().contains("has it once"));
+    }
+
+    #[test]
+    fn a_miss_names_the_nearest_recording_and_the_first_difference() {
+        let dir = tempfile::tempdir().unwrap();
+        let body = |first: &str, second: &str| {
+            format!(r#"{{"m":[{{"c":"{first}"}},{{"c":"{second}"}}],"model":"x"}}"#)
+        };
+        record(dir.path(), "/other", &body("a", "b"), "");
+        record(dir.path(), PATH, &body("x", "y"), "");
+        let name = record(dir.path(), PATH, &body("a", "abc"), "");
+        let mut cassette = Cassette::open(dir.path()).unwrap();
+        let sent = body("a", "b");
+        let says = format!(
+            "nothing recorded for this request (key {}): nearest is '{name}', which differs at .m[1].c: recorded \"abc\", sent \"b\"",
+            key(PATH, &sent)
+        );
+        assert_eq!(next(&mut cassette, &sent), Err(says));
+        let miss = cassette.next("/third", &sent).unwrap_err().to_string();
+        assert!(miss.ends_with("which was sent to '/other' and not to '/third'"), "{miss}");
+    }
+
+    #[test]
+    fn ties_go_by_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let names = ["1", "2", "3", "4"].map(|body| record(dir.path(), PATH, body, ""));
+        let mut cassette = Cassette::open(dir.path()).unwrap();
+        let miss = cassette.next(PATH, "5").unwrap_err();
+        assert_eq!(miss.nearest, names.into_iter().min());
+    }
+
+    #[test]
+    fn an_empty_cassette_has_nothing_and_a_missing_one_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join(".recording-1-0")).unwrap();
+        fs::write(dir.path().join("README"), "").unwrap();
+        let mut cassette = Cassette::open(dir.path()).unwrap();
+        assert!(next(&mut cassette, "{}").unwrap_err().ends_with("has no exchange"));
+        for missing in [dir.path().join("none"), dir.path().join("README")] {
+            let error = Cassette::open(&missing).unwrap_err();
+            assert_eq!(status(&error), Exit::Data);
+            let subject = format!("cannot replay from '{}': ", missing.display());
+            assert!(error.to_string().starts_with(&subject), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_broken_exchange_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let name = record(dir.path(), PATH, "{}", "x");
+        for file in [files::RESPONSE, files::BODY, files::REQUEST] {
+            let path = dir.path().join(&name).join(file);
+            fs::remove_file(&path).unwrap();
+            let error = Cassette::open(dir.path()).unwrap_err();
+            assert_eq!(status(&error), Exit::Data);
+            let subject = format!("cannot use the recording '{}': ", path.display());
+            assert!(error.to_string().starts_with(&subject), "{error}");
+        }
+    }
+
+    #[test]
+    fn exchanges_of_real_servers_are_found_again() {
+        let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/http");
+        let mut cassette = Cassette::open(&recorded).unwrap();
+        let exchanges: Vec<Exchange> =
+            cassette.recordings.iter().map(|recording| recording.exchange.clone()).collect();
+        assert!(!exchanges.is_empty());
+        for exchange in exchanges {
+            assert_eq!(exchange.pieces, [exchange.answer.len()]);
+            assert_eq!(cassette.next(&exchange.path, &exchange.body), Ok(&exchange));
+        }
+    }
+}
