@@ -9,11 +9,11 @@ mod bytes;
 /// claw-call: one call and what comes of it.
 #[cfg(feature = "http")]
 mod call;
+/// claw-check: every damage found once, where it is.
+mod check;
 /// claw-call --classify: the failure table, row by row.
 #[cfg(feature = "http")]
 mod classify;
-/// claw-check: every damage found once, where it is.
-mod check;
 mod common;
 /// claw-compact: an old part summarised, legally and for a gain.
 mod compact;

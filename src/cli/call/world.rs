@@ -109,7 +109,10 @@ impl World for Network<'_> {
             false => post(endpoint, url, body, self.timeout, reading),
         };
         if let Tape::Live(Some(recorder)) = self.tape {
-            let exchange = exchange(endpoint, url, body, reading, outcome.as_ref().err());
+            let headers = endpoint.headers().into_iter();
+            let headers: Vec<_> = headers.map(|(name, value)| (name.to_owned(), value)).collect();
+            let ended = outcome.as_ref().err().map(|failure| failure.message.clone());
+            let exchange = Exchange::of(path(url), &headers, body, reading.so_far(), ended);
             if let Err(error) = recorder.write(&exchange) {
                 // The answer is here all the same, and was paid for.
                 self.log.note(&format!("{error:#}"));
@@ -136,28 +139,6 @@ impl World for Network<'_> {
 
     fn say(&mut self, text: &str) {
         self.log.note(&self.endpoint.without_key(text));
-    }
-}
-
-/// What happened, to be recorded.
-fn exchange(
-    endpoint: &Endpoint,
-    url: &str,
-    body: &str,
-    reading: &Reading<'_>,
-    failure: Option<&Failure>,
-) -> Exchange {
-    let (answer, pieces) = reading.so_far();
-    let headers = endpoint.headers().into_iter();
-    Exchange {
-        path: path(url).to_owned(),
-        request_headers: headers.map(|(name, value)| (name.to_owned(), value)).collect(),
-        body: body.to_owned(),
-        status: (answer.status > 0).then_some(answer.status),
-        headers: answer.headers.clone(),
-        answer: answer.body.clone(),
-        pieces: pieces.to_vec(),
-        ended: failure.map(|failure| failure.message.clone()),
     }
 }
 
