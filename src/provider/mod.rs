@@ -9,6 +9,7 @@ pub mod anthropic;
 pub mod call;
 pub mod cassette;
 pub mod estimated;
+mod chat;
 pub mod failure;
 #[cfg(feature = "http")]
 pub mod http;
@@ -17,6 +18,8 @@ pub mod ollama;
 pub mod openai;
 pub mod protocol;
 pub mod reading;
+#[cfg(test)]
+mod recorded;
 pub mod stream;
 pub mod usage;
 

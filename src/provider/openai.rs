@@ -1,42 +1,226 @@
 //! Chat completions, as OpenAI has them and many others: requests to bytes, bytes to replies.
 
-use crate::json::Object;
-use crate::provider::protocol::Collect;
-use crate::provider::{Reply, Request};
+mod stream;
+
+use crate::json::quote;
+use crate::provider::Request;
+use crate::provider::chat::{self, Call, Part, Turn};
+use crate::record;
+use std::borrow::Cow;
+pub use stream::{Stream, read};
 
 /// Where the API is when nobody says.
 pub const BASE_URL: &str = "https://api.openai.com/v1";
+/// The most characters of a call's id: OpenAI refuses longer ones, which other providers make.
+const ID_LENGTH: usize = 40;
+/// How many characters [`record::digest`] gives.
+const DIGEST_LENGTH: usize = 16;
 
-/// The address under a base URL.
+/// The address of the endpoint under a base URL. A slash at its end is tolerated. `/v1` is put in unless
+/// the path has a version somewhere: `https://host`, `https://host/v1/` and `https://host/api/v1` all work.
 #[must_use]
 pub fn url(base: &str) -> String {
-    base.to_owned()
+    let base = base.trim_end_matches('/');
+    let place = base.split_once("://").map_or(base, |(_, place)| place);
+    let version = if place.split('/').skip(1).any(is_version) { "" } else { "/v1" };
+    format!("{base}{version}/chat/completions")
 }
 
-/// The body of a request: always the same bytes for the same request.
+/// Whether a part of a path is a version, such as `v1`, `v4` or `v1beta`.
+fn is_version(segment: &str) -> bool {
+    let number = segment.strip_prefix('v').unwrap_or_default();
+    number.starts_with(|first: char| first.is_ascii_digit())
+        && number.chars().all(|c| c.is_ascii_alphanumeric())
+}
+
+/// The body of a request: always the same bytes for the same request. The room for the answer is
+/// `max_tokens` for every host; the newer models of api.openai.com want it as `max_completion_tokens`,
+/// and who knows the host renames it.
 #[must_use]
-pub fn body(_request: &Request<'_, '_>) -> String {
-    String::new()
+pub fn body(request: &Request<'_, '_>) -> String {
+    let mut body =
+        format!(r#"{{"model":{},"max_tokens":{}"#, quote(request.model), request.max_tokens);
+    if request.stream {
+        body.push_str(r#","stream":true,"stream_options":{"include_usage":true}"#);
+    }
+    if let Some(tools) = request.tools.and_then(chat::tools) {
+        body.push_str(&format!(r#","tools":{tools}"#));
+    }
+    let messages = chat::messages(request, message);
+    body.push_str(&format!(r#","messages":{messages}}}"#));
+    body
 }
 
-/// Reads an answer that came whole.
-///
-/// # Errors
-/// Says what it lacks.
-pub fn read(_answer: &Object<'_>) -> Result<Reply, String> {
-    Err("is not read yet".to_owned())
+fn message(turn: &Turn<'_>) -> String {
+    match turn {
+        Turn::User(parts) => format!(r#"{{"role":"user","content":{}}}"#, content(parts)),
+        Turn::Assistant { text, calls } => {
+            let text = text.as_deref().unwrap_or("null");
+            let calls: Vec<String> = calls.iter().map(call).collect();
+            let calls = match calls.as_slice() {
+                [] => String::new(),
+                calls => format!(r#","tool_calls":[{}]"#, calls.join(",")),
+            };
+            format!(r#"{{"role":"assistant","content":{text}{calls}}}"#)
+        }
+        Turn::Result { id, text, .. } => {
+            let id = quote(&short(id));
+            format!(r#"{{"role":"tool","tool_call_id":{id},"content":{text}}}"#)
+        }
+    }
 }
 
-/// A reply that comes event by event.
-#[derive(Default)]
-pub struct Stream;
+/// What the user says: a text where that is enough, for not every host takes a list.
+fn content(parts: &[Part<'_>]) -> String {
+    let texts = parts.iter().map(|part| match part {
+        Part::Text(raw) => Some(*raw),
+        Part::Image { .. } | Part::Link(_) => None,
+    });
+    let texts: Option<Vec<&str>> = texts.collect();
+    if let Some(texts) = texts {
+        return chat::joined(&texts);
+    }
+    let image = |url: &str| format!(r#"{{"type":"image_url","image_url":{{"url":{url}}}}}"#);
+    let parts = parts.iter().map(|part| match part {
+        Part::Text(raw) => format!(r#"{{"type":"text","text":{raw}}}"#),
+        Part::Link(url) => image(url),
+        Part::Image { media_type, data } => {
+            let (media_type, data) = (chat::inner(media_type), chat::inner(data));
+            image(&format!(r#""data:{media_type};base64,{data}""#))
+        }
+    });
+    format!("[{}]", parts.collect::<Vec<_>>().join(","))
+}
 
-impl Collect for Stream {
-    fn take(&mut self, _: &Object<'_>, _: &mut dyn FnMut(&str)) -> Result<(), String> {
-        Ok(())
+fn call(call: &Call<'_>) -> String {
+    let (id, arguments) = (quote(&short(&call.id)), quote(call.input));
+    format!(
+        r#"{{"id":{id},"type":"function","function":{{"name":{},"arguments":{arguments}}}}}"#,
+        call.name
+    )
+}
+
+/// A call's id that is not too long. A longer one keeps its beginning; a digest of all of it keeps it
+/// apart from others.
+fn short(id: &str) -> Cow<'_, str> {
+    if id.chars().count() <= ID_LENGTH {
+        return Cow::Borrowed(id);
+    }
+    let begin: String = id.chars().take(ID_LENGTH - DIGEST_LENGTH).collect();
+    Cow::Owned(begin + &record::digest(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::{Object, elements};
+    use crate::messages::{self, Message};
+
+    const LINES: &str = r#"{"role":"user","content":"look \u00e9"}
+{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"I \/look"},{"type":"tool_use","id":"a","name":"f","input":{"x": 1e2,"y":"\u00e9"}},{"type":"tool_use","id":"b","name":"g","input":{}}]}
+{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"found"},{"type":"tool_result","tool_use_id":"b","content":[{"type":"text","text":"no"}],"is_error":true},{"type":"text","text":"and?"}]}
+{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"}]}"#;
+
+    fn request<'r, 'a>(messages: &'r [Message<'a>]) -> Request<'r, 'a> {
+        Request {
+            model: "m",
+            max_tokens: 9,
+            system: None,
+            tools: None,
+            messages,
+            stream: false,
+            window: None,
+            extra: None,
+        }
     }
 
-    fn finish(self: Box<Self>) -> Result<Reply, String> {
-        Err("is not read yet".to_owned())
+    fn sent(lines: &str) -> String {
+        let messages = messages::read("t", lines.as_bytes()).unwrap();
+        body(&request(&messages))
+    }
+
+    #[test]
+    fn the_version_is_put_in_where_there_is_none() {
+        for (base, expected) in [
+            ("https://api.openai.com", "https://api.openai.com/v1"),
+            ("https://api.openai.com/v1", "https://api.openai.com/v1"),
+            ("https://api.openai.com/v1/", "https://api.openai.com/v1"),
+            ("https://openrouter.ai/api/v1", "https://openrouter.ai/api/v1"),
+            ("https://x/api/paas/v4", "https://x/api/paas/v4"),
+            ("https://x/v1beta/openai/", "https://x/v1beta/openai"),
+            ("http://v1.example", "http://v1.example/v1"),
+            ("http://x/version", "http://x/version/v1"),
+            ("localhost:8080", "localhost:8080/v1"),
+        ] {
+            assert_eq!(url(base), format!("{expected}/chat/completions"));
+        }
+    }
+
+    #[test]
+    fn a_session_becomes_a_flat_chat() {
+        let messages = messages::read("t", LINES.as_bytes()).unwrap();
+        let request = Request {
+            system: Some("be \"brief\""),
+            tools: Some(r#"[{"name":"f","input_schema":{}}]"#),
+            stream: true,
+            ..request(&messages)
+        };
+        let expected = concat!(
+            r#"{"model":"m","max_tokens":9,"stream":true,"stream_options":{"include_usage":true},"#,
+            r#""tools":[{"type":"function","function":{"name":"f","parameters":{}}}],"messages":["#,
+            r#"{"role":"system","content":"be \"brief\""},{"role":"user","content":"look \u00e9"},"#,
+            r#"{"role":"assistant","content":"I \/look","tool_calls":["#,
+            r#"{"id":"a","type":"function","function":{"name":"f","arguments":"{\"x\": 1e2,\"y\":\"\\u00e9\"}"}},"#,
+            r#"{"id":"b","type":"function","function":{"name":"g","arguments":"{}"}}]},"#,
+            r#"{"role":"tool","tool_call_id":"a","content":"found"},"#,
+            r#"{"role":"tool","tool_call_id":"b","content":"ERROR: no"},"#,
+            r#"{"role":"user","content":"and?"}]}"#
+        );
+        assert_eq!(body(&request), expected);
+        assert_eq!(body(&request), body(&request));
+    }
+
+    #[test]
+    fn what_is_sent_reads_back_to_the_blocks_that_it_was() {
+        let body = sent(LINES);
+        let body = Object::parse(&body).unwrap();
+        let said = elements(body.get("messages").unwrap()).unwrap()[1];
+        let answer =
+            format!(r#"{{"choices":[{{"message":{said},"finish_reason":"tool_calls"}}]}}"#);
+        let reply = read(&Object::parse(&answer).unwrap()).unwrap();
+        let messages = messages::read("t", LINES.as_bytes()).unwrap();
+        let own: Vec<&str> = messages[1].blocks().skip(1).map(|block| block.raw.as_ref()).collect();
+        assert_eq!(reply.blocks, own);
+    }
+
+    #[test]
+    fn a_call_alone_has_no_content_and_images_make_a_list() {
+        let body = sent(
+            r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]}
+{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"image","source":{"type":"base64","media_type":"image\/png","data":"eA=="}}]},{"type":"text","text":"see"},{"type":"image","source":{"type":"url","url":"http://x"}}]}"#,
+        );
+        for part in [
+            r#"{"role":"assistant","content":null,"tool_calls":[{"#,
+            r#"{"role":"tool","tool_call_id":"a","content":"[image]"},{"role":"user","content":["#,
+            r#"[{"type":"image_url","image_url":{"url":"data:image\/png;base64,eA=="}},{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"http://x"}}]"#,
+        ] {
+            assert!(body.contains(part), "{body}");
+        }
+    }
+
+    #[test]
+    fn long_ids_are_shortened_alike_and_stay_apart() {
+        let long = |last: &str| format!("{}{last}", "é".repeat(45));
+        assert_eq!(short(&long("a")).chars().count(), ID_LENGTH);
+        assert_ne!(short(&long("a")), short(&long("b")));
+        let most = "i".repeat(ID_LENGTH);
+        assert_eq!(short(&most), most);
+        let id = long("a");
+        let body = sent(&format!(
+            r#"{{"role":"assistant","content":[{{"type":"tool_use","id":"{id}","name":"f","input":{{}}}}]}}
+{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"{id}"}}]}}"#
+        ));
+        assert_eq!(body.matches(short(&id).as_ref()).count(), 2);
+        assert!(!body.contains(&id));
     }
 }

@@ -1,0 +1,326 @@
+//! Messages for a chat that is flatter than ours: what chat completions and Ollama have in common.
+//!
+//! There a message is a text; calls stand beside it, and each result is a message of its own. [`messages`]
+//! makes such messages of ours, [`tools`] such tools. The way back, from an answer to a reply, is
+//! [`draft`]. How such a message is spelled differs between the two, and is theirs.
+//!
+//! Texts are handled as JSON strings and keep their bytes.
+
+pub(super) mod draft;
+
+use crate::json::{Object, elements, is_blank, quote};
+use crate::messages::{Block, Content, Message, Role};
+use crate::provider::Request;
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// What the text of a result that failed begins with: there is no member that says so.
+const FAILED: &str = "ERROR: ";
+
+/// One message of a flat chat.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Turn<'m> {
+    /// What the user says; never empty.
+    User(Vec<Part<'m>>),
+    /// What the model says, a JSON string, and what it calls; never neither.
+    Assistant {
+        /// The texts of the message, joined.
+        text: Option<String>,
+        /// The calls, in order.
+        calls: Vec<Call<'m>>,
+    },
+    /// The result of one call.
+    Result {
+        /// The call's id.
+        id: Cow<'m, str>,
+        /// The name of what was called, a JSON string, if the call is among the messages.
+        name: Option<&'m str>,
+        /// What came of it, a JSON string.
+        text: String,
+    },
+}
+
+/// A part of what the user says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part<'m> {
+    /// A text, a JSON string.
+    Text(&'m str),
+    /// An image; both are JSON strings, the data in base64.
+    Image {
+        /// Its media type, such as `"image/png"`.
+        media_type: &'m str,
+        /// Its bytes.
+        data: &'m str,
+    },
+    /// The address of an image, a JSON string.
+    Link(&'m str),
+}
+
+/// A call of the model's.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Call<'m> {
+    /// Its id.
+    pub(super) id: Cow<'m, str>,
+    /// What is called, a JSON string.
+    pub(super) name: &'m str,
+    /// With what, a JSON object.
+    pub(super) input: &'m str,
+}
+
+/// Our messages as a flat chat. The results of a message come first, each by itself, then what the user
+/// says in it, with the images of the results at its front. Thinking and blocks that are not known are
+/// left out, and messages of which nothing is left.
+fn turns<'m>(messages: &'m [Message<'_>]) -> Vec<Turn<'m>> {
+    let mut names = HashMap::new();
+    let mut turns = Vec::new();
+    for message in messages {
+        match message.role {
+            Role::User => user(&message.content, &names, &mut turns),
+            Role::Assistant => turns.extend(assistant(&message.content, &mut names)),
+        }
+    }
+    turns
+}
+
+/// The messages of a request as a JSON array: the system prompt, then each turn as `spell` has it.
+pub(super) fn messages(request: &Request<'_, '_>, spell: impl Fn(&Turn<'_>) -> String) -> String {
+    let system = request.system.map(quote);
+    let system = system.map(|system| format!(r#"{{"role":"system","content":{system}}}"#));
+    let turns = turns(request.messages);
+    let all: Vec<String> = system.into_iter().chain(turns.iter().map(spell)).collect();
+    format!("[{}]", all.join(","))
+}
+
+/// The names of what was called, JSON strings, by the call's id.
+type Names<'m> = HashMap<Cow<'m, str>, &'m str>;
+
+fn assistant<'m>(content: &'m Content<'_>, names: &mut Names<'m>) -> Option<Turn<'m>> {
+    let (mut texts, mut calls) = (Vec::new(), Vec::new());
+    if let Content::Text(raw) = content {
+        texts.extend(said(raw));
+    }
+    for object in objects(content) {
+        match object.string("type").as_deref() {
+            Some("text") => texts.extend(object.get("text").and_then(said)),
+            Some("tool_use") => {
+                let call = call(&object);
+                names.extend(call.iter().map(|call| (call.id.clone(), call.name)));
+                calls.extend(call);
+            }
+            _ => {}
+        }
+    }
+    let text = (!texts.is_empty()).then(|| joined(&texts));
+    (text.is_some() || !calls.is_empty()).then_some(Turn::Assistant { text, calls })
+}
+
+fn call<'m>(object: &Object<'m>) -> Option<Call<'m>> {
+    let (name, input) = (object.get("name")?, object.get("input")?);
+    Some(Call { id: object.string("id")?, name, input })
+}
+
+fn user<'m>(content: &'m Content<'_>, names: &Names<'m>, turns: &mut Vec<Turn<'m>>) {
+    let (mut moved, mut own) = (Vec::new(), Vec::new());
+    if let Content::Text(raw) = content {
+        own.extend(said(raw).map(Part::Text));
+    }
+    for object in objects(content) {
+        if object.string("type").as_deref() == Some("tool_result") {
+            turns.extend(result(&object, names, &mut moved));
+        } else {
+            own.extend(part(&object));
+        }
+    }
+    moved.append(&mut own);
+    if !moved.is_empty() {
+        turns.push(Turn::User(moved));
+    }
+}
+
+/// A result as a text. Its images go to `moved`; where one stood, the text says so.
+fn result<'m>(
+    object: &Object<'m>,
+    names: &Names<'m>,
+    moved: &mut Vec<Part<'m>>,
+) -> Option<Turn<'m>> {
+    let id = object.string("tool_use_id")?;
+    let content = object.get("content").unwrap_or("\"\"");
+    let mut texts = Vec::new();
+    if content.starts_with('"') {
+        texts.push(content);
+    }
+    for raw in elements(content).unwrap_or_default() {
+        match Object::parse(raw).ok().as_ref().and_then(part) {
+            Some(Part::Text(text)) => texts.push(text),
+            Some(image) => {
+                texts.push("\"[image]\"");
+                moved.push(image);
+            }
+            None => {}
+        }
+    }
+    let text = joined(&texts);
+    let text = match object.is_true("is_error") {
+        true => format!("\"{FAILED}{}\"", inner(&text)),
+        false => text,
+    };
+    Some(Turn::Result { name: names.get(&id).copied(), id, text })
+}
+
+/// A block that says or shows something. What cannot be sent there leaves a word where it stood.
+fn part<'m>(object: &Object<'m>) -> Option<Part<'m>> {
+    let kind = object.string("type")?;
+    if kind == "text" {
+        return object.get("text").and_then(said).map(Part::Text);
+    }
+    let left = match kind.as_ref() {
+        "image" => Part::Text("\"[image]\""),
+        "document" => Part::Text("\"[document]\""),
+        _ => return None,
+    };
+    let Some(Ok(source)) = object.get("source").map(Object::parse) else { return Some(left) };
+    let string = |name: &str| source.get(name).filter(|raw| raw.starts_with('"'));
+    let shown = match (kind.as_ref(), source.string("type").as_deref()) {
+        ("image", Some("base64")) => string("media_type")
+            .zip(string("data"))
+            .map(|(media_type, data)| Part::Image { media_type, data }),
+        ("image", Some("url")) => string("url").map(Part::Link),
+        ("document", Some("text")) => string("data").map(Part::Text),
+        _ => None,
+    };
+    Some(shown.unwrap_or(left))
+}
+
+/// A text that says something; no provider takes one that does not.
+fn said(raw: &str) -> Option<&str> {
+    (!is_blank(raw)).then_some(raw)
+}
+
+fn objects<'m>(content: &'m Content<'_>) -> impl Iterator<Item = Object<'m>> {
+    let read = |block: &'m Block<'_>| Object::parse(block.raw.as_ref()).ok();
+    content.blocks().iter().filter_map(read)
+}
+
+/// JSON strings as one, with a line feed between each two; their bytes stay.
+pub(super) fn joined(texts: &[&str]) -> String {
+    let inners: Vec<&str> = texts.iter().map(|text| inner(text)).collect();
+    format!("\"{}\"", inners.join("\\n"))
+}
+
+/// What stands between the quotes of a JSON string.
+pub(super) fn inner(raw: &str) -> &str {
+    raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')).unwrap_or_default()
+}
+
+/// A list of tools, a JSON array, as function tools; `None` when there are none, for an empty list is
+/// refused. A tool that is already spelled as a function, or is of a kind that is not known here, stays as
+/// it is: the provider says what it thinks of it.
+pub(super) fn tools(raw: &str) -> Option<String> {
+    let Some(tools) = elements(raw) else { return Some(raw.to_owned()) };
+    let tools: Vec<String> = tools.into_iter().map(tool).collect();
+    (!tools.is_empty()).then(|| format!("[{}]", tools.join(",")))
+}
+
+fn tool(raw: &str) -> String {
+    let Ok(object) = Object::parse(raw) else { return raw.to_owned() };
+    let is_ours = matches!(object.string("type").as_deref(), None | Some("custom"));
+    if !is_ours || object.get("name").is_none() {
+        return raw.to_owned();
+    }
+    let members =
+        [("name", "name"), ("description", "description"), ("input_schema", "parameters")];
+    let member = |(ours, theirs): (&str, &str)| Some(format!("\"{theirs}\":{}", object.get(ours)?));
+    let members: Vec<String> = members.into_iter().filter_map(member).collect();
+    format!(r#"{{"type":"function","function":{{{}}}}}"#, members.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::messages;
+
+    /// The turns of these lines, as they are printed.
+    fn printed(lines: &str) -> Vec<String> {
+        let messages = messages::read("t", lines.as_bytes()).unwrap();
+        turns(&messages).iter().map(|turn| format!("{turn:?}")).collect()
+    }
+
+    #[test]
+    fn results_come_before_what_the_user_says_and_their_images_after_them() {
+        let lines = r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{"x":1e2}},{"type":"tool_use","id":"b","name":"g","input":{}}]}
+{"role":"user","content":[{"type":"text","text":"now \u00e9"},{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"1"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"eA=="}},{"type":"text","text":"2"}]},{"type":"tool_result","tool_use_id":"b","content":"no","is_error":true},{"type":"tool_result","tool_use_id":"c"}]}"#;
+        let messages = messages::read("t", lines.as_bytes()).unwrap();
+        let result = |id: &'static str, name, text: &str| Turn::Result {
+            id: Cow::Borrowed(id),
+            name,
+            text: text.to_owned(),
+        };
+        let image = Part::Image { media_type: "\"image/png\"", data: "\"eA==\"" };
+        assert_eq!(
+            turns(&messages)[1..],
+            [
+                result("a", Some("\"f\""), r#""1\n[image]\n2""#),
+                result("b", Some("\"g\""), r#""ERROR: no""#),
+                result("c", None, "\"\""),
+                Turn::User(vec![image, Part::Text(r#""now \u00e9""#)]),
+            ]
+        );
+    }
+
+    #[test]
+    fn texts_are_joined_as_they_are_spelled() {
+        let line = r#"{"role":"assistant","content":[{"type":"text","text":"a\u00e9\/"},{"type":"text","text":" "},{"type":"text","text":"\"b"}]}"#;
+        let messages = messages::read("t", line.as_bytes()).unwrap();
+        let text = Some(r#""a\u00e9\/\n\"b""#.to_owned());
+        assert_eq!(turns(&messages), [Turn::Assistant { text, calls: vec![] }]);
+    }
+
+    #[test]
+    fn a_message_of_which_nothing_is_left_is_left_out() {
+        for content in [
+            r#"[{"type":"thinking","thinking":"hm","signature":"s"}]"#,
+            r#"[{"type":"redacted_thinking","data":"x"},{"type":"new_kind"}]"#,
+            r#"[{"type":"text","text":"\n"}]"#,
+            r#""""#,
+            "[]",
+        ] {
+            for role in ["user", "assistant"] {
+                let line = format!(r#"{{"role":"{role}","content":{content}}}"#);
+                assert_eq!(printed(&line), [""; 0], "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_sent_leaves_a_word() {
+        let with = |source: &str| {
+            let line = format!(r#"{{"role":"user","content":[{{"type":{source}}}]}}"#);
+            let messages = messages::read("t", line.as_bytes()).unwrap();
+            format!("{:?}", turns(&messages))
+        };
+        for (block, word) in [
+            (r#""image","source":{"type":"file","file_id":"x"}"#, "[image]"),
+            (r#""image","source":{"type":"base64","data":5}"#, "[image]"),
+            (r#""image""#, "[image]"),
+            (r#""image","source":{"type":"url","url":"http://x"}"#, "http://x"),
+            (
+                r#""document","source":{"type":"base64","media_type":"application/pdf","data":""}"#,
+                "[document]",
+            ),
+            (r#""document","source":{"type":"text","data":"words"}"#, "words"),
+        ] {
+            assert!(with(block).contains(word), "{block}");
+        }
+    }
+
+    #[test]
+    fn tools_become_functions_once() {
+        let ours = r#"[{"name":"f","description":"d \u00e9","input_schema":{"type": "object"},"cache_control":{}},{"type":"custom","name":"g","input_schema":{}}]"#;
+        let theirs = r#"[{"type":"function","function":{"name":"f","description":"d \u00e9","parameters":{"type": "object"}}},{"type":"function","function":{"name":"g","parameters":{}}}]"#;
+        assert_eq!(tools(ours).as_deref(), Some(theirs));
+        assert_eq!(tools(theirs).as_deref(), Some(theirs));
+        let other = r#"[{"type":"web_search_20250305","name":"web_search"}]"#;
+        assert_eq!(tools(other).as_deref(), Some(other));
+        assert_eq!(tools("[]"), None);
+    }
+}

@@ -1,0 +1,336 @@
+//! Answers of chat completions, whole or event by event. A message and the pieces of one are spelled
+//! alike, so both are read the same way.
+
+use crate::json::{Object, elements};
+use crate::provider::Reply;
+use crate::provider::chat::draft::{Call, Draft};
+use crate::provider::protocol::{Collect, Spelled};
+use std::borrow::Cow;
+
+/// What servers call the thoughts that they send along. Some send two; the first that says something
+/// counts.
+const REASONING: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_text"];
+
+/// Reads an answer that came whole: its first choice.
+///
+/// # Errors
+/// Says what it lacks, or which call has an input that is no object.
+pub fn read(answer: &Object<'_>) -> Result<Reply, String> {
+    let choice = choice(answer).ok_or("has no choices")?;
+    let message = inner(&choice, "message").ok_or("has no message")?;
+    let mut stream = Stream::default();
+    stream.note(answer, Some(&choice));
+    stream.say(&message, &mut |_| {});
+    for call in calls(&message) {
+        // Each is a call by itself, whatever its id and index are.
+        stream.draft.calls.push(Call::default());
+        stream.fill(stream.draft.calls.len() - 1, &call);
+    }
+    stream.reply()
+}
+
+/// A reply that comes event by event: pieces of the message; in the last of them why it ends; then the
+/// counts, with no choice at all.
+#[derive(Default)]
+pub struct Stream {
+    draft: Draft,
+    refusal: Spelled,
+    reasoning: [Spelled; REASONING.len()],
+}
+
+impl Collect for Stream {
+    fn take(&mut self, data: &Object<'_>, show: &mut dyn FnMut(&str)) -> Result<(), String> {
+        let choice = choice(data);
+        self.note(data, choice.as_ref());
+        if let Some(delta) = choice.and_then(|choice| inner(&choice, "delta")) {
+            self.say(&delta, show);
+            for call in calls(&delta) {
+                let at = self.place(&call);
+                self.fill(at, &call);
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<Reply, String> {
+        if self.draft.stop_reason.is_none() {
+            return Err("was cut off: its stream has no end".to_owned());
+        }
+        self.reply()
+    }
+}
+
+impl Stream {
+    /// Takes what stands around the message: the model, the counts, why it ended.
+    fn note(&mut self, answer: &Object<'_>, choice: Option<&Object<'_>>) {
+        self.draft.model(answer.string("model"));
+        let usage = |object: &Object<'_>| {
+            object.get("usage").filter(|usage| usage.starts_with('{')).map(str::to_owned)
+        };
+        // Some hosts count in the choice.
+        let counted = usage(answer).or_else(|| choice.and_then(usage));
+        self.draft.usage = counted.or(self.draft.usage.take());
+        let reason = choice.and_then(|choice| choice.string("finish_reason"));
+        if let Some(reason) = reason.filter(|reason| !reason.is_empty()) {
+            self.draft.stop_reason = Some(reason.into_owned());
+        }
+    }
+
+    /// Takes what a message, or a piece of one, says.
+    fn say(&mut self, message: &Object<'_>, show: &mut dyn FnMut(&str)) {
+        match message.get("content") {
+            // A few servers have parts here; thoughts among them have no text of their own.
+            Some(raw) if raw.starts_with('[') => {
+                let parts = elements(raw).unwrap_or_default();
+                for part in parts.into_iter().filter_map(|part| Object::parse(part).ok()) {
+                    show(&self.draft.text.add(part.get("text")));
+                }
+            }
+            content => show(&self.draft.text.add(content)),
+        }
+        let refusal = self.refusal.add(message.get("refusal"));
+        if self.draft.text.is_empty() {
+            show(&refusal);
+        }
+        for (name, thought) in REASONING.iter().zip(&mut self.reasoning) {
+            thought.add(message.get(name));
+        }
+    }
+
+    /// The number of the call that a piece belongs to. Calls are told apart by their index, else by their
+    /// id, else by where one begins with a name. Some servers give every call the index 0, others every
+    /// piece an id of its own; so an index goes on with another call only if id and name are new.
+    fn place(&mut self, piece: &Object<'_>) -> usize {
+        let calls = &mut self.draft.calls;
+        let (index, id) = (piece.number("index"), piece.string("id").unwrap_or_default());
+        let has_name = function(piece).is_some_and(|function| named(&function).is_some());
+        let found = match index {
+            Some(_) => calls.iter().rposition(|call| call.index == index),
+            None if !id.is_empty() => calls.iter().rposition(|call| call.id == id),
+            None => calls.len().checked_sub(1),
+        };
+        let begins_another = |call: &Call| {
+            let has_other_id = match id.is_empty() {
+                true => index.is_none(),
+                false => !call.id.is_empty() && call.id != id,
+            };
+            has_name && !call.name.is_empty() && has_other_id
+        };
+        found.filter(|at| !begins_another(&calls[*at])).unwrap_or_else(|| {
+            calls.push(Call::numbered(index));
+            calls.len() - 1
+        })
+    }
+
+    /// Adds a piece to a call. Id and name come once; where they are repeated, the first ones hold.
+    fn fill(&mut self, at: usize, piece: &Object<'_>) {
+        let Some(call) = self.draft.calls.get_mut(at) else { return };
+        if call.id.is_empty() {
+            call.id = piece.string("id").unwrap_or_default().into_owned();
+        }
+        if let Some(function) = function(piece) {
+            if call.name.is_empty() {
+                call.name = named(&function).unwrap_or_default();
+            }
+            call.add_input(function.get("arguments"));
+        }
+    }
+
+    /// The reply. A refusal is what is said where nothing else is.
+    fn reply(self) -> Result<Reply, String> {
+        let Stream { mut draft, refusal, reasoning } = self;
+        if draft.text.is_empty() {
+            draft.text = refusal;
+        }
+        let thought = reasoning.into_iter().find(|thought| !thought.is_empty());
+        draft.reasoning = thought.unwrap_or_default();
+        draft.reply()
+    }
+}
+
+/// The first choice of an answer; further ones are not read.
+fn choice<'a>(answer: &Object<'a>) -> Option<Object<'a>> {
+    let choices = answer.get("choices").and_then(elements)?;
+    let mut choices = choices.into_iter().filter_map(|raw| Object::parse(raw).ok());
+    choices.find(|choice| choice.number("index").unwrap_or(0) == 0)
+}
+
+/// The calls in a message or in a piece of one.
+fn calls<'a>(message: &Object<'a>) -> impl Iterator<Item = Object<'a>> {
+    let calls = message.get("tool_calls").and_then(elements).unwrap_or_default();
+    calls.into_iter().filter_map(|raw| Object::parse(raw).ok())
+}
+
+fn function<'a>(call: &Object<'a>) -> Option<Object<'a>> {
+    inner(call, "function")
+}
+
+fn named(function: &Object<'_>) -> Option<String> {
+    function.string("name").filter(|name| !name.is_empty()).map(Cow::into_owned)
+}
+
+fn inner<'a>(object: &Object<'a>, name: &str) -> Option<Object<'a>> {
+    object.get(name).and_then(|raw| Object::parse(raw).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit::Exit;
+    use crate::provider::protocol::Protocol;
+    use crate::provider::recorded;
+
+    fn whole(body: &str) -> Result<Reply, String> {
+        read(&Object::parse(body).unwrap())
+    }
+
+    /// A whole answer with this message and this reason.
+    fn answer(message: &str, reason: &str) -> Result<Reply, String> {
+        whole(&format!(
+            r#"{{"choices":[{{"index":0,"message":{message},"finish_reason":"{reason}"}}],"model":"m","usage":{{"prompt_tokens":1e0}}}}"#
+        ))
+    }
+
+    /// A stream of these pieces of a message, with this reason at its end.
+    fn stream(deltas: &[&str], reason: &str) -> String {
+        let chunk = |delta: &str, reason: &str| {
+            format!(
+                "data: {{\"choices\":[{{\"index\":0,\"delta\":{delta},\"finish_reason\":{reason}}}],\"model\":\"m\",\"usage\":null}}\n\n"
+            )
+        };
+        let mut text = ": waiting\n\n".to_owned();
+        deltas.iter().for_each(|delta| text += &chunk(delta, "null"));
+        text += &chunk("{}", &format!("\"{reason}\""));
+        text += "data: {\"choices\":[],\"model\":\"m\",\"usage\":{\"prompt_tokens\":1e0}}\n\n";
+        text + "data: [DONE]\n\n"
+    }
+
+    fn streamed(text: &str, size: usize) -> (Result<Reply, crate::provider::Failure>, String) {
+        recorded::read(Protocol::OpenAi, "text/event-stream", text.as_bytes(), size)
+    }
+
+    const MESSAGE: &str = r#"{"role":"assistant","content":"日本 \ud83d\ude00 \/","reasoning":"hm \u00e9","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"x\": 1e2,\"y\":\"\\u00e9\ud83d\ude00\"}"}},{"id":"","type":"function","function":{"name":"g","arguments":""}}]}"#;
+    const DELTAS: [&str; 9] = [
+        r#"{"role":"assistant","content":"","reasoning":"hm","reasoning_text":"hm"}"#,
+        r#"{"reasoning":" \u00e9","content":null}"#,
+        r#"{"content":"日本 \ud83d"}"#,
+        r#"{"content":"\ude00 \/","refusal":null}"#,
+        r#"{"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":""}}]}"#,
+        r#"{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\": 1e"}}]}"#,
+        r#"{"tool_calls":[{"index":1,"function":{"name":"g"}},{"index":0,"function":{"arguments":"2,\"y\":\"\\u00e9\ud83d"}}]}"#,
+        r#"{"tool_calls":[{"index":0,"id":"","function":{"name":"","arguments":"\ude00\""}}]}"#,
+        r#"{"tool_calls":[{"index":0,"function":{"arguments":"}"}}]}"#,
+    ];
+
+    #[test]
+    fn an_answer_becomes_blocks_that_keep_their_bytes() {
+        let reply = answer(MESSAGE, "tool_calls").unwrap();
+        let expected = [
+            r#"{"type":"text","text":"日本 \ud83d\ude00 \/"}"#,
+            r#"{"type":"tool_use","id":"a","name":"f","input":{"x": 1e2,"y":"\u00e9😀"}}"#,
+            r#"{"type":"tool_use","id":"call_1","name":"g","input":{}}"#,
+        ];
+        assert_eq!(reply.blocks, expected);
+        assert_eq!(reply.reasoning.as_deref(), Some(r#""hm \u00e9""#));
+        assert_eq!(reply.model.as_deref(), Some("m"));
+        assert_eq!(reply.usage.as_deref(), Some(r#"{"prompt_tokens":1e0}"#));
+        assert_eq!(reply.stop_reason.as_deref(), Some("tool_use"));
+    }
+
+    #[test]
+    fn a_stream_gives_what_a_whole_answer_gives_wherever_it_is_cut() {
+        let expected = answer(MESSAGE, "tool_calls").unwrap();
+        let text = stream(&DELTAS, "tool_calls");
+        for size in 1..=text.len() {
+            let (reply, shown) = streamed(&text, size);
+            assert_eq!(reply.unwrap(), expected, "{size}");
+            // Half a character can only be shown as something else.
+            assert_eq!(shown, "日本 \u{fffd}\u{fffd} /", "{size}");
+        }
+    }
+
+    #[test]
+    fn a_stream_without_its_end_is_a_failure_that_may_pass() {
+        let text = stream(&DELTAS, "tool_calls");
+        let end = text.find(r#""finish_reason":"tool_calls""#).unwrap();
+        for at in (0..end).filter(|at| text.is_char_boundary(*at)) {
+            let failure = streamed(&text[..at], 7).0.unwrap_err();
+            assert_eq!((failure.exit(), failure.retryable), (Exit::Unavailable, true), "{at}");
+        }
+        // What comes after the reason may be missing.
+        let without_end = &text[..text.find("data: [DONE]").unwrap()];
+        assert!(streamed(without_end, 7).0.is_ok());
+    }
+
+    #[test]
+    fn calls_are_told_apart_whatever_the_server_calls_them() {
+        let full = |index: &str, id: &str, name: &str| {
+            format!(
+                r#"{{"tool_calls":[{{{index}"id":"{id}","function":{{"name":"{name}","arguments":"{{}}"}}}}]}}"#
+            )
+        };
+        let blocks = |deltas: &[&str]| {
+            let reply = streamed(&stream(deltas, "tool_calls"), 99).0.unwrap();
+            reply.blocks.into_iter().map(|block| block[19..].to_owned()).collect::<Vec<_>>()
+        };
+        let call = |id: &str, name: &str, input: &str| {
+            format!(r#""id":"{id}","name":"{name}","input":{input}}}"#)
+        };
+        let two = [call("a", "f", "{}"), call("b", "f", "{}")];
+        // Every call has the index 0, or none.
+        for index in [r#""index":0,"#, ""] {
+            assert_eq!(blocks(&[&full(index, "a", "f"), &full(index, "b", "f")]), two, "{index}");
+        }
+        let nameless = [call("call_1", "f", "{}"), call("call_2", "g", "{}")];
+        assert_eq!(blocks(&[&full("", "", "f"), &full("", "", "g")]), nameless);
+        // Every piece has an id of its own, or repeats the name.
+        let begin =
+            r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}]}"#;
+        for (id, name) in [("z", "null"), ("a", r#""f""#), ("", r#""f""#)] {
+            let more = format!(
+                r#"{{"tool_calls":[{{"index":0,"id":"{id}","function":{{"name":{name},"arguments":"\"x\":1}}"}}}}]}}"#
+            );
+            assert_eq!(blocks(&[begin, &more]), [call("a", "f", r#"{"x":1}"#)], "{id}");
+        }
+    }
+
+    #[test]
+    fn v66_half_a_call_is_no_call() {
+        let half = r#"{"content":"a","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{\"x\":"}}]}"#;
+        let expected = answer(half, "length").unwrap();
+        let records = expected.to_records("p");
+        assert_eq!((records.lines.len(), records.cut_call.as_deref()), (1, Some("f")));
+        assert_eq!(streamed(&stream(&[half], "length"), 9).0.unwrap(), expected);
+        assert!(answer(half, "tool_calls").unwrap_err().contains("no JSON object"));
+        assert!(streamed(&stream(&[half], "stop"), 9).0.is_err());
+    }
+
+    #[test]
+    fn what_is_empty_gives_no_block_and_a_refusal_is_said() {
+        for content in [r#""""#, "null"] {
+            let reply = answer(&format!(r#"{{"content":{content}}}"#), "stop").unwrap();
+            assert_eq!((reply.blocks.len(), reply.stop_reason.as_deref()), (0, Some("end_turn")));
+        }
+        let refused = r#"{"content":null,"refusal":"no \u00e9"}"#;
+        let expected = answer(refused, "stop").unwrap();
+        assert_eq!(expected.blocks, [r#"{"type":"text","text":"no \u00e9"}"#]);
+        let (reply, shown) = streamed(&stream(&[refused], "stop"), 9);
+        assert_eq!((reply.unwrap(), shown.as_str()), (expected, "no é"));
+        let parts = r#"{"content":[{"type":"thinking","thinking":[]},{"type":"text","text":"a"}]}"#;
+        assert_eq!(answer(parts, "sideways").unwrap().blocks.len(), 1);
+        assert_eq!(answer(parts, "sideways").unwrap().stop_reason.as_deref(), Some("sideways"));
+    }
+
+    #[test]
+    fn an_answer_that_is_none_says_what_it_lacks() {
+        for body in ["{}", r#"{"choices":[]}"#, r#"{"choices":[{"index":0}]}"#] {
+            assert!(whole(body).is_err(), "{body}");
+        }
+    }
+
+    #[test]
+    fn counts_may_stand_in_the_choice() {
+        let body = r#"{"choices":[{"message":{},"usage":{"prompt_tokens":5}}],"usage":null}"#;
+        assert_eq!(whole(body).unwrap().usage.as_deref(), Some(r#"{"prompt_tokens":5}"#));
+    }
+}

@@ -1,0 +1,115 @@
+//! Answers of real servers, read as they came; and what the tests of the protocols share.
+
+use crate::json::Object;
+use crate::provider::failure::{Class, Failure};
+use crate::provider::protocol::Protocol;
+use crate::provider::reading::Reading;
+use crate::provider::{Answer, Reply};
+use std::fs;
+
+/// Reads an answer with that content type in pieces of `size` bytes; gives the text that was shown, too.
+pub(super) fn read(
+    protocol: Protocol,
+    kind: &str,
+    body: &[u8],
+    size: usize,
+) -> (Result<Reply, Failure>, String) {
+    let headers = vec![("content-type".to_owned(), kind.to_owned())];
+    let answer = Answer { status: 200, headers, body: body.to_vec() };
+    read_answer(protocol, &answer, size)
+}
+
+fn read_answer(
+    protocol: Protocol,
+    answer: &Answer,
+    size: usize,
+) -> (Result<Reply, Failure>, String) {
+    let mut shown = String::new();
+    let mut show = |text: &str| shown.push_str(text);
+    let mut reading = Reading::new(protocol, &mut show);
+    reading.head(answer.status, answer.headers.clone());
+    answer.body.chunks(size).for_each(|piece| reading.take(piece));
+    let outcome = reading.finish(0.0);
+    (outcome, shown)
+}
+
+/// A recorded exchange: how it was asked, and what came.
+fn recorded(name: &str) -> (Protocol, Answer) {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/http");
+    let file = |part: &str| fs::read(format!("{folder}/{name}/{part}")).unwrap();
+    let text = |part: &str| String::from_utf8(file(part)).unwrap();
+    let (request, response) = (text("request.json"), text("response.json"));
+    let protocol = match Object::parse(&request).unwrap().string("path").unwrap().as_ref() {
+        "/v1/messages" => Protocol::Anthropic,
+        "/v1/chat/completions" => Protocol::OpenAi,
+        other => panic!("{other}"),
+    };
+    let response = Object::parse(&response).unwrap();
+    let headers = Object::parse(response.get("headers").unwrap()).unwrap();
+    let header = |name: &str| (name.to_owned(), headers.string(name).unwrap().into_owned());
+    let status = response.number("status").unwrap() as u16;
+    (protocol, Answer { status, headers: vec![header("content-type")], body: file("body") })
+}
+
+/// What a recorded answer reads to, the same in pieces of any size.
+fn outcome(name: &str) -> Result<Reply, Failure> {
+    let (protocol, answer) = recorded(name);
+    let (whole, shown) = read_answer(protocol, &answer, answer.body.len());
+    for size in [1, 2, 3, 5, 64, 1000] {
+        let (outcome, also_shown) = read_answer(protocol, &answer, size);
+        assert_eq!(also_shown, shown, "{name} {size}");
+        match (&outcome, &whole) {
+            (Ok(reply), Ok(whole)) => assert_eq!(reply, whole, "{name} {size}"),
+            (Err(failure), Err(whole)) => assert_eq!(failure.class, whole.class, "{name} {size}"),
+            _ => panic!("{name} {size}: {outcome:?}"),
+        }
+    }
+    if let Ok(reply) = &whole {
+        assert_eq!(shown, reply.said().collect::<String>(), "{name}");
+    }
+    whole
+}
+
+#[test]
+fn every_recorded_answer_reads_to_what_it_says() {
+    let cut = "1. Red: This is the most obvious colour, but it's also the most complex";
+    for (name, begin, reason, output) in [
+        ("llama-bad-json-shape", "A recent study in the US", "end_turn", 145),
+        ("llama-chat", cut, "max_tokens", 32),
+        ("llama-chat-stream", cut, "max_tokens", 32),
+        ("llama-messages", cut, "max_tokens", 64),
+        ("llama-messages-assistant-last", "Hello there! How can I help?", "end_turn", 8),
+        ("llama-messages-max-tokens", "I'm here to help", "max_tokens", 5),
+        ("llama-messages-stream", "はくは", "max_tokens", 48),
+        ("llama-messages-tool-result", "The answer is 42.", "end_turn", 8),
+        ("llama-summary", "The Rust tool is ready", "end_turn", 14),
+    ] {
+        let reply = outcome(name).unwrap();
+        assert_eq!((reply.blocks.len(), reply.stop_reason.as_deref()), (1, Some(reason)), "{name}");
+        assert!(reply.said().next().unwrap().starts_with(begin), "{name}");
+        // The stream of messages does not say which model it was.
+        let model = reply.model.as_deref();
+        assert_eq!(model.is_some(), name != "llama-messages-stream", "{name}");
+        let usage = reply.usage.unwrap();
+        let usage = Object::parse(&usage).unwrap();
+        let count = usage.number("output_tokens").or_else(|| usage.number("completion_tokens"));
+        assert_eq!(count, Some(output), "{name}");
+    }
+}
+
+#[test]
+fn a_recorded_stream_says_what_the_whole_answer_says() {
+    let (whole, stream) = (outcome("llama-chat").unwrap(), outcome("llama-chat-stream").unwrap());
+    assert_eq!(whole.blocks, stream.blocks);
+    assert_eq!((whole.stop_reason, whole.model), (stream.stop_reason, stream.model));
+}
+
+#[test]
+fn a_recorded_overflow_names_its_numbers() {
+    for name in ["llama-chat-overflow", "llama-messages-overflow", "llama-messages-overflow-stream"]
+    {
+        let failure = outcome(name).unwrap_err();
+        assert_eq!(failure.class, Class::Overflow, "{name}");
+        assert_eq!((failure.limit, failure.actual), (Some(2048), Some(5031)), "{name}");
+    }
+}
