@@ -1,40 +1,371 @@
 //! Ollama's own `/api/chat`: requests to bytes, bytes to replies.
+//!
+//! It is spoken rather than Ollama's chat completions because only here a request can say how large the
+//! window is to be, and that nothing is to be cut away from the prompt. An old server may ignore the
+//! latter; [`was_truncated`] looks at the counts of the answer.
 
-use crate::json::Object;
+use crate::json::{Object, elements, quote};
+use crate::provider::chat::draft::{Call, Draft};
+use crate::provider::chat::{self, Part, Turn};
 use crate::provider::protocol::Collect;
 use crate::provider::{Reply, Request};
+use std::borrow::Cow;
 
-/// The address under a base URL.
+/// Where the API is when nobody says; the server's own default (`OLLAMA_HOST`).
+pub const BASE_URL: &str = "http://127.0.0.1:11434";
+/// The window that is asked for when nobody says, in tokens: the server's own on a machine with less than
+/// 24 GiB of video memory (its docs/context-length.mdx). It is always sent, and always the same, for
+/// another one makes the server load the model again.
+pub const WINDOW: u64 = 4096;
+/// What the server keeps of the beginning when it cuts a prompt, in tokens: its default of `num_keep`, and
+/// one more for models that begin a prompt with a token of their own (server/routes.go,
+/// llm/llama_server.go).
+const KEPT: [u64; 2] = [4, 5];
+/// An estimate that is smaller says too little, in tokens. A guess; it was never measured.
+const LEAST_ESTIMATE: u64 = 1000;
+/// How far an estimate may be above the server's count before it is not our error any more, as a fraction
+/// of the count: 3/2. A guess; it was never measured.
+const MOST_OFF: (u64, u64) = (3, 2);
+
+/// The address of the endpoint under a base URL, with or without a slash, `/api` or `/v1` at its end.
 #[must_use]
 pub fn url(base: &str) -> String {
-    base.to_owned()
+    let base = base.trim_end_matches('/');
+    let bare = base.strip_suffix("/api").or_else(|| base.strip_suffix("/v1"));
+    format!("{}/api/chat", bare.unwrap_or(base))
 }
 
-/// The body of a request: always the same bytes for the same request.
+/// The body of a request: always the same bytes for the same request. What does not fit the window is to
+/// be refused: neither the prompt is to be cut (`truncate`), nor what was said to be forgotten while the
+/// model answers (`shift`).
 #[must_use]
-pub fn body(_request: &Request<'_, '_>) -> String {
-    String::new()
+pub fn body(request: &Request<'_, '_>) -> String {
+    let mut body = format!(
+        r#"{{"model":{},"stream":{},"truncate":false,"shift":false,"options":{{"num_ctx":{},"num_predict":{}}}"#,
+        quote(request.model),
+        request.stream,
+        request.window.unwrap_or(WINDOW),
+        request.max_tokens,
+    );
+    if let Some(tools) = request.tools.and_then(chat::tools) {
+        body.push_str(&format!(r#","tools":{tools}"#));
+    }
+    let messages = chat::messages(request, message);
+    body.push_str(&format!(r#","messages":{messages}}}"#));
+    body
+}
+
+fn message(turn: &Turn<'_>) -> String {
+    match turn {
+        Turn::User(parts) => user(parts),
+        Turn::Assistant { text, calls } => {
+            let text = text.as_deref().unwrap_or("\"\"");
+            let calls: Vec<String> = calls.iter().map(call).collect();
+            let calls = match calls.as_slice() {
+                [] => String::new(),
+                calls => format!(r#","tool_calls":[{}]"#, calls.join(",")),
+            };
+            format!(r#"{{"role":"assistant","content":{text}{calls}}}"#)
+        }
+        Turn::Result { id, name, text } => {
+            let name = name.map_or(String::new(), |name| format!(r#""tool_name":{name},"#));
+            let id = quote(id);
+            format!(r#"{{"role":"tool",{name}"tool_call_id":{id},"content":{text}}}"#)
+        }
+    }
+}
+
+/// What the user says: a text, and the images beside it. An image that has only an address cannot be
+/// sent; the address is.
+fn user(parts: &[Part<'_>]) -> String {
+    let (mut texts, mut images) = (Vec::new(), Vec::new());
+    for part in parts {
+        match part {
+            Part::Text(raw) | Part::Link(raw) => texts.push(*raw),
+            Part::Image { data, .. } => images.push(*data),
+        }
+    }
+    let images = match images.as_slice() {
+        [] => String::new(),
+        images => format!(r#","images":[{}]"#, images.join(",")),
+    };
+    format!(r#"{{"role":"user","content":{}{images}}}"#, chat::joined(&texts))
+}
+
+fn call(call: &chat::Call<'_>) -> String {
+    let (id, name, input) = (quote(&call.id), call.name, call.input);
+    format!(r#"{{"id":{id},"function":{{"name":{name},"arguments":{input}}}}}"#)
 }
 
 /// Reads an answer that came whole.
 ///
 /// # Errors
-/// Says what it lacks.
-pub fn read(_answer: &Object<'_>) -> Result<Reply, String> {
-    Err("is not read yet".to_owned())
+/// Says what it lacks, or which call has an input that is no object.
+pub fn read(answer: &Object<'_>) -> Result<Reply, String> {
+    answer.get("message").ok_or("has no message")?;
+    let mut stream = Box::<Stream>::default();
+    stream.take(answer, &mut |_| {})?;
+    stream.finish()
 }
 
-/// A reply that comes event by event.
+/// A reply that comes line by line: pieces of the text, whole calls in any line, and in the last line why
+/// it ends and the counts. A whole answer is the same in one line.
 #[derive(Default)]
-pub struct Stream;
+pub struct Stream {
+    draft: Draft,
+    is_complete: bool,
+}
 
 impl Collect for Stream {
-    fn take(&mut self, _: &Object<'_>, _: &mut dyn FnMut(&str)) -> Result<(), String> {
+    fn take(&mut self, data: &Object<'_>, show: &mut dyn FnMut(&str)) -> Result<(), String> {
+        self.draft.model(data.string("model"));
+        if let Some(Ok(message)) = data.get("message").map(Object::parse) {
+            show(&self.draft.text.add(message.get("content")));
+            self.draft.reasoning.add(message.get("thinking"));
+            let calls = message.get("tool_calls").and_then(elements).unwrap_or_default();
+            self.draft.calls.extend(calls.into_iter().map(read_call));
+        }
+        if data.is_true("done") {
+            self.is_complete = true;
+            self.draft.stop_reason = data.string("done_reason").map(Cow::into_owned);
+            self.draft.usage = usage(data);
+        }
         Ok(())
     }
 
     fn finish(self: Box<Self>) -> Result<Reply, String> {
-        Err("is not read yet".to_owned())
+        if !self.is_complete {
+            return Err("was cut off: its stream has no end".to_owned());
+        }
+        self.draft.reply()
+    }
+}
+
+fn read_call(raw: &str) -> Call {
+    let mut call = Call::default();
+    let Ok(object) = Object::parse(raw) else { return call };
+    call.id = object.string("id").unwrap_or_default().into_owned();
+    if let Some(Ok(function)) = object.get("function").map(Object::parse) {
+        call.name = function.string("name").unwrap_or_default().into_owned();
+        call.add_input(function.get("arguments"));
+    }
+    call
+}
+
+/// What the last line counts: tokens, and times in nanoseconds.
+fn usage(data: &Object<'_>) -> Option<String> {
+    let counts = |name: &str| {
+        matches!(name, "prompt_eval_count" | "eval_count") || name.ends_with("_duration")
+    };
+    let members = data.members().filter(|member| counts(&member.name()));
+    let members: Vec<_> = members.map(|m| format!("{}:{}", m.raw_name, m.value)).collect();
+    (!members.is_empty()).then(|| format!("{{{}}}", members.join(",")))
+}
+
+/// Whether the server seems to have cut the prompt without a word. `estimate` is our own count of the
+/// prompt, `num_ctx` the window that was asked for, both in tokens; `usage` is that of the reply.
+///
+/// Old servers ignore `truncate` and do one of two things: they drop messages, and then the prompt is any
+/// size below the window; or they cut the prompt's tokens to about half of the window, and then the size is
+/// known to the token. So either the estimate is far above what was read, or what was read is just what
+/// such a cut leaves and the estimate was above it. Without a count nothing is known: old servers leave
+/// out what their cache held. The estimate of images is too rough for this; leave out requests with any.
+#[must_use]
+pub fn was_truncated(estimate: u64, usage: Option<&str>, num_ctx: u64) -> bool {
+    let usage = usage.and_then(|usage| Object::parse(usage).ok());
+    let count = usage.and_then(|usage| usage.number("prompt_eval_count")).unwrap_or(0);
+    if count == 0 {
+        return false;
+    }
+    // What is left of a prompt that is cut (server/prompt.go).
+    let cut = |kept: u64| num_ctx.saturating_sub((num_ctx.saturating_sub(kept) / 2).max(1));
+    let is_cut = KEPT.into_iter().any(|kept| count == cut(kept)) && estimate > count;
+    let (most, of) = MOST_OFF;
+    let is_far_off = estimate.saturating_mul(of) > count.saturating_mul(most);
+    is_cut || (estimate >= LEAST_ESTIMATE && is_far_off)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit::Exit;
+    use crate::messages::{self, Message};
+    use crate::provider::Failure;
+    use crate::provider::protocol::Protocol;
+    use crate::provider::recorded;
+
+    const LINES: &str = r#"{"role":"user","content":[{"type":"text","text":"look \u00e9"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"eA=="}},{"type":"image","source":{"type":"url","url":"http://x"}}]}
+{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"tool_use","id":"a","name":"f","input":{"x": 1e2}},{"type":"tool_use","id":"b","name":"g","input":{}}]}
+{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"found"},{"type":"tool_result","tool_use_id":"b","content":[{"type":"text","text":"no"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"eQ=="}}],"is_error":true},{"type":"text","text":"and?"}]}
+{"role":"assistant","content":"so"}"#;
+
+    fn request<'r, 'a>(messages: &'r [Message<'a>]) -> Request<'r, 'a> {
+        Request {
+            model: "m",
+            max_tokens: 9,
+            system: None,
+            tools: None,
+            messages,
+            stream: false,
+            window: None,
+            extra: None,
+        }
+    }
+
+    #[test]
+    fn a_base_url_may_end_in_a_slash_or_an_api() {
+        for base in ["http://x", "http://x/", "http://x/api", "http://x/api/", "http://x/v1/"] {
+            assert_eq!(url(base), "http://x/api/chat");
+        }
+    }
+
+    #[test]
+    fn a_session_becomes_a_flat_chat() {
+        let messages = messages::read("t", LINES.as_bytes()).unwrap();
+        let request = Request {
+            system: Some("be brief"),
+            tools: Some(r#"[{"name":"f","input_schema":{}}]"#),
+            ..request(&messages)
+        };
+        let expected = concat!(
+            r#"{"model":"m","stream":false,"truncate":false,"shift":false,"#,
+            r#""options":{"num_ctx":4096,"num_predict":9},"#,
+            r#""tools":[{"type":"function","function":{"name":"f","parameters":{}}}],"messages":["#,
+            r#"{"role":"system","content":"be brief"},"#,
+            r#"{"role":"user","content":"look \u00e9\nhttp://x","images":["eA=="]},"#,
+            r#"{"role":"assistant","content":"","tool_calls":["#,
+            r#"{"id":"a","function":{"name":"f","arguments":{"x": 1e2}}},"#,
+            r#"{"id":"b","function":{"name":"g","arguments":{}}}]},"#,
+            r#"{"role":"tool","tool_name":"f","tool_call_id":"a","content":"found"},"#,
+            r#"{"role":"tool","tool_name":"g","tool_call_id":"b","content":"ERROR: no\n[image]"},"#,
+            r#"{"role":"user","content":"and?","images":["eQ=="]},"#,
+            r#"{"role":"assistant","content":"so"}]}"#
+        );
+        assert_eq!(body(&request), expected);
+        let wide = body(&Request { window: Some(8192), stream: true, ..request });
+        assert!(wide.contains(r#""stream":true"#) && wide.contains(r#""num_ctx":8192"#), "{wide}");
+    }
+
+    #[test]
+    fn what_is_sent_reads_back_to_the_blocks_that_it_was() {
+        let messages = messages::read("t", LINES.as_bytes()).unwrap();
+        let body = body(&request(&messages));
+        let body = Object::parse(&body).unwrap();
+        let said = elements(body.get("messages").unwrap()).unwrap()[1];
+        let answer = format!(r#"{{"message":{said},"done":true,"done_reason":"stop"}}"#);
+        let reply = read(&Object::parse(&answer).unwrap()).unwrap();
+        let own: Vec<&str> = messages[1].blocks().skip(1).map(|block| block.raw.as_ref()).collect();
+        assert_eq!(reply.blocks, own);
+        assert_eq!(reply.stop_reason.as_deref(), Some("tool_use"));
+    }
+
+    const WHOLE: &str = r#"{"model":"m","created_at":"t","message":{"role":"assistant","content":"日本 \ud83d\ude00","thinking":"hm \u00e9","tool_calls":[{"function":{"name":"f","arguments":{"x": 1e2,"y":"\u00e9"}}},{"id":"b","function":{"name":"g","arguments":{}}}]},"done":true,"done_reason":"stop","total_duration":5e3,"prompt_eval_count":26,"eval_count":7}"#;
+    const STREAM: &str = r#"{"model":"m","message":{"role":"assistant","content":"","thinking":"hm"},"done":false}
+{"model":"m","message":{"role":"assistant","content":"","thinking":" \u00e9"},"done":false}
+{"model":"m","message":{"role":"assistant","content":"日本 \ud83d"},"done":false}
+{"model":"m","message":{"role":"assistant","content":"\ude00","tool_calls":[{"function":{"name":"f","arguments":{"x": 1e2,"y":"\u00e9"}}}]},"done":false}
+{"model":"m","message":{"role":"assistant","content":"","tool_calls":[{"id":"b","function":{"name":"g","arguments":{}}}]},"done":false}
+{"model":"m","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop","total_duration":5e3,"prompt_eval_count":26,"eval_count":7}
+"#;
+
+    fn streamed(text: &str, size: usize) -> (Result<Reply, Failure>, String) {
+        recorded::read(Protocol::Ollama, "application/x-ndjson", text.as_bytes(), size)
+    }
+
+    #[test]
+    fn a_stream_gives_what_a_whole_answer_gives_wherever_it_is_cut() {
+        let expected = read(&Object::parse(WHOLE).unwrap()).unwrap();
+        let blocks = [
+            r#"{"type":"text","text":"日本 \ud83d\ude00"}"#,
+            r#"{"type":"tool_use","id":"call_1","name":"f","input":{"x": 1e2,"y":"\u00e9"}}"#,
+            r#"{"type":"tool_use","id":"b","name":"g","input":{}}"#,
+        ];
+        assert_eq!(expected.blocks, blocks);
+        let usage = r#"{"total_duration":5e3,"prompt_eval_count":26,"eval_count":7}"#;
+        assert_eq!(expected.usage.as_deref(), Some(usage));
+        assert_eq!(expected.reasoning.as_deref(), Some(r#""hm \u00e9""#));
+        for size in 1..=STREAM.len() {
+            let (reply, shown) = streamed(STREAM, size);
+            assert_eq!(reply.unwrap(), expected, "{size}");
+            assert!(shown.starts_with("日本 "), "{shown}");
+        }
+        // A whole answer is a stream of one line.
+        assert_eq!(streamed(WHOLE, 9).0.unwrap(), expected);
+    }
+
+    #[test]
+    fn a_stream_without_its_end_is_a_failure_that_may_pass() {
+        for at in (0..STREAM.len() - 1).filter(|at| STREAM.is_char_boundary(*at)) {
+            let failure = streamed(&STREAM[..at], 7).0.unwrap_err();
+            assert_eq!((failure.exit(), failure.retryable), (Exit::Unavailable, true), "{at}");
+        }
+        let error =
+            "{\"error\":\"server busy, please try again.  maximum pending requests exceeded\"}\n";
+        let begin = &STREAM[..STREAM.find('\n').unwrap() + 1];
+        let failure = streamed(&format!("{begin}{error}"), 7).0.unwrap_err();
+        assert!(failure.retryable && failure.message.contains("server busy"), "{failure}");
+    }
+
+    #[test]
+    fn reasons_are_put_in_our_words() {
+        let reply = |calls: &str, end: &str| {
+            let body = format!(
+                r#"{{"message":{{"content":"","tool_calls":[{calls}]}},"done":true{end}}}"#
+            );
+            read(&Object::parse(&body).unwrap())
+        };
+        let call = r#"{"function":{"name":"f","arguments":{}}}"#;
+        for (calls, end, reason) in [
+            ("", r#","done_reason":"stop""#, Some("end_turn")),
+            (call, r#","done_reason":"stop""#, Some("tool_use")),
+            (call, r#","done_reason":"length""#, Some("max_tokens")),
+            ("", r#","done_reason":"load""#, Some("load")),
+            ("", "", None),
+        ] {
+            let reply = reply(calls, end).unwrap();
+            assert_eq!(reply.stop_reason.as_deref(), reason, "{calls} {end}");
+            assert_eq!((reply.blocks.len(), reply.usage), (usize::from(!calls.is_empty()), None));
+        }
+        let half = r#"{"function":{"name":"f","arguments":"{\"x\":"}}"#;
+        let cut = reply(half, r#","done_reason":"length""#).unwrap().to_records("p");
+        assert_eq!((cut.lines.len(), cut.cut_call.as_deref()), (1, Some("f")));
+        assert!(reply(half, r#","done_reason":"stop""#).unwrap_err().contains("no JSON object"));
+    }
+
+    #[test]
+    fn an_answer_that_is_none_says_what_it_lacks() {
+        for body in ["{}", r#"{"done":true}"#, r#"{"message":{"content":"a"},"done":false}"#] {
+            assert!(read(&Object::parse(body).unwrap()).is_err(), "{body}");
+        }
+    }
+
+    #[test]
+    fn a_prompt_that_was_cut_in_silence_is_noticed() {
+        let counted = |count: u64| format!(r#"{{"prompt_eval_count":{count},"eval_count":1}}"#);
+        for (estimate, count, num_ctx, expected) in [
+            // The sizes that were seen on real servers, and those of models with a token of their own.
+            (2100, 2050, 4096, true),
+            (2100, 2051, 4096, true),
+            (1100, 1026, 2048, true),
+            (1100, 1027, 2048, true),
+            // As much as is left of a cut prompt, but it was no longer.
+            (2050, 2050, 4096, false),
+            (2100, 2049, 4096, false),
+            // Messages were dropped.
+            (6000, 3999, 4096, true),
+            (6000, 4000, 4096, false),
+            (1000, 600, 4096, true),
+            // Too little to say.
+            (999, 10, 4096, false),
+            (9000, 0, 4096, false),
+        ] {
+            let usage = counted(count);
+            let outcome = was_truncated(estimate, Some(&usage), num_ctx);
+            assert_eq!(outcome, expected, "{estimate} {count} {num_ctx}");
+        }
+        assert!(!was_truncated(9000, None, 4096));
+        assert!(!was_truncated(9000, Some("{}"), 4096));
+        assert!(was_truncated(u64::MAX, Some(&counted(1)), 0));
     }
 }
 
