@@ -8,6 +8,7 @@
 //! what it covered, and the estimate only for the rest.
 
 pub mod budget;
+mod counted;
 pub mod images;
 pub mod models;
 pub mod report;
@@ -106,7 +107,7 @@ impl Estimate {
             request.messages.iter().map(|message| weigh(message, method, &mut kinds)).collect();
         let system = request.system.map_or(0, |system| weigh_system(system, method));
         let tools = request.tools.map_or(0, |tools| weigh_tools(tools, method));
-        let (covered, measured) = measured(request.messages).unwrap_or((0, 0));
+        let (covered, measured) = counted::measured(request.messages).unwrap_or((0, 0));
         let rest: u64 = weights[covered..].iter().sum();
         let base = if covered == 0 { system + tools } else { 0 };
         let json = |text: Option<&str>| text.map_or(0, str::len);
@@ -234,23 +235,6 @@ impl Tally {
         let weight = |block: &Block<'_>| weigh_block(block, Method::Script, &mut Kinds::default());
         self.weight = (self.weight + weight(new)).saturating_sub(weight(old));
     }
-}
-
-/// The newest count of a provider's: how many messages it covers, and the tokens of the prompt and
-/// the answer that is now the last of them.
-fn measured(messages: &[Message<'_>]) -> Option<(usize, u64)> {
-    let counted = |message: &Message<'_>| {
-        let usage = message.meta.as_ref()?.usage.as_ref()?;
-        let usage = Object::parse(usage).ok()?;
-        let number = |name: &str| usage.number(name).unwrap_or(0);
-        // `input_tokens` is only what no cache held.
-        let input = number("input_tokens")
-            + number("cache_read_input_tokens")
-            + number("cache_creation_input_tokens");
-        (input > 0).then(|| input + number("output_tokens"))
-    };
-    let found = messages.iter().enumerate().rev();
-    found.filter_map(|(index, message)| Some((index + 1, counted(message)?))).next()
 }
 
 /// Whole tokens for a weight, rounded up.
