@@ -17,6 +17,7 @@
 //! - [`compact`]: messages → a cut, a summary request, and messages with the summary in the old part's
 //!   place.
 //! - [`provider`]: messages → a reply as records, or a failure of a known kind.
+//! - [`usage`]: what providers counted, and what it costs.
 //! - [`cli`], [`exit`]: what programs share on their command lines, and how they end.
 //!
 //! A stage takes bytes and gives bytes; none but `cli` and `exit` touches standard input and output, the
@@ -59,3 +60,4 @@ pub mod redact;
 pub mod source;
 pub mod transcript;
 pub mod truncate;
+pub mod usage;

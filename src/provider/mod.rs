@@ -8,8 +8,8 @@
 pub mod anthropic;
 pub mod call;
 pub mod cassette;
-pub mod estimated;
 mod chat;
+pub mod estimated;
 pub mod failure;
 #[cfg(feature = "http")]
 pub mod http;
@@ -21,7 +21,6 @@ pub mod reading;
 #[cfg(test)]
 mod recorded;
 pub mod stream;
-pub mod usage;
 
 use crate::json::{on_one_line, quote};
 use crate::messages::{Block, Message};
@@ -90,7 +89,7 @@ pub struct Reply {
     pub blocks: Vec<String>,
     /// The model that answered.
     pub model: Option<String>,
-    /// Why it stopped, in the provider's word.
+    /// Why it stopped: in Anthropic's word where there is one for it, else in the provider's.
     pub stop_reason: Option<String>,
     /// What was counted, as it was sent.
     pub usage: Option<String>,

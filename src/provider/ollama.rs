@@ -203,6 +203,7 @@ mod tests {
         Request {
             model: "m",
             max_tokens: 9,
+            max_tokens_name: "max_tokens",
             system: None,
             tools: None,
             messages,
@@ -367,10 +368,4 @@ mod tests {
         assert!(!was_truncated(9000, Some("{}"), 4096));
         assert!(was_truncated(u64::MAX, Some(&counted(1)), 0));
     }
-}
-
-/// stub
-#[must_use]
-pub fn was_truncated(_: u64, _: Option<&str>, _: u64) -> bool {
-    false
 }

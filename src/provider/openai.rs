@@ -33,13 +33,16 @@ fn is_version(segment: &str) -> bool {
         && number.chars().all(|c| c.is_ascii_alphanumeric())
 }
 
-/// The body of a request: always the same bytes for the same request. The room for the answer is
-/// `max_tokens` for every host; the newer models of api.openai.com want it as `max_completion_tokens`,
-/// and who knows the host renames it.
+/// The body of a request: always the same bytes for the same request. What the room for the answer is
+/// called is up to the host, so the request says it.
 #[must_use]
 pub fn body(request: &Request<'_, '_>) -> String {
-    let mut body =
-        format!(r#"{{"model":{},"max_tokens":{}"#, quote(request.model), request.max_tokens);
+    let mut body = format!(
+        r#"{{"model":{},{}:{}"#,
+        quote(request.model),
+        quote(request.max_tokens_name),
+        request.max_tokens
+    );
     if request.stream {
         body.push_str(r#","stream":true,"stream_options":{"include_usage":true}"#);
     }
@@ -125,6 +128,7 @@ mod tests {
         Request {
             model: "m",
             max_tokens: 9,
+            max_tokens_name: "max_tokens",
             system: None,
             tools: None,
             messages,

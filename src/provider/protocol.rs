@@ -99,12 +99,19 @@ impl Protocol {
     }
 }
 
-/// A body with the members of another object, which win over its own.
+/// A body with the members of another object, which win over its own. Where both have an object under one
+/// name (Ollama's `options`), their members are put together in the same way.
 fn merged(body: &str, extra: &str) -> String {
     let Ok(extra) = Object::parse(extra) else { return body.to_owned() };
-    extra.members().fold(body.to_owned(), |body, member| match Object::parse(&body) {
-        Ok(object) => object.with(&member.name(), member.value),
-        Err(_) => body,
+    extra.members().fold(body.to_owned(), |body, member| {
+        let Ok(object) = Object::parse(&body) else { return body };
+        let name = member.name();
+        match object.get(&name) {
+            Some(own) if own.starts_with('{') && member.value.starts_with('{') => {
+                object.with(&name, &merged(own, member.value))
+            }
+            _ => object.with(&name, member.value),
+        }
     })
 }
 
@@ -164,6 +171,8 @@ mod tests {
     #[test]
     fn what_is_extra_wins() {
         assert_eq!(merged(r#"{"a":1,"b":2}"#, r#"{"b":3,"c":{}}"#), r#"{"a":1,"b":3,"c":{}}"#);
+        let options = merged(r#"{"o":{"a":1,"b":2}}"#, r#"{"o":{"b":3}}"#);
+        assert_eq!(options, r#"{"o":{"a":1,"b":3}}"#);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Answers of real servers, read as they came; and what the tests of the protocols share.
 
 use crate::json::Object;
-use crate::provider::failure::{Class, Failure};
+use crate::provider::failure::{Class, Failure, Rows};
 use crate::provider::protocol::Protocol;
 use crate::provider::reading::Reading;
 use crate::provider::{Answer, Reply};
@@ -26,7 +26,8 @@ fn read_answer(
 ) -> (Result<Reply, Failure>, String) {
     let mut shown = String::new();
     let mut show = |text: &str| shown.push_str(text);
-    let mut reading = Reading::new(protocol, &mut show);
+    let rows = Rows::default();
+    let mut reading = Reading::new(protocol, &rows, &mut show);
     reading.head(answer.status, answer.headers.clone());
     answer.body.chunks(size).for_each(|piece| reading.take(piece));
     let outcome = reading.finish(0.0);

@@ -14,9 +14,9 @@ use crate::estimate::budget::default_output;
 use crate::exit::{Error, Exit, fail};
 use crate::json::Object;
 use crate::messages::rebuild::check_ready;
-use crate::provider::Request;
 use crate::provider::call::{self, Call, Patience};
 use crate::provider::failure::Rows;
+use crate::provider::{Request, ollama};
 use anyhow::Context;
 use classify::RowArgs;
 use endpoint::{Endpoint, WayArgs};
@@ -30,8 +30,6 @@ use world::Network;
 
 /// The most tokens of an answer when nobody says and the window is large or unknown, as in claw0.
 const MAX_TOKENS: u64 = 8096;
-/// The window to ask Ollama for when none is known: what it takes itself on a small machine.
-const OLLAMA_WINDOW: u64 = 4096;
 
 /// The options of `claw-call` alone.
 #[derive(Clone, Debug, clap::Args)]
@@ -126,7 +124,8 @@ pub fn call(
     }
     if endpoint.provider == Provider::Ollama && known.is_none() {
         let text = format!(
-            "the window of '{name}' is not known: {OLLAMA_WINDOW} tokens are asked for; --window says otherwise"
+            "the window of '{name}' is not known: {} tokens are asked for; --window says otherwise",
+            ollama::WINDOW
         );
         log.note(&text);
     }
@@ -155,7 +154,7 @@ const NEWER_NAME: &str = "max_completion_tokens";
 /// The window to ask for.
 fn window(known: Option<u64>, provider: Provider) -> Option<u64> {
     match provider {
-        Provider::Ollama => Some(known.unwrap_or(OLLAMA_WINDOW)),
+        Provider::Ollama => Some(known.unwrap_or(ollama::WINDOW)),
         _ => known,
     }
 }

@@ -7,9 +7,9 @@ use crate::cli::{Log, Output, now, read_file};
 use crate::exit::{Error, Exit};
 use crate::json::{Object, quote};
 use crate::provider::call::Call;
-use crate::provider::usage::{self, Table};
 use crate::provider::{Failure, Reply};
 use crate::record;
+use crate::usage::{Counts, Table};
 use anyhow::Context;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -37,7 +37,7 @@ impl Prices {
     /// Says what a reply cost. What has no price is not free: it is said to have none.
     fn say(&self, reply: &Reply, asked: &str, log: Log) {
         let model = reply.model.as_deref().unwrap_or(asked);
-        let Some(counts) = reply.usage.as_deref().and_then(usage::Counts::read) else {
+        let Some(counts) = reply.usage.as_deref().and_then(Counts::read) else {
             log.outcome("the reply has no counts, so no price", r#""cost":"unpriced""#);
             return;
         };

@@ -20,38 +20,47 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Reads a usage object of Anthropic's (`input_tokens` is what no cache held), OpenAI's
-    /// (`prompt_tokens` holds what a cache held, too) or Ollama's.
+    /// Reads a usage object, under the names of whichever provider it has:
+    ///
+    /// - chat completions: `prompt_tokens`, what a cache held included, and `completion_tokens`. They come
+    ///   first: some gateways add Anthropic's names for what the cache held, and not the rest;
+    /// - Anthropic: `input_tokens`, only what no cache held, what the caches held, and `output_tokens`;
+    /// - Ollama: `prompt_eval_count` and `eval_count`.
+    ///
+    /// `None` when no prompt was counted: a count that is missing or 0 says nothing.
     #[must_use]
     pub fn read(usage: &str) -> Option<Counts> {
         let usage = Object::parse(usage).ok()?;
-        let number = |name: &str| usage.number(name);
-        let many = |name: &str| number(name).unwrap_or(0);
-        if let Some(input) = number("input_tokens") {
-            let (cache_read, cache_write) =
-                (many("cache_read_input_tokens"), many("cache_creation_input_tokens"));
-            return Some(Counts { input, cache_read, cache_write, output: many("output_tokens") });
-        }
-        if let Some(prompt) = number("prompt_tokens") {
-            let details =
-                usage.get("prompt_tokens_details").and_then(|raw| Object::parse(raw).ok());
-            let cached = details.and_then(|details| details.number("cached_tokens")).unwrap_or(0);
-            let (cache_read, input) = (cached.min(prompt), prompt.saturating_sub(cached));
-            return Some(Counts {
-                input,
-                cache_read,
-                output: many("completion_tokens"),
-                cache_write: 0,
-            });
-        }
-        let output = number("eval_count")?;
-        Some(Counts { input: many("prompt_eval_count"), output, ..Counts::default() })
+        let number = |name: &str| usage.number(name).unwrap_or(0);
+        let prompt = number("prompt_tokens");
+        let (from_cache, to_cache) =
+            (number("cache_read_input_tokens"), number("cache_creation_input_tokens"));
+        let counts = if prompt > 0 {
+            let details = usage.get("prompt_tokens_details").map(Object::parse);
+            let cached = details.and_then(|it| it.ok()?.number("cached_tokens"));
+            let cache_read = cached.unwrap_or(from_cache).min(prompt);
+            let output = number("completion_tokens");
+            Counts { input: prompt - cache_read, cache_read, cache_write: 0, output }
+        } else if number("prompt_eval_count") > 0 {
+            let (input, output) = (number("prompt_eval_count"), number("eval_count"));
+            Counts { input, output, ..Counts::default() }
+        } else {
+            let (input, output) = (number("input_tokens"), number("output_tokens"));
+            Counts { input, cache_read: from_cache, cache_write: to_cache, output }
+        };
+        (counts.prompt() > 0).then_some(counts)
     }
 
     /// All tokens of the prompt.
     #[must_use]
     pub fn prompt(&self) -> u64 {
-        self.input + self.cache_read + self.cache_write
+        self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
+    }
+
+    /// All tokens of the prompt and the answer.
+    #[must_use]
+    pub fn all(&self) -> u64 {
+        self.prompt().saturating_add(self.output)
     }
 
     /// The counts as members of a JSON object.
@@ -133,19 +142,38 @@ mod tests {
 
     #[test]
     fn r1_counts_are_read_under_every_name() {
-        let anthropic = r#"{"input_tokens":10,"cache_read_input_tokens":150,"cache_creation_input_tokens":20,"output_tokens":5}"#;
-        let all = Counts { input: 10, cache_read: 150, cache_write: 20, output: 5 };
-        assert_eq!(Counts::read(anthropic), Some(all));
-        assert_eq!(all.prompt(), 180);
-        let openai = r#"{"prompt_tokens":34,"completion_tokens":32,"prompt_tokens_details":{"cached_tokens":24}}"#;
-        let all = Counts { input: 10, cache_read: 24, cache_write: 0, output: 32 };
-        assert_eq!(Counts::read(openai), Some(all));
-        let ollama = r#"{"prompt_eval_count":7,"eval_count":3}"#;
-        assert_eq!(
-            Counts::read(ollama).map(|counts| (counts.prompt(), counts.output)),
-            Some((7, 3))
-        );
-        assert_eq!(Counts::read("{}"), None);
+        let read = |usage: &str| {
+            Counts::read(usage).map(|c| [c.input, c.cache_read, c.cache_write, c.output])
+        };
+        for (usage, counts) in [
+            (
+                r#"{"input_tokens":10,"cache_read_input_tokens":150,"cache_creation_input_tokens":20,"output_tokens":5}"#,
+                Some([10, 150, 20, 5]),
+            ),
+            (r#"{"cache_read_input_tokens":24,"output_tokens":64}"#, Some([0, 24, 0, 64])),
+            (
+                r#"{"prompt_tokens":34,"completion_tokens":32,"total_tokens":66,"prompt_tokens_details":{"cached_tokens":24}}"#,
+                Some([10, 24, 0, 32]),
+            ),
+            (
+                r#"{"prompt_tokens":34,"completion_tokens":2,"cache_read_input_tokens":24}"#,
+                Some([10, 24, 0, 2]),
+            ),
+            (r#"{"prompt_tokens":34}"#, Some([34, 0, 0, 0])),
+            (
+                r#"{"prompt_eval_count":26,"eval_count":298,"total_duration":5}"#,
+                Some([26, 0, 0, 298]),
+            ),
+            (r#"{"eval_count":298}"#, None),
+            (r#"{"prompt_tokens":0,"completion_tokens":3}"#, None),
+            (r#"{"prompt_tokens":"34"}"#, None),
+            ("{}", None),
+            ("[]", None),
+        ] {
+            assert_eq!(read(usage), counts, "{usage}");
+        }
+        let most = r#"{"input_tokens":18446744073709551615,"output_tokens":1}"#;
+        assert_eq!(Counts::read(most).map(|counts| counts.all()), Some(u64::MAX));
     }
 
     #[test]
