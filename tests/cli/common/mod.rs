@@ -7,7 +7,8 @@
 //! killed with its whole process group. A failed assertion tells the command, the directory,
 //! what is in it, the status and both outputs.
 //!
-//! [`provider::FakeProvider`] is the other end of the wire, [`rules`] the law it applies.
+//! [`provider::FakeProvider`] is the other end of the wire, [`rules`] and [`shapes`] the law it
+//! applies.
 
 #![allow(
     dead_code,
@@ -18,6 +19,7 @@
 
 pub mod provider;
 pub mod rules;
+pub mod shapes;
 
 use std::collections::BTreeMap;
 use std::env;

@@ -27,6 +27,7 @@ pub struct Violation {
     /// `error.message`.
     pub message: String,
     /// The rule that was broken: `A1` to `A12`, or `shape`, `members`, `json`, `headers`, `key`.
+    /// Those of the other shapes have the names that `shapes` gives them.
     pub rule: &'static str,
 }
 
@@ -40,7 +41,8 @@ impl Violation {
 /// `Ok` for a legal request.
 pub type Verdict = Result<(), Violation>;
 
-fn refuse(rule: &'static str, message: impl Into<String>) -> Verdict {
+/// A refusal with 400.
+pub(super) fn refuse(rule: &'static str, message: impl Into<String>) -> Verdict {
     Err(Violation::invalid(rule, message))
 }
 
@@ -83,6 +85,9 @@ pub fn check(body: &Value, raw: &[u8]) -> Verdict {
     let request = object(body, "request body")?;
     only(request, MESSAGE_MEMBERS, "")?;
     max_tokens(request)?;
+    if request.get("stream").is_some_and(|stream| !stream.is_boolean()) {
+        return refuse("shape", "stream: Input should be a valid boolean");
+    }
     conversation(request)
 }
 
@@ -376,7 +381,7 @@ fn call_id(id: &str, at: &str) -> Verdict {
 }
 
 /// The API allows 128 characters today; 64 was the limit before and is what every model takes.
-fn tool_name(name: &str, at: &str) -> Verdict {
+pub(super) fn tool_name(name: &str, at: &str) -> Verdict {
     if (1..=64).contains(&name.len()) && name.bytes().all(is_word) {
         return Ok(());
     }
@@ -519,7 +524,8 @@ fn path(at: &str, name: &str) -> String {
     if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") }
 }
 
-fn only(members: &Map<String, Value>, allowed: &[&str], at: &str) -> Verdict {
+/// No members but these.
+pub(super) fn only(members: &Map<String, Value>, allowed: &[&str], at: &str) -> Verdict {
     match members.keys().find(|name| !allowed.contains(&name.as_str())) {
         None => Ok(()),
         Some(name) => {
@@ -528,12 +534,14 @@ fn only(members: &Map<String, Value>, allowed: &[&str], at: &str) -> Verdict {
     }
 }
 
-fn object<'a>(value: &'a Value, at: &str) -> Result<&'a Map<String, Value>, Violation> {
+/// The members of a value that must be an object.
+pub(super) fn object<'a>(value: &'a Value, at: &str) -> Result<&'a Map<String, Value>, Violation> {
     let why = || Violation::invalid("shape", format!("{at}: Input should be a valid dictionary"));
     value.as_object().ok_or_else(why)
 }
 
-fn required<'a>(
+/// A member that must be there.
+pub(super) fn required<'a>(
     members: &'a Map<String, Value>,
     name: &str,
     at: &str,
@@ -542,7 +550,8 @@ fn required<'a>(
     members.get(name).ok_or_else(why)
 }
 
-fn dictionary<'a>(
+/// The members of a member that must be there and an object.
+pub(super) fn dictionary<'a>(
     members: &'a Map<String, Value>,
     name: &str,
     at: &str,
@@ -550,7 +559,12 @@ fn dictionary<'a>(
     object(required(members, name, at)?, &path(at, name))
 }
 
-fn string<'a>(members: &'a Map<String, Value>, name: &str, at: &str) -> Result<&'a str, Violation> {
+/// A member that must be there and a string.
+pub(super) fn string<'a>(
+    members: &'a Map<String, Value>,
+    name: &str,
+    at: &str,
+) -> Result<&'a str, Violation> {
     let why = || {
         let why = format!("{}: Input should be a valid string", path(at, name));
         Violation::invalid("shape", why)

@@ -1,0 +1,521 @@
+//! The shapes a request can have, and what chat completions and Ollama's chat refuse.
+//!
+//! As in [`rules`](super::rules), the law is written from documents and from what servers say,
+//! and knows nothing of the programs under test; the stricter reading is taken, so that what
+//! passes here passes everywhere. The rules have names:
+//!
+//! | rule | what it asks for |
+//! | --- | --- |
+//! | `leftovers` | nothing of the Messages API, outside strings and what belongs to a tool |
+//! | `members` | no member that the shape does not have |
+//! | `shape` | members that are there and of their type |
+//! | `max_tokens` | room for the answer is given, once (chat completions) |
+//! | `stream` | said to be or not (Ollama); options only of a stream (chat completions) |
+//! | `options` | `num_ctx` and `num_predict` are given, as numbers (Ollama) |
+//! | `truncate` | is false, or the server drops messages without a word (Ollama) |
+//! | `tools` | function tools, with names of their own |
+//! | `content` | of a kind that the role may have |
+//! | `blank` | no text but white space; the result of a tool may be empty, as it may be a tool's |
+//! | `images` | base64, and no data URL (Ollama) |
+//! | `arguments` | the text of a JSON object (chat completions); an object (Ollama) |
+//! | `roles` | a system message first, then the user; they take turns |
+//! | `unique` | an id is one call of its message, and has one result |
+//! | `results` | a result answers a call of the assistant message directly before |
+//! | `answered` | every call is answered before any other message |
+//! | `last` | the last message is not the assistant's |
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value, json};
+
+use super::rules::{self, Verdict, dictionary, object, only, refuse, required, string, tool_name};
+
+/// How a request is spelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// The Anthropic Messages API.
+    Anthropic,
+    /// Chat completions, as OpenAI and llama.cpp's server have them.
+    OpenAi,
+    /// Ollama's own chat.
+    Ollama,
+}
+
+impl Shape {
+    /// Every shape.
+    pub const ALL: [Shape; 3] = [Shape::Anthropic, Shape::OpenAi, Shape::Ollama];
+
+    /// The shape of what is asked under a path. A path that nobody has is taken for Anthropic's.
+    pub fn of(path: &str) -> Shape {
+        if path.starts_with("/api/") {
+            Shape::Ollama
+        } else if path.starts_with("/v1/chat/") {
+            Shape::OpenAi
+        } else {
+            Shape::Anthropic
+        }
+    }
+}
+
+/// Judges a request for a message. `body` is what [`rules::parse`] made of `raw`.
+pub fn check(shape: Shape, body: &Value, raw: &[u8]) -> Verdict {
+    match shape {
+        Shape::Anthropic => rules::check(body, raw),
+        Shape::OpenAi => {
+            openai(body)?;
+            room(object(body, "request body")?)
+        }
+        Shape::Ollama => ollama(body),
+    }
+}
+
+/// Judges a request to count tokens. Chat completions take the request itself for it, and do not
+/// need room for an answer; Ollama does not count.
+pub fn check_count(shape: Shape, body: &Value, raw: &[u8]) -> Verdict {
+    match shape {
+        Shape::Anthropic => rules::check_count(body, raw),
+        Shape::OpenAi => openai(body),
+        Shape::Ollama => refuse("shape", "nothing is counted"),
+    }
+}
+
+/// Whether a message is a system text.
+pub fn is_system(message: &Value) -> bool {
+    message["role"] == "system" || message["role"] == "developer"
+}
+
+// ---- requests ------------------------------------------------------------------------------
+
+const OPENAI_MEMBERS: &[&str] = &[
+    "model",
+    "messages",
+    "max_tokens",
+    "max_completion_tokens",
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    "stream",
+    "stream_options",
+    "temperature",
+    "top_p",
+    "stop",
+    "seed",
+    "n",
+    "presence_penalty",
+    "frequency_penalty",
+    "logit_bias",
+    "response_format",
+    "reasoning_effort",
+    "metadata",
+    "user",
+];
+
+const OLLAMA_MEMBERS: &[&str] = &[
+    "model",
+    "messages",
+    "tools",
+    "stream",
+    "think",
+    "format",
+    "options",
+    "keep_alive",
+    "truncate",
+    "shift",
+];
+
+fn openai(body: &Value) -> Verdict {
+    let request = object(body, "request body")?;
+    leftovers(body, "")?;
+    only(request, OPENAI_MEMBERS, "")?;
+    non_blank(string(request, "model", "")?, "model")?;
+    let streams = match request.get("stream") {
+        None => false,
+        Some(Value::Bool(streams)) => *streams,
+        Some(_) => return refuse("stream", "stream: Input should be a valid boolean"),
+    };
+    if let Some(options) = request.get("stream_options") {
+        if !streams {
+            let why = "The 'stream_options' parameter is only allowed when 'stream' is enabled.";
+            return refuse("stream", why);
+        }
+        only(object(options, "stream_options")?, &["include_usage"], "stream_options")?;
+    }
+    tools(request.get("tools"))?;
+    conversation(request, Shape::OpenAi)
+}
+
+fn room(request: &Map<String, Value>) -> Verdict {
+    match (request.get("max_tokens"), request.get("max_completion_tokens")) {
+        (Some(n), None) | (None, Some(n)) if n.as_u64().is_some_and(|n| n >= 1) => Ok(()),
+        (None, None) => refuse("max_tokens", "max_tokens or max_completion_tokens: Field required"),
+        (Some(_), Some(_)) => {
+            let why = "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not \
+                       supported.";
+            refuse("max_tokens", why)
+        }
+        _ => refuse("max_tokens", "max_tokens: Input should be an integer of 1 or more"),
+    }
+}
+
+fn ollama(body: &Value) -> Verdict {
+    let request = object(body, "request body")?;
+    leftovers(body, "")?;
+    only(request, OLLAMA_MEMBERS, "")?;
+    non_blank(string(request, "model", "")?, "model")?;
+    if !request.get("stream").is_some_and(Value::is_boolean) {
+        return refuse("stream", "stream: must be true or false; the default is true");
+    }
+    if request.get("truncate") != Some(&Value::Bool(false)) {
+        return refuse("truncate", "truncate: must be false; the default drops messages");
+    }
+    let options = request.get("options").and_then(Value::as_object);
+    for name in ["num_ctx", "num_predict"] {
+        let value = options.and_then(|options| options.get(name));
+        if value.and_then(Value::as_u64).is_none_or(|n| n < 1) {
+            return refuse("options", format!("options.{name}: must be a number of 1 or more"));
+        }
+    }
+    tools(request.get("tools"))?;
+    conversation(request, Shape::Ollama)
+}
+
+/// Names that only the Messages API has, as a member or as a `type`.
+const LEFTOVERS: &[&str] = &[
+    "tool_use",
+    "tool_result",
+    "tool_use_id",
+    "input_schema",
+    "is_error",
+    "cache_control",
+    "_meta",
+];
+
+/// Members whose value is somebody else's: a tool may be asked for anything.
+const FREE: &[&str] = &["arguments", "parameters", "format", "response_format"];
+
+fn leftovers(value: &Value, at: &str) -> Verdict {
+    match value {
+        Value::Array(values) => values
+            .iter()
+            .enumerate()
+            .try_for_each(|(n, value)| leftovers(value, &format!("{at}.{n}"))),
+        Value::Object(members) => members.iter().try_for_each(|(name, value)| {
+            let kind = if name == "type" { value.as_str() } else { None };
+            for name in [Some(name.as_str()), kind].into_iter().flatten() {
+                if LEFTOVERS.contains(&name) {
+                    return refuse("leftovers", format!("{at}: '{name}' is of another API"));
+                }
+            }
+            if FREE.contains(&name.as_str()) {
+                return Ok(());
+            }
+            leftovers(value, &format!("{at}.{name}"))
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn tools(tools: Option<&Value>) -> Verdict {
+    let tools = match tools {
+        None => return Ok(()),
+        Some(Value::Array(tools)) => tools,
+        Some(_) => return refuse("tools", "tools: must be a list"),
+    };
+    let mut names = HashSet::new();
+    for (n, tool) in tools.iter().enumerate() {
+        let at = format!("tools.{n}");
+        if tool["type"] != "function" {
+            return refuse("tools", format!("{at}.type: must be 'function'"));
+        }
+        only(object(tool, &at)?, &["type", "function"], &at)?;
+        let function = dictionary(object(tool, &at)?, "function", &at)?;
+        let at = format!("{at}.function");
+        only(function, &["name", "description", "parameters", "strict"], &at)?;
+        let name = string(function, "name", &at)?;
+        tool_name(name, &at)?;
+        if !names.insert(name) {
+            return refuse("tools", format!("{at}.name: '{name}' is there twice"));
+        }
+        if function.contains_key("parameters") {
+            dictionary(function, "parameters", &at)?;
+        }
+    }
+    Ok(())
+}
+
+// ---- shape of one message ------------------------------------------------------------------
+
+fn conversation(request: &Map<String, Value>, shape: Shape) -> Verdict {
+    let Value::Array(messages) = required(request, "messages", "")? else {
+        return refuse("shape", "messages: must be a list");
+    };
+    for (n, message) in messages.iter().enumerate() {
+        message_shape(message, &format!("messages.{n}"), shape)?;
+    }
+    roles(messages)?;
+    pairs(messages)?;
+    match messages.last() {
+        Some(last) if last["role"] == "assistant" => {
+            refuse("last", "messages: the last message must not be the assistant's")
+        }
+        _ => Ok(()),
+    }
+}
+
+fn message_shape(message: &Value, at: &str, shape: Shape) -> Verdict {
+    let members = object(message, at)?;
+    let role = string(members, "role", at)?;
+    let known: &[&str] = match (shape, role) {
+        (Shape::OpenAi, "system" | "developer" | "user") => &["content", "name"],
+        (Shape::OpenAi, "assistant") => &["content", "name", "tool_calls", "reasoning_content"],
+        (Shape::OpenAi, "tool") => &["content", "name", "tool_call_id"],
+        (Shape::Ollama, "system") => &["content"],
+        (Shape::Ollama, "user") => &["content", "images"],
+        (Shape::Ollama, "assistant") => &["content", "thinking", "tool_calls"],
+        (Shape::Ollama, "tool") => &["content", "images", "tool_call_id", "tool_name"],
+        _ => return refuse("roles", format!("{at}.role: '{role}' is no role")),
+    };
+    if let Some(name) = members.keys().find(|name| *name != "role" && !known.contains(&&***name)) {
+        return refuse("members", format!("{at}.{name}: a {role} message has no such member"));
+    }
+    match shape {
+        Shape::Ollama => ollama_content(members, role, at)?,
+        Shape::Anthropic | Shape::OpenAi => openai_content(members, role, at)?,
+    }
+    if role == "tool" {
+        let name = if shape == Shape::Ollama { "tool_name" } else { "tool_call_id" };
+        non_blank(string(members, name, at)?, &format!("{at}.{name}"))?;
+    }
+    match members.get("tool_calls") {
+        None => Ok(()),
+        Some(Value::Array(calls)) if !calls.is_empty() => calls
+            .iter()
+            .enumerate()
+            .try_for_each(|(m, call)| call_shape(call, &format!("{at}.tool_calls.{m}"), shape)),
+        Some(_) => refuse("shape", format!("{at}.tool_calls: must be a list that is not empty")),
+    }
+}
+
+fn openai_content(members: &Map<String, Value>, role: &str, at: &str) -> Verdict {
+    match (members.get("content"), role) {
+        (None | Some(Value::Null), "assistant") if members.contains_key("tool_calls") => Ok(()),
+        (None | Some(Value::Null), "assistant") => {
+            refuse("content", format!("{at}: an assistant message has content or tool_calls"))
+        }
+        (Some(Value::String(_)), "tool") => Ok(()),
+        (Some(Value::String(text)), _) => non_blank(text, &format!("{at}.content")),
+        // Not every host takes a list from the assistant.
+        (Some(Value::Array(parts)), "user" | "system" | "developer" | "tool") => {
+            if parts.is_empty() {
+                return refuse("blank", format!("{at}.content: must not be empty"));
+            }
+            parts
+                .iter()
+                .enumerate()
+                .try_for_each(|(m, part)| content_part(part, role, &format!("{at}.content.{m}")))
+        }
+        _ => refuse("content", format!("{at}.content: must be a string")),
+    }
+}
+
+/// A part of a content. Only the user shows pictures.
+fn content_part(part: &Value, role: &str, at: &str) -> Verdict {
+    let members = object(part, at)?;
+    match (string(members, "type", at)?, role) {
+        ("text", _) => {
+            only(members, &["type", "text"], at)?;
+            let text = string(members, "text", at)?;
+            if role == "tool" { Ok(()) } else { non_blank(text, &format!("{at}.text")) }
+        }
+        ("image_url", "user") => {
+            only(members, &["type", "image_url"], at)?;
+            let image = dictionary(members, "image_url", at)?;
+            only(image, &["url", "detail"], &format!("{at}.image_url"))?;
+            non_blank(string(image, "url", at)?, &format!("{at}.image_url.url"))
+        }
+        ("file", "user") => dictionary(members, "file", at).map(drop),
+        (kind, _) => refuse("content", format!("{at}: '{kind}' is no part of a {role} message")),
+    }
+}
+
+fn ollama_content(members: &Map<String, Value>, role: &str, at: &str) -> Verdict {
+    let Some(Value::String(text)) = members.get("content") else {
+        return refuse("content", format!("{at}.content: must be a string"));
+    };
+    // What has something else to show has an empty text, which is not the same as a blank one.
+    let shows = members.contains_key("tool_calls") || members.contains_key("images");
+    if role != "tool" && !(shows && text.is_empty()) {
+        non_blank(text, &format!("{at}.content"))?;
+    }
+    let Some(images) = members.get("images") else { return Ok(()) };
+    match images.as_array() {
+        Some(images) if !images.is_empty() && images.iter().all(is_base64) => Ok(()),
+        _ => refuse("images", format!("{at}.images: must be base64, without a data: prefix")),
+    }
+}
+
+fn is_base64(value: &Value) -> bool {
+    let Some(text) = value.as_str() else { return false };
+    let digits = text.strip_suffix("==").or(text.strip_suffix('=')).unwrap_or(text);
+    let is_digit = |b: u8| b.is_ascii_alphanumeric() || b == b'+' || b == b'/';
+    !text.is_empty() && text.len().is_multiple_of(4) && digits.bytes().all(is_digit)
+}
+
+fn call_shape(call: &Value, at: &str, shape: Shape) -> Verdict {
+    let members = object(call, at)?;
+    only(members, &["id", "type", "function"], at)?;
+    let function = dictionary(members, "function", at)?;
+    if members.get("id").is_some() || shape == Shape::OpenAi {
+        non_blank(string(members, "id", at)?, &format!("{at}.id"))?;
+    }
+    if members.get("type").map_or(shape == Shape::OpenAi, |kind| kind != "function") {
+        return refuse("shape", format!("{at}.type: must be 'function'"));
+    }
+    let at = format!("{at}.function");
+    let known: &[&str] = if shape == Shape::Ollama { &["index"] } else { &[] };
+    only(function, &[&["name", "arguments"], known].concat(), &at)?;
+    tool_name(string(function, "name", &at)?, &at)?;
+    match (function.get("arguments"), shape) {
+        (Some(Value::Object(_)), Shape::Ollama) => Ok(()),
+        (Some(Value::String(text)), Shape::OpenAi)
+            if serde_json::from_str(text).is_ok_and(|value: Value| value.is_object()) =>
+        {
+            Ok(())
+        }
+        (_, Shape::Ollama) => refuse("arguments", format!("{at}.arguments: must be an object")),
+        _ => {
+            let why = format!("{at}.arguments: must be a string that holds a JSON object");
+            refuse("arguments", why)
+        }
+    }
+}
+
+fn non_blank(text: &str, at: &str) -> Verdict {
+    if text.trim().is_empty() {
+        return refuse("blank", format!("{at}: must not be blank"));
+    }
+    Ok(())
+}
+
+// ---- between messages ----------------------------------------------------------------------
+
+/// Templates of models ask for one system message at the start, for the user to begin, and for
+/// the two to take turns. Results do not count: what stands around them is for [`pairs`].
+fn roles(messages: &[Value]) -> Verdict {
+    let talk = &messages[messages.first().is_some_and(is_system).into()..];
+    match talk.first() {
+        None => return refuse("roles", "messages: a message of the user is required"),
+        Some(first) if first["role"] == "tool" => {}
+        Some(first) if first["role"] != "user" => {
+            return refuse("roles", "messages: the user's message comes first");
+        }
+        Some(_) => {}
+    }
+    if talk.iter().any(is_system) {
+        return refuse("roles", "messages: a system message must be at the beginning");
+    }
+    for pair in talk.windows(2) {
+        if pair[0]["role"] == pair[1]["role"] && pair[0]["role"] != "tool" {
+            let why = format!("messages: two messages of the {} in a row", pair[0]["role"]);
+            return refuse("roles", why);
+        }
+    }
+    Ok(())
+}
+
+/// Calls and their results.
+fn pairs(messages: &[Value]) -> Verdict {
+    let mut rest = messages;
+    while let Some((message, after)) = rest.split_first() {
+        // A result that is met here comes behind none of the assistant's.
+        let count = after.iter().take_while(|next| next["role"] == "tool").count();
+        let (results, next) = after.split_at(count);
+        match message["role"].as_str() {
+            Some("assistant") => answers(message, results)?,
+            Some("tool") => return refuse("results", ORPHAN),
+            _ if !results.is_empty() => return refuse("results", ORPHAN),
+            _ => {}
+        }
+        rest = next;
+    }
+    Ok(())
+}
+
+const ORPHAN: &str =
+    "messages with role 'tool' must be a response to a preceding message with 'tool_calls'";
+
+/// Each result takes the call it names. One without an id, as Ollama has them, takes the first
+/// that is left of its name.
+fn answers(message: &Value, results: &[Value]) -> Verdict {
+    let calls = message["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut ids = HashSet::new();
+    for id in calls.iter().filter_map(|call| call["id"].as_str()) {
+        if !ids.insert(id) {
+            return refuse("unique", format!("tool_calls: the id '{id}' is there twice"));
+        }
+    }
+    let mut open: Vec<&Value> = calls.iter().collect();
+    for result in results {
+        let (id, name) = (&result["tool_call_id"], &result["tool_name"]);
+        let is_meant = |call: &&Value| {
+            (id.is_null() || call["id"] == *id)
+                && (name.is_null() || call["function"]["name"] == *name)
+        };
+        match open.iter().position(is_meant) {
+            Some(n) => open.remove(n),
+            None if calls.iter().any(|call| is_meant(&call)) => {
+                return refuse("unique", format!("a call has more than one result: {result}"));
+            }
+            None => return refuse("results", ORPHAN),
+        };
+    }
+    if open.is_empty() {
+        return Ok(());
+    }
+    let open: Vec<String> = open.iter().map(|call| call["id"].to_string()).collect();
+    let why = format!(
+        "An assistant message with 'tool_calls' must be followed by tool messages responding to \
+         each 'tool_call_id'. The following tool_call_ids did not have response messages: {}",
+        open.join(", ")
+    );
+    refuse("answered", why)
+}
+
+// ---- size of a prompt ----------------------------------------------------------------------
+
+/// The size of a request's prompt, at the prices of [`rules::count_tokens`]. A system message
+/// costs as much as any other.
+pub fn count_tokens(shape: Shape, body: &Value) -> u64 {
+    if shape == Shape::Anthropic {
+        return rules::count_tokens(body);
+    }
+    let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let messages: Vec<Value> = messages.iter().map(priced).collect();
+    rules::count_tokens(&json!({"tools": body["tools"], "messages": messages}))
+}
+
+/// A message in the blocks that have a price.
+fn priced(message: &Value) -> Value {
+    let mut blocks = Vec::new();
+    match &message["content"] {
+        Value::String(text) => blocks.push(json!({"type": "text", "text": text})),
+        Value::Array(parts) => blocks.extend(parts.iter().map(|part| match &part["text"] {
+            Value::String(text) => json!({"type": "text", "text": text}),
+            _ => json!({"type": "image"}),
+        })),
+        _ => {}
+    }
+    for name in ["thinking", "reasoning_content"] {
+        blocks.push(json!({"type": "thinking", "thinking": message[name]}));
+    }
+    for image in message["images"].as_array().into_iter().flatten() {
+        blocks.push(json!({"type": "image", "source": image}));
+    }
+    for call in message["tool_calls"].as_array().into_iter().flatten() {
+        blocks.push(match &call["function"]["arguments"] {
+            Value::String(text) => json!({"type": "text", "text": text}),
+            arguments => json!({"type": "tool_use", "input": arguments}),
+        });
+    }
+    json!({"role": message["role"], "content": blocks})
+}
