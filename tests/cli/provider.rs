@@ -467,7 +467,7 @@ fn members_that_are_required_are_there_and_of_their_type() {
         ("messages", json!(["hi"]), "messages.0: Input should be a valid dictionary"),
         ("system", json!({}), "system: Input should be a valid list"),
         ("tools", json!([{"name": "x"}]), "tools.0.custom.input_schema: Field required"),
-        ("stream", json!(true), "streaming is not supported by this fake"),
+        ("stream", json!("yes"), "stream: Input should be a valid boolean"),
     ];
     for (name, value, why) in cases {
         refused(&hello_with(name, value), "shape", why);

@@ -1,0 +1,308 @@
+//! What the fake provider says, in the words of each shape.
+
+use serde_json::{Value, json};
+
+use crate::common::rules;
+use crate::common::shapes::{self, Shape};
+
+use super::SUMMARY;
+use super::http::{Answer, Body};
+use super::stream;
+
+/// When every reply was made, as the shapes write it.
+pub(super) const CREATED: u64 = 1_767_225_600;
+pub(super) const CREATED_AT: &str = "2026-01-01T00:00:00Z";
+
+/// One reply, before it has a shape.
+pub(super) struct Reply<'a> {
+    /// What it answers.
+    pub(super) asked: Asked<'a>,
+    /// Its text.
+    pub(super) text: String,
+    /// Its calls: id, name and input of each.
+    pub(super) calls: Vec<(String, String, Value)>,
+}
+
+/// A legal request.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) shape: Shape,
+    pub(super) body: &'a Value,
+    /// The number of the request.
+    pub(super) id: usize,
+}
+
+impl<'a> Asked<'a> {
+    /// Whether the answer is to come as a stream.
+    pub(super) fn streams(self) -> bool {
+        self.body["stream"] == true
+    }
+
+    /// A reply with this text.
+    pub(super) fn text(self, text: String) -> Reply<'a> {
+        Reply { asked: self, text, calls: Vec::new() }
+    }
+
+    /// The reply to who has not scripted one.
+    pub(super) fn default_reply(self) -> Reply<'a> {
+        self.text(default_text(self.body))
+    }
+
+    /// The default reply with calls.
+    pub(super) fn calls(self, calls: Vec<(String, String, Value)>) -> Reply<'a> {
+        Reply { calls, ..self.default_reply() }
+    }
+
+    /// This body, as it is.
+    pub(super) fn json(self, status: u16, body: &Value) -> Answer {
+        Answer::json(status, request_id(self.shape, self.id), body)
+    }
+
+    /// These pieces as a stream.
+    pub(super) fn pieces(self, pieces: Vec<Vec<u8>>) -> Answer {
+        let headers = request_id(self.shape, self.id);
+        let kind = match self.shape {
+            Shape::Ollama => "application/x-ndjson",
+            Shape::Anthropic | Shape::OpenAi => "text/event-stream",
+        };
+        Answer { status: 200, headers, body: Body::Pieces(pieces) }.with("content-type", kind)
+    }
+}
+
+impl Reply<'_> {
+    /// The answer, whole or as a stream, as the request has it.
+    pub(super) fn answer(&self) -> Answer {
+        if self.asked.streams() {
+            return self.asked.pieces(stream::pieces(self));
+        }
+        self.asked.json(200, &self.whole())
+    }
+
+    /// The default way to go wrong: an error behind half of the reply. To a request that asked
+    /// for no stream it is an error with status 200, as gateways have them.
+    pub(super) fn broken(&self, kind: &str, message: &str) -> Answer {
+        let error = error_body(self.asked.shape, self.asked.id, kind, message);
+        if self.asked.streams() {
+            return self.asked.pieces(stream::broken(self, &error));
+        }
+        self.asked.json(200, &error)
+    }
+
+    /// The sizes of the prompt and of this reply.
+    pub(super) fn usage(&self) -> (u64, u64) {
+        let said = json!({"messages": [{"role": "assistant", "content": self.blocks()}]});
+        (shapes::count_tokens(self.asked.shape, self.asked.body), rules::count_tokens(&said))
+    }
+
+    /// Why it ends, in the words of its shape. To Ollama a call is no reason.
+    pub(super) fn stop(&self) -> &'static str {
+        match (self.asked.shape, self.calls.is_empty()) {
+            (Shape::Anthropic, true) => "end_turn",
+            (Shape::Anthropic, false) => "tool_use",
+            (Shape::OpenAi, false) => "tool_calls",
+            (Shape::OpenAi, true) | (Shape::Ollama, _) => "stop",
+        }
+    }
+
+    fn blocks(&self) -> Vec<Value> {
+        let calls = self.calls.iter().map(
+            |(id, name, input)| json!({"type": "tool_use", "id": id, "name": name, "input": input}),
+        );
+        [json!({"type": "text", "text": self.text})].into_iter().chain(calls).collect()
+    }
+
+    fn whole(&self) -> Value {
+        match self.asked.shape {
+            Shape::Anthropic => self.message(self.blocks(), Some(self.stop())),
+            Shape::OpenAi => self.completion(),
+            Shape::Ollama => self.last_line(self.ollama_message()),
+        }
+    }
+
+    /// The message of the Messages API, or its beginning.
+    pub(super) fn message(&self, content: Vec<Value>, stop_reason: Option<&str>) -> Value {
+        let (input, output) = self.usage();
+        json!({
+            "id": format!("msg_{}", self.asked.id),
+            "type": "message",
+            "role": "assistant",
+            "model": self.asked.body["model"],
+            "content": content,
+            "stop_reason": stop_reason,
+            "stop_sequence": null,
+            "usage": {
+                "input_tokens": input,
+                "cache_creation_input_tokens": 0,
+                "cache_read_input_tokens": 0,
+                "output_tokens": if stop_reason.is_some() { output } else { 1 },
+            },
+        })
+    }
+
+    fn completion(&self) -> Value {
+        let mut message = json!({"role": "assistant", "content": self.text});
+        if !self.calls.is_empty() {
+            let calls = self.calls.iter().map(|(id, name, input)| {
+                let function = json!({"name": name, "arguments": input.to_string()});
+                json!({"id": id, "type": "function", "function": function})
+            });
+            message["tool_calls"] = calls.collect();
+        }
+        let choice = json!({"index": 0, "message": message, "finish_reason": self.stop()});
+        let mut body = self.chunk("chat.completion", json!([choice]));
+        body["usage"] = self.openai_usage();
+        body
+    }
+
+    /// What every object of chat completions has.
+    pub(super) fn chunk(&self, object: &str, choices: Value) -> Value {
+        json!({
+            "id": format!("chatcmpl-{}", self.asked.id),
+            "object": object,
+            "created": CREATED,
+            "model": self.asked.body["model"],
+            "choices": choices,
+        })
+    }
+
+    pub(super) fn openai_usage(&self) -> Value {
+        let (input, output) = self.usage();
+        json!({
+            "prompt_tokens": input,
+            "completion_tokens": output,
+            "total_tokens": input + output,
+            "prompt_tokens_details": {"cached_tokens": 0},
+        })
+    }
+
+    fn ollama_message(&self) -> Value {
+        let mut message = json!({"role": "assistant", "content": self.text});
+        if !self.calls.is_empty() {
+            message["tool_calls"] = self.ollama_calls();
+        }
+        message
+    }
+
+    /// The calls as Ollama has them. One that has an empty id has none, as older servers send it.
+    pub(super) fn ollama_calls(&self) -> Value {
+        let call = |(n, (id, name, input)): (usize, &(String, String, Value))| {
+            let mut call = json!({"function": {"index": n, "name": name, "arguments": input}});
+            if !id.is_empty() {
+                call["id"] = json!(id);
+            }
+            call
+        };
+        self.calls.iter().enumerate().map(call).collect()
+    }
+
+    /// The object with which Ollama ends.
+    pub(super) fn last_line(&self, message: Value) -> Value {
+        let (input, output) = self.usage();
+        json!({
+            "model": self.asked.body["model"],
+            "created_at": CREATED_AT,
+            "message": message,
+            "done": true,
+            "done_reason": self.stop(),
+            "total_duration": 4_000_000,
+            "load_duration": 1_000_000,
+            "prompt_eval_count": input,
+            "prompt_eval_duration": 1_000_000,
+            "eval_count": output,
+            "eval_duration": 2_000_000,
+        })
+    }
+}
+
+// ---- errors --------------------------------------------------------------------------------
+
+/// An error in the form of a shape. Ollama has no word for its kind.
+pub(super) fn error_body(shape: Shape, id: usize, kind: &str, message: &str) -> Value {
+    match shape {
+        Shape::Anthropic => json!({
+            "type": "error",
+            "error": {"type": kind, "message": message},
+            "request_id": format!("req_{id}"),
+        }),
+        Shape::OpenAi => {
+            json!({"error": {"message": message, "type": kind, "param": null, "code": null}})
+        }
+        Shape::Ollama => json!({"error": message}),
+    }
+}
+
+/// The refusal of a prompt that is longer than the window.
+///
+/// Chat completions have it as llama.cpp's server says it. Ollama runs that server, and passes
+/// its body on as a string.
+pub(super) fn too_long_body(shape: Shape, id: usize, prompt: u64, window: u64) -> Value {
+    let message = too_long(shape, prompt, window);
+    let llama = || {
+        json!({"error": {
+            "code": 400,
+            "message": message,
+            "type": "exceed_context_size_error",
+            "n_prompt_tokens": prompt,
+            "n_ctx": window,
+        }})
+    };
+    match shape {
+        Shape::Anthropic => error_body(shape, id, "invalid_request_error", &message),
+        Shape::OpenAi => llama(),
+        Shape::Ollama => json!({"error": llama().to_string()}),
+    }
+}
+
+/// What is said of a prompt that is longer than the window.
+pub(super) fn too_long(shape: Shape, prompt: u64, window: u64) -> String {
+    match shape {
+        Shape::Anthropic => format!("prompt is too long: {prompt} tokens > {window} maximum"),
+        Shape::OpenAi | Shape::Ollama => format!(
+            "request ({prompt} tokens) exceeds the available context size ({window} tokens), try \
+             increasing it"
+        ),
+    }
+}
+
+/// The header that names the request; Ollama has none.
+pub(super) fn request_id(shape: Shape, id: usize) -> Vec<(String, String)> {
+    let name = match shape {
+        Shape::Anthropic => "request-id",
+        Shape::OpenAi => "x-request-id",
+        Shape::Ollama => return Vec::new(),
+    };
+    vec![(name.to_owned(), format!("req_{id}"))]
+}
+
+// ---- what is repeated ----------------------------------------------------------------------
+
+/// The text of the default reply. System messages do not count.
+fn default_text(body: &Value) -> String {
+    let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let count = messages.iter().filter(|message| !shapes::is_system(message)).count();
+    let asked = last_user_text(body);
+    if count == 1 && asked.to_lowercase().contains("summar") {
+        return SUMMARY.to_owned();
+    }
+    let start: String = asked.chars().take(100).collect();
+    format!("Reply to {count} messages: {start}")
+}
+
+/// The last text of a user message, outside tool results.
+pub(super) fn last_user_text(body: &Value) -> &str {
+    let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let asked = messages.iter().rev().filter(|message| message["role"] == "user");
+    asked.filter_map(|message| last_text(&message["content"])).next().unwrap_or_default()
+}
+
+fn last_text(content: &Value) -> Option<&str> {
+    match content {
+        // Of a message that is all images, Ollama has an empty text.
+        Value::String(text) => Some(text.as_str()).filter(|text| !text.is_empty()),
+        Value::Array(blocks) => {
+            let mut texts = blocks.iter().rev().filter(|block| block["type"] == "text");
+            texts.find_map(|block| block["text"].as_str())
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,172 @@
+//! HTTP/1.1 as small as can be: one request and one answer to a connection.
+//!
+//! A whole body is sized by `content-length`. A stream goes in chunks, one to a piece, so that its
+//! end shows: a stream without its last chunk was cut.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+
+use serde_json::Value;
+
+// ---- requests ------------------------------------------------------------------------------
+
+/// A request as it came.
+pub(super) struct Request {
+    pub(super) method: String,
+    pub(super) path: String,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: Vec<u8>,
+}
+
+impl Request {
+    /// The first header of that name, given in lower case.
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        first(&self.headers, name)
+    }
+
+    /// The token of an `authorization` header.
+    pub(super) fn bearer(&self) -> Option<&str> {
+        self.header("authorization")?.strip_prefix("Bearer ")
+    }
+
+    /// The path without its query.
+    pub(super) fn bare_path(&self) -> &str {
+        self.path.split('?').next().unwrap_or_default()
+    }
+
+    /// Reads one request; none if the client closed the connection without sending any.
+    pub(super) fn read(mut stream: &TcpStream) -> io::Result<Option<Request>> {
+        let mut reader = BufReader::new(stream);
+        let first = read_line(&mut reader)?;
+        let mut words = first.split(' ');
+        let (Some(method), Some(path), Some(_)) = (words.next(), words.next(), words.next()) else {
+            return Ok(None);
+        };
+        let mut request = Request {
+            method: method.to_owned(),
+            path: path.to_owned(),
+            headers: read_headers(&mut reader)?,
+            body: Vec::new(),
+        };
+        if request.header("expect") == Some("100-continue") {
+            stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
+        }
+        let length = request.header("content-length").and_then(|n| n.parse().ok()).unwrap_or(0);
+        request.body = vec![0; length];
+        reader.read_exact(&mut request.body)?;
+        Ok(Some(request))
+    }
+}
+
+/// The first header of that name, given in lower case.
+pub(super) fn first<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    headers.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
+}
+
+fn read_headers(reader: &mut impl BufRead) -> io::Result<Vec<(String, String)>> {
+    let mut headers = Vec::new();
+    loop {
+        let line = read_line(reader)?;
+        if line.is_empty() {
+            return Ok(headers);
+        }
+        if let Some((name, value)) = line.split_once(':') {
+            headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+        }
+    }
+}
+
+fn read_line(reader: &mut impl BufRead) -> io::Result<String> {
+    let mut line = String::new();
+    reader.read_line(&mut line)?;
+    Ok(line.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+// ---- answers -------------------------------------------------------------------------------
+
+/// What comes after the head of an answer.
+pub(super) enum Body {
+    /// All at once.
+    Whole(Vec<u8>),
+    /// One by one, each in a chunk of its own.
+    Pieces(Vec<Vec<u8>>),
+}
+
+/// An answer about to be written.
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: Body,
+}
+
+impl Answer {
+    /// A JSON body, with these headers besides its type.
+    pub(super) fn json(status: u16, headers: Vec<(String, String)>, body: &Value) -> Answer {
+        let body = Body::Whole(body.to_string().into());
+        Answer { status, headers, body }.with("content-type", "application/json")
+    }
+
+    /// Adds a header, unless there is one of that name.
+    pub(super) fn with(mut self, name: &str, value: &str) -> Answer {
+        if !self.headers.iter().any(|(n, _)| n.eq_ignore_ascii_case(name)) {
+            self.headers.push((name.to_owned(), value.to_owned()));
+        }
+        self
+    }
+
+    /// Writes the head and no more than `limit` bytes of the body. A stream that has a limit never
+    /// has its last chunk, even if the limit is beyond its end.
+    pub(super) fn write(self, mut stream: &TcpStream, limit: Option<usize>) -> io::Result<()> {
+        let (name, value) = match &self.body {
+            Body::Whole(bytes) => ("content-length", bytes.len().to_string()),
+            Body::Pieces(_) => ("transfer-encoding", "chunked".to_owned()),
+        };
+        let answer = self.with(name, &value).with("connection", "close");
+        let reason = if answer.status < 400 { "OK" } else { "Error" };
+        let mut head = format!("HTTP/1.1 {} {reason}\r\n", answer.status);
+        for (name, value) in &answer.headers {
+            head += &format!("{name}: {value}\r\n");
+        }
+        head += "\r\n";
+        match answer.body {
+            Body::Whole(body) => {
+                let mut bytes = head.into_bytes();
+                bytes.extend_from_slice(&body[..body.len().min(limit.unwrap_or(usize::MAX))]);
+                stream.write_all(&bytes)
+            }
+            Body::Pieces(pieces) => {
+                // Without this, pieces wait for one another.
+                stream.set_nodelay(true)?;
+                stream.write_all(head.as_bytes())?;
+                write_pieces(&pieces, stream, limit)
+            }
+        }
+    }
+}
+
+fn write_pieces(
+    pieces: &[Vec<u8>],
+    mut stream: &TcpStream,
+    limit: Option<usize>,
+) -> io::Result<()> {
+    let mut left = limit.unwrap_or(usize::MAX);
+    // A chunk without bytes would be the last.
+    for piece in pieces.iter().filter(|piece| !piece.is_empty()) {
+        let cut = left.min(piece.len());
+        let mut chunk = format!("{:x}\r\n", piece.len()).into_bytes();
+        chunk.extend_from_slice(&piece[..cut]);
+        if cut == piece.len() {
+            chunk.extend_from_slice(b"\r\n");
+        }
+        stream.write_all(&chunk)?;
+        stream.flush()?;
+        if cut < piece.len() {
+            return Ok(());
+        }
+        left -= cut;
+    }
+    match limit {
+        Some(_) => Ok(()),
+        None => stream.write_all(b"0\r\n\r\n"),
+    }
+}

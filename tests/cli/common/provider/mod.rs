@@ -1,0 +1,551 @@
+//! A strict stand-in for the APIs that a program may speak, on loopback: the Anthropic Messages
+//! API, chat completions, and Ollama's chat.
+//!
+//! [`FakeProvider`] listens on a port of its own until dropped, checks *every* request against
+//! [`rules`](super::rules) or [`shapes`](super::shapes), its headers and its window, records it,
+//! and answers it in the shape it came in, whole or as a stream, as it asks. A request that
+//! breaks a rule gets the refusal the API would give, whatever the test has scripted; a legal one
+//! takes the next scripted [`Step`], or else a default reply. So a test that only looks at its
+//! own request still fails when another one was illegal.
+
+/// What is said, in the words of each shape.
+mod answer;
+/// Requests and answers as bytes.
+mod http;
+/// A reply piece by piece.
+mod stream;
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::rules::{self, Violation};
+use super::shapes::{self, Shape};
+
+use answer::Asked;
+use http::{Answer, Body, Request};
+
+/// The path of a request for a message.
+pub const MESSAGES: &str = "/v1/messages";
+
+/// The path of a request to count tokens.
+pub const COUNT_TOKENS: &str = "/v1/messages/count_tokens";
+
+/// The path of a chat completion.
+pub const COMPLETIONS: &str = "/v1/chat/completions";
+
+/// The path of a request to count the tokens of a chat completion.
+pub const COMPLETION_TOKENS: &str = "/v1/chat/completions/input_tokens";
+
+/// The path of Ollama's chat.
+pub const OLLAMA_CHAT: &str = "/api/chat";
+
+/// The key that [`FakeProvider::env`] hands out.
+pub const API_KEY: &str = "test-key";
+
+/// The model that [`FakeProvider::env`] names.
+pub const MODEL: &str = "test-model";
+
+/// The default reply to a request for a summary.
+pub const SUMMARY: &str = "SUMMARY: The user asked, the assistant answered, nothing is left open.";
+
+/// How long a client may take to send its request.
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How the next legal request is answered: in its shape, and as a stream if it asks for one.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// A normal reply with this text.
+    Text(String),
+    /// This body, with status 200, whole even to a request for a stream.
+    Reply(Value),
+    /// A normal reply that calls tools: id, name and input of each. An empty id is left out where
+    /// ids may be missing, which is Ollama's chat.
+    Calls(Vec<(String, String, Value)>),
+    /// An error in the form of the API.
+    Error {
+        /// HTTP status.
+        status: u16,
+        /// `error.type`, which Ollama does not have.
+        kind: String,
+        /// `error.message`.
+        message: String,
+        /// Headers besides the usual ones.
+        headers: Vec<(String, String)>,
+    },
+    /// Exactly this. Only the headers that end the message are added, if they are missing.
+    Raw {
+        /// HTTP status.
+        status: u16,
+        /// Every header.
+        headers: Vec<(String, String)>,
+        /// The body.
+        body: Vec<u8>,
+    },
+    /// No answer: the connection is closed once the request is read.
+    Drop,
+    /// The default reply, closed after this many bytes of its body. A stream is cut even if it is
+    /// shorter: then it lacks only the chunk that ends it.
+    Cut(usize),
+    /// A stream of these pieces, whatever they are, each in a chunk of its own.
+    Stream(Vec<Vec<u8>>),
+    /// A stream that has an error behind half of the default reply, and then ends. A request for
+    /// no stream gets the error alone, with status 200.
+    StreamError {
+        /// `error.type`, which Ollama does not have.
+        kind: String,
+        /// `error.message`.
+        message: String,
+    },
+    /// The default reply, after this long.
+    Hang(Duration),
+    /// The refusal of a prompt that is too long, however long it is.
+    Overflow,
+}
+
+impl Step {
+    /// [`Step::Text`].
+    pub fn text(text: impl Into<String>) -> Step {
+        Step::Text(text.into())
+    }
+
+    /// [`Step::Error`] without headers of its own.
+    pub fn error(status: u16, kind: &str, message: &str) -> Step {
+        Step::Error { status, kind: kind.into(), message: message.into(), headers: Vec::new() }
+    }
+
+    /// [`Step::StreamError`].
+    pub fn stream_error(kind: &str, message: &str) -> Step {
+        Step::StreamError { kind: kind.into(), message: message.into() }
+    }
+
+    /// [`Step::Stream`] of these bytes, so many to a piece.
+    pub fn stream(bytes: &[u8], size: usize) -> Step {
+        Step::Stream(bytes.chunks(size).map(<[u8]>::to_vec).collect())
+    }
+
+    /// [`Step::Calls`] with one call.
+    pub fn call(id: &str, name: &str, input: Value) -> Step {
+        Step::Calls(vec![(id.into(), name.into(), input)])
+    }
+}
+
+/// A request as it came in, and the answer it got.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// The shape that its path stands for.
+    pub shape: Shape,
+    /// `POST` and the like.
+    pub method: String,
+    /// The path, with its query if it had one.
+    pub path: String,
+    /// The headers in order, with lower-cased names.
+    pub headers: Vec<(String, String)>,
+    /// The body's bytes.
+    pub body: Vec<u8>,
+    /// The body, if it parses.
+    pub json: Option<Value>,
+    /// The status answered; 0 when the connection was closed without an answer.
+    pub status: u16,
+    /// The rule the request broke, if it broke one.
+    pub violation: Option<Violation>,
+}
+
+impl Recorded {
+    /// The first header of that name, given in lower case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        http::first(&self.headers, name)
+    }
+
+    /// The messages of the body, with the system message if that is one; none if it has none.
+    pub fn messages(&self) -> &[Value] {
+        let messages = self.json.as_ref().and_then(|body| body["messages"].as_array());
+        messages.map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The last text a user message of the body holds, outside tool results.
+    pub fn last_user_text(&self) -> &str {
+        self.json.as_ref().map(answer::last_user_text).unwrap_or_default()
+    }
+
+    /// The system prompt, wherever the shape has it; null if there is none.
+    pub fn system(&self) -> &Value {
+        match self.messages().first() {
+            Some(first) if shapes::is_system(first) => &first["content"],
+            _ => self.json.as_ref().map_or(&Value::Null, |body| &body["system"]),
+        }
+    }
+
+    /// Whether the request asks for a stream.
+    pub fn streams(&self) -> bool {
+        self.json.as_ref().is_some_and(|body| body["stream"] == true)
+    }
+}
+
+/// The server. It stops when dropped.
+pub struct FakeProvider {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    accepting: Option<JoinHandle<()>>,
+}
+
+impl FakeProvider {
+    /// Starts a server that has no window and answers every legal request.
+    pub fn new() -> FakeProvider {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("the port");
+        let shared = Arc::new(Shared::default());
+        let accepting = thread::spawn({
+            let shared = Arc::clone(&shared);
+            move || accept(&listener, &shared)
+        });
+        FakeProvider { address, shared, accepting: Some(accepting) }
+    }
+
+    /// Gives the server a window, for rule A12. Ollama's is never larger than the request says.
+    pub fn window(self, tokens: u64) -> FakeProvider {
+        self.shared.state().window = Some(tokens);
+        self
+    }
+
+    /// The base address, without a slash at the end.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The environment that points a program at this server, by way of the Messages API.
+    pub fn env(&self) -> Vec<(String, String)> {
+        self.env_for(Shape::Anthropic)
+    }
+
+    /// The environment that points a program at this server, by way of a shape.
+    pub fn env_for(&self, shape: Shape) -> Vec<(String, String)> {
+        let url = self.url();
+        let vars = match shape {
+            Shape::Anthropic => vec![
+                ("ANTHROPIC_BASE_URL", url),
+                ("ANTHROPIC_API_KEY", API_KEY.to_owned()),
+                ("CLAW_PROVIDER", "anthropic".to_owned()),
+            ],
+            Shape::OpenAi => vec![
+                ("OPENAI_BASE_URL", format!("{url}/v1")),
+                ("OPENAI_API_KEY", API_KEY.to_owned()),
+                ("CLAW_PROVIDER", "openai".to_owned()),
+            ],
+            Shape::Ollama => {
+                vec![("OLLAMA_HOST", url), ("CLAW_PROVIDER", "ollama".to_owned())]
+            }
+        };
+        let model = ("CLAW_MODEL", MODEL.to_owned());
+        vars.into_iter().chain([model]).map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    /// Queues an answer. Only a legal request for a message takes one.
+    pub fn script(&self, step: Step) {
+        self.shared.state().steps.push_back(step);
+    }
+
+    /// How many scripted answers nobody has taken yet.
+    pub fn pending(&self) -> usize {
+        self.shared.state().steps.len()
+    }
+
+    /// Every request so far, in order.
+    pub fn requests(&self) -> Vec<Recorded> {
+        self.shared.state().requests.clone()
+    }
+
+    /// The one request there was.
+    #[track_caller]
+    pub fn single_request(&self) -> Recorded {
+        match self.requests().as_slice() {
+            [one] => one.clone(),
+            all => panic!("expected one request, got {}: {all:#?}", all.len()),
+        }
+    }
+
+    /// No request broke a rule, not even one that a later one made up for.
+    #[track_caller]
+    pub fn all_legal(&self) {
+        let requests = self.requests();
+        for (n, request) in requests.iter().enumerate() {
+            if let Some(violation) = &request.violation {
+                let body = String::from_utf8_lossy(&request.body);
+                panic!("request {} of {}: {violation:#?}\n{body}", n + 1, requests.len());
+            }
+        }
+    }
+}
+
+impl Drop for FakeProvider {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::SeqCst);
+        // The server waits in accept(); a connection is what wakes it up to see the flag.
+        let woken = TcpStream::connect(self.address).is_ok();
+        if let Some(accepting) = self.accepting.take()
+            && woken
+        {
+            let _ = accepting.join();
+        }
+    }
+}
+
+// ---- what the threads share ----------------------------------------------------------------
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    stop: AtomicBool,
+}
+
+#[derive(Default)]
+struct State {
+    window: Option<u64>,
+    steps: VecDeque<Step>,
+    requests: Vec<Recorded>,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A test that panicked while it held the lock has failed already.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sleep(&self, time: Duration) {
+        let until = Instant::now() + time;
+        while Instant::now() < until && !self.stop.load(Ordering::SeqCst) {
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Judges and records a request, and decides its answer.
+    fn decide(&self, request: Request) -> Act {
+        let window = self.state().window;
+        let shape = Shape::of(&request.path);
+        let verdict = judge(&request, shape);
+        let mut state = self.state();
+        let id = state.requests.len() + 1;
+        let (act, violation) = match verdict {
+            Ok(task) => {
+                let asked = Asked { shape, body: &task.body, id };
+                let window = window_for(asked, window);
+                if task.counts {
+                    let count = json!({"input_tokens": shapes::count_tokens(shape, asked.body)});
+                    (Act::Send(asked.json(200, &count)), None)
+                } else if let Some((violation, body)) = overflow(asked, window) {
+                    (Act::Send(asked.json(violation.status, &body)), Some(violation))
+                } else {
+                    let step = state.steps.pop_front();
+                    (step.map_or_else(|| Act::default(asked), |s| act(s, asked, window)), None)
+                }
+            }
+            Err(violation) => {
+                let body = answer::error_body(shape, id, violation.kind, &violation.message);
+                let headers = answer::request_id(shape, id);
+                (Act::Send(Answer::json(violation.status, headers, &body)), Some(violation))
+            }
+        };
+        state.requests.push(Recorded {
+            json: serde_json::from_slice(&request.body).ok(),
+            shape,
+            method: request.method,
+            path: request.path,
+            headers: request.headers,
+            body: request.body,
+            status: act.status(),
+            violation,
+        });
+        act
+    }
+}
+
+fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+    for stream in listener.incoming() {
+        if shared.stop.load(Ordering::SeqCst) {
+            break;
+        }
+        let Ok(stream) = stream else { continue };
+        let shared = Arc::clone(shared);
+        // A thread each, so that a request that hangs does not hold up the one after it. A
+        // client that goes away in the middle is no concern of the server's.
+        thread::spawn(move || {
+            let _ = serve(&stream, &shared);
+        });
+    }
+}
+
+fn serve(stream: &TcpStream, shared: &Shared) -> io::Result<()> {
+    stream.set_read_timeout(Some(READ_TIMEOUT))?;
+    let Some(request) = Request::read(stream)? else { return Ok(()) };
+    match shared.decide(request) {
+        Act::Send(answer) => answer.write(stream, None),
+        Act::Cut(answer, bytes) => answer.write(stream, Some(bytes)),
+        Act::Hang(answer, time) => {
+            shared.sleep(time);
+            answer.write(stream, None)
+        }
+        Act::Drop => Ok(()),
+    }
+}
+
+// ---- judgement -----------------------------------------------------------------------------
+
+/// What a legal request asks for: a message, or only a count.
+struct Task {
+    body: Value,
+    counts: bool,
+}
+
+fn judge(request: &Request, shape: Shape) -> Result<Task, Violation> {
+    let path = request.bare_path();
+    let counts = [COUNT_TOKENS, COMPLETION_TOKENS].contains(&path);
+    if !counts && ![MESSAGES, COMPLETIONS, OLLAMA_CHAT].contains(&path) {
+        return Err(refusal(404, "not_found_error", "headers", "Not found"));
+    }
+    if request.method != "POST" {
+        return Err(refusal(405, "invalid_request_error", "headers", "Method Not Allowed"));
+    }
+    let key = check_headers(request, shape)?;
+    let body = rules::parse(&request.body)?;
+    if key.is_some_and(|key| String::from_utf8_lossy(&request.body).contains(key)) {
+        return Err(Violation::invalid("key", "the API key must not appear in the body"));
+    }
+    if counts {
+        shapes::check_count(shape, &body, &request.body)?;
+    } else {
+        shapes::check(shape, &body, &request.body)?;
+    }
+    Ok(Task { body, counts })
+}
+
+fn refusal(status: u16, kind: &'static str, rule: &'static str, message: &str) -> Violation {
+    Violation { status, kind, message: message.to_owned(), rule }
+}
+
+/// Checks the headers that every request needs; returns the key.
+fn check_headers(request: &Request, shape: Shape) -> Result<Option<&str>, Violation> {
+    let key = check_key(request, shape)?;
+    if shape == Shape::Anthropic {
+        if request.header("anthropic-version").is_none_or(str::is_empty) {
+            return Err(Violation::invalid("headers", "anthropic-version: header is required"));
+        }
+    } else if let Some((name, _)) = request.headers.iter().find(|(n, _)| is_anthropic(n)) {
+        // With it may go a key that is for somebody else.
+        return Err(Violation::invalid("headers", format!("{name}: header is of another API")));
+    }
+    let kind = request.header("content-type").unwrap_or_default();
+    if kind.split(';').next().map(str::trim) != Some("application/json") {
+        let why = "content-type: must be application/json";
+        return Err(Violation::invalid("headers", why));
+    }
+    Ok(key)
+}
+
+fn is_anthropic(header: &str) -> bool {
+    header == "x-api-key" || header.starts_with("anthropic-")
+}
+
+/// The Messages API takes a key in either header, chat completions in one; Ollama needs none.
+fn check_key(request: &Request, shape: Shape) -> Result<Option<&str>, Violation> {
+    let (keys, why) = match shape {
+        Shape::Anthropic => {
+            ((request.header("x-api-key"), request.bearer()), "x-api-key header is required")
+        }
+        Shape::OpenAi => ((None, request.bearer()), "Authorization: a Bearer token is required"),
+        Shape::Ollama => return Ok(request.bearer()),
+    };
+    match keys {
+        (Some(key), None) | (None, Some(key)) if !key.is_empty() => Ok(Some(key)),
+        _ => Err(refusal(401, "authentication_error", "headers", why)),
+    }
+}
+
+/// The window that holds a request: the server's, or what the request leaves of it.
+fn window_for(asked: Asked, window: Option<u64>) -> Option<u64> {
+    let wanted = match asked.shape {
+        Shape::Ollama => asked.body["options"]["num_ctx"].as_u64(),
+        Shape::Anthropic | Shape::OpenAi => None,
+    };
+    window.into_iter().chain(wanted).min()
+}
+
+/// A12. Only the Messages API wants room for all of the answer; the others want room for one
+/// token of it, and stop when it is used up.
+fn overflow(asked: Asked, window: Option<u64>) -> Option<(Violation, Value)> {
+    let window = window?;
+    let (shape, id) = (asked.shape, asked.id);
+    let prompt = shapes::count_tokens(shape, asked.body);
+    let limit = if shape == Shape::Anthropic { window } else { window.saturating_sub(1) };
+    if prompt > limit {
+        let violation = Violation::invalid("A12", answer::too_long(shape, prompt, window));
+        return Some((violation, answer::too_long_body(shape, id, prompt, window)));
+    }
+    let reply = asked.body["max_tokens"].as_u64().unwrap_or_default();
+    if shape == Shape::Anthropic && prompt + reply > window {
+        let why = format!(
+            "input length and `max_tokens` exceed context limit: {prompt} + {reply} > {window}, \
+             decrease input length or `max_tokens` and try again"
+        );
+        let violation = Violation::invalid("A12", why);
+        let body = answer::error_body(shape, id, violation.kind, &violation.message);
+        return Some((violation, body));
+    }
+    None
+}
+
+// ---- steps ---------------------------------------------------------------------------------
+
+/// What is done with the connection.
+enum Act {
+    Send(Answer),
+    Cut(Answer, usize),
+    Hang(Answer, Duration),
+    Drop,
+}
+
+impl Act {
+    fn default(asked: Asked) -> Act {
+        Act::Send(asked.default_reply().answer())
+    }
+
+    fn status(&self) -> u16 {
+        match self {
+            Act::Send(answer) | Act::Cut(answer, _) | Act::Hang(answer, _) => answer.status,
+            Act::Drop => 0,
+        }
+    }
+}
+
+fn act(step: Step, asked: Asked, window: Option<u64>) -> Act {
+    let default = asked.default_reply();
+    Act::Send(match step {
+        Step::Text(text) => asked.text(text).answer(),
+        Step::Reply(reply) => asked.json(200, &reply),
+        Step::Calls(calls) => asked.calls(calls).answer(),
+        Step::Error { status, kind, message, headers } => {
+            let body = answer::error_body(asked.shape, asked.id, &kind, &message);
+            let mut answer = asked.json(status, &body);
+            answer.headers.extend(headers);
+            answer
+        }
+        Step::Raw { status, headers, body } => Answer { status, headers, body: Body::Whole(body) },
+        Step::Overflow => {
+            // The request is within the window, or it would not have come to a step, so one
+            // more than the window is what a server that counts differently might have found.
+            let counted = shapes::count_tokens(asked.shape, asked.body).max(1);
+            let (prompt, window) = window.map_or((counted, counted - 1), |w| (w + 1, w));
+            asked.json(400, &answer::too_long_body(asked.shape, asked.id, prompt, window))
+        }
+        Step::Stream(pieces) => asked.pieces(pieces),
+        Step::StreamError { kind, message } => default.broken(&kind, &message),
+        Step::Cut(bytes) => return Act::Cut(default.answer(), bytes),
+        Step::Hang(time) => return Act::Hang(default.answer(), time),
+        Step::Drop => return Act::Drop,
+    })
+}
