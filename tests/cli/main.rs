@@ -19,6 +19,9 @@ mod common;
 mod compact;
 /// claw-estimate: how many tokens, of which window, and does it fit.
 mod estimate;
+/// The fake provider in every shape: does it answer as asked, and refuse what it should?
+#[cfg(feature = "http")]
+mod fake;
 /// The manual: does it say what the programs do?
 mod man;
 /// All programs: in pipes, with closed, missing and bad input, and readers that are slow or gone.

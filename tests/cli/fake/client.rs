@@ -1,0 +1,191 @@
+//! A client as small as can be, and requests for it to send.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use serde_json::{Value, json};
+
+use crate::common::provider::{API_KEY, COMPLETIONS, FakeProvider, MESSAGES, MODEL, OLLAMA_CHAT};
+use crate::common::shapes::Shape;
+
+/// An answer as it came.
+pub struct Response {
+    /// The status.
+    pub status: u16,
+    /// The head, without the empty line.
+    pub head: String,
+    /// The chunks of a stream; a whole body is one.
+    pub pieces: Vec<Vec<u8>>,
+    /// Whether all of the body came, and the last chunk of a stream.
+    pub ended: bool,
+}
+
+impl Response {
+    /// The body, which must be text.
+    pub fn body(&self) -> String {
+        String::from_utf8(self.pieces.concat()).expect("text")
+    }
+
+    /// The body, which must be JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body()).expect("a JSON body")
+    }
+
+    /// Whether the head has exactly this line.
+    pub fn has(&self, header: &str) -> bool {
+        self.head.lines().any(|line| line == header)
+    }
+}
+
+/// Where a message is asked for.
+pub fn path(shape: Shape) -> &'static str {
+    match shape {
+        Shape::Anthropic => MESSAGES,
+        Shape::OpenAi => COMPLETIONS,
+        Shape::Ollama => OLLAMA_CHAT,
+    }
+}
+
+/// The headers of a legal request.
+pub fn headers(shape: Shape) -> Vec<(&'static str, &'static str)> {
+    let own: &[_] = match shape {
+        Shape::Anthropic => &[("x-api-key", API_KEY), ("anthropic-version", "2023-06-01")],
+        Shape::OpenAi => &[("Authorization", "Bearer test-key")],
+        Shape::Ollama => &[],
+    };
+    [&[("content-type", "application/json")], own].concat()
+}
+
+/// Sends a request; none if the connection was closed without an answer.
+pub fn send(
+    provider: &FakeProvider,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &Value,
+) -> Option<Response> {
+    let url = provider.url();
+    let address = url.strip_prefix("http://").expect("a plain address");
+    let mut stream = TcpStream::connect(address).expect("a connection");
+    let body = body.to_string();
+    let mut request = format!("POST {path} HTTP/1.1\r\nhost: {address}\r\n");
+    for (name, value) in headers {
+        request += &format!("{name}: {value}\r\n");
+    }
+    request += &format!("content-length: {}\r\n\r\n{body}", body.len());
+    stream.write_all(request.as_bytes()).expect("a request sent");
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).expect("an orderly end");
+    if bytes.is_empty() {
+        return None;
+    }
+    let end = bytes.windows(4).position(|w| w == b"\r\n\r\n").expect("the end of a head");
+    let head = String::from_utf8(bytes[..end].to_vec()).expect("an ASCII head");
+    let status = head.split(' ').nth(1).and_then(|s| s.parse().ok()).expect("a status");
+    let body = &bytes[end + 4..];
+    let (pieces, ended) = if head.contains("transfer-encoding: chunked") {
+        chunks(body)
+    } else {
+        let whole = head.contains(&format!("content-length: {}\r\n", body.len()));
+        (vec![body.to_vec()], whole)
+    };
+    Some(Response { status, head, pieces, ended })
+}
+
+/// The chunks that are there, the last perhaps in part, and whether the stream came to its end.
+fn chunks(mut rest: &[u8]) -> (Vec<Vec<u8>>, bool) {
+    let mut chunks = Vec::new();
+    while let Some(end) = rest.windows(2).position(|w| w == b"\r\n") {
+        let size = std::str::from_utf8(&rest[..end]).expect("the size of a chunk");
+        let size = usize::from_str_radix(size, 16).expect("the size of a chunk");
+        rest = &rest[end + 2..];
+        if size == 0 {
+            return (chunks, rest == b"\r\n");
+        }
+        chunks.push(rest[..size.min(rest.len())].to_vec());
+        rest = rest.get(size + 2..).unwrap_or_default();
+    }
+    (chunks, false)
+}
+
+/// Sends a request for a message, with all its headers.
+#[track_caller]
+pub fn post(provider: &FakeProvider, shape: Shape, body: &Value) -> Response {
+    send(provider, path(shape), &headers(shape), body).expect("an answer")
+}
+
+// ---- requests ------------------------------------------------------------------------------
+
+/// A request with these messages.
+pub fn request(shape: Shape, messages: Value) -> Value {
+    let mut body = json!({"model": MODEL, "messages": messages, "stream": false});
+    if shape == Shape::Ollama {
+        body["truncate"] = json!(false);
+        body["options"] = json!({"num_ctx": 4096, "num_predict": 100});
+    } else {
+        body["max_tokens"] = json!(100);
+    }
+    body
+}
+
+/// The smallest talk.
+pub fn hello(shape: Shape) -> Value {
+    request(shape, json!([{"role": "user", "content": "hello"}]))
+}
+
+/// The same request, for a stream.
+pub fn streamed(mut body: Value) -> Value {
+    body["stream"] = json!(true);
+    body
+}
+
+/// A request that has everything: a system text, two calls with results, and a last word.
+pub fn talk(shape: Shape) -> Value {
+    let calls = ["a", "b"].map(|id| {
+        let arguments = json!({"path": id, "cache_control": 1});
+        match shape {
+            Shape::Ollama => {
+                json!({"id": id, "function": {"name": "read", "arguments": arguments}})
+            }
+            _ => json!({
+                "id": id,
+                "type": "function",
+                "function": {"name": "read", "arguments": arguments.to_string()},
+            }),
+        }
+    });
+    let result = |id: &str| {
+        let mut result = json!({"role": "tool", "tool_call_id": id, "content": ""});
+        if shape == Shape::Ollama {
+            result["tool_name"] = json!("read");
+        }
+        result
+    };
+    let nothing = if shape == Shape::Ollama { json!("") } else { Value::Null };
+    let messages = json!([
+        {"role": "system", "content": "be brief, and no tool_use"},
+        {"role": "user", "content": "do it"},
+        {"role": "assistant", "content": nothing, "tool_calls": calls},
+        result("b"),
+        result("a"),
+        {"role": "user", "content": "and now?"},
+    ]);
+    let mut body = request(shape, messages);
+    let parameters = json!({"type": "object", "properties": {"_meta": {"type": "string"}}});
+    let function = json!({"name": "read", "description": "reads", "parameters": parameters});
+    body["tools"] = json!([{"type": "function", "function": function}]);
+    body
+}
+
+/// Sets a member or an element to a value, or takes it away.
+pub fn change(body: &mut Value, pointer: &str, value: Option<Value>) {
+    let (parent, name) = pointer.rsplit_once('/').expect("a pointer");
+    match (body.pointer_mut(parent).expect(pointer), value) {
+        (Value::Object(members), Some(value)) => drop(members.insert(name.to_owned(), value)),
+        (Value::Object(members), None) => drop(members.remove(name)),
+        (Value::Array(values), value) => {
+            let n: usize = name.parse().expect(pointer);
+            values.splice(n..values.len().min(n + 1), value);
+        }
+        _ => panic!("nothing to change at {pointer}"),
+    }
+}
