@@ -9,7 +9,7 @@ const NOW: &str = "1767225600";
 
 /// A row: what was answered, and what it means.
 fn rows() -> Vec<Value> {
-    let text = include_str!("../data/failures.jsonl");
+    let text = include_str!("../data/failures.ndjson");
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 

@@ -202,7 +202,9 @@ fn options_of_help(help: &str) -> BTreeSet<String> {
     for line in help.lines().map(str::trim).filter(|line| line.starts_with('-')) {
         let words = line.split([' ', ',']).filter(|word| !word.is_empty());
         let own = words.take_while(|word| word.starts_with('-'));
-        options.extend(own.filter_map(|word| word.strip_prefix("--")).map(str::to_owned));
+        let long = own.filter_map(|word| word.strip_prefix("--"));
+        // A value that may be left out stands in brackets right behind the name.
+        options.extend(long.map(|word| word.split('[').next().unwrap_or(word).to_owned()));
     }
     options
 }
