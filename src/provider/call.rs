@@ -8,6 +8,7 @@
 use crate::exit::Exit;
 use crate::json::Object;
 use crate::provider::failure::Rows;
+use crate::provider::ollama::Cut;
 use crate::provider::protocol::Protocol;
 use crate::provider::reading::Reading;
 use crate::provider::{Failure, Reply, Request, estimated};
@@ -74,6 +75,8 @@ pub struct Call<'c, 'r, 'a> {
     pub patience: Patience,
     /// The user's rows of the failure table.
     pub rows: &'c Rows,
+    /// Whether an answer to a prompt of which some may have been dropped is a failure.
+    pub detect_truncation: bool,
 }
 
 /// Calls the provider. Text that the model says is given to `show`; once there was some, the request is
@@ -125,7 +128,14 @@ fn once(
     let is_empty = reading.so_far().0.body.trim_ascii().is_empty();
     let reply = reading.finish(world.now());
     let reply = reply.map_err(|failure| estimated::reconsider(failure, is_empty, request))?;
-    estimated::truncated(*protocol, request, &reply).map_or(Ok(reply), Err)
+    match estimated::truncated(*protocol, request, &reply) {
+        (Cut::No, _) => Ok(reply),
+        (Cut::Perhaps, failure) if !call.detect_truncation => {
+            world.say(&format!("{}; it may have dropped the rest", failure.message));
+            Ok(reply)
+        }
+        (_, failure) => Err(failure),
+    }
 }
 
 /// The body of the first try.
@@ -142,7 +152,7 @@ pub fn first_body(call: &Call<'_, '_, '_>) -> Result<String, Failure> {
 /// # Errors
 /// The [`Failure`] of the last try.
 pub fn count(call: &Call<'_, '_, '_>, world: &mut impl World) -> Result<u64, Failure> {
-    let Call { protocol, request, patience, rows } = call;
+    let Call { protocol, request, patience, rows, .. } = call;
     let body = protocol.count_body(request);
     let mut tries = 0;
     loop {
@@ -267,7 +277,11 @@ mod tests {
         let mut world = Scripted { answers, asked: vec![], waits: vec![] };
         let patience = Patience { retries: 2, max_wait: 60.0 };
         let (protocol, rows) = (Protocol::Anthropic, &Rows::default());
-        let outcome = call(Call { protocol, request, patience, rows }, &mut world, &mut |_| {});
+        let outcome = call(
+            Call { protocol, request, patience, rows, detect_truncation: false },
+            &mut world,
+            &mut |_| {},
+        );
         (outcome.is_ok(), world.asked, world.waits)
     }
 

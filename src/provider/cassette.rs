@@ -79,7 +79,7 @@ impl Exchange {
     /// Gives the answer to `reading`: status and headers, then the body in the pieces in which it came.
     ///
     /// # Errors
-    /// A [`Failure`] that says why the answer broke off, or that there was none.
+    /// The [`Failure`] that it was: why the answer broke off, or that there was none.
     pub fn play(&self, reading: &mut Reading<'_>) -> Result<(), Failure> {
         if let Some(status) = self.status {
             reading.head(status, self.headers.clone());
@@ -94,8 +94,8 @@ impl Exchange {
             }
         }
         match (&self.ended, self.status) {
-            (Some(why), _) => Err(Failure::unreachable(format!("recorded: {why}"))),
-            (None, None) => Err(Failure::unreachable("recorded: no answer")),
+            (Some(why), _) => Err(Failure::unreachable(why)),
+            (None, None) => Err(Failure::unreachable("no answer")),
             (None, Some(_)) => Ok(()),
         }
     }
@@ -148,10 +148,7 @@ mod tests {
         let (answer, _, outcome) = played(&cut);
         assert_eq!(answer.body, b"{\"a");
         let failure = outcome.unwrap_err();
-        assert_eq!(
-            (failure.message.as_str(), failure.retryable),
-            ("recorded: connection reset", true)
-        );
+        assert_eq!((failure.message.as_str(), failure.retryable), ("connection reset", true));
         let none = Exchange { ended, ..Exchange::default() };
         let (answer, pieces, outcome) = played(&none);
         assert_eq!((answer.status, pieces.len(), outcome.is_err()), (0, 0, true));

@@ -4,8 +4,10 @@
 use crate::estimate::{self, Estimate, Method};
 use crate::messages::{BlockKind, Message};
 use crate::provider::failure::Class;
+use crate::provider::ollama::{self, Cut};
 use crate::provider::protocol::Protocol;
-use crate::provider::{Failure, Reply, Request, ollama};
+use crate::provider::{Failure, Reply, Request};
+use crate::usage::Counts;
 
 /// From this share of the window on a refusal without words means that the prompt does not fit
 /// (Cerebras answers so).
@@ -55,20 +57,24 @@ pub fn reconsider(failure: Failure, is_empty: bool, request: &Request<'_, '_>) -
     }
 }
 
-/// The failure that an answer is all the same, if the provider dropped a part of the prompt without a word.
+/// Whether the provider cut something away from the prompt without a word, and the failure that the answer
+/// is then.
 ///
 /// Ollama's counts tell, and images are left out of this: how many tokens they are nobody knows.
 #[must_use]
-pub fn truncated(protocol: Protocol, request: &Request<'_, '_>, reply: &Reply) -> Option<Failure> {
-    let (Protocol::Ollama, Some(window)) = (protocol, request.window) else { return None };
+pub fn truncated(protocol: Protocol, request: &Request<'_, '_>, reply: &Reply) -> (Cut, Failure) {
     let prompt = prompt(request);
-    let is_cut = !request.messages.iter().any(has_media)
-        && ollama::was_truncated(prompt, reply.usage.as_deref(), window);
-    is_cut.then(|| {
-        let text = format!("the provider read less of the prompt than its about {prompt} tokens");
-        let failure = Failure::new(Class::Overflow, "silent-truncation", text);
-        Failure { status: Some(200), limit: Some(window), ..failure }
-    })
+    let usage = reply.usage.as_deref();
+    let cut = match (protocol, request.window) {
+        (Protocol::Ollama, Some(window)) if !request.messages.iter().any(has_media) => {
+            ollama::was_truncated(prompt, usage, window)
+        }
+        _ => Cut::No,
+    };
+    let read = usage.and_then(Counts::read).map_or(0, |counts| counts.prompt());
+    let text = format!("the provider read {read} tokens of a prompt of about {prompt}");
+    let failure = Failure::new(Class::Overflow, "silent-truncation", text);
+    (cut, Failure { status: Some(200), limit: request.window, ..failure })
 }
 
 fn has_media(message: &Message<'_>) -> bool {

@@ -162,27 +162,35 @@ fn usage(data: &Object<'_>) -> Option<String> {
     (!members.is_empty()).then(|| format!("{{{}}}", members.join(",")))
 }
 
-/// Whether the server seems to have cut the prompt without a word. `estimate` is our own count of the
-/// prompt, `num_ctx` the window that was asked for, both in tokens; `usage` is that of the reply.
+/// Whether something was cut away from a prompt without a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// Nothing says so.
+    No,
+    /// The count is so far below our own that it may be: but tokenizers differ, some by as much.
+    Perhaps,
+    /// The count is what the server leaves of a prompt that it cuts.
+    Surely,
+}
+
+/// Whether a prompt was cut, by our own `estimate` of its tokens and the counts of the answer. `num_ctx` is
+/// the window that was asked for, in tokens. A count that is missing or 0 says nothing: older servers leave
+/// it out, or count only what they had not read before.
 ///
-/// Old servers ignore `truncate` and do one of two things: they drop messages, and then the prompt is any
-/// size below the window; or they cut the prompt's tokens to about half of the window, and then the size is
-/// known to the token. So either the estimate is far above what was read, or what was read is just what
-/// such a cut leaves and the estimate was above it. Without a count nothing is known: old servers leave
-/// out what their cache held. The estimate of images is too rough for this; leave out requests with any.
+/// The server cuts in two ways (server/prompt.go, llm/llama_server.go). It drops whole messages from the
+/// front until the rest fits; then the count is any number below the window. Or it cuts the tokens to
+/// `num_ctx - max((num_ctx - num_keep) / 2, 1)`.
 #[must_use]
-pub fn was_truncated(estimate: u64, usage: Option<&str>, num_ctx: u64) -> bool {
-    let usage = usage.and_then(|usage| Object::parse(usage).ok());
-    let count = usage.and_then(|usage| usage.number("prompt_eval_count")).unwrap_or(0);
-    if count == 0 {
-        return false;
+pub fn was_truncated(estimate: u64, usage: Option<&str>, num_ctx: u64) -> Cut {
+    let count = usage.and_then(|usage| Object::parse(usage).ok()?.number("prompt_eval_count"));
+    let Some(count) = count.filter(|count| *count > 0) else { return Cut::No };
+    let left = |kept: u64| num_ctx.saturating_sub((num_ctx.saturating_sub(kept) / 2).max(1));
+    if KEPT.into_iter().any(|kept| count == left(kept)) && estimate > count {
+        return Cut::Surely;
     }
-    // What is left of a prompt that is cut (server/prompt.go).
-    let cut = |kept: u64| num_ctx.saturating_sub((num_ctx.saturating_sub(kept) / 2).max(1));
-    let is_cut = KEPT.into_iter().any(|kept| count == cut(kept)) && estimate > count;
     let (most, of) = MOST_OFF;
     let is_far_off = estimate.saturating_mul(of) > count.saturating_mul(most);
-    is_cut || (estimate >= LEAST_ESTIMATE && is_far_off)
+    if estimate >= LEAST_ESTIMATE && is_far_off { Cut::Perhaps } else { Cut::No }
 }
 
 #[cfg(test)]
@@ -345,27 +353,27 @@ mod tests {
         let counted = |count: u64| format!(r#"{{"prompt_eval_count":{count},"eval_count":1}}"#);
         for (estimate, count, num_ctx, expected) in [
             // The sizes that were seen on real servers, and those of models with a token of their own.
-            (2100, 2050, 4096, true),
-            (2100, 2051, 4096, true),
-            (1100, 1026, 2048, true),
-            (1100, 1027, 2048, true),
+            (2100, 2050, 4096, Cut::Surely),
+            (2100, 2051, 4096, Cut::Surely),
+            (1100, 1026, 2048, Cut::Surely),
+            (1100, 1027, 2048, Cut::Surely),
             // As much as is left of a cut prompt, but it was no longer.
-            (2050, 2050, 4096, false),
-            (2100, 2049, 4096, false),
+            (2050, 2050, 4096, Cut::No),
+            (2100, 2049, 4096, Cut::No),
             // Messages were dropped.
-            (6000, 3999, 4096, true),
-            (6000, 4000, 4096, false),
-            (1000, 600, 4096, true),
+            (6000, 3999, 4096, Cut::Perhaps),
+            (6000, 4000, 4096, Cut::No),
+            (1000, 600, 4096, Cut::Perhaps),
             // Too little to say.
-            (999, 10, 4096, false),
-            (9000, 0, 4096, false),
+            (999, 10, 4096, Cut::No),
+            (9000, 0, 4096, Cut::No),
         ] {
             let usage = counted(count);
             let outcome = was_truncated(estimate, Some(&usage), num_ctx);
             assert_eq!(outcome, expected, "{estimate} {count} {num_ctx}");
         }
-        assert!(!was_truncated(9000, None, 4096));
-        assert!(!was_truncated(9000, Some("{}"), 4096));
-        assert!(was_truncated(u64::MAX, Some(&counted(1)), 0));
+        assert_eq!(was_truncated(9000, None, 4096), Cut::No);
+        assert_eq!(was_truncated(9000, Some("{}"), 4096), Cut::No);
+        assert_eq!(was_truncated(u64::MAX, Some(&counted(1)), 0), Cut::Perhaps);
     }
 }

@@ -9,6 +9,9 @@ mod bytes;
 /// claw-call: one call and what comes of it.
 #[cfg(feature = "http")]
 mod call;
+/// claw-turn: failures in any order, and still an end.
+#[cfg(feature = "http")]
+mod chaos;
 /// claw-check: every damage found once, where it is.
 mod check;
 /// claw-call --classify: the failure table, row by row.
@@ -22,6 +25,9 @@ mod estimate;
 /// The fake provider in every shape: does it answer as asked, and refuse what it should?
 #[cfg(feature = "http")]
 mod fake;
+/// claw-turn: every branch in every shape, and again from its recording.
+#[cfg(feature = "http")]
+mod ladder;
 /// The manual: does it say what the programs do?
 mod man;
 /// All programs: in pipes, with closed, missing and bad input, and readers that are slow or gone.

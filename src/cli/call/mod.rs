@@ -61,6 +61,9 @@ pub struct CallArgs {
     /// Further rows of the failure table, and headers for --classify.
     #[command(flatten)]
     pub rows: RowArgs,
+    /// Take an answer whose count is far below the estimate for an overflow, Ollama alone
+    #[arg(long)]
+    pub detect_truncation: bool,
     /// Write the error record of a failed call to FILE
     #[arg(long, value_name = "FILE")]
     pub failure: Option<PathBuf>,
@@ -118,7 +121,13 @@ pub fn call(
         extra: extra.as_deref(),
     };
     let patience = Patience { retries: args.max_retries, max_wait: args.max_wait.as_secs_f64() };
-    let call = Call { protocol: endpoint.protocol, request, patience, rows: &rows };
+    let call = Call {
+        protocol: endpoint.protocol,
+        request,
+        patience,
+        rows: &rows,
+        detect_truncation: args.detect_truncation,
+    };
     if args.dry_run {
         return dry_run(&endpoint, &call, log);
     }

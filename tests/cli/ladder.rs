@@ -1,0 +1,191 @@
+//! claw-turn in every shape: each branch of the guard against the fake provider, recorded, and once more
+//! from the recording with nobody there to ask.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::common::provider::{FakeProvider, Step};
+use crate::common::shapes::Shape;
+use crate::common::{Cmd, Run, Sandbox};
+use crate::talks::{Talk, log, rebuild};
+
+const PROMPT: &str = "And what is next?";
+
+/// Six turns with long results.
+fn builds() -> Talk {
+    (1..=6).fold(Talk::new(), |talk, n| {
+        let talk = talk.user(&format!("Build target {n}.")).tool(log(150));
+        talk.assistant(&format!("Target {n} fails: zlib.h is missing."))
+    })
+}
+
+/// Six turns of words alone.
+fn chat() -> Talk {
+    Talk::plain(12, 600)
+}
+
+fn busy() -> Step {
+    let headers = vec![("retry-after-ms".into(), "5".into())];
+    let (kind, message) = ("rate_limit_error".into(), "Too many tokens per minute".into());
+    Step::Error { status: 429, kind, message, headers }
+}
+
+fn refused(status: u16, kind: &str) -> Step {
+    Step::error(status, kind, "a context token")
+}
+
+/// A branch: its name, the talk before, what is answered, options, and the status it ends in.
+type Branch = (&'static str, Talk, Vec<Step>, &'static [&'static str], i32);
+
+fn branches() -> Vec<Branch> {
+    let over = || Step::Overflow;
+    vec![
+        ("it fits", builds(), vec![], &[], 0),
+        ("results are shortened", builds(), vec![over()], &[], 0),
+        ("the old part is summarised", builds(), vec![over(), over()], &[], 0),
+        ("nothing to shorten", chat(), vec![over()], &[], 0),
+        (
+            "nothing helps",
+            builds(),
+            vec![over(), over(), Step::text("They built."), over()],
+            &[],
+            3,
+        ),
+        ("nothing to do", Talk::new().user("x").assistant("y"), vec![over()], &[], 3),
+        ("no guard", builds(), vec![over()], &["--no-guard"], 3),
+        ("a summary that is none", chat(), vec![over(), Step::text(" ")], &[], 3),
+        ("a summary that is refused", chat(), vec![over(), refused(401, "e")], &[], 3),
+        ("ahead of an overflow", chat(), vec![], &["--reserve", "97000"], 0),
+        ("busy in between", builds(), vec![busy(), over(), busy(), busy()], &[], 0),
+        ("busy for too long", builds(), vec![busy()], &["--max-retries", "0"], 75),
+        ("a key that is not taken", builds(), vec![refused(401, "e")], &[], 77),
+        ("a shape that is not taken", builds(), vec![refused(400, "e")], &[], 76),
+        ("a server that fails", builds(), vec![refused(500, "e")], &["--max-retries", "0"], 69),
+        ("no answer", builds(), vec![Step::Drop], &["--max-retries", "0"], 69),
+        ("half an answer", builds(), vec![Step::Cut(9)], &["--max-retries", "0"], 69),
+        ("streamed", builds(), vec![over()], &["--stream"], 0),
+        (
+            "half a stream",
+            builds(),
+            vec![over(), Step::Cut(90)],
+            &["--stream", "--max-retries", "0"],
+            69,
+        ),
+    ]
+}
+
+/// A turn on `s.jsonl` with a window that the guard is not to act on by itself.
+fn turn(sandbox: &Sandbox, env: &[(String, String)], args: &[&str]) -> Cmd {
+    let cmd = sandbox.cmd("claw-turn").envs(env.iter().cloned());
+    cmd.args(["--window", "100000", "-m", PROMPT]).args(args).arg("s.jsonl")
+}
+
+fn with_talk(talk: &Talk) -> Sandbox {
+    let sandbox = Sandbox::new();
+    talk.append(&sandbox, "s.jsonl");
+    sandbox
+}
+
+/// What a turn left: status, standard output, the types of the records, and what they say. Ids differ from
+/// those of the recording: they depend on the provider's name for an exchange, which is not recorded.
+#[derive(PartialEq)]
+struct Left {
+    status: Option<i32>,
+    stdout: String,
+    kinds: Vec<Value>,
+    messages: String,
+}
+
+impl Left {
+    fn by(sandbox: &Sandbox, run: &Run) -> Left {
+        let records = sandbox.read_json("s.jsonl");
+        Left {
+            status: run.status,
+            stdout: run.stdout_text(),
+            kinds: records.iter().map(|record| record["type"].clone()).collect(),
+            messages: rebuild(sandbox, "s.jsonl"),
+        }
+    }
+}
+
+/// Q-2, Q-3, Q-4: what was recorded gives the same bytes again.
+#[test]
+fn q3_every_branch_in_every_shape_live_and_from_its_recording() {
+    for shape in Shape::ALL {
+        for (name, talk, steps, args, status) in branches() {
+            let (first, second) = (with_talk(&talk), with_talk(&talk));
+            let provider = FakeProvider::new();
+            let steps_count = steps.len();
+            steps.into_iter().for_each(|step| provider.script(step));
+            let tape = first.path("tape").display().to_string();
+            let env = provider.env_for(shape);
+            let live = turn(&first, &env, &[args, &["--record", &tape]].concat()).run();
+            live.code(status);
+            provider.all_legal();
+            assert_eq!(provider.pending(), 0, "{name}: {steps_count} steps");
+            let asked = provider.requests().len();
+            // Nobody is there any more, and there is no key.
+            drop(provider);
+            let gone: Vec<_> =
+                env.into_iter().filter(|(variable, _)| !variable.contains("KEY")).collect();
+            let again = turn(&second, &gone, &[args, &["--replay", &tape]].concat()).run();
+            again.code(status);
+            let same = Left::by(&second, &again) == Left::by(&first, &live);
+            assert!(same, "{shape:?}: {name}\n{}", again.stderr);
+            let recorded = std::fs::read_dir(&tape).expect("a tape").count();
+            assert_eq!(recorded, asked, "{shape:?}: {name}");
+            // And twice the same bytes.
+            let third = with_talk(&talk);
+            turn(&third, &gone, &[args, &["--replay", &tape]].concat()).run().code(status);
+            assert!(third.read("s.jsonl") == second.read("s.jsonl"), "{shape:?}: {name}");
+        }
+    }
+}
+
+/// Q-2: a replay in a network namespace of its own, where there is nothing at all to connect to, and with
+/// a provider at the address that sees nobody.
+#[test]
+fn q2_a_replay_opens_no_connection() {
+    let first = with_talk(&builds());
+    let provider = FakeProvider::new();
+    (0..2).for_each(|_| provider.script(Step::Overflow));
+    let tape = first.path("tape").display().to_string();
+    let env = provider.env();
+    let live = turn(&first, &env, &["--record", &tape]).run();
+    live.ok();
+    let asked = provider.requests().len();
+
+    let second = with_talk(&builds());
+    let again = turn(&second, &env, &["--replay", &tape]).run();
+    assert!(Left::by(&second, &again) == Left::by(&first, &live), "{}", again.stderr);
+    assert_eq!(provider.requests().len(), asked, "the provider was asked");
+
+    let own = Command::new("unshare").args(["-rn", "true"]).output();
+    if !own.is_ok_and(|ended| ended.status.success()) {
+        eprintln!("skipped: no network namespaces here");
+        return;
+    }
+    let third = with_talk(&builds());
+    let script =
+        r#"exec unshare -rn claw-turn --window 100000 -m "$PROMPT" --replay "$TAPE" s.jsonl"#;
+    let apart = third.sh(script).envs(env).env("PROMPT", PROMPT).env("TAPE", &tape).run();
+    assert!(Left::by(&third, &apart) == Left::by(&first, &live), "{}", apart.stderr);
+}
+
+/// A recording that lacks the second request ends the turn with 8, and the transcript goes on.
+#[test]
+fn q2_a_miss_is_8_and_costs_nothing() {
+    let first = with_talk(&builds());
+    let provider = FakeProvider::new();
+    let tape = first.path("tape").display().to_string();
+    turn(&first, &provider.env(), &["--record", &tape]).run().ok();
+    let other = with_talk(&builds());
+    let missed = turn(&other, &provider.env(), &["--replay", &tape, "-m", "Something else"]).run();
+    missed.code(8).stdout_is("").err_has("nothing recorded for this request");
+    missed.err_has("which differs at .messages[24]");
+    let error = json!("not-recorded");
+    assert!(other.read_json("s.jsonl").iter().any(|record| record["class"] == error));
+    turn(&other, &provider.env(), &[]).run().ok();
+    provider.all_legal();
+}
