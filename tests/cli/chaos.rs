@@ -17,7 +17,7 @@ const TOGETHER: usize = 4;
 /// The most further tries of one call.
 const RETRIES: usize = 1;
 /// The statuses that a turn may end in, by claw-turn(1).
-const DOCUMENTED: [i32; 7] = [0, 3, 6, 69, 75, 76, 77];
+const DOCUMENTED: [i32; 8] = [0, 3, 4, 6, 69, 75, 76, 77];
 
 /// Numbers that look like chance and are the same in every run (xorshift).
 struct Chance(u64);

@@ -37,6 +37,9 @@ mod pipes;
 mod provider;
 /// claw-rebuild: messages that a provider takes, from whatever stands in the file.
 mod rebuild;
+/// claw-call: what a real server answered, once more.
+#[cfg(feature = "http")]
+mod recorded;
 /// The JSON Schema: does it take what is written, and nothing that is wrong?
 mod schema;
 /// Sessions to test the guard's stages with.

@@ -1,0 +1,112 @@
+//! claw-call against what a real server answered: llama.cpp's, recorded over both of its APIs, and the demo's
+//! whole turn.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use crate::common::{Run, Sandbox};
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+/// What was asked in a recording.
+fn asked(name: &str) -> (String, Map<String, Value>) {
+    let text = std::fs::read_to_string(data("http").join(name).join("request.json")).unwrap();
+    let request: Value = serde_json::from_str(&text).unwrap();
+    let body = request["body"].as_object().expect("a body").clone();
+    (request["path"].as_str().expect("a path").to_owned(), body)
+}
+
+/// Asks the same with claw-call, and has the recording answer.
+fn replay(name: &str, args: &[&str]) -> Run {
+    let sandbox = Sandbox::new();
+    let (path, body) = asked(name);
+    let provider = if path.ends_with("/chat/completions") { "openai" } else { "anthropic" };
+    let messages = body["messages"].as_array().expect("messages");
+    let lines: String = messages.iter().map(|message| format!("{message}\n")).collect();
+    let model = body["model"].as_str().expect("a model");
+    let tape = data("http").display().to_string();
+    let mut cmd = sandbox.cmd("claw-call").args(["--provider", provider, "--model", model]);
+    // Nobody is there.
+    cmd = cmd.args(["--replay", &tape, "--base-url", "http://127.0.0.1:9"]).args(args);
+    if let Some(tokens) = body.get("max_tokens") {
+        cmd = cmd.args(["--max-tokens", &tokens.to_string()]);
+    }
+    if let Some(system) = body.get("system") {
+        sandbox.write("system", system.as_str().expect("a text"));
+        cmd = cmd.args(["--system", "system"]);
+    }
+    if let Some(tools) = body.get("tools") {
+        sandbox.write("tools", tools.to_string());
+        cmd = cmd.args(["--tools", "tools"]);
+    }
+    if body.get("temperature").is_some() {
+        sandbox.write("extra", r#"{"temperature":0}"#);
+        cmd = cmd.args(["--extra", "extra"]);
+    }
+    if body.get("stream").is_some() {
+        cmd = cmd.arg("--stream=shown");
+    }
+    cmd.stdin(lines).run()
+}
+
+#[test]
+fn a_real_server_s_replies_are_read() {
+    for (name, status, begin, stop) in [
+        ("llama-messages", 6, "1. Red: This is the most obvious colour", "max_tokens"),
+        ("llama-messages-max-tokens", 6, "I'm here to help", "max_tokens"),
+        ("llama-messages-tool-result", 0, "The answer is 42.", "end_turn"),
+        ("llama-summary", 0, "The Rust tool is ready", "end_turn"),
+        ("llama-messages-stream", 6, "はくはく", "max_tokens"),
+        ("llama-chat", 6, "1. Red: This is the most obvious colour", "max_tokens"),
+        ("llama-chat-stream", 6, "1. Red: This is the most obvious colour", "max_tokens"),
+    ] {
+        let run = replay(name, &[]);
+        let record = run.code(status).json_one();
+        let text = record["content"][0]["text"].as_str().unwrap_or_default();
+        assert!(text.starts_with(begin), "{name}: {text}");
+        assert_eq!(record["stop_reason"], stop, "{name}");
+        assert!(record["usage"].as_object().is_some_and(|usage| !usage.is_empty()), "{name}");
+    }
+}
+
+#[test]
+fn a_real_server_s_overflow_is_one_with_its_numbers() {
+    for name in ["llama-messages-overflow", "llama-messages-overflow-stream", "llama-chat-overflow"]
+    {
+        let run = replay(name, &["--failure", "why"]);
+        run.code(3).stdout_is("").err_has("(actual 5031, limit 2048)");
+    }
+}
+
+#[test]
+fn i9_a_real_server_s_count_is_read() {
+    replay("llama-count-tokens", &["--count"]).ok().stdout_is("34\n");
+}
+
+/// What that server takes all the same is not sent: others refuse it.
+#[test]
+fn an_answer_of_the_assistant_s_is_not_asked_for_again() {
+    replay("llama-messages-assistant-last", &[]).code(7);
+}
+
+/// The demo's turn: refused twice, shortened, summarised by the model, answered by it.
+#[test]
+fn a_real_model_goes_through_the_whole_guard_with_no_network() {
+    let sandbox = Sandbox::new();
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/dev/demo");
+    let run = sandbox.sh(r#"sh "$DEMO" demo"#).env("DEMO", demo).run();
+    run.ok().stdout_has("The build of target_1 fails at step 30: zlib.h is missing.");
+    run.err_has("request (3181 tokens) exceeds the available context size (2048 tokens)");
+    run.err_has("claw-compact: summarised 7 messages");
+    let records = sandbox.read_json("demo/real.jsonl");
+    let summary = records.iter().find(|record| record["type"] == "compaction").unwrap();
+    assert_eq!(
+        (&summary["strategy"], &summary["model"]),
+        (&json!("llm"), &json!("smollm2-135m-instruct"))
+    );
+    let errors = records.iter().filter(|record| record["class"] == "overflow").count();
+    assert_eq!(errors, 2);
+}
