@@ -42,6 +42,9 @@ mod rebuild;
 mod recorded;
 /// The JSON Schema: does it take what is written, and nothing that is wrong?
 mod schema;
+/// claw-call: what replies cost, and limits on it.
+#[cfg(feature = "http")]
+mod spent;
 /// Sessions to test the guard's stages with.
 mod talks;
 /// All programs: no text of somebody else's makes a terminal do something.

@@ -5,6 +5,7 @@ pub mod endpoint;
 pub mod key;
 mod outcome;
 mod show;
+pub mod spent;
 mod world;
 
 use crate::cli::budget::Extras;
@@ -21,6 +22,7 @@ use anyhow::Context;
 use classify::RowArgs;
 use endpoint::{Endpoint, WayArgs};
 use show::Show;
+use spent::SpentArgs;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -70,6 +72,9 @@ pub struct CallArgs {
     /// Prices: a file with a line for each model; says what the reply cost
     #[arg(long, value_name = "FILE")]
     pub prices: Option<PathBuf>,
+    /// What may be spent.
+    #[command(flatten)]
+    pub limits: SpentArgs,
     /// Where to record, or to take recordings from.
     #[command(flatten)]
     pub cassette: CassetteArgs,
@@ -138,13 +143,14 @@ pub fn call(
         );
         log.note(&text);
     }
+    let prices = args.prices.as_deref().map(outcome::Prices::read).transpose()?;
+    args.limits.check(&request, prices.as_ref())?;
     let mut tape = args.cassette.open(&mut endpoint)?;
     tape.check(&endpoint.protocol.body(&request))?;
     let mut network = Network { tape: &mut tape, endpoint: &endpoint, timeout: args.timeout, log };
     if args.count {
         return count(args, model, &call, &mut network);
     }
-    let prices = args.prices.as_deref().map(outcome::Prices::read).transpose()?;
     let mut show = Show::new(args.stream.as_ref())?;
     let outcome = call::call(call, &mut network, &mut |text| show.text(text));
     show.finish();

@@ -34,6 +34,11 @@ impl Prices {
         Ok(Prices { table: table.map_err(why)?, name: name.clone() })
     }
 
+    /// What these tokens of a model cost; `None` when it has no price.
+    pub(super) fn cost(&self, model: &str, counts: &Counts) -> Option<f64> {
+        self.table.cost(model, counts)
+    }
+
     /// Says what a reply cost. What has no price is not free: it is said to have none.
     fn say(&self, reply: &Reply, asked: &str, log: Log) {
         let model = reply.model.as_deref().unwrap_or(asked);

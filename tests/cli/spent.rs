@@ -1,0 +1,120 @@
+//! What replies cost, and limits on it.
+
+use serde_json::{Value, json};
+
+use crate::common::provider::{FakeProvider, Step};
+use crate::common::{Cmd, Sandbox};
+use crate::talks::{Talk, words};
+
+const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";
+/// Three prices and a free one.
+const PRICES: &str = "# per million\ntest-model 3 0.3 3.75 15\nother 1 1 1 1\nlocal* 0 0 0 0\n";
+
+fn reply(usage: Value) -> Step {
+    let content = json!([{"type": "text", "text": "hi"}]);
+    Step::Reply(
+        json!({"content": content, "model": "test-model", "stop_reason": "end_turn", "usage": usage}),
+    )
+}
+
+fn hello(sandbox: &Sandbox, provider: &FakeProvider, args: &[&str]) -> Cmd {
+    sandbox.write("prices", PRICES);
+    sandbox.cmd("claw-call").envs(provider.env()).args(args).stdin(HELLO)
+}
+
+/// measured tokens, and what they cost; what has no price is not free.
+#[test]
+fn r3_a_reply_is_priced_from_the_user_s_file_alone() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    let usage = json!({
+        "input_tokens": 1000, "output_tokens": 200,
+        "cache_read_input_tokens": 10_000, "cache_creation_input_tokens": 400,
+    });
+    provider.script(reply(usage.clone()));
+    let run = hello(&sandbox, &provider, &["--prices", "prices"]).run();
+    run.ok().err_has("1000 tokens in, 10000 from cache, 400 to cache, 200 out: 0.0105");
+    // once, and as the provider sent it.
+    assert_eq!(run.json_one()["usage"], usage);
+    provider.script(reply(usage));
+    let log = hello(&sandbox, &provider, &["--prices", "prices", "--log", "json"]).run();
+    let line: Value = serde_json::from_str(log.ok().stderr.trim()).expect("a line");
+    assert_eq!((&line["cost"], &line["cache_read"]), (&json!(0.0105), &json!(10_000)));
+
+    sandbox.write("none", "other 1 1 1 1\n");
+    provider.script(reply(json!({"input_tokens": 1})));
+    let run = hello(&sandbox, &provider, &["--prices", "none"]).run();
+    run.ok().err_has("unpriced, 'none' has no price of 'test-model'");
+    sandbox.write("bad", "test-model 3\n");
+    let run = hello(&sandbox, &provider, &["--prices", "bad"]).run();
+    run.code(78).err_has("cannot use prices 'bad': line 1 is no model and four prices");
+}
+
+/// nothing is sent when one more call would be too much.
+#[test]
+fn r4_a_limit_stops_before_the_next_call() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    let usage = json!({"input_tokens": 100_000, "output_tokens": 1000});
+    let spent = json!({"type": "assistant", "content": "a", "model": "test-model", "usage": usage, "request_id": "r1"});
+    // The same reply twice, as it is after a transcript was put together from two.
+    let talk = Talk::new().user("x").record(spent.clone()).record(spent).user("y");
+    let summary = json!({
+        "type": "compaction", "summary": "s", "first_kept_entry_id": "none", "model": "other",
+        "usage": {"prompt_tokens": 50_000, "completion_tokens": 0},
+    });
+    talk.record(summary).append(&sandbox, "s.jsonl");
+    for (args, status) in [
+        (["--max-total", "160000"], 0),
+        (["--max-total", "151000"], 5),
+        (["--max-total", "10"], 5),
+        (["--max-cost", "0.37"], 0),
+        (["--max-cost", "0.365"], 5),
+    ] {
+        let before = provider.requests().len();
+        let limits = ["--spent", "s.jsonl", "--prices", "prices"];
+        let run = hello(&sandbox, &provider, &[&args[..], &limits].concat()).run();
+        run.code(status);
+        assert_eq!(provider.requests().len() - before, usize::from(status == 0), "{args:?}");
+        if status == 5 {
+            run.stdout_is("").err_has("not called: ").err_has(&args.join(" "));
+        }
+    }
+    let run = hello(&sandbox, &provider, &["--max-cost", "1"]).run();
+    run.code(2);
+    let args = ["--max-cost", "1", "--prices", "prices", "--model", "unheard-of"];
+    hello(&sandbox, &provider, &args).run().code(78).err_has("no price of 'unheard-of'");
+    hello(&sandbox, &provider, &["--max-total", "9", "--spent", "none"]).run().code(74);
+}
+
+/// the guard's own calls for summaries count, too.
+#[test]
+fn r4_a_turn_ends_when_its_session_has_spent_enough() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    let turn = |limit: &str| {
+        let cmd = sandbox.cmd("claw-turn").envs(provider.env());
+        cmd.args(["--max-total", limit, "-m", &words(2000), "s.jsonl"]).run()
+    };
+    turn("5000").ok();
+    let asked = provider.requests().len();
+    turn("5000").code(5).stdout_is("").err_has("claw-call: not called: ");
+    assert_eq!(provider.requests().len(), asked);
+    // The prompt is there for when there is more to spend.
+    let again = sandbox.cmd("claw-turn").envs(provider.env()).args(["--again", "s.jsonl"]).run();
+    again.ok();
+    provider.all_legal();
+}
+
+/// what was asked, so that a turn can be made again later.
+#[test]
+fn q5_meta_says_what_was_asked() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    sandbox.write("system", "Be brief.");
+    let call =
+        |args: &[&str]| hello(&sandbox, &provider, args).run().ok().json_one()["call"].clone();
+    assert_eq!(call(&[]), Value::Null);
+    let one = call(&["--meta", "--system", "system", "--max-tokens", "64"]);
+    assert_eq!((&one["model"], &one["max_tokens"]), (&json!("test-model"), &json!(64)));
+    assert_eq!(one["system"].as_str().map(str::len), Some(16));
+    assert_eq!(one["tools"], Value::Null);
+    assert_eq!(one, call(&["--meta", "--system", "system", "--max-tokens", "64"]));
+    assert_ne!(one["request"], call(&["--meta", "--max-tokens", "64"])["request"]);
+}
