@@ -10,6 +10,7 @@ pub mod lines;
 pub mod pair;
 pub mod rebuild;
 pub mod scan;
+pub mod stream;
 mod view;
 
 /// Texts that two readers have to agree on.

@@ -1,0 +1,53 @@
+//! Any bytes as the answer of a provider.
+
+use clawutils::provider::Reply;
+use clawutils::provider::failure::{Failure, Rows};
+use clawutils::provider::protocol::Protocol;
+use clawutils::provider::reading::Reading;
+use serde_json::Value;
+
+/// What an answer comes to: its reply or failure, and the text that was shown.
+fn read(
+    protocol: Protocol,
+    status: u16,
+    kind: &str,
+    pieces: &[&[u8]],
+) -> (Result<Reply, Failure>, String) {
+    let (mut shown, rows) = (String::new(), Rows::default());
+    let mut show = |text: &str| shown.push_str(text);
+    let mut reading = Reading::new(protocol, &rows, &mut show);
+    reading.head(status, vec![("content-type".to_owned(), kind.to_owned())]);
+    pieces.iter().for_each(|piece| reading.take(piece));
+    (reading.finish(0.0), shown)
+}
+
+/// Holds the laws: an answer comes to the same wherever it is cut, in every protocol; records of a reply
+/// are JSON objects, each on a line; what is cut off a stream is never more of a reply.
+///
+/// The first three bytes say where it is cut, and as what it is read.
+///
+/// # Panics
+/// When a law is broken.
+pub fn hold(bytes: &[u8]) {
+    let [at, how, status, body @ ..] = bytes else { return };
+    let at = usize::from(*at) % (body.len() + 1);
+    let protocol = [Protocol::Anthropic, Protocol::OpenAi, Protocol::Ollama][usize::from(how % 3)];
+    let kinds = ["text/event-stream", "application/x-ndjson", "application/json", ""];
+    let kind = kinds[usize::from(how / 3) % kinds.len()];
+    let status = if status % 4 == 0 { 400 } else { 200 };
+    let whole = read(protocol, status, kind, &[body]);
+    let cut = read(protocol, status, kind, &[&body[..at], b"", &body[at..]]);
+    assert_eq!(whole.0, cut.0, "cut at {at}");
+    if let Ok(reply) = whole.0 {
+        assert_eq!(status, 200);
+        for line in reply.to_records("p").lines {
+            assert!(!line.contains('\n'), "{line}");
+            // Numbers beyond a double are kept as they are and are no JSON to this reader alone.
+            if let Err(error) = serde_json::from_str::<Value>(&line) {
+                let why = error.to_string();
+                let is_known = ["number out of range", "surrogate", "escape", "recursion"];
+                assert!(is_known.iter().any(|known| why.contains(known)), "{why}: {line}");
+            }
+        }
+    }
+}
