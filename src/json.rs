@@ -137,8 +137,13 @@ impl<'a> Object<'a> {
     #[inline(always)]
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&'a str> {
-        let span = self.spans.iter().rev().find(|span| span.is(name, self.text))?;
-        Some(span.of(self.text).value)
+        // A loop, so that the compiler knows the name in it.
+        for span in self.spans.iter().rev() {
+            if span.is(name, self.text) {
+                return Some(span.of(self.text).value);
+            }
+        }
+        None
     }
 
     /// Member `name` as a string; `None` when it is absent or something else.
