@@ -199,6 +199,16 @@ fn authority(url: &str) -> &str {
     rest.split(['/', '?', '#']).next().unwrap_or_default()
 }
 
+/// The host of an address, without user and port.
+pub(super) fn host(url: &str) -> &str {
+    let authority = authority(url);
+    let place = authority.rsplit_once('@').map_or(authority, |(_, place)| place);
+    match place.strip_prefix('[') {
+        Some(v6) => v6.split(']').next().unwrap_or_default(),
+        None => place.split(':').next().unwrap_or_default(),
+    }
+}
+
 /// The path of an address.
 #[must_use]
 pub fn path(url: &str) -> &str {
@@ -208,11 +218,7 @@ pub fn path(url: &str) -> &str {
 
 /// Whether an address is plain HTTP on this machine.
 fn is_local(url: &str) -> bool {
-    let authority = authority(url);
-    let host = match authority.strip_prefix('[') {
-        Some(v6) => v6.split(']').next().unwrap_or_default(),
-        None => authority.split(':').next().unwrap_or_default(),
-    };
+    let (authority, host) = (authority(url), host(url));
     let ip: Option<std::net::IpAddr> = host.parse().ok();
     let is_here = host == "localhost" || ip.is_some_and(|ip| ip.is_loopback());
     // With a user name the host is what follows '@'; such addresses are not for keys.

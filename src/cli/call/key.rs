@@ -1,5 +1,6 @@
 //! Keys: from a file, a command or the environment, and never from an argument.
 
+use crate::cli::call::endpoint::host;
 use crate::cli::model::Provider;
 use crate::cli::variable;
 use crate::exit::{Error, Exit, fail};
@@ -64,7 +65,7 @@ impl KeyArgs {
 pub fn variables(provider: Provider, base_url: &str) -> &'static [&'static str] {
     match provider {
         Provider::Anthropic => &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
-        Provider::Openai if base_url.contains("//openrouter.ai") => &["OPENROUTER_API_KEY"],
+        Provider::Openai if host(base_url) == "openrouter.ai" => &["OPENROUTER_API_KEY"],
         Provider::Openai => &["OPENAI_API_KEY"],
         Provider::Ollama => &["OLLAMA_API_KEY"],
         Provider::Offline => &[],
