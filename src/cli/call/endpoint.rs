@@ -216,13 +216,13 @@ pub fn path(url: &str) -> &str {
     rest.find('/').map_or("/", |slash| &rest[slash..])
 }
 
-/// Whether an address is plain HTTP on this machine.
+/// Whether an address is on this machine.
 fn is_local(url: &str) -> bool {
     let (authority, host) = (authority(url), host(url));
     let ip: Option<std::net::IpAddr> = host.parse().ok();
     let is_here = host == "localhost" || ip.is_some_and(|ip| ip.is_loopback());
     // With a user name the host is what follows '@'; such addresses are not for keys.
-    url.starts_with("http://") && !authority.contains('@') && is_here
+    !authority.contains('@') && is_here
 }
 
 #[cfg(test)]
@@ -230,15 +230,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn t5_plain_http_stays_on_this_machine() {
-        for url in ["http://127.0.0.1:1/v1", "http://localhost/x", "http://[::1]:8080/"] {
+    fn t5_what_is_on_this_machine() {
+        for url in [
+            "http://127.0.0.1:1/v1",
+            "http://localhost/x",
+            "http://[::1]:8080/",
+            "https://127.0.0.1/",
+            "https://localhost:8443",
+        ] {
             assert!(is_local(url), "{url}");
         }
         for url in [
             "http://example.org/",
             "http://127.0.0.1@example.org/",
             "http://127.0.0.1.example.org/",
-            "https://127.0.0.1/",
+            "https://127.0.0.1@example.org/",
+            "https://localhost.example.org/",
             "http://10.0.0.1/",
         ] {
             assert!(!is_local(url), "{url}");
