@@ -87,7 +87,7 @@ impl Endpoint {
         if !is_safe {
             let text = format!(
                 "cannot send to '{}': only https, or http on this machine (--insecure-http allows it)",
-                self.url
+                without_user(&self.url)
             );
             return fail(Exit::Config, text);
         }
@@ -155,7 +155,7 @@ impl Endpoint {
 
     /// Says where and with which headers a request would be sent; never the key.
     pub fn say_headers(&self, url: &str, log: Log) {
-        log.note(&format!("would send POST {url}"));
+        log.note(&format!("would send POST {}", without_user(url)));
         for (name, value) in self.headers() {
             log.note(&format!("would send {name}: {value}"));
         }
@@ -196,6 +196,8 @@ fn why_no_certificates(_: &[u8]) -> Option<String> {
 /// The part of an address that names a host.
 fn authority(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    // Who sends skips further slashes, and takes what follows for the host.
+    let rest = rest.trim_start_matches(['/', '\\']);
     rest.split(['/', '?', '#']).next().unwrap_or_default()
 }
 
@@ -207,6 +209,13 @@ pub(super) fn host(url: &str) -> &str {
         Some(v6) => v6.split(']').next().unwrap_or_default(),
         None => place.split(':').next().unwrap_or_default(),
     }
+}
+
+/// An address to be shown: what could be a password is hidden.
+fn without_user(url: &str) -> String {
+    let Some((before, rest)) = url.rsplit_once('@') else { return url.to_owned() };
+    let scheme = ["https://", "http://"].into_iter().find(|scheme| before.starts_with(scheme));
+    format!("{}(hidden)@{rest}", scheme.unwrap_or_default())
 }
 
 /// The path of an address.
@@ -249,6 +258,18 @@ mod tests {
             "http://10.0.0.1/",
         ] {
             assert!(!is_local(url), "{url}");
+        }
+    }
+
+    #[test]
+    fn t5_a_password_in_an_address_is_not_shown() {
+        for (url, shown) in [
+            ("https://a.example/v1", "https://a.example/v1"),
+            ("https://u:p@a.example/v1", "https://(hidden)@a.example/v1"),
+            ("http:///u:p@q@a.example", "http://(hidden)@a.example"),
+            ("u:p://@a.example", "(hidden)@a.example"),
+        ] {
+            assert_eq!(without_user(url), shown);
         }
     }
 
