@@ -5,6 +5,9 @@ use crate::provider::reading::Reading;
 use reqwest::blocking::{Client, ClientBuilder, Response};
 use reqwest::redirect::Policy;
 use reqwest::tls::Certificate;
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use std::io::Read;
 use std::time::Duration;
 
@@ -82,11 +85,14 @@ fn trusting(builder: ClientBuilder, pem: &[u8]) -> reqwest::Result<ClientBuilder
 /// Why a file of certificates cannot be used, if it cannot.
 #[must_use]
 pub fn why_no_certificates(pem: &[u8]) -> Option<String> {
-    match Certificate::from_pem_bundle(pem) {
-        Ok(certificates) if certificates.is_empty() => Some("no certificate in it".to_owned()),
-        Ok(_) => None,
-        Err(error) => Some(error.to_string()),
+    let mut trusted = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(pem) {
+        let added = certificate.map(|certificate| trusted.add(certificate));
+        if !matches!(added, Ok(Ok(()))) {
+            return Some("what should be a certificate in it is none".to_owned());
+        }
     }
+    trusted.is_empty().then(|| "no certificate in it".to_owned())
 }
 
 fn headers(response: &Response) -> Vec<(String, String)> {
