@@ -3,7 +3,7 @@
 use crate::cli::call::endpoint::host;
 use crate::cli::model::Provider;
 use crate::cli::variable;
-use crate::exit::{Error, Exit, fail};
+use crate::exit::{Exit, fail};
 use anyhow::Context;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -93,8 +93,9 @@ impl Source {
         let key = match self {
             Source::File(path) => read_file(path)?,
             Source::Command(command) => run(command)?,
-            Source::Variable { key, .. } => key.clone(),
+            Source::Variable { key, .. } => key.clone().into_bytes(),
         };
+        let key = String::from_utf8_lossy(&key);
         let key = key.trim();
         if key.is_empty() {
             return fail(Exit::Permission, format!("no key {}", self.place()));
@@ -116,17 +117,17 @@ impl Source {
     }
 }
 
-fn read_file(path: &Path) -> anyhow::Result<String> {
+fn read_file(path: &Path) -> anyhow::Result<Vec<u8>> {
     let what = || format!("cannot read key file '{}'", path.display());
     let mode = std::fs::metadata(path).with_context(what)?.permissions().mode();
     if mode & 0o077 != 0 {
         let text = format!("{}: others may read it: chmod 600 it", what());
         return fail(Exit::Permission, text);
     }
-    std::fs::read_to_string(path).with_context(what)
+    std::fs::read(path).with_context(what)
 }
 
-fn run(command: &str) -> anyhow::Result<String> {
+fn run(command: &str) -> anyhow::Result<Vec<u8>> {
     let ended = Command::new("/bin/sh")
         .args(["-c", command])
         .stdin(Stdio::null())
@@ -137,6 +138,5 @@ fn run(command: &str) -> anyhow::Result<String> {
         let text = format!("the key command failed: {}", ended.status);
         return fail(Exit::Permission, text);
     }
-    let why = |_| Error::new(Exit::Config, "what the key command printed is not UTF-8");
-    Ok(String::from_utf8(ended.stdout).map_err(why)?)
+    Ok(ended.stdout)
 }
