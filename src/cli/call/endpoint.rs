@@ -8,6 +8,9 @@ use crate::provider::anthropic;
 use crate::provider::protocol::Protocol;
 use std::path::PathBuf;
 
+/// The shortest beginning of a key, in bytes, that is hidden like the whole of it.
+const LEAST_PART: usize = 8;
+
 /// The option group for the way there.
 #[derive(Clone, Debug, clap::Args)]
 pub struct WayArgs {
@@ -144,13 +147,14 @@ impl Endpoint {
         Some(value.strip_prefix("Bearer ").unwrap_or(value))
     }
 
-    /// A provider's text: some repeat the key that they do not accept.
+    /// A provider's text: some repeat the key that they do not accept. Where the text was shortened there
+    /// may be only the beginning of it, which tells too much as well.
     #[must_use]
     pub fn without_key(&self, text: &str) -> String {
-        match self.secret() {
-            Some(secret) => text.replace(secret, "(hidden)"),
-            None => text.to_owned(),
-        }
+        let hide = |text: String, secret: &str| text.replace(secret, "(hidden)");
+        let Some(secret) = self.secret() else { return text.to_owned() };
+        let parts = (LEAST_PART..secret.len()).rev().filter_map(|length| secret.get(..length));
+        parts.fold(hide(text.to_owned(), secret), hide)
     }
 
     /// Says where and with which headers a request would be sent; never the key.

@@ -136,6 +136,7 @@ pub(super) fn note_failure(
     log: Log,
 ) -> anyhow::Result<Exit> {
     failure.message = endpoint.without_key(&failure.message);
+    failure.request_id = failure.request_id.map(|id| endpoint.without_key(&id));
     let name = model.model()?;
     let record = failure.to_error_record(name.as_deref());
     let mut members = format!("{},\"rule\":{}", log_members(&record), quote(&failure.rule));
