@@ -40,12 +40,13 @@ pub struct Post<'p> {
 /// A [`Failure`] when there was no whole answer: a name that is not found, a refused or broken
 /// connection, a certificate that is not trusted, a time out.
 pub fn post(post: &Post<'_>, reading: &mut Reading<'_>) -> Result<(), Failure> {
-    let client = client(post).map_err(|error| no_answer(&error))?;
+    let client = client(post).map_err(|error| no_answer(post, &error))?;
     let mut request = client.post(post.url).header("content-type", "application/json");
     for (name, value) in post.headers {
         request = request.header(*name, value);
     }
-    let mut response = request.body(post.body.to_owned()).send().map_err(|e| no_answer(&e))?;
+    let mut response =
+        request.body(post.body.to_owned()).send().map_err(|e| no_answer(post, &e))?;
     reading.head(response.status().as_u16(), headers(&response));
     let mut piece = vec![0; PIECE];
     loop {
@@ -102,9 +103,25 @@ fn headers(response: &Response) -> Vec<(String, String)> {
 }
 
 /// The chain of causes without the address, which is said elsewhere and could hold a key.
-fn no_answer(error: &reqwest::Error) -> Failure {
+fn no_answer(post: &Post<'_>, error: &reqwest::Error) -> Failure {
     let text = if error.is_timeout() { "timed out" } else { "no answer" };
-    Failure::unreachable(with_causes(text, std::error::Error::source(error)))
+    let mut text = with_causes(text, std::error::Error::source(error));
+    if error.is_connect()
+        && let Some(name) = proxy_variable(post)
+    {
+        text.push_str(&format!(" (by way of a proxy? {name} is set)"));
+    }
+    Failure::unreachable(text)
+}
+
+/// The variable that may put a proxy between.
+fn proxy_variable(post: &Post<'_>) -> Option<&'static str> {
+    let names = match post.url.starts_with("https:") {
+        true => ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"],
+        false => ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"],
+    };
+    let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    names.into_iter().filter(|_| !post.is_local).find(is_set)
 }
 
 fn broke_off(error: &std::io::Error) -> Failure {
