@@ -233,7 +233,7 @@ pub fn path(url: &str) -> &str {
 fn is_local(url: &str) -> bool {
     let (authority, host) = (authority(url), host(url));
     let ip: Option<std::net::IpAddr> = host.parse().ok();
-    let is_here = host == "localhost" || ip.is_some_and(|ip| ip.is_loopback());
+    let is_here = host.eq_ignore_ascii_case("localhost") || ip.is_some_and(|ip| ip.is_loopback());
     // With a user name the host is what follows '@'; such addresses are not for keys.
     !authority.contains('@') && is_here
 }
@@ -249,7 +249,7 @@ mod tests {
             "http://localhost/x",
             "http://[::1]:8080/",
             "https://127.0.0.1/",
-            "https://localhost:8443",
+            "https://LOCALHOST:8443",
         ] {
             assert!(is_local(url), "{url}");
         }

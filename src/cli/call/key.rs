@@ -65,7 +65,9 @@ impl KeyArgs {
 pub fn variables(provider: Provider, base_url: &str) -> &'static [&'static str] {
     match provider {
         Provider::Anthropic => &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
-        Provider::Openai if host(base_url) == "openrouter.ai" => &["OPENROUTER_API_KEY"],
+        Provider::Openai if host(base_url).eq_ignore_ascii_case("openrouter.ai") => {
+            &["OPENROUTER_API_KEY"]
+        }
         Provider::Openai => &["OPENAI_API_KEY"],
         Provider::Ollama => &["OLLAMA_API_KEY"],
         Provider::Offline => &[],
