@@ -83,6 +83,12 @@ fn trusting(builder: ClientBuilder, pem: &[u8]) -> reqwest::Result<ClientBuilder
     Ok(builder.tls_certs_merge(Certificate::from_pem_bundle(pem)?))
 }
 
+/// Why an address is none, if it is none.
+#[must_use]
+pub fn why_no_address(url: &str) -> Option<String> {
+    reqwest::Url::parse(url).err().map(|error| error.to_string())
+}
+
 /// Why a file of certificates cannot be used, if it cannot.
 #[must_use]
 pub fn why_no_certificates(pem: &[u8]) -> Option<String> {

@@ -98,6 +98,9 @@ impl Endpoint {
             let text = "cannot send: the address holds a user name; give the key as a key";
             return fail(Exit::Config, text);
         }
+        if let Some(why) = why_no_address(&self.url) {
+            return fail(Exit::Config, format!("cannot send to '{}': {why}", self.url));
+        }
         if let Some(source) = &self.source {
             let key = source.read()?;
             self.key = Some(match self.key_header() {
@@ -192,8 +195,18 @@ fn why_no_certificates(pem: &[u8]) -> Option<String> {
     crate::provider::http::why_no_certificates(pem)
 }
 
+#[cfg(feature = "http")]
+fn why_no_address(url: &str) -> Option<String> {
+    crate::provider::http::why_no_address(url)
+}
+
 #[cfg(not(feature = "http"))]
 fn why_no_certificates(_: &[u8]) -> Option<String> {
+    why_no_address("")
+}
+
+#[cfg(not(feature = "http"))]
+fn why_no_address(_: &str) -> Option<String> {
     Some("this build has no network".to_owned())
 }
 
