@@ -10,7 +10,7 @@ const NOW: &str = "1767225600";
 /// A row: what was answered, and what it means.
 fn rows() -> Vec<Value> {
     let text = include_str!("../data/failures.ndjson");
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    text.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect()
 }
 
 fn classify(sandbox: &Sandbox, status: &str, args: &[&str]) -> Cmd {
