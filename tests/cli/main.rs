@@ -28,6 +28,9 @@ mod fake;
 /// claw-turn: every branch in every shape, and again from its recording.
 #[cfg(feature = "http")]
 mod ladder;
+/// The key: where it comes from, where it goes, and that it is nowhere else.
+#[cfg(feature = "http")]
+mod keys;
 /// The manual: does it say what the programs do?
 mod man;
 /// All programs: in pipes, with closed, missing and bad input, and readers that are slow or gone.

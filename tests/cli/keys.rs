@@ -1,0 +1,438 @@
+//! T-2: where the key comes from, where it goes, and that it is nowhere else.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::common::provider::{FakeProvider, Recorded, Step};
+use crate::common::shapes::Shape;
+use crate::common::{Cmd, Run, Sandbox, kill_group};
+use crate::talks::Talk;
+
+const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";
+
+/// Like nothing that a search for keys knows.
+const KEY: &str = "key/of-the-house+901Z";
+
+/// The variables of each shape that can hold a key, and the header that it then goes in.
+const VARIABLES: [(Shape, &str, &str); 4] = [
+    (Shape::Anthropic, "ANTHROPIC_API_KEY", "x-api-key"),
+    (Shape::Anthropic, "ANTHROPIC_AUTH_TOKEN", "authorization"),
+    (Shape::OpenAi, "OPENAI_API_KEY", "authorization"),
+    (Shape::Ollama, "OLLAMA_API_KEY", "authorization"),
+];
+
+/// A program that is pointed at the provider and has no key yet.
+fn keyless(sandbox: &Sandbox, program: &str, provider: &FakeProvider, shape: Shape) -> Cmd {
+    let env = provider.env_for(shape).into_iter().filter(|(name, _)| !name.ends_with("_KEY"));
+    sandbox.cmd(program).envs(env).env("TMPDIR", sandbox.dir())
+}
+
+/// A call that says hello, and has no key yet.
+fn hello(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape) -> Cmd {
+    keyless(sandbox, "claw-call", provider, shape).stdin(HELLO)
+}
+
+/// A key file of this mode.
+fn key_file(sandbox: &Sandbox, name: &str, text: impl AsRef<[u8]>, mode: u32) {
+    let path = sandbox.write(name, text);
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a file of ours");
+}
+
+/// What came with a request in the headers that can carry a key.
+fn key_headers(request: &Recorded) -> Vec<(&str, &str)> {
+    let names = ["x-api-key", "authorization"];
+    names.into_iter().filter_map(|name| Some((name, request.header(name)?))).collect()
+}
+
+/// What a header holds that carries this key.
+fn value(header: &str, key: &str) -> String {
+    if header == "authorization" { format!("Bearer {key}") } else { key.to_owned() }
+}
+
+#[track_caller]
+fn key_is_not_in(place: &str, bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    // Nor what looks as if it were most of it.
+    assert!(!text.contains(&KEY[..10]), "the key is in {place}:\n{text}");
+}
+
+/// The key is neither in what a run said, nor in any file.
+#[track_caller]
+fn key_is_nowhere(sandbox: &Sandbox, run: &Run) {
+    key_is_not_in("stdout", &run.stdout);
+    key_is_not_in("stderr", run.stderr.as_bytes());
+    key_is_in_no_file(sandbox);
+}
+
+/// The key is in no file but that which a test put it in: not in the transcript, the state, a recording, a
+/// record of a failure, nor in what programs pass to each other.
+#[track_caller]
+fn key_is_in_no_file(sandbox: &Sandbox) {
+    for entry in walkdir::WalkDir::new(sandbox.dir()) {
+        let entry = entry.expect("a folder that can be read");
+        key_is_not_in("a name", entry.path().as_os_str().as_encoded_bytes());
+        if entry.file_type().is_file() && entry.path() != sandbox.path("key") {
+            let bytes = fs::read(entry.path()).expect("a file that can be read");
+            key_is_not_in(&entry.path().display().to_string(), &bytes);
+        }
+    }
+}
+
+// ---- where it comes from, where it goes ------------------------------------------------------
+
+/// Each source is tried with all those below it set as well: they are not even looked at, for two of
+/// one rank would be refused.
+#[test]
+fn t2_the_first_source_gives_the_key_and_it_goes_in_its_header() {
+    for (shape, variable, header) in VARIABLES {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        key_file(&sandbox, "key", format!("{KEY}\n"), 0o600);
+        let usual = if shape == Shape::Anthropic { "x-api-key" } else { header };
+        let call = || hello(&sandbox, &provider, shape).env(variable, "below-all");
+        let both = |cmd: Cmd| match shape {
+            Shape::Anthropic => cmd.env("ANTHROPIC_API_KEY", "a").env("ANTHROPIC_AUTH_TOKEN", "b"),
+            _ => cmd,
+        };
+        let all = || both(call()).env("CLAW_KEY_FILE", "none").env("CLAW_KEY_CMD", "exit 9");
+        for (cmd, header, key) in [
+            (all().args(["--key-file", "key"]), usual, KEY),
+            (all().args(["--key-cmd", "cat key"]), usual, KEY),
+            (both(call()).env("CLAW_KEY_FILE", "key"), usual, KEY),
+            (both(call()).env("CLAW_KEY_CMD", "cat key"), usual, KEY),
+            (call(), header, "below-all"),
+            (call().env("CLAW_KEY_FILE", "").env("CLAW_KEY_CMD", ""), header, "below-all"),
+            (call().env(variable, format!(" {KEY}\n")), header, KEY),
+        ] {
+            cmd.run().ok().err_lacks(key);
+            let requests = provider.requests();
+            let last = requests.last().expect("a request");
+            assert_eq!(key_headers(last), [(header, &*value(header, key))], "{variable}");
+        }
+        provider.all_legal();
+    }
+}
+
+#[test]
+fn t2_without_a_key_none_is_sent() {
+    let foreign = |shape: Shape| {
+        let all = VARIABLES.iter().filter(move |(of, ..)| *of != shape);
+        all.map(|(_, name, _)| *name).chain(["OPENROUTER_API_KEY"])
+    };
+    for shape in [Shape::Anthropic, Shape::OpenAi, Shape::Ollama] {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        let run =
+            foreign(shape).fold(hello(&sandbox, &provider, shape), |c, n| c.env(n, KEY)).run();
+        run.code(if shape == Shape::Ollama { 0 } else { 77 });
+        assert_eq!(key_headers(&provider.single_request()), []);
+    }
+}
+
+#[test]
+fn t2_two_of_one_rank_are_refused() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    key_file(&sandbox, "key", KEY, 0o600);
+    let call = || hello(&sandbox, &provider, Shape::Anthropic);
+    let two = call().env("CLAW_KEY_FILE", "key").env("CLAW_KEY_CMD", "cat key").run();
+    two.code(78).stdout_is("").err_has("both CLAW_KEY_FILE and CLAW_KEY_CMD are set");
+    let two = call().env("ANTHROPIC_API_KEY", KEY).env("ANTHROPIC_AUTH_TOKEN", KEY).run();
+    two.code(78).err_has("both ANTHROPIC_API_KEY and ANTHROPIC_AUTH_TOKEN are set").err_lacks(KEY);
+    // On the command line it is the command line that is wrong.
+    call().args(["--key-file", "key", "--key-cmd", "cat key"]).run().code(2);
+    assert!(provider.requests().is_empty());
+}
+
+/// A dry run names the header, so no network is needed to see which key would go where.
+#[test]
+fn t2_openrouters_key_is_for_openrouter_alone() {
+    let shown = |url: &str, variable: &str| {
+        let cmd = Sandbox::new().cmd("claw-call").env(variable, KEY).args(["--base-url", url]);
+        let run =
+            cmd.args(["--provider", "openai", "--model", "m", "--dry-run"]).stdin(HELLO).run();
+        run.ok().err_lacks(KEY).err_has("would send POST ");
+        run.stderr.contains("would send authorization: (hidden)\n")
+    };
+    for url in
+        ["https://openrouter.ai/api/v1", "https://openrouter.ai", "https://OpenRouter.ai:443/v1"]
+    {
+        assert!(shown(url, "OPENROUTER_API_KEY") && !shown(url, "OPENAI_API_KEY"), "{url}");
+    }
+    for url in [
+        "https://api.openai.com/v1",
+        "https://openrouter.ai.example.org/v1",
+        "https://openrouter.ai-example.org/v1",
+        "https://example.org//openrouter.ai/v1",
+        "https://example.org/v1?to=//openrouter.ai",
+        "https://not-openrouter.ai/v1",
+    ] {
+        assert!(!shown(url, "OPENROUTER_API_KEY") && shown(url, "OPENAI_API_KEY"), "{url}");
+    }
+}
+
+// ---- files and commands that are not right ---------------------------------------------------
+
+#[test]
+fn t2_a_file_that_others_may_read_is_not_used() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    let call = |name: &str| hello(&sandbox, &provider, Shape::Anthropic).args(["--key-file", name]);
+    for mode in [0o640, 0o604, 0o644, 0o620, 0o666, 0o777] {
+        key_file(&sandbox, "key", KEY, mode);
+        let run = call("key").run();
+        run.code(77).stdout_is("").err_has("'key'").err_has("chmod 600").err_lacks(KEY);
+    }
+    symlink("key", sandbox.path("link")).expect("a link");
+    call("link").run().code(77).err_has("'link'").err_has("chmod 600");
+    let by_variable = hello(&sandbox, &provider, Shape::OpenAi).env("CLAW_KEY_FILE", "key").run();
+    by_variable.code(77).err_has("chmod 600");
+    assert!(provider.requests().is_empty());
+    for mode in [0o600, 0o400, 0o700] {
+        key_file(&sandbox, &format!("key{mode}"), KEY, mode);
+        call(&format!("key{mode}")).run().ok();
+    }
+    // A pipe is its owner's alone: a key that is in no file at all.
+    sandbox.write("messages", HELLO);
+    let env = provider.env_for(Shape::Ollama);
+    let piped = sandbox.sh("echo piped-key | claw-call --key-file /dev/stdin messages").envs(env);
+    piped.run().ok();
+    let last = provider.requests().pop().expect("a request");
+    assert_eq!(key_headers(&last), [("authorization", "Bearer piped-key")]);
+}
+
+#[test]
+fn t2_a_file_without_a_key_is_said_with_its_name() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    fs::create_dir(sandbox.path("folder")).expect("a folder");
+    fs::set_permissions(sandbox.path("folder"), fs::Permissions::from_mode(0o700)).expect("ours");
+    for (name, text) in [("empty", &b""[..]), ("blank", b" \n\n"), ("bytes", b"key\xff\xfe901")] {
+        key_file(&sandbox, name, text, 0o600);
+    }
+    let broken = [
+        ("lines", format!("{KEY}\n{KEY}\n")),
+        ("words", format!("Bearer {KEY}")),
+        ("setting", format!("KEY={KEY} other")),
+        ("control", format!("{KEY}\u{1b}x")),
+        ("letters", format!("{KEY}é")),
+    ];
+    broken.iter().for_each(|(name, text)| key_file(&sandbox, name, text, 0o600));
+    for (name, status) in [("missing", 74), ("folder", 74), ("empty", 77), ("blank", 77)]
+        .into_iter()
+        .chain(broken.iter().map(|(name, _)| (*name, 78)))
+        .chain([("bytes", 78)])
+    {
+        let run = hello(&sandbox, &provider, Shape::Anthropic).args(["--key-file", name]).run();
+        run.code(status).stdout_is("").err_has(&format!("'{name}'"));
+        key_is_not_in("stderr", run.stderr.as_bytes());
+    }
+    assert!(provider.requests().is_empty());
+}
+
+#[test]
+fn t2_a_command_that_gives_no_key_is_said() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    key_file(&sandbox, "key", KEY, 0o600);
+    for (command, status, why) in [
+        ("cat key; exit 3", 77, "exit status: 3"),
+        ("no-such-program-here", 77, "exit status: 127"),
+        ("cat key; kill -KILL $$", 77, "signal: 9"),
+        ("", 77, "no key"),
+        ("true", 77, "no key"),
+        ("echo", 77, "no key"),
+        ("cat key; echo; cat key", 78, "no key"),
+        (r"cat key; printf '\377'", 78, "no key"),
+    ] {
+        let run = hello(&sandbox, &provider, Shape::Anthropic).args(["--key-cmd", command]).run();
+        run.code(status).stdout_is("").err_has("the key command").err_has(why);
+        key_is_not_in("stderr", run.stderr.as_bytes());
+    }
+    assert!(provider.requests().is_empty());
+}
+
+#[test]
+fn t2_a_command_may_end_its_line_and_talks_to_the_user_but_gets_no_messages() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    key_file(&sandbox, "key", KEY, 0o600);
+    for end in ["", r"; printf '\n'", r"; printf '\r\n'", r"; printf '\n\n'"] {
+        let command = format!("cat >eaten; echo 'unlock, please' >&2; cat key{end}");
+        let call = hello(&sandbox, &provider, Shape::Anthropic);
+        call.args(["--key-cmd", &command]).run().ok().err_is("unlock, please\n");
+        assert_eq!(sandbox.read_text("eaten"), "");
+    }
+    for request in provider.requests() {
+        assert_eq!(key_headers(&request), [("x-api-key", KEY)]);
+        assert_eq!(request.last_user_text(), "hello");
+    }
+}
+
+// ---- where it is not read --------------------------------------------------------------------
+
+#[test]
+fn t2_a_dry_run_and_a_replay_read_no_key() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    key_file(&sandbox, "key", KEY, 0o600);
+    let recorded = hello(&sandbox, &provider, Shape::OpenAi).args(["--key-file", "key"]);
+    let recorded = recorded.args(["--record", "tape"]).run();
+    key_is_nowhere(&sandbox, recorded.ok());
+    drop(provider);
+
+    let provider = FakeProvider::new();
+    for key in [["--key-cmd", "touch was-run; exit 1"], ["--key-file", "missing"]] {
+        let dry = hello(&sandbox, &provider, Shape::OpenAi).args(key).arg("--dry-run").run();
+        dry.ok().err_has("would send authorization: (hidden)");
+        let replay = hello(&sandbox, &provider, Shape::OpenAi).args(key);
+        let (replay, live) = (replay.args(["--replay", "tape"]).run(), recorded.json_one());
+        assert_eq!(replay.ok().json_one()["content"], live["content"]);
+        sandbox.write("s.jsonl", "");
+        let turn = keyless(&sandbox, "claw-turn", &provider, Shape::OpenAi).args(key);
+        turn.args(["--replay", "tape", "-m", "hello", "s.jsonl"]).run().ok();
+    }
+    assert!(provider.requests().is_empty() && !sandbox.exists("was-run"));
+}
+
+// ---- where it must not be --------------------------------------------------------------------
+
+fn is_in(word: &str, bytes: &[u8]) -> bool {
+    bytes.windows(word.len()).any(|part| part == word.as_bytes())
+}
+
+/// The command lines of all processes that have this sandbox's state folder.
+fn command_lines(sandbox: &Sandbox) -> Vec<Vec<u8>> {
+    let mark = format!("CLAW_STATE_DIR={}\0", sandbox.path("state").display());
+    let processes = fs::read_dir("/proc").expect("/proc").filter_map(Result::ok);
+    let ours = processes.filter_map(|process| {
+        let environ = fs::read(process.path().join("environ")).ok()?;
+        is_in(&mark, &environ).then(|| fs::read(process.path().join("cmdline")).ok())?
+    });
+    ours.filter(|line| !line.is_empty()).collect()
+}
+
+/// All command lines that there are while a program asks a provider that does not answer.
+fn command_lines_of(sandbox: &Sandbox, provider: &FakeProvider, cmd: Cmd) -> Vec<Vec<u8>> {
+    provider.script(Step::Hang(Duration::from_secs(600)));
+    let (asked, began) = (provider.requests().len(), Instant::now());
+    let child = cmd.spawn();
+    let mut seen = Vec::new();
+    while provider.requests().len() == asked {
+        assert!(began.elapsed() < Duration::from_secs(30), "no request");
+        seen.extend(command_lines(sandbox));
+        thread::sleep(Duration::from_millis(2));
+    }
+    seen.extend(command_lines(sandbox));
+    key_is_in_no_file(sandbox);
+    kill_group(child.id());
+    child.wait_with_output().expect("an end");
+    seen
+}
+
+#[test]
+fn t2_no_process_has_the_key_on_its_command_line() {
+    for (program, rest) in [("claw-call", &[][..]), ("claw-turn", &["-m", "hi", "s.jsonl"])] {
+        for (name, source) in [
+            ("ANTHROPIC_API_KEY", &[][..]),
+            ("ANTHROPIC_AUTH_TOKEN", &[]),
+            ("NONE", &["--key-file", "key"]),
+            ("NONE", &["--key-cmd", "cat key; sleep 0.1"]),
+        ] {
+            let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+            key_file(&sandbox, "key", KEY, 0o600);
+            let cmd = keyless(&sandbox, program, &provider, Shape::Anthropic).env(name, KEY);
+            let cmd = cmd.args(source).args(rest).stdin(HELLO);
+            let lines = command_lines_of(&sandbox, &provider, cmd);
+            let has = |word: &str| lines.iter().any(|line| is_in(word, line));
+            assert!(has("claw-call") && has(program), "{name}: nothing was seen");
+            assert!(!source.contains(&"--key-cmd") || has("sleep\x000.1"), "no command was seen");
+            assert_eq!(key_headers(&provider.single_request()).len(), 1);
+            lines.iter().for_each(|line| key_is_not_in("a command line", line));
+        }
+    }
+}
+
+/// What a provider says that repeats the key: in its error, cut off within it, in a page of a gateway,
+/// in a header, or as it breaks off.
+fn echoes() -> Vec<Step> {
+    let page = |before: usize| format!("<html>{} authorization: {KEY}</html>", "x".repeat(before));
+    let json = |before: usize| {
+        let text = format!("{} no such key: {KEY}", "x".repeat(before));
+        json!({"error": {"type": "authentication_error", "code": KEY, "message": text}}).to_string()
+    };
+    let raw = |status: u16, body: String| {
+        let headers = [("request-id", KEY), ("retry-after-ms", "1")];
+        let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        Step::Raw { status, headers, body: body.into() }
+    };
+    let mut steps = vec![Step::error(401, "authentication_error", &format!("no such key: {KEY}"))];
+    let errors = [(401, json(0)), (400, json(2018)), (429, json(2022)), (200, json(0))];
+    let pages = [(502, page(0)), (502, page(460)), (403, page(455)), (200, page(0))];
+    steps.extend(errors.into_iter().chain(pages).map(|(status, body)| raw(status, body)));
+    let overflow = format!("prompt is too long: 30 tokens > 20 maximum {KEY}");
+    steps.push(Step::error(400, "invalid_request_error", &overflow));
+    steps.push(Step::stream_error("overloaded_error", KEY));
+    steps
+}
+
+#[test]
+fn t2_the_key_is_nowhere_even_if_the_provider_repeats_it() {
+    for shape in [Shape::Anthropic, Shape::OpenAi, Shape::Ollama] {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        key_file(&sandbox, "key", KEY, 0o600);
+        for step in echoes() {
+            for args in [&["--stream", "--max-retries", "0"][..], &["--log", "json"]] {
+                let asked = provider.requests().len();
+                provider.script(step.clone());
+                let call = hello(&sandbox, &provider, shape).args(["--key-file", "key"]).args(args);
+                let call =
+                    call.args(["--record", "tape", "--failure", "failure", "--max-wait", "1"]);
+                key_is_nowhere(&sandbox, &call.run());
+                let first = &provider.requests()[asked];
+                assert_eq!(key_headers(first)[0].1, value(key_headers(first)[0].0, KEY));
+            }
+        }
+        let dry = hello(&sandbox, &provider, shape).args(["--key-file", "key", "--dry-run"]).run();
+        key_is_nowhere(&sandbox, dry.ok().err_has("(hidden)"));
+    }
+}
+
+#[test]
+fn t2_a_request_that_holds_the_key_is_not_recorded_and_so_not_sent() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    key_file(&sandbox, "key", KEY, 0o600);
+    let escaped = KEY.replace('/', "\\/").replace('Z', "\\u005a");
+    for text in [KEY, &format!("my key is {KEY}."), &escaped] {
+        let message = format!("{{\"role\":\"user\",\"content\":\"{text}\"}}\n");
+        for (name, value) in [("CLAW_KEY_FILE", "key"), ("ANTHROPIC_API_KEY", KEY)] {
+            let call = hello(&sandbox, &provider, Shape::Anthropic).env(name, value);
+            let run = call.args(["--record", "tape"]).stdin(message.clone()).run();
+            run.code(65).stdout_is("").err_has("nothing is sent").err_has("the key in use");
+            key_is_nowhere(&sandbox, &run);
+        }
+    }
+    assert!(provider.requests().is_empty());
+}
+
+#[test]
+fn t2_a_turn_passes_the_key_on_and_keeps_it_out_of_everything() {
+    for source in [["--key-file", "key"], ["--key-cmd", "cat key"]] {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new().window(3000));
+        key_file(&sandbox, "key", KEY, 0o600);
+        sandbox.write("s.jsonl", "");
+        // A summary and the answer: two programs that call.
+        Talk::plain(12, 400).append(&sandbox, "s.jsonl");
+        let turn = |args: &[&str]| {
+            let turn = keyless(&sandbox, "claw-turn", &provider, Shape::Anthropic).args(source);
+            let turn = turn.args(["--max-tokens", "200"]).args(args);
+            // What is set loses against the option.
+            let turn = turn.env("CLAW_KEY_CMD", "exit 9").env("CLAW_KEY_FILE", "none");
+            turn.args(["-m", "go on", "s.jsonl"]).run()
+        };
+        let run = turn(&["--record", "tape", "--window", "3000"]);
+        key_is_nowhere(&sandbox, run.ok());
+        provider.script(Step::error(401, "authentication_error", &format!("no such key: {KEY}")));
+        key_is_nowhere(&sandbox, turn(&["--log", "json"]).code(77));
+        assert!(provider.requests().len() >= 3, "a summary, an answer, a refusal");
+        for request in provider.requests() {
+            assert_eq!(key_headers(&request), [("x-api-key", KEY)]);
+        }
+    }
+}
