@@ -52,6 +52,9 @@ mod spent;
 mod talks;
 /// All programs: no text of somebody else's makes a terminal do something.
 mod terminal;
+/// claw-call: TLS, redirects, proxies, and which address a base URL means.
+#[cfg(feature = "http")]
+mod transport;
 /// claw-truncate: long results shortened until the request fits.
 mod truncate;
 /// claw-turn: a turn through the guard.

@@ -8,7 +8,7 @@
 //! what is in it, the status and both outputs.
 //!
 //! [`provider::FakeProvider`] is the other end of the wire, [`rules`] and [`shapes`] the law it
-//! applies.
+//! applies, and [`wire`] the ways there that are not plain loopback.
 
 #![allow(
     dead_code,
@@ -20,6 +20,8 @@
 pub mod provider;
 pub mod rules;
 pub mod shapes;
+#[cfg(feature = "http")]
+pub mod wire;
 
 use std::collections::BTreeMap;
 use std::env;

@@ -214,6 +214,11 @@ impl FakeProvider {
         self
     }
 
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// The base address, without a slash at the end.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)

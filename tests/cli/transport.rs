@@ -1,0 +1,423 @@
+//! T-5 and T-6: how a call gets there. TLS, redirects, plain http, proxies, and addresses.
+
+use crate::common::provider::{FakeProvider, MESSAGES, MODEL, Step};
+use crate::common::wire::{Front, Identity, Proxy, Signer, own_address};
+use crate::common::{Cmd, Run, Sandbox};
+
+const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";
+
+/// Like nothing that a search for keys knows.
+const KEY: &str = "key/of-the-house+901Z";
+
+/// A name that nobody can find: only a proxy knows where it is.
+const ELSEWHERE: &str = "provider.invalid";
+
+/// A call with the key that says hello once, to this address.
+fn call(sandbox: &Sandbox, url: &str) -> Cmd {
+    let cmd = sandbox.cmd("claw-call").env("ANTHROPIC_API_KEY", KEY).env("CLAW_MODEL", MODEL);
+    cmd.args(["--base-url", url, "--max-retries", "0", "--timeout", "10"]).stdin(HELLO)
+}
+
+/// The call came to an answer.
+#[track_caller]
+fn is_answered(run: &Run) {
+    run.ok().err_is("").stdout_has(r#""type":"assistant""#);
+}
+
+/// The call failed with this status, for this reason, without a word too many.
+#[track_caller]
+fn has_failed(run: &Run, status: i32, why: &str) {
+    run.code(status).stdout_is("").err_has(why).err_lacks(KEY);
+}
+
+// ---- TLS -------------------------------------------------------------------------------------
+
+/// A server with TLS before a provider, and a place to call it from, with the signer's certificate in
+/// `ca.pem`.
+struct Secure {
+    sandbox: Sandbox,
+    provider: FakeProvider,
+    front: Front,
+    signer: Signer,
+}
+
+impl Secure {
+    fn new(identity: impl FnOnce(&Signer) -> Identity) -> Secure {
+        let (sandbox, provider, signer) = (Sandbox::new(), FakeProvider::new(), Signer::new());
+        sandbox.write("ca.pem", signer.pem());
+        let front = Front::tls(&provider, identity(&signer));
+        Secure { sandbox, provider, front, signer }
+    }
+
+    fn of(name: &str) -> Secure {
+        Secure::new(|signer| signer.server(name))
+    }
+
+    fn call(&self, name: &str) -> Cmd {
+        call(&self.sandbox, &self.front.url(name))
+    }
+
+    /// Neither the key nor anything else was told to the server.
+    #[track_caller]
+    fn was_told_nothing(&self) {
+        assert_eq!((self.front.bytes(), self.provider.requests().len()), (0, 0));
+    }
+}
+
+#[test]
+fn t5_a_certificate_that_nobody_trusts_is_69_and_the_server_is_told_nothing() {
+    let server = Secure::of("localhost");
+    has_failed(&server.call("localhost").run(), 69, "invalid peer certificate: UnknownIssuer");
+    // Nor does the certificate of another signer help.
+    server.sandbox.write("other.pem", Signer::new().pem());
+    let run = server.call("localhost").args(["--ca", "other.pem"]).run();
+    has_failed(&run, 69, "invalid peer certificate");
+    let json = server.call("localhost").args(["--log", "json"]).run();
+    has_failed(&json, 69, r#""class":"unreachable""#);
+    assert_eq!(server.front.connections(), 3, "it was asked");
+    server.was_told_nothing();
+}
+
+#[test]
+fn t6_a_certificate_is_trusted_that_is_given() {
+    for name in ["localhost", "127.0.0.1"] {
+        let server = Secure::of(name);
+        is_answered(&server.call(name).args(["--ca", "ca.pem"]).run());
+        is_answered(&server.call(name).arg("--ca=ca.pem").arg("--stream=shown").run());
+        is_answered(&server.call(name).env("SSL_CERT_FILE", "ca.pem").run());
+        // A file of several certificates, as systems have them, with words between them.
+        let bundle = format!("# mine\n{}\n# ours\n{}", Signer::new().pem(), server.signer.pem());
+        server.sandbox.write("bundle.pem", bundle);
+        is_answered(&server.call(name).args(["--ca", "bundle.pem"]).run());
+        is_answered(&server.call(name).env("SSL_CERT_FILE", "bundle.pem").run());
+        assert_eq!(server.provider.requests().len(), 5);
+        server.provider.all_legal();
+    }
+}
+
+#[test]
+fn t6_what_is_given_is_trusted_beside_the_others() {
+    let server = Secure::of("localhost");
+    server.sandbox.write("other.pem", Signer::new().pem());
+    let with = |file: &str, ca: &str| {
+        server.call("localhost").env("SSL_CERT_FILE", file).args(["--ca", ca]).run()
+    };
+    is_answered(&with("ca.pem", "other.pem"));
+    is_answered(&with("other.pem", "ca.pem"));
+    is_answered(&with("missing.pem", "ca.pem"));
+    // The variable is instead of the system's.
+    let run = server.call("localhost").env("SSL_CERT_FILE", "other.pem").run();
+    has_failed(&run, 69, "UnknownIssuer");
+    let run = server.call("localhost").env("SSL_CERT_FILE", "missing.pem").run();
+    has_failed(&run, 69, "No CA certificates were loaded");
+}
+
+#[test]
+fn t6_a_folder_of_certificates_is_trusted() {
+    let server = Secure::of("localhost");
+    // As c_rehash names them; which hash it is does not matter.
+    server.sandbox.write("certificates/0a1b2c3d.0", server.signer.pem());
+    is_answered(&server.call("localhost").env("SSL_CERT_DIR", "certificates").run());
+}
+
+#[test]
+fn t5_a_certificate_of_another_name_or_time_is_refused() {
+    let other = Secure::of("other.example");
+    let run = other.call("localhost").args(["--ca", "ca.pem"]).run();
+    has_failed(&run, 69, "certificate not valid for name \"localhost\"");
+    other.was_told_nothing();
+
+    let expired = Secure::new(|signer| signer.expired_server("localhost"));
+    let run = expired.call("localhost").args(["--ca", "ca.pem"]).run();
+    has_failed(&run, 69, "certificate expired");
+    expired.was_told_nothing();
+
+    // A certificate that vouches for itself alone is no signer's.
+    let plain = Secure::of("localhost");
+    let run = plain.call("127.0.0.1").args(["--ca", "ca.pem"]).run();
+    has_failed(&run, 69, "certificate not valid for name");
+    plain.was_told_nothing();
+}
+
+#[test]
+fn t6_a_file_of_certificates_that_is_none_is_78() {
+    let server = Secure::of("localhost");
+    let junk = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    let cut: String = server.signer.pem().chars().take(200).collect();
+    let good_and_bad = server.signer.pem() + junk;
+    let files = [("empty", ""), ("text", "no certificate\n"), ("junk", junk), ("cut", &cut)];
+    for (name, text) in files.into_iter().chain([("half", &*good_and_bad)]) {
+        server.sandbox.write(name, text);
+        let run = server.call("localhost").args(["--ca", name]).run();
+        has_failed(&run, 78, &format!("cannot use certificates '{name}'"));
+    }
+    has_failed(&server.call("localhost").args(["--ca", "missing"]).run(), 74, "'missing'");
+    assert_eq!(server.front.connections(), 0);
+}
+
+// ---- redirects -------------------------------------------------------------------------------
+
+#[test]
+fn t5_no_redirect_is_followed_to_any_host() {
+    let (provider, other) = (FakeProvider::new(), FakeProvider::new());
+    for status in [301, 302, 303, 307, 308] {
+        let (own, far) = (provider.url() + "/elsewhere", other.url() + MESSAGES);
+        for to in [&own, &far, "/elsewhere", "//localhost/", "https://localhost/"] {
+            let asked = provider.requests().len();
+            let headers = vec![("location".to_owned(), to.to_owned())];
+            provider.script(Step::Raw { status, headers, body: vec![] });
+            let run = call(&Sandbox::new(), &provider.url()).run();
+            has_failed(&run, 69, &format!("broken-answer (rule status-other): HTTP {status}"));
+            assert_eq!(provider.requests().len(), asked + 1, "{status} {to}");
+        }
+    }
+    assert!(provider.requests().iter().all(|request| request.path == MESSAGES));
+    assert_eq!(other.requests().len(), 0, "the key is for the first one");
+    provider.all_legal();
+}
+
+// ---- plain http ------------------------------------------------------------------------------
+
+#[test]
+#[expect(clippy::print_stderr, reason = "what is not tried is said")]
+fn t5_plain_http_to_another_machine_has_to_be_asked_for() {
+    let Some(ip) = own_address() else {
+        eprintln!("this machine has no address but loopback: not tried");
+        return;
+    };
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    let front = Front::new(&provider, ip, None);
+    let url = format!("http://{}", front.address());
+    has_failed(&call(&sandbox, &url).run(), 78, "only https, or http on this machine");
+    has_failed(&call(&sandbox, &url).arg("--count").run(), 78, "--insecure-http allows it");
+    assert_eq!(front.connections(), 0);
+    is_answered(&call(&sandbox, &url).arg("--insecure-http").run());
+    assert_eq!(provider.single_request().header("x-api-key"), Some(KEY));
+    // It still has to be http.
+    let run = call(&sandbox, &url.replace("http:", "ftp:")).arg("--insecure-http").run();
+    has_failed(&run, 78, "only https");
+}
+
+#[test]
+fn t6_an_address_that_is_none_is_78() {
+    for url in [
+        "https://",
+        "localhost:1",
+        "https://localhost:x",
+        "http://127.0.0.1:99999",
+        "https://a b",
+        "https://[::1",
+    ] {
+        has_failed(&call(&Sandbox::new(), url).run(), 78, "cannot send to '");
+    }
+}
+
+#[test]
+fn t5_an_address_with_a_password_is_refused_and_the_password_never_said() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    let place = provider.url().replace("http://", "");
+    for url in [
+        format!("http://user:pass-word@{place}"),
+        format!("http://:pass-word@{place}/v1"),
+        format!("http://pass-word@{place}/"),
+        format!("https://user:pass-word@{place}"),
+        format!("https:///user:pass-word@{place}"),
+        format!("http:/\\user:pass-word@{place}"),
+        format!("https://user:pass-word@{place}/v1?x=@"),
+        format!("https://a@b:pass-word@{place}"),
+        format!("user:pass-word@{place}"),
+    ] {
+        for args in [&[][..], &["--insecure-http"], &["--insecure-http", "--log", "json"]] {
+            let run = call(&sandbox, &url).args(args).run();
+            has_failed(&run, 78, "cannot send");
+            run.err_lacks("pass-word");
+        }
+        call(&sandbox, &url).arg("--dry-run").run().err_lacks("pass-word");
+    }
+    let ollama = sandbox.cmd("claw-call").env("OLLAMA_HOST", format!("http://u:pass-word@{place}"));
+    let ollama = ollama.args(["--provider", "ollama", "--model", "m"]).stdin(HELLO).run();
+    has_failed(&ollama, 78, "cannot send");
+    ollama.err_lacks("pass-word");
+    assert!(provider.requests().is_empty());
+}
+
+// ---- proxies ---------------------------------------------------------------------------------
+
+/// A call by way of a proxy, where the environment is what counts.
+fn by_proxy(server: &Secure, url: &str, proxy: &str) -> Cmd {
+    let cmd = call(&server.sandbox, url).args(["--ca", "ca.pem"]);
+    cmd.env_remove("NO_PROXY").env("HTTPS_PROXY", proxy)
+}
+
+#[test]
+fn t6_https_goes_by_way_of_the_proxy_which_learns_the_name_alone() {
+    let server = Secure::of(ELSEWHERE);
+    let proxy = Proxy::to(server.front.address());
+    let url = format!("https://{ELSEWHERE}");
+    is_answered(&by_proxy(&server, &url, &proxy.url()).run());
+    for name in ["https_proxy", "ALL_PROXY", "all_proxy"] {
+        let cmd = by_proxy(&server, &url, "").env_remove("HTTPS_PROXY");
+        is_answered(&cmd.env(name, proxy.url()).run());
+    }
+    is_answered(&by_proxy(&server, &url, &proxy.url()).env("NO_PROXY", "example.org").run());
+    let heads = proxy.heads();
+    assert_eq!(heads.len(), 5);
+    for head in heads {
+        assert!(head.starts_with(&format!("CONNECT {ELSEWHERE}:443 HTTP/1.1\r\n")), "{head}");
+        let lower = head.to_ascii_lowercase();
+        for word in [KEY, "x-api-key", "authorization", "hello", MODEL] {
+            assert!(!lower.contains(&word.to_ascii_lowercase()), "{word} in {head}");
+        }
+    }
+    assert!(server.provider.requests().iter().all(|r| r.header("x-api-key") == Some(KEY)));
+    server.provider.all_legal();
+}
+
+/// Nothing is told to a proxy that shows a certificate of its own.
+#[test]
+fn t5_a_proxy_that_listens_in_is_told_nothing() {
+    let server = Secure::of(ELSEWHERE);
+    let listening = Secure::of(ELSEWHERE);
+    let proxy = Proxy::to(listening.front.address());
+    let run = by_proxy(&server, &format!("https://{ELSEWHERE}"), &proxy.url()).run();
+    has_failed(&run, 69, "invalid peer certificate");
+    listening.was_told_nothing();
+}
+
+#[test]
+fn t6_no_proxy_is_honoured() {
+    let server = Secure::of(ELSEWHERE);
+    let proxy = Proxy::to(server.front.address());
+    let url = format!("https://{ELSEWHERE}");
+    for but in [ELSEWHERE, ".invalid", "*", "example.org, provider.invalid"] {
+        let run = by_proxy(&server, &url, &proxy.url()).env("NO_PROXY", but).run();
+        has_failed(&run, 69, "unreachable");
+    }
+    if let Some(ip) = own_address() {
+        let (name, url) = (ip.to_string(), |front: &Front| format!("https://{}", front.address()));
+        let here = Secure::of(&name);
+        let front = Front::new(&here.provider, ip, Some(here.signer.server(&name)));
+        is_answered(&by_proxy(&here, &url(&front), &proxy.url()).env("NO_PROXY", &name).run());
+    }
+    assert_eq!(proxy.heads(), [""; 0]);
+}
+
+#[test]
+fn t6_an_address_on_this_machine_takes_no_proxy() {
+    let server = Secure::of("localhost");
+    for name in ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "HTTP_PROXY"] {
+        let proxy = Proxy::refusing("403 Forbidden");
+        for url in [&server.front.url("localhost"), &server.provider.url()] {
+            let cmd = by_proxy(&server, url, "").env_remove("HTTPS_PROXY");
+            is_answered(&cmd.env(name, proxy.url()).run());
+        }
+        assert_eq!(proxy.heads(), [""; 0], "{name}");
+    }
+    // Nor does it need a key.
+    let run = by_proxy(&server, &server.front.url("localhost"), "").env_remove("ANTHROPIC_API_KEY");
+    has_failed(&run.run(), 77, "x-api-key header is required");
+}
+
+/// What is sent in the open is sent to the proxy in the open.
+#[test]
+fn t6_plain_http_to_another_machine_has_a_proxy_of_its_own() {
+    let proxy = Proxy::refusing("403 Forbidden");
+    let cmd = call(&Sandbox::new(), &format!("http://{ELSEWHERE}")).env_remove("NO_PROXY");
+    let cmd = cmd.env("HTTPS_PROXY", "http://127.0.0.1:1").env("http_proxy", proxy.url());
+    has_failed(&cmd.arg("--insecure-http").run(), 77, "permission");
+    let heads = proxy.heads();
+    let first = format!("POST http://{ELSEWHERE}/v1/messages HTTP/1.1\r\n");
+    assert!(heads.len() == 1 && heads[0].starts_with(&first), "{heads:?}");
+}
+
+#[test]
+fn t6_a_proxy_that_refuses_or_is_gone_is_69() {
+    let server = Secure::of(ELSEWHERE);
+    let url = format!("https://{ELSEWHERE}");
+    for (status, why) in [
+        ("403 Forbidden", "HTTPS_PROXY is set"),
+        ("407 Proxy Authentication Required", "proxy authorization required"),
+        ("502 Bad Gateway", "HTTPS_PROXY is set"),
+    ] {
+        let proxy = Proxy::refusing(status);
+        let with_password = proxy.url().replace("http://", "http://user:pass-word@");
+        let run = by_proxy(&server, &url, &with_password).run();
+        has_failed(&run, 69, "unreachable");
+        run.err_has(why).err_lacks("pass-word");
+        assert_eq!(proxy.heads().len(), 1);
+    }
+    let gone = Proxy::refusing("").url();
+    let run = by_proxy(&server, &url, &gone).run();
+    has_failed(&run, 69, "unreachable");
+    run.err_has("HTTPS_PROXY is set");
+}
+
+// ---- which address a base URL means ----------------------------------------------------------
+
+/// The address that a dry run shows.
+fn shown(provider: &str, name: &str, base: &str) -> String {
+    let cmd = Sandbox::new().cmd("claw-call").args(["--provider", provider, "--model", "m"]);
+    let run = cmd.args(["--dry-run"]).env(name, base).stdin(HELLO).run();
+    let first = run.ok().stderr.lines().next().map(str::to_owned).unwrap_or_default();
+    first.replace("claw-call: would send POST ", "")
+}
+
+#[test]
+fn t6_a_base_url_gives_the_address_that_the_page_promises() {
+    for (provider, own, usual) in [
+        ("anthropic", "ANTHROPIC_BASE_URL", "https://api.anthropic.com/v1/messages"),
+        ("openai", "OPENAI_BASE_URL", "https://api.openai.com/v1/chat/completions"),
+        ("ollama", "OLLAMA_HOST", "http://127.0.0.1:11434/api/chat"),
+    ] {
+        assert_eq!(shown(provider, own, ""), usual);
+    }
+    let a = "https://a.example";
+    for (provider, base, path) in [
+        ("anthropic", "", "/v1/messages"),
+        ("anthropic", "/", "/v1/messages"),
+        ("anthropic", "/v1", "/v1/messages"),
+        ("anthropic", "/v1/", "/v1/messages"),
+        ("anthropic", "//", "/v1/messages"),
+        ("anthropic", "/anthropic", "/anthropic/v1/messages"),
+        ("anthropic", "/anthropic/v1/", "/anthropic/v1/messages"),
+        ("openai", "", "/v1/chat/completions"),
+        ("openai", "/", "/v1/chat/completions"),
+        ("openai", "/v1", "/v1/chat/completions"),
+        ("openai", "/v1/", "/v1/chat/completions"),
+        ("openai", "/api/v1", "/api/v1/chat/completions"),
+        ("openai", "/api/v1/", "/api/v1/chat/completions"),
+        ("openai", "/v1beta/openai/", "/v1beta/openai/chat/completions"),
+        ("openai", "/paas/v4", "/paas/v4/chat/completions"),
+        ("openai", "/vllm", "/vllm/v1/chat/completions"),
+        ("ollama", "", "/api/chat"),
+        ("ollama", "/", "/api/chat"),
+        ("ollama", "/api", "/api/chat"),
+        ("ollama", "/api/", "/api/chat"),
+        ("ollama", "/v1/", "/api/chat"),
+        ("ollama", "/ollama/", "/ollama/api/chat"),
+    ] {
+        let url = shown(provider, "CLAW_BASE_URL", &format!("{a}{base}"));
+        assert_eq!(url, format!("{a}{path}"), "{provider} {base}");
+    }
+    // What a port and a host look like does not matter.
+    let port = shown("openai", "CLAW_BASE_URL", "http://v1.example:8080/");
+    assert_eq!(port, "http://v1.example:8080/v1/chat/completions");
+}
+
+#[test]
+fn t6_what_is_shown_is_where_it_goes() {
+    for (provider, path) in
+        [("anthropic", MESSAGES), ("openai", "/v1/chat/completions"), ("ollama", "/api/chat")]
+    {
+        for end in ["", "/", "/v1", "/v1/"] {
+            let fake = FakeProvider::new();
+            let base = fake.url() + end;
+            assert_eq!(shown(provider, "CLAW_BASE_URL", &base), fake.url() + path);
+            let cmd = Sandbox::new().cmd("claw-call").args(["--provider", provider]);
+            let cmd = cmd.args(["--model", "m", "--base-url", &base, "--key-cmd", "echo key"]);
+            cmd.stdin(HELLO).run().ok();
+            assert_eq!(fake.single_request().path, path);
+            fake.all_legal();
+        }
+    }
+}
