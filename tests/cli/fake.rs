@@ -9,6 +9,8 @@ mod refusals;
 /// Replies read back.
 mod replies;
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use crate::common::provider::{
@@ -273,5 +275,19 @@ fn a_cut_stream_has_so_many_bytes_and_no_end() {
         provider.script(Step::Drop);
         let none = send(&provider, path(shape), &headers(shape), &streamed(hello(shape)));
         assert!(none.is_none());
+    }
+}
+
+#[test]
+fn a_slow_stream_comes_whole_and_late() {
+    for shape in Shape::ALL {
+        let provider = FakeProvider::new();
+        let whole = post(&provider, shape, &streamed(hello(shape)));
+        let pause = Duration::from_millis(60);
+        provider.script(Step::Slow(whole.pieces.len() - 2, pause));
+        let began = Instant::now();
+        let slow = post(&provider, shape, &streamed(hello(shape)));
+        assert!(began.elapsed() >= 2 * pause && slow.ended);
+        assert_eq!(read(shape, &slow), read(shape, &whole));
     }
 }

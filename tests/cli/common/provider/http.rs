@@ -116,7 +116,25 @@ impl Answer {
 
     /// Writes the head and no more than `limit` bytes of the body. A stream that has a limit never
     /// has its last chunk, even if the limit is beyond its end.
-    pub(super) fn write(self, mut stream: &TcpStream, limit: Option<usize>) -> io::Result<()> {
+    pub(super) fn write(self, stream: &TcpStream, limit: Option<usize>) -> io::Result<()> {
+        self.write_each(stream, limit, |_| {})
+    }
+
+    /// Writes the answer; `before` is called with the number of each piece of a stream before it.
+    pub(super) fn write_slowly(
+        self,
+        stream: &TcpStream,
+        before: impl FnMut(usize),
+    ) -> io::Result<()> {
+        self.write_each(stream, None, before)
+    }
+
+    fn write_each(
+        self,
+        mut stream: &TcpStream,
+        limit: Option<usize>,
+        before: impl FnMut(usize),
+    ) -> io::Result<()> {
         let (name, value) = match &self.body {
             Body::Whole(bytes) => ("content-length", bytes.len().to_string()),
             Body::Pieces(_) => ("transfer-encoding", "chunked".to_owned()),
@@ -138,7 +156,7 @@ impl Answer {
                 // Without this, pieces wait for one another.
                 stream.set_nodelay(true)?;
                 stream.write_all(head.as_bytes())?;
-                write_pieces(&pieces, stream, limit)
+                write_pieces(&pieces, stream, limit, before)
             }
         }
     }
@@ -148,10 +166,12 @@ fn write_pieces(
     pieces: &[Vec<u8>],
     mut stream: &TcpStream,
     limit: Option<usize>,
+    mut before: impl FnMut(usize),
 ) -> io::Result<()> {
     let mut left = limit.unwrap_or(usize::MAX);
     // A chunk without bytes would be the last.
-    for piece in pieces.iter().filter(|piece| !piece.is_empty()) {
+    for (n, piece) in pieces.iter().filter(|piece| !piece.is_empty()).enumerate() {
+        before(n);
         let cut = left.min(piece.len());
         let mut chunk = format!("{:x}\r\n", piece.len()).into_bytes();
         chunk.extend_from_slice(&piece[..cut]);

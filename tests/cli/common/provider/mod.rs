@@ -105,6 +105,9 @@ pub enum Step {
     },
     /// The default reply, after this long.
     Hang(Duration),
+    /// The default reply as a stream, of which so many pieces come at once, and each further one
+    /// this long after the one before it.
+    Slow(usize, Duration),
     /// The refusal of a prompt that is too long, however long it is.
     Overflow,
 }
@@ -395,6 +398,11 @@ fn serve(stream: &TcpStream, shared: &Shared) -> io::Result<()> {
             shared.sleep(time);
             answer.write(stream, None)
         }
+        Act::Slow(answer, at_once, time) => answer.write_slowly(stream, |piece| {
+            if piece >= at_once {
+                shared.sleep(time);
+            }
+        }),
         Act::Drop => Ok(()),
     }
 }
@@ -511,6 +519,7 @@ enum Act {
     Send(Answer),
     Cut(Answer, usize),
     Hang(Answer, Duration),
+    Slow(Answer, usize, Duration),
     Drop,
 }
 
@@ -521,7 +530,8 @@ impl Act {
 
     fn status(&self) -> u16 {
         match self {
-            Act::Send(answer) | Act::Cut(answer, _) | Act::Hang(answer, _) => answer.status,
+            Act::Send(answer) | Act::Cut(answer, _) => answer.status,
+            Act::Hang(answer, _) | Act::Slow(answer, _, _) => answer.status,
             Act::Drop => 0,
         }
     }
@@ -551,6 +561,7 @@ fn act(step: Step, asked: Asked, window: Option<u64>) -> Act {
         Step::StreamError { kind, message } => default.broken(&kind, &message),
         Step::Cut(bytes) => return Act::Cut(default.answer(), bytes),
         Step::Hang(time) => return Act::Hang(default.answer(), time),
+        Step::Slow(at_once, time) => return Act::Slow(default.answer(), at_once, time),
         Step::Drop => return Act::Drop,
     })
 }
