@@ -33,6 +33,12 @@ mod ladder;
 mod keys;
 /// The manual: does it say what the programs do?
 mod man;
+/// Ollama: nothing of a prompt is dropped without a word.
+#[cfg(feature = "http")]
+mod ollama;
+/// claw-call: what is asked beside the reply.
+#[cfg(feature = "http")]
+mod options;
 /// All programs: in pipes, with closed, missing and bad input, and readers that are slow or gone.
 mod pipes;
 /// The fake provider: does it refuse what a strict one refuses?
@@ -48,6 +54,9 @@ mod schema;
 /// claw-call: what replies cost, and limits on it.
 #[cfg(feature = "http")]
 mod spent;
+/// claw-call in every shape: one talk with all providers, and one form of what comes back.
+#[cfg(feature = "http")]
+mod shapes;
 /// Sessions to test the guard's stages with.
 mod talks;
 /// All programs: no text of somebody else's makes a terminal do something.

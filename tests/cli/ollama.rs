@@ -1,0 +1,145 @@
+//! Ollama: nothing of a prompt is dropped without a word.
+
+use serde_json::{Value, json};
+
+use crate::common::provider::{FakeProvider, Step};
+use crate::common::shapes::Shape;
+use crate::common::{Cmd, Run, Sandbox};
+use crate::shapes::{HELLO, body};
+use crate::talks::words;
+
+/// A call of which nobody has said how large the window is.
+fn call(sandbox: &Sandbox, provider: &FakeProvider, args: &[&str]) -> Cmd {
+    sandbox.cmd("claw-call").envs(provider.env_for(Shape::Ollama)).args(args)
+}
+
+fn ask(provider: &FakeProvider, args: &[&str], text: &str) -> Run {
+    let message = json!({"role": "user", "content": text}).to_string();
+    call(&Sandbox::new(), provider, args).stdin(message).run()
+}
+
+/// A reply that says how many tokens of the prompt were read.
+fn read(count: u64) -> Step {
+    let message = json!({"role": "assistant", "content": "Fine."});
+    Step::Reply(json!({
+        "model": "m", "message": message, "done": true, "done_reason": "stop",
+        "prompt_eval_count": count, "eval_count": 2,
+    }))
+}
+
+#[test]
+fn the_window_is_always_sent_and_one_that_is_not_known_is_said() {
+    let provider = FakeProvider::new();
+    let note = "claw-call: the window of 'test-model' is not known: 4096 tokens are asked for; \
+                --window says otherwise\n";
+    ask(&provider, &[], "hello").ok().err_is(note);
+    ask(&provider, &["--stream=shown"], "hello").ok().err_is(note);
+    ask(&provider, &["--window", "8192"], "hello").ok().err_is("");
+    call(&Sandbox::new(), &provider, &[]).env("CLAW_WINDOW", "2048").stdin(HELLO).run().ok();
+    let sent: Vec<[Value; 3]> = provider
+        .requests()
+        .iter()
+        .map(|sent| {
+            [&body(sent)["options"]["num_ctx"], &body(sent)["truncate"], &body(sent)["shift"]]
+                .map(Value::clone)
+        })
+        .collect();
+    let with = |window: u64| [json!(window), json!(false), json!(false)];
+    assert_eq!(sent, [with(4096), with(4096), with(8192), with(2048)]);
+    provider.all_legal();
+}
+
+#[test]
+fn a_prompt_that_is_over_the_window_is_not_sent() {
+    let provider = FakeProvider::new();
+    for args in [&[][..], &["--window", "4096"], &["--window", "4096", "--stream"]] {
+        let sandbox = Sandbox::new();
+        let message = json!({"role": "user", "content": words(5000)}).to_string();
+        let run = call(&sandbox, &provider, &[args, &["--failure", "why"]].concat());
+        run.stdin(message.clone())
+            .run()
+            .code(3)
+            .stdout_is("")
+            .err_has("overflow (rule preflight): ");
+        let record = &sandbox.read_json("why")[0];
+        assert_eq!((&record["class"], &record["limit"]), (&json!("overflow"), &json!(4096)));
+        assert!(record["actual"].as_u64().is_some_and(|actual| actual > 4096));
+        // It is our own count, and teaches nothing.
+        assert!(!sandbox.exists("state/windows.jsonl"));
+        // The guard's stages take it.
+        append_and_shorten(&sandbox);
+    }
+    assert_eq!(provider.requests().len(), 0);
+}
+
+/// The error record of `why` makes claw-truncate shorten a long result.
+fn append_and_shorten(sandbox: &Sandbox) {
+    let messages = [
+        json!({"role": "user", "content": "hi"}),
+        json!({"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]}),
+        json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": words(6000)}]}),
+    ];
+    let messages: String = messages.iter().map(|message| format!("{message}\n")).collect();
+    let run = sandbox.cmd("claw-truncate").args(["--failure", "why"]).stdin(messages).run();
+    run.ok().expect(run.stdout.len() < 25_000, || "a shorter result".to_owned());
+}
+
+#[test]
+fn j_2_the_room_for_the_answer_is_what_the_window_leaves() {
+    let provider = FakeProvider::new();
+    let prompt = words(3000);
+    ask(&provider, &["--window", "4096", "--max-tokens", "2000"], &prompt).ok().err_is("");
+    ask(&provider, &["--window", "4096", "--max-tokens", "50"], &prompt).ok();
+    ask(&provider, &["--window", "4096", "--max-tokens", "2000"], "hello").ok();
+    let room = |n: usize| body(&provider.requests()[n])["options"]["num_predict"].as_u64();
+    let lowered = room(0).expect("a number");
+    assert!((256..1200).contains(&lowered), "{lowered}");
+    assert_eq!([room(1), room(2)], [Some(50), Some(2000)]);
+    provider.all_legal();
+    // What would be sent is what is sent.
+    let args = ["--window", "4096", "--max-tokens", "2000", "--dry-run"];
+    let dry = ask(&provider, &args, &prompt).ok().json_one();
+    assert_eq!(dry["options"]["num_predict"], lowered);
+}
+
+/// K-4. Half of the window and one is what a cut leaves; and far less than was sent was dropped.
+#[test]
+fn k_4_an_answer_to_half_of_a_prompt_is_an_overflow() {
+    for count in [2050, 700] {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        provider.script(read(count));
+        let message = json!({"role": "user", "content": words(3000)}).to_string();
+        let args = ["--window", "4096", "--failure", "why"];
+        let run = call(&sandbox, &provider, &args).stdin(message).run();
+        run.code(3).stdout_is("").err_has("overflow (rule silent-truncation): ");
+        provider.single_request();
+        let record = &sandbox.read_json("why")[0];
+        assert_eq!((&record["class"], &record["limit"]), (&json!("overflow"), &json!(4096)));
+        assert!(!sandbox.exists("state/windows.jsonl"), "the window is as it was");
+    }
+}
+
+#[test]
+fn k_4_an_answer_to_all_of_a_prompt_is_none() {
+    let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "eA=="}});
+    let long = json!({"role": "user", "content": words(3000)});
+    // How many tokens an image has is the model's secret.
+    let seen = json!({"role": "user", "content": [{"type": "text", "text": words(3000)}, image]});
+    for (message, count) in [(&long, 3010), (&long, 2500), (&long, 0), (&seen, 700)] {
+        let provider = FakeProvider::new();
+        provider.script(read(count));
+        let run = call(&Sandbox::new(), &provider, &["--window", "8192"]);
+        run.stdin(message.to_string()).run().ok().err_is("").stdout_has("Fine.");
+    }
+}
+
+#[test]
+fn a_server_that_is_busy_is_asked_again() {
+    let provider = FakeProvider::new();
+    let busy = "server busy, please try again.  maximum pending requests exceeded";
+    provider.script(Step::error(503, "", busy));
+    let run = ask(&provider, &["--window", "4096"], "hello");
+    run.ok().err_has("trying again in ").stdout_has("Reply to 1 messages: hello");
+    provider.script(Step::error(404, "", "model 'test-model' not found"));
+    ask(&provider, &["--window", "4096"], "hello").code(76).err_has("not-found");
+}

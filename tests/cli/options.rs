@@ -1,0 +1,217 @@
+//! claw-call: what is asked beside the reply, in every shape: further members, notes, prices, counts.
+
+use serde_json::{Value, json};
+
+use crate::common::provider::{FakeProvider, Step};
+use crate::common::shapes::Shape;
+use crate::common::{Run, Sandbox};
+use crate::shapes::{HELLO, body, call, hello};
+use crate::talks::append;
+
+// ---- further members -------------------------------------------------------------------------
+
+#[test]
+fn further_members_go_into_the_body_and_win() {
+    for (shape, extra) in [
+        (Shape::Anthropic, json!({"temperature": 0.5, "max_tokens": 11})),
+        (Shape::OpenAi, json!({"temperature": 0.5, "max_tokens": 11})),
+        (
+            Shape::Ollama,
+            json!({"keep_alive": "5m", "options": {"temperature": 0.5, "num_predict": 11}}),
+        ),
+    ] {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        sandbox.write("extra", extra.to_string());
+        let run = || call(&sandbox, &provider, shape, &["--extra", "extra"]);
+        run().stdin(HELLO).run().ok().err_is("");
+        let sent = provider.single_request();
+        let sent = body(&sent);
+        let options = if shape == Shape::Ollama { &sent["options"] } else { sent };
+        assert_eq!(options["temperature"], 0.5);
+        match shape {
+            Shape::Ollama => {
+                assert_eq!(
+                    (&options["num_predict"], &sent["keep_alive"]),
+                    (&json!(11), &json!("5m"))
+                );
+                assert_eq!(options["num_ctx"], 32768, "its own options stay");
+            }
+            Shape::Anthropic | Shape::OpenAi => assert_eq!(sent["max_tokens"], 11),
+        }
+        assert_eq!(run().arg("--dry-run").stdin(HELLO).run().ok().json_one(), *sent);
+        provider.all_legal();
+    }
+}
+
+#[test]
+fn further_members_that_are_no_object_are_65_and_nothing_is_sent() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    for text in ["[1]", "", "{\"a\":", "nonsense"] {
+        sandbox.write("extra", text);
+        let run =
+            call(&sandbox, &provider, Shape::OpenAi, &["--extra", "extra"]).stdin(HELLO).run();
+        run.code(65).stdout_is("").err_has("cannot use 'extra': no JSON object");
+    }
+    call(&sandbox, &provider, Shape::OpenAi, &["--extra", "none"]).stdin(HELLO).run().code(74);
+    assert!(provider.requests().is_empty());
+}
+
+#[test]
+fn beta_features_are_anthropics_alone() {
+    let provider = FakeProvider::new();
+    hello(&provider, Shape::Anthropic, &["--beta", "one", "--beta", "two"]).ok();
+    assert_eq!(provider.single_request().header("anthropic-beta"), Some("one,two"));
+    for shape in [Shape::OpenAi, Shape::Ollama] {
+        hello(&provider, shape, &["--beta", "one"]).code(78).stdout_is("").err_has("--beta");
+    }
+    assert_eq!(provider.requests().len(), 1);
+}
+
+// ---- notes of what was asked -----------------------------------------------------------------
+
+#[test]
+fn meta_says_what_was_asked_and_can_be_appended() {
+    for shape in Shape::ALL {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        sandbox.write("system", "Be brief.");
+        let tools = json!([{"name": "f", "input_schema": {"type": "object"}}]);
+        sandbox.write("tools", tools.to_string());
+        let meta = |args: &[&str]| -> Value {
+            provider.script(Step::call("x", "f", json!({})));
+            let args = [&["--meta"][..], args].concat();
+            let run = call(&sandbox, &provider, shape, &args).stdin(HELLO).run();
+            let records = run.ok().json();
+            assert!(records[1].get("call").is_none(), "once");
+            append(&sandbox, "s.jsonl", run.stdout);
+            records[0]["call"].clone()
+        };
+        let plain = meta(&[]);
+        assert_eq!((&plain["model"], &plain["stream"]), (&json!("test-model"), &json!(false)));
+        assert!(plain["system"].is_null() && plain["tools"].is_null());
+        let full = meta(&["--system", "system", "--tools", "tools", "--max-tokens", "9"]);
+        assert_eq!(full["max_tokens"], 9);
+        assert!(full["system"].is_string() && full["tools"].is_string());
+        assert_ne!(full["request"], plain["request"]);
+        assert_eq!(meta(&[])["request"], plain["request"], "the same request, the same hash");
+        assert_eq!(meta(&["--stream=shown"])["stream"], true);
+        provider.all_legal();
+    }
+}
+
+// ---- prices ----------------------------------------------------------------------------------
+
+/// A call with a file of prices; what the provider counts is 1000 in, of which 600 were read from a cache
+/// where there is one, and 100 out.
+fn priced(shape: Shape, prices: &str, args: &[&str]) -> Run {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    sandbox.write("prices", prices);
+    let said = json!([{"type": "text", "text": "a"}]);
+    let message = json!({"role": "assistant", "content": "a"});
+    provider.script(Step::Reply(match shape {
+        Shape::Anthropic => json!({
+            "content": said, "model": "m-1", "stop_reason": "end_turn",
+            "usage": {"input_tokens": 400, "cache_read_input_tokens": 600, "output_tokens": 100},
+        }),
+        Shape::OpenAi => json!({
+            "choices": [{"message": message, "finish_reason": "stop"}], "model": "m-1",
+            "usage": {"prompt_tokens": 1000, "prompt_tokens_details": {"cached_tokens": 600}, "completion_tokens": 100},
+        }),
+        Shape::Ollama => json!({
+            "message": message, "done": true, "done_reason": "stop", "model": "m-1",
+            "prompt_eval_count": 1000, "eval_count": 100,
+        }),
+    }));
+    let args = [&["--prices", "prices"][..], args].concat();
+    call(&sandbox, &provider, shape, &args).stdin(HELLO).run()
+}
+
+fn logged(run: &Run) -> Value {
+    serde_json::from_str(run.stderr.trim()).expect("one JSON line")
+}
+
+/// what has no price is not free.
+#[test]
+fn r_3_a_reply_is_priced_free_or_unpriced_in_every_shape() {
+    for shape in Shape::ALL {
+        let json = &["--log", "json"];
+        let log =
+            logged(priced(shape, "# in, from cache, to cache, out\nm-* 10 1 20 100\n", json).ok());
+        let (cached, cost) = if shape == Shape::Ollama { (0, 0.02) } else { (600, 0.0146) };
+        let priced_at = log["cost"].as_f64().expect("a cost");
+        assert!((priced_at - cost).abs() < 1e-9, "{shape:?}: {log}");
+        assert_eq!(
+            (&log["input"], &log["cache_read"], &log["output"]),
+            (&json!(1000 - cached), &json!(cached), &json!(100))
+        );
+        assert_eq!(logged(priced(shape, "m-1 0 0 0 0\n", json).ok())["cost"], 0.0);
+        let none = priced(shape, "other 10 1 20 100\n", json);
+        assert_eq!(logged(none.ok())["cost"], "unpriced");
+        priced(shape, "other 10 1 20 100\n", &[]).ok().err_has("unpriced");
+    }
+    let run = priced(Shape::OpenAi, "m-1 10 1\n", &[]);
+    run.code(78).stdout_is("").err_has("line 1 is no model and four prices");
+}
+
+#[test]
+fn r_3_a_reply_without_counts_is_unpriced() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    sandbox.write("prices", "* 10 1 20 100\n");
+    let message = json!({"role": "assistant", "content": "a"});
+    provider
+        .script(Step::Reply(json!({"choices": [{"message": message, "finish_reason": "stop"}]})));
+    let args = ["--prices", "prices"];
+    call(&sandbox, &provider, Shape::OpenAi, &args).stdin(HELLO).run().ok().err_has("no counts");
+}
+
+// ---- counts ----------------------------------------------------------------------------------
+
+#[test]
+fn tokens_are_counted_where_the_provider_can() {
+    for shape in [Shape::Anthropic, Shape::OpenAi] {
+        let provider = FakeProvider::new();
+        provider.script(Step::text("for nobody"));
+        hello(&provider, shape, &["--count"]).ok().err_is("").stdout_is("10\n");
+        provider.all_legal();
+        assert!(provider.single_request().path.ends_with("_tokens") && provider.pending() == 1);
+    }
+    let provider = FakeProvider::new();
+    let run = hello(&provider, Shape::Ollama, &["--count"]);
+    run.code(78).stdout_is("").err_is("claw-call: ollama cannot count the tokens of a request\n");
+    assert!(provider.requests().is_empty());
+    hello(&provider, Shape::OpenAi, &["--count", "--dry-run"]).code(2);
+}
+
+#[test]
+fn claw_estimate_asks_the_provider_to_count() {
+    for shape in Shape::ALL {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        let run = sandbox.cmd("claw-estimate").envs(provider.env_for(shape));
+        let run = run.args(["--count", "api"]).stdin(HELLO).run();
+        if shape == Shape::Ollama {
+            run.code(78)
+                .stdout_is("")
+                .err_has("ollama cannot count")
+                .err_has("cannot count: 'claw-call'");
+            continue;
+        }
+        run.ok().stdout_is("10\n").err_has("counted 10 tokens, estimated ");
+        provider.all_legal();
+    }
+}
+
+#[test]
+fn a_count_that_fails_is_a_failure_like_any_other() {
+    for (shape, args) in [(Shape::Anthropic, &["--count"][..]), (Shape::OpenAi, &["--count"])] {
+        let nobody = FakeProvider::new();
+        let env = nobody.env_for(shape);
+        drop(nobody);
+        let run = Sandbox::new().cmd("claw-call").envs(env).args(args).args(["--max-retries", "0"]);
+        run.stdin(HELLO).run().code(69).stdout_is("").err_has("no answer");
+    }
+    // A server that has no such address.
+    let provider = FakeProvider::new();
+    let sandbox = Sandbox::new();
+    let run = call(&sandbox, &provider, Shape::OpenAi, &["--count"]);
+    let run = run.env("OPENAI_BASE_URL", provider.url() + "/api/v1").stdin(HELLO).run();
+    run.code(76).stdout_is("").err_has("not-found");
+}
