@@ -1,6 +1,6 @@
 //! How an exchange is spelled in its three files, and how it is read from them.
 
-use super::Exchange;
+use super::{Exchange, key};
 use crate::exit::{Error, Exit};
 use crate::json::{self, Object, quote};
 use std::fs;
@@ -10,7 +10,7 @@ use std::path::Path;
 /// The request's headers that are written. Those with keys are not among them.
 pub const REQUEST_HEADERS: [&str; 3] = ["content-type", "anthropic-version", "anthropic-beta"];
 /// The answer's headers that are written: those that decide how it is read. What names an exchange is
-/// written as [`REQUEST_ID`].
+/// written as [`REQUEST_ID`] and the request's key.
 pub const RESPONSE_HEADERS: [&str; 6] = [
     "content-type",
     "retry-after",
@@ -19,7 +19,8 @@ pub const RESPONSE_HEADERS: [&str; 6] = [
     "request-id",
     "x-request-id",
 ];
-/// The provider's name for an exchange, in every recording. A real one would lead back to an account.
+/// How the provider's name for an exchange begins in every recording. A real one would lead back to an
+/// account; one for all would have replies taken for the same.
 pub const REQUEST_ID: &str = "req_recorded";
 
 /// The file of the request.
@@ -33,8 +34,9 @@ impl Exchange {
     /// What is written of it: the headers that may be, with names in lower case.
     pub(super) fn kept(&self) -> Exchange {
         let headers = kept(&self.headers, &RESPONSE_HEADERS);
+        let id = || format!("{REQUEST_ID}_{}", key(&self.path, &self.body));
         let fixed = headers.into_iter().map(|(name, value)| {
-            let value = if name.ends_with("request-id") { REQUEST_ID.to_owned() } else { value };
+            let value = if name.ends_with("request-id") { id() } else { value };
             (name, value)
         });
         Exchange {
@@ -204,13 +206,16 @@ mod tests {
             ..Exchange::default()
         };
         let kept = exchange.kept();
+        let id = format!("{REQUEST_ID}_{}", key("", ""));
         assert_eq!(
             request_json(&kept),
             "{\"method\":\"POST\",\"path\":\"\",\"headers\":{\"content-type\":\"a\"},\"body\":\"\"}\n"
         );
         assert_eq!(
             response_json(&kept),
-            "{\"status\":429,\"headers\":{\"request-id\":\"req_recorded\",\"x-request-id\":\"req_recorded\",\"retry-after\":\"7\"},\"pieces\":[]}\n"
+            format!(
+                "{{\"status\":429,\"headers\":{{\"request-id\":\"{id}\",\"x-request-id\":\"{id}\",\"retry-after\":\"7\"}},\"pieces\":[]}}\n"
+            )
         );
     }
 

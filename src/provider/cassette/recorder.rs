@@ -185,9 +185,11 @@ mod tests {
     fn what_is_written_is_read_again() {
         let dir = tempfile::tempdir().unwrap();
         let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let first = key("/v1/messages", r#"{"a":1}"#);
+        let id = format!("{}_{first}", files::REQUEST_ID);
         let cut = Exchange {
             request_headers: vec![header("anthropic-version", "2023-06-01")],
-            headers: vec![header("content-type", "x"), header("request-id", files::REQUEST_ID)],
+            headers: vec![header("content-type", "x"), header("request-id", &id)],
             answer: b"\xff\0\r\n".to_vec(),
             pieces: vec![0, 3, 1],
             ended: Some("reset \"by\" peer".into()),
@@ -198,7 +200,6 @@ mod tests {
             let folder = recorder(dir.path()).write(&exchange).unwrap();
             assert_eq!(files::read(&folder).unwrap(), exchange);
         }
-        let first = key("/v1/messages", r#"{"a":1}"#);
         let expected = [first.clone(), format!("{first}.2"), format!("{first}.3")];
         assert_eq!(names(dir.path()), BTreeSet::from(expected), "and nothing else is left");
     }
