@@ -3,7 +3,7 @@
 //! What it refuses of the Messages API is tested in `provider.rs`.
 
 /// Requests, and the way there.
-mod client;
+pub mod client;
 /// What is refused.
 mod refusals;
 /// Replies read back.

@@ -4,6 +4,9 @@
 
 /// claw-append: the file keeps every byte it had, and every record that was acknowledged.
 mod append;
+/// claw-call --stream: what is cut, refused or wrong is never taken for a reply.
+#[cfg(feature = "http")]
+mod broken;
 /// All programs: odd bytes, depth and length, each with its outcome.
 mod bytes;
 /// claw-call: one call and what comes of it.
@@ -57,6 +60,9 @@ mod spent;
 /// claw-call in every shape: one talk with all providers, and one form of what comes back.
 #[cfg(feature = "http")]
 mod shapes;
+/// claw-call --stream: the same records, and the text as it comes.
+#[cfg(feature = "http")]
+mod stream;
 /// Sessions to test the guard's stages with.
 mod talks;
 /// All programs: no text of somebody else's makes a terminal do something.

@@ -163,6 +163,23 @@ fn r_3_a_reply_without_counts_is_unpriced() {
     call(&sandbox, &provider, Shape::OpenAi, &args).stdin(HELLO).run().ok().err_has("no counts");
 }
 
+/// replies are told apart by the name of their exchange, and counted once.
+#[test]
+fn r_2_replies_from_recordings_are_told_apart() {
+    for shape in [Shape::Anthropic, Shape::OpenAi] {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        for option in ["--record", "--replay"] {
+            let ask = |text: &str| {
+                let message = json!({"role": "user", "content": text}).to_string();
+                let run = call(&sandbox, &provider, shape, &[option, "tape"]).stdin(message).run();
+                run.ok().json_one()["request_id"].clone()
+            };
+            let (one, other) = (ask("one"), ask("other"));
+            assert!(one.is_string() && other.is_string() && one != other, "{one} {other}");
+        }
+    }
+}
+
 // ---- counts ----------------------------------------------------------------------------------
 
 #[test]

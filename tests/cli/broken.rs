@@ -1,0 +1,300 @@
+//! claw-call --stream: a stream that is cut, refused or wrong is never taken for a reply.
+
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::common::provider::{FakeProvider, Step};
+use crate::common::shapes::Shape;
+use crate::common::{Run, Sandbox};
+use crate::shapes::{HELLO, call, hello};
+
+/// The smallest streams that are whole, with a text in them.
+fn small(shape: Shape) -> &'static str {
+    match shape {
+        Shape::Anthropic => concat!(
+            "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\u{e9}\"}}\n\n",
+            "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\n",
+            "data: {\"type\":\"message_stop\"}\n\n",
+        ),
+        Shape::OpenAi => concat!(
+            "data: {\"choices\":[{\"delta\":{\"content\":\"\u{e9}\"}}]}\n\n",
+            "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n",
+        ),
+        Shape::Ollama => concat!(
+            "{\"message\":{\"content\":\"\u{e9}\"}}\n",
+            "{\"message\":{\"content\":\"\"},\"done\":true,\"done_reason\":\"stop\"}\n",
+        ),
+    }
+}
+
+/// An event as it stands in a stream.
+fn event(shape: Shape, data: &Value) -> String {
+    if shape == Shape::Ollama { format!("{data}\n") } else { format!("data: {data}\n\n") }
+}
+
+/// An error as it stands in a stream.
+fn error(shape: Shape, kind: &str, message: &str) -> String {
+    let inner = json!({"type": kind, "message": message});
+    match shape {
+        Shape::Anthropic => {
+            format!("event: error\n{}", event(shape, &json!({"type": "error", "error": inner})))
+        }
+        Shape::OpenAi => event(shape, &json!({"error": inner})),
+        Shape::Ollama => event(shape, &json!({"error": message})),
+    }
+}
+
+/// The status of an overload that is told in a stream. Ollama tells it before one, with a status, and has
+/// no word for it in the middle.
+fn busy_exit(shape: Shape) -> i32 {
+    if shape == Shape::Ollama { 69 } else { 75 }
+}
+
+fn once(shape: Shape, stream: &[u8]) -> Run {
+    let provider = FakeProvider::new();
+    provider.script(Step::stream(stream, 1000));
+    hello(&provider, shape, &["--stream", "--max-retries", "0"])
+}
+
+// ---- cuts ------------------------------------------------------------------------------------
+
+#[test]
+fn a_stream_that_ends_at_any_byte_before_its_end_is_69_and_no_record() {
+    thread::scope(|scope| {
+        for shape in Shape::ALL {
+            scope.spawn(move || {
+                let bytes = small(shape).as_bytes();
+                once(shape, bytes).ok().stdout_has("\u{e9}").err_is("\u{e9}\n");
+                // Ollama's last line needs no line feed.
+                let whole = bytes.len() - usize::from(shape == Shape::Ollama);
+                for at in 0..whole {
+                    let run = once(shape, &bytes[..at]);
+                    run.code(69).stdout_is("").err_has("claw-call: broken-answer (rule ");
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_connection_that_is_cut_is_69_even_behind_the_end() {
+    thread::scope(|scope| {
+        for shape in Shape::ALL {
+            scope.spawn(move || {
+                for at in (0..2000).step_by(111).chain([usize::MAX]) {
+                    let provider = FakeProvider::new();
+                    provider.script(Step::Cut(at));
+                    let run = hello(&provider, shape, &["--stream", "--max-retries", "0"]);
+                    run.code(69).stdout_is("").err_has("claw-call: unreachable (rule no-answer): ");
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_cut_is_made_up_for_unless_something_was_shown() {
+    thread::scope(|scope| {
+        for shape in Shape::ALL {
+            scope.spawn(move || {
+                let cut = |at: usize| {
+                    let provider = FakeProvider::new();
+                    provider.script(Step::Cut(at));
+                    let run = hello(&provider, shape, &["--stream"]);
+                    provider.all_legal();
+                    (run, provider.requests().len())
+                };
+                let (run, requests) = cut(20);
+                run.ok().err_has("; trying again in ").err_has("\nReply to 1 messages: hello\n");
+                assert_eq!((run.json().len(), requests), (1, 2));
+                let (run, requests) = cut(900);
+                run.code(69).stdout_is("").err_has("Reply to").err_lacks("trying again");
+                assert_eq!(requests, 1);
+            });
+        }
+    });
+}
+
+// ---- errors ----------------------------------------------------------------------------------
+
+#[test]
+fn an_error_that_comes_first_is_told_by_its_type() {
+    for (kind, message, exit) in [
+        ("overloaded_error", "Overloaded", 75),
+        ("rate_limit_error", "This would exceed your rate limit of 10 tokens", 75),
+        ("api_error", "Internal server error", 69),
+        ("authentication_error", "invalid x-api-key", 77),
+        ("billing_error", "Your credit is used up", 77),
+        ("not_found_error", "model: none", 76),
+        ("invalid_request_error", "messages: odd", 76),
+        ("invalid_request_error", "prompt is too long: 30 tokens > 20 maximum", 3),
+    ] {
+        for shape in [Shape::Anthropic, Shape::OpenAi] {
+            let run = once(shape, error(shape, kind, message).as_bytes());
+            run.code(exit).stdout_is("").err_has(message);
+        }
+    }
+    // Ollama has no types; what it says of the window is told by its text.
+    for (message, exit) in [
+        ("an error was encountered while running the model: CUDA error", 69),
+        (
+            "request (30 tokens) exceeds the available context size (20 tokens), try increasing it",
+            3,
+        ),
+    ] {
+        let run = once(Shape::Ollama, error(Shape::Ollama, "", message).as_bytes());
+        run.code(exit).stdout_is("").err_has(message);
+    }
+    for text in ["event: error\ndata: oh no\n\n", "error: {\"message\":\"oh no\"}\n\n"] {
+        once(Shape::OpenAi, text.as_bytes()).code(69).stdout_is("").err_has("oh no");
+    }
+}
+
+#[test]
+fn an_overflow_in_a_stream_teaches_the_window() {
+    for shape in [Shape::Anthropic, Shape::OpenAi] {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        let error =
+            error(shape, "invalid_request_error", "prompt is too long: 30 tokens > 20 maximum");
+        provider.script(Step::stream(error.as_bytes(), 1000));
+        let run = call(&sandbox, &provider, shape, &["--stream", "--failure", "why"]);
+        run.stdin(HELLO).run().code(3).err_has("(actual 30, limit 20)");
+        assert_eq!(sandbox.read_json("why")[0]["class"], "overflow");
+        assert_eq!(sandbox.read_json("state/windows.jsonl")[0]["window"], 20);
+    }
+}
+
+#[test]
+fn an_error_is_made_up_for_unless_something_was_shown() {
+    thread::scope(|scope| {
+        for shape in Shape::ALL {
+            scope.spawn(move || {
+                let busy = "server busy, please try again.  maximum pending requests exceeded";
+                let provider = FakeProvider::new();
+                provider.script(Step::stream(error(shape, "overloaded_error", busy).as_bytes(), 9));
+                let run = hello(&provider, shape, &["--stream"]);
+                run.ok().err_has("trying again in ").err_has("\nReply to 1 messages: hello\n");
+                assert_eq!(provider.requests().len(), 2);
+
+                provider.script(Step::stream_error("overloaded_error", busy));
+                let run = hello(&provider, shape, &["--stream"]);
+                let exit = busy_exit(shape);
+                run.code(exit).stdout_is("").err_lacks("trying again");
+                // What is said of it begins on a line of its own.
+                run.err_has("Reply to").err_has("\nclaw-call: ").err_has(busy);
+                assert_eq!(provider.requests().len(), 3);
+            });
+        }
+    });
+}
+
+#[test]
+fn what_comes_behind_an_error_counts_no_more() {
+    for shape in Shape::ALL {
+        let busy = "server busy, please try again.  maximum pending requests exceeded";
+        let stream = error(shape, "overloaded_error", busy) + small(shape);
+        let run = once(shape, stream.as_bytes());
+        run.code(busy_exit(shape)).stdout_is("").err_lacks("\u{e9}");
+    }
+}
+
+// ---- calls -----------------------------------------------------------------------------------
+
+/// A stream with a text and two calls, the second one with this input as it is spelled, that ends for
+/// this reason.
+fn calls(shape: Shape, input: &str, reason: &str) -> String {
+    let all: Vec<Value> = match shape {
+        Shape::Anthropic => {
+            let start = |index: u64, block: Value| json!({"type": "content_block_start", "index": index, "content_block": block});
+            let call = |id: &str| json!({"type": "tool_use", "id": id, "name": "f", "input": {}});
+            let delta = json!({"type": "input_json_delta", "partial_json": input});
+            vec![
+                start(0, json!({"type": "text", "text": "So"})),
+                json!({"type": "content_block_stop", "index": 0}),
+                start(1, call("a")),
+                json!({"type": "content_block_stop", "index": 1}),
+                start(2, call("b")),
+                json!({"type": "content_block_delta", "index": 2, "delta": delta}),
+                json!({"type": "message_delta", "delta": {"stop_reason": reason}}),
+                json!({"type": "message_stop"}),
+            ]
+        }
+        Shape::OpenAi => {
+            let call = |index: u64, id: &str, arguments: &str| {
+                let function = json!({"name": "f", "arguments": arguments});
+                json!({"choices": [{"delta": {"tool_calls": [{"index": index, "id": id, "function": function}]}}]})
+            };
+            vec![
+                json!({"choices": [{"delta": {"content": "So"}}]}),
+                call(0, "a", "{}"),
+                call(1, "b", input),
+                json!({"choices": [{"delta": {}, "finish_reason": reason}]}),
+            ]
+        }
+        Shape::Ollama => {
+            let call = |id: &str, arguments: Value| json!({"id": id, "function": {"name": "f", "arguments": arguments}});
+            let calls = [call("a", json!({})), call("b", json!(input))];
+            vec![
+                json!({"message": {"content": "So", "tool_calls": calls}}),
+                json!({"message": {"content": ""}, "done": true, "done_reason": reason}),
+            ]
+        }
+    };
+    all.iter().map(|data| event(shape, data)).collect()
+}
+
+#[test]
+fn v66_half_a_call_at_the_end_of_the_room_is_left_out() {
+    for (shape, reason) in Shape::ALL.into_iter().zip(["max_tokens", "length", "length"]) {
+        for half in ["{\"x\": 1", "", "{\"x\": \"\\"] {
+            let run = once(shape, calls(shape, half, reason).as_bytes());
+            run.code(6).err_has("the call of 'f' was cut off").err_has("'max_tokens'");
+            let records = run.json();
+            assert_eq!((records.len(), &records[1]["tool_use_id"]), (2, &json!("a")));
+            assert_eq!(records[0]["content"], json!([{"type": "text", "text": "So"}]));
+        }
+    }
+}
+
+/// An input that cannot be read is never taken for an empty one.
+#[test]
+fn an_input_that_is_no_json_object_is_69_and_no_call() {
+    for (shape, reason) in Shape::ALL.into_iter().zip(["tool_use", "tool_calls", "stop"]) {
+        for input in ["{\"x\": 1", "[1]", "nonsense", "{\"x\": 1}}", "\"{}\""] {
+            let run = once(shape, calls(shape, input, reason).as_bytes());
+            run.code(69).stdout_is("").err_has("calls 'f' with an input that is no JSON object");
+        }
+    }
+}
+
+/// Anthropic ends a block that is whole, so one without its end is half of one, however it looks.
+#[test]
+fn a_call_that_was_not_ended_is_none() {
+    for (reason, exit) in [("tool_use", 69), ("max_tokens", 6)] {
+        let run = once(Shape::Anthropic, calls(Shape::Anthropic, "{\"x\": 1}", reason).as_bytes());
+        run.code(exit).expect(!run.stdout_text().contains("\"x\""), || "no such call".into());
+    }
+}
+
+#[test]
+fn an_input_keeps_its_spelling() {
+    for (shape, reason) in [(Shape::OpenAi, "tool_calls"), (Shape::Ollama, "stop")] {
+        let run = once(shape, calls(shape, "{\"z\":1e2,\"a\":\"\\u00e9\"}", reason).as_bytes());
+        run.ok().stdout_has(r#""input":{"z":1e2,"a":"\u00e9"}"#);
+    }
+}
+
+// ---- what is no stream -----------------------------------------------------------------------
+
+#[test]
+fn an_answer_that_is_none_is_69() {
+    let events =
+        ["", "\n\n", ": ping\n\n", "data: [DONE]\n\n", "data: nonsense\n\n", "<html></html>"];
+    let lines = ["", "\n", "{}\n", "nonsense\n", "<html></html>", "[1]\n"];
+    for shape in Shape::ALL {
+        for text in if shape == Shape::Ollama { lines } else { events } {
+            once(shape, text.as_bytes()).code(69).stdout_is("").err_has("claw-call: ");
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! claw-call --stream: the same records as without, and the text as it comes.
+
+use std::io::Read;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::common::provider::{FakeProvider, Step};
+use crate::common::shapes::Shape;
+use crate::common::{Run, Sandbox, kill_group};
+use crate::fake::client::{self, post, streamed};
+use crate::shapes::{HELLO, call, hello, two_calls};
+
+/// A text that a careless reader would break.
+const TEXT: &str = "Caf\u{e9}, \u{65e5}\u{672c}, \u{1f600}:\n\n\t\"data: {}\" and \\u0041\r\n";
+
+/// The bytes of a stream that answers a step.
+fn wire(shape: Shape, step: Step) -> Vec<u8> {
+    let provider = FakeProvider::new();
+    provider.script(step);
+    let mut body = streamed(client::hello(shape));
+    if shape == Shape::OpenAi {
+        body["stream_options"] = json!({"include_usage": true});
+    }
+    post(&provider, shape, &body).pieces.concat()
+}
+
+/// What comes of a stream of these pieces: its records, and what was shown.
+#[track_caller]
+fn read(shape: Shape, step: Step) -> (Vec<serde_json::Value>, String) {
+    let provider = FakeProvider::new();
+    provider.script(step);
+    let run = hello(&provider, shape, &["--stream", "--max-retries", "0"]);
+    provider.all_legal();
+    (run.ok().json(), run.stderr)
+}
+
+// ---- the records -----------------------------------------------------------------------------
+
+#[test]
+fn the_records_of_a_stream_are_those_of_the_same_answer_whole() {
+    for shape in Shape::ALL {
+        for step in [Step::text(TEXT), Step::text(""), two_calls(shape, 1)] {
+            let run = |args: &[&str]| {
+                let provider = FakeProvider::new();
+                provider.script(step.clone());
+                let run = hello(&provider, shape, args);
+                assert_eq!(provider.single_request().streams(), !args.is_empty());
+                provider.all_legal();
+                run.ok().stdout_text()
+            };
+            let whole = run(&[]);
+            assert_eq!(run(&["--stream"]), whole, "{shape:?}");
+            assert_eq!(run(&["--stream=shown"]), whole, "{shape:?}");
+        }
+    }
+}
+
+#[test]
+fn a_stream_may_come_in_pieces_of_any_size() {
+    for shape in Shape::ALL {
+        for step in [Step::text(TEXT), two_calls(shape, 1)] {
+            let bytes = wire(shape, step.clone());
+            let expected = read(shape, step);
+            for size in [1, 2, 3, 7, 1000] {
+                let pieces = read(shape, Step::stream(&bytes, size));
+                // The fake provider numbers its own answers, and here it was given one.
+                assert_eq!(pieces, expected, "{shape:?} {size}");
+            }
+        }
+    }
+}
+
+#[test]
+fn pings_comments_and_events_that_nobody_knows_change_nothing() {
+    for shape in Shape::ALL {
+        let text = String::from_utf8(wire(shape, two_calls(shape, 1))).expect("text");
+        let expected = read(shape, Step::stream(text.as_bytes(), 1000));
+        let (end, between) = match shape {
+            Shape::Anthropic => (
+                "\n\n",
+                ": keep-alive\n\nevent: ping\ndata: {\"type\": \"ping\"}\n\ndata: {\"type\":\"new\"}\n\n",
+            ),
+            Shape::OpenAi => ("\n\n", ": OPENROUTER PROCESSING\n\nid: 1\nretry: 5\n\n"),
+            Shape::Ollama => ("\n", "\n \n"),
+        };
+        let busy = between.to_owned() + &text.replace(end, &format!("{end}{between}"));
+        assert_eq!(read(shape, Step::stream(busy.as_bytes(), 1000)), expected, "{shape:?}");
+        // Lines may end as on other systems.
+        let lines = text.replace('\n', "\r\n");
+        assert_eq!(read(shape, Step::stream(lines.as_bytes(), 5)), expected, "{shape:?}");
+    }
+}
+
+#[test]
+fn servers_that_leave_things_out_are_understood() {
+    let without_start = concat!(
+        "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n",
+        "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"So.\"}}\n\n",
+        "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\n",
+        "data: {\"type\":\"message_stop\"}\n\n",
+    );
+    let without_done = concat!(
+        "data: {\"choices\":[{\"delta\":{\"content\":\"So.\"}}]}\n\n",
+        "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n",
+    );
+    for (shape, text) in [(Shape::Anthropic, without_start), (Shape::OpenAi, without_done)] {
+        let (records, shown) = read(shape, Step::stream(text.as_bytes(), 1000));
+        assert_eq!(records[0]["content"], json!([{"type": "text", "text": "So."}]));
+        assert_eq!((&records[0]["model"], &records[0]["usage"]), (&json!(null), &json!(null)));
+        assert_eq!((&records[0]["stop_reason"], shown.as_str()), (&json!("end_turn"), "So.\n"));
+        // Some proxies do not say that it is a stream.
+        for kind in ["text/plain", "application/json"] {
+            let headers = [("content-type", kind), ("request-id", "req_1")];
+            let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+            let raw = Step::Raw { status: 200, headers, body: text.into() };
+            assert_eq!(read(shape, raw), (records.clone(), shown.clone()), "{shape:?} {kind}");
+        }
+    }
+}
+
+#[test]
+fn a_whole_answer_to_a_request_for_a_stream_is_one() {
+    for shape in Shape::ALL {
+        let provider = FakeProvider::new();
+        let whole = post(&provider, shape, &client::hello(shape)).json();
+        let (records, shown) = read(shape, Step::Reply(whole.clone()));
+        assert_eq!(records[0]["content"][0]["text"], "Reply to 1 messages: hello");
+        assert_eq!(shown, "Reply to 1 messages: hello\n");
+        // Or one that says that it is a stream.
+        let same = read(shape, Step::stream(whole.to_string().as_bytes(), 1000));
+        assert_eq!(same.1, shown);
+        assert_eq!(same.0[0]["content"], records[0]["content"]);
+    }
+}
+
+#[test]
+fn a_stream_is_recorded_and_replayed() {
+    for shape in Shape::ALL {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        let run = |option: &str| {
+            let cmd = call(&sandbox, &provider, shape, &["--stream", option, "tape"]);
+            cmd.stdin(HELLO).run()
+        };
+        let first = run("--record");
+        let again = run("--replay");
+        again.ok().err_is(&first.ok().stderr);
+        // What the provider called the exchange is not recorded.
+        let but_for_the_name = |run: &Run| {
+            let mut record = run.json_one();
+            record["request_id"] = json!(null);
+            record
+        };
+        assert_eq!(but_for_the_name(&again), but_for_the_name(&first));
+        provider.single_request();
+    }
+}
+
+// ---- what is shown ---------------------------------------------------------------------------
+
+#[test]
+fn the_text_is_shown_on_standard_error_or_at_the_end_of_a_file() {
+    for shape in Shape::ALL {
+        for (text, shown) in [("One.\nTwo.", "One.\nTwo.\n"), ("One.\n", "One.\n"), (TEXT, TEXT)] {
+            let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+            (0..3).for_each(|_| provider.script(Step::text(text)));
+            let run = |option: &str| call(&sandbox, &provider, shape, &[option]).stdin(HELLO).run();
+            run("--stream").ok().err_is(shown);
+            sandbox.write("shown", "Before.\n");
+            run("--stream=shown").ok().err_is("");
+            run("--stream=shown").ok().err_is("");
+            assert_eq!(sandbox.read_text("shown"), format!("Before.\n{shown}{shown}"));
+        }
+    }
+}
+
+#[test]
+fn only_text_is_shown_and_none_is_an_empty_line() {
+    let calls = json!([{"type": "tool_use", "id": "a", "name": "f", "input": {"x": "y"}}]);
+    let provider = FakeProvider::new();
+    provider
+        .script(Step::Reply(json!({"content": calls, "model": "m", "stop_reason": "tool_use"})));
+    hello(&provider, Shape::Anthropic, &["--stream"]).ok().err_is("");
+    provider.script(two_calls(Shape::OpenAi, 1));
+    hello(&provider, Shape::OpenAi, &["--stream"]).ok().err_is("Reply to 1 messages: hello\n");
+}
+
+#[test]
+fn the_text_is_shown_before_the_answer_ends() {
+    for shape in Shape::ALL {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        provider.script(Step::Slow(4, Duration::from_secs(60)));
+        let mut child = call(&sandbox, &provider, shape, &["--stream"]).stdin(HELLO).spawn();
+        let mut stderr = child.stderr.take().expect("a piped stderr");
+        let (mut shown, mut byte) = (Vec::new(), [0]);
+        while shown.len() < "Reply to".len() && stderr.read(&mut byte).is_ok_and(|count| count == 1)
+        {
+            shown.push(byte[0]);
+        }
+        assert_eq!(String::from_utf8_lossy(&shown), "Reply to", "{shape:?}");
+        assert!(child.try_wait().expect("its state").is_none(), "the answer has not ended");
+        kill_group(child.id());
+        child.wait().expect("its end");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_74_before_anything_is_sent() {
+    let provider = FakeProvider::new();
+    let run = hello(&provider, Shape::OpenAi, &["--stream=no/such/place"]);
+    run.code(74).stdout_is("").err_has("'no/such/place'");
+    assert!(provider.requests().is_empty());
+    // The word after the option is no file to show in, but one with messages.
+    let sandbox = Sandbox::new();
+    sandbox.write("m", HELLO);
+    call(&sandbox, &provider, Shape::OpenAi, &["--stream", "m"]).run().ok();
+    assert_eq!(sandbox.read_text("m"), HELLO);
+}
+
+#[test]
+fn the_reply_is_whole_even_if_nobody_looks_any_more() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    sandbox.write("m", HELLO);
+    let script = "{ claw-call --stream=/dev/fd/3 m 3>&1 >reply; echo $? >status; } | :";
+    sandbox.sh(script).envs(provider.env_for(Shape::OpenAi)).run().ok();
+    assert_eq!(sandbox.read_text("status"), "0\n");
+    assert_eq!(sandbox.read_json("reply")[0]["stop_reason"], "end_turn");
+}
+
+#[test]
+#[allow(clippy::print_stdout, reason = "a case that is left out says so")]
+fn a_terminal_is_shown_control_characters() {
+    let sandbox = Sandbox::new();
+    if sandbox.sh("command -v script").run().status != Some(0) {
+        println!("skipped: no script(1)");
+        return;
+    }
+    let evil = "red\n\u{1b}[31m\u{9b}31m\r\u{7f}\u{202e}evil";
+    let shown = "red\n\\u{1b}[31m\\u{9b}31m\\r\\u{7f}\\u{202e}evil\n";
+    sandbox.write("m", HELLO);
+    for shape in Shape::ALL {
+        let provider = FakeProvider::new();
+        let run = |command: &str| -> Run {
+            provider.script(Step::text(evil));
+            let script = format!("script -qec '{command}' /dev/null");
+            sandbox.sh(&script).envs(provider.env_for(shape)).env("CLAW_WINDOW", "32768").run()
+        };
+        for command in ["claw-call --stream m >reply", "claw-call --stream=/dev/tty m >reply 2>&1"]
+        {
+            let run = run(command);
+            // The terminal ends lines with a carriage return of its own.
+            assert_eq!(run.ok().stdout_text().replace("\r\n", "\n"), shown, "{shape:?} {command}");
+            assert_eq!(sandbox.read_json("reply")[0]["content"][0]["text"], evil);
+        }
+        // What is no terminal gets every byte.
+        run("claw-call --stream=shown m >reply").ok().stdout_is("");
+        assert_eq!(sandbox.read_text("shown"), format!("{evil}\n"));
+        sandbox.sh("rm shown").run().ok();
+    }
+}
+
+// ---- time ------------------------------------------------------------------------------------
+
+#[test]
+fn the_time_out_is_for_each_piece_and_not_for_all_of_them() {
+    std::thread::scope(|scope| {
+        for shape in Shape::ALL {
+            scope.spawn(move || {
+                let provider = FakeProvider::new();
+                provider.script(Step::Slow(0, Duration::from_millis(350)));
+                let began = Instant::now();
+                hello(&provider, shape, &["--stream", "--timeout", "1"]).ok();
+                assert!(began.elapsed() > Duration::from_millis(1500));
+
+                provider.script(Step::Slow(4, Duration::from_secs(60)));
+                let run = hello(&provider, shape, &["--stream", "--timeout", "0.5"]);
+                run.code(69).stdout_is("").err_has("Reply to").err_has("\nclaw-call: unreachable ");
+                run.err_has("timed out in the middle");
+                assert_eq!(provider.requests().len(), 2, "nothing is tried again that was shown");
+            });
+        }
+    });
+}
