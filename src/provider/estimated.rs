@@ -20,6 +20,17 @@ pub fn prompt(request: &Request<'_, '_>) -> u64 {
     Estimate::of(estimate::Request { messages, system, tools }, Method::Script).tokens
 }
 
+/// The least tokens that what is sent of the prompt can have, to go by where too high a number does harm.
+/// Fixed costs and repetitive text weigh less on some models than we count, and thinking is not sent.
+fn least(request: &Request<'_, '_>) -> u64 {
+    let Request { messages, system, tools, .. } = *request;
+    let sent = |method| {
+        let estimate = Estimate::of(estimate::Request { messages, system, tools }, method);
+        estimate.unmeasured.saturating_sub(estimate.kinds.thinking)
+    };
+    sent(Method::Script).min(sent(Method::Chars4))
+}
+
 /// The room for the answer that the window leaves. Ollama takes what does not fit and drops something
 /// without a word, so there it has to be known before.
 ///
@@ -63,7 +74,7 @@ pub fn reconsider(failure: Failure, is_empty: bool, request: &Request<'_, '_>) -
 /// Ollama's counts tell, and images are left out of this: how many tokens they are nobody knows.
 #[must_use]
 pub fn truncated(protocol: Protocol, request: &Request<'_, '_>, reply: &Reply) -> (Cut, Failure) {
-    let prompt = prompt(request);
+    let prompt = least(request);
     let usage = reply.usage.as_deref();
     let cut = match (protocol, request.window) {
         (Protocol::Ollama, Some(window)) if !request.messages.iter().any(has_media) => {
