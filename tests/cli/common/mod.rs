@@ -269,7 +269,7 @@ impl Cmd {
     #[track_caller]
     pub fn run(self) -> Run {
         let deadline = Instant::now() + self.timeout;
-        let mut child = self.start();
+        let mut child = self.start(Stdio::piped());
         feed(&mut child, self.stdin.clone().unwrap_or_default());
         let group = child.id();
         let stdout = drain(child.stdout.take().expect("a piped stdout"));
@@ -308,8 +308,14 @@ impl Cmd {
     /// `Child::stdin`. The program leads a process group of its own, which [`kill_group`] ends.
     /// The test must keep the sandbox until the child has ended.
     #[track_caller]
-    pub fn spawn(mut self) -> Child {
-        let mut child = self.start();
+    pub fn spawn(self) -> Child {
+        self.spawn_into(Stdio::piped())
+    }
+
+    /// The same, with a standard output of the test's own.
+    #[track_caller]
+    pub fn spawn_into(mut self, stdout: Stdio) -> Child {
+        let mut child = self.start(stdout);
         if let Some(bytes) = self.stdin.take() {
             feed(&mut child, bytes);
         }
@@ -317,7 +323,7 @@ impl Cmd {
     }
 
     #[track_caller]
-    fn start(&self) -> Child {
+    fn start(&self, stdout: Stdio) -> Child {
         let child = Command::new(&self.program)
             .args(&self.args)
             .env_clear()
@@ -325,7 +331,7 @@ impl Cmd {
             .current_dir(&self.cwd)
             .process_group(0)
             .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
+            .stdout(stdout)
             .stderr(Stdio::piped())
             .spawn();
         match child {

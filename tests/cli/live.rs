@@ -1,0 +1,237 @@
+//! claw-turn --stream: the reply is shown as it comes, once, and all else is as without.
+
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::common::provider::{FakeProvider, Step};
+use crate::common::shapes::Shape;
+use crate::common::{Cmd, Run, Sandbox, kill_group};
+use crate::shapes::two_calls;
+use crate::talks::{Talk, log, rebuild, words};
+
+/// A turn on `s.jsonl` that asks what is next.
+fn turn(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape, args: &[&str]) -> Cmd {
+    let cmd = sandbox.cmd("claw-turn").envs(provider.env_for(shape)).env("CLAW_WINDOW", "32768");
+    cmd.args(args).args(["-m", "next?", "s.jsonl"])
+}
+
+/// The same by way of a shell, with its output where the script says: `$1` is a turn.
+fn scripted(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape, script: &str) -> Run {
+    let script = script.replace("$1", "claw-turn --stream -m next? s.jsonl");
+    sandbox.sh(&script).envs(provider.env_for(shape)).env("CLAW_WINDOW", "32768").run()
+}
+
+const REPLY: &str = "Reply to 1 messages: next?\n";
+
+// ---- what is shown ---------------------------------------------------------------------------
+
+#[test]
+fn the_transcript_is_the_same_as_without_and_the_text_is_shown_once() {
+    for shape in Shape::ALL {
+        for step in [Step::text("One.\nTwo."), Step::text("One.\n"), two_calls(shape, 1)] {
+            let [with, without] = [&["--stream"][..], &[]].map(|args| {
+                let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+                provider.script(step.clone());
+                let run = turn(&sandbox, &provider, shape, args).run();
+                run.ok().err_is("");
+                assert_eq!(provider.single_request().streams(), !args.is_empty());
+                provider.all_legal();
+                (run.stdout_text(), sandbox.read_json("s.jsonl"))
+            });
+            assert_eq!(with, without, "{shape:?} {step:?}");
+        }
+    }
+}
+
+#[test]
+fn the_text_is_shown_before_the_answer_ends() {
+    for shape in Shape::ALL {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        provider.script(Step::Slow(4, Duration::from_secs(60)));
+        let mut child = turn(&sandbox, &provider, shape, &["--stream"]).spawn();
+        let mut shown = [0; 8];
+        let stdout = child.stdout.as_mut().expect("a piped stdout");
+        stdout.read_exact(&mut shown).expect("the begin of a text");
+        assert_eq!(&shown, b"Reply to", "{shape:?}");
+        assert!(child.try_wait().expect("its state").is_none(), "the answer has not ended");
+        kill_group(child.id());
+        child.wait().expect("its end");
+    }
+}
+
+#[test]
+fn a_pipe_and_a_file_are_shown_the_text_in_order() {
+    for shape in Shape::ALL {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        scripted(&sandbox, &provider, shape, "$1 | cat").ok().stdout_is(REPLY);
+        for (script, expected) in [
+            ("rm s.jsonl; $1 >out", REPLY.to_owned()),
+            ("rm s.jsonl; echo before >out; $1 >>out", format!("before\n{REPLY}")),
+            (
+                "rm s.jsonl; { echo before; $1; echo after; } >out",
+                format!("before\n{REPLY}after\n"),
+            ),
+        ] {
+            scripted(&sandbox, &provider, shape, script).ok().stdout_is("").err_is("");
+            assert_eq!(sandbox.read_text("out"), expected, "{shape:?} {script}");
+        }
+    }
+}
+
+/// Some programs that start others talk to them by way of sockets.
+#[test]
+fn a_socket_is_shown_the_text_too() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    let (mut ours, theirs) = UnixStream::pair().expect("two sockets");
+    let turn = turn(&sandbox, &provider, Shape::OpenAi, &["--stream"]);
+    let mut child = turn.spawn_into(Stdio::from(OwnedFd::from(theirs)));
+    let mut shown = String::new();
+    ours.read_to_string(&mut shown).expect("what was shown");
+    assert_eq!(shown, REPLY);
+    assert_eq!(child.wait().expect("its end").code(), Some(0));
+}
+
+#[test]
+#[allow(clippy::print_stdout, reason = "a case that is left out says so")]
+fn a_terminal_is_shown_control_characters_and_a_pipe_every_byte() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    let evil = "red\n\u{1b}[31m\u{9b}31m\r\u{7f}\u{202e}evil";
+    (0..2).for_each(|_| provider.script(Step::text(evil)));
+    let run = scripted(&sandbox, &provider, Shape::OpenAi, "$1");
+    run.ok().stdout_is(&format!("{evil}\n"));
+    if sandbox.sh("command -v script").run().status != Some(0) {
+        println!("skipped: no script(1)");
+        return;
+    }
+    let run = scripted(&sandbox, &provider, Shape::OpenAi, "script -qec '$1' /dev/null");
+    let shown = run.ok().stdout_text().replace("\r\n", "\n");
+    assert_eq!(shown, "red\n\\u{1b}[31m\\u{9b}31m\\r\\u{7f}\\u{202e}evil\n");
+}
+
+/// P-3, as without: the reply is kept, and it is no success.
+#[test]
+fn p_3_a_reply_that_cannot_be_shown_is_kept_and_no_success() {
+    for shape in Shape::ALL {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        scripted(&sandbox, &provider, shape, "$1 >/dev/full").code(74).err_has("'<stdout>'");
+        let gone = scripted(&sandbox, &provider, shape, "{ $1; echo $? >&2; } | :");
+        gone.ok().err_is("141\n");
+        assert_eq!(rebuild(&sandbox, "s.jsonl").lines().count(), 4, "{shape:?}");
+        provider.all_legal();
+    }
+}
+
+// ---- the ladder ------------------------------------------------------------------------------
+
+/// Long results and long talk: neither shortening nor summarising alone makes it fit.
+fn long_talk() -> Talk {
+    let talk = (1..=6).fold(Talk::new(), |talk, n| {
+        let talk = talk.user(&format!("Build target {n}.")).tool(log(150));
+        talk.assistant(&format!("Target {n} fails."))
+    });
+    (0..6).fold(talk, |talk, n| talk.user(&format!("Why {n}?")).assistant(&words(600)))
+}
+
+#[test]
+fn v59_through_the_whole_ladder_the_reply_is_shown_once() {
+    for shape in Shape::ALL {
+        for (args, steps) in [
+            (&[][..], "claw-truncate: shortened "),
+            (&["--no-proactive"], "claw-compact: summarised "),
+        ] {
+            let (sandbox, provider) = (Sandbox::new(), FakeProvider::new().window(4000));
+            long_talk().append(&sandbox, "s.jsonl");
+            let args = [&["--stream", "--max-tokens", "500"], args].concat();
+            let run = turn(&sandbox, &provider, shape, &args).env("CLAW_WINDOW", "12000").run();
+            run.ok().err_has("overflow: shortening tool results").err_has(steps);
+            let shown = run.stdout_text();
+            assert!(
+                shown.starts_with("Reply to ") && shown.ends_with(" messages: next?\n"),
+                "{shown}"
+            );
+            assert_eq!(shown.lines().count(), 1, "once: {shown}");
+            // A summary is asked for as ever, and shown to nobody.
+            let requests = provider.requests();
+            let is_summary = |text: &str| text.contains("\n<conversation ");
+            for request in &requests {
+                assert_eq!(request.streams(), !is_summary(request.last_user_text()));
+                let rule = request.violation.as_ref().map(|violation| violation.rule);
+                assert!(matches!(rule, None | Some("A12")), "{rule:?}");
+            }
+            assert!(requests.iter().any(|request| is_summary(request.last_user_text())));
+        }
+    }
+}
+
+// ---- statuses --------------------------------------------------------------------------------
+
+#[test]
+fn it_ends_as_without() {
+    for shape in Shape::ALL {
+        for (step, exit) in [
+            (Step::error(401, "authentication_error", "no such key"), 77),
+            (Step::error(404, "not_found_error", "no such model"), 76),
+            (Step::error(400, "invalid_request_error", "odd"), 76),
+            (Step::error(500, "api_error", "failed"), 69),
+            (Step::error(529, "overloaded_error", "busy"), 75),
+            (Step::Drop, 69),
+            (Step::Cut(0), 69),
+        ] {
+            for stream in [&["--stream"][..], &[]] {
+                let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+                provider.script(step.clone());
+                let args = [stream, &["--max-retries", "0"]].concat();
+                let run = turn(&sandbox, &provider, shape, &args).run();
+                run.code(exit).stdout_is("");
+                let kinds: Vec<Value> = sandbox
+                    .read_json("s.jsonl")
+                    .iter()
+                    .map(|record| record["type"].clone())
+                    .collect();
+                assert_eq!(kinds, ["user", "error"], "{shape:?} {step:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn v66_an_answer_that_was_cut_off_is_kept_shown_and_6() {
+    for shape in Shape::ALL {
+        let message = json!({"role": "assistant", "content": "So I"});
+        let reply = match shape {
+            Shape::Anthropic => json!({
+                "content": [{"type": "text", "text": "So I"}], "model": "m", "stop_reason": "max_tokens",
+            }),
+            Shape::OpenAi => {
+                json!({"choices": [{"message": message, "finish_reason": "length"}], "model": "m"})
+            }
+            Shape::Ollama => json!({"message": message, "done": true, "done_reason": "length"}),
+        };
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        provider.script(Step::Reply(reply));
+        turn(&sandbox, &provider, shape, &["--stream"]).run().code(6).stdout_is("So I\n");
+        assert_eq!(sandbox.read_json("s.jsonl")[1]["stop_reason"], "max_tokens");
+    }
+}
+
+/// What was shown cannot be taken back: the turn fails, and the next one asks again.
+#[test]
+fn an_answer_that_breaks_off_is_no_part_of_the_transcript() {
+    for shape in Shape::ALL {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        provider.script(Step::Cut(900));
+        let run = turn(&sandbox, &provider, shape, &["--stream"]).run();
+        run.code(69).err_has("unreachable").stdout_has("Reply to");
+        provider.single_request();
+        assert!(!rebuild(&sandbox, "s.jsonl").contains("assistant"));
+        let cmd = sandbox.cmd("claw-turn").envs(provider.env_for(shape));
+        let again = cmd.env("CLAW_WINDOW", "32768").args(["--again", "--stream", "s.jsonl"]);
+        again.run().ok().stdout_is(REPLY);
+        provider.all_legal();
+    }
+}
