@@ -34,6 +34,12 @@ mod ladder;
 /// The key: where it comes from, where it goes, and that it is nowhere else.
 #[cfg(feature = "http")]
 mod keys;
+/// Signals in the middle of an answer: nothing by halves.
+#[cfg(feature = "http")]
+mod interrupts;
+/// claw-turn --stream: the reply is shown as it comes, once.
+#[cfg(feature = "http")]
+mod live;
 /// The manual: does it say what the programs do?
 mod man;
 /// Ollama: nothing of a prompt is dropped without a word.

@@ -6,7 +6,7 @@ use crate::common::provider::{FakeProvider, Step};
 use crate::common::shapes::Shape;
 use crate::common::{Cmd, Run, Sandbox};
 use crate::shapes::{HELLO, body};
-use crate::talks::words;
+use crate::talks::{log, words};
 
 /// A call of which nobody has said how large the window is.
 fn call(sandbox: &Sandbox, provider: &FakeProvider, args: &[&str]) -> Cmd {
@@ -130,6 +130,32 @@ fn k_4_an_answer_to_all_of_a_prompt_is_none() {
         provider.script(read(count));
         let run = call(&Sandbox::new(), &provider, &["--window", "8192"]);
         run.stdin(message.to_string()).run().ok().err_is("").stdout_has("Fine.");
+    }
+}
+
+/// The alarm goes by the least that a prompt can have been; a reply that it takes away is lost.
+#[test]
+fn k_4_what_we_count_too_high_is_no_alarm() {
+    let user = |text: String| json!({"role": "user", "content": text}).to_string() + "\n";
+    let thinking = json!({"type": "thinking", "thinking": words(4000), "signature": "s"});
+    let thought =
+        json!({"role": "assistant", "content": [thinking, {"type": "text", "text": "So."}]});
+    let tools = json!([{"name": "f", "description": "Reads.", "input_schema": {"type": "object"}}]);
+    let log = log(150);
+    let counted = log.len() as u64 / 4;
+    for (messages, count) in [
+        // A few words and a tool, which we take for more than it is here.
+        (user(words(500)), 560),
+        // Lines that are like each other.
+        (user(log), counted),
+        // Thinking, which is not sent.
+        (user(words(1000)) + &thought.to_string() + "\n" + &user("And?".into()), 1020),
+    ] {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        sandbox.write("tools", tools.to_string());
+        provider.script(read(count));
+        let run = call(&sandbox, &provider, &["--window", "16384", "--tools", "tools"]);
+        run.stdin(messages).run().ok().err_is("").stdout_has("Fine.");
     }
 }
 
