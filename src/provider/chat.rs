@@ -69,7 +69,7 @@ pub(super) struct Call<'m> {
 
 /// Our messages as a flat chat. The results of a message come first, each by itself, then what the user
 /// says in it, with the images of the results at its front. Thinking and blocks that are not known are
-/// left out, and messages of which nothing is left.
+/// left out, and messages of which nothing is left; what the user says around one is put together.
 fn turns<'m>(messages: &'m [Message<'_>]) -> Vec<Turn<'m>> {
     let mut names = HashMap::new();
     let mut turns = Vec::new();
@@ -132,8 +132,11 @@ fn user<'m>(content: &'m Content<'_>, names: &Names<'m>, turns: &mut Vec<Turn<'m
         }
     }
     moved.append(&mut own);
-    if !moved.is_empty() {
-        turns.push(Turn::User(moved));
+    match turns.last_mut() {
+        // What stood between them was left out, and templates of models ask for turns.
+        Some(Turn::User(before)) => before.append(&mut moved),
+        _ if moved.is_empty() => {}
+        _ => turns.push(Turn::User(moved)),
     }
 }
 
