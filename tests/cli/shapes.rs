@@ -347,6 +347,46 @@ fn only_openai_itself_is_sent_the_newer_name_of_the_room_for_the_answer() {
     }
 }
 
+/// Nothing of a message may be left in a flat chat; what is around it must still take turns.
+#[test]
+fn v66_whatever_was_said_the_next_request_is_legal_in_every_shape() {
+    let thinking = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
+    let blank = json!({"type": "text", "text": " "});
+    let call = |id: &str| json!({"type": "tool_use", "id": id, "name": "f", "input": {}});
+    let result = |id: &str, content: Value| json!({"type": "tool_result", "tool_use_id": id, "content": content});
+    let assistant = |content: Value| json!({"type": "assistant", "content": content});
+    let user = |content: Value| json!({"type": "user", "content": content});
+    let document = json!({"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "eA=="}});
+    for records in [
+        vec![user(json!("hi")), assistant(json!([thinking])), user(json!("go on"))],
+        vec![user(json!("hi")), assistant(json!([blank])), user(json!("go on"))],
+        vec![user(json!("hi")), assistant(json!([])), user(json!("go on"))],
+        vec![user(json!([document])), assistant(json!("so")), user(json!([document]))],
+        vec![
+            user(json!("hi")),
+            assistant(json!([thinking, call("a.b/c"), call("d")])),
+            user(json!([result("a.b/c", json!("")), result("d", json!([]))])),
+            assistant(json!([thinking])),
+            user(json!("go on")),
+        ],
+        vec![
+            user(json!("hi")),
+            assistant(json!([thinking, call("a")])),
+            user(json!([result("a", json!([document, blank])), {"type": "text", "text": "and?"}])),
+        ],
+    ] {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        let lines: String = records.iter().map(|record| format!("{record}\n")).collect();
+        append(&sandbox, "s.jsonl", lines);
+        let run = sandbox.cmd("claw-rebuild").args(["--meta", "s.jsonl"]).run();
+        let messages = run.ok().stdout_text();
+        for shape in Shape::ALL {
+            self::call(&sandbox, &provider, shape, &[]).stdin(messages.clone()).run().ok();
+        }
+        provider.all_legal();
+    }
+}
+
 // ---- failures --------------------------------------------------------------------------------
 
 #[test]
