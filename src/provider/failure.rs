@@ -50,6 +50,8 @@ use verdict::decide;
 
 /// The most bytes of a provider's text that are kept.
 const MESSAGE_BYTES: usize = 2048;
+/// The most bytes of an address that are shown.
+const LOCATION_BYTES: usize = 200;
 /// A longer wait than 31 days, in seconds, is a mistake of the server.
 const LONGEST_WAIT: f64 = 31.0 * 86_400.0;
 
@@ -245,7 +247,12 @@ impl Failure {
         let retry_after = retry_after(header, now_unix);
         let verdict = decide(status, &answer, retry_after.is_some(), rows);
         let numbers = verdict.numbers(&answer);
-        let failure = Failure::new(verdict.class, verdict.rule, answer.message(status, body));
+        let mut message = answer.message(status, body);
+        if let Some(to) = header("location").filter(|_| (300..400).contains(&status)) {
+            let to = bounded(&to, LOCATION_BYTES);
+            message.push_str(&format!("; it is now at '{to}', and a key is not sent after it"));
+        }
+        let failure = Failure::new(verdict.class, verdict.rule, message);
         Failure {
             status: Some(status),
             kind: verdict.kind.or_else(|| answer.first_kind()).cloned(),

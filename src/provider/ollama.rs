@@ -26,6 +26,9 @@ const LEAST_ESTIMATE: u64 = 1000;
 /// How far an estimate may be above the server's count before it is not our error any more, as a fraction
 /// of the count: 3/2. A guess; it was never measured.
 const MOST_OFF: (u64, u64) = (3, 2);
+/// From here on it is surely not: the estimate is then at least twelve characters for each token that was
+/// counted, which no tokenizer makes of text.
+const SURELY_OFF: u64 = 3;
 
 /// The address of the endpoint under a base URL, with or without a slash, `/api` or `/v1` at its end.
 #[must_use]
@@ -169,11 +172,12 @@ pub enum Cut {
     No,
     /// The count is so far below our own that it may be: but tokenizers differ, some by as much.
     Perhaps,
-    /// The count is what the server leaves of a prompt that it cuts.
+    /// The count is what the server leaves of a prompt that it cuts, or far less than any tokenizer makes
+    /// of the prompt.
     Surely,
 }
 
-/// Whether a prompt was cut, by our own `estimate` of its tokens and the counts of the answer. `num_ctx` is
+/// Whether a prompt was cut, by the least that we would count, `estimate`, and the counts of the answer. `num_ctx` is
 /// the window that was asked for, in tokens. A count that is missing or 0 says nothing: older servers leave
 /// it out, or count only what they had not read before.
 ///
@@ -189,8 +193,12 @@ pub fn was_truncated(estimate: u64, usage: Option<&str>, num_ctx: u64) -> Cut {
         return Cut::Surely;
     }
     let (most, of) = MOST_OFF;
-    let is_far_off = estimate.saturating_mul(of) > count.saturating_mul(most);
-    if estimate >= LEAST_ESTIMATE && is_far_off { Cut::Perhaps } else { Cut::No }
+    match estimate {
+        ..LEAST_ESTIMATE => Cut::No,
+        _ if estimate > count.saturating_mul(SURELY_OFF) => Cut::Surely,
+        _ if estimate.saturating_mul(of) > count.saturating_mul(most) => Cut::Perhaps,
+        _ => Cut::No,
+    }
 }
 
 #[cfg(test)]
@@ -362,6 +370,8 @@ mod tests {
             (2100, 2049, 4096, Cut::No),
             // Messages were dropped.
             (6000, 3999, 4096, Cut::Perhaps),
+            (6000, 2000, 4096, Cut::Perhaps),
+            (6000, 1999, 4096, Cut::Surely),
             (6000, 4000, 4096, Cut::No),
             (1000, 600, 4096, Cut::Perhaps),
             // Too little to say.
@@ -374,6 +384,6 @@ mod tests {
         }
         assert_eq!(was_truncated(9000, None, 4096), Cut::No);
         assert_eq!(was_truncated(9000, Some("{}"), 4096), Cut::No);
-        assert_eq!(was_truncated(u64::MAX, Some(&counted(1)), 0), Cut::Perhaps);
+        assert_eq!(was_truncated(u64::MAX, Some(&counted(1)), 0), Cut::Surely);
     }
 }

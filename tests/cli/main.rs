@@ -28,15 +28,15 @@ mod estimate;
 /// The fake provider in every shape: does it answer as asked, and refuse what it should?
 #[cfg(feature = "http")]
 mod fake;
-/// claw-turn: every branch in every shape, and again from its recording.
-#[cfg(feature = "http")]
-mod ladder;
-/// The key: where it comes from, where it goes, and that it is nowhere else.
-#[cfg(feature = "http")]
-mod keys;
 /// Signals in the middle of an answer: nothing by halves.
 #[cfg(feature = "http")]
 mod interrupts;
+/// The key: where it comes from, where it goes, and that it is nowhere else.
+#[cfg(feature = "http")]
+mod keys;
+/// claw-turn: every branch in every shape, and again from its recording.
+#[cfg(feature = "http")]
+mod ladder;
 /// claw-turn --stream: the reply is shown as it comes, once.
 #[cfg(feature = "http")]
 mod live;
@@ -60,12 +60,12 @@ mod rebuild;
 mod recorded;
 /// The JSON Schema: does it take what is written, and nothing that is wrong?
 mod schema;
-/// claw-call: what replies cost, and limits on it.
-#[cfg(feature = "http")]
-mod spent;
 /// claw-call in every shape: one talk with all providers, and one form of what comes back.
 #[cfg(feature = "http")]
 mod shapes;
+/// claw-call: what replies cost, and limits on it.
+#[cfg(feature = "http")]
+mod spent;
 /// claw-call --stream: the same records, and the text as it comes.
 #[cfg(feature = "http")]
 mod stream;

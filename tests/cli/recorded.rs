@@ -13,8 +13,9 @@ fn data(name: &str) -> PathBuf {
 
 /// What was asked in a recording.
 fn asked(name: &str) -> (String, Map<String, Value>) {
-    let text = std::fs::read_to_string(data("http").join(name).join("request.json")).unwrap();
-    let request: Value = serde_json::from_str(&text).unwrap();
+    let text = std::fs::read_to_string(data("http").join(name).join("request.json"));
+    let text = text.expect("a recording");
+    let request: Value = serde_json::from_str(&text).expect("JSON");
     let body = request["body"].as_object().expect("a body").clone();
     (request["path"].as_str().expect("a path").to_owned(), body)
 }
@@ -102,7 +103,8 @@ fn a_real_model_goes_through_the_whole_guard_with_no_network() {
     run.err_has("request (3181 tokens) exceeds the available context size (2048 tokens)");
     run.err_has("claw-compact: summarised 7 messages");
     let records = sandbox.read_json("demo/real.jsonl");
-    let summary = records.iter().find(|record| record["type"] == "compaction").unwrap();
+    let summary = records.iter().find(|record| record["type"] == "compaction");
+    let summary = summary.expect("a summary");
     assert_eq!(
         (&summary["strategy"], &summary["model"]),
         (&json!("llm"), &json!("smollm2-135m-instruct"))

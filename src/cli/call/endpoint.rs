@@ -77,11 +77,11 @@ impl Endpoint {
         })
     }
 
-    /// Reads the key, and sees whether sending there is safe and can succeed.
+    /// Sees whether sending there is safe.
     ///
     /// # Errors
-    /// 77 when there is no key, or it may not be used; 78 when the address is not safe.
-    pub fn open(&mut self) -> anyhow::Result<()> {
+    /// 78 when it is not.
+    pub fn check(&self) -> anyhow::Result<()> {
         if self.provider == Provider::Offline {
             return Ok(());
         }
@@ -100,6 +100,18 @@ impl Endpoint {
         }
         if let Some(why) = why_no_address(&self.url) {
             return fail(Exit::Config, format!("cannot send to '{}': {why}", self.url));
+        }
+        Ok(())
+    }
+
+    /// Sees whether the address is safe, and reads the key.
+    ///
+    /// # Errors
+    /// 77 when there is no key, or it may not be used; 78 when the address is not safe.
+    pub fn open(&mut self) -> anyhow::Result<()> {
+        self.check()?;
+        if self.provider == Provider::Offline {
+            return Ok(());
         }
         if let Some(source) = &self.source {
             let key = source.read()?;

@@ -134,9 +134,10 @@ pub fn call(
         detect_truncation: args.detect_truncation,
     };
     if args.dry_run {
+        endpoint.check()?;
         return dry_run(&endpoint, &call, log);
     }
-    if endpoint.provider == Provider::Ollama && known.is_none() {
+    if endpoint.provider == Provider::Ollama && known.is_none() && !args.count {
         let text = format!(
             "the window of '{name}' is not known: {} tokens are asked for; --window says otherwise",
             ollama::WINDOW

@@ -334,7 +334,7 @@ fn a_body_without_an_error_is_judged_by_its_status() {
         (200, "", Class::Broken, "HTTP 200 with an empty body".to_owned()),
         (200, answer, Class::Broken, format!("HTTP 200: {answer}")),
         (200, page, Class::Broken, format!("HTTP 200: {page}")),
-        (302, "", Class::Broken, "HTTP 302 with an empty body".to_owned()),
+        (302, "", Class::NotFound, "HTTP 302 with an empty body".to_owned()),
         (
             400,
             r#"{"x":"prompt is too long"}"#,

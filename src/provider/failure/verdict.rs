@@ -194,6 +194,8 @@ fn by_status(status: Option<u16>, paced: bool) -> Verdict<'static> {
         (400..=499, None) => (Class::BadRequest, "status-4xx"),
         (500..=599, None) => (Class::Server, "status-5xx"),
         (200..=299, None) => (Class::Broken, "status-2xx"),
+        // The address is another one now, and a key is not sent to where an answer says.
+        (300..=399, None) => (Class::NotFound, "status-3xx"),
         (_, None) => (Class::Broken, "status-other"),
     };
     Verdict::new(class, rule)
