@@ -4,7 +4,7 @@ use crate::cli::budget::{Extras, Refused};
 use crate::cli::model::ModelArgs;
 use crate::cli::{Log, Output, child, messages, read_file, require_meta, text, variable};
 use crate::compact::accept::{self, Reply};
-use crate::compact::{KEEP_USER, Planned, Source, Task, plan};
+use crate::compact::{KEEP_USER, Planned, Source, Task, local, plan};
 use crate::estimate::{Budget, Request};
 use crate::exit::{Error, Exit, fail};
 use crate::messages::{self as msg, Message, Role};
@@ -38,9 +38,19 @@ pub struct CompactArgs {
     /// Tokens of the user's words to keep word for word, at most a quarter of the budget
     #[arg(long, value_name = "TOKENS", default_value_t = KEEP_USER)]
     pub keep_user: u64,
+    /// Where a summary comes from when no other could be had
+    #[arg(long, value_name = "SOURCE", conflicts_with_all = ["plan", "summary"])]
+    pub fallback: Option<Fallback>,
     /// Most calls to spend on one summary
     #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_calls: u32,
+}
+
+/// A source of summaries that asks nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Fallback {
+    /// Put together from what was said, without a model
+    Local,
 }
 
 /// A run of `claw-compact`.
@@ -95,24 +105,23 @@ impl Session<'_> {
         let Some(planned) = task.plan() else {
             return fail(Exit::NoGain, nothing_to_gain(&task));
         };
-        let prompt = self.prompt()?;
         if self.args.plan {
             let room = self.room(&task);
-            let request = self.ask(&task, &planned, &prompt, room);
+            let request = self.ask(&task, &planned, &self.prompt()?, room);
             return write_messages(&[Message::say(Role::User, &request)]);
         }
-        let summary = match &self.args.summary {
-            Some(path) => Summary {
-                text: text(&path.display().to_string(), &read_file(path)?)?.to_owned(),
-                strategy: "file",
-                reply: Reply::default(),
-                calls: 0,
-            },
-            None => self.call(&task, &planned, &prompt, log)?,
+        let (summary, after) = match self.first_choice(&task, &planned, log) {
+            Err(error) if self.args.fallback.is_some() => {
+                log.outcome(
+                    &format!("{error:#}; making a summary without a model"),
+                    r#""outcome":"failed""#,
+                );
+                let text = local::summary(&task, &planned);
+                let (strategy, reply) = ("local", Reply::default());
+                accepted(&task, &planned, Summary { text, strategy, reply, calls: 0 })?
+            }
+            outcome => outcome?,
         };
-        let after = accept::accept(&task, &planned, &summary.text).map_err(|why| {
-            Error::new(why.exit(summary.calls > 0), format!("the summary is not used: {why}"))
-        })?;
         self.write(&task, &planned, &summary, after)?;
         let (at, before, calls) = (planned.at, planned.before, summary.calls);
         let seconds = begun.elapsed().as_secs_f64();
@@ -124,6 +133,26 @@ impl Session<'_> {
             ),
         );
         Ok(Exit::Done)
+    }
+
+    /// The summary of the user's file or the model's, if it may stand for what it covers, and the request's
+    /// tokens with it.
+    fn first_choice(
+        &self,
+        task: &Task<'_, '_>,
+        planned: &Planned,
+        log: Log,
+    ) -> anyhow::Result<(Summary, u64)> {
+        let summary = match &self.args.summary {
+            Some(path) => Summary {
+                text: text(&path.display().to_string(), &read_file(path)?)?.to_owned(),
+                strategy: "file",
+                reply: Reply::default(),
+                calls: 0,
+            },
+            None => self.call(task, planned, &self.prompt()?, log)?,
+        };
+        accepted(task, planned, summary)
     }
 
     fn prompt(&self) -> anyhow::Result<String> {
@@ -230,6 +259,18 @@ impl Session<'_> {
         writeln!(out, "{}", planned.record(&source, &first_kept, after))
             .context("cannot write '<stdout>'")?;
         out.finish()
+    }
+}
+
+/// A summary that may stand for what it covers, and the request's tokens with it.
+fn accepted(
+    task: &Task<'_, '_>,
+    planned: &Planned,
+    summary: Summary,
+) -> anyhow::Result<(Summary, u64)> {
+    match accept::accept(task, planned, &summary.text) {
+        Ok(after) => Ok((summary, after)),
+        Err(why) => fail(why.exit(summary.calls > 0), format!("the summary is not used: {why}")),
     }
 }
 

@@ -7,8 +7,10 @@ use std::collections::BTreeSet;
 /// Files by what was done to them; a file that was changed is not listed as read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Details {
-    read: BTreeSet<String>,
-    modified: BTreeSet<String>,
+    /// Files that were read and not changed.
+    pub read: BTreeSet<String>,
+    /// Files that were changed.
+    pub modified: BTreeSet<String>,
 }
 
 impl Details {

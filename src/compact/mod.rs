@@ -1,13 +1,14 @@
 //! Compact: a summary for the old part of a conversation.
 //!
-//! Plan ([`cut`]: where; [`plan`]: what the model is asked), get a text (by running `claw-call`, or
-//! from the user), check it ([`accept`]), apply it. Nothing here runs a program or writes a file, so
+//! Plan ([`cut`]: where; [`plan`]: what the model is asked), get a text (by running `claw-call`, from
+//! the user, or [`local`]), check it ([`accept`]), apply it. Nothing here runs a program or writes a file, so
 //! planning and applying can be two steps with anything in between. History is never dropped for want
 //! of a summary: what cannot be accepted changes nothing.
 
 pub mod accept;
 pub mod cut;
 pub mod details;
+pub mod local;
 pub mod plan;
 
 use crate::estimate::{Gauge, Request};
@@ -240,7 +241,7 @@ impl Planned {
 pub struct Source<'s> {
     /// The summary.
     pub text: &'s str,
-    /// How it was made: `llm` or `file`.
+    /// How it was made: `llm`, `file` or `local`.
     pub strategy: &'s str,
     /// The model that wrote it.
     pub model: Option<&'s str>,

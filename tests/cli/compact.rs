@@ -809,3 +809,72 @@ fn the_offline_provider_summarises_anywhere() {
     );
     legal(&sandbox);
 }
+
+// ---- without a model -------------------------------------------------------------------------
+
+/// A model that fails, is unusable, or is not there: `local` makes the summary.
+#[test]
+fn a_summary_can_be_made_without_a_model() {
+    let sandbox = Sandbox::new();
+    let talk = Talk::new().user("Build it. Never push to main.").tool("x ".repeat(4000));
+    let talk = (0..8).fold(talk, |talk, n| talk.assistant(&words(90)).user(&format!("And {n}?")));
+    talk.append(&sandbox, "s.jsonl");
+    let before = sandbox.read("s.jsonl");
+    for call in [
+        "exit 69 #",
+        "exit 77 #",
+        "no-such-program",
+        r#"echo '{"type":"assistant","content":" ","stop_reason":"end_turn"}' #"#,
+        r#"echo '{"type":"assistant","content":"half","stop_reason":"max_tokens"}' #"#,
+        "echo nonsense #",
+    ] {
+        sandbox.write("s.jsonl", &before);
+        let args = ["--window", "4000", "--call", call];
+        let failed = stage(&sandbox, "claw-compact", &args, "s.jsonl");
+        assert!(failed.status != Some(0) && failed.stdout.is_empty(), "{call}");
+        let args = [&args[..], &["--fallback", "local"]].concat();
+        let run = stage(&sandbox, "claw-compact", &args, "s.jsonl");
+        run.ok().err_has("; making a summary without a model\n").err_has("summarised ");
+        let record = run.json_one();
+        assert_eq!(record["strategy"], "local", "{call}");
+        assert_eq!(record["needs_summary_retry"], false);
+        crate::talks::append(&sandbox, "s.jsonl", run.stdout.clone());
+        let rebuilt = rebuild(&sandbox, "s.jsonl");
+        assert!(rebuilt.contains("Never push to main."), "{call}");
+        assert!(rebuilt.contains("read_file (1)"), "{call}: {rebuilt}");
+    }
+}
+
+/// The rules of the user stay through ten summaries without a model, and so does what is pinned.
+#[test]
+fn rules_and_pins_stay_through_ten_summaries_without_a_model() {
+    let sandbox = Sandbox::new();
+    let pin = serde_json::json!({"type": "user", "content": "The id is 4f6c-77.", "pin": true});
+    let talk = Talk::new().user("Rule one: never push to main.").assistant("Yes.").record(pin);
+    talk.assistant("Noted.").append(&sandbox, "s.jsonl");
+    for round in 0..10 {
+        let talk = (0..6).fold(Talk::new(), |talk, n| {
+            talk.user(&format!("Step {round}.{n}?")).assistant(&words(700))
+        });
+        talk.append(&sandbox, "s.jsonl");
+        let args = ["--window", "8000", "--call", "exit 69 #", "--fallback", "local"];
+        let run = stage(&sandbox, "claw-compact", &args, "s.jsonl");
+        crate::talks::append(&sandbox, "s.jsonl", run.ok().stdout.clone());
+        let rebuilt = rebuild(&sandbox, "s.jsonl");
+        for fact in ["Rule one: never push to main.", "The id is 4f6c-77."] {
+            assert!(rebuilt.contains(fact), "{round}: {fact}");
+        }
+        // It does not grow with each round.
+        assert!(rebuilt.len() < 30_000, "{round}: {}", rebuilt.len());
+    }
+}
+
+#[test]
+fn what_is_no_gain_is_none_without_a_model_either() {
+    let sandbox = Sandbox::new();
+    Talk::new().user("a").assistant("b").append(&sandbox, "s.jsonl");
+    let args = ["--window", "4000", "--call", "exit 69 #", "--fallback", "local"];
+    stage(&sandbox, "claw-compact", &args, "s.jsonl").code(5).stdout_is("");
+    let args = ["--summary", "x", "--fallback", "local"];
+    stage(&sandbox, "claw-compact", &args, "s.jsonl").code(2);
+}

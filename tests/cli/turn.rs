@@ -257,6 +257,23 @@ fn v64_d44_a_summary_that_fails_costs_no_history() {
 }
 
 #[test]
+fn a_turn_goes_on_without_a_summary_of_the_model_s() {
+    let refused = || Step::error(401, "authentication_error", "no");
+    let steps = [Step::Overflow, refused()];
+    let case = Case::new(&chat(), &steps, &["--fallback", "local"]);
+    case.run.ok().stdout_has(PROMPT).err_has("making a summary without a model");
+    assert_eq!(case.added("compaction")[0]["strategy"], "local");
+    assert_eq!(case.no_request_twice().requests(), (2, 1));
+    // Ahead of an overflow, and after it.
+    let args = ["--fallback", "local", "--window", "4000"];
+    let case = Case::new(&chat(), &[refused(), Step::Overflow, refused()], &args);
+    assert_eq!(case.run.code(0).status, Some(0));
+    assert_eq!(case.added("compaction").len(), 2);
+    let case = Case::new(&chat(), &[], &["--fallback", "magic"]);
+    case.run.code(2);
+}
+
+#[test]
 fn v65_room_for_the_answer_is_lowered_before_anything_is_lost() {
     let sandbox = Sandbox::new();
     let provider = FakeProvider::new().window(12_000);
