@@ -135,7 +135,10 @@ fn q3_every_branch_in_every_shape_live_and_from_its_recording() {
             assert!(same, "{shape:?}: {name}\n{}", again.stderr);
             let recorded = std::fs::read_dir(&tape).expect("a tape").count();
             assert_eq!(recorded, asked, "{shape:?}: {name}");
-            // And twice the same bytes.
+            // And twice the same bytes; once is enough for all shapes.
+            if shape != Shape::Anthropic {
+                continue;
+            }
             let third = with_talk(&talk);
             turn(&third, &gone, &[args, &["--replay", &tape]].concat()).run().code(status);
             assert!(third.read("s.jsonl") == second.read("s.jsonl"), "{shape:?}: {name}");
