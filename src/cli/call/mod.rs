@@ -17,10 +17,12 @@ use crate::json::Object;
 use crate::messages::rebuild::check_ready;
 use crate::provider::call::{self, Call, Patience};
 use crate::provider::failure::Rows;
+use crate::provider::protocol::Protocol;
 use crate::provider::{Request, ollama};
 use anyhow::Context;
 use classify::RowArgs;
 use endpoint::{Endpoint, WayArgs};
+use outcome::Prices;
 use show::Show;
 use spent::SpentArgs;
 use std::io::Write;
@@ -114,9 +116,10 @@ pub fn call(
     let (rows, extra) = (args.rows.read()?, args.extra()?);
     let mut endpoint = Endpoint::new(model, &args.way)?;
     let known = model.window(args.window)?;
+    let room = known.map_or(MAX_TOKENS, default_output);
     let request = Request {
         model: &name,
-        max_tokens: args.max_tokens.unwrap_or_else(|| known.map_or(MAX_TOKENS, default_output)),
+        max_tokens: args.max_tokens.unwrap_or(room),
         max_tokens_name: if endpoint.is_openai_itself() { NEWER_NAME } else { "max_tokens" },
         system: extras.system.as_deref(),
         tools: extras.tools.as_deref(),
@@ -125,42 +128,51 @@ pub fn call(
         window: window(known, endpoint.provider),
         extra: extra.as_deref(),
     };
-    let patience = Patience { retries: args.max_retries, max_wait: args.max_wait.as_secs_f64() };
-    let call = Call {
-        protocol: endpoint.protocol,
-        request,
-        patience,
-        rows: &rows,
-        detect_truncation: args.detect_truncation,
-    };
+    let (protocol, detect_truncation) = (endpoint.protocol, args.detect_truncation);
+    let call =
+        Call { protocol, request, patience: args.patience(), rows: &rows, detect_truncation };
     if args.dry_run {
         endpoint.check()?;
         return dry_run(&endpoint, &call, log);
     }
-    if endpoint.provider == Provider::Ollama && known.is_none() && !args.count {
-        let text = format!(
-            "the window of '{name}' is not known: {} tokens are asked for; --window says otherwise",
-            ollama::WINDOW
-        );
-        log.note(&text);
-    }
-    let prices = args.prices.as_deref().map(outcome::Prices::read).transpose()?;
+    let prices = args.prices.as_deref().map(Prices::read).transpose()?;
     args.limits.check(&request, prices.as_ref())?;
     let mut tape = args.cassette.open(&mut endpoint)?;
-    tape.check(&endpoint.protocol.body(&request))?;
+    tape.check(&protocol.body(&request))?;
     let mut network = Network { tape: &mut tape, endpoint: &endpoint, timeout: args.timeout, log };
     if args.count {
         return count(args, model, &call, &mut network);
     }
+    if protocol == Protocol::Ollama && known.is_none() {
+        say_window(&name, log);
+    }
+    reply(args, model, &call, &mut network, prices.as_ref())
+}
+
+/// Asks for a reply, and writes it or says why there is none.
+fn reply(
+    args: &CallArgs,
+    model: &ModelArgs,
+    call: &Call<'_, '_, '_>,
+    network: &mut Network<'_>,
+    prices: Option<&Prices>,
+) -> anyhow::Result<Exit> {
+    let (endpoint, log) = (network.endpoint, network.log);
     let mut show = Show::new(args.stream.as_ref())?;
-    let outcome = call::call(call, &mut network, &mut |text| show.text(text));
+    let outcome = call::call(*call, network, &mut |text| show.text(text));
     show.finish();
     match outcome {
-        Ok(reply) => {
-            outcome::write_reply(&reply, endpoint.provider, &call, args, prices.as_ref(), log)
-        }
-        Err(failure) => outcome::note_failure(failure, args, model, &endpoint, log),
+        Ok(reply) => outcome::write_reply(&reply, endpoint.provider, call, args, prices, log),
+        Err(failure) => outcome::note_failure(failure, args, model, endpoint, log),
     }
+}
+
+/// Says which window is asked for when none is known.
+fn say_window(model: &str, log: Log) {
+    let window = ollama::WINDOW;
+    log.note(&format!(
+        "the window of '{model}' is not known: {window} tokens are asked for; --window says otherwise"
+    ));
 }
 
 /// What OpenAI calls the most tokens of an answer, by the newer of its two names: its newest models refuse
@@ -176,6 +188,11 @@ fn window(known: Option<u64>, provider: Provider) -> Option<u64> {
 }
 
 impl CallArgs {
+    /// How often and how long to try.
+    fn patience(&self) -> Patience {
+        Patience { retries: self.max_retries, max_wait: self.max_wait.as_secs_f64() }
+    }
+
     /// The further members of the body.
     fn extra(&self) -> anyhow::Result<Option<String>> {
         let Some(path) = &self.extra else { return Ok(None) };
