@@ -108,12 +108,18 @@ fn v66_k3_an_answer_that_was_cut_off_is_6_and_half_a_call_is_left_out() {
 }
 
 #[test]
-fn v66_an_unusual_end_is_noted() {
+fn v66_k3_an_unusual_end_is_noted_and_an_unknown_one_is_no_success() {
     let provider = FakeProvider::new();
-    for reason in [json!("refusal"), json!("pause_turn"), json!("new_reason"), json!(null)] {
+    let (unusual, unknown) = ("ended unusually: stop", "ended in a way that is not known: stop");
+    for (reason, status, what) in [
+        (json!("refusal"), 0, unusual),
+        (json!("pause_turn"), 0, unusual),
+        (json!("new_reason"), 6, unknown),
+        (json!(null), 6, unknown),
+    ] {
         provider.script(answer(json!([said("Well.")]), reason.clone()));
         let run = hello(&provider, &[]);
-        run.ok().err_has("the answer ended unusually: stop reason");
+        run.code(status).err_has(what);
         assert_eq!(run.json_one()["stop_reason"], reason);
     }
 }

@@ -118,7 +118,7 @@ fn parallel_calls_become_the_same_records_in_every_shape() {
     assert_eq!(all[0].1[0]["input"]["deep"]["s"], "\"\n");
 }
 
-/// K-3: a reason that nobody knows is kept, and noted.
+/// K-3: a reason that nobody knows is kept, and is no success.
 #[test]
 fn k_3_reasons_become_ours_in_every_shape() {
     for (shape, reason, expected, exit) in [
@@ -131,12 +131,12 @@ fn k_3_reasons_become_ours_in_every_shape() {
             json!("model_context_window_exceeded"),
             6,
         ),
-        (Shape::OpenAi, json!("odd"), json!("odd"), 0),
-        (Shape::OpenAi, json!(null), json!(null), 0),
+        (Shape::OpenAi, json!("odd"), json!("odd"), 6),
+        (Shape::OpenAi, json!(null), json!(null), 6),
         (Shape::Ollama, json!("stop"), json!("end_turn"), 0),
         (Shape::Ollama, json!("length"), json!("max_tokens"), 6),
-        (Shape::Ollama, json!("load"), json!("load"), 0),
-        (Shape::Ollama, json!(null), json!(null), 0),
+        (Shape::Ollama, json!("load"), json!("load"), 6),
+        (Shape::Ollama, json!(null), json!(null), 6),
     ] {
         let provider = FakeProvider::new();
         let message = json!({"role": "assistant", "content": "So"});

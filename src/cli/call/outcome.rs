@@ -92,16 +92,29 @@ pub(super) fn write_reply(
     if let Some(name) = &records.cut_call {
         log.note(&format!("the call of '{name}' was cut off in the middle and is left out"));
     }
+    Ok(ending(reply, log))
+}
+
+/// How a reply ended, as a status. One that ended in a way that is not known may be half of one.
+fn ending(reply: &Reply, log: Log) -> Exit {
     let reason = reply.stop_reason.as_deref().unwrap_or("none");
-    match reply.stop_reason.as_deref() {
+    match reason {
         _ if reply.is_cut_off() => {
             log.note(&format!("the answer was cut off: stop reason '{reason}'"));
-            return Ok(Exit::CutOff);
+            Exit::CutOff
         }
-        Some("end_turn" | "tool_use" | "stop_sequence") => {}
-        _ => log.note(&format!("the answer ended unusually: stop reason '{reason}'")),
+        "end_turn" | "tool_use" | "stop_sequence" => Exit::Done,
+        "refusal" | "pause_turn" => {
+            log.note(&format!("the answer ended unusually: stop reason '{reason}'"));
+            Exit::Done
+        }
+        _ => {
+            log.note(&format!(
+                "the answer ended in a way that is not known: stop reason '{reason}'"
+            ));
+            Exit::CutOff
+        }
     }
-    Ok(Exit::Done)
 }
 
 /// What was asked, for the record: hashes as record ids have them.
