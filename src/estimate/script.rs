@@ -23,6 +23,8 @@
 //! - A **dense** run is base64, a hash, a key: no words in it, so it is weighed by the character.
 //! - **Other scripts** are weighed by the character, each with its own weight (`SCRIPTS`).
 
+mod pairs;
+
 /// The unit of [`weigh`]: this many make one token.
 pub const UNIT: u64 = 64;
 
@@ -47,7 +49,7 @@ const WORD: u64 = tokens(100);
 /// Each letter of a piece beyond [`WORD_SHORT`].
 const WORD_LETTER: u64 = tokens(27);
 const WORD_SHORT: u64 = 5;
-/// Each pair of different neighbours in a piece that [`USUAL`] does not list.
+/// Each pair of different neighbours in a piece that is not usual, see [`pairs`].
 const UNUSUAL: u64 = tokens(118);
 /// A piece all in capitals, such as `HTTP`.
 const CAPITALS: u64 = tokens(72);
@@ -134,39 +136,6 @@ static SCRIPTS: [(char, char, u64); 27] = [
     ('\u{FF00}', '\u{FFEF}', tokens(102)),   // full width forms
     ('\u{1F000}', '\u{1FAFF}', tokens(295)), // emoji
 ];
-
-/// What usually follows at the start of a piece (first row) and after each letter from `a` to `z`;
-/// a dot is the end of the piece. These are the 280 most frequent pairs of English text and code,
-/// less the ends `a.` and `i.`, by which Italian and Indonesian words are known.
-static USUAL: [u32; 27] = masks([
-    "abcdefghijklmnoprstuvwxy", // start
-    "bcdgiklmnprstuvy",         // a
-    "aeiloruy.",                // b
-    "acehiklortu.",             // c
-    "adeiosu.",                 // d
-    "abcdefglmnpqrstvwxy.",     // e
-    "aefilortu.",               // f
-    "ehiru.",                   // g
-    "aeiortu.",                 // h
-    "abcdefglmnoprstvz",        // i
-    "e",                        // j
-    "e.",                       // k
-    "adefilostuy.",             // l
-    "abeilmopsu.",              // m
-    "acdefgilnostuvy.",         // n
-    "bcdfklmnoprstuvw.",        // o
-    "aeiloprstuy.",             // p
-    "u",                        // q
-    "acdegiklmnorstuy.",        // r
-    "acehimopstuy.",            // s
-    "acdehiloprstuy.",          // t
-    "bcdegilmnprst.",           // u
-    "aei.",                     // v
-    "aehio.",                   // w
-    "pt.",                      // x
-    "op.",                      // y
-    "e",                        // z
-]);
 
 /// The estimated cost of `text` in units of 1/64 token.
 pub fn weigh(text: &str) -> u64 {
@@ -332,7 +301,7 @@ impl Scan<'_> {
         }
         let tail = self.bytes.get(last_capital..self.at).unwrap_or_default();
         WORD + WORD_LETTER * (upper + lower).saturating_sub(WORD_SHORT)
-            + UNUSUAL * unusual_pairs(tail)
+            + UNUSUAL * pairs::unusual(tail)
     }
 
     fn accented_word(&mut self) -> u64 {
@@ -422,42 +391,6 @@ fn weigh_dense(block: &[u8]) -> u64 {
     let others = block.len() as u64 - digits;
     let hex = block.iter().all(|b| b.is_ascii_hexdigit() || *b == b'-');
     DENSE_DIGIT * digits + others * if hex { DENSE_HEX } else { DENSE }
-}
-
-/// The bit of the end of a piece in a row of [`USUAL`]; letters have the bits 0 to 25.
-const END: u32 = 26;
-
-const fn masks(rows: [&str; 27]) -> [u32; 27] {
-    let mut masks = [0; 27];
-    let mut row = 0;
-    while row < rows.len() {
-        let mut next = rows[row].as_bytes();
-        while let [letter, rest @ ..] = next {
-            masks[row] |= 1 << if *letter == b'.' { END } else { (*letter - b'a') as u32 };
-            next = rest;
-        }
-        row += 1;
-    }
-    masks
-}
-
-/// The pairs of neighbours in `piece`, its edges included, that are not usual.
-///
-/// A lone letter has none, nor has a letter that is repeated: tokenizers know `aaaa` and `zzz`.
-fn unusual_pairs(piece: &[u8]) -> u64 {
-    if piece.len() < 2 {
-        return 0;
-    }
-    let mut row = USUAL[0];
-    let mut last = 0;
-    let mut unusual = 0;
-    for &byte in piece {
-        let letter = (byte | 0x20).wrapping_sub(b'a');
-        unusual += u64::from(row >> letter & 1 == 0 && byte != last);
-        last = byte;
-        row = USUAL[usize::from(letter) + 1];
-    }
-    unusual + u64::from(row >> END & 1 == 0)
 }
 
 #[cfg(test)]
