@@ -2,12 +2,10 @@
 
 use anyhow::Context;
 use clap::Parser;
+use clawutils::cli::append::{PlainArgs, RedactArgs};
 use clawutils::cli::{self, LogArgs, Output};
 use clawutils::exit::{self, Exit};
-use clawutils::json::quote;
-use clawutils::redact::Patterns;
 use clawutils::transcript::{self, Batch};
-use std::borrow::Cow;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -20,24 +18,13 @@ struct Args {
     /// Transcript to append to; made if it is not there
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Take plain text as one user record
-    #[arg(long, group = "plain")]
-    user: bool,
-    /// Take plain text as one assistant record
-    #[arg(long, group = "plain")]
-    assistant: bool,
-    /// Take plain text as the result of call ID
-    #[arg(long, group = "plain", value_name = "ID")]
-    tool_result: Option<String>,
-    /// Mark the result as that of a failed call
-    #[arg(long, requires = "tool_result", conflicts_with_all = ["user", "assistant"])]
-    is_error: bool,
+    #[command(flatten)]
+    plain: PlainArgs,
     /// Write the records as they were written to standard output
     #[arg(long)]
     tee: bool,
-    /// Take out of the records what matches a pattern in FILE
-    #[arg(long, value_name = "FILE")]
-    redact: Option<PathBuf>,
+    #[command(flatten)]
+    redact: RedactArgs,
     /// Append only if the last record has this id
     #[arg(long, value_name = "ID")]
     expect_tail: Option<String>,
@@ -51,47 +38,14 @@ struct Args {
     log: LogArgs,
 }
 
-impl Args {
-    /// Standard input as records: plain text becomes one, its last line feed aside.
-    fn records<'a>(&self, input: &'a [u8]) -> anyhow::Result<Cow<'a, [u8]>> {
-        if !(self.user || self.assistant || self.tool_result.is_some()) {
-            return Ok(Cow::Borrowed(input));
-        }
-        let text = cli::text(&cli::stdin_name(), input)?;
-        if self.tool_result.is_none() && text.trim().is_empty() {
-            return exit::fail(Exit::Data, "cannot append '<stdin>': the text is blank");
-        }
-        let text = quote(text.strip_suffix('\n').unwrap_or(text));
-        let record = match &self.tool_result {
-            Some(id) => {
-                let error = if self.is_error { r#","is_error":true"# } else { "" };
-                let id = quote(id);
-                format!(r#"{{"type":"tool_result","tool_use_id":{id},"content":{text}{error}}}"#)
-            }
-            None if self.user => format!(r#"{{"type":"user","content":{text}}}"#),
-            None => {
-                format!(r#"{{"type":"assistant","content":[{{"type":"text","text":{text}}}]}}"#)
-            }
-        };
-        Ok(Cow::Owned(record.into_bytes()))
-    }
-
-    /// What is to be taken out.
-    fn patterns(&self) -> anyhow::Result<Option<Patterns>> {
-        let read =
-            |path: &PathBuf| Patterns::read(&path.display().to_string(), &cli::read_file(path)?);
-        self.redact.as_ref().map(read).transpose()
-    }
-}
-
 fn main() -> ExitCode {
     exit::run("claw-append", || {
         let args = Args::parse();
         args.log.open("claw-append");
         cli::survive_file_limits()?;
-        let patterns = args.patterns()?;
+        let patterns = args.redact.patterns()?;
         let input = cli::read_stdin()?;
-        let records = args.records(&input)?;
+        let records = args.plain.records(&input)?;
         let mut batch = Batch::read(&cli::stdin_name(), &records)?;
         if let Some(patterns) = &patterns {
             batch.redact(patterns);

@@ -1,6 +1,7 @@
 //! What two or more programs share on their command lines, and the only place (with `exit`) that
 //! touches standard input and output, the environment and arguments.
 
+pub mod append;
 pub mod budget;
 pub mod call;
 pub mod check;

@@ -1,0 +1,74 @@
+//! `claw-append`: plain text as a record, and the patterns of what is taken out.
+
+use crate::cli;
+use crate::exit::{self, Exit};
+use crate::json::quote;
+use crate::redact::Patterns;
+use std::borrow::Cow;
+use std::path::PathBuf;
+
+/// The option group for plain text.
+#[derive(Clone, Debug, clap::Args)]
+pub struct PlainArgs {
+    /// Take plain text as one user record
+    #[arg(long, group = "plain")]
+    pub user: bool,
+    /// Take plain text as one assistant record
+    #[arg(long, group = "plain")]
+    pub assistant: bool,
+    /// Take plain text as the result of call ID
+    #[arg(long, group = "plain", value_name = "ID")]
+    pub tool_result: Option<String>,
+    /// Mark the result as that of a failed call
+    #[arg(long, requires = "tool_result", conflicts_with_all = ["user", "assistant"])]
+    pub is_error: bool,
+}
+
+impl PlainArgs {
+    /// Standard input as records: plain text becomes one, its last line feed aside.
+    ///
+    /// # Errors
+    /// 65 when plain text is not UTF-8, or says nothing.
+    pub fn records<'a>(&self, input: &'a [u8]) -> anyhow::Result<Cow<'a, [u8]>> {
+        if !(self.user || self.assistant || self.tool_result.is_some()) {
+            return Ok(Cow::Borrowed(input));
+        }
+        let text = cli::text(&cli::stdin_name(), input)?;
+        if self.tool_result.is_none() && text.trim().is_empty() {
+            return exit::fail(Exit::Data, "cannot append '<stdin>': the text is blank");
+        }
+        let text = quote(text.strip_suffix('\n').unwrap_or(text));
+        let record = match &self.tool_result {
+            Some(id) => {
+                let error = if self.is_error { r#","is_error":true"# } else { "" };
+                let id = quote(id);
+                format!(r#"{{"type":"tool_result","tool_use_id":{id},"content":{text}{error}}}"#)
+            }
+            None if self.user => format!(r#"{{"type":"user","content":{text}}}"#),
+            None => {
+                format!(r#"{{"type":"assistant","content":[{{"type":"text","text":{text}}}]}}"#)
+            }
+        };
+        Ok(Cow::Owned(record.into_bytes()))
+    }
+}
+
+/// The option for what is taken out.
+#[derive(Clone, Debug, clap::Args)]
+pub struct RedactArgs {
+    /// Take out of the records what matches a pattern in FILE
+    #[arg(long, value_name = "FILE")]
+    pub redact: Option<PathBuf>,
+}
+
+impl RedactArgs {
+    /// What is to be taken out.
+    ///
+    /// # Errors
+    /// 74 when the file cannot be read, 65 when a line of it is no pattern.
+    pub fn patterns(&self) -> anyhow::Result<Option<Patterns>> {
+        let read =
+            |path: &PathBuf| Patterns::read(&path.display().to_string(), &cli::read_file(path)?);
+        self.redact.as_ref().map(read).transpose()
+    }
+}
