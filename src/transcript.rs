@@ -180,7 +180,7 @@ fn create(path: &Path) -> std::io::Result<File> {
 }
 
 /// Makes a folder, and those above it that are missing.
-fn make_folder(folder: &Path) -> std::io::Result<()> {
+pub(crate) fn make_folder(folder: &Path) -> std::io::Result<()> {
     if folder.as_os_str().is_empty() || folder.is_dir() {
         return Ok(());
     }

@@ -90,7 +90,6 @@ pub fn call(
     show: &mut dyn FnMut(&str),
 ) -> Result<Reply, Failure> {
     let Call { protocol, mut request, patience, .. } = call;
-    let mut tries = 0;
     let mut has_lowered = false;
     let has_shown = Cell::new(false);
     let mut show = |text: &str| {
@@ -98,17 +97,37 @@ pub fn call(
         show(text);
     };
     request.max_tokens = estimated::room(protocol, &request, LEAST_OUTPUT)?;
-    loop {
-        let failure = match once(&Call { request, ..call }, world, &mut show) {
-            Err(failure) if !has_shown.get() => failure,
-            outcome => return outcome,
-        };
-        if let Some(room) = output_room(&failure, request.max_tokens).filter(|_| !has_lowered) {
+    let may_repeat = || !has_shown.get();
+    with_patience(patience, world, may_repeat, |world| {
+        loop {
+            let failure = match once(&Call { request, ..call }, world, &mut show) {
+                Err(failure) if !has_shown.get() && !has_lowered => failure,
+                outcome => return outcome,
+            };
+            let Some(room) = output_room(&failure, request.max_tokens) else {
+                return Err(failure);
+            };
             world.say(&format!("{failure}; trying again with --max-tokens {room}"));
             request.max_tokens = room;
             has_lowered = true;
-            continue;
         }
+    })
+}
+
+/// Does something until it succeeds, or its failure is one that does not pass, or patience is at its end,
+/// or `may_repeat` says no.
+fn with_patience<T, W: World>(
+    patience: Patience,
+    world: &mut W,
+    may_repeat: impl Fn() -> bool,
+    mut attempt: impl FnMut(&mut W) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let mut tries = 0;
+    loop {
+        let failure = match attempt(world) {
+            Err(failure) if may_repeat() => failure,
+            outcome => return outcome,
+        };
         let Some(pause) = pause(&failure, tries, patience, world) else { return Err(failure) };
         world.say(&format!("{failure}; trying again in {pause:.1} s"));
         world.wait(pause);
@@ -154,20 +173,17 @@ pub fn first_body(call: &Call<'_, '_, '_>) -> Result<String, Failure> {
 pub fn count(call: &Call<'_, '_, '_>, world: &mut impl World) -> Result<u64, Failure> {
     let Call { protocol, request, patience, rows, .. } = call;
     let body = protocol.count_body(request);
-    let mut tries = 0;
-    loop {
-        let (mut show, now) = (|_: &str| {}, world.now());
-        let mut reading = Reading::new(*protocol, rows, &mut show);
-        let sent = world.send(Ask::Count, request, &body, &mut reading);
-        let failure = match sent.and_then(|()| counted(&reading, now, rows)) {
-            Ok(tokens) => return Ok(tokens),
-            Err(failure) => failure,
-        };
-        let Some(pause) = pause(&failure, tries, *patience, world) else { return Err(failure) };
-        world.say(&format!("{failure}; trying again in {pause:.1} s"));
-        world.wait(pause);
-        tries += 1;
-    }
+    with_patience(
+        *patience,
+        world,
+        || true,
+        |world| {
+            let (mut show, now) = (|_: &str| {}, world.now());
+            let mut reading = Reading::new(*protocol, rows, &mut show);
+            world.send(Ask::Count, request, &body, &mut reading)?;
+            counted(&reading, now, rows)
+        },
+    )
 }
 
 /// The number in an answer that counts.
@@ -263,17 +279,7 @@ mod tests {
 
     fn run(answers: Vec<Result<Answer, Failure>>) -> (bool, Vec<u64>, Vec<f64>) {
         let messages = [Message::say(Role::User, "hi")];
-        let request = Request {
-            model: "m",
-            max_tokens: 4000,
-            max_tokens_name: "max_tokens",
-            system: None,
-            tools: None,
-            messages: &messages,
-            stream: false,
-            window: None,
-            extra: None,
-        };
+        let request = Request::plain(&messages, 4000);
         let mut world = Scripted { answers, asked: vec![], waits: vec![] };
         let patience = Patience { retries: 2, max_wait: 60.0 };
         let (protocol, rows) = (Protocol::Anthropic, &Rows::default());

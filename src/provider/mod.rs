@@ -50,6 +50,24 @@ pub struct Request<'r, 'a> {
     pub extra: Option<&'r str>,
 }
 
+#[cfg(test)]
+impl<'r, 'a> Request<'r, 'a> {
+    /// A request with these messages and nothing else that is special.
+    fn plain(messages: &'r [Message<'a>], max_tokens: u64) -> Request<'r, 'a> {
+        Request {
+            model: "m",
+            max_tokens,
+            max_tokens_name: "max_tokens",
+            system: None,
+            tools: None,
+            messages,
+            stream: false,
+            window: None,
+            extra: None,
+        }
+    }
+}
+
 /// One exchange's answer, whatever its status.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {

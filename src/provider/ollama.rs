@@ -216,17 +216,7 @@ mod tests {
 {"role":"assistant","content":"so"}"#;
 
     fn request<'r, 'a>(messages: &'r [Message<'a>]) -> Request<'r, 'a> {
-        Request {
-            model: "m",
-            max_tokens: 9,
-            max_tokens_name: "max_tokens",
-            system: None,
-            tools: None,
-            messages,
-            stream: false,
-            window: None,
-            extra: None,
-        }
+        Request::plain(messages, 9)
     }
 
     #[test]

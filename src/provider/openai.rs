@@ -125,17 +125,7 @@ mod tests {
 {"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"}]}"#;
 
     fn request<'r, 'a>(messages: &'r [Message<'a>]) -> Request<'r, 'a> {
-        Request {
-            model: "m",
-            max_tokens: 9,
-            max_tokens_name: "max_tokens",
-            system: None,
-            tools: None,
-            messages,
-            stream: false,
-            window: None,
-            extra: None,
-        }
+        Request::plain(messages, 9)
     }
 
     fn sent(lines: &str) -> String {

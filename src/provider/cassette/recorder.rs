@@ -4,6 +4,7 @@ use super::files::{self, are_pieces};
 use super::secrets::Secrets;
 use super::{Exchange, key};
 use crate::exit::{Error, Exit};
+use crate::transcript;
 use anyhow::Context;
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -79,7 +80,7 @@ impl Recorder {
 
     /// Writes the files into a folder of its own that nobody reads, and then gives that its name.
     fn write_folder(&self, exchange: &Exchange) -> io::Result<PathBuf> {
-        make_folders(&self.dir)?;
+        transcript::make_folder(&self.dir)?;
         let folder = self.make_hidden()?;
         let placed = write_files(&folder, exchange)
             .and_then(|()| self.place(&folder, &key(&exchange.path, &exchange.body)));
@@ -117,20 +118,6 @@ impl Recorder {
                 Err(error) => return Err(error),
             }
         }
-    }
-}
-
-/// Makes a folder, and those above it that are missing. Another process may do so at the same time.
-fn make_folders(folder: &Path) -> io::Result<()> {
-    if folder.as_os_str().is_empty() || folder.is_dir() {
-        return Ok(());
-    }
-    if let Some(above) = folder.parent() {
-        make_folders(above)?;
-    }
-    match make_folder(folder) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
-        made => made,
     }
 }
 
