@@ -204,7 +204,7 @@ impl Session<'_> {
             let size = task.gauge.text(&request);
             let line = Message::say(Role::User, &request).to_line() + "\n";
             let ended = child::run(&command, &self.arguments(task), line.as_bytes())?;
-            match ended.status.and_then(Exit::from_code) {
+            match ended.exit() {
                 Some(Exit::Done | Exit::CutOff) => {
                     let reply = read_reply(&command, &ended.stdout)?;
                     let text = reply.text.clone();
@@ -215,7 +215,7 @@ impl Session<'_> {
                     room = Some(room.unwrap_or(size).min(size) / 2);
                     sent = request;
                 }
-                exit => return Err(failed(&command, exit, ended.status)),
+                _ => return Err(ended.failure(&command, "cannot get a summary")),
             }
         }
         fail(Exit::NoGain, "the summary request does not fit the window, however short")
@@ -224,15 +224,10 @@ impl Session<'_> {
     /// What `claw-call` is told: the options that were given here, and how long the summary may be.
     fn arguments(&self, task: &Task<'_, '_>) -> Vec<String> {
         let mut arguments = vec!["--max-tokens".to_owned(), task.summary_tokens().to_string()];
-        let mut add = |name: &str, value: Option<String>| {
-            if let Some(value) = value {
-                arguments.extend([name.to_owned(), value]);
-            }
-        };
-        add("--provider", self.model.provider.map(|provider| provider.name().to_owned()));
-        add("--model", self.model.model.clone());
-        add("--base-url", self.model.base_url.clone());
-        add("--window", self.budget.map(|budget| budget.window.to_string()));
+        arguments.extend(self.model.arguments());
+        if let Some(budget) = self.budget {
+            arguments.extend(["--window".to_owned(), budget.window.to_string()]);
+        }
         arguments
     }
 
@@ -293,17 +288,6 @@ fn read_reply(command: &str, stdout: &[u8]) -> anyhow::Result<Reply> {
     let reply = Reply::read(records).map_err(unusable)?;
     reply.check().map_err(unusable)?;
     Ok(reply)
-}
-
-/// The failure of the program that gets the summary, under its own status where that is one of ours.
-fn failed(command: &str, exit: Option<Exit>, status: Option<i32>) -> anyhow::Error {
-    let how = status.map_or("by a signal".to_owned(), |status| format!("with status {status}"));
-    let exit = match (exit, status) {
-        (_, Some(126 | 127)) => Exit::Config,
-        (Some(exit), _) if exit != Exit::ReaderGone => exit,
-        _ => Exit::Unavailable,
-    };
-    Error::new(exit, format!("cannot get a summary: '{command}' ended {how}")).into()
 }
 
 fn write_messages(messages: &[Message<'_>]) -> anyhow::Result<Exit> {

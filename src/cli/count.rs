@@ -5,7 +5,6 @@ use crate::cli::model::ModelArgs;
 use crate::cli::{Log, child, variable};
 use crate::exit::{Error, Exit};
 use crate::messages::{self, Message};
-use std::path::PathBuf;
 
 /// Who counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -48,8 +47,8 @@ impl CountArgs {
         let mut lines = Vec::new();
         messages::write(messages, &mut lines)?;
         let ended = child::run(&command, &arguments(request, model), &lines)?;
-        if ended.status != Some(0) {
-            return Err(failed(&command, ended.status));
+        if ended.exit() != Some(Exit::Done) {
+            return Err(ended.failure(&command, "cannot count"));
         }
         let text = String::from_utf8_lossy(&ended.stdout);
         let counted: u64 = text.trim().parse().map_err(|_| {
@@ -63,26 +62,10 @@ impl CountArgs {
 
 fn arguments(request: &RequestArgs, model: &ModelArgs) -> Vec<String> {
     let mut arguments = vec!["--count".to_owned()];
-    let mut add = |name: &str, value: Option<String>| {
-        if let Some(value) = value {
-            arguments.extend([name.to_owned(), value]);
-        }
-    };
-    let path = |path: &PathBuf| path.display().to_string();
-    add("--provider", model.provider.map(|provider| provider.name().to_owned()));
-    add("--model", model.model.clone());
-    add("--base-url", model.base_url.clone());
-    add("--system", request.system.as_ref().map(path));
-    add("--tools", request.tools.as_ref().map(path));
+    arguments.extend(model.arguments());
+    for (name, path) in [("--system", &request.system), ("--tools", &request.tools)] {
+        let path = path.as_ref().map(|path| path.display().to_string());
+        arguments.extend(path.into_iter().flat_map(|path| [name.to_owned(), path]));
+    }
     arguments
-}
-
-fn failed(command: &str, status: Option<i32>) -> anyhow::Error {
-    let exit = match status {
-        Some(126 | 127) => Exit::Config,
-        Some(code) => Exit::from_code(code).unwrap_or(Exit::Unavailable),
-        None => Exit::Unavailable,
-    };
-    let how = status.map_or("by a signal".to_owned(), |code| format!("with status {code}"));
-    Error::new(exit, format!("cannot count: '{command}' ended {how}")).into()
 }

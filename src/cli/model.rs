@@ -80,6 +80,19 @@ pub struct ModelArgs {
 }
 
 impl ModelArgs {
+    /// The options that were given, for a program that is run.
+    #[must_use]
+    pub fn arguments(&self) -> Vec<String> {
+        let provider = self.provider.map(|provider| provider.name().to_owned());
+        let given = [
+            ("--provider", provider),
+            ("--model", self.model.clone()),
+            ("--base-url", self.base_url.clone()),
+        ];
+        let given = given.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?]));
+        given.flatten().collect()
+    }
+
     /// The provider: option, then environment, then Anthropic.
     ///
     /// # Errors

@@ -8,28 +8,9 @@ use serde_json::{Value, json};
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::shapes::Shape;
 use crate::common::{Cmd, Run, Sandbox};
-use crate::talks::{Talk, log, rebuild};
+use crate::talks::{Talk, builds, chat, rebuild};
 
 const PROMPT: &str = "And what is next?";
-
-/// Six turns with long results.
-fn builds() -> Talk {
-    (1..=6).fold(Talk::new(), |talk, n| {
-        let talk = talk.user(&format!("Build target {n}.")).tool(log(150));
-        talk.assistant(&format!("Target {n} fails: zlib.h is missing."))
-    })
-}
-
-/// Six turns of words alone.
-fn chat() -> Talk {
-    Talk::plain(12, 600)
-}
-
-fn busy() -> Step {
-    let headers = vec![("retry-after-ms".into(), "5".into())];
-    let (kind, message) = ("rate_limit_error".into(), "Too many tokens per minute".into());
-    Step::Error { status: 429, kind, message, headers }
-}
 
 fn refused(status: u16, kind: &str) -> Step {
     Step::error(status, kind, "a context token")
@@ -57,8 +38,14 @@ fn branches() -> Vec<Branch> {
         ("a summary that is none", chat(), vec![over(), Step::text(" ")], &[], 3),
         ("a summary that is refused", chat(), vec![over(), refused(401, "e")], &[], 3),
         ("ahead of an overflow", chat(), vec![], &["--reserve", "97000"], 0),
-        ("busy in between", builds(), vec![busy(), over(), busy(), busy()], &[], 0),
-        ("busy for too long", builds(), vec![busy()], &["--max-retries", "0"], 75),
+        (
+            "busy in between",
+            builds(),
+            vec![Step::busy(), over(), Step::busy(), Step::busy()],
+            &[],
+            0,
+        ),
+        ("busy for too long", builds(), vec![Step::busy()], &["--max-retries", "0"], 75),
         ("a key that is not taken", builds(), vec![refused(401, "e")], &[], 77),
         ("a shape that is not taken", builds(), vec![refused(400, "e")], &[], 76),
         ("a server that fails", builds(), vec![refused(500, "e")], &["--max-retries", "0"], 69),

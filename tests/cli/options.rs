@@ -232,3 +232,14 @@ fn a_count_that_fails_is_a_failure_like_any_other() {
     let run = run.env("OPENAI_BASE_URL", provider.url() + "/api/v1").stdin(HELLO).run();
     run.code(76).stdout_is("").err_has("not-found");
 }
+
+/// A reader that went away is that program's; here it is a failure that is said.
+#[test]
+fn a_counter_that_ends_oddly_is_never_a_quiet_end() {
+    let sandbox = Sandbox::new();
+    for (command, status) in [("exit 141 #", 69), ("exit 75 #", 75), ("kill -9 $$ #", 69)] {
+        let args = ["--count", "api", "--call", command];
+        let run = sandbox.cmd("claw-estimate").args(args).stdin(HELLO).run();
+        run.code(status).stdout_is("").err_has("cannot count: ");
+    }
+}

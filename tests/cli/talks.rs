@@ -94,6 +94,21 @@ impl Talk {
     }
 }
 
+/// Six turns with long results: about 9000 tokens as the fake provider counts.
+#[cfg(feature = "http")]
+pub fn builds() -> Talk {
+    (1..=6).fold(Talk::new(), |talk, n| {
+        let talk = talk.user(&format!("Build target {n}.")).tool(log(150));
+        talk.assistant(&format!("Target {n} fails: zlib.h is missing."))
+    })
+}
+
+/// Six turns of words alone: about 4700 tokens as the fake provider counts.
+#[cfg(feature = "http")]
+pub fn chat() -> Talk {
+    Talk::plain(12, 600)
+}
+
 /// So many words, about a token each.
 pub fn words(n: usize) -> String {
     "word ".repeat(n)

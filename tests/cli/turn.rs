@@ -11,22 +11,9 @@ use serde_json::{Value, json};
 
 use crate::common::provider::{FakeProvider, Recorded, Step};
 use crate::common::{Cmd, Run, Sandbox};
-use crate::talks::{Talk, log, rebuild, words};
+use crate::talks::{Talk, builds, chat, rebuild, words};
 
 const PROMPT: &str = "And what is next?";
-
-/// Six turns with long results: about 9000 tokens as the fake provider counts.
-fn builds() -> Talk {
-    (1..=6).fold(Talk::new(), |talk, n| {
-        let talk = talk.user(&format!("Build target {n}.")).tool(log(150));
-        talk.assistant(&format!("Target {n} fails: zlib.h is missing."))
-    })
-}
-
-/// Six turns of words alone: about 4700 tokens as the fake provider counts.
-fn chat() -> Talk {
-    Talk::plain(12, 600)
-}
 
 /// Both: neither shortening nor summarising alone makes it fit a small window.
 fn builds_and_chat() -> Talk {
@@ -97,12 +84,6 @@ fn legal_but_for_the_window(provider: &FakeProvider) {
 
 fn is_summary(request: &Recorded) -> bool {
     request.messages().len() == 1 && request.last_user_text().contains("\n<conversation ")
-}
-
-fn busy() -> Step {
-    let headers = vec![("retry-after-ms".into(), "5".into())];
-    let (kind, message) = ("rate_limit_error".into(), "Too many tokens per minute".into());
-    Step::Error { status: 429, kind, message, headers }
 }
 
 // ---- the ladder ------------------------------------------------------------------------------
@@ -178,7 +159,8 @@ fn v60_d42_with_nothing_to_do_at_all_it_ends_after_one_request() {
 
 #[test]
 fn v62_a_busy_provider_takes_no_stage_from_the_ladder() {
-    let steps = [busy(), Step::Overflow, busy(), busy(), Step::Overflow, busy()];
+    let steps =
+        [Step::busy(), Step::Overflow, Step::busy(), Step::busy(), Step::Overflow, Step::busy()];
     let case = Case::new(&builds(), &steps, &["--max-retries", "2"]);
     case.run.ok();
     assert_eq!(case.provider.pending(), 0);
@@ -193,7 +175,7 @@ fn v62_a_busy_provider_takes_no_stage_from_the_ladder() {
 #[test]
 fn v61_v62_what_is_no_overflow_never_costs_history() {
     for (step, status) in [
-        (busy(), 75),
+        (Step::busy(), 75),
         (Step::error(401, "authentication_error", "invalid x-api-key"), 77),
         (Step::error(400, "invalid_request_error", "messages: context token"), 76),
         (Step::error(500, "api_error", "token context overflow"), 69),
@@ -209,7 +191,7 @@ fn v61_v62_what_is_no_overflow_never_costs_history() {
         case.provider.all_legal();
     }
     // During the ladder, too.
-    let case = Case::new(&builds(), &[Step::Overflow, busy()], &["--max-retries", "0"]);
+    let case = Case::new(&builds(), &[Step::Overflow, Step::busy()], &["--max-retries", "0"]);
     case.run.code(75).stdout_is("");
     assert!(case.added("compaction").is_empty());
 }

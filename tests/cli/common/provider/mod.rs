@@ -123,6 +123,13 @@ impl Step {
         Step::Error { status, kind: kind.into(), message: message.into(), headers: Vec::new() }
     }
 
+    /// A rate limit that asks for hardly any pause.
+    pub fn busy() -> Step {
+        let headers = vec![("retry-after-ms".into(), "5".into())];
+        let (kind, message) = ("rate_limit_error".into(), "Too many tokens per minute".into());
+        Step::Error { status: 429, kind, message, headers }
+    }
+
     /// [`Step::StreamError`].
     pub fn stream_error(kind: &str, message: &str) -> Step {
         Step::StreamError { kind: kind.into(), message: message.into() }
