@@ -1,7 +1,8 @@
 //! The window and how it is divided, from options, environment and configuration.
 
+use crate::cli::config::ConfigArgs;
 use crate::cli::model::ModelArgs;
-use crate::cli::{read_file, variable};
+use crate::cli::read_file;
 use crate::estimate::{Budget, Gauge, Request};
 use crate::exit::{Error, Exit, fail};
 use crate::json::{self, Object};
@@ -20,9 +21,9 @@ pub struct BudgetArgs {
     /// Tokens that a prompt leaves free before compaction (30000, at most 15 % of the window)
     #[arg(long, value_name = "TOKENS")]
     pub reserve: Option<u64>,
-    /// Configuration file, JSON (CLAW_CONFIG)
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
+    /// The configuration, which may have the reserve.
+    #[command(flatten)]
+    pub config: ConfigArgs,
 }
 
 impl BudgetArgs {
@@ -35,10 +36,8 @@ impl BudgetArgs {
         model: &ModelArgs,
         refused: Option<&Refused>,
     ) -> anyhow::Result<Option<Budget>> {
-        let reserve = match self.reserve {
-            Some(reserve) => Some(reserve),
-            None => self.configured_reserve()?,
-        };
+        let configured = self.config.read()?.compaction.reserve;
+        let reserve = self.reserve.or(configured);
         let known = model.window(self.window)?;
         let limit = refused.and_then(|refused| refused.limit);
         let Some(window) = known.into_iter().chain(limit).min() else { return Ok(None) };
@@ -58,35 +57,6 @@ impl BudgetArgs {
         match self.budget(model, refused)? {
             Some(budget) => Ok(budget),
             None => fail(Exit::Config, "the window is not known: give --window or set CLAW_WINDOW"),
-        }
-    }
-
-    fn configured_reserve(&self) -> anyhow::Result<Option<u64>> {
-        let Some(path) = self.config.clone().or_else(|| variable("CLAW_CONFIG").map(Into::into))
-        else {
-            return Ok(None);
-        };
-        let bytes = read_file(&path)?;
-        let text = String::from_utf8_lossy(&bytes);
-        reserve_in(&text).map_err(|why| {
-            let text = format!("cannot use configuration '{}': {why}", path.display());
-            Error::new(Exit::Config, text).into()
-        })
-    }
-}
-
-/// `session.compaction.reserveTokens` of a configuration, in tokens.
-fn reserve_in(text: &str) -> Result<Option<u64>, String> {
-    let root = Object::parse(text).map_err(|error| error.to_string())?;
-    let mut object = root;
-    for name in ["session", "compaction"] {
-        let Some(raw) = object.get(name) else { return Ok(None) };
-        object = Object::parse(raw).map_err(|_| format!("'{name}' is no object"))?;
-    }
-    match object.get("reserveTokens") {
-        None => Ok(None),
-        Some(raw) => {
-            raw.parse().map(Some).map_err(|_| "'reserveTokens' is no number of tokens".to_owned())
         }
     }
 }

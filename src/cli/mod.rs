@@ -7,6 +7,7 @@ pub mod call;
 pub mod check;
 pub mod child;
 pub mod compact;
+pub mod config;
 pub mod count;
 pub mod input;
 pub mod log;
