@@ -8,12 +8,13 @@
 pub mod accept;
 pub mod cut;
 pub mod details;
+pub mod kept;
 pub mod local;
 pub mod plan;
+pub mod rules;
 
 use crate::estimate::{Gauge, Request};
 use crate::json::quote;
-use crate::messages::shorten::{self, Text};
 use crate::messages::summary::{self, Summary};
 use crate::messages::{Message, Role};
 use details::Details;
@@ -120,8 +121,7 @@ impl<'a> Task<'_, 'a> {
         }
     }
 
-    /// The user's words in the covered part, newest first up to the limit, then in their order. What the
-    /// user said last of all is kept in any case: it is what has to be answered.
+    /// The user's words in the covered part, as far as they stay.
     fn kept_user(&self, covered: &[Message<'_>], earlier: Option<&Summary>) -> Vec<String> {
         let is_covered = |message: &&Message<'_>| {
             message.is_said_by_user()
@@ -131,20 +131,8 @@ impl<'a> Task<'_, 'a> {
         let mut said = earlier.map(|summary| summary.kept_user.clone()).unwrap_or_default();
         said.extend(covered.iter().filter(is_covered).map(|message| message.content.says()));
         let is_pending = !self.messages[covered.len()..].iter().any(Message::is_said_by_user);
-        let pending = said.pop_if(|_| is_pending);
-        let mut left = self.target.map_or(self.keep_user, |target| self.keep_user.min(target / 4));
-        let mut kept: Vec<String> = pending.into_iter().collect();
-        for text in said.into_iter().rev().filter(|text| !text.trim().is_empty()) {
-            let tokens = self.gauge.text(&text).max(1);
-            if tokens > left {
-                kept.extend(shortened(&text, left as f64 / tokens as f64));
-                break;
-            }
-            left -= tokens;
-            kept.push(text);
-        }
-        kept.reverse();
-        kept
+        let budget = self.target.map_or(self.keep_user, |target| self.keep_user.min(target / 4));
+        kept::choose(self.gauge, &said, is_pending, budget)
     }
 
     /// The messages with the covered ones replaced by a summary that says `text`.
@@ -179,18 +167,6 @@ impl<'a> Task<'_, 'a> {
         let known = kept.flatten().filter(|meta| !meta.id.is_empty());
         known.min_by_key(|meta| meta.offset).map(|meta| (meta.id.to_string(), meta.offset))
     }
-}
-
-/// The part of a text that fits, with a marker; `None` when less than a marker would be left.
-fn shortened(text: &str, share: f64) -> Option<String> {
-    let max = (text.chars().count() as f64 * share * 0.9) as usize;
-    if max < 200 {
-        return None;
-    }
-    let whole = Text::read(text, Some(None));
-    let shown = shorten::plan(&whole, max, 0.7, None)?;
-    let content = crate::messages::Content::Text(quote(text).into());
-    shorten::show(&content, &whole, &shown, None).map(|short| short.says())
 }
 
 /// What a pinned message says, results included.

@@ -445,8 +445,9 @@ fn keep_user_says_how_much_of_them() {
     let first =
         |texts: &[String]| texts.iter().map(|text| text[..6].to_owned()).collect::<Vec<_>>();
     assert_eq!(kept("0"), Vec::<String>::new());
-    // The newest ones, in their order.
-    assert_eq!(first(&kept("220")), ["wish 3", "wish 4"]);
+    // What was said first and the newest ones, in their order.
+    assert_eq!(first(&kept("220")), ["wish 0", "wish 4"]);
+    assert_eq!(first(&kept("330")), ["wish 0", "wish 3", "wish 4"]);
     assert_eq!(kept("20000").len(), 5);
     compact(&sandbox, &["--keep-user", "-1"]).code(2);
 }

@@ -1,0 +1,178 @@
+//! Which of the user's words in the covered part stay word for word.
+//!
+//! What is not answered yet stays in any case. Then, within a budget: what was said first, for that is
+//! where the task and its rules are; what reads like a rule; and of the rest the newest.
+
+use crate::compact::rules::{is_rule, sentences};
+use crate::estimate::Gauge;
+use crate::json::quote;
+use crate::messages::Content;
+use crate::messages::shorten::{self, Text};
+
+/// What stands for words that were left out between two sentences.
+const GAP: &str = " [...] ";
+
+/// The texts that stay, oldest first, of all that the user said, oldest first. The last one is `pending`
+/// when nothing that the user said comes after it. `budget` is in tokens.
+#[must_use]
+pub fn choose(gauge: Gauge, said: &[String], pending: bool, budget: u64) -> Vec<String> {
+    let mut choice = Choice { gauge, said, kept: vec![None; said.len()], left: budget };
+    if pending && let Some((last, _)) = said.split_last() {
+        choice.kept[said.len() - 1] = Some(last.clone());
+    }
+    choice.keep_first(budget / 2);
+    choice.keep_rules(budget / 2);
+    choice.keep_newest();
+    choice.kept.into_iter().flatten().collect()
+}
+
+struct Choice<'s> {
+    gauge: Gauge,
+    said: &'s [String],
+    kept: Vec<Option<String>>,
+    /// Tokens that are left.
+    left: u64,
+}
+
+impl Choice<'_> {
+    /// Keeps text number `at` as `text`, if there is room for it.
+    fn keep(&mut self, at: usize, text: String) -> bool {
+        let tokens = self.gauge.text(&text).max(1);
+        let fits = tokens <= self.left && !text.trim().is_empty();
+        if fits {
+            self.left -= tokens;
+            self.kept[at] = Some(text);
+        }
+        fits
+    }
+
+    /// Texts that are not kept yet, the newest first.
+    fn others(&self) -> Vec<usize> {
+        (0..self.said.len()).rev().filter(|at| self.kept[*at].is_none()).collect()
+    }
+
+    /// What was said first: all of it, or its rules, or as much as half of the room holds.
+    fn keep_first(&mut self, most: u64) {
+        let Some(text) = self.said.first().filter(|_| self.kept[0].is_none()) else { return };
+        let rules = rules_of(text).filter(|rules| self.gauge.text(rules) <= most);
+        let text = match rules {
+            _ if self.gauge.text(text) <= most => Some(text.clone()),
+            None => self.shortened(text, most),
+            rules => rules,
+        };
+        if let Some(text) = text {
+            self.keep(0, text);
+        }
+    }
+
+    /// What reads like a rule: the whole of a short text, else its rules alone.
+    fn keep_rules(&mut self, most: u64) {
+        let least = self.left.saturating_sub(most);
+        for at in self.others() {
+            let text = &self.said[at];
+            let Some(rules) = rules_of(text) else { continue };
+            let is_short = self.gauge.text(text) <= most / 8;
+            let rules = if is_short { text.clone() } else { rules };
+            if self.left.saturating_sub(self.gauge.text(&rules)) >= least {
+                self.keep(at, rules);
+            }
+        }
+    }
+
+    /// The rest, newest first; the first one that does not fit is shortened, and that is all.
+    fn keep_newest(&mut self) {
+        for at in self.others() {
+            let text = &self.said[at];
+            if text.trim().is_empty() || self.keep(at, text.clone()) {
+                continue;
+            }
+            if let Some(short) = self.shortened(text, self.left) {
+                self.keep(at, short);
+            }
+            break;
+        }
+    }
+
+    /// As much of a text as `most` tokens hold, with a marker; `None` when less than a marker would be left.
+    fn shortened(&self, text: &str, most: u64) -> Option<String> {
+        let density = text.chars().count() as f64 / self.gauge.text(text).max(1) as f64;
+        // The ends may weigh more than the rest.
+        let shares = [0.9, 0.7, 0.5].map(|share| (most as f64 * density * share) as usize);
+        let mut short =
+            shares.into_iter().filter(|max| *max >= 200).filter_map(|max| short(text, max));
+        short.find(|short| self.gauge.text(short) <= most)
+    }
+}
+
+/// The sentences of a text that read like rules, with a sign where others were left out between them.
+fn rules_of(text: &str) -> Option<String> {
+    let rules: Vec<&str> = sentences(text).filter(|sentence| is_rule(sentence)).collect();
+    (!rules.is_empty()).then(|| rules.join(GAP))
+}
+
+/// At most `max` characters of a text, marker included.
+fn short(text: &str, max: usize) -> Option<String> {
+    // It may have been shortened by an earlier compaction.
+    let whole = Text::read(text, None);
+    let shown = shorten::plan(&whole, max, 0.7, None)?;
+    let content = Content::Text(quote(text).into());
+    shorten::show(&content, &whole, &shown, None).map(|short| short.says())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimate::Request;
+
+    fn chosen(said: &[&str], pending: bool, budget: u64) -> Vec<String> {
+        let gauge = Gauge::new(Request { messages: &[], system: None, tools: None }, None);
+        let said: Vec<String> = said.iter().map(|text| (*text).to_owned()).collect();
+        choose(gauge, &said, pending, budget)
+    }
+
+    #[test]
+    fn n3_all_of_it_where_there_is_room() {
+        let said = ["one", "two", " ", "three"];
+        assert_eq!(chosen(&said, false, 1000), ["one", "two", "three"]);
+        assert_eq!(chosen(&said, true, 0), ["three"], "what is to be answered stays");
+        assert_eq!(chosen(&[], true, 1000), [""; 0]);
+    }
+
+    #[test]
+    fn the_first_words_and_the_rules_stay_and_then_the_newest() {
+        let chat: Vec<String> = (0..200).map(|n| format!("And what about number {n}?")).collect();
+        let mut said = vec!["Build a shop."];
+        said.extend(chat[..100].iter().map(String::as_str));
+        said.push("By the way: never push to main.");
+        said.extend(chat[100..].iter().map(String::as_str));
+        let kept = chosen(&said, false, 200);
+        assert_eq!(kept[..2], ["Build a shop.", "By the way: never push to main."]);
+        assert_eq!(kept.last().unwrap(), "And what about number 199?");
+        assert!(kept.len() > 10 && kept.len() < 40, "{kept:?}");
+    }
+
+    #[test]
+    fn of_a_long_text_the_rules_stay() {
+        let long = format!("{} Never push to main. {}", "Look. ".repeat(3000), "So. ".repeat(900));
+        assert_eq!(chosen(&[&long, "x"], false, 500), ["Never push to main.", "x"]);
+        assert_eq!(chosen(&["x", &long, "y"], false, 500)[..2], ["x", "Never push to main."]);
+    }
+
+    #[test]
+    fn choosing_again_keeps_what_was_chosen() {
+        let long = format!("Build it. {}", "words and more words. ".repeat(900));
+        let chat: Vec<String> = (0..60).map(|n| format!("And number {n}?")).collect();
+        let mut said = vec![long.as_str(), "Always use tabs."];
+        said.extend(chat.iter().map(String::as_str));
+        let mut kept = chosen(&said, false, 400);
+        for round in 0..10 {
+            let mut said: Vec<&str> = kept.iter().map(String::as_str).collect();
+            let more: Vec<String> = (0..9).map(|n| format!("Round {round}, number {n}?")).collect();
+            said.extend(more.iter().map(String::as_str));
+            let next = chosen(&said, false, 400);
+            assert_eq!(next[..2], kept[..2]);
+            assert_eq!(next.concat().matches("left out").count(), 1, "{next:?}");
+            kept = next;
+        }
+    }
+}
