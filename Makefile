@@ -18,7 +18,7 @@ MANDIR = $(DESTDIR)$(PREFIX)/share/man
 DATADIR = $(DESTDIR)$(PREFIX)/share/clawutils
 
 PROGRAMS = claw-append claw-rebuild claw-estimate claw-truncate claw-compact claw-call claw-check
-SCRIPTS = claw-turn
+SCRIPTS = claw-turn claw-retry
 
 build:
 	$(CARGO) build --release --locked

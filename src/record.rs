@@ -91,6 +91,8 @@ pub enum Body<'a> {
         first_kept: String,
         /// Where that record may begin; to be checked against the id.
         hint: Option<u64>,
+        /// The compaction in whose place it stands: where that governs, this is its summary.
+        retry_of: Option<String>,
     },
     /// A structured summary that was made ahead of need.
     Checkpoint,
@@ -181,6 +183,7 @@ pub fn parse<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
             summary: Summary::parse_object(object).map_err(wrong)?,
             first_kept: text(object, "first_kept_entry_id").map_err(wrong)?,
             hint: object.number("first_kept_offset"),
+            retry_of: object.string("retry_of").map(Cow::into_owned),
         },
         "checkpoint" => Body::Checkpoint,
         "retract" => Body::Retract { target: text(object, "target").map_err(wrong)? },

@@ -6,6 +6,28 @@
 use crate::json::Object;
 use std::fmt;
 
+/// Two usage objects added up: whole numbers under the same name, and all else as the later one has it.
+#[must_use]
+pub fn sum(earlier: Option<&str>, later: Option<&str>) -> Option<String> {
+    let (Some(earlier), Some(later)) = (earlier, later) else {
+        return later.or(earlier).map(str::to_owned);
+    };
+    let Ok(before) = Object::parse(earlier) else { return Some(later.to_owned()) };
+    let mut sum = later.to_owned();
+    for member in before.members() {
+        let Ok(object) = Object::parse(&sum) else { break };
+        let name = member.name();
+        let numbers = (before.number(&name), object.number(&name));
+        let value = match numbers {
+            (Some(a), Some(b)) => a.saturating_add(b).to_string(),
+            _ if object.get(&name).is_none() => member.value.to_owned(),
+            _ => continue,
+        };
+        sum = object.with(&name, &value);
+    }
+    Some(sum)
+}
+
 /// The tokens of one reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 /// Send messages to a provider and write its reply as records
 #[derive(Parser)]
-#[command(name = "claw-call", version)]
+#[command(name = "claw-call", version, args_override_self = true)]
 struct Args {
     #[command(flatten)]
     operands: Operands,

@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use clawutils::cli::budget::{BudgetArgs, RefusedArgs, RequestArgs};
-use clawutils::cli::compact::{self, CompactArgs};
+use clawutils::cli::compact::{CompactArgs, Session};
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::{LogArgs, Operands};
 use clawutils::exit;
@@ -32,11 +32,15 @@ fn main() -> ExitCode {
     exit::run("claw-compact", || {
         let args = Args::parse();
         let log = args.log.open("claw-compact");
-        let input = args.operands.read()?;
         let extras = args.request.read()?;
         let refused = args.refused.read()?;
+        let config = args.budget.config.read()?;
         let budget = args.budget.budget(&args.model, refused.as_ref())?;
-        let session = compact::Session { args: &args.compact, model: &args.model, budget, refused };
-        session.run(&input, &extras, log)
+        let (args, operands, model) = (&args.compact, &args.operands, &args.model);
+        let session = Session { args, model, config, budget, refused, extras };
+        if args.retry {
+            return session.retry(&operands.open()?, log);
+        }
+        session.run(&operands.read()?, log)
     })
 }

@@ -1,9 +1,11 @@
 //! Running another program: the user's command, with messages on its standard input.
 
-use crate::exit::{Error, Exit};
+use crate::exit::{Error, Exit, fail};
 use anyhow::Context;
-use std::io::Write;
-use std::process::{Command, Stdio};
+use std::io::{Read, Write};
+use std::process::{ChildStdout, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Instant;
 
 /// What a child left.
 #[derive(Debug)]
@@ -37,29 +39,60 @@ impl Ended {
     }
 }
 
+/// What a child may do and see.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits<'l> {
+    /// When it is ended if it has not ended by itself.
+    pub until: Option<Instant>,
+    /// Variables that it does not get.
+    pub without: &'l [&'l str],
+}
+
 /// Runs `command` (as the shell reads it, so it may bring arguments of its own) with `arguments` after
 /// it and `input` on its standard input. Its standard error is ours.
 ///
 /// # Errors
-/// When the shell cannot be started or the child cannot be fed.
-pub fn run(command: &str, arguments: &[String], input: &[u8]) -> anyhow::Result<Ended> {
-    let mut child = Command::new("/bin/sh")
-        .arg("-c")
-        .arg(format!("{command} \"$@\""))
-        .arg("sh")
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .with_context(|| format!("cannot run '{command}'"))?;
-    let stdin = child.stdin.take();
-    let output = std::thread::scope(|scope| {
-        scope.spawn(move || {
-            // A child that does not read to the end has its reasons; its status tells them.
-            stdin.map(|mut stdin| stdin.write_all(input))
-        });
-        child.wait_with_output()
-    });
-    let output = output.with_context(|| format!("cannot wait for '{command}'"))?;
-    Ok(Ended { status: output.status.code(), stdout: output.stdout })
+/// When the shell cannot be started; 69 when the child did not end in time.
+pub fn run(
+    command: &str,
+    arguments: &[String],
+    input: Vec<u8>,
+    limits: Limits<'_>,
+) -> anyhow::Result<Ended> {
+    let mut shell = Command::new("/bin/sh");
+    shell.arg("-c").arg(format!("{command} \"$@\"")).arg("sh").args(arguments);
+    for name in limits.without {
+        shell.env_remove(name);
+    }
+    let shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = shell.spawn().with_context(|| format!("cannot run '{command}'"))?;
+    let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+    // A child that does not read to the end has its reasons; its status tells them.
+    std::thread::spawn(move || stdin.map(|mut stdin| stdin.write_all(&input)));
+    let (sender, output) = mpsc::channel();
+    std::thread::spawn(move || sender.send(read_all(stdout)));
+    let output = match limits.until {
+        None => output.recv().ok(),
+        Some(until) => match output.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Err(RecvTimeoutError::Timeout) => {
+                // It may have ended at this very moment.
+                let _ = child.kill();
+                let _ = child.wait();
+                return fail(Exit::Unavailable, format!("'{command}' did not end in time"));
+            }
+            output => output.ok(),
+        },
+    };
+    let cannot = || format!("cannot read what '{command}' wrote");
+    let stdout = output.unwrap_or_else(|| Ok(Vec::new())).with_context(cannot)?;
+    let status = child.wait().with_context(|| format!("cannot wait for '{command}'"))?;
+    Ok(Ended { status: status.code(), stdout })
+}
+
+fn read_all(output: Option<ChildStdout>) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(mut output) = output {
+        output.read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
 }

@@ -1,6 +1,7 @@
 //! Asking the provider how many tokens a request has, through the program that has a network.
 
 use crate::cli::budget::RequestArgs;
+use crate::cli::child::Limits;
 use crate::cli::model::ModelArgs;
 use crate::cli::{Log, child, variable};
 use crate::exit::{Error, Exit};
@@ -46,7 +47,7 @@ impl CountArgs {
         let command = command.unwrap_or_else(|| "claw-call".to_owned());
         let mut lines = Vec::new();
         messages::write(messages, &mut lines)?;
-        let ended = child::run(&command, &arguments(request, model), &lines)?;
+        let ended = child::run(&command, &arguments(request, model), lines, Limits::default())?;
         if ended.exit() != Some(Exit::Done) {
             return Err(ended.failure(&command, "cannot count"));
         }

@@ -2,6 +2,7 @@
 //! touches standard input and output, the environment and arguments.
 
 pub mod append;
+pub mod attempts;
 pub mod budget;
 pub mod call;
 pub mod check;

@@ -51,7 +51,8 @@ impl Provider {
     }
 
     /// Where it is when nobody says: by its own variable, else its usual address.
-    fn usual_url(self) -> String {
+    #[must_use]
+    pub fn usual_url(self) -> String {
         let (name, usual) = match self {
             Provider::Anthropic => ("ANTHROPIC_BASE_URL", anthropic::BASE_URL),
             Provider::Openai => ("OPENAI_BASE_URL", openai::BASE_URL),
@@ -156,6 +157,19 @@ impl ModelArgs {
             let text = format!("CLAW_WINDOW is no number of tokens: '{window}'");
             return Ok(Some(window.parse().map_err(|_| Error::new(Exit::Config, text))?));
         }
+        self.window_of_table()
+    }
+
+    /// The window of this very model, by the table of models and what refusals taught; `CLAW_WINDOW` is
+    /// about the conversation's.
+    ///
+    /// # Errors
+    /// 78 when the table of `CLAW_MODELS` is malformed.
+    pub fn own_window(&self) -> anyhow::Result<Option<u64>> {
+        Ok(self.window_of_table()?.into_iter().chain(self.learned_window()?).min())
+    }
+
+    fn window_of_table(&self) -> anyhow::Result<Option<u64>> {
         let Some(model) = self.model()? else { return Ok(None) };
         let extra = match variable("CLAW_MODELS") {
             Some(path) => Some(String::from_utf8_lossy(&read_file(path.as_ref())?).into_owned()),

@@ -1,6 +1,6 @@
 //! Whether a text may stand for what it summarises.
 
-use crate::compact::{Planned, Task};
+use crate::compact::{Planned, Strategy, Task};
 use crate::exit::Exit;
 use crate::json::Object;
 use crate::messages::{Content, Message};
@@ -61,6 +61,9 @@ impl Reply {
             return Err("the model called a tool instead".to_owned());
         }
         match self.stop_reason.as_deref() {
+            Some("end_turn" | "stop_sequence" | "stop") if self.text.trim().is_empty() => {
+                Err(Rejected::Blank.to_string())
+            }
             Some("end_turn" | "stop_sequence" | "stop") => Ok(()),
             Some(other) => Err(format!("the model did not end it: stop reason '{other}'")),
             None => Err("the model did not say how it ended".to_owned()),
@@ -75,12 +78,12 @@ pub enum Rejected {
     Blank,
     /// It is, word for word, something that was said.
     Echo,
-    /// It has no fewer tokens than what it stands for.
+    /// It is not short enough for what it stands for.
     TooLong {
         /// The text's tokens.
         own: u64,
-        /// The covered messages' tokens.
-        covered: u64,
+        /// The most that it may have.
+        most: u64,
     },
     /// The request would not get smaller, or not get within its budget.
     NoGain {
@@ -111,8 +114,8 @@ impl fmt::Display for Rejected {
         match self {
             Rejected::Blank => f.write_str("it is blank"),
             Rejected::Echo => f.write_str("it repeats a message of the conversation"),
-            Rejected::TooLong { own, covered } => {
-                write!(f, "it has {own} tokens, and what it stands for has {covered}")
+            Rejected::TooLong { own, most } => {
+                write!(f, "it has {own} tokens, and may have {most} for what it stands for")
             }
             Rejected::NoGain { before, after, target } => {
                 write!(f, "the request would go from {before} to {after} tokens")?;
@@ -122,11 +125,17 @@ impl fmt::Display for Rejected {
     }
 }
 
-/// Whether `text` may stand for the covered messages; gives the request's tokens with it.
+/// Whether `text` may stand for the covered messages; gives the request's tokens with it. Of what a model
+/// wrote more is asked: it has to be at most half as long as what it stands for.
 ///
 /// # Errors
 /// Says why not.
-pub fn accept(task: &Task<'_, '_>, planned: &Planned, text: &str) -> Result<u64, Rejected> {
+pub fn accept(
+    task: &Task<'_, '_>,
+    planned: &Planned,
+    text: &str,
+    strategy: Strategy,
+) -> Result<u64, Rejected> {
     if text.trim().is_empty() {
         return Err(Rejected::Blank);
     }
@@ -134,8 +143,9 @@ pub fn accept(task: &Task<'_, '_>, planned: &Planned, text: &str) -> Result<u64,
         return Err(Rejected::Echo);
     }
     let (own, covered) = (task.gauge.text(text), planned.covered);
-    if own >= covered {
-        return Err(Rejected::TooLong { own, covered });
+    let most = if strategy == Strategy::Llm { covered / 2 } else { covered.saturating_sub(1) };
+    if own > most {
+        return Err(Rejected::TooLong { own, most });
     }
     let (before, target) = (planned.before, task.target);
     let after = task.tokens(&task.apply(planned, text));

@@ -2,6 +2,34 @@
 
 use crate::messages::{Message, Role};
 
+/// How the place of a cut is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rule {
+    /// The oldest half goes, at least the last fifth and four messages stay, and a budget moves it on.
+    #[default]
+    Half,
+    /// The seeds' arithmetic and no more: only a call that would be parted from its result moves it.
+    Classic,
+    /// The newest messages stay that together have this many tokens; a budget moves it on.
+    Tail(u64),
+    /// The newest fifth and four messages stay; a budget moves it on.
+    Fifth,
+}
+
+impl Rule {
+    /// How many of the messages go, before it is asked whether a cut is legal there. `rests` are the
+    /// request's tokens from each message on.
+    #[must_use]
+    pub fn preferred(self, rests: &[u64]) -> usize {
+        let n = rests.len();
+        match self {
+            Rule::Half | Rule::Classic => classic(n),
+            Rule::Tail(tokens) => rests.iter().rposition(|rest| *rest >= tokens).unwrap_or(0),
+            Rule::Fifth => n.saturating_sub(keep(n)),
+        }
+    }
+}
+
 /// The seeds' arithmetic: how many of `n` messages are summarised. The oldest half, but at least the
 /// last fifth and four messages stay; fewer than two are not worth a summary (0).
 #[must_use]
@@ -30,7 +58,8 @@ pub fn legal(messages: &[Message<'_>]) -> Vec<usize> {
 }
 
 /// How many messages at the beginning render an earlier compaction.
-fn leading_summary(messages: &[Message<'_>]) -> usize {
+#[must_use]
+pub fn leading_summary(messages: &[Message<'_>]) -> usize {
     if !messages.first().is_some_and(Message::is_summary) {
         return 0;
     }

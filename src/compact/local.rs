@@ -39,11 +39,11 @@ struct Level {
 /// said, and something always is.
 #[must_use]
 pub fn summary(task: &Task<'_, '_>, planned: &Planned) -> String {
-    let covered = &task.messages[..planned.at];
+    let covered = &task.messages[planned.from..planned.at];
     let mut text = String::new();
     for level in LEVELS {
         text = compose(covered, planned, level);
-        if task.gauge.text(&text) <= task.summary_tokens() {
+        if task.gauge.text(&text) <= task.most_tokens(planned) {
             break;
         }
     }
@@ -57,8 +57,7 @@ fn compose(covered: &[Message<'_>], planned: &Planned, level: Level) -> String {
             parts.push(format!("{title}:\n{text}"));
         }
     };
-    let earlier = covered.iter().find_map(|m| m.meta.as_ref()?.summary.as_ref());
-    let earlier = earlier.map(|summary| without_heading(&summary.text)).unwrap_or_default();
+    let earlier = planned.earlier.as_deref().map(without_heading).unwrap_or_default();
     add("Before that", short(earlier, level.earlier));
     add("The first request", first_request(covered, planned, level.first));
     add("What the assistant said, in order", said(covered, level));
@@ -131,6 +130,7 @@ fn short(text: &str, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compact::cut::Rule;
     use crate::estimate::{Gauge, Request};
     use crate::messages;
 
@@ -147,8 +147,15 @@ mod tests {
         let messages = messages::read("t", TALK.as_bytes()).unwrap();
         let request = Request { messages: &messages, system: None, tools: None };
         let gauge = Gauge::new(request, None);
-        let task =
-            Task { messages: &messages, system: None, tools: None, gauge, target, keep_user };
+        let task = Task {
+            messages: &messages,
+            system: None,
+            tools: None,
+            gauge,
+            target,
+            keep_user,
+            rule: Rule::Half,
+        };
         let planned = task.planned(4, 0);
         summary(&task, &planned)
     }
@@ -186,6 +193,7 @@ mod tests {
                 gauge,
                 target,
                 keep_user: 0,
+                rule: Rule::Half,
             };
             let planned = task.planned(20, 0);
             let text = summary(&task, &planned);

@@ -1,22 +1,28 @@
 //! Compact: a summary for the old part of a conversation.
 //!
-//! Plan ([`cut`]: where; [`plan`]: what the model is asked), get a text (by running `claw-call`, from
-//! the user, or [`local`]), check it ([`accept`]), apply it. Nothing here runs a program or writes a file, so
-//! planning and applying can be two steps with anything in between. History is never dropped for want
-//! of a summary: what cannot be accepted changes nothing.
+//! Plan ([`cut`]: where; [`kept`]: what stays word for word), get a text (from a model: [`request`] is what
+//! it is asked, [`pieces`] in how many calls; from the user; or [`local`]), check it ([`accept`],
+//! [`identifiers`]), apply it. Nothing here runs a program or writes a file, so planning and applying can be
+//! two steps with anything in between. History is never dropped for want of a summary: what cannot be
+//! accepted changes nothing.
 
 pub mod accept;
 pub mod cut;
 pub mod details;
+pub mod identifiers;
 pub mod kept;
 pub mod local;
-pub mod plan;
+pub mod pending;
+pub mod pieces;
+pub mod request;
 pub mod rules;
+pub mod stub;
 
 use crate::estimate::{Gauge, Request};
 use crate::json::quote;
 use crate::messages::summary::{self, Summary};
 use crate::messages::{Message, Role};
+use cut::Rule;
 use details::Details;
 
 /// The user's words that are kept word for word by default, in tokens.
@@ -39,6 +45,8 @@ pub struct Task<'r, 'a> {
     pub target: Option<u64>,
     /// How much of the user's words in the covered part is kept (tokens).
     pub keep_user: u64,
+    /// How the place of the cut is chosen.
+    pub rule: Rule,
 }
 
 /// A compaction that only lacks its summary.
@@ -46,6 +54,12 @@ pub struct Task<'r, 'a> {
 pub struct Planned {
     /// How many messages from the first are covered.
     pub at: usize,
+    /// How many of these render an earlier compaction.
+    pub from: usize,
+    /// What that says.
+    pub earlier: Option<String>,
+    /// Whether that only stands in for a summary.
+    pub needs_retry: bool,
     /// The request's tokens now.
     pub before: u64,
     /// The tokens of the covered messages.
@@ -63,38 +77,41 @@ impl<'a> Task<'_, 'a> {
     /// request within the target however short the summary.
     #[must_use]
     pub fn plan(&self) -> Option<Planned> {
-        let before = self.tokens(self.messages);
-        let legal = cut::legal(self.messages);
-        let preferred = cut::classic(self.messages.len());
+        let Task { messages, system, tools, .. } = *self;
+        let before = self.tokens(messages);
+        let request = |messages| Request { messages, system, tools };
+        let rests = self.gauge.rests(request(messages));
+        // The tail is counted by itself, without what goes with every request.
+        let base = self.gauge.tokens(request(&[]));
+        let tails: Vec<u64> = rests.iter().map(|rest| rest.saturating_sub(base)).collect();
+        let preferred = self.rule.preferred(&tails);
+        let legal = cut::legal(messages);
         let is_over = self.target.is_some_and(|target| before > target);
-        if preferred == 0 && !is_over {
+        let may_do_without = is_over && self.rule != Rule::Classic;
+        if preferred == 0 && !may_do_without {
             return None;
         }
-        let Task { messages, system, tools, .. } = *self;
-        let rests = self.gauge.rests(Request { messages, system, tools });
-        let fits = |at: usize, is_sure: bool| {
-            // What would stay is too much even without a summary: told without trying.
-            if self.target.is_some_and(|target| rests[at] > target) {
-                return false;
-            }
-            let planned = self.planned(at, before);
-            // A summary takes what it is allowed, or half of what it covers.
-            let summary = self.summary_tokens().min(planned.covered / 2);
-            let size = self.tokens(&self.apply(&planned, "")) + if is_sure { summary } else { 0 };
-            size < before && self.target.is_none_or(|target| size <= target)
+        let choice = Choice { task: self, before, rests: &rests };
+        let at = match self.rule {
+            Rule::Classic => cut::choose(&legal, preferred, |_| true),
+            _ if !is_over => choice.where_it_fits(&legal, preferred),
+            _ => choice.where_it_gets_small(&legal, preferred),
         };
-        if !is_over {
-            // Only a target moves the cut into what is to stay, unless that is the first legal place.
-            let first = legal.iter().copied().find(|at| *at >= preferred);
-            let most = self.messages.len().saturating_sub(cut::keep(self.messages.len()));
-            let may_cut = |at: usize| at <= most || Some(at) == first;
-            let at = cut::choose(&legal, preferred, |at| may_cut(at) && fits(at, false))?;
-            return Some(self.planned(at, before));
-        }
-        // Where the least that can stay hardly fits, only a very short summary helps.
-        let at = cut::choose(&legal, preferred, |at| fits(at, true))
-            .or_else(|| legal.last().copied().filter(|at| fits(*at, false)))?;
-        Some(self.planned(at, before))
+        Some(self.planned(at?, before))
+    }
+
+    /// The plan with the cut at message `at`; `None` where no cut can be.
+    #[must_use]
+    pub fn plan_at(&self, at: usize) -> Option<Planned> {
+        let is_legal = cut::legal(self.messages).contains(&at);
+        is_legal.then(|| self.planned(at, self.tokens(self.messages)))
+    }
+
+    /// The most tokens that a summary of this part may have: as long as any may be, and half of what it
+    /// stands for.
+    #[must_use]
+    pub fn most_tokens(&self, planned: &Planned) -> u64 {
+        self.summary_tokens().min(planned.covered / 2)
     }
 
     /// How long a summary may be (tokens): an eighth of the target, at most [`SUMMARY_TOKENS`].
@@ -114,6 +131,9 @@ impl<'a> Task<'_, 'a> {
         Planned {
             at,
             before,
+            from: cut::leading_summary(covered),
+            earlier: earlier.map(|summary| summary.text.clone()),
+            needs_retry: earlier.is_some_and(|summary| summary.needs_retry),
             covered: covered.iter().map(|message| self.gauge.message(message)).sum(),
             kept_user: self.kept_user(covered, earlier),
             pinned,
@@ -169,6 +189,48 @@ impl<'a> Task<'_, 'a> {
     }
 }
 
+/// Whether a cut is worth it.
+struct Choice<'t> {
+    task: &'t Task<'t, 't>,
+    before: u64,
+    rests: &'t [u64],
+}
+
+impl Choice<'_> {
+    /// Whether a cut at `at` leaves a request that is smaller and within the target: with a summary as long
+    /// as may be if `is_sure`, else with none at all.
+    fn fits(&self, at: usize, is_sure: bool) -> bool {
+        let Choice { task, before, rests } = *self;
+        // What would stay is too much even without a summary: told without trying.
+        if task.target.is_some_and(|target| rests[at] > target) {
+            return false;
+        }
+        let planned = task.planned(at, before);
+        let summary = if is_sure { task.most_tokens(&planned) } else { 0 };
+        let size = task.tokens(&task.apply(&planned, "")) + summary;
+        size < before && task.target.is_none_or(|target| size <= target)
+    }
+
+    /// Where all of it fits already: only a target moves the cut into what is to stay, unless that is the
+    /// first legal place.
+    fn where_it_fits(&self, legal: &[usize], preferred: usize) -> Option<usize> {
+        let first = legal.iter().copied().find(|at| *at >= preferred);
+        let count = self.task.messages.len();
+        let most = match self.task.rule {
+            Rule::Half => count.saturating_sub(cut::keep(count)),
+            _ => preferred,
+        };
+        let may_cut = |at: usize| at <= most || Some(at) == first;
+        cut::choose(legal, preferred, |at| may_cut(at) && self.fits(at, false))
+    }
+
+    /// Where it does not. If the least that can stay hardly fits, only a very short summary helps.
+    fn where_it_gets_small(&self, legal: &[usize], preferred: usize) -> Option<usize> {
+        let hardly = || legal.last().copied().filter(|at| self.fits(*at, false));
+        cut::choose(legal, preferred, |at| self.fits(at, true)).or_else(hardly)
+    }
+}
+
 /// What a pinned message says, results included.
 fn pinned_text(message: &Message<'_>) -> String {
     let mut said = message.content.says();
@@ -190,6 +252,7 @@ impl Planned {
             kept_user: self.kept_user.clone(),
             pinned: self.pinned.clone(),
             details: self.details.clone(),
+            needs_retry: self.needs_retry,
         }
     }
 
@@ -200,27 +263,61 @@ impl Planned {
             value.map_or(String::new(), |value| format!(r#","{name}":{value}"#))
         };
         let (id, offset) = first_kept;
+        let mut summary = self.summary(source.text);
+        summary.needs_retry |= source.strategy == Strategy::Stub;
         format!(
-            r#"{{"type":"compaction",{},"first_kept_entry_id":{},"first_kept_offset":{offset},"tokens_before":{},"tokens_after":{after},"strategy":{}{}{},"needs_summary_retry":false}}"#,
-            self.summary(source.text).members(),
+            r#"{{"type":"compaction",{},"first_kept_entry_id":{},"first_kept_offset":{offset},"tokens_before":{},"tokens_after":{after},"strategy":"{}"{}{}{}}}"#,
+            summary.members(),
             quote(id),
             self.before,
-            quote(source.strategy),
+            source.strategy.name(),
             optional("model", source.model.map(quote)),
             optional("usage", source.usage.map(str::to_owned)),
+            optional("retry_of", source.retry_of.map(quote)),
         )
     }
 }
 
-/// Where a summary comes from.
+/// How a summary was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strategy {
+    /// A model wrote it.
+    Llm,
+    /// It was there already, as a checkpoint.
+    Checkpoint,
+    /// Put together without a model.
+    Local,
+    /// The user wrote it.
+    File,
+    /// It says only that there is none.
+    Stub,
+}
+
+impl Strategy {
+    /// Its word in records.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Strategy::Llm => "llm",
+            Strategy::Checkpoint => "checkpoint",
+            Strategy::Local => "local",
+            Strategy::File => "file",
+            Strategy::Stub => "stub",
+        }
+    }
+}
+
+/// A summary, and where it comes from.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'s> {
     /// The summary.
     pub text: &'s str,
-    /// How it was made: `llm`, `file` or `local`.
-    pub strategy: &'s str,
+    /// How it was made.
+    pub strategy: Strategy,
     /// The model that wrote it.
     pub model: Option<&'s str>,
-    /// What the provider counted for it, as it was sent.
+    /// What the provider counted for it, as it was sent; added up over several calls.
     pub usage: Option<&'s str>,
+    /// The record in whose place it stands, if that only stood in for a summary.
+    pub retry_of: Option<&'s str>,
 }

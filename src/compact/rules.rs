@@ -114,6 +114,8 @@ const PARTS: &[&str] = &[
     "毎回",
     "すべて",
     "使ってください",
+    "以内",
+    "超えない",
     "に従って",
     // Chinese
     "必须",
@@ -146,17 +148,31 @@ const PARTS: &[&str] = &[
     "从现在",
     "请用",
     "所有",
+    "一律",
+    "不超过",
+    "只",
     // Korean
     "항상",
     "절대",
     "반드시",
 ];
 
+/// Phrases that hold one of these words and say something else.
+const NO_RULES: &[&str] = &["只是", "只有", "只好", "只剩", "能不能", "不一定"];
+
 /// Whether the sentence reads like a rule.
 #[must_use]
 pub fn is_rule(sentence: &str) -> bool {
     let text = sentence.to_lowercase().replace('’', "'");
-    PARTS.iter().any(|part| text.contains(part)) || WORDS.iter().any(|word| has_word(&text, word))
+    if text.ends_with(['?', '？']) {
+        return false;
+    }
+    // Japanese orders end like this.
+    let is_order = text.trim_end_matches(['。', '.', '！', '!']).ends_with("こと");
+    let text = NO_RULES.iter().fold(text, |text, phrase| text.replace(phrase, " "));
+    is_order
+        || PARTS.iter().any(|part| text.contains(part))
+        || WORDS.iter().any(|word| has_word(&text, word))
 }
 
 /// Whether `word` stands in `text` by itself, and not in the middle of another one.

@@ -25,10 +25,12 @@ pub struct Summary {
     pub pinned: Vec<String>,
     /// Files that the covered calls touched.
     pub details: Details,
+    /// Whether it, or one that it goes on from, only stands in for a summary that is still to be made.
+    pub needs_retry: bool,
 }
 
 impl Summary {
-    /// Reads `summary`, `kept_user`, `pinned` and `details` from a compaction record (or from `_meta`).
+    /// Reads `summary`, `kept_user`, `pinned`, `details` and `needs_summary_retry` from a compaction record (or from `_meta`).
     ///
     /// # Errors
     /// Says why when the summary is missing or a list holds something that is no string.
@@ -48,18 +50,21 @@ impl Summary {
             kept_user: strings(object, "kept_user")?,
             pinned: strings(object, "pinned")?,
             details: object.get("details").map(Details::parse).unwrap_or_default(),
+            needs_retry: object.is_true("needs_summary_retry"),
         })
     }
 
-    /// The members `summary`, `kept_user`, `pinned` and `details` as JSON, without braces.
+    /// The members `summary`, `kept_user`, `pinned`, `details` and `needs_summary_retry` as JSON, without
+    /// braces.
     #[must_use]
     pub fn members(&self) -> String {
         format!(
-            r#""summary":{},"kept_user":{},"pinned":{},"details":{}"#,
+            r#""summary":{},"kept_user":{},"pinned":{},"details":{},"needs_summary_retry":{}"#,
             quote(&self.text),
             list(&self.kept_user),
             list(&self.pinned),
-            self.details.to_json()
+            self.details.to_json(),
+            self.needs_retry
         )
     }
 

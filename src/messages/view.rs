@@ -1,8 +1,9 @@
 //! Which records count, and how: compactions, truncations and retractions applied.
 //!
 //! View records change what rebuild shows and nothing else. The newest compaction that is not
-//! retracted and whose first kept record can be found governs; older ones are not rendered. A
-//! retraction can itself be retracted. What cannot be applied is a finding, and then nothing is
+//! retracted and whose first kept record can be found governs; older ones are not rendered. One that was made
+//! later in the place of another (`retry_of`) is shown where that one would be. A retraction can itself be
+//! retracted. What cannot be applied is a finding, and then nothing is
 //! dropped.
 //!
 //! View records are looked for from the end backwards, and no further than to the first record that the
@@ -77,6 +78,7 @@ pub fn find(
         ignore: options.ignore_compactions,
         findings,
         kept: None,
+        better: HashMap::new(),
         view: View::default(),
     };
     search.run(range.end)?;
@@ -95,6 +97,8 @@ struct Search<'s> {
     findings: &'s mut Vec<Finding>,
     /// Where the first record begins that the governing compaction keeps.
     kept: Option<u64>,
+    /// The newest summary that stands in the place of another, by the id of that.
+    better: HashMap<String, Governing>,
     view: View,
 }
 
@@ -139,14 +143,21 @@ impl Search<'_> {
                 let key = (record_id.clone(), tool_use_id.clone());
                 self.view.truncations.entry(key).or_insert_with(|| shown.clone());
             }
-            Body::Compaction { summary, first_kept, hint }
+            Body::Compaction { summary, retry_of: Some(place), .. } => {
+                let id = record.id.clone().into_owned();
+                let own = Governing { id, summary: summary.clone() };
+                self.better.entry(place.clone()).or_insert(own);
+            }
+            Body::Compaction { summary, first_kept, hint, retry_of: None }
                 if self.kept.is_none() && !self.ignore =>
             {
                 match self.locate(first_kept, *hint, record.offset)? {
                     Some(kept) => {
                         self.kept = Some(kept);
                         let id = record.id.clone().into_owned();
-                        self.view.governing = Some(Governing { id, summary: summary.clone() });
+                        let own = || Governing { id, summary: summary.clone() };
+                        let better = self.better.remove(record.id.as_ref());
+                        self.view.governing = Some(better.unwrap_or_else(own));
                     }
                     None => {
                         let what =

@@ -99,7 +99,7 @@ impl Talk {
 pub fn builds() -> Talk {
     (1..=6).fold(Talk::new(), |talk, n| {
         let talk = talk.user(&format!("Build target {n}.")).tool(log(150));
-        talk.assistant(&format!("Target {n} fails: zlib.h is missing."))
+        talk.assistant(&format!("Target {n} fails: a header is missing."))
     })
 }
 

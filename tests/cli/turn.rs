@@ -243,7 +243,7 @@ fn a_turn_goes_on_without_a_summary_of_the_model_s() {
     let refused = || Step::error(401, "authentication_error", "no");
     let steps = [Step::Overflow, refused()];
     let case = Case::new(&chat(), &steps, &["--fallback", "local"]);
-    case.run.ok().stdout_has(PROMPT).err_has("making a summary without a model");
+    case.run.ok().stdout_has(PROMPT).err_has("the next source is local");
     assert_eq!(case.added("compaction")[0]["strategy"], "local");
     assert_eq!(case.no_request_twice().requests(), (2, 1));
     // Ahead of an overflow, and after it.

@@ -9,7 +9,8 @@ use super::any::{Law, is_accepted, lines, rebuild, same};
 use super::laws::{has_calls_of_its_own, has_plain_ids, values};
 use super::records::Talk;
 use clawutils::check::rules::RESULT_TWICE;
-use clawutils::compact::{Source, Task};
+use clawutils::compact::cut::Rule;
+use clawutils::compact::{Source, Strategy, Task};
 use clawutils::estimate::{Gauge, Request};
 use clawutils::messages::Message;
 use clawutils::record;
@@ -110,11 +111,19 @@ fn compacted(file: &mut File, turn: usize) -> Law {
     let (gauge, tokens) = gauge(&messages);
     // Every other time because it does not fit, else the oldest half.
     let target = turn.is_multiple_of(2).then_some(tokens * 3 / 4);
-    let task =
-        Task { messages: &messages, system: None, tools: None, gauge, target, keep_user: 100 };
+    let task = Task {
+        messages: &messages,
+        system: None,
+        tools: None,
+        gauge,
+        target,
+        keep_user: 100,
+        rule: Rule::Half,
+    };
     let Some(planned) = task.plan() else { return Ok(()) };
     let text = format!("what happened up to turn {turn}");
-    let source = Source { text: &text, strategy: "file", model: None, usage: None };
+    let source =
+        Source { text: &text, strategy: Strategy::File, model: None, usage: None, retry_of: None };
     let (id, place) = task.first_kept(&planned).ok_or("nothing kept has a record")?;
     let expected = task.apply(&planned, &text);
     let wrong = [Some(place + 1), Some(u64::MAX), None];

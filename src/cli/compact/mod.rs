@@ -1,0 +1,276 @@
+//! `claw-compact`: plan, get a summary from one of several sources, check it, apply it.
+
+mod ladder;
+mod model;
+mod retry;
+mod show;
+mod sources;
+mod spent;
+
+use crate::cli::budget::{Extras, Refused};
+use crate::cli::config::Config;
+use crate::cli::model::ModelArgs;
+use crate::cli::{Log, Output, messages, read_file, require_meta, seconds, text};
+use crate::compact::cut::Rule;
+use crate::compact::pieces::{self, Pieces};
+use crate::compact::request::{self, Wish};
+use crate::compact::{KEEP_USER, Planned, Source, Task};
+use crate::estimate::{Budget, Request};
+use crate::exit::{Exit, fail};
+use crate::json::quote;
+use crate::messages::{self as msg, Message, Role};
+use anyhow::Context;
+use ladder::{Ladder, Made, listed};
+use sources::Via;
+use spent::Spent;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The options of `claw-compact` alone.
+#[derive(Clone, Debug, clap::Args)]
+pub struct CompactArgs {
+    /// Write a compaction record instead of messages
+    #[arg(long)]
+    pub record: bool,
+    /// Write the summary request, as messages, and stop there
+    #[arg(long, conflicts_with_all = ["record", "summary"])]
+    pub plan: bool,
+    /// Say as JSON what would be covered, kept and asked, and stop there
+    #[arg(long, conflicts_with_all = ["record", "plan"])]
+    pub show: bool,
+    /// Read transcripts and make the summaries that are still to be made
+    #[arg(long, conflicts_with_all = ["record", "plan", "summary", "fallback", "emergency"])]
+    pub retry: bool,
+    /// Take the summary from FILE instead of a model
+    #[arg(long, value_name = "FILE")]
+    pub summary: Option<PathBuf>,
+    /// Use a checkpoint that covers half of the request or more, and ask nobody
+    #[arg(long)]
+    pub prefer_checkpoint: bool,
+    /// Model to ask, PROVIDER or PROVIDER:MODEL, or main for that of the conversation; may be given again
+    #[arg(long, value_name = "MODEL", value_parser = sources::via)]
+    pub via: Vec<Via>,
+    /// Where a summary comes from when no model makes one
+    #[arg(long, value_name = "SOURCE", conflicts_with_all = ["plan", "summary"])]
+    pub fallback: Option<Fallback>,
+    /// When nothing else helps keep the newest fifth, and note that the summary is still to be made
+    #[arg(long, conflicts_with_all = ["plan", "summary"])]
+    pub emergency: bool,
+    /// Program that gets the summary (CLAW_CALL, else claw-call)
+    #[arg(long, value_name = "COMMAND")]
+    pub call: Option<String>,
+    /// File with what to ask for instead of our own words
+    #[arg(long, value_name = "FILE")]
+    pub prompt: Option<PathBuf>,
+    /// What the summary should look at above all
+    #[arg(long, value_name = "TEXT")]
+    pub focus: Option<String>,
+    /// Tokens of the user's words to keep word for word, at most a quarter of the budget
+    #[arg(long, value_name = "TOKENS", default_value_t = KEEP_USER)]
+    pub keep_user: u64,
+    /// Keep the newest messages that have this many tokens, instead of the newest half
+    #[arg(long, value_name = "TOKENS", conflicts_with = "classic")]
+    pub keep_tokens: Option<u64>,
+    /// Cut by number alone, as the seeds do
+    #[arg(long)]
+    pub classic: bool,
+    /// Most calls to spend; 0 asks no model
+    #[arg(long, value_name = "N", default_value = "16")]
+    pub max_calls: u32,
+    /// Longest time to spend
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub deadline: Option<Duration>,
+}
+
+/// A source of summaries that asks nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Fallback {
+    /// Put together from what was said, without a model
+    Local,
+}
+
+/// A run of `claw-compact`.
+#[derive(Debug)]
+pub struct Session<'s> {
+    /// Its options.
+    pub args: &'s CompactArgs,
+    /// The provider's.
+    pub model: &'s ModelArgs,
+    /// The configuration.
+    pub config: Config,
+    /// The window, if one is known.
+    pub budget: Option<Budget>,
+    /// What refused the request, if something did.
+    pub refused: Option<Refused>,
+    /// What goes with the messages.
+    pub extras: Extras,
+}
+
+impl Session<'_> {
+    /// Compacts the messages of `input`.
+    ///
+    /// # Errors
+    /// 5 when there is nothing to gain, or the summary does not make the request fit; 65 for bad input;
+    /// 69 when the model's summary cannot be used; the status of the program that gets the summary when
+    /// that fails. Nothing is written then.
+    pub fn run(&self, input: &[(Arc<str>, Vec<u8>)], log: Log) -> anyhow::Result<Exit> {
+        let messages = messages(input)?;
+        if self.args.record {
+            require_meta(&messages)?;
+        }
+        let task = self.task(&messages);
+        let Some(planned) = task.plan() else {
+            return fail(Exit::NoGain, nothing_to_gain(&task));
+        };
+        let prompt = self.prompt()?;
+        let wish = Wish { prompt: &prompt, focus: self.args.focus.as_deref() };
+        if self.args.plan {
+            let pieces = self.pieces(&task, &planned, wish)?;
+            let first = pieces.iter().next().map(|piece| piece.text.as_str());
+            let request = wish.request(planned.earlier.as_deref(), first.unwrap_or_default());
+            return write_messages(&[Message::say(Role::User, &request)]);
+        }
+        if self.args.show {
+            return self.show(&task, &planned, wish);
+        }
+        let spent = Spent::new(self.args.max_calls, self.args.deadline);
+        let ladder = Ladder { session: self, spent: &spent, wish, log };
+        let made = ladder.climb(&self.sources()?, &task, &planned)?;
+        self.write(&task, &made)?;
+        say_applied(log, &made, &spent);
+        Ok(Exit::Done)
+    }
+
+    fn task<'r, 'a>(&'r self, messages: &'r [Message<'a>]) -> Task<'r, 'a> {
+        let (system, tools) = (self.extras.system.as_deref(), self.extras.tools.as_deref());
+        let request = Request { messages, system, tools };
+        let rule = match self.args.keep_tokens {
+            Some(tokens) => Rule::Tail(tokens),
+            None if self.args.classic => Rule::Classic,
+            None => Rule::Half,
+        };
+        Task {
+            messages,
+            system,
+            tools,
+            gauge: Refused::gauge(self.refused.as_ref(), request),
+            target: self.budget.map(|budget| budget.target()),
+            keep_user: self.args.keep_user,
+            rule,
+        }
+    }
+
+    fn prompt(&self) -> anyhow::Result<String> {
+        self.args.prompt.as_ref().map_or_else(|| Ok(request::PROMPT.to_owned()), |p| read_text(p))
+    }
+
+    /// What the first of the models would be asked, and in how many calls.
+    fn pieces(
+        &self,
+        task: &Task<'_, '_>,
+        planned: &Planned,
+        wish: Wish<'_>,
+    ) -> anyhow::Result<Pieces> {
+        let summary = task.summary_tokens();
+        let main = self.budget.map(|b| b.window.saturating_sub(summary + b.margin));
+        let limits = pieces::Limits {
+            gauge: task.gauge,
+            room: main,
+            summary,
+            calls: self.args.max_calls.max(1) as usize,
+        };
+        let covered = &task.messages[planned.from..planned.at];
+        match Pieces::new(covered, wish, planned.earlier.as_deref(), limits) {
+            Some(pieces) => Ok(pieces),
+            None => {
+                fail(Exit::NoGain, "the summary request does not fit the window, however short")
+            }
+        }
+    }
+
+    fn write(&self, task: &Task<'_, '_>, made: &Made) -> anyhow::Result<()> {
+        if !self.args.record {
+            return write_messages(&task.apply(&made.planned, &made.reply.text)).map(|_| ());
+        }
+        let mut out = Output::open();
+        writeln!(out, "{}", record(task, made, None)?).context("cannot write '<stdout>'")?;
+        out.finish()
+    }
+}
+
+/// The compaction record of a summary.
+fn record(task: &Task<'_, '_>, made: &Made, retry_of: Option<&str>) -> anyhow::Result<String> {
+    let Some(first_kept) = task.first_kept(&made.planned) else {
+        return fail(Exit::Data, "cannot write a record: no message that is kept has a record");
+    };
+    let source = Source {
+        text: &made.reply.text,
+        strategy: made.strategy,
+        model: made.reply.model.as_deref(),
+        usage: made.reply.usage.as_deref(),
+        retry_of,
+    };
+    Ok(made.planned.record(&source, &first_kept, made.after))
+}
+
+fn say_applied(log: Log, made: &Made, spent: &Spent) {
+    let (at, before, after) = (made.planned.at, made.planned.before, made.after);
+    let (calls, seconds) = (spent.calls(), spent.seconds());
+    let cost = format!("{calls} {}, {seconds:.1} s", if calls == 1 { "call" } else { "calls" });
+    if !made.lost.is_empty() {
+        log.note(&format!("the summary does not have {}", listed(&made.lost)));
+    }
+    let lost: Vec<String> = made.lost.names().iter().map(|name| quote(name)).collect();
+    log.outcome(
+        &format!("summarised {at} messages: {before} -> {after} tokens ({cost})"),
+        &format!(
+            r#""outcome":"applied","strategy":"{}","source":{},"before":{before},"after":{after},"calls":{calls},"seconds":{seconds:.3},"lost":[{}]"#,
+            made.strategy.name(),
+            quote(&made.source),
+            lost.join(",")
+        ),
+    );
+}
+
+fn nothing_to_gain(task: &Task<'_, '_>) -> String {
+    let tokens = task.tokens(task.messages);
+    let count = task.messages.len();
+    match task.target {
+        Some(target) if tokens > target => format!(
+            "nothing to gain: what has to stay of {count} messages ({tokens} tokens) is over the budget of {target}{}",
+            largest(task)
+        ),
+        _ => format!("nothing to gain: {count} messages, {tokens} tokens"),
+    }
+}
+
+/// The largest message, where it alone is most of the matter.
+fn largest(task: &Task<'_, '_>) -> String {
+    let sizes = task.messages.iter().map(|message| task.gauge.message(message));
+    let Some((at, size)) = sizes.enumerate().max_by_key(|(_, size)| *size) else {
+        return String::new();
+    };
+    let message = &task.messages[at];
+    if task.target.is_none_or(|target| size < target / 2) {
+        return String::new();
+    }
+    let help = match message.results().next() {
+        Some(_) => "; claw-truncate shortens its results",
+        None => "",
+    };
+    let id = message.meta.as_ref().map(|meta| format!(" (record '{}')", &*meta.id));
+    format!("; message {}{} alone has {size}{help}", at + 1, id.unwrap_or_default())
+}
+
+fn read_text(path: &Path) -> anyhow::Result<String> {
+    Ok(text(&path.display().to_string(), &read_file(path)?)?.to_owned())
+}
+
+fn write_messages(messages: &[Message<'_>]) -> anyhow::Result<Exit> {
+    let mut out = Output::open();
+    msg::write(messages, &mut out).context("cannot write '<stdout>'")?;
+    out.finish()?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,136 @@
+//! A summary by a model: in as many calls as it takes, each by running `claw-call`.
+
+use crate::cli::child::{self, Limits};
+use crate::cli::compact::sources::Asked;
+use crate::cli::compact::spent::Spent;
+use crate::cli::{Log, variable};
+use crate::compact::accept::Reply;
+use crate::compact::pieces::{self, Pieces};
+use crate::compact::request::Wish;
+use crate::compact::{Planned, Task};
+use crate::exit::{Error, Exit, fail};
+use crate::messages::{Message, Role};
+use crate::usage;
+
+/// The keys of the conversation's own provider, which no other gets to see.
+const KEYS: [&str; 2] = ["CLAW_KEY_FILE", "CLAW_KEY_CMD"];
+
+/// A model at work on one summary.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Writer<'s> {
+    pub asked: &'s Asked,
+    /// `--call`.
+    pub command: Option<&'s str>,
+    pub spent: &'s Spent,
+    pub log: Log,
+}
+
+impl Writer<'_> {
+    /// The limits of its requests. Of a small window the summary gets a quarter at the most.
+    pub fn limits(&self, task: &Task<'_, '_>) -> pieces::Limits {
+        let budget = self.asked.window;
+        let summary = budget
+            .map_or(task.summary_tokens(), |budget| task.summary_tokens().min(budget.window / 4));
+        pieces::Limits {
+            gauge: task.gauge,
+            room: budget.map(|b| b.window.saturating_sub(summary + b.margin)),
+            summary,
+            calls: self.spent.left(),
+        }
+    }
+
+    /// Asks for a summary of the covered part, piece by piece. A request that does not fit is made again
+    /// from there on, at half the size; none is sent again as it was.
+    pub fn write(
+        &self,
+        task: &Task<'_, '_>,
+        planned: &Planned,
+        wish: Wish<'_>,
+    ) -> anyhow::Result<Reply> {
+        let covered = &task.messages[planned.from..planned.at];
+        let mut limits = self.limits(task);
+        let mut so_far =
+            Reply { text: planned.earlier.clone().unwrap_or_default(), ..Reply::default() };
+        let (mut from, mut sent) = (0, String::new());
+        'again: loop {
+            limits.calls = self.spent.left();
+            let earlier = Some(so_far.text.as_str()).filter(|text| !text.is_empty());
+            let Some(pieces) = Pieces::new(&covered[from..], wish, earlier, limits) else {
+                let why = "the summary request does not fit the window, however short";
+                return fail(Exit::NoGain, why);
+            };
+            self.announce(&pieces);
+            for piece in pieces.iter() {
+                let earlier = Some(so_far.text.as_str()).filter(|text| !text.is_empty());
+                let request = wish.request(earlier, &piece.text);
+                if request == sent {
+                    return fail(Exit::NoGain, "the summary request does not fit the window");
+                }
+                let Some(reply) = self.ask(&request, limits.summary)? else {
+                    self.log.note("the summary request does not fit; asking with half of it");
+                    let size = task.gauge.text(&request);
+                    let room = limits.room.unwrap_or(size).min(size) / 2;
+                    (limits.room, limits.summary) = (Some(room), limits.summary.min(room / 4));
+                    (from, sent) = (from + piece.first, request);
+                    continue 'again;
+                };
+                let usage = usage::sum(so_far.usage.as_deref(), reply.usage.as_deref());
+                so_far = Reply { usage, ..reply };
+            }
+            return Ok(so_far);
+        }
+    }
+
+    fn announce(&self, pieces: &Pieces) {
+        if pieces.calls() > 1 {
+            self.log.note(&format!("the summary takes {} calls", pieces.calls()));
+        }
+        if pieces.left_out > 0 {
+            let count = pieces.left_out;
+            let text =
+                format!("{count} messages are too many for the summariser and left out of it");
+            self.log.outcome(&text, &format!(r#""left_out":{count}"#));
+        }
+    }
+
+    /// One call; `None` when the request does not fit.
+    pub fn ask(&self, request: &str, most_tokens: u64) -> anyhow::Result<Option<Reply>> {
+        self.spent.take()?;
+        let command = self.command.map(str::to_owned).or_else(|| variable("CLAW_CALL"));
+        let command = command.unwrap_or_else(|| "claw-call".to_owned());
+        let line = Message::say(Role::User, request).to_line() + "\n";
+        let without: &[&str] = if self.asked.attempts.is_some() { &KEYS } else { &[] };
+        let limits = Limits { until: self.spent.until(), without };
+        let ended = child::run(&command, &self.arguments(most_tokens), line.into_bytes(), limits)?;
+        match ended.exit() {
+            Some(Exit::Done | Exit::CutOff) => read_reply(&command, &ended.stdout).map(Some),
+            Some(Exit::Overflow) => Ok(None),
+            _ => Err(ended.failure(&command, "cannot get a summary")),
+        }
+    }
+
+    /// What `claw-call` is told: which model it is, and how long the summary may be.
+    fn arguments(&self, most_tokens: u64) -> Vec<String> {
+        let mut arguments = vec!["--max-tokens".to_owned(), most_tokens.to_string()];
+        arguments.extend(self.asked.model.arguments());
+        let numbers = [
+            ("--window", self.asked.window.map(|budget| budget.window)),
+            ("--timeout", self.asked.timeout),
+        ];
+        for (name, number) in numbers {
+            let number = number.map(|number| [name.to_owned(), number.to_string()]);
+            arguments.extend(number.into_iter().flatten());
+        }
+        arguments
+    }
+}
+
+fn read_reply(command: &str, stdout: &[u8]) -> anyhow::Result<Reply> {
+    let unusable = |why: String| {
+        Error::new(Exit::Unavailable, format!("the summary of '{command}' is not used: {why}"))
+    };
+    let records = std::str::from_utf8(stdout).map_err(|error| unusable(error.to_string()))?;
+    let reply = Reply::read(records).map_err(unusable)?;
+    reply.check().map_err(unusable)?;
+    Ok(reply)
+}

@@ -1,0 +1,68 @@
+//! `--show`: what a compaction would do, as one JSON object; nothing is called.
+
+use crate::cli::Output;
+use crate::cli::compact::Session;
+use crate::compact::request::Wish;
+use crate::compact::{Planned, Task};
+use crate::exit::Exit;
+use crate::json::quote;
+use crate::messages::{Message, Role};
+use anyhow::Context;
+use std::io::Write;
+
+impl Session<'_> {
+    /// Writes it.
+    pub(super) fn show(
+        &self,
+        task: &Task<'_, '_>,
+        planned: &Planned,
+        wish: Wish<'_>,
+    ) -> anyhow::Result<Exit> {
+        let pieces = self.pieces(task, planned, wish)?;
+        let first = pieces.iter().next().map(|piece| piece.text.as_str()).unwrap_or_default();
+        let request = Message::say(Role::User, &wish.request(planned.earlier.as_deref(), first));
+        let sources = self.sources()?;
+        let sources: Vec<String> = sources.iter().map(|source| quote(source.name())).collect();
+        let (covered, kept) = task.messages.split_at(planned.at);
+        let list = |messages: &[Message<'_>]| -> String {
+            let shown = messages.iter().map(|message| shown(task, planned, message));
+            shown.collect::<Vec<_>>().join(",")
+        };
+        let texts =
+            |texts: &[String]| texts.iter().map(|text| quote(text)).collect::<Vec<_>>().join(",");
+        let members = [
+            format!(r#""tokens_before":{}"#, planned.before),
+            // With the longest summary that it may get.
+            format!(
+                r#""tokens_after":{}"#,
+                task.tokens(&task.apply(planned, "")) + task.most_tokens(planned)
+            ),
+            format!(r#""target":{}"#, task.target.map_or("null".into(), |t| t.to_string())),
+            format!(r#""covered":[{}]"#, list(covered)),
+            format!(r#""kept":[{}]"#, list(kept)),
+            format!(r#""kept_user":[{}]"#, texts(&planned.kept_user)),
+            format!(r#""pinned":[{}]"#, texts(&planned.pinned)),
+            format!(r#""details":{}"#, planned.details.to_json()),
+            format!(r#""sources":[{}]"#, sources.join(",")),
+            format!(r#""calls":{}"#, pieces.calls()),
+            format!(r#""left_out":{}"#, pieces.left_out),
+            format!(r#""request":[{}]"#, request.to_line()),
+        ];
+        let mut out = Output::open();
+        writeln!(out, "{{{}}}", members.join(",")).context("cannot write '<stdout>'")?;
+        out.finish()?;
+        Ok(Exit::Done)
+    }
+}
+
+/// A message: who speaks, its first record, its size, and whether its words stay in any case.
+fn shown(task: &Task<'_, '_>, planned: &Planned, message: &Message<'_>) -> String {
+    let meta = message.meta.as_ref();
+    let id = meta.map(|meta| format!(r#""id":{},"#, quote(&meta.id))).unwrap_or_default();
+    let is_kept =
+        || message.is_said_by_user() && planned.kept_user.contains(&message.content.says());
+    let is_pinned = meta.is_some_and(|meta| meta.pin);
+    let stays = if is_pinned || is_kept() { r#","stays":true"# } else { "" };
+    let tokens = task.gauge.message(message);
+    format!(r#"{{{id}"role":"{}","tokens":{tokens}{stays}}}"#, message.role)
+}

@@ -1,0 +1,192 @@
+//! Where summaries may come from: models, by option and configuration, and those that ask nobody.
+
+use crate::cli::attempts::Attempts;
+use crate::cli::compact::Session;
+use crate::cli::config::OllamaConfig;
+use crate::cli::model::{ModelArgs, Provider};
+use crate::cli::now;
+use crate::estimate::Budget;
+use crate::exit::{Exit, fail};
+use std::path::PathBuf;
+
+/// The argument of `--via`: a provider and perhaps a model, or that of the conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Via {
+    /// `main`: the model of the conversation.
+    Main,
+    /// Another one.
+    Other(Provider, Option<String>),
+}
+
+/// Reads `main`, `PROVIDER` or `PROVIDER:MODEL`.
+///
+/// # Errors
+/// Says which providers there are.
+pub fn via(text: &str) -> Result<Via, String> {
+    if text == "main" {
+        return Ok(Via::Main);
+    }
+    let (provider, model) = text.split_once(':').map_or((text, None), |(p, m)| (p, Some(m)));
+    let provider = <Provider as clap::ValueEnum>::from_str(provider, false)
+        .map_err(|_| "say main, or anthropic, openai, ollama or offline and :MODEL".to_owned())?;
+    Ok(Via::Other(provider, model.filter(|model| !model.is_empty()).map(str::to_owned)))
+}
+
+/// One source of summaries.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// A file of the user's.
+    File(PathBuf),
+    /// A checkpoint that is there already.
+    Checkpoint,
+    /// A model that is asked.
+    Model(Box<Asked>),
+    /// Put together without a model.
+    Local,
+    /// A note that there is no summary yet.
+    Stub,
+}
+
+impl Source {
+    /// How it is named in diagnostics.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Source::File(_) => "file",
+            Source::Checkpoint => "checkpoint",
+            Source::Model(asked) => &asked.name,
+            Source::Local => "local",
+            Source::Stub => "stub",
+        }
+    }
+}
+
+/// A model that is asked for summaries.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// How it is named: `main`, or as in `--via`.
+    pub name: String,
+    /// Where and which it is.
+    pub model: ModelArgs,
+    /// Its window (tokens) and what of it is left free, if it is known.
+    pub window: Option<Budget>,
+    /// The longest wait for it, in seconds.
+    pub timeout: Option<u64>,
+    /// How its failures are counted; those of the conversation's own model are not.
+    pub attempts: Option<Attempts>,
+}
+
+impl Session<'_> {
+    /// All sources, in the order in which they are tried.
+    ///
+    /// # Errors
+    /// 78 when one of the models cannot be.
+    pub(super) fn sources(&self) -> anyhow::Result<Vec<Source>> {
+        if let Some(path) = &self.args.summary {
+            return Ok(vec![Source::File(path.clone())]);
+        }
+        let mut sources = Vec::new();
+        if self.args.prefer_checkpoint || self.config.compaction.prefer_checkpoint {
+            sources.push(Source::Checkpoint);
+        }
+        let models = self.models()?.into_iter();
+        sources.extend(models.map(|asked| Source::Model(Box::new(asked))));
+        if self.args.fallback.is_some() {
+            sources.push(Source::Local);
+        }
+        if self.args.emergency {
+            sources.push(Source::Stub);
+        }
+        Ok(sources)
+    }
+
+    /// The models that are asked, in order: those of `--via`; else the one of the configuration, and then
+    /// that of the conversation. None at all where no call may be spent.
+    ///
+    /// # Errors
+    /// 78 when the window of one leaves no room.
+    pub(super) fn models(&self) -> anyhow::Result<Vec<Asked>> {
+        if self.args.max_calls == 0 {
+            return Ok(Vec::new());
+        }
+        if self.args.via.is_empty() {
+            let ollama = self.config.compaction.ollama.as_ref();
+            let ollama = ollama.map(|ollama| self.configured(ollama)).transpose()?;
+            return Ok(ollama.into_iter().chain([self.main()]).collect());
+        }
+        let model = |via: &Via| match via {
+            Via::Main => Ok(self.main()),
+            Via::Other(provider, model) => self.other(*provider, model.clone(), None),
+        };
+        self.args.via.iter().map(model).collect()
+    }
+
+    fn main(&self) -> Asked {
+        Asked {
+            name: "main".to_owned(),
+            model: self.model.clone(),
+            window: self.budget,
+            timeout: None,
+            attempts: None,
+        }
+    }
+
+    fn configured(&self, ollama: &OllamaConfig) -> anyhow::Result<Asked> {
+        let url = ollama.url.clone();
+        let mut asked = self.other(Provider::Ollama, Some(ollama.model.clone()), url)?;
+        asked.timeout = ollama.timeout_seconds;
+        if let Some(window) = ollama.window {
+            asked.window = Some(divided(window, &asked.name)?);
+        }
+        Ok(asked)
+    }
+
+    fn other(
+        &self,
+        provider: Provider,
+        model: Option<String>,
+        url: Option<String>,
+    ) -> anyhow::Result<Asked> {
+        // The variables for any provider are about that of the conversation.
+        let base_url = url.unwrap_or_else(|| provider.usual_url());
+        let provider_name = provider.name();
+        let name = match &model {
+            Some(model) => format!("{provider_name}:{model}"),
+            None => provider_name.to_owned(),
+        };
+        let key = format!("summary:{name}@{base_url}");
+        let model = ModelArgs { provider: Some(provider), model, base_url: Some(base_url) };
+        let window = model.own_window()?.map(|window| divided(window, &name)).transpose()?;
+        Ok(Asked { name, model, window, timeout: None, attempts: Some(Attempts::at(key)) })
+    }
+
+    /// Refuses a source that failed too often lately.
+    ///
+    /// # Errors
+    /// 69 with how long that is so.
+    pub(super) fn refuse_failing(&self, asked: &Asked) -> anyhow::Result<()> {
+        let Some(attempts) = &asked.attempts else { return Ok(()) };
+        let (most, minutes) =
+            (self.config.compaction.failures, self.config.compaction.reset_minutes);
+        let reset = minutes as f64 * 60.0;
+        let failures = attempts.failures(reset);
+        let left = failures.last + reset - now()?;
+        if most == 0 || failures.count < most || left < 0.0 {
+            return Ok(());
+        }
+        let text = format!(
+            "'{}' is not asked: it failed {} times in a row, and is left alone for {:.0} s more",
+            asked.name,
+            failures.count,
+            left.ceil()
+        );
+        fail(Exit::Unavailable, text)
+    }
+}
+
+fn divided(window: u64, name: &str) -> anyhow::Result<Budget> {
+    match Budget::new(window, None, None) {
+        Ok(budget) => Ok(budget),
+        Err(why) => fail(Exit::Config, format!("cannot ask '{name}': {why}")),
+    }
+}

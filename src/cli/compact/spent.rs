@@ -1,0 +1,57 @@
+//! What a run of `claw-compact` may spend: calls and time.
+
+use crate::exit::{Exit, fail};
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+/// What was spent, and the most that may be.
+#[derive(Debug)]
+pub(super) struct Spent {
+    calls: Cell<u32>,
+    most: u32,
+    begun: Instant,
+    most_time: Option<Duration>,
+}
+
+impl Spent {
+    /// Nothing yet.
+    pub fn new(most: u32, most_time: Option<Duration>) -> Spent {
+        Spent { calls: Cell::new(0), most, begun: Instant::now(), most_time }
+    }
+
+    /// How many calls there were.
+    pub fn calls(&self) -> u32 {
+        self.calls.get()
+    }
+
+    /// How many there may still be.
+    pub fn left(&self) -> usize {
+        (self.most - self.calls.get()) as usize
+    }
+
+    /// When the time is over.
+    pub fn until(&self) -> Option<Instant> {
+        self.most_time.map(|time| self.begun + time)
+    }
+
+    /// Seconds since the beginning.
+    pub fn seconds(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
+
+    /// One more call.
+    ///
+    /// # Errors
+    /// 5 when there may be none, 69 when the time is over.
+    pub fn take(&self) -> anyhow::Result<()> {
+        if self.left() == 0 {
+            let text = format!("all {} calls of --max-calls are spent", self.most);
+            return fail(Exit::NoGain, text);
+        }
+        if self.until().is_some_and(|until| Instant::now() >= until) {
+            return fail(Exit::Unavailable, "the time of --deadline is over");
+        }
+        self.calls.set(self.calls.get() + 1);
+        Ok(())
+    }
+}

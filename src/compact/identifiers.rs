@@ -1,0 +1,184 @@
+//! Names that have to be copied letter for letter: ids, hashes, paths, addresses, numbers.
+//!
+//! Of those in the covered part only the ones matter that the rest of the conversation uses, in words or in
+//! calls: there they stand without what they were about, unless the summary says it. What is in a result
+//! there has its own surroundings.
+
+use crate::compact::Planned;
+use crate::compact::request::whole;
+use crate::messages::{BlockKind, Message};
+use std::collections::{BTreeSet, HashSet};
+
+/// The most names that are asked for at once.
+pub const MOST: usize = 12;
+/// The most characters of a line that is quoted for a name.
+const LINE: usize = 200;
+
+/// What the covered part named, and the rest uses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Used {
+    names: Vec<Name>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Name {
+    name: String,
+    /// The line of the covered part that had it last.
+    line: String,
+}
+
+impl Used {
+    /// Finds them in the covered messages, those named last first.
+    #[must_use]
+    pub fn find(covered: &[Message<'_>], kept: &[Message<'_>]) -> Used {
+        let kept: Vec<String> = kept.iter().map(used).collect();
+        let later: HashSet<&str> = kept.iter().flat_map(|text| names(text)).collect();
+        let (mut known, mut found) = (BTreeSet::new(), Vec::new());
+        if later.is_empty() {
+            return Used::default();
+        }
+        for message in covered.iter().rev() {
+            for line in whole(message).lines().rev() {
+                for name in names(line).filter(|name| later.contains(name)) {
+                    if known.insert(name.to_owned()) {
+                        let line = line.trim().chars().take(LINE).collect();
+                        found.push(Name { name: name.to_owned(), line });
+                    }
+                }
+            }
+        }
+        Used { names: found }
+    }
+
+    /// Those that are not in the text that will stand for the covered part.
+    #[must_use]
+    pub fn lost(&self, planned: &Planned, text: &str) -> Used {
+        let summary = planned.summary(text);
+        let mut said = summary.render();
+        for path in summary.details.read.iter().chain(&summary.details.modified) {
+            said.push('\n');
+            said.push_str(path);
+        }
+        let names = self.names.iter().filter(|name| !said.contains(&name.name)).cloned();
+        Used { names: names.collect() }
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// The names, at most [`MOST`].
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.names.iter().take(MOST).map(|name| name.name.clone()).collect()
+    }
+
+    /// The lines that they stood in, oldest first, each once.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        for name in self.names.iter().take(MOST).rev() {
+            if !lines.contains(&name.line) {
+                lines.push(name.line.clone());
+            }
+        }
+        lines
+    }
+}
+
+/// What a message says in words and in calls.
+fn used(message: &Message<'_>) -> String {
+    let mut text = message.content.says();
+    for block in message.blocks().filter(|block| matches!(block.kind, BlockKind::ToolUse { .. })) {
+        text.push('\n');
+        text.push_str(block.member("input").unwrap_or_default());
+    }
+    text
+}
+
+/// The names in a text, in order.
+pub fn names(text: &str) -> impl Iterator<Item = &str> {
+    text.split(is_between).map(trim).filter(|word| is_name(word))
+}
+
+/// Whether no name has this character in it.
+fn is_between(c: char) -> bool {
+    c.is_whitespace() || !c.is_ascii() || "\"'`<>()[]{}|,;\\*!^".contains(c)
+}
+
+/// Without the punctuation around it.
+fn trim(word: &str) -> &str {
+    word.trim_end_matches(['.', ':', '?', '=', '&', '-', '/']).trim_start_matches(['=', ':', '-'])
+}
+
+fn is_name(word: &str) -> bool {
+    let digits = word.bytes().filter(u8::is_ascii_digit).count();
+    let letters = word.bytes().filter(u8::is_ascii_alphabetic).count();
+    if word.len() < 3 || word.len() > 300 || digits + letters < 3 {
+        return false;
+    }
+    if word.contains("://") || is_path(word) || is_file(word) {
+        return true;
+    }
+    // A number, a version, a port; or an id, which has digits among its letters. Short numbers are counts.
+    digits >= 4
+        || (digits >= 3 && word.len() > digits)
+        || (digits > 0 && letters > 0 && word.len() >= 6 && !word.contains('/'))
+}
+
+/// A path with a folder in it; `and/or` is none.
+fn is_path(word: &str) -> bool {
+    let (first, parts) = (word.starts_with(['/', '~', '.']), word.split('/').count());
+    parts > 2 || (parts == 2 && (first || is_file(word)))
+}
+
+/// A name with an extension.
+fn is_file(word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or_default();
+    let Some((stem, extension)) = name.rsplit_once('.') else { return false };
+    let is_plain = |c: char| c.is_ascii_alphanumeric();
+    stem.len() >= 2
+        && stem.chars().any(|c| c.is_ascii_alphabetic())
+        && (1..=5).contains(&extension.len())
+        && extension.chars().all(is_plain)
+        && extension.chars().any(|c| c.is_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn v56_names_are_told_from_words() {
+        let text = "See https://a.example/x?y=1, src/main.rs and /etc/hosts. Commit 3f9c2ab7d1e0 (or \
+            6f1c0d3e-77aa-4b52-9c1d-0123456789ab) broke port 8443; ticket ABC-1234, version v2.10.1: \
+            req_011CabD in `config.yaml`。番号は AB12-99 です。";
+        let found: Vec<&str> = names(text).collect();
+        let expected = [
+            "https://a.example/x?y=1",
+            "src/main.rs",
+            "/etc/hosts",
+            "3f9c2ab7d1e0",
+            "6f1c0d3e-77aa-4b52-9c1d-0123456789ab",
+            "8443",
+            "ABC-1234",
+            "v2.10.1",
+            "req_011CabD",
+            "config.yaml",
+            "AB12-99",
+        ];
+        assert_eq!(found, expected);
+        for words in ["This and/or that, e.g. so.", "It is 5 of 12 now", "Really? Yes!", "日本語"]
+        {
+            assert_eq!(names(words).collect::<Vec<_>>(), [""; 0], "{words}");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Which compactions of a transcript still wait for a summary.
+
+use crate::jsonl::{Line, Lines};
+use crate::messages::summary::Summary;
+use crate::record::{self, Body};
+use crate::source::{self, Input};
+use anyhow::Context;
+use std::collections::{HashMap, HashSet};
+
+/// A compaction that waits for a summary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pending {
+    /// The id of its record.
+    pub id: String,
+    /// The record before it; what it covers is what there was then.
+    pub before: Option<String>,
+    /// The first record that it keeps.
+    pub first_kept: String,
+    /// It has a summary already, which goes on from this one that is still to be made.
+    pub waits_for: Option<String>,
+}
+
+/// All compactions of a transcript that count, and the best summary of each.
+#[derive(Clone, Debug, Default)]
+pub struct Summaries {
+    /// In file order, without those that stand in the place of another.
+    compactions: Vec<Compaction>,
+    /// The best summary, by the id of the compaction.
+    best: HashMap<String, Summary>,
+    /// Those that have no summary of their own at all.
+    stubs: HashSet<String>,
+    /// For each record that stands in the place of another: of which.
+    places: HashMap<String, String>,
+}
+
+#[derive(Clone, Debug)]
+struct Compaction {
+    id: String,
+    before: Option<String>,
+    first_kept: String,
+}
+
+/// What matters of a record here.
+struct Seen {
+    id: String,
+    before: Option<String>,
+    kind: Kind,
+}
+
+enum Kind {
+    Compaction { summary: Summary, first_kept: String, retry_of: Option<String>, is_stub: bool },
+    Retract { target: String },
+}
+
+impl Summaries {
+    /// Reads all inputs, as if they had been concatenated.
+    ///
+    /// # Errors
+    /// When an input cannot be read.
+    pub fn read(inputs: &[Input]) -> anyhow::Result<Summaries> {
+        let seen = read_records(inputs)?;
+        let mut retracted = HashSet::new();
+        for one in seen.iter().rev() {
+            if let Kind::Retract { target } = &one.kind
+                && !retracted.contains(&one.id)
+            {
+                retracted.insert(target.clone());
+            }
+        }
+        let mut summaries = Summaries::default();
+        for one in seen.into_iter().filter(|one| !retracted.contains(&one.id)) {
+            let Kind::Compaction { summary, first_kept, retry_of, is_stub } = one.kind else {
+                continue;
+            };
+            let place = retry_of.clone().unwrap_or_else(|| one.id.clone());
+            summaries.mend(&place, summary);
+            if is_stub {
+                summaries.stubs.insert(place.clone());
+            }
+            match retry_of {
+                Some(_) => {
+                    summaries.places.insert(one.id, place);
+                }
+                None => {
+                    let Seen { id, before, .. } = one;
+                    summaries.compactions.push(Compaction { id, before, first_kept });
+                }
+            }
+        }
+        Ok(summaries)
+    }
+
+    /// Those that wait, oldest first.
+    #[must_use]
+    pub fn pending(&self) -> Vec<Pending> {
+        let mut pending = Vec::new();
+        for (at, one) in self.compactions.iter().enumerate() {
+            if !self.is_pending(&one.id) {
+                continue;
+            }
+            let base = at.checked_sub(1).map(|at| self.compactions[at].id.clone());
+            pending.push(Pending {
+                id: one.id.clone(),
+                before: one.before.clone(),
+                first_kept: one.first_kept.clone(),
+                waits_for: base.filter(|_| !self.stubs.contains(&one.id)),
+            });
+        }
+        pending
+    }
+
+    /// Whether this one still waits.
+    #[must_use]
+    pub fn is_pending(&self, id: &str) -> bool {
+        self.best.get(id).is_some_and(|summary| summary.needs_retry)
+    }
+
+    /// The best summary of a compaction, by its own id or that of a record in its place.
+    #[must_use]
+    pub fn better(&self, id: &str) -> Option<&Summary> {
+        self.best.get(self.places.get(id).map_or(id, String::as_str))
+    }
+
+    /// Takes in a better one.
+    pub fn mend(&mut self, id: &str, summary: Summary) {
+        self.best.insert(id.to_owned(), summary);
+        self.stubs.remove(id);
+    }
+}
+
+fn read_records(inputs: &[Input]) -> anyhow::Result<Vec<Seen>> {
+    let (mut seen, mut before) = (Vec::new(), None);
+    for (input, base) in inputs.iter().zip(source::bases(inputs)) {
+        let mut lines = Lines::new(input, 0, input.length);
+        let mut take = |line: Line<'_>| {
+            let Line::Object { object, place, .. } = line else { return };
+            let id = match object.string("id") {
+                Some(id) => id.into_owned(),
+                None => format!("@{}", base + place.offset),
+            };
+            let kind = match record::parse(&object) {
+                Ok(Body::Compaction { summary, first_kept, retry_of, .. }) => {
+                    let is_stub = object.string("strategy").as_deref() == Some("stub");
+                    Some(Kind::Compaction { summary, first_kept, retry_of, is_stub })
+                }
+                Ok(Body::Retract { target }) => Some(Kind::Retract { target }),
+                _ => None,
+            };
+            let before = before.replace(id.clone());
+            seen.extend(kind.map(|kind| Seen { id, before, kind }));
+        };
+        while lines.read(&mut take).with_context(|| format!("cannot read '{}'", input.name))? {}
+    }
+    Ok(seen)
+}

@@ -1,0 +1,269 @@
+//! The covered part in pieces, when it does not fit one request for a summary.
+//!
+//! First more and more of the results is left out; if that is not enough, the rest is asked for piece by
+//! piece, each with the summary so far, which it brings up to date. So the calls are known beforehand.
+//! When even the barest pieces are too many, messages from the middle go, and the request says how many.
+
+use crate::compact::request::{self, LEVELS, Level, Wish};
+use crate::estimate::{Gauge, Request};
+use crate::messages::{Message, Role};
+
+/// The share of the room that a piece takes, when messages are small. Less than all of it, for a model
+/// reads a short text more closely, and an estimate that is wrong does not matter then.
+const SHARE: f64 = 0.8;
+/// The same when messages are large: one message more or less is a large part of a piece.
+const LEAST_SHARE: f64 = 0.5;
+/// How many of the levels are tried before there is more than one piece.
+const WHOLE_LEVELS: usize = 3;
+
+/// What a summary may cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Counts tokens.
+    pub gauge: Gauge,
+    /// The most tokens that one request may have, if a window is known.
+    pub room: Option<u64>,
+    /// The most tokens that a summary gets.
+    pub summary: u64,
+    /// The most calls.
+    pub calls: usize,
+}
+
+/// The covered part, quoted, in pieces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pieces {
+    pieces: Vec<Piece>,
+    /// How many messages are left out.
+    pub left_out: usize,
+}
+
+/// What one request quotes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Piece {
+    /// The quoted text.
+    pub text: String,
+    /// The number of its first message.
+    pub first: usize,
+}
+
+/// A quoted message.
+struct Part {
+    text: String,
+    /// Its number.
+    message: usize,
+    tokens: u64,
+}
+
+impl Pieces {
+    /// Divides the quotation of `covered`. `earlier` is the summary of what came before it. `None` when
+    /// the room holds nothing at all.
+    #[must_use]
+    pub fn new(
+        covered: &[Message<'_>],
+        wish: Wish<'_>,
+        earlier: Option<&str>,
+        limits: Limits,
+    ) -> Option<Pieces> {
+        let quote = |level| quote(covered, level, limits.gauge);
+        let Some(room) = limits.room else { return Some(one(&quote(LEVELS[0]))) };
+        let overhead = |earlier| {
+            let request = [Message::say(Role::User, &wish.request(earlier, ""))];
+            limits.gauge.tokens(Request { messages: &request, system: None, tools: None })
+        };
+        let room_for_all = room.checked_sub(overhead(earlier))?;
+        for level in &LEVELS[..WHOLE_LEVELS] {
+            let parts = quote(*level);
+            if tokens(&parts) <= room_for_all {
+                return Some(one(&parts));
+            }
+        }
+        // The summary so far is at most as long as it may be, or as the one that is there.
+        let so_far = limits.summary.max(earlier.map_or(0, |text| limits.gauge.text(text)));
+        let room = room.checked_sub(overhead(Some("")) + so_far)?;
+        for level in &LEVELS[WHOLE_LEVELS - 1..] {
+            let parts = quote(*level);
+            let average = tokens(&parts) as f64 / parts.len().max(1) as f64;
+            for room in [(room as f64 * share(average, room as f64)) as u64, room] {
+                if let Some(pieces) = divide(&parts, room, limits.calls) {
+                    return Some(Pieces { pieces, left_out: 0 });
+                }
+            }
+        }
+        without_middle(quote(LEVELS[LEVELS.len() - 1]), room, limits)
+    }
+
+    /// How many calls there are to be.
+    #[must_use]
+    pub fn calls(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// Each of them, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &Piece> {
+        self.pieces.iter()
+    }
+}
+
+fn quote(covered: &[Message<'_>], level: Level, gauge: Gauge) -> Vec<Part> {
+    let part = |(message, quoted): (usize, &Message<'_>)| {
+        let text = request::quoted(quoted, level);
+        Part { tokens: gauge.text(&text), text, message }
+    };
+    covered.iter().enumerate().map(part).filter(|part| !part.text.is_empty()).collect()
+}
+
+fn tokens(parts: &[Part]) -> u64 {
+    parts.iter().map(|part| part.tokens).sum()
+}
+
+fn one(parts: &[Part]) -> Pieces {
+    Pieces { pieces: vec![piece(parts)], left_out: 0 }
+}
+
+fn piece(parts: &[Part]) -> Piece {
+    let text = parts.iter().map(|part| part.text.as_str()).collect();
+    Piece { text, first: parts.first().map_or(0, |part| part.message) }
+}
+
+/// The share of the room for a piece, by the tokens of an average message.
+fn share(average: f64, room: f64) -> f64 {
+    // A fifth more, for estimates may be short of the truth.
+    let part = 1.2 * average / room.max(1.0);
+    (SHARE - 2.0 * (part - 0.1).max(0.0)).max(LEAST_SHARE)
+}
+
+/// As few pieces as hold all parts in order, each within `room` tokens; `None` when there would be more
+/// than `most`, or a part is too large for any.
+fn divide(parts: &[Part], room: u64, most: usize) -> Option<Vec<Piece>> {
+    let (mut pieces, mut start, mut filled) = (Vec::new(), 0, 0);
+    for (at, part) in parts.iter().enumerate() {
+        if part.tokens > room {
+            return None;
+        }
+        if filled + part.tokens > room {
+            pieces.push(piece(&parts[start..at]));
+            (start, filled) = (at, 0);
+        }
+        filled += part.tokens;
+    }
+    pieces.push(piece(&parts[start..]));
+    (pieces.len() <= most).then_some(pieces)
+}
+
+/// Leaves out messages from the middle until the pieces are few enough; the first and the last stay
+/// longest. Messages that are too large for any piece go first.
+fn without_middle(parts: Vec<Part>, room: u64, limits: Limits) -> Option<Pieces> {
+    let all = parts.len();
+    let parts: Vec<Part> = parts.into_iter().filter(|part| part.tokens <= room).collect();
+    let with = |kept: usize| {
+        let (head, tail) = (kept.div_ceil(2), kept / 2);
+        let text = format!("({} messages are left out here)\n", all - kept);
+        let gap = Part {
+            tokens: limits.gauge.text(&text),
+            text,
+            message: parts.get(head).map_or(0, |part| part.message),
+        };
+        let copy = |part: &Part| Part { text: part.text.clone(), ..*part };
+        let head = parts[..head].iter().map(copy);
+        let tail = parts[parts.len() - tail..].iter().map(copy);
+        let some: Vec<Part> = head.chain([gap]).chain(tail).collect();
+        let pieces = divide(&some, room, limits.calls)?;
+        Some(Pieces { pieces, left_out: all - kept })
+    };
+    let (mut low, mut high) = (0, parts.len());
+    while low < high {
+        let middle = (low + high).div_ceil(2);
+        match with(middle) {
+            Some(_) => low = middle,
+            None => high = middle - 1,
+        }
+    }
+    with(low).filter(|_| low > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::messages;
+
+    const WISH: Wish<'_> = Wish { prompt: request::PROMPT, focus: None };
+
+    fn talk(messages: usize, words: usize) -> String {
+        let line = |n: usize| {
+            let role = ["user", "assistant"][n % 2];
+            format!(r#"{{"role":"{role}","content":"message {n} {}"}}"#, "word ".repeat(words))
+        };
+        (0..messages).map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    fn limits(room: u64, calls: usize) -> Limits {
+        let nothing = Request { messages: &[], system: None, tools: None };
+        Limits { gauge: Gauge::new(nothing, None), room: Some(room), summary: 300, calls }
+    }
+
+    fn pieces(text: &str, limits: Limits) -> Option<Pieces> {
+        let covered = messages::read("t", text.as_bytes()).unwrap();
+        let pieces = Pieces::new(&covered, WISH, None, limits)?;
+        // Each request fits, with the longest summary before it.
+        for (number, piece) in pieces.iter().enumerate() {
+            let earlier = "word ".repeat(280);
+            let earlier = (number > 0).then_some(earlier.as_str());
+            let tokens = limits.gauge.text(&WISH.request(earlier, &piece.text));
+            assert!(tokens <= limits.room.unwrap(), "{tokens} of {:?}", limits.room);
+        }
+        Some(pieces)
+    }
+
+    #[test]
+    fn what_fits_is_one_piece() {
+        let pieces = pieces(&talk(20, 50), limits(4000, 9)).unwrap();
+        assert_eq!((pieces.calls(), pieces.left_out), (1, 0));
+    }
+
+    #[test]
+    fn m2_ten_times_the_window_is_a_known_number_of_calls() {
+        let text = talk(400, 100);
+        let pieces = pieces(&text, limits(4000, 64)).unwrap();
+        // Four fifths of what is left of 4000 tokens, and 42,000 tokens to quote.
+        assert_eq!((pieces.calls(), pieces.left_out), (17, 0));
+        let all: String = pieces.iter().map(|piece| piece.text.as_str()).collect();
+        for n in 0..400 {
+            assert_eq!(all.matches(&format!("message {n} ")).count(), 1, "each is quoted once");
+        }
+    }
+
+    #[test]
+    fn fewer_calls_are_fuller_ones() {
+        let text = talk(400, 100);
+        for calls in [16, 15, 14] {
+            let pieces = pieces(&text, limits(4000, calls)).unwrap();
+            assert!(pieces.calls() <= calls && pieces.left_out == 0, "{calls}");
+        }
+    }
+
+    #[test]
+    fn d49_too_few_calls_leave_out_the_middle() {
+        let text = talk(400, 200);
+        for calls in [1, 2, 5] {
+            let pieces = pieces(&text, limits(3000, calls)).unwrap();
+            assert!(pieces.calls() <= calls && pieces.left_out > 0);
+            let all: String = pieces.iter().map(|piece| piece.text.as_str()).collect();
+            assert!(all.contains("message 0 ") && all.contains("message 399 "));
+            let said = format!("({} messages are left out here)", pieces.left_out);
+            assert!(all.contains(&said));
+        }
+    }
+
+    #[test]
+    fn large_messages_make_small_pieces() {
+        assert!((share(10.0, 1000.0) - SHARE).abs() < 1e-9);
+        assert!(share(150.0, 1000.0) < SHARE);
+        assert!((share(900.0, 1000.0) - LEAST_SHARE).abs() < 1e-9);
+    }
+
+    #[test]
+    fn no_room_is_no_piece() {
+        assert_eq!(pieces(&talk(20, 50), limits(100, 9)), None);
+        assert_eq!(pieces(&talk(20, 5000), limits(620, 9)).map(|pieces| pieces.calls()), None);
+    }
+}
