@@ -92,12 +92,19 @@ pub struct Error {
     /// The status to end with.
     pub exit: Exit,
     message: String,
+    members: String,
 }
 
 impl Error {
     /// A failure that says `message` (lower case, no full stop) and ends in `exit`.
     pub fn new(exit: Exit, message: impl Into<String>) -> Error {
-        Error { exit, message: message.into() }
+        Error { exit, message: message.into(), members: String::new() }
+    }
+
+    /// The same with members (`"a":1,"b":2`) for programs to read, beside the status.
+    #[must_use]
+    pub fn with(self, members: impl Into<String>) -> Error {
+        Error { members: members.into(), ..self }
     }
 }
 
@@ -153,12 +160,19 @@ pub fn run(name: &str, body: impl FnOnce() -> anyhow::Result<Exit>) -> ExitCode 
         Err(error) => {
             let exit = status(&error);
             if exit != Exit::ReaderGone {
-                say_with(name, &format!("{error:#}"), &format!("\"status\":{}", exit.code()));
+                say_with(name, &format!("{error:#}"), &members(&error, exit));
             }
             exit
         }
     };
     ExitCode::from(exit.code())
+}
+
+/// What a failure tells programs: the status, and what it brings along.
+fn members(error: &anyhow::Error, exit: Exit) -> String {
+    let own = error.downcast_ref::<Error>().map_or("", |own| &own.members);
+    let comma = if own.is_empty() { "" } else { "," };
+    format!("\"status\":{}{comma}{own}", exit.code())
 }
 
 /// Whether diagnostics are JSON lines (`--log json`); one choice for the whole process.
@@ -253,6 +267,15 @@ mod tests {
         assert_eq!(status(&inner), Exit::Io);
         assert_eq!(status(&inner.context(Error::new(Exit::Config, "no window"))), Exit::Config);
         assert_eq!(status(&anyhow::anyhow!("something")), Exit::Failed);
+    }
+
+    #[test]
+    fn a_failure_brings_its_members_along() {
+        let plain = Error::new(Exit::Data, "bad");
+        assert_eq!(members(&plain.into(), Exit::Data), r#""status":65"#);
+        let told = Error::new(Exit::NoGain, "no room").with(r#""outcome":"failed""#);
+        let told = anyhow::Error::from(told).context("cannot go on");
+        assert_eq!(members(&told, Exit::NoGain), r#""status":5,"outcome":"failed""#);
     }
 
     #[test]

@@ -20,6 +20,33 @@ pub struct LogArgs {
     pub log: Format,
 }
 
+/// What became of the work of a stage that makes a request smaller, in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Done, and the request is within its budget.
+    Applied,
+    /// Nothing was changed: nothing was to be done, or too little was to be gained.
+    Skipped,
+    /// What was made is not used.
+    Refused,
+    /// It could not be done, or was not enough.
+    Failed,
+}
+
+impl Outcome {
+    /// The members that say so, with the request's tokens before and after.
+    #[must_use]
+    pub fn members(self, before: u64, after: u64) -> String {
+        let word = match self {
+            Outcome::Applied => "applied",
+            Outcome::Skipped => "skipped",
+            Outcome::Refused => "refused",
+            Outcome::Failed => "failed",
+        };
+        format!(r#""outcome":"{word}","before":{before},"after":{after}"#)
+    }
+}
+
 /// Where a program's diagnostics go.
 #[derive(Clone, Copy, Debug)]
 pub struct Log {

@@ -18,7 +18,7 @@ pub mod stage;
 pub use input::{
     Operands, Output, messages, read_file, read_stdin, require_meta, stdin_name, text,
 };
-pub use log::{Log, LogArgs, report};
+pub use log::{Log, LogArgs, Outcome, report};
 
 use crate::exit::{Error, Exit};
 use std::sync::Arc;
