@@ -10,7 +10,7 @@ use crate::json::{self, Object, string};
 use crate::jsonl::{Line, Lines};
 use crate::messages::fold::Fold;
 use crate::messages::view::{self, View};
-use crate::messages::{Content, Message, shorten};
+use crate::messages::{Block, BlockKind, Content, Message, shorten};
 use crate::record::{self, Record};
 use crate::source::{self, Input};
 use anyhow::Context;
@@ -261,8 +261,8 @@ pub fn check_ready(messages: &[Message<'_>]) -> anyhow::Result<()> {
     fail(exit, format!("not ready to send: {first}"))
 }
 
-/// Writes the original of one record, whole: the text of a string, or the text blocks of a list; any
-/// other record as its line. Of several with one id it is the last. With `printable` control characters
+/// Writes the original of one record, whole: the text of a string, or the text blocks of a list; a list
+/// with images, documents or results as JSON; any other record as its line. Of several with one id it is the last. With `printable` control characters
 /// are escaped, but for line feeds and tabs.
 ///
 /// # Errors
@@ -291,13 +291,23 @@ pub fn write_record(
     write!(out, "{text}{end}").context("cannot write '<stdout>'")
 }
 
+/// Whether a block holds what its text does not tell.
+fn holds_more(block: &Block<'_>) -> bool {
+    matches!(block.kind, BlockKind::Media | BlockKind::ToolResult { .. })
+}
+
 /// What a record's content says, or the record itself.
 fn original(record: &str) -> String {
     let text = Object::parse(record).ok().and_then(|object| {
         let content = object.get("content").or_else(|| object.get("output"))?;
         match string(content) {
             Some(text) => Some(text.into_owned()),
-            None => Content::parse(content).ok().map(|content| shorten::text_of(&content)),
+            None => Content::parse(content).ok().map(|said| {
+                match said.blocks().iter().any(holds_more) {
+                    true => content.to_owned(),
+                    false => shorten::text_of(&said),
+                }
+            }),
         }
     });
     text.unwrap_or_else(|| record.to_owned())

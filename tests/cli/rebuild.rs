@@ -476,13 +476,16 @@ fn meta_says_which_records_are_behind_a_message() {
 fn record_gives_one_original_whole() {
     let long = "x".repeat(100_000);
     let truncation = r#"{"id":"v1","type":"truncation","tool_use_id":"t1","record_id":"o1","head":5,"tail":5,"bytes":100000,"sha256":"0"}"#;
-    let list = r#"{"id":"l1","type":"user","content":[{"type":"text","text":"a\n"},{"type":"image","source":{}},{"type":"text","text":"b"}]}"#;
+    let [a, b] = [r#"{"type":"text","text":"a\n"}"#, r#"{"type":"text","text":"b"}"#];
+    let list = format!(r#"{{"id":"l1","type":"user","content":[{a},{b}]}}"#);
+    let seen = format!(r#"[{a},{{"type":"image","source":{{}}}},{b}]"#);
     let text = [
         user("u1", r"two\nlines"),
         call("c1", "t1"),
         result("o1", "t1", &long),
         truncation.to_owned(),
-        list.to_owned(),
+        list,
+        format!(r#"{{"id":"i1","type":"user","content":{seen}}}"#),
         r#"{"type":"user","content":"no id"}"#.to_owned(),
     ]
     .join("\n");
@@ -490,6 +493,8 @@ fn record_gives_one_original_whole() {
     record("u1").ok().stdout_is("two\nlines\n").err_is("");
     record("o1").ok().stdout_is(&format!("{long}\n"));
     record("l1").ok().stdout_is("a\nb\n");
+    // Its text alone would not be all of it.
+    record("i1").ok().stdout_is(&format!("{seen}\n"));
     record("c1").ok().stdout_is(&format!("{}\n", call("c1", "t1")));
     let offset = text.find(r#"{"type":"user","content":"no id""#).expect("the last line");
     record(&format!("@{offset}")).ok().stdout_is("no id\n");
