@@ -238,6 +238,7 @@ fn truncation<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
             tail: number("tail")?,
             bytes: number("bytes")?,
             sha256: text(object, "sha256")?,
+            media: Shown::media_of(object)?,
         },
     })
 }

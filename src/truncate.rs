@@ -2,14 +2,14 @@
 //!
 //! First each result is held to a limit of its own. Then, if the whole request is still over its
 //! budget, the oldest results are shortened down to a floor, those of the current turn last, until it
-//! fits. Pinned results, and images and documents in any, stay whole. Doing it twice is doing it once.
+//! fits. If it does not even then, their images and documents are left out, each whole, in the same
+//! order. Pinned results stay whole. Doing it twice is doing it once.
 
-use crate::estimate::{Gauge, Request, Tally};
-use crate::json::{Object, quote};
-use crate::messages::meta::{ResultMeta, Shown};
-use crate::messages::shorten::{self, Text};
-use crate::messages::{Block, BlockKind, Content, Message};
-use std::borrow::Cow;
+mod result;
+
+use crate::estimate::{Gauge, Request};
+use crate::messages::Message;
+use result::FoundResult;
 
 /// The share of the window that one result may take by default, as in the seeds of this toolkit.
 pub const MAX_FRACTION: f64 = 0.3;
@@ -43,16 +43,26 @@ impl Options {
 }
 
 /// What was done. All sizes are tokens.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// The request before.
     pub before: u64,
     /// The request now.
     pub after: u64,
-    /// How many results are shorter than before.
+    /// How many results have shorter texts than before.
     pub shortened: usize,
-    /// A truncation record for each of them, without id and time.
+    /// How many images and documents are left out that were not before.
+    pub left_out: usize,
+    /// A truncation record for each result that changed, without id and time.
     pub records: Vec<String>,
+}
+
+impl Outcome {
+    /// Whether nothing was changed.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.shortened == 0 && self.left_out == 0
+    }
 }
 
 /// Shortens results in `messages` until they keep to `options`. `gauge` counts for the whole request
@@ -66,7 +76,7 @@ pub fn truncate(
 ) -> Outcome {
     let mut tally = gauge.tally(Request { messages, system, tools });
     let before = tally.tokens();
-    let mut results = find_results(messages);
+    let mut results = result::find(messages);
     for result in &mut results {
         result.shorten(messages, options.max_chars, options.head_ratio, &mut tally);
     }
@@ -76,7 +86,7 @@ pub fn truncate(
             break;
         }
         // Only as far as it has to be, if a guess from this result's own density reaches the budget.
-        let own = gauge.block(&messages[result.message].content.blocks()[result.block]).max(1);
+        let own = gauge.block(result.block(messages)).max(1);
         let share = (own.saturating_sub(after - options.budget)) as f64 / own as f64;
         let guess = (result.length as f64 * share * 0.9) as usize;
         for max in [guess.max(options.floor_chars), options.floor_chars] {
@@ -85,10 +95,20 @@ pub fn truncate(
             }
         }
     }
+    for result in &mut results {
+        while tally.tokens() > options.budget && result.leave_out_next(messages, gauge, &mut tally)
+        {
+        }
+    }
+    let after = tally.tokens();
     update_meta(messages, &results);
-    let records: Vec<String> = results.iter().filter_map(FoundResult::record).collect();
-    let shortened = results.iter().filter(|result| result.shown.is_some()).count();
-    Outcome { before, after: tally.tokens(), shortened, records }
+    Outcome {
+        before,
+        after,
+        shortened: results.iter().filter(|result| result.is_shorter).count(),
+        left_out: results.iter().map(|result| result.left_out).sum(),
+        records: results.iter().filter_map(FoundResult::record).collect(),
+    }
 }
 
 /// Says in `_meta` what is shown now, and drops the counts that are about results as they were.
@@ -108,110 +128,10 @@ fn update_meta(messages: &mut [Message<'_>], results: &[FoundResult<'_>]) {
     }
 }
 
-/// A result in the messages, as it was before.
-struct FoundResult<'a> {
-    message: usize,
-    block: usize,
-    content: Content<'a>,
-    text: Text,
-    /// Its length now, in characters.
-    length: usize,
-    meta: Option<ResultMeta>,
-    /// How much is shown now, if that is less than before.
-    shown: Option<Shown>,
-}
-
-/// The results that may be shortened: oldest first, those of the current turn last.
-fn find_results<'a>(messages: &[Message<'a>]) -> Vec<FoundResult<'a>> {
-    let mut found = Vec::new();
-    for (message, held) in messages.iter().enumerate() {
-        if held.meta.as_ref().is_some_and(|meta| meta.pin) {
-            continue;
-        }
-        for (index, block) in held.blocks().enumerate() {
-            let BlockKind::ToolResult { id } = &block.kind else { continue };
-            let Some(content) = result_content(block) else { continue };
-            let meta = held
-                .meta
-                .as_ref()
-                .map(|meta| meta.results.iter().find(|result| result.tool_use_id == *id).cloned());
-            let shown =
-                meta.as_ref().map(|meta| meta.as_ref().and_then(|meta| meta.shown.as_ref()));
-            let said = shorten::text_of(&content);
-            found.push(FoundResult {
-                message,
-                block: index,
-                text: Text::read(&said, shown),
-                length: said.chars().count(),
-                content,
-                meta: meta.flatten(),
-                shown: None,
-            });
-        }
-    }
-    let turn = messages.iter().rposition(Message::is_said_by_user).unwrap_or(0);
-    found.sort_by_key(|result| result.message > turn);
-    found
-}
-
-fn result_content<'a>(block: &Block<'a>) -> Option<Content<'a>> {
-    match &block.raw {
-        Cow::Borrowed(raw) => Content::parse(Object::parse(raw).ok()?.get("content")?).ok(),
-        Cow::Owned(raw) => {
-            let content = Content::parse(Object::parse(raw).ok()?.get("content")?).ok()?;
-            Some(content.into_owned())
-        }
-    }
-}
-
-impl<'a> FoundResult<'a> {
-    /// Holds the result to `max` characters, always cutting from what was there at the beginning.
-    fn shorten(
-        &mut self,
-        messages: &mut [Message<'a>],
-        max: usize,
-        head_ratio: f64,
-        tally: &mut Tally,
-    ) {
-        if self.length <= max {
-            return;
-        }
-        let record = self.meta.as_ref().map(|meta| meta.record.as_ref());
-        let Some(shown) = shorten::plan(&self.text, max, head_ratio, record) else { return };
-        let Some(short) = shorten::show(&self.content, &self.text, &shown, record) else { return };
-        let length = shorten::text_of(&short).chars().count();
-        let Content::Blocks(blocks) = &mut messages[self.message].content else { return };
-        let block = &mut blocks[self.block];
-        let Ok(object) = Object::parse(&block.raw) else { return };
-        if length < self.length {
-            let raw = Cow::Owned(object.with("content", &short.to_json()));
-            let shortened = Block { raw, kind: block.kind.clone() };
-            tally.replace(block, &shortened);
-            *block = shortened;
-            self.length = length;
-            self.shown = Some(shown);
-        }
-    }
-
-    /// The truncation record, if the result was shortened and its record is known.
-    fn record(&self) -> Option<String> {
-        let (meta, shown) = (self.meta.as_ref()?, self.shown.as_ref()?);
-        let id = meta.original_id.as_ref().unwrap_or(&meta.tool_use_id);
-        Some(format!(
-            r#"{{"type":"truncation","tool_use_id":{},"record_id":{},"head":{},"tail":{},"bytes":{},"sha256":{}}}"#,
-            quote(id),
-            quote(&meta.record),
-            shown.head,
-            shown.tail,
-            shown.bytes,
-            quote(&shown.sha256)
-        ))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::{Object, quote};
     use crate::messages;
 
     fn talk(results: &[String]) -> String {
@@ -297,6 +217,43 @@ mod tests {
             "\"role\":\"user\",\"_meta\":{\"id\":\"r\",\"pin\":true},\"content\":[",
         );
         assert_eq!(cut(&text, Options::new(1000, MAX_FRACTION, 10)).1.shortened, 0);
+    }
+
+    const IMAGE: &str = r#"{"type":"image","source":{"type":"url","url":"x"}}"#;
+
+    /// A talk in which each result is an image, with a word before it.
+    fn images(count: usize) -> String {
+        let talk = talk(&vec!["IMAGE".to_owned(); count]);
+        talk.replace(r#""IMAGE""#, &format!(r#"[{{"type":"text","text":"see"}},{IMAGE}]"#))
+    }
+
+    #[test]
+    fn l5_images_go_whole_and_oldest_first_and_no_more_than_it_takes() {
+        let text = images(4);
+        let all = cut(&text, Options::new(100_000, MAX_FRACTION, u64::MAX)).1.before;
+        for (budget, count) in [(all, 0), (all - 1, 1), (all - 2000, 2), (all - 5000, 4), (1, 4)] {
+            let options = Options::new(100_000, MAX_FRACTION, budget);
+            let (once, outcome) = cut(&text, options);
+            let has_image: Vec<bool> = once.iter().map(|line| line.contains(IMAGE)).collect();
+            let kept: Vec<bool> = (0..4).map(|nth| has_image[2 + 2 * nth]).collect();
+            let expected: Vec<bool> = (0..4).map(|nth| nth >= count).collect();
+            assert_eq!((kept, outcome.left_out), (expected, count), "{budget}");
+            assert_eq!(outcome.shortened, 0, "there is no text to shorten");
+            // Twice is once, here too.
+            let (twice, again) = cut(&once.join("\n"), options);
+            assert_eq!((&twice, again.left_out), (&once, 0), "{budget}");
+        }
+    }
+
+    #[test]
+    fn l5_texts_go_to_their_floors_before_any_image() {
+        let text = images(1) + "\n" + &talk(&["many words\n".repeat(3000)]).replace("t0", "u0");
+        let options = |budget| Options::new(100_000, MAX_FRACTION, budget);
+        let all = cut(&text, options(u64::MAX)).1.before;
+        let some = cut(&text, options(all - 1000)).1;
+        assert_eq!((some.shortened, some.left_out), (1, 0));
+        let most = cut(&text, options(1)).1;
+        assert_eq!((most.shortened, most.left_out), (1, 1));
     }
 
     #[test]

@@ -59,6 +59,7 @@ fn main() -> ExitCode {
         options.floor_chars = args.floor.unwrap_or(options.floor_chars);
         let outcome = truncate::truncate(&mut messages, system, tools, gauge, options);
         stage::write_truncated(&messages, &outcome, args.record)?;
-        stage::report_truncated(log, &outcome, budget, args.record || refused.is_some())
+        let must_gain = args.record || refused.is_some();
+        stage::report_truncated(log, &outcome, budget, must_gain)
     })
 }

@@ -1,10 +1,10 @@
 //! What `claw-truncate` writes and says.
 
-use crate::cli::{Log, Output};
+use crate::cli::{Log, Outcome, Output};
 use crate::estimate::Budget;
-use crate::exit::{Exit, fail};
+use crate::exit::{Error, Exit};
 use crate::messages::{self, Message};
-use crate::truncate::Outcome;
+use crate::truncate;
 use anyhow::Context;
 use std::io::Write;
 
@@ -14,7 +14,7 @@ use std::io::Write;
 /// 74 when standard output cannot be written to.
 pub fn write_truncated(
     messages: &[Message<'_>],
-    outcome: &Outcome,
+    outcome: &truncate::Outcome,
     record: bool,
 ) -> anyhow::Result<()> {
     let mut out = Output::open();
@@ -28,34 +28,50 @@ pub fn write_truncated(
     out.finish()
 }
 
-/// Says what was gained. With `must_gain` (a request was refused, or records are wanted) it is not
+/// Says what became of it, in one outcome: skipped when nothing was changed, failed when the budget was
+/// not reached, else applied. With `must_gain` (a request was refused, or records are wanted) it is not
 /// enough that the request fits by estimate.
 ///
 /// # Errors
 /// 5 when nothing was gained that had to be, or the budget was not reached.
 pub fn report_truncated(
     log: Log,
-    outcome: &Outcome,
+    outcome: &truncate::Outcome,
     budget: Budget,
     must_gain: bool,
 ) -> anyhow::Result<Exit> {
-    let Outcome { before, after, shortened, .. } = outcome;
-    let prompt = budget.prompt();
-    if *shortened == 0 {
-        return match *after > prompt || must_gain {
-            true => fail(
-                Exit::NoGain,
-                format!("no result can be shortened: {after} tokens, budget {prompt}"),
-            ),
-            false => Ok(Exit::Done),
-        };
+    let (after, prompt) = (outcome.after, budget.prompt());
+    let is_over = after > prompt;
+    let how = match outcome.is_nothing() {
+        true => Outcome::Skipped,
+        false if is_over => Outcome::Failed,
+        false => Outcome::Applied,
+    };
+    let text = match how {
+        Outcome::Skipped if is_over || must_gain => {
+            format!("no result can be shortened: {after} tokens, budget {prompt}")
+        }
+        Outcome::Skipped => format!("nothing to shorten: {after} tokens, budget {prompt}"),
+        Outcome::Failed => {
+            format!("{}, still over the budget of {prompt}", what_was_done(outcome))
+        }
+        _ => what_was_done(outcome),
+    };
+    let members = how.members(outcome.before, after);
+    if is_over || must_gain && how == Outcome::Skipped {
+        return Err(Error::new(Exit::NoGain, text).with(members).into());
     }
-    let results = if *shortened == 1 { "result" } else { "results" };
-    let text = format!("shortened {shortened} {results}: {before} -> {after} tokens");
-    if *after > prompt {
-        return fail(Exit::NoGain, format!("{text}, still over the budget of {prompt}"));
-    }
-    let members = format!(r#""outcome":"applied","before":{before},"after":{after}"#);
     log.outcome(&text, &members);
     Ok(Exit::Done)
+}
+
+fn what_was_done(outcome: &truncate::Outcome) -> String {
+    let truncate::Outcome { before, after, shortened, left_out, .. } = outcome;
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    let texts = format!("shortened {shortened} result{}", plural(*shortened));
+    let (s, also) = (plural(*left_out), if *shortened == 0 { "" } else { ", " });
+    let media = format!("{also}left out {left_out} image{s} or document{s}");
+    let texts = if *shortened == 0 { "" } else { &texts };
+    let media = if *left_out == 0 { "" } else { &media };
+    format!("{texts}{media}: {before} -> {after} tokens")
 }

@@ -3,7 +3,7 @@
 //! `claw-rebuild --meta` writes it, filters carry it through, and `claw-call` leaves it out of the
 //! request. The programs need it to say in a view record which records they mean.
 
-use crate::json::{Object, elements, quote};
+use crate::json::{self, Object, elements, quote};
 use crate::messages::Id;
 use crate::messages::summary::Summary;
 
@@ -31,6 +31,35 @@ pub struct Shown {
     pub bytes: u64,
     /// The first 16 hex digits of the whole text's SHA-256.
     pub sha256: String,
+    /// The images and documents that are left out, by the names that [`media`](super::media) gives.
+    pub media: Vec<String>,
+}
+
+impl Shown {
+    /// The members that say so, for a record and for `_meta`.
+    #[must_use]
+    pub fn members(&self) -> String {
+        let Shown { head, tail, bytes, .. } = self;
+        let sha256 = quote(&self.sha256);
+        let media: Vec<_> = self.media.iter().map(|name| quote(name)).collect();
+        let media = match media.is_empty() {
+            true => String::new(),
+            false => format!(r#","media":[{}]"#, media.join(",")),
+        };
+        format!(r#""head":{head},"tail":{tail},"bytes":{bytes},"sha256":{sha256}{media}"#)
+    }
+
+    /// The member `media` of such an object; none counts as an empty list.
+    ///
+    /// # Errors
+    /// When it is no list of strings.
+    pub fn media_of(object: &Object<'_>) -> Result<Vec<String>, String> {
+        let Some(raw) = object.get("media") else { return Ok(Vec::new()) };
+        let names = elements(raw).and_then(|list| {
+            list.into_iter().map(|name| Some(json::string(name)?.into_owned())).collect()
+        });
+        names.ok_or_else(|| "'media' is no list of strings".to_owned())
+    }
 }
 
 /// The records behind a message.
@@ -118,11 +147,13 @@ impl Meta {
 fn parse_result(raw: &str) -> Result<ResultMeta, String> {
     let bad = || "'_meta.results' holds something that is no result".to_owned();
     let object = Object::parse(raw).map_err(|_| bad())?;
+    let media = Shown::media_of(&object).map_err(|_| bad())?;
     let shown = object.number("bytes").map(|bytes| Shown {
         head: object.number("head").unwrap_or(0),
         tail: object.number("tail").unwrap_or(0),
         bytes,
         sha256: object.string("sha256").unwrap_or_default().into_owned(),
+        media,
     });
     Ok(ResultMeta {
         tool_use_id: object.string("tool_use_id").ok_or_else(bad)?.into(),
@@ -139,13 +170,7 @@ fn result_to_json(result: &ResultMeta) -> String {
     }
     json.push_str(&format!(r#","record":{}"#, quote(&result.record)));
     if let Some(shown) = &result.shown {
-        json.push_str(&format!(
-            r#","head":{},"tail":{},"bytes":{},"sha256":{}"#,
-            shown.head,
-            shown.tail,
-            shown.bytes,
-            quote(&shown.sha256)
-        ));
+        json.push_str(&format!(",{}", shown.members()));
     }
     json.push('}');
     json
@@ -167,7 +192,13 @@ mod tests {
                 tool_use_id: "t_2".into(),
                 original_id: Some("t".into()),
                 record: "@40".into(),
-                shown: Some(Shown { head: 1, tail: 2, bytes: 30, sha256: "ab".into() }),
+                shown: Some(Shown {
+                    head: 1,
+                    tail: 2,
+                    bytes: 30,
+                    sha256: "ab".into(),
+                    media: vec!["cd".into(), "ef".into()],
+                }),
             }],
             summary: Some(Summary {
                 text: "s".into(),

@@ -11,6 +11,7 @@
 pub mod fold;
 pub mod id;
 mod layout;
+pub mod media;
 pub mod meta;
 mod part;
 pub mod range;

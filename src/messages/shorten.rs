@@ -6,6 +6,7 @@
 //! what was shortened before cuts again from the same two ends.
 
 use crate::json::{self, Object};
+use crate::messages::media;
 use crate::messages::meta::Shown;
 use crate::messages::{Block, BlockKind, Content};
 use crate::record::digest;
@@ -92,12 +93,15 @@ impl Text {
         }
     }
 
-    fn shown(&self) -> Shown {
+    /// How much of it is shown now; of images and documents it knows nothing.
+    #[must_use]
+    pub fn shown(&self) -> Shown {
         Shown {
             head: self.head.len() as u64,
             tail: self.tail.len() as u64,
             bytes: self.bytes as u64,
             sha256: self.sha256.clone(),
+            media: Vec::new(),
         }
     }
 }
@@ -210,9 +214,10 @@ pub fn text_of(content: &Content<'_>) -> String {
     }
 }
 
-/// Shows a result's content as `shown` says; string or list, images and their order stay as they are.
-/// `text` is the content's own text. `None` when `shown` does not fit it: other length, other hash, or
-/// a cut inside a character.
+/// Shows a result's content as `shown` says; string or list, the order of blocks and the images and
+/// documents that are not left out stay as they are. `text` is the content's own text. `None` when
+/// `shown` does not fit it: other length, other hash, a cut inside a character, or something left out
+/// that is not there.
 #[must_use]
 pub fn show<'a>(
     content: &Content<'a>,
@@ -233,8 +238,12 @@ pub fn show<'a>(
     }
     let cut = text.keep(head, tail);
     match content {
+        Content::Text(_) if !shown.media.is_empty() => None,
         Content::Text(_) => Some(Content::Text(Cow::Owned(json::quote(&cut.render(record))))),
-        Content::Blocks(blocks) => Some(Content::Blocks(show_blocks(blocks, &cut, record))),
+        Content::Blocks(blocks) => {
+            let blocks = show_blocks(blocks, &cut, record);
+            media::leave_out(blocks, &shown.media, record).map(Content::Blocks)
+        }
     }
 }
 
@@ -403,8 +412,7 @@ mod tests {
     fn what_does_not_fit_the_text_is_not_shown() {
         let content = Content::parse(r#""日本語のテキスト""#).unwrap();
         let text = whole(&text_of(&content));
-        let good =
-            Shown { head: 3, tail: 3, bytes: text.bytes as u64, sha256: text.sha256.clone() };
+        let good = Shown { head: 3, tail: 3, ..text.shown() };
         assert!(show(&content, &text, &good, None).is_some());
         for bad in [
             Shown { head: 1, ..good.clone() },
@@ -412,6 +420,7 @@ mod tests {
             Shown { tail: u64::MAX, ..good.clone() },
             Shown { bytes: 5, ..good.clone() },
             Shown { sha256: "0".repeat(16), ..good.clone() },
+            Shown { media: vec!["0".repeat(16)], ..good.clone() },
         ] {
             assert_eq!(show(&content, &text, &bad, None), None, "{bad:?}");
         }

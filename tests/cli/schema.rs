@@ -129,6 +129,8 @@ fn records_with_wrong_members_do_not_fit() {
         json!({"type": "tool_result", "content": "x"}),
         json!({"type": "tool_result", "tool_use_id": "a"}),
         json!({"type": "tool_result", "tool_use_id": "a", "content": {}}),
+        json!({"type": "truncation", "tool_use_id": "a", "record_id": "b", "head": 1, "tail": 0,
+            "bytes": 9, "sha256": "0123456789abcdef", "media": ["no hash"]}),
         json!({"type": "truncation", "tool_use_id": "a", "record_id": "b", "head": -1, "tail": 0,
             "bytes": 1, "sha256": "0123456789abcdef"}),
         json!({"type": "truncation", "tool_use_id": "a", "record_id": "b", "head": 1, "tail": 0,

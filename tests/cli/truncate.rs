@@ -63,7 +63,7 @@ fn v39_only_what_is_over_the_limit_changes() {
 }
 
 #[test]
-fn v40_a_line_end_counts_only_in_the_last_fifth_of_the_head() {
+fn v40_l2_a_line_end_counts_only_in_the_last_fifth_of_the_head() {
     let args = ["--window", "10000", "--head-ratio", "1"];
     let kept = |line_feed: Option<usize>| {
         let mut text = text(30_000).into_bytes();
@@ -90,7 +90,7 @@ fn v40_a_line_end_counts_only_in_the_last_fifth_of_the_head() {
 }
 
 #[test]
-fn v41_d34_the_end_is_kept() {
+fn v41_d34_l2_the_end_is_kept() {
     for end in ["error: it failed at step 9", "}", "error: bad brace\n}", "nothing to see"] {
         let shown = shortened(&["--window", "10000"], format!("{}{end}", log(2000)));
         let (head, tail) = ends(&shown);
@@ -108,7 +108,7 @@ fn v41_d34_the_end_is_kept() {
 }
 
 #[test]
-fn v42_d36_no_cut_inside_a_character_or_a_line_end() {
+fn v42_d36_l2_no_cut_inside_a_character_or_a_line_end() {
     for unit in ["é", "漢", "😀", "a\r\n", "x\u{301}y", "👨‍👩‍👧 "] {
         for window in 700..708 {
             let shown = shortened(&["--window", &window.to_string()], unit.repeat(2000));
@@ -121,7 +121,7 @@ fn v42_d36_no_cut_inside_a_character_or_a_line_end() {
 }
 
 #[test]
-fn v43_d35_twice_is_once() {
+fn v43_d35_l4_twice_is_once() {
     let sandbox = Sandbox::new();
     one(log(2000)).append(&sandbox, "s.jsonl");
     for messages in [rebuild(&sandbox, "s.jsonl"), rebuild_meta(&sandbox, "s.jsonl")] {
@@ -176,7 +176,7 @@ fn v44_no_budget_leaves_the_marker() {
 }
 
 #[test]
-fn v45_d33_many_results_none_too_long_oldest_first() {
+fn v45_d33_l1_many_results_none_too_long_oldest_first() {
     let sandbox = Sandbox::new();
     // Ten results of 4000 tokens, a limit of 24000 characters each, a budget of 14000 tokens for all.
     let talk = (0..10).fold(Talk::new().user("Look."), |talk, _| talk.tool(text(20_000)));
@@ -208,7 +208,7 @@ fn l1_forty_results_of_8_kb_fit() {
 }
 
 #[test]
-fn v46_text_image_text_stay_in_order_and_the_image_stays_whole() {
+fn v46_l5_text_image_text_stay_in_order_with_ids_and_errors() {
     let image =
         json!({"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}});
     let said = |text: String| json!({"type": "text", "text": text});
@@ -256,7 +256,7 @@ fn without_meta(line: &str) -> String {
 }
 
 #[test]
-fn v48_records_give_the_messages_that_the_message_mode_gives() {
+fn v48_l3_records_give_the_messages_that_the_message_mode_gives() {
     let sandbox = Sandbox::new();
     let list = json!([{"type": "text", "text": log(700)}, {"type": "text", "text": "end"}]);
     let talk = one(log(2000)).tool(list).assistant("Done.").user("More.").tool("short");
@@ -301,7 +301,7 @@ fn a_record_says_what_is_kept_of_what() {
 }
 
 #[test]
-fn d38_the_marker_says_how_to_see_all_of_it() {
+fn d38_l3_the_marker_says_how_to_see_all_of_it() {
     let sandbox = Sandbox::new();
     one(log(2000)).append(&sandbox, "s.jsonl");
     let run = stage(&sandbox, "claw-truncate", &["--window", "8000"], "s.jsonl");
@@ -357,7 +357,8 @@ fn l7_exit_5_when_nothing_can_be_shortened() {
     // It fits: as messages they pass, as records there is nothing to write.
     one("short").append(&sandbox, "fits.jsonl");
     let fits = rebuild_meta(&sandbox, "fits.jsonl");
-    truncate(&sandbox, &["--window", "8000"], fits.clone()).run().ok().stdout_is(&fits).err_is("");
+    let run = truncate(&sandbox, &["--window", "8000"], fits.clone()).run();
+    run.ok().stdout_is(&fits).err_has("claw-truncate: nothing to shorten: ");
     let run = stage(&sandbox, "claw-truncate", &["--window", "8000"], "fits.jsonl");
     run.code(5).stdout_is("").err_has("no result can be shortened: ");
     // It does not fit, and there is no result.
@@ -379,6 +380,135 @@ fn l7_exit_5_when_the_budget_is_not_reached_but_what_was_gained_is_written() {
     let run = stage(&sandbox, "claw-truncate", &["--window", "8000"], "s.jsonl");
     run.code(5);
     assert_eq!(run.json_one()["type"], "truncation");
+}
+
+/// An image whose size cannot be told: 1600 tokens.
+fn image(data: &str) -> Value {
+    let source = json!({"type": "base64", "media_type": "image/png", "data": data});
+    json!({"type": "image", "source": source})
+}
+
+/// Two results with images in them, and one that the user shows.
+fn with_images() -> Talk {
+    let document =
+        json!({"type": "document", "source": {"type": "url", "url": "https://example.org/a.pdf"}});
+    let said = |text: &str| json!({"type": "text", "text": text});
+    let first = json!([said("before"), image("AAAA"), said("after"), document]);
+    let shown = json!([said("And this?"), image("CCCC")]);
+    Talk::new()
+        .user("Look.")
+        .tool(first)
+        .assistant("Seen.")
+        .record(json!({"type": "user", "content": shown}))
+        .tool(json!([image("BBBB")]))
+}
+
+#[test]
+fn l5_images_of_results_are_left_out_whole_and_records_say_so() {
+    let sandbox = Sandbox::new();
+    with_images().append(&sandbox, "s.jsonl");
+    let before = rebuild(&sandbox, "s.jsonl");
+    // 6400 tokens and some words; 5600 of 8000 are the budget: one has to go, the oldest.
+    let args = ["--window", "8000"];
+    let run = truncate(&sandbox, &args, rebuild_meta(&sandbox, "s.jsonl")).run();
+    let expected: String = run.ok().lines().iter().map(|line| without_meta(line)).collect();
+    run.err_has("claw-truncate: left out 1 image or document: ");
+    assert!(!expected.contains("AAAA") && expected.contains("a.pdf"), "{expected}");
+    truncate(&sandbox, &args, run.stdout.clone()).run().ok().stdout_is(&run.stdout_text());
+
+    let run = stage(&sandbox, "claw-truncate", &args, "s.jsonl");
+    let record = run.ok().json_one();
+    let name = digest(&sandbox, &image("AAAA").to_string());
+    assert_eq!((&record["media"], &record["bytes"]), (&json!([name]), &json!(11)), "{record}");
+    append(&sandbox, "s.jsonl", run.stdout.clone());
+    assert!(rebuild(&sandbox, "s.jsonl") == expected);
+
+    // The line says how to see it.
+    let (_, rest) = expected.split_once("; all of it: ").expect("a command in the line");
+    let (command, _) = rest.split_once(" ...]").expect("the line's end");
+    let whole = sandbox.sh(&format!("{command} s.jsonl")).run().ok().stdout_text();
+    assert!(whole.contains(&image("AAAA").to_string()), "{whole}");
+
+    // Further: one record for each result; what the user showed stays, whatever the budget.
+    let run = stage(&sandbox, "claw-truncate", &["--window", "600"], "s.jsonl");
+    run.code(5).err_has("left out 2 images or documents: ").err_has("still over the budget");
+    append(&sandbox, "s.jsonl", run.stdout.clone());
+    let shown = rebuild(&sandbox, "s.jsonl");
+    let left: Vec<bool> =
+        ["AAAA", "a.pdf", "BBBB", "CCCC"].iter().map(|data| shown.contains(data)).collect();
+    assert_eq!(left, [false, false, false, true], "{shown}");
+    // Step by step all of it comes back.
+    for target in sandbox.read_json("s.jsonl").iter().filter(|it| it["type"] == "truncation") {
+        append(&sandbox, "s.jsonl", json!({"type": "retract", "target": target["id"]}).to_string());
+    }
+    assert!(rebuild(&sandbox, "s.jsonl") == before);
+}
+
+#[test]
+fn l5_a_record_that_leaves_out_what_is_not_there_is_a_finding() {
+    let sandbox = Sandbox::new();
+    with_images().append(&sandbox, "s.jsonl");
+    let before = rebuild(&sandbox, "s.jsonl");
+    let run = stage(&sandbox, "claw-truncate", &["--window", "8000"], "s.jsonl");
+    let record = run.ok().json_one();
+    for media in [json!(["0000000000000000"]), json!([record["media"][0], record["media"][0]])] {
+        let mut wrong = record.clone();
+        wrong["media"] = media;
+        append(&sandbox, "s.jsonl", wrong.to_string());
+        let run = sandbox.cmd("claw-rebuild").arg("s.jsonl").run();
+        run.ok().stdout_is(&before).err_has("a truncation does not fit this result");
+    }
+    // One that is no list cannot be written, and one without the member means the text alone.
+    let mut wrong = record.clone();
+    wrong["media"] = json!("AAAA");
+    sandbox.cmd("claw-append").arg("s.jsonl").stdin(wrong.to_string()).run().code(65);
+    let mut old = record;
+    old.as_object_mut().expect("an object").remove("media");
+    append(&sandbox, "s.jsonl", old.to_string());
+    assert!(rebuild(&sandbox, "s.jsonl") == before);
+}
+
+#[test]
+fn l6_o1_later_turns_make_the_same_cut() {
+    let sandbox = Sandbox::new();
+    one(log(2000)).append(&sandbox, "s.jsonl");
+    let run = stage(&sandbox, "claw-truncate", &["--window", "8000"], "s.jsonl");
+    append(&sandbox, "s.jsonl", run.ok().stdout.clone());
+    let before = rebuild(&sandbox, "s.jsonl");
+    Talk::new().assistant("Well.").user("More.").append(&sandbox, "s.jsonl");
+    assert!(rebuild(&sandbox, "s.jsonl").starts_with(&before));
+    // Nothing more is to be gained of what was cut.
+    stage(&sandbox, "claw-truncate", &["--window", "8000"], "s.jsonl").code(5).stdout_is("");
+}
+
+#[test]
+fn m6_every_end_says_one_outcome_with_tokens_before_and_after() {
+    let sandbox = Sandbox::new();
+    let outcome = |messages: &str, args: &[&str]| {
+        let args = [&["--log", "json"], args].concat();
+        let run = truncate(&sandbox, &args, messages).run();
+        let said: Value = serde_json::from_str(&run.stderr).expect("one line");
+        let sizes = (said["before"].as_u64().expect("a size"), said["after"].as_u64());
+        let word = said["outcome"].as_str().unwrap_or_default().to_owned();
+        (
+            run.status.unwrap_or(-1),
+            said["status"].as_u64(),
+            word,
+            sizes.1.expect("a size") < sizes.0,
+        )
+    };
+    let (long, short) = (messages(&one(log(2000))), messages(&one("short")));
+    let over = messages(&Talk::plain(4, 5000).tool(log(2000)));
+    let talk = messages(&Talk::plain(4, 5000));
+    for (messages, args, expected) in [
+        (&long, &["--window", "8000"][..], (0, None, "applied", true)),
+        (&short, &["--window", "8000"], (0, None, "skipped", false)),
+        (&talk, &["--window", "8000"], (5, Some(5), "skipped", false)),
+        (&over, &["--window", "8000"], (5, Some(5), "failed", true)),
+    ] {
+        let (code, status, word, is_smaller) = outcome(messages, args);
+        assert_eq!((code, status, word.as_str(), is_smaller), expected, "{args:?}");
+    }
 }
 
 #[test]
@@ -422,7 +552,7 @@ fn after_a_refusal_it_is_not_enough_to_fit_by_estimate() {
 }
 
 #[test]
-fn n5_a_pinned_result_stays_whole() {
+fn n5_l1_a_pinned_result_stays_whole() {
     let sandbox = Sandbox::new();
     let pinned =
         json!({"type": "tool_result", "tool_use_id": "call_1", "content": log(1000), "pin": true});
@@ -435,7 +565,8 @@ fn n5_a_pinned_result_stays_whole() {
 
 #[test]
 fn an_input_that_is_no_conversation_yet_passes() {
-    truncate(&Sandbox::new(), &["--window", "8000"], "").run().ok().stdout_is("").err_is("");
+    let run = truncate(&Sandbox::new(), &["--window", "8000"], "").run();
+    run.ok().stdout_is("").err_has("nothing to shorten: ");
     truncate(&Sandbox::new(), &["--window", "8000"], "nonsense\n").run().code(65).stdout_is("");
     let hello = "{\"role\":\"user\",\"content\":\"hi\"}\n";
     truncate(&Sandbox::new(), &["--window", "8000"], hello).run().ok().stdout_is(hello);
@@ -452,7 +583,9 @@ fn odd_values_are_refused() {
                 .stdout_is("");
         }
     }
-    truncate(&Sandbox::new(), &["--window", "8000", "--floor=-1"], "").run().code(2);
+    for odd in ["--floor=-1"] {
+        truncate(&Sandbox::new(), &["--window", "8000", odd], "").run().code(2);
+    }
     truncate(&Sandbox::new(), &["--window", "8000", "--odd"], "").run().code(2);
     let unknown = truncate(&Sandbox::new(), &[], talks::words(3)).run();
     unknown.code(65);

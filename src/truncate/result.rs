@@ -1,0 +1,177 @@
+//! A result in the messages, and what is done to it: its text shortened, its images left out.
+
+use crate::estimate::{Gauge, Tally};
+use crate::json::{Object, quote};
+use crate::messages::meta::{ResultMeta, Shown};
+use crate::messages::shorten::{self, Text};
+use crate::messages::{Block, BlockKind, Content, Message, media};
+use std::borrow::Cow;
+
+/// A result in the messages, as it was before.
+pub(super) struct FoundResult<'a> {
+    /// The message that it is in.
+    pub message: usize,
+    /// Which of its blocks it is.
+    index: usize,
+    content: Content<'a>,
+    text: Text,
+    /// Its length now, in characters.
+    pub length: usize,
+    pub meta: Option<ResultMeta>,
+    /// How much is shown now, if that is less than before.
+    pub shown: Option<Shown>,
+    /// The names of the images and documents that are not shown now.
+    media: Vec<String>,
+    /// How many of them were shown before.
+    pub left_out: usize,
+    /// Whether its text is shorter than before.
+    pub is_shorter: bool,
+}
+
+/// The results that may be shortened: oldest first, those of the current turn last.
+pub(super) fn find<'a>(messages: &[Message<'a>]) -> Vec<FoundResult<'a>> {
+    let mut found = Vec::new();
+    for (number, message) in messages.iter().enumerate() {
+        if message.meta.as_ref().is_some_and(|meta| meta.pin) {
+            continue;
+        }
+        let results = message.blocks().enumerate();
+        found.extend(results.filter_map(|(index, block)| read(message, number, index, block)));
+    }
+    let turn = messages.iter().rposition(Message::is_said_by_user).unwrap_or(0);
+    found.sort_by_key(|result| result.message > turn);
+    found
+}
+
+fn read<'a>(
+    message: &Message<'a>,
+    number: usize,
+    index: usize,
+    block: &Block<'a>,
+) -> Option<FoundResult<'a>> {
+    let BlockKind::ToolResult { id } = &block.kind else { return None };
+    let meta = message
+        .meta
+        .as_ref()
+        .map(|meta| meta.results.iter().find(|result| result.tool_use_id == *id).cloned());
+    let shown = meta.as_ref().map(|meta| meta.as_ref().and_then(|meta| meta.shown.as_ref()));
+    let known = shown.map(|shown| shown.map_or(&[][..], |shown| &shown.media));
+    let record = meta.as_ref().and_then(|meta| meta.as_ref().map(|meta| meta.record.as_ref()));
+    let content = media::set_aside(content(block)?, known, record);
+    let aside = content.blocks().iter().filter(|block| block.kind == BlockKind::Other);
+    let media = aside.filter_map(media::name).collect();
+    let said = shorten::text_of(&content);
+    let (text, length) = (Text::read(&said, shown), said.chars().count());
+    let meta = meta.flatten();
+    let (message, shown, left_out, is_shorter) = (number, None, 0, false);
+    Some(FoundResult {
+        message,
+        index,
+        content,
+        text,
+        length,
+        meta,
+        shown,
+        media,
+        left_out,
+        is_shorter,
+    })
+}
+
+fn content<'a>(block: &Block<'a>) -> Option<Content<'a>> {
+    match &block.raw {
+        Cow::Borrowed(raw) => Content::parse(Object::parse(raw).ok()?.get("content")?).ok(),
+        Cow::Owned(raw) => {
+            let content = Content::parse(Object::parse(raw).ok()?.get("content")?).ok()?;
+            Some(content.into_owned())
+        }
+    }
+}
+
+impl<'a> FoundResult<'a> {
+    /// The block as it is now.
+    pub fn block<'m>(&self, messages: &'m [Message<'a>]) -> &'m Block<'a> {
+        &messages[self.message].content.blocks()[self.index]
+    }
+
+    /// Holds the result to `max` characters, always cutting from what was there at the beginning.
+    pub fn shorten(
+        &mut self,
+        messages: &mut [Message<'a>],
+        max: usize,
+        head_ratio: f64,
+        tally: &mut Tally,
+    ) {
+        if self.length <= max {
+            return;
+        }
+        let Some(cut) = shorten::plan(&self.text, max, head_ratio, self.record_id()) else {
+            return;
+        };
+        let shown = Shown { media: self.media.clone(), ..cut };
+        let Some(short) = self.show(&shown) else { return };
+        let length = shorten::text_of(&short).chars().count();
+        if length < self.length && self.put(messages, &short, tally) {
+            (self.length, self.shown, self.is_shorter) = (length, Some(shown), true);
+        }
+    }
+
+    /// Leaves out its next image or document that costs more than the line in its place. `false` when
+    /// there is none.
+    pub fn leave_out_next(
+        &mut self,
+        messages: &mut [Message<'a>],
+        gauge: Gauge,
+        tally: &mut Tally,
+    ) -> bool {
+        let record = self.record_id();
+        let blocks = self.content.blocks();
+        let Some(next) = blocks.iter().position(|block| {
+            block.kind == BlockKind::Media
+                && gauge.block(block) > gauge.block(&media::stand_in(block, record))
+        }) else {
+            return false;
+        };
+        let stand_in = media::stand_in(&blocks[next], record);
+        let cut = self.shown.clone().unwrap_or_else(|| self.text.shown());
+        let Content::Blocks(own) = &mut self.content else { return false };
+        own[next] = stand_in;
+        let aside = own.iter().filter(|block| block.kind == BlockKind::Other);
+        self.media = aside.filter_map(media::name).collect();
+        let shown = Shown { media: self.media.clone(), ..cut };
+        let Some(short) = self.show(&shown) else { return false };
+        self.left_out += 1;
+        self.shown = Some(shown);
+        self.put(messages, &short, tally)
+    }
+
+    fn record_id(&self) -> Option<&str> {
+        self.meta.as_ref().map(|meta| meta.record.as_ref())
+    }
+
+    fn show(&self, shown: &Shown) -> Option<Content<'a>> {
+        shorten::show(&self.content, &self.text, shown, self.record_id())
+    }
+
+    /// Puts it into the messages with this content.
+    fn put(&self, messages: &mut [Message<'a>], content: &Content<'_>, tally: &mut Tally) -> bool {
+        let Content::Blocks(blocks) = &mut messages[self.message].content else { return false };
+        let block = &mut blocks[self.index];
+        let Ok(object) = Object::parse(&block.raw) else { return false };
+        let raw = Cow::Owned(object.with("content", &content.to_json()));
+        let changed = Block { raw, kind: block.kind.clone() };
+        tally.replace(block, &changed);
+        *block = changed;
+        true
+    }
+
+    /// The truncation record, if something was changed and its record is known.
+    pub fn record(&self) -> Option<String> {
+        let (meta, shown) = (self.meta.as_ref()?, self.shown.as_ref()?);
+        let id = quote(meta.original_id.as_ref().unwrap_or(&meta.tool_use_id));
+        let (record, members) = (quote(&meta.record), shown.members());
+        Some(format!(
+            r#"{{"type":"truncation","tool_use_id":{id},"record_id":{record},{members}}}"#
+        ))
+    }
+}
