@@ -29,6 +29,8 @@ pub struct Options {
     pub head_ratio: f64,
     /// The most tokens that the whole request may have.
     pub budget: u64,
+    /// The fewest tokens for which anything is changed.
+    pub min_gain: u64,
 }
 
 impl Options {
@@ -38,7 +40,7 @@ impl Options {
     pub fn new(window: u64, fraction: f64, budget: u64) -> Options {
         let max_chars = (window as f64 * CHARS_PER_TOKEN * fraction) as usize;
         let floor_chars = (max_chars / 10).clamp(200, 2000).min(max_chars);
-        Options { max_chars, floor_chars, head_ratio: HEAD_RATIO, budget }
+        Options { max_chars, floor_chars, head_ratio: HEAD_RATIO, budget, min_gain: 0 }
     }
 }
 
@@ -53,6 +55,8 @@ pub struct Outcome {
     pub shortened: usize,
     /// How many images and documents are left out that were not before.
     pub left_out: usize,
+    /// What could have been gained and was not, for it is less than what was asked for.
+    pub forgone: Option<u64>,
     /// A truncation record for each result that changed, without id and time.
     pub records: Vec<String>,
 }
@@ -68,12 +72,13 @@ impl Outcome {
 /// Shortens results in `messages` until they keep to `options`. `gauge` counts for the whole request
 /// with `system` and `tools`.
 pub fn truncate(
-    messages: &mut [Message<'_>],
+    messages: &mut Vec<Message<'_>>,
     system: Option<&str>,
     tools: Option<&str>,
     gauge: Gauge,
     options: Options,
 ) -> Outcome {
+    let whole = (options.min_gain > 0).then(|| messages.clone());
     let mut tally = gauge.tally(Request { messages, system, tools });
     let before = tally.tokens();
     let mut results = result::find(messages);
@@ -101,12 +106,18 @@ pub fn truncate(
         }
     }
     let after = tally.tokens();
+    let gain = before.saturating_sub(after);
+    if let Some(whole) = whole.filter(|_| gain < options.min_gain) {
+        *messages = whole;
+        return Outcome { before, after: before, forgone: Some(gain), ..Outcome::default() };
+    }
     update_meta(messages, &results);
     Outcome {
         before,
         after,
         shortened: results.iter().filter(|result| result.is_shorter).count(),
         left_out: results.iter().map(|result| result.left_out).sum(),
+        forgone: None,
         records: results.iter().filter_map(FoundResult::record).collect(),
     }
 }
@@ -254,6 +265,21 @@ mod tests {
         assert_eq!((some.shortened, some.left_out), (1, 0));
         let most = cut(&text, options(1)).1;
         assert_eq!((most.shortened, most.left_out), (1, 1));
+    }
+
+    #[test]
+    fn l6_a_gain_below_what_is_asked_for_changes_nothing() {
+        let results = ["some words\n".repeat(2000)];
+        let text = talk(&results);
+        let options = Options::new(4000, MAX_FRACTION, 3000);
+        let (short, outcome) = cut(&text, options);
+        let gain = outcome.before - outcome.after;
+        let (same, done) = cut(&text, Options { min_gain: gain, ..options });
+        assert_eq!((same, done), (short, outcome.clone()));
+        let (whole, none) = cut(&text, Options { min_gain: gain + 1, ..options });
+        assert_eq!(whole.join("\n"), text);
+        assert_eq!((none.forgone, none.after), (Some(gain), outcome.before));
+        assert!(none.is_nothing() && none.records.is_empty());
     }
 
     #[test]

@@ -32,6 +32,9 @@ struct Args {
     /// Characters that a result keeps at least (a tenth of its limit, 200 to 2000)
     #[arg(long, value_name = "CHARACTERS")]
     floor: Option<usize>,
+    /// Change nothing to gain less than this
+    #[arg(long, value_name = "TOKENS", default_value_t = 0)]
+    min_gain: u64,
     /// Write truncation records instead of messages
     #[arg(long)]
     record: bool,
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         let gauge = Refused::gauge(refused.as_ref(), request);
         let mut options = Options::new(budget.window, args.max_fraction, budget.prompt());
         options.head_ratio = args.head_ratio;
+        options.min_gain = args.min_gain;
         options.floor_chars = args.floor.unwrap_or(options.floor_chars);
         let outcome = truncate::truncate(&mut messages, system, tools, gauge, options);
         stage::write_truncated(&messages, &outcome, args.record)?;

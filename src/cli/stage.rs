@@ -48,6 +48,10 @@ pub fn report_truncated(
         false => Outcome::Applied,
     };
     let text = match how {
+        Outcome::Skipped if outcome.forgone.is_some() => {
+            let gain = outcome.forgone.unwrap_or_default();
+            format!("nothing changed: it would gain {gain} of {after} tokens, less than --min-gain")
+        }
         Outcome::Skipped if is_over || must_gain => {
             format!("no result can be shortened: {after} tokens, budget {prompt}")
         }
@@ -58,7 +62,7 @@ pub fn report_truncated(
         _ => what_was_done(outcome),
     };
     let members = how.members(outcome.before, after);
-    if is_over || must_gain && how == Outcome::Skipped {
+    if is_over || outcome.forgone.is_some() || must_gain && how == Outcome::Skipped {
         return Err(Error::new(Exit::NoGain, text).with(members).into());
     }
     log.outcome(&text, &members);

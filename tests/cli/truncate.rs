@@ -469,6 +469,28 @@ fn l5_a_record_that_leaves_out_what_is_not_there_is_a_finding() {
 }
 
 #[test]
+fn l6_less_than_the_least_gain_changes_nothing_and_is_5() {
+    let sandbox = Sandbox::new();
+    one(log(2000)).append(&sandbox, "s.jsonl");
+    let messages = rebuild_meta(&sandbox, "s.jsonl");
+    let run = |least: &str, args: &[&str]| {
+        let args = [&["--window", "8000", "--min-gain", least], args].concat();
+        truncate(&sandbox, &args, messages.clone()).run()
+    };
+    let gained = run("1", &[]);
+    assert!(gained.ok().stdout_text().contains(MARKER));
+    run("1000000", &[]).code(5).stdout_is(&messages).err_has("nothing changed: it would gain ");
+    run("1000000", &["--record"]).code(5).stdout_is("").err_has(", less than --min-gain");
+    // Where it fits as it is there is nothing to gain, and that is less than 1.
+    one("short").append(&sandbox, "fits.jsonl");
+    let fits = rebuild(&sandbox, "fits.jsonl");
+    for (least, status) in [("0", 0), ("1", 5)] {
+        let args = ["--window", "8000", "--min-gain", least];
+        truncate(&sandbox, &args, fits.clone()).run().code(status).stdout_is(&fits);
+    }
+}
+
+#[test]
 fn l6_o1_later_turns_make_the_same_cut() {
     let sandbox = Sandbox::new();
     one(log(2000)).append(&sandbox, "s.jsonl");
@@ -503,6 +525,8 @@ fn m6_every_end_says_one_outcome_with_tokens_before_and_after() {
     for (messages, args, expected) in [
         (&long, &["--window", "8000"][..], (0, None, "applied", true)),
         (&short, &["--window", "8000"], (0, None, "skipped", false)),
+        (&short, &["--window", "8000", "--min-gain", "1"], (5, Some(5), "skipped", false)),
+        (&long, &["--window", "8000", "--min-gain", "99999"], (5, Some(5), "skipped", false)),
         (&talk, &["--window", "8000"], (5, Some(5), "skipped", false)),
         (&over, &["--window", "8000"], (5, Some(5), "failed", true)),
     ] {
@@ -583,7 +607,7 @@ fn odd_values_are_refused() {
                 .stdout_is("");
         }
     }
-    for odd in ["--floor=-1"] {
+    for odd in ["--floor=-1", "--min-gain=-1", "--min-gain=many"] {
         truncate(&Sandbox::new(), &["--window", "8000", odd], "").run().code(2);
     }
     truncate(&Sandbox::new(), &["--window", "8000", "--odd"], "").run().code(2);

@@ -97,8 +97,13 @@ fn gauge(messages: &[Message<'_>]) -> (Gauge, u64) {
 fn truncated(file: &mut File, tenths: u64) -> Law {
     let mut messages = rebuild(&file.bytes)?.messages;
     let (gauge, tokens) = gauge(&messages);
-    let options =
-        Options { max_chars: 300, floor_chars: 150, head_ratio: 0.7, budget: tokens * tenths / 10 };
+    let options = Options {
+        max_chars: 300,
+        floor_chars: 150,
+        head_ratio: 0.7,
+        min_gain: 0,
+        budget: tokens * tenths / 10,
+    };
     let outcome = truncate::truncate(&mut messages, None, None, gauge, options);
     for record in &outcome.records {
         file.append_view(record)?;
