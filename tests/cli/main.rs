@@ -81,3 +81,6 @@ mod truncate;
 /// claw-turn: a turn through the guard.
 #[cfg(feature = "http")]
 mod turn;
+/// claw-turn: hundreds of turns that nobody looks after.
+#[cfg(feature = "http")]
+mod unattended;

@@ -1,0 +1,117 @@
+//! A session that nobody looks after: hundreds of turns on a small window, and it goes on.
+
+use std::collections::HashSet;
+use std::env;
+
+use serde_json::{Value, json};
+
+use crate::common::provider::{FakeProvider, Recorded, SUMMARY};
+use crate::common::{Sandbox, rules};
+use crate::talks::{append, log, words};
+
+const WINDOW: u64 = 4000;
+/// So many turns in every run of the tests, and in a full one.
+const TURNS: [usize; 2] = [60, 500];
+/// The most calls of one turn: three for its answer (as it is, shortened, summarised), and two summaries
+/// (ahead of an overflow and after one) of three calls each.
+const MOST_CALLS: usize = 3 + 2 * 3;
+
+/// What is said first. Replies repeat the first hundred characters of what they answer: these, not the
+/// rules.
+const GREETING: &str = "Hello! Over the next days we are going to look after the website of a small \
+                        museum in Lyon, its pages, its pictures and its shop.";
+const RULES: &str = "Never push to main. Always answer in French. You must not delete pictures without \
+                     asking me first. The budget is 250 euros.";
+
+/// What the user says in a turn.
+fn prompt(turn: usize) -> String {
+    match turn % 6 {
+        1 if turn == 1 => format!("{GREETING} {RULES}"),
+        1 => format!("What is next after step {turn}?"),
+        2 => format!("Here is the page of room {turn}, as it is now:\n{}", words(700)),
+        3 => format!("The tool ran for the {turn}th time. What does it say?"),
+        4 => format!(
+            "{turn}番目の展示室の説明文です。{}",
+            "古い時計と絵画が並んでいます。".repeat(30)
+        ),
+        5 => format!("In room {turn} you must only use the new colours. Is that done?"),
+        _ => format!("Thank you. ({turn})"),
+    }
+}
+
+/// What a tool says before some turns: a call and its long result.
+fn tool(sandbox: &Sandbox, turn: usize) {
+    let id = format!("call_{turn}");
+    let call =
+        json!({"type": "tool_use", "tool_use_id": id, "name": "build", "input": {"n": turn}});
+    let said = format!("run {turn}\n{}", log(100 + turn % 7 * 60));
+    let result = json!({"type": "tool_result", "tool_use_id": id, "content": said});
+    append(sandbox, "s.jsonl", format!("{call}\n{result}\n"));
+}
+
+/// All text of a request's messages.
+fn said(request: &Recorded) -> String {
+    let texts = |content: &Value| match content {
+        Value::String(text) => text.clone(),
+        other => {
+            let blocks = other.as_array().into_iter().flatten();
+            blocks.filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n")
+        }
+    };
+    request.messages().iter().map(|message| texts(&message["content"]) + "\n").collect()
+}
+
+/// The session, and what has to hold of each turn, of all requests and of the last one.
+fn session(turns: usize, args: &[&str]) {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new().window(WINDOW));
+    let mut asked = 0;
+    for turn in 1..=turns {
+        if turn % 6 == 3 {
+            tool(&sandbox, turn);
+        }
+        let cmd = sandbox.cmd("claw-turn").envs(provider.env()).args(args).arg("s.jsonl");
+        let run = cmd.stdin(prompt(turn)).run();
+        assert_eq!(run.status, Some(0), "turn {turn}: {}", run.stderr);
+        let now = provider.requests().len();
+        assert!(now - asked <= MOST_CALLS, "turn {turn}: {} calls: {}", now - asked, run.stderr);
+        asked = now;
+    }
+    assert!(asked <= 2 * turns, "{asked} calls for {turns} turns");
+    let requests = provider.requests();
+    within_the_window(&requests);
+    let bodies: HashSet<&[u8]> = requests.iter().map(|request| &request.body[..]).collect();
+    assert_eq!(bodies.len(), requests.len(), "V60: no request is sent twice");
+    let last = requests.last().expect("a request");
+    assert!(said(last).contains(RULES) && said(last).contains(SUMMARY), "{}", said(last));
+
+    sandbox.cmd("claw-check").arg("s.jsonl").run().ok().stdout_is("");
+    let records = sandbox.read_json("s.jsonl");
+    let count = |kind: &str| records.iter().filter(|record| record["type"] == kind).count();
+    assert_eq!(count("user"), turns);
+    // Loops of compactions are what people found in other programs.
+    assert!((1..=turns / 3).contains(&count("compaction")), "{} compactions", count("compaction"));
+    assert!(count("truncation") > 0, "some results are shortened");
+}
+
+/// What was taken was within the window, and what was refused was refused for its length alone.
+fn within_the_window(requests: &[Recorded]) {
+    for request in requests {
+        let body = request.json.as_ref().expect("JSON");
+        let tokens = rules::count_tokens(body) + body["max_tokens"].as_u64().unwrap_or(0);
+        match &request.violation {
+            None => assert!(tokens <= WINDOW && request.status == 200, "{tokens}"),
+            Some(broken) => assert_eq!(broken.rule, "A12", "{}", broken.message),
+        }
+    }
+}
+
+#[test]
+fn m4_n3_a_session_goes_on_and_keeps_its_rules() {
+    let turns = TURNS[usize::from(env::var_os("CLAW_TEST_FULL").is_some())];
+    session(turns, &["--window", &WINDOW.to_string()]);
+}
+
+#[test]
+fn j1_a_session_goes_on_where_only_refusals_tell_the_window() {
+    session(TURNS[0] / 2, &[]);
+}
