@@ -9,6 +9,7 @@ use clawutils::messages::view::{self, Governing, Options, View};
 use clawutils::record::{Body, Record};
 use clawutils::source::Input;
 use memchr::memmem;
+use std::collections::HashMap;
 use std::fmt::Debug;
 
 /// An object, and the number of the line that it stands in.
@@ -64,6 +65,7 @@ fn objects(bytes: &[u8]) -> Vec<Found> {
 fn read(bytes: &[u8]) -> View {
     let objects = objects(bytes);
     let mut view = View::default();
+    let mut better: HashMap<String, Governing> = HashMap::new();
     for found in objects.iter().rev() {
         let object = Object::parse(&found.text).expect("it was one");
         let record = Record::new(&found.text, &object, found.place.clone(), 0);
@@ -83,11 +85,18 @@ fn read(bytes: &[u8]) -> View {
                 let key = (record_id.clone(), tool_use_id.clone());
                 view.truncations.entry(key).or_insert_with(|| shown.clone());
             }
-            Body::Compaction { summary, first_kept, hint } if view.governing.is_none() => {
+            Body::Compaction { summary, retry_of: Some(place), .. } => {
+                let (id, summary) = (record.id.clone().into_owned(), summary.clone());
+                better.entry(place.clone()).or_insert(Governing { id, summary });
+            }
+            Body::Compaction { summary, first_kept, hint, retry_of: None }
+                if view.governing.is_none() =>
+            {
                 let before = &bytes[..record.offset as usize];
                 if let Some(start) = locate(first_kept, *hint, before, &objects) {
                     let (id, summary) = (record.id.clone().into_owned(), summary.clone());
-                    view.governing = Some(Governing { id, summary });
+                    let own = Governing { id, summary };
+                    view.governing = Some(better.remove(record.id.as_ref()).unwrap_or(own));
                     view.start = start;
                 }
             }
