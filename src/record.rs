@@ -8,6 +8,7 @@ use crate::check::Place;
 use crate::json::{self, Object};
 use crate::jsonl::{self, Line};
 use crate::messages::Content;
+use crate::messages::checkpoint::Checkpoint;
 use crate::messages::meta::Shown;
 use crate::messages::summary::Summary;
 use sha2::{Digest, Sha256};
@@ -95,7 +96,7 @@ pub enum Body<'a> {
         retry_of: Option<String>,
     },
     /// A structured summary that was made ahead of need.
-    Checkpoint,
+    Checkpoint(Box<Checkpoint>),
     /// Leaves a record out.
     Retract {
         /// The id of that record.
@@ -185,7 +186,9 @@ pub fn parse<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
             hint: object.number("first_kept_offset"),
             retry_of: object.string("retry_of").map(Cow::into_owned),
         },
-        "checkpoint" => Body::Checkpoint,
+        "checkpoint" => {
+            Body::Checkpoint(Box::new(Checkpoint::parse_object(object).map_err(wrong)?))
+        }
         "retract" => Body::Retract { target: text(object, "target").map_err(wrong)? },
         "error" => Body::Error,
         _ => Body::Other,
@@ -348,6 +351,7 @@ mod tests {
                 "a 'tool_use' record: no 'input' object",
             ),
             (r#"{"type":"tool_result","content":"x"}"#, "a 'tool_result' record: no 'tool_use_id'"),
+            (r#"{"type":"checkpoint"}"#, "a 'checkpoint' record: no 'summary'"),
             (r#"{"type":"retract"}"#, "a 'retract' record: no 'target'"),
             (
                 r#"{"type":"retr\u0061ct","target":"t"}"#,

@@ -23,7 +23,7 @@ struct Found {
 /// What `view::find` finds is what stands there.
 pub fn is_found(bytes: &[u8]) -> Law {
     let inputs = [Input::memory("t", bytes.to_vec())];
-    let Ok(found) = view::find(&inputs, &Options::default(), &mut Vec::new()) else {
+    let Ok(found) = view::find(&inputs, &Options::default(), false, &mut Vec::new()) else {
         return Ok(());
     };
     let expected = read(bytes);

@@ -20,6 +20,7 @@ pub mod stub;
 
 use crate::estimate::{Gauge, Request};
 use crate::json::quote;
+use crate::messages::checkpoint::open_turns;
 use crate::messages::summary::{self, Summary};
 use crate::messages::{Message, Role};
 use cut::Rule;
@@ -70,6 +71,8 @@ pub struct Planned {
     pub pinned: Vec<String>,
     /// Files that the covered calls touched.
     pub details: Details,
+    /// The covered turns that no checkpoint covers.
+    pub turns: u64,
 }
 
 impl<'a> Task<'_, 'a> {
@@ -138,6 +141,7 @@ impl<'a> Task<'_, 'a> {
             kept_user: self.kept_user(covered, earlier),
             pinned,
             details,
+            turns: open_turns(self.messages, at),
         }
     }
 
@@ -253,6 +257,8 @@ impl Planned {
             pinned: self.pinned.clone(),
             details: self.details.clone(),
             needs_retry: self.needs_retry,
+            turns: self.turns,
+            tokens_after: None,
         }
     }
 

@@ -62,7 +62,8 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
         findings: &'v mut Vec<Finding>,
         out: F,
     ) -> Fold<'v, F> {
-        let mut layout = Layout { out, open: None, ids: Ids::default(), after_summary: None };
+        let (ids, checkpoint) = (Ids::default(), view.checkpoint.clone());
+        let mut layout = Layout { out, open: None, ids, after_summary: None, checkpoint };
         if let Some(governing) = &view.governing {
             layout.summary(governing);
         }

@@ -4,6 +4,7 @@
 use crate::check::Finding;
 use crate::check::rules;
 use crate::json::{Object, quote};
+use crate::messages::checkpoint::Known;
 use crate::messages::meta::Meta;
 use crate::messages::part::{Answer, Part};
 use crate::messages::target::Ids;
@@ -24,6 +25,8 @@ pub(super) struct Layout<F> {
     pub(super) ids: Ids,
     /// The id of the compaction whose summary was given out, until the next message is known.
     pub(super) after_summary: Option<Id>,
+    /// For the first message.
+    pub(super) checkpoint: Option<Box<Known>>,
 }
 
 impl<F: FnMut(Message<'static>) -> io::Result<()>> Layout<F> {
@@ -39,11 +42,11 @@ impl<F: FnMut(Message<'static>) -> io::Result<()>> Layout<F> {
             return Ok(());
         }
         match self.open.take() {
-            Some(last) => (self.out)(last)?,
+            Some(last) => self.give(last)?,
             None if role == Role::Assistant => {
                 let mut first = Message::say(Role::User, BEGINNING);
                 first.meta = Some(Meta::default());
-                (self.out)(first)?;
+                self.give(first)?;
             }
             None => {}
         }
@@ -51,7 +54,7 @@ impl<F: FnMut(Message<'static>) -> io::Result<()>> Layout<F> {
             // The assistant's word, so that roles go on alternating.
             let mut word = summary::acknowledgement();
             word.meta = Some(Meta { id, ..Meta::default() });
-            (self.out)(word)?;
+            self.give(word)?;
         }
         self.open = Some(Message { role, content, meta: Some(meta) });
         Ok(())
@@ -107,7 +110,15 @@ impl<F: FnMut(Message<'static>) -> io::Result<()>> Layout<F> {
     }
 
     pub(super) fn finish(mut self) -> io::Result<()> {
-        self.open.take().map_or(Ok(()), |last| (self.out)(last))
+        self.open.take().map_or(Ok(()), |last| self.give(last))
+    }
+
+    /// Gives a message out; the first one says what the newest checkpoint is.
+    fn give(&mut self, mut message: Message<'static>) -> io::Result<()> {
+        if let Some(meta) = message.meta.as_mut().filter(|_| self.checkpoint.is_some()) {
+            meta.checkpoint = self.checkpoint.take();
+        }
+        (self.out)(message)
     }
 }
 

@@ -5,6 +5,7 @@
 
 use crate::json::{self, Object, elements, quote};
 use crate::messages::Id;
+use crate::messages::checkpoint::Known;
 use crate::messages::summary::Summary;
 
 /// What is known of a result: which record it is, and how much of it is shown.
@@ -80,6 +81,8 @@ pub struct Meta {
     pub results: Vec<ResultMeta>,
     /// For the message that renders a compaction: what that says.
     pub summary: Option<Summary>,
+    /// In the first message: the newest checkpoint.
+    pub checkpoint: Option<Box<Known>>,
 }
 
 impl Meta {
@@ -94,6 +97,7 @@ impl Meta {
         self.pin |= other.pin;
         self.results.extend(other.results);
         self.summary = self.summary.take().or(other.summary);
+        self.checkpoint = self.checkpoint.take().or(other.checkpoint);
     }
 
     /// Reads `_meta`.
@@ -116,6 +120,7 @@ impl Meta {
             pin: object.is_true("pin"),
             results,
             summary: object.get("compaction").map(Summary::parse).transpose()?,
+            checkpoint: object.get("checkpoint").map(Known::parse).transpose()?.map(Box::new),
         })
     }
 
@@ -139,6 +144,9 @@ impl Meta {
         }
         if let Some(summary) = &self.summary {
             members.push(format!(r#""compaction":{{{}}}"#, summary.members()));
+        }
+        if let Some(checkpoint) = &self.checkpoint {
+            members.push(format!(r#""checkpoint":{}"#, checkpoint.to_json()));
         }
         format!("{{{}}}", members.join(","))
     }
@@ -203,8 +211,11 @@ mod tests {
             summary: Some(Summary {
                 text: "s".into(),
                 kept_user: vec!["u".into()],
+                turns: 3,
+                tokens_after: Some(9),
                 ..Summary::default()
             }),
+            checkpoint: Some(Box::default()),
         };
         assert_eq!(Meta::parse(&meta.to_json()), Ok(meta));
     }

@@ -8,6 +8,7 @@
 //! together, calls paired with their results) → layout (messages, roles alternating) → [`target`] (ids
 //! that the provider takes).
 
+pub mod checkpoint;
 pub mod fold;
 pub mod id;
 mod layout;

@@ -54,7 +54,7 @@ pub fn from_inputs(inputs: &[Input], options: &Options) -> anyhow::Result<Rebuil
 }
 
 /// The same, message by message: each is given to `out` as soon as it is whole. Without `with_ids` its
-/// `_meta` lacks the ids of records.
+/// `_meta` lacks the ids of records, and the checkpoint.
 ///
 /// # Errors
 /// As [`from_inputs`], and what `out` fails with.
@@ -65,7 +65,7 @@ pub fn stream(
     out: impl FnMut(Message<'static>) -> io::Result<()>,
 ) -> anyhow::Result<Notes> {
     let mut findings = Vec::new();
-    let mut view = view::find(inputs, options, &mut findings)?;
+    let mut view = view::find(inputs, options, with_ids, &mut findings)?;
     let mut watch = Watch::new(&mut view, &mut findings);
     let mut fold = Fold::new(&view, with_ids, &mut findings, out);
     for (input, base) in inputs.iter().zip(source::bases(inputs)) {

@@ -27,10 +27,14 @@ pub struct Summary {
     pub details: Details,
     /// Whether it, or one that it goes on from, only stands in for a summary that is still to be made.
     pub needs_retry: bool,
+    /// So many turns were covered that no checkpoint had covered.
+    pub turns: u64,
+    /// The request's tokens right after, where it is known of a record that is there.
+    pub tokens_after: Option<u64>,
 }
 
 impl Summary {
-    /// Reads `summary`, `kept_user`, `pinned`, `details` and `needs_summary_retry` from a compaction record (or from `_meta`).
+    /// Reads what [`Summary::members`] writes from a compaction record (or from `_meta`).
     ///
     /// # Errors
     /// Says why when the summary is missing or a list holds something that is no string.
@@ -47,24 +51,29 @@ impl Summary {
         let text = object.string("summary").ok_or("no 'summary'")?;
         Ok(Summary {
             text: text.into_owned(),
-            kept_user: strings(object, "kept_user")?,
-            pinned: strings(object, "pinned")?,
+            kept_user: strings(object, "kept_user", "a compaction")?,
+            pinned: strings(object, "pinned", "a compaction")?,
             details: object.get("details").map(Details::parse).unwrap_or_default(),
             needs_retry: object.is_true("needs_summary_retry"),
+            turns: object.number("turns_since_checkpoint").unwrap_or(0),
+            tokens_after: object.number("tokens_after"),
         })
     }
 
-    /// The members `summary`, `kept_user`, `pinned`, `details` and `needs_summary_retry` as JSON, without
-    /// braces.
+    /// The members `summary`, `kept_user`, `pinned`, `details`, `needs_summary_retry`,
+    /// `turns_since_checkpoint` and, where it is known, `tokens_after` as JSON, without braces.
     #[must_use]
     pub fn members(&self) -> String {
         format!(
-            r#""summary":{},"kept_user":{},"pinned":{},"details":{},"needs_summary_retry":{}"#,
+            r#""summary":{},"kept_user":{},"pinned":{},"details":{},"needs_summary_retry":{},"turns_since_checkpoint":{}{}"#,
             quote(&self.text),
             list(&self.kept_user),
             list(&self.pinned),
             self.details.to_json(),
-            self.needs_retry
+            self.needs_retry,
+            self.turns,
+            self.tokens_after
+                .map_or(String::new(), |tokens| format!(r#","tokens_after":{tokens}"#)),
         )
     }
 
@@ -94,14 +103,19 @@ pub fn acknowledgement() -> Message<'static> {
     Message::say(Role::Assistant, ACKNOWLEDGEMENT)
 }
 
-fn strings(object: &Object<'_>, name: &str) -> Result<Vec<String>, String> {
-    let wrong = || format!("'{name}' of a compaction is no list of strings");
+/// The texts in list `name`; `whose` is what it belongs to.
+///
+/// # Errors
+/// Says so when it is no list of strings.
+pub(super) fn strings(object: &Object<'_>, name: &str, whose: &str) -> Result<Vec<String>, String> {
+    let wrong = || format!("'{name}' of {whose} is no list of strings");
     let Some(raw) = object.get(name).filter(|raw| *raw != "null") else { return Ok(Vec::new()) };
     let elements = elements(raw).ok_or_else(wrong)?;
     elements.into_iter().map(|raw| string(raw).map(Cow::into_owned).ok_or_else(wrong)).collect()
 }
 
-fn list(texts: &[String]) -> String {
+/// Texts as a JSON list.
+pub(super) fn list(texts: &[String]) -> String {
     let quoted: Vec<String> = texts.iter().map(|text| quote(text)).collect();
     format!("[{}]", quoted.join(","))
 }

@@ -14,6 +14,7 @@ use crate::check::{Finding, Place};
 use crate::json::Object;
 use crate::jsonl::search::{Needles, backwards, line_around};
 use crate::jsonl::{self, Line};
+use crate::messages::checkpoint::Known;
 use crate::messages::meta::Shown;
 use crate::messages::range;
 use crate::messages::summary::Summary;
@@ -61,15 +62,18 @@ pub struct View {
     pub unseen_targets: HashMap<String, Finding>,
     /// Where the last view record ends: a provider's count from before it is stale.
     pub changed_at: u64,
+    /// The newest checkpoint, if it was asked for.
+    pub checkpoint: Option<Box<Known>>,
 }
 
-/// Finds the view of `inputs`.
+/// Finds the view of `inputs`; `with_checkpoint` looks for checkpoints, too.
 ///
 /// # Errors
 /// When an input cannot be read, and 65 when `options` name a record that is not there.
 pub fn find(
     inputs: &[Input],
     options: &Options,
+    with_checkpoint: bool,
     findings: &mut Vec<Finding>,
 ) -> anyhow::Result<View> {
     let range = range::find(inputs, options)?;
@@ -81,15 +85,18 @@ pub fn find(
         better: HashMap::new(),
         view: View::default(),
     };
-    search.run(range.end)?;
+    let needles = if with_checkpoint { &NEEDLES[..] } else { &NEEDLES[..VIEWS] };
+    search.run(range.end, &Needles::new(needles))?;
     let Search { kept, mut view, .. } = search;
     view.start = range.start.max(kept.unwrap_or(0));
     view.end = range.end;
     Ok(view)
 }
 
-/// The types of view records as they stand in a line.
-const NEEDLES: [&str; 3] = ["\"compaction\"", "\"truncation\"", "\"retract\""];
+/// The types of view records as they stand in a line, and that of checkpoints.
+const NEEDLES: [&str; 4] = ["\"compaction\"", "\"truncation\"", "\"retract\"", "\"checkpoint\""];
+/// So many of them are of view records.
+const VIEWS: usize = 3;
 
 struct Search<'s> {
     inputs: &'s [Input],
@@ -103,12 +110,11 @@ struct Search<'s> {
 }
 
 impl Search<'_> {
-    fn run(&mut self, end: u64) -> io::Result<()> {
-        let needles = Needles::new(&NEEDLES);
+    fn run(&mut self, end: u64, needles: &Needles) -> io::Result<()> {
         let bases = source::bases(self.inputs);
         for (input, base) in self.inputs.iter().zip(bases).rev() {
             let limit = end.saturating_sub(base).min(input.length);
-            backwards(input, limit, &needles, |line, place| {
+            backwards(input, limit, needles, |line, place| {
                 // A damaged line can hold several records: the newest first here, too.
                 for record in record::read_line(line, place, base).iter().rev() {
                     if self.kept.is_none_or(|kept| record.offset >= kept) {
@@ -165,6 +171,13 @@ impl Search<'_> {
                         self.findings.push(found(&rules::UNKNOWN_FIRST_KEPT, record, what));
                     }
                 }
+            }
+            Body::Checkpoint(checkpoint)
+                if self.view.checkpoint.is_none() && checkpoint.is_usable() =>
+            {
+                let id = record.id.clone().into_owned();
+                let (is_current, checkpoint) = (self.kept.is_none(), (**checkpoint).clone());
+                self.view.checkpoint = Some(Box::new(Known { id, is_current, checkpoint }));
             }
             _ => {}
         }

@@ -234,6 +234,7 @@ fn a_record_has_the_members_of_a_compaction() {
         "kept_user": ["question 0", "question 2", "question 4"],
         "pinned": [],
         "details": {"read_files": [], "modified_files": []},
+        "turns_since_checkpoint": 3,
         "first_kept_entry_id": kept["id"],
         "tokens_before": estimate(&sandbox, before),
         "tokens_after": after,

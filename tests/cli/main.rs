@@ -17,6 +17,8 @@ mod call;
 mod chaos;
 /// claw-check: every damage found once, where it is.
 mod check;
+/// claw-checkpoint: due when it should be, made of any reply, and known to whoever asks.
+mod checkpoint;
 /// claw-call --classify: the failure table, row by row.
 #[cfg(feature = "http")]
 mod classify;
