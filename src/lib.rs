@@ -16,6 +16,7 @@
 //! - [`truncate`]: messages → smaller messages, by shortening tool results.
 //! - [`compact`]: messages → a cut, a summary request, and messages with the summary in the old part's
 //!   place.
+//! - [`checkpoint`]: messages → whether a summary ahead of need is due, its request, and what a reply says.
 //! - [`provider`]: messages → a reply as records, or a failure of a known kind.
 //! - [`usage`]: what providers counted, and what it costs.
 //! - [`cli`], [`exit`]: what programs share on their command lines, and how they end.
@@ -46,6 +47,7 @@
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 pub mod check;
+pub mod checkpoint;
 pub mod cli;
 pub mod compact;
 pub mod dialect;

@@ -6,6 +6,7 @@ pub mod attempts;
 pub mod budget;
 pub mod call;
 pub mod check;
+pub mod checkpoint;
 pub mod child;
 pub mod compact;
 pub mod config;

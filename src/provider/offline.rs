@@ -2,7 +2,7 @@
 //!
 //! It refuses what a real one refuses, a prompt over its window, in a real one's words and with the
 //! numbers; it answers everything else in a fixed way, and a summary request with a digest of what is
-//! quoted in it. So the whole guard can be tried anywhere.
+//! quoted in it, as JSON where that is asked for. So the whole guard can be tried anywhere.
 
 use crate::estimate::{self, Estimate, Method};
 use crate::json::quote;
@@ -56,13 +56,30 @@ fn reply(messages: &[Message<'_>]) -> String {
     let last = messages.iter().rev().find(|message| message.is_said_by_user());
     let said = last.map(|message| message.content.says()).unwrap_or_default();
     match said.split_once("\n<conversation ") {
-        Some((_, quoted)) if messages.len() == 1 => digest(quoted),
+        Some((asked, quoted)) if messages.len() == 1 => {
+            match asked.contains("\"open_questions\"") {
+                true => checkpoint(quoted),
+                false => digest(quoted),
+            }
+        }
         _ => {
             let line = said.lines().next_back().unwrap_or_default();
             let line: String = line.chars().take(200).collect();
             format!("Reply to {} messages: {line}", messages.len())
         }
     }
+}
+
+/// The same as the object that a checkpoint is asked for.
+fn checkpoint(quoted: &str) -> String {
+    let summary = digest(quoted);
+    let topics = summary.lines().filter_map(|line| line.strip_prefix("- user: ")).take(3);
+    let topics: Vec<String> = topics.map(quote).collect();
+    format!(
+        r#"{{"summary":{},"topics":[{}],"key_decisions":[],"open_questions":[]}}"#,
+        quote(&summary),
+        topics.join(",")
+    )
 }
 
 /// The first line of what each speaker said, as many as make a short text.

@@ -280,6 +280,7 @@ fn b_7_what_rebuild_gives_every_filter_takes_and_what_is_deeper_none() {
         ("claw-estimate", &[][..]),
         ("claw-truncate", &["--window", "100000"]),
         ("claw-compact", &["--plan", "--window", "100000"]),
+        ("claw-checkpoint", &["--if-due", "--window", "100000"]),
         ("claw-call", &["--dry-run", "--provider", "offline", "--model", "m"]),
     ] {
         if program == "claw-call" && !cfg!(feature = "http") {

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::common::Sandbox;
-use crate::talks::{Talk, append, rebuild_meta, undo_last};
+use crate::common::{Run, Sandbox};
+use crate::talks::{Talk, append, rebuild_meta, undo_last, words};
 
 /// A checkpoint record that covers everything up to the record with this id.
 fn checkpoint(covers: &Value, tokens: u64) -> Value {
@@ -89,4 +89,282 @@ fn a_checkpoint_is_known_from_the_first_kept_record_on() {
     assert_eq!(known(&sandbox)["is_current"], true);
     let all = sandbox.cmd("claw-rebuild").args(["--meta", "--ignore-compactions", "s.jsonl"]).run();
     assert_eq!(all.ok().json()[0]["_meta"]["checkpoint"]["covers_up_to"], ids[4]);
+}
+
+// ---- when one is due -------------------------------------------------------------------------
+
+/// A sandbox whose `claw-call` notes what it is sent and answers with the file `reply`, with the status
+/// in `status.N` for its call number N, else 0.
+fn with_model() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.program(
+        "claw-call",
+        r#"n=$(($(cat calls 2>/dev/null || echo 0) + 1))
+        echo $n >calls
+        cat >"stdin.$n"
+        printf '%s\n' "$@" >"args.$n"
+        cat reply
+        exit "$(cat "status.$n" 2>/dev/null || echo 0)""#,
+    );
+    sandbox.write("reply", says(r#"{"summary":"They talked.","topics":["talk"]}"#));
+    sandbox
+}
+
+/// The records of a reply that ended well.
+fn says(text: &str) -> String {
+    reply(&json!([{"type": "text", "text": text}]), "end_turn")
+}
+
+fn reply(content: &Value, stop_reason: &str) -> String {
+    let usage = json!({"input_tokens": 900, "output_tokens": 5});
+    let record = json!({"type": "assistant", "content": content, "model": "m", "provider": "p",
+        "stop_reason": stop_reason, "usage": usage});
+    format!("{record}\n")
+}
+
+fn calls(sandbox: &Sandbox) -> usize {
+    let calls = sandbox.exists("calls").then(|| sandbox.read_text("calls"));
+    calls.map_or(0, |calls| calls.trim().parse().expect("a number"))
+}
+
+/// The text of the request of call `n`.
+fn asked(sandbox: &Sandbox, n: usize) -> String {
+    let messages = sandbox.read_json(&format!("stdin.{n}"));
+    let [message] = messages.as_slice() else { panic!("one message: {messages:?}") };
+    message["content"].as_str().expect("a text").to_owned()
+}
+
+fn run(sandbox: &Sandbox, args: &[&str]) -> Run {
+    let messages = rebuild_meta(sandbox, "s.jsonl");
+    sandbox.cmd("claw-checkpoint").args(args).stdin(messages).run()
+}
+
+/// Asks whether one is due; what was made is appended.
+#[track_caller]
+fn is_made(sandbox: &Sandbox, args: &[&str]) -> bool {
+    let run = run(sandbox, &[&["--if-due"], args].concat());
+    let made = run.ok().stdout_text();
+    if made.is_empty() {
+        run.err_has("claw-checkpoint: skipped: ");
+    } else {
+        run.err_has("claw-checkpoint: checkpoint of ");
+        append(sandbox, "s.jsonl", made.clone());
+    }
+    !made.is_empty()
+}
+
+fn tokens(sandbox: &Sandbox) -> u64 {
+    let run = sandbox.cmd("claw-estimate").stdin(rebuild_meta(sandbox, "s.jsonl")).run();
+    run.ok().json_one().as_u64().expect("a number")
+}
+
+#[test]
+fn v71_d54_one_checkpoint_for_each_share_of_the_window_and_none_twice() {
+    let sandbox = with_model();
+    Talk::plain(4, 1600).append(&sandbox, "s.jsonl");
+    let tokens = tokens(&sandbox);
+    let window = |percent: u64, more: u64| (tokens * 100 / percent + more).to_string();
+    // 24.9 % and 25 %, and the same again: it is stored, so it is not made anew.
+    assert!(!is_made(&sandbox, &["--turns", "0", "--min-tokens", "0", "--window", &window(25, 5)]));
+    let options = ["--turns", "0", "--min-tokens", "0", "--window", &window(25, 0)];
+    assert!(is_made(&sandbox, &options) && !is_made(&sandbox, &options));
+    let record = sandbox.read_json("s.jsonl").pop().expect("a record");
+    assert_eq!(record["tokens_at_checkpoint"], tokens);
+    // More is said, but not up to the next share; then past two shares at once.
+    Talk::plain(2, 100).append(&sandbox, "s.jsonl");
+    assert!(!is_made(&sandbox, &options));
+    Talk::plain(4, 4000).append(&sandbox, "s.jsonl");
+    assert!(is_made(&sandbox, &options) && !is_made(&sandbox, &options));
+    assert_eq!(calls(&sandbox), 2);
+    // Without a window there are no shares of it.
+    let none = ["--turns", "0", "--percents", "1,2", "--min-tokens", "0"];
+    assert!(!is_made(&sandbox, &none));
+}
+
+#[test]
+fn v71_the_system_prompt_and_the_tools_count() {
+    let sandbox = with_model();
+    Talk::plain(4, 10).append(&sandbox, "s.jsonl");
+    sandbox.write("system", words(2000));
+    let options = ["--min-tokens", "1000", "--window", "4000"];
+    assert!(!is_made(&sandbox, &options));
+    assert!(is_made(&sandbox, &[&options[..], &["--system", "system"]].concat()));
+}
+
+#[test]
+fn v72_turns_are_counted_since_the_last_checkpoint_and_through_a_compaction() {
+    let sandbox = with_model();
+    let options = ["--turns", "10", "--min-tokens", "0"];
+    Talk::plain(18, 20).append(&sandbox, "s.jsonl");
+    assert!(!is_made(&sandbox, &options), "nine turns");
+    Talk::plain(2, 20).append(&sandbox, "s.jsonl");
+    assert!(is_made(&sandbox, &options), "ten turns");
+    assert!(!is_made(&sandbox, &options), "none since");
+    Talk::plain(12, 20).append(&sandbox, "s.jsonl");
+    // Six turns since; the compaction takes some of them out of sight.
+    for _ in 0..2 {
+        sandbox.write("summary", "Compacted.");
+        let messages = rebuild_meta(&sandbox, "s.jsonl");
+        let args = ["--record", "--summary", "summary", "--keep-user", "0"];
+        let compaction = sandbox.cmd("claw-compact").args(args).stdin(messages).run();
+        append(&sandbox, "s.jsonl", compaction.ok().stdout.clone());
+    }
+    let covered = sandbox.read_json("s.jsonl").pop().expect("a record");
+    assert!(covered["turns_since_checkpoint"].as_u64() > Some(0), "{covered}");
+    assert_eq!(known(&sandbox), Value::Null, "it stands before what is kept");
+    assert!(!is_made(&sandbox, &options));
+    Talk::plain(6, 20).append(&sandbox, "s.jsonl");
+    assert!(!is_made(&sandbox, &options), "nine turns");
+    Talk::plain(2, 20).append(&sandbox, "s.jsonl");
+    assert!(is_made(&sandbox, &options), "ten turns");
+    assert!(!is_made(&sandbox, &options), "none since");
+}
+
+#[test]
+fn v73_after_a_compaction_levels_are_counted_from_where_it_left_off() {
+    let sandbox = with_model();
+    Talk::plain(12, 1000).append(&sandbox, "s.jsonl");
+    let options = ["--turns", "0", "--min-tokens", "0", "--window", "9000"];
+    assert!(is_made(&sandbox, &options));
+    sandbox.write("summary", "Compacted.");
+    let messages = rebuild_meta(&sandbox, "s.jsonl");
+    let args = ["--record", "--summary", "summary", "--window", "9000"];
+    let compaction = sandbox.cmd("claw-compact").args(args).stdin(messages).run();
+    append(&sandbox, "s.jsonl", compaction.ok().stdout.clone());
+    // What the compaction left is past a quarter already; only the next level counts.
+    let after = compaction.json_one()["tokens_after"].as_u64().expect("a number");
+    assert!(after * 4 > 9000 && after * 2 < 9000, "{after}");
+    assert!(!is_made(&sandbox, &options));
+    Talk::plain(4, 1000).append(&sandbox, "s.jsonl");
+    assert!(is_made(&sandbox, &options) && !is_made(&sandbox, &options));
+}
+
+#[test]
+fn the_configuration_says_when_and_options_say_it_louder() {
+    let sandbox = with_model();
+    Talk::plain(4, 20).append(&sandbox, "s.jsonl");
+    let config = |checkpoint: Value| {
+        sandbox.write("config", json!({"session": {"checkpoint": checkpoint}}).to_string());
+    };
+    let made = |args: &[&str]| is_made(&sandbox, &[&["--config", "config"], args].concat());
+    config(json!({"turnThreshold": 2, "minTokensForGen": 1}));
+    assert!(!made(&["--turns", "3"]) && made(&[]));
+    config(json!({"enabled": false, "turnThreshold": 0, "minTokensForGen": 1}));
+    Talk::plain(4, 20).append(&sandbox, "s.jsonl");
+    assert!(!made(&["--turns", "1"]));
+    // Who asks for one gets one.
+    run(&sandbox, &["--config", "config"]).ok().err_has("checkpoint of 8 messages");
+    config(json!({"tokenThresholdPercents": [10], "minTokensForGen": 1}));
+    assert!(made(&["--window", "1000"]));
+    run(&sandbox, &["--percents", "0"]).code(2);
+}
+
+#[test]
+fn there_has_to_be_something_to_cover() {
+    let sandbox = with_model();
+    sandbox.write("s.jsonl", "");
+    assert!(!is_made(&sandbox, &["--min-tokens", "0", "--turns", "1"]));
+    Talk::new().user("Hello?").append(&sandbox, "s.jsonl");
+    assert!(!is_made(&sandbox, &["--min-tokens", "0", "--turns", "1"]));
+    run(&sandbox, &[]).code(5).stdout_is("").err_has("nothing to cover: no message is answered");
+    let run = sandbox.cmd("claw-checkpoint").stdin(r#"{"role":"user","content":"x"}"#).run();
+    run.code(65).stdout_is("").err_has("message 1 has no _meta");
+    assert_eq!(calls(&sandbox), 0);
+}
+
+// ---- what is asked, and what becomes of the reply --------------------------------------------
+
+#[test]
+fn a_checkpoint_says_what_it_covers_and_where_it_comes_from() {
+    let sandbox = with_model();
+    Talk::plain(4, 20).user("And what is pending?").append(&sandbox, "s.jsonl");
+    let record = run(&sandbox, &["--model", "some", "--window", "8000"]).ok().json_one();
+    let expected = json!({"type": "checkpoint", "summary": "They talked.", "topics": ["talk"],
+        "key_decisions": [], "open_questions": [], "tokens_at_checkpoint": tokens(&sandbox),
+        "message_count_at_checkpoint": 5, "covers_up_to": ids(&sandbox)[3], "generated_by": "m",
+        "usage": {"input_tokens": 900, "output_tokens": 5}});
+    assert_eq!(record, expected);
+    let args = sandbox.read_text("args.1");
+    assert_eq!(args, "--max-tokens\n700\n--model\nsome\n--window\n8000\n");
+    assert!(asked(&sandbox, 1).contains("question 2") && !asked(&sandbox, 1).contains("pending"));
+}
+
+#[test]
+fn the_last_checkpoint_is_brought_up_to_date() {
+    let sandbox = with_model();
+    Talk::plain(4, 20).append(&sandbox, "s.jsonl");
+    append(&sandbox, "s.jsonl", run(&sandbox, &[]).ok().stdout.clone());
+    Talk::new().user("new words").assistant("Yes.").append(&sandbox, "s.jsonl");
+    append(&sandbox, "s.jsonl", run(&sandbox, &[]).ok().stdout.clone());
+    let asked = asked(&sandbox, 2);
+    assert!(asked.contains("  They talked.\n  \n  Topics: talk\n") && asked.contains("new words"));
+    assert!(!asked.contains("question 2"), "{asked}");
+    assert_eq!(known(&sandbox)["covers_up_to"], ids(&sandbox)[6]);
+}
+
+#[test]
+fn a_request_that_is_refused_as_too_long_is_made_shorter_and_never_sent_again() {
+    let sandbox = with_model();
+    Talk::plain(8, 2000).append(&sandbox, "s.jsonl");
+    (1..=2).for_each(|n| drop(sandbox.write(&format!("status.{n}"), "3")));
+    run(&sandbox, &[]).ok().err_has("asking with half of it").err_has(" (3 calls, ");
+    let sizes: Vec<usize> = (1..=3).map(|n| asked(&sandbox, n).len()).collect();
+    assert!(sizes[1] < sizes[0] * 2 / 3 && sizes[2] < sizes[1] * 2 / 3, "{sizes:?}");
+    (1..=9).for_each(|n| drop(sandbox.write(&format!("status.{n}"), "3")));
+    sandbox.write("calls", "0");
+    run(&sandbox, &[]).code(5).stdout_is("").err_has("does not fit the window, however short");
+    assert!(calls(&sandbox) <= 6);
+}
+
+#[test]
+fn v75_any_reply_is_fields_or_a_plain_summary() {
+    let sandbox = with_model();
+    Talk::plain(2, 20).append(&sandbox, "s.jsonl");
+    for (said, summary, topics) in [
+        (r#"{"summary":"s","topics":["t"]}"#, "s", json!(["t"])),
+        ("```json\n{\"summary\":\"s\",\"topics\":[\"t\"]}\n```", "s", json!(["t"])),
+        (r#"Sure: {"summary":"{s}","topics":"t"} - good?"#, "{s}", json!(["t"])),
+        ("They talked.", "They talked.", json!([])),
+        (r#"{"summary":"s","topics":["#, r#"{"summary":"s","topics":["#, json!([])),
+        (r#"{"summary":"s","topics":[1,{}],"key_decisions":7}"#, "s", json!([])),
+    ] {
+        sandbox.write("reply", says(said));
+        let record = run(&sandbox, &[]).ok().json_one();
+        assert_eq!((&record["summary"], &record["topics"]), (&json!(summary), &topics), "{said}");
+        append(&sandbox, "s.jsonl", record.to_string());
+    }
+}
+
+#[test]
+fn v75_a_reply_that_is_none_writes_nothing() {
+    let sandbox = with_model();
+    Talk::plain(2, 20).append(&sandbox, "s.jsonl");
+    let text = json!([{"type": "text", "text": "They"}]);
+    let call = json!({"type": "tool_use", "tool_use_id": "t", "name": "f", "input": {}});
+    for (reply, why) in [
+        (says(" "), "it is blank"),
+        (says(r#"{"summary":""}"#), "it is blank"),
+        (reply(&text, "max_tokens"), "stop reason 'max_tokens'"),
+        (reply(&text, "refusal"), "stop reason 'refusal'"),
+        (format!("{}{call}", reply(&text, "tool_use")), "the model called a tool instead"),
+        (String::new(), "the model did not say how it ended"),
+        ("no record".to_owned(), "line 1: no record"),
+    ] {
+        sandbox.write("reply", &reply);
+        run(&sandbox, &[]).code(69).stdout_is("").err_has(why);
+    }
+    for (status, code) in [("75", 75), ("8", 8), ("1", 1), ("127", 78)] {
+        sandbox.write(&format!("status.{}", calls(&sandbox) + 1), status);
+        run(&sandbox, &[]).code(code).stdout_is("").err_has("cannot get a checkpoint: 'claw-call'");
+    }
+}
+
+#[test]
+#[cfg(feature = "http")]
+fn the_offline_provider_makes_one() {
+    let sandbox = Sandbox::new();
+    Talk::plain(4, 20).append(&sandbox, "s.jsonl");
+    let record = run(&sandbox, &["--provider", "offline"]).ok().json_one();
+    assert_eq!(record["topics"], json!(["question 0", "question 2"]));
+    assert_eq!(record["generated_by"], "offline");
 }

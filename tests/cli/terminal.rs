@@ -56,6 +56,7 @@ fn errors_show_what_stands_in_records_and_messages() {
         ("claw-estimate", &[][..]),
         ("claw-truncate", &["--window", "1000"]),
         ("claw-compact", &["--plan"]),
+        ("claw-checkpoint", &["--if-due"]),
     ] {
         let cmd = || sandbox.cmd(program).args(args).stdin(message.clone());
         says_it_shown(|args| cmd().args(args).run());

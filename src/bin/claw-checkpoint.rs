@@ -1,0 +1,38 @@
+//! claw-checkpoint: a structured summary of a conversation, made ahead of need.
+
+use clap::Parser;
+use clawutils::cli::budget::{BudgetArgs, RequestArgs};
+use clawutils::cli::checkpoint::{CheckpointArgs, Session};
+use clawutils::cli::model::ModelArgs;
+use clawutils::cli::{LogArgs, Operands};
+use clawutils::exit;
+use std::process::ExitCode;
+
+/// Make a structured summary of a conversation, ahead of need
+#[derive(Parser)]
+#[command(name = "claw-checkpoint", version)]
+struct Args {
+    #[command(flatten)]
+    operands: Operands,
+    #[command(flatten)]
+    checkpoint: CheckpointArgs,
+    #[command(flatten)]
+    request: RequestArgs,
+    #[command(flatten)]
+    model: ModelArgs,
+    #[command(flatten)]
+    budget: BudgetArgs,
+    #[command(flatten)]
+    log: LogArgs,
+}
+
+fn main() -> ExitCode {
+    exit::run("claw-checkpoint", || {
+        let args = Args::parse();
+        let log = args.log.open("claw-checkpoint");
+        let input = args.operands.read()?;
+        let extras = args.request.read()?;
+        let (checkpoint, model, budget) = (&args.checkpoint, &args.model, &args.budget);
+        Session { args: checkpoint, model, budget }.run(&input, &extras, log)
+    })
+}

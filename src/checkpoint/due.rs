@@ -1,0 +1,190 @@
+//! Whether a checkpoint is due.
+
+use crate::messages::Message;
+use crate::messages::checkpoint::{Known, open_turns};
+use std::fmt;
+
+/// When a checkpoint is due.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Triggers {
+    /// Whether there are any at all.
+    pub enabled: bool,
+    /// Shares of the window, in percent: each is passed once.
+    pub percents: Vec<u64>,
+    /// Turns since the last checkpoint; 0 is never.
+    pub turns: u64,
+    /// Tokens of the request below which none is due.
+    pub min_tokens: u64,
+}
+
+/// Where a conversation stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    /// The request's tokens.
+    pub tokens: u64,
+    /// Those when the last checkpoint was made, or right after the compaction that governs.
+    pub baseline: u64,
+    /// Turns since the last checkpoint.
+    pub turns: u64,
+    /// The window, if one is known.
+    pub window: Option<u64>,
+}
+
+/// Why a checkpoint is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// The request has passed this share of the window.
+    Percent(u64),
+    /// So many turns went by.
+    Turns(u64),
+}
+
+/// Why none is due.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotDue {
+    /// They are switched off.
+    Disabled,
+    /// The request is still short.
+    Short {
+        /// Its tokens.
+        tokens: u64,
+        /// The tokens that it must have.
+        min: u64,
+    },
+    /// No share of the window was passed, and there were too few turns.
+    NotYet(State),
+}
+
+impl State {
+    /// Where the conversation stands, whose request has so many tokens.
+    #[must_use]
+    pub fn of(messages: &[Message<'_>], tokens: u64, window: Option<u64>) -> State {
+        let last = Known::among(messages).filter(|known| known.is_current);
+        let summary = messages.iter().find_map(|m| m.meta.as_ref()?.summary.as_ref());
+        let baseline = last
+            .map_or(0, |known| known.checkpoint.tokens)
+            .max(summary.and_then(|summary| summary.tokens_after).unwrap_or(0));
+        State { tokens, baseline, turns: open_turns(messages, messages.len()), window }
+    }
+}
+
+impl Triggers {
+    /// Whether a checkpoint is due: the largest share of the window that was passed, or else the turns.
+    ///
+    /// # Errors
+    /// Says why none is.
+    pub fn ask(&self, state: State) -> Result<Due, NotDue> {
+        let State { tokens, baseline, turns, window } = state;
+        if !self.enabled {
+            return Err(NotDue::Disabled);
+        }
+        if tokens < self.min_tokens {
+            return Err(NotDue::Short { tokens, min: self.min_tokens });
+        }
+        let reaches = |tokens: u64, percent: u64| {
+            let share = |window| u128::from(window) * u128::from(percent);
+            window.is_some_and(|window| u128::from(tokens) * 100 >= share(window))
+        };
+        let is_passed = |percent: &u64| reaches(tokens, *percent) && !reaches(baseline, *percent);
+        match self.percents.iter().copied().filter(is_passed).max() {
+            Some(percent) => Ok(Due::Percent(percent)),
+            None if self.turns > 0 && turns >= self.turns => Ok(Due::Turns(turns)),
+            None => Err(NotDue::NotYet(state)),
+        }
+    }
+}
+
+impl fmt::Display for Due {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Due::Percent(percent) => write!(f, "past {percent} % of the window"),
+            Due::Turns(turns) => write!(f, "{turns} turns since the last one"),
+        }
+    }
+}
+
+impl fmt::Display for NotDue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotDue::Disabled => f.write_str("the configuration switches checkpoints off"),
+            NotDue::Short { tokens, min } => {
+                write!(f, "{tokens} tokens, at least {min} are wanted")
+            }
+            NotDue::NotYet(State { tokens, baseline, turns, window }) => {
+                let since = if *turns == 1 { "turn" } else { "turns" };
+                write!(f, "{tokens} tokens, {baseline} at the last one, {turns} {since} since; ")?;
+                match window {
+                    Some(window) => write!(f, "the window is {window}"),
+                    None => f.write_str("the window is not known"),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn triggers() -> Triggers {
+        Triggers { enabled: true, percents: vec![25, 50, 75], turns: 10, min_tokens: 5000 }
+    }
+
+    fn state(tokens: u64, baseline: u64) -> State {
+        State { tokens, baseline, turns: 0, window: Some(100_000) }
+    }
+
+    #[test]
+    fn v71_each_share_of_the_window_is_passed_once() {
+        for (tokens, baseline, due) in [
+            (24_900, 0, None),
+            (24_999, 0, None),
+            (25_000, 0, Some(25)),
+            (25_001, 25_000, None),
+            (49_999, 25_000, None),
+            (50_000, 25_000, Some(50)),
+            (75_000, 50_000, Some(75)),
+            // A jump over two levels is one checkpoint.
+            (80_000, 20_000, Some(75)),
+            (90_000, 80_000, None),
+        ] {
+            let outcome = triggers().ask(state(tokens, baseline)).ok();
+            assert_eq!(outcome, due.map(Due::Percent), "{tokens} {baseline}");
+        }
+        // Odd windows are not rounded: a quarter of 40001 is 10000.25.
+        let odd = |tokens| State { window: Some(40_001), ..state(tokens, 0) };
+        assert!(triggers().ask(odd(10_000)).is_err() && triggers().ask(odd(10_001)).is_ok());
+    }
+
+    #[test]
+    fn v71_a_jump_makes_one_checkpoint_and_growth_one_at_each_level() {
+        let made = |tokens: &[u64]| {
+            let mut baseline = 0;
+            let mut made = Vec::new();
+            for tokens in tokens.iter().copied() {
+                if triggers().ask(state(tokens, baseline)).is_ok() {
+                    made.push(tokens);
+                    baseline = tokens;
+                }
+            }
+            made
+        };
+        assert_eq!(made(&[20_000, 80_000, 81_000, 99_000]), [80_000]);
+        let steps: Vec<u64> = (1..=100).map(|n| n * 1000).collect();
+        assert_eq!(made(&steps), [25_000, 50_000, 75_000]);
+    }
+
+    #[test]
+    fn v72_tokens_and_turns() {
+        let state = |tokens, turns| State { tokens, baseline: 0, turns, window: None };
+        for (tokens, turns, due) in
+            [(4999, 50, false), (5000, 9, false), (5000, 10, true), (5000, 11, true)]
+        {
+            assert_eq!(triggers().ask(state(tokens, turns)).is_ok(), due, "{tokens} {turns}");
+        }
+        let never = Triggers { turns: 0, ..triggers() };
+        assert!(never.ask(state(5000, 1000)).is_err());
+        let off = Triggers { enabled: false, ..triggers() };
+        assert_eq!(off.ask(state(5000, 1000)), Err(NotDue::Disabled));
+    }
+}

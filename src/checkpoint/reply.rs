@@ -1,0 +1,169 @@
+//! What a model says when it is asked for a checkpoint: one JSON object, or what comes near to it.
+
+use crate::json::{Object, elements, string};
+
+/// The most characters that are taken of a reply without an object in it.
+const MOST_PLAIN: usize = 4000;
+/// So many places where an object may begin are tried at the most.
+const MOST_TRIES: usize = 1000;
+
+/// What a reply says.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Said {
+    /// The summary; never blank.
+    pub summary: String,
+    /// What was talked about.
+    pub topics: Vec<String>,
+    /// What was decided.
+    pub key_decisions: Vec<String>,
+    /// What is still open.
+    pub open_questions: Vec<String>,
+}
+
+/// What is found in a text that may be an object with a summary.
+enum Found {
+    Summary(Said),
+    /// It has a summary, and that is blank.
+    Blank,
+    Nothing,
+}
+
+impl Said {
+    /// Reads a reply: the whole of it as an object, else the first object with a summary in it, else its
+    /// own text, at most 4000 characters of it. `None` if that leaves no summary.
+    #[must_use]
+    pub fn read(reply: &str) -> Option<Said> {
+        let mut blank = false;
+        for text in std::iter::once(reply.trim()).chain(objects(reply)) {
+            match read_object(text) {
+                Found::Summary(said) => return Some(said),
+                Found::Blank => blank = true,
+                Found::Nothing => {}
+            }
+        }
+        let summary: String = reply.trim().chars().take(MOST_PLAIN).collect();
+        (!blank && !summary.is_empty()).then(|| Said { summary, ..Said::default() })
+    }
+}
+
+fn read_object(text: &str) -> Found {
+    let Ok(object) = Object::parse(text) else { return Found::Nothing };
+    let Some(summary) = object.get("summary").and_then(texts) else { return Found::Nothing };
+    if summary.is_empty() {
+        return Found::Blank;
+    }
+    let list = |name: &str| object.get(name).and_then(texts).unwrap_or_default();
+    Found::Summary(Said {
+        summary: summary.join("\n\n"),
+        topics: list("topics"),
+        key_decisions: list("key_decisions"),
+        open_questions: list("open_questions"),
+    })
+}
+
+/// The texts of a list that are not blank; a text is a list of one. What is no text is dropped.
+fn texts(raw: &str) -> Option<Vec<String>> {
+    let elements = if raw.starts_with('"') { vec![raw] } else { elements(raw)? };
+    let said = elements.into_iter().filter_map(string).map(|text| text.trim().to_owned());
+    Some(said.filter(|text| !text.is_empty()).collect())
+}
+
+/// The parts of a text from a brace to the one that closes it, in order, those inside others too.
+fn objects(text: &str) -> impl Iterator<Item = &str> {
+    let starts = text.match_indices('{').take(MOST_TRIES);
+    starts.filter_map(|(start, _)| balanced(&text[start..]))
+}
+
+/// The text from its first brace to the one that closes it. Braces in strings do not count.
+fn balanced(text: &str) -> Option<&str> {
+    let (mut depth, mut in_string, mut is_escaped) = (0_usize, false, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if in_string => is_escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' if !in_string => depth += 1,
+            b'}' if !in_string => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return text.get(..=at);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHOLE: &str = r#"{"summary":"They {built} \"it\".","topics":["a","b"],"key_decisions":["c"],"open_questions":[]}"#;
+
+    fn whole() -> Option<Said> {
+        Some(Said {
+            summary: r#"They {built} "it"."#.into(),
+            topics: vec!["a".into(), "b".into()],
+            key_decisions: vec!["c".into()],
+            open_questions: vec![],
+        })
+    }
+
+    fn plain(text: &str) -> Option<Said> {
+        Some(Said { summary: text.into(), ..Said::default() })
+    }
+
+    #[test]
+    fn v75_an_object_is_found_wherever_it_stands() {
+        for reply in [
+            WHOLE.to_owned(),
+            format!("\n {WHOLE}\n\n"),
+            format!("```json\n{WHOLE}\n```"),
+            format!("Here it is: {WHOLE}. Is that {{good}}?"),
+            format!("A set {{a, b}}, {{\"x\":1}} and then {WHOLE}"),
+            format!("[{WHOLE}]"),
+            format!(r#"{{"checkpoint":{WHOLE}}}"#),
+            format!("{{\"summary\": oops}} {WHOLE}"),
+        ] {
+            assert_eq!(Said::read(&reply), whole(), "{reply}");
+        }
+    }
+
+    #[test]
+    fn v75_anything_else_is_the_summary_itself() {
+        for reply in [
+            "They built it.",
+            r#"{"summary":"They built"#,
+            r#"{"summary":"a",}"#,
+            r#"{"text":"no summary"}"#,
+            r#"{"summary":5}"#,
+            "{}",
+            "}{",
+            "\"a { in a string",
+            "null",
+        ] {
+            assert_eq!(Said::read(reply), plain(reply), "{reply}");
+        }
+        let long = "é".repeat(MOST_PLAIN + 1);
+        assert_eq!(Said::read(&long), plain(&"é".repeat(MOST_PLAIN)));
+        assert_eq!(Said::read(&"{".repeat(100_000)), plain(&"{".repeat(MOST_PLAIN)));
+    }
+
+    #[test]
+    fn v75_wrong_types_are_dropped_or_wrapped() {
+        let reply = r#"{"summary":["One.","Two."],"topics":"one","key_decisions":[1,"d",["x"],null," "],"open_questions":{"a":1}}"#;
+        let said = Said {
+            summary: "One.\n\nTwo.".into(),
+            topics: vec!["one".into()],
+            key_decisions: vec!["d".into()],
+            open_questions: vec![],
+        };
+        assert_eq!(Said::read(reply), Some(said));
+    }
+
+    #[test]
+    fn v75_there_is_no_blank_summary() {
+        for reply in ["", " \n", r#"{"summary":" ","topics":["a"]}"#, r#"{"summary":[]}"#] {
+            assert_eq!(Said::read(reply), None, "{reply}");
+        }
+    }
+}
