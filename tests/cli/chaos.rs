@@ -79,6 +79,7 @@ fn sequence(seed: u64) {
     steps.iter().for_each(|step| provider.script(step.clone()));
     let mut cmd = sandbox.cmd("claw-turn").envs(provider.env_for(shape));
     cmd = cmd.args(["--window", "100000", "--max-retries", &RETRIES.to_string(), "-m", "Next?"]);
+    cmd = cmd.arg("--no-checkpoint");
     if chance.below(3) == 0 {
         cmd = cmd.arg("--stream");
     }

@@ -1,5 +1,8 @@
 //! claw-checkpoint: when one is due, what is asked, what becomes of any reply, and who knows of it.
 
+/// Behind a turn, in the background.
+mod behind;
+
 use serde_json::{Value, json};
 
 use crate::common::{Run, Sandbox};
@@ -89,6 +92,16 @@ fn a_checkpoint_is_known_from_the_first_kept_record_on() {
     assert_eq!(known(&sandbox)["is_current"], true);
     let all = sandbox.cmd("claw-rebuild").args(["--meta", "--ignore-compactions", "s.jsonl"]).run();
     assert_eq!(all.ok().json()[0]["_meta"]["checkpoint"]["covers_up_to"], ids[4]);
+}
+
+#[test]
+fn d54_no_checkpoint_is_written_into_somebody_elses_transcript() {
+    let sandbox = Sandbox::new();
+    let header = r#"{"type":"session","version":3,"id":"x","timestamp":"2026-01-01T00:00:00Z"}"#;
+    sandbox.write("s.jsonl", format!("{header}\n"));
+    let record = checkpoint(&"x".into(), 5).to_string();
+    sandbox.cmd("claw-append").arg("s.jsonl").stdin(record).run().code(65);
+    assert_eq!(sandbox.read_text("s.jsonl"), format!("{header}\n"));
 }
 
 // ---- when one is due -------------------------------------------------------------------------

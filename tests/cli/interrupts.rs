@@ -53,7 +53,8 @@ fn p_6_claw_call_writes_nothing_of_an_answer_that_it_did_not_wait_for() {
 /// A turn with a stream on `s.jsonl`, in a folder for temporary files that can be looked into.
 fn turn(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape, args: &[&str]) -> Cmd {
     let cmd = sandbox.cmd("claw-turn").envs(provider.env_for(shape)).env("CLAW_WINDOW", "12000");
-    cmd.env("TMPDIR", sandbox.dir()).arg("--stream").args(args).arg("s.jsonl")
+    let usual = ["--no-checkpoint", "--stream"];
+    cmd.env("TMPDIR", sandbox.dir()).args(usual).args(args).arg("s.jsonl")
 }
 
 #[test]

@@ -62,10 +62,11 @@ fn branches() -> Vec<Branch> {
     ]
 }
 
-/// A turn on `s.jsonl` with a window that the guard is not to act on by itself.
+/// A turn on `s.jsonl` with a window that the guard is not to act on by itself, and nothing after it.
 fn turn(sandbox: &Sandbox, env: &[(String, String)], args: &[&str]) -> Cmd {
     let cmd = sandbox.cmd("claw-turn").envs(env.iter().cloned());
-    cmd.args(["--window", "100000", "-m", PROMPT]).args(args).arg("s.jsonl")
+    let usual = ["--no-checkpoint", "--window", "100000", "-m", PROMPT];
+    cmd.args(usual).args(args).arg("s.jsonl")
 }
 
 fn with_talk(talk: &Talk) -> Sandbox {
@@ -158,8 +159,7 @@ fn q2_a_replay_opens_no_connection() {
         return;
     }
     let third = with_talk(&builds());
-    let script =
-        r#"exec unshare -rn claw-turn --window 100000 -m "$PROMPT" --replay "$TAPE" s.jsonl"#;
+    let script = r#"exec unshare -rn claw-turn --no-checkpoint --window 100000 -m "$PROMPT" --replay "$TAPE" s.jsonl"#;
     let apart = third.sh(script).envs(env).env("PROMPT", PROMPT).env("TAPE", &tape).run();
     assert!(Left::by(&third, &apart) == Left::by(&first, &live), "{}", apart.stderr);
 }

@@ -20,9 +20,9 @@ fn builds_and_chat() -> Talk {
     (0..6).fold(builds(), |talk, n| talk.user(&format!("Why {n}?")).assistant(&words(600)))
 }
 
-/// A turn on `s.jsonl`.
+/// A turn on `s.jsonl`, without what comes after it.
 fn turn(sandbox: &Sandbox, provider: &FakeProvider, args: &[&str]) -> Cmd {
-    let cmd = sandbox.cmd("claw-turn").envs(provider.env()).args(args);
+    let cmd = sandbox.cmd("claw-turn").envs(provider.env()).arg("--no-checkpoint").args(args);
     cmd.args(["-m", PROMPT, "s.jsonl"])
 }
 

@@ -1,0 +1,150 @@
+//! claw-turn: a checkpoint after the reply, while nobody waits.
+
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::checkpoint::{ids, known};
+#[cfg(feature = "http")]
+use crate::common::provider::{FakeProvider, Step};
+use crate::common::{Cmd, Sandbox, kill_group};
+use crate::talks::{Talk, rebuild};
+
+/// What a model does before it says its checkpoint: nothing, a little, or it waits for a file.
+const NOTHING: &str = ":";
+const A_LITTLE: &str = "sleep 0.1";
+const A_FILE: &str = "until test -e go; do sleep 0.02; done";
+
+/// A turn after which a checkpoint is due, in a folder for temporary files that can be looked into; the
+/// model answers the turn at once and is asked for the checkpoint by the program `claw-call` of the sandbox.
+fn turn(sandbox: &Sandbox, args: &[&str]) -> Cmd {
+    let cmd = sandbox.cmd("claw-turn").env("TMPDIR", sandbox.dir()).args(args);
+    cmd.args(["--window", "20000", "--call", "model", "-m", "And what is next?", "s.jsonl"])
+}
+
+/// A sandbox with a long talk, and a model that does `first` before a checkpoint and leaves in file `asked`
+/// that it was asked for one.
+fn with_model(first: &str) -> Sandbox {
+    let sandbox = Sandbox::new();
+    Talk::plain(6, 2000).append(&sandbox, "s.jsonl");
+    let answer = r#"{"type":"assistant","content":"All of it.","stop_reason":"end_turn"}"#;
+    let script = r#"cat >"input.$$"
+        if grep -q '^{"role":"user","content":"Take stock' "input.$$"
+        then
+            printf '%s\n' "$@" >args
+            mv "input.$$" asked
+            FIRST
+        fi
+        echo 'ANSWER'"#;
+    sandbox.program("model", &script.replace("FIRST", first).replace("ANSWER", answer));
+    sandbox
+}
+
+/// Waits until it is so.
+#[track_caller]
+fn wait_for(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "no {what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn checkpoints(sandbox: &Sandbox) -> usize {
+    sandbox.read_json("s.jsonl").iter().filter(|record| record["type"] == "checkpoint").count()
+}
+
+#[test]
+fn a_turn_makes_a_due_checkpoint_in_the_background_and_waits_for_nothing() {
+    let sandbox = with_model(A_FILE);
+    // It is over when both of its outputs are closed.
+    let run = turn(&sandbox, &["--timeout", "50"]).stdin("unused").run();
+    run.ok().stdout_is("All of it.\n").err_is("");
+    assert_eq!(checkpoints(&sandbox), 0);
+    sandbox.write("go", "");
+    wait_for("checkpoint", || checkpoints(&sandbox) == 1);
+    let record = sandbox.read_json("s.jsonl").pop().expect("a record");
+    assert_eq!(
+        (&record["summary"], &record["covers_up_to"]),
+        (&json!("All of it."), &ids(&sandbox)[7])
+    );
+    // The model was asked as it is for a summary, and the folder of the turn is gone.
+    let args = sandbox.read_text("args");
+    assert!(args.contains("--timeout\n50\n") && args.contains("--window\n20000\n"), "{args}");
+    sandbox.sh("ls -d claw-turn.*").run().stdout_is("");
+    // What the next turn sends has nothing of it.
+    turn(&sandbox, &["--no-checkpoint"]).run().ok();
+    assert!(!rebuild(&sandbox, "s.jsonl").contains("covers_up_to"));
+}
+
+#[test]
+fn no_checkpoint_is_made_where_none_is_wanted() {
+    let sandbox = with_model(NOTHING);
+    sandbox.write("config", r#"{"session":{"checkpoint":{"enabled":false}}}"#);
+    turn(&sandbox, &["--no-checkpoint"]).run().ok();
+    turn(&sandbox, &["--config", "config"]).run().ok();
+    thread::sleep(Duration::from_millis(300));
+    assert!(!sandbox.exists("asked"));
+    // Without the guard there is one all the same.
+    turn(&sandbox, &["--no-guard", "--no-proactive"]).run().ok();
+    wait_for("checkpoint", || checkpoints(&sandbox) == 1);
+}
+
+#[test]
+fn a_checkpoint_that_is_killed_at_any_moment_leaves_the_transcript_as_it_was() {
+    let sandbox = with_model(A_LITTLE);
+    let base = sandbox.read("s.jsonl");
+    for (round, pause) in [0, 10, 20, 40, 80, 160, 320].into_iter().cycle().take(14).enumerate() {
+        sandbox.write("s.jsonl", &base);
+        let mut child = turn(&sandbox, &[]).spawn();
+        // The turn leads its group, and what it leaves behind stays in it.
+        child.wait().expect("the end of the turn");
+        let replied = sandbox.read("s.jsonl");
+        thread::sleep(Duration::from_millis(pause));
+        kill_group(child.id());
+        let left = sandbox.read("s.jsonl");
+        assert!(left.starts_with(&replied), "round {round}");
+        let lines = left[replied.len()..].iter().filter(|byte| **byte == b'\n').count();
+        assert!(lines <= 1 && left.ends_with(b"\n"), "round {round}");
+        let before = rebuild(&sandbox, "s.jsonl");
+        assert!(before.contains("All of it."), "round {round}");
+    }
+}
+
+#[test]
+fn a_checkpoint_is_made_when_the_terminal_is_gone() {
+    let sandbox = with_model(A_FILE);
+    let mut child = turn(&sandbox, &[]).spawn();
+    child.wait().expect("the end of the turn");
+    wait_for("request", || sandbox.exists("asked"));
+    let hup = ["-s", "HUP", "--", &format!("-{}", child.id())].map(str::to_owned);
+    assert!(Command::new("kill").args(hup).status().expect("kill").success());
+    sandbox.write("go", "");
+    wait_for("checkpoint", || checkpoints(&sandbox) == 1);
+}
+
+#[test]
+#[cfg(feature = "http")]
+fn a_turn_against_a_provider_has_its_checkpoint_once() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    Talk::plain(6, 2000).append(&sandbox, "s.jsonl");
+    let turn = |prompt| {
+        let cmd = sandbox.cmd("claw-turn").envs(provider.env()).env("CLAW_WINDOW", "20000");
+        cmd.args(["-m", prompt, "s.jsonl"]).run().ok();
+    };
+    provider.script(Step::text("All of it."));
+    provider.script(Step::text(r#"{"summary":"They built.","open_questions":["What is next?"]}"#));
+    turn("And what is next?");
+    wait_for("checkpoint", || checkpoints(&sandbox) == 1);
+    let known = known(&sandbox);
+    assert_eq!(
+        (&known["summary"], &known["generated_by"]),
+        (&json!("They built."), &json!("test-model"))
+    );
+    turn("Thanks.");
+    thread::sleep(Duration::from_millis(300));
+    assert_eq!((provider.requests().len(), checkpoints(&sandbox)), (3, 1));
+    provider.all_legal();
+}
