@@ -7,10 +7,9 @@
 pub mod due;
 pub mod reply;
 
-use crate::compact::plan;
+use crate::compact::cut::leading_summary;
+use crate::messages::Message;
 use crate::messages::checkpoint::{Checkpoint, Known};
-use crate::messages::summary::Summary;
-use crate::messages::{Message, Meta};
 use reply::Said;
 
 /// What is asked for. A file of the user's replaces it.
@@ -30,9 +29,11 @@ Write in the language of the conversation.";
 
 /// What a checkpoint would cover.
 #[derive(Clone, Debug)]
-pub struct Plan<'a> {
-    /// The messages to ask about; the first may be an earlier summary, which is brought up to date.
-    pub covered: Vec<Message<'a>>,
+pub struct Plan<'m, 'a> {
+    /// What stands for all before the messages to ask about: the last checkpoint, or a summary.
+    pub earlier: Option<String>,
+    /// The messages to ask about.
+    pub covered: &'m [Message<'a>],
     /// The id of the first record in the last of them.
     pub up_to: String,
     /// Whether no checkpoint covers all of it already.
@@ -42,25 +43,24 @@ pub struct Plan<'a> {
 /// What a checkpoint of these messages would cover; `None` if there is nothing to cover but what stands for
 /// an earlier compaction.
 #[must_use]
-pub fn plan<'a>(messages: &[Message<'a>]) -> Option<Plan<'a>> {
+pub fn plan<'m, 'a>(messages: &'m [Message<'a>]) -> Option<Plan<'m, 'a>> {
     let end = covered(messages);
-    let up_to = id(messages[..end].last()?).to_owned();
-    let summary = messages[..end].iter().find(|message| message.is_summary());
-    if summary.is_some_and(|summary| id(summary) == up_to) {
-        return None;
-    }
+    let first = leading_summary(messages);
+    let up_to = id(messages[..end].last().filter(|_| end > first)?).to_owned();
     let known = Known::among(messages);
     let place = known.and_then(|known| known.place(&messages[..end]));
     let is_news = place.is_none_or(|last| last + 1 < end);
-    let covered = match known.zip(place) {
-        Some((known, last)) if is_news => {
-            let mut covered = vec![stand_in(&known.checkpoint)];
-            covered.extend_from_slice(&messages[last + 1..end]);
-            covered
-        }
-        _ => messages[..end].to_vec(),
+    let (earlier, from) = match known.zip(place) {
+        Some((known, last)) if is_news => (Some(known.checkpoint.render()), last + 1),
+        _ => (summary_of(messages), first),
     };
-    Some(Plan { covered, up_to, is_news })
+    Some(Plan { earlier, covered: &messages[from..end], up_to, is_news })
+}
+
+/// What an earlier compaction says.
+fn summary_of(messages: &[Message<'_>]) -> Option<String> {
+    let summary = messages.first()?.meta.as_ref()?.summary.as_ref();
+    summary.map(|summary| summary.text.clone())
 }
 
 /// How many messages from the first are covered: all up to the last one where no call is open and that
@@ -76,21 +76,7 @@ fn id<'m>(message: &'m Message<'_>) -> &'m str {
     message.meta.as_ref().map_or("", |meta| &*meta.id)
 }
 
-/// A checkpoint in the place of what it covers.
-fn stand_in(checkpoint: &Checkpoint) -> Message<'static> {
-    let summary = Summary { text: checkpoint.render(), ..Summary::default() };
-    let mut message = summary.message();
-    message.meta = Some(Meta { summary: Some(summary), ..Meta::default() });
-    message
-}
-
-impl Plan<'_> {
-    /// The text of the request, as long as it `fits`.
-    #[must_use]
-    pub fn request(&self, prompt: &str, fits: impl Fn(&str) -> bool) -> String {
-        plan::request(&self.covered, prompt, None, fits)
-    }
-
+impl Plan<'_, '_> {
     /// The checkpoint that says this. `messages` and `tokens` are those of the conversation now.
     #[must_use]
     pub fn checkpoint(&self, said: Said, messages: usize, tokens: u64) -> Checkpoint {
@@ -163,16 +149,14 @@ mod tests {
             1,
         );
         let messages = messages::read("t", text.as_bytes()).unwrap();
-        let asked = plan(&messages).unwrap().request(PROMPT, |_| true);
-        assert!(
-            asked.starts_with(PROMPT) && asked.contains("  Facts.\n  \n  Topics: t\n"),
-            "{asked}"
-        );
-        assert!(!asked.contains("words 1") && asked.contains("words 2"), "{asked}");
+        let asked = plan(&messages).unwrap();
+        assert_eq!(asked.earlier.as_deref(), Some("Facts.\n\nTopics: t"));
+        assert_eq!(asked.covered, &messages[2..]);
         // One that covers everything is made again from the whole.
         let text = text.replace(r#""covers_up_to":"m1""#, r#""covers_up_to":"m5""#);
         let messages = messages::read("t", text.as_bytes()).unwrap();
         let plan = plan(&messages).unwrap();
-        assert!(!plan.is_news && plan.request(PROMPT, |_| true).contains("words 0"));
+        assert!(!plan.is_news && plan.earlier.is_none());
+        assert_eq!(plan.covered, &messages[..]);
     }
 }

@@ -6,18 +6,16 @@ use crate::checkpoint::{self, PROMPT, Plan};
 use crate::cli::budget::{BudgetArgs, Extras};
 use crate::cli::config::CheckpointConfig;
 use crate::cli::model::ModelArgs;
-use crate::cli::{Log, Output, child, messages, read_file, require_meta, text, variable};
-use crate::compact::SUMMARY_TOKENS;
-use crate::compact::accept::Reply;
-use crate::estimate::{Budget, Estimate, Gauge, Method, Request};
-use crate::exit::{Error, Exit, fail};
+use crate::cli::summary::{Asked, Spent, Writer, most_tokens};
+use crate::cli::{Log, Output, messages, read_file, require_meta, text};
+use crate::compact::request::Wish;
+use crate::estimate::{Estimate, Gauge, Method, Request};
+use crate::exit::{Exit, fail};
 use crate::messages::checkpoint::Checkpoint;
-use crate::messages::{Message, Role};
 use anyhow::Context;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// The most calls to spend on one checkpoint.
 const MOST_CALLS: u32 = 6;
@@ -56,15 +54,6 @@ pub struct Session<'s> {
     pub budget: &'s BudgetArgs,
 }
 
-/// What the model is asked with.
-struct Asking<'p, 'a> {
-    command: String,
-    prompt: String,
-    plan: &'p Plan<'a>,
-    gauge: Gauge,
-    budget: Option<Budget>,
-}
-
 impl Session<'_> {
     /// Does it.
     ///
@@ -78,7 +67,6 @@ impl Session<'_> {
         extras: &Extras,
         log: Log,
     ) -> anyhow::Result<Exit> {
-        let begun = Instant::now();
         let messages = messages(input)?;
         require_meta(&messages)?;
         let (system, tools) = (extras.system.as_deref(), extras.tools.as_deref());
@@ -95,18 +83,21 @@ impl Session<'_> {
         let Some(plan) = plan else {
             return fail(Exit::NoGain, "nothing to cover: no message is answered");
         };
-        let asking = Asking {
-            command: self.command(),
-            prompt: self.prompt()?,
-            plan: &plan,
-            gauge: Gauge::new(request, None),
-            budget,
+        let asked = Asked::main(self.model, budget);
+        let spent = Spent::new(MOST_CALLS, None);
+        let command = self.args.call.as_deref();
+        let writer = Writer { asked: &asked, command, spent: &spent, log };
+        let limits = asked.limits(Gauge::new(request, None), most_tokens(budget), spent.left());
+        let prompt = self.prompt()?;
+        let wish = Wish { prompt: &prompt, focus: None };
+        let reply = writer.write(plan.covered, plan.earlier.as_deref(), wish, limits)?;
+        let Some(said) = Said::read(&reply.text) else {
+            return fail(Exit::Unavailable, "the checkpoint is not used: it is blank");
         };
-        let (said, reply, calls) = self.ask(&asking, log)?;
-        let generated_by = Some(reply.model.unwrap_or(asking.command));
+        let generated_by = reply.model.or_else(|| self.args.call.clone());
         let made = plan.checkpoint(said, messages.len(), tokens);
         write(&Checkpoint { generated_by, usage: reply.usage, ..made })?;
-        let (count, seconds) = (messages.len(), begun.elapsed().as_secs_f64());
+        let (count, calls, seconds) = (messages.len(), spent.calls(), spent.seconds());
         let cost = format!("{calls} {}, {seconds:.1} s", if calls == 1 { "call" } else { "calls" });
         log.outcome(
             &format!("checkpoint of {count} messages, {tokens} tokens ({cost})"),
@@ -118,7 +109,7 @@ impl Session<'_> {
     }
 
     /// Why no checkpoint is due, if none is.
-    fn why_not(&self, state: State, plan: Option<&Plan<'_>>) -> anyhow::Result<Option<String>> {
+    fn why_not(&self, state: State, plan: Option<&Plan<'_, '_>>) -> anyhow::Result<Option<String>> {
         if let Err(why) = self.triggers()?.ask(state) {
             return Ok(Some(why.to_string()));
         }
@@ -137,85 +128,12 @@ impl Session<'_> {
         })
     }
 
-    fn command(&self) -> String {
-        let named = self.args.call.clone().or_else(|| variable("CLAW_CALL"));
-        named.unwrap_or_else(|| "claw-call".to_owned())
-    }
-
     fn prompt(&self) -> anyhow::Result<String> {
         match &self.args.prompt {
             None => Ok(PROMPT.to_owned()),
             Some(path) => Ok(text(&path.display().to_string(), &read_file(path)?)?.to_owned()),
         }
     }
-
-    /// Asks by running the program for it. A request that does not fit is made again at half the size,
-    /// never sent again as it was.
-    fn ask(&self, asking: &Asking<'_, '_>, log: Log) -> anyhow::Result<(Said, Reply, u32)> {
-        let command = &asking.command;
-        let mut arguments = vec!["--max-tokens".to_owned(), asking.answer_tokens().to_string()];
-        arguments.extend(self.model.arguments());
-        if let Some(budget) = asking.budget {
-            arguments.extend(["--window".to_owned(), budget.window.to_string()]);
-        }
-        let mut room = asking.room();
-        let mut sent = String::new();
-        for calls in 1..=MOST_CALLS {
-            let request = asking.request(room);
-            if request == sent {
-                break;
-            }
-            let size = asking.gauge.text(&request);
-            let line = Message::say(Role::User, &request).to_line() + "\n";
-            let ended = child::run(command, &arguments, line.as_bytes())?;
-            match ended.exit() {
-                Some(Exit::Done | Exit::CutOff) => {
-                    let (said, reply) = read(command, &ended.stdout)?;
-                    return Ok((said, reply, calls));
-                }
-                Some(Exit::Overflow) => {
-                    log.note("the request does not fit; asking with half of it");
-                    room = Some(room.unwrap_or(size).min(size) / 2);
-                    sent = request;
-                }
-                _ => return Err(ended.failure(command, "cannot get a checkpoint")),
-            }
-        }
-        fail(Exit::NoGain, "the request does not fit the window, however short")
-    }
-}
-
-impl Asking<'_, '_> {
-    /// How long the answer may be (tokens): an eighth of what a compaction gets below.
-    fn answer_tokens(&self) -> u64 {
-        let target = self.budget.map(|budget| budget.target());
-        target.map_or(SUMMARY_TOKENS, |target| (target / 8).clamp(64, SUMMARY_TOKENS))
-    }
-
-    /// The most tokens that the request may have, if a window is known.
-    fn room(&self) -> Option<u64> {
-        self.budget.map(|b| b.window.saturating_sub(self.answer_tokens() + b.margin))
-    }
-
-    fn request(&self, room: Option<u64>) -> String {
-        self.plan.request(&self.prompt, |text| {
-            let messages = [Message::say(Role::User, text)];
-            let request = Request { messages: &messages, system: None, tools: None };
-            room.is_none_or(|room| self.gauge.tokens(request) <= room)
-        })
-    }
-}
-
-/// What the reply says, and the reply.
-fn read(command: &str, stdout: &[u8]) -> anyhow::Result<(Said, Reply)> {
-    let unusable = |why: String| {
-        Error::new(Exit::Unavailable, format!("the checkpoint of '{command}' is not used: {why}"))
-    };
-    let records = std::str::from_utf8(stdout).map_err(|error| unusable(error.to_string()))?;
-    let reply = Reply::read(records).map_err(unusable)?;
-    reply.check().map_err(unusable)?;
-    let said = Said::read(&reply.text).ok_or_else(|| unusable("it is blank".to_owned()))?;
-    Ok((said, reply))
 }
 
 fn write(checkpoint: &Checkpoint) -> anyhow::Result<()> {

@@ -15,6 +15,7 @@ pub mod input;
 pub mod log;
 pub mod model;
 pub mod stage;
+pub mod summary;
 
 pub use input::{
     Operands, Output, messages, read_file, read_stdin, require_meta, stdin_name, text,

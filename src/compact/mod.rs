@@ -20,7 +20,7 @@ pub mod stub;
 
 use crate::estimate::{Gauge, Request};
 use crate::json::quote;
-use crate::messages::checkpoint::open_turns;
+use crate::messages::checkpoint::{Known, open_turns};
 use crate::messages::summary::{self, Summary};
 use crate::messages::{Message, Role};
 use cut::Rule;
@@ -108,6 +108,28 @@ impl<'a> Task<'_, 'a> {
     pub fn plan_at(&self, at: usize) -> Option<Planned> {
         let is_legal = cut::legal(self.messages).contains(&at);
         is_legal.then(|| self.planned(at, self.tokens(self.messages)))
+    }
+
+    /// The plan and the text that the newest checkpoint gives: a cut no later than what it covers, so that
+    /// nothing falls between. It has to have had half of the request's tokens or more (whole numbers: 5 of
+    /// 11 will do), and what is left has to be smaller and within the target.
+    #[must_use]
+    pub fn by_checkpoint(&self) -> Option<(Planned, String)> {
+        let known = Known::among(self.messages)?;
+        let end = known.place(self.messages)? + 1;
+        let before = self.tokens(self.messages);
+        if !known.checkpoint.is_usable() || known.checkpoint.tokens < before / 2 {
+            return None;
+        }
+        let text = known.checkpoint.render();
+        let fits = |planned: &Planned| {
+            let after = self.tokens(&self.apply(planned, &text));
+            after < before && self.target.is_none_or(|target| after <= target)
+        };
+        let legal = cut::legal(self.messages);
+        let cuts = legal.into_iter().rev().filter(|at| *at <= end);
+        let planned = cuts.map(|at| self.planned(at, before)).find(fits)?;
+        Some((planned, text))
     }
 
     /// The most tokens that a summary of this part may have: as long as any may be, and half of what it

@@ -320,7 +320,7 @@ fn a_request_that_is_refused_as_too_long_is_made_shorter_and_never_sent_again() 
     let sandbox = with_model();
     Talk::plain(8, 2000).append(&sandbox, "s.jsonl");
     (1..=2).for_each(|n| drop(sandbox.write(&format!("status.{n}"), "3")));
-    run(&sandbox, &[]).ok().err_has("asking with half of it").err_has(" (3 calls, ");
+    run(&sandbox, &[]).ok().err_has("asking with half of it").err_has(" (6 calls, ");
     let sizes: Vec<usize> = (1..=3).map(|n| asked(&sandbox, n).len()).collect();
     assert!(sizes[1] < sizes[0] * 2 / 3 && sizes[2] < sizes[1] * 2 / 3, "{sizes:?}");
     (1..=9).for_each(|n| drop(sandbox.write(&format!("status.{n}"), "3")));
@@ -368,7 +368,7 @@ fn v75_a_reply_that_is_none_writes_nothing() {
     }
     for (status, code) in [("75", 75), ("8", 8), ("1", 1), ("127", 78)] {
         sandbox.write(&format!("status.{}", calls(&sandbox) + 1), status);
-        run(&sandbox, &[]).code(code).stdout_is("").err_has("cannot get a checkpoint: 'claw-call'");
+        run(&sandbox, &[]).code(code).stdout_is("").err_has("cannot get a summary: 'claw-call'");
     }
 }
 

@@ -1,9 +1,8 @@
 //! The ladder of sources: each is tried in turn, until one gives a summary that may be used.
 
-use crate::cli::compact::model::Writer;
-use crate::cli::compact::sources::{Asked, Source};
-use crate::cli::compact::spent::Spent;
+use crate::cli::compact::sources::Source;
 use crate::cli::compact::{Session, read_text};
+use crate::cli::summary::{Asked, Spent, Writer};
 use crate::cli::{Log, now};
 use crate::compact::accept::{self, Reply};
 use crate::compact::cut::Rule;
@@ -72,7 +71,11 @@ impl Ladder<'_> {
         let (strategy, planned, reply) = match source {
             Source::File(path) => (Strategy::File, planned.clone(), said(read_text(path)?)),
             Source::Checkpoint => {
-                return fail(Exit::NoGain, "there is no checkpoint");
+                let Some((planned, text)) = task.by_checkpoint() else {
+                    let why = "none covers enough, and leaves little enough beside it";
+                    return fail(Exit::NoGain, why);
+                };
+                (Strategy::Checkpoint, planned, said(text))
             }
             Source::Model(asked) => return self.ask(asked, task, planned),
             Source::Local => {
@@ -95,7 +98,10 @@ impl Ladder<'_> {
         self.session.refuse_failing(asked)?;
         let command = self.session.args.call.as_deref();
         let writer = Writer { asked, command, spent: self.spent, log: self.log };
-        let made = writer.write(task, planned, self.wish).and_then(|reply| {
+        let covered = &task.messages[planned.from..planned.at];
+        let limits = asked.limits(task.gauge, task.summary_tokens(), self.spent.left());
+        let reply = writer.write(covered, planned.earlier.as_deref(), self.wish, limits);
+        let made = reply.and_then(|reply| {
             self.accept(&asked.name, Strategy::Llm, task, planned.clone(), reply)
         });
         if let Some(attempts) = &asked.attempts {
@@ -128,7 +134,7 @@ impl Ladder<'_> {
     /// Asks once more for the names that the summary lost, if there are any. What comes back is used if it
     /// lost fewer; a failure costs nothing but the call.
     fn mend(&self, writer: &Writer<'_>, task: &Task<'_, '_>, made: Made) -> Made {
-        let limits = writer.limits(task);
+        let limits = writer.asked.limits(task.gauge, task.summary_tokens(), self.spent.left());
         let request = request::mend(&made.reply.text, &made.lost.names(), &made.lost.lines());
         let fits = limits.room.is_none_or(|room| task.gauge.text(&request) + 8 <= room);
         if made.lost.is_empty() || self.spent.left() == 0 || !fits {

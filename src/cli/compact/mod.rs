@@ -1,18 +1,17 @@
 //! `claw-compact`: plan, get a summary from one of several sources, check it, apply it.
 
 mod ladder;
-mod model;
 mod retry;
 mod show;
 mod sources;
-mod spent;
 
 use crate::cli::budget::{Extras, Refused};
 use crate::cli::config::Config;
 use crate::cli::model::ModelArgs;
+use crate::cli::summary::{Asked, Spent};
 use crate::cli::{Log, Output, messages, read_file, require_meta, seconds, text};
 use crate::compact::cut::Rule;
-use crate::compact::pieces::{self, Pieces};
+use crate::compact::pieces::Pieces;
 use crate::compact::request::{self, Wish};
 use crate::compact::{KEEP_USER, Planned, Source, Task};
 use crate::estimate::{Budget, Request};
@@ -22,7 +21,6 @@ use crate::messages::{self as msg, Message, Role};
 use anyhow::Context;
 use ladder::{Ladder, Made, listed};
 use sources::Via;
-use spent::Spent;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -173,14 +171,9 @@ impl Session<'_> {
         planned: &Planned,
         wish: Wish<'_>,
     ) -> anyhow::Result<Pieces> {
-        let summary = task.summary_tokens();
-        let main = self.budget.map(|b| b.window.saturating_sub(summary + b.margin));
-        let limits = pieces::Limits {
-            gauge: task.gauge,
-            room: main,
-            summary,
-            calls: self.args.max_calls.max(1) as usize,
-        };
+        let asked = Asked::main(self.model, self.budget);
+        let calls = self.args.max_calls.max(1) as usize;
+        let limits = asked.limits(task.gauge, task.summary_tokens(), calls);
         let covered = &task.messages[planned.from..planned.at];
         match Pieces::new(covered, wish, planned.earlier.as_deref(), limits) {
             Some(pieces) => Ok(pieces),

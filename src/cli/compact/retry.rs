@@ -7,8 +7,8 @@
 use crate::cli::attempts::Attempts;
 use crate::cli::compact::ladder::{Ladder, Made};
 use crate::cli::compact::sources::Source;
-use crate::cli::compact::spent::Spent;
 use crate::cli::compact::{Session, record, say_applied};
+use crate::cli::summary::Spent;
 use crate::cli::{Log, Output, now};
 use crate::compact::pending::{Pending, Summaries};
 use crate::compact::request::Wish;

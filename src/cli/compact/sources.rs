@@ -5,6 +5,7 @@ use crate::cli::compact::Session;
 use crate::cli::config::OllamaConfig;
 use crate::cli::model::{ModelArgs, Provider};
 use crate::cli::now;
+use crate::cli::summary::Asked;
 use crate::estimate::Budget;
 use crate::exit::{Exit, fail};
 use std::path::PathBuf;
@@ -61,21 +62,6 @@ impl Source {
     }
 }
 
-/// A model that is asked for summaries.
-#[derive(Clone, Debug)]
-pub struct Asked {
-    /// How it is named: `main`, or as in `--via`.
-    pub name: String,
-    /// Where and which it is.
-    pub model: ModelArgs,
-    /// Its window (tokens) and what of it is left free, if it is known.
-    pub window: Option<Budget>,
-    /// The longest wait for it, in seconds.
-    pub timeout: Option<u64>,
-    /// How its failures are counted; those of the conversation's own model are not.
-    pub attempts: Option<Attempts>,
-}
-
 impl Session<'_> {
     /// All sources, in the order in which they are tried.
     ///
@@ -122,13 +108,7 @@ impl Session<'_> {
     }
 
     fn main(&self) -> Asked {
-        Asked {
-            name: "main".to_owned(),
-            model: self.model.clone(),
-            window: self.budget,
-            timeout: None,
-            attempts: None,
-        }
+        Asked::main(self.model, self.budget)
     }
 
     fn configured(&self, ollama: &OllamaConfig) -> anyhow::Result<Asked> {

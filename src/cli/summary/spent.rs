@@ -1,4 +1,4 @@
-//! What a run of `claw-compact` may spend: calls and time.
+//! What a run may spend: calls and time.
 
 use crate::exit::{Exit, fail};
 use std::cell::Cell;
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 /// What was spent, and the most that may be.
 #[derive(Debug)]
-pub(super) struct Spent {
+pub struct Spent {
     calls: Cell<u32>,
     most: u32,
     begun: Instant,
@@ -15,26 +15,31 @@ pub(super) struct Spent {
 
 impl Spent {
     /// Nothing yet.
+    #[must_use]
     pub fn new(most: u32, most_time: Option<Duration>) -> Spent {
         Spent { calls: Cell::new(0), most, begun: Instant::now(), most_time }
     }
 
     /// How many calls there were.
+    #[must_use]
     pub fn calls(&self) -> u32 {
         self.calls.get()
     }
 
     /// How many there may still be.
+    #[must_use]
     pub fn left(&self) -> usize {
         (self.most - self.calls.get()) as usize
     }
 
     /// When the time is over.
+    #[must_use]
     pub fn until(&self) -> Option<Instant> {
         self.most_time.map(|time| self.begun + time)
     }
 
     /// Seconds since the beginning.
+    #[must_use]
     pub fn seconds(&self) -> f64 {
         self.begun.elapsed().as_secs_f64()
     }

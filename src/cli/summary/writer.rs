@@ -1,13 +1,11 @@
-//! A summary by a model: in as many calls as it takes, each by running `claw-call`.
+//! A text by a model: in as many calls as it takes, each by running `claw-call`.
 
 use crate::cli::child::{self, Limits};
-use crate::cli::compact::sources::Asked;
-use crate::cli::compact::spent::Spent;
+use crate::cli::summary::{Asked, Spent};
 use crate::cli::{Log, variable};
 use crate::compact::accept::Reply;
 use crate::compact::pieces::{self, Pieces};
 use crate::compact::request::Wish;
-use crate::compact::{Planned, Task};
 use crate::exit::{Error, Exit, fail};
 use crate::messages::{Message, Role};
 use crate::usage;
@@ -15,49 +13,44 @@ use crate::usage;
 /// The keys of the conversation's own provider, which no other gets to see.
 const KEYS: [&str; 2] = ["CLAW_KEY_FILE", "CLAW_KEY_CMD"];
 
-/// A model at work on one summary.
+/// A model at work.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Writer<'s> {
+pub struct Writer<'s> {
+    /// Which.
     pub asked: &'s Asked,
-    /// `--call`.
+    /// The program that asks it, if one is named.
     pub command: Option<&'s str>,
+    /// What it may cost.
     pub spent: &'s Spent,
+    /// Where it is said what happens.
     pub log: Log,
 }
 
 impl Writer<'_> {
-    /// The limits of its requests. Of a small window the summary gets a quarter at the most.
-    pub fn limits(&self, task: &Task<'_, '_>) -> pieces::Limits {
-        let budget = self.asked.window;
-        let summary = budget
-            .map_or(task.summary_tokens(), |budget| task.summary_tokens().min(budget.window / 4));
-        pieces::Limits {
-            gauge: task.gauge,
-            room: budget.map(|b| b.window.saturating_sub(summary + b.margin)),
-            summary,
-            calls: self.spent.left(),
-        }
-    }
-
-    /// Asks for a summary of the covered part, piece by piece. A request that does not fit is made again
-    /// from there on, at half the size; none is sent again as it was.
+    /// Asks for a summary of `covered`, piece by piece; `earlier` stands for what came before. A request
+    /// that does not fit is made again from there on, at half the size; none is sent again as it was.
+    ///
+    /// # Errors
+    /// 5 when no request fits or the calls are spent; 69 when what came cannot be used or the time is over;
+    /// the status of the program that asks.
     pub fn write(
         &self,
-        task: &Task<'_, '_>,
-        planned: &Planned,
+        covered: &[Message<'_>],
+        earlier: Option<&str>,
         wish: Wish<'_>,
+        mut limits: pieces::Limits,
     ) -> anyhow::Result<Reply> {
-        let covered = &task.messages[planned.from..planned.at];
-        let mut limits = self.limits(task);
-        let mut so_far =
-            Reply { text: planned.earlier.clone().unwrap_or_default(), ..Reply::default() };
+        let text = earlier.unwrap_or_default().to_owned();
+        let mut so_far = Reply { text, ..Reply::default() };
         let (mut from, mut sent) = (0, String::new());
         'again: loop {
             limits.calls = self.spent.left();
             let earlier = Some(so_far.text.as_str()).filter(|text| !text.is_empty());
             let Some(pieces) = Pieces::new(&covered[from..], wish, earlier, limits) else {
-                let why = "the summary request does not fit the window, however short";
-                return fail(Exit::NoGain, why);
+                return fail(
+                    Exit::NoGain,
+                    "the summary request does not fit the window, however short",
+                );
             };
             self.announce(&pieces);
             for piece in pieces.iter() {
@@ -68,7 +61,7 @@ impl Writer<'_> {
                 }
                 let Some(reply) = self.ask(&request, limits.summary)? else {
                     self.log.note("the summary request does not fit; asking with half of it");
-                    let size = task.gauge.text(&request);
+                    let size = limits.gauge.text(&request);
                     let room = limits.room.unwrap_or(size).min(size) / 2;
                     (limits.room, limits.summary) = (Some(room), limits.summary.min(room / 4));
                     (from, sent) = (from + piece.first, request);
@@ -94,6 +87,9 @@ impl Writer<'_> {
     }
 
     /// One call; `None` when the request does not fit.
+    ///
+    /// # Errors
+    /// As [`Writer::write`].
     pub fn ask(&self, request: &str, most_tokens: u64) -> anyhow::Result<Option<Reply>> {
         self.spent.take()?;
         let command = self.command.map(str::to_owned).or_else(|| variable("CLAW_CALL"));

@@ -1,0 +1,52 @@
+//! Asking a model for a text that stands for a part of a conversation, as `claw-compact` and
+//! `claw-checkpoint` do: which model, at what cost, in how many calls.
+
+pub mod spent;
+pub mod writer;
+
+use crate::cli::attempts::Attempts;
+use crate::cli::model::ModelArgs;
+use crate::compact::{SUMMARY_TOKENS, pieces};
+use crate::estimate::{Budget, Gauge};
+pub use spent::Spent;
+pub use writer::Writer;
+
+/// A model that is asked for summaries.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// How it is named: `main`, or as in `--via`.
+    pub name: String,
+    /// Where and which it is.
+    pub model: ModelArgs,
+    /// Its window (tokens) and what of it is left free, if it is known.
+    pub window: Option<Budget>,
+    /// The longest wait for it, in seconds.
+    pub timeout: Option<u64>,
+    /// How its failures are counted; those of the conversation's own model are not.
+    pub attempts: Option<Attempts>,
+}
+
+impl Asked {
+    /// The model of the conversation.
+    #[must_use]
+    pub fn main(model: &ModelArgs, window: Option<Budget>) -> Asked {
+        let (name, model) = ("main".to_owned(), model.clone());
+        Asked { name, model, window, timeout: None, attempts: None }
+    }
+
+    /// What its requests may cost. `most` is the longest that its text may be (tokens); of a small window it
+    /// gets a quarter.
+    #[must_use]
+    pub fn limits(&self, gauge: Gauge, most: u64, calls: usize) -> pieces::Limits {
+        let summary = self.window.map_or(most, |budget| most.min(budget.window / 4));
+        let room = self.window.map(|b| b.window.saturating_sub(summary + b.margin));
+        pieces::Limits { gauge, room, summary, calls }
+    }
+}
+
+/// How long a summary may be (tokens): an eighth of what the request has to get within, at most
+/// [`SUMMARY_TOKENS`].
+#[must_use]
+pub fn most_tokens(window: Option<Budget>) -> u64 {
+    window.map_or(SUMMARY_TOKENS, |budget| (budget.target() / 8).clamp(64, SUMMARY_TOKENS))
+}
