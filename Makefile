@@ -3,6 +3,7 @@
 # make check      the whole test run
 # make static     the programs as they are installed: static, where they can be linked so
 # make fuzz       try bytes that nobody thought of; FUZZ=scan one target, SECONDS=60 for less time
+# make recall     count what survives compaction
 # make bench      measure them beside other programs
 # make install    programs, scripts, pages and the schema under $(DESTDIR)$(PREFIX)
 
@@ -47,6 +48,10 @@ uninstall:
 	rm -f "$(MANDIR)/man5/claw-record.5" "$(MANDIR)/man7/claw.7"
 	rm -f "$(DATADIR)/claw-record.schema.json"
 
+recall:
+	$(CARGO) build --quiet --locked
+	PATH="$(TARGET)/debug:scripts:$$PATH" sh scripts/dev/recall
+
 bench:
 	scripts/dev/bench
 
@@ -58,4 +63,4 @@ check-full:
 	CLAW_TEST_FULL=1 $(CARGO) test --locked --test cli
 	CLAW_TEST_FULL=1 $(CARGO) test --locked --release --test property mutant -- --nocapture
 
-.PHONY: build static demo check bench fuzz install uninstall check-full
+.PHONY: build static demo check recall bench fuzz install uninstall check-full

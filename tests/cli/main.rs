@@ -57,6 +57,8 @@ mod pipes;
 mod provider;
 /// claw-rebuild: messages that a provider takes, from whatever stands in the file.
 mod rebuild;
+/// scripts/dev/recall: what survives ten compactions, and whether the README tells what is measured.
+mod recall;
 /// claw-call: what a real server answered, once more.
 #[cfg(feature = "http")]
 mod recorded;
