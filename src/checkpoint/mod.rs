@@ -8,8 +8,8 @@ pub mod due;
 pub mod reply;
 
 use crate::compact::cut::leading_summary;
-use crate::messages::Message;
 use crate::messages::checkpoint::{Checkpoint, Known};
+use crate::messages::{Message, Role};
 use reply::Said;
 
 /// What is asked for. A file of the user's replaces it.
@@ -64,12 +64,14 @@ fn summary_of(messages: &[Message<'_>]) -> Option<String> {
 }
 
 /// How many messages from the first are covered: all up to the last one where no call is open and that
-/// is no word of the user's, which is still to be answered.
+/// is not the user's and still to be answered. Such a message may also grow.
 fn covered(messages: &[Message<'_>]) -> usize {
+    let answered = messages.iter().rposition(|message| message.role == Role::Assistant);
     let stays = |message: &Message<'_>| {
         message.calls().next().is_some() || message.is_said_by_user() || id(message).is_empty()
     };
-    messages.iter().rposition(|message| !stays(message)).map_or(0, |last| last + 1)
+    let seen = &messages[..answered.map_or(0, |last| last + 1)];
+    seen.iter().rposition(|message| !stays(message)).map_or(0, |last| last + 1)
 }
 
 fn id<'m>(message: &'m Message<'_>) -> &'m str {
@@ -126,7 +128,9 @@ mod tests {
         for (kinds, up_to) in [
             ("uaua", Some("m3")),
             ("uau", Some("m1")),
-            ("uacr", Some("m3")),
+            ("uacr", Some("m1")),
+            ("uacrc", Some("m3")),
+            ("ucr", None),
             ("uauc", Some("m1")),
             ("ucrc", Some("m2")),
             ("ucrca", Some("m4")),

@@ -252,6 +252,18 @@ mod calls {
     const ASK: &str = r#"{"role":"user","content":"What is 2 + 2?"}"#;
 
     #[test]
+    fn what_a_checkpoint_is_fits() {
+        let sandbox = Sandbox::new();
+        Talk::plain(4, 20).append(&sandbox, "s.jsonl");
+        let messages = crate::talks::rebuild_meta(&sandbox, "s.jsonl");
+        let cmd = sandbox.cmd("claw-checkpoint").args(["--provider", "offline"]);
+        let run = cmd.stdin(messages).run();
+        fits(&readable(), &run.ok().json(), "claw-checkpoint");
+        append(&sandbox, "s.jsonl", run.stdout);
+        assert!(fits_file(&sandbox, "s.jsonl").contains("checkpoint"));
+    }
+
+    #[test]
     fn what_a_call_writes_fits() {
         let blocks = json!([
             {"type": "thinking", "thinking": "t", "signature": "s"},

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::checkpoint::{ids, known};
+use crate::checkpoint::ids;
 #[cfg(feature = "http")]
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::{Cmd, Sandbox, kill_group};
@@ -138,7 +138,7 @@ fn a_turn_against_a_provider_has_its_checkpoint_once() {
     provider.script(Step::text(r#"{"summary":"They built.","open_questions":["What is next?"]}"#));
     turn("And what is next?");
     wait_for("checkpoint", || checkpoints(&sandbox) == 1);
-    let known = known(&sandbox);
+    let known = crate::checkpoint::known(&sandbox);
     assert_eq!(
         (&known["summary"], &known["generated_by"]),
         (&json!("They built."), &json!("test-model"))
