@@ -106,6 +106,12 @@ impl Error {
     pub fn with(self, members: impl Into<String>) -> Error {
         Error { members: members.into(), ..self }
     }
+
+    /// Those members.
+    #[must_use]
+    pub fn members(&self) -> &str {
+        &self.members
+    }
 }
 
 impl fmt::Display for Error {

@@ -37,13 +37,18 @@ impl Outcome {
     /// The members that say so, with the request's tokens before and after.
     #[must_use]
     pub fn members(self, before: u64, after: u64) -> String {
-        let word = match self {
-            Outcome::Applied => "applied",
-            Outcome::Skipped => "skipped",
-            Outcome::Refused => "refused",
-            Outcome::Failed => "failed",
-        };
-        format!(r#""outcome":"{word}","before":{before},"after":{after}"#)
+        format!(r#"{},"before":{before},"after":{after}"#, self.member())
+    }
+
+    /// The member that says so.
+    #[must_use]
+    pub fn member(self) -> &'static str {
+        match self {
+            Outcome::Applied => r#""outcome":"applied""#,
+            Outcome::Skipped => r#""outcome":"skipped""#,
+            Outcome::Refused => r#""outcome":"refused""#,
+            Outcome::Failed => r#""outcome":"failed""#,
+        }
     }
 }
 

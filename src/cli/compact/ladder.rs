@@ -2,6 +2,7 @@
 
 use crate::cli::compact::sources::Source;
 use crate::cli::compact::{Session, read_text};
+use crate::cli::log::Outcome;
 use crate::cli::summary::{Asked, Spent, Writer};
 use crate::cli::{Log, now};
 use crate::compact::accept::{self, Reply};
@@ -9,7 +10,7 @@ use crate::compact::cut::Rule;
 use crate::compact::identifiers::Used;
 use crate::compact::request::{self, Wish};
 use crate::compact::{Planned, Strategy, Task, local, stub};
-use crate::exit::{Exit, fail};
+use crate::exit::{Error, Exit, fail};
 use crate::json::quote;
 
 /// A summary that may stand for what it covers.
@@ -58,7 +59,9 @@ impl Ladder<'_> {
     fn say_failed(&self, source: &Source, next: &Source, error: &anyhow::Error) {
         let (name, next) = (source.name(), next.name());
         let text = format!("no summary by {name}: {error:#}; the next source is {next}");
-        self.log.outcome(&text, &format!(r#""outcome":"failed","source":{}"#, quote(name)));
+        let own = error.downcast_ref::<Error>().map(Error::members).filter(|own| !own.is_empty());
+        let outcome = own.unwrap_or(Outcome::Failed.member());
+        self.log.outcome(&text, &format!(r#"{outcome},"source":{}"#, quote(name)));
     }
 
     fn make(
@@ -126,7 +129,8 @@ impl Ladder<'_> {
             }
             Err(why) => {
                 let exit = why.exit(strategy == Strategy::Llm);
-                fail(exit, format!("the summary is not used: {why}"))
+                let error = Error::new(exit, format!("the summary is not used: {why}"));
+                Err(error.with(Outcome::Refused.member()).into())
             }
         }
     }

@@ -7,6 +7,7 @@ mod sources;
 
 use crate::cli::budget::{Extras, Refused};
 use crate::cli::config::Config;
+use crate::cli::log::Outcome;
 use crate::cli::model::ModelArgs;
 use crate::cli::summary::{Asked, Spent};
 use crate::cli::{Log, Output, messages, read_file, require_meta, seconds, text};
@@ -15,7 +16,7 @@ use crate::compact::pieces::Pieces;
 use crate::compact::request::{self, Wish};
 use crate::compact::{KEEP_USER, Planned, Source, Task};
 use crate::estimate::{Budget, Request};
-use crate::exit::{Exit, fail};
+use crate::exit::{self, Error, Exit, fail};
 use crate::json::quote;
 use crate::messages::{self as msg, Message, Role};
 use anyhow::Context;
@@ -120,7 +121,9 @@ impl Session<'_> {
         }
         let task = self.task(&messages);
         let Some(planned) = task.plan() else {
-            return fail(Exit::NoGain, nothing_to_gain(&task));
+            let tokens = task.tokens(&messages);
+            let why = Error::new(Exit::NoGain, nothing_to_gain(&task));
+            return Err(why.with(Outcome::Skipped.members(tokens, tokens)).into());
         };
         let prompt = self.prompt()?;
         let wish = Wish { prompt: &prompt, focus: self.args.focus.as_deref() };
@@ -135,7 +138,10 @@ impl Session<'_> {
         }
         let spent = Spent::new(self.args.max_calls, self.args.deadline);
         let ladder = Ladder { session: self, spent: &spent, wish, log };
-        let made = ladder.climb(&self.sources()?, &task, &planned)?;
+        let mut sources = self.sources()?;
+        sources.retain(|source| source.is_there(&messages));
+        let made = ladder.climb(&sources, &task, &planned);
+        let made = made.map_err(|error| with_outcome(error, planned.before, &spent))?;
         self.write(&task, &made)?;
         say_applied(log, &made, &spent);
         Ok(Exit::Done)
@@ -208,6 +214,18 @@ fn record(task: &Task<'_, '_>, made: &Made, retry_of: Option<&str>) -> anyhow::R
     Ok(made.planned.record(&source, &first_kept, made.after))
 }
 
+/// A failure that tells programs what became of it all: no source had a summary, or the last one's was
+/// refused.
+fn with_outcome(error: anyhow::Error, before: u64, spent: &Spent) -> anyhow::Error {
+    let own = error.downcast_ref::<Error>().map(Error::members).filter(|own| !own.is_empty());
+    let outcome = own.unwrap_or(Outcome::Failed.member());
+    let (calls, seconds) = (spent.calls(), spent.seconds());
+    let members = format!(
+        r#"{outcome},"before":{before},"after":{before},"calls":{calls},"seconds":{seconds:.3}"#
+    );
+    Error::new(exit::status(&error), format!("{error:#}")).with(members).into()
+}
+
 fn say_applied(log: Log, made: &Made, spent: &Spent) {
     let (at, before, after) = (made.planned.at, made.planned.before, made.after);
     let (calls, seconds) = (spent.calls(), spent.seconds());
@@ -219,7 +237,8 @@ fn say_applied(log: Log, made: &Made, spent: &Spent) {
     log.outcome(
         &format!("summarised {at} messages: {before} -> {after} tokens ({cost})"),
         &format!(
-            r#""outcome":"applied","strategy":"{}","source":{},"before":{before},"after":{after},"calls":{calls},"seconds":{seconds:.3},"lost":[{}]"#,
+            r#"{},"strategy":"{}","source":{},"calls":{calls},"seconds":{seconds:.3},"lost":[{}]"#,
+            Outcome::Applied.members(before, after),
             made.strategy.name(),
             quote(&made.source),
             lost.join(",")

@@ -8,6 +8,8 @@ use crate::cli::now;
 use crate::cli::summary::Asked;
 use crate::estimate::Budget;
 use crate::exit::{Exit, fail};
+use crate::messages::Message;
+use crate::messages::checkpoint::Known;
 use std::path::PathBuf;
 
 /// The argument of `--via`: a provider and perhaps a model, or that of the conversation.
@@ -49,6 +51,12 @@ pub enum Source {
 }
 
 impl Source {
+    /// Whether there is such a source for these messages at all.
+    #[must_use]
+    pub fn is_there(&self, messages: &[Message<'_>]) -> bool {
+        !matches!(self, Source::Checkpoint) || Known::among(messages).is_some()
+    }
+
     /// How it is named in diagnostics.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -1,6 +1,7 @@
 //! A text by a model: in as many calls as it takes, each by running `claw-call`.
 
 use crate::cli::child::{self, Limits};
+use crate::cli::log::Outcome;
 use crate::cli::summary::{Asked, Spent};
 use crate::cli::{Log, variable};
 use crate::compact::accept::Reply;
@@ -123,7 +124,8 @@ impl Writer<'_> {
 
 fn read_reply(command: &str, stdout: &[u8]) -> anyhow::Result<Reply> {
     let unusable = |why: String| {
-        Error::new(Exit::Unavailable, format!("the summary of '{command}' is not used: {why}"))
+        let text = format!("the summary of '{command}' is not used: {why}");
+        Error::new(Exit::Unavailable, text).with(Outcome::Refused.member())
     };
     let records = std::str::from_utf8(stdout).map_err(|error| unusable(error.to_string()))?;
     let reply = Reply::read(records).map_err(unusable)?;
