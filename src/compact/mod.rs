@@ -103,11 +103,12 @@ impl<'a> Task<'_, 'a> {
         Some(self.planned(at?, before))
     }
 
-    /// The plan with the cut at message `at`; `None` where no cut can be.
+    /// The plan of which record `id` is the first that is kept; `None` where no cut can be.
     #[must_use]
-    pub fn plan_at(&self, at: usize) -> Option<Planned> {
-        let is_legal = cut::legal(self.messages).contains(&at);
-        is_legal.then(|| self.planned(at, self.tokens(self.messages)))
+    pub fn plan_from(&self, id: &str) -> Option<Planned> {
+        let is_it = |at: &usize| self.first_record(*at).is_some_and(|(first, _)| first == id);
+        let at = cut::legal(self.messages).into_iter().find(is_it)?;
+        Some(self.planned(at, self.tokens(self.messages)))
     }
 
     /// The plan and the text that the newest checkpoint gives: a cut no later than what it covers, so that
@@ -209,7 +210,12 @@ impl<'a> Task<'_, 'a> {
     /// `_meta`.
     #[must_use]
     pub fn first_kept(&self, planned: &Planned) -> Option<(String, u64)> {
-        let kept = self.messages[planned.at..].iter().map(|message| message.meta.as_ref());
+        self.first_record(planned.at)
+    }
+
+    /// The first record, in file order, of the messages from `at` on, and where it begins.
+    fn first_record(&self, at: usize) -> Option<(String, u64)> {
+        let kept = self.messages[at..].iter().map(|message| message.meta.as_ref());
         let known = kept.flatten().filter(|meta| !meta.id.is_empty());
         known.min_by_key(|meta| meta.offset).map(|meta| (meta.id.to_string(), meta.offset))
     }

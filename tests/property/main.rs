@@ -12,6 +12,7 @@
 
 mod agree;
 mod any;
+mod chains;
 mod choices;
 mod generate;
 mod ids;
@@ -39,13 +40,21 @@ const TALKS: u64 = 10_000;
 /// How many when there is time.
 const TALKS_IN_FULL: u64 = 1_000_000;
 
-/// Tries a law on all talks, each half in a thread of its own.
+/// Two in five talks are ones of which the laws of chains say something: 10,000 of these.
+const TALKS_FOR_CHAINS: u64 = 24_500;
+
+/// Tries a law on all talks.
 fn holds(law: fn(&Talk) -> any::Law) {
+    holds_for(TALKS, law);
+}
+
+/// Tries a law on so many talks, each half in a thread of its own.
+fn holds_for(talks: u64, law: fn(&Talk) -> any::Law) {
     if let Some(seed) = env::var("CLAW_TEST_SEED").ok().and_then(|seed| seed.parse().ok()) {
         return try_seed(law, seed);
     }
     let is_full = env::var_os("CLAW_TEST_FULL").is_some();
-    let talks = if is_full { TALKS_IN_FULL } else { TALKS };
+    let talks = if is_full { talks * (TALKS_IN_FULL / TALKS) } else { talks };
     thread::scope(|scope| {
         for half in 0..2 {
             scope.spawn(move || (half..talks).step_by(2).for_each(|seed| try_seed(law, seed)));
@@ -104,6 +113,11 @@ fn o1_more_records_change_only_the_last_message() {
 #[test]
 fn g8_views_show_what_was_planned_and_can_be_taken_back() {
     holds(views::of_views);
+}
+
+#[test]
+fn n2_n5_d38_chains_of_views_stay_valid_and_can_be_taken_back() {
+    holds_for(TALKS_FOR_CHAINS, chains::of_chains);
 }
 
 #[test]

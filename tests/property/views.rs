@@ -17,16 +17,16 @@ use clawutils::record;
 use clawutils::truncate::{self, Options};
 
 /// A transcript that is appended to as `claw-append` does it.
-struct File {
-    bytes: Vec<u8>,
+pub struct File {
+    pub bytes: Vec<u8>,
     /// The ids of the view records appended.
-    views: Vec<String>,
+    pub views: Vec<String>,
 }
 
 /// Truncate, compact three times with new turns between, then take it all back.
 pub fn of_views(talk: &Talk) -> Law {
-    let mut file = File { bytes: talk.write().bytes, views: Vec::new() };
-    let mut plain = File { bytes: file.bytes.clone(), views: Vec::new() };
+    let mut file = File::new(talk.write().bytes);
+    let mut plain = File::new(file.bytes.clone());
     let is_exact = has_calls_of_its_own(talk);
     // A second result that stands after a compaction's first kept record, its call before it: to who
     // reads from there on it is the first, and goes to the next call of its id.
@@ -67,8 +67,13 @@ fn turn_of(turn: usize) -> [String; 5] {
 }
 
 impl File {
+    /// A transcript without view records of ours.
+    pub fn new(bytes: Vec<u8>) -> File {
+        File { bytes, views: Vec::new() }
+    }
+
     /// Appends a record; gives its id.
-    fn append(&mut self, record: &str) -> Result<String, String> {
+    pub fn append(&mut self, record: &str) -> Result<String, String> {
         if self.bytes.last().is_some_and(|last| *last != b'\n') {
             self.bytes.push(b'\n');
         }
@@ -81,7 +86,8 @@ impl File {
         Ok(id.to_owned())
     }
 
-    fn append_view(&mut self, record: &str) -> Law {
+    /// Appends a view record.
+    pub fn append_view(&mut self, record: &str) -> Law {
         let id = self.append(record)?;
         self.views.push(id);
         Ok(())
@@ -161,7 +167,7 @@ fn compacted(file: &mut File, turn: usize) -> Law {
 
 /// Messages with the ids of calls counted through. A call whose id was used before has another one in
 /// a request; when the one before is covered, it has its own again.
-fn with_plain_ids(messages: &[Message<'_>]) -> Result<Vec<String>, String> {
+pub fn with_plain_ids(messages: &[Message<'_>]) -> Result<Vec<String>, String> {
     let mut ids: HashMap<String, Value> = HashMap::new();
     let mut values = values(messages)?;
     for block in values.iter_mut().filter_map(|value| value["content"].as_array_mut()).flatten() {

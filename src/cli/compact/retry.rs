@@ -108,11 +108,7 @@ impl Session<'_> {
     ) -> anyhow::Result<(Made, String)> {
         let messages = before(inputs, one, summaries)?;
         let task = self.task(&messages);
-        let kept = |message: &Message<'_>| {
-            message.meta.as_ref().is_some_and(|meta| *meta.id == *one.first_kept)
-        };
-        let planned = messages.iter().position(kept).and_then(|at| task.plan_at(at));
-        let Some(planned) = planned else {
+        let Some(planned) = task.plan_from(&one.first_kept) else {
             let text = format!("what it covers is not found: no cut at '{}'", one.first_kept);
             return fail(Exit::Data, text);
         };

@@ -1,0 +1,241 @@
+//! Laws of long sessions: whatever is done to a transcript, in any order, what is left is a request that a
+//! provider accepts, within its target, with the user's words and what is pinned; and all of it can be taken
+//! back.
+
+use serde_json::json;
+
+use super::any::{Law, is_accepted, lines, rebuild, same};
+use super::laws::{has_calls_of_its_own, has_plain_ids};
+use super::records::Talk;
+use super::views::{File, with_plain_ids};
+use clawutils::check::rules::RESULT_TWICE;
+use clawutils::checkpoint::{self, reply::Said};
+use clawutils::compact::accept;
+use clawutils::compact::cut::Rule;
+use clawutils::compact::pending::Summaries;
+use clawutils::compact::{KEEP_USER, Planned, Source, Strategy, Task, local, stub};
+use clawutils::estimate::{Gauge, Request};
+use clawutils::messages::Message;
+use clawutils::messages::rebuild::{Options, from_inputs};
+use clawutils::source::Input;
+use clawutils::truncate;
+
+/// How many steps are taken on each talk.
+const STEPS: usize = 4;
+
+/// A session that things are done to.
+struct Session {
+    file: File,
+    /// The same without any of it.
+    plain: File,
+    /// What the user said in the turns that were added, and what of that was pinned.
+    said: Vec<String>,
+    pinned: Vec<String>,
+    /// Requests have a target, so not all words may stay.
+    has_target: bool,
+    state: u64,
+}
+
+/// Truncations, compactions from every source, checkpoints, retries and retractions, in any order.
+pub fn of_chains(talk: &Talk) -> Law {
+    let bytes = talk.write().bytes;
+    // As in `of_views`: a second result of a call whose first one is covered is another call's.
+    let has_seconds = || -> Result<bool, String> {
+        let found = rebuild(&bytes)?.findings;
+        Ok(found.iter().any(|found| *found.rule == RESULT_TWICE))
+    };
+    if !has_plain_ids(talk) || !has_calls_of_its_own(talk) && has_seconds()? {
+        return Ok(());
+    }
+    let state = bytes.iter().fold(0x9e37_79b9_7f4a_7c15, |state: u64, byte| {
+        (state ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let mut session = Session {
+        file: File::new(bytes.clone()),
+        plain: File::new(bytes),
+        said: Vec::new(),
+        pinned: Vec::new(),
+        has_target: state.is_multiple_of(2),
+        state,
+    };
+    session.turn()?;
+    for step in 0..STEPS {
+        session.step().map_err(|why| format!("step {step}: {why}"))?;
+        session.holds().map_err(|why| format!("after step {step}: {why}"))?;
+    }
+    for view in session.file.views.clone().into_iter().rev() {
+        session.file.append(&format!(r#"{{"type":"retract","target":"{view}"}}"#))?;
+    }
+    let now = rebuild(&session.file.bytes)?.messages;
+    let then = rebuild(&session.plain.bytes)?.messages;
+    same("all taken back", &lines(&now), &lines(&then))
+}
+
+impl Session {
+    /// A number below `most`, another each time.
+    fn any(&mut self, most: u64) -> u64 {
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        (self.state >> 11) % most
+    }
+
+    fn step(&mut self) -> Law {
+        match self.any(8) {
+            0 => self.truncate(),
+            1 => self.checkpoint(),
+            2 => self.retract(),
+            3 => self.retry(),
+            _ => self.compact(),
+        }?;
+        self.turn()
+    }
+
+    /// A turn: words of the user, one in three pinned, a call and its result, an answer.
+    fn turn(&mut self) -> Law {
+        let n = self.said.len();
+        let long = "many new words on a line ".repeat(1 + self.any(9) as usize);
+        let (words, is_pinned) = (format!("Wish number {n}, please."), self.any(3) == 0);
+        let mut user = json!({"type": "user", "content": words});
+        if is_pinned {
+            user["pin"] = true.into();
+            self.pinned.push(words.clone());
+        }
+        self.said.push(words);
+        let id = format!("new_{n}");
+        for record in [
+            user,
+            json!({"type": "assistant", "content": [{"type": "text", "text": long}]}),
+            json!({"type": "tool_use", "tool_use_id": id, "name": "f", "input": {}}),
+            json!({"type": "tool_result", "tool_use_id": id, "content": long.repeat(3)}),
+            json!({"type": "assistant", "content": "Done."}),
+        ] {
+            self.file.append(&record.to_string())?;
+            self.plain.append(&record.to_string())?;
+        }
+        Ok(())
+    }
+
+    fn truncate(&mut self) -> Law {
+        let mut messages = rebuild(&self.file.bytes)?.messages;
+        let (gauge, tokens) = gauge(&messages);
+        let options = truncate::Options {
+            max_chars: 300,
+            floor_chars: 150,
+            head_ratio: 0.7,
+            min_gain: 0,
+            budget: tokens * 9 / 10,
+        };
+        let outcome = truncate::truncate(&mut messages, None, None, gauge, options);
+        outcome.records.iter().try_for_each(|record| self.file.append_view(record))
+    }
+
+    fn checkpoint(&mut self) -> Law {
+        let messages = rebuild(&self.file.bytes)?.messages;
+        let Some(plan) = checkpoint::plan(&messages) else { return Ok(()) };
+        let said = Said { summary: "So far so good.".to_owned(), ..Said::default() };
+        let (_, tokens) = gauge(&messages);
+        let record = plan.checkpoint(said, messages.len(), tokens).record();
+        let before = lines(&messages);
+        self.file.append_view(&record)?;
+        same("a checkpoint changes nothing", &lines(&rebuild(&self.file.bytes)?.messages), &before)
+    }
+
+    /// Takes the newest view record back that is there.
+    fn retract(&mut self) -> Law {
+        let Some(view) = self.file.views.pop() else { return Ok(()) };
+        self.file.append(&format!(r#"{{"type":"retract","target":"{view}"}}"#)).map(|_| ())
+    }
+
+    fn compact(&mut self) -> Law {
+        let messages = rebuild(&self.file.bytes)?.messages;
+        let (gauge, tokens) = gauge(&messages);
+        let target = self.has_target.then_some(tokens * (5 + self.any(6)) / 10);
+        let rules = [Rule::Half, Rule::Classic, Rule::Tail(tokens / 4), Rule::Fifth];
+        let rule = rules[self.any(4) as usize];
+        let task = task(&messages, gauge, target, rule);
+        let Some(planned) = task.plan() else { return Ok(()) };
+        let (planned, text, strategy) = match self.any(4) {
+            0 => (planned.clone(), local::summary(&task, &planned), Strategy::Local),
+            1 => (planned.clone(), stub::text(&planned), Strategy::Stub),
+            2 => match task.by_checkpoint() {
+                Some((planned, text)) => (planned, text, Strategy::Checkpoint),
+                None => return Ok(()),
+            },
+            _ => (planned, "They talked.".to_owned(), Strategy::Llm),
+        };
+        let Ok(after) = accept::accept(&task, &planned, &text, strategy) else { return Ok(()) };
+        let (_, place) = task.first_kept(&planned).ok_or("nothing kept has a record")?;
+        let expected = task.apply(&planned, &text);
+        self.file.append_view(&record(&task, &planned, &text, strategy, after, None)?)?;
+        let rebuilt = rebuild(&self.file.bytes)?.messages;
+        // Ids that had to be mapped may be mapped otherwise when the calls before them are covered.
+        let (now, then) = (with_plain_ids(&rebuilt)?, with_plain_ids(&expected)?);
+        same(&format!("compacted at {place}"), &now, &then)?;
+        let is_within = target.is_none_or(|target| after <= target);
+        if is_within { Ok(()) } else { Err(format!("{after} tokens, target {target:?}")) }
+    }
+
+    /// Gives each stub its summary. What governs keeps what it keeps.
+    fn retry(&mut self) -> Law {
+        let inputs = [Input::memory("t", self.file.bytes.clone())];
+        let mut summaries = Summaries::read(&inputs).map_err(|error| error.to_string())?;
+        let before = rebuild(&self.file.bytes)?.messages;
+        for one in summaries.pending() {
+            let Some(at) = one.before.clone() else { continue };
+            let options = Options { at: Some(at), ..Options::default() };
+            let then = from_inputs(&inputs, &options).map_err(|error| error.to_string())?.messages;
+            let (gauge, _) = gauge(&then);
+            let task = task(&then, gauge, None, Rule::Half);
+            let planned = task.plan_from(&one.first_kept);
+            let planned = planned.ok_or(format!("what '{}' covers is not found", one.id))?;
+            let text = "Made later.";
+            let record = record(&task, &planned, text, Strategy::Llm, 1, Some(&one.id))?;
+            self.file.append_view(&record)?;
+            summaries.mend(&one.id, planned.summary(text));
+        }
+        let after = rebuild(&self.file.bytes)?.messages;
+        let tail = |messages: &[Message<'_>]| lines(messages).split_off(1);
+        same("what is kept after a retry", &tail(&after), &tail(&before))
+    }
+
+    /// What holds at any time.
+    fn holds(&self) -> Law {
+        let messages = rebuild(&self.file.bytes)?.messages;
+        is_accepted(&messages, &self.file.bytes)?;
+        let text = lines(&messages).concat();
+        let words = if self.has_target { &self.pinned } else { &self.said };
+        match words.iter().find(|words| !text.contains(words.as_str())) {
+            Some(words) => Err(format!("not there: '{words}' in {text}")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn task<'r, 'a>(
+    messages: &'r [Message<'a>],
+    gauge: Gauge,
+    target: Option<u64>,
+    rule: Rule,
+) -> Task<'r, 'a> {
+    Task { messages, system: None, tools: None, gauge, target, keep_user: KEEP_USER, rule }
+}
+
+fn gauge(messages: &[Message<'_>]) -> (Gauge, u64) {
+    let request = Request { messages, system: None, tools: None };
+    let gauge = Gauge::new(request, None);
+    (gauge, gauge.tokens(request))
+}
+
+fn record(
+    task: &Task<'_, '_>,
+    planned: &Planned,
+    text: &str,
+    strategy: Strategy,
+    after: u64,
+    retry_of: Option<&str>,
+) -> Result<String, String> {
+    let first_kept = task.first_kept(planned).ok_or("nothing kept has a record")?;
+    let source = Source { text, strategy, model: None, usage: None, retry_of };
+    Ok(planned.record(&source, &first_kept, after))
+}
