@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::common::provider::{FakeProvider, Recorded, Step};
 use crate::common::{Cmd, Run, Sandbox};
-use crate::talks::{Talk, builds, chat, rebuild, words};
+use crate::talks::{Talk, builds, chat, log, rebuild, words};
 
 const PROMPT: &str = "And what is next?";
 
@@ -331,6 +331,17 @@ fn a_compaction_ahead_that_fails_is_no_reason_not_to_ask() {
     }
     let case = Case::new(&chat(), &[Step::text("")], &["--window", "4000"]);
     case.run.ok().err_has("claw-compact ended with status 69; going on without it");
+}
+
+/// What has to stay is one long result: it is shortened, and nothing is sent that is too long by our count.
+#[test]
+fn l7_where_a_compaction_ahead_gains_nothing_results_are_shortened() {
+    let talk = Talk::new().user("Build it.").tool(log(900));
+    let case = Case::new(&talk, &[], &["--window", "6000"]);
+    case.run.ok().err_has("claw-compact: nothing to gain: ");
+    case.run.err_has("shortening tool results instead\nclaw-truncate: shortened 1 result: ");
+    assert_eq!(case.requests(), (1, 0));
+    assert_eq!((case.added("truncation").len(), case.added("error").len()), (1, 0));
 }
 
 #[test]
