@@ -33,7 +33,7 @@ pub fn answer(ask: Ask, request: &Request<'_, '_>, window: Option<u64>) -> Answe
             ));
         }
     }
-    let text = reply(messages);
+    let text = reply(messages, request.max_tokens);
     let (text, stop_reason) = cut(&text, request.max_tokens);
     let output = estimate::script::weigh(&text).div_ceil(estimate::script::UNIT);
     let body = format!(
@@ -52,15 +52,19 @@ fn refuse(message: &str) -> Answer {
     Answer { status: 400, headers: Vec::new(), body: body.into_bytes() }
 }
 
-fn reply(messages: &[Message<'_>]) -> String {
+fn reply(messages: &[Message<'_>], max_tokens: u64) -> String {
     let last = messages.iter().rev().find(|message| message.is_said_by_user());
     let said = last.map(|message| message.content.says()).unwrap_or_default();
     match said.split_once("\n<conversation ") {
         Some((asked, quoted)) if messages.len() == 1 => {
-            match asked.contains("\"open_questions\"") {
-                true => checkpoint(quoted),
-                false => digest(quoted),
-            }
+            let lines = digest(quoted);
+            let write = |most: usize| match asked.contains("\"open_questions\"") {
+                true => checkpoint(&lines[..most]),
+                false => summary(&lines[..most]),
+            };
+            // As much as there is room for.
+            let mut texts = (0..=lines.len()).rev().map(write);
+            texts.find(|text| fits(text, max_tokens)).unwrap_or_default()
         }
         _ => {
             let line = said.lines().next_back().unwrap_or_default();
@@ -70,21 +74,24 @@ fn reply(messages: &[Message<'_>]) -> String {
     }
 }
 
+fn summary(lines: &[String]) -> String {
+    ["In short:"].into_iter().chain(lines.iter().map(String::as_str)).collect::<Vec<_>>().join("\n")
+}
+
 /// The same as the object that a checkpoint is asked for.
-fn checkpoint(quoted: &str) -> String {
-    let summary = digest(quoted);
-    let topics = summary.lines().filter_map(|line| line.strip_prefix("- user: ")).take(3);
+fn checkpoint(lines: &[String]) -> String {
+    let topics = lines.iter().filter_map(|line| line.strip_prefix("- user: ")).take(3);
     let topics: Vec<String> = topics.map(quote).collect();
     format!(
         r#"{{"summary":{},"topics":[{}],"key_decisions":[],"open_questions":[]}}"#,
-        quote(&summary),
+        quote(&summary(lines)),
         topics.join(",")
     )
 }
 
 /// The first line of what each speaker said, as many as make a short text.
-fn digest(quoted: &str) -> String {
-    let mut lines = vec!["In short:".to_owned()];
+fn digest(quoted: &str) -> Vec<String> {
+    let mut lines = Vec::new();
     let mut title = "";
     for line in quoted.lines() {
         match line.strip_prefix("  ") {
@@ -97,20 +104,23 @@ fn digest(quoted: &str) -> String {
             Some(_) => {}
         }
     }
-    lines.truncate(12);
-    lines.join("\n")
+    lines.truncate(11);
+    lines
+}
+
+/// Whether an answer is within `max_tokens`, by our own estimate.
+fn fits(text: &str, max_tokens: u64) -> bool {
+    estimate::script::weigh(text).div_ceil(estimate::script::UNIT) <= max_tokens
 }
 
 /// Holds an answer to `max_tokens`, by our own estimate.
 fn cut(text: &str, max_tokens: u64) -> (String, &'static str) {
-    let fits =
-        |text: &str| estimate::script::weigh(text).div_ceil(estimate::script::UNIT) <= max_tokens;
-    if fits(text) {
+    if fits(text, max_tokens) {
         return (text.to_owned(), "end_turn");
     }
     let mut kept = String::new();
     for word in text.split_inclusive(' ') {
-        if !fits(&format!("{kept}{word}")) {
+        if !fits(&format!("{kept}{word}"), max_tokens) {
             break;
         }
         kept.push_str(word);
