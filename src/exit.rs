@@ -189,6 +189,12 @@ pub fn log_json() {
     JSON.store(true, Ordering::Relaxed);
 }
 
+/// Whether diagnostics are JSON lines.
+#[must_use]
+pub fn is_json() -> bool {
+    JSON.load(Ordering::Relaxed)
+}
+
 /// Writes one diagnostic line to standard error: `NAME: text`, or an object with `program` and
 /// `message`.
 pub fn say(name: &str, text: &str) {
@@ -197,7 +203,7 @@ pub fn say(name: &str, text: &str) {
 
 /// The same with further members (`"a":1,"b":2`) for programs to read.
 pub fn say_with(name: &str, text: &str, members: &str) {
-    let line = if JSON.load(Ordering::Relaxed) {
+    let line = if is_json() {
         let comma = if members.is_empty() { "" } else { "," };
         let (program, message) = (quote(name), quote(text));
         let line = format!("{{\"program\":{program},\"message\":{message}{comma}{members}}}");

@@ -734,6 +734,37 @@ fn v54_the_same_request_is_never_sent_twice() {
     assert_eq!(calls(&sandbox), count, "0 asks nobody");
 }
 
+/// Every line on standard error is JSON then, those of the program that is asked, too.
+#[test]
+fn m6_every_end_is_one_outcome_in_json() {
+    let outcome = |run: &Run| {
+        let lines: Vec<Value> = run
+            .stderr
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("a JSON line"))
+            .collect();
+        lines.last().expect("a line").clone()
+    };
+    let sandbox = Sandbox::new();
+    Talk::plain(12, 300).append(&sandbox, "s.jsonl");
+    let log = ["--provider", "offline", "--log", "json"];
+    let of = |args: &[&str]| outcome(&compact(&sandbox, &[&log[..], args].concat()));
+    let applied = of(&[]);
+    assert_eq!((&applied["outcome"], &applied["strategy"]), (&json!("applied"), &json!("llm")));
+    assert_eq!((&applied["source"], &applied["calls"]), (&json!("main"), &json!(1)));
+    assert!(applied["after"].as_u64() < applied["before"].as_u64());
+    sandbox.write("long", words(5000));
+    let refused = of(&["--summary", "long"]);
+    assert_eq!((&refused["outcome"], &refused["status"]), (&json!("refused"), &json!(65)));
+    let failed = of(&["--call", "exit 75 #"]);
+    assert_eq!((&failed["outcome"], &failed["status"]), (&json!("failed"), &json!(75)));
+    assert_eq!((&failed["before"], &failed["calls"]), (&applied["before"], &json!(1)));
+    sandbox.write("s.jsonl", "");
+    Talk::plain(2, 9).append(&sandbox, "s.jsonl");
+    let skipped = of(&[]);
+    assert_eq!((&skipped["outcome"], &skipped["status"]), (&json!("skipped"), &json!(5)));
+}
+
 #[test]
 fn v54_max_calls_is_the_most() {
     let sandbox = with_model();

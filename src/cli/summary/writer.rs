@@ -7,7 +7,7 @@ use crate::cli::{Log, variable};
 use crate::compact::accept::Reply;
 use crate::compact::pieces::{self, Pieces};
 use crate::compact::request::Wish;
-use crate::exit::{Error, Exit, fail};
+use crate::exit::{self, Error, Exit, fail};
 use crate::messages::{Message, Role};
 use crate::usage;
 
@@ -117,6 +117,9 @@ impl Writer<'_> {
         for (name, number) in numbers {
             let number = number.map(|number| [name.to_owned(), number.to_string()]);
             arguments.extend(number.into_iter().flatten());
+        }
+        if exit::is_json() {
+            arguments.extend(["--log", "json"].map(str::to_owned));
         }
         arguments
     }
