@@ -2,88 +2,15 @@
 
 use serde_json::{Value, json};
 
-use crate::common::{Cmd, Run, Sandbox, rules};
+use crate::common::{Cmd, Run, Sandbox};
+use crate::summaries::{asked, calls, compact, compacted, covered, legal, reply, says, with_model};
 use crate::talks::{Talk, append, log, rebuild, rebuild_meta, stage, undo_last, words};
 
 const HEADING: &str = "[Previous conversation summary]\n";
 
-/// A sandbox whose `claw-call` notes what it is sent and answers with the file `reply.N` for its
-/// call number N, else `reply`, and ends with the status in `status.N`, else 0.
-fn with_model() -> Sandbox {
-    let sandbox = Sandbox::new();
-    sandbox.program(
-        "claw-call",
-        r#"n=$(($(cat calls 2>/dev/null || echo 0) + 1))
-        echo $n >calls
-        cat >"stdin.$n"
-        printf '%s\n' "$@" >"args.$n"
-        cat "reply.$n" 2>/dev/null || cat reply
-        exit "$(cat "status.$n" 2>/dev/null || echo 0)""#,
-    );
-    sandbox.write("reply", says("They talked."));
-    sandbox
-}
-
-/// The records of a reply that ended well.
-fn says(text: &str) -> String {
-    reply(&[json!({"type": "text", "text": text})], "end_turn")
-}
-
-fn reply(content: &[Value], stop_reason: &str) -> String {
-    let usage = json!({"input_tokens": 900, "output_tokens": 5});
-    let record = json!({
-        "type": "assistant", "content": content, "model": "m", "provider": "p",
-        "stop_reason": stop_reason, "usage": usage, "request_id": "r",
-    });
-    format!("{record}\n")
-}
-
-fn calls(sandbox: &Sandbox) -> usize {
-    let calls = sandbox.exists("calls").then(|| sandbox.read_text("calls"));
-    calls.map_or(0, |calls| calls.trim().parse().expect("a number"))
-}
-
-/// The text of the summary request of call `n`.
-fn asked(sandbox: &Sandbox, n: usize) -> String {
-    let messages = sandbox.read_json(&format!("stdin.{n}"));
-    let [message] = messages.as_slice() else { panic!("one message: {messages:?}") };
-    assert_eq!(message["role"], "user");
-    message["content"].as_str().expect("a text").to_owned()
-}
-
-fn compact(sandbox: &Sandbox, args: &[&str]) -> Run {
-    stage(sandbox, "claw-compact", args, "s.jsonl")
-}
-
-/// Compacts the transcript and gives the record.
-#[track_caller]
-fn compacted(sandbox: &Sandbox, args: &[&str]) -> Value {
-    let run = compact(sandbox, args);
-    append(sandbox, "s.jsonl", run.ok().stdout.clone());
-    run.json_one()
-}
-
 fn plan(sandbox: &Sandbox, args: &[&str]) -> Cmd {
     let messages = rebuild_meta(sandbox, "s.jsonl");
     sandbox.cmd("claw-compact").arg("--plan").args(args).stdin(messages)
-}
-
-/// How many messages the record covers.
-fn covered(sandbox: &Sandbox, record: &Value) -> usize {
-    let messages = sandbox.cmd("claw-rebuild").args(["--meta", "--ignore-compactions", "s.jsonl"]);
-    let messages = messages.run().json();
-    let found = messages.iter().position(|m| m["_meta"]["id"] == record["first_kept_entry_id"]);
-    found.expect("the first kept message")
-}
-
-/// The messages of the transcript, which a provider would take.
-#[track_caller]
-fn legal(sandbox: &Sandbox) -> Vec<Value> {
-    let run = sandbox.cmd("claw-rebuild").args(["--strict", "s.jsonl"]).run();
-    let messages = run.ok().json();
-    let body = json!({"model": "m", "max_tokens": 10, "messages": messages});
-    rules::check(&body, body.to_string().as_bytes()).expect("a legal request");
-    messages
 }
 
 fn estimate(sandbox: &Sandbox, messages: String) -> u64 {

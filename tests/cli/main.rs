@@ -73,6 +73,8 @@ mod spent;
 /// claw-call --stream: the same records, and the text as it comes.
 #[cfg(feature = "http")]
 mod stream;
+/// A program whose summaries are files, for claw-compact and claw-retry.
+mod summaries;
 /// Sessions to test the guard's stages with.
 mod talks;
 /// All programs: no text of somebody else's makes a terminal do something.
