@@ -62,11 +62,15 @@ mod recall;
 /// claw-call: what a real server answered, once more.
 #[cfg(feature = "http")]
 mod recorded;
+/// claw-retry: summaries that are made later, once, and for what they stand for.
+mod retry;
 /// The JSON Schema: does it take what is written, and nothing that is wrong?
 mod schema;
 /// claw-call in every shape: one talk with all providers, and one form of what comes back.
 #[cfg(feature = "http")]
 mod shapes;
+/// claw-compact: one source after another, what each is asked, and what it costs.
+mod sources;
 /// claw-call: what replies cost, and limits on it.
 #[cfg(feature = "http")]
 mod spent;

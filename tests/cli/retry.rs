@@ -1,0 +1,346 @@
+//! claw-retry and claw-compact --retry: which summaries are made later, when, and what becomes of them.
+
+use std::os::unix::process::ExitStatusExt;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::common::{Run, Sandbox, kill_group};
+use crate::summaries::{asked, calls, compacted, covered, says, with_model};
+use crate::talks::{Talk, append, rebuild, undo_last, words};
+
+/// Appends a talk of twelve messages whose first names it, and a stub over it; gives the stub.
+#[track_caller]
+fn stub(sandbox: &Sandbox, name: &str) -> Value {
+    talk(sandbox, name);
+    compacted(sandbox, &["--max-calls", "0", "--emergency"]);
+    sandbox.read_json("s.jsonl").pop().expect("a record")
+}
+
+fn talk(sandbox: &Sandbox, name: &str) {
+    let talk = Talk::new().user(&format!("wish {name}")).assistant(&words(60));
+    let talk = (0..5).fold(talk, |talk, n| talk.user(&format!("{name} {n}")).assistant(&words(60)));
+    talk.append(sandbox, "s.jsonl");
+}
+
+/// A sandbox whose model is there, and a transcript with one stub.
+fn with_stub() -> (Sandbox, Value) {
+    let sandbox = with_model();
+    let stub = stub(&sandbox, "one");
+    (sandbox, stub)
+}
+
+fn retry_at(sandbox: &Sandbox, seconds: u64, args: &[&str]) -> Run {
+    let cmd = sandbox.cmd("claw-retry").args(args).arg("s.jsonl");
+    cmd.env("SOURCE_DATE_EPOCH", (1_767_225_600 + seconds).to_string()).run()
+}
+
+fn retry(sandbox: &Sandbox) -> Run {
+    retry_at(sandbox, 0, &[])
+}
+
+/// The records that `claw-compact --retry` would append, and its run.
+fn made(sandbox: &Sandbox, args: &[&str]) -> (Run, Vec<Value>) {
+    let run = sandbox.cmd("claw-compact").arg("--retry").args(args).arg("s.jsonl").run();
+    let records = run.json();
+    (run, records)
+}
+
+/// The ids of those that are still to be made.
+fn pending(sandbox: &Sandbox) -> Vec<Value> {
+    let shown = sandbox.cmd("claw-compact").args(["--retry", "--show", "s.jsonl"]).run();
+    let shown = shown.ok().json_one();
+    let list = shown["pending"].as_array().expect("a list").clone();
+    list.into_iter().map(|one| one["id"].clone()).collect()
+}
+
+/// The text that stands for what is covered.
+fn summary(sandbox: &Sandbox) -> String {
+    let messages = rebuild(sandbox, "s.jsonl");
+    let first = messages.lines().next().unwrap_or_default();
+    let first: Value = serde_json::from_str(first).expect("a message");
+    first["content"].as_str().expect("a text").to_owned()
+}
+
+fn last(sandbox: &Sandbox) -> Value {
+    sandbox.read_json("s.jsonl").pop().expect("a record")
+}
+
+fn retract(sandbox: &Sandbox, target: &Value) {
+    append(sandbox, "s.jsonl", json!({"type": "retract", "target": target}).to_string());
+}
+
+#[track_caller]
+fn sound(sandbox: &Sandbox) {
+    sandbox.cmd("claw-check").arg("s.jsonl").run().ok().stdout_is("");
+}
+
+// ---- what is made ----------------------------------------------------------------------------
+
+#[test]
+fn v76_a_summary_that_is_made_later_stands_for_the_same_messages() {
+    let (sandbox, stub) = with_stub();
+    Talk::plain(2, 20).append(&sandbox, "s.jsonl");
+    let before = rebuild(&sandbox, "s.jsonl");
+    sandbox.write("reply", says("What they said."));
+    assert_eq!(pending(&sandbox), [stub["id"].clone()]);
+    retry(&sandbox).ok().stdout_is("");
+
+    let record = last(&sandbox);
+    assert_eq!((&record["retry_of"], &record["strategy"]), (&stub["id"], &json!("llm")));
+    for name in ["first_kept_entry_id", "first_kept_offset", "tokens_before", "kept_user"] {
+        assert_eq!(record[name], stub[name], "{name}");
+    }
+    assert_eq!(record["needs_summary_retry"], false);
+    // All that was removed is asked about, and nothing else.
+    let request = asked(&sandbox, 1);
+    let (kept, removed) = (12 - covered(&sandbox, &stub), covered(&sandbox, &stub));
+    assert_eq!((kept, removed), (4, 8));
+    assert!(request.contains("  wish one\n") && request.contains("  one 2\n"), "{request}");
+    assert!(!request.contains("  one 3\n") && !request.contains("left out here"), "{request}");
+    // Only the text is another one; what is kept is as it was.
+    let rebuilt = rebuild(&sandbox, "s.jsonl");
+    assert_eq!(rebuilt.split_once('\n').map(|two| two.1), before.split_once('\n').map(|two| two.1));
+    assert!(summary(&sandbox).starts_with("[Previous conversation summary]\nWhat they said.\n"));
+    sound(&sandbox);
+
+    // There is nothing left to do, and nobody is called for it.
+    assert!(pending(&sandbox).is_empty());
+    retry(&sandbox).ok().err_is("claw-compact: no summary is to be made again\n");
+    assert_eq!((calls(&sandbox), last(&sandbox)), (1, record.clone()));
+
+    // Taking it back brings the stub back; taking back the stub takes both.
+    undo_last(&sandbox, "s.jsonl");
+    assert_eq!(rebuild(&sandbox, "s.jsonl"), before);
+    assert_eq!(pending(&sandbox), [stub["id"].clone()]);
+    undo_last(&sandbox, "s.jsonl");
+    assert_eq!(rebuild(&sandbox, "s.jsonl"), rebuilt);
+    retract(&sandbox, &stub["id"]);
+    let ignored = sandbox.cmd("claw-rebuild").args(["--ignore-compactions", "s.jsonl"]).run();
+    assert_eq!(ignored.ok().stdout_text(), rebuild(&sandbox, "s.jsonl"));
+    assert!(pending(&sandbox).is_empty());
+    retry(&sandbox).ok();
+    assert_eq!(calls(&sandbox), 1);
+    sound(&sandbox);
+}
+
+#[test]
+fn v76_the_oldest_fails_and_the_others_are_served() {
+    let (sandbox, first) = with_stub();
+    // A second session goes with it: the stubs of both are tried in one run.
+    let second = stub(&sandbox, "two");
+    sandbox.write("status.1", "69");
+    let (run, records) = made(&sandbox, &[]);
+    run.code(69).err_has(&format!("no summary for '{}': ", first["id"].as_str().unwrap_or("?")));
+    assert_eq!(records.len(), 1);
+    assert_eq!(records[0]["retry_of"], second["id"]);
+    // It goes on from a stub, so it is still to be made.
+    assert_eq!(records[0]["needs_summary_retry"], true);
+    append(&sandbox, "s.jsonl", run.stdout.clone());
+    assert_eq!(pending(&sandbox), [first["id"].clone(), second["id"].clone()]);
+    // Until the first one is there nobody is asked for the second again.
+    let (_, records) = made(&sandbox, &[]);
+    assert_eq!((records.len(), calls(&sandbox)), (0, 2));
+    retry_at(&sandbox, 61, &[]).ok();
+    assert_eq!(calls(&sandbox), 4);
+    assert!(pending(&sandbox).is_empty());
+    sound(&sandbox);
+}
+
+#[test]
+fn v76_a_range_that_is_empty_or_not_found_fails_and_stays() {
+    let sandbox = with_model();
+    talk(&sandbox, "one");
+    let ids: Vec<Value> =
+        sandbox.read_json("s.jsonl").iter().map(|record| record["id"].clone()).collect();
+    let flagged = |kept: &Value| {
+        json!({"type": "compaction", "summary": "?", "first_kept_entry_id": kept, "strategy": "stub",
+            "needs_summary_retry": true})
+        .to_string()
+    };
+    for kept in [&json!("nowhere"), &ids[0]] {
+        append(&sandbox, "s.jsonl", flagged(kept));
+        let before = sandbox.read("s.jsonl");
+        retry(&sandbox).code(65).err_has("what it covers is not found: no cut at");
+        assert!(sandbox.read("s.jsonl") == before);
+        assert_eq!(pending(&sandbox), [last(&sandbox)["id"].clone()]);
+        retract(&sandbox, &last(&sandbox)["id"]);
+    }
+    assert_eq!(calls(&sandbox), 0);
+    // One that stands first of all has nothing before it.
+    sandbox.write("s.jsonl", "");
+    append(&sandbox, "s.jsonl", flagged(&json!("nowhere")));
+    retry(&sandbox).code(65);
+}
+
+#[test]
+fn a_chain_is_made_oldest_first_and_each_goes_on_from_the_one_before() {
+    let (sandbox, _) = with_stub();
+    let second = stub(&sandbox, "two");
+    let old = rebuild(&sandbox, "s.jsonl");
+    sandbox.write("reply.1", says("First summary."));
+    sandbox.write("reply.2", says("Second summary."));
+    retry(&sandbox).ok();
+    assert!(asked(&sandbox, 1).contains("  wish one\n"));
+    let request = asked(&sandbox, 2);
+    assert!(
+        request.contains("  First summary.\n") && request.contains("  wish two\n"),
+        "{request}"
+    );
+    assert!(!request.contains("left out here"), "{request}");
+    assert_eq!(last(&sandbox)["retry_of"], second["id"]);
+    assert_eq!(last(&sandbox)["needs_summary_retry"], false);
+    assert!(summary(&sandbox).contains("\nSecond summary.\n"));
+    assert_ne!(rebuild(&sandbox, "s.jsonl"), old);
+    assert!(pending(&sandbox).is_empty());
+    sound(&sandbox);
+}
+
+#[test]
+fn a_summary_over_a_stub_is_still_to_be_made_until_the_stub_is() {
+    let (sandbox, first) = with_stub();
+    talk(&sandbox, "two");
+    sandbox.write("reply", says("Over a stub."));
+    let over = compacted(&sandbox, &[]);
+    assert_eq!((&over["strategy"], &over["needs_summary_retry"]), (&json!("llm"), &json!(true)));
+    let over = last(&sandbox);
+    assert_eq!(pending(&sandbox), [first["id"].clone(), over["id"].clone()]);
+    let governing = rebuild(&sandbox, "s.jsonl");
+
+    // The stub under it is made: what governs is as before, for as long as only that is there.
+    sandbox.write("reply.2", says("The first part."));
+    sandbox.write("reply.3", says("All of it."));
+    let (run, records) = made(&sandbox, &[]);
+    run.ok();
+    assert_eq!(records[0]["retry_of"], first["id"]);
+    assert_eq!(records[1]["retry_of"], over["id"]);
+    append(&sandbox, "s.jsonl", records[0].to_string());
+    assert_eq!(rebuild(&sandbox, "s.jsonl"), governing);
+    assert_eq!(pending(&sandbox), [over["id"].clone()]);
+    append(&sandbox, "s.jsonl", records[1].to_string());
+    assert!(asked(&sandbox, 3).contains("  The first part.\n"));
+    assert!(summary(&sandbox).contains("\nAll of it.\n") && pending(&sandbox).is_empty());
+    sound(&sandbox);
+}
+
+// ---- when ------------------------------------------------------------------------------------
+
+#[test]
+fn v76_the_pause_doubles_up_to_a_day_and_is_on_disk() {
+    let (sandbox, stub) = with_stub();
+    sandbox.write("status", "69");
+    sandbox.write("config", r#"{"session":{"compaction":{"retryIntervalSeconds":600}}}"#);
+    let args = ["--config", "config"];
+    let (mut now, mut pause) = (0, 600);
+    for failures in 1..=10 {
+        retry_at(&sandbox, now, &args).code(69);
+        assert_eq!(calls(&sandbox), failures);
+        let held = retry_at(&sandbox, now + pause - 1, &args);
+        held.ok().err_has("it failed before, and the next try is in 1 s");
+        assert_eq!(calls(&sandbox), failures, "{failures}");
+        now += pause;
+        pause = (pause * 2).min(86_400);
+    }
+    assert_eq!(pause, 86_400);
+    let shown = sandbox.cmd("claw-compact").args(["--retry", "--show", "s.jsonl"]).run();
+    let shown = &shown.ok().json_one()["pending"][0];
+    assert_eq!((&shown["id"], &shown["failures"]), (&stub["id"], &json!(10)));
+    // Each has its own: a new one is tried at once.
+    let second = self::stub(&sandbox, "two");
+    sandbox.write("status", "0");
+    retry_at(&sandbox, now - 1, &args).ok();
+    assert_eq!(last(&sandbox)["retry_of"], second["id"]);
+    retry_at(&sandbox, now, &args).ok();
+    assert!(pending(&sandbox).is_empty());
+}
+
+#[test]
+fn one_session_that_fails_holds_up_no_other() {
+    let (sandbox, _) = with_stub();
+    sandbox.sh("cp s.jsonl t.jsonl").run().ok();
+    sandbox.write("bad.jsonl", "");
+    append(
+        &sandbox,
+        "bad.jsonl",
+        json!({"type": "compaction", "summary": "?", "strategy": "stub",
+        "first_kept_entry_id": "nowhere", "needs_summary_retry": true})
+        .to_string(),
+    );
+    let sessions = ["bad.jsonl", "s.jsonl", "t.jsonl"];
+    sandbox.cmd("claw-retry").args(sessions).run().code(65);
+    assert_eq!(calls(&sandbox), 2);
+    assert_eq!(sandbox.read("s.jsonl"), sandbox.read("t.jsonl"));
+    assert!(pending(&sandbox).is_empty());
+    sandbox.cmd("claw-retry").args(["s.jsonl", "missing"]).run().code(74);
+}
+
+/// Killed at any moment, the transcript is whole, and the next run does what is left.
+#[test]
+fn a_kill_at_any_step_loses_nothing() {
+    let (sandbox, _) = with_stub();
+    stub(&sandbox, "two");
+    let before = sandbox.read("s.jsonl");
+    sandbox.program("slow", r#"sleep 0.1; exec claw-call "$@""#);
+    for wait in [20, 60, 100, 140, 180, 220, 260, 300, 340] {
+        sandbox.write("s.jsonl", &before);
+        sandbox.sh("rm -f state/attempts.jsonl").run().ok();
+        let cmd = sandbox.cmd("claw-retry").args(["--call", "slow", "s.jsonl"]);
+        let mut child = cmd.spawn();
+        std::thread::sleep(Duration::from_millis(wait));
+        kill_group(child.id());
+        let ended = child.wait().expect("its end");
+        assert!(ended.signal() == Some(9) || ended.success(), "{ended:?}");
+        assert!(sandbox.read("s.jsonl").starts_with(&before), "nothing is lost");
+        retry_at(&sandbox, 1000, &[]).ok();
+        assert!(pending(&sandbox).is_empty() && summary(&sandbox).contains("They talked."));
+        sound(&sandbox);
+    }
+}
+
+#[test]
+fn what_was_made_is_appended_though_the_next_is_never_made() {
+    let (sandbox, first) = with_stub();
+    stub(&sandbox, "two");
+    // The program is killed while it asks for the second one.
+    let call = r#"test -e calls && kill -9 $PPID; claw-call"#;
+    sandbox.cmd("claw-retry").args(["--call", call, "s.jsonl"]).run();
+    assert_eq!(last(&sandbox)["retry_of"], first["id"]);
+    assert_eq!(pending(&sandbox).len(), 1);
+    retry(&sandbox).ok();
+    assert!(pending(&sandbox).is_empty());
+    sound(&sandbox);
+}
+
+// ---- how it is read --------------------------------------------------------------------------
+
+#[test]
+fn a_summary_in_the_place_of_another_is_read_in_any_order() {
+    let (sandbox, stub) = with_stub();
+    let stubbed = rebuild(&sandbox, "s.jsonl");
+    sandbox.write("reply", says("Later."));
+    retry(&sandbox).ok();
+    let (whole, better) = (rebuild(&sandbox, "s.jsonl"), last(&sandbox));
+    assert!(whole.contains("Later."));
+    let at = |id: &Value| {
+        let args = ["--strict", "--at", id.as_str().unwrap_or("?"), "s.jsonl"];
+        sandbox.cmd("claw-rebuild").args(args).run().ok().stdout_text()
+    };
+    assert_eq!((at(&stub["id"]), at(&better["id"])), (stubbed.clone(), whole.clone()));
+    // Twice made: the newer one counts.
+    let mut again = better.clone();
+    again["summary"] = json!("Later still.");
+    again.as_object_mut().map(|members| members.remove("id"));
+    append(&sandbox, "s.jsonl", again.to_string());
+    assert_eq!(rebuild(&sandbox, "s.jsonl"), whole.replace("Later.", "Later still."));
+    let all =
+        sandbox.cmd("claw-rebuild").args(["--strict", "--ignore-compactions", "s.jsonl"]).run();
+    assert_eq!(all.ok().lines().len(), 12);
+    // The other way round: what is written before a stub does not stand in its place.
+    let lines = sandbox.read_text("s.jsonl");
+    let mut lines: Vec<&str> = lines.split_inclusive('\n').collect();
+    lines.truncate(14);
+    lines.swap(12, 13);
+    sandbox.write("turned.jsonl", lines.concat());
+    let run = sandbox.cmd("claw-rebuild").arg("turned.jsonl").run();
+    assert_eq!(run.ok().stdout_text(), stubbed);
+}

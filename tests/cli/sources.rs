@@ -1,0 +1,296 @@
+//! claw-compact: its sources in turn, what each gets to see, and who is left alone after failures.
+
+/// What is asked, in how many calls, and what is shown of it beforehand.
+mod asking;
+/// Where it cuts when it is told how, and when nothing else helps.
+mod cut;
+
+use serde_json::{Value, json};
+
+use crate::common::{Run, Sandbox};
+use crate::summaries::{calls, compact, compacted, covered, legal, with_model};
+use crate::talks::{Talk, append, rebuild, undo_last, words};
+
+/// Messages as `claw-rebuild --meta` writes them, without a transcript.
+fn lines(talk: &[(&str, String)]) -> String {
+    let line = |(n, (role, text)): (usize, &(&str, String))| {
+        let meta = json!({"id": format!("id{n}"), "offset": n * 100, "end": n * 100 + 100});
+        format!("{}\n", json!({"role": role, "content": text, "_meta": meta}))
+    };
+    talk.iter().enumerate().map(line).collect()
+}
+
+/// `n` messages by turns, with so many words each.
+fn talk(n: usize, length: usize) -> String {
+    let says = |n| (["user", "assistant"][n % 2], format!("message {n}: {}", words(length)));
+    lines(&(0..n).map(says).collect::<Vec<_>>())
+}
+
+fn run(sandbox: &Sandbox, args: &[&str], messages: &str) -> Run {
+    let args = [&["--log", "json"], args].concat();
+    sandbox.cmd("claw-compact").args(args).stdin(messages).run()
+}
+
+/// The same at a time: so many seconds after some beginning.
+fn run_at(sandbox: &Sandbox, seconds: u64, args: &[&str], messages: &str) -> Run {
+    let cmd = sandbox.cmd("claw-compact").args(args).stdin(messages);
+    cmd.env("SOURCE_DATE_EPOCH", (1_767_225_600 + seconds).to_string()).run()
+}
+
+/// What was said of its summary.
+#[track_caller]
+fn applied(run: &Run) -> Value {
+    let last = run.ok().stderr.lines().last().unwrap_or_default();
+    let said: Value = serde_json::from_str(last).expect("an outcome");
+    assert_eq!(said["outcome"], "applied");
+    said
+}
+
+fn show(sandbox: &Sandbox, args: &[&str], messages: &str) -> Value {
+    run(sandbox, &[&["--show"], args].concat(), messages).ok().json_one()
+}
+
+fn configure(sandbox: &Sandbox, compaction: &Value) {
+    let config = json!({"session": {"compaction": compaction}});
+    sandbox.write("config", config.to_string());
+}
+
+// ---- checkpoints -----------------------------------------------------------------------------
+
+/// Messages that know of a checkpoint.
+fn with_checkpoint(messages: &str, covers: &str, tokens: u64) -> String {
+    let (first, rest) = messages.split_once('\n').expect("messages");
+    let mut first: Value = serde_json::from_str(first).expect("a message");
+    first["_meta"]["checkpoint"] = json!({"id": "c", "is_current": true, "summary": "So far.",
+        "tokens_at_checkpoint": tokens, "covers_up_to": covers});
+    format!("{first}\n{rest}")
+}
+
+#[test]
+fn v73_half_of_the_requests_tokens_is_enough_and_odd_ones_are_rounded_down() {
+    let sandbox = with_model();
+    let (mut odd, mut even) = (0, 0);
+    for more in 0..4 {
+        let messages = talk(12, 60).replacen("message 0:", &words(more), 1);
+        let before = show(&sandbox, &[], &messages)["tokens_before"].as_u64().expect("a number");
+        *[&mut even, &mut odd][(before % 2) as usize] += 1;
+        // 49.9 %, 50 % and 50.1 %.
+        for (tokens, is_used) in [
+            (before * 499 / 1000 - 1, false),
+            (before / 2 - 1, false),
+            (before / 2, true),
+            (before / 2 + 1, true),
+            (before * 501 / 1000 + 1, true),
+        ] {
+            let messages = with_checkpoint(&messages, "id7", tokens);
+            let run = run(&sandbox, &["--prefer-checkpoint", "--max-calls", "0"], &messages);
+            if is_used {
+                assert_eq!(applied(&run)["strategy"], "checkpoint");
+            } else {
+                run.code(5).stdout_is("").err_has("none covers enough");
+            }
+        }
+    }
+    assert!(odd > 0 && even > 0, "{odd} {even}: both kinds were tried");
+    assert_eq!(calls(&sandbox), 0);
+}
+
+#[test]
+fn v73_five_of_eleven() {
+    // So small that only the arithmetic is to be seen: a gap in what it covers is none in what is kept.
+    let sandbox = with_model();
+    let messages = with_checkpoint(&talk(10, 60), "id1", u64::MAX);
+    let after = run(&sandbox, &["--prefer-checkpoint"], &messages);
+    assert_eq!(applied(&after)["strategy"], "checkpoint");
+    // Two messages are covered, and all others are there as they were.
+    let kept: Vec<Value> = after.json().into_iter().skip(2).collect();
+    let before: Vec<Value> =
+        talk(10, 60).lines().map(|line| serde_json::from_str(line).expect("a message")).collect();
+    assert_eq!(kept.len(), 8);
+    for (kept, before) in kept.iter().zip(&before[2..]) {
+        assert_eq!(kept["content"], before["content"]);
+    }
+}
+
+#[test]
+fn a_checkpoint_is_used_for_no_more_than_it_covers() {
+    let sandbox = with_model();
+    let talk = Talk::plain(4, 200).user("x").tool(words(200)).assistant("y").user("z");
+    (0..3).fold(talk, |talk, _| talk.tool(words(200))).append(&sandbox, "s.jsonl");
+    let ids: Vec<Value> =
+        sandbox.read_json("s.jsonl").iter().map(|record| record["id"].clone()).collect();
+    let before = rebuild(&sandbox, "s.jsonl");
+    let checkpoint = |covers: &Value| {
+        json!({"type": "checkpoint", "summary": "So far.", "tokens_at_checkpoint": 1 << 20,
+            "covers_up_to": covers, "topics": ["t"]})
+        .to_string()
+    };
+    // Up to a call, whose result it does not know: the cut is before the call.
+    append(&sandbox, "s.jsonl", checkpoint(&ids[5]));
+    let args = ["--prefer-checkpoint", "--max-calls", "0"];
+    let record = compact(&sandbox, &args).ok().json_one();
+    assert_eq!((&record["strategy"], covered(&sandbox, &record)), (&json!("checkpoint"), 5));
+    assert_eq!(record["summary"], "So far.\n\nTopics: t");
+    // One that is taken back is none.
+    undo_last(&sandbox, "s.jsonl");
+    assert_ne!(compact(&sandbox, &args).stdout_is("").status, Some(0));
+    assert_eq!(rebuild(&sandbox, "s.jsonl"), before);
+    // One that covers nothing that is still there is none either.
+    append(&sandbox, "s.jsonl", checkpoint(&ids[1]));
+    compacted(&sandbox, &[]);
+    legal(&sandbox);
+    compact(&sandbox, &args).code(5).stdout_is("").err_has("none covers enough");
+    append(&sandbox, "s.jsonl", checkpoint(&json!("nowhere")));
+    compact(&sandbox, &args).code(5).stdout_is("").err_has("none covers enough");
+    assert_eq!(calls(&sandbox), 1);
+}
+
+// ---- the order -------------------------------------------------------------------------------
+
+#[test]
+fn each_source_is_tried_in_its_turn_and_each_failure_is_said() {
+    let sandbox = with_model();
+    let messages = with_checkpoint(&talk(12, 300), "nowhere", 1 << 20);
+    for (n, status) in ["69", "75", "77"].iter().enumerate() {
+        sandbox.write(&format!("status.{}", n + 1), status);
+    }
+    let vias = ["--via", "ollama:a:7b", "--via", "openai:b", "--via", "main"];
+    let args = [&["--prefer-checkpoint"], &vias[..]].concat();
+    let run = sandbox.cmd("claw-compact").args(&args).stdin(messages.clone()).run();
+    run.code(77).stdout_is("");
+    let said: Vec<&str> = run.stderr.lines().collect();
+    let expected = [
+        "no summary by checkpoint: none covers enough, and leaves little enough beside it; the next source is ollama:a:7b",
+        "no summary by ollama:a:7b: cannot get a summary: 'claw-call' ended with status 69; the next source is openai:b",
+        "no summary by openai:b: cannot get a summary: 'claw-call' ended with status 75; the next source is main",
+        "cannot get a summary: 'claw-call' ended with status 77",
+    ];
+    assert_eq!(said, expected.map(|text| format!("claw-compact: {text}")));
+    let first = |n| sandbox.read_text(&format!("args.{n}")).lines().collect::<Vec<_>>().join(" ");
+    assert_eq!(
+        first(1),
+        "--max-tokens 2048 --provider ollama --model a:7b --base-url http://127.0.0.1:11434"
+    );
+    assert!(first(2).starts_with("--max-tokens 2048 --provider openai --model b --base-url "));
+    assert_eq!(first(3), "--max-tokens 2048");
+
+    // Behind them those that ask nobody: local, or a note. With no call left they are all there is.
+    for n in 4..=9 {
+        sandbox.write(&format!("status.{n}"), "69");
+    }
+    for (more, strategy) in
+        [(&["--emergency"][..], "stub"), (&["--emergency", "--fallback", "local"], "local")]
+    {
+        let said = applied(&self::run(&sandbox, &[&vias[..], more].concat(), &messages));
+        assert_eq!((&said["strategy"], &said["source"]), (&json!(strategy), &json!(strategy)));
+        let spent = calls(&sandbox);
+        let said =
+            applied(&self::run(&sandbox, &[&["--max-calls", "0"], more].concat(), &messages));
+        assert_eq!((&said["strategy"], calls(&sandbox)), (&json!(strategy), spent));
+    }
+}
+
+#[test]
+fn the_configured_model_is_asked_before_that_of_the_conversation() {
+    let sandbox = with_model();
+    let ollama =
+        json!({"url": "http://box:1", "model": "q", "timeoutSeconds": 120, "contextTokens": 32000});
+    configure(&sandbox, &json!({"preferCheckpoint": true, "ollama": ollama}));
+    sandbox.write("status.1", "69");
+    let args = ["--config", "config", "--model", "big"];
+    let sources = show(&sandbox, &args, &talk(12, 300))["sources"].clone();
+    assert_eq!(sources, json!(["checkpoint", "ollama:q", "main"]));
+    let run = run(&sandbox, &args, &talk(12, 300));
+    assert_eq!((&applied(&run)["source"], calls(&sandbox)), (&json!("main"), 2));
+    let args = |n| {
+        let given = sandbox.read_text(&format!("args.{n}")).lines().collect::<Vec<_>>().join(" ");
+        given.trim_end_matches(" --log json").to_owned()
+    };
+    assert_eq!(
+        args(1),
+        "--max-tokens 2048 --provider ollama --model q --base-url http://box:1 --window 32000 --timeout 120"
+    );
+    assert_eq!(args(2), "--max-tokens 2048 --model big");
+    // A window that leaves no room cannot be.
+    configure(&sandbox, &json!({"ollama": {"model": "q", "contextTokens": 1}}));
+    self::run(&sandbox, &["--config", "config"], &talk(12, 300)).code(78).stdout_is("");
+}
+
+// ---- the circuit breaker ---------------------------------------------------------------------
+
+#[test]
+fn v74_a_model_that_failed_three_times_is_left_alone_for_thirty_minutes() {
+    let sandbox = with_model();
+    let messages = talk(12, 60);
+    sandbox.write("status", "69");
+    let try_at = |seconds: u64, args: &[&str], is_asked: bool, why: &str| {
+        let before = calls(&sandbox);
+        let run = run_at(&sandbox, seconds, args, &messages);
+        assert_eq!(calls(&sandbox) - before, usize::from(is_asked), "{why}: {}", run.stderr);
+        run
+    };
+    let q = ["--via", "ollama:q"];
+    for n in 0..3 {
+        try_at(n, &q, true, "fewer than three").code(69);
+    }
+    let skipped = try_at(3, &q, false, "the third one was two seconds before");
+    skipped.code(69).stdout_is("").err_has("'ollama:q' is not asked: it failed 3 times in a row");
+    skipped.err_has("left alone for 1799 s more");
+    try_at(2 + 1799, &q, false, "29:59").code(69);
+    try_at(2 + 1800, &q, false, "30:00").code(69);
+    // Another model, or another address, is another matter; and the conversation's own is always asked.
+    try_at(4, &["--via", "ollama:r"], true, "another model").code(69);
+    let elsewhere = sandbox.cmd("claw-compact").args(q).env("OLLAMA_HOST", "box:1");
+    elsewhere.stdin(messages.clone()).run().code(69);
+    assert!(sandbox.read_text("args.5").contains("http://box:1"));
+    for n in 0..4 {
+        try_at(n, &["--via", "main"], true, "main").code(69);
+    }
+    // What failed is on disk; after a pause the count begins again; a success ends it.
+    let log = sandbox.read_text("state/attempts.jsonl");
+    assert_eq!(log.lines().filter(|line| line.contains("ollama:q@http://127")).count(), 3);
+    try_at(2 + 1801, &q, true, "30:01").code(69);
+    try_at(2 + 1802, &q, true, "the second one").code(69);
+    sandbox.write("status", "0");
+    try_at(2 + 1803, &q, true, "the third one goes well").ok();
+    sandbox.write("status", "69");
+    for n in 0..3 {
+        try_at(2000 + n, &q, true, "a success before").code(69);
+    }
+    try_at(2003, &q, false, "three in a row again").code(69);
+}
+
+#[test]
+fn v74_the_configuration_says_how_often_and_how_long() {
+    let sandbox = with_model();
+    sandbox.write("status", "69");
+    let ollama = json!({"model": "q"});
+    configure(
+        &sandbox,
+        &json!({"ollamaFailureThreshold": 1, "ollamaResetMinutes": 1, "ollama": ollama}),
+    );
+    let args = ["--config", "config"];
+    for (seconds, asked) in [(0, 2), (60, 1), (61, 2)] {
+        let before = calls(&sandbox);
+        run_at(&sandbox, seconds, &args, &talk(12, 60)).code(69).err_has("the next source is main");
+        assert_eq!(calls(&sandbox) - before, asked, "{seconds}");
+    }
+    configure(&sandbox, &json!({"ollamaFailureThreshold": 0, "ollama": ollama}));
+    let before = calls(&sandbox);
+    run_at(&sandbox, 62, &args, &talk(12, 60)).code(69);
+    assert_eq!(calls(&sandbox) - before, 2, "0 is never");
+}
+
+#[test]
+fn v74_sixteen_programs_at_once_lose_no_line() {
+    let sandbox = with_model();
+    sandbox.write("m", talk(12, 60));
+    let script = "for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
+        claw-compact --via ollama:q$n --call 'exit 69 #' <m 2>/dev/null & done; wait";
+    sandbox.sh(script).run().ok();
+    let log = sandbox.read_json("state/attempts.jsonl");
+    let mut keys: Vec<String> = log.iter().map(|line| line["key"].to_string()).collect();
+    keys.sort();
+    keys.dedup();
+    assert_eq!(keys.len(), 16, "{log:?}");
+}

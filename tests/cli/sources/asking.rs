@@ -1,0 +1,126 @@
+//! What a model is asked, in how many calls and how long, and what is shown of it beforehand.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{json};
+
+use super::{applied, lines, run, talk};
+use crate::common::Sandbox;
+use crate::summaries::{asked, calls, compact, says, with_model};
+use crate::talks::{Talk, words};
+
+// ---- pieces, calls and time ------------------------------------------------------------------
+
+#[test]
+fn v54_a_piece_that_fails_for_good_leaves_everything_as_it_was() {
+    let sandbox = with_model();
+    Talk::plain(100, 400).append(&sandbox, "s.jsonl");
+    let before = sandbox.read("s.jsonl");
+    let args = ["--via", "main", "--window", "6000", "--max-calls", "40"];
+    for (status, code) in [("69", 69), ("75", 75), ("6", 69)] {
+        sandbox.sh("rm -f calls status.*").run().ok();
+        sandbox.write("status.2", status);
+        if status == "6" {
+            sandbox.write("reply.2", crate::summaries::reply(&[], "max_tokens"));
+        }
+        compact(&sandbox, &args).code(code).stdout_is("");
+        assert_eq!(calls(&sandbox), 2);
+        assert!(sandbox.read("s.jsonl") == before);
+    }
+}
+
+#[test]
+fn v54_the_deadline_ends_a_call_that_hangs() {
+    let sandbox = with_model();
+    for more in [&[][..], &["--fallback", "local"]] {
+        let args = [
+            "--deadline",
+            "0.3",
+            "--call",
+            "exec sleep 60 #",
+            "--via",
+            "ollama:q",
+            "--via",
+            "main",
+        ];
+        let begun = Instant::now();
+        let run = run(&sandbox, &[&args[..], more].concat(), &talk(12, 300));
+        assert!(begun.elapsed() < Duration::from_millis(1500), "{:?}", begun.elapsed());
+        run.err_has("did not end in time");
+        match more {
+            [] => run.code(69).stdout_is("").err_has("the time of --deadline is over"),
+            _ => run.ok(),
+        };
+    }
+}
+
+// ---- names -----------------------------------------------------------------------------------
+
+const NAMES: [&str; 5] = [
+    "6f1c0d3e-77aa-4b52-9c1d-0123456789ab",
+    "3f9c2ab7d1e0",
+    "/srv/app/run.conf",
+    "https://a.example/x?y=1",
+    "8443",
+];
+
+/// A talk whose covered part has the names, and whose kept part uses them.
+fn with_names() -> String {
+    let [id, hash, path, url, port] = NAMES;
+    let mut talk: Vec<(&str, String)> = vec![
+        ("user", "Begin.".to_owned()),
+        (
+            "assistant",
+            format!(
+                "The job is {id}\nand the commit {hash}.\nIts file is {path}, see {url}; port {port}.\nUnused: ZZ-9999."
+            ),
+        ),
+    ];
+    let more = |n: usize| (["user", "assistant"][n % 2], format!("more: {}", words(200)));
+    talk.extend((0..8).map(more));
+    talk.push(("user", format!("Restart {id} at {hash} with '{path}' ({url}:) on {port}.")));
+    lines(&talk)
+}
+
+#[test]
+fn v56_names_that_the_summary_lost_are_asked_for_once() {
+    let sandbox = with_model();
+    let better = NAMES[..4].join(" ");
+    sandbox.write("reply.2", says(&better));
+    let run = run(&sandbox, &["--via", "main"], &with_names());
+    let said = applied(&run);
+    assert_eq!((&said["calls"], &said["lost"]), (&json!(2), &json!(["8443"])));
+    assert!(run.stdout_text().contains(&better));
+    let request = asked(&sandbox, 2);
+    for name in NAMES {
+        assert!(request.contains(&format!("\n  {name}\n")), "{name} is listed: {request}");
+    }
+    assert!(request.contains("  They talked.\n") && request.contains("  and the commit "));
+    assert!(!request.contains("ZZ-9999"), "what nobody uses matters to nobody");
+}
+
+#[test]
+fn v56_the_better_summary_is_used_and_no_call_is_wasted() {
+    let all = NAMES.join(" ");
+    let two = NAMES[..2].join(" ");
+    let one = NAMES[0].to_owned();
+    for (first, second, status, most, used, lost, count) in [
+        (&all, &one, "0", "16", &all, 0, 1),
+        (&two, &one, "0", "16", &two, 3, 2),
+        (&two, &two, "0", "16", &two, 3, 2),
+        (&two, &all, "69", "16", &two, 3, 2),
+        (&two, &String::new(), "0", "16", &two, 3, 2),
+        (&two, &all, "3", "16", &two, 3, 2),
+        (&two, &all, "0", "1", &two, 3, 1),
+        (&one, &two, "0", "2", &two, 3, 2),
+    ] {
+        let sandbox = with_model();
+        sandbox.write("reply.1", says(first));
+        sandbox.write("reply.2", says(second));
+        sandbox.write("status.2", status);
+        let run = run(&sandbox, &["--record", "--max-calls", most], &with_names());
+        let said = applied(&run);
+        assert_eq!(said["lost"].as_array().map(Vec::len), Some(lost), "{}", run.stderr);
+        assert_eq!((calls(&sandbox), &run.json_one()["summary"]), (count, &json!(used)));
+    }
+}

@@ -1,0 +1,113 @@
+//! Where it cuts when it is told how, and what stays in an emergency.
+
+use serde_json::json;
+
+use super::{lines, run, show, talk};
+use crate::summaries::{calls, compacted, covered, legal, with_model};
+use crate::talks::{Talk, rebuild_meta, words};
+
+// ---- the cut ---------------------------------------------------------------------------------
+
+#[test]
+fn v49_classic_is_the_seeds_arithmetic() {
+    let sandbox = with_model();
+    for n in 0..=100_usize {
+        let covered = (n / 2).max(2).min(n.saturating_sub((n / 5).max(4)));
+        // Nothing moves it, not even a window that it is too large for.
+        let args = [&["--classic"][..], &["--window", "4000"][..n % 2 * 2]].concat();
+        let run = run(&sandbox, &[&["--show"], &args[..]].concat(), &talk(n, 60));
+        if covered < 2 {
+            run.code(5).stdout_is("").err_has("nothing to gain");
+        } else {
+            let shown = run.ok().json_one();
+            assert_eq!(shown["covered"].as_array().map(Vec::len), Some(covered), "{n}");
+            assert_eq!(shown["kept"].as_array().map(Vec::len), Some(n - covered), "{n}");
+        }
+    }
+}
+
+#[test]
+fn v50_classic_moves_only_where_it_would_part_a_pair() {
+    let sandbox = with_model();
+    let kinds = "uacrCRucracrCRuacrua";
+    Talk::of(kinds, 60).append(&sandbox, "s.jsonl");
+    let messages: Vec<String> =
+        rebuild_meta(&sandbox, "s.jsonl").lines().map(|line| format!("{line}\n")).collect();
+    for n in 6..=messages.len() {
+        let whole = messages[..n].concat();
+        let at = (n / 2).max(2).min(n - (n / 5).max(4));
+        let is_result = |at: usize| messages[at].contains("tool_result");
+        let forward = (at..n).find(|at| !is_result(*at));
+        let expected = forward.or_else(|| (2..at).rev().find(|at| !is_result(*at)));
+        let shown = show(&sandbox, &["--classic"], &whole);
+        assert_eq!(shown["covered"].as_array().map(Vec::len), expected, "{n}");
+    }
+}
+
+#[test]
+fn keep_tokens_keeps_the_newest_that_have_so_many() {
+    let sandbox = with_model();
+    let messages = talk(30, 60);
+    let kept = |args: &[&str]| {
+        let shown = show(&sandbox, args, &messages);
+        let kept = shown["kept"].as_array().expect("a list").clone();
+        kept.iter().map(|message| message["tokens"].as_u64().expect("a number")).collect::<Vec<_>>()
+    };
+    for tokens in [1, 100, 500, 1000] {
+        let kept = kept(&["--keep-tokens", &tokens.to_string()]);
+        let (all, rest) = (kept.iter().sum::<u64>(), kept[1..].iter().sum::<u64>());
+        assert!(all + 10 >= tokens && rest < tokens, "{tokens}: {all}, {rest}");
+    }
+    assert_eq!(kept(&["--keep-tokens", "0"]).len(), 1);
+    // Where it does not fit fewer stay, and where all are to stay there is nothing to do.
+    let fewer = kept(&["--keep-tokens", "1000", "--window", "1500"]);
+    assert!(fewer.len() > 1 && fewer.iter().sum::<u64>() < 900, "{fewer:?}");
+    for tokens in ["100000", "18446744073709551615"] {
+        run(&sandbox, &["--keep-tokens", tokens], &messages).code(5).stdout_is("");
+    }
+    run(&sandbox, &["--keep-tokens", "1", "--classic"], &messages).code(2);
+}
+
+#[test]
+fn v52_one_huge_message_is_named() {
+    let sandbox = with_model();
+    let messages = lines(&[("user", words(9000))]);
+    let run = run(&sandbox, &["--window", "8000", "--emergency"], &messages);
+    run.code(5).stdout_is("").err_has("(record 'id0') alone has 9");
+    assert_eq!(calls(&sandbox), 0);
+}
+
+// ---- the emergency ---------------------------------------------------------------------------
+
+#[test]
+fn an_emergency_keeps_the_newest_fifth_and_what_stays_in_any_case() {
+    let sandbox = with_model();
+    sandbox.write("status", "69");
+    let talk = Talk::new()
+        .user("Never push to main.")
+        .assistant("Yes.")
+        .record(json!({"type": "user", "content": "The id is 4f6c-77.", "pin": true}))
+        .tool(words(100));
+    let talk = (0..20).fold(talk, |talk, n| talk.assistant(&words(60)).user(&format!("And {n}?")));
+    talk.append(&sandbox, "s.jsonl");
+    let before = legal(&sandbox).len();
+    let record = compacted(&sandbox, &["--emergency"]);
+    assert_eq!(
+        (&record["strategy"], &record["needs_summary_retry"]),
+        (&json!("stub"), &json!(true))
+    );
+    assert_eq!(before - covered(&sandbox, &record), (before / 5).max(4));
+    assert_eq!(record["pinned"], json!(["The id is 4f6c-77."]));
+    assert_eq!(record["kept_user"][0], "Never push to main.");
+    assert_eq!(record["details"]["read_files"], json!(["src/file_1.rs"]));
+    let text = legal(&sandbox)[0].to_string();
+    let count = covered(&sandbox, &record);
+    assert!(text.contains(&format!("({count} messages were left out here without a summary")));
+    assert!(text.contains("Never push") && text.contains("4f6c-77"));
+    sandbox.cmd("claw-check").arg("s.jsonl").run().ok().stdout_is("");
+    // At least four stay; and what would not be shorter is no gain.
+    let few = lines(&(0..8).map(|n| (["user", "assistant"][n % 2], words(60))).collect::<Vec<_>>());
+    let run = run(&sandbox, &["--record", "--emergency"], &few);
+    assert_eq!(run.ok().json_one()["first_kept_entry_id"], "id4");
+    super::run(&sandbox, &["--emergency"], &super::talk(8, 1)).code(5).stdout_is("");
+}
