@@ -282,6 +282,18 @@ fn v74_the_configuration_says_how_often_and_how_long() {
 }
 
 #[test]
+fn v74_who_was_not_asked_did_not_fail() {
+    let sandbox = with_model();
+    sandbox.write("status", "69");
+    for args in [["--max-calls", "1"], ["--deadline", "0.0001"]] {
+        let args = [&args[..], &["--via", "openai:a", "--via", "ollama:q"]].concat();
+        assert_ne!(run(&sandbox, &args, &talk(12, 60)).status, Some(0));
+    }
+    let log = sandbox.read_text("state/attempts.jsonl");
+    assert!(log.contains("openai:a") && !log.contains("ollama:q"), "{log}");
+}
+
+#[test]
 fn v74_sixteen_programs_at_once_lose_no_line() {
     let sandbox = with_model();
     sandbox.write("m", talk(12, 60));

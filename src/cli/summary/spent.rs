@@ -44,11 +44,11 @@ impl Spent {
         self.begun.elapsed().as_secs_f64()
     }
 
-    /// One more call.
+    /// Whether there may be one more call.
     ///
     /// # Errors
     /// 5 when there may be none, 69 when the time is over.
-    pub fn take(&self) -> anyhow::Result<()> {
+    pub fn check(&self) -> anyhow::Result<()> {
         if self.left() == 0 {
             let text = format!("all {} calls of --max-calls are spent", self.most);
             return fail(Exit::NoGain, text);
@@ -56,6 +56,15 @@ impl Spent {
         if self.until().is_some_and(|until| Instant::now() >= until) {
             return fail(Exit::Unavailable, "the time of --deadline is over");
         }
+        Ok(())
+    }
+
+    /// One more call.
+    ///
+    /// # Errors
+    /// As [`Spent::check`].
+    pub fn take(&self) -> anyhow::Result<()> {
+        self.check()?;
         self.calls.set(self.calls.get() + 1);
         Ok(())
     }
