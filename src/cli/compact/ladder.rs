@@ -157,7 +157,10 @@ impl Ladder<'_> {
         };
         match again() {
             Ok(better) if better.lost.len() < made.lost.len() => better,
-            Ok(_) => made,
+            Ok(worse) => {
+                let reply = Reply { usage: worse.reply.usage, ..made.reply };
+                Made { reply, ..made }
+            }
             Err(error) => {
                 self.log.note(&format!("the first summary is used: {error:#}"));
                 made

@@ -122,5 +122,8 @@ fn v56_the_better_summary_is_used_and_no_call_is_wasted() {
         let said = applied(&run);
         assert_eq!(said["lost"].as_array().map(Vec::len), Some(lost), "{}", run.stderr);
         assert_eq!((calls(&sandbox), &run.json_one()["summary"]), (count, &json!(used)));
+        // What was spent is in the record, whichever summary it was spent on.
+        let paid = if status == "0" && !second.is_empty() { count } else { 1 };
+        assert_eq!(run.json_one()["usage"]["input_tokens"], json!(900 * paid), "{second}");
     }
 }
