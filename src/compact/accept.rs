@@ -98,13 +98,14 @@ pub enum Rejected {
 
 impl Rejected {
     /// The status for it: a model that writes no summary is broken, a text of the user's is bad input,
-    /// and nothing gained is nothing gained.
+    /// and what we put together ourselves only gains nothing.
     #[must_use]
-    pub fn exit(self, by_model: bool) -> Exit {
-        match self {
-            Rejected::NoGain { .. } => Exit::NoGain,
-            _ if by_model => Exit::Unavailable,
-            _ => Exit::Data,
+    pub fn exit(self, strategy: Strategy) -> Exit {
+        match (self, strategy) {
+            (Rejected::NoGain { .. }, _) => Exit::NoGain,
+            (_, Strategy::Llm) => Exit::Unavailable,
+            (_, Strategy::File) => Exit::Data,
+            (_, Strategy::Checkpoint | Strategy::Local | Strategy::Stub) => Exit::NoGain,
         }
     }
 }

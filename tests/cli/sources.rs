@@ -145,6 +145,16 @@ fn a_checkpoint_is_used_for_no_more_than_it_covers() {
     assert_eq!(calls(&sandbox), 1);
 }
 
+#[test]
+fn a_checkpoint_that_cannot_be_used_is_no_bad_input() {
+    let sandbox = with_model();
+    let mut said = vec![("user", words(60)), ("assistant", "So far.".to_owned())];
+    said.extend((0..8).map(|n: usize| (["user", "assistant"][n % 2], words(60))));
+    let messages = with_checkpoint(&lines(&said), "id3", 1 << 20);
+    let run = run(&sandbox, &["--prefer-checkpoint", "--max-calls", "0"], &messages);
+    run.code(5).stdout_is("").err_has("it repeats a message of the conversation");
+}
+
 // ---- the order -------------------------------------------------------------------------------
 
 #[test]

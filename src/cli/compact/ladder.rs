@@ -130,8 +130,8 @@ impl Ladder<'_> {
                 Ok(Made { source: source.to_owned(), planned, strategy, reply, after, lost })
             }
             Err(why) => {
-                let exit = why.exit(strategy == Strategy::Llm);
-                let error = Error::new(exit, format!("the summary is not used: {why}"));
+                let text = format!("the summary is not used: {why}");
+                let error = Error::new(why.exit(strategy), text);
                 Err(error.with(Outcome::Refused.member()).into())
             }
         }
