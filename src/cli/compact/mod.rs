@@ -128,7 +128,8 @@ impl Session<'_> {
         let prompt = self.prompt()?;
         let wish = Wish { prompt: &prompt, focus: self.args.focus.as_deref() };
         if self.args.plan {
-            let pieces = self.pieces(&task, &planned, wish)?;
+            let asked = self.models()?.into_iter().next().unwrap_or_else(|| self.main());
+            let pieces = self.pieces(&asked, &task, &planned, wish)?;
             let first = pieces.iter().next().map(|piece| piece.text.as_str());
             let request = wish.request(planned.earlier.as_deref(), first.unwrap_or_default());
             return write_messages(&[Message::say(Role::User, &request)]);
@@ -170,14 +171,14 @@ impl Session<'_> {
         self.args.prompt.as_ref().map_or_else(|| Ok(request::PROMPT.to_owned()), |p| read_text(p))
     }
 
-    /// What the first of the models would be asked, and in how many calls.
+    /// What a model would be asked, and in how many calls.
     fn pieces(
         &self,
+        asked: &Asked,
         task: &Task<'_, '_>,
         planned: &Planned,
         wish: Wish<'_>,
     ) -> anyhow::Result<Pieces> {
-        let asked = Asked::main(self.model, self.budget);
         let calls = self.args.max_calls.max(1) as usize;
         let limits = asked.limits(task.gauge, task.summary_tokens(), calls);
         let covered = &task.messages[planned.from..planned.at];

@@ -2,6 +2,7 @@
 
 use crate::cli::Output;
 use crate::cli::compact::Session;
+use crate::cli::compact::sources::Source;
 use crate::compact::request::Wish;
 use crate::compact::{Planned, Task};
 use crate::exit::Exit;
@@ -18,10 +19,16 @@ impl Session<'_> {
         planned: &Planned,
         wish: Wish<'_>,
     ) -> anyhow::Result<Exit> {
-        let pieces = self.pieces(task, planned, wish)?;
-        let first = pieces.iter().next().map(|piece| piece.text.as_str()).unwrap_or_default();
-        let request = Message::say(Role::User, &wish.request(planned.earlier.as_deref(), first));
         let sources = self.sources()?;
+        // What the first of the models would be asked, if there is one.
+        let model = sources.iter().find_map(Source::model);
+        let pieces = model.map(|asked| self.pieces(asked, task, planned, wish)).transpose()?;
+        let first = pieces.as_ref().and_then(|pieces| pieces.iter().next());
+        let request = first.map(|piece| {
+            let text = wish.request(planned.earlier.as_deref(), &piece.text);
+            Message::say(Role::User, &text).to_line()
+        });
+        let (calls, left_out) = pieces.map_or((0, 0), |pieces| (pieces.calls(), pieces.left_out));
         let sources: Vec<String> = sources.iter().map(|source| quote(source.name())).collect();
         let (covered, kept) = task.messages.split_at(planned.at);
         let list = |messages: &[Message<'_>]| -> String {
@@ -44,9 +51,9 @@ impl Session<'_> {
             format!(r#""pinned":[{}]"#, texts(&planned.pinned)),
             format!(r#""details":{}"#, planned.details.to_json()),
             format!(r#""sources":[{}]"#, sources.join(",")),
-            format!(r#""calls":{}"#, pieces.calls()),
-            format!(r#""left_out":{}"#, pieces.left_out),
-            format!(r#""request":[{}]"#, request.to_line()),
+            format!(r#""calls":{calls}"#),
+            format!(r#""left_out":{left_out}"#),
+            format!(r#""request":[{}]"#, request.unwrap_or_default()),
         ];
         let mut out = Output::open();
         writeln!(out, "{{{}}}", members.join(",")).context("cannot write '<stdout>'")?;

@@ -68,6 +68,15 @@ impl Source {
             Source::Stub => "stub",
         }
     }
+
+    /// The model that is asked, if it is one.
+    #[must_use]
+    pub fn model(&self) -> Option<&Asked> {
+        match self {
+            Source::Model(asked) => Some(asked),
+            _ => None,
+        }
+    }
 }
 
 impl Session<'_> {
@@ -115,7 +124,8 @@ impl Session<'_> {
         self.args.via.iter().map(model).collect()
     }
 
-    fn main(&self) -> Asked {
+    /// The model of the conversation.
+    pub(super) fn main(&self) -> Asked {
         Asked::main(self.model, self.budget)
     }
 

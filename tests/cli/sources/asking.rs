@@ -2,14 +2,41 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::{json};
+use serde_json::{Value, json};
 
-use super::{applied, lines, run, talk};
+use super::{applied, configure, lines, run, show, talk};
 use crate::common::Sandbox;
 use crate::summaries::{asked, calls, compact, says, with_model};
-use crate::talks::{Talk, words};
+use crate::talks::{Talk, rebuild_meta, words};
 
 // ---- pieces, calls and time ------------------------------------------------------------------
+
+/// A model with a window of 2000 tokens, which only summaries are asked of.
+fn small_model(sandbox: &Sandbox) -> [&'static str; 2] {
+    configure(sandbox, &json!({"ollama": {"model": "q", "contextTokens": 2000}}));
+    ["--config", "config"]
+}
+
+#[test]
+fn m2_ten_times_the_summarisers_window_takes_as_many_calls_as_show_says() {
+    let sandbox = with_model();
+    let (args, messages) = (small_model(&sandbox), talk(400, 100));
+    for most in ["64", "16", "5", "1"] {
+        let args = [&args[..], &["--max-calls", most]].concat();
+        let shown = show(&sandbox, &args, &messages);
+        assert!(shown["tokens_before"].as_u64() > Some(40_000));
+        let before = calls(&sandbox);
+        let run = run(&sandbox, &args, &messages);
+        assert_eq!(applied(&run)["source"], "ollama:q");
+        let (made, most) = (calls(&sandbox) - before, most.parse().expect("a number"));
+        assert_eq!(json!(made), shown["calls"], "of {most}");
+        assert!(made <= most);
+        // What is left out is known beforehand, too, and said.
+        let said = format!("\"left_out\":{}", shown["left_out"]);
+        assert_eq!(run.stderr.contains(&said), shown["left_out"] != 0, "{}", run.stderr);
+        assert_eq!(shown["request"], json!(sandbox.read_json(&format!("stdin.{}", before + 1))));
+    }
+}
 
 #[test]
 fn v54_a_piece_that_fails_for_good_leaves_everything_as_it_was() {
@@ -125,5 +152,52 @@ fn v56_the_better_summary_is_used_and_no_call_is_wasted() {
         // What was spent is in the record, whichever summary it was spent on.
         let paid = if status == "0" && !second.is_empty() { count } else { 1 };
         assert_eq!(run.json_one()["usage"]["input_tokens"], json!(900 * paid), "{second}");
+    }
+}
+
+// ---- what is shown ---------------------------------------------------------------------------
+
+#[test]
+fn show_calls_nobody_and_says_what_is_then_done() {
+    let sandbox = with_model();
+    Talk::of("uacrCRucracruauacrCRau", 150).append(&sandbox, "s.jsonl");
+    let messages = rebuild_meta(&sandbox, "s.jsonl");
+    let small = small_model(&sandbox);
+    // The longest summary that a model may give: it was told how long.
+    sandbox.write("reply", says(&"word ".repeat(120)));
+    for args in [&[][..], &["--window", "4000"], &["--via", "main", "--window", "4000"], &small] {
+        let before = calls(&sandbox);
+        let shown = show(&sandbox, args, &messages);
+        assert_eq!(calls(&sandbox), before, "nobody is called");
+        let ids = |name: &str| {
+            let list = shown[name].as_array().expect("a list").clone();
+            list.into_iter().map(|message| message["id"].clone()).collect::<Vec<_>>()
+        };
+        let all: Vec<Value> = messages
+            .lines()
+            .map(|line| {
+                serde_json::from_str::<Value>(line).expect("a message")["_meta"]["id"].clone()
+            })
+            .collect();
+        assert_eq!([ids("covered"), ids("kept")].concat(), all);
+        let record = compact(&sandbox, args).ok().json_one();
+        assert_eq!(record["first_kept_entry_id"], ids("kept")[0]);
+        assert!(record["tokens_after"].as_u64() <= shown["tokens_after"].as_u64(), "{record}");
+        for name in ["tokens_before", "kept_user", "pinned", "details"] {
+            assert_eq!(record[name], shown[name], "{name}");
+        }
+        let sent = sandbox.read_text(&format!("stdin.{}", before + 1));
+        let request = run(&sandbox, &[&["--show"], args].concat(), &messages).ok().stdout_text();
+        assert!(request.contains(&format!("\"request\":[{}]", sent.trim_end())), "byte for byte");
+    }
+}
+
+#[test]
+fn show_without_a_model_is_no_call() {
+    let sandbox = with_model();
+    sandbox.write("summary", "They talked.");
+    for args in [["--summary", "summary"], ["--max-calls", "0"]] {
+        let shown = show(&sandbox, &args, &talk(12, 60));
+        assert_eq!((&shown["calls"], &shown["request"]), (&json!(0), &json!([])));
     }
 }
