@@ -226,6 +226,27 @@ fn the_configured_model_is_asked_before_that_of_the_conversation() {
     self::run(&sandbox, &["--config", "config"], &talk(12, 300)).code(78).stdout_is("");
 }
 
+#[test]
+fn what_is_the_conversations_own_reaches_no_other_model() {
+    let sandbox = with_model();
+    sandbox.write("status.1", "69");
+    let own = ["CLAW_KEY_FILE", "CLAW_KEY_CMD", "CLAW_BASE_URL", "CLAW_WINDOW"];
+    let call = r#"env >"env.$(cat calls 2>/dev/null)"; claw-call"#;
+    let args = ["--call", call, "--via", "anthropic:small", "--via", "main"];
+    let cmd = sandbox.cmd("claw-compact").args(args).stdin(talk(12, 300));
+    let cmd = own.iter().fold(cmd, |cmd, name| cmd.env(name, "100000"));
+    cmd.env("ANTHROPIC_BASE_URL", "http://usual").run().ok();
+    let (other, main) = (sandbox.read_text("env."), sandbox.read_text("env.1"));
+    for name in own {
+        let has = |env: &str| env.lines().any(|line| line.starts_with(&format!("{name}=")));
+        assert!(!has(&other) && has(&main), "{name}");
+    }
+    let url = "--base-url\nhttp://usual\n";
+    assert!(
+        sandbox.read_text("args.1").ends_with(url) && !sandbox.read_text("args.2").contains(url)
+    );
+}
+
 // ---- the circuit breaker ---------------------------------------------------------------------
 
 #[test]

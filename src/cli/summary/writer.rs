@@ -11,8 +11,8 @@ use crate::exit::{self, Error, Exit, fail};
 use crate::messages::{Message, Role};
 use crate::usage;
 
-/// The keys of the conversation's own provider, which no other gets to see.
-const KEYS: [&str; 2] = ["CLAW_KEY_FILE", "CLAW_KEY_CMD"];
+/// What is about the conversation's own provider, and no other gets to see.
+const OWN: [&str; 4] = ["CLAW_KEY_FILE", "CLAW_KEY_CMD", "CLAW_BASE_URL", "CLAW_WINDOW"];
 
 /// A model at work.
 #[derive(Clone, Copy, Debug)]
@@ -96,7 +96,7 @@ impl Writer<'_> {
         let command = self.command.map(str::to_owned).or_else(|| variable("CLAW_CALL"));
         let command = command.unwrap_or_else(|| "claw-call".to_owned());
         let line = Message::say(Role::User, request).to_line() + "\n";
-        let without: &[&str] = if self.asked.attempts.is_some() { &KEYS } else { &[] };
+        let without: &[&str] = if self.asked.attempts.is_some() { &OWN } else { &[] };
         let limits = Limits { until: self.spent.until(), without };
         let ended = child::run(&command, &self.arguments(most_tokens), line.into_bytes(), limits)?;
         match ended.exit() {
