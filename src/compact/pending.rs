@@ -16,8 +16,8 @@ pub struct Pending {
     pub before: Option<String>,
     /// The first record that it keeps.
     pub first_kept: String,
-    /// It has a summary already, which goes on from this one that is still to be made.
-    pub waits_for: Option<String>,
+    /// It has no summary at all. Else it has one, which goes on from another that is still to be made.
+    pub is_stub: bool,
 }
 
 /// All compactions of a transcript that count, and the best summary of each.
@@ -93,26 +93,14 @@ impl Summaries {
     /// Those that wait, oldest first.
     #[must_use]
     pub fn pending(&self) -> Vec<Pending> {
-        let mut pending = Vec::new();
-        for (at, one) in self.compactions.iter().enumerate() {
-            if !self.is_pending(&one.id) {
-                continue;
-            }
-            let base = at.checked_sub(1).map(|at| self.compactions[at].id.clone());
-            pending.push(Pending {
-                id: one.id.clone(),
-                before: one.before.clone(),
-                first_kept: one.first_kept.clone(),
-                waits_for: base.filter(|_| !self.stubs.contains(&one.id)),
-            });
-        }
-        pending
-    }
-
-    /// Whether this one still waits.
-    #[must_use]
-    pub fn is_pending(&self, id: &str) -> bool {
-        self.best.get(id).is_some_and(|summary| summary.needs_retry)
+        let waits = |one: &&Compaction| self.best.get(&one.id).is_some_and(|best| best.needs_retry);
+        let pending = |one: &Compaction| Pending {
+            id: one.id.clone(),
+            before: one.before.clone(),
+            first_kept: one.first_kept.clone(),
+            is_stub: self.stubs.contains(&one.id),
+        };
+        self.compactions.iter().filter(waits).map(pending).collect()
     }
 
     /// The best summary of a compaction, by its own id or that of a record in its place.

@@ -223,6 +223,24 @@ fn a_summary_over_a_stub_is_still_to_be_made_until_the_stub_is() {
     sound(&sandbox);
 }
 
+#[test]
+fn a_summary_over_a_stub_that_was_taken_back_is_not_asked_for_again_and_again() {
+    let (sandbox, first) = with_stub();
+    talk(&sandbox, "two");
+    compacted(&sandbox, &[]);
+    retract(&sandbox, &first["id"]);
+    let (before, spent) = (sandbox.read("s.jsonl"), calls(&sandbox));
+    for _ in 0..3 {
+        retry(&sandbox).ok().err_has("it goes on from one that is still to be made");
+    }
+    assert!(sandbox.read("s.jsonl") == before);
+    assert_eq!(calls(&sandbox), spent);
+    // With the stub it goes on.
+    undo_last(&sandbox, "s.jsonl");
+    retry(&sandbox).ok();
+    assert_eq!((calls(&sandbox), pending(&sandbox).len()), (spent + 2, 0));
+}
+
 // ---- when ------------------------------------------------------------------------------------
 
 #[test]

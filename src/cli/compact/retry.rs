@@ -41,12 +41,14 @@ impl Session<'_> {
             log.outcome("no summary is to be made again", r#""outcome":"skipped""#);
         }
         for one in pending {
-            if let Some(why) = self.why_not_yet(&one, &summaries)? {
+            let messages = before(inputs, &one, &summaries);
+            let known = messages.as_deref().unwrap_or_default();
+            if let Some(why) = self.why_not_yet(&one, known)? {
                 let text = format!("the summary of '{}' is not tried: {why}", one.id);
                 log.outcome(&text, &members("skipped", &one));
                 continue;
             }
-            match self.retry_one(inputs, &one, &mut summaries, log) {
+            match self.retry_one(messages, &one, &mut summaries, log) {
                 Ok(line) => {
                     let written = writeln!(out, "{line}").and_then(|()| out.flush());
                     written.context("cannot write '<stdout>'")?;
@@ -62,14 +64,21 @@ impl Session<'_> {
         Ok(exit)
     }
 
-    /// Why it is not tried now, if it is not.
-    fn why_not_yet(&self, one: &Pending, summaries: &Summaries) -> anyhow::Result<Option<String>> {
-        if one.waits_for.as_ref().is_some_and(|base| summaries.is_pending(base)) {
+    /// Why it is not tried now, if it is not. A summary on a summary that is still to be made would be
+    /// marked again, and so asked for again and again.
+    fn why_not_yet(
+        &self,
+        one: &Pending,
+        messages: &[Message<'_>],
+    ) -> anyhow::Result<Option<String>> {
+        let base = messages.first().and_then(|first| first.meta.as_ref()?.summary.as_ref());
+        if !one.is_stub && base.is_some_and(|base| base.needs_retry) {
             return Ok(Some("it goes on from one that is still to be made".to_owned()));
         }
         let left = self.next_try(one) - now()?;
         let text = || format!("it failed before, and the next try is in {:.0} s", left.ceil());
-        Ok((left > 0.0).then(text))
+        // More than a day is left only where the clock was set back.
+        Ok((left > 0.0 && left <= LONGEST_PAUSE).then(text))
     }
 
     /// When it may be tried next, in Unix seconds: after the pause of the configuration, then after twice
@@ -84,13 +93,13 @@ impl Session<'_> {
     /// One summary, as the record that stands in the place of the stub.
     fn retry_one(
         &self,
-        inputs: &[Input],
+        messages: anyhow::Result<Vec<Message<'_>>>,
         one: &Pending,
         summaries: &mut Summaries,
         log: Log,
     ) -> anyhow::Result<String> {
         let spent = Spent::new(self.args.max_calls, self.args.deadline);
-        let made = self.make_again(inputs, one, summaries, &spent, log);
+        let made = messages.and_then(|messages| self.make_again(&messages, one, &spent, log));
         attempts(one).note(made.is_ok(), now()?);
         let (made, line) = made?;
         say_applied(log, &made, &spent);
@@ -100,14 +109,12 @@ impl Session<'_> {
 
     fn make_again(
         &self,
-        inputs: &[Input],
+        messages: &[Message<'_>],
         one: &Pending,
-        summaries: &Summaries,
         spent: &Spent,
         log: Log,
     ) -> anyhow::Result<(Made, String)> {
-        let messages = before(inputs, one, summaries)?;
-        let task = self.task(&messages);
+        let task = self.task(messages);
         let Some(planned) = task.plan_from(&one.first_kept) else {
             let text = format!("what it covers is not found: no cut at '{}'", one.first_kept);
             return fail(Exit::Data, text);
