@@ -59,7 +59,8 @@ fn count(text: &str, key: &str, reset: f64) -> Failures {
     let mut failures = Failures::default();
     for line in text.lines() {
         let Ok(object) = Object::parse(line) else { continue };
-        let Some(ts) = object.get("ts").and_then(|ts| ts.parse::<f64>().ok()) else { continue };
+        let ts = object.get("ts").and_then(|ts| ts.parse::<f64>().ok());
+        let Some(ts) = ts.filter(|ts| ts.is_finite()) else { continue };
         if object.string("key").as_deref() != Some(key) {
             continue;
         }

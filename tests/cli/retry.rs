@@ -273,6 +273,22 @@ fn v76_the_pause_doubles_up_to_a_day_and_is_on_disk() {
 }
 
 #[test]
+fn a_log_of_attempts_that_is_no_log_holds_nothing_up() {
+    let (sandbox, stub) = with_stub();
+    for ts in ["1e999", "4000000000", "1e300", "\"x\""] {
+        let line = format!(
+            "{{\"key\":\"retry:{}\",\"ts\":{ts},\"ok\":false}}\n",
+            stub["id"].as_str().unwrap_or("?")
+        );
+        sandbox.write("state/attempts.jsonl", line.repeat(3) + "{torn");
+        assert_eq!(pending(&sandbox), [stub["id"].clone()], "JSON in any case");
+        let (run, records) = made(&sandbox, &[]);
+        assert_eq!(run.ok().json().len(), records.len());
+        assert_eq!(records.len(), 1, "{ts}");
+    }
+}
+
+#[test]
 fn one_session_that_fails_holds_up_no_other() {
     let (sandbox, _) = with_stub();
     sandbox.sh("cp s.jsonl t.jsonl").run().ok();

@@ -325,6 +325,36 @@ fn v74_who_was_not_asked_did_not_fail() {
 }
 
 #[test]
+fn v74_a_log_of_attempts_that_is_no_log_is_no_failure() {
+    let sandbox = with_model();
+    let line = |ts: &str| {
+        let key = "summary:ollama:q@http://127.0.0.1:11434";
+        format!("{{\"key\":\"{key}\",\"ts\":{ts},\"ok\":false}}\n")
+    };
+    let hostile = [
+        b"{\"key\":\"summary:ollama:q@h".to_vec(),
+        b"\xff\xfe\0\0\n[]\n{}\nnull\n{\"key\":7,\"ts\":\"x\",\"ok\":3}\n".to_vec(),
+        format!("{}\n", "[".repeat(100_000)).into_bytes(),
+        // Times that are none, and such of a clock that was ahead.
+        line("1e999").repeat(4).into_bytes(),
+        line("NaN").repeat(4).into_bytes(),
+        line("4000000000").repeat(4).into_bytes(),
+        line("1e300").repeat(4).into_bytes(),
+    ];
+    for (n, bytes) in hostile.iter().enumerate() {
+        sandbox.write("state/attempts.jsonl", bytes);
+        let said = applied(&run(&sandbox, &["--via", "ollama:q"], &talk(12, 60)));
+        assert_eq!((&said["source"], calls(&sandbox)), (&json!("ollama:q"), n + 1));
+        let log = sandbox.read("state/attempts.jsonl");
+        assert!(log.starts_with(bytes) && log.ends_with(b"\"ok\":true}\n"), "its line is whole");
+    }
+    sandbox.sh("rm state/attempts.jsonl; mkdir state/attempts.jsonl").run().ok();
+    run(&sandbox, &["--via", "ollama:q"], &talk(12, 60)).ok();
+    let cmd = sandbox.cmd("claw-compact").args(["--via", "ollama:q"]).stdin(talk(12, 60));
+    cmd.env("CLAW_STATE_DIR", "/dev/null/x").run().ok();
+}
+
+#[test]
 fn v74_sixteen_programs_at_once_lose_no_line() {
     let sandbox = with_model();
     sandbox.write("m", talk(12, 60));

@@ -169,7 +169,8 @@ impl Session<'_> {
         let reset = minutes as f64 * 60.0;
         let failures = attempts.failures(reset);
         let left = failures.last + reset - now()?;
-        if most == 0 || failures.count < most || left < 0.0 {
+        // More than all of it is left only where the clock was set back.
+        if most == 0 || failures.count < most || !(0.0..=reset).contains(&left) {
             return Ok(());
         }
         let text = format!(
