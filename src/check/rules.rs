@@ -69,7 +69,7 @@ rules! {
     LONE_SURROGATE, "lone-surrogate", Note, true,
         "A string holds half a surrogate pair; U+FFFD is sent in its place.";
     UNKNOWN_TARGET, "unknown-target", Error, false,
-        "A retraction names a record that is not there.";
+        "A retraction, or a summary in the place of another, names a record that is not there.";
     UNKNOWN_FIRST_KEPT, "unknown-first-kept", Error, false,
         "A compaction's first kept record is not before it; the compaction is not applied.";
     TRUNCATION_MISMATCH, "truncation-mismatch", Warning, true,

@@ -83,10 +83,12 @@ pub fn find(
         findings,
         kept: None,
         better: HashMap::new(),
+        missing: Vec::new(),
         view: View::default(),
     };
     let needles = if with_checkpoint { &NEEDLES[..] } else { &NEEDLES[..VIEWS] };
     search.run(range.end, &Needles::new(needles))?;
+    search.end();
     let Search { kept, mut view, .. } = search;
     view.start = range.start.max(kept.unwrap_or(0));
     view.end = range.end;
@@ -106,6 +108,8 @@ struct Search<'s> {
     kept: Option<u64>,
     /// The newest summary that stands in the place of another, by the id of that.
     better: HashMap<String, Governing>,
+    /// The places in which a summary stands and where none was seen yet, and the finding if none is there.
+    missing: Vec<(String, Finding)>,
     view: View,
 }
 
@@ -130,10 +134,20 @@ impl Search<'_> {
         Ok(())
     }
 
+    /// What was not found in all of the inputs is not there.
+    fn end(&mut self) {
+        if self.kept.is_none() {
+            self.findings.extend(self.missing.drain(..).map(|(_, finding)| finding));
+        }
+    }
+
     /// Takes in a view record; they come newest first.
     fn take(&mut self, record: &Record<'_>) -> io::Result<()> {
         if record.body.is_view() {
             self.view.changed_at = self.view.changed_at.max(record.end);
+        }
+        if let Body::Compaction { retry_of: None, .. } = &record.body {
+            self.missing.retain(|(place, _)| *place != record.id);
         }
         if self.view.retracted.contains(record.id.as_ref()) {
             return Ok(());
@@ -152,6 +166,9 @@ impl Search<'_> {
             Body::Compaction { summary, retry_of: Some(place), .. } => {
                 let id = record.id.clone().into_owned();
                 let own = Governing { id, summary: summary.clone() };
+                let what = format!("compaction not applied: no compaction '{place}' before it");
+                let finding = found(&rules::UNKNOWN_TARGET, record, what);
+                self.missing.push((place.clone(), finding));
                 self.better.entry(place.clone()).or_insert(own);
             }
             Body::Compaction { summary, first_kept, hint, retry_of: None }

@@ -378,3 +378,33 @@ fn a_summary_in_the_place_of_another_is_read_in_any_order() {
     let run = sandbox.cmd("claw-rebuild").arg("turned.jsonl").run();
     assert_eq!(run.ok().stdout_text(), stubbed);
 }
+
+#[test]
+fn a_summary_in_the_place_of_nothing_changes_nothing_and_is_a_finding() {
+    let sandbox = with_model();
+    talk(&sandbox, "one");
+    let before = rebuild(&sandbox, "s.jsonl");
+    let first = sandbox.read_json("s.jsonl")[0]["id"].clone();
+    let lost = |place: &Value| {
+        let kept = sandbox.read_json("s.jsonl")[8]["id"].clone();
+        json!({"type": "compaction", "summary": "x", "first_kept_entry_id": kept, "retry_of": place,
+            "needs_summary_retry": true})
+        .to_string()
+    };
+    // Of nothing, and of what is no compaction: one finding each.
+    append(&sandbox, "s.jsonl", lost(&json!("nowhere")) + "\n" + &lost(&first));
+    let run = sandbox.cmd("claw-rebuild").arg("s.jsonl").run();
+    run.ok().stdout_is(&before).err_has("unknown-target: 's.jsonl' line ").err_has("'nowhere'");
+    let found = sandbox.cmd("claw-check").arg("s.jsonl").run();
+    let rules: Vec<Value> = found.code(65).json().iter().map(|one| one["rule"].clone()).collect();
+    assert_eq!(rules, ["unknown-target", "unknown-target"]);
+    retry(&sandbox).ok().err_has("no summary is to be made again");
+    assert_eq!(calls(&sandbox), 0);
+    // A compaction above it does not hide it from the linter, and what is shown is without a finding.
+    let script =
+        "claw-rebuild --meta s.jsonl 2>said | claw-compact --record --max-calls 0 --emergency |
+        claw-append s.jsonl";
+    sandbox.sh(script).run().ok();
+    assert!(rebuild(&sandbox, "s.jsonl").contains("left out here without a summary"));
+    assert_eq!(sandbox.cmd("claw-check").arg("s.jsonl").run().code(65).lines().len(), 2);
+}
