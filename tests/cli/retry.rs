@@ -1,7 +1,7 @@
 //! claw-retry and claw-compact --retry: which summaries are made later, when, and what becomes of them.
 
 use std::os::unix::process::ExitStatusExt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -286,6 +286,39 @@ fn a_log_of_attempts_that_is_no_log_holds_nothing_up() {
         assert_eq!(run.ok().json().len(), records.len());
         assert_eq!(records.len(), 1, "{ts}");
     }
+}
+
+#[test]
+fn every_takes_its_pause_from_the_configuration_and_a_signal_ends_it() {
+    let (sandbox, _) = with_stub();
+    let configure = |seconds: u64| {
+        let text =
+            format!(r#"{{"session":{{"compaction":{{"retryIntervalSeconds":{seconds}}}}}}}"#);
+        sandbox.write("config", text);
+    };
+    configure(0);
+    let args = ["--config", "config", "--every", "s.jsonl"];
+    sandbox.cmd("claw-retry").args(args).run().ok().err_has("retryIntervalSeconds is 0");
+    assert_eq!(calls(&sandbox), 0);
+    sandbox.cmd("claw-retry").args(["--every=0", "s.jsonl"]).run().code(2);
+    sandbox.cmd("claw-retry").args(["--every=x", "s.jsonl"]).run().code(2);
+    configure(1);
+    for (signal, status, every, passes) in
+        [("TERM", 143, "--config config --every", 2), ("HUP", 129, "--every 30", 1)]
+    {
+        sandbox.sh("rm -f said").run().ok();
+        // Nothing holds its outputs open after its end, though it sleeps when the signal comes.
+        let script = format!(
+            "claw-retry {every} s.jsonl 2>said & pid=$!
+            until test -e said && test $(grep -c 'no summary is to be made' said) -ge {passes}
+            do sleep 0.05; done; sleep 0.1
+            kill -{signal} $pid; wait $pid"
+        );
+        let begun = Instant::now();
+        sandbox.sh(&script).run().code(status);
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    }
+    assert_eq!(calls(&sandbox), 1, "the first pass did it all");
 }
 
 #[test]
