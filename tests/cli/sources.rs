@@ -367,3 +367,18 @@ fn v74_sixteen_programs_at_once_lose_no_line() {
     keys.dedup();
     assert_eq!(keys.len(), 16, "{log:?}");
 }
+
+/// The variables for the model are about that of the conversation, so another one has to be named.
+#[test]
+fn m7_a_model_of_another_provider_is_named() {
+    let sandbox = with_model();
+    Talk::plain(8, 200).append(&sandbox, "s.jsonl");
+    for (via, why) in [
+        ("ollama", "say which model: ollama:MODEL"),
+        ("openai:", "say which model: openai:MODEL"),
+        ("nobody:x", "say main, or anthropic, openai, ollama or offline"),
+    ] {
+        compact(&sandbox, &["--via", via]).code(2).stdout_is("").err_has(why);
+    }
+    compact(&sandbox, &["--via", "offline"]).ok();
+}

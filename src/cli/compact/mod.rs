@@ -48,7 +48,7 @@ pub struct CompactArgs {
     /// Use a checkpoint that covers half of the request or more, and ask nobody
     #[arg(long)]
     pub prefer_checkpoint: bool,
-    /// Model to ask, PROVIDER or PROVIDER:MODEL, or main for that of the conversation; may be given again
+    /// Model to ask, PROVIDER:MODEL, or main for that of the conversation; may be given again
     #[arg(long, value_name = "MODEL", value_parser = sources::via)]
     pub via: Vec<Via>,
     /// Where a summary comes from when no model makes one

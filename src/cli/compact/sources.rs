@@ -21,10 +21,10 @@ pub enum Via {
     Other(Provider, Option<String>),
 }
 
-/// Reads `main`, `PROVIDER` or `PROVIDER:MODEL`.
+/// Reads `main` or `PROVIDER:MODEL`; the offline provider needs no model.
 ///
 /// # Errors
-/// Says which providers there are.
+/// Says which providers there are, or that the model is missing.
 pub fn via(text: &str) -> Result<Via, String> {
     if text == "main" {
         return Ok(Via::Main);
@@ -32,7 +32,12 @@ pub fn via(text: &str) -> Result<Via, String> {
     let (provider, model) = text.split_once(':').map_or((text, None), |(p, m)| (p, Some(m)));
     let provider = <Provider as clap::ValueEnum>::from_str(provider, false)
         .map_err(|_| "say main, or anthropic, openai, ollama or offline and :MODEL".to_owned())?;
-    Ok(Via::Other(provider, model.filter(|model| !model.is_empty()).map(str::to_owned)))
+    let model = model.filter(|model| !model.is_empty()).map(str::to_owned);
+    // The variables for the model are about that of the conversation.
+    if model.is_none() && provider != Provider::Offline {
+        return Err(format!("say which model: {}:MODEL", provider.name()));
+    }
+    Ok(Via::Other(provider, model))
 }
 
 /// One source of summaries.
