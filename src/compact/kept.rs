@@ -3,7 +3,8 @@
 //! What is not answered yet stays in any case. Then, within a budget: what was said first, for that is
 //! where the task and its rules are; what reads like a rule; and of the rest the newest.
 
-use crate::compact::rules::{is_rule, sentences};
+use crate::compact::reads_like::sentences;
+use crate::compact::rules::is_rule;
 use crate::estimate::Gauge;
 use crate::json::quote;
 use crate::messages::Content;
@@ -106,7 +107,9 @@ impl Choice<'_> {
 
 /// The sentences of a text that read like rules, with a sign where others were left out between them.
 fn rules_of(text: &str) -> Option<String> {
-    let rules: Vec<&str> = sentences(text).filter(|sentence| is_rule(sentence)).collect();
+    // Some may have been left out by an earlier compaction.
+    let parts = text.split(GAP.trim());
+    let rules: Vec<&str> = parts.flat_map(sentences).filter(|part| is_rule(part)).collect();
     (!rules.is_empty()).then(|| rules.join(GAP))
 }
 
@@ -156,6 +159,17 @@ mod tests {
         let long = format!("{} Never push to main. {}", "Look. ".repeat(3000), "So. ".repeat(900));
         assert_eq!(chosen(&[&long, "x"], false, 500), ["Never push to main.", "x"]);
         assert_eq!(chosen(&["x", &long, "y"], false, 500)[..2], ["x", "Never push to main."]);
+    }
+
+    #[test]
+    fn choosing_again_leaves_one_sign_between_two_rules() {
+        let long = format!("Never push. {} Always use tabs.", "Look. ".repeat(3000));
+        let mut kept = chosen(&["x", &long, "y"], false, 500);
+        for _ in 0..3 {
+            assert_eq!(kept[1], "Never push. [...] Always use tabs.");
+            let again: Vec<&str> = kept.iter().map(String::as_str).collect();
+            kept = chosen(&again, false, 60);
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub mod kept;
 pub mod local;
 pub mod pending;
 pub mod pieces;
+pub mod reads_like;
 pub mod request;
 pub mod rules;
 pub mod stub;
