@@ -7,7 +7,7 @@
 use crate::compact::Planned;
 use crate::compact::request::whole;
 use crate::messages::{BlockKind, Message};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// The most names that are asked for at once.
 pub const MOST: usize = 12;
@@ -107,6 +107,45 @@ fn used(message: &Message<'_>) -> String {
 /// The names in a text, in order.
 pub fn names(text: &str) -> impl Iterator<Item = &str> {
     text.split(is_between).map(trim).filter(|word| is_name(word))
+}
+
+/// Names in the messages that are no items of a list: few of their shape in the message. Those that
+/// most messages have first, and of these the newest.
+#[must_use]
+pub fn telling(messages: &[Message<'_>]) -> Vec<String> {
+    let mut known: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    for (at, message) in messages.iter().filter(|message| !message.is_summary()).enumerate() {
+        let text = whole(message);
+        let found: BTreeSet<&str> = names(&text).collect();
+        let mut shapes: BTreeMap<String, usize> = BTreeMap::new();
+        found.iter().for_each(|name| *shapes.entry(shape(name)).or_default() += 1);
+        for name in found.into_iter().filter(|name| shapes[&shape(name)] <= 3) {
+            let (count, last) = known.entry(name.to_owned()).or_default();
+            (*count, *last) = (*count + 1, at);
+        }
+    }
+    let mut known: Vec<_> = known.into_iter().collect();
+    known.sort_by_key(|(_, (count, last))| std::cmp::Reverse((*count.min(&3), *last)));
+    known.into_iter().map(|(name, _)| name).collect()
+}
+
+/// Words as `a`, numbers as `9`, what is both as `x`.
+fn shape(name: &str) -> String {
+    let run = |run: &str| {
+        let (digits, letters) = (run.contains(char::is_numeric), run.contains(char::is_alphabetic));
+        if digits && letters {
+            'x'
+        } else if digits {
+            '9'
+        } else {
+            'a'
+        }
+    };
+    let is_mark = |c: char| !c.is_alphanumeric();
+    let pieces = name.split_inclusive(is_mark);
+    pieces
+        .flat_map(|piece| [run(piece)].into_iter().chain(piece.chars().filter(|c| is_mark(*c))))
+        .collect()
 }
 
 /// Whether no name has this character in it.

@@ -66,17 +66,30 @@ impl Choice<'_> {
         }
     }
 
-    /// What reads like a rule: the whole of a short text, else its rules alone.
+    /// What reads like a rule: the rules of all texts, without the longest if they are too much; where there
+    /// is room, the whole of a short text.
     fn keep_rules(&mut self, most: u64) {
-        let least = self.left.saturating_sub(most);
-        for at in self.others() {
-            let text = &self.said[at];
-            let Some(rules) = rules_of(text) else { continue };
-            let is_short = self.gauge.text(text) <= most / 8;
-            let rules = if is_short { text.clone() } else { rules };
-            if self.left.saturating_sub(self.gauge.text(&rules)) >= least {
-                self.keep(at, rules);
+        let tokens = |text: &str| self.gauge.text(text).max(1);
+        let rules = |at: usize| Some((at, rules_of(&self.said[at])?));
+        let mut found: Vec<(usize, String)> = self.others().into_iter().filter_map(rules).collect();
+        found.sort_by_key(|(_, rules)| tokens(rules));
+        let mut room = most.min(self.left);
+        let mut fits = |text: &str, instead_of: u64| {
+            let more = tokens(text).saturating_sub(instead_of);
+            let fits = more <= room;
+            room -= if fits { more } else { 0 };
+            fits
+        };
+        found.retain(|(_, rules)| fits(rules, 0));
+        found.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+        for (at, rules) in &mut found {
+            let text = &self.said[*at];
+            if tokens(text) <= most / 8 && fits(text, tokens(rules)) {
+                rules.clone_from(text);
             }
+        }
+        for (at, rules) in found {
+            self.keep(at, rules);
         }
     }
 

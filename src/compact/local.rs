@@ -4,84 +4,209 @@
 //! The user's own words, and what is pinned, stand beside any summary and are not repeated here.
 
 use crate::compact::details::Details;
-use crate::compact::{Planned, Task};
+use crate::compact::{Planned, Task, identifiers, telling};
 use crate::json::string;
 use crate::messages::{BlockKind, Message, Role};
+use std::collections::BTreeMap;
 
 /// What the reader is told first.
 const HEADING: &str = "(Put together without a model: what was said, shortened.)";
 
-/// How much is said, from generous to bare.
-const LEVELS: [Level; 6] = [
-    Level { earlier: 6000, first: 2000, lines: 60, line: 300, last: 2000 },
-    Level { earlier: 3000, first: 1000, lines: 40, line: 200, last: 1000 },
-    Level { earlier: 1500, first: 500, lines: 20, line: 140, last: 500 },
-    Level { earlier: 800, first: 250, lines: 10, line: 110, last: 250 },
-    Level { earlier: 400, first: 120, lines: 4, line: 90, last: 120 },
-    Level { earlier: 120, first: 80, lines: 0, line: 0, last: 80 },
-];
+/// The sections, in the order in which they stand.
+const TITLES: [&str; 10] =
+    [EARLIER, FIRST, DECISIONS, QUESTIONS, SAID, TOOLS, READ, CHANGED, NAMES, LAST];
+const EARLIER: &str = "Before that";
+const FIRST: &str = "The first request";
+const DECISIONS: &str = "Decisions";
+const QUESTIONS: &str = "Open questions";
+const SAID: &str = "What the assistant said, in order";
+const TOOLS: &str = "Tools that ran";
+const READ: &str = "Files read";
+const CHANGED: &str = "Files changed";
+const NAMES: &str = "Exact names";
+const LAST: &str = "The last answer";
 
-/// How much is said of each thing: all in characters but `lines`.
-#[derive(Clone, Copy)]
-struct Level {
-    /// Of an earlier summary.
-    earlier: usize,
-    /// Of the first request.
-    first: usize,
-    /// Of what the assistant said so many lines, the newest.
-    lines: usize,
-    line: usize,
-    /// Of the last answer.
-    last: usize,
-}
+/// The steps from bare to generous.
+const STEPS: usize = 48;
+/// Below this step an earlier summary by a model is shortened before anything else.
+const LEAST: usize = 4;
 
 /// The summary of the covered messages, as long as a summary may be. Of what does not fit the least is
 /// said, and something always is.
 #[must_use]
 pub fn summary(task: &Task<'_, '_>, planned: &Planned) -> String {
     let covered = &task.messages[planned.from..planned.at];
-    let mut text = String::new();
-    for level in LEVELS {
-        text = compose(covered, planned, level);
-        if task.gauge.text(&text) <= task.most_tokens(planned) {
-            break;
+    let sections = Sections::gather(covered, task, planned);
+    let fits = |text: &String| task.gauge.text(text) <= task.most_tokens(planned);
+    let whole = (LEAST..=STEPS).rev().map(|step| (step, usize::MAX));
+    let less = [4000, 2000, 1000, 500].map(|earlier| (LEAST, earlier));
+    let bare = (0..LEAST).rev().map(|step| (step, 60 * (step + 1)));
+    let mut texts = whole.chain(less).chain(bare).map(|(step, most)| sections.compose(step, most));
+    if let Some(text) = texts.find(&fits) {
+        return text;
+    }
+    let text = sections.compose(0, 60);
+    let shorter = [200, 140, 100, 70, 40, 20].map(|most| short(&text, most));
+    shorter.iter().find(|text| fits(text)).unwrap_or(&shorter[5]).clone()
+}
+
+/// What there is to say under each title. Lists are oldest first, but names, which are best first.
+#[derive(Default)]
+struct Sections {
+    of: BTreeMap<&'static str, Vec<String>>,
+}
+
+impl Sections {
+    fn gather(covered: &[Message<'_>], task: &Task<'_, '_>, planned: &Planned) -> Sections {
+        let mut all = Sections::default();
+        match planned.earlier.as_deref() {
+            None => all.add(FIRST, first_request(covered, planned)),
+            Some(text) => match text.strip_prefix(HEADING) {
+                None => all.add(EARLIER, vec![text.trim().to_owned()]),
+                Some(text) => all.read(text),
+            },
+        }
+        if planned.earlier.is_some() && !all.of.contains_key(EARLIER) && !all.of.contains_key(FIRST)
+        {
+            all.add(FIRST, first_kept(task, planned));
+        }
+        let is_new = |text: &String| {
+            let mut beside = planned.kept_user.iter().chain(&planned.pinned);
+            !beside.any(|kept| kept.contains(text.as_str()))
+        };
+        let fresh = |texts: Vec<String>| texts.into_iter().filter(is_new).collect::<Vec<_>>();
+        all.add(DECISIONS, fresh(telling::decisions(covered)));
+        all.add(QUESTIONS, fresh(telling::questions(covered)));
+        all.add(SAID, said(covered));
+        let tools = tools(covered, all.of.remove(TOOLS).unwrap_or_default());
+        all.add(TOOLS, tools);
+        let Details { read, modified } = &planned.details;
+        all.of.remove(READ);
+        all.of.remove(CHANGED);
+        all.add(READ, read.iter().cloned().collect());
+        all.add(CHANGED, modified.iter().cloned().collect());
+        let mut names = identifiers::telling(covered);
+        names.retain(|name| is_new(name) && !read.contains(name) && !modified.contains(name));
+        names.extend(all.of.remove(NAMES).unwrap_or_default());
+        all.add(NAMES, names);
+        if let Some(last) = answers(covered).next_back() {
+            all.of.insert(LAST, vec![last.trim().to_owned()]);
+        }
+        all
+    }
+
+    /// Adds what is not there yet; what is said again is newer.
+    fn add(&mut self, title: &'static str, texts: Vec<String>) {
+        let known = self.of.entry(title).or_default();
+        for text in texts.into_iter().filter(|text| !text.trim().is_empty()) {
+            if title == NAMES && known.contains(&text) {
+                continue;
+            }
+            known.retain(|old| *old != text);
+            known.push(text);
+        }
+        if known.is_empty() {
+            self.of.remove(title);
         }
     }
-    text
-}
 
-fn compose(covered: &[Message<'_>], planned: &Planned, level: Level) -> String {
-    let mut parts = vec![HEADING.to_owned()];
-    let mut add = |title: &str, text: String| {
-        if !text.trim().is_empty() {
-            parts.push(format!("{title}:\n{text}"));
+    /// Reads what [`Sections::compose`] writes.
+    fn read(&mut self, text: &str) {
+        let (mut title, mut body) = (EARLIER, String::new());
+        for line in text.lines().chain([""]) {
+            let next = TITLES.into_iter().find(|title| line.strip_suffix(':') == Some(title));
+            if let Some(next) = next {
+                self.read_section(title, &body);
+                (title, body) = (next, String::new());
+            } else {
+                body.push_str(line);
+                body.push('\n');
+            }
         }
-    };
-    let earlier = planned.earlier.as_deref().map(without_heading).unwrap_or_default();
-    add("Before that", short(earlier, level.earlier));
-    add("The first request", first_request(covered, planned, level.first));
-    add("What the assistant said, in order", said(covered, level));
-    add("Tools that ran", tools(covered));
-    let Details { read, modified } = &planned.details;
-    let list = |paths: &std::collections::BTreeSet<String>| {
-        short(&paths.iter().cloned().collect::<Vec<_>>().join(", "), level.earlier)
-    };
-    add("Files read", list(read));
-    add("Files changed", list(modified));
-    add("The last answer", last_answer(covered, level.last));
-    parts.join("\n\n")
+        self.read_section(title, &body);
+    }
+
+    fn read_section(&mut self, title: &'static str, body: &str) {
+        let texts = match title {
+            EARLIER | FIRST | LAST => vec![body.trim().to_owned()],
+            DECISIONS | QUESTIONS | SAID => {
+                body.lines().filter_map(|line| line.strip_prefix("- ")).map(str::to_owned).collect()
+            }
+            _ => {
+                body.trim().split(", ").map(|item| item.trim_end_matches('…').to_owned()).collect()
+            }
+        };
+        self.add(title, texts);
+    }
+
+    /// The summary at a step; `most` is how much of an earlier one by a model is said.
+    fn compose(&self, step: usize, most: usize) -> String {
+        let mut parts = vec![HEADING.to_owned()];
+        for title in TITLES {
+            let Some(texts) = self.of.get(title) else { continue };
+            let line = 80 + 5 * step;
+            let text = match title {
+                EARLIER => guarded(&short(&texts[0], most)),
+                FIRST | LAST => guarded(&short(&texts[0], 60 + 20 * step)),
+                DECISIONS => list(&best(texts, step, telling::decides), line),
+                QUESTIONS => list(&best(texts, step / 2, telling::asks), line),
+                SAID => list(&best(texts, step.saturating_sub(8), |_| 0), line),
+                NAMES => texts[..texts.len().min(2 * step)].join(", "),
+                _ => some(texts, 40 * step),
+            };
+            if !text.is_empty() {
+                parts.push(format!("{title}:\n{text}"));
+            }
+        }
+        parts.join("\n\n")
+    }
 }
 
-/// An earlier summary of this kind has told that already.
-fn without_heading(text: &str) -> &str {
-    text.strip_prefix(HEADING).unwrap_or(text).trim()
+/// A line of somebody's words that looks like one of our titles is moved by a space.
+fn guarded(text: &str) -> String {
+    let is_title =
+        |line: &str| TITLES.into_iter().any(|title| line.strip_suffix(':') == Some(title));
+    let line = |line| if is_title(line) { format!(" {line}") } else { line.to_owned() };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The most telling of them, and of these the newest, in their order.
+fn best(texts: &[String], most: usize, tells: impl Fn(&str) -> usize) -> Vec<&String> {
+    let mut order: Vec<usize> = (0..texts.len()).collect();
+    order.sort_by_key(|at| std::cmp::Reverse((tells(&texts[*at]), *at)));
+    order.truncate(most);
+    order.sort_unstable();
+    order.into_iter().map(|at| &texts[at]).collect()
+}
+
+fn list(texts: &[&String], line: usize) -> String {
+    texts.iter().map(|text| format!("- {}", short(text, line))).collect::<Vec<_>>().join("\n")
+}
+
+/// As many as these characters hold.
+fn some(texts: &[String], mut room: usize) -> String {
+    let mut fits = |text: &&String| {
+        let length = text.chars().count() + 2;
+        let fits = length <= room;
+        room = room.saturating_sub(length);
+        fits
+    };
+    texts.iter().take_while(|text| fits(text)).cloned().collect::<Vec<_>>().join(", ")
 }
 
 /// The first thing that the user said, unless it is kept word for word.
-fn first_request(covered: &[Message<'_>], planned: &Planned, most: usize) -> String {
+fn first_request(covered: &[Message<'_>], planned: &Planned) -> Vec<String> {
     let first = covered.iter().find(|m| m.is_said_by_user() && !m.is_summary());
     let said = first.map(|message| message.content.says()).unwrap_or_default();
-    if planned.kept_user.contains(&said) { String::new() } else { short(&said, most) }
+    if planned.kept_user.contains(&said) { Vec::new() } else { vec![said] }
+}
+
+/// The same when an earlier summary kept it word for word.
+fn first_kept(task: &Task<'_, '_>, planned: &Planned) -> Vec<String> {
+    let covered = &task.messages[..planned.at];
+    let earlier = covered.iter().find_map(|m| m.meta.as_ref()?.summary.as_ref());
+    let first = earlier.and_then(|summary| summary.kept_user.first());
+    first.filter(|first| !planned.kept_user.contains(first)).cloned().into_iter().collect()
 }
 
 fn answers<'m>(covered: &'m [Message<'_>]) -> impl DoubleEndedIterator<Item = String> + 'm {
@@ -89,20 +214,22 @@ fn answers<'m>(covered: &'m [Message<'_>]) -> impl DoubleEndedIterator<Item = St
     answers.map(|message| message.content.says()).filter(|text| !text.trim().is_empty())
 }
 
-/// A line of each answer, of the newest ones.
-fn said(covered: &[Message<'_>], level: Level) -> String {
+/// A line of each answer.
+fn said(covered: &[Message<'_>]) -> Vec<String> {
     let line = |text: String| {
         let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        format!("- {}", short(first.trim(), level.line))
+        first.trim().to_owned()
     };
-    let mut lines: Vec<String> = answers(covered).rev().take(level.lines).map(line).collect();
-    lines.reverse();
-    lines.join("\n")
+    answers(covered).map(line).collect()
 }
 
-/// The tools in the order in which they ran first, and how often.
-fn tools(covered: &[Message<'_>]) -> String {
-    let mut counts: Vec<(String, usize)> = Vec::new();
+/// The tools in the order in which they ran first, and how often; `earlier` is told like that already.
+fn tools(covered: &[Message<'_>], earlier: Vec<String>) -> Vec<String> {
+    let told = |text: String| {
+        let (name, count) = text.strip_suffix(')')?.rsplit_once(" (")?;
+        Some((name.to_owned(), count.parse().ok()?))
+    };
+    let mut counts: Vec<(String, usize)> = earlier.into_iter().filter_map(told).collect();
     for block in covered.iter().flat_map(Message::blocks) {
         let BlockKind::ToolUse { .. } = block.kind else { continue };
         let name = block.member("name").and_then(string).unwrap_or_default().into_owned();
@@ -111,12 +238,7 @@ fn tools(covered: &[Message<'_>]) -> String {
             None => counts.push((name, 1)),
         }
     }
-    let told: Vec<_> = counts.iter().map(|(name, count)| format!("{name} ({count})")).collect();
-    told.join(", ")
-}
-
-fn last_answer(covered: &[Message<'_>], most: usize) -> String {
-    answers(covered).next_back().map(|text| short(text.trim(), most)).unwrap_or_default()
+    counts.iter().map(|(name, count)| format!("{name} ({count})")).collect()
 }
 
 /// The beginning of a text, with a sign that it goes on.

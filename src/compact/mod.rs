@@ -18,6 +18,7 @@ pub mod reads_like;
 pub mod request;
 pub mod rules;
 pub mod stub;
+pub mod telling;
 
 use crate::estimate::{Gauge, Request};
 use crate::json::quote;

@@ -1,0 +1,100 @@
+//! Sentences that read like a decision or like a question that is still open.
+
+use crate::compact::reads_like::{Table, is_question, sentences};
+use crate::messages::{Message, Role};
+
+/// What is decided.
+#[rustfmt::skip]
+const DECISIONS: Table = Table {
+    words: &[
+        "decided", "decide", "decision", "we will use", "i will use", "we'll use", "i'll use", "we use", "i chose",
+        "we chose", "going with", "go with", "we went with", "settled on", "we agreed", "we keep", "we take",
+        "i set", "i propose", "instead of", "rather than", "stays", "we…because", "i…because", "keeps", "no…as our",
+        "beschlossen", "entschieden", "décidé", "choisi", "decidido", "elegido", "решили",
+    ],
+    parts: &[
+        "決定", "決め", "採用", "にします", "にしました", "方針", "ことにし", "を選び", "ではなく", "を勧め", "移します", "消さずに",
+        "は渡しません", "付けます", "そのままにします",
+        "决定", "采用", "选择", "选用", "改用", "改为", "换成", "定为", "设为", "保留", "推荐", "而不是", "先…再", "不再", "^选", "^不给",
+    ],
+    not: &["no decision"],
+};
+
+/// Why. By itself it tells little.
+#[rustfmt::skip]
+const REASONS: Table = Table {
+    words: &["because", "since", "so that", "therefore", "weil", "parce que", "porque", "потому что"],
+    parts: &["ためです$", "からです$", "理由", "因为", "由于", "这样"],
+    not: &["since then", "这样的"],
+};
+
+/// What is still open.
+#[rustfmt::skip]
+const OPEN: Table = Table {
+    words: &[
+        "open question", "still open", "^open", "unclear", "to be decided", "tbd", "todo", "not decided", "need to know",
+        "not known", "whether", "offen", "à décider", "por decidir",
+    ],
+    parts: &[
+        "未定", "要確認", "確認したいのは", "分からないこと", "かどうか", "決まっていない", "決まっていません",
+        "待定", "待确认", "还没定", "还没有定", "不清楚", "不确定",
+    ],
+    not: &[],
+};
+
+/// How much a sentence reads like a decision.
+#[must_use]
+pub fn decides(sentence: &str) -> usize {
+    if is_question(sentence) {
+        return 0;
+    }
+    2 * DECISIONS.count(sentence).min(2) + REASONS.count(sentence).min(1)
+}
+
+/// How much a sentence reads like an open question.
+#[must_use]
+pub fn asks(sentence: &str) -> usize {
+    let ends = is_question(sentence) || sentence.trim_end_matches('。').ends_with('か');
+    2 * OPEN.count(sentence).min(2) + usize::from(ends)
+}
+
+/// The decisions in the messages, oldest first.
+#[must_use]
+pub fn decisions(messages: &[Message<'_>]) -> Vec<String> {
+    let said = messages.iter().filter(|message| !message.is_summary());
+    said.flat_map(|message| decided(&message.content.says())).collect()
+}
+
+/// A reason that is a sentence by itself stays with the one before it.
+fn decided(text: &str) -> Vec<String> {
+    let (mut found, mut before): (Vec<String>, Option<(String, bool)>) = (Vec::new(), None);
+    for sentence in sentences(text) {
+        let own = decides(sentence);
+        let is_reason = own == 1 && !sentence.is_ascii();
+        match before.take() {
+            Some((last, was_taken)) if is_reason => {
+                if was_taken {
+                    found.pop();
+                }
+                found.push(format!("{last}{sentence}"));
+            }
+            _ if own > 0 => found.push(sentence.to_owned()),
+            _ => {}
+        }
+        before = Some((sentence.to_owned(), own > 0 && !is_reason));
+    }
+    found
+}
+
+/// The open questions: what the assistant asked, and what anybody called open, oldest first.
+#[must_use]
+pub fn questions(messages: &[Message<'_>]) -> Vec<String> {
+    let mut found = Vec::new();
+    for message in messages.iter().filter(|message| !message.is_summary()) {
+        let least = if message.role == Role::Assistant { 1 } else { 2 };
+        let text = message.content.says();
+        let open = sentences(&text).filter(|sentence| asks(sentence) >= least);
+        found.extend(open.map(str::to_owned));
+    }
+    found
+}
