@@ -9,6 +9,7 @@ use crate::estimate::Gauge;
 use crate::json::quote;
 use crate::messages::Content;
 use crate::messages::shorten::{self, Text};
+use std::collections::HashSet;
 
 /// What stands for words that were left out between two sentences.
 const GAP: &str = " [...] ";
@@ -47,9 +48,11 @@ impl Choice<'_> {
         fits
     }
 
-    /// Texts that are not kept yet, the newest first.
+    /// Texts that are not kept yet, the newest first. What was said again later is not said twice.
     fn others(&self) -> Vec<usize> {
-        (0..self.said.len()).rev().filter(|at| self.kept[*at].is_none()).collect()
+        let mut seen: HashSet<&str> = self.kept.iter().flatten().map(String::as_str).collect();
+        let open = (0..self.said.len()).rev().filter(|at| self.kept[*at].is_none());
+        open.filter(|at| seen.insert(&self.said[*at])).collect()
     }
 
     /// What was said first: all of it, or its rules, or as much as half of the room holds.
@@ -152,6 +155,12 @@ mod tests {
         assert_eq!(chosen(&said, false, 1000), ["one", "two", "three"]);
         assert_eq!(chosen(&said, true, 0), ["three"], "what is to be answered stays");
         assert_eq!(chosen(&[], true, 1000), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_said_again_and_again_is_kept_once() {
+        let said = ["Build it.", "continue", "continue", "Why?", "continue"];
+        assert_eq!(chosen(&said, false, 1000), ["Build it.", "Why?", "continue"]);
     }
 
     #[test]
