@@ -51,6 +51,7 @@ uninstall:
 recall:
 	$(CARGO) build --quiet --locked
 	PATH="$(TARGET)/debug:scripts:$$PATH" sh scripts/dev/recall
+	PATH="$(TARGET)/debug:scripts:$$PATH" sh scripts/dev/recall --held-out
 
 bench:
 	scripts/dev/bench
