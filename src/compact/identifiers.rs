@@ -167,10 +167,22 @@ fn is_name(word: &str) -> bool {
     if word.contains("://") || is_path(word) || is_file(word) {
         return true;
     }
+    if letters == 0 && is_date_or_time(word) {
+        return false;
+    }
     // A number, a version, a port; or an id, which has digits among its letters. Short numbers are counts.
     digits >= 4
         || (digits >= 3 && word.len() > digits)
         || (digits > 0 && letters > 0 && word.len() >= 6 && !word.contains('/'))
+}
+
+/// A day or a time of day, as every line of a log has one.
+fn is_date_or_time(word: &str) -> bool {
+    let groups = |separator: char| word.split(separator).map(str::len).collect::<Vec<_>>();
+    let is_day =
+        |groups: &[usize]| matches!(groups, [4, 1 | 2, 1 | 2] | [1 | 2, 1 | 2, 4] | [4, 2]);
+    let times = groups(':');
+    is_day(&groups('-')) || is_day(&groups('/')) || times.len() > 1 && times.iter().all(|n| *n <= 2)
 }
 
 /// A path with a folder in it; `and/or` is none.
@@ -215,8 +227,13 @@ mod tests {
             "AB12-99",
         ];
         assert_eq!(found, expected);
-        for words in ["This and/or that, e.g. so.", "It is 5 of 12 now", "Really? Yes!", "日本語"]
-        {
+        for words in [
+            "At 2026-01-06 09:05:31, in 2026/01",
+            "This and/or that, e.g. so.",
+            "It is 5 of 12 now",
+            "Really? Yes!",
+            "日本語",
+        ] {
             assert_eq!(names(words).collect::<Vec<_>>(), [""; 0], "{words}");
         }
     }

@@ -14,7 +14,7 @@ const SHARE: f64 = 0.8;
 /// The same when messages are large: one message more or less is a large part of a piece.
 const LEAST_SHARE: f64 = 0.5;
 /// How many of the levels are tried before there is more than one piece.
-const WHOLE_LEVELS: usize = 3;
+const WHOLE_LEVELS: usize = 4;
 
 /// What a summary may cost.
 #[derive(Clone, Copy, Debug)]

@@ -43,7 +43,8 @@ pub struct Level {
 }
 
 /// From generous to bare.
-pub const LEVELS: [Level; 6] = [
+pub const LEVELS: [Level; 7] = [
+    Level { result: 20_000, other: 40_000 },
     Level { result: 2000, other: 40_000 },
     Level { result: 1000, other: 12_000 },
     Level { result: 500, other: 6000 },
