@@ -18,6 +18,7 @@
 //!   place.
 //! - [`checkpoint`]: messages → whether a summary ahead of need is due, its request, and what a reply says.
 //! - [`provider`]: messages → a reply as records, or a failure of a known kind.
+//! - [`exec`]: calls → results, by running tools.
 //! - [`usage`]: what providers counted, and what it costs.
 //! - [`cli`], [`exit`]: what programs share on their command lines, and how they end.
 //!
@@ -52,6 +53,7 @@ pub mod cli;
 pub mod compact;
 pub mod dialect;
 pub mod estimate;
+pub mod exec;
 pub mod exit;
 pub mod json;
 pub mod jsonl;

@@ -11,6 +11,7 @@ pub mod child;
 pub mod compact;
 pub mod config;
 pub mod count;
+pub mod exec;
 pub mod input;
 pub mod log;
 pub mod model;

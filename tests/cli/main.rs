@@ -27,6 +27,8 @@ mod common;
 mod compact;
 /// claw-estimate: how many tokens, of which window, and does it fit.
 mod estimate;
+/// claw-exec: calls run as executables, each with one result.
+mod exec;
 /// The fake provider in every shape: does it answer as asked, and refuse what it should?
 #[cfg(feature = "http")]
 mod fake;

@@ -1,0 +1,27 @@
+//! claw-exec: run calls as executables.
+
+use clap::Parser;
+use clawutils::cli::exec::ExecArgs;
+use clawutils::cli::{LogArgs, Operands};
+use clawutils::exit;
+use std::process::ExitCode;
+
+/// Run the calls among records and write a result for each
+#[derive(Parser)]
+#[command(name = "claw-exec", version)]
+struct Args {
+    #[command(flatten)]
+    operands: Operands,
+    #[command(flatten)]
+    exec: ExecArgs,
+    #[command(flatten)]
+    log: LogArgs,
+}
+
+fn main() -> ExitCode {
+    exit::run("claw-exec", || {
+        let args = Args::parse();
+        let log = args.log.open("claw-exec");
+        args.exec.run(&args.operands, log)
+    })
+}

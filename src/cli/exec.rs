@@ -1,0 +1,153 @@
+//! What `claw-exec` is told, what it asks, and what it writes.
+
+use crate::cli::model::state_dir;
+use crate::cli::{Log, Operands, Output, seconds, variable};
+use crate::exec::tools::Folder;
+use crate::exec::{self, Call, Event, Job, Settings, environment};
+use crate::exit::{Exit, fail, printable, printable_json};
+use anyhow::Context;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+/// The options of `claw-exec`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ExecArgs {
+    /// Folder with the tools, an executable each
+    #[arg(long, value_name = "DIR")]
+    pub tools: PathBuf,
+    /// Folder that tools work in (CLAW_WORKSPACE, else workspace)
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
+    /// Tool that may be run; may be given again, and all others may not
+    #[arg(long, value_name = "NAME")]
+    pub allow: Vec<String>,
+    /// Tool that may not be run; may be given again
+    #[arg(long, value_name = "NAME")]
+    pub deny: Vec<String>,
+    /// Ask on the terminal before each call of a tool that --allow does not name
+    #[arg(long)]
+    pub ask: bool,
+    /// Variable that tools get though its name is that of a key; may be given again
+    #[arg(long, value_name = "NAME")]
+    pub env: Vec<OsString>,
+    /// Most calls to run at a time (the number of processors)
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// Longest time for a call
+    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds)]
+    pub timeout: Duration,
+    /// Most bytes of output in a result; more is kept in a file
+    #[arg(long, value_name = "BYTES", default_value_t = 100_000)]
+    pub max_output: usize,
+    /// Folder for output that is longer (output in CLAW_STATE_DIR)
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+}
+
+impl ExecArgs {
+    /// Runs the calls among the records of all inputs and writes a result for each.
+    ///
+    /// # Errors
+    /// 65 when an input is no records, 78 when a folder is none, 74 when standard output cannot be written to.
+    pub fn run(&self, operands: &Operands, log: Log) -> anyhow::Result<Exit> {
+        let (folder, settings) = (Folder::open(&self.tools)?, self.settings()?);
+        let mut calls = Vec::new();
+        for (name, bytes) in operands.read()? {
+            calls.extend(exec::calls(&name, &bytes)?);
+        }
+        // Until the last answer is given a signal is the end, as for any program.
+        let jobs: Vec<Job> = calls.into_iter().map(|call| self.job(&folder, call)).collect();
+        let (sender, events) = channel();
+        listen(sender.clone()).context("cannot listen to signals")?;
+        let mut out = Output::open();
+        let stopped = exec::run(&jobs, &settings, (&sender, &events), |record| {
+            writeln!(out, "{record}").and_then(|()| out.flush()).context("cannot write '<stdout>'")
+        })?;
+        out.finish()?;
+        let Some(signal) = stopped else { return Ok(Exit::Done) };
+        log.note("stopped by a signal: the tools that ran were killed, their calls have no result");
+        emulate_default_handler(signal)?;
+        Ok(Exit::Failed)
+    }
+
+    fn settings(&self) -> anyhow::Result<Settings> {
+        let named =
+            self.workspace.clone().or_else(|| variable("CLAW_WORKSPACE").map(PathBuf::from));
+        let workspace = named.unwrap_or_else(|| "workspace".into());
+        if !workspace.is_dir() {
+            let text = format!(
+                "cannot run tools in '{}': no such folder; make it, or give --workspace",
+                workspace.display()
+            );
+            return fail(Exit::Config, text);
+        }
+        Ok(Settings {
+            jobs: self
+                .jobs
+                .or_else(|| thread::available_parallelism().ok())
+                .map_or(1, NonZeroUsize::get),
+            timeout: self.timeout,
+            max_output: self.max_output,
+            keep: self.keep.clone().or_else(|| state_dir().map(|dir| dir.join("output"))),
+            workspace,
+            environment: environment::visible(std::env::vars_os(), &self.env),
+        })
+    }
+
+    fn job(&self, folder: &Folder, call: Call) -> Job {
+        let tool = self.permit(&call).and_then(|()| folder.find(&call.name));
+        Job { call, tool }
+    }
+
+    /// Whether a call may be run; if not, why.
+    fn permit(&self, call: &Call) -> Result<(), String> {
+        let name = &call.name;
+        let is_named = self.allow.contains(name);
+        if self.deny.contains(name) || !(is_named || self.allow.is_empty() || self.ask) {
+            return Err(format!("tool '{name}' is not allowed here; it was not run"));
+        }
+        if is_named || !self.ask {
+            return Ok(());
+        }
+        match ask(call) {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                Err(format!("the user did not allow this call of tool '{name}'; it was not run"))
+            }
+            Err(_) => Err(format!(
+                "tool '{name}' is not allowed: there is no terminal to ask on; it was not run"
+            )),
+        }
+    }
+}
+
+/// Asks on the terminal whether a call may be run. It is shown whole, with its control characters escaped:
+/// what is not shown would be agreed to unseen.
+fn ask(call: &Call) -> std::io::Result<bool> {
+    let mut terminal: File = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
+    let (name, input) = (printable(&call.name), printable_json(&call.input).into_owned());
+    write!(terminal, "run {name} {input}? [y/N] ")?;
+    let mut answer = String::new();
+    BufReader::new(terminal).read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+/// Tells of signals that end programs, instead of being ended by them.
+fn listen(sender: Sender<Event>) -> std::io::Result<()> {
+    let mut signals = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM])?;
+    thread::spawn(move || {
+        for signal in signals.forever() {
+            let _ = sender.send(Event::Signal(signal));
+        }
+    });
+    Ok(())
+}

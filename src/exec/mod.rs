@@ -1,0 +1,252 @@
+//! Calls to results: each call runs an executable, several at a time, and gives one record.
+//!
+//! A call that fails in any way is a result all the same, one with `is_error` and a text that the model can
+//! read. There is none only for a call that was stopped half-way: that one may be run again.
+
+pub mod child;
+pub mod environment;
+pub mod output;
+pub mod tools;
+
+use crate::exit::{Error, Exit};
+use crate::json::{self, Object, quote};
+use crate::record::{self, Body};
+use child::{Ended, Groups};
+use output::Output;
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How much is told of what a tool that failed wrote to standard error.
+const MOST_ERRORS: usize = 4000;
+
+/// A call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Its id.
+    pub id: String,
+    /// The name of the tool.
+    pub name: String,
+    /// The input, as JSON.
+    pub input: String,
+}
+
+/// Reads the calls among records, in order. One that is there twice counts once, and one that has a
+/// result among them is done.
+///
+/// # Errors
+/// 65 at the first line that is no record.
+pub fn calls(input: &str, bytes: &[u8]) -> anyhow::Result<Vec<Call>> {
+    let (mut calls, mut seen, mut done) = (Vec::new(), HashSet::new(), HashSet::new());
+    for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        let bad = |why: String| {
+            Error::new(
+                Exit::Data,
+                format!("cannot run calls of '{input}': line {}: {why}", index + 1),
+            )
+        };
+        let text = std::str::from_utf8(line).map_err(|error| bad(error.to_string()))?;
+        let object = Object::parse(text).map_err(|_| bad("not a JSON object".to_owned()))?;
+        match record::parse(&object).map_err(bad)? {
+            Body::ToolUse { id, name, input } if seen.insert(id.to_string()) => {
+                let name = json::string(name).unwrap_or_default().into_owned();
+                calls.push(Call { id: id.into_owned(), name, input: input.to_owned() });
+            }
+            Body::ToolResult { id, .. } => drop(done.insert(id.into_owned())),
+            _ => {}
+        }
+    }
+    calls.retain(|call| !done.contains(&call.id));
+    Ok(calls)
+}
+
+/// A call and what is to become of it: its executable, or why none is run.
+#[derive(Debug)]
+pub struct Job {
+    /// The call.
+    pub call: Call,
+    /// The executable, or why none is run.
+    pub tool: Result<PathBuf, String>,
+}
+
+/// How tools are run.
+#[derive(Debug)]
+pub struct Settings {
+    /// So many at a time.
+    pub jobs: usize,
+    /// Where each ends at the latest.
+    pub timeout: Duration,
+    /// So many bytes of its output are in the result.
+    pub max_output: usize,
+    /// Where output goes that is longer.
+    pub keep: Option<PathBuf>,
+    /// The working folder.
+    pub workspace: PathBuf,
+    /// The environment, all of it.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+/// What happens while tools run.
+#[derive(Debug)]
+pub enum Event {
+    /// A call, by its number, has ended, and this is its record, if it was not stopped.
+    Ended(usize, Option<String>),
+    /// A signal says that it is enough.
+    Signal(i32),
+}
+
+/// Runs all jobs and gives the results to `write` in the order of the calls, each as soon as that is its
+/// turn. Gives the signal that stopped them, if one did; results of calls that had ended are written then,
+/// too.
+///
+/// # Errors
+/// What `write` fails with; the tools that run are ended first.
+pub fn run(
+    jobs: &[Job],
+    settings: &Settings,
+    (sender, events): (&Sender<Event>, &Receiver<Event>),
+    mut write: impl FnMut(&str) -> anyhow::Result<()>,
+) -> anyhow::Result<Option<i32>> {
+    let (groups, next) = (Groups::default(), AtomicUsize::new(0));
+    let work = |sender: Sender<Event>| {
+        while let number = next.fetch_add(1, Ordering::Relaxed)
+            && let Some(job) = jobs.get(number)
+        {
+            let record = job.perform(number, &groups, settings);
+            // The one who listens goes on until all have ended.
+            let _ = sender.send(Event::Ended(number, record));
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..settings.jobs.min(jobs.len()) {
+            let sender = sender.clone();
+            scope.spawn(|| work(sender));
+        }
+        let mut results = vec![None; jobs.len()];
+        let (mut ended, mut written, mut signal, mut outcome) = (0, 0, None, Ok(()));
+        while ended < jobs.len() {
+            match events.recv() {
+                Err(_) => break,
+                Ok(Event::Signal(number)) => {
+                    groups.end_all();
+                    signal = Some(number);
+                }
+                Ok(Event::Ended(number, record)) => {
+                    results[number] = record;
+                    ended += 1;
+                }
+            }
+            while outcome.is_ok()
+                && let Some(record) = results.get_mut(written).and_then(Option::take)
+            {
+                outcome = write(&record);
+                written += 1;
+            }
+            if outcome.is_err() {
+                groups.end_all();
+            }
+        }
+        outcome?;
+        results.iter().flatten().try_for_each(|record| write(record))?;
+        Ok(signal)
+    })
+}
+
+impl Job {
+    /// Runs the tool, if it may be run, and gives the record of the result.
+    fn perform(&self, number: usize, groups: &Groups, settings: &Settings) -> Option<String> {
+        let Call { name, input, .. } = &self.call;
+        let path = match &self.tool {
+            Ok(path) => path,
+            Err(why) => return Some(self.failed(why)),
+        };
+        let mut command = Command::new(path);
+        command.current_dir(&settings.workspace).env_clear();
+        command.envs(settings.environment.iter().map(|(name, value)| (name, value)));
+        let keep = settings.keep.as_ref().map(|folder| folder.join(file_name(name, number)));
+        let outputs = [Output::new(settings.max_output, keep), Output::end(MOST_ERRORS)];
+        match child::run(groups, command, input.clone(), settings.timeout, outputs) {
+            Ok(ended) => ended.map(|ended| self.tell(&ended, settings)),
+            Err(error) => Some(self.failed(&format!("tool '{name}' cannot be run: {error}"))),
+        }
+    }
+
+    /// The record of a result, whatever came of the call.
+    fn tell(&self, ended: &Ended, settings: &Settings) -> String {
+        let stdout = Ended::text(&ended.stdout);
+        let how = match (ended.status.code(), ended.status.signal()) {
+            _ if ended.is_late => {
+                format!("did not end in {} s and was killed", settings.timeout.as_secs_f64())
+            }
+            _ if ended.is_endless() => {
+                format!("wrote more than {} bytes and was stopped", output::MOST)
+            }
+            (Some(0), _) => return self.record(&stdout, ""),
+            (Some(status), _) => format!("failed with status {status}"),
+            (None, signal) => format!("was ended by signal {}", signal.unwrap_or_default()),
+        };
+        let mut text = format!("tool '{}' {how}", self.call.name);
+        for (title, said) in
+            [("standard error", Ended::text(&ended.stderr)), ("standard output", stdout)]
+        {
+            let said = said.trim_end();
+            if !said.is_empty() {
+                text.push_str(&format!("\n{title}:\n{said}"));
+            }
+        }
+        self.failed(&text)
+    }
+
+    fn failed(&self, why: &str) -> String {
+        self.record(why, r#","is_error":true"#)
+    }
+
+    fn record(&self, content: &str, rest: &str) -> String {
+        let (id, content) = (quote(&self.call.id), quote(content));
+        json::escape_line_breaks(&format!(
+            r#"{{"type":"tool_result","tool_use_id":{id},"content":{content}{rest}}}"#
+        ))
+        .into_owned()
+    }
+}
+
+/// A name for the file of a long output, of its own for each call of each process.
+fn file_name(tool: &str, number: usize) -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("{tool}-{}-{}-{number}", since.as_micros(), std::process::id())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn d52_a_call_that_is_there_twice_or_done_is_not_run() {
+        let call = |id: &str| {
+            format!(r#"{{"type":"tool_use","tool_use_id":"{id}","name":"f","input":{{"a":1e2}}}}"#)
+        };
+        let done = r#"{"type":"tool_result","tool_use_id":"b","content":""}"#;
+        let records =
+            [r#"{"type":"user","content":"x"}"#, "", &call("a"), &call("b"), &call("a"), done]
+                .join("\n");
+        let expected = Call { id: "a".into(), name: "f".into(), input: r#"{"a":1e2}"#.into() };
+        assert_eq!(calls("x", records.as_bytes()).unwrap(), [expected]);
+    }
+
+    #[test]
+    fn what_is_no_record_is_an_error_with_its_line() {
+        for bad in ["x", "{}", "[1]", r#"{"type":"tool_use"}"#] {
+            let error = calls("in", format!("\n{bad}\n").as_bytes()).unwrap_err();
+            assert!(error.to_string().starts_with("cannot run calls of 'in': line 2: "), "{error}");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! What a tool wrote, however much: its beginning and its end, and all of it in a file.
+
+use crate::transcript::make_folder;
+use rustix::fs::OFlags;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+
+/// What is past this is not read: a tool that goes on for ever does not fill the disk.
+pub const MOST: u64 = 64 * 1024 * 1024;
+/// How much of what is kept comes from the beginning, in tenths.
+const HEAD_TENTHS: usize = 7;
+
+/// Output as it comes.
+#[derive(Debug)]
+pub struct Output {
+    /// All of it, or, once that is too much, its beginning.
+    head: Vec<u8>,
+    /// The end of what is too much.
+    tail: Vec<u8>,
+    head_size: usize,
+    tail_size: usize,
+    total: u64,
+    /// Where all of it goes when it is too much.
+    path: Option<PathBuf>,
+    file: Option<io::Result<File>>,
+}
+
+impl Output {
+    /// Keeps `most` bytes, from both ends, and all in file `path` if it is more.
+    #[must_use]
+    pub fn new(most: usize, path: Option<PathBuf>) -> Output {
+        let head_size = most / 10 * HEAD_TENTHS;
+        Output { head_size, tail_size: most - head_size, path, ..Output::end(0) }
+    }
+
+    /// Keeps the last `most` bytes.
+    #[must_use]
+    pub fn end(most: usize) -> Output {
+        let (head, tail) = (Vec::new(), Vec::new());
+        Output { head, tail, head_size: 0, tail_size: most, total: 0, path: None, file: None }
+    }
+
+    /// Takes more; says whether it takes more still.
+    pub fn take(&mut self, bytes: &[u8]) -> bool {
+        let was_cut = self.is_cut();
+        self.total += bytes.len() as u64;
+        match (was_cut, self.is_cut()) {
+            (false, false) => self.head.extend_from_slice(bytes),
+            (false, true) => {
+                self.head.extend_from_slice(bytes);
+                self.file = self.path.as_deref().map(create);
+                self.tail = self.head.split_off(self.head_size);
+                let (head, tail) = (self.head.clone(), self.tail.clone());
+                self.keep(&head);
+                self.keep(&tail);
+            }
+            (true, _) => {
+                self.keep(bytes);
+                self.tail.extend_from_slice(bytes);
+            }
+        }
+        if self.tail.len() > 2 * self.tail_size + bytes.len() {
+            self.tail.drain(..self.tail.len() - self.tail_size);
+        }
+        self.total <= MOST
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        if let Some(Ok(file)) = &mut self.file
+            && let Err(error) = file.write_all(bytes)
+        {
+            self.file = Some(Err(error));
+        }
+    }
+
+    fn is_cut(&self) -> bool {
+        self.total > (self.head_size + self.tail_size) as u64
+    }
+
+    /// Whether there was more than is read of any tool.
+    #[must_use]
+    pub fn is_endless(&self) -> bool {
+        self.total > MOST
+    }
+
+    /// Its text: what is not UTF-8 is replaced, and of what is too much the middle is left out with a word.
+    #[must_use]
+    pub fn text(&self) -> String {
+        if !self.is_cut() {
+            return String::from_utf8_lossy(&self.head).into_owned();
+        }
+        let head = &self.head[..whole_end(&self.head)];
+        let tail = &self.tail[self.tail.len().saturating_sub(self.tail_size)..];
+        let tail = &tail[whole_begin(tail)..];
+        let left_out = self.total - (head.len() + tail.len()) as u64;
+        let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
+        let end = if head.is_empty() || head.ends_with('\n') { "" } else { "\n" };
+        format!("{head}{end}[... {left_out} bytes left out{} ...]\n{tail}", self.where_all_is())
+    }
+
+    fn where_all_is(&self) -> String {
+        match (&self.path, &self.file) {
+            (Some(path), Some(Ok(_))) if self.is_endless() => {
+                format!("; the beginning is in '{}'", path.display())
+            }
+            (Some(path), Some(Ok(_))) => format!("; all of it is in '{}'", path.display()),
+            (Some(path), Some(Err(error))) => {
+                format!("; it could not be kept in '{}': {error}", path.display())
+            }
+            _ => String::new(),
+        }
+    }
+}
+
+/// A new file that nobody else may read.
+fn create(path: &std::path::Path) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        make_folder(folder)?;
+    }
+    let flags = OFlags::NOFOLLOW.bits().cast_signed();
+    OpenOptions::new().write(true).create_new(true).mode(0o600).custom_flags(flags).open(path)
+}
+
+/// Where the last whole character of `bytes` ends.
+fn whole_end(bytes: &[u8]) -> usize {
+    for (back, byte) in bytes.iter().rev().take(3).enumerate() {
+        let needed = match byte {
+            0xf0.. => 4,
+            0xe0.. => 3,
+            0xc0.. => 2,
+            0x80.. => continue,
+            _ => 1,
+        };
+        return if needed > back + 1 { bytes.len() - back - 1 } else { bytes.len() };
+    }
+    bytes.len()
+}
+
+/// Where the first whole character of `bytes` begins.
+fn whole_begin(bytes: &[u8]) -> usize {
+    bytes.iter().take(3).take_while(|byte| (0x80..0xc0).contains(*byte)).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(most: usize, text: &str, piece: usize) -> String {
+        let mut output = Output::new(most, None);
+        for bytes in text.as_bytes().chunks(piece) {
+            assert!(output.take(bytes));
+        }
+        output.text()
+    }
+
+    #[test]
+    fn what_fits_is_whole() {
+        assert_eq!(cut(10, "0123456789", 3), "0123456789");
+        assert_eq!(cut(10, "", 3), "");
+    }
+
+    #[test]
+    fn of_more_both_ends_are_kept_however_it_comes() {
+        for piece in 1..50 {
+            let text = format!("0123456{}xyz", "-".repeat(40));
+            assert_eq!(cut(10, &text, piece), "0123456\n[... 40 bytes left out ...]\nxyz");
+            // No character is cut in two.
+            assert_eq!(cut(10, &"é".repeat(20), piece), "ééé\n[... 32 bytes left out ...]\né");
+        }
+    }
+
+    #[test]
+    fn what_never_ends_is_not_read_for_ever() {
+        let (mut output, piece) = (Output::end(5), vec![b'x'; 1 << 20]);
+        assert_eq!((0..1000).take_while(|_| output.take(&piece)).count(), 64);
+        assert!(
+            output.is_endless()
+                && output.text().ends_with("\nxxxxx")
+                && output.tail.len() < 4 << 20
+        );
+    }
+}

@@ -1,0 +1,359 @@
+//! claw-exec: each call is an executable's run and gives one result, whatever comes of it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::common::{Cmd, Run, Sandbox};
+
+/// A sandbox with a workspace and these tools, shell scripts in folder `box`.
+pub fn tools(tools: &[(&str, &str)]) -> Sandbox {
+    let sandbox = Sandbox::new();
+    let each = tools.iter().map(|(name, script)| {
+        format!("cat >box/{name} <<'END OF TOOL'\n#!/bin/sh\n{script}\nEND OF TOOL\n")
+    });
+    // A shell writes them: see `Sandbox::program`.
+    let script = format!("mkdir box workspace\n{}chmod 755 box/*", each.collect::<String>());
+    sandbox.sh(&script).run().ok();
+    sandbox
+}
+
+/// Calls of these tools without input, with ids t0, t1 and so on.
+fn calls(names: &[&str]) -> String {
+    let call = |(n, name): (usize, &&str)| call(&format!("t{n}"), name, &json!({}));
+    names.iter().enumerate().map(call).collect()
+}
+
+fn call(id: &str, name: &str, input: &Value) -> String {
+    json!({"type": "tool_use", "tool_use_id": id, "name": name, "input": input}).to_string() + "\n"
+}
+
+fn exec(sandbox: &Sandbox, args: &[&str]) -> Cmd {
+    sandbox.cmd("claw-exec").args(["--tools", "box"]).args(args)
+}
+
+/// The contents of results that are in order, and whether they are errors.
+#[track_caller]
+fn results(run: &Run) -> Vec<(String, bool)> {
+    let text = |value: &Value| value.as_str().expect("text").to_owned();
+    let result = |(n, record): (usize, Value)| {
+        assert_eq!(record["type"], "tool_result");
+        assert_eq!(record["tool_use_id"], format!("t{n}"));
+        (text(&record["content"]), record["is_error"] == true)
+    };
+    run.ok().err_is("").json().into_iter().enumerate().map(result).collect()
+}
+
+/// The only result, which is an error.
+#[track_caller]
+fn error(run: &Run) -> String {
+    let [(content, true)] = &results(run)[..] else { panic!("{}", run.stdout_text()) };
+    content.clone()
+}
+
+/// Whether a process has ended, though it may not have been waited for; looked at for two seconds.
+fn has_ended(process: &str) -> bool {
+    let until = Instant::now() + Duration::from_secs(2);
+    loop {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", process.trim())).unwrap_or_default();
+        if stat.is_empty() || stat.contains(") Z ") {
+            return true;
+        }
+        if Instant::now() > until {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Waits until a tool has written a whole line to a file.
+fn line_of(sandbox: &Sandbox, name: &str) -> String {
+    loop {
+        if let Ok(text) = fs::read_to_string(sandbox.path(name))
+            && text.ends_with('\n')
+        {
+            return text;
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+// ---- what is run -----------------------------------------------------------------------------
+
+#[test]
+fn a_call_gets_its_input_and_gives_its_output() {
+    let sandbox =
+        tools(&[("same", "cat"), ("where", "pwd -P"), ("none", ":"), ("odd", r"printf 'a\377b'")]);
+    let input = r#"{"b":12345678901234567890123,"a":"$(id) 'x' \u00e9","a":1e2}"#;
+    let same = format!(r#"{{"type":"tool_use","tool_use_id":"t0","name":"same","input":{input}}}"#);
+    let rest =
+        calls(&["", "where", "none", "odd"]).split_once('\n').map(|(_, rest)| rest.to_owned());
+    let run = exec(&sandbox, &[]).stdin(same + "\n" + &rest.unwrap_or_default()).run();
+    let workspace = sandbox.path("workspace").canonicalize().expect("a path");
+    let said = |text: &str| (text.to_owned(), false);
+    let expected =
+        [said(input), said(&format!("{}\n", workspace.display())), said(""), said("a\u{fffd}b")];
+    assert_eq!(results(&run), expected);
+}
+
+#[test]
+fn calls_run_at_once_and_results_come_in_call_order() {
+    // Each waits for the other one, and the first one ends last.
+    let meet = "n=$(cat); case $n in *1*) a=1 b=2 ;; *) a=2 b=1 ;; esac; echo $n >$a
+        while test ! -s $b; do sleep 0.01; done; test $a = 2 || sleep 0.05; echo $a";
+    let sandbox = tools(&[("meet", meet)]);
+    let both = call("t0", "meet", &json!({"n": 1})) + &call("t1", "meet", &json!({"n": 2}));
+    let run = exec(&sandbox, &["--jobs", "2"]).stdin(both.clone()).run();
+    assert_eq!(results(&run), [("1\n".to_owned(), false), ("2\n".to_owned(), false)]);
+    sandbox.sh("rm workspace/*").run().ok();
+    // One at a time they never meet.
+    let run = exec(&sandbox, &["--jobs", "1", "--timeout", "0.1"]).stdin(both).run();
+    assert!(results(&run)[0].0.ends_with("did not end in 0.1 s and was killed"));
+}
+
+#[test]
+fn d52_what_is_there_twice_or_answered_is_not_run_again() {
+    let sandbox = tools(&[("count", "echo x >>log")]);
+    let done = r#"{"type":"tool_result","tool_use_id":"t1","content":"done"}"#;
+    let input = calls(&["count", "count"]) + &calls(&["count"]) + done;
+    assert_eq!(results(&exec(&sandbox, &[]).stdin(input).run()).len(), 1);
+    assert_eq!(sandbox.read_text("workspace/log"), "x\n");
+}
+
+#[test]
+fn a_bad_record_or_folder_is_an_error_before_anything_is_run() {
+    let sandbox = tools(&[("touch", "touch it")]);
+    let run = exec(&sandbox, &[]).stdin(calls(&["touch"]) + "{\"type\":\"tool_use\"}\n").run();
+    run.code(65).stdout_is("").err_has("line 2");
+    let touch = || calls(&["touch"]);
+    let cmd = sandbox.cmd("claw-exec").args(["--tools", "nowhere"]).stdin(touch());
+    cmd.run().code(74).stdout_is("").err_has("cannot read tools 'nowhere'");
+    let cmd = sandbox.cmd("claw-exec").args(["--tools", "box/touch"]).stdin(touch());
+    cmd.run().code(78).err_has("not a folder");
+    let run = exec(&sandbox, &[]).env("CLAW_WORKSPACE", "gone").stdin(touch()).run();
+    run.code(78).err_has("cannot run tools in 'gone': no such folder");
+    assert!(!sandbox.exists("workspace/it"));
+    exec(&sandbox, &["--workspace", "state"]).stdin(touch()).run().ok();
+    assert!(sandbox.exists("state/it"));
+}
+
+#[test]
+fn t_4_a_name_leads_to_a_file_in_the_folder_and_nowhere_else() {
+    let sandbox = tools(&[("good", "echo good"), ("plain", "")]);
+    sandbox
+        .sh("chmod 644 box/plain; mkdir box/dir; ln -s /bin/true box/out; ln -s good box/alias")
+        .run()
+        .ok();
+    let long = "x".repeat(65);
+    let names = [
+        "alias",
+        "out",
+        "plain",
+        "dir",
+        "gone",
+        "",
+        "..",
+        "../box/good",
+        "/bin/true",
+        "a b",
+        &long,
+    ];
+    let run = exec(&sandbox, &[]).stdin(calls(&names)).run();
+    let results = results(&run);
+    assert_eq!(results[0], ("good\n".to_owned(), false));
+    let whys: Vec<&str> = results[1..].iter().map(|(text, _)| text.as_str()).collect();
+    assert!(results[1..].iter().all(|(_, is_error)| *is_error));
+    let cannot = |name: &str, why: &str| format!("tool '{name}' cannot be run: {why}");
+    assert_eq!(whys[0], cannot("out", "its file is a link out of the folder of tools"));
+    assert_eq!(whys[1], cannot("plain", "its file is not executable"));
+    assert_eq!(whys[2], cannot("dir", "it is no file"));
+    assert_eq!(whys[3], "there is no tool 'gone'");
+    for (why, name) in whys[4..].iter().zip(&names[5..]) {
+        assert_eq!(*why, format!("'{name}' is no name of a tool"));
+    }
+}
+
+// ---- what fails ------------------------------------------------------------------------------
+
+#[test]
+fn a_tool_that_fails_is_a_result_that_says_so() {
+    let noise = "i=0; while test $i -lt 2000; do echo line $i >&2; i=$((i+1)); done; exit 1";
+    let sandbox = tools(&[
+        ("three", "echo partly; echo 'no such thing' >&2; exit 3"),
+        ("signal", "kill -9 $$"),
+        ("noise", noise),
+        ("unread", "exit 0"),
+    ]);
+    sandbox.sh("echo '#!/no/such/shell' >box/broken; chmod 755 box/broken").run().ok();
+    let unread = call("t4", "unread", &json!({"x": "x".repeat(1 << 18)}));
+    let input = calls(&["three", "signal", "noise", "broken"]) + &unread;
+    let results = results(&exec(&sandbox, &[]).stdin(input).run());
+    let three = "tool 'three' failed with status 3\nstandard error:\nno such thing\nstandard output:\npartly";
+    assert_eq!(results[0], (three.to_owned(), true));
+    assert_eq!(results[1], ("tool 'signal' was ended by signal 9".to_owned(), true));
+    assert!(results[2].1 && results[2].0.len() < 4200 && results[2].0.ends_with("line 1999"));
+    assert!(
+        results[3].1 && results[3].0.starts_with("tool 'broken' cannot be run: "),
+        "{results:?}"
+    );
+    assert_eq!(results[4], (String::new(), false), "input that is not read is no failure");
+}
+
+#[test]
+fn a_timeout_ends_a_tool_and_all_that_it_started() {
+    let sandbox = tools(&[("hang", "sleep 600 & echo $! >child; echo begun; sleep 600")]);
+    let began = Instant::now();
+    let run = exec(&sandbox, &["--timeout", "0.3"]).stdin(calls(&["hang"])).run();
+    let expected = "tool 'hang' did not end in 0.3 s and was killed\nstandard output:\nbegun";
+    assert_eq!(error(&run), expected);
+    assert!(has_ended(&sandbox.read_text("workspace/child")));
+    assert!(began.elapsed() < Duration::from_secs(30));
+}
+
+#[test]
+fn what_a_tool_leaves_behind_is_ended_and_not_waited_for() {
+    let left = "sleep 600 & echo $! >child; echo done";
+    let away = "setsid sleep 3 & echo done";
+    let sandbox = tools(&[("left", left), ("away", away)]);
+    let began = Instant::now();
+    let run = exec(&sandbox, &[]).stdin(calls(&["left", "away"])).run();
+    assert_eq!(results(&run), [("done\n".to_owned(), false), ("done\n".to_owned(), false)]);
+    assert!(has_ended(&sandbox.read_text("workspace/child")));
+    assert!(began.elapsed() < Duration::from_secs(3));
+}
+
+#[test]
+fn p_6_a_signal_ends_tools_and_what_they_started_and_keeps_what_was_done() {
+    for (name, number) in [("TERM", 15), ("INT", 2)] {
+        let hang = "sleep 600 & echo $! >child; sleep 600";
+        let sandbox = tools(&[
+            ("hang", hang),
+            ("quick", "echo quick; echo >quick"),
+            ("never", "touch never"),
+        ]);
+        let input = calls(&["hang", "quick", "hang", "never"]);
+        let child = exec(&sandbox, &["--jobs", "2"]).stdin(input).spawn();
+        let grandchild = line_of(&sandbox, "workspace/child");
+        line_of(&sandbox, "workspace/quick");
+        thread::sleep(Duration::from_millis(30));
+        let sent = Command::new("kill").args(["-s", name, &child.id().to_string()]).status();
+        assert!(sent.is_ok_and(|status| status.success()));
+        let output = child.wait_with_output().expect("its end");
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&output.status), Some(number));
+        assert!(has_ended(&grandchild));
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            said.lines().count() == 1 && said.contains(r#""tool_use_id":"t1","content":"quick\n""#),
+            "{said}"
+        );
+        assert!(String::from_utf8_lossy(&output.stderr).contains("stopped by a signal"));
+        assert!(!sandbox.exists("workspace/never"));
+    }
+}
+
+// ---- bounds ----------------------------------------------------------------------------------
+
+#[test]
+fn long_output_is_cut_in_the_result_and_whole_in_a_file() {
+    let sandbox = tools(&[(
+        "long",
+        "printf 'begin\\n'; head -c 5000 /dev/zero | tr '\\0' x; printf '\\nend\\n'",
+    )]);
+    for (args, folder) in [(&[][..], "state/output"), (&["--keep", "deep/kept"], "deep/kept")] {
+        let args = [&["--max-output", "100"], args].concat();
+        let run = exec(&sandbox, &args).stdin(calls(&["long"])).run();
+        let [(text, false)] = &results(&run)[..] else { panic!("{}", run.stdout_text()) };
+        let folder = sandbox.path(folder);
+        let files: Vec<_> = fs::read_dir(&folder).expect("a folder").flatten().collect();
+        assert_eq!(files.len(), 1);
+        let (path, mode) =
+            (files[0].path(), files[0].metadata().expect("facts").permissions().mode());
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(fs::metadata(&folder).expect("facts").permissions().mode() & 0o777, 0o700);
+        let kept = fs::read_to_string(&path).expect("text");
+        assert!(kept.len() == 5011 && kept.starts_with("begin\nxx") && kept.ends_with("xx\nend\n"));
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let marker = format!("{name}' ...]\n");
+        assert!(
+            text.starts_with("begin\nx") && text.ends_with("x\nend\n") && text.contains(&marker),
+            "{text}"
+        );
+        assert!(text.contains("\n[... 4911 bytes left out; all of it is in '"), "{text}");
+    }
+}
+
+#[test]
+fn output_without_end_is_stopped() {
+    let sandbox = tools(&[("yes", "exec yes")]);
+    let run = exec(&sandbox, &["--max-output", "1000"]).stdin(calls(&["yes"])).run();
+    let text = error(&run);
+    assert!(
+        text.starts_with("tool 'yes' wrote more than 67108864 bytes and was stopped\n"),
+        "{text}"
+    );
+    assert!(text.len() < 1500 && text.contains("; the beginning is in '"), "{text}");
+}
+
+// ---- what tools may and see ------------------------------------------------------------------
+
+#[test]
+fn t_2_no_tool_sees_a_key() {
+    let sandbox = tools(&[("env", "env")]);
+    let run = |args: &[&str]| {
+        let cmd =
+            exec(&sandbox, args).env("ANTHROPIC_API_KEY", "hush-1").env("AWS_PROFILE", "hush-2");
+        let cmd =
+            cmd.env("CLAW_KEY_CMD", "hush-3").env("GITHUB_TOKEN", "hush-4").env("PLAIN", "seen");
+        let results = results(&cmd.stdin(calls(&["env"])).run());
+        results[0].0.clone()
+    };
+    let seen = run(&[]);
+    assert!(
+        !seen.contains("hush") && seen.contains("PLAIN=seen\n") && seen.contains("PATH="),
+        "{seen}"
+    );
+    let seen = run(&["--env", "GITHUB_TOKEN"]);
+    assert!(seen.contains("GITHUB_TOKEN=hush-4") && seen.matches("hush").count() == 1, "{seen}");
+}
+
+#[test]
+fn what_is_not_allowed_is_not_run_and_told_to_the_model() {
+    let sandbox = tools(&[("a", "echo ran"), ("b", "echo ran")]);
+    let ran = |args: &[&str]| {
+        let run = exec(&sandbox, args).stdin(calls(&["a", "b"])).run();
+        let results = results(&run);
+        let denied = results.iter().filter(|(_, is_error)| *is_error);
+        denied.for_each(|(text, _)| assert!(text.ends_with("is not allowed here; it was not run")));
+        results.iter().map(|(_, is_error)| !is_error).collect::<Vec<_>>()
+    };
+    assert_eq!(ran(&["--allow", "a"]), [true, false]);
+    assert_eq!(ran(&["--allow", "a", "--allow", "b"]), [true, true]);
+    assert_eq!(ran(&["--deny", "a"]), [false, true]);
+    assert_eq!(ran(&["--allow", "a", "--deny", "a"]), [false, false]);
+}
+
+#[test]
+fn who_is_asked_decides_and_sees_all_of_a_call() {
+    let sandbox = tools(&[("a", "echo ran")]);
+    sandbox.write("calls", call("t0", "a", &json!({"x": "\u{1b}[31m\r"})));
+    let run = |answer: &str, args: &str| {
+        let exec = format!("claw-exec --tools box {args} <calls >results");
+        let run = sandbox.sh(&format!("script -qec '{exec}' /dev/null")).stdin(answer).run();
+        (run.stdout_text(), sandbox.read_json("results")[0]["is_error"] == true)
+    };
+    let (shown, denied) = run("y\n", "--ask");
+    assert!(shown.contains("run a {\"x\":\"\\u001b[31m\\r\"}? [y/N] "), "{shown}");
+    assert!(!shown.contains('\u{1b}') && !denied);
+    assert!(run("n\n", "--ask").1 && run("\n", "--ask").1);
+    assert_eq!(run("", "--ask --allow a"), (String::new(), false));
+    // Where nobody can be asked the answer is no.
+    let run = sandbox.sh("setsid -w claw-exec --tools box --ask calls").run();
+    assert_eq!(
+        error(&run),
+        "tool 'a' is not allowed: there is no terminal to ask on; it was not run"
+    );
+}
