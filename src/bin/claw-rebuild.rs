@@ -30,6 +30,9 @@ struct Args {
     /// Write control characters in it as escapes, fit for a terminal
     #[arg(long, requires = "record")]
     printable: bool,
+    /// Write instead the calls at the end that have no result yet, as records
+    #[arg(long, conflicts_with_all = ["array", "meta", "ready", "record"])]
+    open: bool,
     /// Read only up to record ID
     #[arg(long, value_name = "ID")]
     at: Option<String>,
@@ -62,7 +65,10 @@ fn main() -> ExitCode {
                 limit_turns: args.limit_turns,
             };
             let form = Form { array: args.array, meta: args.meta };
-            if args.strict || args.ready {
+            if args.open {
+                let notes = rebuild::write_open_calls(&inputs, &options, &mut out)?;
+                report(log, &notes.findings, args.strict)?;
+            } else if args.strict || args.ready {
                 let rebuilt = rebuild::from_inputs(&inputs, &options)?;
                 report(log, &rebuilt.findings, args.strict)?;
                 log.replaced(rebuilt.replaced);

@@ -63,7 +63,8 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
         out: F,
     ) -> Fold<'v, F> {
         let (ids, checkpoint) = (Ids::default(), view.checkpoint.clone());
-        let mut layout = Layout { out, open: None, ids, after_summary: None, checkpoint };
+        let (after_summary, open_calls) = (None, Vec::new());
+        let mut layout = Layout { out, open: None, ids, after_summary, checkpoint, open_calls };
         if let Some(governing) = &view.governing {
             layout.summary(governing);
         }
@@ -116,11 +117,12 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
         Ok(())
     }
 
-    /// Ends the reading. Results whose call never came have no place; calls of the last part stay open.
+    /// Ends the reading. Results whose call never came have no place; calls of the last part stay open, and
+    /// their records are given.
     ///
     /// # Errors
     /// When the last messages cannot be given out.
-    pub fn finish(mut self) -> io::Result<()> {
+    pub fn finish(mut self) -> io::Result<Vec<String>> {
         let mut orphans: Vec<_> = std::mem::take(&mut self.early).into_iter().collect();
         orphans.sort_by_key(|(_, left)| left.first().map_or(0, |early| early.answer.meta.offset));
         for (id, left) in orphans {

@@ -27,6 +27,8 @@ pub(super) struct Layout<F> {
     pub(super) after_summary: Option<Id>,
     /// For the first message.
     pub(super) checkpoint: Option<Box<Known>>,
+    /// Records of the calls that may still be answered, under the ids that they have on disk.
+    pub(super) open_calls: Vec<String>,
 }
 
 impl<F: FnMut(Message<'static>) -> io::Result<()>> Layout<F> {
@@ -90,7 +92,10 @@ impl<F: FnMut(Message<'static>) -> io::Result<()>> Layout<F> {
                     meta_of_results.results.push(result);
                 }
                 // At the end a call may still be answered.
-                None if at_end => {}
+                None if at_end => {
+                    let block = &part.content.blocks()[call.block];
+                    self.open_calls.push(call_record(block, &call.id));
+                }
                 None => {
                     let message =
                         format!("call '{}' has no result; it gets one that says so", call.id);
@@ -109,8 +114,11 @@ impl<F: FnMut(Message<'static>) -> io::Result<()>> Layout<F> {
         self.push(Role::User, Content::Blocks(results), meta_of_results)
     }
 
-    pub(super) fn finish(mut self) -> io::Result<()> {
-        self.open.take().map_or(Ok(()), |last| self.give(last))
+    /// Gives the last message out; tells of the calls in it that are open.
+    pub(super) fn finish(mut self) -> io::Result<Vec<String>> {
+        let last = self.open.take();
+        last.map_or(Ok(()), |last| self.give(last))?;
+        Ok(self.open_calls)
     }
 
     /// Gives a message out; the first one says what the newest checkpoint is.
@@ -141,6 +149,13 @@ fn rename(block: &mut Block<'_>, member: &str, id: &Id) {
         BlockKind::ToolUse { id: own } | BlockKind::ToolResult { id: own } => own.clone_from(id),
         _ => {}
     }
+}
+
+/// A call as a record.
+fn call_record(block: &Block<'_>, id: &Id) -> String {
+    let member = |name: &str| block.member(name).unwrap_or_default();
+    let (id, name, input) = (quote(id), member("name"), member("input"));
+    format!(r#"{{"type":"tool_use","tool_use_id":{id},"name":{name},"input":{input}}}"#)
 }
 
 fn interrupted(id: &Id) -> Block<'static> {

@@ -37,6 +37,8 @@ pub struct Notes {
     pub findings: Vec<Finding>,
     /// So many lone surrogates became U+FFFD.
     pub replaced: usize,
+    /// The calls at the end that have no result yet, a record each, in order.
+    pub open_calls: Vec<String>,
 }
 
 /// Rebuilds the messages of all inputs, which are read as if they had been concatenated.
@@ -46,7 +48,7 @@ pub struct Notes {
 /// `options` name a record that is not there.
 pub fn from_inputs(inputs: &[Input], options: &Options) -> anyhow::Result<Rebuilt> {
     let mut messages = Vec::new();
-    let Notes { findings, replaced } = stream(inputs, options, true, |message| {
+    let Notes { findings, replaced, .. } = stream(inputs, options, true, |message| {
         messages.push(message);
         Ok(())
     })?;
@@ -85,8 +87,8 @@ pub fn stream(
             }
         }
     }
-    fold.finish().context("cannot write '<stdout>'")?;
-    Ok(watch.finish(view.start == 0, findings))
+    let open_calls = fold.finish().context("cannot write '<stdout>'")?;
+    Ok(Notes { open_calls, ..watch.finish(view.start == 0, findings) })
 }
 
 /// What the search from the end could not know, and reading from the beginning can: the numbers of
@@ -130,7 +132,7 @@ impl Watch {
             findings.extend(unseen);
         }
         findings.extend(later);
-        Notes { findings, replaced: self.replaced }
+        Notes { findings, replaced: self.replaced, open_calls: Vec::new() }
     }
 }
 
@@ -186,6 +188,23 @@ fn take_object<F: FnMut(Message<'static>) -> io::Result<()>>(
         }),
     }
     Ok(())
+}
+
+/// Writes the calls at the end that have no result yet, as records. A call that the user spoke after is not
+/// among them: it counts as interrupted.
+///
+/// # Errors
+/// As [`from_inputs`], and when `out` cannot be written to.
+pub fn write_open_calls(
+    inputs: &[Input],
+    options: &Options,
+    out: &mut impl Write,
+) -> anyhow::Result<Notes> {
+    let notes = stream(inputs, options, false, |_| Ok(()))?;
+    for call in &notes.open_calls {
+        writeln!(out, "{}", json::escape_line_breaks(call)).context("cannot write '<stdout>'")?;
+    }
+    Ok(notes)
 }
 
 /// The form in which messages are written.

@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::common::{Run, Sandbox, rules};
+use crate::talks::Talk;
 
 /// Rebuilds the transcript `text`, given on standard input.
 #[track_caller]
@@ -553,6 +554,32 @@ fn limit_turns_shows_only_the_last_ones() {
             "{turns}"
         );
     }
+}
+
+#[test]
+fn d52_open_calls_are_those_that_are_still_to_be_answered() {
+    let sandbox = Sandbox::new();
+    let open = |talk: &Talk| {
+        let run = sandbox.cmd("claw-rebuild").arg("--open").stdin(talk.lines()).run();
+        let ids = |call: &Value| call["tool_use_id"].as_str().map(str::to_owned);
+        run.ok().json().iter().filter_map(ids).collect::<Vec<_>>()
+    };
+    let both = Talk::of("ucruC", 1);
+    assert_eq!(open(&both), ["call_2", "call_3"]);
+    assert_eq!(open(&both.clone().answer(0, "x")), ["call_2"]);
+    assert_eq!(open(&both.clone().answer(0, "x").answer(1, "x")), [""; 0]);
+    // The user went on: they count as interrupted.
+    assert_eq!(open(&both.clone().answer(0, "x").user("Stop.")), [""; 0]);
+    assert_eq!(open(&Talk::new()), [""; 0]);
+    let error = json!({"type": "error", "class": "busy", "message": "x", "model": "m"});
+    assert_eq!(open(&both.record(error)), ["call_2", "call_3"]);
+    // A call that is written twice is one, and an id that was used before stays as it is on disk.
+    let call = r#"{"type":"tool_use","tool_use_id":"a","name":"f","input":{"n": 1e2}}"#;
+    let result = r#"{"type":"tool_result","tool_use_id":"a","content":"x"}"#;
+    let said = r#"{"type":"user","content":"x"}"#;
+    let records = [said, call, result, r#"{"type":"assistant","content":"y"}"#, said, call, call];
+    let run = sandbox.cmd("claw-rebuild").arg("--open").stdin(records.join("\n")).run();
+    run.ok().stdout_is(&format!("{call}\n"));
 }
 
 #[test]
