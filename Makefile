@@ -5,7 +5,7 @@
 # make fuzz       try bytes that nobody thought of; FUZZ=scan one target, SECONDS=60 for less time
 # make recall     count what survives compaction
 # make bench      measure them beside other programs
-# make install    programs, scripts, pages and the schema under $(DESTDIR)$(PREFIX)
+# make install    programs, scripts, tools, pages and the schema under $(DESTDIR)$(PREFIX)
 
 PREFIX = /usr/local
 DESTDIR =
@@ -17,10 +17,12 @@ TARGET = $${CARGO_TARGET_DIR:-target}
 BINDIR = $(DESTDIR)$(PREFIX)/bin
 MANDIR = $(DESTDIR)$(PREFIX)/share/man
 DATADIR = $(DESTDIR)$(PREFIX)/share/clawutils
+TOOLDIR = $(DESTDIR)$(PREFIX)/libexec/clawutils/tools
 
 PROGRAMS = claw-append claw-rebuild claw-estimate claw-truncate claw-compact claw-checkpoint claw-call claw-check \
-	claw-exec
+	claw-exec claw-tool
 SCRIPTS = claw-turn claw-retry
+TOOLS = read_file list_directory get_current_time
 
 build:
 	$(CARGO) build --release --locked
@@ -36,18 +38,21 @@ static:
 	CARGO="$(CARGO)" sh scripts/dev/dist
 
 install: static
-	$(INSTALL) -d "$(BINDIR)" "$(MANDIR)/man1" "$(MANDIR)/man5" "$(MANDIR)/man7" "$(DATADIR)"
+	$(INSTALL) -d "$(BINDIR)" "$(MANDIR)/man1" "$(MANDIR)/man5" "$(MANDIR)/man7" "$(DATADIR)" "$(TOOLDIR)"
 	for program in $(PROGRAMS); do $(INSTALL) -m 755 "$(TARGET)/dist/$$program" "$(BINDIR)"; done
 	for script in $(SCRIPTS); do $(INSTALL) -m 755 "scripts/$$script" "$(BINDIR)"; done
 	$(INSTALL) -m 644 man/*.1 "$(MANDIR)/man1"
 	$(INSTALL) -m 644 man/*.5 "$(MANDIR)/man5"
 	$(INSTALL) -m 644 man/*.7 "$(MANDIR)/man7"
 	$(INSTALL) -m 644 schema/claw-record.schema.json "$(DATADIR)"
+	for tool in $(TOOLS); do $(INSTALL) -m 755 "tools/$$tool" "$(TOOLDIR)"; done
+	for tool in $(TOOLS); do $(INSTALL) -m 644 "tools/$$tool.json" "$(TOOLDIR)"; done
 
 uninstall:
 	for name in $(PROGRAMS) $(SCRIPTS); do rm -f "$(BINDIR)/$$name" "$(MANDIR)/man1/$$name.1"; done
-	rm -f "$(MANDIR)/man5/claw-record.5" "$(MANDIR)/man7/claw.7"
+	rm -f "$(MANDIR)/man5/claw-record.5" "$(MANDIR)/man7/claw.7" "$(MANDIR)/man7/claw-tool.7"
 	rm -f "$(DATADIR)/claw-record.schema.json"
+	for tool in $(TOOLS); do rm -f "$(TOOLDIR)/$$tool" "$(TOOLDIR)/$$tool.json"; done
 
 recall:
 	$(CARGO) build --quiet --locked

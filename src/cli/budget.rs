@@ -4,6 +4,7 @@ use crate::cli::config::ConfigArgs;
 use crate::cli::model::ModelArgs;
 use crate::cli::read_file;
 use crate::estimate::{Budget, Gauge, Request};
+use crate::exec::tools::Folder;
 use crate::exit::{Error, Exit, fail};
 use crate::json::{self, Object};
 use crate::record;
@@ -67,7 +68,7 @@ pub struct RequestArgs {
     /// File with the system prompt
     #[arg(long, value_name = "FILE")]
     pub system: Option<PathBuf>,
-    /// File with the tools, a JSON array
+    /// File with the tools, a JSON array; or folder of tools
     #[arg(long, value_name = "FILE")]
     pub tools: Option<PathBuf>,
 }
@@ -82,10 +83,10 @@ pub struct Extras {
 }
 
 impl RequestArgs {
-    /// Reads both files.
+    /// Reads both files, or what a folder of tools says of them.
     ///
     /// # Errors
-    /// 74 when one cannot be read, 65 when it is not what it has to be.
+    /// 74 when one cannot be read, 65 when it is not what it has to be, 78 when a folder has no tool.
     pub fn read(&self) -> anyhow::Result<Extras> {
         let text = |path: &PathBuf| -> anyhow::Result<String> {
             String::from_utf8(read_file(path)?).map_err(|error| {
@@ -93,7 +94,11 @@ impl RequestArgs {
             })
         };
         let system = self.system.as_ref().map(text).transpose()?;
-        let tools = self.tools.as_ref().map(text).transpose()?;
+        let tools = |path: &PathBuf| match path.is_dir() {
+            true => Folder::open(path)?.definitions(),
+            false => text(path),
+        };
+        let tools = self.tools.as_ref().map(tools).transpose()?;
         if let (Some(tools), Some(path)) = (&tools, &self.tools)
             && let Some(why) = why_no_tools(tools.trim())
         {

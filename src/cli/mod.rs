@@ -17,6 +17,7 @@ pub mod log;
 pub mod model;
 pub mod stage;
 pub mod summary;
+pub mod tool;
 
 pub use input::{
     Operands, Output, messages, read_file, read_stdin, require_meta, stdin_name, text,

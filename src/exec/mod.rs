@@ -4,6 +4,7 @@
 //! read. There is none only for a call that was stopped half-way: that one may be run again.
 
 pub mod child;
+pub mod confined;
 pub mod environment;
 pub mod output;
 pub mod tools;

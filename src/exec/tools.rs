@@ -1,6 +1,7 @@
 //! A folder of tools: an executable each, and beside it what the model is told of it.
 
-use crate::exit::{Exit, fail};
+use crate::exit::{Error, Exit, fail};
+use crate::json::{self, Object, quote};
 use anyhow::Context;
 use rustix::fs::Access;
 use std::path::{Path, PathBuf};
@@ -52,6 +53,51 @@ impl Folder {
         };
         Err(format!("tool '{name}' cannot be run: {why}"))
     }
+
+    /// What a model is told of the tools: a JSON array as the API takes it, sorted by name. It is what the
+    /// files `NAME.json` say for which there is an executable `NAME`.
+    ///
+    /// # Errors
+    /// 74 or 77 when something cannot be read, 65 when a file is not what it has to be, 78 when there is no
+    /// tool at all.
+    pub fn definitions(&self) -> anyhow::Result<String> {
+        let cannot = || format!("cannot read tools '{}'", self.path.display());
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(&self.path).with_context(cannot)? {
+            let path = entry.with_context(cannot)?.path();
+            let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+            if path.extension().is_some_and(|end| end == "json") && self.find(stem).is_ok() {
+                files.push((stem.to_owned(), path));
+            }
+        }
+        if files.is_empty() {
+            let (path, none) =
+                (self.path.display(), "no NAME.json with an executable NAME beside it");
+            return fail(Exit::Config, format!("there is no tool in '{path}': {none}"));
+        }
+        files.sort();
+        let tools = files.iter().map(|(name, path)| definition(name, path));
+        Ok(format!("[{}]", tools.collect::<anyhow::Result<Vec<_>>>()?.join(",")))
+    }
+}
+
+/// What a model is told of a tool: what its file says, and the name.
+fn definition(name: &str, path: &Path) -> anyhow::Result<String> {
+    let file = path.display();
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read '{file}'"))?;
+    let text = json::on_one_line(text.trim());
+    let bad = |why: &str| Error::new(Exit::Data, format!("cannot use tool '{file}': {why}"));
+    let object = Object::parse(&text).map_err(|_| bad("not a JSON object"))?;
+    if object.get("name").is_some() && object.string("name").as_deref() != Some(name) {
+        return Err(bad("it says another 'name' than the file's").into());
+    }
+    if !object.get("input_schema").is_some_and(|schema| schema.starts_with('{')) {
+        return Err(bad("no 'input_schema' object").into());
+    }
+    let rest = object.members().filter(|member| member.name() != "name");
+    let rest: String =
+        rest.map(|member| format!(",{}:{}", member.raw_name, member.value)).collect();
+    Ok(format!(r#"{{"name":{}{rest}}}"#, quote(name)))
 }
 
 /// Whether a name can be one of a tool: one component of a path, and no other thing.

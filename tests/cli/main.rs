@@ -85,6 +85,8 @@ mod summaries;
 mod talks;
 /// All programs: no text of somebody else's makes a terminal do something.
 mod terminal;
+/// Tools: the three that come along, and what a model is told of a folder.
+mod tools;
 /// claw-call: TLS, redirects, proxies, and which address a base URL means.
 #[cfg(feature = "http")]
 mod transport;

@@ -1,0 +1,26 @@
+//! claw-tool: tools that read, confined to the working folder.
+
+use clap::Parser;
+use clawutils::cli::LogArgs;
+use clawutils::cli::tool::Tool;
+use clawutils::exit;
+use std::process::ExitCode;
+
+/// Be a tool: read the input of a call and write its result
+#[derive(Parser)]
+#[command(name = "claw-tool", version)]
+struct Args {
+    /// The tool to be
+    #[arg(value_name = "TOOL")]
+    tool: Tool,
+    #[command(flatten)]
+    log: LogArgs,
+}
+
+fn main() -> ExitCode {
+    exit::run("claw-tool", || {
+        let args = Args::parse();
+        args.log.open("claw-tool");
+        args.tool.run()
+    })
+}

@@ -1,0 +1,168 @@
+//! Files below a folder, and none beside it: whatever a path says, the kernel does not leave the folder on
+//! the way, be it by `..`, by an absolute path or by a link, even one that is put there meanwhile.
+
+use crate::exit::{Error, Exit, fail, printable};
+use anyhow::Context;
+use rustix::fs::{Dir, FileType, Mode, OFlags, fstat};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+
+/// How often opening is tried while the folder changes under it.
+const TRIES: usize = 32;
+
+/// Opens what is at `path` below `root`.
+#[cfg(target_os = "linux")]
+fn open(root: impl AsFd, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+    use rustix::fs::{ResolveFlags, openat2};
+    let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    let once = || openat2(&root, path, flags, Mode::empty(), resolve);
+    let again = |result: &Result<_, Errno>| matches!(result, Err(Errno::AGAIN | Errno::INTR));
+    let mut tries = (0..TRIES).map(|_| once()).skip_while(again);
+    tries.next().unwrap_or(Err(Errno::AGAIN))
+}
+
+/// No other kernel can be asked for this.
+#[cfg(not(target_os = "linux"))]
+fn open(_: impl AsFd, _: &str, _: OFlags) -> Result<OwnedFd, Errno> {
+    Err(Errno::NOSYS)
+}
+
+/// The failure to open `path`, with the status it ends in.
+fn refused(path: &str, why: Errno) -> anyhow::Error {
+    let cannot = format!("cannot open '{path}'");
+    let (exit, why) = match why {
+        Errno::XDEV => (Exit::Permission, "it leads out of the workspace".to_owned()),
+        Errno::NOSYS => (Exit::Config, "this kernel cannot keep it in the workspace".to_owned()),
+        other => return anyhow::Error::from(io::Error::from(other)).context(cannot),
+    };
+    Error::new(exit, format!("{cannot}: {why}")).into()
+}
+
+/// Writes the file at `path` below `root` to `out`.
+///
+/// # Errors
+/// 77 when the path leads out of `root` or the file may not be read, 74 when it is not there or cannot be
+/// read, 65 when it is no file.
+pub fn read(root: impl AsFd, path: &str, out: &mut impl Write) -> anyhow::Result<()> {
+    let fd = open(root, path, OFlags::empty()).map_err(|why| refused(path, why))?;
+    let facts = fstat(&fd).map_err(io::Error::from)?;
+    if !FileType::from_raw_mode(facts.st_mode).is_file() {
+        return fail(Exit::Data, format!("cannot read '{path}': not a file"));
+    }
+    io::copy(&mut File::from(fd), out).with_context(|| format!("cannot read '{path}'"))?;
+    Ok(())
+}
+
+/// The entries of the folder at `path` below `root`, a line each, sorted by name.
+///
+/// # Errors
+/// As [`read`], 74 when it is no folder.
+pub fn list(root: impl AsFd, path: &str) -> anyhow::Result<String> {
+    let fd = open(root, path, OFlags::DIRECTORY).map_err(|why| refused(path, why))?;
+    let entries = Dir::new(fd).map_err(io::Error::from)?;
+    let mut lines = Vec::new();
+    for entry in entries {
+        let entry =
+            entry.map_err(io::Error::from).with_context(|| format!("cannot read '{path}'"))?;
+        let kind = match entry.file_type() {
+            FileType::Directory => "[dir] ",
+            FileType::Symlink => "[link]",
+            _ => "[file]",
+        };
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name != "." && name != ".." {
+            lines.push((name, kind));
+        }
+    }
+    lines.sort();
+    let line = |(name, kind): &(String, &str)| format!("{kind} {}\n", printable(name));
+    Ok(if lines.is_empty() { "(empty)\n".to_owned() } else { lines.iter().map(line).collect() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// A folder with a workspace in it and a secret beside that.
+    fn place() -> (tempfile::TempDir, File) {
+        let dir = tempfile::TempDir::new().unwrap();
+        std::fs::create_dir_all(dir.path().join("work/sub")).unwrap();
+        std::fs::write(dir.path().join("secret"), "secret").unwrap();
+        std::fs::write(dir.path().join("work/sub/secret"), "harmless").unwrap();
+        let root = File::open(dir.path().join("work")).unwrap();
+        (dir, root)
+    }
+
+    fn text(root: &File, path: &str) -> anyhow::Result<String> {
+        let mut out = Vec::new();
+        read(root, path, &mut out)?;
+        Ok(String::from_utf8(out)?)
+    }
+
+    #[test]
+    fn t_4_no_path_leads_out() {
+        let (dir, root) = place();
+        let work = dir.path().join("work");
+        symlink("../secret", work.join("up")).unwrap();
+        symlink(dir.path(), work.join("away")).unwrap();
+        symlink("sub/secret", work.join("fine")).unwrap();
+        symlink("/proc/self/root/etc/passwd", work.join("magic")).unwrap();
+        for path in ["sub/secret", "fine", "sub/../sub/secret", "./sub//secret"] {
+            assert_eq!(text(&root, path).unwrap(), "harmless", "{path}");
+        }
+        let absolute = dir.path().join("work/sub/secret");
+        let absolute = absolute.to_str().unwrap();
+        for path in
+            ["../secret", "up", "away/secret", "sub/../../secret", "magic", "/etc/passwd", absolute]
+        {
+            let error = text(&root, path).unwrap_err().to_string();
+            assert_eq!(error, format!("cannot open '{path}': it leads out of the workspace"));
+            assert!(list(&root, path).is_err(), "{path}");
+        }
+        for path in ["", "gone", "sub", "a\0b", &"x".repeat(5000)] {
+            assert!(text(&root, path).is_err(), "{path}");
+        }
+    }
+
+    #[test]
+    fn t_4_a_link_that_is_swapped_in_meanwhile_leads_nowhere_either() {
+        let (dir, root) = place();
+        let work = dir.path().join("work");
+        symlink(dir.path(), work.join("link")).unwrap();
+        let (is_over, seen) = (AtomicBool::new(false), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let flags = rustix::fs::RenameFlags::EXCHANGE;
+                while !is_over.load(Ordering::Relaxed) {
+                    rustix::fs::renameat_with(&root, "sub", &root, "link", flags).unwrap();
+                }
+            });
+            for _ in 0..20_000 {
+                match text(&root, "sub/secret") {
+                    Ok(said) => assert_eq!(said, "harmless"),
+                    Err(_) => seen.store(true, Ordering::Relaxed),
+                }
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+        assert!(seen.into_inner(), "the link was never there");
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_read() {
+        let (dir, root) = place();
+        std::os::unix::net::UnixListener::bind(dir.path().join("work/socket")).unwrap();
+        rustix::fs::mkfifoat(&root, "fifo", Mode::RUSR).unwrap();
+        for path in ["socket", "fifo", "sub", "."] {
+            assert!(text(&root, path).is_err(), "{path}");
+        }
+        assert_eq!(list(&root, ".").unwrap(), "[file] fifo\n[file] socket\n[dir]  sub\n");
+        std::fs::remove_file(dir.path().join("work/sub/secret")).unwrap();
+        assert_eq!(list(&root, "sub").unwrap(), "(empty)\n");
+    }
+}

@@ -1,0 +1,180 @@
+//! Tools: the three that come along, kept in the workspace, and what a model is told of a folder of them.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::common::{Run, Sandbox};
+
+/// The tools of the repository.
+fn shipped() -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tools").display().to_string()
+}
+
+/// A sandbox with a workspace, and things beside it that are nobody's business.
+fn workspace() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("secret", "secret");
+    sandbox.write("workspace/docs/notes.md", "庭のメモ\n");
+    sandbox
+        .sh("cd workspace && ln -s ../secret up && ln -s /etc away && ln -s docs fine")
+        .run()
+        .ok();
+    sandbox
+}
+
+/// The result of one call of each, run by `claw-exec`.
+fn exec(sandbox: &Sandbox, calls: &[(&str, Value)]) -> Vec<Value> {
+    let call = |(name, input): &(&str, Value)| {
+        let call = json!({"type": "tool_use", "tool_use_id": "t", "name": name, "input": input});
+        call.to_string() + "\n"
+    };
+    let numbered = |(n, text): (usize, String)| text.replace("\"t\"", &format!("\"t{n}\""));
+    let input: String = calls.iter().map(call).enumerate().map(numbered).collect();
+    let run = sandbox.cmd("claw-exec").args(["--tools", &shipped()]).stdin(input).run();
+    run.ok().err_is("").json()
+}
+
+#[test]
+fn the_tools_that_come_along_do_what_they_say() {
+    let results = exec(
+        &workspace(),
+        &[
+            ("read_file", json!({"file_path": "docs/notes.md"})),
+            ("read_file", json!({"file_path": "fine/notes.md"})),
+            ("list_directory", json!({"directory": "."})),
+            ("list_directory", json!({})),
+            ("get_current_time", json!({})),
+        ],
+    );
+    let list = "[link] away\n[dir]  docs\n[link] fine\n[link] up\n";
+    let expected = ["庭のメモ\n", "庭のメモ\n", list, list, "2026-01-01 00:00:00 UTC\n"];
+    let contents: Vec<&Value> = results.iter().map(|result| &result["content"]).collect();
+    assert_eq!(contents, expected);
+    assert!(results.iter().all(|result| result.get("is_error").is_none()));
+}
+
+#[test]
+fn t_4_no_path_of_a_model_leads_out_of_the_workspace() {
+    let sandbox = workspace();
+    let secret = sandbox.path("secret").display().to_string();
+    let paths = [
+        "../secret",
+        "up",
+        "away/passwd",
+        "docs/../../secret",
+        "/etc/passwd",
+        &secret,
+        "fine/../../secret",
+    ];
+    let calls = paths.map(|path| ("read_file", json!({"file_path": path})));
+    let calls = [&calls[..], &[("list_directory", json!({"directory": ".."}))]].concat();
+    for (result, (_, input)) in exec(&sandbox, &calls).iter().zip(&calls) {
+        assert_eq!(result["is_error"], true, "{input}");
+        let said = result["content"].as_str().expect("text");
+        assert!(
+            said.contains("it leads out of the workspace") && said.contains("status 77"),
+            "{said}"
+        );
+    }
+    let calls = [
+        json!({}),
+        json!({"file_path": 5}),
+        json!({"file_path": "gone"}),
+        json!({"file_path": "docs"}),
+    ];
+    let results = exec(&sandbox, &calls.map(|input| ("read_file", input)));
+    let whys = ["no 'file_path'", "no 'file_path'", "No such file", "not a file"];
+    for (result, why) in results.iter().zip(whys) {
+        assert!(
+            result["is_error"] == true && result["content"].to_string().contains(why),
+            "{result}"
+        );
+    }
+}
+
+/// A folder with two tools that can be told of, and much that cannot.
+fn folder() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let schema = json!({"type": "object", "properties": {}});
+    let told = json!({"description": "Say b.", "input_schema": schema}).to_string();
+    for name in ["b_tool", "plain", "gone"] {
+        sandbox.write(&format!("box/{name}.json"), &told);
+    }
+    sandbox.write(
+        "box/A-tool.json",
+        "{\n \"name\": \"A-tool\",\r\n \"input_schema\": {}, \"n\": 1e2\n}\n",
+    );
+    sandbox
+        .sh("cd box && touch b_tool A-tool plain none && chmod 755 b_tool A-tool none")
+        .run()
+        .ok();
+    sandbox
+}
+
+const TOLD: &str = concat!(
+    r#"[{"name":"A-tool","input_schema":{},"n":1e2},"#,
+    r#"{"name":"b_tool","description":"Say b.","input_schema":{"properties":{},"type":"object"}}]"#
+);
+
+#[cfg(feature = "http")]
+#[test]
+fn a_folder_is_told_as_its_tools_sorted_by_name() {
+    let sandbox = folder();
+    let dry = |tools: &str| {
+        let cmd = sandbox.cmd("claw-call").args(["--provider", "offline", "--dry-run"]);
+        cmd.args(["--tools", tools]).stdin("{\"role\":\"user\",\"content\":\"x\"}\n").run()
+    };
+    let run = dry("box");
+    run.ok().stdout_has(&format!(r#""tools":{TOLD}"#));
+    sandbox.write("tools.json", TOLD);
+    assert_eq!(run.stdout, dry("tools.json").stdout);
+    let run = dry(&shipped());
+    let request = run.ok().json_one();
+    let names = request["tools"].as_array().expect("tools").iter().map(|tool| &tool["name"]);
+    assert_eq!(names.collect::<Vec<_>>(), ["get_current_time", "list_directory", "read_file"]);
+}
+
+#[test]
+fn i_1_every_program_counts_a_folder_as_the_same_file() {
+    let sandbox = folder();
+    sandbox.write("tools.json", TOLD);
+    let words = "word ".repeat(300);
+    let said =
+        |role: &str| json!({"role": role, "content": words, "_meta": {"id": "a"}}).to_string();
+    let talk: Vec<String> = (0..8).map(|n| said(["user", "assistant"][n % 2])).collect();
+    for (program, args) in [
+        ("claw-estimate", &["--json"][..]),
+        ("claw-truncate", &["--window", "900"]),
+        ("claw-compact", &["--window", "4000", "--plan"]),
+        ("claw-checkpoint", &["--if-due", "--window", "400000"]),
+    ] {
+        let run = |tools: &str| -> Run {
+            sandbox.cmd(program).args(args).args(["--tools", tools]).stdin(talk.join("\n")).run()
+        };
+        let (of_folder, of_file) = (run("box"), run("tools.json"));
+        assert_eq!((&of_folder.stdout, &of_folder.stderr), (&of_file.stdout, &of_file.stderr));
+        assert!(!of_folder.stdout.is_empty() || !of_folder.stderr.is_empty(), "{program}");
+        of_folder.err_lacks("tools");
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_told_is_an_error() {
+    let sandbox = folder();
+    let run = || {
+        let cmd = sandbox.cmd("claw-estimate").args(["--tools", "box"]);
+        cmd.stdin("{\"role\":\"user\",\"content\":\"x\"}\n").run()
+    };
+    run().ok();
+    for (text, why) in [
+        ("[]", "not a JSON object"),
+        (r#"{"description":"x"}"#, "no 'input_schema' object"),
+        (r#"{"name":"other","input_schema":{}}"#, "it says another 'name' than the file's"),
+    ] {
+        sandbox.write("box/b_tool.json", text);
+        run().code(65).stdout_is("").err_has(&format!("box/b_tool.json': {why}"));
+    }
+    sandbox.sh("rm box/*.json").run().ok();
+    run().code(78).err_has("there is no tool in '");
+}
