@@ -56,7 +56,7 @@ fn error(run: &Run) -> String {
 }
 
 /// Whether a process has ended, though it may not have been waited for; looked at for two seconds.
-fn has_ended(process: &str) -> bool {
+pub fn has_ended(process: &str) -> bool {
     let until = Instant::now() + Duration::from_secs(2);
     loop {
         let stat = fs::read_to_string(format!("/proc/{}/stat", process.trim())).unwrap_or_default();
@@ -71,7 +71,7 @@ fn has_ended(process: &str) -> bool {
 }
 
 /// Waits until a tool has written a whole line to a file.
-fn line_of(sandbox: &Sandbox, name: &str) -> String {
+pub fn line_of(sandbox: &Sandbox, name: &str) -> String {
     loop {
         if let Ok(text) = fs::read_to_string(sandbox.path(name))
             && text.ends_with('\n')

@@ -66,6 +66,9 @@ mod recall;
 mod recorded;
 /// claw-retry: summaries that are made later, once, and for what they stand for.
 mod retry;
+/// claw-turn --tools: rounds of calls, and none that is run twice.
+#[cfg(feature = "http")]
+mod rounds;
 /// The JSON Schema: does it take what is written, and nothing that is wrong?
 mod schema;
 /// claw-call in every shape: one talk with all providers, and one form of what comes back.

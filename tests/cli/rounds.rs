@@ -1,0 +1,242 @@
+//! claw-turn --tools: call, run what is called, call again; and no call that has a result is run once more.
+
+use std::fs;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::common::provider::{FakeProvider, Step};
+use crate::common::{Cmd, Sandbox};
+use crate::exec::{has_ended, line_of, tools};
+use crate::talks::builds;
+
+/// Notes in `log` that it ran, and says much.
+const WORK: &str = "n=$(sed 's/[^0-9]//g'); sleep 0.02; i=0; while test $i -lt 150
+    do echo \"step $i: compiled module $i\"; i=$((i+1)); done; echo $n >>log";
+
+/// The same tools, each with what the model is told of it.
+fn place(scripts: &[(&str, &str)]) -> Sandbox {
+    let sandbox = tools(scripts);
+    for (name, _) in scripts {
+        sandbox.write(&format!("box/{name}.json"), r#"{"input_schema":{"type":"object"}}"#);
+    }
+    sandbox
+}
+
+fn turn(sandbox: &Sandbox, provider: &FakeProvider, args: &[&str]) -> Cmd {
+    let cmd = sandbox.cmd("claw-turn").envs(provider.env()).env("TMPDIR", sandbox.dir());
+    cmd.args(["--no-checkpoint", "--tools", "box"]).args(args).arg("s.jsonl")
+}
+
+/// A reply that calls `name` once.
+fn call(n: usize, name: &str) -> Step {
+    Step::call(&format!("t{n}"), name, json!({ "n": n }))
+}
+
+/// The ids of the calls that have a result in the transcript, in the order of the file.
+fn answered(sandbox: &Sandbox) -> Vec<String> {
+    let records = sandbox.read_json("s.jsonl").into_iter();
+    let results = records.filter(|record| record["type"] == "tool_result");
+    results.map(|record| record["tool_use_id"].as_str().expect("an id").to_owned()).collect()
+}
+
+/// Which calls of `work` ran to their end, in that order.
+fn log(sandbox: &Sandbox) -> Vec<String> {
+    let log = fs::read_to_string(sandbox.path("workspace/log")).unwrap_or_default();
+    log.lines().map(|n| format!("t{n}")).collect()
+}
+
+#[test]
+fn a_turn_goes_on_until_nothing_is_called() {
+    let (sandbox, provider) = (place(&[("work", WORK), ("no", "exit 1")]), FakeProvider::new());
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let used = |id: &str, name: &str| json!({"type": "tool_use", "id": id, "name": name, "input": {"n": 1}});
+    let two = json!([text("I look."), used("t1", "work"), used("t2", "no")]);
+    provider.script(Step::Reply(json!({"content": two, "model": "m", "stop_reason": "tool_use"})));
+    provider.script(call(3, "work"));
+    provider.script(Step::text("Done."));
+    let run = turn(&sandbox, &provider, &["-m", "Go.", "--deny", "no"]).run();
+    run.ok().stdout_is("I look.\nReply to 3 messages: Go.\nDone.\n");
+    run.err_is("claw-turn: calls to run: 2\nclaw-turn: calls to run: 1\n");
+    assert_eq!(
+        (answered(&sandbox), log(&sandbox)),
+        (vec!["t1".into(), "t2".into(), "t3".into()], vec!["t1".into(), "t3".into()])
+    );
+    let requests = provider.requests();
+    assert_eq!(requests.len(), 3);
+    for request in &requests {
+        let body = request.json.as_ref().expect("a body");
+        assert_eq!(body["tools"][1], json!({"name": "work", "input_schema": {"type": "object"}}));
+    }
+    let results = requests[1].messages().last().expect("a message")["content"].clone();
+    assert_eq!(
+        (results[0]["tool_use_id"].as_str(), results[1]["is_error"].as_bool()),
+        (Some("t1"), Some(true))
+    );
+    assert!(results[1]["content"].to_string().contains("is not allowed here"));
+    provider.all_legal();
+}
+
+#[test]
+fn v63_d52_an_overflow_in_the_middle_runs_no_call_twice() {
+    let (sandbox, provider) = (place(&[("work", WORK)]), FakeProvider::new());
+    builds().append(&sandbox, "s.jsonl");
+    let before = answered(&sandbox).len();
+    let overflows = [Step::Overflow, Step::Overflow, Step::text("They built and failed.")];
+    (1..5).for_each(|n| provider.script(call(n, "work")));
+    overflows.into_iter().for_each(|step| provider.script(step));
+    provider.script(call(5, "work"));
+    provider.script(Step::text("All five."));
+    let run = turn(&sandbox, &provider, &["-m", "Go.", "--no-proactive"]).run();
+    run.ok()
+        .stdout_has("Reply to 11 messages: Go.\nAll five.\n")
+        .err_has("claw-truncate: shortened")
+        .err_has("claw-compact: summarised");
+    let five = ["t1", "t2", "t3", "t4", "t5"];
+    assert_eq!(log(&sandbox), five);
+    assert_eq!(answered(&sandbox)[before..], five);
+    let refused =
+        provider.requests().into_iter().filter(|request| request.violation.is_some()).count();
+    assert_eq!((refused, provider.pending()), (0, 0));
+}
+
+#[test]
+fn rounds_are_bounded_and_again_goes_on() {
+    let (sandbox, provider) = (place(&[("work", WORK)]), FakeProvider::new());
+    (1..4).for_each(|n| provider.script(call(n, "work")));
+    let run = turn(&sandbox, &provider, &["-m", "Go.", "--max-rounds", "2"]).run();
+    run.code(5)
+        .stdout_has("Reply to 5 messages: Go.\n")
+        .err_has("the turn ends after 2 rounds of calls (--max-rounds)");
+    assert_eq!(log(&sandbox), ["t1", "t2"]);
+    turn(&sandbox, &provider, &["--again"]).run().ok().stdout_has("Reply to ");
+    assert_eq!(
+        (log(&sandbox), answered(&sandbox)),
+        (
+            ["t1", "t2", "t3"].map(String::from).to_vec(),
+            ["t1", "t2", "t3"].map(String::from).to_vec()
+        )
+    );
+    // With a new prompt nothing old is run, and without tools nothing at all.
+    provider.script(call(4, "work"));
+    let cmd = sandbox.cmd("claw-turn").envs(provider.env()).args([
+        "--no-checkpoint",
+        "-m",
+        "Go.",
+        "s.jsonl",
+    ]);
+    cmd.run().ok();
+    turn(&sandbox, &provider, &["-m", "Stop."]).run().ok();
+    assert_eq!(log(&sandbox).len(), 3);
+    let run = sandbox.cmd("claw-rebuild").arg("s.jsonl").run();
+    run.ok().stdout_has("interrupted: this call");
+}
+
+#[test]
+fn what_cannot_be_run_is_said_before_anything_is_written() {
+    let (sandbox, provider) = (place(&[("work", WORK)]), FakeProvider::new());
+    for (args, status) in [
+        (&["--tools", "nowhere"][..], 74),
+        (&["--tools", "workspace"], 78),
+        (&["--jobs", "0"], 2),
+        (&["--exec-timeout", "soon"], 2),
+        (&["--max-rounds", "many"], 2),
+    ] {
+        let cmd =
+            sandbox.cmd("claw-turn").envs(provider.env()).args(["--tools", "box", "-m", "Go."]);
+        cmd.args(args).arg("s.jsonl").run().code(status).stdout_is("");
+    }
+    let cmd = turn(&sandbox, &provider, &["-m", "Go."]).env("CLAW_WORKSPACE", "gone");
+    cmd.run().code(78).err_has("no such folder");
+    let cmd = sandbox.cmd("claw-turn").envs(provider.env()).args(["--ask", "-m", "Go.", "s.jsonl"]);
+    cmd.run().code(2).err_has("no tools are run without --tools");
+    assert!(!sandbox.exists("s.jsonl") && provider.requests().is_empty());
+}
+
+#[test]
+fn p_6_a_signal_while_a_tool_runs_ends_it_and_keeps_what_was_done() {
+    let hang =
+        "sleep 600 & echo $! >child; test -e once || { touch once; sleep 600; }; echo at last";
+    for (name, status, to_group) in [("INT", 130, true), ("TERM", 143, false), ("TERM", 143, true)]
+    {
+        let (sandbox, provider) = (place(&[("work", WORK), ("hang", hang)]), FakeProvider::new());
+        let calls = [("t1", "work"), ("t2", "hang")]
+            .map(|(id, name)| (id.into(), name.into(), json!({"n": 1})));
+        provider.script(Step::Calls(calls.to_vec()));
+        let mut child = turn(&sandbox, &provider, &["-m", "Go.", "--jobs", "2"]).spawn();
+        let grandchild = line_of(&sandbox, "workspace/child");
+        line_of(&sandbox, "workspace/log");
+        thread::sleep(Duration::from_millis(50));
+        let to = if to_group { format!("-{}", child.id()) } else { child.id().to_string() };
+        let sent = Command::new("kill").args(["-s", name, "--", &to]).status();
+        assert!(sent.is_ok_and(|status| status.success()));
+        let began = Instant::now();
+        assert_eq!(child.wait().expect("its end").code(), Some(status));
+        assert!(began.elapsed() < Duration::from_secs(20) && has_ended(&grandchild));
+        assert_eq!(answered(&sandbox), ["t1"], "{name}");
+        sandbox.sh("ls -d claw-turn.* 2>/dev/null").run().stdout_is("");
+        // The next turn goes on from there: what has a result is not run, what has none is.
+        turn(&sandbox, &provider, &["--again"]).run().ok().stdout_has("Reply to ");
+        assert_eq!(
+            (log(&sandbox), answered(&sandbox)),
+            (vec!["t1".to_owned()], vec!["t1".to_owned(), "t2".to_owned()])
+        );
+        provider.all_legal();
+    }
+}
+
+#[test]
+fn v63_killed_at_any_moment_no_call_with_a_result_is_run_again() {
+    let sandbox = place(&[("work", WORK)]);
+    let args = ["--no-proactive", "-m", "Go."];
+    let script = |provider: &FakeProvider| {
+        let call = |n: usize| (format!("t{n}"), "work".to_owned(), json!({ "n": n }));
+        for round in [vec![1, 2], vec![3], vec![4, 5]] {
+            provider.script(Step::Calls(round.into_iter().map(call).collect()));
+        }
+    };
+    let provider = FakeProvider::new();
+    script(&provider);
+    let began = Instant::now();
+    turn(&sandbox, &provider, &args).run().ok();
+    let whole = began.elapsed();
+    for round in 1..7_u32 {
+        fs::remove_file(sandbox.path("s.jsonl")).expect("a transcript");
+        let _ = fs::remove_file(sandbox.path("workspace/log"));
+        let provider = FakeProvider::new();
+        script(&provider);
+        let mut child = turn(&sandbox, &provider, &args).spawn();
+        thread::sleep(whole * round / 7);
+        let name = ["KILL", "TERM", "INT"][round as usize % 3];
+        let _ = Command::new("kill").args(["-s", name, "--", &format!("-{}", child.id())]).status();
+        child.wait().expect("its end");
+        sandbox.sh("touch s.jsonl; rm -rf claw-turn.*").run().ok();
+        let done = answered(&sandbox);
+        let again = turn(&sandbox, &provider, &["--again"]).run();
+        // Where the prompt was not there yet, or the reply was, there is nothing to send.
+        let over = again.status == Some(7);
+        again.expect(over || again.status == Some(0), || format!("round {round}"));
+        let (log, answered) = (log(&sandbox), answered(&sandbox));
+        for id in &done {
+            let times = log.iter().filter(|own| *own == id).count();
+            assert_eq!(times, 1, "round {round}: {id} of {log:?}");
+        }
+        let mut once = answered.clone();
+        once.dedup();
+        assert_eq!(once, answered, "round {round}: a result for each, in order");
+        provider.all_legal();
+    }
+}
+
+#[test]
+fn the_reply_of_each_round_is_shown_as_it_comes() {
+    for args in [&[][..], &["--stream"]] {
+        let (sandbox, provider) = (place(&[("work", WORK)]), FakeProvider::new());
+        provider.script(call(1, "work"));
+        provider.script(Step::text("Done."));
+        let run = turn(&sandbox, &provider, &[args, &["-m", "Go."]].concat()).run();
+        run.ok().stdout_is("Reply to 1 messages: Go.\nDone.\n");
+    }
+}
