@@ -20,6 +20,7 @@
 //! - [`provider`]: messages → a reply as records, or a failure of a known kind.
 //! - [`exec`]: calls → results, by running tools.
 //! - [`usage`]: what providers counted, and what it costs.
+//! - [`session`]: sessions by name: the store of transcripts and its index.
 //! - [`cli`], [`exit`]: what programs share on their command lines, and how they end.
 //!
 //! A stage takes bytes and gives bytes; none but `cli` and `exit` touches standard input and output, the
@@ -61,6 +62,7 @@ pub mod messages;
 pub mod provider;
 pub mod record;
 pub mod redact;
+pub mod session;
 pub mod source;
 pub mod transcript;
 pub mod truncate;

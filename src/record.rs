@@ -104,6 +104,8 @@ pub enum Body<'a> {
     },
     /// A call to the provider that failed.
     Error,
+    /// The session's new label.
+    Label,
     /// A type of somebody else's.
     Other,
 }
@@ -191,6 +193,10 @@ pub fn parse<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
         }
         "retract" => Body::Retract { target: text(object, "target").map_err(wrong)? },
         "error" => Body::Error,
+        "label" => {
+            object.string("label").ok_or_else(|| wrong("no 'label'".to_owned()))?;
+            Body::Label
+        }
         _ => Body::Other,
     };
     // They are searched for by this word.

@@ -212,7 +212,7 @@ pub fn append_state(path: &Path, line: &str) -> anyhow::Result<()> {
 }
 
 /// Takes the kernel's exclusive lock; it is let go when the file is closed.
-fn lock(file: &File, timeout: Duration) -> anyhow::Result<()> {
+pub(crate) fn lock(file: &File, timeout: Duration) -> anyhow::Result<()> {
     let begun = Instant::now();
     let mut pause = Duration::from_millis(1);
     loop {

@@ -15,6 +15,7 @@ pub mod exec;
 pub mod input;
 pub mod log;
 pub mod model;
+pub mod session;
 pub mod stage;
 pub mod summary;
 pub mod tool;

@@ -71,6 +71,8 @@ mod retry;
 mod rounds;
 /// The JSON Schema: does it take what is written, and nothing that is wrong?
 mod schema;
+/// claw-session: sessions by name, whatever became of the index, and nothing lost.
+mod session;
 /// claw-call in every shape: one talk with all providers, and one form of what comes back.
 #[cfg(feature = "http")]
 mod shapes;

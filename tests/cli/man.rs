@@ -36,8 +36,8 @@ const ORDER: [&str; 19] = [
 ];
 
 /// Variables that no source of ours names, since libraries read them.
-const OF_LIBRARIES: [&str; 6] =
-    ["ALL_PROXY", "HTTPS_PROXY", "NO_COLOR", "NO_PROXY", "SSL_CERT_DIR", "SSL_CERT_FILE"];
+const OF_LIBRARIES: [&str; 7] =
+    ["ALL_PROXY", "HTTPS_PROXY", "NO_COLOR", "NO_PROXY", "SSL_CERT_DIR", "SSL_CERT_FILE", "TZ"];
 
 // ---- what there is -------------------------------------------------------------------------
 
@@ -185,7 +185,12 @@ fn pages_name_the_options_of_help() {
     let mut wrong = Vec::new();
     for page in pages().into_iter().filter(|page| page.is_command() && can_run(&page.name)) {
         let run = Sandbox::new().cmd(&page.name).arg("--help").run();
-        let help = options_of_help(&run.ok().stdout_text());
+        let text = run.ok().stdout_text();
+        let mut help = options_of_help(&text);
+        for command in commands_of_help(&text) {
+            let run = Sandbox::new().cmd(&page.name).args([command.as_str(), "--help"]).run();
+            help.extend(options_of_help(&run.ok().stdout_text()));
+        }
         let help_name = format!("{} --help", page.name);
         wrong.extend(differences((&help_name, &help), (&page.file, &options_of_page(&page))));
     }
@@ -207,6 +212,14 @@ fn options_of_help(help: &str) -> BTreeSet<String> {
         options.extend(long.map(|word| word.split('[').next().unwrap_or(word).to_owned()));
     }
     options
+}
+
+/// The commands that a program has, but for `help`.
+fn commands_of_help(help: &str) -> Vec<String> {
+    let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let lines = lines.take_while(|line| line.starts_with("  "));
+    let names = lines.filter_map(|line| line.split_whitespace().next());
+    names.filter(|name| *name != "help").map(str::to_owned).collect()
 }
 
 fn options_of_page(page: &Page) -> BTreeSet<String> {

@@ -217,6 +217,7 @@ fn a_record_of_each_type_fits_and_is_appended() {
         .record(compaction)
         .record(checkpoint)
         .record(json!({"type": "retract", "target": "@0"}))
+        .record(json!({"type": "label", "label": "new"}))
         .record(json!({"type": "error", "class": "overflow", "message": "m", "status": null}));
     let sandbox = Sandbox::new();
     talk.append(&sandbox, "s.jsonl");

@@ -1,0 +1,178 @@
+//! path, current and switch: from a name to a session.
+
+use super::make::{Plan, make};
+use super::{Place, clock, print};
+use crate::exit::{Error, Exit, fail};
+use crate::session::reset::{self, Reset};
+use crate::session::turn::{Turn, lock_path};
+use crate::session::{Entry, name};
+use crate::source::Input;
+use anyhow::Context;
+use jiff::civil;
+use jiff::tz::TimeZone;
+use std::fs::File;
+use std::time::Duration;
+
+/// When a new session begins under a key.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct ResetArgs {
+    /// Begin a new session under the key each day at this local time: daily@HH:MM
+    #[arg(long, value_name = "RULE", value_parser = reset::daily)]
+    pub reset: Option<civil::Time>,
+    /// Begin a new session under the key when nothing was said for more than so many minutes
+    #[arg(long, value_name = "MINUTES")]
+    pub idle: Option<u32>,
+}
+
+/// Print the path of a session's transcript.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Path {
+    /// Id, key or label of the session, or the beginning of one
+    pub name: String,
+    /// Make the session if there is none
+    #[arg(long)]
+    pub create: bool,
+    #[command(flatten)]
+    resets: ResetArgs,
+}
+
+/// Print the id of the current session.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Current {
+    #[command(flatten)]
+    resets: ResetArgs,
+}
+
+/// Make a session the current one.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Switch {
+    /// Id, key or label of the session, or the beginning of one
+    pub name: String,
+}
+
+impl Path {
+    pub(super) fn run(&self, place: &Place) -> anyhow::Result<Exit> {
+        let entries = place.entries()?;
+        let path = match place.look_up(&entries, &self.name, self.create)? {
+            Some((entry, true)) => match self.resets.follow(place, entry)? {
+                Some(next) => next.path,
+                None => entry.path.clone(),
+            },
+            Some((entry, false)) => entry.path.clone(),
+            None if self.create => self.made(place)?.path,
+            None => return place.none(&self.name),
+        };
+        let Some(path) = path.to_str() else {
+            return fail(Exit::Failed, format!("the path '{}' is not UTF-8", path.display()));
+        };
+        print(path)
+    }
+
+    /// A new session with the name as its key, if it looks like one, or else as its label.
+    fn made(&self, place: &Place) -> anyhow::Result<Entry> {
+        let is_key = self.name.contains(':');
+        let name = Some(self.name.clone());
+        let (key, label) = if is_key { (name, None) } else { (None, name) };
+        let agent = place.agent_for(key.as_deref());
+        make(place, Plan { agent, key, label, reuse: Some(i64::MIN) })
+    }
+}
+
+impl Current {
+    pub(super) fn run(&self, place: &Place) -> anyhow::Result<Exit> {
+        let entries = place.entries()?;
+        let agent = match &place.agent {
+            Some(agent) => agent.clone(),
+            None => only_agent(place, &entries)?,
+        };
+        let Some(entry) = place.store.current(&agent, &entries) else {
+            let text = format!(
+                "no session of agent '{agent}' in '{}'; claw-session new makes one",
+                place.workspace.display()
+            );
+            return fail(Exit::Failed, text);
+        };
+        if let Some(next) = self.resets.follow(place, entry)? {
+            place.store.choose(&next.agent, &next.id)?;
+            return print(&next.id);
+        }
+        print(&entry.id)
+    }
+}
+
+/// The agent that is meant where none is named: the default one, or the only one that there is.
+fn only_agent(place: &Place, entries: &[Entry]) -> anyhow::Result<String> {
+    let usual = place.agent_for(None);
+    let first = entries.first().map_or(&usual, |entry| &entry.agent);
+    if entries.iter().any(|entry| entry.agent == usual) || entries.is_empty() {
+        Ok(usual)
+    } else if entries.iter().all(|entry| &entry.agent == first) {
+        Ok(first.clone())
+    } else {
+        fail(Exit::Failed, "there are several agents; name one with --agent")
+    }
+}
+
+impl Switch {
+    pub(super) fn run(&self, place: &Place) -> anyhow::Result<Exit> {
+        let entries = place.entries()?;
+        let entry = place.find(&entries, &self.name)?;
+        if let Err(why) = name::component(&entry.agent) {
+            let text = format!("'{}' is no name of an agent: {why}", entry.agent);
+            return fail(Exit::Failed, text);
+        }
+        place.store.choose(&entry.agent, &entry.id)?;
+        print(&entry.id)
+    }
+}
+
+impl ResetArgs {
+    /// The new session that takes the place of `entry` under its key, if that is over. While a turn runs in it
+    /// it is not.
+    fn follow(self, place: &Place, entry: &Entry) -> anyhow::Result<Option<Entry>> {
+        let reset = Reset { daily: self.reset, idle: self.idle };
+        if reset == Reset::default() || entry.key.is_empty() {
+            return Ok(None);
+        }
+        let (now, _) = clock()?;
+        let path = entry.path.display().to_string();
+        let opened = File::open(&entry.path).and_then(|file| Input::file(&path, file));
+        let said = opened.and_then(|input| reset::last_said(&input));
+        let said = said.with_context(|| format!("cannot read '{path}'"))?;
+        let last = said.unwrap_or(entry.created);
+        if !reset.is_over(last, now, &zone(self.reset.is_some())?) || is_held(entry)? {
+            return Ok(None);
+        }
+        let (agent, key) = (entry.agent.clone(), Some(entry.key.clone()));
+        let reuse = Some(entry.created + 1);
+        let next = make(place, Plan { agent, key, label: None, reuse })?;
+        place
+            .log
+            .note(&format!("session '{}' is over; '{}' goes on under its key", entry.id, next.id));
+        Ok(Some(next))
+    }
+}
+
+/// The zone of local time.
+fn zone(is_needed: bool) -> anyhow::Result<TimeZone> {
+    match TimeZone::try_system() {
+        Ok(zone) => Ok(zone),
+        Err(_) if !is_needed => Ok(TimeZone::UTC),
+        Err(error) => {
+            let text = format!("cannot find the local time: {error}; set TZ");
+            Err(Error::new(Exit::Config, text).into())
+        }
+    }
+}
+
+/// Whether a turn runs in a session.
+fn is_held(entry: &Entry) -> anyhow::Result<bool> {
+    if lock_path(&entry.path).symlink_metadata().is_err() {
+        return Ok(false);
+    }
+    match Turn::take(&entry.path, Duration::ZERO) {
+        Ok(_) => Ok(false),
+        Err(error) if crate::exit::status(&error) == Exit::TryLater => Ok(true),
+        Err(error) => Err(error),
+    }
+}

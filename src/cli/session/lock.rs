@@ -1,0 +1,64 @@
+//! lock: a session's turn, held while a command runs.
+
+use super::Place;
+use crate::cli::{seconds, variable};
+use crate::exit::{Exit, fail};
+use crate::session::turn::{Turn, is_same, lock_path};
+use anyhow::Context;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// Hold a session's turn while a command runs.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Lock {
+    /// Id, key or label of the session, or the path of a transcript (with a / or .jsonl)
+    pub name: String,
+    /// Longest wait for another turn, in seconds
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    pub lock_timeout: Duration,
+    /// Command and its arguments
+    #[arg(value_name = "CMD", last = true, required = true)]
+    pub command: Vec<OsString>,
+}
+
+impl Lock {
+    pub(super) fn run(self, place: &Place) -> anyhow::Result<Exit> {
+        let path = self.path(place)?;
+        let lock = lock_path(&path);
+        let Some((program, arguments)) = self.command.split_first() else {
+            return fail(Exit::Usage, "a command is required");
+        };
+        let holder = match held_by(&lock) {
+            Some(holder) => holder,
+            None => {
+                let turn = Turn::take(&path, self.lock_timeout)?;
+                turn.leave().with_context(|| format!("cannot lock '{}'", lock.display()))?;
+                std::process::id().to_string()
+            }
+        };
+        let mut mark = OsString::from(holder);
+        mark.push(":");
+        mark.push(&lock);
+        let error = Command::new(program).args(arguments).env("CLAW_LOCK", mark).exec();
+        fail(Exit::Config, format!("cannot run '{}': {error}", program.display()))
+    }
+
+    /// The transcript that is named.
+    fn path(&self, place: &Place) -> anyhow::Result<PathBuf> {
+        if self.name.contains('/') || self.name.ends_with(".jsonl") {
+            return Ok(PathBuf::from(&self.name));
+        }
+        let entries = place.entries()?;
+        Ok(place.find(&entries, &self.name)?.path.clone())
+    }
+}
+
+/// The process that holds the lock already, if that is one that runs this one.
+fn held_by(lock: &Path) -> Option<String> {
+    let mark = variable("CLAW_LOCK")?;
+    let (holder, path) = mark.split_once(':')?;
+    is_same(Path::new(path), lock).then(|| holder.to_owned())
+}

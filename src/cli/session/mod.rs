@@ -1,0 +1,190 @@
+//! The commands of claw-session, and what they share.
+
+mod find;
+mod history;
+mod list;
+mod lock;
+mod make;
+mod remove;
+
+use super::log::Format;
+use super::{Log, LogArgs, now, variable};
+use crate::exit::{Error, Exit, fail, printable};
+use crate::session::resolve::{Found, exact, resolve};
+use crate::session::store::Store;
+use crate::session::{Entry, name, time};
+use std::path::PathBuf;
+
+/// What all commands take.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Shared {
+    /// Folder of the workspace (CLAW_WORKSPACE, else workspace)
+    #[arg(long, value_name = "DIR", global = true)]
+    pub workspace: Option<PathBuf>,
+    /// Agent that sessions belong to (CLAW_AGENT)
+    #[arg(long, value_name = "NAME", global = true)]
+    pub agent: Option<String>,
+    /// Form of the diagnostics on standard error
+    #[arg(long, value_name = "FORMAT", default_value = "text", global = true)]
+    pub log: Format,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, clap::Subcommand)]
+pub enum Command {
+    /// Make a session, which becomes the current one, and print its id
+    New(make::New),
+    /// List sessions, the one that was active last first
+    List(list::List),
+    /// Print the path of a session's transcript
+    Path(find::Path),
+    /// Print the id of the current session
+    Current(find::Current),
+    /// Make a session the current one
+    Switch(find::Switch),
+    /// Give a session another label
+    Label(make::Label),
+    /// Show the last records of a session
+    History(history::History),
+    /// Copy the beginning of a session into a new one, and print its id
+    Fork(make::Fork),
+    /// Delete a session
+    Delete(remove::Delete),
+    /// Delete sessions that are too old or too many
+    Expire(remove::Expire),
+    /// Make the indexes anew
+    Reindex(list::Reindex),
+    /// Hold a session's turn while a command runs
+    Lock(lock::Lock),
+}
+
+/// Where commands work.
+#[derive(Clone, Debug)]
+pub struct Place {
+    store: Store,
+    workspace: PathBuf,
+    agent: Option<String>,
+    log: Log,
+}
+
+/// The agent where none is named.
+const DEFAULT_AGENT: &str = "default";
+
+impl Shared {
+    /// Opens the store and the log.
+    ///
+    /// # Errors
+    /// 2 when the agent cannot be called so.
+    pub fn open(&self) -> anyhow::Result<Place> {
+        let log = LogArgs { log: self.log }.open("claw-session");
+        let configured =
+            self.workspace.clone().or_else(|| variable("CLAW_WORKSPACE").map(Into::into));
+        let workspace = configured.unwrap_or_else(|| PathBuf::from("workspace"));
+        let agent = self.agent.clone().or_else(|| variable("CLAW_AGENT"));
+        if let Some(agent) = &agent {
+            let refuse =
+                |why| Error::new(Exit::Usage, format!("'{agent}' is no name of an agent: {why}"));
+            name::component(agent).map_err(refuse)?;
+        }
+        Ok(Place { store: Store::new(&workspace), workspace, agent, log })
+    }
+}
+
+impl Command {
+    /// Does it.
+    ///
+    /// # Errors
+    /// As claw-session(1) says for each.
+    pub fn run(self, place: &Place) -> anyhow::Result<Exit> {
+        match self {
+            Command::New(new) => new.run(place),
+            Command::List(list) => list.run(place),
+            Command::Path(path) => path.run(place),
+            Command::Current(current) => current.run(place),
+            Command::Switch(switch) => switch.run(place),
+            Command::Label(label) => label.run(place),
+            Command::History(history) => history.run(place),
+            Command::Fork(fork) => fork.run(place),
+            Command::Delete(delete) => delete.run(place),
+            Command::Expire(expire) => expire.run(place),
+            Command::Reindex(reindex) => reindex.run(place),
+            Command::Lock(lock) => lock.run(place),
+        }
+    }
+}
+
+impl Place {
+    /// All sessions that there are to choose from, sorted.
+    fn entries(&self) -> anyhow::Result<Vec<Entry>> {
+        self.store.list(self.agent.as_deref(), false)
+    }
+
+    /// The session that `name` means.
+    fn find<'e>(&self, entries: &'e [Entry], name: &str) -> anyhow::Result<&'e Entry> {
+        match self.look_up(entries, name, false)? {
+            Some((entry, _)) => Ok(entry),
+            None => self.none(name),
+        }
+    }
+
+    /// The same, with whether it was found by its key; none if there is none. `is_whole` takes no beginnings.
+    fn look_up<'e>(
+        &self,
+        entries: &'e [Entry],
+        name: &str,
+        is_whole: bool,
+    ) -> anyhow::Result<Option<(&'e Entry, bool)>> {
+        let found = if is_whole { exact(entries, name) } else { resolve(entries, name) };
+        match found {
+            Found::One { entry, by_key } => Ok(Some((entry, by_key))),
+            Found::None => Ok(None),
+            Found::Several(found) => {
+                for entry in &found {
+                    let Entry { id, agent, key, label, .. } = entry;
+                    self.log.note(&format!(
+                        "'{name}' may be '{id}' of '{agent}': key '{key}', label '{label}'"
+                    ));
+                }
+                fail(
+                    Exit::Failed,
+                    format!("'{name}' names {} sessions; say more of it", found.len()),
+                )
+            }
+        }
+    }
+
+    fn none<T>(&self, name: &str) -> anyhow::Result<T> {
+        let workspace = self.workspace.display();
+        fail(
+            Exit::Failed,
+            format!("no session '{name}' in '{workspace}'; claw-session new --label makes one"),
+        )
+    }
+
+    /// The agent of a session that has to be made.
+    fn agent_for(&self, key: Option<&str>) -> String {
+        let of_key = || key.and_then(name::agent_of).map(str::to_owned);
+        self.agent.clone().or_else(of_key).unwrap_or_else(|| DEFAULT_AGENT.to_owned())
+    }
+}
+
+/// The time now in microseconds, and as it is written into records.
+fn clock() -> anyhow::Result<(i64, String)> {
+    let now = now()?;
+    Ok((time::of_seconds(now), now.to_string()))
+}
+
+/// Writes a line to standard output.
+fn print(text: &str) -> anyhow::Result<Exit> {
+    use std::io::Write;
+    let mut out = super::Output::open();
+    writeln!(out, "{text}")?;
+    out.finish()?;
+    Ok(Exit::Done)
+}
+
+/// A time, to be read.
+fn short(at: i64) -> String {
+    let text = time::to_text(at);
+    printable(&text.get(..19).unwrap_or(&text).replace('T', " "))
+}

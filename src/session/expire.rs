@@ -1,0 +1,101 @@
+//! Which sessions are too old, or too many.
+
+use super::Entry;
+use std::collections::HashMap;
+
+/// What is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// What was active since then (microseconds since 1970), that moment included.
+    Since(i64),
+    /// So many of each agent.
+    Newest(usize),
+}
+
+/// The sessions that are not kept, of `entries`, which are sorted. Those that `is_current` counts among the
+/// newest and stays in any case.
+#[must_use]
+pub fn choose(entries: &[Entry], keep: Keep, is_current: impl Fn(&Entry) -> bool) -> Vec<&Entry> {
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for entry in entries.iter().filter(|entry| is_current(entry)) {
+        *counts.entry(&entry.agent).or_default() += 1;
+    }
+    let mut gone = Vec::new();
+    for entry in entries.iter().filter(|entry| !is_current(entry)) {
+        let count = counts.entry(&entry.agent).or_default();
+        *count += 1;
+        let is_over = match keep {
+            Keep::Since(time) => entry.active < time,
+            Keep::Newest(most) => *count > most,
+        };
+        if is_over {
+            gone.push(entry);
+        }
+    }
+    gone
+}
+
+/// Reads a length of time: a whole number and `s`, `m`, `h`, `d` or `w`; in microseconds.
+///
+/// # Errors
+/// Says so when it is none.
+pub fn duration(text: &str) -> Result<i64, String> {
+    let read = || {
+        let unit = text.chars().last()?;
+        let seconds: i64 = match unit {
+            's' => 1,
+            'm' => 60,
+            'h' => 3600,
+            'd' => 86_400,
+            'w' => 604_800,
+            _ => return None,
+        };
+        let digits = &text[..text.len() - 1];
+        let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        let count = if is_number { digits.parse::<i64>().ok()? } else { return None };
+        count.checked_mul(seconds)?.checked_mul(1_000_000)
+    };
+    read().ok_or_else(|| "not a length of time; say 30d, 12h or 90m".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(count: usize) -> Vec<Entry> {
+        let entry = |number: usize| Entry {
+            id: format!("{number:03}"),
+            active: -(number as i64),
+            ..Entry::default()
+        };
+        (0..count).map(entry).collect()
+    }
+
+    #[test]
+    fn v78_caps_keep_the_newest_and_the_current_one() {
+        let entries = entries(51);
+        for most in [1, 49, 50, 51, 500] {
+            let gone = choose(&entries, Keep::Newest(most), |entry| entry.id == "000");
+            assert_eq!(gone.len(), 51_usize.saturating_sub(most), "{most}");
+            // The current one is the oldest, and stays in the place of another.
+            let gone = choose(&entries, Keep::Newest(most), |entry| entry.id == "050");
+            assert_eq!(gone.len(), 51_usize.saturating_sub(most), "{most}");
+            assert!(gone.iter().all(|entry| entry.id != "050"));
+        }
+    }
+
+    #[test]
+    fn v78_exactly_the_age_is_kept() {
+        let entries = entries(3);
+        let gone = choose(&entries, Keep::Since(-1), |_| false);
+        assert_eq!(gone.iter().map(|entry| entry.id.as_str()).collect::<Vec<_>>(), ["002"]);
+    }
+
+    #[test]
+    fn lengths_of_time() {
+        assert_eq!(duration("30d"), Ok(30 * 86_400_000_000));
+        for wrong in ["", "d", "3", "-3d", "3x", "1.5h", "99999999999999w", "3é"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+}

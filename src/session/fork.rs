@@ -1,0 +1,136 @@
+//! A prefix of a transcript, as the beginning of another one.
+//!
+//! The records are copied under a header of their own, so their ids, which cover what stands before, are made
+//! anew, and view records are told the new ids of what they mean.
+
+use crate::check::lint;
+use crate::dialect;
+use crate::exit::{Exit, fail};
+use crate::json::{Object, quote};
+use crate::jsonl::{Line, Lines};
+use crate::record::{self, Body, Record};
+use crate::source::Input;
+use std::collections::HashMap;
+
+/// The members of view records and checkpoints that hold the id of another record.
+const LINKS: [&str; 5] = ["first_kept_entry_id", "record_id", "retry_of", "target", "covers_up_to"];
+
+/// The new transcript.
+#[derive(Debug, Default)]
+pub struct Forked {
+    /// Its lines.
+    pub text: String,
+    /// How many records were copied.
+    pub records: usize,
+    /// How many damaged places were left out.
+    pub left_out: usize,
+    /// How many calls are open at the end.
+    pub open: usize,
+    ids: HashMap<String, (String, usize)>,
+}
+
+/// The id of the last record before byte `end`.
+///
+/// # Errors
+/// When the transcript cannot be read.
+pub fn last_id(input: &Input, end: u64) -> anyhow::Result<Option<String>> {
+    let mut last = None;
+    each(input, end, &mut |record, _| {
+        if !matches!(record.body, Body::Session | Body::Label) {
+            last = Some(record.id.clone().into_owned());
+        }
+        Ok(())
+    })?;
+    Ok(last)
+}
+
+/// Copies the records before byte `end` behind `header`, a record.
+///
+/// # Errors
+/// 65 for a tree transcript of another program; 74 when it cannot be read.
+pub fn fork(input: &Input, end: u64, header: &str, ts: &str) -> anyhow::Result<Forked> {
+    let mut forked = Forked::default();
+    let mut previous = match record::seal(header, b"", ts) {
+        Ok(line) => line,
+        Err(why) => return fail(Exit::Data, why),
+    };
+    forked.push(&previous);
+    forked.left_out = each(input, end, &mut |record, object| {
+        if let Some(dialect) = dialect::foreign_tree(object) {
+            let name = &input.name;
+            return fail(
+                Exit::Data,
+                format!("cannot fork '{name}': a transcript of {dialect}, which keeps a tree"),
+            );
+        }
+        // The new session has a header and a label of its own.
+        if matches!(record.body, Body::Session | Body::Label) {
+            return Ok(());
+        }
+        let text = forked.relink(object, &record.body);
+        match record::seal(&text, previous.as_bytes(), ts) {
+            Ok(line) => previous = line,
+            Err(why) => return fail(Exit::Data, why),
+        }
+        forked.note(&record.id, &previous);
+        forked.push(&previous);
+        Ok(())
+    })?;
+    let copy = Input::memory("fork", forked.text.clone().into_bytes());
+    forked.open = lint::open_at_end(copy)?;
+    Ok(forked)
+}
+
+impl Forked {
+    fn push(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    fn note(&mut self, old: &str, line: &str) {
+        let new = Object::parse(line).ok().and_then(|object| object.string("id").map(Into::into));
+        self.ids.insert(old.to_owned(), (new.unwrap_or_default(), self.text.len()));
+        self.records += 1;
+    }
+
+    /// The text of a record with the new ids of the records that it names.
+    fn relink(&self, object: &Object<'_>, body: &Body<'_>) -> String {
+        let mut text = object.text().to_owned();
+        if !body.is_view() && !matches!(body, Body::Checkpoint(_)) {
+            return text;
+        }
+        for name in LINKS {
+            let Some(old) = object.string(name) else { continue };
+            let Some((new, at)) = self.ids.get(old.as_ref()) else { continue };
+            text = with(&text, name, &quote(new));
+            if name == "first_kept_entry_id" && object.get("first_kept_offset").is_some() {
+                text = with(&text, "first_kept_offset", &at.to_string());
+            }
+        }
+        text
+    }
+}
+
+fn with(text: &str, name: &str, value: &str) -> String {
+    Object::parse(text).map_or_else(|_| text.to_owned(), |object| object.with(name, value))
+}
+
+/// Gives each whole record before byte `end` to `take`, and says how many places were none.
+fn each(
+    input: &Input,
+    end: u64,
+    take: &mut dyn FnMut(&Record<'_>, &Object<'_>) -> anyhow::Result<()>,
+) -> anyhow::Result<usize> {
+    let mut lines = Lines::new(input, 0, end);
+    let (mut damaged, mut outcome) = (0, Ok(()));
+    let mut read = |line: Line<'_>| match line {
+        Line::Finding(_) => damaged += 1,
+        Line::Object { .. } if outcome.is_err() => {}
+        Line::Object { text, object, place } => match Record::new(text, &object, place, 0) {
+            Ok(record) => outcome = take(&record, &object),
+            Err(_) => damaged += 1,
+        },
+    };
+    while lines.read(&mut read)? {}
+    outcome.map(|()| damaged)
+}

@@ -1,0 +1,113 @@
+//! The index of an agent's sessions: `sessions.json`, a cache that claw0 can read and write, too.
+
+use super::{Entry, probe::Stamp, time};
+use crate::json::{Object, quote};
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+/// What an index says, by the session's id; nothing where it is missing or broken.
+#[must_use]
+pub fn read(path: &Path) -> HashMap<String, Entry> {
+    std::fs::read(path).ok().and_then(|bytes| parse(&bytes)).unwrap_or_default()
+}
+
+fn parse(bytes: &[u8]) -> Option<HashMap<String, Entry>> {
+    let object = Object::parse(std::str::from_utf8(bytes).ok()?.trim()).ok()?;
+    let entry = |member: crate::json::Member<'_>| {
+        let id = member.name().into_owned();
+        Some((id.clone(), entry(id, &Object::parse(member.value).ok()?)))
+    };
+    Some(object.members().filter_map(entry).collect())
+}
+
+fn entry(id: String, object: &Object<'_>) -> Entry {
+    let text = |name| object.string(name).map(|text| text.into_owned()).unwrap_or_default();
+    let stamp = || {
+        let (size, modified) = (object.number("size")?, object.number("modified")?);
+        Some(Stamp { size, modified, inode: object.number("inode")? })
+    };
+    Entry {
+        id,
+        key: text("key"),
+        label: text("label"),
+        created: time::of_text(&text("created_at")).unwrap_or(0),
+        active: time::of_text(&text("last_active")).unwrap_or(0),
+        records: object.number("message_count").unwrap_or(0),
+        stamp: stamp(),
+        ..Entry::default()
+    }
+}
+
+/// The text of an index, in the order of the ids.
+#[must_use]
+pub fn to_text(entries: &[Entry]) -> String {
+    let mut sorted: Vec<&Entry> = entries.iter().collect();
+    sorted.sort_by(|a, b| a.id.cmp(&b.id));
+    let lines: Vec<String> = sorted.into_iter().map(line).collect();
+    format!("{{\n{}\n}}\n", lines.join(",\n"))
+}
+
+fn line(entry: &Entry) -> String {
+    let stamp = entry.stamp.map_or(String::new(), |stamp| {
+        let Stamp { size, modified, inode } = stamp;
+        format!(r#","size":{size},"modified":{modified},"inode":{inode}"#)
+    });
+    format!(
+        r#"  {}: {{"label":{},"key":{},"created_at":"{}","last_active":"{}","message_count":{}{stamp}}}"#,
+        quote(&entry.id),
+        quote(&entry.label),
+        quote(&entry.key),
+        time::to_text(entry.created),
+        time::to_text(entry.active),
+        entry.records
+    )
+}
+
+/// Puts a new file in the place of another, whole or not at all.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let new = path.with_file_name(format!(".{name}.{}", std::process::id()));
+    let write = || {
+        // One that a process of the same number left is nobody's.
+        let _ = std::fs::remove_file(&new);
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+        file.set_permissions(Permissions::from_mode(0o600))?;
+        file.write_all(text.as_bytes())?;
+        file.sync_data()?;
+        std::fs::rename(&new, path)
+    };
+    write().inspect_err(|_| drop(std::fs::remove_file(&new)))
+}
+
+/// Writes the index of a folder under the folder's lock. Where another program has that, or the folder cannot
+/// be written, nothing is lost.
+pub fn write(folder: &Path, text: &str) {
+    let Ok(lock) = File::open(folder) else { return };
+    if lock.try_lock().is_ok() {
+        let _ = replace(&folder.join("sessions.json"), text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_and_what_is_broken_is_empty() {
+        let stamp = Some(Stamp { size: 1, modified: 1_767_225_600_123_456_789, inode: 3 });
+        let label = "a \"b\"\u{1b}".to_owned();
+        let entry =
+            Entry { id: "x".into(), label, active: 7, records: 2, stamp, ..Entry::default() };
+        let text = to_text(std::slice::from_ref(&entry));
+        assert_eq!(parse(text.as_bytes()).unwrap()["x"], entry);
+        assert!(parse(b"{\"x\": {").is_none() && parse(b"").is_none() && parse(b"[]").is_none());
+        assert_eq!(parse(b"{\"x\":3,\"y\":{}}").unwrap().len(), 1);
+        assert!(serde_json::from_str::<serde_json::Value>(&to_text(&[])).is_ok());
+    }
+}

@@ -1,0 +1,49 @@
+//! Sessions by name: the store of transcripts, its index, and what a name means.
+//!
+//! All that is known of a session stands in its transcript; the index beside the transcripts is a cache that
+//! may be lost, broken or old at any time. Names from outside are compared with what is there and never
+//! become a part of a path; the names of agents and sessions that do are checked first ([`name`]).
+
+pub mod expire;
+pub mod fork;
+pub mod index;
+pub mod name;
+pub mod probe;
+pub mod reset;
+pub mod resolve;
+pub mod store;
+pub mod time;
+pub mod turn;
+
+use probe::Stamp;
+use std::path::PathBuf;
+
+/// A session, as listings show it. Times are microseconds since 1970.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entry {
+    /// The name of its file, without the end.
+    pub id: String,
+    /// The agent that it belongs to.
+    pub agent: String,
+    /// Its transcript.
+    pub path: PathBuf,
+    /// Its key; empty where it has none.
+    pub key: String,
+    /// Its label; empty where it has none.
+    pub label: String,
+    /// When it was made.
+    pub created: i64,
+    /// The time of its last record.
+    pub active: i64,
+    /// How many records it has, without the header.
+    pub records: u64,
+    /// The state of the file in which all this was found.
+    pub stamp: Option<Stamp>,
+}
+
+/// Sorts: what was active last comes first, and always in the same order.
+pub fn sort(entries: &mut [Entry]) {
+    entries.sort_by(|a, b| {
+        b.active.cmp(&a.active).then(b.created.cmp(&a.created)).then_with(|| a.path.cmp(&b.path))
+    });
+}

@@ -1,0 +1,107 @@
+//! What agents, sessions, keys and labels may be called.
+
+/// The longest name of an agent or a session, in bytes.
+const MOST_NAME: usize = 64;
+/// The longest key or label, in bytes.
+const MOST_TEXT: usize = 256;
+
+/// Checks that `name` is one safe component of a path on any file system.
+///
+/// # Errors
+/// Says why it is none.
+pub fn component(name: &str) -> Result<(), String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    if name.is_empty() {
+        Err("it is empty".to_owned())
+    } else if name.len() > MOST_NAME {
+        Err(format!("it has more than {MOST_NAME} bytes"))
+    } else if !name.chars().all(is_plain) {
+        Err("it may have letters, digits, '.', '_' and '-' alone".to_owned())
+    } else if name.starts_with(['-', '.']) || name.ends_with('.') {
+        Err("it begins with '-' or '.', or ends with '.'".to_owned())
+    } else if is_device(name) {
+        Err("it is the name of a device on some systems".to_owned())
+    } else {
+        Ok(())
+    }
+}
+
+/// Whether DOS had a device of this name, whatever stands behind a dot.
+fn is_device(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or_default().to_ascii_lowercase();
+    let numbered = |kind| {
+        stem.strip_prefix(kind)
+            .is_some_and(|rest: &str| rest.len() == 1 && rest.as_bytes()[0].is_ascii_digit())
+    };
+    matches!(stem.as_str(), "con" | "prn" | "aux" | "nul") || numbered("com") || numbered("lpt")
+}
+
+/// Checks a key.
+///
+/// # Errors
+/// Says why it is none.
+pub fn key(text: &str) -> Result<(), String> {
+    if text.trim().is_empty() { Err("it is empty".to_owned()) } else { label(text) }
+}
+
+/// Checks a label; an empty one takes a label away.
+///
+/// # Errors
+/// Says why it is none.
+pub fn label(text: &str) -> Result<(), String> {
+    if text.len() > MOST_TEXT {
+        Err(format!("it has more than {MOST_TEXT} bytes"))
+    } else if text.chars().any(char::is_control) {
+        Err("it has control characters in it".to_owned())
+    } else {
+        Ok(())
+    }
+}
+
+/// The agent that a key names: the first part of `agent:channel:peer`, the second where the first is the
+/// word `agent`, as OpenClaw writes it.
+#[must_use]
+pub fn agent_of(key: &str) -> Option<&str> {
+    let parts: Vec<&str> = key.split(':').collect();
+    match parts.as_slice() {
+        ["agent", agent, _, ..] | [agent, _, _, ..] => Some(agent),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn t_4_only_safe_components_are_names() {
+        for good in ["a", "claw0", "A.b_c-d", "com", "com10", "console", "7ab2385f6138"] {
+            assert_eq!(component(good), Ok(()), "{good}");
+        }
+        let long = "x".repeat(65);
+        for bad in [
+            "", ".", "..", "a/b", "../x", "/", "a\0b", "-x", ".x", "x.", "a b", "é", "NUL",
+            "con.txt", "lpt1", &long,
+        ] {
+            assert!(component(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn v9_keys_are_text_and_never_paths() {
+        for good in ["a:b", "a_b", "../x", ".", "🦞:x", "A:B"] {
+            assert_eq!(key(good), Ok(()), "{good}");
+        }
+        for bad in ["", " ", "a\0b", "a\nb", "\u{1b}[31m", &"x".repeat(300)] {
+            assert!(key(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn the_agent_of_a_key() {
+        assert_eq!(agent_of("main:cli:user"), Some("main"));
+        assert_eq!(agent_of("agent:main:telegram:direct:7"), Some("main"));
+        assert_eq!(agent_of("agent:main:main"), Some("main"));
+        assert_eq!(agent_of("a:b"), None);
+    }
+}

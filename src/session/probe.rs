@@ -1,0 +1,167 @@
+//! One transcript, looked at for a listing: its header, and its lines counted.
+//!
+//! A transcript that only grew is read from where it ended the last time.
+
+use super::time;
+use crate::json::Object;
+use memchr::memmem::Finder;
+use std::fs::{File, Metadata};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
+
+/// The state of a file: when all of it is the same, so is what is in the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp {
+    /// Its length in bytes.
+    pub size: u64,
+    /// When it was changed last, in nanoseconds since 1970.
+    pub modified: u64,
+    /// Its number in the file system.
+    pub inode: u64,
+}
+
+impl Stamp {
+    /// The stamp of a file.
+    #[must_use]
+    pub fn of(meta: &Metadata) -> Stamp {
+        let seconds = u64::try_from(meta.mtime()).unwrap_or(0);
+        let nanos = u64::try_from(meta.mtime_nsec()).unwrap_or(0);
+        let modified = seconds.saturating_mul(1_000_000_000).saturating_add(nanos);
+        Stamp { size: meta.len(), modified, inode: meta.ino() }
+    }
+}
+
+/// What a transcript says of itself; none is what it does not say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// The key in its header.
+    pub key: Option<String>,
+    /// The newest label.
+    pub label: Option<String>,
+    /// When it was made.
+    pub created: Option<i64>,
+    /// The time of the last record that has one.
+    pub active: Option<i64>,
+    /// Lines but the header's and blank ones.
+    pub records: u64,
+}
+
+/// How much is read at once: most transcripts are shorter.
+const BLOCK: usize = 64 * 1024;
+
+/// Looks at a transcript. `before` is what it said at an earlier time, and how long it was then.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn look(mut file: File, before: Option<(Facts, u64)>) -> io::Result<Facts> {
+    let (mut facts, from) = before.unwrap_or_default();
+    let from = if from > 0 && is_line_end(&mut file, from)? { from } else { 0 };
+    if from == 0 {
+        facts = Facts::default();
+    }
+    file.seek(SeekFrom::Start(from))?;
+    let label = Finder::new(br#""type":"label""#);
+    let mut reader = BufReader::with_capacity(BLOCK, file);
+    let (mut line, mut last) = (Vec::new(), Vec::new());
+    let mut is_first = from == 0;
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        if !line.trim_ascii().is_empty() {
+            facts.records += 1;
+            if is_first {
+                facts.read_first(&line);
+            } else if label.find(&line).is_some() {
+                facts.read_label(&line);
+            }
+            is_first = false;
+            std::mem::swap(&mut line, &mut last);
+        }
+        line.clear();
+    }
+    facts.active = ts(&last).or(facts.active);
+    Ok(facts)
+}
+
+/// Whether the byte before `at` ends a line.
+fn is_line_end(file: &mut File, at: u64) -> io::Result<bool> {
+    let mut byte = [0];
+    file.seek(SeekFrom::Start(at - 1))?;
+    Ok(file.read(&mut byte)? == 1 && byte[0] == b'\n')
+}
+
+fn object(line: &[u8]) -> Option<Object<'_>> {
+    let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
+    Object::parse(std::str::from_utf8(line).ok()?.trim()).ok()
+}
+
+fn ts(line: &[u8]) -> Option<i64> {
+    object(line)?.get("ts").and_then(time::of_ts)
+}
+
+impl Facts {
+    /// Reads the first line: a header, or a record of a transcript that has none.
+    fn read_first(&mut self, line: &[u8]) {
+        let Some(object) = object(line) else { return };
+        self.created = object.get("ts").and_then(time::of_ts);
+        self.active = self.created;
+        if object.string("type").as_deref() != Some("session") {
+            return;
+        }
+        let text = |name| object.string(name).map(|text| text.into_owned());
+        self.records = 0;
+        self.key = text("key");
+        self.label = text("label");
+        let created = text("created").or_else(|| text("timestamp"));
+        self.created = created.as_deref().and_then(time::of_text).or(self.created);
+        self.active = self.active.or(self.created);
+    }
+
+    fn read_label(&mut self, line: &[u8]) {
+        let Some(object) = object(line) else { return };
+        if object.string("type").as_deref() == Some("label") {
+            self.label = object.string("label").map(|text| text.into_owned()).or(self.label.take());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    const HEADER: &str = "{\"id\":\"0123456789ab\",\"type\":\"session\",\"ts\":5,\"key\":\"a:b:c\",\"label\":\"one\",\"created\":\"1970-01-01T00:00:05Z\"}\n";
+
+    fn looked(text: &str) -> Facts {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        look(file, None).unwrap()
+    }
+
+    #[test]
+    fn a_header_is_no_record_and_the_newest_label_counts() {
+        let facts = looked(&format!(
+            "{HEADER}{{\"type\":\"user\",\"ts\":6,\"content\":\"\\\"type\\\":\\\"label\\\"\"}}\n\n\
+             {{\"type\":\"label\",\"ts\":7,\"label\":\"two\"}}\n\
+             {{\"type\":\"tool_use\",\"input\":{{\"type\":\"label\",\"label\":\"x\"}},\"ts\":8}}\n{{\"to"
+        ));
+        assert_eq!(facts.key.as_deref(), Some("a:b:c"));
+        assert_eq!(facts.label.as_deref(), Some("two"));
+        assert_eq!((facts.created, facts.records), (Some(5_000_000), 4));
+        assert_eq!(looked("{\"type\":\"user\",\"ts\":\"1970-01-01T00:00:06Z\"}").records, 1);
+        assert_eq!(looked(""), Facts::default());
+    }
+
+    #[test]
+    fn what_was_counted_is_not_read_again() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        let first = format!("{HEADER}{{\"type\":\"user\",\"ts\":6}}\n");
+        file.write_all(first.as_bytes()).unwrap();
+        let before = look(file.reopen().unwrap(), None).unwrap();
+        file.write_all(b"{\"type\":\"user\",\"ts\":9}\n").unwrap();
+        let whole = look(file.reopen().unwrap(), None).unwrap();
+        let grown = look(file.reopen().unwrap(), Some((before.clone(), first.len() as u64)));
+        assert_eq!((&whole, whole.active), (&grown.unwrap(), Some(9_000_000)));
+        // It ended in the middle of a line: all is read.
+        let torn = look(file.reopen().unwrap(), Some((before, first.len() as u64 - 3)));
+        assert_eq!(whole, torn.unwrap());
+    }
+}

@@ -1,0 +1,143 @@
+//! When a new session begins under a key: each day at a time, or after a silence.
+
+use super::time;
+use crate::json::Object;
+use crate::jsonl::search::{Needles, backwards};
+use crate::source::Input;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, civil};
+use std::io;
+
+/// When a session is over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reset {
+    /// Each day at this local time.
+    pub daily: Option<civil::Time>,
+    /// When nothing was said for more than so many minutes.
+    pub idle: Option<u32>,
+}
+
+impl Reset {
+    /// Whether a session is over in which something was said last at `last`. Where the clock was set back, it
+    /// is not.
+    #[must_use]
+    pub fn is_over(self, last: i64, now: i64, zone: &TimeZone) -> bool {
+        let idle = self.idle.is_some_and(|minutes| now - last > i64::from(minutes) * 60_000_000);
+        let border = self.daily.and_then(|at| last_border(at, now, zone));
+        idle || border.is_some_and(|border| last < border)
+    }
+}
+
+/// The newest moment, now or before, at which it was this time of the day. A time that a day leaves out comes
+/// as much later as clocks were put forward; of one that comes twice the first counts.
+fn last_border(at: civil::Time, now: i64, zone: &TimeZone) -> Option<i64> {
+    let today = Timestamp::from_microsecond(now).ok()?.to_zoned(zone.clone()).date();
+    let border = |date: civil::Date| {
+        let zoned = zone.to_zoned(date.to_datetime(at)).ok()?;
+        Some(zoned.timestamp().as_microsecond()).filter(|border| *border <= now)
+    };
+    border(today).or_else(|| border(today.yesterday().ok()?))
+}
+
+/// Reads `daily@HH:MM`.
+///
+/// # Errors
+/// Says so when it is something else.
+pub fn daily(text: &str) -> Result<civil::Time, String> {
+    let read = || {
+        let (hour, minute) = text.strip_prefix("daily@")?.split_once(':')?;
+        let number = |digits: &str| {
+            let is_number = digits.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_digit());
+            if is_number { digits.parse::<i8>().ok() } else { None }
+        };
+        civil::Time::new(number(hour)?, number(minute)?, 0, 0).ok()
+    };
+    read().ok_or_else(|| "not a time of the day; say daily@04:00".to_owned())
+}
+
+/// When the user said something last; what programs note by themselves does not count.
+///
+/// # Errors
+/// When the transcript cannot be read.
+pub fn last_said(input: &Input) -> io::Result<Option<i64>> {
+    let needles = Needles::new(&[r#""type":"user""#, r#""type": "user""#]);
+    let mut found = None;
+    backwards(input, input.length, &needles, |line, _| {
+        let text = std::str::from_utf8(line).unwrap_or_default().trim();
+        if let Ok(object) = Object::parse(text)
+            && object.string("type").as_deref() == Some("user")
+        {
+            found = found.or_else(|| object.get("ts").and_then(time::of_ts));
+        }
+        Ok(if found.is_some() { input.length } else { 0 })
+    })?;
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> i64 {
+        time::of_text(text).unwrap()
+    }
+
+    fn zone() -> TimeZone {
+        TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap()
+    }
+
+    #[test]
+    fn v77_daily_at_four_with_daylight_saving_both_ways() {
+        let four = Reset { daily: Some(daily("daily@04:00").unwrap()), idle: None };
+        let half_past_two = Reset { daily: Some(daily("daily@02:30").unwrap()), idle: None };
+        for (reset, last, now, expected) in [
+            // Winter: 04:00 is 03:00 UTC.
+            (four, "2026-01-09T20:00:00Z", "2026-01-10T02:59:59Z", false),
+            (four, "2026-01-09T20:00:00Z", "2026-01-10T03:00:00Z", true),
+            (four, "2026-01-10T03:00:00Z", "2026-01-10T03:00:00Z", false),
+            (four, "2026-01-10T03:00:00Z", "2026-01-11T02:59:00Z", false),
+            // The nights in which the clocks change.
+            (four, "2026-03-28T20:00:00Z", "2026-03-29T01:59:59Z", false),
+            (four, "2026-03-28T20:00:00Z", "2026-03-29T02:00:00Z", true),
+            (four, "2026-10-24T20:00:00Z", "2026-10-25T02:59:59Z", false),
+            (four, "2026-10-24T20:00:00Z", "2026-10-25T03:00:00Z", true),
+            // A time that the day leaves out comes an hour later; the first of two counts.
+            (half_past_two, "2026-03-28T20:00:00Z", "2026-03-29T01:29:59Z", false),
+            (half_past_two, "2026-03-28T20:00:00Z", "2026-03-29T01:30:00Z", true),
+            (half_past_two, "2026-10-24T20:00:00Z", "2026-10-25T00:29:59Z", false),
+            (half_past_two, "2026-10-24T20:00:00Z", "2026-10-25T00:30:00Z", true),
+            (half_past_two, "2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", false),
+            // The clock was set back.
+            (four, "2026-01-10T12:00:00Z", "2026-01-09T12:00:00Z", false),
+        ] {
+            assert_eq!(reset.is_over(at(last), at(now), &zone()), expected, "{last} {now}");
+        }
+    }
+
+    #[test]
+    fn v77_idle_is_more_than_the_minutes() {
+        let reset = Reset { daily: None, idle: Some(30) };
+        let over = |now| reset.is_over(at("2026-01-10T12:00:00Z"), at(now), &zone());
+        assert!(!over("2026-01-10T12:30:00Z") && over("2026-01-10T12:30:00.000001Z"));
+        assert!(!over("2026-01-10T11:00:00Z"));
+        let both = Reset { daily: Some(daily("daily@04:00").unwrap()), idle: Some(6000) };
+        assert!(both.is_over(at("2026-01-10T02:00:00Z"), at("2026-01-10T03:00:00Z"), &zone()));
+    }
+
+    #[test]
+    fn v77_only_the_user_counts() {
+        let said = |text: &str| last_said(&Input::memory("t", text.into())).unwrap();
+        let text = "{\"type\":\"user\",\"ts\":5,\"content\":\"x\"}\n\
+                    {\"type\":\"checkpoint\",\"ts\":9,\"summary\":{\"type\":\"user\",\"ts\":8}}\n";
+        assert_eq!(said(text), Some(5_000_000));
+        assert_eq!(said("{\"type\":\"error\",\"ts\":9}\n"), None);
+    }
+
+    #[test]
+    fn times_of_the_day() {
+        for wrong in ["04:00", "daily@4:00", "daily@24:00", "daily@04:60", "daily@+4:00", "daily@"]
+        {
+            assert!(daily(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What a name means: exactly an id, a key or a label; else the beginning of one of them.
+
+use super::Entry;
+
+/// What was found under a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found<'e> {
+    /// One session.
+    One {
+        /// It.
+        entry: &'e Entry,
+        /// The name is that of its key, under which there may be a newer one some day.
+        by_key: bool,
+    },
+    /// Several sessions; all of them.
+    Several(Vec<&'e Entry>),
+    /// None.
+    None,
+}
+
+/// Finds the session that `name` means. A key means the newest session that has it.
+#[must_use]
+pub fn resolve<'e>(entries: &'e [Entry], name: &str) -> Found<'e> {
+    match exact(entries, name) {
+        Found::None if !name.is_empty() => beginning(entries, name),
+        found => found,
+    }
+}
+
+/// The same for names that are whole: what is made where it is missing must not be another's.
+#[must_use]
+pub fn exact<'e>(entries: &'e [Entry], name: &str) -> Found<'e> {
+    if name.is_empty() {
+        return Found::None;
+    }
+    let ids = with(entries, |entry| entry.id == name);
+    let keys = newest(with(entries, |entry| entry.key == name));
+    let labels = with(entries, |entry| entry.label == name);
+    for (found, by_key) in [(ids, false), (keys, true), (labels, false)] {
+        if !found.is_empty() {
+            return one_of(found, by_key);
+        }
+    }
+    Found::None
+}
+
+fn beginning<'e>(entries: &'e [Entry], name: &str) -> Found<'e> {
+    let keys = newest(with(entries, |entry| entry.key.starts_with(name)));
+    let others = with(entries, |entry| entry.id.starts_with(name) || entry.label.starts_with(name));
+    let by_key = others.is_empty();
+    let mut found = others;
+    for entry in keys {
+        if !found.contains(&entry) {
+            found.push(entry);
+        }
+    }
+    one_of(found, by_key)
+}
+
+fn with(entries: &[Entry], fits: impl Fn(&Entry) -> bool) -> Vec<&Entry> {
+    entries.iter().filter(|entry| fits(entry)).collect()
+}
+
+fn one_of(found: Vec<&Entry>, by_key: bool) -> Found<'_> {
+    match found.as_slice() {
+        [] => Found::None,
+        [entry] => Found::One { entry, by_key },
+        _ => Found::Several(found),
+    }
+}
+
+/// Of each agent and key the session that was made last.
+fn newest(found: Vec<&Entry>) -> Vec<&Entry> {
+    let is_newest = |entry: &&Entry| {
+        !found.iter().any(|other| {
+            (&other.agent, &other.key) == (&entry.agent, &entry.key)
+                && (other.created, &other.id) > (entry.created, &entry.id)
+        })
+    };
+    found.iter().copied().filter(is_newest).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(id: &str, key: &str, label: &str, created: i64) -> Entry {
+        let agent = "a".to_owned();
+        Entry {
+            id: id.into(),
+            agent,
+            key: key.into(),
+            label: label.into(),
+            created,
+            ..Entry::default()
+        }
+    }
+
+    #[test]
+    fn v81_d63_exact_before_prefix_and_several_are_all_told() {
+        let entries = [
+            entry("abc", "main:cli:one", "work", 1),
+            entry("abcd", "main:cli:one", "workshop", 2),
+            entry("ffff", "main:web:two", "abcx", 3),
+            entry("work", "", "", 4),
+        ];
+        let id = |name: &str| match resolve(&entries, name) {
+            Found::One { entry, by_key } => format!("{} {by_key}", entry.id),
+            Found::Several(found) => format!("{}", found.len()),
+            Found::None => "-".to_owned(),
+        };
+        for (name, expected) in [
+            ("abc", "abc false"),
+            ("main:cli:one", "abcd true"),
+            ("main:cli", "abcd true"),
+            ("main:", "2"),
+            ("workshop", "abcd false"),
+            ("work", "work false"),
+            ("worksh", "abcd false"),
+            ("ab", "3"),
+            ("ff", "ffff false"),
+            ("x", "-"),
+            ("", "-"),
+            ("../abc", "-"),
+        ] {
+            assert_eq!(id(name), expected, "{name}");
+        }
+    }
+}

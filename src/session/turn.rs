@@ -1,0 +1,120 @@
+//! The lock of a session's turn: one program at a time holds a transcript for longer than an append.
+//!
+//! It is a kernel lock of an empty file beside the transcript (`.ID.jsonl.lock`), which appends do not look at. It belongs to the
+//! process, also to the program that this turns into, and to none that it starts: what a turn leaves running
+//! holds up nobody, and no holder that died is ever waited for.
+
+use crate::exit::{Error, Exit};
+use crate::transcript::make_folder;
+use anyhow::Context;
+use rustix::fs::{FlockOperation, OFlags, fcntl_lock};
+use rustix::io::{Errno, FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Shells give descriptors from 10 on to their own files, and a lock is lost with the first descriptor of its
+/// file that is closed.
+const HIGH: i32 = 100;
+
+/// A turn that is held, until this is dropped or the process ends.
+#[derive(Debug)]
+pub struct Turn {
+    file: OwnedFd,
+    path: PathBuf,
+}
+
+/// The file that is locked for the turns of a transcript.
+#[must_use]
+pub fn lock_path(transcript: &Path) -> PathBuf {
+    let name = transcript.file_name().unwrap_or_default().to_string_lossy();
+    transcript.with_file_name(format!(".{name}.lock"))
+}
+
+impl Turn {
+    /// Takes the turn of a transcript, which need not be there.
+    ///
+    /// # Errors
+    /// 75 when another program holds it for longer than `timeout`; 74 or 77 when its file cannot be opened.
+    pub fn take(transcript: &Path, timeout: Duration) -> anyhow::Result<Turn> {
+        let path = lock_path(transcript);
+        let cannot = || format!("cannot lock the turn of '{}'", transcript.display());
+        if let Some(folder) = transcript.parent() {
+            make_folder(folder).with_context(cannot)?;
+        }
+        let begun = Instant::now();
+        let mut pause = Duration::from_millis(1);
+        loop {
+            if let Some(turn) = Turn::try_take(&path).with_context(cannot)? {
+                return Ok(turn);
+            }
+            if begun.elapsed() >= timeout {
+                let text =
+                    format!("another turn held it for {} s; try again", timeout.as_secs_f64());
+                return Err(anyhow::Error::from(Error::new(Exit::TryLater, text)).context(cannot()));
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(50));
+        }
+    }
+
+    fn try_take(path: &Path) -> io::Result<Option<Turn>> {
+        let file = high(open(path)?)?;
+        match fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::AGAIN | Errno::ACCESS) => return Ok(None),
+            locked => locked?,
+        }
+        // Who held it may have removed the file.
+        let own = rustix::fs::fstat(&file)?;
+        let is_there = path
+            .symlink_metadata()
+            .is_ok_and(|meta| (meta.dev(), meta.ino()) == (own.st_dev, own.st_ino));
+        Ok(is_there.then(|| Turn { file, path: path.to_owned() }))
+    }
+
+    /// Leaves the lock to the program that this process turns into.
+    ///
+    /// # Errors
+    /// When that cannot be done.
+    pub fn leave(self) -> io::Result<()> {
+        fcntl_setfd(&self.file, FdFlags::empty())?;
+        std::mem::forget(self.file);
+        Ok(())
+    }
+
+    /// Removes the lock's file, which is held; who waits for it sees that.
+    pub fn remove(self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(flags)
+        .open(path)
+}
+
+/// The same file under a high number, where there may be one.
+fn high(file: File) -> io::Result<OwnedFd> {
+    match fcntl_dupfd_cloexec(&file, HIGH) {
+        Ok(high) => Ok(high),
+        Err(Errno::INVAL | Errno::MFILE) => Ok(file.into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether two paths name one lock file.
+#[must_use]
+pub fn is_same(one: &Path, other: &Path) -> bool {
+    let number = |path: &Path| path.symlink_metadata().ok().map(|meta| (meta.dev(), meta.ino()));
+    number(one).is_some_and(|own| number(other) == Some(own))
+}

@@ -1,0 +1,450 @@
+//! claw-session: a name means one session or is an error, the index may be in any state, and nothing goes that
+//! was not asked to go.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::common::{Cmd, Run, Sandbox, kill_group};
+use crate::talks::{Talk, append, rebuild};
+
+/// claw-session with these arguments.
+fn session(sandbox: &Sandbox, args: &[&str]) -> Cmd {
+    sandbox.cmd("claw-session").args(args)
+}
+
+/// What it prints, on one line.
+#[track_caller]
+fn said(sandbox: &Sandbox, args: &[&str]) -> String {
+    session(sandbox, args).run().ok().stdout_text().trim_end().to_owned()
+}
+
+fn list(sandbox: &Sandbox) -> Vec<Value> {
+    session(sandbox, &["list", "--json"]).run().ok().json()
+}
+
+/// One member of each session.
+fn column(sandbox: &Sandbox, name: &str) -> Vec<String> {
+    list(sandbox).iter().map(|entry| entry[name].to_string().replace('"', "")).collect()
+}
+
+fn data(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+/// A workspace that claw0's present program wrote.
+fn claw0() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let from = data("claw0-present/agents/claw0");
+    for name in ["7ab2385f6138", "49c71f1146e5", "5d0aa520d32f", "af3939bf5a29"] {
+        let file = format!("sessions/{name}.jsonl");
+        let bytes = fs::read(from.join(&file)).expect("a fixture");
+        sandbox.write(&format!("{CLAW0}/{file}"), bytes);
+    }
+    sandbox.write(
+        &format!("{CLAW0}/sessions.json"),
+        fs::read(from.join("sessions.json")).expect("it"),
+    );
+    sandbox
+}
+
+const CLAW0: &str = "workspace/.sessions/agents/claw0";
+
+/// All transcripts, to see that none was touched.
+fn transcripts(sandbox: &Sandbox) -> BTreeMap<String, Vec<u8>> {
+    let files = walkdir::WalkDir::new(sandbox.path("workspace")).into_iter().flatten();
+    let is_one =
+        |entry: &walkdir::DirEntry| entry.path().extension().is_some_and(|end| end == "jsonl");
+    let read = |entry: walkdir::DirEntry| {
+        (entry.path().display().to_string(), fs::read(entry.path()).expect("a transcript"))
+    };
+    files.filter(is_one).map(read).collect()
+}
+
+// ---- the store -------------------------------------------------------------------------------
+
+#[test]
+fn a_new_session_is_where_claw0_looks_and_its_header_fits_the_schema() {
+    let sandbox = Sandbox::new();
+    let id = said(&sandbox, &["new", "--label", "my work", "--key", "main:cli:user"]);
+    let path = format!("workspace/.sessions/agents/main/sessions/{id}.jsonl");
+    let expected = json!({"id": id, "type": "session", "ts": 1767225600, "key": "main:cli:user",
+        "label": "my work", "created": "2026-01-01T00:00:00.000000+00:00", "version": 1});
+    assert_eq!(sandbox.read_json(&path), [expected]);
+    assert_eq!(said(&sandbox, &["path", "my work"]), path);
+    let mode =
+        |path: &str| fs::metadata(sandbox.path(path)).expect("it").permissions().mode() & 0o777;
+    assert_eq!((mode(&path), mode("workspace/.sessions")), (0o600, 0o700));
+    // What claw0 needs of its index.
+    list(&sandbox);
+    let index = &sandbox.read_json_file("workspace/.sessions/agents/main/sessions.json")[&id];
+    assert_eq!((&index["label"], &index["message_count"]), (&json!("my work"), &json!(0)));
+    assert!(index["last_active"].is_string() && index["created_at"].is_string());
+}
+
+impl Sandbox {
+    /// A file that is one value.
+    fn read_json_file(&self, name: &str) -> Value {
+        serde_json::from_str(&self.read_text(name)).expect("JSON")
+    }
+}
+
+#[test]
+fn e_1_both_layouts_of_claw0_are_listed_and_left_as_they_are() {
+    let sandbox = claw0();
+    let from = data("claw0-first/.sessions");
+    for entry in walkdir::WalkDir::new(&from).into_iter().flatten().filter(|e| e.path().is_file()) {
+        let inside = entry.path().strip_prefix(&from).expect("a path in it").display().to_string();
+        let bytes = fs::read(entry.path()).expect("a fixture");
+        sandbox.write(&format!("workspace/.sessions/{inside}"), bytes);
+    }
+    let before = transcripts(&sandbox);
+    // Two sessions got one key, and claw0's index knows one of them.
+    assert_eq!(list(&sandbox).len(), 7);
+    assert_eq!(said(&sandbox, &["path", "smol"]), format!("{CLAW0}/sessions/af3939bf5a29.jsonl"));
+    said(&sandbox, &["path", "main:cli:user_211000"]);
+    said(&sandbox, &["switch", "my-proj"]);
+    assert_eq!(said(&sandbox, &["--agent", "claw0", "current"]), "49c71f1146e5");
+    session(&sandbox, &["history", "smol", "-n", "1"]).run().ok().stdout_has("assistant");
+    assert_eq!(transcripts(&sandbox), before);
+}
+
+#[test]
+fn v10_e_2_listing_is_right_whatever_the_index_says() {
+    let sandbox = claw0();
+    let index = format!("{CLAW0}/sessions.json");
+    let expected = said(&sandbox, &["list"]);
+    assert!(expected.contains("(smol)") && expected.lines().count() == 4, "{expected}");
+    let (good, before) = (sandbox.read_text(&index), transcripts(&sandbox));
+    let without_labels = |text: &str| text.split(" (").next().unwrap_or_default().trim().to_owned();
+    let bare: Vec<String> = expected.lines().map(without_labels).collect();
+    let ghost = good.replacen(
+        "{\n",
+        "{\n  \"0123456789ab\": {\"label\":\"ghost\",\"message_count\":9},\n",
+        1,
+    );
+    let stale = good
+        .replace("\"message_count\":", "\"message_count\":9")
+        .replace("\"size\":", "\"size\":9");
+    for (what, text) in [("ghost", ghost), ("stale", stale), ("good", good.clone())] {
+        sandbox.write(&index, text);
+        assert_eq!(said(&sandbox, &["list"]), expected, "{what}");
+    }
+    // Only labels were in the index alone.
+    for text in ["", "{\"7ab2385f6138\": {", "[]", "\0\0\0"] {
+        sandbox.write(&index, text);
+        let lines = said(&sandbox, &["list"]);
+        assert_eq!(lines.lines().map(without_labels).collect::<Vec<_>>(), bare, "{text:?}");
+    }
+    fs::remove_file(sandbox.path(&index)).expect("an index");
+    assert_eq!(list(&sandbox).len(), 4);
+    assert_eq!(transcripts(&sandbox), before);
+}
+
+#[test]
+fn v10_what_changed_is_seen_and_appending_rewrites_no_index() {
+    let sandbox = claw0();
+    list(&sandbox);
+    let index = format!("{CLAW0}/sessions.json");
+    let before = sandbox.read(&index);
+    let file = format!("{CLAW0}/sessions/49c71f1146e5.jsonl");
+    append(
+        &sandbox,
+        &file,
+        json!({"type": "user", "content": "more", "ts": 1999999999}).to_string(),
+    );
+    assert_eq!(sandbox.read(&index), before);
+    let first = list(&sandbox).remove(0);
+    assert_eq!((&first["id"], &first["message_count"]), (&json!("49c71f1146e5"), &json!(3)));
+    // One that is gone, and one of a strange kind.
+    fs::remove_file(sandbox.path(&file)).expect("a transcript");
+    std::os::unix::fs::symlink("/etc/passwd", sandbox.path(&file)).expect("a link");
+    assert_eq!(list(&sandbox).len(), 3);
+    session(&sandbox, &["reindex"]).run().ok().err_has("3 sessions");
+    assert!(!sandbox.read_text(&index).contains("49c71f1146e5"));
+}
+
+// ---- names -----------------------------------------------------------------------------------
+
+#[test]
+fn v81_d63_a_name_is_one_session_or_an_error_and_the_current_one_stays() {
+    let sandbox = Sandbox::new();
+    let one = said(&sandbox, &["new", "--label", "work"]);
+    let two = said(&sandbox, &["new", "--label", "workshop"]);
+    assert_eq!(said(&sandbox, &["switch", "work"]), one);
+    assert_eq!(said(&sandbox, &["path", "works"]), said(&sandbox, &["path", &two]));
+    session(&sandbox, &["switch", "wor"]).run().code(1).err_has(&one).err_has(&two).stdout_is("");
+    session(&sandbox, &["switch", "play"]).run().code(1).err_has("claw-session new");
+    // Indexed, and the file is missing.
+    list(&sandbox);
+    fs::remove_file(sandbox.path(&said(&sandbox, &["path", &two]))).expect("a transcript");
+    session(&sandbox, &["switch", &two]).run().code(1);
+    assert_eq!(said(&sandbox, &["current"]), one);
+}
+
+#[test]
+fn t_4_e_3_v9_d6_no_name_becomes_a_path() {
+    let sandbox = Sandbox::new();
+    sandbox.write("victim.jsonl", "{}\n");
+    for name in ["../victim", "./victim", "/etc/passwd", "..", ".", "victim.jsonl"] {
+        session(&sandbox, &["delete", "--", name]).run().code(1);
+    }
+    let long = "x".repeat(300);
+    for agent in ["../x", "..", "a/b", "", "-x", "con", "a b", &long] {
+        let run = session(&sandbox, &[&format!("--agent={agent}"), "new", "--label", "x"]).run();
+        run.expect(agent.is_empty() || run.status == Some(2), || format!("{agent:?} is refused"));
+    }
+    session(&sandbox, &["new", "--key", "../../x:cli:user"]).run().code(2);
+    session(&sandbox, &["new", "--key", &long]).run().code(2);
+    for (label, code) in [("a\nb", 2), ("\u{1b}[31m", 2), ("with  spaces 🦞", 0)] {
+        session(&sandbox, &["new", "--label", label]).run().code(code);
+    }
+    session(&sandbox, &["--agent", "Main", "new"]).run().ok();
+    session(&sandbox, &["--agent", "main", "new"]).run().code(2).err_has("case");
+    assert!(sandbox.exists("victim.jsonl"));
+}
+
+#[test]
+fn d7_v9_keys_that_are_alike_are_two_sessions() {
+    let sandbox = Sandbox::new();
+    for key in ["a:b", "a_b", "../x", "A:b", "🦞"] {
+        assert_ne!(said(&sandbox, &["new", "--key", key]), "");
+    }
+    let paths = column(&sandbox, "path");
+    assert_eq!(paths.iter().collect::<std::collections::BTreeSet<_>>().len(), 5, "{paths:?}");
+    assert!(said(&sandbox, &["path", "a:b"]) != said(&sandbox, &["path", "A:b"]));
+}
+
+#[test]
+fn v82_two_in_one_second_are_two_and_the_key_means_the_newer() {
+    let sandbox = Sandbox::new();
+    let first = said(&sandbox, &["new"]);
+    let second = said(&sandbox, &["new"]);
+    assert_ne!(first, second);
+    assert_eq!(list(&sandbox).len(), 2);
+    assert!(said(&sandbox, &["path", "default:cli:user"]).contains(&second));
+    session(&sandbox, &["delete", "nobody"]).run().code(1);
+    // The current one goes, and another one is.
+    session(&sandbox, &["delete", &second]).run().ok().stdout_has(&second);
+    assert_eq!(said(&sandbox, &["current"]), first);
+}
+
+#[test]
+fn v82_labels_of_other_programs_reach_no_terminal() {
+    let sandbox = claw0();
+    let index = format!("{CLAW0}/sessions.json");
+    let evil = sandbox.read_text(&index).replace("smol", "\\u001b[31m\\nevil");
+    sandbox.write(&index, evil);
+    for args in [&["list"][..], &["list", "--json"], &["path", "\u{1b}"]] {
+        let run = session(&sandbox, args).run();
+        assert!(
+            !run.stdout_text().contains('\u{1b}') && !run.stderr.contains('\u{1b}'),
+            "{args:?}"
+        );
+    }
+    assert_eq!(said(&sandbox, &["list"]).lines().count(), 4);
+}
+
+#[test]
+fn a_label_can_be_changed_and_is_in_the_transcript() {
+    let sandbox = Sandbox::new();
+    let id = said(&sandbox, &["new", "--label", "old"]);
+    said(&sandbox, &["label", "old", "brand new"]);
+    fs::remove_file(sandbox.path("workspace/.sessions/agents/default/sessions.json")).ok();
+    assert_eq!(column(&sandbox, "label"), ["brand new"]);
+    session(&sandbox, &["path", "old"]).run().code(1);
+    said(&sandbox, &["label", &id, ""]);
+    assert_eq!(column(&sandbox, "label"), [""]);
+    let path = said(&sandbox, &["path", &id]);
+    assert_eq!(sandbox.cmd("claw-check").arg(path).run().ok().stdout_text(), "");
+}
+
+// ---- path --create and resets ----------------------------------------------------------------
+
+#[test]
+fn what_is_made_for_a_key_is_no_others_that_begins_like_it() {
+    let sandbox = Sandbox::new();
+    let long = said(&sandbox, &["path", "main:web:42", "--create"]);
+    let short = said(&sandbox, &["path", "main:web:4", "--create"]);
+    assert_ne!(long, short);
+    assert_eq!(said(&sandbox, &["path", "main:web:4", "--create"]), short);
+    let label = said(&sandbox, &["path", "notes", "--create"]);
+    assert_eq!(said(&sandbox, &["path", "notes"]), label);
+}
+
+#[test]
+fn v77_a_session_that_is_over_is_kept_and_another_goes_on_under_its_key() {
+    let sandbox = Sandbox::new();
+    let day = 86_400;
+    // 2026-01-10, 20:00 in this zone.
+    let evening = 1_768_071_600_u64;
+    let at = |time: u64, args: &[&str]| {
+        let run = session(&sandbox, args).env("SOURCE_DATE_EPOCH", time.to_string());
+        run.env("TZ", "CET-1CEST,M3.5.0,M10.5.0/3").run().ok().stdout_text().trim_end().to_owned()
+    };
+    let daily = ["path", "main:web:7", "--create", "--reset", "daily@04:00"];
+    let first = at(evening, &daily);
+    append(&sandbox, &first, json!({"type": "user", "content": "hi", "ts": evening}).to_string());
+    let four = evening + 8 * 3600;
+    // A system's own record is no sign of life.
+    append(
+        &sandbox,
+        &first,
+        json!({"type": "error", "class": "x", "message": "m", "ts": four - 1}).to_string(),
+    );
+    assert_eq!(at(four - 60, &daily), first);
+    assert_eq!(at(evening - day, &daily), first, "the clock was set back");
+    let second = at(four, &daily);
+    assert_ne!(second, first);
+    assert!(sandbox.exists(&first));
+    assert_eq!(at(four + 60, &daily), second);
+    assert_eq!(column(&sandbox, "key"), ["main:web:7", "main:web:7"]);
+    let idle = ["path", "main:web:7", "--idle", "30"];
+    assert_eq!(at(four + 30 * 60, &idle), second);
+    assert_ne!(at(four + 30 * 60 + 1, &idle), second);
+}
+
+// ---- fork ------------------------------------------------------------------------------------
+
+#[test]
+fn s_3_a_fork_is_the_same_talk_with_ids_that_are_a_chain() {
+    let sandbox = Sandbox::new();
+    said(&sandbox, &["new", "--label", "source"]);
+    let path = said(&sandbox, &["path", "source"]);
+    Talk::plain(3, 20).tool("a result").append(&sandbox, &path);
+    let records = sandbox.read_json(&path);
+    let id = |n: usize| records[n]["id"].as_str().expect("an id").to_owned();
+    let views = [
+        json!({"type": "compaction", "summary": "so far", "first_kept_entry_id": id(3), "first_kept_offset": 1}),
+        json!({"type": "retract", "target": id(1)}),
+        json!({"type": "checkpoint", "summary": "s", "covers_up_to": id(2)}),
+    ];
+    append(&sandbox, &path, views.map(|view| view.to_string()).join("\n"));
+    let before = sandbox.read(&path);
+    let fork = said(&sandbox, &["fork", "source", "--label", "copy"]);
+    let copy = said(&sandbox, &["path", "copy"]);
+    assert_eq!(rebuild(&sandbox, &copy), rebuild(&sandbox, &path));
+    assert_eq!(sandbox.cmd("claw-check").arg(&copy).run().ok().stdout_text(), "");
+    let header = &sandbox.read_json(&copy)[0];
+    assert_eq!((&header["id"], &header["parent"]["session"]), (&json!(fork), &records[0]["id"]));
+    assert_eq!(header["parent"]["record"], sandbox.read_json(&path).last().expect("one")["id"]);
+    assert_eq!(sandbox.read(&path), before);
+    assert_ne!(said(&sandbox, &["current"]), fork);
+}
+
+#[test]
+fn s_3_a_cut_with_an_open_call_is_said() {
+    let sandbox = Sandbox::new();
+    said(&sandbox, &["new", "--label", "source"]);
+    let path = said(&sandbox, &["path", "source"]);
+    Talk::new().user("one").tool("a result").user("two").append(&sandbox, &path);
+    let records = sandbox.read_json(&path);
+    let call = records.iter().find(|record| record["type"] == "tool_use").expect("a call");
+    let at = call["id"].as_str().expect("an id");
+    session(&sandbox, &["fork", "source", "--at", at]).run().ok().err_has("calls without a result");
+    session(&sandbox, &["fork", "source", "--at", "nobody"]).run().code(65);
+    let run = session(&sandbox, &["fork", "source", "--to-turn", "1", "--label", "t"]).run();
+    run.ok().err_is("");
+    let copy = rebuild(&sandbox, &said(&sandbox, &["path", "t"]));
+    assert!(copy.contains("one") && !copy.contains("two"), "{copy}");
+}
+
+#[test]
+fn v3_a_fork_leaves_damaged_lines_out_and_makes_one_format_of_claw0s() {
+    let sandbox = claw0();
+    let path = format!("{CLAW0}/sessions/7ab2385f6138.jsonl");
+    let whole = rebuild(&sandbox, &path);
+    let mut bytes = sandbox.read(&path);
+    bytes.extend_from_slice(b"{\"type\":\"us");
+    sandbox.write(&path, bytes);
+    let run = session(&sandbox, &["fork", "initial", "--label", "copy"]).run();
+    run.ok().err_has("left out 1");
+    let copy = said(&sandbox, &["path", "copy"]);
+    assert_eq!(rebuild(&sandbox, &copy), whole);
+    sandbox.write(
+        &format!("{CLAW0}/sessions/pi.jsonl"),
+        "{\"type\":\"session\",\"id\":\"x\",\"timestamp\":\"2026-01-01T00:00:00Z\"}\n",
+    );
+    session(&sandbox, &["fork", "pi"]).run().code(65);
+}
+
+// ---- removal ---------------------------------------------------------------------------------
+
+#[test]
+fn f_1_v78_expire_removes_what_its_dry_run_says_and_nothing_else() {
+    let sandbox = claw0();
+    let now = |args: &[&str]| -> Run {
+        // Two of them were active last on 2026-11-21 at 21:05:28, one just after.
+        session(&sandbox, args).env("SOURCE_DATE_EPOCH", "1795295128.636023").run()
+    };
+    now(&["switch", "initial"]).ok();
+    let old = now(&["expire", "--older-than", "0s", "--dry-run"]).ok().stdout_text();
+    assert!(old.contains("49c71f1146e5") && !old.contains("7ab2385f6138"), "{old}");
+    let dry = now(&["expire", "--max", "2", "--dry-run"]).ok().stdout_text();
+    assert_eq!(dry.lines().count(), 2, "{dry}");
+    assert_eq!(list(&sandbox).len(), 4);
+    assert_eq!(now(&["expire", "--max", "2"]).ok().stdout_text(), dry);
+    assert_eq!(now(&["expire", "--max", "2"]).ok().stdout_text(), "");
+    let left = column(&sandbox, "id");
+    assert_eq!(left, ["af3939bf5a29", "7ab2385f6138"], "the newest, and the current one");
+    now(&["delete", "smol", "--dry-run"]).ok().stdout_has("af3939bf5a29");
+    assert_eq!(list(&sandbox).len(), 2);
+    now(&["expire"]).code(2);
+    now(&["expire", "--max", "1", "--older-than", "1d"]).code(2);
+}
+
+// ---- turns -----------------------------------------------------------------------------------
+
+/// A program that holds the turn of session `name` until its group is killed.
+fn holder(sandbox: &Sandbox, name: &str) -> std::process::Child {
+    let mut child =
+        session(sandbox, &["lock", name, "--", "sh", "-c", "echo held; exec sleep 60"]).spawn();
+    let mut line = String::new();
+    let stdout = child.stdout.take().expect("a pipe");
+    BufReader::new(stdout).read_line(&mut line).expect("a line");
+    assert_eq!(line, "held\n");
+    child
+}
+
+#[test]
+fn v80_one_holds_the_turn_until_it_ends_and_appends_go_on() {
+    let sandbox = Sandbox::new();
+    said(&sandbox, &["new", "--label", "a"]);
+    said(&sandbox, &["new", "--label", "b"]);
+    let mut child = holder(&sandbox, "a");
+    let take = |name: &str, wait: &str| {
+        session(&sandbox, &["lock", name, "--lock-timeout", wait, "--", "echo", "mine"])
+            .timeout(Duration::from_secs(20))
+            .run()
+    };
+    take("a", "0.05").code(75).stdout_is("");
+    take("b", "0").ok().stdout_is("mine\n");
+    let path = said(&sandbox, &["path", "a"]);
+    append(&sandbox, &path, json!({"type": "user", "content": "meanwhile"}).to_string());
+    session(&sandbox, &["delete", "a"]).run().code(75);
+    session(&sandbox, &["expire", "--max", "0"]).run().ok().err_has("a turn runs").stdout_is("");
+    kill_group(child.id());
+    child.wait().expect("an end");
+    take("a", "5").ok().stdout_is("mine\n");
+    // Whatever is in the lock's file, it is the kernel that holds.
+    let lock = path.replace("sessions/", "sessions/.") + ".lock";
+    sandbox.write(&lock, "{\"pid\":1,");
+    take(&path, "0").ok();
+}
+
+#[test]
+fn v80_a_lock_inside_of_its_own_does_not_wait_and_what_runs_on_holds_nothing() {
+    let sandbox = Sandbox::new();
+    let script =
+        "claw-session lock s.jsonl --lock-timeout 0 -- echo again; sleep 5 >/dev/null 2>&1 &";
+    let run = session(&sandbox, &["lock", "./s.jsonl", "--", "sh", "-c", script]).run();
+    run.ok().stdout_is("again\n");
+    session(&sandbox, &["lock", "s.jsonl", "--lock-timeout", "0", "--", "true"]).run().ok();
+    session(&sandbox, &["lock", "s.jsonl", "--", "sh", "-c", "exit 7"]).run().code(7);
+    session(&sandbox, &["lock", "s.jsonl", "--", "no-such-program"]).run().code(78);
+}
