@@ -49,11 +49,12 @@ pub struct Facts {
 /// How much is read at once: most transcripts are shorter.
 const BLOCK: usize = 64 * 1024;
 
-/// Looks at a transcript. `before` is what it said at an earlier time, and how long it was then.
+/// Looks at a transcript's first `end` bytes. `before` is what it said at an earlier time, and how long it was
+/// then.
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn look(mut file: File, before: Option<(Facts, u64)>) -> io::Result<Facts> {
+pub fn look(mut file: File, end: u64, before: Option<(Facts, u64)>) -> io::Result<Facts> {
     let (mut facts, from) = before.unwrap_or_default();
     let from = if from > 0 && is_line_end(&mut file, from)? { from } else { 0 };
     if from == 0 {
@@ -61,7 +62,7 @@ pub fn look(mut file: File, before: Option<(Facts, u64)>) -> io::Result<Facts> {
     }
     file.seek(SeekFrom::Start(from))?;
     let label = Finder::new(br#""type":"label""#);
-    let mut reader = BufReader::with_capacity(BLOCK, file);
+    let mut reader = BufReader::with_capacity(BLOCK, file.take(end.saturating_sub(from)));
     let (mut line, mut last) = (Vec::new(), Vec::new());
     let mut is_first = from == 0;
     while reader.read_until(b'\n', &mut line)? > 0 {
@@ -133,7 +134,7 @@ mod tests {
     fn looked(text: &str) -> Facts {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(text.as_bytes()).unwrap();
-        look(file, None).unwrap()
+        look(file, text.len() as u64, None).unwrap()
     }
 
     #[test]
@@ -155,13 +156,16 @@ mod tests {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         let first = format!("{HEADER}{{\"type\":\"user\",\"ts\":6}}\n");
         file.write_all(first.as_bytes()).unwrap();
-        let before = look(file.reopen().unwrap(), None).unwrap();
+        let before = look(file.reopen().unwrap(), u64::MAX, None).unwrap();
         file.write_all(b"{\"type\":\"user\",\"ts\":9}\n").unwrap();
-        let whole = look(file.reopen().unwrap(), None).unwrap();
-        let grown = look(file.reopen().unwrap(), Some((before.clone(), first.len() as u64)));
+        let bounded = look(file.reopen().unwrap(), first.len() as u64, None).unwrap();
+        assert_eq!(bounded, before, "what is appended meanwhile is for the next time");
+        let whole = look(file.reopen().unwrap(), u64::MAX, None).unwrap();
+        let grown =
+            look(file.reopen().unwrap(), u64::MAX, Some((before.clone(), first.len() as u64)));
         assert_eq!((&whole, whole.active), (&grown.unwrap(), Some(9_000_000)));
         // It ended in the middle of a line: all is read.
-        let torn = look(file.reopen().unwrap(), Some((before, first.len() as u64 - 3)));
+        let torn = look(file.reopen().unwrap(), u64::MAX, Some((before, first.len() as u64 - 3)));
         assert_eq!(whole, torn.unwrap());
     }
 }

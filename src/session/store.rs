@@ -273,35 +273,36 @@ fn update(place: Entry, known: Option<&Entry>, is_fresh: bool) -> Option<Entry> 
     if let Some(known) = known.filter(|known| !is_fresh && known.stamp == stamp) {
         return Some(Entry { agent, path, ..known.clone() });
     }
-    let grown = |known: &&Entry| {
-        let same = |old: Stamp| old.inode == meta_inode(stamp) && old.size <= meta.len();
-        !is_fresh && known.stamp.is_some_and(same)
-    };
-    let before = known.filter(grown).map(|known| (facts(known), known.stamp.map_or(0, |s| s.size)));
+    let before = known.filter(|_| !is_fresh).and_then(|known| before(known, &Stamp::of(&meta)));
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let opened = OpenOptions::new().read(true).custom_flags(flags).open(&path);
-    let looked = opened.and_then(|file| look(file, before));
+    let looked = opened.and_then(|file| look(file, meta.len(), before));
+    if looked.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+        return None;
+    }
     // One that cannot be read is listed with what is known of it, and looked at again.
-    let stamp = looked.is_ok().then_some(stamp).flatten();
+    let stamp = stamp.filter(|_| looked.is_ok());
     let found = looked.unwrap_or_default();
     let old = known.cloned().unwrap_or_default();
     let changed = i64::try_from(Stamp::of(&meta).modified / 1000).unwrap_or(0);
-    let remembered = |time: i64| (time != 0).then_some(time);
+    let remembered = Some(old.created).filter(|time| *time != 0);
     Some(Entry {
         id,
         agent,
         path,
         key: found.key.unwrap_or(old.key),
         label: found.label.unwrap_or(old.label),
-        created: found.created.or(remembered(old.created)).unwrap_or(changed),
+        created: found.created.or(remembered).unwrap_or(changed),
         active: found.active.unwrap_or(changed),
         records: found.records,
         stamp,
     })
 }
 
-fn meta_inode(stamp: Option<Stamp>) -> u64 {
-    stamp.map_or(0, |stamp| stamp.inode)
+/// What was known of a file that can only have grown since, and how long it was.
+fn before(known: &Entry, now: &Stamp) -> Option<(Facts, u64)> {
+    let old = known.stamp.filter(|old| old.inode == now.inode && old.size <= now.size)?;
+    Some((facts(known), old.size))
 }
 
 fn facts(known: &Entry) -> Facts {
