@@ -448,3 +448,50 @@ fn v80_a_lock_inside_of_its_own_does_not_wait_and_what_runs_on_holds_nothing() {
     session(&sandbox, &["lock", "s.jsonl", "--", "sh", "-c", "exit 7"]).run().code(7);
     session(&sandbox, &["lock", "s.jsonl", "--", "no-such-program"]).run().code(78);
 }
+
+/// claw-turn, with the offline provider.
+#[cfg(feature = "http")]
+fn turn(sandbox: &Sandbox, args: &[&str]) -> Cmd {
+    let cmd = sandbox.cmd("claw-turn").env("CLAW_PROVIDER", "offline");
+    cmd.arg("--no-checkpoint").args(args)
+}
+
+#[test]
+#[cfg(feature = "http")]
+fn a_turn_finds_its_session_by_name_and_leaves_no_lock() {
+    let sandbox = Sandbox::new();
+    said(&sandbox, &["new", "--label", "work"]);
+    let words = "it's \"$HOME\" `x`\n\n";
+    turn(&sandbox, &["-m", words, "wor"]).run().ok();
+    let path = said(&sandbox, &["path", "work"]);
+    assert_eq!(sandbox.read_json(&path)[1]["content"], words);
+    assert!(!sandbox.exists(&(path.replace("sessions/", "sessions/.") + ".lock")));
+    turn(&sandbox, &["-m", "x", "nobody"]).run().code(1).err_has("claw-session new");
+    sandbox.cmd("claw-retry").arg("work").run().ok();
+    sandbox.cmd("claw-retry").arg("nobody").run().code(1);
+    // Any spelling of a path.
+    turn(&sandbox, &["-m", "x", "a//.//-s.jsonl"]).run().ok();
+    turn(&sandbox, &["-m", "x", "--", "-s.jsonl"]).run().ok();
+    assert!(sandbox.exists("a/-s.jsonl") && sandbox.exists("-s.jsonl"));
+}
+
+#[test]
+#[cfg(feature = "http")]
+fn v80_turns_on_one_transcript_do_not_interleave() {
+    let sandbox = Sandbox::new();
+    let mut child = holder(&sandbox, "./s.jsonl");
+    let late = turn(&sandbox, &["--lock-timeout", "0.05", "-m", "x", "s.jsonl"]).run();
+    late.code(75).err_has("another turn");
+    assert!(!sandbox.exists("s.jsonl"));
+    kill_group(child.id());
+    child.wait().expect("an end");
+    let four = "for n in 1 2 3 4; do claw-turn --no-checkpoint -m \"$n\" s.jsonl & done; wait";
+    sandbox.sh(four).env("CLAW_PROVIDER", "offline").run().ok();
+    let records = sandbox.read_json("s.jsonl");
+    let kinds: Vec<&str> = records.iter().filter_map(|record| record["type"].as_str()).collect();
+    assert_eq!(kinds, ["user", "assistant"].repeat(4));
+    // Turns under a lock that is held for all of them.
+    let both = "claw-turn -m a s.jsonl && claw-turn -m b s.jsonl && test -e .s.jsonl.lock";
+    let run = session(&sandbox, &["lock", "s.jsonl", "--", "sh", "-c", both]);
+    run.env("CLAW_PROVIDER", "offline").run().ok();
+}

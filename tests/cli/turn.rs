@@ -406,8 +406,7 @@ fn an_empty_prompt_is_65_and_changes_nothing() {
 fn what_is_no_command_line_is_2() {
     let sandbox = Sandbox::new();
     for args in [
-        &["name"][..],
-        &[],
+        &[][..],
         &["a.jsonl", "b.jsonl"],
         &["--odd", "s.jsonl"],
         &["--odd=1", "s.jsonl"],

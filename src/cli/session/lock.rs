@@ -15,7 +15,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, clap::Args)]
 pub struct Lock {
     /// Id, key or label of the session, or the path of a transcript (with a / or .jsonl)
-    pub name: String,
+    pub name: OsString,
     /// Longest wait for another turn, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub lock_timeout: Duration,
@@ -41,18 +41,19 @@ impl Lock {
         };
         let mut mark = OsString::from(holder);
         mark.push(":");
-        mark.push(&lock);
+        mark.push(std::path::absolute(&lock).unwrap_or(lock));
         let error = Command::new(program).args(arguments).env("CLAW_LOCK", mark).exec();
         fail(Exit::Config, format!("cannot run '{}': {error}", program.display()))
     }
 
     /// The transcript that is named.
     fn path(&self, place: &Place) -> anyhow::Result<PathBuf> {
-        if self.name.contains('/') || self.name.ends_with(".jsonl") {
+        let bytes = self.name.as_encoded_bytes();
+        if bytes.contains(&b'/') || bytes.ends_with(b".jsonl") {
             return Ok(PathBuf::from(&self.name));
         }
         let entries = place.entries()?;
-        Ok(place.find(&entries, &self.name)?.path.clone())
+        Ok(place.find(&entries, &self.name.to_string_lossy())?.path.clone())
     }
 }
 
