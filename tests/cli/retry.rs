@@ -338,7 +338,7 @@ fn one_session_that_fails_holds_up_no_other() {
     assert_eq!(calls(&sandbox), 2);
     assert_eq!(sandbox.read("s.jsonl"), sandbox.read("t.jsonl"));
     assert!(pending(&sandbox).is_empty());
-    sandbox.cmd("claw-retry").args(["s.jsonl", "missing"]).run().code(74);
+    sandbox.cmd("claw-retry").args(["s.jsonl", "missing.jsonl"]).run().code(74);
 }
 
 /// Killed at any moment, the transcript is whole, and the next run does what is left.

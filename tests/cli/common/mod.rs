@@ -39,6 +39,20 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
+/// Whether a program here hears a signal, by its number. One that is started in the background by a shell
+/// without job control is deaf to some; that is said.
+#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
+pub fn hears(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    let is_deaf = (ignored >> (signal - 1)) & 1 == 1;
+    if is_deaf {
+        println!("skipped: signal {signal} is ignored here");
+    }
+    !is_deaf
+}
+
 /// How long a program may run unless a test says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
