@@ -6,6 +6,7 @@ mod behind;
 use serde_json::{Value, json};
 
 use crate::common::{Run, Sandbox};
+use crate::summaries::{self, asked, calls, reply, says};
 use crate::talks::{Talk, append, rebuild_meta, undo_last, words};
 
 /// A checkpoint record that covers everything up to the record with this id.
@@ -106,45 +107,11 @@ fn d54_no_checkpoint_is_written_into_somebody_elses_transcript() {
 
 // ---- when one is due -------------------------------------------------------------------------
 
-/// A sandbox whose `claw-call` notes what it is sent and answers with the file `reply`, with the status
-/// in `status.N` for its call number N, else 0.
+/// A sandbox whose model answers with a checkpoint.
 fn with_model() -> Sandbox {
-    let sandbox = Sandbox::new();
-    sandbox.program(
-        "claw-call",
-        r#"n=$(($(cat calls 2>/dev/null || echo 0) + 1))
-        echo $n >calls
-        cat >"stdin.$n"
-        printf '%s\n' "$@" >"args.$n"
-        cat reply
-        exit "$(cat "status.$n" 2>/dev/null || echo 0)""#,
-    );
+    let sandbox = summaries::with_model();
     sandbox.write("reply", says(r#"{"summary":"They talked.","topics":["talk"]}"#));
     sandbox
-}
-
-/// The records of a reply that ended well.
-fn says(text: &str) -> String {
-    reply(&json!([{"type": "text", "text": text}]), "end_turn")
-}
-
-fn reply(content: &Value, stop_reason: &str) -> String {
-    let usage = json!({"input_tokens": 900, "output_tokens": 5});
-    let record = json!({"type": "assistant", "content": content, "model": "m", "provider": "p",
-        "stop_reason": stop_reason, "usage": usage});
-    format!("{record}\n")
-}
-
-fn calls(sandbox: &Sandbox) -> usize {
-    let calls = sandbox.exists("calls").then(|| sandbox.read_text("calls"));
-    calls.map_or(0, |calls| calls.trim().parse().expect("a number"))
-}
-
-/// The text of the request of call `n`.
-fn asked(sandbox: &Sandbox, n: usize) -> String {
-    let messages = sandbox.read_json(&format!("stdin.{n}"));
-    let [message] = messages.as_slice() else { panic!("one message: {messages:?}") };
-    message["content"].as_str().expect("a text").to_owned()
 }
 
 fn run(sandbox: &Sandbox, args: &[&str]) -> Run {
@@ -352,7 +319,7 @@ fn v75_any_reply_is_fields_or_a_plain_summary() {
 fn v75_a_reply_that_is_none_writes_nothing() {
     let sandbox = with_model();
     Talk::plain(2, 20).append(&sandbox, "s.jsonl");
-    let text = json!([{"type": "text", "text": "They"}]);
+    let text = [json!({"type": "text", "text": "They"})];
     let call = json!({"type": "tool_use", "tool_use_id": "t", "name": "f", "input": {}});
     for (reply, why) in [
         (says(" "), "it is blank"),
