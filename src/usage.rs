@@ -3,7 +3,9 @@
 //! The counts of a reply stay in its record as they were sent; here they are only read. Prices come from a
 //! table that the user has, and a model without a row there has no price, which is not the price zero.
 
+use crate::check::Place;
 use crate::json::Object;
+use std::collections::HashMap;
 use std::fmt;
 
 /// Two usage objects added up: whole numbers under the same name, and all else as the later one has it.
@@ -102,6 +104,43 @@ impl fmt::Display for Counts {
             f,
             "{input} tokens in, {cache_read} from cache, {cache_write} to cache, {output} out"
         )
+    }
+}
+
+/// The calls that records tell of, each once: by the provider's id of the request, or else by where it stands.
+#[derive(Clone, Debug, Default)]
+pub struct Calls {
+    by_id: HashMap<String, (String, Counts)>,
+}
+
+impl Calls {
+    /// Takes in a record: a reply, a compaction or a checkpoint with a usage tells of a call.
+    pub fn take(&mut self, record: &Object<'_>, place: &Place) {
+        let kind = record.string("type").unwrap_or_default();
+        if !matches!(&*kind, "assistant" | "compaction" | "checkpoint") {
+            return;
+        }
+        let Some(counts) = record.get("usage").and_then(Counts::read) else { return };
+        let model = record.string("model").unwrap_or_default().into_owned();
+        let id = record.string("request_id").map(|id| id.into_owned());
+        let id = id.unwrap_or_else(|| format!("{}@{}", place.input, place.offset));
+        self.by_id.insert(id, (model, counts));
+    }
+
+    /// The model and the counts of each.
+    pub fn each(&self) -> impl Iterator<Item = &(String, Counts)> {
+        self.by_id.values()
+    }
+
+    /// The counts of all of them.
+    #[must_use]
+    pub fn total(&self) -> Counts {
+        self.each().fold(Counts::default(), |sum, (_, own)| Counts {
+            input: sum.input.saturating_add(own.input),
+            cache_read: sum.cache_read.saturating_add(own.cache_read),
+            cache_write: sum.cache_write.saturating_add(own.cache_write),
+            output: sum.output.saturating_add(own.output),
+        })
     }
 }
 

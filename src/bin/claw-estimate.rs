@@ -29,6 +29,9 @@ struct Args {
     /// Write the context bar: used of window
     #[arg(long)]
     bar: bool,
+    /// Write then what fills the window, a line for each kind
+    #[arg(long, conflicts_with = "json")]
+    parts: bool,
     /// Status 3 when the estimate reaches the window less the reserve
     #[arg(long)]
     check: bool,
@@ -66,7 +69,10 @@ fn main() -> ExitCode {
             (_, true, Some(budget)) => report::bar(&estimate, budget),
             _ => estimate.tokens.to_string(),
         };
-        writeln!(out, "{line}").context("cannot write '<stdout>'")?;
+        let parts = if args.parts { report::parts(&estimate, budget) } else { Vec::new() };
+        for line in [line].iter().chain(&parts) {
+            writeln!(out, "{line}").context("cannot write '<stdout>'")?;
+        }
         out.finish()?;
         match budget.filter(|budget| args.check && estimate.tokens >= budget.trigger()) {
             Some(budget) => exit::fail(Exit::Overflow, report::too_large(&estimate, budget)),

@@ -4,6 +4,7 @@ use clap::Parser;
 use clawutils::cli::{LogArgs, Operands, Output, report};
 use clawutils::exit::{self, Exit};
 use clawutils::messages::rebuild::{self, Form, Options};
+use clawutils::messages::undo::{self, Undo};
 use std::process::ExitCode;
 
 /// Rebuild from records the messages that a provider accepts
@@ -33,6 +34,10 @@ struct Args {
     /// Write instead the calls at the end that have no result yet, as records
     #[arg(long, conflicts_with_all = ["array", "meta", "ready", "record"])]
     open: bool,
+    /// Write instead the records that take back the newest cut or turn
+    #[arg(long, value_name = "WHAT", conflicts_with_all = ["array", "meta", "strict", "ready", "record", "open", "at",
+        "to_turn", "limit_turns", "ignore_compactions"])]
+    undo: Option<Undo>,
     /// Read only up to record ID
     #[arg(long, value_name = "ID")]
     at: Option<String>,
@@ -57,6 +62,8 @@ fn main() -> ExitCode {
         let mut out = Output::open();
         if let Some(id) = &args.record {
             rebuild::write_record(&inputs, id, args.printable, &mut out)?;
+        } else if let Some(undo) = args.undo {
+            undo::write(&inputs, undo, &mut out)?;
         } else {
             let options = Options {
                 ignore_compactions: args.ignore_compactions,

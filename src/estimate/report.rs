@@ -23,6 +23,26 @@ pub fn bar(estimate: &Estimate, budget: Budget) -> String {
     )
 }
 
+/// What fills the window, a line each: the kinds that are there, and what is left of it.
+#[must_use]
+pub fn parts(estimate: &Estimate, budget: Option<Budget>) -> Vec<String> {
+    let kinds = estimate.kinds;
+    let all = [
+        ("system prompt", estimate.system),
+        ("tools", estimate.tools),
+        ("text", kinds.text),
+        ("calls", kinds.calls),
+        ("results", kinds.results),
+        ("thinking", kinds.thinking),
+        ("media", kinds.media),
+        ("around them", kinds.other),
+    ];
+    let left = budget
+        .map(|budget| ("left before compaction", budget.trigger().saturating_sub(estimate.tokens)));
+    let there = all.into_iter().filter(|(_, tokens)| *tokens > 0).chain(left);
+    there.map(|(name, tokens)| format!("{:>11}  {name}", grouped(tokens))).collect()
+}
+
 /// A number with commas between its thousands.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();

@@ -20,6 +20,7 @@ pub mod rebuild;
 pub mod shorten;
 pub mod summary;
 pub mod target;
+pub mod undo;
 pub mod view;
 
 use crate::exit::{Error, Exit};

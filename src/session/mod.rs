@@ -11,6 +11,7 @@ pub mod name;
 pub mod probe;
 pub mod reset;
 pub mod resolve;
+pub mod status;
 pub mod store;
 pub mod time;
 pub mod turn;

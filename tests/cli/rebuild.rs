@@ -475,6 +475,37 @@ fn meta_says_which_records_are_behind_a_message() {
 }
 
 #[test]
+fn every_cut_and_turn_can_be_taken_back() {
+    let sandbox = Sandbox::new();
+    let turn =
+        |n: usize| [user(&format!("u{n}"), "hi"), reply(&format!("a{n}"), "yes")].join("\n") + "\n";
+    let cut = |first: &str| compaction(&format!("k{first}"), "S", first) + "\n";
+    let steps = [turn(1), turn(2), cut("u2"), turn(3), cut("u3"), turn(4)];
+    sandbox.write("s.jsonl", steps[..4].concat());
+    let messages = |text: &str| rebuild(text, &[]).ok().stdout_text();
+    let undo = |what: &str| {
+        let undo = "claw-rebuild --undo \"$WHAT\" s.jsonl >undo && claw-append s.jsonl <undo";
+        sandbox.sh(undo).env("WHAT", what).run()
+    };
+    let shown = || messages(&sandbox.read_text("s.jsonl"));
+    undo("turn").ok();
+    assert_eq!(shown(), messages(&steps[..3].concat()));
+    undo("cut").ok();
+    assert_eq!(shown(), messages(&steps[..2].concat()));
+    let before = sandbox.read("s.jsonl");
+    undo("cut").code(5).err_is("claw-rebuild: nothing to take back: no cut counts\n");
+    assert_eq!(sandbox.read("s.jsonl"), before);
+
+    sandbox.write("s.jsonl", steps.concat());
+    for left in [5, 4] {
+        undo(if left == 5 { "turn" } else { "cut" }).ok();
+        assert_eq!(shown(), messages(&steps[..left].concat()), "{left}");
+    }
+    undo("half").code(2);
+    rebuild("", &["--undo", "cut", "--meta"]).code(2);
+}
+
+#[test]
 fn record_gives_one_original_whole() {
     let long = "x".repeat(100_000);
     let truncation = r#"{"id":"v1","type":"truncation","tool_use_id":"t1","record_id":"o1","head":5,"tail":5,"bytes":100000,"sha256":"0"}"#;

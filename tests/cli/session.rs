@@ -267,6 +267,31 @@ fn a_label_can_be_changed_and_is_in_the_transcript() {
 // ---- path --create and resets ----------------------------------------------------------------
 
 #[test]
+fn a_status_counts_what_was_said_and_not_what_was_taken_back() {
+    let sandbox = Sandbox::new();
+    said(&sandbox, &["new", "--label", "work"]);
+    let turn = "claw-turn --provider offline --window 4000 -m hi work";
+    sandbox.sh(&format!("{turn} && {turn}")).run().ok();
+    let path = said(&sandbox, &["path", "work"]);
+    let status = || {
+        let text = said(&sandbox, &["status", "--json", "work"]);
+        let status: Value = serde_json::from_str(&text).expect("an object");
+        ["message_count", "turns", "calls", "findings"].map(|name| status[name].clone())
+    };
+    assert_eq!(status(), [4, 2, 0, 0]);
+    sandbox.sh(&format!("claw-rebuild --undo turn {path} | claw-append {path}")).run().ok();
+    assert_eq!(status(), [6, 1, 0, 0]);
+    sandbox.sh(&format!("echo '{{\"torn' >>{path}")).run().ok();
+    assert_eq!(status(), [7, 1, 0, 1]);
+    // Two calls were paid, whatever became of the answers.
+    session(&sandbox, &["status", "work"])
+        .run()
+        .ok()
+        .stdout_has("model        offline\n")
+        .stdout_has("used         ");
+}
+
+#[test]
 fn what_is_made_for_a_key_is_no_others_that_begins_like_it() {
     let sandbox = Sandbox::new();
     let long = said(&sandbox, &["path", "main:web:42", "--create"]);

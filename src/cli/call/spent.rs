@@ -2,13 +2,11 @@
 
 use crate::cli::call::outcome::Prices;
 use crate::exit::{Error, Exit, fail};
-use crate::json::Object;
 use crate::jsonl::{Line, Lines, read_line};
 use crate::provider::{Request, estimated};
 use crate::source::Input;
-use crate::usage::Counts;
+use crate::usage::{Calls, Counts};
 use anyhow::Context;
-use std::collections::HashMap;
 use std::fs::File;
 use std::path::PathBuf;
 
@@ -45,10 +43,11 @@ impl SpentArgs {
             return Ok(());
         }
         let prompt = Counts { input: estimated::prompt(request), ..Counts::default() };
-        let mut calls = self.calls()?;
-        calls.push((request.model.to_owned(), prompt));
+        let calls = self.calls()?;
+        let this = (request.model.to_owned(), prompt);
+        let all = || calls.each().chain([&this]);
         if let Some(most) = self.max_total {
-            let total = calls.iter().fold(0u64, |sum, (_, it)| sum.saturating_add(it.all()));
+            let total = all().fold(0u64, |sum, (_, it)| sum.saturating_add(it.all()));
             if total > most {
                 let text = format!(
                     "not called: {total} tokens with this prompt are more than --max-total {most}"
@@ -58,7 +57,7 @@ impl SpentArgs {
         }
         let (Some(most), Some(prices)) = (self.max_cost, prices) else { return Ok(()) };
         let mut total = 0.0;
-        for (model, counts) in &calls {
+        for (model, counts) in all() {
             total += prices.cost(model, counts).ok_or_else(|| {
                 let text = format!("cannot hold to --max-cost: no price of '{model}'");
                 Error::new(Exit::Config, text)
@@ -72,9 +71,9 @@ impl SpentArgs {
         Ok(())
     }
 
-    /// The calls that the transcripts tell of, each once: the model and the counts.
-    fn calls(&self) -> anyhow::Result<Vec<(String, Counts)>> {
-        let mut calls: HashMap<String, (String, Counts)> = HashMap::new();
+    /// The calls that the transcripts tell of.
+    fn calls(&self) -> anyhow::Result<Calls> {
+        let mut calls = Calls::default();
         for path in &self.spent {
             let name = path.display().to_string();
             let what = || format!("cannot read '{name}'");
@@ -82,26 +81,12 @@ impl SpentArgs {
             let input = input.with_context(what)?;
             let mut lines = Lines::new(&input, 0, input.length);
             let mut each = |line: Line<'_>| {
-                if let Line::Object { object, place, .. } = line
-                    && let Some((model, counts)) = call(&object)
-                {
-                    let id = object.string("request_id").map(|id| id.into_owned());
-                    let id = id.unwrap_or_else(|| format!("{}@{}", place.input, place.offset));
-                    calls.insert(id, (model, counts));
+                if let Line::Object { object, place, .. } = line {
+                    calls.take(&object, &place);
                 }
             };
             while lines.next(|line, place| read_line(line, place, &mut each)).with_context(what)? {}
         }
-        Ok(calls.into_values().collect())
+        Ok(calls)
     }
-}
-
-/// What a record tells of a call.
-fn call(record: &Object<'_>) -> Option<(String, Counts)> {
-    let kind = record.string("type")?;
-    if !matches!(&*kind, "assistant" | "compaction" | "checkpoint") {
-        return None;
-    }
-    let counts = Counts::read(record.get("usage")?)?;
-    Some((record.string("model").unwrap_or_default().into_owned(), counts))
 }

@@ -63,7 +63,8 @@ fn row(entry: &Entry, agents: usize) -> String {
         .to_owned()
 }
 
-fn json(entry: &Entry, is_current: bool) -> String {
+/// An entry as an object.
+pub(super) fn json(entry: &Entry, is_current: bool) -> String {
     format!(
         r#"{{"id":{},"agent":{},"key":{},"label":{},"created_at":"{}","last_active":"{}","message_count":{},"current":{is_current},"path":{}}}"#,
         quote(&entry.id),

@@ -6,6 +6,7 @@ mod list;
 mod lock;
 mod make;
 mod remove;
+mod status;
 
 use super::log::Format;
 use super::{Log, LogArgs, now, variable};
@@ -46,6 +47,8 @@ pub enum Command {
     Label(make::Label),
     /// Show the last records of a session
     History(history::History),
+    /// Show what is in a session
+    Status(status::Status),
     /// Copy the beginning of a session into a new one, and print its id
     Fork(make::Fork),
     /// Delete a session
@@ -104,6 +107,7 @@ impl Command {
             Command::Switch(switch) => switch.run(place),
             Command::Label(label) => label.run(place),
             Command::History(history) => history.run(place),
+            Command::Status(status) => status.run(place),
             Command::Fork(fork) => fork.run(place),
             Command::Delete(delete) => delete.run(place),
             Command::Expire(expire) => expire.run(place),
