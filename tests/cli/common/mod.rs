@@ -8,7 +8,7 @@
 //! what is in it, the status and both outputs.
 //!
 //! [`provider::FakeProvider`] is the other end of the wire, [`rules`] and [`shapes`] the law it
-//! applies, and [`wire`] the ways there that are not plain loopback.
+//! applies, and [`wire`] the ways there that are not plain loopback. [`pty::Pty`] is a terminal to run on.
 
 #![allow(
     dead_code,
@@ -18,6 +18,7 @@
 )]
 
 pub mod provider;
+pub mod pty;
 pub mod rules;
 pub mod shapes;
 #[cfg(feature = "http")]

@@ -1,0 +1,347 @@
+//! A program on a terminal of its own, with somebody in front of it who types and reads.
+//!
+//! [`Pty::run`] starts a command in a new session, whose controlling terminal is a new pseudo-terminal:
+//! standard input, output and error are that terminal, `/dev/tty` is, and the characters of signals (`CTRL_C`)
+//! reach it and what it runs. A shell's redirections take any of the three off it:
+//!
+//! ```ignore
+//! let mut pty = Pty::run(sandbox.sh("claw-call <messages >reply"), (80, 24));
+//! pty.wait_for("waiting").press(CTRL_C);
+//! pty.end().killed_by(2);
+//! assert_eq!(pty.screen(), "^C");
+//! ```
+//!
+//! All that it writes is kept ([`Pty::output`]) and shown on a screen as a terminal shows it ([`Pty::screen`]),
+//! and a program that asks where the cursor is gets an answer. Whoever waits for something that does not come
+//! panics, with what there is.
+
+use super::{Arc, Cmd, GRACE, Path, Run, TIMEOUT, TempDir, by, in_thread, kill_group};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::num::NonZeroU16;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::Receiver;
+use std::sync::{Condvar, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+use vt100::{Callbacks, Parser, Screen};
+
+/// Interrupt: SIGINT for what is in the foreground, unless it reads single keys.
+pub const CTRL_C: &str = "\x03";
+/// The end of the input, at the beginning of a line.
+pub const CTRL_D: &str = "\x04";
+/// The key that ends a line.
+pub const ENTER: &str = "\r";
+
+/// Whether a program can be put on a terminal here; if not, that is said.
+#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
+pub fn is_there() -> bool {
+    let found = Command::new("setsid").arg("--version").stdout(Stdio::null()).status().is_ok();
+    if !found {
+        println!("skipped: no setsid(1)");
+    }
+    found
+}
+
+/// A program on a terminal. It is killed, with its process group, when this is dropped.
+pub struct Pty {
+    controller: File,
+    leader: u32,
+    exit: Receiver<ExitStatus>,
+    shown: Arc<(Mutex<Shown>, Condvar)>,
+    /// Where in the output the next text is looked for.
+    from: usize,
+    timeout: Duration,
+    command: String,
+    root: Arc<TempDir>,
+    cwd: PathBuf,
+    has_ended: bool,
+}
+
+/// What came out of the program.
+struct Shown {
+    output: Vec<u8>,
+    terminal: Parser<Answers>,
+    is_over: bool,
+}
+
+impl Pty {
+    /// Starts a command on a terminal of that many columns and rows. Its `TERM` is `xterm-256color` unless the
+    /// test sets another. What the test has to type is not the command's [`Cmd::stdin`] but [`Pty::press`].
+    #[track_caller]
+    pub fn run(mut cmd: Cmd, (columns, rows): (u16, u16)) -> Pty {
+        assert!(cmd.stdin.is_none(), "a terminal's input is what is typed");
+        cmd.env.entry("TERM".into()).or_insert_with(|| "xterm-256color".into());
+        let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC);
+        let controller = File::from(controller.expect("a new terminal"));
+        grantpt(&controller).and_then(|()| unlockpt(&controller)).expect("a terminal of ours");
+        resize(&controller, columns, rows);
+        let name = ptsname(&controller, Vec::new()).expect("a terminal with a name");
+        let end = open(Path::new(name.to_str().expect("a plain name")));
+        let end = || Stdio::from(end.try_clone().expect("a descriptor"));
+        // Only a process without a terminal can take one. This program asks for that, and becomes ours.
+        let child = Command::new("setsid")
+            .arg("--ctty")
+            .arg(&cmd.program)
+            .args(&cmd.args)
+            .env_clear()
+            .envs(&cmd.env)
+            .current_dir(&cmd.cwd)
+            .stdin(end())
+            .stdout(end())
+            .stderr(end())
+            .spawn();
+        let command = cmd.command_line();
+        let mut child = child.unwrap_or_else(|e| panic!("start {command} on a terminal: {e}"));
+        let side = |size| NonZeroU16::new(size).expect("a size");
+        let terminal = Parser::new_with_callbacks(side(rows), side(columns), 0, Answers::default());
+        let shown = Shown { output: Vec::new(), terminal, is_over: false };
+        let shown = Arc::new((Mutex::new(shown), Condvar::new()));
+        watch(controller.try_clone().expect("a descriptor"), Arc::clone(&shown));
+        Pty {
+            controller,
+            leader: child.id(),
+            exit: in_thread(move || child.wait().expect("the status of a child")),
+            shown,
+            from: 0,
+            timeout: TIMEOUT.min(cmd.timeout),
+            command,
+            root: cmd.root,
+            cwd: cmd.cwd,
+            has_ended: false,
+        }
+    }
+
+    /// Types these keys.
+    #[track_caller]
+    pub fn press(&mut self, keys: &str) -> &mut Pty {
+        self.controller.write_all(keys.as_bytes()).expect("a terminal to type on");
+        self
+    }
+
+    /// Waits until the program has written this text, after what was waited for before.
+    #[track_caller]
+    pub fn wait_for(&mut self, text: &str) -> &mut Pty {
+        let from = self.from;
+        let find = |shown: &Shown| {
+            let found = memchr::memmem::find(&shown.output[from..], text.as_bytes());
+            found.map(|at| from + at + text.len())
+        };
+        self.from = self.wait(&format!("{text:?}"), find);
+        self
+    }
+
+    /// Waits until what the screen shows is as it is to be.
+    #[track_caller]
+    pub fn wait_until(&mut self, what: &str, holds: impl Fn(&str) -> bool) -> &mut Pty {
+        let look = |shown: &Shown| holds(&shown.screen()).then_some(());
+        self.wait(&format!("a screen with {what}"), look);
+        self
+    }
+
+    /// Gives the terminal another size, of which the program is told by a signal.
+    pub fn resize(&mut self, columns: u16, rows: u16) -> &mut Pty {
+        resize(&self.controller, columns, rows);
+        let side = |size| NonZeroU16::new(size).expect("a size");
+        self.lock().terminal.set_size(side(rows), side(columns));
+        self
+    }
+
+    /// All that was written so far, as it was written: a terminal ends lines with `\r\n`, and what was typed is
+    /// in it where the terminal shows that.
+    pub fn output(&self) -> String {
+        String::from_utf8_lossy(&self.lock().output).into_owned()
+    }
+
+    /// What the terminal shows: its lines, without the blank ends of lines and the blank lines at the end.
+    pub fn screen(&self) -> String {
+        self.lock().screen()
+    }
+
+    /// Waits for the end of the program. Its standard output is what was written on the terminal.
+    #[track_caller]
+    pub fn end(&mut self) -> Run {
+        self.wait("the end", |shown| shown.is_over.then_some(()));
+        let Some(exit) = by(Instant::now() + self.timeout, &self.exit) else {
+            self.fail("not over, though it closed its terminal")
+        };
+        self.has_ended = true;
+        Run {
+            status: exit.code(),
+            signal: exit.signal(),
+            stdout: self.lock().output.clone(),
+            stderr: String::new(),
+            command: self.command.clone(),
+            root: Arc::clone(&self.root),
+            cwd: self.cwd.clone(),
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Shown> {
+        self.shown.0.lock().expect("a screen")
+    }
+
+    #[track_caller]
+    fn wait<T>(&self, what: &str, look: impl Fn(&Shown) -> Option<T>) -> T {
+        let deadline = Instant::now() + self.timeout;
+        let mut shown = self.lock();
+        let why = loop {
+            if let Some(found) = look(&shown) {
+                return found;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if shown.is_over {
+                break format!("it ended without {what}");
+            }
+            if left.is_zero() {
+                break format!("waited {:?} for {what}", self.timeout);
+            }
+            shown = self.shown.1.wait_timeout(shown, left).expect("a screen").0;
+        };
+        drop(shown);
+        self.fail(&why)
+    }
+
+    #[track_caller]
+    fn fail(&self, why: &str) -> ! {
+        let (command, output, screen) = (&self.command, self.output(), self.screen());
+        panic!("{why}\ncommand: {command}\n--- output\n{output:?}\n--- screen\n{screen}\n---")
+    }
+}
+
+impl Drop for Pty {
+    fn drop(&mut self) {
+        if !self.has_ended && self.exit.try_recv().is_err() {
+            kill_group(self.leader);
+            let _ = by(Instant::now() + GRACE, &self.exit);
+        }
+    }
+}
+
+impl Shown {
+    fn screen(&self) -> String {
+        let contents = self.terminal.screen().contents();
+        let lines: Vec<&str> = contents.lines().map(str::trim_end).collect();
+        lines.join("\n").trim_end().to_owned()
+    }
+}
+
+/// What a terminal answers to those who ask.
+#[derive(Default)]
+struct Answers(Vec<u8>);
+
+impl Callbacks for Answers {
+    fn unhandled_csi(
+        &mut self,
+        screen: &mut Screen,
+        _: Option<u8>,
+        _: Option<u8>,
+        params: &[&[u16]],
+        last: char,
+    ) {
+        if (params, last) == (&[&[6]], 'n') {
+            let (row, column) = screen.cursor_position();
+            self.0.extend(format!("\x1b[{};{}R", row + 1, column + 1).into_bytes());
+        }
+    }
+}
+
+/// Keeps and shows what the program writes, from a thread, until nobody has the terminal any more.
+fn watch(mut controller: File, shown: Arc<(Mutex<Shown>, Condvar)>) {
+    thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        loop {
+            // A terminal that all have left is an error to read.
+            let count = controller.read(&mut buffer).unwrap_or(0);
+            let mut shown_now = shown.0.lock().expect("a screen");
+            shown_now.output.extend_from_slice(&buffer[..count]);
+            shown_now.terminal.process(&buffer[..count]);
+            let answers = std::mem::take(&mut shown_now.terminal.callbacks_mut().0);
+            shown_now.is_over = count == 0;
+            drop(shown_now);
+            shown.1.notify_all();
+            if count == 0 {
+                break;
+            }
+            let _ = controller.write_all(&answers);
+        }
+    });
+}
+
+fn open(path: &Path) -> File {
+    let flags = rustix::fs::OFlags::NOCTTY.bits().cast_signed();
+    let opened = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
+    opened.expect("the other end of a terminal")
+}
+
+fn resize(controller: &File, columns: u16, rows: u16) {
+    let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(controller, size).expect("a terminal of that size");
+}
+
+mod tests {
+    use super::super::{Sandbox, hears};
+    use super::*;
+
+    const SIZE: (u16, u16) = (40, 5);
+
+    #[test]
+    fn a_program_has_the_terminal_and_its_size() {
+        let (sandbox, script) =
+            (Sandbox::new(), "tty -s && echo $TERM; stty size; echo x >/dev/tty");
+        if is_there() {
+            let mut pty = Pty::run(sandbox.sh(script), SIZE);
+            pty.end().ok().stdout_is("xterm-256color\r\n5 40\r\nx\r\n");
+        }
+    }
+
+    #[test]
+    fn what_is_typed_is_read_and_what_is_waited_for_comes_in_order() {
+        let sandbox = Sandbox::new();
+        if is_there() {
+            let script = r#"while printf '> ' && read -r line; do echo "[$line]"; done; echo over"#;
+            let mut pty = Pty::run(sandbox.sh(script), SIZE);
+            pty.wait_for("> ").press("one\r").wait_for("[one]").wait_for("> ").press(CTRL_D);
+            pty.end().ok();
+            assert_eq!(pty.screen(), "> one\n[one]\n> over");
+        }
+    }
+
+    #[test]
+    fn ctrl_c_ends_what_is_in_the_foreground() {
+        let sandbox = Sandbox::new();
+        if is_there() && hears(2) {
+            let mut pty = Pty::run(sandbox.sh("echo ready; exec sleep 600"), SIZE);
+            pty.wait_for("ready").press(CTRL_C);
+            pty.end().killed_by(2);
+        }
+    }
+
+    #[test]
+    fn the_screen_is_what_a_person_sees() {
+        let sandbox = Sandbox::new();
+        if is_there() {
+            let script = r"printf 'waiting\r\033[K'; echo done; read -r line; stty size";
+            let mut pty = Pty::run(sandbox.sh(script), SIZE);
+            pty.wait_until("the end of it", |screen| screen == "done");
+            pty.resize(70, 9).press(ENTER).end().ok().stdout_has("waiting").stdout_has("9 70");
+            assert_eq!(pty.screen(), "done\n\n9 70");
+        }
+    }
+
+    #[test]
+    fn a_program_is_told_where_the_cursor_is() {
+        let sandbox = Sandbox::new();
+        if is_there() {
+            let script =
+                r"stty raw -echo; printf 'ab\033[6n'; dd bs=6 count=1 2>/dev/null | tail -c 4";
+            let mut pty = Pty::run(sandbox.sh(script), SIZE);
+            pty.end().ok().stdout_has("1;3R");
+        }
+    }
+}
