@@ -21,7 +21,7 @@ TOOLDIR = $(DESTDIR)$(PREFIX)/libexec/clawutils/tools
 
 PROGRAMS = claw-append claw-rebuild claw-estimate claw-truncate claw-compact claw-checkpoint claw-call claw-check \
 	claw-exec claw-tool claw-session
-SCRIPTS = claw-turn claw-retry
+SCRIPTS = claw-turn claw-chat claw-retry
 TOOLS = read_file list_directory get_current_time
 
 build:

@@ -15,6 +15,9 @@ mod call;
 /// claw-turn: failures in any order, and still an end.
 #[cfg(feature = "http")]
 mod chaos;
+/// claw-chat: a talk on a terminal, and the same without one.
+#[cfg(feature = "http")]
+mod chat;
 /// claw-check: every damage found once, where it is.
 mod check;
 /// claw-checkpoint: due when it should be, made of any reply, and known to whoever asks.

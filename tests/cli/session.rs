@@ -38,7 +38,7 @@ fn data(name: &str) -> std::path::PathBuf {
 }
 
 /// A workspace that claw0's present program wrote.
-fn claw0() -> Sandbox {
+pub fn claw0() -> Sandbox {
     let sandbox = Sandbox::new();
     let from = data("claw0-present/agents/claw0");
     for name in ["7ab2385f6138", "49c71f1146e5", "5d0aa520d32f", "af3939bf5a29"] {
@@ -53,7 +53,8 @@ fn claw0() -> Sandbox {
     sandbox
 }
 
-const CLAW0: &str = "workspace/.sessions/agents/claw0";
+/// The folder of its agent.
+pub const CLAW0: &str = "workspace/.sessions/agents/claw0";
 
 /// All transcripts, to see that none was touched.
 fn transcripts(sandbox: &Sandbox) -> BTreeMap<String, Vec<u8>> {
