@@ -5,6 +5,7 @@ use crate::cli::Output;
 use crate::exit::{self, Exit, fail};
 use crate::session::Entry;
 use crate::session::expire::{Keep, choose, duration};
+use crate::session::probe::Stamp;
 use crate::session::turn::Turn;
 use anyhow::Context;
 use std::io::Write;
@@ -72,6 +73,10 @@ impl Expire {
         let mut out = Output::open();
         for entry in choose(&entries, keep, |entry| current.contains(&entry.path)) {
             match Turn::take(&entry.path, Duration::ZERO) {
+                Ok(_) if has_changed(entry) => {
+                    let path = entry.path.display();
+                    place.log.note(&format!("kept '{path}': it has just been written to"));
+                }
                 Ok(turn) => remove(entry, turn, self.dry_run, &mut out)?,
                 Err(error) if exit::status(&error) == Exit::TryLater => {
                     place.log.note(&format!("kept '{}': a turn runs in it", entry.path.display()));
@@ -93,6 +98,12 @@ fn current(place: &Place, entries: &[Entry]) -> Vec<PathBuf> {
     agents.into_iter().filter_map(own).collect()
 }
 
+/// Whether a transcript is another one than the listing saw.
+fn has_changed(entry: &Entry) -> bool {
+    let stamp = entry.path.symlink_metadata().ok().map(|meta| Stamp::of(&meta));
+    stamp.is_none() || stamp != entry.stamp
+}
+
 /// Removes a transcript whose turn is held, and says so. A line that was not said is not removed.
 fn remove(entry: &Entry, turn: Turn, is_dry: bool, out: &mut Output) -> anyhow::Result<()> {
     let path = entry.path.display().to_string();
@@ -102,4 +113,23 @@ fn remove(entry: &Entry, turn: Turn, is_dry: bool, out: &mut Output) -> anyhow::
     }
     turn.remove();
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_to_since_it_was_listed_has_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        std::fs::write(&path, "{}\n").unwrap();
+        let stamp = Some(Stamp::of(&path.symlink_metadata().unwrap()));
+        let entry = Entry { path: path.clone(), stamp, ..Entry::default() };
+        assert!(!has_changed(&entry));
+        std::fs::write(&path, "{}\n{}\n").unwrap();
+        assert!(has_changed(&entry));
+        std::fs::remove_file(&path).unwrap();
+        assert!(has_changed(&entry));
+    }
 }
