@@ -5,6 +5,7 @@
 //! `claw-x: what failed 'subject': cause`, and gives the status. A reader that went away is not an
 //! error to talk about: nothing is printed and the status is 141.
 
+use crate::cli::progress;
 use crate::json::{self, quote};
 use std::borrow::Cow;
 use std::fmt;
@@ -211,6 +212,7 @@ pub fn say_with(name: &str, text: &str, members: &str) {
     } else {
         format!("{name}: {}\n", printable(text))
     };
+    progress::clear();
     // Nobody is left to tell when standard error itself is gone.
     let _ = io::stderr().lock().write_all(line.as_bytes());
 }

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// An input. A clone reads the same bytes.
 #[derive(Clone, Debug)]
@@ -18,6 +19,7 @@ pub struct Input {
     /// Its length in bytes.
     pub length: u64,
     store: Arc<Store>,
+    position: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
@@ -34,6 +36,7 @@ impl Input {
             name: name.into(),
             length: bytes.len() as u64,
             store: Arc::new(Store::Memory(bytes)),
+            position: Arc::default(),
         }
     }
 
@@ -45,7 +48,8 @@ impl Input {
         let meta = file.metadata()?;
         if meta.is_file() {
             let store = Arc::new(Store::File(file));
-            return Ok(Input { name: name.into(), length: meta.len(), store });
+            let (name, position) = (name.into(), Arc::default());
+            return Ok(Input { name, length: meta.len(), store, position });
         }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
@@ -73,6 +77,17 @@ impl Input {
         let read = self.read_at(from, &mut bytes)?;
         bytes.truncate(read);
         Ok(bytes)
+    }
+
+    /// Where the last walk over its lines is, of this or a clone; 0 before the first one.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.position.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a walk has come to byte `offset`.
+    pub fn reach(&self, offset: u64) {
+        self.position.store(offset, Ordering::Relaxed);
     }
 
     /// Fills `buffer` from byte `offset` on, and says how much of it; less only at the end.

@@ -20,6 +20,8 @@ use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How to append.
@@ -29,6 +31,8 @@ pub struct Options {
     pub expect_tail: Option<String>,
     /// How long to wait for another writer.
     pub lock_timeout: Duration,
+    /// Says, while it is so, that another writer is waited for.
+    pub is_waiting: Arc<AtomicBool>,
     /// Wait until the disk has the bytes.
     pub sync: bool,
     /// The `ts` of records that bring none: Unix seconds, as it is to be written.
@@ -114,7 +118,9 @@ pub fn append(path: &Path, batch: &Batch<'_>, options: &Options) -> anyhow::Resu
             Error::new(Exit::Io, format!("cannot append to '{name}': not a regular file")).into()
         );
     }
+    options.is_waiting.store(true, Ordering::Relaxed);
     lock(&file, options.lock_timeout).with_context(|| format!("cannot lock '{name}'"))?;
+    options.is_waiting.store(false, Ordering::Relaxed);
     let cannot_read = || format!("cannot read '{name}'");
     let size = file.metadata().with_context(cannot_read)?.len();
     refuse_foreign(&file, size, path)?;
@@ -360,6 +366,7 @@ mod tests {
         Options {
             expect_tail: None,
             lock_timeout: Duration::from_millis(20),
+            is_waiting: Arc::default(),
             sync: false,
             ts: "1".to_owned(),
         }

@@ -2,13 +2,14 @@
 
 use anyhow::Context;
 use clap::Parser;
-use clawutils::cli::append::{PlainArgs, RedactArgs};
+use clawutils::cli::append::{PlainArgs, RedactArgs, appending};
 use clawutils::cli::{self, LogArgs, Output};
 use clawutils::exit::{self, Exit};
 use clawutils::transcript::{self, Batch};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Append records from standard input to a transcript
@@ -41,7 +42,7 @@ struct Args {
 fn main() -> ExitCode {
     exit::run("claw-append", || {
         let args = Args::parse();
-        args.log.open("claw-append");
+        let log = args.log.open("claw-append");
         cli::survive_file_limits()?;
         let patterns = args.redact.patterns()?;
         let input = cli::read_stdin()?;
@@ -56,10 +57,13 @@ fn main() -> ExitCode {
         let options = transcript::Options {
             expect_tail: args.expect_tail,
             lock_timeout: args.lock_timeout,
+            is_waiting: Arc::default(),
             sync: !args.no_sync,
             ts: cli::now()?.to_string(),
         };
+        let progress = log.progress(appending(&args.file, &options));
         let lines = transcript::append(&args.file, &batch, &options)?;
+        drop(progress);
         if args.tee {
             let mut out = Output::open();
             let written = out.write_all((lines.join("\n") + "\n").as_bytes());

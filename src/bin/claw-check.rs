@@ -24,7 +24,7 @@ struct Args {
 fn main() -> ExitCode {
     exit::run("claw-check", || {
         let args = Args::parse();
-        args.log.open("claw-check");
+        let log = args.log.open("claw-check");
         let mut out = Output::open();
         let mut findings = Vec::new();
         if args.rules {
@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         } else {
             findings = check_modes(&args.operands.files)?;
             for input in args.operands.open()? {
+                let _progress = log.wait_for(format!("checking {}", input.name));
                 findings.extend(lint::lint(input)?);
             }
         }

@@ -49,6 +49,7 @@ fn main() -> ExitCode {
         let args = Args::parse();
         let log = args.log.open("claw-estimate");
         let input = args.operands.read()?;
+        let _progress = log.wait_for("estimating");
         let messages = cli::messages(&input)?;
         let extras = args.request.read()?;
         let (system, tools) = (extras.system.as_deref(), extras.tools.as_deref());

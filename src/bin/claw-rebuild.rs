@@ -1,7 +1,7 @@
 //! claw-rebuild: the messages of a transcript.
 
 use clap::Parser;
-use clawutils::cli::{LogArgs, Operands, Output, report};
+use clawutils::cli::{LogArgs, Operands, Output, progress, report};
 use clawutils::exit::{self, Exit};
 use clawutils::messages::rebuild::{self, Form, Options};
 use clawutils::messages::undo::{self, Undo};
@@ -59,6 +59,7 @@ fn main() -> ExitCode {
         let args = Args::parse();
         let log = args.log.open("claw-rebuild");
         let inputs = args.operands.open()?;
+        let _progress = log.progress(progress::reading(&inputs));
         let mut out = Output::open();
         if let Some(id) = &args.record {
             rebuild::write_record(&inputs, id, args.printable, &mut out)?;

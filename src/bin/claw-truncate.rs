@@ -47,6 +47,7 @@ fn main() -> ExitCode {
         let args = Args::parse();
         let log = args.log.open("claw-truncate");
         let input = args.operands.read()?;
+        let progress = log.wait_for("looking for what can be shortened");
         let mut messages = cli::messages(&input)?;
         if args.record {
             cli::require_meta(&messages)?;
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
         options.min_gain = args.min_gain;
         options.floor_chars = args.floor.unwrap_or(options.floor_chars);
         let outcome = truncate::truncate(&mut messages, system, tools, gauge, options);
+        drop(progress);
         stage::write_truncated(&messages, &outcome, args.record)?;
         let must_gain = args.record || refused.is_some();
         stage::report_truncated(log, &outcome, budget, must_gain)

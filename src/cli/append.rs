@@ -1,11 +1,13 @@
 //! `claw-append`: plain text as a record, and the patterns of what is taken out.
 
-use crate::cli;
+use crate::cli::{self, progress};
 use crate::exit::{self, Exit};
 use crate::json::quote;
 use crate::redact::Patterns;
+use crate::transcript;
 use std::borrow::Cow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 /// The option group for plain text.
 #[derive(Clone, Debug, clap::Args)]
@@ -71,4 +73,15 @@ impl RedactArgs {
             |path: &PathBuf| Patterns::read(&path.display().to_string(), &cli::read_file(path)?);
         self.redact.as_ref().map(read).transpose()
     }
+}
+
+/// What an append waits for: other writers, and then the disk.
+pub fn appending(
+    file: &Path,
+    options: &transcript::Options,
+) -> impl FnMut() -> Option<String> + Send + 'static {
+    let (name, is_waiting) = (file.display(), options.is_waiting.clone());
+    let mut locked = progress::since(format!("waiting for the lock of '{name}'"));
+    let mut writing = progress::since(format!("writing to '{name}'"));
+    move || if is_waiting.load(Ordering::Relaxed) { locked() } else { writing() }
 }

@@ -67,6 +67,7 @@ impl Session<'_> {
         extras: &Extras,
         log: Log,
     ) -> anyhow::Result<Exit> {
+        let _progress = log.wait_for("estimating");
         let messages = messages(input)?;
         require_meta(&messages)?;
         let (system, tools) = (extras.system.as_deref(), extras.tools.as_deref());

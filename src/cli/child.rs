@@ -1,5 +1,6 @@
 //! Running another program: the user's command, with messages on its standard input.
 
+use crate::cli::progress;
 use crate::exit::{Error, Exit, fail};
 use anyhow::Context;
 use std::io::{Read, Write};
@@ -65,6 +66,8 @@ pub fn run(
         shell.env_remove(name);
     }
     let shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped());
+    // It may have something to show on the terminal itself, or to say.
+    progress::stop();
     let mut child = shell.spawn().with_context(|| format!("cannot run '{command}'"))?;
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
     // A child that does not read to the end has its reasons; its status tells them.

@@ -3,7 +3,7 @@
 use crate::cli::model::state_dir;
 use crate::cli::{Log, Operands, Output, seconds, variable};
 use crate::exec::tools::Folder;
-use crate::exec::{self, Call, Event, Job, Settings, environment};
+use crate::exec::{self, Call, Event, Job, Running, Settings, environment};
 use crate::exit::{Exit, fail, printable, printable_json};
 use anyhow::Context;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -68,10 +68,16 @@ impl ExecArgs {
         let jobs: Vec<Job> = calls.into_iter().map(|call| self.job(&folder, call)).collect();
         let (sender, events) = channel();
         listen(sender.clone()).context("cannot listen to signals")?;
+        let running = settings.running.clone();
+        let progress = log.progress(move || {
+            let (names, first) = running.now()?;
+            Some(format!("running {} ({} s)", names.join(", "), first.elapsed().as_secs()))
+        });
         let mut out = Output::open();
         let stopped = exec::run(&jobs, &settings, (&sender, &events), |record| {
             writeln!(out, "{record}").and_then(|()| out.flush()).context("cannot write '<stdout>'")
         })?;
+        drop(progress);
         out.finish()?;
         let Some(signal) = stopped else { return Ok(Exit::Done) };
         log.note("stopped by a signal: the tools that ran were killed, their calls have no result");
@@ -100,6 +106,7 @@ impl ExecArgs {
             keep: self.keep.clone().or_else(|| state_dir().map(|dir| dir.join("output"))),
             workspace,
             environment: environment::visible(std::env::vars_os(), &self.env),
+            running: Running::default(),
         })
     }
 

@@ -1,12 +1,13 @@
 //! Where input comes from and output goes to.
 
+use crate::cli::progress;
 use crate::exit::{Error, Exit};
 use crate::messages::{self, Message};
 use crate::source::Input;
 use anyhow::Context;
 use rustix::fs::OFlags;
 use std::fs::File;
-use std::io::{IoSlice, Read, Stdout, Write};
+use std::io::{IoSlice, IsTerminal, Read, Stdout, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -162,6 +163,9 @@ impl Output {
 
     /// Writes what is held and then `more`.
     fn write_out(&mut self, more: &[u8]) -> std::io::Result<()> {
+        if self.stdout.is_terminal() {
+            progress::clear();
+        }
         let mut parts = [IoSlice::new(&self.buffer), IoSlice::new(more)];
         let mut left = &mut parts[..];
         IoSlice::advance_slices(&mut left, 0);

@@ -1,6 +1,7 @@
 //! What programs say on standard error.
 
 use crate::check::Finding;
+use crate::cli::progress::{self, Progress};
 use crate::exit::{self, Exit, fail};
 
 /// Form of the diagnostics.
@@ -77,6 +78,16 @@ impl Log {
     /// Says what a stage did: a sentence for people, members (`"a":1,"b":2`) for programs.
     pub fn outcome(&self, text: &str, members: &str) {
         exit::say_with(self.name, text, members);
+    }
+
+    /// Shows on a terminal what is waited for, and for how long, until what this gives is dropped.
+    pub fn wait_for(&self, what: impl Into<String>) -> Progress {
+        self.progress(progress::since(what.into()))
+    }
+
+    /// Shows on a terminal what `text` gives, until what this gives is dropped.
+    pub fn progress(&self, text: impl FnMut() -> Option<String> + Send + 'static) -> Progress {
+        Progress::new(self.name, text)
     }
 
     /// Says how many lone surrogates were replaced, if any were.

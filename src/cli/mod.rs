@@ -15,6 +15,7 @@ pub mod exec;
 pub mod input;
 pub mod log;
 pub mod model;
+pub mod progress;
 pub mod session;
 pub mod stage;
 pub mod summary;
@@ -24,6 +25,7 @@ pub use input::{
     Operands, Output, messages, read_file, read_stdin, require_meta, stdin_name, text,
 };
 pub use log::{Log, LogArgs, Outcome, report};
+pub use progress::Progress;
 
 use crate::exit::{Error, Exit};
 use std::sync::Arc;

@@ -7,6 +7,7 @@ pub mod child;
 pub mod confined;
 pub mod environment;
 pub mod output;
+pub mod running;
 pub mod tools;
 
 use crate::exit::{Error, Exit};
@@ -14,6 +15,7 @@ use crate::json::{self, Object, quote};
 use crate::record::{self, Body};
 use child::{Ended, Groups};
 use output::Output;
+pub use running::Running;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
@@ -94,6 +96,8 @@ pub struct Settings {
     pub workspace: PathBuf,
     /// The environment, all of it.
     pub environment: Vec<(OsString, OsString)>,
+    /// Says what runs.
+    pub running: Running,
 }
 
 /// What happens while tools run.
@@ -122,7 +126,9 @@ pub fn run(
         while let number = next.fetch_add(1, Ordering::Relaxed)
             && let Some(job) = jobs.get(number)
         {
+            settings.running.begin(number, &job.call.name);
             let record = job.perform(number, &groups, settings);
+            settings.running.end(number);
             // The one who listens goes on until all have ended.
             let _ = sender.send(Event::Ended(number, record));
         }

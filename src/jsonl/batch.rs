@@ -270,6 +270,7 @@ impl Reading {
     fn read_on(&mut self, block: &mut Block) -> io::Result<usize> {
         let read = block.read_on(&self.input, self.part.start, self.size())?;
         self.part.start += read as u64;
+        self.input.reach(self.part.start);
         Ok(read)
     }
 }

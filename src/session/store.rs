@@ -14,6 +14,7 @@ use std::io::ErrorKind;
 use std::num::NonZero;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -172,6 +173,7 @@ impl Store {
         let options = transcript::Options {
             expect_tail: Some(String::new()),
             lock_timeout: Duration::from_secs(10),
+            is_waiting: Arc::default(),
             sync: true,
             ts: ts.to_owned(),
         };

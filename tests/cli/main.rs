@@ -57,6 +57,8 @@ mod ollama;
 mod options;
 /// All programs: in pipes, with closed, missing and bad input, and readers that are slow or gone.
 mod pipes;
+/// What programs wait for, on a terminal: said after a second, and gone without a trace.
+mod progress;
 /// The fake provider: does it refuse what a strict one refuses?
 #[cfg(feature = "http")]
 mod provider;

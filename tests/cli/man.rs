@@ -314,7 +314,8 @@ fn rust_variables(code: &str) -> BTreeSet<String> {
     let is_name = |c: char| c.is_ascii_uppercase() || c == '_';
     let mut names = literals(code, is_name, '_');
     names.retain(|name| !name.starts_with("CARGO_"));
-    names.extend(code.contains("variable(\"HOME\")").then(|| "HOME".to_owned()));
+    let is_read = |name: &String| code.contains(&format!("variable(\"{name}\")"));
+    names.extend(["HOME", "TERM"].map(str::to_owned).into_iter().filter(is_read));
     names
 }
 

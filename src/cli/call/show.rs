@@ -1,5 +1,6 @@
 //! Showing what the model says, as it comes.
 
+use crate::cli::progress;
 use crate::exit;
 use anyhow::Context;
 use std::fs::{File, OpenOptions};
@@ -33,6 +34,8 @@ impl Show {
     /// Shows a piece of text.
     pub(super) fn text(&mut self, text: &str) {
         let Some(out) = self.out.as_mut().filter(|_| !text.is_empty()) else { return };
+        // It may come to the same terminal, whatever it goes through.
+        progress::stop();
         let shown = if self.is_terminal { exit::printable_lines(text) } else { text.to_owned() };
         self.in_line = !shown.ends_with('\n');
         // Who looked on may have gone; the reply goes where it has to all the same.

@@ -11,7 +11,7 @@ use crate::provider::reading::Reading;
 use crate::provider::{Failure, Request, offline};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The option group for recordings.
 #[derive(Clone, Debug, clap::Args)]
@@ -106,7 +106,10 @@ impl World for Network<'_> {
                 reading.take(&answer.body);
                 Ok(())
             }
-            false => post(endpoint, url, body, self.timeout, reading),
+            false => {
+                let _progress = self.log.wait_for(format!("waiting for {}", request.model));
+                post(endpoint, url, body, self.timeout, reading)
+            }
         };
         if let Tape::Live(Some(recorder)) = self.tape {
             let headers = endpoint.headers().into_iter();
@@ -124,7 +127,11 @@ impl World for Network<'_> {
     fn wait(&mut self, seconds: f64) {
         // A recording has no reason to be waited for.
         if matches!(self.tape, Tape::Live(_)) {
-            std::thread::sleep(Duration::try_from_secs_f64(seconds).unwrap_or_default());
+            let pause = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+            let end = Instant::now() + pause;
+            let left = move || end.saturating_duration_since(Instant::now()).as_secs();
+            let _progress = self.log.progress(move || Some(format!("next try in {} s", left())));
+            std::thread::sleep(pause);
         }
     }
 

@@ -115,6 +115,7 @@ impl Session<'_> {
     /// 69 when the model's summary cannot be used; the status of the program that gets the summary when
     /// that fails. Nothing is written then.
     pub fn run(&self, input: &[(Arc<str>, Vec<u8>)], log: Log) -> anyhow::Result<Exit> {
+        let progress = log.wait_for("looking for a cut");
         let messages = messages(input)?;
         if self.args.record {
             require_meta(&messages)?;
@@ -142,6 +143,7 @@ impl Session<'_> {
         let mut sources = self.sources()?;
         sources.retain(|source| source.is_there(&messages));
         let made = ladder.climb(&sources, &task, &planned);
+        drop(progress);
         let made = made.map_err(|error| with_outcome(error, planned.before, &spent))?;
         self.write(&task, &made)?;
         say_applied(log, &made, &spent);

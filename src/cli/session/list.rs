@@ -48,7 +48,7 @@ impl List {
 
 impl Reindex {
     pub(super) fn run(self, place: &Place) -> anyhow::Result<Exit> {
-        let entries = place.store.list(place.agent.as_deref(), true)?;
+        let entries = place.list(place.agent.as_deref(), true)?;
         let text = format!("{} sessions", entries.len());
         place.log.outcome(&text, &format!(r#""sessions":{}"#, entries.len()));
         Ok(Exit::Done)

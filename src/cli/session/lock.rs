@@ -34,7 +34,10 @@ impl Lock {
         let holder = match held_by(&lock) {
             Some(holder) => holder,
             None => {
+                let what = format!("waiting for the turn of '{}'", path.display());
+                let progress = place.log.wait_for(what);
                 let turn = Turn::take(&path, self.lock_timeout)?;
+                drop(progress);
                 turn.leave().with_context(|| format!("cannot lock '{}'", lock.display()))?;
                 std::process::id().to_string()
             }

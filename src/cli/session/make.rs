@@ -1,6 +1,7 @@
 //! new, fork and label: what is written.
 
 use super::{Place, clock, print};
+use crate::cli::append::appending;
 use crate::cli::variable;
 use crate::exit::{Error, Exit, fail};
 use crate::json::quote;
@@ -13,6 +14,7 @@ use crate::transcript::{self, Batch};
 use anyhow::Context;
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Make a session.
@@ -73,8 +75,8 @@ pub(super) fn make(place: &Place, plan: Plan) -> anyhow::Result<Entry> {
     let new = planned(plan.agent, key, plan.label)?;
     // Checked before a folder is made.
     place.store.header(&new, now)?;
-    let _lock = place.store.lock(&new.agent)?;
-    let entries = place.store.list(Some(&new.agent), false)?;
+    let _lock = place.lock(&new.agent)?;
+    let entries = place.list(Some(&new.agent), false)?;
     let is_wanted = |entry: &&Entry| match &new.label {
         Some(label) => entry.label == *label,
         None => entry.key == new.key,
@@ -147,9 +149,11 @@ impl Label {
         let options = transcript::Options {
             expect_tail: None,
             lock_timeout: Duration::from_secs(30),
+            is_waiting: Arc::default(),
             sync: true,
             ts: clock()?.1,
         };
+        let _progress = place.log.progress(appending(&entry.path, &options));
         transcript::append(&entry.path, &Batch::read("label", record.as_bytes())?, &options)?;
         Ok(Exit::Done)
     }
@@ -171,7 +175,7 @@ impl Fork {
         let last = fork::last_id(&inputs[0], end)?.map_or("null".to_owned(), |id| quote(&id));
         new.parent = Some(format!(r#"{{"session":{},"record":{last}}}"#, quote(&entry.id)));
         place.store.header(&new, now)?;
-        let _lock = place.store.lock(&new.agent)?;
+        let _lock = place.lock(&new.agent)?;
         let header = place.store.header(&new, now)?;
         let forked = fork::fork(&inputs[0], end, &header.line, &ts)?;
         place.store.write(&header.path, &forked.text, &ts)?;

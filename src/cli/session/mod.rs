@@ -14,6 +14,7 @@ use crate::exit::{Error, Exit, fail, printable};
 use crate::session::resolve::{Found, exact, resolve};
 use crate::session::store::Store;
 use crate::session::{Entry, name, time};
+use std::fs::File;
 use std::path::PathBuf;
 
 /// What all commands take.
@@ -118,9 +119,23 @@ impl Command {
 }
 
 impl Place {
+    /// The sessions of an agent, or of all: see [`Store::list`].
+    fn list(&self, agent: Option<&str>, is_fresh: bool) -> anyhow::Result<Vec<Entry>> {
+        let _progress = self.log.wait_for("looking at the transcripts of sessions");
+        self.store.list(agent, is_fresh)
+    }
+
+    /// The lock of an agent's folder: see [`Store::lock`].
+    fn lock(&self, agent: &str) -> anyhow::Result<File> {
+        let folder = self.store.folder(agent);
+        let what = format!("waiting for the lock of '{}'", folder.display());
+        let _progress = self.log.wait_for(what);
+        self.store.lock(agent)
+    }
+
     /// All sessions that there are to choose from, sorted.
     fn entries(&self) -> anyhow::Result<Vec<Entry>> {
-        self.store.list(self.agent.as_deref(), false)
+        self.list(self.agent.as_deref(), false)
     }
 
     /// The session that `name` means.

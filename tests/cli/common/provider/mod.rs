@@ -266,6 +266,11 @@ impl FakeProvider {
         self.shared.state().steps.push_back(step);
     }
 
+    /// Lets answers go on that wait, those that are on their way and all later ones.
+    pub fn release(&self) {
+        self.shared.is_released.store(true, Ordering::SeqCst);
+    }
+
     /// How many scripted answers nobody has taken yet.
     pub fn pending(&self) -> usize {
         self.shared.state().steps.len()
@@ -317,6 +322,7 @@ impl Drop for FakeProvider {
 struct Shared {
     state: Mutex<State>,
     stop: AtomicBool,
+    is_released: AtomicBool,
 }
 
 #[derive(Default)]
@@ -334,7 +340,8 @@ impl Shared {
 
     fn sleep(&self, time: Duration) {
         let until = Instant::now() + time;
-        while Instant::now() < until && !self.stop.load(Ordering::SeqCst) {
+        let is_over = || [&self.stop, &self.is_released].iter().any(|on| on.load(Ordering::SeqCst));
+        while Instant::now() < until && !is_over() {
             thread::sleep(Duration::from_millis(10));
         }
     }

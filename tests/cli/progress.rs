@@ -1,0 +1,234 @@
+//! What programs wait for, on a terminal: said after a second, never mixed with anything else, and gone without
+//! a trace. Nothing of it where nobody looks on.
+
+use std::fs::File;
+
+use crate::common::Sandbox;
+use crate::common::pty::{self, Pty};
+use crate::exec::tools;
+
+const SIZE: (u16, u16) = (100, 10);
+
+#[test]
+fn an_append_says_that_it_waits_for_the_lock() {
+    let sandbox = Sandbox::new();
+    if pty::is_there() {
+        let held = File::open(sandbox.write("s.jsonl", "")).expect("a file");
+        held.lock().expect("its lock");
+        let append = sandbox.sh("echo hi | claw-append --user s.jsonl; echo \"status $?\"");
+        let mut pty = Pty::run(append, SIZE);
+        pty.wait_for("claw-append: waiting for the lock of 's.jsonl' (");
+        drop(held);
+        pty.end().ok();
+        assert_eq!(pty.screen(), "status 0");
+        // What ends in an error is gone, too.
+        let held = File::open(sandbox.path("s.jsonl")).expect("a file");
+        held.lock().expect("its lock");
+        let append = sandbox.sh("echo hi | claw-append --user --lock-timeout 1.5 s.jsonl");
+        let mut pty = Pty::run(append, SIZE);
+        pty.wait_for("waiting for the lock").end().code(75);
+        let said = "another writer held it for 1.5 s; try again";
+        assert_eq!(pty.screen(), format!("claw-append: cannot lock 's.jsonl': {said}"));
+    }
+}
+
+#[test]
+fn a_turn_says_that_it_waits_for_another() {
+    let sandbox = Sandbox::new();
+    if pty::is_there() {
+        let hold = ["lock", "./s.jsonl", "--", "sh", "-c", "echo held; cat"];
+        let mut holder = sandbox.cmd("claw-session").args(hold).spawn();
+        let mut begun = [0; 5];
+        let stdout = holder.stdout.as_mut().expect("a pipe");
+        std::io::Read::read_exact(stdout, &mut begun).expect("a holder");
+        let lock = sandbox.cmd("claw-session").args(["lock", "./s.jsonl", "--", "echo", "ours"]);
+        let mut pty = Pty::run(lock, SIZE);
+        pty.wait_for("claw-session: waiting for the turn of './s.jsonl' (");
+        drop(holder.stdin.take());
+        pty.end().ok();
+        assert_eq!(pty.screen(), "ours");
+        holder.wait().expect("its end");
+    }
+}
+
+#[test]
+fn claw_exec_says_what_runs() {
+    let sandbox = tools(&[("slow", "cat ../pipe"), ("quick", "echo q")]);
+    if pty::is_there() {
+        let calls = ["slow", "quick", "slow"].iter().enumerate().map(|(n, name)| {
+            format!(r#"{{"type":"tool_use","tool_use_id":"t{n}","name":"{name}","input":{{}}}}"#)
+        });
+        sandbox.write("calls", calls.collect::<Vec<_>>().join("\n"));
+        sandbox.sh("mkfifo pipe").run().ok();
+        let mut pty = Pty::run(sandbox.sh("claw-exec --tools box --jobs 3 <calls"), (200, 10));
+        pty.wait_for("claw-exec: running slow, slow (");
+        sandbox.sh("echo done >pipe").run().ok();
+        pty.end().ok();
+        let screen = pty.screen();
+        let ids: Vec<&str> = screen.lines().filter_map(|line| line.get(37..39)).collect();
+        assert_eq!(ids, ["t0", "t1", "t2"], "{screen}");
+    }
+}
+
+#[test]
+fn claw_rebuild_says_how_much_it_has_read_unless_a_pager_has_the_terminal() {
+    let sandbox = Sandbox::new();
+    if pty::is_there() {
+        let text = "x".repeat(1 << 16);
+        let turn = ["user", "assistant"]
+            .map(|kind| format!(r#"{{"type":"{kind}","content":"{text}"}}"#) + "\n");
+        sandbox.write("s.jsonl", turn.concat().repeat(128));
+        let slow = "while dd bs=65536 count=1 >&2 && sleep 0.05; do :; done 2>/dev/null";
+        let mut pty = Pty::run(sandbox.sh(&format!("claw-rebuild s.jsonl | {slow}")), SIZE);
+        pty.wait_for("claw-rebuild: s.jsonl ").wait_for(" % (").wait_for(" of 16.0 MiB)");
+        drop(pty);
+        // A reader that waits for keys has the terminal for itself.
+        let asks = "stty -icanon </dev/tty; head -c 9 && sleep 2.5; echo; echo next";
+        let mut pty = Pty::run(sandbox.sh(&format!("claw-rebuild s.jsonl | {{ {asks}; }}")), SIZE);
+        pty.end().ok().stdout_is("{\"role\":\"\r\nnext\r\n");
+    }
+}
+
+#[cfg(feature = "http")]
+mod calls {
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::common::Cmd;
+    use crate::common::provider::{FakeProvider, MODEL, SUMMARY, Step};
+    use crate::shapes::HELLO;
+    use crate::talks::{Talk, words};
+
+    /// Longer than any test takes that does not fail.
+    const LONG: Duration = Duration::from_secs(60);
+
+    /// A script with a provider behind it.
+    fn script(sandbox: &Sandbox, provider: &FakeProvider, script: &str) -> Cmd {
+        sandbox.write("messages", HELLO);
+        sandbox.sh(script).envs(provider.env())
+    }
+
+    #[test]
+    fn claw_call_says_what_it_waits_for_and_takes_it_back() {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        if pty::is_there() {
+            provider.script(Step::Hang(LONG));
+            let mut pty = Pty::run(script(&sandbox, &provider, "claw-call <messages >reply"), SIZE);
+            pty.wait_until("the model", |screen| {
+                screen.starts_with(&format!("claw-call: waiting for {MODEL} ("))
+            });
+            provider.release();
+            pty.end().ok();
+            assert_eq!(pty.screen(), "");
+            assert_eq!(sandbox.read_json("reply")[0]["type"], "assistant");
+        }
+    }
+
+    #[test]
+    fn nobody_who_does_not_look_on_is_told() {
+        thread::scope(|scope| {
+            for run in [
+                "claw-call <messages >reply 2>said; cat said",
+                "claw-call --log json <messages >reply",
+                "TERM=dumb claw-call <messages >reply",
+                "unset TERM; claw-call <messages >reply",
+            ] {
+                scope.spawn(move || {
+                    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+                    if pty::is_there() {
+                        provider.script(Step::Hang(Duration::from_millis(2500)));
+                        Pty::run(script(&sandbox, &provider, run), SIZE).end().ok().stdout_is("");
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn the_pause_before_the_next_try_is_counted_down_below_what_was_said() {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        if pty::is_there() {
+            let headers = vec![("retry-after".into(), "3".into())];
+            let (kind, message) = ("rate_limit_error".into(), "Too many".into());
+            provider.script(Step::Error { status: 429, kind, message, headers });
+            let mut pty = Pty::run(script(&sandbox, &provider, "claw-call <messages >reply"), SIZE);
+            pty.wait_for("trying again in 3.0 s\r\n").wait_for("claw-call: next try in 1 s");
+            pty.end().ok();
+            let screen = pty.screen();
+            assert!(screen.ends_with("trying again in 3.0 s"), "{screen}");
+            assert_eq!(screen.lines().count(), 1, "{screen}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_shown_harmless_and_on_one_line() {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        if pty::is_there() {
+            provider.script(Step::Hang(LONG));
+            let model = format!("\u{1b}[31m\u{202e}{}", "日本語".repeat(20));
+            let cmd = script(&sandbox, &provider, "claw-call --model \"$NAME\" <messages >reply");
+            let mut pty = Pty::run(cmd.env("NAME", model), (60, 5));
+            pty.wait_until("the name", |screen| screen.contains("日本語"));
+            let screen = pty.screen();
+            assert!(
+                screen.starts_with(r"claw-call: waiting for \u{1b}[31m\u{202e}日本語"),
+                "{screen}"
+            );
+            assert_eq!(screen.lines().count(), 1, "{screen}");
+        }
+    }
+
+    #[test]
+    fn a_turn_that_streams_leaves_the_reply_alone() {
+        for stream in ["", "| cat"] {
+            let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+            if pty::is_there() {
+                provider.script(Step::Hang(LONG));
+                let turn = format!("claw-turn --stream --no-checkpoint -m next? s.jsonl {stream}");
+                let mut pty = Pty::run(script(&sandbox, &provider, &turn), SIZE);
+                pty.wait_for("claw-call: waiting for ");
+                provider.release();
+                pty.end().ok();
+                assert_eq!(pty.screen(), "Reply to 1 messages: next?", "{stream}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_stream_is_not_drawn_over() {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        if pty::is_there() {
+            provider.script(Step::Slow(4, Duration::from_millis(2500)));
+            let turn = "claw-turn --stream --no-checkpoint -m next? s.jsonl";
+            let mut pty = Pty::run(script(&sandbox, &provider, turn), SIZE);
+            pty.wait_for("Reply to");
+            // One pause in the middle of the text is longer than the silence.
+            thread::sleep(Duration::from_millis(2000));
+            provider.release();
+            let shown = pty.end().ok().stdout_text();
+            assert!(!shown.contains("waiting"), "{shown:?}");
+            assert_eq!(pty.screen(), "Reply to 1 messages: next?");
+        }
+    }
+
+    #[test]
+    fn while_a_summary_is_made_the_program_that_asks_for_it_says_so() {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        if pty::is_there() {
+            let talk = (0..6).fold(Talk::new(), |talk, n| {
+                talk.user(&format!("Question {n}.")).assistant(&words(400))
+            });
+            talk.append(&sandbox, "s.jsonl");
+            provider.script(Step::Hang(LONG));
+            let compact = "claw-rebuild --meta s.jsonl | claw-compact --window 4000 --record >made";
+            let mut pty = Pty::run(script(&sandbox, &provider, compact), SIZE);
+            pty.wait_for("claw-call: waiting for ");
+            provider.release();
+            pty.end().ok();
+            let screen = pty.screen();
+            assert!(screen.starts_with("claw-compact: summarised "), "{screen}");
+            assert_eq!(sandbox.read_json("made")[0]["summary"], SUMMARY);
+        }
+    }
+}
