@@ -46,6 +46,7 @@ fn main() -> ExitCode {
         cli::survive_file_limits()?;
         let patterns = args.redact.patterns()?;
         let input = cli::read_stdin()?;
+        let _progress = log.wait_for("checking the records");
         let records = args.plain.records(&input)?;
         let mut batch = Batch::read(&cli::stdin_name(), &records)?;
         if let Some(patterns) = &patterns {

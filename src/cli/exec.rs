@@ -1,7 +1,7 @@
 //! What `claw-exec` is told, what it asks, and what it writes.
 
 use crate::cli::model::state_dir;
-use crate::cli::{Log, Operands, Output, seconds, variable};
+use crate::cli::{Log, Operands, Output, progress, seconds, variable};
 use crate::exec::tools::Folder;
 use crate::exec::{self, Call, Event, Job, Running, Settings, environment};
 use crate::exit::{Exit, fail, printable, printable_json};
@@ -150,6 +150,7 @@ fn ask(call: &Call) -> std::io::Result<bool> {
 
 /// Tells of signals that end programs, instead of being ended by them.
 fn listen(sender: Sender<Event>) -> std::io::Result<()> {
+    progress::leave_signals();
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM])?;
     thread::spawn(move || {
         for signal in signals.forever() {

@@ -5,14 +5,19 @@
 //! in the background nothing is shown. A program shows what it waits for outside of itself: who reads the
 //! output of another leaves the line to that one, and so does who runs another.
 //!
+//! A signal that ends the program takes the line off the terminal, too.
+//!
 //! There is one line in a process. A thread draws it, which is there while there is something to show, and
 //! programs that end within a second write nothing.
+
+mod signals;
 
 use crate::cli::variable;
 use crate::exit::{is_json, printable};
 use crate::source::{Input, total};
 use rustix::process::getpgrp;
 use rustix::termios::{LocalModes, Termios, tcgetattr, tcgetpgrp, tcgetwinsize};
+pub use signals::leave as leave_signals;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -82,6 +87,14 @@ pub fn stop() {
     let mut state = state();
     state.clear();
     state.text = None;
+}
+
+/// The same for a program that a signal ends: it waits for no terminal that is held up.
+fn stop_at_once() {
+    if let Ok(mut state) = STATE.try_lock() {
+        state.clear();
+        state.text = None;
+    }
 }
 
 /// A text with the time that has passed since it was given: `waiting for x (3 s)`.
@@ -155,7 +168,9 @@ impl State {
     fn draw(&mut self) {
         let text = self.text.as_mut().and_then(|text| text());
         if self.from.is_none_or(|from| Instant::now() >= from) && is_free() {
-            self.show(text.map(|text| fitted(&printable(&text), columns())).unwrap_or_default());
+            signals::heed(stop_at_once);
+            let text = text.map(|text| fitted(&printable(&text), columns()));
+            self.show(text.unwrap_or_default());
         }
     }
 

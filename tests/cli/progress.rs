@@ -95,8 +95,9 @@ mod calls {
     use std::time::Duration;
 
     use super::*;
-    use crate::common::Cmd;
     use crate::common::provider::{FakeProvider, MODEL, SUMMARY, Step};
+    use crate::common::pty::CTRL_C;
+    use crate::common::{Cmd, hears};
     use crate::shapes::HELLO;
     use crate::talks::{Talk, words};
 
@@ -192,6 +193,35 @@ mod calls {
                 pty.end().ok();
                 assert_eq!(pty.screen(), "Reply to 1 messages: next?", "{stream}");
             }
+        }
+    }
+
+    #[test]
+    fn a_signal_takes_the_line_along() {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        if pty::is_there() && hears(2) {
+            provider.script(Step::Hang(LONG));
+            let mut pty = Pty::run(script(&sandbox, &provider, "claw-call <messages >reply"), SIZE);
+            pty.wait_for("claw-call: waiting for ").press(CTRL_C).end().killed_by(2);
+            assert_eq!(pty.screen(), "");
+            provider.script(Step::Hang(LONG));
+            let turn = "exec claw-turn --no-checkpoint -m next? s.jsonl";
+            let mut pty = Pty::run(script(&sandbox, &provider, turn), SIZE);
+            pty.wait_for("claw-call: waiting for ").press(CTRL_C).end().code(130);
+            assert_eq!(pty.screen(), "");
+        }
+    }
+
+    #[test]
+    fn a_signal_that_is_ignored_stays_so() {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        if pty::is_there() {
+            provider.script(Step::Hang(LONG));
+            let deaf = "trap '' INT; claw-call <messages >reply";
+            let mut pty = Pty::run(script(&sandbox, &provider, deaf), SIZE);
+            pty.wait_for("claw-call: waiting for ").press(CTRL_C).wait_for("^C");
+            provider.release();
+            pty.end().ok();
         }
     }
 

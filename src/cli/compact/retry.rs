@@ -30,6 +30,7 @@ impl Session<'_> {
     /// The status of the last one that failed, when all others were tried; 74 when the transcript cannot be
     /// read or a record not be written.
     pub fn retry(&self, inputs: &[Input], log: Log) -> anyhow::Result<Exit> {
+        let _progress = log.wait_for("looking for summaries that are still to be made");
         let mut summaries = Summaries::read(inputs)?;
         if self.args.show {
             return self.show_pending(&summaries.pending());
