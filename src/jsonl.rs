@@ -350,6 +350,17 @@ mod tests {
     }
 
     #[test]
+    fn an_input_says_how_far_a_walk_is() {
+        let input = Input::memory("t", b"{}\n".repeat(BLOCK));
+        let mut lines = Lines::new(&input, 3, input.length);
+        assert_eq!(input.position(), 0);
+        assert!(lines.next(|_, _| {}).unwrap());
+        assert_eq!(input.clone().position(), 3 + BLOCK as u64);
+        while lines.next(|_, _| {}).unwrap() {}
+        assert_eq!(input.position(), input.length);
+    }
+
+    #[test]
     fn v3_a_torn_line_costs_itself_only() {
         let (objects, rules) =
             texts(b"{\"type\":\"a\"}\n{\"type\":\"b\",\"x\":\"\xe6\x97\n{\"type\":\"c\"}");

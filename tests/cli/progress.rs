@@ -134,6 +134,7 @@ mod calls {
                 "claw-call --log json <messages >reply",
                 "TERM=dumb claw-call <messages >reply",
                 "unset TERM; claw-call <messages >reply",
+                "set -m; claw-call <messages >reply & wait $!",
             ] {
                 scope.spawn(move || {
                     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());

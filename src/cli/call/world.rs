@@ -129,7 +129,7 @@ impl World for Network<'_> {
         if matches!(self.tape, Tape::Live(_)) {
             let pause = Duration::try_from_secs_f64(seconds).unwrap_or_default();
             let end = Instant::now() + pause;
-            let left = move || end.saturating_duration_since(Instant::now()).as_secs();
+            let left = move || end.saturating_duration_since(Instant::now()).as_secs_f64().ceil();
             let _progress = self.log.progress(move || Some(format!("next try in {} s", left())));
             std::thread::sleep(pause);
         }
