@@ -7,7 +7,7 @@ use crate::common::Sandbox;
 use crate::common::pty::{self, Pty};
 use crate::exec::tools;
 
-const SIZE: (u16, u16) = (100, 10);
+const SIZE: (u16, u16) = (120, 10);
 
 #[test]
 fn an_append_says_that_it_waits_for_the_lock() {
@@ -77,11 +77,16 @@ fn claw_rebuild_says_how_much_it_has_read_unless_a_pager_has_the_terminal() {
         let text = "x".repeat(1 << 16);
         let turn = ["user", "assistant"]
             .map(|kind| format!(r#"{{"type":"{kind}","content":"{text}"}}"#) + "\n");
-        sandbox.write("s.jsonl", turn.concat().repeat(128));
-        let slow = "while dd bs=65536 count=1 >&2 && sleep 0.05; do :; done 2>/dev/null";
-        let mut pty = Pty::run(sandbox.sh(&format!("claw-rebuild s.jsonl | {slow}")), SIZE);
+        sandbox.write("s.jsonl", turn.concat().repeat(128) + "torn {");
+        let slow = "while test ! -e go; do dd bs=65536 count=1 >&2; sleep 0.05; done 2>/dev/null";
+        let script = format!("claw-rebuild s.jsonl | {{ {slow}; cat >/dev/null; }}");
+        let mut pty = Pty::run(sandbox.sh(&script), SIZE);
         pty.wait_for("claw-rebuild: s.jsonl ").wait_for(" % (").wait_for(" of 16.0 MiB)");
-        drop(pty);
+        sandbox.write("go", "");
+        pty.end().ok();
+        let what =
+            "not-an-object: 's.jsonl' line 257, byte 16785280, 6 bytes: skipped: not a JSON object";
+        assert_eq!(pty.screen(), format!("claw-rebuild: {what}\nclaw-rebuild: 1 finding"));
         // A reader that waits for keys has the terminal for itself.
         let asks = "stty -icanon </dev/tty; head -c 9 && sleep 2.5; echo; echo next";
         let mut pty = Pty::run(sandbox.sh(&format!("claw-rebuild s.jsonl | {{ {asks}; }}")), SIZE);
