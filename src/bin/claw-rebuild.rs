@@ -1,9 +1,10 @@
 //! claw-rebuild: the messages of a transcript.
 
 use clap::Parser;
+use clawutils::cli::rebuild::{PartArgs, RuleArgs, write_messages};
 use clawutils::cli::{LogArgs, Operands, Output, progress, report};
 use clawutils::exit::{self, Exit};
-use clawutils::messages::rebuild::{self, Form, Options};
+use clawutils::messages::rebuild::{self, Form};
 use clawutils::messages::undo::{self, Undo};
 use std::process::ExitCode;
 
@@ -19,12 +20,8 @@ struct Args {
     /// Add `_meta` to each message: the records behind it
     #[arg(long)]
     meta: bool,
-    /// Any finding is an error: status 65, no output
-    #[arg(long)]
-    strict: bool,
-    /// Status 7, no output, unless the messages can be sent as they are
-    #[arg(long)]
-    ready: bool,
+    #[command(flatten)]
+    rules: RuleArgs,
     /// Write the original content of record ID, whole, and nothing else
     #[arg(long, value_name = "ID", conflicts_with_all = ["array", "meta", "ready"])]
     record: Option<String>,
@@ -38,18 +35,8 @@ struct Args {
     #[arg(long, value_name = "WHAT", conflicts_with_all = ["array", "meta", "strict", "ready", "record", "open", "at",
         "to_turn", "limit_turns", "ignore_compactions"])]
     undo: Option<Undo>,
-    /// Read only up to record ID
-    #[arg(long, value_name = "ID")]
-    at: Option<String>,
-    /// Read only up to the end of turn N
-    #[arg(long, value_name = "N")]
-    to_turn: Option<u64>,
-    /// Show only the last N turns
-    #[arg(long, value_name = "N")]
-    limit_turns: Option<u64>,
-    /// Show what compactions cover instead of their summaries
-    #[arg(long)]
-    ignore_compactions: bool,
+    #[command(flatten)]
+    part: PartArgs,
     #[command(flatten)]
     log: LogArgs,
 }
@@ -65,30 +52,12 @@ fn main() -> ExitCode {
             rebuild::write_record(&inputs, id, args.printable, &mut out)?;
         } else if let Some(undo) = args.undo {
             undo::write(&inputs, undo, &mut out)?;
+        } else if args.open {
+            let notes = rebuild::write_open_calls(&inputs, &args.part.options(), &mut out)?;
+            report(log, &notes.findings, args.rules.strict)?;
         } else {
-            let options = Options {
-                ignore_compactions: args.ignore_compactions,
-                at: args.at,
-                to_turn: args.to_turn,
-                limit_turns: args.limit_turns,
-            };
             let form = Form { array: args.array, meta: args.meta };
-            if args.open {
-                let notes = rebuild::write_open_calls(&inputs, &options, &mut out)?;
-                report(log, &notes.findings, args.strict)?;
-            } else if args.strict || args.ready {
-                let rebuilt = rebuild::from_inputs(&inputs, &options)?;
-                report(log, &rebuilt.findings, args.strict)?;
-                log.replaced(rebuilt.replaced);
-                if args.ready {
-                    rebuild::check_ready(&rebuilt.messages)?;
-                }
-                form.write_all(rebuilt.messages, &mut out)?;
-            } else {
-                let notes = form.stream(&inputs, &options, &mut out)?;
-                report(log, &notes.findings, false)?;
-                log.replaced(notes.replaced);
-            }
+            write_messages(&inputs, &args.part.options(), (form, args.rules), log, &mut out)?;
         }
         out.finish()?;
         Ok(Exit::Done)

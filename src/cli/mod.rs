@@ -16,6 +16,7 @@ pub mod input;
 pub mod log;
 pub mod model;
 pub mod progress;
+pub mod rebuild;
 pub mod session;
 pub mod stage;
 pub mod summary;
