@@ -148,6 +148,22 @@ fn v10_e_2_listing_is_right_whatever_the_index_says() {
 }
 
 #[test]
+fn v10_an_index_that_others_break_meanwhile_changes_nothing() {
+    let sandbox = claw0();
+    let expected = said(&sandbox, &["list"]).lines().count();
+    let before = transcripts(&sandbox);
+    let breaking = "cd workspace/.sessions/agents/claw0; while test ! -e done
+        do rm -f sessions.json; mkdir sessions.json 2>/dev/null; rmdir sessions.json; echo '{' >sessions.json; done";
+    let mut breaker = sandbox.sh(breaking).spawn();
+    for _ in 0..50 {
+        assert_eq!(session(&sandbox, &["list"]).run().ok().lines().len(), expected);
+    }
+    sandbox.write(&format!("{CLAW0}/done"), "");
+    breaker.wait().expect("its end");
+    assert_eq!(transcripts(&sandbox), before);
+}
+
+#[test]
 fn v10_what_changed_is_seen_and_appending_rewrites_no_index() {
     let sandbox = claw0();
     list(&sandbox);
