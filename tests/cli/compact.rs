@@ -621,7 +621,8 @@ fn v54_a_request_that_does_not_fit_is_asked_with_half_of_it() {
     let run = compact(&sandbox, &[]);
     run.ok()
         .err_has("the summary request does not fit; asking with half of it")
-        .err_has("the summary takes 5 calls")
+        .err_has("the summary, piece 1 of 5\n")
+        .err_has("the summary, piece 5 of 5\n")
         .err_has(" (6 calls, ");
     // All of it is asked for, in parts, each with what was said of the one before.
     let first = asked(&sandbox, 1);

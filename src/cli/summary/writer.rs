@@ -53,13 +53,14 @@ impl Writer<'_> {
                     "the summary request does not fit the window, however short",
                 );
             };
-            self.announce(&pieces);
-            for piece in pieces.iter() {
+            self.say_left_out(&pieces);
+            for (before, piece) in pieces.iter().enumerate() {
                 let earlier = Some(so_far.text.as_str()).filter(|text| !text.is_empty());
                 let request = wish.request(earlier, &piece.text);
                 if request == sent {
                     return fail(Exit::NoGain, "the summary request does not fit the window");
                 }
+                self.say_piece(before + 1, pieces.calls());
                 let Some(reply) = self.ask(&request, limits.summary)? else {
                     self.log.note("the summary request does not fit; asking with half of it");
                     let size = limits.gauge.text(&request);
@@ -75,10 +76,15 @@ impl Writer<'_> {
         }
     }
 
-    fn announce(&self, pieces: &Pieces) {
-        if pieces.calls() > 1 {
-            self.log.note(&format!("the summary takes {} calls", pieces.calls()));
+    /// Says which of several calls comes next; the program that makes it says how long it takes.
+    fn say_piece(&self, piece: usize, all: usize) {
+        if all > 1 {
+            let text = format!("asking for the summary, piece {piece} of {all}");
+            self.log.outcome(&text, &format!(r#""piece":{piece},"pieces":{all}"#));
         }
+    }
+
+    fn say_left_out(&self, pieces: &Pieces) {
         if pieces.left_out > 0 {
             let count = pieces.left_out;
             let text =
