@@ -7,8 +7,7 @@ use crate::record::{self, Body};
 use crate::source::{self, Input};
 use std::ops::Range;
 
-/// The part of the inputs that `options` ask for, as byte offsets over all of them. A turn begins with a
-/// user record that follows something else than a user record.
+/// The part of the inputs that `options` ask for, as byte offsets over all of them.
 ///
 /// # Errors
 /// When an input cannot be read, and 65 when there is no record `options.at`.
@@ -43,20 +42,36 @@ pub fn find(inputs: &[Input], options: &Options) -> anyhow::Result<Range<u64>> {
     Ok(range)
 }
 
-fn turn_starts(inputs: &[Input], end: u64) -> anyhow::Result<Vec<u64>> {
-    let mut starts = Vec::new();
-    let mut user_before = false;
-    each_record(inputs, end, &mut |record| match record.body {
-        Body::User { .. } => {
-            if !user_before {
-                starts.push(record.offset);
+/// Where turns begin: with a user record that follows something else than a user record.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Turns {
+    user_before: bool,
+}
+
+impl Turns {
+    /// Takes the next record, and says whether a turn begins with it.
+    pub fn begins_with(&mut self, body: &Body<'_>) -> bool {
+        match body {
+            Body::User { .. } => !std::mem::replace(&mut self.user_before, true),
+            Body::Assistant { .. } | Body::ToolUse { .. } | Body::ToolResult { .. } => {
+                self.user_before = false;
+                false
             }
-            user_before = true;
+            _ => false,
         }
-        Body::Assistant { .. } | Body::ToolUse { .. } | Body::ToolResult { .. } => {
-            user_before = false;
+    }
+}
+
+/// Where each turn begins before `end`, as byte offsets over all inputs.
+///
+/// # Errors
+/// When an input cannot be read.
+pub fn turn_starts(inputs: &[Input], end: u64) -> anyhow::Result<Vec<u64>> {
+    let (mut starts, mut turns) = (Vec::new(), Turns::default());
+    each_record(inputs, end, &mut |record| {
+        if turns.begins_with(&record.body) {
+            starts.push(record.offset);
         }
-        _ => {}
     })?;
     Ok(starts)
 }

@@ -70,6 +70,7 @@ pub fn stream(
     let mut view = view::find(inputs, options, with_ids, &mut findings)?;
     let mut watch = Watch::new(&mut view, &mut findings);
     let mut fold = Fold::new(&view, with_ids, &mut findings, out);
+    let mut replaced = 0;
     for (input, base) in inputs.iter().zip(source::bases(inputs)) {
         let from = view.start.saturating_sub(base).min(input.length);
         let mut lines = Lines::new(input, from, view.end.saturating_sub(base).min(input.length));
@@ -78,7 +79,16 @@ pub fn stream(
             let mut outcome = Ok(());
             let read = lines.read(&mut |line| {
                 if outcome.is_ok() {
-                    outcome = take(&mut fold, &mut watch, line, base);
+                    outcome = read_line(line, base, &mut replaced, &mut |found| match found {
+                        Err(finding) => {
+                            fold.find(finding);
+                            Ok(())
+                        }
+                        Ok(record) => {
+                            watch.see(&record);
+                            fold.take(&record).context("cannot write '<stdout>'")
+                        }
+                    });
                 }
             });
             outcome?;
@@ -88,7 +98,8 @@ pub fn stream(
         }
     }
     let open_calls = fold.finish().context("cannot write '<stdout>'")?;
-    Ok(Notes { open_calls, ..watch.finish(view.start == 0, findings) })
+    let findings = watch.finish(view.start == 0, findings);
+    Ok(Notes { findings, replaced, open_calls })
 }
 
 /// What the search from the end could not know, and reading from the beginning can: the numbers of
@@ -97,14 +108,12 @@ struct Watch {
     /// Findings of the search.
     early: Vec<Finding>,
     unseen: HashMap<String, Finding>,
-    /// Lone surrogates in the records that were read.
-    replaced: usize,
 }
 
 impl Watch {
     fn new(view: &mut View, findings: &mut Vec<Finding>) -> Watch {
         let early = std::mem::take(findings);
-        Watch { early, unseen: std::mem::take(&mut view.unseen_targets), replaced: 0 }
+        Watch { early, unseen: std::mem::take(&mut view.unseen_targets) }
     }
 
     /// Notes where a line begins.
@@ -124,7 +133,7 @@ impl Watch {
     }
 
     /// All findings. A target that was not seen is one only if everything was read.
-    fn finish(self, is_all: bool, later: Vec<Finding>) -> Notes {
+    fn finish(self, is_all: bool, later: Vec<Finding>) -> Vec<Finding> {
         let mut findings = self.early;
         if is_all {
             let mut unseen: Vec<Finding> = self.unseen.into_values().collect();
@@ -132,62 +141,55 @@ impl Watch {
             findings.extend(unseen);
         }
         findings.extend(later);
-        Notes { findings, replaced: self.replaced, open_calls: Vec::new() }
+        findings
     }
 }
 
-/// Gives what is in a line to the fold.
-fn take<F: FnMut(Message<'static>) -> io::Result<()>>(
-    fold: &mut Fold<'_, F>,
-    watch: &mut Watch,
+/// Reads what is in a line: a record, or what is wrong. Lone surrogates become U+FFFD, and `replaced` counts
+/// them. `base` is where the line's input begins in the whole.
+///
+/// # Errors
+/// 65 when the line is of a transcript that cannot be read, and what `each` fails with.
+pub fn read_line(
     line: Line<'_>,
     base: u64,
+    replaced: &mut usize,
+    each: &mut impl FnMut(Result<Record<'_>, Finding>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    match line {
-        Line::Finding(finding) => {
-            fold.find(finding);
-            Ok(())
-        }
-        Line::Object { text, object, place } => {
-            if let Some(dialect) = dialect::foreign_tree(&object) {
-                let text = format!("cannot read '{}': a transcript of {dialect}", place.input);
-                return fail(Exit::Data, text);
-            }
-            if object.may_have_surrogates()
-                && let (Cow::Owned(mended), halves) = json::mend_surrogates(text)
-                && let Ok(object) = Object::parse(&mended)
-            {
-                watch.replaced += halves;
-                return take_object(fold, watch, &mended, &object, place, base);
-            }
-            take_object(fold, watch, text, &object, place, base)
-        }
+    let (text, object, place) = match line {
+        Line::Finding(finding) => return each(Err(finding)),
+        Line::Object { text, object, place } => (text, object, place),
+    };
+    if let Some(dialect) = dialect::foreign_tree(&object) {
+        let text = format!("cannot read '{}': a transcript of {dialect}", place.input);
+        return fail(Exit::Data, text);
     }
+    if object.may_have_surrogates()
+        && let (Cow::Owned(mended), halves) = json::mend_surrogates(text)
+        && let Ok(object) = Object::parse(&mended)
+    {
+        *replaced += halves;
+        return each(read_object(&mended, &object, place, base));
+    }
+    each(read_object(text, &object, place, base))
 }
 
-/// Gives the object of a line to the fold.
-fn take_object<F: FnMut(Message<'static>) -> io::Result<()>>(
-    fold: &mut Fold<'_, F>,
-    watch: &mut Watch,
-    text: &str,
-    object: &Object<'_>,
+/// The record that the object of a line is.
+fn read_object<'a>(
+    text: &'a str,
+    object: &Object<'a>,
     place: Place,
     base: u64,
-) -> anyhow::Result<()> {
+) -> Result<Record<'a>, Finding> {
     match record::parse(object) {
-        Ok(body) => {
-            let record = Record::of(body, text, object, place, base);
-            watch.see(&record);
-            fold.take(&record).context("cannot write '<stdout>'")?;
-        }
-        Err(why) => fold.find(Finding {
+        Ok(body) => Ok(Record::of(body, text, object, place, base)),
+        Err(why) => Err(Finding {
             rule: &rules::BAD_RECORD,
             place,
             id: object.string("id").map(Cow::into_owned),
             message: format!("skipped: {why}"),
         }),
     }
-    Ok(())
 }
 
 /// Writes the calls at the end that have no result yet, as records. A call that the user spoke after is not
