@@ -238,6 +238,9 @@ pub fn printable_lines(text: &str) -> String {
 }
 
 fn escaped(text: &str, hidden: impl Fn(char) -> bool) -> String {
+    if !text.contains(&hidden) {
+        return text.to_owned();
+    }
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if hidden(c) {

@@ -19,6 +19,7 @@
 //! - [`checkpoint`]: messages → whether a summary ahead of need is due, its request, and what a reply says.
 //! - [`provider`]: messages → a reply as records, or a failure of a known kind.
 //! - [`exec`]: calls → results, by running tools.
+//! - [`show`]: records → text, Markdown or HTML, for a person.
 //! - [`usage`]: what providers counted, and what it costs.
 //! - [`session`]: sessions by name: the store of transcripts and its index.
 //! - [`cli`], [`exit`]: what programs share on their command lines, and how they end.
@@ -63,6 +64,7 @@ pub mod provider;
 pub mod record;
 pub mod redact;
 pub mod session;
+pub mod show;
 pub mod source;
 pub mod transcript;
 pub mod truncate;

@@ -4,6 +4,7 @@ use crate::cli::progress;
 use crate::exit::{Error, Exit};
 use crate::messages::{self, Message};
 use crate::source::Input;
+use crate::usage::Table;
 use anyhow::Context;
 use rustix::fs::OFlags;
 use std::fs::File;
@@ -65,6 +66,16 @@ pub fn stdin_name() -> String {
 /// 74 or 77 when it cannot be read.
 pub fn read_file(path: &Path) -> anyhow::Result<Vec<u8>> {
     std::fs::read(path).with_context(|| format!("cannot read '{}'", path.display()))
+}
+
+/// Reads a file of prices.
+///
+/// # Errors
+/// 74 when it cannot be read, 78 when a line of it is none.
+pub fn prices(path: &Path) -> anyhow::Result<Table> {
+    let table = Table::read(&String::from_utf8_lossy(&read_file(path)?));
+    let why = |why| format!("cannot use prices '{}': {why}", path.display());
+    Ok(table.map_err(|error| Error::new(Exit::Config, why(error)))?)
 }
 
 /// Reads standard input whole.

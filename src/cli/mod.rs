@@ -18,12 +18,13 @@ pub mod model;
 pub mod progress;
 pub mod rebuild;
 pub mod session;
+pub mod show;
 pub mod stage;
 pub mod summary;
 pub mod tool;
 
 pub use input::{
-    Operands, Output, messages, read_file, read_stdin, require_meta, stdin_name, text,
+    Operands, Output, messages, prices, read_file, read_stdin, require_meta, stdin_name, text,
 };
 pub use log::{Log, LogArgs, Outcome, report};
 pub use progress::Progress;

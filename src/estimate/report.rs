@@ -44,7 +44,8 @@ pub fn parts(estimate: &Estimate, budget: Option<Budget>) -> Vec<String> {
 }
 
 /// A number with commas between its thousands.
-fn grouped(number: u64) -> String {
+#[must_use]
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (index, digit) in digits.chars().enumerate() {

@@ -314,8 +314,8 @@ fn rust_variables(code: &str) -> BTreeSet<String> {
     let is_name = |c: char| c.is_ascii_uppercase() || c == '_';
     let mut names = literals(code, is_name, '_');
     names.retain(|name| !name.starts_with("CARGO_"));
-    let is_read = |name: &String| code.contains(&format!("variable(\"{name}\")"));
-    names.extend(["HOME", "TERM"].map(str::to_owned).into_iter().filter(is_read));
+    let is_read = |name: &&str| code.contains(&format!("variable(\"{name}\")"));
+    names.extend(["COLUMNS", "HOME", "TERM"].into_iter().filter(is_read).map(str::to_owned));
     names
 }
 

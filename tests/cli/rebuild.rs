@@ -131,8 +131,9 @@ fn fixtures() -> Vec<(String, String)> {
     for entry in walkdir::WalkDir::new(data()).sort_by_file_name() {
         let path = entry.expect("a readable folder").into_path();
         let name = path.strip_prefix(data()).expect("a path in it").display().to_string();
-        // What is in golden/ is messages, and recall/ has long talks with nothing odd in them.
-        let is_other = name.starts_with("golden") || name.starts_with("recall");
+        // What is in golden/ is messages, recall/ has long talks with nothing odd in them, and show/ is for
+        // people: most of it is covered by compactions.
+        let is_other = ["golden", "recall", "show"].iter().any(|other| name.starts_with(other));
         if name.ends_with(".jsonl") && !is_other {
             all.push((name, fs::read_to_string(&path).expect("a transcript")));
         }

@@ -3,8 +3,8 @@
 use crate::cli::call::CallArgs;
 use crate::cli::call::endpoint::Endpoint;
 use crate::cli::model::{ModelArgs, Provider};
-use crate::cli::{Log, Output, now, read_file};
-use crate::exit::{Error, Exit};
+use crate::cli::{Log, Output, now, prices};
+use crate::exit::Exit;
 use crate::json::{Object, quote};
 use crate::provider::call::Call;
 use crate::provider::{Failure, Reply};
@@ -27,11 +27,7 @@ impl Prices {
     /// # Errors
     /// 74 when it cannot be read, 78 when a line of it is none.
     pub(super) fn read(path: &Path) -> anyhow::Result<Prices> {
-        let bytes = read_file(path)?;
-        let name = path.display().to_string();
-        let table = Table::read(&String::from_utf8_lossy(&bytes));
-        let why = |why| Error::new(Exit::Config, format!("cannot use prices '{name}': {why}"));
-        Ok(Prices { table: table.map_err(why)?, name: name.clone() })
+        Ok(Prices { table: prices(path)?, name: path.display().to_string() })
     }
 
     /// What these tokens of a model cost; `None` when it has no price.

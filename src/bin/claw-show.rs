@@ -1,0 +1,27 @@
+//! claw-show: a transcript for a person.
+
+use clap::Parser;
+use clawutils::cli::show::ShowArgs;
+use clawutils::cli::{LogArgs, Operands};
+use clawutils::exit;
+use std::process::ExitCode;
+
+/// Show a transcript to a person, as text, Markdown or HTML
+#[derive(Parser)]
+#[command(name = "claw-show", version)]
+struct Args {
+    #[command(flatten)]
+    operands: Operands,
+    #[command(flatten)]
+    show: ShowArgs,
+    #[command(flatten)]
+    log: LogArgs,
+}
+
+fn main() -> ExitCode {
+    exit::run("claw-show", || {
+        let args = Args::parse();
+        let log = args.log.open("claw-show");
+        args.show.run(&args.operands, log)
+    })
+}

@@ -1,0 +1,147 @@
+//! `claw-show`: how wide the lines are, whether there are colours, and following a file as it grows.
+
+use crate::cli::append::RedactArgs;
+use crate::cli::{Log, Operands, Output, prices, report, variable};
+use crate::exit::{Exit, fail};
+use crate::show::follow::{Event, Follow};
+use crate::show::{self, Format, Notes, Options};
+use anyhow::Context;
+use jiff::tz::TimeZone;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use std::io::{IsTerminal, stdout};
+use std::path::PathBuf;
+
+/// How long a file that has nothing new is left alone, in nanoseconds.
+const PAUSE: i64 = 200_000_000;
+/// The columns where nothing says how many there are.
+const WIDTH: usize = 80;
+
+/// Whether there are colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// In any case
+    Always,
+    /// In no case
+    Never,
+}
+
+/// The options of `claw-show`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ShowArgs {
+    /// The form of the output
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: Format,
+    /// Show all of what is folded
+    #[arg(long)]
+    pub full: bool,
+    /// Show only the last N turns
+    #[arg(long, value_name = "N")]
+    pub limit_turns: Option<u64>,
+    /// Go on as the file grows; text alone
+    #[arg(long)]
+    pub follow: bool,
+    /// Columns of a line of text
+    #[arg(long, value_name = "N")]
+    pub width: Option<usize>,
+    /// Colours in text
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub color: Color,
+    /// Prices: a file with a line for each model; shows what replies cost
+    #[arg(long, value_name = "FILE")]
+    pub prices: Option<PathBuf>,
+    /// What is taken out.
+    #[command(flatten)]
+    pub redact: RedactArgs,
+}
+
+impl ShowArgs {
+    /// Shows the operands.
+    ///
+    /// # Errors
+    /// 2 when what is asked for does not go together; 65 for a dialect that cannot be read; 74, 77 or 141
+    /// when reading or writing fails.
+    pub fn run(&self, operands: &Operands, log: Log) -> anyhow::Result<Exit> {
+        let options = self.options()?;
+        if self.follow {
+            return self.follow(operands, &options, log);
+        }
+        let inputs = operands.open()?;
+        // A page says no folders of whoever made it.
+        let name = operands.files.first().filter(|path| path.as_os_str() != "-");
+        let name = name.and_then(|path| path.file_name()).unwrap_or("transcript".as_ref());
+        let mut out = Output::open();
+        let notes = show::show(&inputs, &name.to_string_lossy(), self.format, &options, &mut out)?;
+        out.finish()?;
+        tell(log, &notes)?;
+        Ok(Exit::Done)
+    }
+
+    fn options(&self) -> anyhow::Result<Options> {
+        let is_terminal = stdout().is_terminal();
+        let color = match self.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => is_terminal && variable("NO_COLOR").is_none(),
+        };
+        Ok(Options {
+            full: self.full,
+            limit_turns: self.limit_turns,
+            redact: self.redact.patterns()?,
+            prices: self.prices.as_deref().map(prices).transpose()?,
+            zone: TimeZone::try_system().unwrap_or(TimeZone::UTC),
+            width: self.width.or_else(columns).unwrap_or(WIDTH),
+            color,
+        })
+    }
+
+    fn follow(&self, operands: &Operands, options: &Options, log: Log) -> anyhow::Result<Exit> {
+        if self.format != Format::Text {
+            return fail(Exit::Usage, "cannot follow a file in this format; leave --format out");
+        }
+        let [path] = operands.files.as_slice() else {
+            return fail(Exit::Usage, "cannot follow: name one file");
+        };
+        if path.as_os_str() == "-" {
+            return fail(Exit::Usage, "cannot follow '<stdin>': name a file");
+        }
+        let mut follow = Follow::open(path, options, Output::open())?;
+        loop {
+            match follow.step()? {
+                Event::Read(notes) => tell(log, &notes)?,
+                Event::Begun(why) => log.note(&why),
+                Event::Nothing => pause().context("cannot write '<stdout>'")?,
+            }
+        }
+    }
+}
+
+/// Says what was found.
+fn tell(log: Log, notes: &Notes) -> anyhow::Result<()> {
+    report(log, &notes.findings, false)?;
+    log.replaced(notes.replaced);
+    Ok(())
+}
+
+/// The columns that lines are to have: what the environment says, or the terminal.
+fn columns() -> Option<usize> {
+    let said = variable("COLUMNS").and_then(|text| text.parse().ok());
+    let size = || rustix::termios::tcgetwinsize(stdout()).ok();
+    said.or_else(|| size().map(|size| usize::from(size.ws_col))).filter(|columns| *columns > 0)
+}
+
+/// Waits for a while; ends at once, as a failed write would, when the reader of standard output goes away.
+fn pause() -> std::io::Result<()> {
+    let stdout = stdout();
+    let mut ends = [PollFd::new(&stdout, PollFlags::empty())];
+    let pause = Timespec { tv_sec: 0, tv_nsec: PAUSE };
+    match rustix::event::poll(&mut ends, Some(&pause)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    match ends[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) {
+        true => Err(std::io::ErrorKind::BrokenPipe.into()),
+        false => Ok(()),
+    }
+}

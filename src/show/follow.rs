@@ -1,0 +1,122 @@
+//! A transcript as it grows.
+
+use super::text::Text;
+use super::walk::Walk;
+use super::{Notes, Options, Start, view};
+use crate::exit::{Exit, fail};
+use crate::source::Input;
+use anyhow::Context;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// How much is looked through at once for the end of a line.
+const PART: u64 = 64 * 1024;
+
+/// A file that is shown as it grows, and from its beginning if it is another one. A line is shown when it has
+/// ended.
+pub struct Follow<'o, W> {
+    path: PathBuf,
+    name: String,
+    options: &'o Options,
+    file: File,
+    walk: Walk<'o>,
+    text: Text<'o, W>,
+    /// Where the next line begins.
+    at: u64,
+    /// Up to here no line ends after that.
+    seen: u64,
+}
+
+/// What came of a look at the file.
+#[derive(Debug)]
+pub enum Event {
+    /// New lines were shown.
+    Read(Notes),
+    /// It is another file, or a shorter one; the text says so. What is in it comes next.
+    Begun(String),
+    /// There is nothing new.
+    Nothing,
+}
+
+impl<'o, W: Write> Follow<'o, W> {
+    /// Opens the file, to be shown on `out`.
+    ///
+    /// # Errors
+    /// 74 or 77 when it cannot be read, 2 when it is no regular file.
+    pub fn open(path: &Path, options: &'o Options, out: W) -> anyhow::Result<Follow<'o, W>> {
+        let name = path.display().to_string();
+        let (file, at, walk) = begin(path, &name, options)?;
+        let text = Text::new(options, out);
+        Ok(Follow { path: path.to_owned(), name, options, file, walk, text, at, seen: at })
+    }
+
+    /// Shows what is new.
+    ///
+    /// # Errors
+    /// 74 or 77 when the file cannot be read, 141 when its reader went away; 65 when it turns out to be of a
+    /// dialect that cannot be read.
+    pub fn step(&mut self) -> anyhow::Result<Event> {
+        let cannot = || format!("cannot read '{}'", self.name);
+        let input = self.file.try_clone().and_then(|file| Input::file(&self.name, file));
+        let input = input.with_context(cannot)?;
+        if input.length < self.at {
+            return self.begin_anew("was truncated");
+        }
+        if let Some(end) = self.end_of_lines(&input).with_context(cannot)? {
+            self.walk.read(&input, 0, self.at, end, &mut |entry| self.text.show(entry))?;
+            self.text.flush().context("cannot write '<stdout>'")?;
+            (self.at, self.seen) = (end, end);
+            return Ok(Event::Read(self.walk.notes()));
+        }
+        self.seen = input.length;
+        let own = self.file.metadata().with_context(cannot)?;
+        // A file that is gone may come again.
+        match self.path.metadata() {
+            Ok(other) if (other.dev(), other.ino()) != (own.dev(), own.ino()) => {
+                self.begin_anew("was replaced")
+            }
+            _ => Ok(Event::Nothing),
+        }
+    }
+
+    fn begin_anew(&mut self, why: &str) -> anyhow::Result<Event> {
+        let (file, at, walk) = begin(&self.path, &self.name, self.options)?;
+        (self.file, self.at, self.seen, self.walk) = (file, at, at, walk);
+        self.text.begin_anew();
+        Ok(Event::Begun(format!("'{}' {why}; it is shown from its beginning", self.name)))
+    }
+
+    /// Where the last line ends that has ended, if there is a new one.
+    fn end_of_lines(&self, input: &Input) -> io::Result<Option<u64>> {
+        let mut to = input.length;
+        while to > self.seen {
+            let from = to.saturating_sub(PART).max(self.seen);
+            if let Some(feed) = memchr::memrchr(b'\n', &input.part(from, to)?) {
+                return Ok(Some(from + feed as u64 + 1));
+            }
+            to = from;
+        }
+        Ok(None)
+    }
+}
+
+/// Opens a file, and finds where its reading begins.
+fn begin<'o>(
+    path: &Path,
+    name: &str,
+    options: &'o Options,
+) -> anyhow::Result<(File, u64, Walk<'o>)> {
+    let cannot = || format!("cannot read '{name}'");
+    let file = File::open(path).with_context(cannot)?;
+    if !file.metadata().with_context(cannot)?.is_file() {
+        return fail(Exit::Usage, format!("cannot follow '{name}': not a regular file"));
+    }
+    let input = file.try_clone().and_then(|file| Input::file(name, file)).with_context(cannot)?;
+    let inputs = [input];
+    let start = Start::find(&inputs, options.limit_turns)?;
+    let walk = Walk::new(Rc::new(view(&inputs)?), options.redact.as_ref(), start);
+    Ok((file, start.offset, walk))
+}

@@ -1,0 +1,334 @@
+//! Entries as one HTML page that needs nothing else: no script, no font, no picture from anywhere.
+//!
+//! All text is escaped. The model's Markdown is rendered; raw HTML in it is text, images are words, and links go
+//! to the web or to mail. A policy in the page forbids the browser what the page does not need anyway.
+
+use super::chart::Chart;
+use super::markdown::{DIALECT, MOST, call_line};
+use super::words::{self, clean, html};
+use super::{Entry, Media, Options, Outcome, What, input, plot};
+use crate::exit::printable;
+use crate::messages::Role;
+use jiff::Timestamp;
+use pulldown_cmark::{CowStr, Event, HeadingLevel, Parser, Tag, TagEnd};
+use std::io::{self, Write};
+
+const STYLE: &str = include_str!("page.css");
+/// Images of these types are shown; a picture that can hold a script is not among them.
+const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+/// A page, an entry at a time.
+pub struct Page<'o, W> {
+    options: &'o Options,
+    out: W,
+    /// The header of the first session is in that of the page.
+    is_named: bool,
+    in_turn: bool,
+    speaker: Option<Role>,
+    marked: Option<String>,
+}
+
+impl<'o, W: Write> Page<'o, W> {
+    /// Begins the page. It is called after its session, or `name`.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn begin(
+        options: &'o Options,
+        name: &str,
+        chart: &Chart,
+        mut out: W,
+    ) -> io::Result<Page<'o, W>> {
+        let of_session = chart.session.as_ref().and_then(|session| {
+            let own = session.label.clone().or(session.key.clone());
+            own.or_else(|| Some(session.id.clone()).filter(|id| !id.is_empty()))
+        });
+        let title = html(&printable(of_session.as_deref().unwrap_or(name)));
+        let facts = chart.session.as_ref().map(|it| words::session(it, &options.zone));
+        let mut facts = facts.unwrap_or_default();
+        facts.push(match chart.first_turn {
+            0 | 1 => words::plural(chart.turn, "turn"),
+            first => format!("turns {first} to {}", chart.turn),
+        });
+        let facts = html(&printable(&facts.join(" · ")));
+        write!(
+            out,
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n\
+             <meta name=\"referrer\" content=\"no-referrer\">\n\
+             <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
+             <header>\n<h1 dir=\"auto\">{title}</h1>\n<p class=\"facts\">{facts}</p>\n{}</header>\n<main>\n",
+            plot::figure(chart)
+        )?;
+        let is_named = chart.session.is_some();
+        Ok(Page { options, out, is_named, in_turn: false, speaker: None, marked: None })
+    }
+
+    /// Ends the page.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn end(mut self) -> io::Result<()> {
+        self.close_turn()?;
+        self.out.write_all(b"</main>\n</body>\n</html>\n")
+    }
+
+    /// Writes an entry.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn show(&mut self, entry: &Entry) -> io::Result<()> {
+        if let Some(note) = words::note(entry) {
+            return self.note(&note);
+        }
+        let back = if entry.taken_back { " back" } else { "" };
+        match &entry.what {
+            What::Session(_) if std::mem::take(&mut self.is_named) => Ok(()),
+            What::Session(session) => {
+                let facts = words::session(session, &self.options.zone).join(" · ");
+                self.close_turn()?;
+                writeln!(self.out, "<p class=\"facts\">session {}</p>", html(&printable(&facts)))
+            }
+            What::Turn(number) => self.turn(*number, entry.time),
+            What::Reply(reply) => {
+                self.speak(Role::Assistant, &words::reply(reply, self.options.prices.as_ref()))
+            }
+            What::Said { role, text } => {
+                self.speaks(*role, entry)?;
+                match role {
+                    Role::User => {
+                        let text = html(clean(text).trim_matches('\n'));
+                        writeln!(self.out, "<div class=\"plain{back}\" dir=\"auto\">{text}</div>")
+                    }
+                    Role::Assistant => {
+                        writeln!(
+                            self.out,
+                            "<div class=\"prose{back}\" dir=\"auto\">{}</div>",
+                            rendered(text)
+                        )
+                    }
+                }
+            }
+            What::Thinking(text) => {
+                self.speaks(Role::Assistant, entry)?;
+                let body = format!("<div class=\"prose\" dir=\"auto\">{}</div>", rendered(text));
+                self.fold(&format!("thinking{back}"), "thinking", &body)
+            }
+            What::Call { name, input, is_answered, .. } => {
+                self.speaks(Role::Assistant, entry)?;
+                let line = call_line(name, input, *is_answered);
+                self.fold(&format!("call{back}"), &line, &pre(&input::members(input)))
+            }
+            What::Result(result) => {
+                self.marks(entry)?;
+                self.result(result, back)
+            }
+            What::Media { role, media } => {
+                self.speaks(*role, entry)?;
+                let shown = picture(media);
+                writeln!(self.out, "{shown}")
+            }
+            What::Other { role, kind, bytes } => {
+                self.speaks(*role, entry)?;
+                let what = html(&printable(&words::other(kind, *bytes)));
+                writeln!(self.out, "<p class=\"facts\">[{what}]</p>")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn turn(&mut self, number: u64, time: Option<i64>) -> io::Result<()> {
+        self.close_turn()?;
+        self.in_turn = true;
+        let time = time.map(|time| {
+            let exact = Timestamp::from_microsecond(time).unwrap_or(Timestamp::UNIX_EPOCH);
+            let local = words::when(time, &self.options.zone);
+            format!(" <time datetime=\"{exact}\">{local}</time>")
+        });
+        writeln!(
+            self.out,
+            "<section class=\"turn\" id=\"turn-{number}\">\n<h2><a href=\"#turn-{number}\">Turn {number}</a>{}</h2>",
+            time.unwrap_or_default()
+        )
+    }
+
+    fn close_turn(&mut self) -> io::Result<()> {
+        self.close_speaker()?;
+        let was_open = std::mem::replace(&mut self.in_turn, false);
+        if was_open { writeln!(self.out, "</section>") } else { Ok(()) }
+    }
+
+    fn close_speaker(&mut self) -> io::Result<()> {
+        let was_open = self.speaker.take().is_some();
+        if was_open { writeln!(self.out, "</article>") } else { Ok(()) }
+    }
+
+    fn speak(&mut self, role: Role, facts: &[String]) -> io::Result<()> {
+        self.close_speaker()?;
+        self.speaker = Some(role);
+        let name = if role == Role::User { "User" } else { "Assistant" };
+        let facts = html(&printable(&facts.join(" · ")));
+        writeln!(self.out, "<article class=\"{role}\">\n<h3>{name} <small>{facts}</small></h3>")
+    }
+
+    fn speaks(&mut self, role: Role, entry: &Entry) -> io::Result<()> {
+        if self.speaker != Some(role) {
+            self.speak(role, &[])?;
+        }
+        self.marks(entry)
+    }
+
+    fn marks(&mut self, entry: &Entry) -> io::Result<()> {
+        match words::marks(entry).filter(|_| self.marked.as_ref() != Some(&entry.id)) {
+            Some(mark) => {
+                self.marked = Some(entry.id.clone());
+                writeln!(self.out, "<p class=\"mark\">{mark}</p>")
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn result(&mut self, result: &Outcome, back: &str) -> io::Result<()> {
+        let lines = words::plural(result.text.lines().count() as u64, "line");
+        let facts = [words::result(result), vec![lines]].concat().join(" · ");
+        let failed = if result.is_error { " failed" } else { "" };
+        let shown = if result.shown.is_some() { " shortened" } else { "" };
+        let class = format!("result{failed}{shown}{back}");
+        self.fold(&class, &format!("← {facts}"), &pre(&result.text))?;
+        result.media.iter().try_for_each(|media| writeln!(self.out, "{}", picture(media)))
+    }
+
+    fn note(&mut self, note: &words::Note) -> io::Result<()> {
+        // Who speaks next is said again.
+        self.close_speaker()?;
+        let (title, line) = (note.title, html(&printable(&note.line)));
+        writeln!(self.out, "<aside class=\"{title}\">\n<p><b>{title}</b> {line}</p>")?;
+        if let Some(body) = &note.body {
+            let body = format!("<div class=\"prose\" dir=\"auto\">{}</div>", rendered(body));
+            self.fold("summary", "what it says", &body)?;
+        }
+        writeln!(self.out, "</aside>")
+    }
+
+    /// Something folded; `summary` is plain text, `body` is HTML.
+    fn fold(&mut self, class: &str, summary: &str, body: &str) -> io::Result<()> {
+        let open = if self.options.full { " open" } else { "" };
+        let summary = html(&printable(summary));
+        writeln!(
+            self.out,
+            "<details class=\"{class}\"{open}>\n<summary>{summary}</summary>\n{body}\n</details>"
+        )
+    }
+}
+
+fn pre(text: &str) -> String {
+    let text = clean(text);
+    // A browser drops a line feed right after the tag.
+    format!("<pre dir=\"auto\" tabindex=\"0\">\n{}</pre>", html(text.trim_end_matches('\n')))
+}
+
+/// An image that is there and harmless, or what is known of it.
+fn picture(media: &Media) -> String {
+    let words = html(&printable(&words::media(media)));
+    let media_type = media.media_type.as_deref().filter(|it| IMAGES.contains(it));
+    let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
+    let data = media.data.as_ref().filter(|data| data.bytes().all(is_base64));
+    match media_type.zip(data).filter(|_| media.kind == "image") {
+        Some((media_type, data)) => {
+            let words = words.replace('"', "&quot;");
+            format!("<p><img alt=\"{words}\" src=\"data:{media_type};base64,{data}\"></p>")
+        }
+        None => format!("<p class=\"facts\">[{words}]</p>"),
+    }
+}
+
+/// The model's Markdown as HTML. A very long text is shown as it stands.
+fn rendered(text: &str) -> String {
+    let text = clean(text);
+    if text.len() > MOST {
+        return pre(&text);
+    }
+    let mut links = Vec::new();
+    let events = Parser::new_ext(&text, DIALECT).filter_map(|event| safe(event, &mut links));
+    let mut out = String::with_capacity(text.len() * 2);
+    pulldown_cmark::html::push_html(&mut out, events);
+    out
+}
+
+/// An event, made harmless. `links` says of each open link whether it is kept.
+fn safe<'a>(event: Event<'a>, links: &mut Vec<bool>) -> Option<Event<'a>> {
+    Some(match event {
+        Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
+        Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
+        Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),
+        // The page's own headings stand above.
+        Event::Start(Tag::Heading { level, .. }) => {
+            let (id, classes, attrs) = (None, Vec::new(), Vec::new());
+            Event::Start(Tag::Heading { level: below(level), id, classes, attrs })
+        }
+        Event::End(TagEnd::Heading(level)) => Event::End(TagEnd::Heading(below(level))),
+        Event::Start(Tag::Image { .. }) => Event::Text(CowStr::Borrowed("[image: ")),
+        Event::End(TagEnd::Image) => Event::Text(CowStr::Borrowed("]")),
+        Event::Start(Tag::Link { ref dest_url, .. }) => {
+            links.push(is_safe(dest_url));
+            return links.last().copied().unwrap_or(false).then_some(event);
+        }
+        Event::End(TagEnd::Link) => return links.pop().unwrap_or(false).then_some(event),
+        event => event,
+    })
+}
+
+fn below(level: HeadingLevel) -> HeadingLevel {
+    match level {
+        HeadingLevel::H1 => HeadingLevel::H4,
+        HeadingLevel::H2 => HeadingLevel::H5,
+        _ => HeadingLevel::H6,
+    }
+}
+
+/// Whether a link goes to the web or to mail.
+fn is_safe(url: &str) -> bool {
+    let scheme = url.split(':').next().unwrap_or_default().to_ascii_lowercase();
+    url.contains(':') && ["http", "https", "mailto"].contains(&scheme.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_is_never_markup() {
+        for (said, shown) in [
+            ("a <b>x</b>", "<p>a &lt;b&gt;x&lt;/b&gt;</p>\n"),
+            ("<script>\nx\n</script>", "<p>&lt;script&gt;\nx\n&lt;/script&gt;</p>\n"),
+            ("# one\n## two", "<h4>one</h4>\n<h5>two</h5>\n"),
+            (
+                "[a](javascript:x) [b](https://x.org) [c](#d)",
+                "<p>a <a href=\"https://x.org\">b</a> c</p>\n",
+            ),
+            ("![a](https://x.org/i.png)", "<p>[image: a]</p>\n"),
+            ("[![a](i)](JavaScript:x)", "<p>[image: a]</p>\n"),
+            ("a\u{1b}[31m\u{202e}b", "<p>a\\u{1b}[31m\\u{202e}b</p>\n"),
+        ] {
+            assert_eq!(rendered(said), shown, "{said}");
+        }
+    }
+
+    #[test]
+    fn pictures_that_can_hold_a_script_are_words() {
+        let media = |media_type: &str, data: &str| Media {
+            kind: "image".into(),
+            media_type: Some(media_type.into()),
+            bytes: Some(3),
+            data: Some(data.into()),
+            raw: String::new(),
+        };
+        let png =
+            "<p><img alt=\"image, image/png, 3 bytes\" src=\"data:image/png;base64,AAAA\"></p>";
+        assert_eq!(picture(&media("image/png", "AAAA")), png);
+        assert!(!picture(&media("image/svg+xml", "AAAA")).contains("<img"));
+        assert!(!picture(&media("image/png", "AA\"onerror=x")).contains("<img"));
+    }
+}

@@ -1,0 +1,73 @@
+//! What records say of sessions, replies, inputs and media, as a person reads it.
+
+use super::{Media, Reply, Session};
+use crate::json::{self, Object};
+use crate::messages::Block;
+use crate::session::time;
+use crate::usage::Counts;
+use std::borrow::Cow;
+
+/// The input of a call, a member a line; a text of several lines stands below its name.
+pub fn members(input: &str) -> String {
+    let Ok(object) = Object::parse(input) else { return input.to_owned() };
+    let mut text = String::new();
+    for member in object.members() {
+        let value = json::string(member.value).unwrap_or(Cow::Borrowed(member.value));
+        text.push_str(&member.name());
+        match value.contains('\n') {
+            false => text.push_str(&format!(": {value}\n")),
+            true => {
+                text.push_str(":\n");
+                value.lines().for_each(|line| text.push_str(&format!("  {line}\n")));
+            }
+        }
+    }
+    text
+}
+
+/// What is known of an image or a document.
+pub fn media(block: &Block<'_>) -> Media {
+    let string = |object: &Object<'_>, name: &str| object.string(name).map(Cow::into_owned);
+    let Ok(object) = Object::parse(&block.raw) else { return Media::default() };
+    let source = object.get("source").and_then(|raw| Object::parse(raw).ok());
+    let of_source = |name: &str| source.as_ref().and_then(|source| string(source, name));
+    let is_base64 = of_source("type").as_deref() == Some("base64");
+    let data = of_source("data");
+    let bytes = data.as_ref().map(|data| match is_base64 {
+        true => {
+            data.trim_end_matches('=').len() / 4 * 3 + data.trim_end_matches('=').len() % 4 * 3 / 4
+        }
+        false => data.len(),
+    });
+    Media {
+        kind: string(&object, "type").unwrap_or_default(),
+        media_type: of_source("media_type"),
+        bytes,
+        data: data.filter(|_| is_base64),
+        raw: block.raw.clone().into_owned(),
+    }
+}
+
+/// What the header of a session says.
+pub fn session(object: &Object<'_>) -> Session {
+    let string = |name: &str| object.string(name).map(Cow::into_owned).filter(|it| !it.is_empty());
+    let parent = object.get("parent").and_then(|raw| Object::parse(raw).ok());
+    Session {
+        id: string("id").unwrap_or_default(),
+        key: string("key"),
+        label: string("label"),
+        created: string("created").and_then(|text| time::of_text(&text)),
+        parent: parent.and_then(|it| it.string("session").map(Cow::into_owned)),
+    }
+}
+
+/// What is known of a reply.
+pub fn reply(object: &Object<'_>) -> Reply {
+    let string = |name: &str| object.string(name).map(Cow::into_owned);
+    Reply {
+        model: string("model"),
+        counts: object.get("usage").and_then(Counts::read),
+        stop_reason: string("stop_reason"),
+        interrupted: object.is_true("interrupted"),
+    }
+}

@@ -1,0 +1,292 @@
+//! Entries as Markdown (CommonMark, with what GitHub adds).
+//!
+//! Headings say turns and who speaks, and they are the only ones outside of block quotes: what was said stands
+//! in block quotes, which end where they end whatever is open in them. Raw HTML in it is escaped, and so is
+//! what would load an image. Inputs and results are folded, in fences that are longer than any in them.
+
+use super::words::{self, clean, html};
+use super::{Entry, Options, Outcome, What, input};
+use crate::exit::{printable, printable_json};
+use crate::json;
+use crate::messages::Role;
+use pulldown_cmark::{Event, LinkType, Options as Dialect, Parser, Tag};
+use std::io::{self, Write};
+
+/// A text of more bytes than this is shown as it stands, in a fence.
+pub(super) const MOST: usize = 256 * 1024;
+/// So many characters of an input stand in its summary line.
+const ABRIDGED: usize = 80;
+/// A text that is not tame after so many rounds goes into a fence.
+const ROUNDS: usize = 4;
+
+/// Markdown, an entry at a time.
+pub struct Markdown<'o, W> {
+    options: &'o Options,
+    out: W,
+    /// Something was written.
+    is_begun: bool,
+    speaker: Option<Role>,
+    marked: Option<String>,
+}
+
+impl<'o, W: Write> Markdown<'o, W> {
+    /// Markdown for `out`.
+    pub fn new(options: &'o Options, out: W) -> Markdown<'o, W> {
+        Markdown { options, out, is_begun: false, speaker: None, marked: None }
+    }
+
+    /// Writes an entry.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn show(&mut self, entry: &Entry) -> io::Result<()> {
+        if let Some(note) = words::note(entry) {
+            return self.note(&note);
+        }
+        match &entry.what {
+            What::Session(session) => {
+                let name = session.label.as_ref().or(session.key.as_ref()).unwrap_or(&session.id);
+                self.block(&format!("# Session {}", inline(name)))?;
+                self.facts(&words::session(session, &self.options.zone))
+            }
+            What::Turn(number) => {
+                self.speaker = None;
+                let time = entry.time.map(|time| words::when(time, &self.options.zone));
+                let time = time.map_or(String::new(), |time| format!(", {time}"));
+                self.block(&format!("## Turn {number}{time}"))
+            }
+            What::Reply(reply) => {
+                self.speak(Role::Assistant)?;
+                self.facts(&words::reply(reply, self.options.prices.as_ref()))
+            }
+            What::Said { role, text } => {
+                self.speaks(*role, entry)?;
+                self.block(&quoted(text))
+            }
+            What::Thinking(text) => {
+                self.speaks(Role::Assistant, entry)?;
+                self.fold("thinking", &quoted(text))
+            }
+            What::Call { name, input, is_answered, .. } => {
+                self.speaks(Role::Assistant, entry)?;
+                self.fold(&call_line(name, input, *is_answered), &fenced(&input::members(input)))
+            }
+            What::Result(result) => {
+                self.marks(entry)?;
+                self.result(result)
+            }
+            What::Media { role, media } => {
+                self.speaks(*role, entry)?;
+                self.facts(&[words::media(media)])
+            }
+            What::Other { role, kind, bytes } => {
+                self.speaks(*role, entry)?;
+                self.facts(&[words::other(kind, *bytes)])
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn speak(&mut self, role: Role) -> io::Result<()> {
+        self.speaker = Some(role);
+        self.block(match role {
+            Role::User => "### User",
+            Role::Assistant => "### Assistant",
+        })
+    }
+
+    fn speaks(&mut self, role: Role, entry: &Entry) -> io::Result<()> {
+        if self.speaker != Some(role) {
+            self.speak(role)?;
+        }
+        self.marks(entry)
+    }
+
+    fn marks(&mut self, entry: &Entry) -> io::Result<()> {
+        match words::marks(entry).filter(|_| self.marked.as_ref() != Some(&entry.id)) {
+            Some(mark) => {
+                self.marked = Some(entry.id.clone());
+                self.block(&format!("**({mark})**"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn result(&mut self, result: &Outcome) -> io::Result<()> {
+        let lines = words::plural(result.text.lines().count() as u64, "line");
+        let facts = [words::result(result), vec![lines]].concat().join(" · ");
+        self.fold(&format!("← {facts}"), &fenced(&result.text))?;
+        result.media.iter().try_for_each(|media| self.facts(&[words::media(media)]))
+    }
+
+    fn note(&mut self, note: &words::Note) -> io::Result<()> {
+        // Who speaks next is said again.
+        self.speaker = None;
+        self.block("---")?;
+        self.block(&format!("**{}:** {}", note.title, inline(&note.line)))?;
+        note.body.as_ref().map_or(Ok(()), |body| self.fold(note.title, &quoted(body)))
+    }
+
+    /// Something folded; `summary` is plain text.
+    fn fold(&mut self, summary: &str, block: &str) -> io::Result<()> {
+        let open = if self.options.full { " open" } else { "" };
+        let summary = html(&printable(summary));
+        self.block(&format!("<details{open}>\n<summary>{summary}</summary>"))?;
+        self.block(block)?;
+        self.block("</details>")
+    }
+
+    /// A line of facts.
+    fn facts(&mut self, facts: &[String]) -> io::Result<()> {
+        let facts: Vec<String> = facts.iter().map(|fact| inline(fact)).collect();
+        if facts.is_empty() { Ok(()) } else { self.block(&format!("({})", facts.join(" · "))) }
+    }
+
+    /// A block; blank lines stand between two of them.
+    fn block(&mut self, text: &str) -> io::Result<()> {
+        let gap = if std::mem::replace(&mut self.is_begun, true) { "\n" } else { "" };
+        writeln!(self.out, "{gap}{text}")
+    }
+}
+
+/// The line under which a call is folded.
+pub(super) fn call_line(name: &str, input: &str, is_answered: bool) -> String {
+    let input = json::on_one_line(&printable_json(input));
+    let mut line: String = input.chars().take(ABRIDGED).collect();
+    if line.len() < input.len() {
+        line.push('…');
+    }
+    if is_answered {
+        line.push_str(&format!(" · {}", words::ANSWERED));
+    }
+    format!("→ {name} {line}")
+}
+
+/// A text of one line in which nothing is Markdown.
+fn inline(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in printable(text).chars() {
+        if "\\`*_[]<>&#|~!$".contains(c) {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// A text in a fence that is longer than any run of backticks in it.
+fn fenced(text: &str) -> String {
+    let text = clean(text);
+    let mut longest = 2;
+    for run in text.split(|c| c != '`') {
+        longest = longest.max(run.len());
+    }
+    let fence = "`".repeat(longest + 1);
+    let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    format!("{fence}text\n{text}{end}{fence}")
+}
+
+/// Somebody's Markdown in a block quote; a text that cannot be tamed is quoted as it stands.
+fn quoted(text: &str) -> String {
+    let text = clean(text);
+    let text = text.trim_matches('\n');
+    let tamed = if text.len() > MOST { None } else { tamed(text) };
+    let quote = tamed.map(|text| in_quote(&text)).filter(|quote| !is_wild(quote));
+    quote.unwrap_or_else(|| in_quote(&fenced(text)))
+}
+
+fn in_quote(text: &str) -> String {
+    let quote = |line: &str| if line.is_empty() { ">".to_owned() } else { format!("> {line}") };
+    text.split('\n').map(quote).collect::<Vec<_>>().join("\n")
+}
+
+/// Markdown in which outside of code nothing can begin HTML or an image; `None` if that cannot be had.
+fn tamed(text: &str) -> Option<String> {
+    let mut text = text.to_owned();
+    // What was escaped can have been the end, or the beginning, of code.
+    for _ in 0..ROUNDS {
+        let marks = marks(&text);
+        if marks.is_empty() {
+            return Some(text);
+        }
+        let mut tamed = String::with_capacity(text.len() + marks.len());
+        let mut from = 0;
+        for at in marks {
+            tamed.push_str(&text[from..at]);
+            tamed.push('\\');
+            from = at;
+        }
+        tamed.push_str(&text[from..]);
+        text = tamed;
+    }
+    None
+}
+
+/// Where, outside of code, HTML or an image could begin.
+fn marks(text: &str) -> Vec<usize> {
+    let mut safe = Vec::new();
+    for (event, range) in Parser::new_ext(text, DIALECT).into_offset_iter() {
+        let is_safe = match event {
+            Event::Code(_) | Event::Start(Tag::CodeBlock(_)) => true,
+            Event::Start(Tag::Link { link_type, .. }) => {
+                matches!(link_type, LinkType::Autolink | LinkType::Email)
+            }
+            _ => false,
+        };
+        safe.extend(is_safe.then_some(range));
+    }
+    let mut safe = safe.into_iter().peekable();
+    let begins = |at: usize| text[at..].starts_with('<') || text[at..].starts_with("![");
+    let places = text.match_indices(['<', '!']).map(|(at, _)| at).filter(|at| begins(*at));
+    let is_free = |at: &usize| {
+        while safe.next_if(|range| range.end <= *at).is_some() {}
+        safe.peek().is_none_or(|range| *at < range.start)
+    };
+    places.filter(is_free).filter(|at| !is_escaped(&text[..*at])).collect()
+}
+
+/// Whether what follows this text is escaped: the backslashes at its end are odd in number.
+fn is_escaped(before: &str) -> bool {
+    (before.len() - before.trim_end_matches('\\').len()) % 2 == 1
+}
+
+/// Whether a reader of Markdown sees HTML or an image in a text.
+fn is_wild(text: &str) -> bool {
+    Parser::new_ext(text, DIALECT).any(|event| {
+        matches!(event, Event::Html(_) | Event::InlineHtml(_) | Event::Start(Tag::Image { .. }))
+    })
+}
+
+/// What is read of what was said.
+pub(super) const DIALECT: Dialect = Dialect::ENABLE_TABLES.union(Dialect::ENABLE_STRIKETHROUGH);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn html_is_text_and_code_stays_code() {
+        assert_eq!(quoted("a </details> `Vec<T>`"), "> a \\</details> `Vec<T>`");
+        assert_eq!(quoted("<script>\nx\n</script>\n"), "> \\<script>\n> x\n> \\</script>");
+        assert_eq!(quoted("a < b, \\<i>, \\\\<i>"), "> a \\< b, \\<i>, \\\\\\<i>");
+        assert_eq!(quoted("see <https://x.org> ![i](u)"), "> see <https://x.org> \\![i](u)");
+    }
+
+    #[test]
+    fn what_was_hidden_by_html_is_escaped_too() {
+        let text = "<div>\n```\n\n```\n<script>\n```";
+        let shown = "> \\<div>\n> ```\n>\n> ```\n> \\<script>\n> ```";
+        assert_eq!(quoted(text), shown);
+    }
+
+    #[test]
+    fn a_fence_is_longer_than_any_in_it() {
+        assert_eq!(fenced("a"), "```text\na\n```");
+        assert_eq!(fenced("````\n```` `"), "`````text\n````\n```` `\n`````");
+    }
+
+    #[test]
+    fn an_inline_text_has_no_markup() {
+        assert_eq!(inline("a *b* [c](d)\n# <e>"), "a \\*b\\* \\[c\\](d)\\\\n\\# \\<e\\>");
+    }
+}

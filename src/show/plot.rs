@@ -1,0 +1,362 @@
+//! The chart as inline SVG, with the same in words and in a table.
+//!
+//! The picture has no size of its own: lines are stretched to the width of the page, and places of texts are in
+//! percent, so letters are as large on a phone as anywhere.
+
+use super::chart::{Chart, Kind, Point};
+use super::words::plural;
+use crate::estimate::report::grouped;
+use std::fmt::Write;
+
+/// Rows of pixels above the plot, in it, and below it.
+const TOP: u64 = 22;
+const PLOT: u64 = 150;
+const BOTTOM: u64 = 24;
+/// Units from the left of the plot to its right.
+const ACROSS: u64 = 1000;
+/// More points than this are not told apart: of neighbours the largest is drawn.
+const MOST_POINTS: usize = 400;
+/// More dots than this are one line.
+const MOST_DOTS: usize = 60;
+/// More compactions than this are not told one by one, but in the table.
+const MOST_NAMED: usize = 6;
+/// The table has at most so many rows.
+const MOST_ROWS: usize = 500;
+
+/// The chart as a figure; nothing where no request was made.
+pub fn figure(chart: &Chart) -> String {
+    let asked = chart.points.iter().filter(|point| is_asked(point)).count();
+    if asked == 0 {
+        return String::new();
+    }
+    let words = words(chart);
+    let picture = if chart.points.len() > 1 { picture(chart, &words) } else { String::new() };
+    format!("<figure>\n{picture}<figcaption>{words}</figcaption>\n{}</figure>\n", table(chart))
+}
+
+fn is_asked(point: &Point) -> bool {
+    matches!(point.kind, Kind::Counted | Kind::Estimated | Kind::Refused)
+}
+
+/// What the picture shows, in words.
+fn words(chart: &Chart) -> String {
+    let count = |fits: fn(&Kind) -> bool| {
+        chart.points.iter().filter(|point| fits(&point.kind)).count() as u64
+    };
+    let mut asked = chart.points.iter().filter(|point| is_asked(point));
+    let most = asked.clone().max_by_key(|point| point.tokens);
+    let (most, last) = (most.map_or((0, 0), |it| (it.tokens, it.turn)), asked.next_back());
+    let mut text = format!(
+        "The context had {} at the most, in turn {}, and {} in the last request.",
+        plural(most.0, "token"),
+        most.1,
+        grouped(last.map_or(0, |point| point.tokens)),
+    );
+    let compacted = |point: &&Point| matches!(point.kind, Kind::Compacted(_));
+    let compactions = chart.points.iter().filter(compacted).count();
+    if compactions > MOST_NAMED {
+        let _ = write!(text, " There were {compactions} compactions.");
+    }
+    for point in chart.points.iter().filter(|_| compactions <= MOST_NAMED) {
+        if let Kind::Compacted(before) = point.kind {
+            let (before, after) = (grouped(before), grouped(point.tokens));
+            let turn = point.turn;
+            let _ = write!(text, " A compaction in turn {turn} took it from {before} to {after}.");
+        }
+    }
+    let refused = count(|kind| *kind == Kind::Refused);
+    if refused > 0 {
+        let _ = write!(text, " {} did not fit.", plural(refused, "request"));
+    }
+    let estimated = count(|kind| *kind == Kind::Estimated);
+    if estimated > 0 {
+        let _ = write!(
+            text,
+            " {} estimated; a provider counted the others.",
+            match estimated {
+                1 => "1 request is".to_owned(),
+                _ => format!("{} requests are", grouped(estimated)),
+            }
+        );
+    }
+    text
+}
+
+/// Where things are in the picture.
+struct Frame {
+    /// The steps across.
+    last: usize,
+    /// The tokens at the top.
+    most: u64,
+}
+
+impl Frame {
+    /// In hundredths of a percent of the width.
+    fn x(&self, index: usize) -> f64 {
+        index as f64 * 100.0 / self.last.max(1) as f64
+    }
+
+    fn across(&self, index: usize) -> u64 {
+        (index as u64 * ACROSS) / self.last.max(1) as u64
+    }
+
+    /// In pixels from the top of the plot.
+    fn y(&self, tokens: u64) -> u64 {
+        PLOT - (tokens.min(self.most) as f64 * PLOT as f64 / self.most.max(1) as f64).round() as u64
+    }
+}
+
+fn picture(chart: &Chart, words: &str) -> String {
+    let largest = chart.points.iter().map(|point| match point.kind {
+        Kind::Compacted(before) | Kind::Shortened(before) => before.max(point.tokens),
+        _ => point.tokens,
+    });
+    let largest = largest.max().unwrap_or(0).max(1);
+    // A window that is far above would press all else flat.
+    let window = chart.window.filter(|window| *window <= largest * 2);
+    let step = nice(largest.max(window.unwrap_or(0)));
+    let most = largest.max(window.unwrap_or(0)).div_ceil(step) * step;
+    let frame = Frame { last: chart.points.len() - 1, most };
+    let mut svg = format!(
+        "<svg role=\"img\" aria-labelledby=\"chart-title chart-words\" width=\"100%\" height=\"{}\">\n\
+         <title id=\"chart-title\">Tokens of the context over the turns</title>\n\
+         <desc id=\"chart-words\">{words}</desc>\n",
+        TOP + PLOT + BOTTOM
+    );
+    grid(&mut svg, &frame, step);
+    if let Some(window) = window {
+        level(
+            &mut svg,
+            "window",
+            TOP + frame.y(window),
+            &format!("window {}", short(window)),
+            true,
+        );
+    }
+    line(&mut svg, &frame, &chart.points);
+    marks(&mut svg, &frame, &chart.points);
+    turns(&mut svg, &frame, &chart.points);
+    svg.push_str("</svg>\n");
+    svg
+}
+
+fn grid(svg: &mut String, frame: &Frame, step: u64) {
+    for tokens in (0..=frame.most).step_by(usize::try_from(step).unwrap_or(usize::MAX)) {
+        let text = if tokens == 0 { String::new() } else { short(tokens) };
+        level(svg, "grid", TOP + frame.y(tokens), &text, false);
+    }
+}
+
+/// A line across, with what it means at one of its ends.
+fn level(svg: &mut String, class: &str, y: u64, text: &str, at_right: bool) {
+    let (x, anchor) = if at_right { ("100%", " text-anchor=\"end\"") } else { ("0", "") };
+    let _ = writeln!(svg, "<line class=\"{class}\" x1=\"0\" x2=\"100%\" y1=\"{y}\" y2=\"{y}\"/>");
+    if !text.is_empty() {
+        let _ = writeln!(
+            svg,
+            "<text class=\"{class}\" x=\"{x}\" y=\"{}\"{anchor}>{text}</text>",
+            y - 4
+        );
+    }
+}
+
+/// The size as a line and the area under it, stretched to the page's width.
+fn line(svg: &mut String, frame: &Frame, points: &[Point]) {
+    let mut path = String::new();
+    let mut put = |index: usize, tokens: u64| {
+        let command = if path.is_empty() { 'M' } else { 'L' };
+        let _ = write!(path, "{command}{} {}", frame.across(index), frame.y(tokens));
+    };
+    let bucket = points.len().div_ceil(MOST_POINTS);
+    for (number, part) in points.chunks(bucket).enumerate() {
+        let at = number * bucket;
+        let highest = part.iter().enumerate().max_by_key(|(_, point)| point.tokens);
+        let falls =
+            part.iter().enumerate().find(|(_, point)| matches!(point.kind, Kind::Compacted(_)));
+        match (falls, highest) {
+            (Some((index, point @ Point { kind: Kind::Compacted(before), .. })), _) => {
+                put(at + index, *before);
+                put(at + index, point.tokens);
+            }
+            (_, Some((index, Point { kind: Kind::Shortened(before), tokens, .. }))) => {
+                put(at + index, *before);
+                put(at + index, *tokens);
+            }
+            (_, Some((index, point))) => put(at + index, point.tokens),
+            _ => {}
+        }
+    }
+    let _ = writeln!(
+        svg,
+        "<svg x=\"0\" y=\"{TOP}\" width=\"100%\" height=\"{PLOT}\" viewBox=\"0 0 {ACROSS} {PLOT}\" preserveAspectRatio=\"none\" overflow=\"visible\">\n\
+         <path class=\"area\" d=\"{path}V{PLOT}H{}Z\"/>\n\
+         <path class=\"size\" d=\"{path}\"/>\n</svg>",
+        path.strip_prefix('M').and_then(|rest| rest.split(' ').next()).unwrap_or("0"),
+    );
+}
+
+fn marks(svg: &mut String, frame: &Frame, points: &[Point]) {
+    let has_dots = points.len() <= MOST_DOTS;
+    let compactions = points.iter().filter(|it| matches!(it.kind, Kind::Compacted(_))).count();
+    for (index, point) in points.iter().enumerate() {
+        let (x, y) = (frame.x(index), TOP + frame.y(point.tokens));
+        let turn = point.turn;
+        match point.kind {
+            Kind::Compacted(before) => {
+                let (from, to) = (grouped(before), grouped(point.tokens));
+                let _ = write!(
+                    svg,
+                    "<g class=\"compaction\"><title>turn {turn}: compaction, {from} → {to}</title>\
+                     <line x1=\"{x:.2}%\" x2=\"{x:.2}%\" y1=\"{}\" y2=\"{}\"/>",
+                    TOP - 14,
+                    TOP + PLOT,
+                );
+                if compactions <= MOST_NAMED && before > point.tokens {
+                    let (anchor, shift) =
+                        if x > 80.0 { (" text-anchor=\"end\"", -4) } else { ("", 4) };
+                    let less = short(before - point.tokens);
+                    let _ = write!(
+                        svg,
+                        "<text x=\"{x:.2}%\" dx=\"{shift}\" y=\"12\"{anchor}>−{less}</text>"
+                    );
+                }
+                svg.push_str("</g>\n");
+            }
+            Kind::Refused => {
+                let tokens = grouped(point.tokens);
+                let _ = writeln!(
+                    svg,
+                    "<circle class=\"refused\" cx=\"{x:.2}%\" cy=\"{y}\" r=\"4\"><title>turn {turn}: {tokens} did not fit</title></circle>"
+                );
+            }
+            Kind::Counted | Kind::Estimated if has_dots => {
+                let class = if point.kind == Kind::Counted { "counted" } else { "estimated" };
+                let tokens = grouped(point.tokens);
+                let _ = writeln!(
+                    svg,
+                    "<circle class=\"{class}\" cx=\"{x:.2}%\" cy=\"{y}\" r=\"3\"><title>turn {turn}: {tokens} tokens, {class}</title></circle>"
+                );
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Numbers of turns below: the first, the last, and one between them.
+fn turns(svg: &mut String, frame: &Frame, points: &[Point]) {
+    let y = TOP + PLOT + 16;
+    let mut last_turn = None;
+    for (index, anchor) in
+        [(0, ""), (frame.last / 2, " text-anchor=\"middle\""), (frame.last, " text-anchor=\"end\"")]
+    {
+        let Some(turn) = points.get(index).map(|point| point.turn) else { continue };
+        if last_turn.replace(turn) == Some(turn) {
+            continue;
+        }
+        let word = if index == 0 { "turn " } else { "" };
+        let x = frame.x(index);
+        let _ = writeln!(svg, "<text x=\"{x:.2}%\" y=\"{y}\"{anchor}>{word}{turn}</text>");
+    }
+}
+
+/// The same numbers as a table, the largest request of each turn.
+fn table(chart: &Chart) -> String {
+    let mut rows: Vec<(u64, u64, String)> = Vec::new();
+    for point in &chart.points {
+        if rows.last().is_none_or(|row| row.0 != point.turn) {
+            rows.push((point.turn, 0, String::new()));
+        }
+        let Some(row) = rows.last_mut() else { continue };
+        match point.kind {
+            Kind::Counted | Kind::Estimated => row.1 = row.1.max(point.tokens),
+            kind => {
+                let what = match kind {
+                    Kind::Compacted(before) => {
+                        format!("compaction, {} → {}", grouped(before), grouped(point.tokens))
+                    }
+                    Kind::Refused => format!("{} did not fit", grouped(point.tokens)),
+                    _ => "results shortened".to_owned(),
+                };
+                let gap = if row.2.is_empty() { "" } else { "; " };
+                row.2.push_str(&format!("{gap}{what}"));
+            }
+        }
+    }
+    let mut html = "<details>\n<summary>Numbers</summary>\n<table>\n<tr><th>Turn</th><th>Tokens</th><th>What happened</th></tr>\n".to_owned();
+    let skipped = rows.len().saturating_sub(MOST_ROWS);
+    for (turn, tokens, what) in rows.into_iter().skip(skipped) {
+        let tokens = if tokens == 0 { String::new() } else { grouped(tokens) };
+        let turn =
+            if turn == 0 { String::new() } else { format!("<a href=\"#turn-{turn}\">{turn}</a>") };
+        let _ = writeln!(html, "<tr><td>{turn}</td><td>{tokens}</td><td>{what}</td></tr>");
+    }
+    if skipped > 0 {
+        let _ = writeln!(
+            html,
+            "<caption>{} before are left out</caption>",
+            plural(skipped as u64, "turn")
+        );
+    }
+    html.push_str("</table>\n</details>\n");
+    html
+}
+
+/// A round number of which three or four reach `most`.
+fn nice(most: u64) -> u64 {
+    let mut unit = 1;
+    while unit * 10 * 3 <= most {
+        unit *= 10;
+    }
+    [1, 2, 5, 10].into_iter().map(|of| of * unit).find(|step| step * 4 >= most).unwrap_or(unit * 10)
+}
+
+/// A number in few characters.
+fn short(number: u64) -> String {
+    let tenths = |unit: u64, name: &str| {
+        let tenths = (number + unit / 20) / (unit / 10);
+        match tenths % 10 {
+            0 => format!("{}{name}", tenths / 10),
+            rest => format!("{}.{rest}{name}", tenths / 10),
+        }
+    };
+    match number {
+        0..=999 => number.to_string(),
+        1_000..=999_949 => tenths(1_000, "k"),
+        _ => tenths(1_000_000, "M"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short_and_steps_are_round() {
+        let shown = [0, 999, 1000, 1049, 1050, 30_000, 999_949, 1_000_000, 2_340_000].map(short);
+        assert_eq!(shown, ["0", "999", "1k", "1k", "1.1k", "30k", "999.9k", "1M", "2.3M"]);
+        for (most, step) in
+            [(1, 1), (3, 1), (4, 1), (9, 5), (30, 10), (100, 50), (1319, 500), (200_000, 50_000)]
+        {
+            assert_eq!(nice(most), step, "{most}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_drawn_of_a_talk_without_requests() {
+        assert_eq!(figure(&Chart::default()), "");
+    }
+
+    #[test]
+    fn a_compaction_is_a_fall_in_the_line() {
+        let point = |tokens, kind| Point { turn: 1, tokens, kind };
+        let mut chart = Chart::default();
+        chart.points.extend([
+            point(100, Kind::Counted),
+            point(40, Kind::Compacted(200)),
+            point(50, Kind::Estimated),
+        ]);
+        let svg = figure(&chart);
+        assert!(svg.contains("d=\"M0 75L500 0L500 120L1000 112\""), "{svg}");
+        assert!(svg.contains("A compaction in turn 1 took it from 200 to 40."), "{svg}");
+    }
+}

@@ -1,0 +1,357 @@
+//! Entries as text for a terminal.
+
+use super::words::{self, clean};
+use super::wrap::{chop, cut, expand_tabs, width, wrap};
+use super::{Entry, Options, Outcome, What, input};
+use crate::estimate::report::grouped;
+use crate::exit::{printable, printable_json};
+use crate::json;
+use crate::messages::Role;
+use std::io::{self, Write};
+
+/// How many lines of a result or a summary are shown when it is folded.
+const FOLDED: usize = 6;
+/// No text is laid out in less columns than this.
+const NARROWEST: usize = 24;
+
+/// Colours and the like, as terminals take them.
+mod style {
+    pub const BOLD: &str = "1";
+    pub const DIM: &str = "2";
+    pub const STRUCK: &str = "2;9";
+    pub const USER: &str = "1;34";
+    pub const ASSISTANT: &str = "1;32";
+    pub const TOOL: &str = "36";
+    pub const CODE: &str = "36";
+    pub const BAD: &str = "31";
+    pub const VIEW: &str = "1;33";
+}
+
+/// Text, an entry at a time.
+pub struct Text<'o, W> {
+    options: &'o Options,
+    out: W,
+    width: usize,
+    /// Who speaks, if that was said.
+    speaker: Option<Role>,
+    /// The record whose marks were shown.
+    marked: Option<String>,
+    /// What was written last, if no blank line came after it.
+    last: Last,
+}
+
+/// What was written last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Last {
+    /// Nothing, or a blank line.
+    Gap,
+    /// Who speaks, or a line that belongs to what comes next.
+    Heading,
+    /// A call of which nothing else is known yet.
+    Call,
+    /// A line on a view record or the like.
+    Note,
+    /// Anything else.
+    Text,
+}
+
+impl<'o, W: Write> Text<'o, W> {
+    /// Text for `out`.
+    pub fn new(options: &'o Options, out: W) -> Text<'o, W> {
+        let width = options.width.max(NARROWEST);
+        Text { options, out, width, speaker: None, marked: None, last: Last::Gap }
+    }
+
+    /// Writes an entry.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn show(&mut self, entry: &Entry) -> io::Result<()> {
+        if let Some(note) = words::note(entry) {
+            return self.note(&note);
+        }
+        match &entry.what {
+            What::Session(session) => {
+                let facts = words::session(session, &self.options.zone).join(" · ");
+                self.gap()?;
+                self.rows(
+                    style::BOLD,
+                    0,
+                    &wrap(&printable(&format!("session {facts}")), self.width),
+                )
+            }
+            What::Turn(number) => self.turn(*number, entry.time),
+            What::Reply(reply) => {
+                let facts = words::reply(reply, self.options.prices.as_ref());
+                self.speak(Role::Assistant, &facts)
+            }
+            What::Said { role, text } => {
+                self.speaks(*role, entry)?;
+                self.gap_unless(&[Last::Heading])?;
+                self.prose(text, self.said_style(entry))
+            }
+            What::Thinking(text) => {
+                self.speaks(Role::Assistant, entry)?;
+                self.thinking(text)
+            }
+            What::Call { name, input, is_answered, .. } => {
+                self.speaks(Role::Assistant, entry)?;
+                self.call(name, input)?;
+                match is_answered {
+                    true => self.line(style::DIM, 4, &format!("({})", words::ANSWERED)),
+                    false => Ok(()),
+                }
+            }
+            What::Result(result) => {
+                self.marks(entry)?;
+                self.result(result, entry)
+            }
+            What::Media { role, media } => {
+                self.speaks(*role, entry)?;
+                self.aside(2, &words::media(media))
+            }
+            What::Other { role, kind, bytes } => {
+                self.speaks(*role, entry)?;
+                self.aside(2, &words::other(kind, *bytes))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Begins another transcript.
+    pub fn begin_anew(&mut self) {
+        (self.speaker, self.marked) = (None, None);
+    }
+
+    /// Writes out what is held.
+    ///
+    /// # Errors
+    /// When that cannot be done.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    fn turn(&mut self, number: u64, time: Option<i64>) -> io::Result<()> {
+        self.gap()?;
+        self.speaker = None;
+        let name = format!("── turn {} ", grouped(number));
+        let time = time.map(|time| words::when(time, &self.options.zone));
+        let time = time.map_or(String::new(), |time| format!(" {time} ──"));
+        let room = self.width.saturating_sub(width(&name) + width(&time));
+        self.line(style::DIM, 0, &format!("{name}{}{time}", "─".repeat(room)))
+    }
+
+    /// A heading that says who speaks.
+    fn speak(&mut self, role: Role, facts: &[String]) -> io::Result<()> {
+        self.gap()?;
+        self.speaker = Some(role);
+        let style = if role == Role::User { style::USER } else { style::ASSISTANT };
+        let name = self.paint(style, &role.to_string());
+        let facts: String = facts.iter().map(|fact| format!(" · {}", printable(fact))).collect();
+        let facts = self.paint(style::DIM, &cut(&facts, self.width.saturating_sub(9)));
+        self.last = Last::Heading;
+        writeln!(self.out, "{name}{facts}")
+    }
+
+    /// The same where it is not said already; then what marks the record.
+    fn speaks(&mut self, role: Role, entry: &Entry) -> io::Result<()> {
+        if self.speaker != Some(role) {
+            self.speak(role, &[])?;
+        }
+        self.marks(entry)
+    }
+
+    fn marks(&mut self, entry: &Entry) -> io::Result<()> {
+        if self.marked.as_ref() == Some(&entry.id) {
+            return Ok(());
+        }
+        match words::marks(entry) {
+            Some(mark) => {
+                self.marked = Some(entry.id.clone());
+                self.line(style::VIEW, 2, &format!("({mark})"))?;
+                self.last = Last::Heading;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn said_style(&self, entry: &Entry) -> &'static str {
+        if entry.taken_back { style::STRUCK } else { "" }
+    }
+
+    /// Text of the user's or the model's: wrapped, but for code and tables.
+    fn prose(&mut self, text: &str, style: &'static str) -> io::Result<()> {
+        let room = self.width - 2;
+        let mut fence: Option<&str> = None;
+        let text = clean(text);
+        for line in text.trim_matches('\n').lines() {
+            let expanded = expand_tabs(line);
+            let mark = fence_mark(line);
+            let is_code = fence.is_some() || mark.is_some();
+            match fence {
+                Some(open) if closes(line, open) => fence = None,
+                None => fence = mark,
+                Some(_) => {}
+            }
+            let is_laid_out = is_code || line.starts_with("    ") || line.starts_with(['\t', '|']);
+            let own = if is_code && style.is_empty() { style::CODE } else { style };
+            match is_laid_out {
+                true => self.line(own, 2, &expanded)?,
+                false => self.rows(own, 2, &wrap(&expanded, room))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn thinking(&mut self, text: &str) -> io::Result<()> {
+        self.gap_unless(&[Last::Heading])?;
+        if self.options.full {
+            self.line(style::DIM, 2, "(thinking)")?;
+            return self.prose(text, style::DIM);
+        }
+        let text = clean(text);
+        let line = text.trim().lines().next().unwrap_or_default();
+        let line = cut(&expand_tabs(line), self.width - 14);
+        self.line(style::DIM, 2, &format!("(thinking) {line}"))?;
+        self.last = Last::Heading;
+        Ok(())
+    }
+
+    fn call(&mut self, name: &str, json: &str) -> io::Result<()> {
+        self.gap_unless(&[Last::Call, Last::Heading])?;
+        let name = cut(&printable(name), self.width / 2);
+        let head = self.paint(style::TOOL, &format!("▸ {name}"));
+        if self.options.full {
+            writeln!(self.out, "  {head}")?;
+            return self.verbatim(&input::members(json));
+        }
+        let json = printable_json(json).into_owned();
+        let input = cut(&json::on_one_line(&json), self.width.saturating_sub(5 + width(&name)));
+        self.last = Last::Call;
+        writeln!(self.out, "  {head} {input}")
+    }
+
+    fn result(&mut self, result: &Outcome, entry: &Entry) -> io::Result<()> {
+        let facts = words::result(result);
+        let style = if result.is_error { style::BAD } else { style::TOOL };
+        if !result.follows {
+            self.gap()?;
+            self.rows(
+                style,
+                2,
+                &wrap(&printable(&format!("◂ {}", facts.join(" · "))), self.width - 2),
+            )?;
+        } else if facts.len() > 1 {
+            let facts = printable(&facts[1..].join(" · "));
+            self.rows(style, 4, &wrap(&facts, self.width - 4))?;
+        }
+        let style = if entry.taken_back { style::STRUCK } else { style::DIM };
+        self.folded(&result.text, style)?;
+        for media in &result.media {
+            self.aside(4, &words::media(media))?;
+        }
+        if result.text.trim().is_empty() && result.media.is_empty() {
+            self.line(style::DIM, 4, "(no output)")?;
+        }
+        self.last = Last::Text;
+        Ok(())
+    }
+
+    fn note(&mut self, note: &words::Note) -> io::Result<()> {
+        self.gap_unless(&[Last::Note])?;
+        let style = if note.title == "error" { style::BAD } else { style::VIEW };
+        let line = printable(&format!("━━ {}: {}", note.title, note.line));
+        self.rows(style, 0, &wrap(&line, self.width))?;
+        // Who speaks next is said again.
+        (self.speaker, self.last) = (None, Last::Note);
+        match &note.body {
+            Some(body) if self.options.full => self.prose(body, style::DIM),
+            Some(body) => self.folded(body, style::DIM),
+            None => Ok(()),
+        }
+    }
+
+    /// A word on something that is not shown.
+    fn aside(&mut self, indent: usize, what: &str) -> io::Result<()> {
+        let line = cut(&format!("[{}]", printable(what)), self.width - indent);
+        self.line(style::DIM, indent, &line)
+    }
+
+    /// The first lines of a text, or all of them.
+    fn folded(&mut self, text: &str, style: &str) -> io::Result<()> {
+        let text = text.trim_end_matches(['\r', '\n']);
+        if self.options.full {
+            return self.verbatim(text);
+        }
+        let feeds = memchr::memchr_iter(b'\n', text.as_bytes()).count();
+        let count = if text.is_empty() { 0 } else { feeds + 1 };
+        // A line that says that one is left out takes as much room as that line.
+        let shown = if count <= FOLDED + 1 { count } else { FOLDED };
+        for line in text.lines().take(shown) {
+            self.line(style, 4, &cut(&expand_tabs(&clean(line)), self.width - 4))?;
+        }
+        if count > shown {
+            let rest = words::plural((count - shown) as u64, "more line");
+            self.line(style::DIM, 4, &format!("… {rest} (--full)"))?;
+        }
+        Ok(())
+    }
+
+    /// All lines of a text, broken where they are too long.
+    fn verbatim(&mut self, text: &str) -> io::Result<()> {
+        for line in clean(text).lines() {
+            self.rows("", 4, &chop(&expand_tabs(line), self.width - 4))?;
+        }
+        Ok(())
+    }
+
+    fn rows(&mut self, style: &str, indent: usize, rows: &[impl AsRef<str>]) -> io::Result<()> {
+        rows.iter().try_for_each(|row| self.line(style, indent, row.as_ref()))
+    }
+
+    fn line(&mut self, style: &str, indent: usize, text: &str) -> io::Result<()> {
+        let text = text.trim_end();
+        if text.is_empty() {
+            return self.out.write_all(b"\n");
+        }
+        self.last = Last::Text;
+        self.out.write_all(b"    ".get(..indent).unwrap_or_default())?;
+        match self.options.color && !style.is_empty() {
+            true => self.out.write_all(self.paint(style, text).as_bytes())?,
+            false => self.out.write_all(text.as_bytes())?,
+        }
+        self.out.write_all(b"\n")
+    }
+
+    /// A blank line, if there is none.
+    fn gap(&mut self) -> io::Result<()> {
+        self.gap_unless(&[])
+    }
+
+    /// The same, but not after what this belongs to.
+    fn gap_unless(&mut self, after: &[Last]) -> io::Result<()> {
+        let last = std::mem::replace(&mut self.last, Last::Gap);
+        if last == Last::Gap || after.contains(&last) { Ok(()) } else { writeln!(self.out) }
+    }
+
+    fn paint(&self, style: &str, text: &str) -> String {
+        match self.options.color && !style.is_empty() && !text.is_empty() {
+            true => format!("\x1b[{style}m{text}\x1b[0m"),
+            false => text.to_owned(),
+        }
+    }
+}
+
+/// The marks with which a line begins or ends a block of code.
+fn fence_mark(line: &str) -> Option<&str> {
+    let text = line.trim_start();
+    ['`', '~'].into_iter().find_map(|mark| {
+        let length = text.len() - text.trim_start_matches(mark).len();
+        (length >= 3).then(|| &text[..length])
+    })
+}
+
+fn closes(line: &str, open: &str) -> bool {
+    fence_mark(line).is_some_and(|mark| mark.starts_with(open) && line.trim() == mark)
+}

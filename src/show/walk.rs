@@ -1,0 +1,392 @@
+//! Records to entries, in the order of the file.
+
+use super::{Compaction, Entry, Notes, Outcome, Refusal, Reply, Start, What, input};
+use crate::check::rules;
+use crate::check::{Finding, Place};
+use crate::estimate::{Estimate, Method, Request};
+use crate::json::{self, Object};
+use crate::jsonl::Lines;
+use crate::messages::meta::Shown;
+use crate::messages::range::Turns;
+use crate::messages::view::View;
+use crate::messages::{Block, BlockKind, Content, Message, Role, rebuild, shorten};
+use crate::record::{self, Body, Record};
+use crate::redact::Patterns;
+use crate::session::time;
+use crate::source::{self, Input};
+use anyhow::Context;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::io;
+use std::rc::Rc;
+
+/// So many names of calls are kept at the least for results that come late, and so many records for
+/// compactions that name their first kept one.
+const KEPT: usize = 4096;
+/// So many characters of an input say which call it was.
+const BEGINNING: usize = 60;
+
+/// What takes entries.
+type Each<'e> = dyn FnMut(&Entry) -> io::Result<()> + 'e;
+
+/// A walk through a transcript. It goes on where it ended, so a file can be read as it grows.
+#[derive(Debug)]
+pub struct Walk<'v> {
+    view: Rc<View>,
+    redact: Option<&'v Patterns>,
+    start: Start,
+    turns: Turns,
+    number: u64,
+    reply: Open,
+    /// The newest calls by id, and those before: the tool, and the beginning of the input.
+    names: [HashMap<String, (String, String)>; 2],
+    /// Calls whose results stand before them, as claw0 wrote them first.
+    early: HashSet<String>,
+    /// Ids of the newest records that messages are made of, and how many stand before each.
+    recent: VecDeque<(String, u64)>,
+    count: u64,
+    notes: Notes,
+}
+
+/// The reply that is being read.
+#[derive(Debug, Default)]
+struct Open {
+    is_open: bool,
+    /// A result came: what the model says next is another reply.
+    is_closed: bool,
+    /// A result came before its call: words that come after the calls are another reply.
+    is_answered: bool,
+    calls: HashSet<String>,
+    /// The call that was shown last, if nothing came after it.
+    last: Option<String>,
+}
+
+impl<'v> Walk<'v> {
+    /// A walk from `start`. `view` says what was shortened and taken back, `redact` what is taken out of records
+    /// before they are looked into.
+    #[must_use]
+    pub fn new(view: Rc<View>, redact: Option<&'v Patterns>, start: Start) -> Walk<'v> {
+        Walk {
+            view,
+            redact,
+            start,
+            turns: Turns::default(),
+            number: start.turns,
+            reply: Open::default(),
+            names: Default::default(),
+            early: HashSet::new(),
+            recent: VecDeque::new(),
+            count: 0,
+            notes: Notes::default(),
+        }
+    }
+
+    /// What was found so far, and forgets it.
+    pub fn notes(&mut self) -> Notes {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// Reads all inputs.
+    ///
+    /// # Errors
+    /// As [`Walk::read`].
+    pub fn read_all(&mut self, inputs: &[Input], each: &mut Each<'_>) -> anyhow::Result<()> {
+        for (input, base) in inputs.iter().zip(source::bases(inputs)) {
+            let from = self.start.offset.saturating_sub(base).min(input.length);
+            self.read(input, base, from, input.length, each)?;
+        }
+        Ok(())
+    }
+
+    /// Reads an input from one byte, which begins a line, to another. `base` is where the input begins in the
+    /// whole.
+    ///
+    /// # Errors
+    /// When it cannot be read or an entry cannot be taken; 65 when it is of a dialect that cannot be read.
+    pub fn read(
+        &mut self,
+        input: &Input,
+        base: u64,
+        from: u64,
+        to: u64,
+        each: &mut Each<'_>,
+    ) -> anyhow::Result<()> {
+        let mut lines = Lines::new(input, from, to);
+        let mut replaced = 0;
+        loop {
+            let mut outcome = Ok(());
+            let is_more = lines.read(&mut |line| {
+                if outcome.is_ok() {
+                    outcome = rebuild::read_line(line, base, &mut replaced, &mut |found| {
+                        match found {
+                            Err(finding) => self.notes.findings.push(finding),
+                            Ok(record) => {
+                                self.take(&record, each).context("cannot write '<stdout>'")?
+                            }
+                        }
+                        Ok(())
+                    });
+                }
+            });
+            outcome?;
+            if !is_more.with_context(|| format!("cannot read '{}'", input.name))? {
+                self.notes.replaced += replaced;
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes the next record.
+    fn take(&mut self, record: &Record<'_>, each: &mut Each<'_>) -> io::Result<()> {
+        let Some(Cow::Owned(text)) = self.redact.map(|patterns| patterns.redact(record.text))
+        else {
+            return self.put(record, false, each);
+        };
+        // What cannot be read again is not shown rather than shown as it was.
+        let Ok(object) = Object::parse(&text) else { return Ok(()) };
+        let Ok(body) = record::parse(&object) else { return Ok(()) };
+        let (id, place) = (record.id.clone(), record.place.clone());
+        let (offset, end) = (record.offset, record.end);
+        self.put(&Record { id, offset, end, place, text: &text, body }, true, each)
+    }
+
+    fn put(
+        &mut self,
+        record: &Record<'_>,
+        is_redacted: bool,
+        each: &mut Each<'_>,
+    ) -> io::Result<()> {
+        let Ok(object) = Object::parse(record.text) else { return Ok(()) };
+        let mut entries = Vec::new();
+        if self.turns.begins_with(&record.body) {
+            self.number += 1;
+            entries.push(What::Turn(self.number));
+        }
+        self.pieces(record, &object, is_redacted, &mut entries);
+        let id = record.id.clone().into_owned();
+        let ts = object.get("ts").and_then(time::of_ts);
+        let (taken_back, pinned) = (self.view.retracted.contains(&id), object.is_true("pin"));
+        for what in entries {
+            each(&Entry { id: id.clone(), time: ts, taken_back, pinned, what })?;
+        }
+        Ok(())
+    }
+
+    fn pieces(
+        &mut self,
+        record: &Record<'_>,
+        object: &Object<'_>,
+        is_redacted: bool,
+        out: &mut Vec<What>,
+    ) {
+        let string = |name: &str| object.string(name).map(Cow::into_owned);
+        if is_of_messages(&record.body) {
+            self.note_place(record);
+        }
+        match &record.body {
+            Body::Session => out.push(What::Session(input::session(object))),
+            Body::User { content, .. } => {
+                for block in content.clone().into_blocks() {
+                    if !block.is_result() {
+                        self.reply = Open::default();
+                    }
+                    self.block(block, Role::User, record, is_redacted, out);
+                }
+            }
+            Body::Assistant { content, usage } => {
+                let Open { is_open, is_closed, is_answered, .. } = self.reply;
+                if !is_open || is_closed || is_answered || usage.is_some() {
+                    self.begin_reply(input::reply(object), out);
+                }
+                if let Some(reasoning) = string("reasoning").filter(|text| !text.trim().is_empty())
+                {
+                    out.push(What::Thinking(reasoning));
+                }
+                for block in content.clone().into_blocks() {
+                    self.block(block, Role::Assistant, record, is_redacted, out);
+                }
+            }
+            Body::ToolUse { id, name, input } => self.call(id, name, input, out),
+            Body::ToolResult { id, content, is_error, .. } => {
+                let content = Content::parse(content).unwrap_or(Content::nothing());
+                self.result(id, content, *is_error, record, is_redacted, out);
+            }
+            Body::Truncation { tool_use_id, shown, .. } => out.push(What::Truncation {
+                name: self.known(tool_use_id).map(|known| known.0),
+                call: tool_use_id.clone(),
+                shown: shown.clone(),
+            }),
+            Body::Compaction { summary, first_kept, retry_of, .. } => {
+                let kept = self.recent.iter().rev().find(|(id, _)| id == first_kept);
+                out.push(What::Compaction(Compaction {
+                    summary: summary.clone(),
+                    records: kept.filter(|_| self.start.offset == 0).map(|kept| kept.1),
+                    before: object.number("tokens_before"),
+                    strategy: string("strategy"),
+                    model: string("model"),
+                    retry_of: retry_of.clone(),
+                }));
+            }
+            Body::Checkpoint(checkpoint) => out.push(What::Checkpoint(checkpoint.clone())),
+            Body::Retract { target } => out.push(What::Retract(target.clone())),
+            Body::Error => out.push(What::Error(Refusal {
+                class: string("class").unwrap_or_else(|| "unknown".to_owned()),
+                status: object.number("status"),
+                message: string("message").unwrap_or_default(),
+                limit: object.number("limit"),
+                actual: object.number("actual"),
+            })),
+            Body::Label => out.extend(string("label").map(What::Label)),
+            Body::Other => {}
+        }
+    }
+
+    /// Notes where a record stands that messages are made of.
+    fn note_place(&mut self, record: &Record<'_>) {
+        self.recent.push_back((record.id.to_string(), self.count));
+        self.count += 1;
+        if self.recent.len() > KEPT {
+            self.recent.pop_front();
+        }
+    }
+
+    fn begin_reply(&mut self, reply: Reply, out: &mut Vec<What>) {
+        self.reply = Open { is_open: true, ..Open::default() };
+        out.push(What::Reply(reply));
+    }
+
+    fn block(
+        &mut self,
+        block: Block<'_>,
+        role: Role,
+        record: &Record<'_>,
+        is_redacted: bool,
+        out: &mut Vec<What>,
+    ) {
+        let member = |name: &str| block.member(name);
+        match &block.kind {
+            BlockKind::Blank => return,
+            BlockKind::Text => {
+                out.push(What::Said { role, text: block.says().unwrap_or_default() });
+            }
+            BlockKind::Thinking { .. } => {
+                let text = member("thinking").and_then(json::string).unwrap_or_default();
+                if !text.trim().is_empty() {
+                    out.push(What::Thinking(text.into_owned()));
+                }
+            }
+            BlockKind::ToolUse { id } => {
+                let (name, input) = (member("name"), member("input"));
+                self.call(id, name.unwrap_or_default(), input.unwrap_or_default(), out);
+                return;
+            }
+            BlockKind::ToolResult { id } => {
+                let content = member("content").and_then(|raw| Content::parse(raw).ok());
+                let is_error = member("is_error") == Some("true");
+                let content = content.unwrap_or(Content::nothing());
+                self.result(id, content, is_error, record, is_redacted, out);
+                return;
+            }
+            BlockKind::Media => out.push(What::Media { role, media: input::media(&block) }),
+            BlockKind::Other => {
+                let kind = member("type").and_then(json::string).unwrap_or_default();
+                let (kind, bytes) = (kind.into_owned(), block.raw.len());
+                out.push(What::Other { role, kind, bytes });
+            }
+        }
+        self.reply.last = None;
+    }
+
+    /// A call. claw0 writes each of them twice, and it is shown once.
+    fn call(&mut self, id: &str, name: &str, input: &str, out: &mut Vec<What>) {
+        if self.reply.calls.contains(id) {
+            return;
+        }
+        if !self.reply.is_open || self.reply.is_closed {
+            self.begin_reply(Reply::default(), out);
+        }
+        let name = json::string(name).unwrap_or_default().into_owned();
+        self.reply.calls.insert(id.to_owned());
+        self.reply.last = Some(id.to_owned());
+        if self.names[0].len() >= KEPT {
+            self.names[1] = std::mem::take(&mut self.names[0]);
+        }
+        let begin = json::on_one_line(&input.chars().take(BEGINNING).collect::<String>());
+        self.names[0].insert(id.to_owned(), (name.clone(), begin));
+        let is_answered = self.early.remove(id);
+        self.reply.is_answered |= is_answered;
+        out.push(What::Call { id: id.to_owned(), name, input: input.to_owned(), is_answered });
+    }
+
+    /// The tool of a call, and the beginning of its input.
+    fn known(&self, call: &str) -> Option<(String, String)> {
+        self.names.iter().find_map(|names| names.get(call)).cloned()
+    }
+
+    fn result(
+        &mut self,
+        id: &str,
+        content: Content<'_>,
+        is_error: bool,
+        record: &Record<'_>,
+        is_redacted: bool,
+        out: &mut Vec<What>,
+    ) {
+        let (shown, saved) = self.shortened(id, &content, record, is_redacted);
+        let is_media = |block: &&Block<'_>| block.kind == BlockKind::Media;
+        let call = self.known(id);
+        if call.is_none() && self.early.len() < KEPT {
+            self.early.insert(id.to_owned());
+        }
+        out.push(What::Result(Outcome {
+            id: id.to_owned(),
+            call,
+            follows: self.reply.last.take().is_some_and(|last| last == id),
+            text: shorten::text_of(&content),
+            media: content.blocks().iter().filter(is_media).map(input::media).collect(),
+            is_error,
+            shown,
+            saved,
+        }));
+        self.reply.is_closed = true;
+    }
+
+    /// What a truncation says of a result, if it is one that fits, and the tokens that it saves.
+    fn shortened(
+        &mut self,
+        id: &str,
+        content: &Content<'_>,
+        record: &Record<'_>,
+        is_redacted: bool,
+    ) -> (Option<Shown>, u64) {
+        let key = (record.id.to_string(), id.to_owned());
+        let Some(shown) = self.view.truncations.get(&key) else { return (None, 0) };
+        let text = shorten::Text::read(&shorten::text_of(content), Some(None));
+        let short = shorten::show(content, &text, shown, Some(&record.id));
+        if short.is_none() && !is_redacted {
+            self.notes.findings.push(Finding {
+                rule: &rules::TRUNCATION_MISMATCH,
+                place: Place { ..record.place.clone() },
+                id: Some(record.id.to_string()),
+                message: "a truncation does not fit this result and is not applied".to_owned(),
+            });
+            return (None, 0);
+        }
+        let weigh = |content: Content<'_>| weigh(&Message::new(Role::User, content));
+        let now = short.map_or(0, weigh);
+        (Some(shown.clone()), weigh(content.clone()).saturating_sub(now))
+    }
+}
+
+/// Our estimate of a message, in tokens.
+pub(super) fn weigh(message: &Message<'_>) -> u64 {
+    let messages = std::slice::from_ref(message);
+    Estimate::of(Request { messages, system: None, tools: None }, Method::Script).tokens
+}
+
+fn is_of_messages(body: &Body<'_>) -> bool {
+    matches!(
+        body,
+        Body::User { .. } | Body::Assistant { .. } | Body::ToolUse { .. } | Body::ToolResult { .. }
+    )
+}

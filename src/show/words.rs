@@ -1,0 +1,198 @@
+//! What all formats say in the same words. It is plain text, and each format escapes it in its own way.
+
+use super::{Compaction, Entry, Media, Outcome, Refusal, Reply, Session, What};
+use crate::estimate::report::grouped;
+use crate::exit::printable_lines;
+use crate::messages::meta::Shown;
+use crate::messages::summary::HEADING;
+use crate::usage::Table;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// What marks a call whose result stands before it, as claw0 wrote them first.
+pub const ANSWERED: &str = "its result is above";
+
+/// A view record, or another that is no part of the talk.
+pub struct Note {
+    /// What it is, in a word.
+    pub title: &'static str,
+    /// A line on it.
+    pub line: String,
+    /// What it says at length.
+    pub body: Option<String>,
+}
+
+/// The note that an entry is, if it is one.
+pub fn note(entry: &Entry) -> Option<Note> {
+    let (title, line, body) = match &entry.what {
+        What::Compaction(it) => ("compaction", compaction(it), Some(summary(it))),
+        What::Truncation { name, call, shown } => {
+            let of =
+                name.as_ref().map_or(format!("call {call}"), |name| format!("{name} ({call})"));
+            ("truncation", format!("the result of {of} is sent shortened: {}", amount(shown)), None)
+        }
+        What::Checkpoint(it) => {
+            let by =
+                it.generated_by.as_ref().map_or(String::new(), |model| format!(", by {model}"));
+            let (messages, tokens) = (plural(it.messages, "message"), plural(it.tokens, "token"));
+            let line = format!("a summary ahead of need: {messages}, {tokens}{by}");
+            ("checkpoint", line, Some(it.render()))
+        }
+        What::Retract(target) => ("retract", format!("record {target} is taken back"), None),
+        What::Error(it) => ("error", error(it), None),
+        What::Label(label) => ("label", format!("the session is now called {label}"), None),
+        _ => return None,
+    };
+    let line = if entry.taken_back { format!("{line} (taken back)") } else { line };
+    Some(Note { title, line, body })
+}
+
+fn compaction(it: &Compaction) -> String {
+    let what = it.records.map_or("what is above".to_owned(), |count| plural(count, "record"));
+    let mut line = format!("a summary of {what}");
+    match (it.before, it.summary.tokens_after) {
+        (Some(before), Some(after)) => {
+            line.push_str(&format!(": {} → {} tokens", grouped(before), grouped(after)));
+        }
+        (Some(before), None) => line.push_str(&format!(": {} tokens before", grouped(before))),
+        _ => {}
+    }
+    let by = [it.strategy.as_deref(), it.model.as_deref()];
+    by.into_iter().flatten().for_each(|word| line.push_str(&format!(", {word}")));
+    if let Some(place) = &it.retry_of {
+        line.push_str(&format!(", in the place of {place}"));
+    }
+    if it.summary.needs_retry {
+        line.push_str(", still to be made");
+    }
+    line
+}
+
+/// A summary as a model reads it, without the line that heads it there.
+fn summary(it: &Compaction) -> String {
+    let text = it.summary.render();
+    text.strip_prefix(HEADING).unwrap_or(&text).trim_start().to_owned()
+}
+
+fn error(it: &Refusal) -> String {
+    let status = it.status.map_or(String::new(), |status| format!(" ({status})"));
+    let message = if it.message.is_empty() { String::new() } else { format!(": {}", it.message) };
+    let mut line = format!("{}{status}{message}", it.class);
+    if let Some(actual) = it.actual {
+        line.push_str(&format!("; {}", plural(actual, "token")));
+    }
+    if let Some(limit) = it.limit {
+        line.push_str(&format!("; window {}", grouped(limit)));
+    }
+    line
+}
+
+/// What is known of a session, in order.
+pub fn session(it: &Session, zone: &TimeZone) -> Vec<String> {
+    let created = it.created.map(|time| when(time, zone));
+    let parent = it.parent.as_ref().map(|parent| format!("a copy of {parent}"));
+    let all = [Some(it.id.clone()), it.key.clone(), it.label.clone(), created, parent];
+    all.into_iter().flatten().filter(|it| !it.is_empty()).collect()
+}
+
+/// What is known of a reply, in order.
+pub fn reply(it: &Reply, prices: Option<&Table>) -> Vec<String> {
+    let mut facts: Vec<String> = it.model.iter().cloned().collect();
+    if let Some(counts) = &it.counts {
+        let cached = match counts.cache_read {
+            0 => String::new(),
+            read => format!(" ({} from cache)", grouped(read)),
+        };
+        facts.push(format!("{} in{cached}", grouped(counts.prompt())));
+        facts.push(format!("{} out", grouped(counts.output)));
+        let cost = prices.zip(it.model.as_ref()).and_then(|(table, it)| table.cost(it, counts));
+        facts.extend(cost.map(|cost| format!("cost {cost}")));
+    }
+    let ended = ["end_turn", "tool_use", "stop", "tool_calls", "stop_sequence"];
+    let odd = it.stop_reason.as_ref().filter(|reason| !ended.contains(&reason.as_str()));
+    facts.extend(odd.cloned());
+    facts.extend(it.interrupted.then(|| "interrupted".to_owned()));
+    facts
+}
+
+/// What a result is, beside its text: of which call, whether it failed, how much of it is sent.
+pub fn result(it: &Outcome) -> Vec<String> {
+    let mut facts = vec![match &it.call {
+        Some((name, _)) if it.follows => name.clone(),
+        Some((name, input)) => format!("{name} {input}"),
+        None => format!("result of call {}, which is not above", it.id),
+    }];
+    facts.extend(it.is_error.then(|| "failed".to_owned()));
+    facts.extend(it.shown.as_ref().map(|shown| format!("sent shortened: {}", amount(shown))));
+    facts
+}
+
+/// How much of a result is sent.
+fn amount(shown: &Shown) -> String {
+    let kept = shown.head.saturating_add(shown.tail);
+    let mut text = format!("{} of {} bytes", grouped(kept), grouped(shown.bytes));
+    if !shown.media.is_empty() {
+        let media = plural(shown.media.len() as u64, "attachment");
+        text.push_str(&format!(", {media} left out"));
+    }
+    text
+}
+
+/// What is known of an image or a document.
+pub fn media(it: &Media) -> String {
+    let mut facts = vec![it.kind.clone()];
+    facts.extend(it.media_type.clone());
+    facts.push(it.bytes.map_or("elsewhere".to_owned(), |bytes| plural(bytes as u64, "byte")));
+    facts.join(", ")
+}
+
+/// What is known of a block of another kind.
+pub fn other(kind: &str, bytes: usize) -> String {
+    format!("{kind}, {}", plural(bytes as u64, "byte"))
+}
+
+/// What marks a record among others.
+pub fn marks(entry: &Entry) -> Option<&'static str> {
+    match (entry.taken_back, entry.pinned) {
+        (true, _) => Some("taken back"),
+        (false, true) => Some("pinned"),
+        (false, false) => None,
+    }
+}
+
+/// A local time, to the minute.
+pub fn when(time: i64, zone: &TimeZone) -> String {
+    let time = Timestamp::from_microsecond(time).unwrap_or(Timestamp::UNIX_EPOCH);
+    time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string()
+}
+
+/// A number of things.
+pub fn plural(count: u64, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        _ => format!("{} {what}s", grouped(count)),
+    }
+}
+
+/// A text of many lines whose control characters are shown. Line feeds with carriage returns are ends of
+/// lines like others.
+pub fn clean(text: &str) -> String {
+    match text.contains("\r\n") {
+        true => printable_lines(&text.replace("\r\n", "\n")),
+        false => printable_lines(text),
+    }
+}
+
+/// A text in HTML, where it stands between tags.
+pub fn html(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + text.len() / 16);
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            c => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,389 @@
+//! claw-show: everything that is in a transcript is shown, in three formats, and nothing of it is obeyed by a
+//! terminal, by a reader of Markdown or by a browser.
+
+mod browser;
+mod follow;
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use unicode_width::UnicodeWidthStr;
+
+use crate::common::{Run, Sandbox};
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+/// Shows a transcript of `tests/data`.
+#[track_caller]
+fn show_file(name: &str, args: &[&str]) -> Run {
+    Sandbox::new().cmd("claw-show").args(args).arg(data(name)).run()
+}
+
+/// Shows records that are given on standard input.
+#[track_caller]
+fn show(records: &str, args: &[&str]) -> Run {
+    Sandbox::new().cmd("claw-show").args(args).stdin(records).run()
+}
+
+fn user(text: &str) -> String {
+    format!("{{\"type\":\"user\",\"content\":{}}}\n", serde_json::json!(text))
+}
+
+fn reply(text: &str) -> String {
+    let text = serde_json::json!(text);
+    format!("{{\"type\":\"assistant\",\"content\":[{{\"type\":\"text\",\"text\":{text}}}]}}\n")
+}
+
+fn call(id: &str) -> String {
+    format!(
+        "{{\"type\":\"tool_use\",\"tool_use_id\":\"{id}\",\"name\":\"f\",\"input\":{{\"n\":\"{id}\"}}}}\n"
+    )
+}
+
+fn result(id: &str, text: &str) -> String {
+    let text = serde_json::json!(text);
+    format!("{{\"type\":\"tool_result\",\"tool_use_id\":\"{id}\",\"content\":{text}}}\n")
+}
+
+// ---- what is shown --------------------------------------------------------------------------
+
+#[test]
+fn everything_is_shown_as_it_was_before() {
+    let full: &[&str] = &["--full"];
+    for (file, args) in [
+        ("everything.txt", &[][..]),
+        ("everything.full.txt", full),
+        ("everything.color.txt", &["--color", "always", "--limit-turns", "1"]),
+        ("everything.md", &["--format", "markdown"]),
+        ("everything.html", &["--format", "html"]),
+    ] {
+        let run = show_file("show/everything.jsonl", args);
+        run.ok().err_is("");
+        let golden = data("show").join(file);
+        if env::var_os("CLAW_BLESS").is_some() {
+            fs::write(&golden, &run.stdout).expect("a golden file");
+        }
+        let expected = fs::read(&golden).expect("a golden file; CLAW_BLESS=1 writes it");
+        run.expect(run.stdout == expected, || format!("expected: {}", golden.display()));
+    }
+}
+
+#[test]
+fn a_call_that_claw0_wrote_twice_is_shown_once() {
+    let twice = r#"{"type":"assistant","content":[{"type":"text","text":"look"},{"type":"tool_use","id":"c1","name":"f","input":{"n":"c1"}},{"type":"tool_use","id":"c2","name":"f","input":{"n":"c2"}}]}"#;
+    let records = [
+        &user("q"),
+        twice,
+        "\n",
+        &call("c1"),
+        &result("c1", "r1"),
+        &call("c2"),
+        &result("c2", "r2"),
+    ];
+    show(&records.concat(), &["--width", "40"]).ok().err_is("").stdout_is(
+        "── turn 1 ──────────────────────────────\n\nuser\n  q\n\nassistant\n  look\n\n  \
+         ▸ f {\"n\":\"c1\"}\n  ▸ f {\"n\":\"c2\"}\n\n  ◂ f {\"n\":\"c1\"}\n    r1\n\n  \
+         ◂ f {\"n\":\"c2\"}\n    r2\n",
+    );
+}
+
+#[test]
+fn a_result_before_its_call_is_shown_where_it_stands() {
+    let text = |text: &str| format!("{{\"type\":\"assistant\",\"content\":\"{text}\"}}\n");
+    let records =
+        [&result("c1", "r1"), &user("q"), &text("look"), &call("c1"), &text("done"), &call("c2")];
+    show(&records.map(String::as_str).concat(), &["--width", "40"]).ok().err_is("").stdout_is(
+        "  ◂ result of call c1, which is not\n  above\n    r1\n\n── turn 1 \
+         ──────────────────────────────\n\nuser\n  q\n\nassistant\n  look\n\n  \
+         ▸ f {\"n\":\"c1\"}\n    (its result is above)\n\nassistant\n  done\n\n  \
+         ▸ f {\"n\":\"c2\"}\n",
+    );
+}
+
+#[test]
+fn both_of_claw0s_formats_are_shown_whole() {
+    let mut files = 0;
+    for entry in walkdir::WalkDir::new(data("claw0-present"))
+        .into_iter()
+        .flatten()
+        .chain(walkdir::WalkDir::new(data("claw0-first")).into_iter().flatten())
+    {
+        if entry.path().extension().is_none_or(|extension| extension != "jsonl") {
+            continue;
+        }
+        files += 1;
+        let text = fs::read_to_string(entry.path()).expect("a transcript");
+        let run = show(&text, &["--full", "--width", "4000"]);
+        let (shown, mut calls) = (run.ok().err_is("").stdout_text(), Vec::new());
+        for line in text.lines() {
+            let record: serde_json::Value = serde_json::from_str(line).expect("a record");
+            if record["type"] == "tool_use" {
+                calls.push(record["tool_use_id"].to_string());
+            }
+            for said in [&record["content"], &record["output"]].iter().filter_map(|it| it.as_str())
+            {
+                for line in said.lines().filter(|line| !line.trim().is_empty()) {
+                    let line = line.replace('\t', "        ");
+                    let line = line.trim();
+                    run.expect(shown.contains(line) || line.contains("  "), || line.to_owned());
+                }
+            }
+        }
+        let marks = shown.lines().filter(|line| line.starts_with("  ▸ ")).count();
+        run.expect(marks == calls.len(), || format!("{} calls", calls.len()));
+    }
+    assert!(files >= 4, "{files} transcripts");
+}
+
+#[test]
+fn what_is_damaged_is_told_and_the_rest_is_shown() {
+    let records = [user("one"), "{\"type\":\"user\",\"content\":\"to\n".to_owned(), reply("two")];
+    for format in ["text", "markdown", "html"] {
+        let run = show(&records.concat(), &["--format", format]);
+        run.ok().stdout_has("one").stdout_has("two");
+        run.err_is(
+            "claw-show: torn-line: '<stdin>' line 2, byte 32, 28 bytes: torn after byte 28 of the line: EOF while parsing a string\nclaw-show: 1 finding\n",
+        );
+    }
+    show("{\"type\":\"message\",\"message\":{}}\n", &[]).code(65).err_has("a transcript of pi");
+    show("", &[]).ok().stdout_is("").err_is("");
+    let missing = Sandbox::new().cmd("claw-show").arg("nowhere").run();
+    missing.code(74).err_has("claw-show: cannot read 'nowhere': ");
+}
+
+#[test]
+fn the_last_turns_keep_their_numbers() {
+    let talk: String = (1..=5).map(|n| user(&format!("q{n}")) + &reply(&format!("a{n}"))).collect();
+    let turns = |args: &[&str]| {
+        let lines = show(&talk, args).ok().lines().into_iter();
+        lines.filter(|line| line.contains("turn")).count()
+    };
+    assert_eq!(turns(&["--limit-turns", "9"]), 5);
+    let run = show(&talk, &["--limit-turns", "2", "--width", "24"]);
+    run.ok().stdout_is(
+        "── turn 4 ──────────────\n\nuser\n  q4\n\nassistant\n  a4\n\n── turn 5 ──────────────\n\nuser\n  q5\n\nassistant\n  a5\n",
+    );
+    show(&talk, &["--limit-turns", "0"]).ok().stdout_is("");
+    show(&talk, &["--limit-turns", "1", "--format", "html"]).ok().stdout_has("id=\"turn-5\"");
+}
+
+#[test]
+fn prices_are_said_of_models_that_have_one() {
+    let sandbox = Sandbox::new();
+    sandbox.write("prices", "claude-* 3 0.3 3.75 15\n");
+    let show = sandbox.cmd("claw-show").arg("--prices").arg("prices");
+    let run = show.arg(data("show/everything.jsonl")).run();
+    run.ok().stdout_has("assistant · claude-x · 1,300 in · 120 out · cost 0.0057\n");
+    run.stdout_has("assistant · local\n");
+    sandbox.write("prices", "claude 3\n");
+    let run = sandbox.cmd("claw-show").args(["--prices", "prices"]).run();
+    run.code(78).err_has("claw-show: cannot use prices 'prices': line 1");
+}
+
+#[test]
+fn t3_what_is_redacted_is_nowhere() {
+    let sandbox = Sandbox::new();
+    sandbox.write("patterns", "key sk-[a-z0-9]+\n");
+    let secret = "sk-abc123";
+    let text: String = fs::read_to_string(data("show/everything.jsonl")).expect("a transcript");
+    // In what was said, in inputs, results, summaries, errors and names of sessions.
+    let text = text.replace("main", secret).replace("linked", secret).replace("build", secret);
+    let text = text.replace("prompt is", secret).replace("Makefile", secret);
+    for format in ["text", "markdown", "html"] {
+        let args = ["--full", "--format", format, "--redact", "patterns"];
+        let run = sandbox.cmd("claw-show").args(args).stdin(text.clone()).run();
+        // The truncation does not fit the text that is shown, and is marked all the same.
+        run.ok().err_is("").stdout_has("REDACTED:key").stdout_has("sent shortened: 68 of");
+        run.expect(!run.stdout_text().contains(secret), || "no secret".to_owned());
+    }
+    sandbox.write("patterns", "key\n");
+    sandbox.cmd("claw-show").args(["--redact", "patterns"]).run().code(78);
+}
+
+#[test]
+fn a_reader_that_leaves_and_a_disk_that_is_full_are_told_apart() {
+    let sandbox = Sandbox::new();
+    let turn = user(&"words ".repeat(500)) + &reply(&"words ".repeat(500));
+    sandbox.write("s.jsonl", turn.repeat(300));
+    for format in ["text", "markdown", "html"] {
+        let show = format!("claw-show --format {format} s.jsonl");
+        let script = format!("{{ {show}; echo $? >status; }} | head -n 1 >/dev/null");
+        sandbox.sh(&script).run().ok().err_is("");
+        assert_eq!(sandbox.read_text("status"), "141\n", "{format}");
+        let full = sandbox.sh(&format!("{show} >/dev/full")).run();
+        full.code(74).err_has("claw-show: cannot write '<stdout>': No space left");
+    }
+    sandbox.sh("claw-show <&-").run().code(74).err_has("'<stdin>'");
+}
+
+// ---- text -----------------------------------------------------------------------------------
+
+#[test]
+fn lines_are_as_wide_as_they_may_be() {
+    let words = "The 日本語のテキスト、そして絵文字👩‍👩‍👧と e\u{301}\u{301} をまぜた行。 ".repeat(9);
+    let records = user(&words) + &reply(&words) + &call("c") + &result("c", &words.repeat(9));
+    for width in [24, 40, 79, 200] {
+        for args in [&[][..], &["--full"]] {
+            let run = show(&records, &[args, &["--width", &width.to_string()]].concat());
+            let lines = run.ok().lines();
+            let widest = lines.iter().map(|line| line.width()).max();
+            run.expect(widest <= Some(width) && widest > Some(width - 4), || format!("{width}"));
+            run.expect(!lines.iter().any(|line| line.contains("\u{fffd}")), || "whole".to_owned());
+        }
+    }
+    let sandbox = Sandbox::new();
+    let said = sandbox.cmd("claw-show").env("COLUMNS", "30").stdin(records.clone()).run();
+    let asked = show(&records, &["--width", "30"]);
+    said.ok().stdout_is(&asked.stdout_text());
+}
+
+#[test]
+fn code_and_tables_are_not_wrapped() {
+    let long = "x ".repeat(60);
+    let text = format!("```\n{long}\n```\n| {long} |\n    {long}");
+    let run = show(&reply(&text), &["--width", "40"]);
+    run.ok().stdout_is(&format!(
+        "assistant\n  ```\n  {0}\n  ```\n  | {long} |\n      {0}\n",
+        long.trim_end()
+    ));
+}
+
+#[test]
+fn long_results_are_folded_and_shown_in_full() {
+    let lines: String = (1..=9).map(|n| format!("line {n}\n")).collect();
+    let records = call("c") + &result("c", &lines);
+    let run = show(&records, &[]);
+    run.ok().stdout_has("    line 6\n    … 3 more lines (--full)\n");
+    show(&records, &["--full"]).ok().stdout_has("    line 9\n");
+    // One more line takes no more room than a word on it.
+    let lines: String = lines.lines().take(7).map(|line| format!("{line}\n")).collect();
+    show(&(call("c") + &result("c", &lines)), &[]).ok().stdout_has("    line 7\n");
+}
+
+#[test]
+fn colours_are_for_terminals_and_for_those_who_ask() {
+    let colours = |run: Run| run.ok().stdout_text().matches('\u{1b}').count() > 0;
+    let records = user("q");
+    assert!(!colours(show(&records, &[])));
+    assert!(!colours(show(&records, &["--color", "never"])));
+    assert!(colours(show(&records, &["--color", "always"])));
+    let sandbox = Sandbox::new();
+    let asked = sandbox.cmd("claw-show").env("NO_COLOR", "1").args(["--color", "always"]);
+    assert!(colours(asked.stdin(records).run()));
+}
+
+#[test]
+fn a_terminal_says_how_wide_it_is_and_that_it_has_colours() {
+    let sandbox = Sandbox::new();
+    if sandbox.sh("command -v script").run().status != Some(0) {
+        crate::show::skipped("no script(1)");
+        return;
+    }
+    sandbox.write("s.jsonl", user("q"));
+    let show = |command: &str| {
+        let script = format!("script -qec 'stty cols 33; {command}' /dev/null");
+        sandbox.sh(&script).run().ok().stdout_text().replace("\r\n", "\n")
+    };
+    let rule = format!("── turn 1 {}", "─".repeat(23));
+    assert!(show("claw-show s.jsonl").starts_with(&format!("\u{1b}[2m{rule}\u{1b}[0m\n")));
+    assert!(show("NO_COLOR=1 claw-show s.jsonl").starts_with(&format!("{rule}\n")));
+}
+
+/// Says that a test is left out, and why.
+#[allow(clippy::print_stdout, reason = "a case that is left out says so")]
+fn skipped(why: &str) {
+    println!("skipped: {why}");
+}
+
+// ---- nothing is obeyed ----------------------------------------------------------------------
+
+#[test]
+fn no_format_has_a_control_character_of_somebody_elses() {
+    for format in ["text", "markdown", "html"] {
+        for args in [&[][..], &["--full"]] {
+            let run = show_file("show/hostile.jsonl", &[args, &["--format", format]].concat());
+            let text = run.ok().err_is("").stdout_text();
+            let is_odd = |c: &char| {
+                (c.is_control() && !matches!(c, '\n' | '\t'))
+                    || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+            };
+            let odd: Vec<char> = text.chars().filter(is_odd).collect();
+            assert!(odd.is_empty(), "{format}: {odd:?}");
+            run.stdout_has(r"\u{1b}[31mred\u{9b}32m\r\u{7f}\u{202e}evil\u{2066}\u{0}");
+        }
+    }
+}
+
+/// The headings of a document that stand in nothing else, and all raw HTML in it, as a reader of Markdown sees
+/// them.
+fn structure(markdown: &str) -> (Vec<(HeadingLevel, String)>, Vec<String>) {
+    let (mut headings, mut html) = (Vec::new(), Vec::new());
+    let (mut depth, mut in_heading) = (0, false);
+    for event in Parser::new_ext(markdown, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH) {
+        match event {
+            Event::Start(Tag::Heading { level, .. }) if depth == 0 => {
+                in_heading = true;
+                headings.push((level, String::new()));
+            }
+            Event::End(TagEnd::Heading(_)) => in_heading = false,
+            Event::Text(text) | Event::Code(text) if in_heading => {
+                headings.last_mut().expect("a heading").1.push_str(&text);
+            }
+            Event::Html(text) | Event::InlineHtml(text) => html.push(text.trim().to_owned()),
+            Event::Start(Tag::BlockQuote(_) | Tag::Item) => depth += 1,
+            Event::End(TagEnd::BlockQuote(_) | TagEnd::Item) => depth -= 1,
+            Event::Start(Tag::Image { .. }) => panic!("an image"),
+            _ => {}
+        }
+    }
+    (headings, html)
+}
+
+#[test]
+fn s4_nothing_that_is_said_closes_or_swallows_the_document() {
+    let run = show_file("show/hostile.jsonl", &["--format", "markdown"]);
+    let markdown = run.ok().stdout_text();
+    let (headings, html) = structure(&markdown);
+    let turns: Vec<&String> =
+        headings.iter().filter(|it| it.0 == HeadingLevel::H2).map(|it| &it.1).collect();
+    assert_eq!(turns.len(), 14);
+    for (number, turn) in (1..).zip(&turns) {
+        assert!(turn.starts_with(&format!("Turn {number}, 2026-01-01 ")), "{turn}");
+    }
+    let others = headings.iter().filter(|it| it.0 != HeadingLevel::H2);
+    for (level, heading) in others {
+        let is_ours = match level {
+            HeadingLevel::H1 => heading.starts_with("Session `</h1>` # *l* "),
+            HeadingLevel::H3 => heading == "User" || heading == "Assistant",
+            _ => false,
+        };
+        assert!(is_ours, "{heading}");
+    }
+    // What is folded is closed, and there is no other HTML.
+    let opened = html.iter().filter(|line| *line == "<details>").count();
+    let closed = html.iter().filter(|line| *line == "</details>").count();
+    let summaries = html.iter().filter(|line| line.starts_with("<summary>")).count();
+    assert!(
+        opened > 80 && (opened, opened) == (closed, summaries),
+        "{opened} {closed} {summaries}"
+    );
+    assert_eq!(html.len(), 3 * opened, "{html:?}");
+    let odd = html.iter().filter(|line| line.starts_with("<summary>"));
+    for line in odd {
+        assert_eq!(line.matches('<').count(), 2, "{line}");
+    }
+}
+
+#[test]
+fn a_very_long_text_is_shown_as_it_stands() {
+    let text = "<b>".to_owned() + &"words and `code` ".repeat(20_000);
+    let run = show(&reply(&text), &["--format", "markdown"]);
+    run.ok().stdout_has("> ```text\n> <b>words");
+    show(&reply(&text), &["--format", "html"])
+        .ok()
+        .stdout_has("<pre dir=\"auto\" tabindex=\"0\">\n&lt;b&gt;words");
+}

@@ -1,0 +1,169 @@
+//! `--follow`: what is appended is shown when its line ends, whatever becomes of the file.
+
+use super::{reply, user};
+use crate::common::{Sandbox, hears, kill_group};
+use std::fs::{self, OpenOptions};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The longest wait for what must come.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A program that follows `s.jsonl`.
+struct Following {
+    child: Child,
+    stdout: Receiver<Vec<u8>>,
+    stderr: Receiver<Vec<u8>>,
+    path: PathBuf,
+    _sandbox: Sandbox,
+}
+
+impl Following {
+    fn begin(text: &str, args: &[&str]) -> Following {
+        let sandbox = Sandbox::new();
+        let path = sandbox.write("s.jsonl", text);
+        let cmd = sandbox.cmd("claw-show").args(["--follow", "--width", "24"]).args(args);
+        let mut child = cmd.arg("s.jsonl").spawn();
+        let stdout = parts(child.stdout.take().expect("a piped stdout"));
+        let stderr = parts(child.stderr.take().expect("a piped stderr"));
+        Following { child, stdout, stderr, path, _sandbox: sandbox }
+    }
+
+    fn append(&self, text: &str) {
+        append(&self.path, text);
+    }
+
+    /// Waits until exactly this was written to standard output since the last time.
+    #[track_caller]
+    fn shows(&self, expected: &str) {
+        let mut shown = Vec::new();
+        let deadline = Instant::now() + PATIENCE;
+        while shown.len() < expected.len() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.stdout.recv_timeout(left) {
+                Ok(part) => shown.extend(part),
+                Err(_) => break,
+            }
+        }
+        assert_eq!(String::from_utf8_lossy(&shown), expected);
+    }
+
+    /// The same of standard error.
+    #[track_caller]
+    fn says(&self, expected: &str) {
+        let mut said = String::new();
+        while said.len() < expected.len() {
+            match self.stderr.recv_timeout(PATIENCE) {
+                Ok(part) => said.push_str(&String::from_utf8_lossy(&part)),
+                Err(_) => break,
+            }
+        }
+        assert_eq!(said, expected);
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        kill_group(self.child.id());
+        let _ = self.child.wait();
+    }
+}
+
+fn append(path: &Path, text: &str) {
+    let mut file = OpenOptions::new().append(true).open(path).expect("the transcript");
+    file.write_all(text.as_bytes()).expect("an append");
+}
+
+/// What comes out of a stream, as it comes.
+fn parts(mut stream: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut part = [0; 4096];
+        while let Ok(count @ 1..) = stream.read(&mut part) {
+            if sender.send(part[..count].to_vec()).is_err() {
+                break;
+            }
+        }
+    });
+    receiver
+}
+
+const FIRST: &str = "── turn 1 ──────────────\n\nuser\n  one\n";
+
+#[test]
+fn what_is_appended_is_shown_when_its_line_ends() {
+    let following = Following::begin(&user("one"), &[]);
+    following.shows(FIRST);
+    following.append(&reply("two"));
+    following.shows("\nassistant\n  two\n");
+    let (begin, end) = (&user("three")[..20], &user("three")[20..]);
+    following.append(begin);
+    thread::sleep(Duration::from_millis(500));
+    following.append(end);
+    following.shows("\n── turn 2 ──────────────\n\nuser\n  three\n");
+    // What is torn for good is told when the next writer ends its line.
+    following.append("{\"type\":\"us\n");
+    following.append(&reply("four"));
+    following.shows("\nassistant\n  four\n");
+    following.says(
+        "claw-show: torn-line: 's.jsonl' byte 128, 11 bytes: torn after byte 11 of the line: EOF while parsing a string\nclaw-show: 1 finding\n",
+    );
+}
+
+#[test]
+fn another_file_or_a_shorter_one_is_shown_from_its_beginning() {
+    let following = Following::begin(&(user("one") + &reply("two")), &["--limit-turns", "1"]);
+    following.shows(&(FIRST.to_owned() + "\nassistant\n  two\n"));
+    fs::write(&following.path, user("new")).expect("a shorter file");
+    following.says("claw-show: 's.jsonl' was truncated; it is shown from its beginning\n");
+    following.shows("\n── turn 1 ──────────────\n\nuser\n  new\n");
+    let other = following.path.with_file_name("other");
+    fs::write(&other, user("other") + &reply("two") + &reply("three")).expect("another file");
+    fs::rename(&other, &following.path).expect("a rename");
+    following.says("claw-show: 's.jsonl' was replaced; it is shown from its beginning\n");
+    following.shows("\n── turn 1 ──────────────\n\nuser\n  other\n\nassistant\n  two\n\n  three\n");
+    // A file that is gone may come again.
+    fs::remove_file(&following.path).expect("no file");
+    thread::sleep(Duration::from_millis(500));
+    fs::write(&following.path, user("one")).expect("a new file");
+    following.says("claw-show: 's.jsonl' was replaced; it is shown from its beginning\n");
+    following.shows(&format!("\n{FIRST}"));
+}
+
+#[test]
+fn it_ends_without_a_word() {
+    let mut following = Following::begin(&user("one"), &[]);
+    following.shows(FIRST);
+    if hears(2) {
+        let interrupt = format!("kill -s INT {}", following.child.id());
+        Sandbox::new().sh(&interrupt).run().ok();
+        let status = following.child.wait().expect("its status");
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(2));
+        assert!(following.stderr.recv_timeout(PATIENCE).is_err(), "it said something");
+    }
+    // Its reader is gone, and nothing more comes to be written.
+    let sandbox = Sandbox::new();
+    sandbox.write("s.jsonl", user("one"));
+    let script = "{ claw-show --follow s.jsonl; echo $? >status; } | head -n 1";
+    sandbox.sh(script).run().ok().err_is("");
+    assert_eq!(sandbox.read_text("status"), "141\n");
+}
+
+#[test]
+fn one_file_that_is_there_can_be_followed_as_text() {
+    let sandbox = Sandbox::new();
+    sandbox.write("s.jsonl", user("one"));
+    let follow = |args: &[&str]| sandbox.cmd("claw-show").arg("--follow").args(args).run();
+    follow(&["--format", "html", "s.jsonl"]).code(2).stdout_is("");
+    follow(&[]).code(2).err_is("claw-show: cannot follow: name one file\n");
+    follow(&["s.jsonl", "s.jsonl"]).code(2);
+    follow(&["-"]).code(2).err_is("claw-show: cannot follow '<stdin>': name a file\n");
+    follow(&["/dev/null"]).code(2).err_has("not a regular file");
+    follow(&["nowhere"]).code(74).err_has("claw-show: cannot read 'nowhere': ");
+    sandbox.write("tree", "{\"type\":\"message\",\"message\":{}}\n");
+    follow(&["tree"]).code(65);
+}
