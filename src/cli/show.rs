@@ -1,7 +1,7 @@
 //! `claw-show`: how wide the lines are, whether there are colours, and following a file as it grows.
 
 use crate::cli::append::RedactArgs;
-use crate::cli::{Log, Operands, Output, prices, report, variable};
+use crate::cli::{Log, Operands, Output, prices, progress, report, variable};
 use crate::exit::{Exit, fail};
 use crate::show::follow::{Event, Follow};
 use crate::show::{self, Format, Notes, Options};
@@ -68,6 +68,7 @@ impl ShowArgs {
             return self.follow(operands, &options, log);
         }
         let inputs = operands.open()?;
+        let _progress = log.progress(progress::reading(&inputs));
         // A page says no folders of whoever made it.
         let name = operands.files.first().filter(|path| path.as_os_str() != "-");
         let name = name.and_then(|path| path.file_name()).unwrap_or("transcript".as_ref());

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::common::provider::{FakeProvider, Step};
 use crate::common::pty::{CTRL_C, CTRL_D, ENTER, Pty, is_there};
 use crate::common::{Cmd, Run, Sandbox, hears};
 use crate::session::{CLAW0, claw0};
@@ -196,6 +197,7 @@ fn a_long_talk_is_compacted_and_the_cut_is_taken_back() {
     piped(&sandbox, "/undo\n").code(5).err_has("no cut counts");
     piped(&sandbox, "/undo turn\n").ok();
     assert_eq!(messages().lines().count(), 14);
+    piped(&sandbox, "/show\n").ok().stdout_has("── turn 7 ").stdout_has("\n  Question 7 ");
     piped(&sandbox, "/checkpoint\n").ok();
     let status = piped(&sandbox, "/status\n").ok().stdout_text();
     for line in ["turns        7\n", "compactions  0\n", "checkpoints  1\n"] {
@@ -247,7 +249,7 @@ fn what_is_no_command_is_not_sent() {
         ("/switch nowhere\n", 1, "no session 'nowhere'"),
         ("/delete\n", 2, "which one? /delete NAME"),
         ("/delete init\n", 2, "you are in this session"),
-        ("/history many\n", 2, "'many' is no number of records"),
+        ("/history many\n", 2, "'many' is no number"),
         ("/undo all\n", 2, "cannot take back 'all'"),
         ("/\u{1b}[31m\n", 2, r"$'/\E[31m'"),
         ("/list\n/compact\nnever reached\n", 5, "nothing to gain"),
@@ -328,6 +330,24 @@ fn a_turn_is_interrupted_and_goes_on_later() {
     pty.end().ok();
     assert!(!pty.output().contains("\u{1b}[31m"), "{:?}", pty.output());
     piped(&sandbox, "/status\n").ok().stdout_has("turns        1\n");
+}
+
+#[test]
+fn the_answer_is_shown_as_it_comes() {
+    if !is_there() || !hears(2) {
+        return;
+    }
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    provider.script(Step::Slow(4, Duration::from_secs(60)));
+    let mut pty = on_a_terminal(sandbox.cmd("claw-chat").envs(provider.env()));
+    pty.press("next?\r").wait_for("Reply to");
+    assert!(
+        !pty.screen().ends_with(PROMPT.trim_end()),
+        "the answer has not ended: {}",
+        pty.screen()
+    );
+    pty.press(CTRL_C).wait_for("claw-chat: interrupted").wait_for(PROMPT).press(CTRL_D);
+    pty.end().ok();
 }
 
 #[test]
