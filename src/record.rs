@@ -111,6 +111,18 @@ pub enum Body<'a> {
 }
 
 impl Body<'_> {
+    /// Whether messages are made of it.
+    #[must_use]
+    pub fn is_of_messages(&self) -> bool {
+        matches!(
+            self,
+            Body::User { .. }
+                | Body::Assistant { .. }
+                | Body::ToolUse { .. }
+                | Body::ToolResult { .. }
+        )
+    }
+
     /// Whether it is a view record: one that changes what rebuild shows and nothing else.
     #[must_use]
     pub fn is_view(&self) -> bool {

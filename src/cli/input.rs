@@ -12,6 +12,16 @@ use std::io::{IoSlice, IsTerminal, Read, Stdout, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Opens a file to be read from any place.
+///
+/// # Errors
+/// 74 or 77 when it cannot be read.
+pub fn open_file(path: &Path) -> anyhow::Result<Input> {
+    let name = path.display().to_string();
+    let opened = File::open(path).and_then(|file| Input::file(&name, file));
+    opened.with_context(|| format!("cannot read '{name}'"))
+}
+
 /// The operands of a program that reads files.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Operands {
@@ -34,9 +44,7 @@ impl Operands {
             if path.as_os_str() == "-" {
                 return stdin();
             }
-            let name = path.display().to_string();
-            let opened = File::open(path).and_then(|file| Input::file(&name, file));
-            opened.with_context(|| format!("cannot read '{name}'"))
+            open_file(path)
         };
         self.files.iter().map(open).collect()
     }

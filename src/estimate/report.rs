@@ -23,23 +23,27 @@ pub fn bar(estimate: &Estimate, budget: Budget) -> String {
     )
 }
 
-/// What fills the window, a line each: the kinds that are there, and what is left of it.
-#[must_use]
-pub fn parts(estimate: &Estimate, budget: Option<Budget>) -> Vec<String> {
+/// The tokens of each kind, by its name.
+fn kinds(estimate: &Estimate) -> [(&'static str, u64); 8] {
     let kinds = estimate.kinds;
-    let all = [
-        ("system prompt", estimate.system),
+    [
+        ("system", estimate.system),
         ("tools", estimate.tools),
         ("text", kinds.text),
         ("calls", kinds.calls),
         ("results", kinds.results),
         ("thinking", kinds.thinking),
         ("media", kinds.media),
-        ("around them", kinds.other),
-    ];
+        ("other", kinds.other),
+    ]
+}
+
+/// What fills the window, a line each: the kinds that are there, and what is left of it.
+#[must_use]
+pub fn parts(estimate: &Estimate, budget: Option<Budget>) -> Vec<String> {
     let left = budget
         .map(|budget| ("left before compaction", budget.trigger().saturating_sub(estimate.tokens)));
-    let there = all.into_iter().filter(|(_, tokens)| *tokens > 0).chain(left);
+    let there = kinds(estimate).into_iter().filter(|(_, tokens)| *tokens > 0).chain(left);
     there.map(|(name, tokens)| format!("{:>11}  {name}", grouped(tokens))).collect()
 }
 
@@ -73,22 +77,14 @@ pub fn too_large(estimate: &Estimate, budget: Budget) -> String {
 /// window if it is known, and each message.
 #[must_use]
 pub fn json(estimate: &Estimate, messages: &[Message<'_>], budget: Option<Budget>) -> String {
-    let kinds = estimate.kinds;
     let mut members = vec![
         ("tokens", estimate.tokens),
         ("measured", estimate.measured),
         ("measured_messages", estimate.measured_messages as u64),
         ("estimated", estimate.tokens - estimate.measured),
-        ("system", estimate.system),
-        ("tools", estimate.tools),
-        ("text", kinds.text),
-        ("calls", kinds.calls),
-        ("results", kinds.results),
-        ("thinking", kinds.thinking),
-        ("media", kinds.media),
-        ("other", kinds.other),
-        ("bytes", estimate.bytes),
     ];
+    members.extend(kinds(estimate));
+    members.push(("bytes", estimate.bytes));
     if let Some(budget) = budget {
         members.extend([
             ("window", budget.window),

@@ -72,7 +72,7 @@ fn turn(inputs: &[Input], view: &View) -> anyhow::Result<Vec<String>> {
     let mut begin = None;
     let needles = ["\"user\"", "\"assistant\"", "\"tool_use\"", "\"tool_result\""];
     walk(inputs, &needles, view, |record| {
-        if is_of_the_talk(&record.body) {
+        if record.body.is_of_messages() {
             targets.push(record.id.to_string());
         }
         begin = is_prompt(&record.body).then_some(record.offset);
@@ -110,13 +110,6 @@ fn walk(
         }
     }
     Ok(())
-}
-
-fn is_of_the_talk(body: &Body<'_>) -> bool {
-    matches!(
-        body,
-        Body::User { .. } | Body::Assistant { .. } | Body::ToolUse { .. } | Body::ToolResult { .. }
-    )
 }
 
 /// Whether the user said something: other programs' lists may hold results alone.

@@ -95,6 +95,15 @@ pub fn find(
     Ok(view)
 }
 
+/// Which records of the inputs were shortened or taken back, those that compactions cover, too.
+///
+/// # Errors
+/// When an input cannot be read.
+pub fn whole(inputs: &[Input]) -> anyhow::Result<View> {
+    let options = Options { ignore_compactions: true, ..Options::default() };
+    find(inputs, &options, false, &mut Vec::new())
+}
+
 /// The types of view records as they stand in a line, and that of checkpoints.
 const NEEDLES: [&str; 4] = ["\"compaction\"", "\"truncation\"", "\"retract\"", "\"checkpoint\""];
 /// So many of them are of view records.

@@ -1,13 +1,14 @@
 //! What is in a transcript: how much was said, what was cut, and what the calls took.
 
+use crate::check::Finding;
 use crate::json::Object;
 use crate::jsonl::{Line, Lines};
-use crate::messages::view::{self, Options};
+use crate::messages::range::Turns;
+use crate::messages::{rebuild, view};
 use crate::record::{Body, Record};
 use crate::source::Input;
 use crate::usage::{Calls, Counts};
 use anyhow::Context;
-use std::mem::take;
 
 /// Counts of what is in a transcript.
 #[derive(Clone, Debug, Default)]
@@ -40,59 +41,51 @@ impl Status {
     /// Reads a transcript, whole.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When it cannot be read; 65 when it is a tree transcript of another program.
     pub fn read(input: &Input) -> anyhow::Result<Status> {
-        // All of it is looked through for what was taken back.
-        let whole = Options { ignore_compactions: true, ..Options::default() };
-        let inputs = std::slice::from_ref(input);
-        let view = view::find(inputs, &whole, false, &mut Vec::new())?;
-        let mut status = Status::default();
-        let mut calls = Calls::default();
-        let mut user_before = false;
-        let mut lines = Lines::new(input, 0, input.length);
-        let mut each = |line: Line<'_>| match line {
-            Line::Finding(_) => status.findings += 1,
-            Line::Object { text, object, place } => {
-                calls.take(&object, &place);
-                match Record::new(text, &object, place, 0) {
-                    Ok(record) => {
-                        let counts = !view.retracted.contains(record.id.as_ref());
-                        status.take(&record.body, &object, counts, &mut user_before);
-                    }
-                    Err(_) => status.findings += 1,
-                }
+        let view = view::whole(std::slice::from_ref(input))?;
+        let (mut status, mut calls) = (Status::default(), Calls::default());
+        let (mut turns, mut replaced) = (Turns::default(), 0);
+        let mut outcome = Ok(());
+        let mut take = |found: Result<Record<'_>, Finding>| {
+            let Ok(record) = found else {
+                status.findings += 1;
+                return Ok(());
+            };
+            if let Ok(object) = Object::parse(record.text) {
+                calls.take(&object, &record.place);
+                let counts = !view.retracted.contains(record.id.as_ref());
+                status.take(&record.body, &object, counts, &mut turns);
+            }
+            Ok(())
+        };
+        let mut each = |line: Line<'_>| {
+            if outcome.is_ok() {
+                outcome = rebuild::read_line(line, 0, &mut replaced, &mut take);
             }
         };
+        let mut lines = Lines::new(input, 0, input.length);
         while lines.read(&mut each).with_context(|| format!("cannot read '{}'", input.name))? {}
+        outcome?;
         status.used = calls.total();
         Ok(status)
     }
 
     /// Takes in a record; `counts` says that it was not taken back.
-    fn take(&mut self, body: &Body<'_>, object: &Object<'_>, counts: bool, user_before: &mut bool) {
+    fn take(&mut self, body: &Body<'_>, object: &Object<'_>, counts: bool, turns: &mut Turns) {
         self.records += u64::from(!matches!(body, Body::Session));
+        self.turns += u64::from(counts && turns.begins_with(body));
         let kind = match body {
             Body::Error => &mut self.errors,
             _ if !counts => return,
-            Body::User { .. } => {
-                self.turns += u64::from(!*user_before);
-                *user_before = true;
-                return;
-            }
             Body::Assistant { .. } => {
-                *user_before = false;
-                self.model =
-                    object.string("model").map_or_else(|| take(&mut self.model), Into::into);
+                if let Some(model) = object.string("model") {
+                    self.model = model.into_owned();
+                }
                 return;
             }
-            Body::ToolUse { .. } => {
-                *user_before = false;
-                &mut self.calls
-            }
-            Body::ToolResult { .. } => {
-                *user_before = false;
-                &mut self.results
-            }
+            Body::ToolUse { .. } => &mut self.calls,
+            Body::ToolResult { .. } => &mut self.results,
             Body::Compaction { .. } => &mut self.compactions,
             Body::Truncation { .. } => &mut self.truncations,
             Body::Checkpoint(_) => &mut self.checkpoints,

@@ -117,6 +117,6 @@ fn begin<'o>(
     let input = file.try_clone().and_then(|file| Input::file(name, file)).with_context(cannot)?;
     let inputs = [input];
     let start = Start::find(&inputs, options.limit_turns)?;
-    let walk = Walk::new(Rc::new(view(&inputs)?), options.redact.as_ref(), start);
+    let walk = Walk::new(Rc::new(view::whole(&inputs)?), options.redact.as_ref(), start);
     Ok((file, start.offset, walk))
 }

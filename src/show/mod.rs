@@ -295,15 +295,6 @@ impl Start {
     }
 }
 
-/// Which records of the inputs were shortened or taken back; what compactions cover counts, too.
-///
-/// # Errors
-/// When an input cannot be read.
-pub fn view(inputs: &[Input]) -> anyhow::Result<view::View> {
-    let options = view::Options { ignore_compactions: true, ..view::Options::default() };
-    view::find(inputs, &options, false, &mut Vec::new())
-}
-
 /// Shows all inputs, which are read as if they had been concatenated. `name` is what the page is called if it
 /// has no name of its own.
 ///
@@ -317,7 +308,7 @@ pub fn show(
     options: &Options,
     out: &mut dyn Write,
 ) -> anyhow::Result<Notes> {
-    let (start, view) = (Start::find(inputs, options.limit_turns)?, Rc::new(view(inputs)?));
+    let (start, view) = (Start::find(inputs, options.limit_turns)?, Rc::new(view::whole(inputs)?));
     let read = |each: &mut dyn FnMut(&Entry) -> io::Result<()>| -> anyhow::Result<Notes> {
         let mut walk = Walk::new(Rc::clone(&view), options.redact.as_ref(), start);
         walk.read_all(inputs, each)?;

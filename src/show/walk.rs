@@ -180,7 +180,7 @@ impl<'v> Walk<'v> {
         out: &mut Vec<What>,
     ) {
         let string = |name: &str| object.string(name).map(Cow::into_owned);
-        if is_of_messages(&record.body) {
+        if record.body.is_of_messages() {
             self.note_place(record);
         }
         match &record.body {
@@ -382,11 +382,4 @@ impl<'v> Walk<'v> {
 pub(super) fn weigh(message: &Message<'_>) -> u64 {
     let messages = std::slice::from_ref(message);
     Estimate::of(Request { messages, system: None, tools: None }, Method::Script).tokens
-}
-
-fn is_of_messages(body: &Body<'_>) -> bool {
-    matches!(
-        body,
-        Body::User { .. } | Body::Assistant { .. } | Body::ToolUse { .. } | Body::ToolResult { .. }
-    )
 }

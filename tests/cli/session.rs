@@ -300,6 +300,11 @@ fn a_status_counts_what_was_said_and_not_what_was_taken_back() {
     assert_eq!(status(), [6, 1, 0, 0]);
     sandbox.sh(&format!("echo '{{\"torn' >>{path}")).run().ok();
     assert_eq!(status(), [7, 1, 0, 1]);
+    sandbox.write(
+        "workspace/.sessions/agents/default/sessions/tree.jsonl",
+        r#"{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"x"}}"#,
+    );
+    session(&sandbox, &["status", "tree"]).run().code(65).err_has("a transcript of pi");
     // Two calls were paid, whatever became of the answers.
     session(&sandbox, &["status", "work"])
         .run()

@@ -1,13 +1,12 @@
 //! A limit on what a session may spend: looked at before anything is sent.
 
 use crate::cli::call::outcome::Prices;
+use crate::cli::open_file;
 use crate::exit::{Error, Exit, fail};
 use crate::jsonl::{Line, Lines, read_line};
 use crate::provider::{Request, estimated};
-use crate::source::Input;
 use crate::usage::{Calls, Counts};
 use anyhow::Context;
-use std::fs::File;
 use std::path::PathBuf;
 
 /// The option group for limits.
@@ -75,10 +74,8 @@ impl SpentArgs {
     fn calls(&self) -> anyhow::Result<Calls> {
         let mut calls = Calls::default();
         for path in &self.spent {
-            let name = path.display().to_string();
-            let what = || format!("cannot read '{name}'");
-            let input = File::open(path).and_then(|file| Input::file(&name, file));
-            let input = input.with_context(what)?;
+            let input = open_file(path)?;
+            let what = || format!("cannot read '{}'", input.name);
             let mut lines = Lines::new(&input, 0, input.length);
             let mut each = |line: Line<'_>| {
                 if let Line::Object { object, place, .. } = line {

@@ -2,15 +2,14 @@
 
 use super::make::{Plan, make};
 use super::{Place, clock, print};
+use crate::cli::open_file;
 use crate::exit::{Error, Exit, fail};
 use crate::session::reset::{self, Reset};
 use crate::session::turn::{Turn, lock_path};
 use crate::session::{Entry, name};
-use crate::source::Input;
 use anyhow::Context;
 use jiff::civil;
 use jiff::tz::TimeZone;
-use std::fs::File;
 use std::time::Duration;
 
 /// When a new session begins under a key.
@@ -135,10 +134,9 @@ impl ResetArgs {
             return Ok(None);
         }
         let (now, _) = clock()?;
-        let path = entry.path.display().to_string();
-        let opened = File::open(&entry.path).and_then(|file| Input::file(&path, file));
-        let said = opened.and_then(|input| reset::last_said(&input));
-        let said = said.with_context(|| format!("cannot read '{path}'"))?;
+        let input = open_file(&entry.path)?;
+        let said =
+            reset::last_said(&input).with_context(|| format!("cannot read '{}'", input.name))?;
         let last = said.unwrap_or(entry.created);
         if !reset.is_over(last, now, &zone(self.reset.is_some())?) || is_held(entry)? {
             return Ok(None);

@@ -1,15 +1,13 @@
 //! history: the last records of a session, a line each.
 
 use super::{Place, short};
-use crate::cli::Output;
+use crate::cli::{Output, open_file};
 use crate::exit::{Exit, printable};
 use crate::json::{Object, elements, string};
 use crate::jsonl::{Line, Lines};
 use crate::session::time;
-use crate::source::Input;
 use anyhow::Context;
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io::Write;
 
 /// Show the last records of a session.
@@ -29,10 +27,8 @@ impl History {
     pub(super) fn run(&self, place: &Place) -> anyhow::Result<Exit> {
         let entries = place.entries()?;
         let entry = place.find(&entries, &self.name)?;
-        let path = entry.path.display().to_string();
-        let cannot_read = || format!("cannot read '{path}'");
-        let opened = File::open(&entry.path).and_then(|file| Input::file(&path, file));
-        let input = opened.with_context(cannot_read)?;
+        let input = open_file(&entry.path)?;
+        let cannot_read = || format!("cannot read '{}'", input.name);
         let mut last: VecDeque<String> = VecDeque::new();
         let mut each = |line: Line<'_>| {
             if let Line::Object { text, .. } = line {

@@ -2,17 +2,14 @@
 
 use super::{Place, clock, print};
 use crate::cli::append::appending;
-use crate::cli::variable;
+use crate::cli::{open_file, variable};
 use crate::exit::{Error, Exit, fail};
 use crate::json::quote;
 use crate::messages::range;
 use crate::messages::view::Options;
 use crate::session::store::{self, Header};
 use crate::session::{Entry, fork, name};
-use crate::source::Input;
 use crate::transcript::{self, Batch};
-use anyhow::Context;
-use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
@@ -165,8 +162,7 @@ impl Fork {
         let entry = place.find(&entries, &self.name)?;
         let (now, ts) = clock()?;
         let path = entry.path.display().to_string();
-        let opened = File::open(&entry.path).and_then(|file| Input::file(&path, file));
-        let inputs = [opened.with_context(|| format!("cannot read '{path}'"))?];
+        let inputs = [open_file(&entry.path)?];
         let options = Options { at: self.at.clone(), to_turn: self.to_turn, ..Options::default() };
         let end = range::find(&inputs, &options)?.end;
         let agent = place.agent.clone().unwrap_or_else(|| entry.agent.clone());

@@ -1,14 +1,11 @@
 //! status: what is in a session.
 
 use super::{Place, list, short};
-use crate::cli::Output;
+use crate::cli::{Output, open_file};
 use crate::exit::{Exit, printable, printable_json};
 use crate::json::quote;
 use crate::session::Entry;
 use crate::session::status::Status as Contents;
-use crate::source::Input;
-use anyhow::Context;
-use std::fs::File;
 use std::io::Write;
 
 /// Show what is in a session.
@@ -25,9 +22,7 @@ impl Status {
     pub(super) fn run(&self, place: &Place) -> anyhow::Result<Exit> {
         let entries = place.entries()?;
         let entry = place.find(&entries, &self.name)?;
-        let path = entry.path.display().to_string();
-        let opened = File::open(&entry.path).and_then(|file| Input::file(&path, file));
-        let input = opened.with_context(|| format!("cannot read '{path}'"))?;
+        let input = open_file(&entry.path)?;
         let contents = Contents::read(&input)?;
         let mut out = Output::open();
         if self.json {
