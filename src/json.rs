@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
+pub(crate) use text::is_plain;
 pub use text::{
     escape, escape_line_breaks, is_blank, mend_surrogates, on_one_line, push_quoted, quote, string,
 };
@@ -28,7 +29,7 @@ pub struct Object<'a> {
 }
 
 /// A member of an object.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member<'a> {
     /// The name's own text, quotes and all.
     pub raw_name: &'a str,
@@ -77,10 +78,10 @@ impl Span {
 }
 
 impl<'a> Object<'a> {
-    /// Adds the members of `text`, one of many, to `spans` and says whether a surrogate is escaped in it, if
-    /// the scanner is sure that it is an object.
+    /// Adds the members of the object that `text`, one of many, begins with to `spans`, if the scanner is sure
+    /// of it. Says where it ends (bytes), and whether a surrogate is escaped in it.
     #[must_use]
-    pub fn scan(text: &str, spans: &mut Vec<Span>) -> Option<bool> {
+    pub fn scan(text: &str, spans: &mut Vec<Span>) -> Option<(usize, bool)> {
         scan_members(text, Scan::of_many(text), spans)
     }
 
@@ -97,10 +98,10 @@ impl<'a> Object<'a> {
     pub fn parse(text: &'a str) -> Result<Object<'a>, serde_json::Error> {
         let mut spans = Vec::with_capacity(8);
         match scan_members(text, Scan::new(text), &mut spans) {
-            Some(has_surrogates) => {
+            Some((end, has_surrogates)) if text[end..].bytes().all(|byte| byte == b' ') => {
                 Ok(Object { text, spans: Cow::Owned(spans), is_shallow: true, has_surrogates })
             }
-            None => Object::parse_slowly(text),
+            _ => Object::parse_slowly(text),
         }
     }
 
@@ -202,12 +203,12 @@ pub(crate) fn offset_in(whole: &str, part: &str) -> usize {
     (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize)
 }
 
-/// Adds where the members of an object stand, if the scanner is sure of it, and says whether a surrogate is
-/// escaped in it.
-fn scan_members(text: &str, mut scan: Scan<'_>, spans: &mut Vec<Span>) -> Option<bool> {
+/// Adds where the members of the object stand that `text` begins with, if the scanner is sure of it. Says where
+/// it ends, and whether a surrogate is escaped in it.
+fn scan_members(text: &str, mut scan: Scan<'_>, spans: &mut Vec<Span>) -> Option<(usize, bool)> {
     let mut at = scan.token(0, b'{')?;
     if let Some(end) = scan.token(at, b'}') {
-        return (scan.blanks(end) == text.len()).then_some(scan.has_surrogates());
+        return Some((end, scan.has_surrogates()));
     }
     loop {
         let start = scan.blanks(at);
@@ -220,8 +221,7 @@ fn scan_members(text: &str, mut scan: Scan<'_>, spans: &mut Vec<Span>) -> Option
             None => break,
         }
     }
-    let end = scan.token(at, b'}')?;
-    (scan.blanks(end) == text.len()).then_some(scan.has_surrogates())
+    Some((scan.token(at, b'}')?, scan.has_surrogates()))
 }
 
 /// The elements of an array, if the scanner is sure of it.

@@ -8,13 +8,14 @@
 
 pub mod batch;
 pub mod search;
+mod threads;
 
 use crate::check::rules::{self, Rule};
 use crate::check::{Finding, Place};
 use crate::json::Object;
 use crate::record::MOST_DEPTH;
 use crate::source::Input;
-use batch::Batches;
+use batch::{Batch, Batches};
 use memchr::memmem;
 use std::io;
 
@@ -45,11 +46,25 @@ const MOST_RETRIED: usize = 16 * 1024 * 1024;
 pub struct Lines<'i> {
     input: &'i Input,
     batches: Batches,
-    /// Which line of its batch is next.
-    next: usize,
-    /// Offset and number of the next line; the number is not known when reading begins in the middle.
+    next: Next,
+}
+
+/// Which line is next.
+#[derive(Clone, Copy, Debug)]
+struct Next {
+    /// Its index in its batch.
+    index: usize,
     offset: u64,
+    /// Not known when reading begins in the middle.
     number: Option<u64>,
+}
+
+/// Lines that are in memory together: what is read from them lasts until the next are asked for.
+#[derive(Debug)]
+pub struct Held<'h> {
+    input: &'h Input,
+    batch: &'h Batch,
+    next: &'h mut Next,
 }
 
 impl<'i> Lines<'i> {
@@ -57,7 +72,8 @@ impl<'i> Lines<'i> {
     #[must_use]
     pub fn new(input: &'i Input, from: u64, to: u64) -> Lines<'i> {
         let number = (from == 0).then_some(1);
-        Lines { input, batches: Batches::new(input, from..to), next: 0, offset: from, number }
+        let next = Next { index: 0, offset: from, number };
+        Lines { input, batches: Batches::new(input, from..to), next }
     }
 
     /// Gives the bytes of the next line, without its line feed, to `each`; says whether there was one.
@@ -65,8 +81,9 @@ impl<'i> Lines<'i> {
     /// # Errors
     /// When the input cannot be read.
     pub fn next(&mut self, each: impl FnOnce(&[u8], Place)) -> io::Result<bool> {
-        let Some((line, place)) = self.advance()? else { return Ok(false) };
-        each(self.batches.current().line(line).0, place);
+        let Some(mut held) = self.held()? else { return Ok(false) };
+        let Some((line, place)) = held.advance() else { return Ok(false) };
+        each(held.batch.line(line).0, place);
         Ok(true)
     }
 
@@ -75,36 +92,55 @@ impl<'i> Lines<'i> {
     /// # Errors
     /// When the input cannot be read.
     pub fn read(&mut self, each: &mut dyn FnMut(Line<'_>)) -> io::Result<bool> {
-        let Some((line, place)) = self.advance()? else { return Ok(false) };
-        let batch = self.batches.current();
-        match batch.object(line) {
-            Some(object) => each(Line::Object { text: object.text(), object, place }),
-            None => read_line(batch.line(line).0, place, each),
+        Ok(self.held()?.is_some_and(|mut held| held.read(each)))
+    }
+
+    /// The next lines, as many as are in memory together; there is at least one, until there is none.
+    ///
+    /// # Errors
+    /// When the input cannot be read.
+    pub fn held(&mut self) -> io::Result<Option<Held<'_>>> {
+        if self.next.index >= self.batches.current().len() {
+            if !self.batches.advance()? {
+                return Ok(None);
+            }
+            self.next.index = 0;
         }
-        Ok(true)
+        Ok(Some(Held { input: self.input, batch: self.batches.current(), next: &mut self.next }))
+    }
+}
+
+impl<'h> Held<'h> {
+    /// Gives what is in the next line to `each`; says whether there was one.
+    pub fn read(&mut self, each: &mut dyn FnMut(Line<'h>)) -> bool {
+        let Some((line, place)) = self.advance() else { return false };
+        match self.batch.object(line) {
+            Some(object) => each(Line::Object { text: object.text(), object, place }),
+            None => read_line(self.batch.line(line).0, place, each),
+        }
+        true
     }
 
     /// The offset of the next line, and its number if that is known.
     #[must_use]
     pub fn position(&self) -> (u64, Option<u64>) {
-        (self.offset, self.number)
+        (self.next.offset, self.next.number)
     }
 
-    /// The number of the next line in its batch, and its place.
-    fn advance(&mut self) -> io::Result<Option<(usize, Place)>> {
-        if self.next >= self.batches.current().len() {
-            if !self.batches.advance()? {
-                return Ok(None);
-            }
-            self.next = 0;
+    /// The index of the next line in its batch, and its place.
+    fn advance(&mut self) -> Option<(usize, Place)> {
+        let Next { index, offset, number } = *self.next;
+        if index >= self.batch.len() {
+            return None;
         }
-        let line = self.next;
-        let (bytes, has_feed) = self.batches.current().line(line);
-        let place = place(self.input, self.number, self.offset, bytes.len());
-        self.offset += place.length + u64::from(has_feed);
-        self.number = self.number.map(|number| number + 1);
-        self.next += 1;
-        Ok(Some((line, place)))
+        let (bytes, has_feed) = self.batch.line(index);
+        let place = place(self.input, number, offset, bytes.len());
+        *self.next = Next {
+            index: index + 1,
+            offset: offset + place.length + u64::from(has_feed),
+            number: number.map(|number| number + 1),
+        };
+        Some((index, place))
     }
 }
 

@@ -69,3 +69,4 @@ pub mod source;
 pub mod transcript;
 pub mod truncate;
 pub mod usage;
+mod vectors;

@@ -109,18 +109,32 @@ fn look_into(line: &[u8], place: Place) {
 
 /// From the end come the lines that hold a needle, and no others; from `floor` on if that is asked for.
 fn go_backwards(input: &Input, lines: &[Split], floor: u64) {
+    let words = ["\"type\"", "\"user\"", "\"content\"", "\"id\""];
+    for count in 1..=words.len() {
+        let texts: Vec<&[u8]> = words[..count].iter().map(|word| word.as_bytes()).collect();
+        go_backwards_for(input, lines, floor, &texts, &Needles::quoted(&words[..count]));
+    }
     let (_, line) = &lines[lines.len() / 2];
     let own = &line[line.len() / 2..line.len().min(line.len() / 2 + 5)];
-    let mut texts = vec![&b"\"type\""[..]];
-    texts.extend((!own.is_empty()).then_some(own));
+    if !own.is_empty() {
+        go_backwards_for(input, lines, floor, &[own], &Needles::one(own));
+    }
+}
+
+fn go_backwards_for(
+    input: &Input,
+    lines: &[Split],
+    floor: u64,
+    texts: &[&[u8]],
+    needles: &Needles,
+) {
     let finders: Vec<Finder<'_>> = texts.iter().map(Finder::new).collect();
-    let needles = Needles::new(&texts);
     let holds_one = |line: &&Split| finders.iter().any(|needle| needle.find(&line.1).is_some());
     let all: Vec<Split> = lines.iter().rev().filter(holds_one).cloned().collect();
     let count = all.iter().skip(1).take_while(|(offset, _)| *offset >= floor).count();
     for (floor, expected) in [(0, &all[..]), (floor, &all[..all.len().min(1 + count)])] {
         let mut found = Vec::new();
-        backwards(input, input.length, &needles, |line, place| {
+        backwards(input, input.length, needles, |line, place| {
             assert_eq!(place.length, line.len() as u64, "the place");
             found.push((place.offset, line.to_vec()));
             Ok(floor)

@@ -5,17 +5,13 @@
 //! a transcript is inside of long strings, and those are passed over 64 bytes at a time, which is why
 //! this is several times as fast as a reader that looks at every byte.
 
-mod marks;
-
-use marks::{Marks, STEP};
+use crate::vectors::{self, Marks, STEP, Walk};
 use wide::u8x16;
 
 /// A text that is being read.
 #[derive(Clone, Debug)]
 pub struct Scan<'a> {
     bytes: &'a [u8],
-    /// Whether the best vectors of this processor are used.
-    has_best: bool,
     /// Whether an escape of a surrogate was passed, of a pair or alone.
     has_surrogates: bool,
 }
@@ -27,14 +23,17 @@ impl<'a> Scan<'a> {
     /// A scan of `text`.
     #[must_use]
     pub fn new(text: &'a str) -> Scan<'a> {
-        // To ask what a processor can do takes longer than a short text does, on a virtual machine above all.
-        Scan { bytes: text.as_bytes(), has_best: text.len() > LONG, has_surrogates: false }
+        if text.len() > LONG {
+            vectors::ask();
+        }
+        Scan { bytes: text.as_bytes(), has_surrogates: false }
     }
 
     /// A scan of one of many texts.
     #[must_use]
     pub fn of_many(text: &'a str) -> Scan<'a> {
-        Scan { has_best: true, ..Scan::new(text) }
+        vectors::ask();
+        Scan::new(text)
     }
 
     /// Whether the escape of a surrogate was in what was passed over.
@@ -77,9 +76,7 @@ impl<'a> Scan<'a> {
 
     /// The end of the string that goes on at `at`.
     fn rest_of_string(&mut self, at: usize) -> Option<usize> {
-        let has_best = self.has_best;
-        let rest = RestOfString { scan: self, at };
-        if has_best { marks::with_best(rest) } else { marks::with_any(rest) }
+        vectors::with_known(RestOfString { scan: self, at })
     }
 
     /// Passes over the four digits of a code unit.
@@ -171,7 +168,7 @@ impl<'a> Scan<'a> {
 
 /// How much of a string is looked at at first.
 const SHORT: usize = 16;
-/// A text that is longer than this is worth the best vectors.
+/// A text that is longer than this is worth asking for the best vectors.
 const LONG: usize = 8 * 1024;
 
 /// A scan in the middle of a string.
@@ -180,13 +177,17 @@ struct RestOfString<'s, 'a> {
     at: usize,
 }
 
-impl marks::Walk for RestOfString<'_, '_> {
+impl Walk for RestOfString<'_, '_> {
     type Output = Option<usize>;
 
     /// Nothing in here depends on where escapes stand but for those of code units, which are rare: a
     /// branch that cannot be foreseen costs as much as the rest.
     #[inline(always)]
-    fn walk(self, marks: impl Fn(&[u8; STEP]) -> Marks) -> Option<usize> {
+    fn walk(
+        self,
+        marks: impl Fn(&[u8; STEP]) -> Marks,
+        _: impl Fn(&[u8; STEP], u8) -> u64,
+    ) -> Option<usize> {
         let RestOfString { scan, mut at } = self;
         let mut is_escaped = 0;
         loop {

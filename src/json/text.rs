@@ -37,7 +37,7 @@ fn is_blank_unit(unit: u16) -> bool {
 #[must_use]
 pub fn string(raw: &str) -> Option<Cow<'_, str>> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
-    if !inner.contains('\\') {
+    if !inner.as_bytes().contains(&b'\\') {
         return Some(Cow::Borrowed(inner));
     }
     let mut reader = serde_json::Deserializer::from_str(raw);
@@ -98,7 +98,7 @@ pub fn push_quoted(json: &mut String, text: &str) {
 }
 
 /// Whether a JSON string spells `text` as it stands.
-fn is_plain(text: &str) -> bool {
+pub(crate) fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, 0x20..=0x7E) && !matches!(byte, b'"' | b'\\'))
 }
 

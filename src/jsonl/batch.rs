@@ -1,13 +1,16 @@
 //! Lines of an input by the batch, in order, with what the scanner makes of them.
 //!
 //! Getting bytes out of the kernel, finding lines in them and scanning those takes as long as all that
-//! is done with them later. So where there is much to read, a thread of its own makes the next batches
-//! while the caller is still busy with this one.
+//! is done with them later. So where there is much to read, a thread of its own reads the next batches
+//! while the caller is still busy with this one, and whoever has less to do finds the lines in them.
 
+use super::threads::{Here, processors, wait_briefly};
 use crate::json::{Object, Span};
 use crate::source::Input;
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
@@ -125,18 +128,23 @@ impl Batch {
     #[must_use]
     pub fn object(&self, number: usize) -> Option<Object<'_>> {
         let outline = self.lines[number].outline.as_ref()?;
-        let text = simdutf8::basic::from_utf8(&self.block.bytes()[outline.text.clone()]).ok()?;
+        let bytes = &self.block.bytes()[outline.text.clone()];
+        // SAFETY: only `split` makes outlines, of what it found to be UTF-8, from one brace to another; and
+        // what was read stays as it is until the next `fill`, which begins with throwing them away.
+        #[allow(unsafe_code, reason = "a second look at all text takes long, see CONTRIBUTING")]
+        let text = unsafe { std::str::from_utf8_unchecked(bytes) };
         Some(Object::scanned(text, &self.spans[outline.spans.clone()], outline.has_surrogates))
     }
 
-    /// Becomes the whole lines that begin with `carry` and go on where `reading` is, and at the end of it
-    /// what there is. Gives what was read of the line after them.
+    /// Reads whole lines, which begin with `carry` and go on where `reading` is, and at the end of it what
+    /// there is. Gives what was read of the line after them. The lines are there after [`Batch::split`].
     fn fill(&mut self, carry: &[u8], reading: &mut Reading) -> io::Result<&[u8]> {
         if self.block.buffer.len() > MOST_KEPT {
             *self = Batch::default();
         }
         self.lines.clear();
         self.spans.clear();
+        self.length = 0;
         self.block.begin_with(carry, reading.size());
         self.length = loop {
             let before = self.block.bytes().len();
@@ -148,34 +156,50 @@ impl Batch {
                 None => {}
             }
         };
-        self.split();
         Ok(&self.block.bytes()[self.length..])
     }
 
+    /// Finds the lines and what the scanner makes of them, unless that was done.
     fn split(&mut self) {
+        if !self.lines.is_empty() {
+            return;
+        }
         let all = &self.block.bytes()[..self.length];
         let text = simdutf8::basic::from_utf8(all).ok();
         let mut begin = 0;
         while begin < all.len() {
-            let feed = memchr::memchr(b'\n', &all[begin..]);
-            let end = feed.map_or(all.len(), |feed| begin + feed);
-            let outline = text.and_then(|text| outline(text, begin..end, &mut self.spans));
-            self.lines.push(Prepared { line: begin..end, outline });
-            begin = end + 1;
+            let object = text.and_then(|text| object_at(text, begin, &mut self.spans));
+            let prepared = object.unwrap_or_else(|| {
+                let feed = memchr::memchr(b'\n', &all[begin..]);
+                let end = feed.map_or(all.len(), |feed| begin + feed);
+                Prepared { line: begin..end, outline: None }
+            });
+            begin = prepared.line.end + 1;
+            self.lines.push(prepared);
         }
     }
 }
 
-/// What the scanner makes of a line.
-fn outline(text: &str, line: Range<usize>, spans: &mut Vec<Span>) -> Option<Outline> {
+/// The line that begins at `begin`, if the scanner is sure that it is an object with nothing but white space
+/// around it. The scanner passes no line feed, so nobody has to look for the end of the line first.
+fn object_at(text: &str, begin: usize, spans: &mut Vec<Span>) -> Option<Prepared> {
+    let after_white = |at: usize| {
+        let is_white = |byte: &&u8| byte.is_ascii_whitespace() && **byte != b'\n';
+        at + text.as_bytes()[at..].iter().take_while(is_white).count()
+    };
+    let start = after_white(begin);
     let first = spans.len();
-    let object = text[line.clone()].trim_ascii();
-    let Some(has_surrogates) = Object::scan(object, spans) else {
+    let ended = Object::scan(&text[start..], spans).and_then(|(length, has_surrogates)| {
+        let end = after_white(start + length);
+        let is_line = matches!(text.as_bytes().get(end), None | Some(b'\n'));
+        is_line.then_some((start + length, end, has_surrogates))
+    });
+    let Some((last, end, has_surrogates)) = ended else {
         spans.truncate(first);
         return None;
     };
-    let begin = line.start + text[line].find('{')?;
-    Some(Outline { text: begin..begin + object.len(), spans: first..spans.len(), has_surrogates })
+    let outline = Outline { text: start..last, spans: first..spans.len(), has_surrogates };
+    Some(Prepared { line: begin..end, outline: Some(outline) })
 }
 
 /// A walk over a part of an input, batch by batch.
@@ -188,14 +212,19 @@ pub struct Batches {
 #[derive(Debug)]
 enum Reader {
     Here(Reading),
-    Ahead { full: Receiver<io::Result<Batch>>, empty: Sender<Batch> },
+    Ahead {
+        full: Receiver<io::Result<Batch>>,
+        /// How many of them there are, or are being made.
+        waiting: Arc<AtomicUsize>,
+        empty: Sender<Batch>,
+    },
 }
 
 impl Batches {
     /// The batches of `part`. None of them is read yet.
     #[must_use]
     pub fn new(input: &Input, part: Range<u64>) -> Batches {
-        let is_much = part.end.saturating_sub(part.start) >= MUCH;
+        let is_much = part.end.saturating_sub(part.start) >= MUCH && processors() > 1;
         let reading = || Reading { input: input.clone(), part: part.clone(), carry: Vec::new() };
         let ahead = if is_much { read_ahead(reading()) } else { None };
         let reader = ahead.unwrap_or_else(|| Reader::Here(reading()));
@@ -215,13 +244,16 @@ impl Batches {
     pub fn advance(&mut self) -> io::Result<bool> {
         match &mut self.reader {
             Reader::Here(reading) => reading.next(&mut self.current)?,
-            Reader::Ahead { full, empty } => {
+            Reader::Ahead { full, empty, waiting } => {
+                wait_briefly(|| waiting.load(Ordering::Relaxed) > 0);
                 // The reader is gone after the last batch.
                 let Ok(next) = full.recv() else { return Ok(false) };
+                waiting.fetch_sub(1, Ordering::Relaxed);
                 let used = std::mem::replace(&mut self.current, next?);
                 let _ = empty.send(used);
             }
         }
+        self.current.split();
         Ok(!self.current.is_empty())
     }
 }
@@ -230,17 +262,25 @@ impl Batches {
 fn read_ahead(mut reading: Reading) -> Option<Reader> {
     let ((give, full), (empty, take)) = (channel(), channel::<Batch>());
     (0..AHEAD).try_for_each(|_| empty.send(Batch::default())).ok()?;
+    let waiting = Arc::new(AtomicUsize::new(0));
+    let own_waiting = Arc::clone(&waiting);
+    let here = Here::new();
     let read = move || {
+        here.leave();
         for mut batch in take {
             let outcome = reading.next(&mut batch);
-            let is_last = outcome.is_err() || batch.is_empty();
+            let is_last = outcome.is_err() || batch.length == 0;
+            // The caller splits this one as well, if it has nothing else to do.
+            if own_waiting.fetch_add(1, Ordering::Relaxed) > 0 {
+                batch.split();
+            }
             if give.send(outcome.map(|()| batch)).is_err() || is_last {
                 break;
             }
         }
     };
     thread::Builder::new().spawn(read).ok()?;
-    Some(Reader::Ahead { full, empty })
+    Some(Reader::Ahead { full, waiting, empty })
 }
 
 /// What is still to be read.

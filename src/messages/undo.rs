@@ -91,11 +91,11 @@ fn turn(inputs: &[Input], view: &View) -> anyhow::Result<Vec<String>> {
 /// wants more.
 fn walk(
     inputs: &[Input],
-    needles: &[&str],
+    needles: &[&'static str],
     view: &View,
     mut each: impl FnMut(&Record<'_>) -> bool,
 ) -> io::Result<()> {
-    let needles = Needles::new(needles);
+    let needles = Needles::quoted(needles);
     let mut wants_more = true;
     for (input, base) in inputs.iter().zip(source::bases(inputs)).rev() {
         backwards(input, input.length, &needles, |line, place| {

@@ -87,7 +87,7 @@ pub fn find(
         view: View::default(),
     };
     let needles = if with_checkpoint { &NEEDLES[..] } else { &NEEDLES[..VIEWS] };
-    search.run(range.end, &Needles::new(needles))?;
+    search.run(range.end, &Needles::quoted(needles))?;
     search.end();
     let Search { kept, mut view, .. } = search;
     view.start = range.start.max(kept.unwrap_or(0));
@@ -219,7 +219,7 @@ impl Search<'_> {
                 return Ok(Some(offset));
             }
         }
-        let needle = Needles::new(&[id]);
+        let needle = Needles::one(id);
         let mut found = None;
         let bases = source::bases(self.inputs);
         for (input, base) in self.inputs.iter().zip(bases).rev() {

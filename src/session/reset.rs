@@ -60,7 +60,7 @@ pub fn daily(text: &str) -> Result<civil::Time, String> {
 /// # Errors
 /// When the transcript cannot be read.
 pub fn last_said(input: &Input) -> io::Result<Option<i64>> {
-    let needles = Needles::new(&[r#""type":"user""#, r#""type": "user""#]);
+    let needles = Needles::quoted(&[r#""type":"user""#, r#""type": "user""#]);
     let mut found = None;
     backwards(input, input.length, &needles, |line, _| {
         let text = std::str::from_utf8(line).unwrap_or_default().trim();

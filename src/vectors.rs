@@ -1,0 +1,282 @@
+//! The one place where the processor's vectors show.
+//!
+//! Vectors of 16 bytes are had everywhere. Those of 32 and 64 bytes have to be asked for when the program
+//! runs; each doubling takes a third to a half off the time that a string is passed over in.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use wide::u8x32;
+
+/// How many bytes are marked at once.
+pub(crate) const STEP: usize = 64;
+
+/// The bytes of a kind, lowest bit first.
+pub(crate) struct Marks {
+    pub(crate) quote: u64,
+    pub(crate) backslash: u64,
+    /// Less than a blank.
+    pub(crate) control: u64,
+    /// What may stand behind a backslash.
+    pub(crate) letter: u64,
+    pub(crate) u: u64,
+}
+
+/// Something that vectors make quicker.
+pub(crate) trait Walk {
+    /// What comes of it.
+    type Output;
+
+    /// Does it. What is given is compiled into it: `marks`, and `equal`, which says which bytes are the one
+    /// that is looked for, lowest bit first. It has to be `#[inline(always)]`.
+    fn walk(
+        self,
+        marks: impl Fn(&[u8; STEP]) -> Marks,
+        equal: impl Fn(&[u8; STEP], u8) -> u64,
+    ) -> Self::Output;
+}
+
+/// What is known of this processor's vectors: nothing, or how many bytes the largest hold.
+static WIDTH: AtomicU8 = AtomicU8::new(0);
+
+/// Finds out which vectors this processor has, if that is not known yet. In a virtual machine that takes longer
+/// than a short text does with any vectors.
+pub(crate) fn ask() {
+    if WIDTH.load(Ordering::Relaxed) == 0 {
+        WIDTH.store(width(), Ordering::Relaxed);
+    }
+}
+
+fn width() -> u8 {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::is_x86_feature_detected;
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") {
+            return if is_x86_feature_detected!("avx512bw") { 64 } else { 32 };
+        }
+    }
+    16
+}
+
+/// Does `walk` with the best vectors that are known of.
+#[inline]
+pub(crate) fn with_known<W: Walk>(walk: W) -> W::Output {
+    #[cfg(target_arch = "x86_64")]
+    #[allow(unsafe_code, reason = "the compiler cannot know what was found out at run time")]
+    // SAFETY: the processor has what the functions ask for: only `width` says so.
+    match WIDTH.load(Ordering::Relaxed) {
+        64 => return unsafe { avx512::walk(walk) },
+        32 => return unsafe { avx2::walk(walk) },
+        _ => {}
+    }
+    with_any(walk)
+}
+
+/// Does `walk` with vectors that every processor has.
+#[inline]
+fn with_any<W: Walk>(walk: W) -> W::Output {
+    walk.walk(portable, portable_equal)
+}
+
+/// Marks by vectors of 16 bytes.
+#[inline]
+fn portable(part: &[u8; STEP]) -> Marks {
+    let half = |half: &[u8]| {
+        let half = half.first_chunk().map_or(u8x32::ZERO, |half| u8x32::from(*half));
+        let is = |byte: u8| half.simd_eq(u8x32::splat(byte));
+        // Two letters that differ in one bit are one test.
+        let b_or_f = (half | u8x32::splat(4)).simd_eq(u8x32::splat(b'f'));
+        let t_or_u = (half | u8x32::splat(1)).simd_eq(u8x32::splat(b'u'));
+        let (quote, backslash) = (is(b'"'), is(b'\\'));
+        let letter = b_or_f | t_or_u | is(b'n') | is(b'r') | is(b'/') | quote | backslash;
+        let control = half.min(u8x32::splat(0x1F)).simd_eq(half);
+        let bits = |marks: u8x32| u64::from(marks.to_bitmask());
+        [bits(quote), bits(backslash), bits(control), bits(letter), bits(is(b'u'))]
+    };
+    let (low, high) = part.split_at(STEP / 2);
+    Marks::join(half(low), half(high))
+}
+
+/// Which bytes are `byte`, by vectors of 16 bytes.
+#[inline]
+fn portable_equal(part: &[u8; STEP], byte: u8) -> u64 {
+    let half = |half: &[u8]| {
+        let half = half.first_chunk().map_or(u8x32::ZERO, |half| u8x32::from(*half));
+        u64::from(half.simd_eq(u8x32::splat(byte)).to_bitmask())
+    };
+    let (low, high) = part.split_at(STEP / 2);
+    half(low) | half(high) << 32
+}
+
+impl Marks {
+    /// Those of two halves, in the order of the members.
+    #[inline(always)]
+    fn join(low: [u64; 5], high: [u64; 5]) -> Marks {
+        Marks {
+            quote: low[0] | high[0] << 32,
+            backslash: low[1] | high[1] << 32,
+            control: low[2] | high[2] << 32,
+            letter: low[3] | high[3] << 32,
+            u: low[4] | high[4] << 32,
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use super::{Marks, STEP, Walk};
+    use std::arch::x86_64::{
+        __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8,
+        _mm256_or_si256, _mm256_set1_epi8,
+    };
+
+    #[target_feature(enable = "avx2,bmi1")]
+    pub(super) fn walk<W: Walk>(walk: W) -> W::Output {
+        walk.walk(|part| marks(part), |part, byte| equal(part, byte))
+    }
+
+    /// Which bytes are `byte`.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn equal(part: &[u8; STEP], byte: u8) -> u64 {
+        let (low, high) = part.split_at(STEP / 2);
+        bits(is(load(low), byte)) | bits(is(load(high), byte)) << 32
+    }
+
+    /// Marks by vectors of 32 bytes.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn marks(part: &[u8; STEP]) -> Marks {
+        let (low, high) = part.split_at(STEP / 2);
+        Marks::join(half(low), half(high))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn half(half: &[u8]) -> [u64; 5] {
+        let half = load(half);
+        let quote = is(half, b'"');
+        let backslash = is(half, b'\\');
+        let b_or_f = is(_mm256_or_si256(half, _mm256_set1_epi8(4)), b'f');
+        let t_or_u = is(_mm256_or_si256(half, _mm256_set1_epi8(1)), b'u');
+        let n_or_r = _mm256_or_si256(is(half, b'n'), is(half, b'r'));
+        let letter = _mm256_or_si256(_mm256_or_si256(b_or_f, t_or_u), n_or_r);
+        let sign = _mm256_or_si256(_mm256_or_si256(quote, backslash), is(half, b'/'));
+        let control = _mm256_cmpeq_epi8(_mm256_min_epu8(half, _mm256_set1_epi8(0x1F)), half);
+        [
+            bits(quote),
+            bits(backslash),
+            bits(control),
+            bits(_mm256_or_si256(letter, sign)),
+            bits(is(half, b'u')),
+        ]
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn load(bytes: &[u8]) -> __m256i {
+        let bytes: &[u8; STEP / 2] = bytes.first_chunk().unwrap_or(&[0; STEP / 2]);
+        // SAFETY: these are 32 bytes, and they may begin anywhere.
+        #[allow(unsafe_code, reason = "the library has no other way to load a vector")]
+        unsafe {
+            _mm256_loadu_si256(bytes.as_ptr().cast())
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn is(bytes: __m256i, byte: u8) -> __m256i {
+        _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(byte.cast_signed()))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn bits(marks: __m256i) -> u64 {
+        u64::from(_mm256_movemask_epi8(marks).cast_unsigned())
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx512 {
+    use super::{Marks, STEP, Walk};
+    use std::arch::x86_64::{
+        __m512i, _mm512_cmpeq_epi8_mask, _mm512_cmplt_epu8_mask, _mm512_loadu_si512,
+        _mm512_or_si512, _mm512_set1_epi8,
+    };
+
+    #[target_feature(enable = "avx512bw,bmi1")]
+    pub(super) fn walk<W: Walk>(walk: W) -> W::Output {
+        walk.walk(|part| marks(part), |part, byte| is(load(part), byte))
+    }
+
+    /// Marks by vectors of 64 bytes.
+    #[inline]
+    #[target_feature(enable = "avx512bw")]
+    fn marks(part: &[u8; STEP]) -> Marks {
+        let bytes = load(part);
+        let (quote, backslash, u) = (is(bytes, b'"'), is(bytes, b'\\'), is(bytes, b'u'));
+        let b_or_f = is(_mm512_or_si512(bytes, _mm512_set1_epi8(4)), b'f');
+        let t_or_u = is(_mm512_or_si512(bytes, _mm512_set1_epi8(1)), b'u');
+        let letter = b_or_f | t_or_u | is(bytes, b'n') | is(bytes, b'r') | is(bytes, b'/');
+        let control = _mm512_cmplt_epu8_mask(bytes, _mm512_set1_epi8(0x20));
+        Marks { quote, backslash, control, letter: letter | quote | backslash, u }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn load(bytes: &[u8; STEP]) -> __m512i {
+        // SAFETY: these are 64 bytes, and they may begin anywhere.
+        #[allow(unsafe_code, reason = "the library has no other way to load a vector")]
+        unsafe {
+            _mm512_loadu_si512(bytes.as_ptr().cast())
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512bw")]
+    fn is(bytes: __m512i, byte: u8) -> u64 {
+        _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(byte.cast_signed()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Marked<'p>(&'p [u8; STEP]);
+
+    impl Walk for Marked<'_> {
+        type Output = [u64; 5];
+
+        fn walk(
+            self,
+            marks: impl Fn(&[u8; STEP]) -> Marks,
+            equal: impl Fn(&[u8; STEP], u8) -> u64,
+        ) -> [u64; 5] {
+            let marks = marks(self.0);
+            assert_eq!(equal(self.0, b'u'), marks.u);
+            assert_eq!(equal(self.0, b'"'), marks.quote);
+            [marks.quote, marks.backslash, marks.control, marks.letter, marks.u]
+        }
+    }
+
+    #[test]
+    fn every_byte_is_marked_in_every_place_by_all_vectors() {
+        let kinds: [fn(u8) -> bool; 5] = [
+            |byte| byte == b'"',
+            |byte| byte == b'\\',
+            |byte| byte < b' ',
+            |byte| br#""\/bfnrtu"#.contains(&byte),
+            |byte| byte == b'u',
+        ];
+        for own in [16, 32, 64].into_iter().filter(|own| *own <= width()) {
+            WIDTH.store(own, Ordering::Relaxed);
+            for byte in 0..=u8::MAX {
+                for at in 0..STEP {
+                    let mut part = [b'.'; STEP];
+                    part[at] = byte;
+                    let expected = kinds.map(|is| u64::from(is(byte)) << at);
+                    assert_eq!(with_known(Marked(&part)), expected, "{byte} at {at}, {own}");
+                }
+            }
+        }
+    }
+}
