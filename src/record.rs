@@ -31,7 +31,7 @@ pub struct Record<'a> {
     /// Its place in its own input, for findings.
     pub place: Place,
     /// The line's JSON text.
-    pub text: &'a str,
+    pub text: Cow<'a, str>,
     /// What it says.
     pub body: Body<'a>,
 }
@@ -53,23 +53,23 @@ pub enum Body<'a> {
         /// What was said; calls may be in it in other programs' files.
         content: Content<'a>,
         /// The provider's count for the whole reply, as it was sent.
-        usage: Option<&'a str>,
+        usage: Option<Cow<'a, str>>,
     },
     /// A call.
     ToolUse {
         /// Its id.
         id: Cow<'a, str>,
         /// The name of the tool, as JSON.
-        name: &'a str,
+        name: Cow<'a, str>,
         /// The input, as JSON.
-        input: &'a str,
+        input: Cow<'a, str>,
     },
     /// The result of a call.
     ToolResult {
         /// The id of the call.
         id: Cow<'a, str>,
         /// The result, as JSON: a string, or a list of blocks.
-        content: &'a str,
+        content: Cow<'a, str>,
         /// The tool failed.
         is_error: bool,
         /// Never to be shortened or summarised away.
@@ -82,12 +82,12 @@ pub enum Body<'a> {
         /// The record that holds the result.
         record_id: String,
         /// What is kept, of how much.
-        shown: Shown,
+        shown: Box<Shown>,
     },
     /// Stands for all records before its first kept one.
     Compaction {
         /// What stands for them.
-        summary: Summary,
+        summary: Box<Summary>,
         /// The id of the first kept record.
         first_kept: String,
         /// Where that record may begin; to be checked against the id.
@@ -111,6 +111,36 @@ pub enum Body<'a> {
 }
 
 impl Body<'_> {
+    /// What it says, with bytes of its own.
+    #[must_use]
+    pub fn into_owned(self) -> Body<'static> {
+        let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        match self {
+            Body::User { content, pin } => Body::User { content: content.into_owned(), pin },
+            Body::Assistant { content, usage } => {
+                Body::Assistant { content: content.into_owned(), usage: usage.map(owned) }
+            }
+            Body::ToolUse { id, name, input } => {
+                Body::ToolUse { id: owned(id), name: owned(name), input: owned(input) }
+            }
+            Body::ToolResult { id, content, is_error, pin } => {
+                Body::ToolResult { id: owned(id), content: owned(content), is_error, pin }
+            }
+            Body::Session => Body::Session,
+            Body::Truncation { tool_use_id, record_id, shown } => {
+                Body::Truncation { tool_use_id, record_id, shown }
+            }
+            Body::Compaction { summary, first_kept, hint, retry_of } => {
+                Body::Compaction { summary, first_kept, hint, retry_of }
+            }
+            Body::Checkpoint(checkpoint) => Body::Checkpoint(checkpoint),
+            Body::Retract { target } => Body::Retract { target },
+            Body::Error => Body::Error,
+            Body::Label => Body::Label,
+            Body::Other => Body::Other,
+        }
+    }
+
     /// Whether messages are made of it.
     #[must_use]
     pub fn is_of_messages(&self) -> bool {
@@ -156,7 +186,15 @@ impl<'a> Record<'a> {
         let offset = base + place.offset;
         let id = object.string("id").unwrap_or_else(|| Cow::Owned(format!("@{offset}")));
         let end = offset + place.length;
-        Record { id, offset, end, place, text, body }
+        Record { id, offset, end, place, text: Cow::Borrowed(text), body }
+    }
+
+    /// The record with bytes of its own.
+    #[must_use]
+    pub fn into_owned(self) -> Record<'static> {
+        let Record { id, offset, end, place, text, body } = self;
+        let (id, text) = (Cow::Owned(id.into_owned()), Cow::Owned(text.into_owned()));
+        Record { id, offset, end, place, text, body: body.into_owned() }
     }
 }
 
@@ -189,13 +227,13 @@ pub fn parse<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
         }
         "assistant" => Body::Assistant {
             content: content(object).map_err(wrong)?,
-            usage: object.get("usage").filter(|usage| usage.starts_with('{')),
+            usage: object.get("usage").filter(|usage| usage.starts_with('{')).map(Cow::Borrowed),
         },
         "tool_use" => tool_use(object).map_err(wrong)?,
         "tool_result" => tool_result(object).map_err(wrong)?,
         "truncation" => truncation(object).map_err(wrong)?,
         "compaction" => Body::Compaction {
-            summary: Summary::parse_object(object).map_err(wrong)?,
+            summary: Box::new(Summary::parse_object(object).map_err(wrong)?),
             first_kept: text(object, "first_kept_entry_id").map_err(wrong)?,
             hint: object.number("first_kept_offset"),
             retry_of: object.string("retry_of").map(Cow::into_owned),
@@ -230,6 +268,7 @@ fn tool_use<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
     let name = object.get("name").filter(|name| name.starts_with('"')).ok_or("no 'name'")?;
     let input = object.get("input").filter(|input| input.starts_with('{'));
     let input = input.ok_or("no 'input' object")?;
+    let (name, input) = (Cow::Borrowed(name), Cow::Borrowed(input));
     Ok(Body::ToolUse { id: said(object, "tool_use_id")?, name, input })
 }
 
@@ -243,7 +282,7 @@ fn tool_result<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
     }
     Ok(Body::ToolResult {
         id: said(object, "tool_use_id")?,
-        content: if content == "null" { "\"\"" } else { content },
+        content: Cow::Borrowed(if content == "null" { "\"\"" } else { content }),
         is_error: object.is_true("is_error"),
         pin: object.is_true("pin"),
     })
@@ -254,13 +293,13 @@ fn truncation<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
     Ok(Body::Truncation {
         tool_use_id: text(object, "tool_use_id")?,
         record_id: text(object, "record_id")?,
-        shown: Shown {
+        shown: Box::new(Shown {
             head: number("head")?,
             tail: number("tail")?,
             bytes: number("bytes")?,
             sha256: text(object, "sha256")?,
             media: Shown::media_of(object)?,
-        },
+        }),
     })
 }
 

@@ -83,10 +83,10 @@ fn read(bytes: &[u8]) -> View {
             }
             Body::Truncation { tool_use_id, record_id, shown } => {
                 let key = (record_id.clone(), tool_use_id.clone());
-                view.truncations.entry(key).or_insert_with(|| shown.clone());
+                view.truncations.entry(key).or_insert_with(|| (**shown).clone());
             }
             Body::Compaction { summary, retry_of: Some(place), .. } => {
-                let (id, summary) = (record.id.clone().into_owned(), summary.clone());
+                let (id, summary) = (record.id.clone().into_owned(), (**summary).clone());
                 better.entry(place.clone()).or_insert(Governing { id, summary });
             }
             Body::Compaction { summary, first_kept, hint, retry_of: None }
@@ -94,7 +94,7 @@ fn read(bytes: &[u8]) -> View {
             {
                 let before = &bytes[..record.offset as usize];
                 if let Some(start) = locate(first_kept, *hint, before, &objects) {
-                    let (id, summary) = (record.id.clone().into_owned(), summary.clone());
+                    let (id, summary) = (record.id.clone().into_owned(), (**summary).clone());
                     let own = Governing { id, summary };
                     view.governing = Some(better.remove(record.id.as_ref()).unwrap_or(own));
                     view.start = start;

@@ -89,7 +89,7 @@ fn unfit(messages: &[Message<'_>], input: &Input, records: &Records) -> Vec<Find
             (false, _) => &rules::REFUSED,
         };
         let meta = messages.get(broken.message).and_then(|message| message.meta.clone());
-        let Meta { id, offset, end, .. } = meta.unwrap_or_default();
+        let Meta { id, offset, end, .. } = *meta.unwrap_or_default();
         let line = records.get(&offset).map(|record| record.line);
         let place = Place { input: input.name.clone(), line, offset, length: end - offset };
         let id = Some(id.to_string()).filter(|id| !id.is_empty());

@@ -96,7 +96,8 @@ pub fn read_stdin() -> anyhow::Result<Vec<u8>> {
         let text = "cannot read '<stdin>': standard input is closed (or an idle /dev/null); give a file or a pipe";
         return Err(Error::new(Exit::Io, text).into());
     }
-    let mut bytes = Vec::new();
+    // Nearly always this is enough, and the library would begin with far less.
+    let mut bytes = Vec::with_capacity(8 * 1024);
     stdin.lock().read_to_end(&mut bytes).context("cannot read '<stdin>'")?;
     Ok(bytes)
 }
@@ -157,19 +158,24 @@ pub fn require_meta(messages: &[Message<'_>]) -> anyhow::Result<()> {
 #[derive(Debug)]
 pub struct Output {
     stdout: Stdout,
+    is_terminal: bool,
     buffer: Vec<u8>,
 }
 
 /// How much is held before it is written.
 const HELD: usize = 64 * 1024;
 /// What is as long as this is written from where it lies.
-const LONG: usize = 16 * 1024;
+const LONG: usize = 8 * 1024;
+/// So many pieces are taken by the kernel at once.
+const MOST_PIECES: usize = 1024;
 
 impl Output {
     /// Takes standard output.
     #[must_use]
     pub fn open() -> Output {
-        Output { stdout: std::io::stdout(), buffer: Vec::with_capacity(HELD) }
+        let stdout = std::io::stdout();
+        let is_terminal = stdout.is_terminal();
+        Output { stdout, is_terminal, buffer: Vec::with_capacity(HELD) }
     }
 
     /// Writes what is still buffered. Success is only after this.
@@ -181,15 +187,18 @@ impl Output {
     }
 
     /// Writes what is held and then `more`.
-    fn write_out(&mut self, more: &[u8]) -> std::io::Result<()> {
-        if self.stdout.is_terminal() {
+    fn write_out(&mut self, more: &[IoSlice<'_>]) -> std::io::Result<()> {
+        if self.is_terminal {
             progress::clear();
         }
-        let mut parts = [IoSlice::new(&self.buffer), IoSlice::new(more)];
-        let mut left = &mut parts[..];
+        let mut pieces = Vec::with_capacity(1 + more.len());
+        pieces.push(IoSlice::new(&self.buffer));
+        pieces.extend_from_slice(more);
+        let mut left = &mut pieces[..];
         IoSlice::advance_slices(&mut left, 0);
         while !left.is_empty() {
-            match rustix::io::writev(&self.stdout, left) {
+            let most = left.len().min(MOST_PIECES);
+            match rustix::io::writev(&self.stdout, &left[..most]) {
                 Ok(0) => return Err(std::io::ErrorKind::WriteZero.into()),
                 Ok(written) => IoSlice::advance_slices(&mut left, written),
                 Err(rustix::io::Errno::INTR) => {}
@@ -203,18 +212,23 @@ impl Output {
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        if bytes.len() >= LONG {
-            self.write_out(bytes)?;
+        self.write_vectored(&[IoSlice::new(bytes)])
+    }
+
+    fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> std::io::Result<usize> {
+        let length = pieces.iter().map(|piece| piece.len()).sum();
+        if length >= LONG {
+            self.write_out(pieces)?;
         } else {
-            if self.buffer.len() + bytes.len() > HELD {
-                self.write_out(b"")?;
+            if self.buffer.len() + length > HELD {
+                self.write_out(&[])?;
             }
-            self.buffer.extend_from_slice(bytes);
+            pieces.iter().for_each(|piece| self.buffer.extend_from_slice(piece));
         }
-        Ok(bytes.len())
+        Ok(length)
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
-        self.write_out(b"")
+        self.write_out(&[])
     }
 }

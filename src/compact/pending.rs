@@ -129,7 +129,7 @@ fn read_records(inputs: &[Input]) -> anyhow::Result<Vec<Seen>> {
             let kind = match record::parse(&object) {
                 Ok(Body::Compaction { summary, first_kept, retry_of, .. }) => {
                     let is_stub = object.string("strategy").as_deref() == Some("stub");
-                    Some(Kind::Compaction { summary, first_kept, retry_of, is_stub })
+                    Some(Kind::Compaction { summary: *summary, first_kept, retry_of, is_stub })
                 }
                 Ok(Body::Retract { target }) => Some(Kind::Retract { target }),
                 _ => None,

@@ -61,8 +61,8 @@ pub fn calls(input: &str, bytes: &[u8]) -> anyhow::Result<Vec<Call>> {
         let object = Object::parse(text).map_err(|_| bad("not a JSON object".to_owned()))?;
         match record::parse(&object).map_err(bad)? {
             Body::ToolUse { id, name, input } if seen.insert(id.to_string()) => {
-                let name = json::string(name).unwrap_or_default().into_owned();
-                calls.push(Call { id: id.into_owned(), name, input: input.to_owned() });
+                let name = json::string(&name).unwrap_or_default().into_owned();
+                calls.push(Call { id: id.into_owned(), name, input: input.into_owned() });
             }
             Body::ToolResult { id, .. } => drop(done.insert(id.into_owned())),
             _ => {}

@@ -12,16 +12,17 @@ use crate::check::{Finding, Place};
 use crate::json::{self, Object, quote};
 use crate::messages::layout::Layout;
 pub use crate::messages::layout::{BEGINNING, INTERRUPTED};
-use crate::messages::meta::{Meta, ResultMeta, Shown};
+use crate::messages::meta::{self, Meta, ResultMeta, Shown};
 use crate::messages::part::{Answer, Call, Part, can_be_sent};
 use crate::messages::shorten;
 use crate::messages::target::Ids;
 use crate::messages::view::View;
-use crate::messages::{Block, BlockKind, ById, Content, Id, Message, Role};
+use crate::messages::{Block, BlockKind, ById, Content, Id, Message, Raw, Role};
 use crate::record::{Body, Record};
 use crate::redact;
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 use std::io;
 
 /// What an empty result says.
@@ -31,37 +32,38 @@ pub const NO_OUTPUT: &str = "(no output)";
 const HORIZON: usize = 1000;
 
 /// A result that stands before its call, and the id and the place of its record.
-struct Early {
-    answer: Answer,
+struct Early<'b> {
+    answer: Answer<'b>,
+    offset: u64,
     record: String,
     place: Place,
 }
 
-/// Records in, messages out.
-pub struct Fold<'v, F> {
+/// Records in, messages out. What it holds of records it only borrows until [`Fold::into_owned`].
+pub struct Fold<'v, 'b, F> {
     view: &'v View,
     /// Whether messages are to say which records they are made of.
-    with_ids: bool,
+    with_meta: bool,
     /// The parts that are not given out yet; the first of them has this number.
-    parts: VecDeque<Part>,
+    parts: VecDeque<Part<'b>>,
     first: usize,
-    /// For each id the calls in these parts that have it: number of the part, index in it.
-    calls: ById<Vec<(usize, usize)>>,
+    /// For each id the newest call in these parts that has it: number of the part, index in it.
+    calls: ById<(usize, usize)>,
     /// Results that stand before any call with their id.
-    early: ById<Vec<Early>>,
-    layout: Layout<F>,
+    early: ById<Vec<Early<'b>>>,
+    layout: Layout<'b, F>,
     findings: &'v mut Vec<Finding>,
 }
 
-impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
+impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
     /// A fold for the records of `view`; it adds to `findings` and gives messages to `out`. Without
-    /// `with_ids` their `_meta` lacks the ids of records.
+    /// `with_meta` their `_meta` says next to nothing.
     pub fn new(
         view: &'v View,
-        with_ids: bool,
+        with_meta: bool,
         findings: &'v mut Vec<Finding>,
         out: F,
-    ) -> Fold<'v, F> {
+    ) -> Fold<'v, 'b, F> {
         let (ids, checkpoint) = (Ids::default(), view.checkpoint.clone());
         let (after_summary, open_calls) = (None, Vec::new());
         let mut layout = Layout { out, open: None, ids, after_summary, checkpoint, open_calls };
@@ -69,7 +71,25 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
             layout.summary(governing);
         }
         let (parts, calls, early) = (VecDeque::new(), ById::default(), ById::default());
-        Fold { view, with_ids, parts, first: 0, calls, early, layout, findings }
+        Fold { view, with_meta, parts, first: 0, calls, early, layout, findings }
+    }
+
+    /// The same with bytes of its own for all that it holds.
+    #[must_use]
+    pub fn into_owned(self) -> Fold<'v, 'static, F> {
+        let Fold { view, with_meta, parts, first, calls, early, layout, findings } = self;
+        let own = |early: Early<'_>| Early { answer: early.answer.into_owned(), ..early };
+        let early = early.into_iter();
+        Fold {
+            view,
+            with_meta,
+            parts: parts.into_iter().map(Part::into_owned).collect(),
+            first,
+            calls,
+            early: early.map(|(id, all)| (id, all.into_iter().map(own).collect())).collect(),
+            layout: layout.into_owned(),
+            findings,
+        }
     }
 
     /// Notes something that was found in the input.
@@ -81,33 +101,36 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
     ///
     /// # Errors
     /// When a message that is whole now cannot be given out.
-    pub fn take(&mut self, record: &Record<'_>) -> io::Result<()> {
+    pub fn take(&mut self, mut record: Record<'b>) -> io::Result<()> {
         if self.view.retracted.contains(record.id.as_ref()) {
             return Ok(());
         }
-        let meta = Meta {
-            id: if self.with_ids { Id::from(record.id.as_ref()) } else { Id::default() },
-            offset: record.offset,
-            end: record.end,
-            ..Meta::default()
-        };
-        match &record.body {
+        let mut meta = self.with_meta.then(|| {
+            let id = Id::from(record.id.as_ref());
+            Box::new(Meta { id, offset: record.offset, end: record.end, ..Meta::default() })
+        });
+        let body = std::mem::replace(&mut record.body, Body::Other);
+        match body {
             Body::User { content, pin } => {
-                self.user(content.clone().into_owned(), Meta { pin: *pin, ..meta }, record);
+                meta.iter_mut().for_each(|meta| meta.pin = pin);
+                self.user(content, meta, &record);
             }
             Body::Assistant { content, usage } => {
-                let fresh = record.offset >= self.view.changed_at;
-                let usage = usage.filter(|_| fresh).map(str::to_owned);
-                self.assistant(content.clone().into_owned(), Meta { usage, ..meta }, record);
+                if let Some(meta) = meta.as_mut().filter(|_| record.offset >= self.view.changed_at)
+                {
+                    meta.usage = usage.map(Cow::into_owned);
+                }
+                self.assistant(content, meta, &record);
             }
             Body::ToolUse { id, name, input } => {
-                let rest = [r#","name":"#, name, r#","input":"#, input, "}"];
-                let raw = put_together(r#"{"type":"tool_use","id":"#, id, &rest);
-                let kind = BlockKind::ToolUse { id: Id::from(id.as_ref()) };
-                self.call(Block { raw: Cow::Owned(raw), kind }, meta, record);
+                let rest = [r#","name":"#, &name, r#","input":"#, &input, "}"];
+                let raw = put_together(r#"{"type":"tool_use","id":"#, &id, &rest);
+                let kind = BlockKind::ToolUse { id: Id::from(id) };
+                self.call(Block { raw: Raw::from(raw), kind }, meta, &record);
             }
             Body::ToolResult { id, content, is_error, pin } => {
-                self.tool_result(id, content, *is_error, Meta { pin: *pin, ..meta }, record);
+                meta.iter_mut().for_each(|meta| meta.pin = pin);
+                self.tool_result(id, content, is_error, meta, &record);
             }
             _ => return Ok(()),
         }
@@ -124,7 +147,7 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
     /// When the last messages cannot be given out.
     pub fn finish(mut self) -> io::Result<Vec<String>> {
         let mut orphans: Vec<_> = std::mem::take(&mut self.early).into_iter().collect();
-        orphans.sort_by_key(|(_, left)| left.first().map_or(0, |early| early.answer.meta.offset));
+        orphans.sort_by_key(|(_, left)| left.first().map_or(0, |early| early.offset));
         for (id, left) in orphans {
             for Early { record, place, .. } in left {
                 let message = format!("result of call '{id}' has no call, left out");
@@ -145,11 +168,10 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
     fn give_out(&mut self, at_end: bool) -> io::Result<()> {
         let Some(part) = self.parts.pop_front() else { return Ok(()) };
         for call in &part.calls {
-            if let Some(calls) = self.calls.get_mut(&call.id) {
-                calls.retain(|(number, _)| *number != self.first);
-                if calls.is_empty() {
-                    self.calls.remove(&call.id);
-                }
+            if let Entry::Occupied(newest) = self.calls.entry(call.id.clone())
+                && newest.get().0 == self.first
+            {
+                newest.remove();
             }
         }
         self.first += 1;
@@ -159,7 +181,7 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
         Ok(())
     }
 
-    fn user(&mut self, content: Content<'static>, meta: Meta, record: &Record<'_>) {
+    fn user(&mut self, content: Content<'b>, meta: Option<Box<Meta>>, record: &Record<'_>) {
         let (words, only_results) = match content {
             Content::Text(_) => (content, false),
             Content::Blocks(blocks) => {
@@ -172,7 +194,7 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
                     self.note_misplaced(record);
                 }
                 for block in results {
-                    self.result_block(block, &meta, record);
+                    self.result_block(block, meta.clone(), record);
                 }
                 (Content::Blocks(words), only_results)
             }
@@ -185,7 +207,7 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
         }
     }
 
-    fn assistant(&mut self, content: Content<'static>, meta: Meta, record: &Record<'_>) {
+    fn assistant(&mut self, content: Content<'b>, meta: Option<Box<Meta>>, record: &Record<'_>) {
         let goes_on = self.parts.back().is_some_and(Part::goes_on);
         let part = self.open_part(Role::Assistant, goes_on, meta.clone());
         let Content::Blocks(blocks) = content else {
@@ -195,7 +217,7 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
         for block in blocks {
             match block.kind {
                 BlockKind::ToolUse { .. } => self.call(block, meta.clone(), record),
-                BlockKind::ToolResult { .. } => self.result_block(block, &meta, record),
+                BlockKind::ToolResult { .. } => self.result_block(block, meta.clone(), record),
                 _ if !block.fits(Role::Assistant) => self.note_misplaced(record),
                 BlockKind::Thinking { signed: false } => {
                     let what = "a thinking block has no signature, left out";
@@ -207,7 +229,7 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
                     self.note(&rules::UNSIGNED_THINKING, record, what);
                 }
                 _ => {
-                    self.open_part(Role::Assistant, true, Meta::default()).add_block(block);
+                    self.open_part(Role::Assistant, true, None).add_block(block);
                 }
             }
         }
@@ -215,17 +237,17 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
 
     /// The part that records are added to: the last one if it is of that role and `goes_on`, else a
     /// new one.
-    fn open_part(&mut self, role: Role, goes_on: bool, meta: Meta) -> &mut Part {
+    fn open_part(&mut self, role: Role, goes_on: bool, meta: Option<Box<Meta>>) -> &mut Part<'b> {
         if !(goes_on && self.parts.back().is_some_and(|last| last.role == role)) {
             self.parts.push_back(Part::begin(role));
         }
         let last = self.parts.len() - 1;
         let part = &mut self.parts[last];
-        part.meta.join(meta);
+        meta::join(&mut part.meta, meta);
         part
     }
 
-    fn call(&mut self, block: Block<'static>, meta: Meta, record: &Record<'_>) {
+    fn call(&mut self, block: Block<'b>, meta: Option<Box<Meta>>, record: &Record<'_>) {
         let BlockKind::ToolUse { id } = block.kind.clone() else { return };
         if self.is_written_again(&id, &block, record) {
             self.open_part(Role::Assistant, true, meta);
@@ -235,17 +257,11 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
         let answer = early.map(|early| early.remove(0).answer);
         let goes_on = self.parts.back().is_some_and(|last| !last.closed);
         let part = self.open_part(Role::Assistant, goes_on, meta);
-        let block = part.add_block(block);
-        part.calls.push(Call {
-            id: id.clone(),
-            block,
-            early: answer.is_some(),
-            answer,
-            place: record.place.clone(),
-        });
-        let call = part.calls.len() - 1;
-        let number = self.first + self.parts.len() - 1;
-        self.calls.entry(id).or_default().push((number, call));
+        let (block, index) = (part.add_block(block), part.calls.len());
+        let (early, place) = (answer.is_some(), record.place.clone());
+        part.calls.push(Call { id: id.clone(), block, earlier: None, answer, early, place });
+        let last = self.parts.len() - 1;
+        self.parts[last].calls[index].earlier = self.calls.insert(id, (self.first + last, index));
     }
 
     /// Whether the newest reply has this call already: claw0's present program writes every call
@@ -264,28 +280,26 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
 
     fn tool_result(
         &mut self,
-        id: &str,
-        content: &str,
+        id: Cow<'b, str>,
+        content: Cow<'b, str>,
         is_error: bool,
-        meta: Meta,
+        meta: Option<Box<Meta>>,
         record: &Record<'_>,
     ) {
-        let (shown, changed) = self.show_result(Some(content), id, record);
-        let content = changed.as_deref().unwrap_or(content);
-        let error = if is_error { r#","is_error":true"# } else { "" };
-        let rest = [r#","content":"#, content, error, "}"];
-        let raw = put_together(r#"{"type":"tool_result","tool_use_id":"#, id, &rest);
-        self.answer(&Id::from(id), raw, shown, &meta, record);
+        let (shown, changed) = self.show_result(Some(&content), &id, record);
+        let (id, content) = (Id::from(id), changed.map_or(content, Cow::Owned));
+        let raw = Raw::result(&id, content, is_error);
+        self.answer(&id, raw, shown, meta, record);
     }
 
     /// Takes a result that stands as a block in a user record.
-    fn result_block(&mut self, block: Block<'static>, meta: &Meta, record: &Record<'_>) {
+    fn result_block(&mut self, block: Block<'b>, meta: Option<Box<Meta>>, record: &Record<'_>) {
         let BlockKind::ToolResult { id } = &block.kind else { return };
         let Ok(object) = Object::parse(&block.raw) else { return };
         let (shown, changed) = self.show_result(object.get("content"), id, record);
         let raw = match changed {
-            Some(content) => object.with("content", &content),
-            None => block.raw.clone().into_owned(),
+            Some(content) => Raw::from(object.with("content", &content)),
+            None => block.raw.clone(),
         };
         self.answer(id, raw, shown, meta, record);
     }
@@ -293,15 +307,17 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
     fn answer(
         &mut self,
         id: &Id,
-        raw: String,
+        raw: Raw<'b>,
         shown: Option<Shown>,
-        meta: &Meta,
+        mut meta: Option<Box<Meta>>,
         record: &Record<'_>,
     ) {
-        let block = Block { raw: Cow::Owned(raw), kind: BlockKind::ToolResult { id: id.clone() } };
-        let (tool_use_id, record_id) = (id.clone(), meta.id.clone());
-        let result = ResultMeta { tool_use_id, original_id: None, record: record_id, shown };
-        self.place(id, Answer { block, meta: meta.clone(), result }, record);
+        let block = Block { raw, kind: BlockKind::ToolResult { id: id.clone() } };
+        if let Some(meta) = &mut meta {
+            let (tool_use_id, record) = (id.clone(), meta.id.clone());
+            meta.results = vec![ResultMeta { tool_use_id, original_id: None, record, shown }];
+        }
+        self.place(id, Answer { block, meta }, record);
     }
 
     /// How a result is shown: shortened if a truncation says so, never empty. Gives what the truncation
@@ -332,20 +348,18 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
         }
     }
 
-    fn place(&mut self, id: &Id, answer: Answer, record: &Record<'_>) {
-        let open = self.calls.get(id).and_then(|calls| {
-            let is_open = |call: &&(usize, usize)| {
-                self.parts[call.0 - self.first].calls[call.1].answer.is_none()
-            };
-            calls.iter().rev().find(is_open).copied()
-        });
+    fn place(&mut self, id: &Id, answer: Answer<'b>, record: &Record<'_>) {
+        let newest = self.calls.get(id).copied();
+        let open = std::iter::successors(newest, |call| self.call_at(*call)?.earlier)
+            .find(|call| self.call_at(*call).is_some_and(|call| call.answer.is_none()));
         let Some((number, call)) = open else {
             if self.calls.contains_key(id) || self.layout.ids.is_known(id) {
                 let what = format!("second or too late result of call '{id}', left out");
                 self.note(&rules::RESULT_TWICE, record, &what);
             } else {
-                let (record, place) = (record.id.to_string(), record.place.clone());
-                self.early.entry(id.clone()).or_default().push(Early { answer, record, place });
+                let (offset, place) = (record.offset, record.place.clone());
+                let early = Early { answer, offset, record: record.id.to_string(), place };
+                self.early.entry(id.clone()).or_default().push(early);
             }
             return;
         };
@@ -356,6 +370,11 @@ impl<'v, F: FnMut(Message<'static>) -> io::Result<()>> Fold<'v, F> {
             let what = format!("result of call '{id}' comes late, moved to its call");
             self.note(&rules::LATE_RESULT, record, &what);
         }
+    }
+
+    /// A call in one of the parts, unless it was given out.
+    fn call_at(&self, (number, index): (usize, usize)) -> Option<&Call<'b>> {
+        self.parts.get(number.checked_sub(self.first)?)?.calls.get(index)
     }
 
     fn note_misplaced(&mut self, record: &Record<'_>) {
@@ -381,7 +400,7 @@ fn put_together(before: &str, id: &str, rest: &[&str]) -> String {
 
 /// Whether something was taken out of a block: its record says that it was redacted, and it shows.
 fn was_redacted(block: &Block<'_>, record: &Record<'_>) -> bool {
-    let says_so = || Object::parse(record.text).is_ok_and(|it| it.get("redacted").is_some());
+    let says_so = || Object::parse(&record.text).is_ok_and(|it| it.get("redacted").is_some());
     block.raw.contains(redact::MARK) && says_so()
 }
 

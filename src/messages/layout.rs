@@ -5,12 +5,11 @@ use crate::check::Finding;
 use crate::check::rules;
 use crate::json::{Object, quote};
 use crate::messages::checkpoint::Known;
-use crate::messages::meta::Meta;
+use crate::messages::meta::{self, Meta};
 use crate::messages::part::{Answer, Part};
 use crate::messages::target::Ids;
 use crate::messages::view::Governing;
-use crate::messages::{Block, BlockKind, Content, Id, Message, Role, summary};
-use std::borrow::Cow;
+use crate::messages::{Block, BlockKind, Content, Id, Message, Raw, Role, summary};
 use std::io;
 
 /// What stands in for the result of a call that was never answered.
@@ -19,9 +18,9 @@ pub const INTERRUPTED: &str = "(interrupted: this call was not finished and has 
 pub const BEGINNING: &str = "(the conversation begins with the assistant)";
 
 /// Messages as they are laid out: the last one may still grow.
-pub(super) struct Layout<F> {
+pub(super) struct Layout<'b, F> {
     pub(super) out: F,
-    pub(super) open: Option<Message<'static>>,
+    pub(super) open: Option<Message<'b>>,
     pub(super) ids: Ids,
     /// The id of the compaction whose summary was given out, until the next message is known.
     pub(super) after_summary: Option<Id>,
@@ -31,23 +30,26 @@ pub(super) struct Layout<F> {
     pub(super) open_calls: Vec<String>,
 }
 
-impl<F: FnMut(Message<'static>) -> io::Result<()>> Layout<F> {
+impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
     /// Adds content to the last message if the role is the same, else begins a new one.
-    fn push(&mut self, role: Role, content: Content<'static>, meta: Meta) -> io::Result<()> {
+    fn push(
+        &mut self,
+        role: Role,
+        content: Content<'b>,
+        meta: Option<Box<Meta>>,
+    ) -> io::Result<()> {
         if let Some(last) =
             self.open.as_mut().filter(|last| last.role == role && !last.is_summary())
         {
             last.absorb(content);
-            if let Some(own) = &mut last.meta {
-                own.join(meta);
-            }
+            meta::join(&mut last.meta, meta);
             return Ok(());
         }
         match self.open.take() {
             Some(last) => self.give(last)?,
             None if role == Role::Assistant => {
                 let mut first = Message::say(Role::User, BEGINNING);
-                first.meta = Some(Meta::default());
+                first.meta = Some(Box::default());
                 self.give(first)?;
             }
             None => {}
@@ -55,17 +57,24 @@ impl<F: FnMut(Message<'static>) -> io::Result<()>> Layout<F> {
         if let Some(id) = self.after_summary.take().filter(|_| role == Role::User) {
             // The assistant's word, so that roles go on alternating.
             let mut word = summary::acknowledgement();
-            word.meta = Some(Meta { id, ..Meta::default() });
+            word.meta = Some(Box::new(Meta { id, ..Meta::default() }));
             self.give(word)?;
         }
-        self.open = Some(Message { role, content, meta: Some(meta) });
+        self.open = Some(Message { role, content, meta });
         Ok(())
+    }
+
+    /// The same with bytes of its own.
+    pub(super) fn into_owned(self) -> Layout<'static, F> {
+        let Layout { out, open, ids, after_summary, checkpoint, open_calls } = self;
+        let open = open.map(Message::into_owned);
+        Layout { out, open, ids, after_summary, checkpoint, open_calls }
     }
 
     pub(super) fn summary(&mut self, governing: &Governing) {
         let mut message = governing.summary.message();
         let (id, summary) = (Id::from(governing.id.as_str()), Some(governing.summary.clone()));
-        message.meta = Some(Meta { id: id.clone(), summary, ..Meta::default() });
+        message.meta = Some(Box::new(Meta { id: id.clone(), summary, ..Meta::default() }));
         self.open = Some(message);
         self.after_summary = Some(id);
     }
@@ -73,12 +82,13 @@ impl<F: FnMut(Message<'static>) -> io::Result<()>> Layout<F> {
     /// Adds a part and what answers its calls.
     pub(super) fn part(
         &mut self,
-        mut part: Part,
+        mut part: Part<'b>,
         at_end: bool,
         findings: &mut Vec<Finding>,
     ) -> io::Result<()> {
         let calls = std::mem::take(&mut part.calls);
-        let (mut results, mut meta_of_results) = (Vec::with_capacity(calls.len()), Meta::default());
+        let mut results = Vec::with_capacity(calls.len());
+        let mut meta_of_results = part.meta.is_some().then(Box::default);
         for call in calls {
             let id = self.ids.give(&call.id);
             if id != call.id {
@@ -86,10 +96,9 @@ impl<F: FnMut(Message<'static>) -> io::Result<()>> Layout<F> {
             }
             match call.answer {
                 Some(answer) => {
-                    let Answer { block, meta, result } = placed(answer, &id);
+                    let Answer { block, meta } = placed(answer, &id);
                     results.push(block);
-                    meta_of_results.join(meta);
-                    meta_of_results.results.push(result);
+                    meta::join(&mut meta_of_results, meta);
                 }
                 // At the end a call may still be answered.
                 None if at_end => {
@@ -122,7 +131,7 @@ impl<F: FnMut(Message<'static>) -> io::Result<()>> Layout<F> {
     }
 
     /// Gives a message out; the first one says what the newest checkpoint is.
-    fn give(&mut self, mut message: Message<'static>) -> io::Result<()> {
+    fn give(&mut self, mut message: Message<'_>) -> io::Result<()> {
         if let Some(meta) = message.meta.as_mut().filter(|_| self.checkpoint.is_some()) {
             meta.checkpoint = self.checkpoint.take();
         }
@@ -131,11 +140,13 @@ impl<F: FnMut(Message<'static>) -> io::Result<()>> Layout<F> {
 }
 
 /// A result under the id that its call has in the request.
-fn placed(mut answer: Answer, id: &Id) -> Answer {
-    let own = &mut answer.result.tool_use_id;
-    if own != id {
+fn placed<'b>(mut answer: Answer<'b>, id: &Id) -> Answer<'b> {
+    if !matches!(&answer.block.kind, BlockKind::ToolResult { id: own } if own == id) {
         rename(&mut answer.block, "tool_use_id", id);
-        answer.result.original_id = Some(std::mem::replace(own, id.clone()));
+        for result in answer.meta.iter_mut().flat_map(|meta| &mut meta.results) {
+            let original = std::mem::replace(&mut result.tool_use_id, id.clone());
+            result.original_id = Some(original);
+        }
     }
     answer
 }
@@ -143,7 +154,7 @@ fn placed(mut answer: Answer, id: &Id) -> Answer {
 fn rename(block: &mut Block<'_>, member: &str, id: &Id) {
     if let Ok(object) = Object::parse(&block.raw) {
         let raw = object.with(member, &quote(id));
-        block.raw = Cow::Owned(raw);
+        block.raw = Raw::from(raw);
     }
     match &mut block.kind {
         BlockKind::ToolUse { id: own } | BlockKind::ToolResult { id: own } => own.clone_from(id),
@@ -164,5 +175,5 @@ fn interrupted(id: &Id) -> Block<'static> {
         quote(id),
         quote(INTERRUPTED)
     );
-    Block { raw: Cow::Owned(raw), kind: BlockKind::ToolResult { id: id.clone() } }
+    Block { raw: Raw::from(raw), kind: BlockKind::ToolResult { id: id.clone() } }
 }

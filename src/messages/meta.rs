@@ -152,6 +152,15 @@ impl Meta {
     }
 }
 
+/// Takes the records of `other`, which was merged into the same message, into what is known of it.
+pub fn join(meta: &mut Option<Box<Meta>>, other: Option<Box<Meta>>) {
+    match (meta, other) {
+        (Some(meta), Some(other)) => meta.join(*other),
+        (meta @ None, other) => *meta = other,
+        (Some(_), None) => {}
+    }
+}
+
 fn parse_result(raw: &str) -> Result<ResultMeta, String> {
     let bad = || "'_meta.results' holds something that is no result".to_owned();
     let object = Object::parse(raw).map_err(|_| bad())?;

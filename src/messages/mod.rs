@@ -16,6 +16,7 @@ pub mod media;
 pub mod meta;
 mod part;
 pub mod range;
+pub mod raw;
 pub mod rebuild;
 pub mod shorten;
 pub mod summary;
@@ -29,9 +30,10 @@ use crate::record;
 use id::ById;
 pub use id::Id;
 pub use meta::Meta;
+pub use raw::Raw;
 use std::borrow::Cow;
 use std::fmt;
-use std::io::{self, Write};
+use std::io::{self, IoSlice, Write};
 
 /// How deep arrays and objects may be nested in a message: as deep as in a record, and the list and the
 /// block that a call or a result stands in.
@@ -87,7 +89,7 @@ pub enum BlockKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block<'a> {
     /// The block's JSON text.
-    pub raw: Cow<'a, str>,
+    pub raw: Raw<'a>,
     /// What it is.
     pub kind: BlockKind,
 }
@@ -98,7 +100,7 @@ impl<'a> Block<'a> {
     /// # Errors
     /// Says why when `raw` is no block: not an object, no `type`, or a known type that lacks what it
     /// must have.
-    pub fn parse(raw: impl Into<Cow<'a, str>>) -> Result<Block<'a>, String> {
+    pub fn parse(raw: impl Into<Raw<'a>>) -> Result<Block<'a>, String> {
         let raw = raw.into();
         let kind = block_kind(&raw)?;
         Ok(Block { raw, kind })
@@ -107,7 +109,7 @@ impl<'a> Block<'a> {
     /// The block with bytes of its own.
     #[must_use]
     pub fn into_owned(self) -> Block<'static> {
-        Block { raw: Cow::Owned(self.raw.into_owned()), kind: self.kind }
+        Block { raw: self.raw.into_owned(), kind: self.kind }
     }
 
     /// A text block that says `text`.
@@ -120,7 +122,7 @@ impl<'a> Block<'a> {
     fn from_quoted(quoted: &str) -> Block<'static> {
         let raw = format!(r#"{{"type":"text","text":{quoted}}}"#);
         let kind = if json::is_blank(quoted) { BlockKind::Blank } else { BlockKind::Text };
-        Block { raw: Cow::Owned(raw), kind }
+        Block { raw: Raw::from(raw), kind }
     }
 
     /// Whether it is a result.
@@ -287,26 +289,24 @@ impl<'a> Content<'a> {
     /// The content as JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let mut json = Vec::new();
-        // Writing into memory cannot fail, and JSON text is UTF-8.
-        let _ = self.write(&mut json);
-        String::from_utf8(json).unwrap_or_default()
+        let mut json = String::new();
+        self.pieces(&mut |piece| json.push_str(piece));
+        json
     }
 
-    /// Writes the content as JSON.
-    fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        let mut put = |raw: &str| out.write_all(raw.as_bytes());
+    /// Gives the pieces of the content as JSON to `each`.
+    fn pieces<'s>(&'s self, each: &mut impl FnMut(&'s str)) {
         match self {
-            Content::Text(raw) => put(raw),
+            Content::Text(raw) => each(raw),
             Content::Blocks(blocks) => {
-                put("[")?;
+                each("[");
                 for (index, block) in blocks.iter().enumerate() {
                     if index > 0 {
-                        put(",")?;
+                        each(",");
                     }
-                    put(&block.raw)?;
+                    block.raw.pieces(each);
                 }
-                put("]")
+                each("]");
             }
         }
     }
@@ -320,7 +320,7 @@ pub struct Message<'a> {
     /// What is said.
     pub content: Content<'a>,
     /// Where it comes from, when that was asked for.
-    pub meta: Option<Meta>,
+    pub meta: Option<Box<Meta>>,
 }
 
 impl<'a> Message<'a> {
@@ -357,7 +357,7 @@ impl<'a> Message<'a> {
             None => return Err("not a message: no 'role'".to_owned()),
         };
         let content = object.get("content").ok_or("not a message: no 'content'")?;
-        let meta = object.get("_meta").map(Meta::parse).transpose()?;
+        let meta = object.get("_meta").map(Meta::parse).transpose()?.map(Box::new);
         Ok(Message { role, content: Content::parse(content)?, meta })
     }
 
@@ -428,26 +428,57 @@ impl<'a> Message<'a> {
     }
 
     fn to_text(&self, meta: bool) -> String {
-        let mut json = Vec::new();
-        // Writing into memory cannot fail, and JSON text is UTF-8.
-        let _ = self.write(meta, &mut json);
-        String::from_utf8(json).unwrap_or_default()
+        let meta = self.meta_if(meta);
+        let mut json = String::new();
+        self.pieces(&meta, &mut |piece| json.push_str(piece));
+        json
     }
 
-    /// Writes the message as JSON, fit to be sent, or with `meta` as a line of the pipe; no line feed.
+    /// The member `_meta`, if it is asked for and there is one.
+    fn meta_if(&self, asked: bool) -> String {
+        let meta = self.meta.as_ref().filter(|_| asked);
+        meta.map(|meta| format!(r#","_meta":{}"#, meta.to_json())).unwrap_or_default()
+    }
+
+    /// Gives the pieces of the message as JSON, with the member `meta`, to `each`.
+    fn pieces<'s>(&'s self, meta: &'s str, each: &mut impl FnMut(&'s str)) {
+        each(match self.role {
+            Role::User => r#"{"role":"user","content":"#,
+            Role::Assistant => r#"{"role":"assistant","content":"#,
+        });
+        self.content.pieces(each);
+        each(meta);
+        each("}");
+    }
+
+    /// Writes the message as JSON, fit to be sent, or with `meta` as a line of the pipe, between `before` and
+    /// `after`. Long text is not copied for that, if `out` can do without.
     ///
     /// # Errors
     /// When `out` cannot be written to.
-    pub fn write(&self, meta: bool, out: &mut impl Write) -> io::Result<()> {
-        out.write_all(match self.role {
-            Role::User => br#"{"role":"user","content":"#,
-            Role::Assistant => br#"{"role":"assistant","content":"#,
-        })?;
-        self.content.write(out)?;
-        if let Some(meta) = self.meta.as_ref().filter(|_| meta) {
-            write!(out, r#","_meta":{}"#, meta.to_json())?;
+    pub fn write(
+        &self,
+        meta: bool,
+        (before, after): (&str, &str),
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let meta = self.meta_if(meta);
+        // A result comes in five pieces, with a comma.
+        let mut slices = Vec::with_capacity(8 + 6 * self.content.blocks().len());
+        slices.push(IoSlice::new(before.as_bytes()));
+        self.pieces(&meta, &mut |piece| slices.push(IoSlice::new(piece.as_bytes())));
+        slices.push(IoSlice::new(after.as_bytes()));
+        let mut left = &mut slices[..];
+        IoSlice::advance_slices(&mut left, 0);
+        while !left.is_empty() {
+            match out.write_vectored(left) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => IoSlice::advance_slices(&mut left, written),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
         }
-        out.write_all(b"}")
+        Ok(())
     }
 }
 
@@ -480,8 +511,5 @@ pub fn read<'a>(input: &str, bytes: &'a [u8]) -> anyhow::Result<Vec<Message<'a>>
 /// # Errors
 /// When `out` cannot be written to.
 pub fn write(messages: &[Message<'_>], out: &mut impl Write) -> io::Result<()> {
-    messages.iter().try_for_each(|message| {
-        message.write(true, out)?;
-        out.write_all(b"\n")
-    })
+    messages.iter().try_for_each(|message| message.write(true, ("", "\n"), out))
 }

@@ -2,50 +2,73 @@
 
 use crate::check::Place;
 use crate::json;
-use crate::messages::meta::{Meta, ResultMeta};
+use crate::messages::meta::Meta;
 use crate::messages::{Block, Content, Id, Role};
 
 /// A result, ready to be placed.
 #[derive(Clone, Debug)]
-pub(super) struct Answer {
-    pub(super) block: Block<'static>,
-    pub(super) meta: Meta,
-    pub(super) result: ResultMeta,
+pub(super) struct Answer<'b> {
+    pub(super) block: Block<'b>,
+    /// With what is to be said of the result, if anything is.
+    pub(super) meta: Option<Box<Meta>>,
+}
+
+impl Answer<'_> {
+    /// The same with bytes of its own.
+    pub(super) fn into_owned(self) -> Answer<'static> {
+        Answer { block: self.block.into_owned(), meta: self.meta }
+    }
 }
 
 /// A call in a reply.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct Call<'b> {
     pub(super) id: Id,
     /// Index of the call's block in its reply.
     pub(super) block: usize,
-    pub(super) answer: Option<Answer>,
+    /// The call before it that has the same id: number of its part, index in that.
+    pub(super) earlier: Option<(usize, usize)>,
+    pub(super) answer: Option<Answer<'b>>,
     /// The answer stood before the call.
     pub(super) early: bool,
     pub(super) place: Place,
 }
 
+impl Call<'_> {
+    fn into_owned(self) -> Call<'static> {
+        let Call { id, block, earlier, answer, early, place } = self;
+        Call { id, block, earlier, answer: answer.map(Answer::into_owned), early, place }
+    }
+}
+
 /// A reply, or a run of user words, as it is being read.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct Part<'b> {
     pub(super) role: Role,
     /// A plain string stays one if nothing more comes.
-    pub(super) content: Content<'static>,
+    pub(super) content: Content<'b>,
     /// The calls among the blocks of a reply.
-    pub(super) calls: Vec<Call>,
-    pub(super) meta: Meta,
+    pub(super) calls: Vec<Call<'b>>,
+    pub(super) meta: Option<Box<Meta>>,
     /// A result of the reply was read: what comes next is another reply.
     pub(super) closed: bool,
 }
 
-impl Part {
-    pub(super) fn begin(role: Role) -> Part {
-        let (content, calls, meta) = (Content::nothing(), Vec::new(), Meta::default());
+impl<'b> Part<'b> {
+    pub(super) fn begin(role: Role) -> Part<'b> {
+        let (content, calls, meta) = (Content::nothing(), Vec::new(), None);
         Part { role, content, calls, meta, closed: false }
     }
 
+    /// The same with bytes of its own.
+    pub(super) fn into_owned(self) -> Part<'static> {
+        let Part { role, content, calls, meta, closed } = self;
+        let calls = calls.into_iter().map(Call::into_owned).collect();
+        Part { role, content: content.into_owned(), calls, meta, closed }
+    }
+
     /// Adds a block, and says which it is.
-    pub(super) fn add_block(&mut self, block: Block<'static>) -> usize {
+    pub(super) fn add_block(&mut self, block: Block<'b>) -> usize {
         match &mut self.content {
             Content::Blocks(blocks) => blocks.push(block),
             Content::Text(_) => self.content.absorb(Content::Blocks(vec![block])),
@@ -72,7 +95,7 @@ impl Part {
     }
 
     /// What is sent of it.
-    pub(super) fn content(mut self) -> (Content<'static>, Meta) {
+    pub(super) fn content(mut self) -> (Content<'b>, Option<Box<Meta>>) {
         if let Content::Blocks(blocks) = &mut self.content {
             blocks.retain(|block| !block.is_blank());
         }

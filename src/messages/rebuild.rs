@@ -11,7 +11,7 @@ use crate::jsonl::{Line, Lines};
 use crate::messages::fold::Fold;
 use crate::messages::view::{self, View};
 use crate::messages::{Block, BlockKind, Content, Message, shorten};
-use crate::record::{self, Record};
+use crate::record::{self, Body, Record};
 use crate::source::{self, Input};
 use anyhow::Context;
 use std::borrow::Cow;
@@ -49,52 +49,58 @@ pub struct Notes {
 pub fn from_inputs(inputs: &[Input], options: &Options) -> anyhow::Result<Rebuilt> {
     let mut messages = Vec::new();
     let Notes { findings, replaced, .. } = stream(inputs, options, true, |message| {
-        messages.push(message);
+        messages.push(message.into_owned());
         Ok(())
     })?;
     Ok(Rebuilt { messages, findings, replaced })
 }
 
-/// The same, message by message: each is given to `out` as soon as it is whole. Without `with_ids` its
-/// `_meta` lacks the ids of records, and the checkpoint.
+/// The same, message by message: each is given to `out` as soon as it is whole. Without `with_meta` its
+/// `_meta` says next to nothing.
 ///
 /// # Errors
 /// As [`from_inputs`], and what `out` fails with.
 pub fn stream(
     inputs: &[Input],
     options: &Options,
-    with_ids: bool,
-    out: impl FnMut(Message<'static>) -> io::Result<()>,
+    with_meta: bool,
+    out: impl FnMut(Message<'_>) -> io::Result<()>,
 ) -> anyhow::Result<Notes> {
     let mut findings = Vec::new();
-    let mut view = view::find(inputs, options, with_ids, &mut findings)?;
+    let mut view = view::find(inputs, options, with_meta, &mut findings)?;
     let mut watch = Watch::new(&mut view, &mut findings);
-    let mut fold = Fold::new(&view, with_ids, &mut findings, out);
+    let mut fold = Fold::new(&view, with_meta, &mut findings, out);
     let mut replaced = 0;
     for (input, base) in inputs.iter().zip(source::bases(inputs)) {
         let from = view.start.saturating_sub(base).min(input.length);
         let mut lines = Lines::new(input, from, view.end.saturating_sub(base).min(input.length));
-        loop {
-            watch.pass(&input.name, lines.position());
-            let mut outcome = Ok(());
-            let read = lines.read(&mut |line| {
-                if outcome.is_ok() {
-                    outcome = read_line(line, base, &mut replaced, &mut |found| match found {
-                        Err(finding) => {
-                            fold.find(finding);
-                            Ok(())
-                        }
-                        Ok(record) => {
-                            watch.see(&record);
-                            fold.take(&record).context("cannot write '<stdout>'")
-                        }
-                    });
+        let failed = || format!("cannot read '{}'", input.name);
+        while let Some(mut held) = lines.held().with_context(failed)? {
+            // It can hold on to these lines while they are there.
+            let mut within = fold;
+            loop {
+                watch.pass(&input.name, held.position());
+                let mut outcome = Ok(());
+                let is_there = held.read(&mut |line| {
+                    if outcome.is_ok() {
+                        outcome = read_line(line, base, &mut replaced, &mut |found| match found {
+                            Err(finding) => {
+                                within.find(finding);
+                                Ok(())
+                            }
+                            Ok(record) => {
+                                watch.see(&record);
+                                within.take(record).context("cannot write '<stdout>'")
+                            }
+                        });
+                    }
+                });
+                outcome?;
+                if !is_there {
+                    break;
                 }
-            });
-            outcome?;
-            if !read.with_context(|| format!("cannot read '{}'", input.name))? {
-                break;
             }
+            fold = within.into_owned();
         }
     }
     let open_calls = fold.finish().context("cannot write '<stdout>'")?;
@@ -150,46 +156,47 @@ impl Watch {
 ///
 /// # Errors
 /// 65 when the line is of a transcript that cannot be read, and what `each` fails with.
-pub fn read_line(
-    line: Line<'_>,
+pub fn read_line<'a>(
+    line: Line<'a>,
     base: u64,
     replaced: &mut usize,
-    each: &mut impl FnMut(Result<Record<'_>, Finding>) -> anyhow::Result<()>,
+    each: &mut impl FnMut(Result<Record<'a>, Finding>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let (text, object, place) = match line {
         Line::Finding(finding) => return each(Err(finding)),
         Line::Object { text, object, place } => (text, object, place),
     };
-    if let Some(dialect) = dialect::foreign_tree(&object) {
-        let text = format!("cannot read '{}': a transcript of {dialect}", place.input);
-        return fail(Exit::Data, text);
-    }
     if object.may_have_surrogates()
         && let (Cow::Owned(mended), halves) = json::mend_surrogates(text)
         && let Ok(object) = Object::parse(&mended)
     {
         *replaced += halves;
-        return each(read_object(&mended, &object, place, base));
+        return each(read_object(&mended, &object, place, base)?.map(Record::into_owned));
     }
-    each(read_object(text, &object, place, base))
+    each(read_object(text, &object, place, base)?)
 }
 
-/// The record that the object of a line is.
+/// The record that the object of a line is, or what is wrong with it.
 fn read_object<'a>(
     text: &'a str,
     object: &Object<'a>,
     place: Place,
     base: u64,
-) -> Result<Record<'a>, Finding> {
-    match record::parse(object) {
-        Ok(body) => Ok(Record::of(body, text, object, place, base)),
-        Err(why) => Err(Finding {
-            rule: &rules::BAD_RECORD,
-            place,
-            id: object.string("id").map(Cow::into_owned),
-            message: format!("skipped: {why}"),
-        }),
+) -> anyhow::Result<Result<Record<'a>, Finding>> {
+    let body = match record::parse(object) {
+        Ok(body) => body,
+        Err(why) => {
+            let (rule, id) = (&rules::BAD_RECORD, object.string("id").map(Cow::into_owned));
+            return Ok(Err(Finding { rule, place, id, message: format!("skipped: {why}") }));
+        }
+    };
+    if matches!(body, Body::Session | Body::Other)
+        && let Some(dialect) = dialect::foreign_tree(object)
+    {
+        let text = format!("cannot read '{}': a transcript of {dialect}", place.input);
+        return fail(Exit::Data, text);
     }
+    Ok(Ok(Record::of(body, text, object, place, base)))
 }
 
 /// Writes the calls at the end that have no result yet, as records. A call that the user spoke after is not
@@ -250,13 +257,12 @@ impl Form {
     }
 
     fn write(self, message: &Message<'_>, is_first: bool, out: &mut impl Write) -> io::Result<()> {
-        match (self.array, is_first) {
-            (false, _) => {}
-            (true, true) => out.write_all(b"[")?,
-            (true, false) => out.write_all(b",\n")?,
-        }
-        message.write(self.meta, out)?;
-        if self.array { Ok(()) } else { out.write_all(b"\n") }
+        let around = match (self.array, is_first) {
+            (false, _) => ("", "\n"),
+            (true, true) => ("[", ""),
+            (true, false) => (",\n", ""),
+        };
+        message.write(self.meta, around, out)
     }
 
     fn end(self, count: usize, out: &mut impl Write) -> anyhow::Result<()> {
@@ -300,7 +306,7 @@ pub fn write_record(
         let mut each = |line: &[u8], place| {
             for record in record::read_line(line, place, base) {
                 if record.id == id {
-                    found = Some(original(record.text));
+                    found = Some(original(&record.text));
                 }
             }
         };
@@ -332,4 +338,48 @@ fn original(record: &str) -> String {
         }
     });
     text.unwrap_or_else(|| record.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fmt::Write as _;
+
+    /// What is open when the lines in memory change lasts: calls, results before their calls, messages.
+    #[test]
+    fn messages_do_not_depend_on_where_the_lines_in_memory_end() {
+        // Less and more than what threads are worth.
+        for count in [40, 160] {
+            let (mut records, mut expected) = (String::new(), String::new());
+            for n in 0..count {
+                let said = format!("{n} {}", "said ".repeat(n * 7919 % 12_000));
+                let call = format!(
+                    r#"{{"type":"tool_use","tool_use_id":"c{n}","name":"t","input":{{}}}}"#
+                );
+                let result =
+                    format!(r#"{{"type":"tool_result","tool_use_id":"c{n}","content":"{said}"}}"#);
+                writeln!(records, r#"{{"type":"user","content":"{n}"}}"#).unwrap();
+                let (first, second) = if n % 5 == 4 { (&result, &call) } else { (&call, &result) };
+                // Half of a pair of surrogates: the record is read from bytes of its own.
+                let half = if n % 3 == 0 { "\\ud83d" } else { "" };
+                writeln!(records, "{first}\n{second}").unwrap();
+                writeln!(records, r#"{{"type":"assistant","content":"{said}{half}"}}"#).unwrap();
+
+                let call = format!(r#"{{"type":"tool_use","id":"c{n}","name":"t","input":{{}}}}"#);
+                writeln!(expected, r#"{{"role":"user","content":"{n}"}}"#).unwrap();
+                writeln!(expected, r#"{{"role":"assistant","content":[{call}]}}"#).unwrap();
+                writeln!(expected, r#"{{"role":"user","content":[{result}]}}"#).unwrap();
+                let half = if n % 3 == 0 { "\\ufffd" } else { "" };
+                writeln!(expected, r#"{{"role":"assistant","content":"{said}{half}"}}"#).unwrap();
+            }
+            let input = [Input::memory("t", records.into_bytes())];
+            let mut written = Vec::new();
+            let notes = Form::default().stream(&input, &Options::default(), &mut written).unwrap();
+            assert_eq!(String::from_utf8(written).unwrap(), expected);
+            assert_eq!((notes.findings.len(), notes.replaced), (0, count.div_ceil(3)));
+            let kept = from_inputs(&input, &Options::default()).unwrap().messages;
+            let kept: Vec<_> = kept.iter().map(Message::to_json).collect();
+            assert!(expected.lines().eq(kept));
+        }
+    }
 }

@@ -157,7 +157,7 @@ fn with_text<'a>(block: &Block<'a>, text: &str) -> Block<'a> {
     match Object::parse(&block.raw) {
         Ok(object) => {
             let raw = object.with("text", &json::quote(text));
-            Block { raw: Cow::Owned(raw), kind: BlockKind::Text }
+            Block { raw: raw.into(), kind: BlockKind::Text }
         }
         Err(_) => Block::text(text),
     }
@@ -271,8 +271,8 @@ mod tests {
             panic!("not shown")
         };
         assert_eq!(blocks.len(), 4);
-        assert_eq!(blocks[0].raw, r#"{"type":"text","text":"first"}"#);
-        assert_eq!(blocks[1].raw, image);
+        assert_eq!(&*blocks[0].raw, r#"{"type":"text","text":"first"}"#);
+        assert_eq!(&*blocks[1].raw, image);
         assert!(blocks[2].raw.ends_with(r#","extra":1}"#), "{}", blocks[2].raw);
         assert!(blocks[2].raw.contains("claw-rebuild --record abc"));
         assert_eq!(blocks[3].says().unwrap(), "last");

@@ -170,11 +170,11 @@ impl Search<'_> {
             }
             Body::Truncation { tool_use_id, record_id, shown } => {
                 let key = (record_id.clone(), tool_use_id.clone());
-                self.view.truncations.entry(key).or_insert_with(|| shown.clone());
+                self.view.truncations.entry(key).or_insert_with(|| (**shown).clone());
             }
             Body::Compaction { summary, retry_of: Some(place), .. } => {
                 let id = record.id.clone().into_owned();
-                let own = Governing { id, summary: summary.clone() };
+                let own = Governing { id, summary: (**summary).clone() };
                 let what = format!("compaction not applied: no compaction '{place}' before it");
                 let finding = found(&rules::UNKNOWN_TARGET, record, what);
                 self.missing.push((place.clone(), finding));
@@ -187,7 +187,7 @@ impl Search<'_> {
                     Some(kept) => {
                         self.kept = Some(kept);
                         let id = record.id.clone().into_owned();
-                        let own = || Governing { id, summary: summary.clone() };
+                        let own = || Governing { id, summary: (**summary).clone() };
                         let better = self.better.remove(record.id.as_ref());
                         self.view.governing = Some(better.unwrap_or_else(own));
                     }

@@ -52,7 +52,7 @@ impl Status {
                 status.findings += 1;
                 return Ok(());
             };
-            if let Ok(object) = Object::parse(record.text) {
+            if let Ok(object) = Object::parse(&record.text) {
                 calls.take(&object, &record.place);
                 let counts = !view.retracted.contains(record.id.as_ref());
                 status.take(&record.body, &object, counts, &mut turns);

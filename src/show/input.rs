@@ -44,7 +44,7 @@ pub fn media(block: &Block<'_>) -> Media {
         media_type: of_source("media_type"),
         bytes,
         data: data.filter(|_| is_base64),
-        raw: block.raw.clone().into_owned(),
+        raw: block.raw.to_string(),
     }
 }
 

@@ -138,7 +138,7 @@ impl<'v> Walk<'v> {
 
     /// Takes the next record.
     fn take(&mut self, record: &Record<'_>, each: &mut Each<'_>) -> io::Result<()> {
-        let Some(Cow::Owned(text)) = self.redact.map(|patterns| patterns.redact(record.text))
+        let Some(Cow::Owned(text)) = self.redact.map(|patterns| patterns.redact(&record.text))
         else {
             return self.put(record, false, each);
         };
@@ -147,7 +147,8 @@ impl<'v> Walk<'v> {
         let Ok(body) = record::parse(&object) else { return Ok(()) };
         let (id, place) = (record.id.clone(), record.place.clone());
         let (offset, end) = (record.offset, record.end);
-        self.put(&Record { id, offset, end, place, text: &text, body }, true, each)
+        let text = Cow::Borrowed(text.as_str());
+        self.put(&Record { id, offset, end, place, text, body }, true, each)
     }
 
     fn put(
@@ -156,7 +157,7 @@ impl<'v> Walk<'v> {
         is_redacted: bool,
         each: &mut Each<'_>,
     ) -> io::Result<()> {
-        let Ok(object) = Object::parse(record.text) else { return Ok(()) };
+        let Ok(object) = Object::parse(&record.text) else { return Ok(()) };
         let mut entries = Vec::new();
         if self.turns.begins_with(&record.body) {
             self.number += 1;
@@ -214,12 +215,12 @@ impl<'v> Walk<'v> {
             Body::Truncation { tool_use_id, shown, .. } => out.push(What::Truncation {
                 name: self.known(tool_use_id).map(|known| known.0),
                 call: tool_use_id.clone(),
-                shown: shown.clone(),
+                shown: (**shown).clone(),
             }),
             Body::Compaction { summary, first_kept, retry_of, .. } => {
                 let kept = self.recent.iter().rev().find(|(id, _)| id == first_kept);
                 out.push(What::Compaction(Compaction {
-                    summary: summary.clone(),
+                    summary: (**summary).clone(),
                     records: kept.filter(|_| self.start.offset == 0).map(|kept| kept.1),
                     before: object.number("tokens_before"),
                     strategy: string("strategy"),

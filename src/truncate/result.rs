@@ -5,7 +5,6 @@ use crate::json::{Object, quote};
 use crate::messages::meta::{ResultMeta, Shown};
 use crate::messages::shorten::{self, Text};
 use crate::messages::{Block, BlockKind, Content, Message, media};
-use std::borrow::Cow;
 
 /// A result in the messages, as it was before.
 pub(super) struct FoundResult<'a> {
@@ -79,11 +78,11 @@ fn read<'a>(
 }
 
 fn content<'a>(block: &Block<'a>) -> Option<Content<'a>> {
-    match &block.raw {
-        Cow::Borrowed(raw) => Content::parse(Object::parse(raw).ok()?.get("content")?).ok(),
-        Cow::Owned(raw) => {
-            let content = Content::parse(Object::parse(raw).ok()?.get("content")?).ok()?;
-            Some(content.into_owned())
+    match block.raw.as_read() {
+        Some(raw) => Content::parse(Object::parse(raw).ok()?.get("content")?).ok(),
+        None => {
+            let object = Object::parse(&block.raw).ok()?;
+            Some(Content::parse(object.get("content")?).ok()?.into_owned())
         }
     }
 }
@@ -158,7 +157,7 @@ impl<'a> FoundResult<'a> {
         let Content::Blocks(blocks) = &mut messages[self.message].content else { return false };
         let block = &mut blocks[self.index];
         let Ok(object) = Object::parse(&block.raw) else { return false };
-        let raw = Cow::Owned(object.with("content", &content.to_json()));
+        let raw = object.with("content", &content.to_json()).into();
         let changed = Block { raw, kind: block.kind.clone() };
         tally.replace(block, &changed);
         *block = changed;
