@@ -83,7 +83,7 @@ pub fn truncate(
     let before = tally.tokens();
     let mut results = result::find(messages);
     for result in &mut results {
-        result.shorten(messages, options.max_chars, options.head_ratio, &mut tally);
+        result.shorten(messages, options.max_chars, options.head_ratio, false, &mut tally);
     }
     for result in &mut results {
         let after = tally.tokens();
@@ -96,7 +96,7 @@ pub fn truncate(
         let guess = (result.length as f64 * share * 0.9) as usize;
         for max in [guess.max(options.floor_chars), options.floor_chars] {
             if tally.tokens() > options.budget {
-                result.shorten(messages, max, options.head_ratio, &mut tally);
+                result.shorten(messages, max, options.head_ratio, true, &mut tally);
             }
         }
     }

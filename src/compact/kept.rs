@@ -132,7 +132,7 @@ fn rules_of(text: &str) -> Option<String> {
 /// At most `max` characters of a text, marker included.
 fn short(text: &str, max: usize) -> Option<String> {
     // It may have been shortened by an earlier compaction.
-    let whole = Text::read(text, None);
+    let whole = Text::guess(text);
     let shown = shorten::plan(&whole, max, 0.7, None)?;
     let content = Content::Text(quote(text).into());
     shorten::show(&content, &whole, &shown, None).map(|short| short.says())

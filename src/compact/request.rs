@@ -152,7 +152,7 @@ fn role(role: Role) -> &'static str {
 
 /// One entry of the quoted conversation: who, then the text, indented and shortened.
 fn entry(title: &str, text: &str, max: usize) -> String {
-    let whole = Text::read(text, Some(None));
+    let whole = Text::whole(text);
     let shown = shorten::plan(&whole, max, 0.7, None);
     let content = Content::Text(crate::json::quote(text).into());
     let short = shown.and_then(|shown| shorten::show(&content, &whole, &shown, None));

@@ -200,7 +200,7 @@ impl Gauge {
     /// Tokens of one block.
     #[must_use]
     pub fn block(&self, block: &Block<'_>) -> u64 {
-        self.scaled(tokens(weigh_block(block, Method::Script, &mut Kinds::default())))
+        self.scaled(tokens(weight_of(block)))
     }
 
     /// Tokens of a text.
@@ -230,10 +230,15 @@ impl Tally {
         self.gauge.scaled(tokens(self.weight))
     }
 
+    /// Whether one block costs less than another.
+    #[must_use]
+    pub fn is_smaller(&self, new: &Block<'_>, old: &Block<'_>) -> bool {
+        weight_of(new) < weight_of(old)
+    }
+
     /// Puts a block of the request in the place of another.
     pub fn replace(&mut self, old: &Block<'_>, new: &Block<'_>) {
-        let weight = |block: &Block<'_>| weigh_block(block, Method::Script, &mut Kinds::default());
-        self.weight = (self.weight + weight(new)).saturating_sub(weight(old));
+        self.weight = (self.weight + weight_of(new)).saturating_sub(weight_of(old));
     }
 }
 
@@ -278,6 +283,10 @@ fn weigh(message: &Message<'_>, method: Method, kinds: &mut Kinds) -> u64 {
         }
     };
     overhead + content
+}
+
+fn weight_of(block: &Block<'_>) -> u64 {
+    weigh_block(block, Method::Script, &mut Kinds::default())
 }
 
 fn weigh_block(block: &Block<'_>, method: Method, kinds: &mut Kinds) -> u64 {

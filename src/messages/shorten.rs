@@ -3,7 +3,8 @@
 //! `claw-truncate` decides how much to keep ([`plan`]); rebuild shows a result as a truncation record
 //! says ([`show`]); both go through here, so the same record always gives the same text. The marker
 //! counts in what is kept, names what was left out and how to see it, and is never nested: shortening
-//! what was shortened before cuts again from the same two ends.
+//! what was shortened before cuts again from the same two ends. Where those are, the truncation record
+//! says: a marker in the text proves nothing, for a tool can write one.
 
 mod text;
 
@@ -116,38 +117,34 @@ pub fn show<'a>(
     }
 }
 
-/// Lays a shortened text over the text blocks that it came from.
+/// Lays a shortened text over the text blocks that it came from: together they say what
+/// `render` says. The marker stands in the first block of which something is left out.
 fn show_blocks<'a>(blocks: &[Block<'a>], cut: &Text, record: Option<&str>) -> Vec<Block<'a>> {
     let total: usize = blocks.iter().filter_map(Block::says).map(|text| text.len()).sum();
-    let tail_start = total - cut.tail.len();
-    let mut marker = Some(cut.marker(record));
+    let (head_end, tail_start) = (cut.head.len(), total - cut.tail.len());
+    let mut marked: Option<(usize, &Block<'a>, String)> = None;
     let (mut at, mut out) = (0, Vec::new());
     for block in blocks {
-        let Some(text) = block.says() else {
-            out.push(block.clone());
-            continue;
-        };
+        let text = block.says().unwrap_or_default();
         let (start, end) = (at, at + text.len());
         at = end;
-        if end <= cut.head.len() || start >= tail_start && marker.is_none() {
-            out.push(block.clone());
-            continue;
+        let head = &text[..head_end.saturating_sub(start).min(text.len())];
+        let tail = &text[tail_start.saturating_sub(start).min(text.len())..];
+        match &mut marked {
+            _ if head == text => out.push(block.clone()),
+            None => {
+                let said = [head, &*cut.middle(record), tail].concat();
+                marked = Some((out.len(), block, said));
+                out.push(block.clone());
+            }
+            Some(_) if tail == text => out.push(block.clone()),
+            // No provider takes a block of white space.
+            Some((_, _, said)) if tail.trim().is_empty() => said.push_str(tail),
+            Some(_) => out.push(with_text(block, tail)),
         }
-        let mut kept = String::new();
-        if start < cut.head.len() {
-            kept.push_str(&text[..cut.head.len() - start]);
-        }
-        if let Some(marker) = marker.take() {
-            kept.push_str(if kept.is_empty() { "" } else { "\n" });
-            kept.push_str(&marker);
-            kept.push_str(if end > tail_start { "\n" } else { "" });
-        }
-        if end > tail_start {
-            kept.push_str(&text[tail_start.saturating_sub(start).min(text.len())..]);
-        }
-        if !kept.is_empty() {
-            out.push(with_text(block, &kept));
-        }
+    }
+    if let Some((index, block, said)) = marked {
+        out[index] = with_text(block, &said);
     }
     out
 }
@@ -169,7 +166,7 @@ mod tests {
     use super::*;
 
     fn whole(text: &str) -> Text {
-        Text::read(text, Some(None))
+        Text::whole(text)
     }
 
     fn shorten(text: &str, max: usize, ratio: f64) -> Option<String> {
@@ -231,8 +228,8 @@ mod tests {
     fn v43_shortening_again_keeps_one_marker() {
         let text = "some words on a line\n".repeat(500);
         let once = shorten(&text, 2000, 0.7).unwrap();
-        assert_eq!(plan(&Text::read(&once, None), 2000, 0.7, None), None, "already within");
-        let again = Text::read(&once, None);
+        assert_eq!(plan(&Text::guess(&once), 2000, 0.7, None), None, "already within");
+        let again = Text::guess(&once);
         let shown = plan(&again, 800, 0.7, None).unwrap();
         let twice = again.keep(shown.head as usize, shown.tail as usize).render(None);
         assert_eq!(twice.matches(OPEN).count(), 1, "{twice}");
@@ -245,7 +242,7 @@ mod tests {
             "[... 5 of 9 bytes (1 lines) left out, sha256 0123456789abcdef ...]\n{}",
             "x".repeat(900)
         );
-        assert!(Text::read(&text, None).is_whole());
+        assert!(Text::guess(&text).is_whole());
     }
 
     #[test]

@@ -362,7 +362,7 @@ impl<'v> Walk<'v> {
     ) -> (Option<Shown>, u64) {
         let key = (record.id.to_string(), id.to_owned());
         let Some(shown) = self.view.truncations.get(&key) else { return (None, 0) };
-        let text = shorten::Text::read(&shorten::text_of(content), Some(None));
+        let text = shorten::Text::whole(&shorten::text_of(content));
         let short = shorten::show(content, &text, shown, Some(&record.id));
         if short.is_none() && !is_redacted {
             self.notes.findings.push(Finding {

@@ -49,19 +49,22 @@ fn read<'a>(
     block: &Block<'a>,
 ) -> Option<FoundResult<'a>> {
     let BlockKind::ToolResult { id } = &block.kind else { return None };
-    let meta = message
-        .meta
-        .as_ref()
-        .map(|meta| meta.results.iter().find(|result| result.tool_use_id == *id).cloned());
-    let shown = meta.as_ref().map(|meta| meta.as_ref().and_then(|meta| meta.shown.as_ref()));
-    let known = shown.map(|shown| shown.map_or(&[][..], |shown| &shown.media));
-    let record = meta.as_ref().and_then(|meta| meta.as_ref().map(|meta| meta.record.as_ref()));
+    let has_records = message.meta.is_some();
+    let known = message.meta.as_ref().map_or(&[][..], |meta| &meta.results);
+    let meta = known.iter().find(|result| result.tool_use_id == *id).cloned();
+    let shown = meta.as_ref().and_then(|meta| meta.shown.as_ref());
+    let known = has_records.then(|| shown.map_or(&[][..], |shown| &shown.media));
+    let record = meta.as_ref().map(|meta| meta.record.as_ref());
     let content = media::set_aside(content(block)?, known, record);
     let aside = content.blocks().iter().filter(|block| block.kind == BlockKind::Other);
     let media = aside.filter_map(media::name).collect();
     let said = shorten::text_of(&content);
-    let (text, length) = (Text::read(&said, shown), said.chars().count());
-    let meta = meta.flatten();
+    let length = said.chars().count();
+    let text = match shown {
+        Some(shown) => Text::shortened(&said, shown, record)?,
+        None if has_records => Text::whole(&said),
+        None => Text::guess(&said),
+    };
     let (message, shown, left_out, is_shorter) = (number, None, 0, false);
     Some(FoundResult {
         message,
@@ -93,12 +96,14 @@ impl<'a> FoundResult<'a> {
         &messages[self.message].content.blocks()[self.index]
     }
 
-    /// Holds the result to `max` characters, always cutting from what was there at the beginning.
+    /// Holds the result to `max` characters, always cutting from what was there at the beginning. With
+    /// `must_gain` it stays as it is unless it then has fewer tokens, too.
     pub fn shorten(
         &mut self,
         messages: &mut [Message<'a>],
         max: usize,
         head_ratio: f64,
+        must_gain: bool,
         tally: &mut Tally,
     ) {
         if self.length <= max {
@@ -110,7 +115,11 @@ impl<'a> FoundResult<'a> {
         let shown = Shown { media: self.media.clone(), ..cut };
         let Some(short) = self.show(&shown) else { return };
         let length = shorten::text_of(&short).chars().count();
-        if length < self.length && self.put(messages, &short, tally) {
+        let Some(changed) = self.with_content(messages, &short) else { return };
+        // A marker of fewer characters than what it stands for can still be more tokens.
+        let gains = !must_gain || tally.is_smaller(&changed, self.block(messages));
+        if length < self.length && gains {
+            self.put(messages, changed, tally);
             (self.length, self.shown, self.is_shorter) = (length, Some(shown), true);
         }
     }
@@ -138,10 +147,12 @@ impl<'a> FoundResult<'a> {
         let aside = own.iter().filter(|block| block.kind == BlockKind::Other);
         self.media = aside.filter_map(media::name).collect();
         let shown = Shown { media: self.media.clone(), ..cut };
-        let Some(short) = self.show(&shown) else { return false };
+        let changed = self.show(&shown).and_then(|short| self.with_content(messages, &short));
+        let Some(changed) = changed else { return false };
         self.left_out += 1;
         self.shown = Some(shown);
-        self.put(messages, &short, tally)
+        self.put(messages, changed, tally);
+        true
     }
 
     fn record_id(&self) -> Option<&str> {
@@ -152,16 +163,18 @@ impl<'a> FoundResult<'a> {
         shorten::show(&self.content, &self.text, shown, self.record_id())
     }
 
-    /// Puts it into the messages with this content.
-    fn put(&self, messages: &mut [Message<'a>], content: &Content<'_>, tally: &mut Tally) -> bool {
-        let Content::Blocks(blocks) = &mut messages[self.message].content else { return false };
-        let block = &mut blocks[self.index];
-        let Ok(object) = Object::parse(&block.raw) else { return false };
-        let raw = object.with("content", &content.to_json()).into();
-        let changed = Block { raw, kind: block.kind.clone() };
+    /// Its block with this content.
+    fn with_content(&self, messages: &[Message<'a>], content: &Content<'_>) -> Option<Block<'a>> {
+        let block = self.block(messages);
+        let raw = Object::parse(&block.raw).ok()?.with("content", &content.to_json()).into();
+        Some(Block { raw, kind: block.kind.clone() })
+    }
+
+    /// Puts a block in the place of its own.
+    fn put(&self, messages: &mut [Message<'a>], changed: Block<'a>, tally: &mut Tally) {
+        let block = &mut messages[self.message].content.blocks_mut()[self.index];
         tally.replace(block, &changed);
         *block = changed;
-        true
     }
 
     /// The truncation record, if something was changed and its record is known.

@@ -152,6 +152,88 @@ fn digest(sandbox: &Sandbox, text: &str) -> String {
     sandbox.sh("sha256sum | cut -c 1-16").stdin(text).run().ok().stdout_text().trim().to_owned()
 }
 
+/// Shortens `s.jsonl` for a window, stores the records, and gives what was said: tokens before and after.
+fn shorten(sandbox: &Sandbox, window: &str) -> (u64, u64) {
+    let args = ["--window", window, "--log", "json"];
+    let run = stage(sandbox, "claw-truncate", &args, "s.jsonl");
+    let said: Value = serde_json::from_str(&run.stderr).expect("one line");
+    append(sandbox, "s.jsonl", run.stdout.clone());
+    let number = |name: &str| said[name].as_u64().expect("a size");
+    (number("before"), number("after"))
+}
+
+/// What claw-estimate says of the next request.
+fn estimate(sandbox: &Sandbox) -> u64 {
+    let messages = rebuild_meta(sandbox, "s.jsonl");
+    let run = sandbox.cmd("claw-estimate").stdin(messages).run();
+    run.ok().json_one().as_u64().expect("a number")
+}
+
+#[test]
+fn audit_02_a_second_shortening_keeps_the_first() {
+    let block = |n: usize| json!({"type": "text", "text": format!("{n} {}\n", words(100))});
+    let marker = "[... 5 of 9 bytes (1 lines) left out, sha256 0123456789abcdef ...]";
+    let listed: Vec<Value> = (0..80).map(block).collect();
+    let mut quoting = listed.clone();
+    quoting[3] = json!({"type": "text", "text": marker});
+    quoting[4] = json!({"type": "text", "text": format!("\n{marker}\n")});
+    for list in [listed, quoting] {
+        let whole: String = list.iter().filter_map(|block| block["text"].as_str()).collect();
+        let sandbox = Sandbox::new();
+        one(Value::from(list)).append(&sandbox, "s.jsonl");
+        let (before, mut last) = (rebuild(&sandbox, "s.jsonl"), u64::MAX);
+        for window in ["8000", "6000", "4000", "3000", "2990"] {
+            let (_, after) = shorten(&sandbox, window);
+            assert!(after <= last, "{window}: {last} -> {after}");
+            assert_eq!(after, estimate(&sandbox), "{window}");
+            last = after;
+        }
+        let records = sandbox.read_json("s.jsonl");
+        let records = records.iter().filter(|record| record["type"] == "truncation");
+        let mut targets = Vec::new();
+        for record in records {
+            let of = (&record["bytes"], &record["sha256"]);
+            assert_eq!(of, (&json!(whole.len()), &json!(digest(&sandbox, &whole))), "{record}");
+            targets.push(record["id"].clone());
+        }
+        assert!(targets.len() >= 4, "{targets:?}");
+        for target in targets {
+            append(&sandbox, "s.jsonl", json!({"type": "retract", "target": target}).to_string());
+        }
+        assert!(rebuild(&sandbox, "s.jsonl") == before);
+    }
+}
+
+#[test]
+fn audit_02_a_marker_that_a_tool_wrote_is_text() {
+    // A result that reads as if another one had been shortened, with numbers that agree.
+    let marker = "[... 4000 of 4096 bytes (80 lines) left out, sha256 0123456789abcdef ...]";
+    let fake = format!("{}\n{marker}\n{}", "a".repeat(48), "b".repeat(48));
+    let sandbox = Sandbox::new();
+    one(json!([{"type": "text", "text": fake}, {"type": "text", "text": log(600)}]))
+        .tool(fake.repeat(200))
+        .append(&sandbox, "s.jsonl");
+    for window in ["6000", "3000"] {
+        let (_, after) = shorten(&sandbox, window);
+        assert_eq!(after, estimate(&sandbox), "{window}");
+    }
+    for record in sandbox.read_json("s.jsonl").iter().filter(|it| it["type"] == "truncation") {
+        assert_ne!(record["bytes"], 4096, "{record}");
+        assert_ne!(record["sha256"], "0123456789abcdef", "{record}");
+    }
+    sandbox.cmd("claw-rebuild").arg("s.jsonl").run().ok().err_is("");
+}
+
+#[test]
+fn audit_02_what_something_else_changed_is_not_shortened_again() {
+    let sandbox = Sandbox::new();
+    one(log(2000)).append(&sandbox, "s.jsonl");
+    shorten(&sandbox, "8000");
+    let changed = rebuild_meta(&sandbox, "s.jsonl").replace("step 1: ", "Step one: ");
+    let run = truncate(&sandbox, &["--window", "4000", "--record"], changed).run();
+    run.code(5).stdout_is("").err_has("no result can be shortened: ");
+}
+
 #[test]
 fn v43_a_text_that_only_looks_like_a_marker_is_a_text() {
     let fake = "[... 5 of 99 bytes (1 lines) left out, sha256 0123456789abcdef ...]";

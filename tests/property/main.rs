@@ -1,7 +1,7 @@
 //! Laws that hold for every transcript, tried on thousands that are made up.
 //!
 //! [`generate`] makes a talk up from a seed, [`records`] writes it, [`model`] says what its messages
-//! have to hold, and [`any`], [`laws`], [`views`] and [`shown`] say what holds for all. A talk that breaks a law is made
+//! have to hold, and [`any`], [`laws`], [`views`], [`shortened`] and [`shown`] say what holds for all. A talk that breaks a law is made
 //! smaller by dropping records while it still does. `CLAW_TEST_FULL=1` tries a million of them,
 //! `CLAW_TEST_SEED=n` the one of that seed.
 //!
@@ -25,6 +25,7 @@ mod records;
 #[allow(dead_code, reason = "the fake provider of the other tests uses the rest")]
 #[path = "../cli/common/rules.rs"]
 mod rules;
+mod shortened;
 mod shown;
 mod views;
 
@@ -133,6 +134,16 @@ fn g7_results_find_their_calls_in_every_order() {
 fn h7_ids_that_are_sent_are_legal_different_and_stay() {
     for seed in 0..2_000 {
         if let Err(why) = ids::are_legal_and_stay(seed) {
+            panic!("seed {seed}: {why}");
+        }
+    }
+}
+
+#[test]
+fn audit_02_results_that_are_shortened_again_and_again_keep_their_original() {
+    let is_full = env::var_os("CLAW_TEST_FULL").is_some();
+    for seed in 0..if is_full { CHAINS_IN_FULL } else { TALKS / 100 } {
+        if let Err(why) = shortened::again_and_again(seed) {
             panic!("seed {seed}: {why}");
         }
     }

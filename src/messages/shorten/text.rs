@@ -19,22 +19,42 @@ pub struct Text {
 }
 
 impl Text {
-    /// Reads the text of a result. `shown` is what `_meta` says of it: `Some(None)` that it is whole,
-    /// `None` that there is no `_meta`, and a marker in the text is believed if its numbers agree.
+    /// A text of which nothing was left out.
     #[must_use]
-    pub fn read(text: &str, shown: Option<Option<&Shown>>) -> Text {
-        let cut = match shown {
-            Some(None) => None,
-            Some(Some(shown)) => find_marker(text, Some(shown.head as usize)),
-            None => find_marker(text, None),
-        };
-        cut.unwrap_or_else(|| Text {
+    pub fn whole(text: &str) -> Text {
+        Text {
             head: text.to_owned(),
             tail: String::new(),
             lines: 0,
             bytes: text.len(),
             sha256: digest(text),
-        })
+        }
+    }
+
+    /// The text of a result that a truncation of `record` shows as `shown`. Its two ends are where that
+    /// says, whatever the text itself looks like. `None` when what stands between them is not the marker
+    /// of this truncation: something else changed the text since.
+    #[must_use]
+    pub fn shortened(text: &str, shown: &Shown, record: Option<&str>) -> Option<Text> {
+        let (head, tail) = (usize::try_from(shown.head).ok()?, usize::try_from(shown.tail).ok()?);
+        let end = text.len().checked_sub(tail)?;
+        let middle = text.get(head..end)?;
+        let cut = Text {
+            head: text[..head].to_owned(),
+            tail: text[end..].to_owned(),
+            lines: lines_in(middle).unwrap_or(0),
+            bytes: usize::try_from(shown.bytes).ok()?,
+            sha256: shown.sha256.clone(),
+        };
+        (cut.head.len() + cut.tail.len() <= cut.bytes && cut.middle(record) == middle)
+            .then_some(cut)
+    }
+
+    /// A text of which no record says whether it was shortened: a marker in it is believed if its
+    /// numbers agree. No record may be made of what this gives.
+    #[must_use]
+    pub fn guess(text: &str) -> Text {
+        find_marker(text).unwrap_or_else(|| Text::whole(text))
     }
 
     pub(super) fn is_whole(&self) -> bool {
@@ -43,13 +63,17 @@ impl Text {
 
     /// The text as a reader sees it now.
     pub(super) fn render(&self, record: Option<&str>) -> String {
+        [&self.head, &*self.middle(record), &self.tail].concat()
+    }
+
+    /// What stands between the two ends: the marker on a line of its own, or nothing.
+    pub(super) fn middle(&self, record: Option<&str>) -> String {
         if self.is_whole() {
-            return self.head.clone();
+            return String::new();
         }
-        let marker = self.marker(record);
         let before = if self.head.is_empty() { "" } else { "\n" };
         let after = if self.tail.is_empty() { "" } else { "\n" };
-        [&self.head, before, &marker, after, &self.tail].concat()
+        [before, &self.marker(record), after].concat()
     }
 
     pub(super) fn marker(&self, record: Option<&str>) -> String {
@@ -100,18 +124,20 @@ impl Text {
 pub(super) const OPEN: &str = "[... ";
 pub(super) const CLOSE: &str = " ...]";
 
-/// Finds a marker whose numbers agree with the text around it; with `head`, only one at that byte.
-fn find_marker(text: &str, head: Option<usize>) -> Option<Text> {
+/// The number of lines that a marker names.
+fn lines_in(marker: &str) -> Option<usize> {
+    let (_, rest) = marker.split_once(" bytes (")?;
+    rest.split_once(" lines) left out")?.0.parse().ok()
+}
+
+/// Finds a marker whose numbers agree with the text around it.
+fn find_marker(text: &str) -> Option<Text> {
     let mut from = 0;
     while let Some(found) = text[from..].find(OPEN) {
         let at = from + found;
         from = at + OPEN.len();
         let before = if at == 0 { Some("") } else { text[..at].strip_suffix('\n') };
-        let Some(before) = before else { continue };
-        if head.is_some_and(|head| head != before.len()) {
-            continue;
-        }
-        if let Some(cut) = read_marker(before, &text[from..]) {
+        if let Some(cut) = before.and_then(|before| read_marker(before, &text[from..])) {
             return Some(cut);
         }
     }

@@ -1,0 +1,114 @@
+//! Laws of results that are shortened again and again: the records speak of the original, the messages are
+//! those that the records give, and without the records the transcript is as it was.
+
+use super::any::{Law, lines, rebuild, same};
+use super::choices::Choices;
+use super::views::File;
+use clawutils::estimate::{Gauge, Request};
+use clawutils::record::digest;
+use clawutils::truncate::{Options, truncate};
+use serde_json::{Value, json};
+
+/// Pieces that cuts, markers and blocks may meet.
+const PIECES: [&str; 9] = [
+    "some words on a line\n",
+    "word ",
+    "\n",
+    "a line with its end\r\n",
+    "日本語の文字",
+    "   ",
+    "[... 40 of 90 bytes (1 lines) left out, sha256 0123456789abcdef ...]",
+    "\n[... image of 52 bytes left out, sha256 0123456789abcdef ...]\n",
+    "👩‍👩‍👧",
+];
+
+/// A result's content of any structure: a text, or texts and images in any order.
+fn content(choices: &mut Choices) -> Value {
+    let mut text = |most: usize| -> String {
+        let unit: String = (0..1 + choices.below(4)).map(|_| choices.of_these(&PIECES)).collect();
+        unit.repeat(1 + choices.below(most))
+    };
+    let (whole, parts) = (text(30), [text(8), text(3), text(1), text(8)]);
+    if choices.one_in(4) {
+        return whole.into();
+    }
+    let count = 1 + choices.below(12);
+    let block = |_| match choices.one_in(8) {
+        true => json!({"type": "image", "source": {"type": "url", "url": choices.below(3)}}),
+        false => {
+            json!({"type": "text", "text": choices.of_these(&[0, 1, 2, 3].map(|at| &*parts[at]))})
+        }
+    };
+    (0..count).map(block).collect()
+}
+
+/// The text that rebuild has for a result before any truncation.
+fn text_of(content: &Value) -> String {
+    let says = |block: &Value| {
+        block["text"].as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned)
+    };
+    match content {
+        Value::Array(blocks) => blocks.iter().filter_map(says).collect(),
+        other => other.as_str().unwrap_or_default().to_owned(),
+    }
+}
+
+/// Shortens results of any structure several times over, and takes it back.
+pub fn again_and_again(seed: u64) -> Law {
+    let choices = &mut Choices::seeded(seed);
+    let mut file = File::new(Vec::new());
+    let contents: Vec<Value> = (0..1 + choices.below(3)).map(|_| content(choices)).collect();
+    file.append(r#"{"type":"user","content":"Look."}"#)?;
+    for (index, content) in contents.iter().enumerate() {
+        let id = format!("call_{index}");
+        let call = json!({"type": "tool_use", "tool_use_id": id, "name": "f", "input": {}});
+        file.append(&call.to_string())?;
+        let result = json!({"type": "tool_result", "tool_use_id": id, "content": content});
+        file.append(&result.to_string())?;
+    }
+    let before = lines(&rebuild(&file.bytes)?.messages);
+    for step in 0..4 {
+        shorten(&mut file, choices, &contents).map_err(|why| format!("step {step}: {why}"))?;
+    }
+    for view in file.views.clone() {
+        file.append(&json!({"type": "retract", "target": view}).to_string())?;
+    }
+    same("all taken back", &lines(&rebuild(&file.bytes)?.messages), &before)
+}
+
+fn shorten(file: &mut File, choices: &mut Choices, contents: &[Value]) -> Law {
+    let mut messages = rebuild(&file.bytes)?.messages;
+    let request = Request { messages: &messages, system: None, tools: None };
+    let gauge = Gauge::new(request, None);
+    let budget = gauge.tokens(request) * (3 + choices.below(7) as u64) / 10;
+    // A result that is just over its limit may become smaller in characters alone.
+    let limit = Some(200 + choices.below(800)).filter(|_| choices.one_in(2));
+    let options = Options {
+        max_chars: limit.unwrap_or(usize::MAX),
+        floor_chars: choices.below(300),
+        head_ratio: choices.of_these(&[0.0, 0.3, 0.7, 1.0]),
+        min_gain: 0,
+        budget,
+    };
+    let outcome = truncate(&mut messages, None, None, gauge, options);
+    for record in &outcome.records {
+        let said: Value = serde_json::from_str(record).map_err(|error| error.to_string())?;
+        let index = said["tool_use_id"].as_str().and_then(|id| id[5..].parse().ok()).unwrap_or(0);
+        let whole = text_of(contents.get::<usize>(index).ok_or("a call that is not there")?);
+        if said["bytes"] != whole.len() || said["sha256"] != digest(&whole) {
+            return Err(format!("{record} is about another text than {whole:?}"));
+        }
+        file.append_view(record)?;
+    }
+    let rebuilt = rebuild(&file.bytes)?;
+    if let Some(finding) = rebuilt.findings.first() {
+        return Err(finding.to_string());
+    }
+    same("what the records give", &lines(&rebuilt.messages), &lines(&messages))?;
+    let tokens = gauge.tokens(Request { messages: &rebuilt.messages, system: None, tools: None });
+    let is_smaller = limit.is_some() || outcome.after <= outcome.before;
+    match tokens == outcome.after && is_smaller {
+        true => Ok(()),
+        false => Err(format!("{tokens} tokens, and not {outcome:?}")),
+    }
+}
