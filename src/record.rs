@@ -55,6 +55,11 @@ pub enum Body<'a> {
         /// The provider's count for the whole reply, as it was sent.
         usage: Option<Cow<'a, str>>,
     },
+    /// The part of a reply that was shown before it broke off. No message is made of it unless asked.
+    Interrupted {
+        /// What was shown.
+        content: Content<'a>,
+    },
     /// A call.
     ToolUse {
         /// Its id.
@@ -120,6 +125,7 @@ impl Body<'_> {
             Body::Assistant { content, usage } => {
                 Body::Assistant { content: content.into_owned(), usage: usage.map(owned) }
             }
+            Body::Interrupted { content } => Body::Interrupted { content: content.into_owned() },
             Body::ToolUse { id, name, input } => {
                 Body::ToolUse { id: owned(id), name: owned(name), input: owned(input) }
             }
@@ -224,6 +230,9 @@ pub fn parse<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
         "session" => Body::Session,
         "user" => {
             Body::User { content: content(object).map_err(wrong)?, pin: object.is_true("pin") }
+        }
+        "assistant" if object.is_true("interrupted") => {
+            Body::Interrupted { content: content(object).map_err(wrong)? }
         }
         "assistant" => Body::Assistant {
             content: content(object).map_err(wrong)?,

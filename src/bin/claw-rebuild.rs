@@ -33,7 +33,7 @@ struct Args {
     open: bool,
     /// Write instead the records that take back the newest cut or turn
     #[arg(long, value_name = "WHAT", conflicts_with_all = ["array", "meta", "strict", "ready", "record", "open", "at",
-        "to_turn", "limit_turns", "ignore_compactions"])]
+        "to_turn", "limit_turns", "ignore_compactions", "interrupted"])]
     undo: Option<Undo>,
     #[command(flatten)]
     part: PartArgs,

@@ -97,6 +97,15 @@ fn stop_at_once() {
     }
 }
 
+/// Runs `before`, with the signal's number, when a signal is about to end the program; then the line goes and
+/// the program ends.
+pub fn end_by_signals(before: impl Fn(i32) + Send + 'static) {
+    signals::heed(move |signal| {
+        before(signal);
+        stop_at_once();
+    });
+}
+
 /// A text with the time that has passed since it was given: `waiting for x (3 s)`.
 pub fn since(what: String) -> impl FnMut() -> Option<String> + Send + 'static {
     let begun = Instant::now();
@@ -168,7 +177,7 @@ impl State {
     fn draw(&mut self) {
         let text = self.text.as_mut().and_then(|text| text());
         if self.from.is_none_or(|from| Instant::now() >= from) && is_free() {
-            signals::heed(stop_at_once);
+            end_by_signals(|_| {});
             let text = text.map(|text| fitted(&printable(&text), columns()));
             self.show(text.unwrap_or_default());
         }

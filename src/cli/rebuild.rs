@@ -19,6 +19,9 @@ pub struct PartArgs {
     /// Show what compactions cover instead of their summaries
     #[arg(long)]
     pub ignore_compactions: bool,
+    /// Show replies that broke off, too
+    #[arg(long)]
+    pub interrupted: bool,
 }
 
 impl PartArgs {
@@ -30,6 +33,7 @@ impl PartArgs {
             at: self.at,
             to_turn: self.to_turn,
             limit_turns: self.limit_turns,
+            interrupted: self.interrupted,
         }
     }
 }

@@ -122,6 +122,10 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
                 }
                 self.assistant(content, meta, &record);
             }
+            // Its usage is never an anchor: it does not count all of the reply.
+            Body::Interrupted { content } if self.view.interrupted => {
+                self.assistant(content, meta, &record);
+            }
             Body::ToolUse { id, name, input } => {
                 let rest = [r#","name":"#, &name, r#","input":"#, &input, "}"];
                 let raw = put_together(r#"{"type":"tool_use","id":"#, &id, &rest);

@@ -72,7 +72,7 @@ fn turn(inputs: &[Input], view: &View) -> anyhow::Result<Vec<String>> {
     let mut begin = None;
     let needles = ["\"user\"", "\"assistant\"", "\"tool_use\"", "\"tool_result\""];
     walk(inputs, &needles, view, |record| {
-        if record.body.is_of_messages() {
+        if record.body.is_of_messages() || matches!(record.body, Body::Interrupted { .. }) {
             targets.push(record.id.to_string());
         }
         begin = is_prompt(&record.body).then_some(record.offset);
@@ -129,6 +129,7 @@ mod tests {
             let members = match &id[..1] {
                 "u" => r#""type":"user","content":"hi""#.to_owned(),
                 "a" => r#""type":"assistant","content":"yes""#.to_owned(),
+                "i" => r#""type":"assistant","content":"ye","interrupted":true"#.to_owned(),
                 "c" => r#""type":"tool_use","tool_use_id":"c","name":"f","input":{}"#.to_owned(),
                 "r" => r#""type":"tool_result","tool_use_id":"c","content":"out""#.to_owned(),
                 "l" => r#""type":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"out"}]"#.to_owned(),
@@ -173,6 +174,7 @@ mod tests {
         for (ids, targets) in [
             ("u1 a1 u2", "u2"),
             ("u1 a1 u2 c1 r1 a2 e1", "a2 r1 c1 u2"),
+            ("u1 a1 u2 i1 e1", "i1 u2"),
             // The results of other programs are no words of the user.
             ("u1 a1 u2 c1 l1 a2", "a2 l1 c1 u2"),
             ("u1 a1 u2 a2 xa2 xu2", "a1 u1"),

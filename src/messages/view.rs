@@ -34,6 +34,8 @@ pub struct Options {
     pub to_turn: Option<u64>,
     /// Show only the last turns, this many.
     pub limit_turns: Option<u64>,
+    /// Show replies that broke off, too.
+    pub interrupted: bool,
 }
 
 /// The summary that governs.
@@ -50,6 +52,8 @@ pub struct Governing {
 pub struct View {
     /// What stands before the first record, if anything does.
     pub governing: Option<Governing>,
+    /// Whether replies that broke off are shown.
+    pub interrupted: bool,
     /// Where the first record that is shown begins, over all inputs.
     pub start: u64,
     /// Where the last one ends.
@@ -92,6 +96,7 @@ pub fn find(
     let Search { kept, mut view, .. } = search;
     view.start = range.start.max(kept.unwrap_or(0));
     view.end = range.end;
+    view.interrupted = options.interrupted;
     Ok(view)
 }
 

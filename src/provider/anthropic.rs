@@ -64,7 +64,7 @@ pub struct Stream {
 }
 
 /// A block that is being put together.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Building {
     index: u64,
     /// The block as it was begun.
@@ -113,6 +113,11 @@ impl Collect for Stream {
             _ => {}
         }
         Ok(())
+    }
+
+    fn shown(&self) -> Reply {
+        let texts = self.blocks.iter().filter_map(Building::shown).collect();
+        Reply { blocks: texts, ..self.reply.clone() }
     }
 
     fn finish(self: Box<Self>) -> Result<Reply, String> {
@@ -169,6 +174,14 @@ impl Building {
             "citations_delta" => self.citations.extend(delta.get("citation").map(str::to_owned)),
             _ => {}
         }
+    }
+
+    /// The block as far as it came, if it is a text.
+    fn shown(&self) -> Option<String> {
+        let kind = Object::parse(&self.begun).ok()?.string("type").map(Cow::into_owned);
+        let raw = self.clone().whole(true).ok().filter(|_| kind.as_deref() == Some("text"))?;
+        Object::parse(&raw).ok()?.string("text").filter(|text| !text.is_empty())?;
+        Some(raw)
     }
 
     /// The block as it would have come whole.

@@ -79,16 +79,31 @@ pub struct Call<'c, 'r, 'a> {
     pub detect_truncation: bool,
 }
 
+/// A call that failed.
+#[derive(Clone, Debug)]
+pub struct Failed {
+    /// Why.
+    pub failure: Failure,
+    /// What had been shown of the reply by then, if anything had.
+    pub shown: Option<Box<Reply>>,
+}
+
+impl From<Failure> for Failed {
+    fn from(failure: Failure) -> Failed {
+        Failed { failure, shown: None }
+    }
+}
+
 /// Calls the provider. Text that the model says is given to `show`; once there was some, the request is
 /// not sent again, for nobody could take it back.
 ///
 /// # Errors
-/// The [`Failure`] of the last try.
+/// The failure of the last try, and what was shown of its reply.
 pub fn call(
     call: Call<'_, '_, '_>,
     world: &mut impl World,
     show: &mut dyn FnMut(&str),
-) -> Result<Reply, Failure> {
+) -> Result<Reply, Failed> {
     let Call { protocol, mut request, patience, .. } = call;
     let mut has_lowered = false;
     let has_shown = Cell::new(false);
@@ -100,14 +115,14 @@ pub fn call(
     let may_repeat = || !has_shown.get();
     with_patience(patience, world, may_repeat, |world| {
         loop {
-            let failure = match once(&Call { request, ..call }, world, &mut show) {
-                Err(failure) if !has_shown.get() && !has_lowered => failure,
+            let failed = match once(&Call { request, ..call }, world, &mut show) {
+                Err(failed) if !has_shown.get() && !has_lowered => failed,
                 outcome => return outcome,
             };
-            let Some(room) = output_room(&failure, request.max_tokens) else {
-                return Err(failure);
+            let Some(room) = output_room(&failed.failure, request.max_tokens) else {
+                return Err(failed);
             };
-            world.say(&format!("{failure}; trying again with --max-tokens {room}"));
+            world.say(&format!("{}; trying again with --max-tokens {room}", failed.failure));
             request.max_tokens = room;
             has_lowered = true;
         }
@@ -120,15 +135,16 @@ fn with_patience<T, W: World>(
     patience: Patience,
     world: &mut W,
     may_repeat: impl Fn() -> bool,
-    mut attempt: impl FnMut(&mut W) -> Result<T, Failure>,
-) -> Result<T, Failure> {
+    mut attempt: impl FnMut(&mut W) -> Result<T, Failed>,
+) -> Result<T, Failed> {
     let mut tries = 0;
     loop {
-        let failure = match attempt(world) {
-            Err(failure) if may_repeat() => failure,
+        let failed = match attempt(world) {
+            Err(failed) if may_repeat() => failed,
             outcome => return outcome,
         };
-        let Some(pause) = pause(&failure, tries, patience, world) else { return Err(failure) };
+        let failure = &failed.failure;
+        let Some(pause) = pause(failure, tries, patience, world) else { return Err(failed) };
         world.say(&format!("{failure}; trying again in {pause:.1} s"));
         world.wait(pause);
         tries += 1;
@@ -140,20 +156,24 @@ fn once(
     call: &Call<'_, '_, '_>,
     world: &mut impl World,
     show: &mut dyn FnMut(&str),
-) -> Result<Reply, Failure> {
+) -> Result<Reply, Failed> {
     let Call { protocol, request, rows, .. } = call;
     let mut reading = Reading::new(*protocol, rows, show);
-    world.send(Ask::Reply, request, &protocol.body(request), &mut reading)?;
+    let sent = world.send(Ask::Reply, request, &protocol.body(request), &mut reading);
+    let shown = reading.shown().map(Box::new);
     let is_empty = reading.so_far().0.body.trim_ascii().is_empty();
-    let reply = reading.finish(world.now());
-    let reply = reply.map_err(|failure| estimated::reconsider(failure, is_empty, request))?;
+    let reply = sent.and_then(|()| {
+        let reply = reading.finish(world.now());
+        reply.map_err(|failure| estimated::reconsider(failure, is_empty, request))
+    });
+    let reply = reply.map_err(|failure| Failed { failure, shown })?;
     match estimated::truncated(*protocol, request, &reply) {
         (Cut::No, _) => Ok(reply),
         (Cut::Perhaps, failure) if !call.detect_truncation => {
             world.say(&format!("{}; it may have dropped the rest", failure.message));
             Ok(reply)
         }
-        (_, failure) => Err(failure),
+        (_, failure) => Err(failure.into()),
     }
 }
 
@@ -173,7 +193,7 @@ pub fn first_body(call: &Call<'_, '_, '_>) -> Result<String, Failure> {
 pub fn count(call: &Call<'_, '_, '_>, world: &mut impl World) -> Result<u64, Failure> {
     let Call { protocol, request, patience, rows, .. } = call;
     let body = protocol.count_body(request);
-    with_patience(
+    let counted = with_patience(
         *patience,
         world,
         || true,
@@ -181,9 +201,10 @@ pub fn count(call: &Call<'_, '_, '_>, world: &mut impl World) -> Result<u64, Fai
             let (mut show, now) = (|_: &str| {}, world.now());
             let mut reading = Reading::new(*protocol, rows, &mut show);
             world.send(Ask::Count, request, &body, &mut reading)?;
-            counted(&reading, now, rows)
+            Ok(counted(&reading, now, rows)?)
         },
-    )
+    );
+    counted.map_err(|failed| failed.failure)
 }
 
 /// The number in an answer that counts.

@@ -1,7 +1,6 @@
 //! The network: the one file that names reqwest.
 
 use crate::provider::Failure;
-use crate::provider::reading::Reading;
 use reqwest::blocking::{Client, ClientBuilder, Response};
 use reqwest::redirect::Policy;
 use reqwest::tls::Certificate;
@@ -16,50 +15,60 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The most bytes of an answer that are read at once.
 const PIECE: usize = 16 * 1024;
 
-/// A POST.
-#[derive(Clone, Copy, Debug)]
-pub struct Post<'p> {
+/// A POST, which a thread of its own can send.
+#[derive(Clone, Debug)]
+pub struct Post {
     /// Where to.
-    pub url: &'p str,
+    pub url: String,
     /// Whether that is this machine: no proxy stands between.
     pub is_local: bool,
     /// The headers, the key among them.
-    pub headers: &'p [(&'static str, String)],
+    pub headers: Vec<(&'static str, String)>,
     /// The body.
-    pub body: &'p str,
+    pub body: String,
     /// The longest wait for the answer's beginning, and for each piece of it.
     pub timeout: Duration,
     /// Certificates in PEM that are trusted beside the system's.
-    pub certificates: Option<&'p [u8]>,
+    pub certificates: Option<Vec<u8>>,
 }
 
-/// Sends a POST and gives the answer to `reading` as it comes. Redirects are not followed, so a key
-/// reaches no other host.
+/// A part of an answer.
+#[derive(Debug)]
+pub enum Part {
+    /// The status, and the headers with names in lower case.
+    Head(u16, Vec<(String, String)>),
+    /// The next piece of the body.
+    Body(Vec<u8>),
+}
+
+/// Sends a POST and gives the answer to `each` as it comes, while that says that it wants more. Redirects are
+/// not followed, so a key reaches no other host.
 ///
 /// # Errors
 /// A [`Failure`] when there was no whole answer: a name that is not found, a refused or broken
 /// connection, a certificate that is not trusted, a time out.
-pub fn post(post: &Post<'_>, reading: &mut Reading<'_>) -> Result<(), Failure> {
-    let client = client(post).map_err(|error| no_answer(post, &error))?;
-    let mut request = client.post(post.url).header("content-type", "application/json");
-    for (name, value) in post.headers {
+pub fn post(mut post: Post, mut each: impl FnMut(Part) -> bool) -> Result<(), Failure> {
+    let client = client(&post).map_err(|error| no_answer(&post, &error))?;
+    let mut request = client.post(&post.url).header("content-type", "application/json");
+    for (name, value) in &post.headers {
         request = request.header(*name, value);
     }
-    let mut response =
-        request.body(post.body.to_owned()).send().map_err(|e| no_answer(post, &e))?;
-    reading.head(response.status().as_u16(), headers(&response));
+    let body = std::mem::take(&mut post.body);
+    let mut response = request.body(body).send().map_err(|e| no_answer(&post, &e))?;
+    let mut wants_more = each(Part::Head(response.status().as_u16(), headers(&response)));
     let mut piece = vec![0; PIECE];
-    loop {
+    while wants_more {
         match response.read(&mut piece) {
             Ok(0) => return Ok(()),
-            Ok(count) => reading.take(&piece[..count]),
+            Ok(count) => wants_more = each(Part::Body(piece[..count].to_vec())),
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
             Err(error) => return Err(broke_off(&error)),
         }
     }
+    Ok(())
 }
 
-fn client(post: &Post<'_>) -> reqwest::Result<Client> {
+fn client(post: &Post) -> reqwest::Result<Client> {
     // A second provider would only mean that one was installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = Client::builder()
@@ -70,7 +79,7 @@ fn client(post: &Post<'_>) -> reqwest::Result<Client> {
     if post.url.starts_with("http:") {
         // Reading the system's certificates takes longer than all the rest.
         builder = builder.tls_certs_only([]);
-    } else if let Some(pem) = post.certificates {
+    } else if let Some(pem) = &post.certificates {
         builder = trusting(builder, pem)?;
     }
     if post.is_local {
@@ -109,7 +118,7 @@ fn headers(response: &Response) -> Vec<(String, String)> {
 }
 
 /// The chain of causes without the address, which is said elsewhere and could hold a key.
-fn no_answer(post: &Post<'_>, error: &reqwest::Error) -> Failure {
+fn no_answer(post: &Post, error: &reqwest::Error) -> Failure {
     let text = if error.is_timeout() { "timed out" } else { "no answer" };
     let mut text = with_causes(text, std::error::Error::source(error));
     if error.is_connect()
@@ -121,7 +130,7 @@ fn no_answer(post: &Post<'_>, error: &reqwest::Error) -> Failure {
 }
 
 /// The variable that may put a proxy between.
-fn proxy_variable(post: &Post<'_>) -> Option<&'static str> {
+fn proxy_variable(post: &Post) -> Option<&'static str> {
     let names = match post.url.starts_with("https:") {
         true => ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"],
         false => ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"],

@@ -116,6 +116,8 @@ pub struct Reply {
     /// What it thought aloud, as a JSON string, where a provider tells that apart and takes it back from
     /// nobody.
     pub reasoning: Option<String>,
+    /// Whether it broke off: the blocks are what was shown by then.
+    pub interrupted: bool,
 }
 
 /// Records of a reply, without ids and times, and what was left out of them.
@@ -190,8 +192,9 @@ impl Reply {
             let string = |value: &Option<String>| value.as_deref().map_or_else(null, quote);
             let reasoning = self.reasoning.as_ref();
             let reasoning = reasoning.map_or(String::new(), |raw| format!(r#","reasoning":{raw}"#));
+            let interrupted = if self.interrupted { r#","interrupted":true"# } else { "" };
             out.push(format!(
-                r#"{{"type":"assistant","content":{content},"model":{},"provider":{},"stop_reason":{},"usage":{},"request_id":{}{reasoning}}}"#,
+                r#"{{"type":"assistant","content":{content},"model":{},"provider":{},"stop_reason":{},"usage":{},"request_id":{}{reasoning}{interrupted}}}"#,
                 string(&self.model),
                 quote(provider),
                 string(&self.stop_reason),
@@ -235,8 +238,7 @@ mod tests {
             model: Some("m".into()),
             stop_reason: Some(stop.into()),
             usage: Some(r#"{"input_tokens":1}"#.into()),
-            request_id: None,
-            reasoning: None,
+            ..Reply::default()
         }
     }
 

@@ -136,6 +136,10 @@ impl Collect for Stream {
         Ok(())
     }
 
+    fn shown(&self) -> Reply {
+        self.draft.shown()
+    }
+
     fn finish(self: Box<Self>) -> Result<Reply, String> {
         if !self.is_complete {
             return Err("was cut off: its stream has no end".to_owned());

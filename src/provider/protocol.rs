@@ -23,6 +23,9 @@ pub trait Collect {
     /// Says what is wrong with the event, as a clause about the answer.
     fn take(&mut self, data: &Object<'_>, show: &mut dyn FnMut(&str)) -> Result<(), String>;
 
+    /// What was shown so far: the texts, and what is known of the reply around them.
+    fn shown(&self) -> Reply;
+
     /// The reply, once the stream has ended.
     ///
     /// # Errors

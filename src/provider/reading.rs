@@ -70,11 +70,24 @@ impl<'s> Reading<'s> {
         (&self.answer, &self.pieces)
     }
 
+    /// What was shown of a stream so far, as a reply that broke off; none if nothing was.
+    #[must_use]
+    pub fn shown(&self) -> Option<Reply> {
+        let shown = self.stream.as_ref()?.collect.shown();
+        let request_id = self.request_id();
+        (!shown.blocks.is_empty()).then_some(Reply { request_id, interrupted: true, ..shown })
+    }
+
+    fn request_id(&self) -> Option<String> {
+        self.answer.header("request-id").or_else(|| self.answer.header("x-request-id"))
+    }
+
     /// Ends the reading. `now` is the time in Unix seconds.
     ///
     /// # Errors
     /// A [`Failure`]: what the provider refused, or that its answer is none.
     pub fn finish(mut self, now: f64) -> Result<Reply, Failure> {
+        let request_id = self.request_id();
         let answer = &self.answer;
         let broken = |why: &str| Failure::broken(answer.status, format!("the answer {why}"));
         if !answer.is_success() {
@@ -99,8 +112,7 @@ impl<'s> Reading<'s> {
         if reply.to_records("").lines.iter().any(is_too_deep) {
             return Err(broken(&format!("is nested more than {} deep", record::MOST_DEPTH)));
         }
-        let id = answer.header("request-id").or_else(|| answer.header("x-request-id"));
-        Ok(Reply { request_id: id, ..reply })
+        Ok(Reply { request_id, ..reply })
     }
 }
 

@@ -194,6 +194,13 @@ impl<'v> Walk<'v> {
                     self.block(block, Role::User, record, is_redacted, out);
                 }
             }
+            Body::Interrupted { content } => {
+                self.begin_reply(input::reply(object), out);
+                for block in content.clone().into_blocks() {
+                    self.block(block, Role::Assistant, record, is_redacted, out);
+                }
+                self.reply = Open::default();
+            }
             Body::Assistant { content, usage } => {
                 let Open { is_open, is_closed, is_answered, .. } = self.reply;
                 if !is_open || is_closed || is_answered || usage.is_some() {

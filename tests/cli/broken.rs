@@ -60,7 +60,7 @@ fn once(shape: Shape, stream: &[u8]) -> Run {
 // ---- cuts ------------------------------------------------------------------------------------
 
 #[test]
-fn a_stream_that_ends_at_any_byte_before_its_end_is_69_and_no_record() {
+fn a_stream_that_ends_at_any_byte_before_its_end_is_69_and_no_reply() {
     thread::scope(|scope| {
         for shape in Shape::ALL {
             scope.spawn(move || {
@@ -70,7 +70,7 @@ fn a_stream_that_ends_at_any_byte_before_its_end_is_69_and_no_record() {
                 let whole = bytes.len() - usize::from(shape == Shape::Ollama);
                 for at in 0..whole {
                     let run = once(shape, &bytes[..at]);
-                    run.code(69).stdout_is("").err_has("claw-call: broken-answer (rule ");
+                    run.code(69).no_reply().err_has("claw-call: broken-answer (rule ");
                 }
             });
         }
@@ -86,7 +86,7 @@ fn a_connection_that_is_cut_is_69_even_behind_the_end() {
                     let provider = FakeProvider::new();
                     provider.script(Step::Cut(at));
                     let run = hello(&provider, shape, &["--stream", "--max-retries", "0"]);
-                    run.code(69).stdout_is("").err_has("claw-call: unreachable (rule no-answer): ");
+                    run.code(69).no_reply().err_has("claw-call: unreachable (rule no-answer): ");
                 }
             });
         }
@@ -109,7 +109,7 @@ fn a_cut_is_made_up_for_unless_something_was_shown() {
                 run.ok().err_has("; trying again in ").err_has("\nReply to 1 messages: hello\n");
                 assert_eq!((run.json().len(), requests), (1, 2));
                 let (run, requests) = cut(900);
-                run.code(69).stdout_is("").err_has("Reply to").err_lacks("trying again");
+                run.code(69).no_reply().err_has("Reply to").err_lacks("trying again");
                 assert_eq!(requests, 1);
             });
         }
@@ -180,7 +180,7 @@ fn an_error_is_made_up_for_unless_something_was_shown() {
                 provider.script(Step::stream_error("overloaded_error", busy));
                 let run = hello(&provider, shape, &["--stream"]);
                 let exit = busy_exit(shape);
-                run.code(exit).stdout_is("").err_lacks("trying again");
+                run.code(exit).no_reply().err_lacks("trying again");
                 // What is said of it begins on a line of its own.
                 run.err_has("Reply to").err_has("\nclaw-call: ").err_has(busy);
                 assert_eq!(provider.requests().len(), 3);
@@ -263,7 +263,7 @@ fn an_input_that_is_no_json_object_is_69_and_no_call() {
     for (shape, reason) in Shape::ALL.into_iter().zip(["tool_use", "tool_calls", "stop"]) {
         for input in ["{\"x\": 1", "[1]", "nonsense", "{\"x\": 1}}", "\"{}\""] {
             let run = once(shape, calls(shape, input, reason).as_bytes());
-            run.code(69).stdout_is("").err_has("calls 'f' with an input that is no JSON object");
+            run.code(69).no_reply().err_has("calls 'f' with an input that is no JSON object");
         }
     }
 }

@@ -6,13 +6,15 @@ use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
+
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::shapes::Shape;
 use crate::common::{Cmd, Sandbox, hears};
 use crate::shapes::{HELLO, call};
 use crate::talks::{Talk, log, rebuild, words};
 
-const SIGNALS: [(&str, i32); 3] = [("INT", 2), ("TERM", 15), ("KILL", 9)];
+const SIGNALS: [(&str, i32); 4] = [("INT", 2), ("TERM", 15), ("HUP", 1), ("KILL", 9)];
 
 /// Those that a program here would hear.
 fn signals() -> Vec<(&'static str, i32)> {
@@ -36,7 +38,7 @@ fn interrupt(mut child: Child, shown: &mut impl Read, name: &str) -> (String, Ex
 }
 
 #[test]
-fn p_6_claw_call_writes_nothing_of_an_answer_that_it_did_not_wait_for() {
+fn p_6_claw_call_writes_what_it_showed_of_an_answer_and_ends_by_the_signal() {
     for shape in Shape::ALL {
         for (name, number) in signals() {
             let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
@@ -49,7 +51,16 @@ fn p_6_claw_call_writes_nothing_of_an_answer_that_it_did_not_wait_for() {
             assert_eq!(end.signal(), Some(number), "{shape:?} {name}");
             let mut records = String::new();
             stdout.as_mut().expect("a pipe").read_to_string(&mut records).expect("text");
-            assert_eq!(records, "", "{shape:?} {name}");
+            let shown = shown.trim_end_matches('\n');
+            let kept: Vec<Value> =
+                records.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+            if name == "KILL" {
+                assert_eq!(records, "", "{shape:?}");
+            } else {
+                assert_eq!(kept.len(), 1, "{shape:?} {name}: {records}");
+                assert_eq!(kept[0]["interrupted"], true, "{records}");
+                assert_eq!(kept[0]["content"], json!([{"type": "text", "text": shown}]));
+            }
             assert!(!sandbox.exists("tape"), "nor is it recorded");
         }
     }
@@ -63,7 +74,7 @@ fn turn(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape, args: &[&str])
 }
 
 #[test]
-fn p_6_claw_turn_leaves_the_prompt_and_no_half_of_an_answer() {
+fn p_6_claw_turn_leaves_the_prompt_and_what_was_shown_marked_as_interrupted() {
     for shape in Shape::ALL {
         for (name, number) in signals() {
             let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
@@ -81,13 +92,53 @@ fn p_6_claw_turn_leaves_the_prompt_and_no_half_of_an_answer() {
             }
             let after = sandbox.read("s.jsonl");
             let added = String::from_utf8(after[before.len()..].to_vec()).expect("text");
-            assert!(after.starts_with(&before) && added.lines().count() == 1, "{added}");
+            let records = if name == "KILL" { 1 } else { 2 };
+            assert!(after.starts_with(&before) && added.lines().count() == records, "{added}");
             assert!(added.contains(r#""type":"user""#), "{added}");
+            assert_eq!(added.matches(r#""interrupted":true"#).count(), records - 1, "{added}");
             // It can be sent as it is, and is answered.
             let again = turn(&sandbox, &provider, shape, &["--again"]).run();
             again.ok().stdout_is("Reply to 5 messages: next?\n");
             assert_eq!(rebuild(&sandbox, "s.jsonl").matches("next?").count(), 2);
             provider.all_legal();
+        }
+    }
+}
+
+/// The record is in the transcript and in no request; nothing takes it for a reply.
+#[test]
+fn audit_20_what_was_shown_is_kept_and_left_out_of_requests() {
+    for shape in Shape::ALL {
+        for step in [Step::Cut(900), Step::stream_error("overloaded_error", "busy")] {
+            let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+            Talk::of("ua", 9).append(&sandbox, "s.jsonl");
+            let before = rebuild(&sandbox, "s.jsonl");
+            provider.script(step.clone());
+            let run = turn(&sandbox, &provider, shape, &["-m", "next?"]).run();
+            run.expect(matches!(run.status, Some(69 | 75)), || "69 or 75".into());
+            let records = sandbox.read_json("s.jsonl");
+            let kinds: Vec<&Value> = records.iter().map(|record| &record["type"]).collect();
+            assert_eq!(kinds[2..], ["user", "assistant", "error"], "{shape:?} {step:?}");
+            let kept = &records[3];
+            assert_eq!(kept["interrupted"], true, "{kept}");
+            assert_eq!(kept["content"][0]["text"], run.stdout_text().trim_end_matches('\n'));
+
+            let messages = rebuild(&sandbox, "s.jsonl");
+            assert!(messages.starts_with(&before) && messages.lines().count() == 3, "{messages}");
+            let cmd =
+                |program: &str, args: &[&str]| sandbox.cmd(program).args(args).arg("s.jsonl").run();
+            cmd("claw-rebuild", &["--ready"]).ok();
+            let meta = cmd("claw-rebuild", &["--meta", "--interrupted"]).ok().json();
+            assert_eq!(meta[3]["content"], kept["content"]);
+            assert_eq!(meta[3]["_meta"]["usage"], Value::Null, "its count is no anchor");
+            cmd("claw-check", &[]).ok();
+            cmd("claw-show", &["--format", "text"]).ok().stdout_has("interrupted");
+
+            let again = turn(&sandbox, &provider, shape, &["--again"]).run();
+            again.ok().stdout_is("Reply to 3 messages: next?\n");
+            provider.all_legal();
+            let targets = cmd("claw-rebuild", &["--undo", "turn"]).ok().json();
+            assert!(targets.iter().any(|record| record["target"] == kept["id"]), "{targets:?}");
         }
     }
 }

@@ -3,6 +3,8 @@
 pub mod classify;
 pub mod endpoint;
 pub mod key;
+#[cfg(feature = "http")]
+mod listening;
 mod outcome;
 mod show;
 pub mod spent;
@@ -24,6 +26,7 @@ use classify::RowArgs;
 use endpoint::{Endpoint, WayArgs};
 use outcome::Prices;
 use show::Show;
+use signal_hook::low_level::emulate_default_handler;
 use spent::SpentArgs;
 use std::io::Write;
 use std::path::PathBuf;
@@ -139,7 +142,8 @@ pub fn call(
     args.limits.check(&request, prices.as_ref())?;
     let mut tape = args.cassette.open(&mut endpoint)?;
     tape.check(&protocol.body(&request))?;
-    let mut network = Network { tape: &mut tape, endpoint: &endpoint, timeout: args.timeout, log };
+    let mut network =
+        Network { tape: &mut tape, endpoint: &endpoint, timeout: args.timeout, log, stopped: None };
     if args.count {
         return count(args, model, &call, &mut network);
     }
@@ -161,9 +165,21 @@ fn reply(
     let mut show = Show::new(args.stream.as_ref())?;
     let outcome = call::call(*call, network, &mut |text| show.text(text));
     show.finish();
-    match outcome {
-        Ok(reply) => outcome::write_reply(&reply, endpoint.provider, call, args, prices, log),
-        Err(failure) => outcome::note_failure(failure, args, model, endpoint, log),
+    let failed = match outcome {
+        Ok(reply) => {
+            return outcome::write_reply(&reply, endpoint.provider, call, args, prices, log);
+        }
+        Err(failed) => failed,
+    };
+    if let Some(shown) = &failed.shown {
+        outcome::write_records(shown, endpoint.provider, call, args)?;
+    }
+    match network.stopped {
+        Some(signal) => {
+            emulate_default_handler(signal)?;
+            Ok(Exit::Failed)
+        }
+        None => outcome::note_failure(failed.failure, args, model, endpoint, log),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::cli::{Log, Output, now, prices};
 use crate::exit::Exit;
 use crate::json::{Object, quote};
 use crate::provider::call::Call;
-use crate::provider::{Failure, Reply};
+use crate::provider::{Failure, Records, Reply};
 use crate::record;
 use crate::usage::{Counts, Table};
 use anyhow::Context;
@@ -70,6 +70,26 @@ pub(super) fn write_reply(
     prices: Option<&Prices>,
     log: Log,
 ) -> anyhow::Result<Exit> {
+    let records = write_records(reply, provider, call, args)?;
+    if let Some(prices) = prices {
+        prices.say(reply, call.request.model, log);
+    }
+    if let Some(name) = &records.cut_call {
+        log.note(&format!("the call of '{name}' was cut off in the middle and is left out"));
+    }
+    Ok(ending(reply, log))
+}
+
+/// Writes the records of a reply, whole or broken off, to standard output.
+///
+/// # Errors
+/// 74 when they cannot be written.
+pub(super) fn write_records(
+    reply: &Reply,
+    provider: Provider,
+    call: &Call<'_, '_, '_>,
+    args: &CallArgs,
+) -> anyhow::Result<Records> {
     let mut records = reply.to_records(provider.name());
     if args.meta
         && let Some(first) = records.lines.first_mut()
@@ -82,13 +102,7 @@ pub(super) fn write_reply(
         writeln!(out, "{line}").context("cannot write '<stdout>'")?;
     }
     out.finish()?;
-    if let Some(prices) = prices {
-        prices.say(reply, call.request.model, log);
-    }
-    if let Some(name) = &records.cut_call {
-        log.note(&format!("the call of '{name}' was cut off in the middle and is left out"));
-    }
-    Ok(ending(reply, log))
+    Ok(records)
 }
 
 /// How a reply ended, as a status. One that ended in a way that is not known may be half of one.

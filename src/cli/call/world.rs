@@ -1,6 +1,8 @@
 //! The world that a call is made in: the network, the provider inside, or recordings.
 
 use crate::cli::call::endpoint::{Endpoint, path};
+#[cfg(feature = "http")]
+use crate::cli::call::listening::{Event, Listening};
 use crate::cli::call::named;
 use crate::cli::{Log, now};
 use crate::exit::{Exit, fail};
@@ -11,7 +13,13 @@ use crate::provider::reading::Reading;
 use crate::provider::{Failure, Request, offline};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
+#[cfg(feature = "http")]
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
+
+/// How many parts of an answer may wait to be read.
+#[cfg(feature = "http")]
+const WAITING: usize = 8;
 
 /// The option group for recordings.
 #[derive(Clone, Debug, clap::Args)]
@@ -78,6 +86,8 @@ pub(super) struct Network<'n> {
     pub(super) endpoint: &'n Endpoint,
     pub(super) timeout: Duration,
     pub(super) log: Log,
+    /// The signal that stopped the reading of an answer.
+    pub(super) stopped: Option<i32>,
 }
 
 impl World for Network<'_> {
@@ -108,10 +118,12 @@ impl World for Network<'_> {
             }
             false => {
                 let _progress = self.log.wait_for(format!("waiting for {}", request.model));
-                post(endpoint, url, body, self.timeout, reading)
+                self.exchange(url, body, reading)
             }
         };
-        if let Tape::Live(Some(recorder)) = self.tape {
+        if let Tape::Live(Some(recorder)) = self.tape
+            && self.stopped.is_none()
+        {
             let headers = endpoint.headers().into_iter();
             let headers: Vec<_> = headers.map(|(name, value)| (name.to_owned(), value)).collect();
             let ended = outcome.as_ref().err().map(|failure| failure.message.clone());
@@ -149,21 +161,54 @@ impl World for Network<'_> {
     }
 }
 
-#[cfg(feature = "http")]
-fn post(
-    endpoint: &Endpoint,
-    url: &str,
-    body: &str,
-    timeout: Duration,
-    reading: &mut Reading<'_>,
-) -> Result<(), Failure> {
-    use crate::provider::http::{Post, post};
-    let headers = &endpoint.headers();
-    let (is_local, certificates) = (endpoint.is_local, endpoint.certificates.as_deref());
-    post(&Post { url, is_local, headers, body, timeout, certificates }, reading)
-}
+impl Network<'_> {
+    /// Sends a body, and reads the answer until it is whole, breaks off, or a signal comes.
+    #[cfg(feature = "http")]
+    fn exchange(
+        &mut self,
+        url: &str,
+        body: &str,
+        reading: &mut Reading<'_>,
+    ) -> Result<(), Failure> {
+        use crate::provider::http::{self, Part};
+        let post = self.post(url, body);
+        let (sender, events) = mpsc::sync_channel(WAITING);
+        let _listening = Listening::new(sender.clone());
+        std::thread::spawn(move || {
+            let outcome = http::post(post, |part| sender.send(Event::Part(part)).is_ok());
+            // Without a reader there is nothing left to tell.
+            let _ = sender.send(Event::End(outcome));
+        });
+        loop {
+            match events.recv() {
+                Ok(Event::Part(Part::Head(status, headers))) => reading.head(status, headers),
+                Ok(Event::Part(Part::Body(piece))) => reading.take(&piece),
+                Ok(Event::End(outcome)) => return outcome,
+                Ok(Event::Signal(signal)) => {
+                    self.stopped = Some(signal);
+                    let failure = Failure::unreachable("stopped by a signal");
+                    return Err(Failure { retryable: false, ..failure });
+                }
+                Err(_) => return Err(Failure::unreachable("the connection's thread ended")),
+            }
+        }
+    }
 
-#[cfg(not(feature = "http"))]
-fn post(_: &Endpoint, _: &str, _: &str, _: Duration, _: &mut Reading<'_>) -> Result<(), Failure> {
-    Err(Failure::unreachable("this build has no network"))
+    #[cfg(feature = "http")]
+    fn post(&self, url: &str, body: &str) -> crate::provider::http::Post {
+        let endpoint = self.endpoint;
+        crate::provider::http::Post {
+            url: url.to_owned(),
+            is_local: endpoint.is_local,
+            headers: endpoint.headers(),
+            body: body.to_owned(),
+            timeout: self.timeout,
+            certificates: endpoint.certificates.clone(),
+        }
+    }
+
+    #[cfg(not(feature = "http"))]
+    fn exchange(&mut self, _: &str, _: &str, _: &mut Reading<'_>) -> Result<(), Failure> {
+        Err(Failure::unreachable("this build has no network"))
+    }
 }

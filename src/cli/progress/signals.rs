@@ -14,9 +14,9 @@ pub fn leave() {
     HEEDED.store(true, Ordering::Relaxed);
 }
 
-/// Has `before` done before a signal ends the program, as it would without this. One that the program is deaf
-/// to stays unheard.
-pub(super) fn heed(before: impl Fn() + Send + 'static) {
+/// Runs `before`, with the signal's number, before a signal ends the program as it would have without this.
+/// A signal that the program ignores stays ignored.
+pub(super) fn heed(before: impl Fn(i32) + Send + 'static) {
     if HEEDED.swap(true, Ordering::Relaxed) {
         return;
     }
@@ -25,7 +25,7 @@ pub(super) fn heed(before: impl Fn() + Send + 'static) {
     let Ok(mut signals) = Signals::new(heard.collect::<Vec<_>>()) else { return };
     let listen = move || {
         for signal in signals.forever() {
-            before();
+            before(signal);
             let _ = emulate_default_handler(signal);
         }
     };

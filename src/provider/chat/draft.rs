@@ -42,19 +42,31 @@ impl Draft {
         self.model = self.model.take().or(name);
     }
 
+    /// The text as a block, if there is any.
+    pub(crate) fn said(&self) -> Option<String> {
+        let quoted = || format!(r#"{{"type":"text","text":{}}}"#, self.text.quoted());
+        (!self.text.is_empty()).then(quoted)
+    }
+
+    /// What was shown so far.
+    pub(crate) fn shown(&self) -> Reply {
+        let blocks = self.said().into_iter().collect();
+        let (model, usage) = (self.model.clone(), self.usage.clone());
+        Reply { blocks, model, usage, ..Reply::default() }
+    }
+
     /// The reply in our form: the text, then the calls.
     ///
     /// # Errors
     /// Says so when a call has no name, or an input that is no JSON object. The last call of an answer
     /// that was cut off may be half a call; it gets an empty input, and no record is made of it.
     pub(crate) fn reply(self) -> Result<Reply, String> {
-        let Draft { model, stop_reason, usage, text, reasoning, calls } = self;
+        let said = self.said();
+        let Draft { model, stop_reason, usage, reasoning, calls, .. } = self;
         let reason = stop_reason.map(|word| reason(&word, !calls.is_empty()).to_owned());
         let reasoning = (!reasoning.is_empty()).then(|| reasoning.quoted());
         let mut reply = Reply { model, stop_reason: reason, usage, reasoning, ..Reply::default() };
-        if !text.is_empty() {
-            reply.blocks.push(format!(r#"{{"type":"text","text":{}}}"#, text.quoted()));
-        }
+        reply.blocks.extend(said);
         let last = calls.len().saturating_sub(1);
         for (number, (call, id)) in calls.iter().zip(ids(&calls)).enumerate() {
             let may_be_half = number == last && reply.is_cut_off();

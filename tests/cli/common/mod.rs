@@ -37,7 +37,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// Whether a program here hears a signal, by its number. One that is started in the background by a shell
@@ -440,6 +440,17 @@ impl Run {
     pub fn stdout_is(&self, text: &str) -> &Run {
         self.expect(self.stdout == text.as_bytes(), || {
             format!("expected as the whole of stdout:\n{}", excerpt(text.as_bytes()))
+        })
+    }
+
+    /// Standard output holds no reply: nothing, or the one record of what was shown of it.
+    #[track_caller]
+    pub fn no_reply(&self) -> &Run {
+        let records = self.json();
+        let is_part =
+            |record: &Value| record["interrupted"] == true && record["content"] != json!([]);
+        self.expect(records.len() <= 1 && records.iter().all(is_part), || {
+            "expected no reply in stdout, or what was shown of one".to_owned()
         })
     }
 
