@@ -2,11 +2,13 @@
 //!
 //! [`append`] guarantees: the batch is added whole or not at all; the bytes that were there before
 //! stay as they were, also after a failure; other writers wait on the kernel's lock of the file, which
-//! dies with its process (there is no lock file to go stale); a torn last line is ended first, so it
-//! costs nothing but itself; new files are 0600 in folders 0700, whatever the umask; a symbolic link
+//! dies with its process (there is no lock file to go stale), and the file that they then write to is the
+//! one that the path names; a torn last line is ended first, so it costs nothing but itself; new files are 0600 in folders 0700, whatever the umask; a symbolic link
 //! is never followed. The cost does not depend on the file's size, only on its last line.
 //!
 //! O_APPEND and these locks are not dependable on NFS: there, let one program write.
+
+mod lock;
 
 use crate::dialect;
 use crate::exit::{Error, Exit};
@@ -14,15 +16,16 @@ use crate::json::Object;
 use crate::record;
 use crate::redact::Patterns;
 use anyhow::Context;
+pub(crate) use lock::locked;
 use rustix::fs::OFlags;
 use std::borrow::Cow;
-use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How to append.
 #[derive(Clone, Debug)]
@@ -104,27 +107,54 @@ fn check(line: &[u8]) -> Result<&str, String> {
 /// long or came first (`expect_tail`); 74 or 77 when the file cannot be read or written, with its
 /// bytes as they were.
 pub fn append(path: &Path, batch: &Batch<'_>, options: &Options) -> anyhow::Result<Vec<String>> {
+    let mut is_new = false;
+    options.is_waiting.store(true, Ordering::Relaxed);
+    let mut file = locked(path, options.lock_timeout, || open(path, options, &mut is_new))?;
+    options.is_waiting.store(false, Ordering::Relaxed);
+    let added = add(&mut file, path, batch, options);
+    match &added {
+        Ok(_) if options.sync && is_new => {
+            let cannot = || format!("cannot sync the folder of '{}'", path.display());
+            sync_folder(path).with_context(cannot)?;
+        }
+        Err(_) if is_new => remove_empty(&file, path),
+        _ => {}
+    }
+    added
+}
+
+/// Opens the file, which is made if it is not there; `is_new` then says so.
+fn open(path: &Path, options: &Options, is_new: &mut bool) -> anyhow::Result<File> {
     let name = path.display();
     let cannot_open = || format!("cannot open '{name}'");
-    let (mut file, is_new) = match open_existing(path) {
+    let opened = match open_existing(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             check_tail(path, "", options)?;
-            (create(path).with_context(cannot_open)?, true)
+            create(path)
         }
-        opened => (opened.with_context(cannot_open)?, false),
+        opened => opened.map(|file| (file, false)),
     };
+    let (file, created) = opened.with_context(cannot_open)?;
+    *is_new = created;
     if !file.metadata().is_ok_and(|meta| meta.is_file()) {
-        return Err(
-            Error::new(Exit::Io, format!("cannot append to '{name}': not a regular file")).into()
-        );
+        let text = format!("cannot append to '{name}': not a regular file");
+        return Err(Error::new(Exit::Io, text).into());
     }
-    options.is_waiting.store(true, Ordering::Relaxed);
-    lock(&file, options.lock_timeout).with_context(|| format!("cannot lock '{name}'"))?;
-    options.is_waiting.store(false, Ordering::Relaxed);
+    Ok(file)
+}
+
+/// Adds the batch to the end of the file, which is locked.
+fn add(
+    file: &mut File,
+    path: &Path,
+    batch: &Batch<'_>,
+    options: &Options,
+) -> anyhow::Result<Vec<String>> {
+    let name = path.display();
     let cannot_read = || format!("cannot read '{name}'");
     let size = file.metadata().with_context(cannot_read)?.len();
-    refuse_foreign(&file, size, path)?;
-    let tail = Tail::read(&file, size).with_context(cannot_read)?;
+    refuse_foreign(file, size, path)?;
+    let tail = Tail::read(file, size).with_context(cannot_read)?;
     check_tail(path, &tail.id(), options)?;
     let lines = seal(batch, &tail.line, &options.ts)?;
     let mut bytes = Vec::new();
@@ -135,16 +165,25 @@ pub fn append(path: &Path, batch: &Batch<'_>, options: &Options) -> anyhow::Resu
         bytes.extend_from_slice(line.as_bytes());
         bytes.push(b'\n');
     }
-    if let Err(error) = write(&mut file, &bytes, options.sync) {
+    if let Err(error) = write(file, &bytes, options.sync) {
         let undone = file.set_len(tail.size);
         let state =
             if undone.is_ok() { "the file is as before" } else { "a torn line may be left" };
         return Err(error).context(format!("cannot write '{name}' ({state})"));
     }
-    if options.sync && is_new {
-        sync_folder(path).with_context(|| format!("cannot sync the folder of '{name}'"))?;
+    if !lock::is_named(file, path) {
+        let text = "it was removed or replaced while it was written to; append the records again";
+        return Err(Error::new(Exit::Io, format!("cannot append to '{name}': {text}")).into());
     }
     Ok(lines)
+}
+
+/// Removes a file that this process made and locked, if nothing was written to it.
+fn remove_empty(file: &File, path: &Path) {
+    let is_empty = file.metadata().is_ok_and(|meta| meta.len() == 0);
+    if is_empty && lock::is_named(file, path) {
+        let _ = std::fs::remove_file(path);
+    }
 }
 
 /// Whether the last record, `found`, is the one that the caller expects.
@@ -169,19 +208,20 @@ fn open_existing(path: &Path) -> std::io::Result<File> {
     open_options().open(path)
 }
 
-/// Makes the file, unless another program was quicker, and the folders that it lies in.
-fn create(path: &Path) -> std::io::Result<File> {
+/// Makes the file, unless another program was quicker, and the folders that it lies in; says whether it
+/// was made.
+fn create(path: &Path) -> std::io::Result<(File, bool)> {
     if let Some(folder) = path.parent() {
         make_folder(folder)?;
     }
     match open_options().create_new(true).open(path) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => open_existing(path),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok((open_existing(path)?, false)),
         Ok(file) => {
             // The umask may have taken even the owner's own bits.
             file.set_permissions(Permissions::from_mode(0o600))?;
-            Ok(file)
+            Ok((file, true))
         }
-        failed => failed,
+        Err(error) => Err(error),
     }
 }
 
@@ -206,34 +246,14 @@ pub(crate) fn make_folder(folder: &Path) -> std::io::Result<()> {
 /// # Errors
 /// When the file cannot be written.
 pub fn append_state(path: &Path, line: &str) -> anyhow::Result<()> {
-    let mut file = match open_existing(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => create(path)?,
-        opened => opened?,
-    };
-    lock(&file, Duration::from_secs(5))?;
+    let mut file = locked(path, Duration::from_secs(5), || match open_existing(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(create(path)?.0),
+        opened => Ok(opened?),
+    })?;
     let tail = Tail::read(&file, file.metadata()?.len())?;
     let end = if tail.is_ended { "" } else { "\n" };
     write(&mut file, format!("{end}{line}").as_bytes(), false)?;
     Ok(())
-}
-
-/// Takes the kernel's exclusive lock; it is let go when the file is closed.
-pub(crate) fn lock(file: &File, timeout: Duration) -> anyhow::Result<()> {
-    let begun = Instant::now();
-    let mut pause = Duration::from_millis(1);
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(()),
-            Err(TryLockError::Error(error)) => return Err(error.into()),
-            Err(TryLockError::WouldBlock) if begun.elapsed() >= timeout => {
-                let text =
-                    format!("another writer held it for {} s; try again", timeout.as_secs_f64());
-                return Err(Error::new(Exit::TryLater, text).into());
-            }
-            Err(TryLockError::WouldBlock) => std::thread::sleep(pause),
-        }
-        pause = (pause * 2).min(Duration::from_millis(50));
-    }
 }
 
 /// How much is read at first of either end of a file: nearly always that is enough.
@@ -372,7 +392,7 @@ mod tests {
         }
     }
 
-    fn add(path: &Path, text: &str) -> anyhow::Result<Vec<String>> {
+    fn add_text(path: &Path, text: &str) -> anyhow::Result<Vec<String>> {
         append(path, &Batch::read("t", text.as_bytes())?, &options())
     }
 
@@ -402,9 +422,9 @@ mod tests {
     fn ids_chain_over_batches_and_lines() {
         let folder = tempfile::tempdir().unwrap();
         let (one, many) = (folder.path().join("one"), folder.path().join("many"));
-        add(&one, &[RECORD, RECORD, RECORD].join("\n")).unwrap();
+        add_text(&one, &[RECORD, RECORD, RECORD].join("\n")).unwrap();
         for _ in 0..3 {
-            add(&many, RECORD).unwrap();
+            add_text(&many, RECORD).unwrap();
         }
         assert_eq!(std::fs::read(one).unwrap(), std::fs::read(many).unwrap());
     }
@@ -415,10 +435,71 @@ mod tests {
         let path = folder.path().join("f");
         let holder = File::create(&path).unwrap();
         holder.lock().unwrap();
-        let error = add(&path, RECORD).unwrap_err();
+        let error = add_text(&path, RECORD).unwrap_err();
         assert_eq!(crate::exit::status(&error), Exit::TryLater);
         drop(holder);
-        add(&path, RECORD).unwrap();
+        add_text(&path, RECORD).unwrap();
+    }
+
+    #[test]
+    fn audit_07_who_waited_for_the_lock_writes_to_the_file_that_the_path_names() {
+        type Change = fn(&Path);
+        let changes: [(&str, Change, usize); 4] = [
+            ("nothing", |_| {}, 2),
+            ("removed", |path| std::fs::remove_file(path).unwrap(), 1),
+            ("moved", |path| std::fs::rename(path, path.with_extension("old")).unwrap(), 1),
+            (
+                "replaced",
+                |path| {
+                    let new = path.with_extension("new");
+                    std::fs::write(&new, format!("{RECORD}\n{RECORD}\n")).unwrap();
+                    std::fs::rename(new, path).unwrap();
+                },
+                3,
+            ),
+        ];
+        for (what, change, count) in changes {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("f");
+            add_text(&path, RECORD).unwrap();
+            let holder = File::open(&path).unwrap();
+            holder.lock().unwrap();
+            let batch = Batch::read("t", RECORD.as_bytes()).unwrap();
+            let options = Options { lock_timeout: Duration::from_secs(20), ..options() };
+            std::thread::scope(|scope| {
+                let waiter = scope.spawn(|| append(&path, &batch, &options));
+                while !options.is_waiting.load(Ordering::Relaxed) {
+                    std::thread::yield_now();
+                }
+                std::thread::sleep(Duration::from_millis(30));
+                change(&path);
+                drop(holder);
+                let line = waiter.join().unwrap().unwrap().remove(0);
+                let text = std::fs::read_to_string(&path).unwrap();
+                assert_eq!(
+                    (text.lines().count(), text.lines().last()),
+                    (count, Some(&*line)),
+                    "{what}"
+                );
+            });
+        }
+    }
+
+    #[test]
+    fn audit_07_only_an_empty_file_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        let (file, _) = create(&path).unwrap();
+        add_text(&path, RECORD).unwrap();
+        remove_empty(&file, &path);
+        assert!(path.exists(), "another program has written to it");
+        file.set_len(0).unwrap();
+        std::fs::rename(&path, path.with_extension("old")).unwrap();
+        std::fs::write(&path, "").unwrap();
+        remove_empty(&file, &path);
+        assert!(path.exists(), "another program has made it");
+        remove_empty(&File::open(&path).unwrap(), &path);
+        assert!(!path.exists());
     }
 
     #[test]
@@ -426,7 +507,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f");
         let id = |lines: Vec<String>| lines[0][7..23].to_owned();
-        let first = id(add(&path, RECORD).unwrap());
+        let first = id(add_text(&path, RECORD).unwrap());
         let batch = Batch::read("t", RECORD.as_bytes()).unwrap();
         let expecting = Options { expect_tail: Some(first), ..options() };
         append(&path, &batch, &expecting).unwrap();

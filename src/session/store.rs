@@ -189,10 +189,10 @@ impl Store {
     pub fn lock(&self, agent: &str) -> anyhow::Result<File> {
         let folder = self.folder(agent);
         let cannot = || format!("cannot lock '{}'", folder.display());
-        make_folder(&folder.join("sessions")).with_context(cannot)?;
-        let file = File::open(&folder).with_context(cannot)?;
-        transcript::lock(&file, Duration::from_secs(10)).with_context(cannot)?;
-        Ok(file)
+        transcript::locked(&folder, Duration::from_secs(10), || {
+            make_folder(&folder.join("sessions")).with_context(cannot)?;
+            File::open(&folder).with_context(cannot)
+        })
     }
 
     /// Where the current session of an agent is remembered.

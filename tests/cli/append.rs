@@ -534,13 +534,15 @@ fn v7_a_full_disk_leaves_the_file_as_it_was() {
 }
 
 #[test]
-fn v7_a_new_file_that_finds_no_room_is_empty() {
+fn audit_07_v7_a_new_file_that_finds_no_room_is_removed() {
     let sandbox = Sandbox::new();
     let big = format!(r#"{{"type":"user","content":"{}"}}"#, "x".repeat(10_000));
+    append_with_limit(&sandbox, 512, &big).code(74).err_has("(the file is as before)");
+    assert!(!sandbox.exists(FILE));
+    // An empty one that was there stays.
+    sandbox.write(FILE, "");
     append_with_limit(&sandbox, 512, &big).code(74);
-    if sandbox.exists(FILE) {
-        untouched(&sandbox, b"");
-    }
+    untouched(&sandbox, b"");
 }
 
 /// Fills a small file system in whole records, then makes room and goes on. It is mounted where nobody
