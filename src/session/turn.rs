@@ -1,8 +1,9 @@
-//! The lock of a session's turn: one program at a time holds a transcript for longer than an append.
+//! The lock of a session's turn: one program at a time holds a transcript for longer than an append. The work on
+//! missing summaries has a lock of its own, so that no turn waits for it.
 //!
-//! It is a kernel lock of an empty file beside the transcript (`.ID.jsonl.lock`), which appends do not look at. It belongs to the
-//! process, also to the program that this turns into, and to none that it starts: what a turn leaves running
-//! holds up nobody, and no holder that died is ever waited for.
+//! It is a kernel lock of an empty file beside the transcript (`.ID.jsonl.lock`, `.ID.jsonl.retry`), which
+//! appends do not look at. It belongs to the process, also to the program that this turns into, and to none that
+//! it starts: what a turn leaves running does not hold it, and the lock of a process that died is free.
 
 use crate::exit::{Error, Exit};
 use crate::transcript::make_folder;
@@ -27,11 +28,38 @@ pub struct Turn {
     path: PathBuf,
 }
 
-/// The file that is locked for the turns of a transcript.
+/// The work that one program at a time does on a transcript.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// A turn, from the prompt to the reply.
+    Turn,
+    /// Making summaries that are missing.
+    Retry,
+}
+
+impl Purpose {
+    /// Its name in diagnostics.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Purpose::Turn => "turn",
+            Purpose::Retry => "summary retry",
+        }
+    }
+
+    fn extension(self) -> &'static str {
+        match self {
+            Purpose::Turn => "lock",
+            Purpose::Retry => "retry",
+        }
+    }
+}
+
+/// The file that is locked for such work on a transcript.
 #[must_use]
-pub fn lock_path(transcript: &Path) -> PathBuf {
+pub fn lock_path(transcript: &Path, purpose: Purpose) -> PathBuf {
     let name = transcript.file_name().unwrap_or_default().to_string_lossy();
-    transcript.with_file_name(format!(".{name}.lock"))
+    transcript.with_file_name(format!(".{name}.{}", purpose.extension()))
 }
 
 impl Turn {
@@ -39,9 +67,10 @@ impl Turn {
     ///
     /// # Errors
     /// 75 when another program holds it for longer than `timeout`; 74 or 77 when its file cannot be opened.
-    pub fn take(transcript: &Path, timeout: Duration) -> anyhow::Result<Turn> {
-        let path = lock_path(transcript);
-        let cannot = || format!("cannot lock the turn of '{}'", transcript.display());
+    pub fn take(transcript: &Path, purpose: Purpose, timeout: Duration) -> anyhow::Result<Turn> {
+        let path = lock_path(transcript, purpose);
+        let name = purpose.name();
+        let cannot = || format!("cannot lock the {name} of '{}'", transcript.display());
         if let Some(folder) = transcript.parent() {
             make_folder(folder).with_context(cannot)?;
         }
@@ -53,7 +82,7 @@ impl Turn {
             }
             if begun.elapsed() >= timeout {
                 let text =
-                    format!("another turn held it for {} s; try again", timeout.as_secs_f64());
+                    format!("another {name} held it for {} s; try again", timeout.as_secs_f64());
                 return Err(anyhow::Error::from(Error::new(Exit::TryLater, text)).context(cannot()));
             }
             std::thread::sleep(pause);

@@ -540,7 +540,7 @@ fn call_and_environment_put_another_program_there() {
         (sandbox.read_text("other.args").as_str(), calls(&sandbox)),
         ("--max-tokens\n2048\n", 0)
     );
-    let missing = compact(&sandbox, &["--call", "no-such-program"]);
+    let missing = compact(&sandbox, &["--no-fallback", "--call", "no-such-program"]);
     missing.code(78).stdout_is("").err_has("'no-such-program'");
 }
 
@@ -553,7 +553,7 @@ fn with_reply(stdout: &str, status: &str) -> Run {
     sandbox.write("reply", stdout);
     sandbox.write("status.1", status);
     let before = sandbox.read("s.jsonl");
-    let run = compact(&sandbox, &[]);
+    let run = compact(&sandbox, &["--no-fallback"]);
     assert!(sandbox.read("s.jsonl") == before);
     assert_eq!(calls(&sandbox), 1);
     run
@@ -607,7 +607,7 @@ fn v53_a_program_that_dies_is_69() {
         let sandbox = with_model();
         Talk::plain(12, 300).append(&sandbox, "s.jsonl");
         let call = format!("cat reply; kill -{signal} $$ #");
-        compact(&sandbox, &["--call", &call]).code(69).stdout_is("");
+        compact(&sandbox, &["--no-fallback", "--call", &call]).code(69).stdout_is("");
     }
 }
 
@@ -642,7 +642,7 @@ fn v54_a_request_that_does_not_fit_is_asked_with_half_of_it() {
     for n in 7..=20 {
         sandbox.write(&format!("status.{n}"), "3");
     }
-    let run = compact(&sandbox, &[]);
+    let run = compact(&sandbox, &["--no-fallback"]);
     run.code(5).stdout_is("").err_has("the summary request does not fit the window, however short");
     let sizes: Vec<usize> = (7..=calls(&sandbox)).map(|n| asked(&sandbox, n).len()).collect();
     assert!(sizes.len() > 2 && sizes.windows(2).all(|two| two[1] <= two[0] / 2), "{sizes:?}");
@@ -655,13 +655,13 @@ fn v54_the_same_request_is_never_sent_twice() {
     for n in 1..=9 {
         sandbox.write(&format!("status.{n}"), "3");
     }
-    compact(&sandbox, &["--max-calls", "9"]).code(5).stdout_is("");
+    compact(&sandbox, &["--max-calls", "9", "--no-fallback"]).code(5).stdout_is("");
     let mut requests: Vec<String> = (1..=calls(&sandbox)).map(|n| asked(&sandbox, n)).collect();
     let count = requests.len();
     requests.sort();
     requests.dedup();
     assert_eq!(requests.len(), count);
-    let run = compact(&sandbox, &["--max-calls", "0"]);
+    let run = compact(&sandbox, &["--max-calls", "0", "--no-fallback"]);
     run.code(69).err_has("no source of summaries is left to ask");
     assert_eq!(calls(&sandbox), count, "0 asks nobody");
 }
@@ -688,7 +688,7 @@ fn m6_every_end_is_one_outcome_in_json() {
     sandbox.write("long", words(5000));
     let refused = of(&["--summary", "long"]);
     assert_eq!((&refused["outcome"], &refused["status"]), (&json!("refused"), &json!(65)));
-    let failed = of(&["--call", "exit 75 #"]);
+    let failed = of(&["--call", "exit 75 #", "--no-fallback"]);
     assert_eq!((&failed["outcome"], &failed["status"]), (&json!("failed"), &json!(75)));
     assert_eq!((&failed["before"], &failed["calls"]), (&applied["before"], &json!(1)));
     sandbox.write("s.jsonl", "");
@@ -702,7 +702,7 @@ fn v54_max_calls_is_the_most() {
     let sandbox = with_model();
     Talk::plain(20, 800).append(&sandbox, "s.jsonl");
     sandbox.write("status.1", "3");
-    compact(&sandbox, &["--max-calls", "1"]).code(5).stdout_is("");
+    compact(&sandbox, &["--max-calls", "1", "--no-fallback"]).code(5).stdout_is("");
     assert_eq!(calls(&sandbox), 1);
 }
 
@@ -712,7 +712,7 @@ fn m_a_summary_that_leaves_the_request_over_its_budget_is_not_used() {
     Talk::plain(8, 1500).user("And now?").append(&sandbox, "s.jsonl");
     // What is kept word for word takes much of it.
     sandbox.write("reply", says(&words(1500)));
-    let run = compact(&sandbox, &["--window", "6000"]);
+    let run = compact(&sandbox, &["--window", "6000", "--no-fallback"]);
     run.code(5).stdout_is("").err_has("the request would go from ").err_has("its budget is 4200");
 }
 
@@ -811,7 +811,8 @@ fn a_summary_can_be_made_without_a_model() {
     ] {
         sandbox.write("s.jsonl", &before);
         let args = ["--window", "4000", "--call", call];
-        let failed = stage(&sandbox, "claw-compact", &args, "s.jsonl");
+        let stopped = [&args[..], &["--no-fallback"]].concat();
+        let failed = stage(&sandbox, "claw-compact", &stopped, "s.jsonl");
         assert!(failed.status != Some(0) && failed.stdout.is_empty(), "{call}");
         let args = [&args[..], &["--fallback", "local"]].concat();
         let run = stage(&sandbox, "claw-compact", &args, "s.jsonl");

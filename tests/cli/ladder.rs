@@ -35,8 +35,8 @@ fn branches() -> Vec<Branch> {
         ),
         ("nothing to do", Talk::new().user("x").assistant("y"), vec![over()], &[], 3),
         ("no guard", builds(), vec![over()], &["--no-guard"], 3),
-        ("a summary that is none", chat(), vec![over(), Step::text(" ")], &[], 3),
-        ("a summary that is refused", chat(), vec![over(), refused(401, "e")], &[], 3),
+        ("a summary that is none", chat(), vec![over(), Step::text(" ")], &["--no-fallback"], 3),
+        ("a summary that is refused", chat(), vec![over(), refused(401, "e")], &[], 0),
         ("ahead of an overflow", chat(), vec![], &["--reserve", "97000"], 0),
         (
             "busy in between",

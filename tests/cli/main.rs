@@ -35,6 +35,8 @@ mod exec;
 /// The fake provider in every shape: does it answer as asked, and refuse what it should?
 #[cfg(feature = "http")]
 mod fake;
+/// claw-turn: no model makes a summary, and the turn carries on.
+mod fallbacks;
 /// Signals in the middle of an answer: nothing by halves.
 #[cfg(feature = "http")]
 mod interrupts;

@@ -83,7 +83,8 @@ fn v73_half_of_the_requests_tokens_is_enough_and_odd_ones_are_rounded_down() {
             (before * 501 / 1000 + 1, true),
         ] {
             let messages = with_checkpoint(&messages, "id7", tokens);
-            let run = run(&sandbox, &["--prefer-checkpoint", "--max-calls", "0"], &messages);
+            let args = ["--prefer-checkpoint", "--max-calls", "0", "--no-fallback"];
+            let run = run(&sandbox, &args, &messages);
             if is_used {
                 assert_eq!(applied(&run)["strategy"], "checkpoint");
             } else {
@@ -127,7 +128,7 @@ fn a_checkpoint_is_used_for_no_more_than_it_covers() {
     };
     // Up to a call, whose result it does not know: the cut is before the call.
     append(&sandbox, "s.jsonl", checkpoint(&ids[5]));
-    let args = ["--prefer-checkpoint", "--max-calls", "0"];
+    let args = ["--prefer-checkpoint", "--max-calls", "0", "--no-fallback"];
     let record = compact(&sandbox, &args).ok().json_one();
     assert_eq!((&record["strategy"], covered(&sandbox, &record)), (&json!("checkpoint"), 5));
     assert_eq!(record["summary"], "So far.\n\nTopics: t");
@@ -151,7 +152,8 @@ fn a_checkpoint_that_cannot_be_used_is_no_bad_input() {
     let mut said = vec![("user", words(60)), ("assistant", "So far.".to_owned())];
     said.extend((0..8).map(|n: usize| (["user", "assistant"][n % 2], words(60))));
     let messages = with_checkpoint(&lines(&said), "id3", 1 << 20);
-    let run = run(&sandbox, &["--prefer-checkpoint", "--max-calls", "0"], &messages);
+    let args = ["--prefer-checkpoint", "--max-calls", "0", "--no-fallback"];
+    let run = run(&sandbox, &args, &messages);
     run.code(5).stdout_is("").err_has("it repeats a message of the conversation");
 }
 
@@ -165,7 +167,7 @@ fn each_source_is_tried_in_its_turn_and_each_failure_is_said() {
         sandbox.write(&format!("status.{}", n + 1), status);
     }
     let vias = ["--via", "ollama:a:7b", "--via", "openai:b", "--via", "main"];
-    let args = [&["--prefer-checkpoint"], &vias[..]].concat();
+    let args = [&["--prefer-checkpoint", "--no-fallback"], &vias[..]].concat();
     let run = sandbox.cmd("claw-compact").args(&args).stdin(messages.clone()).run();
     run.code(77).stdout_is("");
     let said: Vec<&str> = run.stderr.lines().collect();
@@ -209,7 +211,7 @@ fn the_configured_model_is_asked_before_that_of_the_conversation() {
     sandbox.write("status.1", "69");
     let args = ["--config", "config", "--model", "big"];
     let sources = show(&sandbox, &args, &talk(12, 300))["sources"].clone();
-    assert_eq!(sources, json!(["checkpoint", "ollama:q", "main"]));
+    assert_eq!(sources, json!(["checkpoint", "ollama:q", "main", "local"]));
     let run = run(&sandbox, &args, &talk(12, 300));
     assert_eq!((&applied(&run)["source"], calls(&sandbox)), (&json!("main"), 2));
     let args = |n| {
@@ -256,8 +258,11 @@ fn v74_a_model_that_failed_three_times_is_left_alone_for_thirty_minutes() {
     sandbox.write("status", "69");
     let try_at = |seconds: u64, args: &[&str], is_asked: bool, why: &str| {
         let before = calls(&sandbox);
-        let run = run_at(&sandbox, seconds, args, &messages);
-        assert_eq!(calls(&sandbox) - before, usize::from(is_asked), "{why}: {}", run.stderr);
+        let run = run_at(&sandbox, seconds, &[args, &["--no-fallback"]].concat(), &messages);
+        // After another model that of the conversation is asked.
+        let is_main_asked = !args.contains(&"main") && run.status != Some(0);
+        let expected = usize::from(is_asked) + usize::from(is_main_asked);
+        assert_eq!(calls(&sandbox) - before, expected, "{why}: {}", run.stderr);
         run
     };
     let q = ["--via", "ollama:q"];
@@ -271,9 +276,10 @@ fn v74_a_model_that_failed_three_times_is_left_alone_for_thirty_minutes() {
     try_at(2 + 1800, &q, false, "30:00").code(69);
     // Another model, or another address, is another matter; and the conversation's own is always asked.
     try_at(4, &["--via", "ollama:r"], true, "another model").code(69);
-    let elsewhere = sandbox.cmd("claw-compact").args(q).env("OLLAMA_HOST", "box:1");
+    let elsewhere =
+        sandbox.cmd("claw-compact").args(q).arg("--no-fallback").env("OLLAMA_HOST", "box:1");
     elsewhere.stdin(messages.clone()).run().code(69);
-    assert!(sandbox.read_text("args.5").contains("http://box:1"));
+    assert!(sandbox.read_text("args.12").contains("http://box:1"));
     for n in 0..4 {
         try_at(n, &["--via", "main"], true, "main").code(69);
     }
@@ -300,7 +306,7 @@ fn v74_the_configuration_says_how_often_and_how_long() {
         &sandbox,
         &json!({"ollamaFailureThreshold": 1, "ollamaResetMinutes": 1, "ollama": ollama}),
     );
-    let args = ["--config", "config"];
+    let args = ["--config", "config", "--no-fallback"];
     for (seconds, asked) in [(0, 2), (60, 1), (61, 2)] {
         let before = calls(&sandbox);
         run_at(&sandbox, seconds, &args, &talk(12, 60)).code(69).err_has("the next source is main");

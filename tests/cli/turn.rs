@@ -152,7 +152,8 @@ fn v60_d42_with_nothing_to_do_at_all_it_ends_after_one_request() {
     case.run
         .code(3)
         .stdout_is("")
-        .err_has("claw-turn: the guard ends here: ")
+        .err_has("claw-turn: the request could not be made smaller: ")
+        .err_has("; try a model with a larger window")
         .err_has("nothing to gain");
     assert_eq!(case.requests(), (1, 0));
 }
@@ -224,8 +225,8 @@ fn v64_d44_a_summary_that_fails_costs_no_history() {
     ];
     for failure in failures {
         let steps = [vec![Step::Overflow], failure.clone()].concat();
-        let case = Case::new(&chat(), &steps, &["--max-retries", "0"]);
-        case.run.code(3).stdout_is("").err_has("; the transcript is kept");
+        let case = Case::new(&chat(), &steps, &["--max-retries", "0", "--no-fallback"]);
+        case.run.code(3).stdout_is("").err_has("; try a model with a larger window");
         let (answers, summaries) = case.requests();
         assert!(answers == 1 && summaries <= 3, "{failure:?}: {summaries}");
         let expected = {
@@ -329,7 +330,8 @@ fn a_compaction_ahead_that_fails_is_no_reason_not_to_ask() {
         case.run.ok().stdout_has(PROMPT);
         assert_eq!(case.requests().0, 1);
     }
-    let case = Case::new(&chat(), &[Step::text("")], &["--window", "4000"]);
+    let args = ["--window", "4000", "--no-fallback"];
+    let case = Case::new(&chat(), &[Step::text("")], &args);
     case.run.ok().err_has("claw-compact ended with status 69; going on without it");
 }
 

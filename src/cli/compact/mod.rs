@@ -14,7 +14,7 @@ use crate::cli::{Log, Output, messages, read_file, require_meta, seconds, text};
 use crate::compact::cut::Rule;
 use crate::compact::pieces::Pieces;
 use crate::compact::request::{self, Wish};
-use crate::compact::{KEEP_USER, Planned, Source, Task};
+use crate::compact::{KEEP_USER, Planned, Source, Strategy, Task};
 use crate::estimate::{Budget, Request};
 use crate::exit::{self, Error, Exit, fail};
 use crate::json::quote;
@@ -51,7 +51,10 @@ pub struct CompactArgs {
     /// Model to ask, PROVIDER:MODEL, or main for that of the conversation; may be given again
     #[arg(long, value_name = "MODEL", value_parser = sources::via)]
     pub via: Vec<Via>,
-    /// Where a summary comes from when no model makes one
+    /// Fail when no model makes a summary, instead of making one without a model
+    #[arg(long, conflicts_with_all = ["fallback", "emergency"])]
+    pub no_fallback: bool,
+    /// Where a summary comes from when no model makes one (local, then --emergency)
     #[arg(long, value_name = "SOURCE", conflicts_with_all = ["plan", "summary"])]
     pub fallback: Option<Fallback>,
     /// When nothing else helps keep the newest fifth, and note that the summary is still to be made
@@ -140,7 +143,7 @@ impl Session<'_> {
         }
         let spent = Spent::new(self.args.max_calls, self.args.deadline);
         let ladder = Ladder { session: self, spent: &spent, wish, log };
-        let mut sources = self.sources()?;
+        let mut sources = self.sources(self.is_too_long(&task, &planned))?;
         sources.retain(|source| source.is_there(&messages));
         let made = ladder.climb(&sources, &task, &planned);
         drop(progress);
@@ -167,6 +170,11 @@ impl Session<'_> {
             keep_user: self.args.keep_user,
             rule,
         }
+    }
+
+    /// Whether the request is known not to fit.
+    fn is_too_long(&self, task: &Task<'_, '_>, planned: &Planned) -> bool {
+        self.refused.is_some() || task.target.is_some_and(|target| planned.before > target)
     }
 
     fn prompt(&self) -> anyhow::Result<String> {
@@ -232,18 +240,26 @@ fn with_outcome(error: anyhow::Error, before: u64, spent: &Spent) -> anyhow::Err
 fn say_applied(log: Log, made: &Made, spent: &Spent) {
     let (at, before, after) = (made.planned.at, made.planned.before, made.after);
     let (calls, seconds) = (spent.calls(), spent.seconds());
-    let cost = format!("{calls} {}, {seconds:.1} s", if calls == 1 { "call" } else { "calls" });
+    let source = &made.source;
+    let calls_made = if calls == 1 { "call" } else { "calls" };
+    let cost = format!("{calls} {calls_made}, {seconds:.1} s; source: {source}");
+    let messages = if at == 1 { "message" } else { "messages" };
+    let done = match made.strategy {
+        Strategy::Stub => format!("left out {at} {messages} without a summary"),
+        _ => format!("summarised {at} {messages}"),
+    };
+    let next = if made.strategy == Strategy::Stub { "; claw-retry makes the summary" } else { "" };
     if !made.lost.is_empty() {
         log.note(&format!("the summary does not have {}", listed(&made.lost)));
     }
     let lost: Vec<String> = made.lost.names().iter().map(|name| quote(name)).collect();
     log.outcome(
-        &format!("summarised {at} messages: {before} -> {after} tokens ({cost})"),
+        &format!("{done}: {before} -> {after} tokens ({cost}){next}"),
         &format!(
             r#"{},"strategy":"{}","source":{},"calls":{calls},"seconds":{seconds:.3},"lost":[{}]"#,
             Outcome::Applied.members(before, after),
             made.strategy.name(),
-            quote(&made.source),
+            quote(source),
             lost.join(",")
         ),
     );

@@ -19,7 +19,7 @@ impl Session<'_> {
         planned: &Planned,
         wish: Wish<'_>,
     ) -> anyhow::Result<Exit> {
-        let sources = self.sources()?;
+        let sources = self.sources(self.is_too_long(task, planned))?;
         // What the first of the models would be asked, if there is one.
         let model = sources.iter().find_map(Source::model);
         let pieces = model.map(|asked| self.pieces(asked, task, planned, wish)).transpose()?;

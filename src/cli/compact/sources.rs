@@ -85,11 +85,12 @@ impl Source {
 }
 
 impl Session<'_> {
-    /// All sources, in the order in which they are tried.
+    /// All sources, in the order in which they are tried. By default nothing is left out without a summary from
+    /// a request that fits.
     ///
     /// # Errors
     /// 78 when one of the models cannot be.
-    pub(super) fn sources(&self) -> anyhow::Result<Vec<Source>> {
+    pub(super) fn sources(&self, is_too_long: bool) -> anyhow::Result<Vec<Source>> {
         if let Some(path) = &self.args.summary {
             return Ok(vec![Source::File(path.clone())]);
         }
@@ -99,17 +100,20 @@ impl Session<'_> {
         }
         let models = self.models()?.into_iter();
         sources.extend(models.map(|asked| Source::Model(Box::new(asked))));
-        if self.args.fallback.is_some() {
+        let args = self.args;
+        // Naming one of the two leaves the other out.
+        let is_default = !args.no_fallback && args.fallback.is_none() && !args.emergency;
+        if is_default || args.fallback.is_some() {
             sources.push(Source::Local);
         }
-        if self.args.emergency {
+        if (is_default && is_too_long) || args.emergency {
             sources.push(Source::Stub);
         }
         Ok(sources)
     }
 
-    /// The models that are asked, in order: those of `--via`; else the one of the configuration, and then
-    /// that of the conversation. None at all where no call may be spent.
+    /// The models that are asked, in order: those of `--via`, or else the one of the configuration; then that
+    /// of the conversation. None at all where no call may be spent.
     ///
     /// # Errors
     /// 78 when the window of one leaves no room.
@@ -126,7 +130,11 @@ impl Session<'_> {
             Via::Main => Ok(self.main()),
             Via::Other(provider, model) => self.other(*provider, model.clone(), None),
         };
-        self.args.via.iter().map(model).collect()
+        let mut models = self.args.via.iter().map(model).collect::<anyhow::Result<Vec<_>>>()?;
+        if !self.args.via.contains(&Via::Main) {
+            models.push(self.main());
+        }
+        Ok(models)
     }
 
     /// The model of the conversation.

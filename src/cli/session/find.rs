@@ -5,7 +5,7 @@ use super::{Place, clock, print};
 use crate::cli::open_file;
 use crate::exit::{Error, Exit, fail};
 use crate::session::reset::{self, Reset};
-use crate::session::turn::{Turn, lock_path};
+use crate::session::turn::{Purpose, Turn, lock_path};
 use crate::session::{Entry, name};
 use anyhow::Context;
 use jiff::civil;
@@ -165,10 +165,10 @@ fn zone(is_needed: bool) -> anyhow::Result<TimeZone> {
 
 /// Whether a turn runs in a session.
 fn is_held(entry: &Entry) -> anyhow::Result<bool> {
-    if lock_path(&entry.path).symlink_metadata().is_err() {
+    if lock_path(&entry.path, Purpose::Turn).symlink_metadata().is_err() {
         return Ok(false);
     }
-    match Turn::take(&entry.path, Duration::ZERO) {
+    match Turn::take(&entry.path, Purpose::Turn, Duration::ZERO) {
         Ok(_) => Ok(false),
         Err(error) if crate::exit::status(&error) == Exit::TryLater => Ok(true),
         Err(error) => Err(error),

@@ -3,7 +3,7 @@
 use super::Place;
 use crate::cli::{seconds, variable};
 use crate::exit::{Exit, fail};
-use crate::session::turn::{Turn, is_same, lock_path};
+use crate::session::turn::{Purpose, Turn, is_same, lock_path};
 use anyhow::Context;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -16,6 +16,9 @@ use std::time::Duration;
 pub struct Lock {
     /// Id, key or label of the session, or the path of a transcript (with a / or .jsonl)
     pub name: OsString,
+    /// Hold the lock of the work on missing summaries instead, which no turn waits for
+    #[arg(long)]
+    pub retry: bool,
     /// Longest wait for another turn, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub lock_timeout: Duration,
@@ -27,16 +30,17 @@ pub struct Lock {
 impl Lock {
     pub(super) fn run(self, place: &Place) -> anyhow::Result<Exit> {
         let path = self.path(place)?;
-        let lock = lock_path(&path);
+        let purpose = if self.retry { Purpose::Retry } else { Purpose::Turn };
+        let lock = lock_path(&path, purpose);
         let Some((program, arguments)) = self.command.split_first() else {
             return fail(Exit::Usage, "a command is required");
         };
         let holder = match held_by(&lock) {
             Some(holder) => holder,
             None => {
-                let what = format!("waiting for the turn of '{}'", path.display());
+                let what = format!("waiting for the {} of '{}'", purpose.name(), path.display());
                 let progress = place.log.wait_for(what);
-                let turn = Turn::take(&path, self.lock_timeout)?;
+                let turn = Turn::take(&path, purpose, self.lock_timeout)?;
                 drop(progress);
                 turn.leave().with_context(|| format!("cannot lock '{}'", lock.display()))?;
                 std::process::id().to_string()

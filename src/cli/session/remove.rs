@@ -6,7 +6,7 @@ use crate::exit::{self, Exit, fail};
 use crate::session::Entry;
 use crate::session::expire::{Keep, choose, duration};
 use crate::session::probe::Stamp;
-use crate::session::turn::Turn;
+use crate::session::turn::{Purpose, Turn};
 use anyhow::Context;
 use std::io::Write;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ impl Delete {
     pub(super) fn run(&self, place: &Place) -> anyhow::Result<Exit> {
         let entries = place.entries()?;
         let entry = place.find(&entries, &self.name)?;
-        let turn = Turn::take(&entry.path, Duration::ZERO)?;
+        let turn = Turn::take(&entry.path, Purpose::Turn, Duration::ZERO)?;
         let is_chosen = chosen(place, entry);
         let mut out = Output::open();
         remove(entry, turn, self.dry_run, &mut out)?;
@@ -72,7 +72,7 @@ impl Expire {
         let current = current(place, &entries);
         let mut out = Output::open();
         for entry in choose(&entries, keep, |entry| current.contains(&entry.path)) {
-            match Turn::take(&entry.path, Duration::ZERO) {
+            match Turn::take(&entry.path, Purpose::Turn, Duration::ZERO) {
                 Ok(_) if has_changed(entry) => {
                     let path = entry.path.display();
                     place.log.note(&format!("kept '{path}': it has just been written to"));

@@ -43,7 +43,7 @@ fn v54_a_piece_that_fails_for_good_leaves_everything_as_it_was() {
     let sandbox = with_model();
     Talk::plain(100, 400).append(&sandbox, "s.jsonl");
     let before = sandbox.read("s.jsonl");
-    let args = ["--via", "main", "--window", "6000", "--max-calls", "40"];
+    let args = ["--via", "main", "--window", "6000", "--max-calls", "40", "--no-fallback"];
     for (status, code) in [("69", 69), ("75", 75), ("6", 69)] {
         sandbox.sh("rm -f calls status.*").run().ok();
         sandbox.write("status.2", status);
@@ -59,7 +59,7 @@ fn v54_a_piece_that_fails_for_good_leaves_everything_as_it_was() {
 #[test]
 fn v54_the_deadline_ends_a_call_that_hangs() {
     let sandbox = with_model();
-    for more in [&[][..], &["--fallback", "local"]] {
+    for more in [&["--no-fallback"][..], &["--fallback", "local"], &[]] {
         let args = [
             "--deadline",
             "0.3",
@@ -75,7 +75,9 @@ fn v54_the_deadline_ends_a_call_that_hangs() {
         assert!(begun.elapsed() < Duration::from_millis(1500), "{:?}", begun.elapsed());
         run.err_has("did not end in time");
         match more {
-            [] => run.code(69).stdout_is("").err_has("the time of --deadline is over"),
+            ["--no-fallback"] => {
+                run.code(69).stdout_is("").err_has("the time of --deadline is over")
+            }
             _ => run.ok(),
         };
     }

@@ -1,0 +1,191 @@
+//! What a turn does when no model makes a summary: it falls back, says so, and gets the summary later.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::common::{Cmd, Run, Sandbox};
+use crate::summaries::{calls, compact, compacted, reply, says, with_model};
+use crate::talks::{Talk, rebuild};
+
+/// Every way in which a model fails to give a summary: its status, and what it writes.
+fn failures() -> Vec<(String, String)> {
+    let statuses = [1, 2, 3, 4, 5, 7, 8, 65, 69, 74, 75, 76, 77, 78, 127, 255];
+    let text = |text| json!({"type": "text", "text": text});
+    let call = json!({"type": "tool_use", "tool_use_id": "t", "name": "f", "input": {}});
+    let replies = [
+        says(""),
+        says(" \n\t"),
+        reply(&[text("So far")], "max_tokens"),
+        reply(&[], "refusal"),
+        says("I look.") + &call.to_string(),
+        "nonsense\n".to_owned(),
+        String::new(),
+    ];
+    let failed = statuses.iter().map(|status| (status.to_string(), String::new()));
+    failed.chain(replies.map(|reply| ("0".to_owned(), reply))).collect()
+}
+
+#[test]
+fn audit_06_every_failure_of_every_model_falls_back() {
+    for (status, reply) in failures() {
+        let sandbox = with_model();
+        Talk::plain(12, 300).append(&sandbox, "s.jsonl");
+        sandbox.write("status", &status);
+        sandbox.write("reply", &reply);
+        let record = compact(&sandbox, &["--via", "offline"]);
+        record.ok().err_has("no summary by offline: ").err_has("; the next source is main\n");
+        record.err_has("; the next source is local\n").err_has("; source: local)\n");
+        assert_eq!(record.json_one()["strategy"], "local", "{status} {reply}");
+        let stopped = compact(&sandbox, &["--no-fallback"]);
+        assert_ne!(stopped.stdout_is("").status, Some(0), "{status} {reply}");
+    }
+}
+
+#[test]
+fn audit_06_what_is_named_is_the_only_fallback() {
+    let sandbox = with_model();
+    Talk::plain(12, 300).append(&sandbox, "s.jsonl");
+    let sources = |args: &[&str]| {
+        let cmd = sandbox.cmd("claw-compact").args(["--show", "--prefer-checkpoint"]).args(args);
+        let shown = cmd.stdin(rebuild(&sandbox, "s.jsonl")).run();
+        if shown.status == Some(0) { shown.json_one()["sources"].clone() } else { Value::Null }
+    };
+    let small = ["--window", "2000"];
+    for (args, expected) in [
+        (&[][..], json!(["checkpoint", "main", "local"])),
+        (&small, json!(["checkpoint", "main", "local", "stub"])),
+        (&["--via", "offline"], json!(["checkpoint", "offline", "main", "local"])),
+        (&["--via", "main", "--via", "offline"], json!(["checkpoint", "main", "offline", "local"])),
+        (&["--no-fallback", small[0], small[1]], json!(["checkpoint", "main"])),
+        (&["--fallback", "local", small[0], small[1]], json!(["checkpoint", "main", "local"])),
+        (&["--emergency"], json!(["checkpoint", "main", "stub"])),
+        (&["--max-calls", "0"], json!(["checkpoint", "local"])),
+    ] {
+        assert_eq!(sources(args), expected, "{args:?}");
+    }
+    for other in [&["--emergency"][..], &["--fallback", "local"]] {
+        compact(&sandbox, &[&["--no-fallback"], other].concat()).code(2);
+    }
+    assert_eq!(calls(&sandbox), 0);
+}
+
+// ---- turns -----------------------------------------------------------------------------------
+
+/// A sandbox with a conversation that a model refuses until there is a summary, and gives no summary of: it
+/// ends with the status in file `status`, writes file `summary`, and first waits for file `go` if there is
+/// a file `wait`. Each request for one is a line in file `asked`.
+fn with_stubborn_model() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.program(
+        "model",
+        r#"cat >"input.$$"
+        if grep -q '<conversation ' "input.$$"
+        then
+            echo "$*" >>asked
+            if test -e wait; then until test -e go; do sleep 0.02; done; fi
+            cat summary 2>/dev/null
+            exit "$(cat status 2>/dev/null || echo 0)"
+        fi
+        grep -q 'Previous conversation summary' "input.$$" || exit 3
+        echo '{"type":"assistant","content":"Done.","stop_reason":"end_turn"}'"#,
+    );
+    Talk::plain(12, 300).append(&sandbox, "s.jsonl");
+    sandbox
+}
+
+fn turn(sandbox: &Sandbox, args: &[&str]) -> Cmd {
+    let cmd = sandbox.cmd("claw-turn").args(["--no-checkpoint", "--call", "model"]);
+    cmd.args(args).args(["-m", "next?", "s.jsonl"])
+}
+
+fn compactions(sandbox: &Sandbox) -> Vec<Value> {
+    let records = sandbox.read_json("s.jsonl").into_iter();
+    records.filter(|record| record["type"] == "compaction").collect()
+}
+
+#[test]
+fn audit_06_a_turn_carries_on_without_a_model_for_summaries() {
+    for (status, summary) in [("69", ""), ("77", ""), ("0", &*says(" "))] {
+        let sandbox = with_stubborn_model();
+        sandbox.write("status", status);
+        sandbox.write("summary", summary);
+        let stopped = turn(&sandbox, &["--no-fallback"]).run();
+        stopped.code(3).stdout_is("").err_has("claw-turn: the request could not be made smaller: ");
+        stopped.err_has("try a model with a larger window (--model, --window)");
+        assert!(compactions(&sandbox).is_empty());
+        let run: Run = turn(&sandbox, &[]).run();
+        run.ok().stdout_is("Done.\n").err_has("source: local)\n");
+        assert_eq!(compactions(&sandbox)[0]["strategy"], "local");
+        let run = turn(&sandbox, &["--no-retry"]).run();
+        run.ok().stdout_is("Done.\n");
+    }
+    // A request that stays too long says what to try, too.
+    let sandbox = with_stubborn_model();
+    sandbox.program("model", "exit 3");
+    turn(&sandbox, &[])
+        .run()
+        .code(3)
+        .err_has("too long after all steps; try a model with a larger");
+}
+
+/// Waits until it is so.
+#[track_caller]
+fn wait_for(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "no {what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn asked(sandbox: &Sandbox) -> usize {
+    if sandbox.exists("asked") { sandbox.read_text("asked").lines().count() } else { 0 }
+}
+
+/// A sandbox as above whose transcript has a stub.
+fn with_stub() -> Sandbox {
+    let sandbox = with_stubborn_model();
+    let stub = compacted(&sandbox, &["--max-calls", "0", "--emergency"]);
+    assert_eq!(stub["needs_summary_retry"], true);
+    sandbox
+}
+
+#[test]
+fn audit_06_a_missing_summary_is_made_behind_the_turn_once() {
+    let sandbox = with_stub();
+    sandbox.write("summary", says("What they said."));
+    sandbox.write("wait", "");
+    // A turn is over when both of its outputs are closed, and each finds the first retry still at work.
+    for _ in 0..3 {
+        turn(&sandbox, &[]).run().ok().stdout_is("Done.\n").err_is("");
+        wait_for("request", || asked(&sandbox) == 1);
+    }
+    let by_hand = sandbox.cmd("claw-retry").args(["--call", "model", "s.jsonl"]).run();
+    by_hand.code(75).err_has("another summary retry held it for 0 s; try again");
+    sandbox.write("go", "");
+    wait_for("summary", || compactions(&sandbox).len() == 2);
+    assert_eq!(compactions(&sandbox)[1]["summary"], "What they said.");
+    wait_for("end", || !sandbox.exists(".s.jsonl.retry"));
+    turn(&sandbox, &[]).run().ok();
+    assert_eq!((asked(&sandbox), compactions(&sandbox).len()), (1, 2));
+}
+
+#[test]
+fn audit_06_a_retry_behind_a_turn_is_bounded_and_never_fails_it() {
+    let sandbox = with_stub();
+    sandbox.write("status", "69");
+    for args in [&["--no-retry"][..], &[], &[]] {
+        turn(&sandbox, args).run().ok().stdout_is("Done.\n").err_is("");
+        if args.is_empty() {
+            wait_for("attempt", || sandbox.exists("state/attempts.jsonl"));
+        } else {
+            thread::sleep(Duration::from_millis(200));
+            assert_eq!(asked(&sandbox), 0);
+        }
+    }
+    // After a failure there is a pause, however many turns there are.
+    wait_for("end", || !sandbox.exists(".s.jsonl.retry"));
+    assert_eq!((asked(&sandbox), compactions(&sandbox).len()), (1, 1));
+}
