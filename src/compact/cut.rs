@@ -25,16 +25,32 @@ impl Rule {
         match self {
             Rule::Half | Rule::Classic => classic(n),
             Rule::Tail(tokens) => rests.iter().rposition(|rest| *rest >= tokens).unwrap_or(0),
-            Rule::Fifth => n.saturating_sub(keep(n)),
+            Rule::Fifth => latest(n),
         }
     }
+
+    /// How many of `n` messages may go at most, unless the request is only then small enough. A place that the
+    /// user names has no such limit, and the seeds' arithmetic has its own.
+    #[must_use]
+    pub fn latest(self, n: usize) -> usize {
+        match self {
+            Rule::Half | Rule::Fifth => latest(n),
+            Rule::Classic | Rule::Tail(_) => n,
+        }
+    }
+}
+
+/// How many of `n` messages may go while the last fifth, and at least four, stay.
+#[must_use]
+pub fn latest(n: usize) -> usize {
+    n.saturating_sub(keep(n))
 }
 
 /// The seeds' arithmetic: how many of `n` messages are summarised. The oldest half, but at least the
 /// last fifth and four messages stay; fewer than two are not worth a summary (0).
 #[must_use]
 pub fn classic(n: usize) -> usize {
-    let covered = (n / 2).max(2).min(n.saturating_sub(keep(n)));
+    let covered = (n / 2).max(2).min(latest(n));
     if covered < 2 { 0 } else { covered }
 }
 
@@ -92,12 +108,18 @@ fn apart(messages: &[Message<'_>]) -> Vec<bool> {
     spans.iter().zip(firsts).map(is_apart).collect()
 }
 
-/// The first legal cut at or after `preferred` that fits; when the end is reached, the last one before
-/// it that does.
-pub fn choose(legal: &[usize], preferred: usize, fits: impl Fn(usize) -> bool) -> Option<usize> {
-    let forward = legal.iter().copied().filter(|at| *at >= preferred);
+/// The first legal cut from `preferred` to `latest` that fits; then the last one before these that does; and
+/// only if none does, the first one after them.
+pub fn choose(
+    legal: &[usize],
+    preferred: usize,
+    latest: usize,
+    fits: impl Fn(usize) -> bool,
+) -> Option<usize> {
+    let forward = legal.iter().copied().filter(|at| (preferred..=latest).contains(at));
     let backward = legal.iter().rev().copied().filter(|at| *at < preferred && *at > 1);
-    forward.chain(backward).find(|at| fits(*at))
+    let beyond = legal.iter().copied().filter(|at| *at >= preferred && *at > latest);
+    forward.chain(backward).chain(beyond).find(|at| fits(*at))
 }
 
 #[cfg(test)]
@@ -172,12 +194,21 @@ mod tests {
 
     #[test]
     fn a_cut_moves_forward_until_it_fits_and_back_only_at_the_end() {
-        let legal = [1, 3, 5, 9];
-        assert_eq!(choose(&legal, 4, |_| true), Some(5));
-        assert_eq!(choose(&legal, 4, |at| at > 5), Some(9));
-        assert_eq!(choose(&legal, 10, |_| true), Some(9));
-        assert_eq!(choose(&legal, 4, |_| false), None);
-        assert_eq!(choose(&[], 4, |_| true), None);
+        let (legal, end) = ([1, 3, 5, 9], usize::MAX);
+        assert_eq!(choose(&legal, 4, end, |_| true), Some(5));
+        assert_eq!(choose(&legal, 4, end, |at| at > 5), Some(9));
+        assert_eq!(choose(&legal, 10, end, |_| true), Some(9));
+        assert_eq!(choose(&legal, 4, end, |_| false), None);
+        assert_eq!(choose(&[], 4, end, |_| true), None);
+    }
+
+    #[test]
+    fn audit_05_a_cut_moves_past_the_latest_place_only_if_no_other_fits() {
+        let legal = [1, 3, 5, 7, 9];
+        assert_eq!(choose(&legal, 4, 6, |_| true), Some(5));
+        assert_eq!(choose(&legal, 6, 6, |_| true), Some(5));
+        assert_eq!(choose(&legal, 4, 6, |at| at != 5), Some(3));
+        assert_eq!(choose(&legal, 4, 6, |at| at > 5), Some(7));
     }
 
     #[test]

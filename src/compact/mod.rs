@@ -98,7 +98,7 @@ impl<'a> Task<'_, 'a> {
         }
         let choice = Choice { task: self, before, rests: &rests };
         let at = match self.rule {
-            Rule::Classic => cut::choose(&legal, preferred, |_| true),
+            Rule::Classic => cut::choose(&legal, preferred, messages.len(), |_| true),
             _ if !is_over => choice.where_it_fits(&legal, preferred),
             _ => choice.where_it_gets_small(&legal, preferred),
         };
@@ -114,8 +114,9 @@ impl<'a> Task<'_, 'a> {
     }
 
     /// The plan and the text that the newest checkpoint gives: a cut no later than what it covers, so that
-    /// nothing falls between. It has to have had half of the request's tokens or more (whole numbers: 5 of
-    /// 11 will do), and what is left has to be smaller and within the target.
+    /// nothing falls between, and with the newest messages kept as after any other cut. It has to have had half
+    /// of the request's tokens or more (whole numbers: 5 of 11 will do), and what is left has to be smaller and
+    /// within the target.
     #[must_use]
     pub fn by_checkpoint(&self) -> Option<(Planned, String)> {
         let known = Known::among(self.messages)?;
@@ -129,9 +130,13 @@ impl<'a> Task<'_, 'a> {
             let after = self.tokens(&self.apply(planned, &text));
             after < before && self.target.is_none_or(|target| after <= target)
         };
-        let legal = cut::legal(self.messages);
-        let cuts = legal.into_iter().rev().filter(|at| *at <= end);
-        let planned = cuts.map(|at| self.planned(at, before)).find(fits)?;
+        let covered: Vec<usize> =
+            cut::legal(self.messages).into_iter().filter(|at| *at <= end).collect();
+        let latest = self.rule.latest(self.messages.len());
+        let is_over = self.target.is_some_and(|target| before > target);
+        let beyond = covered.iter().filter(|at| is_over && **at > latest);
+        let cuts = covered.iter().rev().filter(|at| **at <= latest).chain(beyond);
+        let planned = cuts.map(|at| self.planned(*at, before)).find(fits)?;
         Some((planned, text))
     }
 
@@ -249,19 +254,20 @@ impl Choice<'_> {
     /// first legal place.
     fn where_it_fits(&self, legal: &[usize], preferred: usize) -> Option<usize> {
         let first = legal.iter().copied().find(|at| *at >= preferred);
-        let count = self.task.messages.len();
-        let most = match self.task.rule {
-            Rule::Half => count.saturating_sub(cut::keep(count)),
-            _ => preferred,
-        };
+        let latest = self.latest();
+        let most = if self.task.rule == Rule::Half { latest } else { preferred };
         let may_cut = |at: usize| at <= most || Some(at) == first;
-        cut::choose(legal, preferred, |at| may_cut(at) && self.fits(at, false))
+        cut::choose(legal, preferred, latest, |at| may_cut(at) && self.fits(at, false))
     }
 
     /// Where it does not. If the least that can stay hardly fits, only a very short summary helps.
     fn where_it_gets_small(&self, legal: &[usize], preferred: usize) -> Option<usize> {
         let hardly = || legal.last().copied().filter(|at| self.fits(*at, false));
-        cut::choose(legal, preferred, |at| self.fits(at, true)).or_else(hardly)
+        cut::choose(legal, preferred, self.latest(), |at| self.fits(at, true)).or_else(hardly)
+    }
+
+    fn latest(&self) -> usize {
+        self.task.rule.latest(self.task.messages.len())
     }
 }
 

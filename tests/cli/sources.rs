@@ -114,6 +114,28 @@ fn v73_five_of_eleven() {
 }
 
 #[test]
+fn audit_05_a_fresh_checkpoint_leaves_the_newest_messages() {
+    let sandbox = with_model();
+    let kept = |count: usize, args: &[&str]| {
+        let last = format!("id{}", count - 1);
+        let messages = with_checkpoint(&talk(count, 300), &last, u64::MAX);
+        let args = [&["--record", "--prefer-checkpoint", "--no-fallback"], args].concat();
+        let record = run(&sandbox, &args, &messages).ok().json_one();
+        assert_eq!(record["strategy"], "checkpoint");
+        let first = record["first_kept_entry_id"].as_str().expect("an id").to_owned();
+        count - first[2..].parse::<usize>().expect("a number")
+    };
+    for (count, stays) in [(6, 4), (7, 4), (12, 4), (24, 4), (25, 5), (40, 8)] {
+        assert_eq!(kept(count, &[]), stays, "{count}");
+        assert_eq!(kept(count, &["--window", "100000"]), stays, "{count}");
+    }
+    // Where that is too much for the window, as few go as will do.
+    for (window, stays) in [("2500", 4), ("2100", 3), ("1800", 2)] {
+        assert_eq!(kept(12, &["--window", window]), stays, "{window}");
+    }
+}
+
+#[test]
 fn a_checkpoint_is_used_for_no_more_than_it_covers() {
     let sandbox = with_model();
     let talk = Talk::plain(4, 200).user("x").tool(words(200)).assistant("y").user("z");
