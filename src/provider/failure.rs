@@ -18,15 +18,19 @@
 //! 4. The rows of the user's own, at every status but 401, 402, 403 and 429.
 //! 5. The text of the message, at 400, 413, 422 and the 4xx without a meaning of their own, and for
 //!    an error inside a 2xx; at 503 only to tell busy from broken. At 413 only throttling and
-//!    window texts count.
+//!    window texts count, at 500 only a window that filled up while the answer was made.
 //! 6. The status.
 //!
 //! # Where text comes from
 //!
 //! Only from a JSON error, never from an answer that succeeded: `error.metadata.raw`,
-//! `error.message`, `error` as a string, `message`, `detail`. Where that text holds another JSON
-//! error (Ollama, OpenRouter; LiteLLM in a Python `b'...'`), the inner one speaks, a few levels
-//! deep. A stream that is given as a body is searched for its first error event.
+//! `error.message`, `error` as a string, `errors[0].message`, `message`, `detail`. Where that text is
+//! another JSON error (Ollama, OpenRouter; LiteLLM in a Python `b'...'` or dictionary), but for words that
+//! gateways put in front, the inner one speaks, a few levels deep. A stream that is given as a body is searched
+//! for its first error event.
+//!
+//! An error may quote the request or what the model said. A text decides only from the beginning of the
+//! message on, where the provider itself speaks; JSON further on is a quotation.
 //!
 //! A body that is empty, HTML or otherwise not JSON is judged by its status alone and is never an
 //! overflow. That includes the 400 without a body: at least one provider answers an overflow so,
@@ -37,6 +41,8 @@ use std::fmt;
 use jiff::fmt::rfc2822::DateTimeParser;
 
 mod answer;
+mod opening;
+mod python;
 mod rows;
 mod texts;
 mod verdict;
@@ -175,6 +181,9 @@ pub struct Failure {
     /// extra usage; T2 has been seen on small prompts as well, so a caller whose own estimate is
     /// far below that should distrust it.
     pub limit: Option<u64>,
+    /// The limit once more, where it is the model's window and the provider stated it, so that it may be
+    /// remembered; not a limit of the account, nor one of our own.
+    pub stated_window: Option<u64>,
     /// The `max_tokens` that was part of the refusal, in tokens.
     pub requested_output: Option<u64>,
     /// The most output that the model gives, in tokens.
@@ -206,6 +215,7 @@ impl Failure {
             actual: None,
             actual_is_floor: false,
             limit: None,
+            stated_window: None,
             requested_output: None,
             output_cap: None,
             retry_after: None,
@@ -259,6 +269,7 @@ impl Failure {
             actual: numbers.input,
             actual_is_floor: numbers.input_is_floor,
             limit: numbers.limit,
+            stated_window: numbers.limit.filter(|_| verdict.states_window),
             requested_output: numbers.requested,
             output_cap: numbers.cap,
             retry_after,

@@ -366,7 +366,7 @@ fn echoes() -> Vec<Step> {
     let errors = [(401, json(0)), (400, json(2018)), (429, json(2022)), (200, json(0))];
     let pages = [(502, page(0)), (502, page(460)), (403, page(455)), (200, page(0))];
     steps.extend(errors.into_iter().chain(pages).map(|(status, body)| raw(status, body)));
-    let overflow = format!("prompt is too long: 30 tokens > 20 maximum {KEY}");
+    let overflow = format!("prompt is too long: 3000 tokens > 2000 maximum, {KEY}");
     steps.push(Step::error(400, "invalid_request_error", &overflow));
     steps.push(Step::stream_error("overloaded_error", KEY));
     steps

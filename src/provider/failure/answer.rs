@@ -1,15 +1,13 @@
 //! What a refusal's body says, without its wrappings: errors inside errors, in JSON inside strings.
 
-use super::bounded;
 use super::texts::{self, Family};
+use super::{bounded, opening, python};
 use serde_json::Value;
 
 /// The most bytes of a body without a message that are shown.
 const BODY_BYTES: usize = 500;
 /// How many errors inside errors are opened.
 const NESTING: usize = 4;
-/// How many braces in a text are tried as the start of an inner error.
-const BRACES: usize = 8;
 /// The stop reason, and on some gateways the error code, of an answer that filled the window.
 const WINDOW_FILLED: &str = "model_context_window_exceeded";
 
@@ -49,13 +47,14 @@ impl Answer {
             Value::Array(items) => items.first().unwrap_or(&Value::Null),
             value => value,
         };
-        let error = &value["error"];
-        self.note(value);
-        self.note(error);
+        // Cloudflare answers a list of them in a member of its own.
+        let (error, first) = (&value["error"], &value["errors"][0]);
+        [value, first, error].into_iter().for_each(|object| self.note(object));
         let raw = &error["metadata"]["raw"];
-        let places = [raw, &error["message"], error, &value["message"], &value["detail"], value];
-        let told = places.into_iter().filter_map(Value::as_str).find(|text| !text.is_empty());
-        if let Some(text) = told {
+        let messages = [raw, &error["message"], error, &first["message"]];
+        let places = messages.into_iter().chain([&value["message"], &value["detail"], value]);
+        let mut texts = places.filter_map(Value::as_str);
+        if let Some(text) = texts.find(|text| !text.is_empty()) {
             self.hear(text, depth);
         }
     }
@@ -119,7 +118,10 @@ impl Answer {
 /// Whether a JSON value says that it is an error.
 fn marks_error(value: &Value) -> bool {
     let value = value.get(0).unwrap_or(value);
-    !value["error"].is_null() || value["type"] == "error" || value["object"] == "error"
+    !value["error"].is_null()
+        || value["errors"][0].is_object()
+        || value["type"] == "error"
+        || value["object"] == "error"
 }
 
 /// The first error in a body of many lines, server-sent events or one JSON object a line.
@@ -131,45 +133,19 @@ fn error_line(body: &[u8]) -> Option<Value> {
     values.find(marks_error)
 }
 
-/// The JSON error inside a text, wherever it starts and whatever follows it.
+/// The error inside a text, where its provider speaks: as JSON, or as Python writes bytes or a dictionary.
+/// What follows it does not matter. JSON anywhere else is a quotation.
 fn embedded(text: &str) -> Option<Value> {
-    let braces = text.match_indices('{').take(BRACES);
-    let mut values = braces.filter_map(|(at, _)| {
-        let (before, json) = text.split_at(at);
-        if before.ends_with("b'") { first_value(&python_bytes(json)) } else { first_value(json) }
-    });
+    let mut values =
+        opening::all(text).into_iter().filter_map(|text| match text.strip_prefix('b') {
+            Some(bytes) if bytes.starts_with(['\'', '"']) => first_value(&python::string(bytes)?.0),
+            _ => first_value(text).or_else(|| first_value(&python::dictionary(text)?)),
+        });
     values.find(|value| marks_error(value) || value["message"].is_string())
 }
 
-/// The JSON value that `json` starts with; what follows it does not matter.
+/// The JSON object that `json` starts with; what follows it does not matter.
 fn first_value(json: &str) -> Option<Value> {
+    let json = json.starts_with('{').then_some(json)?;
     serde_json::Deserializer::from_str(json).into_iter().next()?.ok()
-}
-
-/// Undoes Python's notation of bytes, up to the closing quote.
-fn python_bytes(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        match byte {
-            b'\'' => break,
-            b'\\' => bytes.extend(python_escape(&mut rest)),
-            _ => bytes.push(byte),
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// The byte that a backslash and the next characters of `rest` stand for.
-fn python_escape(rest: &mut std::str::Bytes<'_>) -> Option<u8> {
-    match rest.next()? {
-        b'n' => Some(b'\n'),
-        b'r' => Some(b'\r'),
-        b't' => Some(b'\t'),
-        b'x' => {
-            let mut digit = || char::from(rest.next()?).to_digit(16);
-            u8::try_from(digit()? * 16 + digit()?).ok()
-        }
-        other => Some(other),
-    }
 }

@@ -1,7 +1,7 @@
 //! Rows that a user adds to the table of texts: gateways have words of their own.
 
-use super::Class;
 use super::texts::{Numbers, parse};
+use super::{Class, opening};
 use regex::{Captures, Regex, RegexBuilder};
 
 /// Rows of a user's, in the order of the file: the first that matches decides.
@@ -36,11 +36,14 @@ impl Rows {
         Ok(Rows { rows: lines.map(row).collect::<Result<_, _>>()? })
     }
 
-    /// The first row that `text` matches: its class, its name and its numbers.
-    pub(super) fn find(&self, text: &str) -> Option<(Class, &str, Numbers)> {
+    /// The first row that `text` matches: its class, its name, its numbers, and whether it matches where the
+    /// provider begins to speak. Anywhere else it may have matched a quotation.
+    pub(super) fn find(&self, text: &str) -> Option<(Class, &str, Numbers, bool)> {
         self.rows.iter().find_map(|row| {
             let found = row.text.captures(text)?;
-            Some((row.class, row.name.as_str(), numbers(&found)))
+            let matched = found.get(0).and_then(|all| text.get(all.start()..))?;
+            let is_at_opening = opening::all(text).contains(&matched);
+            Some((row.class, row.name.as_str(), numbers(&found), is_at_opening))
         })
     }
 }

@@ -78,6 +78,26 @@ const OVERFLOWS: &[Sample] = &[
     ("R33", n(0), n(0), n(0), "Your request exceeded model token limit"),
     ("R34", n(0), n(0), n(0), "Please reduce the length of the messages or completion."),
     ("R35", n(0), n(0), n(0), "上下文过长"),
+    ("R36", n(39000), n(32768), n(0), "Unable to submit request because the input token count is 39000 but model only supports up to 32768. Reduce the input token count and try again."),
+    ("R37", n(31216), n(256000), n(225662), "Requested token count exceeds the model's maximum context length of 256000 tokens. You requested a total of 256878 tokens: 31216 tokens from the input messages and 225662 tokens for the completion."),
+    ("R38", n(2125), n(2048), n(0), "Requested tokens (2125) exceed context window of 2048"),
+    ("R39", n(4247), n(4081), n(0), "too many tokens: size limit exceeded by 166 tokens. Try using shorter or fewer inputs, or setting prompt_truncation='AUTO'. The limit for this model is 4081 tokens."),
+    ("R39", n(0), n(0), n(0), "too many tokens: size limit exceeded by 166 tokens"),
+    ("R40", n(1946), n(2048), n(512), "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 2048. Given: 1946 `inputs` tokens and 512 `max_new_tokens`"),
+    ("R41", n(1060), n(1024), n(0), "Input validation error: `inputs` must have less than 1024 tokens. Given: 1060"),
+    ("R42", n(0), n(30720), n(0), "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 30720]"),
+    ("R43", n(5182), n(4096), n(0), "Trying to keep the first 5182 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough. Try to load the model with a larger context length, or provide a shorter input"),
+    ("R44", n(5000), n(4096), n(0), "The decoder prompt (length 5000) is longer than the maximum model length of 4096. Make sure that `max_model_len` is no smaller than the number of text tokens."),
+    ("R44", n(5000), n(4096), n(0), "The prompt (total length 5000) is too long to fit into the model (context length 4096). Make sure that `max_model_len` is no smaller than the number of text tokens."),
+    ("R45", n(0), n(8000), n(0), "Request body too large for gpt-4o model. Max size: 8000 tokens."),
+    ("R46", n(0), n(24000), n(0), "AiError: AiError: The estimated number of input and maximum output tokens (35000) exceeded this model context window limit (24000)."),
+    ("R47", n(0), n(0), n(0), "Prompt exceeds max length"),
+    ("R48", n(0), n(0), n(0), "Total tokens of image and text exceed max message tokens. Request id: 021"),
+    ("R49", n(131329), n(98304), n(0), "length of prompt_tokens (131329) must be less than max_seq_len (98304)."),
+    ("R50", n(11222), n(8192), n(0), "400 Bad Request: Too many input tokens. Max input tokens: 8192, request input token count: 11222 "),
+    ("R51", n(140217), n(131071), n(0), "The prompt is too long: 140217, model maximum context length: 131071"),
+    ("M2", n(0), n(4096), n(0), "Reached context length of 4096 tokens with model (arch: qwen2) which does not currently support mid-generation context overflow. Try reloading with a larger context length or shortening the prompt."),
+    ("R6", n(70000), n(32768), n(0), "This model's maximum context length is 32768 tokens.\nHowever, your request has 70000 input tokens. Please reduce the length of the input messages."),
 ];
 
 #[test]
@@ -94,10 +114,104 @@ fn each_overflow_text_gives_its_rule_and_its_numbers() {
     }
 }
 
+/// The rows of tests/data/failures.ndjson, which claw-call is held to as a process.
+fn rows() -> Vec<Value> {
+    let text = include_str!("../../../tests/data/failures.ndjson");
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The message of a row whose body holds it without wrappings.
+fn message(row: &Value) -> Option<String> {
+    let body: Value = serde_json::from_str(row["body"].as_str()?).ok()?;
+    let places = [&body["error"]["message"], &body["errors"][0]["message"], &body["error"]];
+    places.into_iter().chain([&body["message"]]).find_map(Value::as_str).map(str::to_owned)
+}
+
 #[test]
-fn each_window_row_has_a_sample() {
-    for rule in texts::RULES.iter().filter(|rule| rule.family == Family::Window) {
-        assert!(OVERFLOWS.iter().any(|sample| sample.0 == rule.name), "{}", rule.name);
+fn audit_15_each_text_has_a_row_and_a_quoted_lookalike() {
+    let rows = rows();
+    for rule in &texts::RULES {
+        let has = |member: &str| rows.iter().any(|row| row[member] == rule.name);
+        assert!(has("rule"), "{}: no row in failures.ndjson has it", rule.name);
+        assert!(has("quotes"), "{}: no row in failures.ndjson quotes it", rule.name);
+    }
+}
+
+/// The ways in which a server repeats a text of the request or of the model.
+fn quotations(text: &str) -> Vec<String> {
+    let (bare, inner) = (text.trim_end_matches(['.', ' ']), error(text));
+    vec![
+        format!("messages.3.content.0: unexpected text: {text}"),
+        format!("Invalid value for content: {text}"),
+        format!("unexpected value in messages[1].content: '{text}'"),
+        format!("The tool reported a problem. {text}"),
+        format!("Bad content\n{text}"),
+        format!("Could not read the model's output: \"{text}\""),
+        format!("error parsing tool call: raw='{}', err=unexpected end", json(text)),
+        format!("error parsing tool call: raw='{inner}', err=unexpected end"),
+        format!("litellm.BadRequestError: OpenAIException - invalid content: {text}"),
+        format!("litellm.BadRequestError: OpenAIException - the content was {inner}"),
+        format!(r#"{{"text":{}}} is not allowed here"#, json(text)),
+        format!("'{bare}' is not a role"),
+        format!("\"{bare}\" is not a role"),
+        format!("`{bare}` is not a role"),
+    ]
+}
+
+#[test]
+fn audit_15_no_quotation_decides_anything() {
+    let own: Vec<Value> = rows().into_iter().filter(|row| row.get("quotes").is_none()).collect();
+    for rule in &texts::RULES {
+        let samples = own.iter().filter(|row| row["rule"] == rule.name).filter_map(message);
+        let samples: Vec<String> = samples.collect();
+        assert!(!samples.is_empty(), "{}", rule.name);
+        for text in samples.iter().flat_map(|text| quotations(text)) {
+            // At 503 only the words for busy count, which may stand in any sentence.
+            let is_quoted = text.contains(['\'', '"', '`']);
+            let busy = (rule.family == Family::Busy && is_quoted).then_some((503, 69));
+            for (status, exit) in
+                [(400, 76), (413, 4), (200, 69), (500, 69)].into_iter().chain(busy)
+            {
+                let failure = classify(status, &error(&text));
+                // Where a member of the request is named first, that says more than the status.
+                let is_shape = failure.rule.starts_with('S') && failure.exit() == Exit::Refused;
+                let is_ours = failure.exit().code() == exit || is_shape;
+                assert!(is_ours, "{} {status} {failure}", rule.name);
+                assert_eq!((failure.limit, failure.actual), (None, None), "{text}");
+                assert_eq!((failure.stated_window, failure.output_cap), (None, None), "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn audit_11_only_what_the_provider_states_of_the_model_is_a_window() {
+    let llama = r#"{"error":{"message":"x","type":"exceed_context_size_error","n_prompt_tokens":5031,"n_ctx":2048}}"#;
+    assert_eq!(classify(400, llama).stated_window, Some(2048));
+    for &(_, _, limit, _, text) in OVERFLOWS {
+        assert_eq!(classify(400, &error(text)).stated_window, limit, "{text}");
+    }
+    // A limit of the account may change tomorrow, and one that the text does not name is none.
+    for text in [
+        "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 36278.",
+        "Extra usage is required for long context requests.",
+    ] {
+        let failure = classify(429, &error(text));
+        assert_eq!((failure.class, failure.stated_window), (Class::Overflow, None), "{text}");
+        assert!(failure.limit.is_some());
+    }
+}
+
+#[test]
+fn audit_11_a_row_of_the_users_states_a_window_only_where_the_provider_speaks() {
+    let rows = Rows::read("rows", r"overflow budget (?<limit>\d+) exceeded").unwrap();
+    for (text, window) in [
+        ("Budget 8000 exceeded", Some(8000)),
+        ("Error: budget 8000 exceeded", Some(8000)),
+        ("the model said 'budget 8000 exceeded'", None),
+    ] {
+        let failure = Failure::classify(400, &|_| None, error(text).as_bytes(), NOW, &rows);
+        assert_eq!((failure.limit, failure.stated_window), (Some(8000), window), "{text}");
     }
 }
 
@@ -127,7 +241,15 @@ fn an_overflow_text_is_found_in_every_wrapping() {
                 "litellm.BadRequestError: AnthropicException - b'{python}'. Received Model Group=x"
             )),
         ),
-        (400, error(&format!("litellm.BadRequestError: {{model}} - {inner} and so on"))),
+        (400, error(&format!("litellm.BadRequestError: Error code: 400 - {inner} and so on"))),
+        (
+            400,
+            error(&format!(
+                "litellm.APIError: OpenAIException - Error code: 400 - {{'error': {{'message': '{}', 'code': None}}}}",
+                text.replace('\'', r"\'")
+            )),
+        ),
+        (400, format!(r#"{{"success":false,"errors":[{{"code":5021,"message":{quoted}}}]}}"#)),
         (
             400,
             format!(
@@ -352,6 +474,7 @@ fn a_body_without_an_error_is_judged_by_its_status() {
 #[test]
 fn no_bytes_are_too_strange() {
     let deep = "[".repeat(100_000);
+    // What is nested deeper than it is opened stays a quotation.
     let nested = (0..20).fold("prompt is too long".to_owned(), |text, _| error(&text));
     let bodies: [&[u8]; 7] = [
         b"\xff\xfe\x00",
@@ -365,12 +488,12 @@ fn no_bytes_are_too_strange() {
     for body in bodies {
         let failure = Failure::classify(400, &|_| None, body, NOW, &Rows::default());
         assert!(!failure.message.is_empty());
-        assert_eq!(failure.exit() == Exit::Overflow, body == nested.as_bytes());
+        assert_eq!(failure.exit(), Exit::Refused);
     }
     let long = "é".repeat(5000);
     assert_eq!(classify(400, &error(&long)).message, "é".repeat(1024));
     assert_eq!(classify(400, &long).message, format!("HTTP 400: {}", "é".repeat(250)));
-    let late = format!("{long} prompt is too long: 5 tokens > 4 maximum");
+    let late = format!("prompt is too long: 5 tokens > 4 maximum. {long}");
     assert_eq!(classify(400, &error(&late)).rule, "R1");
 }
 
@@ -436,10 +559,10 @@ fn a_failure_says_its_class_and_its_numbers() {
 
 #[test]
 fn a_record_is_compact_and_ordered() {
-    let failure = classify(400, &error("prompt is too long: 5 tokens > 4 maximum \u{2028}\n\""));
+    let failure = classify(400, &error("prompt is too long: 5 tokens > 4 maximum; \u{2028}\n\""));
     assert_eq!(
         failure.to_error_record(Some("m")),
-        r#"{"type":"error","class":"overflow","status":400,"message":"prompt is too long: 5 tokens > 4 maximum \u2028\n\"","limit":4,"actual":5,"model":"m"}"#
+        r#"{"type":"error","class":"overflow","status":400,"message":"prompt is too long: 5 tokens > 4 maximum; \u2028\n\"","limit":4,"actual":5,"model":"m"}"#
     );
     assert_eq!(
         Failure::unreachable("gone").to_error_record(None),

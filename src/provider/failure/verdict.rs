@@ -31,6 +31,8 @@ pub(super) const KINDS: &[(&str, Class)] = &[
     ("type-context_window_exceeded", Class::Overflow),
     ("type-exceed_context_size_error", Class::Overflow),
     ("type-model_context_window_exceeded", Class::Overflow),
+    ("type-tokens_limit_reached", Class::Overflow),
+    ("type-OutofContextError", Class::Overflow),
     ("type-request_too_large", Class::TooLarge),
     ("type-string_above_max_length", Class::BadRequest),
     ("type-not_found_error", Class::NotFound),
@@ -68,11 +70,14 @@ pub(super) struct Verdict<'a> {
     pub(super) kind: Option<&'a String>,
     /// The numbers of the text that decided.
     pub(super) found: Numbers,
+    /// Whether a limit among the numbers is the model's window, in the place where its provider states it.
+    pub(super) states_window: bool,
 }
 
 impl Verdict<'_> {
     fn new(class: Class, rule: impl Into<Cow<'static, str>>) -> Self {
-        Verdict { class, rule: rule.into(), kind: None, found: Numbers::default() }
+        let found = Numbers::default();
+        Verdict { class, rule: rule.into(), kind: None, found, states_window: false }
     }
 
     /// The numbers to report. An overflow by its code has them in members of their own (llama.cpp)
@@ -82,7 +87,8 @@ impl Verdict<'_> {
             return self.found;
         }
         let text = answer.text.as_deref().unwrap_or_default();
-        let told = texts::find(text, &[Family::Window]).map_or_else(Numbers::default, |t| t.1);
+        let told = texts::find(text, &[Family::Window, Family::Midway])
+            .map_or_else(Numbers::default, |told| told.1);
         Numbers {
             input: answer.input.or(told.input),
             input_is_floor: answer.input.is_none() && told.input_is_floor,
@@ -126,7 +132,8 @@ fn by_kind(status: Option<u16>, answer: &Answer) -> Option<Verdict<'_>> {
     rows.find_map(|&(rule, class)| {
         let word = rule.strip_prefix("type-")?;
         let kind = answer.kinds.iter().find(|kind| kind.eq_ignore_ascii_case(word))?;
-        Some(Verdict { kind: Some(kind), ..Verdict::new(class, rule) })
+        let states_window = class == Class::Overflow;
+        Some(Verdict { kind: Some(kind), states_window, ..Verdict::new(class, rule) })
     })
 }
 
@@ -149,8 +156,9 @@ fn by_row(status: Option<u16>, text: &str, rows: &Rows) -> Option<Verdict<'stati
     if matches!(status, Some(401..=403 | 429)) {
         return None;
     }
-    let (class, name, found) = rows.find(text)?;
-    Some(Verdict { found, ..Verdict::new(class, name.to_owned()) })
+    let (class, name, found, is_at_opening) = rows.find(text)?;
+    let states_window = class == Class::Overflow && is_at_opening;
+    Some(Verdict { found, states_window, ..Verdict::new(class, name.to_owned()) })
 }
 
 /// The first text of the families that count at this status.
@@ -162,21 +170,23 @@ fn by_text(status: Option<u16>, text: &str) -> Option<Verdict<'static>> {
         Family::Key => Class::Auth,
         Family::Shape => Class::BadRequest,
         Family::Size => Class::TooLarge,
-        Family::Ceiling | Family::Window => Class::Overflow,
+        Family::Ceiling | Family::Window | Family::Midway => Class::Overflow,
         Family::Output => Class::OutputCap,
         Family::Busy => Class::Overloaded,
     };
-    Some(Verdict { found, ..Verdict::new(class, rule.name) })
+    let states_window = class == Class::Overflow;
+    Some(Verdict { found, states_window, ..Verdict::new(class, rule.name) })
 }
 
 /// The texts that count at a status, after its ceilings.
 fn families(status: Option<u16>) -> &'static [Family] {
-    use Family::{Account, Busy, Key, Output, Shape, Size, Throttle, Window};
+    use Family::{Account, Busy, Key, Midway, Output, Shape, Size, Throttle, Window};
     match status {
         Some(413) => &[Throttle, Window],
         Some(503) => &[Busy],
         Some(401..=404 | 408 | 409 | 429 | 499) => &[],
-        None | Some(400..=499) => &[Throttle, Account, Key, Shape, Size, Window, Output],
+        Some(500) => &[Midway],
+        None | Some(400..=499) => &[Throttle, Account, Key, Shape, Size, Window, Midway, Output],
         Some(_) => &[],
     }
 }

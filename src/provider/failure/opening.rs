@@ -1,0 +1,93 @@
+//! Where a provider's own words begin in an error message.
+//!
+//! Gateways and SDKs put the name of an exception, a status or the like in front of a provider's message:
+//! `litellm.BadRequestError: OpenAIException - This model's ...`. Such words are known, and hold no quotation.
+//! Anything else in front of a sentence may be the beginning of one, so what follows it is not the provider's.
+
+use regex::{Regex, RegexBuilder};
+use std::sync::OnceLock;
+
+/// How many of such words may stand one after the other.
+const MOST: usize = 8;
+
+/// The words, each alternative with the sign that ends it.
+const WORDS: &str = r"(?x)^\s*(?:
+    # The name of an exception or a type: 'litellm.BadRequestError:', 'AnthropicException -', 'Error:'
+    (?:(?:api|upstream|server|internal\ server|provider|client|context\ window)\ )?
+        (?:[a-z_][a-z0-9_]*\.)*[a-z0-9_]*(?:error|exception)
+        (?:\ [a-z0-9_]*(?:error|exception))*(?:\ \([a-z0-9_\ ]+\))?(?::|\ -)
+    |internalerror(?:\.[a-z]+)+:
+    # A status or a code: '400', 'HTTP 400:', '<400>', 'Error code: 400 -', '400 Bad Request:'
+    |(?:(?:http|status|status\ code:?|error|error\ code:|api\ error:|request\ failed\ with\ status\ code)\ )?
+        [<\[(]?[0-9]{3,6}[>\])]?
+        (?:\ (?:bad\ request|payload\ too\ large|content\ too\ large|unprocessable\ entity|internal\ server\ error))?
+        (?::|,|\ -)?
+    |bad\ request(?:\ error)?:
+    # An SDK or a gateway that says whose words follow
+    |an\ error\ occurred\ \([a-z]+\)\ when\ calling\ the\ [a-z]+\ operation(?:\ \([a-z0-9:\ ]+\))?:
+    |the\ model\ returned\ the\ following\ errors:
+    |(?:upstream\ |provider\ )?error\ from\ [a-z0-9_./()\ -]+:
+    |provider\ returned\ error:
+)\s+";
+
+/// The places in `text` where a provider may begin to speak: its beginning, and after each of the words that
+/// are known to stand in front.
+pub(super) fn all(text: &str) -> Vec<&str> {
+    let mut openings = vec![text.trim_start()];
+    while openings.len() <= MOST
+        && let Some(rest) = openings.last().and_then(|text| after_words(text))
+    {
+        openings.push(rest);
+    }
+    openings
+}
+
+fn after_words(text: &str) -> Option<&str> {
+    static REGEX: OnceLock<Option<Regex>> = OnceLock::new();
+    let build = || RegexBuilder::new(WORDS).case_insensitive(true).build().ok();
+    let found = REGEX.get_or_init(build).as_ref()?.find(text)?;
+    text.get(found.end()..)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_gateways_put_in_front_is_passed_over() {
+        for front in [
+            "",
+            "litellm.ContextWindowExceededError: litellm.BadRequestError: OpenAIException - ",
+            "litellm.BadRequestError: VertexAIException BadRequestError - ",
+            "litellm.BadRequestError: BedrockException: Context Window Error - ",
+            "Error code: 400 - ",
+            "400 ",
+            "HTTP 400: ",
+            "API Error: 400 ",
+            "400 Bad Request: ",
+            "<400> InternalError.Algo.InvalidParameter: ",
+            "5021: AiError: AiError: ",
+            "An error occurred (ValidationException) when calling the InvokeModel operation: ",
+            "ValidationException: The model returned the following errors: ",
+            "Upstream error from Some Cloud: ",
+            "invalid_request_error: ",
+        ] {
+            assert_eq!(all(&format!("{front}Too long.")).last(), Some(&"Too long."), "{front}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_a_quotation_is_not() {
+        for text in [
+            "error parsing tool call: raw='Too long.'",
+            "Invalid content: Too long.",
+            "The tool failed. Too long.",
+            "'Too long.' is not a role",
+            "content: Too long.",
+            "Parse error: Too long.",
+        ] {
+            assert_eq!(all(text), [text]);
+        }
+        assert!(all(&"Error: ".repeat(100)).len() < 20);
+    }
+}
