@@ -1,10 +1,11 @@
 //! Which provider and model, where, and what is known of its window.
 
-use crate::cli::{read_file, variable};
-use crate::estimate::{models, windows};
+use crate::cli::{now, read_file, variable};
+use crate::estimate::models;
+use crate::estimate::windows::{self, Stated};
 use crate::exit::{Error, Exit};
 use crate::provider::protocol::Protocol;
-use crate::provider::{anthropic, openai};
+use crate::provider::{address, anthropic, openai};
 use crate::transcript;
 use anyhow::Context;
 use std::path::PathBuf;
@@ -138,35 +139,45 @@ impl ModelArgs {
         Ok(url.trim_end_matches('/').to_owned())
     }
 
-    /// The window: the smaller of what is configured (`given`, `CLAW_WINDOW`, the table of models) and
-    /// what a refusal taught for this endpoint and model.
+    /// The window: `given`, else `CLAW_WINDOW`, else the smaller of what the table of models says and what a
+    /// refusal by this endpoint stated for this model.
     ///
     /// # Errors
     /// 78 when `CLAW_WINDOW` or the table of `CLAW_MODELS` is malformed.
     pub fn window(&self, given: Option<u64>) -> anyhow::Result<Option<u64>> {
-        let configured = match given {
-            Some(window) => Some(window),
-            None => self.configured_window()?,
-        };
-        let learned = self.learned_window()?;
-        Ok(configured.into_iter().chain(learned).min())
-    }
-
-    fn configured_window(&self) -> anyhow::Result<Option<u64>> {
-        if let Some(window) = variable("CLAW_WINDOW") {
-            let text = format!("CLAW_WINDOW is no number of tokens: '{window}'");
-            return Ok(Some(window.parse().map_err(|_| Error::new(Exit::Config, text))?));
+        match explicit_window(given)? {
+            Some((window, _)) => Ok(Some(window)),
+            None => self.own_window(),
         }
-        self.window_of_table()
     }
 
-    /// The window of this very model, by the table of models and what refusals taught; `CLAW_WINDOW` is
+    /// The window of this very model, by the table of models and what refusals stated; `CLAW_WINDOW` is
     /// about the conversation's.
     ///
     /// # Errors
     /// 78 when the table of `CLAW_MODELS` is malformed.
     pub fn own_window(&self) -> anyhow::Result<Option<u64>> {
-        Ok(self.window_of_table()?.into_iter().chain(self.learned_window()?).min())
+        let table = self.window_of_table()?;
+        let stated = self.stated_window(table)?.map(|stated| stated.window);
+        Ok(table.into_iter().chain(stated).min())
+    }
+
+    /// A warning where the window that was given is larger than the one that a refusal stated.
+    ///
+    /// # Errors
+    /// As [`ModelArgs::window`].
+    pub fn window_warning(&self, given: Option<u64>) -> anyhow::Result<Option<String>> {
+        let Some((window, origin)) = explicit_window(given)? else { return Ok(None) };
+        let stated = self.stated_window(Some(window))?.map(|stated| stated.window);
+        let (Some(stated), Some(path)) = (stated.filter(|stated| *stated < window), windows_file())
+        else {
+            return Ok(None);
+        };
+        Ok(Some(format!(
+            "the window is {window} by {origin}, but a refusal stated {stated}; if that is wrong, delete \
+             its line in '{}'",
+            path.display()
+        )))
     }
 
     fn window_of_table(&self) -> anyhow::Result<Option<u64>> {
@@ -180,23 +191,46 @@ impl ModelArgs {
         Ok(found.map(|model| model.window))
     }
 
-    fn learned_window(&self) -> anyhow::Result<Option<u64>> {
+    /// What a refusal stated, if that is plausible beside the `known` window.
+    fn stated_window(&self, known: Option<u64>) -> anyhow::Result<Option<Stated>> {
         let (Some(model), Some(path)) = (self.model()?, windows_file()) else { return Ok(None) };
-        // What cannot be read teaches nothing; it is only a memory.
+        // A memory that cannot be read is empty.
         let Ok(bytes) = std::fs::read(path) else { return Ok(None) };
-        Ok(windows::lookup(&String::from_utf8_lossy(&bytes), &self.endpoint()?, &model))
+        let (text, place) = (String::from_utf8_lossy(&bytes), address::place(&self.endpoint()?));
+        let is_place = |endpoint: &str| address::place(endpoint) == place;
+        Ok(windows::lookup(&text, is_place, &model, known, now()?))
     }
 
-    /// Notes the window that a refusal named, for every program to see.
+    /// Remembers the window that a refusal stated, for every program, if it is plausible beside the one that
+    /// was given or is in the table.
     ///
     /// # Errors
     /// When the state cannot be written.
-    pub fn learn_window(&self, window: u64, ts: f64) -> anyhow::Result<()> {
+    pub fn learn_window(&self, window: u64, given: Option<u64>) -> anyhow::Result<()> {
         let (Some(model), Some(path)) = (self.model()?, windows_file()) else { return Ok(()) };
-        let line = windows::line(&self.endpoint()?, &model, window, ts);
+        let known = match explicit_window(given)? {
+            Some((window, _)) => Some(window),
+            None => self.window_of_table()?,
+        };
+        if !windows::is_plausible(window, known) {
+            return Ok(());
+        }
+        let place = address::place(&self.endpoint()?);
+        let line = windows::line(&place, &model, Stated { window, ts: now()? });
         transcript::append_state(&path, &line)
             .with_context(|| format!("cannot note the window in '{}'", path.display()))
     }
+}
+
+/// The window that was given, and by what.
+fn explicit_window(given: Option<u64>) -> anyhow::Result<Option<(u64, &'static str)>> {
+    if let Some(window) = given {
+        return Ok(Some((window, "--window")));
+    }
+    let Some(window) = variable("CLAW_WINDOW") else { return Ok(None) };
+    let text = format!("CLAW_WINDOW is no number of tokens: '{window}'");
+    let window = window.parse().map_err(|_| Error::new(Exit::Config, text))?;
+    Ok(Some((window, "CLAW_WINDOW")))
 }
 
 /// The address that `OLLAMA_HOST` means, as Ollama's own client reads it: without a scheme it is HTTP and
@@ -228,7 +262,7 @@ fn ollama_url(host: &str) -> String {
     format!("{scheme}://{name}:{}{path}", port.unwrap_or(usual))
 }
 
-/// Where learned windows are.
+/// Where the windows are that refusals stated.
 fn windows_file() -> Option<PathBuf> {
     state_dir().map(|dir| dir.join("windows.jsonl"))
 }

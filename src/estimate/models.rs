@@ -43,6 +43,27 @@ fn bare(name: &str) -> String {
     name.rsplit('/').next().unwrap_or_default().to_ascii_lowercase()
 }
 
+/// Returns whether two names are those of one model, as the table of models sees it: case does not matter, nor
+/// a provider before the last `/`, nor the date of a version at the end.
+#[must_use]
+pub fn is_same(one: &str, other: &str) -> bool {
+    undated(&bare(one)) == undated(&bare(other))
+}
+
+/// A bare name without a date at its end: `-20251001`, `@20251001` or `-2025-10-01`.
+fn undated(name: &str) -> &str {
+    let without = |pattern: &str| {
+        let (before, end) = name.split_at_checked(name.len().checked_sub(pattern.len())?)?;
+        let fits = |(c, p): (char, char)| match p {
+            '0' => c.is_ascii_digit(),
+            '@' => c == '@' || c == '-',
+            p => c == p,
+        };
+        end.chars().zip(pattern.chars()).all(fits).then_some(before)
+    };
+    ["@0000-00-00", "@00000000"].into_iter().find_map(without).unwrap_or(name)
+}
+
 /// The model of the best row in `table` for a bare name.
 fn find(name: &str, table: &str) -> Result<Option<Model>, String> {
     let mut best: Option<(usize, Model)> = None;
@@ -113,10 +134,26 @@ fn goes_on(prefix: &str, rest: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{BUILT_IN, Model, find, lookup, parse};
+    use super::{BUILT_IN, Model, find, is_same, lookup, parse};
 
     fn window(name: &str) -> Option<u64> {
         lookup(name, None).unwrap().map(|model| model.window)
+    }
+
+    #[test]
+    fn audit_11_a_dated_name_is_the_same_model() {
+        let haiku = "claude-haiku-4-5";
+        for same in [
+            "claude-haiku-4-5-20251001",
+            "Claude-Haiku-4-5@20251001",
+            "anthropic/claude-haiku-4-5",
+            "claude-haiku-4-5-2025-10-01",
+        ] {
+            assert!(is_same(same, haiku), "{same}");
+        }
+        for other in ["claude-haiku-4", "claude-haiku-4-5-mini", "claude-haiku-4-5-2025", ""] {
+            assert!(!is_same(other, haiku), "{other}");
+        }
     }
 
     #[test]

@@ -1,28 +1,63 @@
-//! Windows that refusals taught: one JSON object a line, in a file beside other state.
+//! Windows that refusals stated: one JSON object a line, in a file beside other state.
 //!
-//! A window belongs to an endpoint and a model together; the number in a refusal is the best source
-//! of it there is. The newest line for both counts.
+//! A window belongs to an endpoint and a model together. The newest line for both counts, unless it is too old
+//! or not plausible: it outranks the table of models, so a wrong one would lock the model out.
 
+use crate::estimate::models;
 use crate::json::{Object, quote};
 
-/// The line to add when a refusal by `endpoint` named the window of `model` (tokens).
+/// The smallest window that is believed, in tokens; smaller numbers in refusals count something else.
+pub const LEAST: u64 = 1024;
+/// The largest one, as a multiple of the window that was known before.
+pub const MOST_TIMES: u64 = 10;
+/// For so long a stated window counts, in seconds: 30 days. Servers are configured anew.
+pub const LIFETIME: f64 = 30.0 * 86_400.0;
+
+/// A window that a refusal stated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stated {
+    /// In tokens.
+    pub window: u64,
+    /// When it was stated, in Unix seconds.
+    pub ts: f64,
+}
+
+/// Returns whether `window` can be the window of a model whose window is `known`, if one is.
 #[must_use]
-pub fn line(endpoint: &str, model: &str, window: u64, ts: f64) -> String {
+pub fn is_plausible(window: u64, known: Option<u64>) -> bool {
+    window >= LEAST && known.is_none_or(|known| window <= known.saturating_mul(MOST_TIMES))
+}
+
+/// The line to add when a refusal by `endpoint` stated the window of `model`.
+#[must_use]
+pub fn line(endpoint: &str, model: &str, stated: Stated) -> String {
     format!(
-        "{{\"endpoint\":{},\"model\":{},\"window\":{window},\"ts\":{ts}}}\n",
+        "{{\"endpoint\":{},\"model\":{},\"window\":{},\"ts\":{}}}\n",
         quote(endpoint),
-        quote(model)
+        quote(model),
+        stated.window,
+        stated.ts
     )
 }
 
-/// The newest window in `text` for `endpoint` and `model` (tokens). Lines that say nothing of the kind
-/// are passed over.
+/// The newest window in `text` for `endpoint` and `model` that still counts at `now` and is plausible beside
+/// the `known` one. `is_place` tells whether a line's endpoint is the one. Other lines are passed over.
 #[must_use]
-pub fn lookup(text: &str, endpoint: &str, model: &str) -> Option<u64> {
+pub fn lookup(
+    text: &str,
+    is_place: impl Fn(&str) -> bool,
+    model: &str,
+    known: Option<u64>,
+    now: f64,
+) -> Option<Stated> {
     text.lines().rev().find_map(|line| {
         let object = Object::parse(line).ok()?;
-        let matches = object.string("endpoint")? == endpoint && object.string("model")? == model;
-        object.number("window").filter(|window| matches && *window > 0)
+        let is_same = models::is_same(&object.string("model")?, model)
+            && is_place(&object.string("endpoint")?);
+        let ts: f64 = object.get("ts")?.parse().ok()?;
+        let stated = Stated { window: object.number("window")?, ts };
+        let counts = (now - ts).abs() <= LIFETIME && is_plausible(stated.window, known);
+        (is_same && counts).then_some(stated)
     })
 }
 
@@ -30,13 +65,49 @@ pub fn lookup(text: &str, endpoint: &str, model: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
+    fn stated(window: u64, ts: f64) -> Stated {
+        Stated { window, ts }
+    }
+
+    fn found(text: &str, endpoint: &str, model: &str, now: f64) -> Option<u64> {
+        let stated = lookup(text, |other| other == endpoint, model, None, now)?;
+        Some(stated.window)
+    }
+
     #[test]
     fn the_newest_line_for_both_counts() {
-        let text =
-            [line("a", "m", 100, 1.0), line("a", "n", 5, 2.5), line("b", "m", 7, 3.0)].concat();
-        let text = text + "torn{\n" + &line("a", "m", 200, 4.0) + "{\"endpoint\":\"a\",";
-        assert_eq!(lookup(&text, "a", "m"), Some(200));
-        assert_eq!(lookup(&text, "b", "m"), Some(7));
-        assert_eq!(lookup(&text, "b", "n"), None);
+        let text = [
+            line("a", "m", stated(1100, 1.0)),
+            line("a", "n", stated(1500, 2.5)),
+            line("b", "m", stated(1700, 3.0)),
+        ]
+        .concat();
+        let text = text + "torn{\n" + &line("a", "m", stated(1200, 4.0)) + "{\"endpoint\":\"a\",";
+        assert_eq!(found(&text, "a", "m", 5.0), Some(1200));
+        assert_eq!(found(&text, "b", "m", 5.0), Some(1700));
+        assert_eq!(found(&text, "b", "n", 5.0), None);
+        assert_eq!(found(&text, "a", "Vendor/M-20260101", 5.0), Some(1200), "a dated name");
+    }
+
+    #[test]
+    fn audit_11_what_is_old_or_not_plausible_does_not_count() {
+        let text = line("a", "m", stated(1100, 0.0)) + &line("a", "m", stated(5, 1.0));
+        assert_eq!(
+            found(&text, "a", "m", LIFETIME),
+            Some(1100),
+            "a line from before there was a bound"
+        );
+        assert_eq!(found(&text, "a", "m", LIFETIME + 1.0), None);
+        assert_eq!(found(&line("a", "m", stated(9000, 2.0 * LIFETIME)), "a", "m", 0.0), None);
+        for (window, known, is) in [
+            (1023, None, false),
+            (1024, None, true),
+            (u64::MAX, None, true),
+            (80_000, Some(8000), true),
+            (80_001, Some(8000), false),
+            (1023, Some(2000), false),
+        ] {
+            assert_eq!(is_plausible(window, known), is, "{window}");
+        }
     }
 }

@@ -5,6 +5,7 @@
 //! makes a reply or a failure of what comes. What kind of failure an answer is says [`failure`]; [`call`]
 //! ties them to something that moves bytes. Only `http` knows a network.
 
+pub mod address;
 pub mod anthropic;
 pub mod call;
 pub mod cassette;

@@ -156,12 +156,12 @@ fn an_overflow_in_a_stream_teaches_the_window() {
     for shape in [Shape::Anthropic, Shape::OpenAi] {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         let error =
-            error(shape, "invalid_request_error", "prompt is too long: 30 tokens > 20 maximum");
+            error(shape, "invalid_request_error", "prompt is too long: 3000 tokens > 2000 maximum");
         provider.script(Step::stream(error.as_bytes(), 1000));
         let run = call(&sandbox, &provider, shape, &["--stream", "--failure", "why"]);
-        run.stdin(HELLO).run().code(3).err_has("(actual 30, limit 20)");
+        run.stdin(HELLO).run().code(3).err_has("(actual 3000, limit 2000)");
         assert_eq!(sandbox.read_json("why")[0]["class"], "overflow");
-        assert_eq!(sandbox.read_json("state/windows.jsonl")[0]["window"], 20);
+        assert_eq!(sandbox.read_json("state/windows.jsonl")[0]["window"], 2000);
     }
 }
 

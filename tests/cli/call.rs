@@ -434,16 +434,16 @@ fn v65_room_for_the_answer_is_lowered_before_anything_is_lost() {
 
 #[test]
 fn an_overflow_is_3_with_numbers_a_record_and_a_lesson() {
-    let provider = FakeProvider::new().window(1000);
+    let provider = FakeProvider::new().window(2000);
     let sandbox = Sandbox::new();
     let prompt = json!({"role": "user", "content": "word".repeat(3000)}).to_string();
     let args = ["--failure", "failure", "--max-tokens", "100"];
     let run = call(&sandbox, &provider, &args).stdin(prompt).run();
-    run.code(3).stdout_is("").err_has("overflow").err_has("actual 3008").err_has("limit 1000");
+    run.code(3).stdout_is("").err_has("overflow").err_has("actual 3008").err_has("limit 2000");
     provider.single_request();
     let record = json!({
-        "type": "error", "class": "overflow", "status": 400, "limit": 1000, "actual": 3008,
-        "message": "prompt is too long: 3008 tokens > 1000 maximum", "model": "test-model",
+        "type": "error", "class": "overflow", "status": 400, "limit": 2000, "actual": 3008,
+        "message": "prompt is too long: 3008 tokens > 2000 maximum", "model": "test-model",
     });
     assert_eq!(sandbox.read_json("failure"), [record]);
     let mode = std::fs::metadata(sandbox.path("failure")).expect("a file").permissions().mode();
@@ -454,9 +454,45 @@ fn an_overflow_is_3_with_numbers_a_record_and_a_lesson() {
     // The window is known from now on, here and for this model.
     let lesson = &sandbox.read_json("state/windows.jsonl")[0];
     let known = (&lesson["endpoint"], &lesson["model"], &lesson["window"]);
-    assert_eq!(known, (&json!(provider.url()), &json!("test-model"), &json!(1000)));
+    assert_eq!(known, (&json!(provider.url()), &json!("test-model"), &json!(2000)));
     let check = sandbox.cmd("claw-estimate").envs(provider.env()).args(["--check"]);
-    check.stdin(json!({"role": "user", "content": words(900)}).to_string()).run().code(3);
+    check.stdin(json!({"role": "user", "content": words(1800)}).to_string()).run().code(3);
+}
+
+/// A number that a refusal quotes, or that no window can be, is not remembered; and one that is remembered
+/// yields to the user's.
+#[test]
+fn audit_11_a_refusal_locks_no_model_out() {
+    let refused = |text: &str, args: &[&str]| {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        provider.script(Step::error(400, "invalid_request_error", text));
+        let run = call(&sandbox, &provider, args).stdin(HELLO).run();
+        let state = sandbox.path("state/windows.jsonl");
+        let lines = std::fs::read_to_string(state).unwrap_or_default();
+        (run.status, lines.lines().count())
+    };
+    let quoted = "error parsing tool call: raw='prompt is too long: 9000 tokens > 5000 maximum'";
+    assert_eq!(refused(quoted, &[]), (Some(76), 0));
+    assert_eq!(refused("prompt is too long: 9 tokens > 5 maximum", &[]), (Some(3), 0));
+    assert_eq!(refused("Prompt exceeds max length", &[]), (Some(3), 0));
+    let large = "prompt is too long: 90000 tokens > 80000 maximum";
+    assert_eq!(refused(large, &["--window", "7999"]), (Some(3), 0));
+    assert_eq!(refused(large, &["--window", "8000"]), (Some(3), 1));
+    assert_eq!(refused(large, &[]), (Some(3), 1));
+
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    provider.script(Step::error(400, "invalid_request_error", large));
+    call(&sandbox, &provider, &[]).stdin(HELLO).run().code(3);
+    let warning = format!(
+        "claw-call: the window is 100000 by --window, but a refusal stated 80000; if that is wrong, delete \
+         its line in '{}'\n",
+        sandbox.path("state/windows.jsonl").display()
+    );
+    call(&sandbox, &provider, &["--window", "100000"]).stdin(HELLO).run().ok().err_is(&warning);
+    let by_variable =
+        call(&sandbox, &provider, &[]).env("CLAW_WINDOW", "100000").stdin(HELLO).run();
+    by_variable.ok().err_is(&warning.replace("--window", "CLAW_WINDOW"));
+    call(&sandbox, &provider, &["--window", "8000"]).stdin(HELLO).run().ok().err_is("");
 }
 
 #[test]
@@ -501,7 +537,7 @@ fn the_key_is_nowhere() {
             provider.script(Step::error(
                 400,
                 "invalid_request_error",
-                &format!("prompt is too long: 30 tokens > 20 maximum for {API_KEY}"),
+                &format!("prompt is too long: 3000 tokens > 2000 maximum, {API_KEY}"),
             ));
             provider.script(Step::error(529, "overloaded_error", message));
             let sandbox = Sandbox::new();

@@ -225,30 +225,49 @@ fn the_user_can_extend_the_table() {
     run("gpt-4o").code(78).err_has("CLAW_MODELS: line 1: 'local-7b' has no window");
 }
 
+/// What a refusal stated counts beside the table of models, at the same place and for the same model,
+/// for a while; it never outranks a window that was given.
 #[test]
-fn what_a_refusal_taught_counts_if_it_is_smaller() {
+fn audit_11_a_stated_window_counts_if_it_is_plausible_new_and_not_overruled() {
     let sandbox = Sandbox::new();
-    let line = |endpoint: &str, model: &str, window: u64| {
-        json!({"endpoint": endpoint, "model": model, "window": window, "ts": 1}).to_string() + "\n"
-    };
+    // 2026-01-01, which is the present in a sandbox.
+    let (now, day) = (1_767_225_600, 86_400);
     let here = "http://127.0.0.1:9";
+    let line = |endpoint: &str, model: &str, window: u64, age: u64| {
+        let line = json!({"endpoint": endpoint, "model": model, "window": window, "ts": now - age});
+        line.to_string() + "\n"
+    };
     let lines = [
-        line(here, "m", 5000),
-        line(here, "m", 6000),
-        line("http://127.0.0.1:8", "m", 7),
-        line(here, "n", 8),
+        line(here, "m", 5000, 2),
+        line(here, "m", 6000, 1),
+        line("http://127.0.0.1:8", "m", 7000, 0),
+        line(here, "n", 8000, 0),
+        line(here, "locked", 5, 0),
+        line(here, "old", 5000, 31 * day),
+        line(here, "recent", 5000, 29 * day),
+        line("HTTP://API.Example:80/v1/", "dated-20260101", 5000, 0),
+        line(here, "gpt-4o", 1_280_001, 0),
         "torn{".to_owned(),
     ];
     sandbox.write("state/windows.jsonl", lines.concat());
-    let window = |args: &[&str], url: &str| {
-        let cmd = estimate(&sandbox, &["--json", "--model", "m"], "").args(args);
-        cmd.env("ANTHROPIC_BASE_URL", url).run().ok().json_one()["window"].clone()
+    let window = |model: &str, args: &[&str], url: &str| {
+        let cmd = estimate(&sandbox, &["--json", "--model", model], "").args(args);
+        cmd.env("ANTHROPIC_BASE_URL", url).run().ok().err_is("").json_one()["window"].clone()
     };
-    assert_eq!(window(&[], here), 6000, "the newest line");
-    assert_eq!(window(&[], &format!("{here}/")), 6000, "a slash at the end is no other place");
-    assert_eq!(window(&["--window", "9000"], here), 6000, "the smaller of both");
-    assert_eq!(window(&["--window", "4000"], here), 4000, "the smaller of both");
-    assert_eq!(window(&[], "http://127.0.0.1:7"), Value::Null, "another place");
+    assert_eq!(window("m", &[], here), 6000, "the newest line");
+    for same in ["http://127.0.0.1:9/", "http://127.0.0.1:9/v1/", "HTTP://127.0.0.1:9/v1/messages"]
+    {
+        assert_eq!(window("m", &[], same), 6000, "{same}");
+    }
+    assert_eq!(window("dated", &[], "http://api.example"), 5000, "spelled otherwise");
+    assert_eq!(window("vendor/dated-20251231", &[], "http://api.example:80"), 5000);
+    assert_eq!(window("m", &["--window", "9000"], here), 9000, "what is given");
+    assert_eq!(window("m", &["--window", "4000"], here), 4000, "what is given");
+    assert_eq!(window("m", &[], "http://127.0.0.1:7"), Value::Null, "another place");
+    assert_eq!(window("locked", &[], here), Value::Null, "no window is so small");
+    assert_eq!(window("old", &[], here), Value::Null, "30 days are over");
+    assert_eq!(window("recent", &[], here), 5000);
+    assert_eq!(window("gpt-4o", &[], here), 128_000, "the table of models");
 }
 
 #[test]

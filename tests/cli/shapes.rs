@@ -424,18 +424,18 @@ fn a_refusal_ends_with_its_status_in_every_shape() {
 fn an_overflow_teaches_the_window_in_every_shape() {
     let prompt = json!({"role": "user", "content": "word".repeat(3000)}).to_string();
     for shape in Shape::ALL {
-        let provider = FakeProvider::new().window(1000);
+        let provider = FakeProvider::new().window(2000);
         let sandbox = Sandbox::new();
         let args = ["--failure", "failure", "--max-tokens", "100"];
         let run = call(&sandbox, &provider, shape, &args).stdin(prompt.clone()).run();
-        run.code(3).stdout_is("").err_has("actual 3008, limit 1000");
+        run.code(3).stdout_is("").err_has("actual 3008, limit 2000");
         provider.single_request();
         let record = &sandbox.read_json("failure")[0];
         let numbers = ["class", "status", "limit", "actual"].map(|name| record[name].clone());
-        assert_eq!(numbers, [json!("overflow"), json!(400), json!(1000), json!(3008)]);
-        assert_eq!(sandbox.read_json("state/windows.jsonl")[0]["window"], 1000);
+        assert_eq!(numbers, [json!("overflow"), json!(400), json!(2000), json!(3008)]);
+        assert_eq!(sandbox.read_json("state/windows.jsonl")[0]["window"], 2000);
         let check = sandbox.cmd("claw-estimate").envs(provider.env_for(shape)).arg("--check");
-        check.stdin(json!({"role": "user", "content": words(900)}).to_string()).run().code(3);
+        check.stdin(json!({"role": "user", "content": words(1800)}).to_string()).run().code(3);
     }
 }
 

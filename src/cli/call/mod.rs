@@ -119,6 +119,9 @@ pub fn call(
     let (rows, extra) = (args.rows.read()?, args.extra()?);
     let mut endpoint = Endpoint::new(model, &args.way)?;
     let known = model.window(args.window)?;
+    if let Some(warning) = model.window_warning(args.window)? {
+        log.note(&warning);
+    }
     let room = known.map_or(MAX_TOKENS, default_output);
     let request = Request {
         model: &name,

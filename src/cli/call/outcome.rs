@@ -3,7 +3,7 @@
 use crate::cli::call::CallArgs;
 use crate::cli::call::endpoint::Endpoint;
 use crate::cli::model::{ModelArgs, Provider};
-use crate::cli::{Log, Output, now, prices};
+use crate::cli::{Log, Output, prices};
 use crate::exit::Exit;
 use crate::json::{Object, quote};
 use crate::provider::call::Call;
@@ -175,22 +175,15 @@ pub(super) fn note_failure(
         write_private(path, &(record + "\n"))
             .with_context(|| format!("cannot write '{}'", path.display()))?;
     }
-    if let Some(window) = taught_window(&failure, endpoint.provider)
-        && let Err(error) = model.learn_window(window, now()?)
+    // The offline provider only enforces the window that it was given.
+    if let Some(window) = failure.stated_window
+        && endpoint.provider != Provider::Offline
+        && let Err(error) = model.learn_window(window, args.window)
     {
         // The refusal itself was said; without the memory the next one says it again.
         log.note(&format!("{error:#}"));
     }
     Ok(failure.exit())
-}
-
-/// The window that a refusal teaches. The offline provider only enforces what it was told, as does a
-/// count of our own, and rule T1 names a limit on tokens per minute, which is the account's and may change
-/// tomorrow.
-fn taught_window(failure: &Failure, provider: Provider) -> Option<u64> {
-    let is_own = matches!(&*failure.rule, "T1" | "preflight" | "silent-truncation" | "empty-body");
-    let is_taught = failure.exit() == Exit::Overflow && provider != Provider::Offline && !is_own;
-    failure.limit.filter(|_| is_taught)
 }
 
 /// The members of an error record, but for its message: that is in what is said.

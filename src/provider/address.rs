@@ -1,0 +1,178 @@
+//! Addresses of providers: their parts, the endpoints under a base URL, and when two are the same place.
+
+/// The parts of an address, as they are written. What is not there is empty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Address<'a> {
+    /// The part before `://`.
+    pub scheme: &'a str,
+    /// What stands before an `@`: a user name, perhaps a password.
+    pub user: Option<&'a str>,
+    /// The host, without the brackets of an IPv6 address.
+    pub host: &'a str,
+    /// The port.
+    pub port: &'a str,
+    /// The path, with its slash.
+    pub path: &'a str,
+    /// The query and the fragment, with the sign that begins them.
+    pub query: &'a str,
+}
+
+impl<'a> Address<'a> {
+    /// Takes an address apart.
+    #[must_use]
+    pub fn parse(url: &'a str) -> Address<'a> {
+        let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+        // HTTP clients skip further slashes and take what follows for the host.
+        let rest = rest.trim_start_matches(['/', '\\']);
+        let (rest, query) = rest.split_at(rest.find(['?', '#']).unwrap_or(rest.len()));
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let (user, place) = match authority.rsplit_once('@') {
+            Some((user, place)) => (Some(user), place),
+            None => (None, authority),
+        };
+        let (host, port) = match place.strip_prefix('[').and_then(|v6| v6.split_once(']')) {
+            Some((host, port)) => (host, port.trim_start_matches(':')),
+            None => place.split_once(':').unwrap_or((place, "")),
+        };
+        Address { scheme, user, host, port, path, query }
+    }
+
+    /// Returns whether the host is `domain` or below it, in whatever case.
+    #[must_use]
+    pub fn is_below(&self, domain: &str) -> bool {
+        let Some(start) = self.host.len().checked_sub(domain.len()) else { return false };
+        let (before, end) = (self.host.get(..start), self.host.get(start..));
+        end.is_some_and(|end| end.eq_ignore_ascii_case(domain))
+            && before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
+    }
+}
+
+/// Splits a base URL into what stands before its query, without slashes at the end, and the query.
+#[must_use]
+pub fn split_query(base: &str) -> (&str, &str) {
+    let (base, query) = base.split_at(base.find(['?', '#']).unwrap_or(base.len()));
+    (base.trim_end_matches('/'), query)
+}
+
+/// The address with `ending` at the end of its path; a query stays behind it.
+#[must_use]
+pub fn with_ending(url: &str, ending: &str) -> String {
+    let (base, query) = split_query(url);
+    format!("{base}{ending}{query}")
+}
+
+/// The endings of a path that say nothing about the place: those of the endpoints, and the version.
+const ENDINGS: [&str; 5] = ["/chat/completions", "/messages", "/api/chat", "/v1", "/api"];
+
+/// The spelling that all addresses of one place share: without a user, a query, the scheme's own port, the path
+/// of an endpoint and `/v1`, the scheme and the host in small letters.
+#[must_use]
+pub fn place(url: &str) -> String {
+    let Address { scheme, host, port, path, .. } = Address::parse(url);
+    let scheme = scheme.to_ascii_lowercase();
+    let usual = match scheme.as_str() {
+        "http" => "80",
+        "https" => "443",
+        _ => "",
+    };
+    let mut place = match scheme.as_str() {
+        "" => String::new(),
+        scheme => format!("{scheme}://"),
+    };
+    let host = host.to_ascii_lowercase();
+    place.push_str(&if host.contains(':') { format!("[{host}]") } else { host });
+    if !port.is_empty() && port != usual {
+        place.push_str(&format!(":{port}"));
+    }
+    let path = ENDINGS.iter().fold(path.trim_end_matches('/'), |path, ending| {
+        path.strip_suffix(ending).unwrap_or(path).trim_end_matches('/')
+    });
+    place + path
+}
+
+/// An address as it may be shown: without what could be a password or a key. Of a query only the version of
+/// the API is shown.
+#[must_use]
+pub fn shown(url: &str) -> String {
+    let (base, query) = url.split_at(url.find(['?', '#']).unwrap_or(url.len()));
+    let base = match base.rsplit_once('@') {
+        None => base.to_owned(),
+        Some((before, rest)) => {
+            let schemes = ["https://", "http://"].into_iter();
+            let scheme = schemes.into_iter().find(|scheme| before.starts_with(scheme));
+            format!("{}(hidden)@{rest}", scheme.unwrap_or_default())
+        }
+    };
+    let Some((sign, members)) = query.split_at_checked(1) else { return base };
+    let members = members.split('&').map(|member| match member.split_once('=') {
+        Some((name, _)) if name != "api-version" => format!("{name}=(hidden)"),
+        None if !member.is_empty() => "(hidden)".to_owned(),
+        _ => member.to_owned(),
+    });
+    format!("{base}{sign}{}", members.collect::<Vec<_>>().join("&"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn audit_11_spellings_of_one_place_are_the_same() {
+        for (url, same) in [
+            ("https://API.Example.com", "https://api.example.com"),
+            ("https://api.example.com/", "https://api.example.com"),
+            ("https://api.example.com:443/v1/", "https://api.example.com"),
+            (
+                "HTTPS://api.example.com/v1/chat/completions?api-version=1",
+                "https://api.example.com",
+            ),
+            ("https://api.example.com/v1/messages", "https://api.example.com"),
+            ("http://127.0.0.1:11434/api/chat", "http://127.0.0.1:11434"),
+            ("http://[::1]:80/v1", "http://[::1]"),
+            ("https://u:p@api.example.com/api/v1", "https://api.example.com"),
+            ("https://openrouter.ai/api/v1", "https://openrouter.ai/api"),
+            ("https://x/Deployment", "https://x/Deployment"),
+            ("http://x:443", "http://x:443"),
+            ("localhost:8080/v1", "localhost:8080"),
+            ("offline", "offline"),
+        ] {
+            assert_eq!(place(url), place(same), "{url}");
+        }
+        assert_eq!(place("https://x:8443/a/v1/?k=v"), "https://x:8443/a");
+        for other in ["http://x", "https://x:444", "https://x/v2", "https://y", "https://x/A"] {
+            assert_ne!(place("https://x/a"), place(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn audit_16_a_host_is_compared_as_a_name() {
+        let is_below = |url, domain| Address::parse(url).is_below(domain);
+        for url in ["https://api.openai.com/v1", "https://EU.api.OpenAI.com:443", "api.openai.com"]
+        {
+            assert!(is_below(url, "api.openai.com"), "{url}");
+        }
+        for url in [
+            "https://notapi.openai.com",
+            "https://api.openai.com.example.org",
+            "https://api.openai.com@example.org",
+            "https://example.org/api.openai.com",
+            "https://é",
+        ] {
+            assert!(!is_below(url, "api.openai.com"), "{url}");
+        }
+    }
+
+    #[test]
+    fn audit_21_a_query_is_shown_without_its_values() {
+        for (url, expected) in [
+            ("https://x/v1?api-version=1", "https://x/v1?api-version=1"),
+            ("https://x/v1?key=abc&api-version=1", "https://x/v1?key=(hidden)&api-version=1"),
+            ("https://x/v1?abc", "https://x/v1?(hidden)"),
+            ("https://x/v1?", "https://x/v1?"),
+            ("https://u:p@x/v1#abc", "https://(hidden)@x/v1#(hidden)"),
+            ("https://x/v1", "https://x/v1"),
+        ] {
+            assert_eq!(shown(url), expected);
+        }
+    }
+}
