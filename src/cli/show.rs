@@ -4,6 +4,8 @@ use crate::cli::append::RedactArgs;
 use crate::cli::{Log, Operands, Output, prices, progress, report, variable};
 use crate::exit::{Exit, fail};
 use crate::show::follow::{Event, Follow};
+use crate::show::render::Layout;
+use crate::show::stream::Stream;
 use crate::show::{self, Format, Notes, Options};
 use anyhow::Context;
 use jiff::tz::TimeZone;
@@ -42,6 +44,9 @@ pub struct ShowArgs {
     /// Go on as the file grows; text alone
     #[arg(long)]
     pub follow: bool,
+    /// Lay out Markdown from standard input for a terminal, as it arrives
+    #[arg(long, conflicts_with_all = ["format", "full", "limit_turns", "follow", "prices", "redact"])]
+    pub markdown: bool,
     /// Columns of a line of text
     #[arg(long, value_name = "N")]
     pub width: Option<usize>,
@@ -63,6 +68,9 @@ impl ShowArgs {
     /// 2 when what is asked for does not go together; 65 for a dialect that cannot be read; 74, 77 or 141
     /// when reading or writing fails.
     pub fn run(&self, operands: &Operands, log: Log) -> anyhow::Result<Exit> {
+        if self.markdown {
+            return self.markdown(operands);
+        }
         let options = self.options()?;
         if self.follow {
             return self.follow(operands, &options, log);
@@ -79,21 +87,49 @@ impl ShowArgs {
         Ok(Exit::Done)
     }
 
-    fn options(&self) -> anyhow::Result<Options> {
-        let is_terminal = stdout().is_terminal();
-        let color = match self.color {
+    /// Lays out Markdown from standard input. What arrives is shown as soon as it is certain how.
+    fn markdown(&self, operands: &Operands) -> anyhow::Result<Exit> {
+        if !operands.files.is_empty() {
+            return fail(Exit::Usage, "cannot use --markdown with files: it reads standard input");
+        }
+        let layout = Layout { width: self.columns(), color: self.has_color() };
+        let mut stream = Stream::new(layout, Output::open());
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            match rustix::io::read(std::io::stdin(), &mut buffer) {
+                Ok(0) => break,
+                Ok(length) => stream.take(&buffer[..length]).context("cannot write '<stdout>'")?,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => {
+                    return Err(std::io::Error::from(error)).context("cannot read '<stdin>'");
+                }
+            }
+        }
+        stream.end().context("cannot write '<stdout>'")?.finish()?;
+        Ok(Exit::Done)
+    }
+
+    fn columns(&self) -> usize {
+        self.width.or_else(columns).unwrap_or(WIDTH)
+    }
+
+    fn has_color(&self) -> bool {
+        match self.color {
             Color::Always => true,
             Color::Never => false,
-            Color::Auto => is_terminal && variable("NO_COLOR").is_none(),
-        };
+            Color::Auto => stdout().is_terminal() && variable("NO_COLOR").is_none(),
+        }
+    }
+
+    fn options(&self) -> anyhow::Result<Options> {
         Ok(Options {
             full: self.full,
             limit_turns: self.limit_turns,
             redact: self.redact.patterns()?,
             prices: self.prices.as_deref().map(prices).transpose()?,
             zone: TimeZone::try_system().unwrap_or(TimeZone::UTC),
-            width: self.width.or_else(columns).unwrap_or(WIDTH),
-            color,
+            width: self.columns(),
+            color: self.has_color(),
         })
     }
 

@@ -4,6 +4,7 @@
 //! to the web or to mail. A policy in the page forbids the browser what the page does not need anyway.
 
 use super::chart::Chart;
+use super::emphasis::Marked;
 use super::markdown::{DIALECT, MOST, call_line};
 use super::words::{self, clean, html};
 use super::{Entry, Media, Options, Outcome, What, input, plot};
@@ -250,8 +251,9 @@ fn rendered(text: &str) -> String {
     if text.len() > MOST {
         return pre(&text);
     }
-    let mut links = Vec::new();
-    let events = Parser::new_ext(&text, DIALECT).filter_map(|event| safe(event, &mut links));
+    let (marked, mut links) = (Marked::new(&text), Vec::new());
+    let events = Parser::new_ext(&marked.text, DIALECT).map(|event| marked.event(event));
+    let events = events.filter_map(|event| safe(event, &mut links));
     let mut out = String::with_capacity(text.len() * 2);
     pulldown_cmark::html::push_html(&mut out, events);
     out
@@ -303,6 +305,7 @@ mod tests {
         for (said, shown) in [
             ("a <b>x</b>", "<p>a &lt;b&gt;x&lt;/b&gt;</p>\n"),
             ("<script>\nx\n</script>", "<p>&lt;script&gt;\nx\n&lt;/script&gt;</p>\n"),
+            ("これは**「永久」**です", "<p>これは<strong>「永久」</strong>です</p>\n"),
             ("# one\n## two", "<h4>one</h4>\n<h5>two</h5>\n"),
             (
                 "[a](javascript:x) [b](https://x.org) [c](#d)",

@@ -4,6 +4,7 @@
 //! in block quotes, which end where they end whatever is open in them. Raw HTML in it is escaped, and so is
 //! what would load an image. Inputs and results are folded, in fences that are longer than any in them.
 
+use super::emphasis::is_escaped;
 use super::words::{self, clean, html};
 use super::{Entry, Options, Outcome, What, input};
 use crate::exit::{printable, printable_json};
@@ -243,11 +244,6 @@ fn marks(text: &str) -> Vec<usize> {
         safe.peek().is_none_or(|range| *at < range.start)
     };
     places.filter(is_free).filter(|at| !is_escaped(&text[..*at])).collect()
-}
-
-/// Whether what follows this text is escaped: the backslashes at its end are odd in number.
-fn is_escaped(before: &str) -> bool {
-    (before.len() - before.trim_end_matches('\\').len()) % 2 == 1
 }
 
 /// Whether a reader of Markdown sees HTML or an image in a text.

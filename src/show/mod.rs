@@ -9,11 +9,16 @@
 //! escaped, and each format has its own way to keep text from being taken for its structure.
 
 pub mod chart;
+mod emphasis;
 pub mod follow;
 pub mod html;
+mod inline;
 mod input;
 pub mod markdown;
 mod plot;
+pub mod render;
+pub mod stream;
+mod table;
 pub mod text;
 pub mod walk;
 mod words;

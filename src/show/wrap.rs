@@ -4,6 +4,7 @@
 //! (Chinese, Japanese, Korean, emoji) count as two columns. The lines hold no control characters.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
@@ -86,22 +87,34 @@ pub fn wrap(line: &str, room: usize) -> Vec<String> {
         return vec![line.to_owned()];
     }
     let hang = " ".repeat(hang(line).min(room / 2));
+    let mut rows = rows(line, room, room - hang.len()).into_iter();
+    let first = rows.next().map(|row| line[row].to_owned());
+    first.into_iter().chain(rows.map(|row| [&hang, &line[row]].concat())).collect()
+}
+
+/// The rows of a line: `first` columns for the first one and `room` for each that follows. Spaces where a row ends
+/// belong to no row. The rows of a longer line begin with the same ones, but for the last.
+pub fn rows(line: &str, first: usize, room: usize) -> Vec<Range<usize>> {
+    if is_short(line, first) {
+        return std::iter::once(0..line.len()).collect();
+    }
     let mut rows = Vec::new();
-    let mut row = Row::default();
-    for piece in line.graphemes(true) {
-        row.may_break_before(piece);
+    let mut row = Row { room: first, ..Row::default() };
+    for (at, piece) in line.grapheme_indices(true) {
+        row.may_break_before(at, piece);
         let wide = columns(piece);
-        while row.columns + wide > room && row.has_words {
-            let rest = row.end();
-            rows.push(std::mem::take(&mut row.text).trim_end().to_owned());
-            row.begin(&hang, &rest);
+        while row.columns + wide > row.room && row.has_words {
+            let end = row.at.take().unwrap_or(at);
+            rows.push(row.start..row.start + line[row.start..end].trim_end().len());
+            let rest = line[end..at].trim_start();
+            let (start, columns) = (at - rest.len(), width(rest));
+            let (has_words, last) = (!rest.is_empty(), row.last);
+            row = Row { start, columns, room, has_words, last, is_continued: true, at: None };
         }
-        if !(row.is_continued && !row.has_words && piece == " ") {
-            row.push(piece, wide);
-        }
+        row.push(at, piece, wide);
     }
     if row.has_words || rows.is_empty() {
-        rows.push(row.text);
+        rows.push(row.start..line.len());
     }
     rows
 }
@@ -109,41 +122,35 @@ pub fn wrap(line: &str, room: usize) -> Vec<String> {
 /// A row that is being filled.
 #[derive(Default)]
 struct Row<'l> {
-    text: String,
-    /// What was added last.
-    last: &'l str,
+    /// Where it begins, in bytes of the line.
+    start: usize,
     columns: usize,
+    /// The columns that it may take.
+    room: usize,
     has_words: bool,
     is_continued: bool,
-    /// Where it may be broken, in bytes.
+    /// The piece that was added last.
+    last: &'l str,
+    /// Where it may be broken, in bytes of the line.
     at: Option<usize>,
 }
 
 impl<'l> Row<'l> {
-    fn may_break_before(&mut self, piece: &str) {
+    fn may_break_before(&mut self, at: usize, piece: &str) {
         let last = self.last;
         let between = columns(last) == 2 || columns(piece) == 2;
         let is_legal = !CLOSING.contains(piece) && !OPENING.contains(last);
         if self.has_words && ((last == " ") != (piece == " ") || between && is_legal) {
-            self.at = Some(self.text.len());
+            self.at = Some(at);
         }
     }
 
-    /// Ends it at the last place where it may be broken, and gives what is left.
-    fn end(&mut self) -> String {
-        let rest = self.at.take().map(|at| self.text.split_off(at)).unwrap_or_default();
-        rest.trim_start().to_owned()
-    }
-
-    fn begin(&mut self, hang: &str, rest: &str) {
-        self.text = [hang, rest].concat();
-        self.columns = width(&self.text);
-        (self.is_continued, self.has_words) = (true, !rest.trim().is_empty());
-    }
-
-    fn push(&mut self, piece: &'l str, wide: usize) {
+    fn push(&mut self, at: usize, piece: &'l str, wide: usize) {
+        if self.is_continued && !self.has_words && piece == " " {
+            self.start = at + piece.len();
+            return;
+        }
         self.last = piece;
-        self.text.push_str(piece);
         self.columns += wide;
         self.has_words |= piece != " ";
     }

@@ -3,6 +3,7 @@
 
 mod browser;
 mod follow;
+mod markdown;
 
 use std::env;
 use std::fs;

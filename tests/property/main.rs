@@ -163,3 +163,13 @@ fn s4_no_text_is_taken_for_the_document_around_it() {
         }
     }
 }
+
+#[test]
+fn audit_29_markdown_in_pieces_is_laid_out_as_at_once() {
+    let is_full = env::var_os("CLAW_TEST_FULL").is_some();
+    for seed in 0..if is_full { CHAINS_IN_FULL } else { TALKS / 4 } {
+        if let Err(why) = shown::of_streams(&mut Choices::seeded(seed)) {
+            panic!("seed {seed}: {why}");
+        }
+    }
+}

@@ -6,6 +6,8 @@ use super::choices::Choices;
 use super::records::Talk;
 use clawutils::messages::Message;
 use clawutils::messages::rebuild::{self, from_inputs};
+use clawutils::show::render::Layout;
+use clawutils::show::stream::Stream;
 use clawutils::show::{self, Format, Options};
 use clawutils::source::Input;
 use pulldown_cmark::{Event, HeadingLevel, Options as Dialect, Parser, Tag, TagEnd};
@@ -314,3 +316,54 @@ fn headings(text: &str) -> usize {
         })
         .count()
 }
+
+/// Markdown in pieces: what is written does not depend on how it was cut, and has all words.
+pub fn of_streams(choices: &mut Choices) -> Law {
+    let mut text = String::new();
+    for _ in 0..1 + choices.below(40) {
+        text.push_str(match choices.below(3) {
+            0 => choices.of_these(WORDS),
+            _ => choices.of_these(PIECES),
+        });
+    }
+    let layout = Layout { width: 24 + choices.below(60), color: choices.one_in(2) };
+    let mut whole = Stream::new(layout, Vec::new());
+    let wrong = |error: std::io::Error| error.to_string();
+    whole.take(text.as_bytes()).map_err(wrong)?;
+    let whole = String::from_utf8_lossy(&whole.end().map_err(wrong)?).into_owned();
+    let mut cut = Stream::new(layout, Vec::new());
+    let mut rest = text.as_bytes();
+    while !rest.is_empty() {
+        let (part, others) = rest.split_at(1 + choices.below(rest.len().min(12)));
+        cut.take(part).map_err(wrong)?;
+        rest = others;
+    }
+    let cut = String::from_utf8_lossy(&cut.end().map_err(wrong)?).into_owned();
+    if whole != cut {
+        return Err(format!("{text:?} in pieces:\n{cut}\n--- and at once:\n{whole}"));
+    }
+    let letters = |text: &str| text.matches(['w', '日']).count();
+    if letters(&whole) < letters(&text) {
+        return Err(format!("{text:?} has lost words:\n{whole}"));
+    }
+    let is_odd = |c: char| c.is_control() && !matches!(c, '\n' | '\u{1b}');
+    match whole.chars().find(|c| is_odd(*c)) {
+        Some(odd) => Err(format!("{odd:?} of {text:?}")),
+        None => Ok(()),
+    }
+}
+
+/// Words that are long enough for lines to be wrapped.
+const WORDS: &[&str] = &[
+    "some words that go on ",
+    "日本語のテキスト「です」、",
+    "**bold and** w1 ",
+    "**「太字」**です",
+    "`code` w1, ",
+    "a longer line of text that says nothing at all but w1 ",
+    "[a link](http://x.org/y) ",
+    "\n\n",
+    "\n- ",
+    "\n1. ",
+    "\n  ",
+];

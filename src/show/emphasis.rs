@@ -1,0 +1,213 @@
+//! Emphasis beside Chinese, Japanese and Korean text.
+//!
+//! CommonMark takes `**` for the end of emphasis only where what stands before it is no punctuation, or where
+//! a space or punctuation follows. Texts without spaces cannot keep that: in `これは**「永久」**です` nothing would be
+//! emphasised. The proposal for CommonMark that repairs this counts CJK punctuation as letters here, and lets other
+//! punctuation stand between emphasis and a CJK character. [`Marked`] has the same effect with any parser: it
+//! puts a character of private use, which counts as a letter, between such punctuation and the delimiter.
+//! [`Marked::without`] takes it out again of whatever the parser makes of the text.
+
+use pulldown_cmark::{CodeBlockKind, CowStr, Event, Tag};
+use std::borrow::Cow;
+use unicode_width::UnicodeWidthChar;
+
+/// Characters of private use; one that the text does not have becomes the mark.
+const MARKS: std::ops::RangeInclusive<char> = '\u{e000}'..='\u{e0ff}';
+
+/// A Markdown text, with marks where it needs them.
+#[derive(Debug)]
+pub struct Marked<'t> {
+    /// What is to be parsed.
+    pub text: Cow<'t, str>,
+    mark: Option<char>,
+}
+
+impl<'t> Marked<'t> {
+    /// Marks delimiters of emphasis beside CJK text.
+    pub fn new(text: &'t str) -> Marked<'t> {
+        Marked::at(text, places(text))
+    }
+
+    /// The same for a part of a text: `[label]: address` is no definition but text, for what it would define stands
+    /// in other parts.
+    pub fn part(text: &'t str) -> Marked<'t> {
+        let mut places = places(text);
+        places.extend(text.match_indices("]:").map(|(at, _)| at + 1));
+        places.sort_unstable();
+        Marked::at(text, places)
+    }
+
+    fn at(text: &'t str, places: Vec<usize>) -> Marked<'t> {
+        let mut marks = MARKS;
+        let mark = marks.find(|mark| !places.is_empty() && !text.contains(*mark));
+        let Some(mark) = mark else { return Marked { text: Cow::Borrowed(text), mark: None } };
+        let mut marked = String::with_capacity(text.len() + places.len() * mark.len_utf8());
+        let mut from = 0;
+        for at in places {
+            marked.push_str(&text[from..at]);
+            marked.push(mark);
+            from = at;
+        }
+        marked.push_str(&text[from..]);
+        Marked { text: Cow::Owned(marked), mark: Some(mark) }
+    }
+
+    /// A piece of the text without marks.
+    pub fn without<'p>(&self, piece: &'p str) -> Cow<'p, str> {
+        match self.mark {
+            Some(mark) if piece.contains(mark) => Cow::Owned(piece.replace(mark, "")),
+            _ => Cow::Borrowed(piece),
+        }
+    }
+
+    /// What a parser made of the marked text, without marks.
+    pub fn event<'e>(&self, event: Event<'e>) -> Event<'e> {
+        let own = |text: CowStr<'e>| match self.without(&text) {
+            Cow::Owned(text) => CowStr::from(text),
+            Cow::Borrowed(_) => text,
+        };
+        match event {
+            Event::Text(text) => Event::Text(own(text)),
+            Event::Code(text) => Event::Code(own(text)),
+            Event::Html(text) => Event::Html(own(text)),
+            Event::InlineHtml(text) => Event::InlineHtml(own(text)),
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => {
+                Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(own(info))))
+            }
+            Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
+                let (dest_url, title) = (own(dest_url), own(title));
+                Event::Start(Tag::Link { link_type, dest_url, title, id })
+            }
+            event => event,
+        }
+    }
+
+    /// The parts of a piece that stand between marks, with where they begin in it.
+    pub fn parts<'p>(&self, piece: &'p str) -> impl Iterator<Item = (usize, &'p str)> {
+        let mark = self.mark.unwrap_or('\0');
+        let parts = piece.split(mark).filter(|_| self.mark.is_some());
+        let base = piece.as_ptr() as usize;
+        let whole = self.mark.is_none().then_some((0, piece));
+        parts.map(move |part| (part.as_ptr() as usize - base, part)).chain(whole)
+    }
+
+    /// Where a place in the marked text is in the original.
+    pub fn original(&self, at: usize) -> usize {
+        let Some(mark) = self.mark else { return at };
+        at - self.text[..at].matches(mark).count() * mark.len_utf8()
+    }
+}
+
+/// Where a mark changes how a delimiter counts, and is meant to.
+fn places(text: &str) -> Vec<usize> {
+    let mut places = Vec::new();
+    if text.is_ascii() {
+        return places;
+    }
+    let mut end = 0;
+    for (first, _) in text.match_indices('*') {
+        if first < end {
+            continue;
+        }
+        // An escaped one is a character like others.
+        let at = first + usize::from(is_escaped(&text[..first]));
+        end = text.len() - text[at..].trim_start_matches('*').len();
+        if at == end {
+            continue;
+        }
+        let before = text[..at].chars().next_back();
+        let after = text[end..].chars().next();
+        let Some((before, after)) = before.zip(after) else { continue };
+        let is_letter = |own, other| is_punctuation(own) && (is_cjk(own) || is_cjk(other));
+        places.extend(is_letter(before, after).then_some(at));
+        places.extend(is_letter(after, before).then_some(end));
+    }
+    places
+}
+
+/// Whether what follows this text is escaped: the backslashes at its end are odd in number.
+pub fn is_escaped(before: &str) -> bool {
+    (before.len() - before.trim_end_matches('\\').len()) % 2 == 1
+}
+
+/// Whether a character is Chinese, Japanese or Korean, or of the punctuation and the forms made for these.
+fn is_cjk(c: char) -> bool {
+    let is_emoji = matches!(c, '\u{1f000}'..='\u{1faff}' | '\u{2300}'..='\u{2bff}');
+    !is_emoji
+        && (c.width() == Some(2) || matches!(c, '\u{ff61}'..='\u{ffdc}' | '\u{1100}'..='\u{11ff}'))
+}
+
+/// Whether CommonMark may count a character as punctuation. Letters never do.
+fn is_punctuation(c: char) -> bool {
+    !c.is_alphanumeric() && !c.is_whitespace()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pulldown_cmark::{Parser, html};
+
+    fn rendered(text: &str) -> String {
+        let marked = Marked::new(text);
+        let events = Parser::new(&marked.text).map(|event| marked.event(event));
+        let mut out = String::new();
+        html::push_html(&mut out, events);
+        out.trim_end().replace("<p>", "").replace("</p>", "")
+    }
+
+    #[test]
+    fn audit_30_emphasis_beside_cjk_punctuation_renders() {
+        for (text, expected) in [
+            ("これは**「永久」**です", "これは<strong>「永久」</strong>です"),
+            ("**重要。**次に進む", "<strong>重要。</strong>次に進む"),
+            ("これは*「斜体」*です", "これは<em>「斜体」</em>です"),
+            ("注意**(必須)**です", "注意<strong>(必須)</strong>です"),
+            ("値は**`x`**です", "値は<strong><code>x</code></strong>です"),
+            ("**Rust（言語）**を使う", "<strong>Rust（言語）</strong>を使う"),
+            ("全て***「強調」***した", "全て<em><strong>「強調」</strong></em>した"),
+            ("他说**“你好”**。他走了", "他说<strong>“你好”</strong>。他走了"),
+            ("他说**“你好”**然后走了", "他说<strong>“你好”</strong>然后走了"),
+            ("**注意：**请先备份", "<strong>注意：</strong>请先备份"),
+            ("请看**《红楼梦》**这本书", "请看<strong>《红楼梦》</strong>这本书"),
+            ("**强调(说明)**的文字", "<strong>强调(说明)</strong>的文字"),
+            ("**강조(설명)**는 중요", "<strong>강조(설명)</strong>는 중요"),
+            ("그는 **\"안녕\"**이라고", "그는 <strong>\"안녕\"</strong>이라고"),
+            ("**「제목」**은 좋다", "<strong>「제목」</strong>은 좋다"),
+            ("これは`**「永久」**`です", "これは<code>**「永久」**</code>です"),
+            ("これは\\**「永久」です", "これは**「永久」です"),
+            ("「\\*は", "「*は"),
+            ("5 * 「3」 * 2", "5 * 「3」 * 2"),
+            ("**開いたまま「です", "**開いたまま「です"),
+            ("**太字**と**太字**", "<strong>太字</strong>と<strong>太字</strong>"),
+        ] {
+            assert_eq!(rendered(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn audit_30_text_without_cjk_characters_is_left_as_it_is() {
+        for text in [
+            "a **(b)**c",
+            "a**\"b\"**c “d”**e**",
+            "f(*args, **kwargs) – naïve",
+            "2 * 3 * 4 → **x.**y",
+            "🎉**!**🎉",
+            "`**「」**`".trim_matches('`').trim_matches(['*', '「', '」']),
+        ] {
+            let marked = Marked::new(text);
+            assert_eq!(marked.text, text);
+        }
+    }
+
+    #[test]
+    fn a_place_in_the_marked_text_is_found_in_the_original() {
+        let text = "は**「永久」**で、]: ";
+        let marked = Marked::part(text);
+        let at = marked.text.find('で').unwrap();
+        assert_eq!(marked.original(at), text.find('で').unwrap());
+        assert_eq!(marked.without(&marked.text), text);
+        let parts: Vec<(usize, &str)> = marked.parts(&marked.text).collect();
+        assert_eq!(parts.iter().map(|part| part.1).collect::<String>(), text);
+        assert!(parts.iter().all(|(at, part)| marked.text[*at..].starts_with(part)));
+    }
+}

@@ -1,0 +1,650 @@
+//! Markdown as rows for a terminal.
+//!
+//! With colours the marks of Markdown become styles; without them they stay, so that nothing depends on what cannot be
+//! seen. The words are the same in both. A line of a paragraph stays a line and is wrapped; code is not wrapped;
+//! tables are laid out, and wrapped within their columns.
+//!
+//! A text that is still growing is laid out again and again. [`Rendered::settled`] says how many rows no further text
+//! can change: those of all blocks before the last one, and of that one the rows before whatever may still be the
+//! beginning of emphasis, code or a link.
+
+use super::emphasis::{Marked, is_escaped};
+use super::inline::{Inline, Style};
+use super::table::Table;
+use super::wrap::{expand_tabs, width};
+use pulldown_cmark::{Alignment, Event, LinkType, Options, Parser, Tag, TagEnd};
+use std::ops::Range;
+
+/// No text is laid out in fewer columns than this.
+const NARROWEST: usize = 10;
+/// What is read as Markdown.
+const DIALECT: Options = Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHROUGH);
+
+/// How Markdown is laid out.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// The columns of a row.
+    pub width: usize,
+    /// Styles take the place of marks.
+    pub color: bool,
+}
+
+/// Markdown that was laid out.
+#[derive(Debug, Default)]
+pub struct Rendered {
+    /// The rows, with the index of the top-level block that each belongs to.
+    pub rows: Vec<(usize, String)>,
+    /// Where each top-level block begins in the text, and whether a blank row is its first.
+    pub tops: Vec<(usize, bool)>,
+    /// How many rows no further text can change.
+    pub settled: usize,
+}
+
+/// Lays out a whole text.
+pub fn render(text: &str, layout: Layout) -> Vec<String> {
+    let rendered = render_part(text, layout, false);
+    rendered.rows.into_iter().map(|(_, row)| row).collect()
+}
+
+/// Lays out a part of a text that begins where a block begins; a blank row comes first if `has_gap`.
+pub fn render_part(text: &str, layout: Layout, has_gap: bool) -> Rendered {
+    let marked = Marked::part(text);
+    let mut renderer = Renderer::new(&marked, layout, has_gap);
+    for (event, range) in Parser::new_ext(&marked.text, DIALECT).into_offset_iter() {
+        renderer.take(event, range);
+    }
+    let settled = renderer.settled();
+    let tops = renderer.tops.iter().map(|(at, gap)| (marked.original(*at), *gap)).collect();
+    Rendered { rows: renderer.rows, tops, settled }
+}
+
+/// What stands before the rows of a container.
+struct Prefix {
+    first: String,
+    others: String,
+    /// Its first row was written.
+    is_used: bool,
+}
+
+/// A block without blocks in it.
+enum Leaf {
+    /// Words, and the line below them that would have made them a heading.
+    Text {
+        inline: Inline,
+        below: Option<String>,
+    },
+    Code {
+        language: String,
+        text: String,
+    },
+    Html(String),
+    Table(Table),
+}
+
+/// What is known of the newest leaf, for whoever asks what is settled.
+#[derive(Default)]
+struct Newest {
+    range: Range<usize>,
+    /// The index of its first row.
+    first_row: usize,
+    /// For each row, up to where in the text it reaches.
+    ends: Vec<usize>,
+    /// From here on everything may change.
+    unsettled: usize,
+    /// The rows that are settled, if it is code.
+    settled: usize,
+    is_code: bool,
+}
+
+struct Renderer<'m> {
+    marked: &'m Marked<'m>,
+    source: &'m str,
+    layout: Layout,
+    rows: Vec<(usize, String)>,
+    tops: Vec<(usize, bool)>,
+    depth: usize,
+    prefixes: Vec<Prefix>,
+    /// The fewest containers that were open since the last leaf.
+    lowest: usize,
+    leaf: Option<Leaf>,
+    start: usize,
+    /// Where the last leaf ends.
+    end: Option<usize>,
+    /// Where the first container begins that was opened since.
+    outer: Option<usize>,
+    has_gap: bool,
+    styles: Vec<Style>,
+    /// The inline elements that are open: where they begin.
+    open: Vec<usize>,
+    /// Where the last inline event ends.
+    inner_end: usize,
+    /// The addresses of the links that are open, and where in the text of the block their words begin.
+    links: Vec<(String, usize)>,
+    /// The outermost open inline element, or what may become one.
+    unsettled: usize,
+    newest: Newest,
+}
+
+impl<'m> Renderer<'m> {
+    fn new(marked: &'m Marked<'m>, layout: Layout, has_gap: bool) -> Renderer<'m> {
+        Renderer {
+            marked,
+            source: &marked.text,
+            layout,
+            rows: Vec::new(),
+            tops: Vec::new(),
+            depth: 0,
+            prefixes: Vec::new(),
+            lowest: 0,
+            leaf: None,
+            start: 0,
+            end: None,
+            outer: None,
+            has_gap,
+            styles: Vec::new(),
+            open: Vec::new(),
+            inner_end: 0,
+            links: Vec::new(),
+            unsettled: usize::MAX,
+            newest: Newest::default(),
+        }
+    }
+
+    fn take(&mut self, event: Event<'_>, range: Range<usize>) {
+        if self.depth == 0 && !matches!(event, Event::End(_)) {
+            // What indents it is a part of it.
+            let line = self.source[..range.start].rfind('\n').map_or(0, |feed| feed + 1);
+            self.tops.push((line, false));
+        }
+        match event {
+            Event::Start(tag) => {
+                self.depth += 1;
+                self.start(tag, range);
+            }
+            Event::End(tag) => {
+                self.depth -= 1;
+                self.end(tag, range);
+            }
+            Event::Text(text) => self.text(&text, range),
+            Event::Code(code) => self.code(&code, range),
+            Event::Html(html) => match &mut self.leaf {
+                Some(Leaf::Html(text)) => text.push_str(&html),
+                _ => self.text(&html, range),
+            },
+            Event::SoftBreak => self.push("\n", range.start),
+            Event::HardBreak => self.push("\n", range.start),
+            Event::Rule => self.rule(range),
+            // The dialect has no others.
+            Event::InlineHtml(html) => self.text(&html, range),
+            _ => {}
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>, range: Range<usize>) {
+        match tag {
+            Tag::Paragraph => self.begin(Leaf::text(None), range.start),
+            Tag::Heading { level, .. } => self.heading(level as usize, range),
+            Tag::CodeBlock(kind) => {
+                let language = match kind {
+                    pulldown_cmark::CodeBlockKind::Fenced(info) => {
+                        self.marked.without(&info).into_owned()
+                    }
+                    pulldown_cmark::CodeBlockKind::Indented => String::new(),
+                };
+                self.begin(Leaf::Code { language, text: String::new() }, range.start);
+            }
+            Tag::HtmlBlock => self.begin(Leaf::Html(String::new()), range.start),
+            Tag::Table(alignments) => self.begin(Leaf::Table(Table::new(alignments)), range.start),
+            Tag::TableRow | Tag::TableHead => self.in_table(Table::begin_row),
+            Tag::TableCell => self.in_table(Table::begin_cell),
+            Tag::BlockQuote(_) => {
+                self.finish(range.start);
+                self.outer.get_or_insert(range.start);
+                let bar =
+                    if self.layout.color { Style::DIM.paint("│ ") } else { "> ".to_owned() };
+                self.prefixes.push(Prefix { first: bar.clone(), others: bar, is_used: false });
+            }
+            Tag::List(_) => self.finish(range.start),
+            Tag::Item => self.item(range.start),
+            Tag::Emphasis => self.open(Style::ITALIC, 1, range),
+            Tag::Strong => self.open(Style::BOLD, 2, range),
+            Tag::Strikethrough => self.open(Style::STRUCK, self.run_at(range.start), range),
+            Tag::Link { link_type, dest_url, title, .. } => {
+                let mark = if is_auto(link_type) { "<" } else { "[" };
+                self.link(Style::LINK, mark, address(&dest_url, &title), range);
+            }
+            Tag::Image { dest_url, title, .. } => {
+                self.link(Style::DIM, "![", address(&dest_url, &title), range);
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd, range: Range<usize>) {
+        match tag {
+            TagEnd::Paragraph
+            | TagEnd::Heading(_)
+            | TagEnd::CodeBlock
+            | TagEnd::HtmlBlock
+            | TagEnd::Table => self.finish(range.end),
+            TagEnd::BlockQuote(_) => {
+                self.finish(range.end);
+                self.close(range);
+            }
+            TagEnd::Item => {
+                self.finish(range.end);
+                self.close(range);
+            }
+            TagEnd::Emphasis => self.shut(1, range),
+            TagEnd::Strong => self.shut(2, range),
+            TagEnd::Strikethrough => self.shut(self.run_at(range.start), range),
+            TagEnd::Link => self.end_link(range, false),
+            TagEnd::Image => self.end_link(range, true),
+            _ => {}
+        }
+    }
+
+    // ---- containers ----------------------------------------------------------------------
+
+    fn item(&mut self, at: usize) {
+        self.finish(at);
+        self.outer.get_or_insert(at);
+        let line = self.source[at..].lines().next().unwrap_or_default();
+        let line = line.trim_start_matches(' ');
+        let marker = line.split([' ', '\t']).next().unwrap_or_default();
+        let is_number = marker.as_bytes().first().is_some_and(u8::is_ascii_digit);
+        let end = marker.find(|c: char| !c.is_ascii_digit()).unwrap_or(0) + 1;
+        let first = match (is_number, self.layout.color) {
+            (true, _) => format!("{} ", marker.get(..end).unwrap_or(marker)),
+            (false, true) => "• ".to_owned(),
+            (false, false) => format!("{} ", marker.chars().next().unwrap_or('-')),
+        };
+        let others = " ".repeat(width(&first));
+        self.prefixes.push(Prefix { first, others, is_used: false });
+    }
+
+    /// Ends a container. One without a row is a row of its own.
+    fn close(&mut self, range: Range<usize>) {
+        if self.prefixes.last().is_some_and(|prefix| !prefix.is_used) {
+            self.gap(range.start);
+            self.newest = Newest { range: range.clone(), ..self.fresh() };
+            self.row("");
+            self.end = Some(range.start + self.source[range].trim_end().len());
+        }
+        self.prefixes.pop();
+        self.lowest = self.lowest.min(self.prefixes.len());
+    }
+
+    // ---- leaves --------------------------------------------------------------------------
+
+    fn heading(&mut self, level: usize, range: Range<usize>) {
+        let below = self.line_below(&self.source[range.clone()]);
+        let is_heading = below.is_none();
+        self.begin(Leaf::text(below), range.start);
+        if is_heading && !self.layout.color {
+            self.push(&format!("{} ", "#".repeat(level)), range.start);
+        }
+        if is_heading {
+            self.style(Style::heading(level));
+        }
+    }
+
+    /// The line below a heading that is too long for one: it was shown before that line came.
+    fn line_below(&self, heading: &str) -> Option<String> {
+        let heading = heading.trim();
+        let (words, line) = heading.rsplit_once('\n').filter(|_| !heading.starts_with('#'))?;
+        let is_long = words.contains('\n') || width(words) > self.room();
+        is_long.then(|| line.trim_start_matches(['>', ' ']).to_owned())
+    }
+
+    fn begin(&mut self, leaf: Leaf, at: usize) {
+        self.finish(at);
+        (self.leaf, self.start) = (Some(leaf), at);
+        (self.inner_end, self.unsettled) = (at, usize::MAX);
+    }
+
+    /// Writes the leaf that is open.
+    fn finish(&mut self, end: usize) {
+        let Some(leaf) = self.leaf.take() else { return };
+        let end = self.start + self.source[self.start..end.max(self.start)].trim_end().len();
+        self.styles.clear();
+        self.open.clear();
+        self.gap(self.start);
+        self.newest =
+            Newest { range: self.start..end, unsettled: self.unsettled.min(end), ..self.fresh() };
+        match leaf {
+            Leaf::Text { inline, below } => self.put_text(inline, below),
+            Leaf::Code { language, text } => self.put_code(&language, &text),
+            Leaf::Html(text) => self.put_lines(&text, Style::PLAIN),
+            Leaf::Table(table) => {
+                let room = self.room();
+                table.rows(room, self.layout.color).iter().for_each(|row| self.row(row));
+                self.newest.unsettled = self.start;
+            }
+        }
+        self.end = Some(end);
+        self.lowest = self.prefixes.len();
+    }
+
+    fn fresh(&self) -> Newest {
+        Newest { first_row: self.rows.len(), ..Newest::default() }
+    }
+
+    /// A blank row where the text has a blank line before what begins here.
+    fn gap(&mut self, at: usize) {
+        let at = self.outer.take().unwrap_or(at);
+        let is_blank = |end: usize| self.source[end..at.max(end)].matches('\n').count() > 1;
+        let has_gap = self.end.map_or(self.has_gap, is_blank);
+        let is_first = self.rows.last().is_none_or(|(top, _)| *top != self.top());
+        if let Some(top) = self.tops.last_mut().filter(|_| is_first) {
+            top.1 = has_gap;
+        }
+        if has_gap {
+            let prefixes = self.prefixes[..self.lowest.min(self.prefixes.len())].iter();
+            let prefix: String = prefixes.map(|prefix| prefix.others.as_str()).collect();
+            self.rows.push((self.top(), prefix.trim_end().to_owned()));
+        }
+    }
+
+    fn put_text(&mut self, inline: Inline, below: Option<String>) {
+        let room = self.room();
+        for row in inline.rows(room) {
+            let end = inline.source_at(row.end).min(self.newest.range.end);
+            let text = inline.paint(row, self.layout.color);
+            self.row(&text);
+            self.newest.ends.push(end);
+        }
+        below.iter().for_each(|line| self.row(line));
+        // The line may be the head of a table.
+        let own = &self.source[self.newest.range.clone()];
+        let line = own.rfind('\n').map_or(0, |feed| feed + 1);
+        if own[line..].contains('|') {
+            self.newest.unsettled = self.newest.unsettled.min(self.newest.range.start + line);
+        }
+    }
+
+    fn put_code(&mut self, language: &str, text: &str) {
+        let own = self.source[self.newest.range.clone()].trim_start().to_owned();
+        let fence: String = own.chars().take_while(|c| matches!(c, '`' | '~')).collect();
+        let (is_fenced, has_marks) = (fence.len() > 2, fence.len() > 2 && !self.layout.color);
+        if has_marks {
+            self.row(&format!("{fence}{language}"));
+        } else if !language.is_empty() {
+            self.row(&Style::DIM.paint(language));
+        }
+        let indent = if has_marks { "" } else { "  " };
+        let text = self.marked.without(text).into_owned();
+        let mut settled = self.rows.len();
+        for line in text.lines() {
+            let line = expand_tabs(line).trim_end().to_owned();
+            let line = if self.layout.color { Style::CODE.paint(&line) } else { line };
+            self.row(&format!("{indent}{line}"));
+            // Blank lines at the end of what is indented are none of its own.
+            if is_fenced || !line.is_empty() {
+                settled = self.rows.len();
+            }
+        }
+        let last = own.lines().skip(1).last().unwrap_or_default().trim_start_matches(['>', ' ']);
+        let is_end = last.starts_with(&fence) && last.trim_end_matches(['`', '~']).is_empty();
+        if has_marks && is_end {
+            self.row(last);
+        }
+        self.newest.settled = settled;
+        self.newest.is_code = true;
+    }
+
+    fn put_lines(&mut self, text: &str, style: Style) {
+        let room = self.room();
+        for line in text.trim_end().lines() {
+            let mut inline = Inline::default();
+            inline.push(&expand_tabs(&self.marked.without(line)), style, 0);
+            for row in inline.rows(room) {
+                let row = inline.paint(row, self.layout.color);
+                self.row(&row);
+            }
+        }
+    }
+
+    fn rule(&mut self, range: Range<usize>) {
+        self.begin(Leaf::Html(String::new()), range.start);
+        let line = match self.layout.color {
+            true => "─".repeat(self.room()),
+            false => self.source[range.clone()].trim().to_owned(),
+        };
+        self.leaf = Some(Leaf::Html(line));
+        self.finish(range.end);
+    }
+
+    fn top(&self) -> usize {
+        self.tops.len().saturating_sub(1)
+    }
+
+    fn room(&self) -> usize {
+        let taken: usize = self.prefixes.iter().map(|prefix| prefix_width(&prefix.others)).sum();
+        self.layout.width.saturating_sub(taken).max(NARROWEST)
+    }
+
+    fn row(&mut self, text: &str) {
+        let mut row = String::new();
+        for prefix in &mut self.prefixes {
+            let is_first = !std::mem::replace(&mut prefix.is_used, true);
+            row.push_str(if is_first { &prefix.first } else { &prefix.others });
+        }
+        row.push_str(text);
+        self.rows.push((self.top(), row.trim_end().to_owned()));
+    }
+
+    // ---- inline --------------------------------------------------------------------------
+
+    /// Words of the text itself.
+    fn text(&mut self, text: &str, range: Range<usize>) {
+        if let Some(Leaf::Code { text: code, .. }) = &mut self.leaf {
+            return code.push_str(text);
+        }
+        if self.source.get(range.clone()) == Some(text) {
+            self.look_for_beginnings(range.clone());
+        }
+        let marked = self.marked;
+        for (at, part) in marked.parts(text) {
+            self.push(part, range.start + at);
+        }
+        self.inner_end = range.end;
+    }
+
+    fn code(&mut self, code: &str, range: Range<usize>) {
+        let code = self.marked.without(code).into_owned();
+        self.style(Style::CODE);
+        match self.layout.color {
+            true => self.push(&code, range.start),
+            false => {
+                let ticks = "`".repeat(self.run_at(range.start));
+                let pad = if code.starts_with('`') || code.ends_with('`') { " " } else { "" };
+                self.push(&format!("{ticks}{pad}{code}{pad}{ticks}"), range.start);
+            }
+        }
+        self.styles.pop();
+        self.inner_end = range.end;
+    }
+
+    /// Begins an element whose mark has so many bytes.
+    fn open(&mut self, style: Style, length: usize, range: Range<usize>) {
+        self.open.push(range.start);
+        self.style(style);
+        self.inner_end = range.start + length;
+        if !self.layout.color {
+            let mark = self.source.get(range.start..range.start + length).unwrap_or_default();
+            self.push(mark, range.start);
+        }
+    }
+
+    fn shut(&mut self, length: usize, range: Range<usize>) {
+        if !self.layout.color {
+            let start = range.end.saturating_sub(length);
+            let mark = self.source.get(start..range.end).unwrap_or_default();
+            self.push(mark, start);
+        }
+        self.styles.pop();
+        self.open.pop();
+        self.inner_end = range.end;
+    }
+
+    fn link(&mut self, style: Style, mark: &str, address: String, range: Range<usize>) {
+        self.open.push(range.start);
+        self.style(style);
+        if !self.layout.color {
+            self.push(mark, range.start);
+        } else if mark == "![" {
+            self.push("[image: ", range.start);
+        }
+        self.inner_end = range.start + mark.len();
+        let from = self.inline().map_or(0, |inline| inline.text.len());
+        self.links.push((self.marked.without(&address).into_owned(), from));
+    }
+
+    fn end_link(&mut self, range: Range<usize>, is_image: bool) {
+        let Some((url, from)) = self.links.pop() else { return };
+        let words = self.inline().map_or(String::new(), |inline| inline.text[from..].to_owned());
+        self.styles.pop();
+        self.open.pop();
+        if !self.layout.color {
+            let tail = self.source.get(self.inner_end..range.end).unwrap_or_default();
+            let tail = self.marked.without(tail).replace('\n', " ");
+            self.push(&tail, self.inner_end);
+        } else {
+            self.style(Style::DIM);
+            if is_image {
+                self.push("]", range.end);
+            }
+            let is_said = url == words || url.strip_prefix("mailto:") == Some(&words);
+            if !is_said && !url.is_empty() {
+                self.push(&format!(" ({url})"), range.end);
+            }
+            self.styles.pop();
+        }
+        self.inner_end = range.end;
+    }
+
+    /// Text of an item without a paragraph begins a leaf by itself.
+    fn push(&mut self, text: &str, at: usize) {
+        if self.leaf.is_none() {
+            self.begin(Leaf::text(None), at);
+        }
+        let style = self.styles.iter().fold(Style::PLAIN, |all, style| all.with(*style));
+        let text = expand_tabs(text).into_owned();
+        if let Some(inline) = self.inline() {
+            inline.push(&text, style, at);
+        }
+    }
+
+    fn inline(&mut self) -> Option<&mut Inline> {
+        match &mut self.leaf {
+            Some(Leaf::Text { inline, .. }) => Some(inline),
+            Some(Leaf::Table(table)) => table.cell(),
+            _ => None,
+        }
+    }
+
+    fn in_table(&mut self, change: fn(&mut Table)) {
+        if let Some(Leaf::Table(table)) = &mut self.leaf {
+            change(table);
+        }
+    }
+
+    fn style(&mut self, style: Style) {
+        self.styles.push(style);
+    }
+
+    /// How long the run of equal characters is that begins here.
+    fn run_at(&self, at: usize) -> usize {
+        let text = &self.source[at..];
+        let first = text.chars().next().unwrap_or_default();
+        text.chars().take_while(|c| *c == first).count()
+    }
+
+    // ---- what is settled -----------------------------------------------------------------
+
+    /// Looks in words for what may become emphasis, code, a link or HTML with the text that follows.
+    fn look_for_beginnings(&mut self, range: Range<usize>) {
+        for (at, c) in self.source[range.clone()].char_indices() {
+            let at = range.start + at;
+            if at < self.unsettled && self.may_begin(at, c) && !is_escaped(&self.source[..at]) {
+                self.unsettled = self.open.first().copied().unwrap_or(at);
+            }
+        }
+    }
+
+    fn may_begin(&self, at: usize, c: char) -> bool {
+        let rest = &self.source[at..];
+        match c {
+            '*' | '~' => {
+                let after = rest.trim_start_matches(c).chars().next();
+                after.is_none_or(|after| !after.is_whitespace())
+            }
+            '_' => !self.source[..at].ends_with(char::is_alphanumeric),
+            '`' => true,
+            '[' => bracket_is_open(rest),
+            '<' => rest[1..].starts_with(|c: char| c.is_ascii_alphabetic() || "/!?".contains(c)),
+            '&' => {
+                rest.len() < 40
+                    && rest[1..].bytes().all(|byte| byte == b'#' || byte.is_ascii_alphanumeric())
+            }
+            _ => false,
+        }
+    }
+
+    fn settled(&self) -> usize {
+        let Newest { range, first_row, ends, unsettled, settled, is_code } = &self.newest;
+        if *is_code {
+            let has_part = !self.source.ends_with('\n') && *settled == self.rows.len();
+            return settled.saturating_sub(usize::from(has_part)).max(*first_row);
+        }
+        let rest = self.end.map_or("", |end| &self.source[end.min(self.source.len())..]);
+        if rest.matches('\n').count() > 1 {
+            return self.rows.len();
+        }
+        // `- - -` may become a line. Where a row ends depends on what comes after it.
+        let has_letters = self.source[range.clone()].contains(char::is_alphanumeric);
+        let certain = ends.iter().take_while(|end| **end <= *unsettled && has_letters).count();
+        first_row + certain.saturating_sub(1)
+    }
+}
+
+impl Leaf {
+    fn text(below: Option<String>) -> Leaf {
+        Leaf::Text { inline: Inline::default(), below }
+    }
+}
+
+/// Where a link goes, and what it is called.
+fn address(url: &str, title: &str) -> String {
+    if title.is_empty() { url.to_owned() } else { format!("{url} \"{title}\"") }
+}
+
+fn is_auto(link: LinkType) -> bool {
+    matches!(link, LinkType::Autolink | LinkType::Email)
+}
+
+/// The columns of a prefix, which may hold a style.
+fn prefix_width(prefix: &str) -> usize {
+    if prefix.contains('│') { 2 } else { width(prefix) }
+}
+
+/// Whether the bracket that begins this text, or the address after it, does not end in it.
+fn bracket_is_open(text: &str) -> bool {
+    let mut depth = 0_usize;
+    for (at, c) in text.char_indices() {
+        match c {
+            '[' => depth += 1,
+            ']' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            let rest = &text[at + 1..];
+            return rest.is_empty() || rest.starts_with('(') && !rest.contains(')');
+        }
+    }
+    true
+}
+
+/// How cells are aligned.
+pub(super) type Alignments = Vec<Alignment>;

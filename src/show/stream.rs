@@ -1,0 +1,178 @@
+//! Markdown that is laid out as it arrives.
+//!
+//! What is written never depends on how the text was cut on its way: a row is written when no further text can change
+//! it. A block that is longer than [`MOST`] is cut, so memory is bounded whatever comes.
+
+use super::render::{Layout, Rendered, render_part};
+use super::words::clean;
+use std::io::{self, Write};
+
+/// A block of more bytes is laid out as two.
+const MOST: usize = 32 * 1024;
+/// A line that has not ended is looked at when so many bytes of it came.
+const STEP: usize = 24;
+/// The beginning of a line shows what kind of block it begins; shorter ones are waited for.
+const BEGINNING: usize = 32;
+
+/// A text that arrives piece by piece, laid out on `out`.
+pub struct Stream<W> {
+    layout: Layout,
+    out: W,
+    /// Bytes of a character that is not whole, or a carriage return.
+    rest: Vec<u8>,
+    /// The text from where the oldest block begins that is not settled.
+    text: String,
+    /// So many rows of it were written.
+    written: usize,
+    /// A blank line stands before it.
+    has_gap: bool,
+    /// It goes on with a block of code that was cut: its first line is there again, and was shown.
+    fence: String,
+    /// How long the text was when it was laid out last.
+    seen: usize,
+}
+
+impl<W: Write> Stream<W> {
+    /// A text for `out`.
+    pub fn new(layout: Layout, out: W) -> Stream<W> {
+        let (rest, text, fence) = Default::default();
+        Stream { layout, out, rest, text, written: 0, has_gap: false, fence, seen: 0 }
+    }
+
+    /// Takes what came, and writes the rows that are settled by it.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
+        for part in bytes.chunks(MOST) {
+            self.rest.extend_from_slice(part);
+            let text = self.whole_characters();
+            let has_line = text.contains('\n');
+            self.text.push_str(&clean(&text));
+            if has_line || self.text.len() >= self.seen + STEP {
+                self.lay_out(false)?;
+            }
+        }
+        self.out.flush()
+    }
+
+    /// Writes what is left.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn end(mut self) -> io::Result<W> {
+        let rest = std::mem::take(&mut self.rest);
+        self.text.push_str(&clean(&String::from_utf8_lossy(&rest)));
+        self.lay_out(true)?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    /// The text of the bytes that came, but for a character that is not whole. A carriage return may belong to the
+    /// end of a line.
+    fn whole_characters(&mut self) -> String {
+        let mut end = self.rest.len();
+        let newest = self.rest.iter().rev().take(4).position(|byte| byte & 0xc0 != 0x80);
+        if let Some(back) = newest {
+            let first = self.rest[end - back - 1];
+            let length = match first {
+                0xc2..=0xdf => 2,
+                0xe0..=0xef => 3,
+                0xf0..=0xf4 => 4,
+                b'\r' => 2,
+                _ => 1,
+            };
+            end -= if length > back + 1 { back + 1 } else { 0 };
+        }
+        let rest = self.rest.split_off(end);
+        let text = String::from_utf8_lossy(&self.rest).into_owned();
+        self.rest = rest;
+        text
+    }
+
+    fn lay_out(&mut self, is_end: bool) -> io::Result<()> {
+        loop {
+            let end = if is_end { self.text.len() } else { self.certain() };
+            let rendered = render_part(&self.text[..end], self.layout, self.has_gap);
+            let long = self.long_block(&rendered.tops, end);
+            if let Some((top, at)) = long {
+                self.cut(&rendered, top, at)?;
+                continue;
+            }
+            let rows = if is_end { rendered.rows.len() } else { rendered.settled };
+            self.write(&rendered, rows)?;
+            match rendered.tops.as_slice() {
+                // Blank lines.
+                [] => drop(self.text.drain(..self.text.rfind('\n').map_or(0, |feed| feed + 1))),
+                [_] => {}
+                _ => self.forget(&rendered),
+            }
+            self.seen = self.text.len();
+            return Ok(());
+        }
+    }
+
+    /// The text up to which it is certain what is there: whole lines, and of a long line what ends in a letter, since
+    /// punctuation may be half of something.
+    fn certain(&self) -> usize {
+        let line = self.text.rfind('\n').map_or(0, |feed| feed + 1);
+        let newest = &self.text[line..];
+        let end = newest.trim_end_matches(|c: char| c.is_ascii_punctuation()).len();
+        // What comes later in the line says whether it begins code.
+        let is_container = |c: char| " >-+*.)".contains(c) || c.is_ascii_digit();
+        let is_fence = newest.trim_start_matches(is_container).starts_with("```");
+        if end < BEGINNING || is_fence { line } else { line + end }
+    }
+
+    /// The first top-level block that is too long, and where it is cut.
+    fn long_block(&self, tops: &[(usize, bool)], end: usize) -> Option<(usize, usize)> {
+        let starts = || tops.iter().map(|(at, _)| *at);
+        let mut blocks = starts().zip(starts().skip(1).chain([end])).enumerate();
+        let most = MOST + self.fence.len();
+        let (top, (start, _)) = blocks.find(|(_, (start, end))| end - start > most)?;
+        let most = (0..=start + most).rev().find(|at| self.text.is_char_boundary(*at))?;
+        let part = &self.text[start..most];
+        let at = part.rfind('\n').or_else(|| part.rfind(' ')).map(|at| at + 1);
+        Some((top, start + at.filter(|at| *at > self.fence.len()).unwrap_or(part.len())))
+    }
+
+    /// Writes all up to a place in a block, and begins anew there.
+    fn cut(&mut self, whole: &Rendered, top: usize, at: usize) -> io::Result<()> {
+        let fence = open_fence(&self.text[whole.tops[top].0..at]);
+        let part = render_part(&self.text[..at], self.layout, self.has_gap);
+        self.write(&part, part.rows.len())?;
+        let (before, after) = self.text.split_at(at);
+        self.has_gap = fence.is_empty() && (before.ends_with("\n\n") || after.starts_with('\n'));
+        self.text = [&fence, after].concat();
+        // The line that begins the code was shown.
+        self.written = render_part(&fence, self.layout, false).rows.len();
+        self.fence = fence;
+        Ok(())
+    }
+
+    fn write(&mut self, rendered: &Rendered, rows: usize) -> io::Result<()> {
+        for (_, row) in rendered.rows.iter().take(rows).skip(self.written) {
+            writeln!(self.out, "{row}")?;
+        }
+        self.written = self.written.max(rows);
+        Ok(())
+    }
+
+    /// Forgets all blocks but the last.
+    fn forget(&mut self, rendered: &Rendered) {
+        let Some((at, has_gap)) = rendered.tops.last().copied() else { return };
+        let last = rendered.tops.len() - 1;
+        let before = rendered.rows.iter().take_while(|(top, _)| *top < last).count();
+        self.written = self.written.saturating_sub(before);
+        self.has_gap = has_gap;
+        self.text.drain(..at);
+        self.fence.clear();
+    }
+}
+
+/// The line that begins a block of code; nothing if the block is of another kind.
+fn open_fence(block: &str) -> String {
+    let line = block.split_inclusive('\n').next().unwrap_or_default();
+    let is_fence = line.starts_with("```") || line.starts_with("~~~");
+    if is_fence && line.len() < STEP * 4 { line.to_owned() } else { String::new() }
+}
