@@ -9,7 +9,7 @@ pub mod lint;
 pub mod rules;
 
 use crate::json::quote;
-use crate::messages::{BlockKind, Content, Message, Role};
+use crate::messages::{Block, BlockKind, Content, Message, Role};
 use rules::Rule;
 use std::collections::HashSet;
 use std::fmt;
@@ -117,7 +117,7 @@ impl fmt::Display for Violation {
 }
 
 /// Checks `messages` as the Anthropic Messages API would (its rules on roles, order, pairs, ids and
-/// empty text), and returns every rule that is broken, in message order. An empty result means that
+/// empty text, and thinking), and returns every rule that is broken, in message order. An empty result means that
 /// the list can be sent.
 #[must_use]
 pub fn messages(messages: &[Message<'_>]) -> Vec<Violation> {
@@ -173,10 +173,15 @@ fn check_blocks(message: &Message<'_>, index: usize, found: &mut Vec<Violation>)
                 found.push(broken("block-role", index, what));
             }
             BlockKind::Thinking { signed: false } => {
-                found.push(broken("unsigned-thinking", index, "a thinking block has no signature"));
+                let what = "a thinking block has no signature or no data";
+                found.push(broken("unsigned-thinking", index, what));
             }
             _ => {}
         }
+    }
+    let last = message.blocks().last();
+    if message.role == Role::Assistant && last.is_some_and(Block::is_thinking) {
+        found.push(broken("final-thinking", index, "its last block is thinking"));
     }
     let mut past_results = false;
     for block in message.blocks() {

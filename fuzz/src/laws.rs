@@ -2,15 +2,12 @@
 
 use crate::any::{Law, is_sound, lines, only_grows, rebuild, rebuild_all, same};
 use crate::view;
-use clawutils::check::rules::LATE_RESULT;
 use clawutils::dialect;
 use clawutils::exit::{self, Exit};
 use clawutils::jsonl::{self, Line, Lines};
 use clawutils::messages::rebuild::{Options, Rebuilt, from_inputs};
-use clawutils::messages::{BlockKind, Content};
-use clawutils::record::{self, Body};
+use clawutils::record;
 use clawutils::source::Input;
-use std::collections::HashSet;
 
 /// All that holds for any transcript. Gives what was rebuilt; nothing where the transcript is of a
 /// dialect that cannot be read.
@@ -87,60 +84,18 @@ fn has_tree(input: &Input) -> bool {
 }
 
 /// What stands before byte `cut` gives the same messages up to the last, which only grows, unless a
-/// view record comes after it, or a late result.
+/// view record comes after it.
 fn more_changes_only_the_end(input: &Input, bytes: &[u8], cut: usize, now: &Rebuilt) -> Law {
     let mut has_view = false;
-    each_body(input, cut as u64, input.length, |body| has_view |= body.is_view());
+    each_line(input, cut as u64, input.length, |line| {
+        if let Line::Object { object, .. } = line {
+            has_view |= record::parse(&object).is_ok_and(|body| body.is_view());
+        }
+    });
     if has_view {
         return Ok(());
     }
     let then = rebuild(&bytes[..cut])?;
-    if count_late(&then) != count_late(now) {
-        return Ok(());
-    }
-    // Where results stand before their calls, the reply before the last message may grow, too.
-    let growing = 1 + usize::from(has_early_results(input, cut as u64));
-    let settled = then.messages.len().saturating_sub(growing);
-    only_grows(settled, &then.messages, &now.messages)
+    only_grows(&then.messages, &now.messages)
         .map_err(|why| format!("what comes after byte {cut} changes what was there: {why}"))
-}
-
-fn count_late(rebuilt: &Rebuilt) -> usize {
-    rebuilt.findings.iter().filter(|found| *found.rule == LATE_RESULT).count()
-}
-
-fn each_body(input: &Input, from: u64, to: u64, mut each: impl FnMut(&Body<'_>)) {
-    each_line(input, from, to, |line| {
-        if let Line::Object { object, .. } = line
-            && let Ok(body) = record::parse(&object)
-        {
-            each(&body);
-        }
-    });
-}
-
-/// Whether before byte `end` a result stands before a call of its id.
-fn has_early_results(input: &Input, end: u64) -> bool {
-    let mut answered = HashSet::new();
-    let mut is_early = false;
-    each_body(input, 0, end, |body| match body {
-        Body::ToolUse { id, .. } => is_early |= answered.contains(id.as_ref()),
-        Body::ToolResult { id, .. } => {
-            answered.insert(id.to_string());
-        }
-        Body::User { content: Content::Blocks(blocks), .. }
-        | Body::Assistant { content: Content::Blocks(blocks), .. } => {
-            for block in blocks {
-                match &block.kind {
-                    BlockKind::ToolUse { id } => is_early |= answered.contains(id.as_ref()),
-                    BlockKind::ToolResult { id } => {
-                        answered.insert(id.to_string());
-                    }
-                    _ => {}
-                }
-            }
-        }
-        _ => {}
-    });
-    is_early
 }

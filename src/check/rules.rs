@@ -83,13 +83,15 @@ rules! {
     LATE_RESULT, "late-result", Note, true,
         "A result comes after the talk went on; it is moved to its call.";
     ORPHAN_RESULT, "orphan-result", Warning, true,
-        "A result has no call; it is left out.";
+        "A result has no call, or stands before one that has another after it; it is left out.";
     OPEN_CALL, "open-call", Warning, true,
         "A call in the middle has no result; it gets one that says so.";
     MISPLACED_BLOCK, "misplaced-block", Warning, true,
         "A block stands in a record of a role that cannot say it; it is left out.";
     UNSIGNED_THINKING, "unsigned-thinking", Note, true,
         "A thinking block has no signature, or was redacted and no longer fits it; it is left out.";
+    FINAL_THINKING, "final-thinking", Note, true,
+        "A reply ends in thinking, as one does whose tokens ran out; that thinking is left out.";
     OPEN_AT_END, "open-at-end", Note, false,
         "A call at the end has no result yet: the turn is not finished.";
     REFUSED, "refused", Error, false,

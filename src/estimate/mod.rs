@@ -306,7 +306,9 @@ fn weigh_block(block: &Block<'_>, method: Method, kinds: &mut Kinds) -> u64 {
             (&mut kinds.results, overhead + content)
         }
         BlockKind::Thinking { .. } => {
-            (&mut kinds.thinking, if script { string("thinking") } else { 0 })
+            let is_redacted = object.get("thinking").is_none();
+            let weigh = || if is_redacted { script::weigh(&block.raw) } else { string("thinking") };
+            (&mut kinds.thinking, if script { weigh() } else { 0 })
         }
         BlockKind::Media => (&mut kinds.media, if script { weigh_media(&object) } else { 0 }),
         BlockKind::Other => (&mut kinds.other, if script { script::weigh(&block.raw) } else { 0 }),

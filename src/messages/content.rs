@@ -21,9 +21,9 @@ pub enum BlockKind {
         /// The id of the call that it answers.
         id: Id,
     },
-    /// Thinking; `redacted_thinking` counts as [`BlockKind::Other`].
+    /// Thinking: `thinking` or `redacted_thinking`.
     Thinking {
-        /// Whether it carries a signature that is not empty.
+        /// Whether it is complete: a text with a signature, or the data of a redacted one.
         signed: bool,
     },
     /// An image or a document.
@@ -78,6 +78,12 @@ impl<'a> Block<'a> {
         matches!(self.kind, BlockKind::ToolResult { .. })
     }
 
+    /// Whether it is thinking, redacted or not.
+    #[must_use]
+    pub fn is_thinking(&self) -> bool {
+        matches!(self.kind, BlockKind::Thinking { .. })
+    }
+
     /// Whether a provider takes it from `role`: calls and thinking are the assistant's, results and
     /// media the user's.
     #[must_use]
@@ -122,6 +128,7 @@ fn block_kind(raw: &str) -> Result<BlockKind, String> {
         Some(id) if !id.is_empty() => Ok(Id::from(id)),
         _ => Err(format!("a '{kind}' block has no '{name}'")),
     };
+    let says = |name: &str| object.string(name).is_some_and(|text| !text.is_empty());
     match kind.as_ref() {
         "text" => match object.get("text").filter(|text| text.starts_with('"')) {
             None => Err("a 'text' block has no 'text'".into()),
@@ -137,9 +144,10 @@ fn block_kind(raw: &str) -> Result<BlockKind, String> {
         "tool_use" => Ok(BlockKind::ToolUse { id: id("id")? }),
         "tool_result" => Ok(BlockKind::ToolResult { id: id("tool_use_id")? }),
         "thinking" => {
-            let signature = object.get("signature").unwrap_or_default();
-            Ok(BlockKind::Thinking { signed: signature.starts_with('"') && signature != "\"\"" })
+            let has_text = object.get("thinking").is_some_and(|text| text.starts_with('"'));
+            Ok(BlockKind::Thinking { signed: has_text && says("signature") })
         }
+        "redacted_thinking" => Ok(BlockKind::Thinking { signed: says("data") }),
         "image" | "document" => Ok(BlockKind::Media),
         _ => Ok(BlockKind::Other),
     }

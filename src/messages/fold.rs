@@ -1,19 +1,21 @@
 //! Records to messages: replies put together, calls paired with their results, roles alternating.
 //!
 //! Records are read in file order into *parts* (one for each reply and each run of user words), and a
-//! result goes to its call by id wherever it stands. Then the parts are laid out as messages: the
+//! result goes to its call by id wherever it stands: to the nearest before it, or to the next one after it if
+//! that has no other when something follows its reply. Then the parts are laid out as messages: the
 //! results of a reply come together right after it, in call order, before any words of the user. What
 //! has no place (a result without a call, a second result) is a finding; what is missing in the middle
 //! (a call that was never answered) is filled in with a fixed text. The order is the file's alone, so
-//! the same records always give the same messages, and more records change only the last.
+//! the same records always give the same messages, and more records change only the last; a late result
+//! alone replaces the fixed text of its call further up.
 
+use crate::check::Finding;
 use crate::check::rules::{self, Rule};
-use crate::check::{Finding, Place};
 use crate::json::{self, Object, quote};
 use crate::messages::layout::Layout;
 pub use crate::messages::layout::{BEGINNING, INTERRUPTED};
 use crate::messages::meta::{self, Meta, ResultMeta, Shown};
-use crate::messages::part::{Answer, Call, Part, can_be_sent};
+use crate::messages::part::{Answer, Call, Early, Part, Source, can_be_sent};
 use crate::messages::shorten;
 use crate::messages::target::Ids;
 use crate::messages::view::View;
@@ -31,14 +33,6 @@ pub const NO_OUTPUT: &str = "(no output)";
 /// that comes still later is left out.
 const HORIZON: usize = 1000;
 
-/// A result that stands before its call, and the id and the place of its record.
-struct Early<'b> {
-    answer: Answer<'b>,
-    offset: u64,
-    record: String,
-    place: Place,
-}
-
 /// Records in, messages out. What it holds of records it only borrows until [`Fold::into_owned`].
 pub struct Fold<'v, 'b, F> {
     view: &'v View,
@@ -49,8 +43,8 @@ pub struct Fold<'v, 'b, F> {
     first: usize,
     /// For each id the newest call in these parts that has it: number of the part, index in it.
     calls: ById<(usize, usize)>,
-    /// Results that stand before any call with their id.
-    early: ById<Vec<Early<'b>>>,
+    /// Results that stand before any call with their id, in order.
+    early: ById<VecDeque<Early<'b>>>,
     layout: Layout<'b, F>,
     findings: &'v mut Vec<Finding>,
 }
@@ -78,15 +72,15 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
     #[must_use]
     pub fn into_owned(self) -> Fold<'v, 'static, F> {
         let Fold { view, with_meta, parts, first, calls, early, layout, findings } = self;
-        let own = |early: Early<'_>| Early { answer: early.answer.into_owned(), ..early };
         let early = early.into_iter();
+        let own = |all: VecDeque<Early<'_>>| all.into_iter().map(Early::into_owned).collect();
         Fold {
             view,
             with_meta,
             parts: parts.into_iter().map(Part::into_owned).collect(),
             first,
             calls,
-            early: early.map(|(id, all)| (id, all.into_iter().map(own).collect())).collect(),
+            early: early.map(|(id, all)| (id, own(all))).collect(),
             layout: layout.into_owned(),
             findings,
         }
@@ -151,13 +145,11 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
     /// When the last messages cannot be given out.
     pub fn finish(mut self) -> io::Result<Vec<String>> {
         let mut orphans: Vec<_> = std::mem::take(&mut self.early).into_iter().collect();
-        orphans.sort_by_key(|(_, left)| left.first().map_or(0, |early| early.offset));
+        orphans.sort_by_key(|(_, left)| left.front().map_or(0, |early| early.offset));
         for (id, left) in orphans {
-            for Early { record, place, .. } in left {
-                let message = format!("result of call '{id}' has no call, left out");
-                let rule = &rules::ORPHAN_RESULT;
-                self.findings.push(Finding { rule, place, id: Some(record), message });
-            }
+            let what = format!("result of call '{id}' has no call, left out");
+            left.into_iter()
+                .for_each(|early| self.note_at(&rules::ORPHAN_RESULT, early.source, &what));
         }
         let last = self.parts.iter().rposition(Part::says_something);
         let mut at_end = last.map(|last| last + self.first);
@@ -170,7 +162,13 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
 
     /// Lays out the first part.
     fn give_out(&mut self, at_end: bool) -> io::Result<()> {
-        let Some(part) = self.parts.pop_front() else { return Ok(()) };
+        let Some(mut part) = self.parts.pop_front() else { return Ok(()) };
+        if let Some(source) = part.drop_final_thinking() {
+            self.note_at(&rules::FINAL_THINKING, source, "a reply ends in thinking, left out");
+        }
+        for call in &mut part.calls {
+            self.pass_over(&call.id, call.early.take());
+        }
         for call in &part.calls {
             if let Entry::Occupied(newest) = self.calls.entry(call.id.clone())
                 && newest.get().0 == self.first
@@ -224,7 +222,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
                 BlockKind::ToolResult { .. } => self.result_block(block, meta.clone(), record),
                 _ if !block.fits(Role::Assistant) => self.note_misplaced(record),
                 BlockKind::Thinking { signed: false } => {
-                    let what = "a thinking block has no signature, left out";
+                    let what = "a thinking block has no signature or no data, left out";
                     self.note(&rules::UNSIGNED_THINKING, record, what);
                 }
                 BlockKind::Thinking { .. } if was_redacted(&block, record) => {
@@ -233,7 +231,13 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
                     self.note(&rules::UNSIGNED_THINKING, record, what);
                 }
                 _ => {
-                    self.open_part(Role::Assistant, true, None).add_block(block);
+                    let goes_on = self.parts.back().is_some_and(|last| !last.closed);
+                    let meta = if goes_on { None } else { meta.clone() };
+                    let part = self.open_part(Role::Assistant, goes_on, meta);
+                    if block.is_thinking() {
+                        part.thinking = Some(Source::of(record));
+                    }
+                    part.add_block(block);
                 }
             }
         }
@@ -243,6 +247,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
     /// new one.
     fn open_part(&mut self, role: Role, goes_on: bool, meta: Option<Box<Meta>>) -> &mut Part<'b> {
         if !(goes_on && self.parts.back().is_some_and(|last| last.role == role)) {
+            self.parts.back_mut().into_iter().for_each(Part::take_early_answers);
             self.parts.push_back(Part::begin(role));
         }
         let last = self.parts.len() - 1;
@@ -257,22 +262,24 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
             self.open_part(Role::Assistant, true, meta);
             return;
         }
-        let early = self.early.get_mut(&id).filter(|early| !early.is_empty());
-        let answer = early.map(|early| early.remove(0).answer);
+        let early = self.early.get_mut(&id).and_then(VecDeque::pop_front);
         let goes_on = self.parts.back().is_some_and(|last| !last.closed);
         let part = self.open_part(Role::Assistant, goes_on, meta);
         let (block, index) = (part.add_block(block), part.calls.len());
-        let (early, place) = (answer.is_some(), record.place.clone());
-        part.calls.push(Call { id: id.clone(), block, earlier: None, answer, early, place });
-        let last = self.parts.len() - 1;
-        self.parts[last].calls[index].earlier = self.calls.insert(id, (self.first + last, index));
+        let place = record.place.clone();
+        part.calls.push(Call { id: id.clone(), block, answer: None, early, place });
+        self.calls.insert(id, (self.first + self.parts.len() - 1, index));
     }
 
     /// Whether the newest reply has this call already: claw0's present program writes every call
     /// twice, inside the assistant record and again as a `tool_use` record.
     fn is_written_again(&mut self, id: &str, block: &Block<'_>, record: &Record<'_>) -> bool {
-        let Some(reply) = self.parts.back() else { return false };
-        let Some(call) = reply.calls.iter().find(|call| *call.id == *id) else { return false };
+        let Some((number, index)) = self.calls.get(id).copied() else { return false };
+        let reply = match self.parts.back() {
+            Some(last) if number + 1 == self.first + self.parts.len() => last,
+            _ => return false,
+        };
+        let Some(call) = reply.calls.get(index) else { return false };
         let same = |name| reply.content.blocks()[call.block].member(name) == block.member(name);
         if !(same("name") && same("input")) {
             let what =
@@ -353,32 +360,36 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
     }
 
     fn place(&mut self, id: &Id, answer: Answer<'b>, record: &Record<'_>) {
-        let newest = self.calls.get(id).copied();
-        let open = std::iter::successors(newest, |call| self.call_at(*call)?.earlier)
-            .find(|call| self.call_at(*call).is_some_and(|call| call.answer.is_none()));
-        let Some((number, call)) = open else {
-            if self.calls.contains_key(id) || self.layout.ids.is_known(id) {
+        let newest = self.calls.get(id).map(|(number, call)| (number - self.first, *call));
+        match newest {
+            Some((at, call)) if self.parts[at].calls[call].answer.is_none() => {
+                let part = &mut self.parts[at];
+                part.closed = true;
+                part.calls[call].answer = Some(answer);
+                let early = part.calls[call].early.take();
+                self.pass_over(id, early);
+                if at + 1 < self.parts.len() {
+                    let what = format!("result of call '{id}' comes late, moved to its call");
+                    self.note(&rules::LATE_RESULT, record, &what);
+                }
+            }
+            None if !self.layout.ids.is_known(id) => {
+                let early = Early { answer, offset: record.offset, source: Source::of(record) };
+                self.early.entry(id.clone()).or_default().push_back(early);
+            }
+            _ => {
                 let what = format!("second or too late result of call '{id}', left out");
                 self.note(&rules::RESULT_TWICE, record, &what);
-            } else {
-                let (offset, place) = (record.offset, record.place.clone());
-                let early = Early { answer, offset, record: record.id.to_string(), place };
-                self.early.entry(id.clone()).or_default().push(early);
             }
-            return;
-        };
-        let at = number - self.first;
-        self.parts[at].calls[call].answer = Some(answer);
-        self.parts[at].closed = true;
-        if at + 1 < self.parts.len() {
-            let what = format!("result of call '{id}' comes late, moved to its call");
-            self.note(&rules::LATE_RESULT, record, &what);
         }
     }
 
-    /// A call in one of the parts, unless it was given out.
-    fn call_at(&self, (number, index): (usize, usize)) -> Option<&Call<'b>> {
-        self.parts.get(number.checked_sub(self.first)?)?.calls.get(index)
+    /// Notes a result before its call that is not the call's.
+    fn pass_over(&mut self, id: &str, early: Option<Early<'b>>) {
+        if let Some(early) = early {
+            let what = format!("result of call '{id}' stands before the call, left out");
+            self.note_at(&rules::ORPHAN_RESULT, early.source, &what);
+        }
     }
 
     fn note_misplaced(&mut self, record: &Record<'_>) {
@@ -387,8 +398,12 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
     }
 
     fn note(&mut self, rule: &'static Rule, record: &Record<'_>, what: &str) {
-        let (place, id) = (record.place.clone(), Some(record.id.clone().into_owned()));
-        self.findings.push(Finding { rule, place, id, message: what.to_owned() });
+        self.note_at(rule, Source::of(record), what);
+    }
+
+    fn note_at(&mut self, rule: &'static Rule, source: Source, what: &str) {
+        let Source { id, place } = source;
+        self.findings.push(Finding { rule, place, id: Some(id), message: what.to_owned() });
     }
 }
 

@@ -4,6 +4,7 @@ use crate::check::Place;
 use crate::json;
 use crate::messages::meta::Meta;
 use crate::messages::{Block, Content, Id, Role};
+use crate::record::Record;
 
 /// A result, ready to be placed.
 #[derive(Clone, Debug)]
@@ -20,24 +21,53 @@ impl Answer<'_> {
     }
 }
 
+/// A record, as findings name it.
+#[derive(Clone, Debug)]
+pub(super) struct Source {
+    pub(super) id: String,
+    pub(super) place: Place,
+}
+
+impl Source {
+    pub(super) fn of(record: &Record<'_>) -> Source {
+        Source { id: record.id.to_string(), place: record.place.clone() }
+    }
+}
+
+/// A result that stands before any call with its id.
+#[derive(Clone, Debug)]
+pub(super) struct Early<'b> {
+    pub(super) answer: Answer<'b>,
+    /// Where its record begins, over all inputs.
+    pub(super) offset: u64,
+    pub(super) source: Source,
+}
+
+impl Early<'_> {
+    /// The same with bytes of its own.
+    pub(super) fn into_owned(self) -> Early<'static> {
+        Early { answer: self.answer.into_owned(), ..self }
+    }
+}
+
 /// A call in a reply.
 #[derive(Debug)]
 pub(super) struct Call<'b> {
     pub(super) id: Id,
     /// Index of the call's block in its reply.
     pub(super) block: usize,
-    /// The call before it that has the same id: number of its part, index in that.
-    pub(super) earlier: Option<(usize, usize)>,
     pub(super) answer: Option<Answer<'b>>,
-    /// The answer stood before the call.
-    pub(super) early: bool,
+    /// A result that stands before the call. It is the answer if none has come when the conversation
+    /// goes on after the reply.
+    pub(super) early: Option<Early<'b>>,
     pub(super) place: Place,
 }
 
 impl Call<'_> {
     fn into_owned(self) -> Call<'static> {
-        let Call { id, block, earlier, answer, early, place } = self;
-        Call { id, block, earlier, answer: answer.map(Answer::into_owned), early, place }
+        let Call { id, block, answer, early, place } = self;
+        let (answer, early) = (answer.map(Answer::into_owned), early.map(Early::into_owned));
+        Call { id, block, answer, early, place }
     }
 }
 
@@ -52,19 +82,21 @@ pub(super) struct Part<'b> {
     pub(super) meta: Option<Box<Meta>>,
     /// A result of the reply was read: what comes next is another reply.
     pub(super) closed: bool,
+    /// The record of the last thinking block in it.
+    pub(super) thinking: Option<Source>,
 }
 
 impl<'b> Part<'b> {
     pub(super) fn begin(role: Role) -> Part<'b> {
         let (content, calls, meta) = (Content::nothing(), Vec::new(), None);
-        Part { role, content, calls, meta, closed: false }
+        Part { role, content, calls, meta, closed: false, thinking: None }
     }
 
     /// The same with bytes of its own.
     pub(super) fn into_owned(self) -> Part<'static> {
-        let Part { role, content, calls, meta, closed } = self;
+        let Part { role, content, calls, meta, closed, thinking } = self;
         let calls = calls.into_iter().map(Call::into_owned).collect();
-        Part { role, content: content.into_owned(), calls, meta, closed }
+        Part { role, content: content.into_owned(), calls, meta, closed, thinking }
     }
 
     /// Adds a block, and says which it is.
@@ -85,13 +117,31 @@ impl<'b> Part<'b> {
     /// result, wherever that stands: claw0's first program wrote results before their calls, and what
     /// it wrote after such calls is the model's next reply.
     pub(super) fn goes_on(&self) -> bool {
-        let answered_early = !self.calls.is_empty() && self.calls.iter().all(|call| call.early);
+        let is_early = |call: &Call<'_>| call.early.is_some();
+        let answered_early = !self.calls.is_empty() && self.calls.iter().all(is_early);
         !self.closed && !answered_early
+    }
+
+    /// Answers the calls that wait with the results that stand before them, now that something follows.
+    pub(super) fn take_early_answers(&mut self) {
+        for call in self.calls.iter_mut().filter(|call| call.answer.is_none()) {
+            call.answer = call.early.take().map(|early| early.answer);
+        }
     }
 
     /// Whether nothing that comes can change it, once another part has begun.
     pub(super) fn is_settled(&self) -> bool {
         self.calls.iter().all(|call| call.answer.is_some())
+    }
+
+    /// Drops the thinking that nothing follows, and says which record held the last of it. A reply ends
+    /// like that when its tokens ran out while the model was thinking.
+    pub(super) fn drop_final_thinking(&mut self) -> Option<Source> {
+        let source = self.thinking.take()?;
+        let Content::Blocks(blocks) = &mut self.content else { return None };
+        let kept = blocks.iter().rposition(can_be_last).map_or(0, |last| last + 1);
+        let dropped = blocks.split_off(kept);
+        dropped.iter().any(Block::is_thinking).then_some(source)
     }
 
     /// What is sent of it.
@@ -103,10 +153,15 @@ impl<'b> Part<'b> {
     }
 }
 
-/// Whether anything in it can be sent. No provider takes blank text.
+/// Whether anything in it can be sent. No provider takes blank text, or thinking that nothing follows.
 pub(super) fn can_be_sent(content: &Content<'_>) -> bool {
     match content {
         Content::Text(raw) => !json::is_blank(raw),
-        Content::Blocks(blocks) => blocks.iter().any(|block| !block.is_blank()),
+        Content::Blocks(blocks) => blocks.iter().any(can_be_last),
     }
+}
+
+/// Whether a message may end with it.
+fn can_be_last(block: &Block<'_>) -> bool {
+    !block.is_blank() && !block.is_thinking()
 }

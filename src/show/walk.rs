@@ -277,7 +277,7 @@ impl<'v> Walk<'v> {
             BlockKind::Text => {
                 out.push(What::Said { role, text: block.says().unwrap_or_default() });
             }
-            BlockKind::Thinking { .. } => {
+            BlockKind::Thinking { .. } if member("thinking").is_some() => {
                 let text = member("thinking").and_then(json::string).unwrap_or_default();
                 if !text.trim().is_empty() {
                     out.push(What::Thinking(text.into_owned()));
@@ -296,7 +296,7 @@ impl<'v> Walk<'v> {
                 return;
             }
             BlockKind::Media => out.push(What::Media { role, media: input::media(&block) }),
-            BlockKind::Other => {
+            BlockKind::Thinking { .. } | BlockKind::Other => {
                 let kind = member("type").and_then(json::string).unwrap_or_default();
                 let (kind, bytes) = (kind.into_owned(), block.raw.len());
                 out.push(What::Other { role, kind, bytes });

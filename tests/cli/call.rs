@@ -668,6 +668,23 @@ fn the_offline_provider_needs_nothing_and_always_says_the_same() {
     offline(&[], HELLO).ok().stdout_is(&run.stdout_text());
 }
 
+/// Messages that claw-rebuild did not make are held to the rule, too.
+#[test]
+fn audit_01_messages_that_end_in_thinking_are_refused() {
+    for block in [
+        r#"{"type":"thinking","thinking":"hm","signature":"s"}"#,
+        r#"{"type":"redacted_thinking","data":"eHg="}"#,
+    ] {
+        let reply = format!(r#"{{"role":"assistant","content":[{block}]}}"#);
+        for messages in [format!("{HELLO}{reply}\n"), format!("{HELLO}{reply}\n{HELLO}")] {
+            let run = offline(&[], messages);
+            run.code(76).stdout_is("").err_has(
+                "not ready to send: final-thinking: message 2: its last block is thinking",
+            );
+        }
+    }
+}
+
 #[test]
 fn the_offline_provider_must_be_asked_for() {
     let run = Sandbox::new().cmd("claw-call").args(["--model", "offline"]).stdin(HELLO).run();

@@ -237,6 +237,7 @@ fn of_records() -> Vec<Damage> {
     let image =
         json!({"type": "image", "source": {"type": "base64", "media_type": "x", "data": ""}});
     let thinking = json!({"type": "thinking", "thinking": "hm"});
+    let cut_off = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
     vec![
         Damage::appended(&[result("nobody")], "orphan-result", 1, 1),
         Damage::appended(&[call("t"), user("stop")], "open-call", 1, 1),
@@ -246,6 +247,7 @@ fn of_records() -> Vec<Damage> {
         Damage::appended(&[user(" \n")], "empty-message", 1, 0),
         Damage::appended(&[blocks("assistant", image)], "misplaced-block", 1, 1),
         Damage::appended(&[blocks("assistant", thinking)], "unsigned-thinking", 1, 0),
+        Damage::appended(&[blocks("assistant", cut_off)], "final-thinking", 1, 0),
         Damage::appended(&[json!({"type": "retract", "target": "x"})], "unknown-target", 1, 65),
         Damage::appended(&[compaction("nowhere")], "unknown-first-kept", 1, 65),
     ]

@@ -57,6 +57,8 @@ mod ollama;
 /// claw-call: what is asked beside the reply.
 #[cfg(feature = "http")]
 mod options;
+/// claw-rebuild: thinking that nothing follows, and results of calls whose ids are used again.
+mod paired;
 /// All programs: in pipes, with closed, missing and bad input, and readers that are slow or gone.
 mod pipes;
 /// What programs wait for, on a terminal: said after a second, and gone without a trace.

@@ -351,6 +351,21 @@ fn a8_thinking_is_signed() {
     passes(&answer_blocks(withheld));
 }
 
+/// In every message of the assistant, not only in the last.
+#[test]
+fn a8_thinking_is_never_the_last_block() {
+    let thinking = json!({"type": "thinking", "thinking": "hm", "signature": "c2ln"});
+    let redacted = json!({"type": "redacted_thinking", "data": "eHg="});
+    let why = |kind: &str| {
+        format!("messages.1: The final block in an assistant message cannot be `{kind}`.")
+    };
+    refused(&answer_blocks(json!([thinking])), "A8", &why("thinking"));
+    refused(&answer_blocks(json!([text("so"), thinking])), "A8", &why("thinking"));
+    refused(&answer_blocks(json!([text("so"), redacted])), "A8", &why("redacted_thinking"));
+    let redacted_before_call = json!([redacted, thinking, call("a")]);
+    passes(&loop_of(redacted_before_call, json!([result("a")])));
+}
+
 #[test]
 fn a9_results_come_first() {
     let why = "messages.2.content.1: `tool_result` blocks must come before other blocks in their \

@@ -492,6 +492,31 @@ fn v66_a_reply_that_was_cut_off_is_kept_shown_and_6() {
     assert_eq!(case.added("assistant")[0]["stop_reason"], "max_tokens");
 }
 
+/// The reply is kept; the prompt can be sent again, or be followed by another one, at once.
+#[test]
+fn audit_01_a_session_whose_reply_only_thought_goes_on() {
+    let thinking = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
+    let redacted = json!({"type": "redacted_thinking", "data": "eHg="});
+    for (content, again) in [(json!([thinking]), true), (json!([thinking, redacted]), false)] {
+        let reply = json!({"content": content, "model": "m", "stop_reason": "max_tokens"});
+        let case = Case::new(&chat(), &[Step::Reply(reply), Step::text("Yes.")], &[]);
+        case.run.code(6).stdout_is("");
+        assert_eq!(case.added("assistant")[0]["content"], content);
+
+        let cmd = case.sandbox.cmd("claw-turn").envs(case.provider.env()).arg("--no-checkpoint");
+        let cmd = if again { cmd.arg("--again") } else { cmd.args(["-m", "Well?"]) };
+        let run = cmd.arg("s.jsonl").run();
+        run.ok().stdout_is("Yes.\n").err_has("final-thinking");
+        case.provider.all_legal();
+        assert_eq!(case.added("assistant").len(), 2);
+        // The messages that were sent are not changed by what follows them.
+        let last = case.provider.requests().pop().expect("a request");
+        let sent = last.messages();
+        let now = case.sandbox.cmd("claw-rebuild").arg("s.jsonl").run().ok().json();
+        assert_eq!(now[..sent.len()], *sent);
+    }
+}
+
 #[test]
 fn every_stage_is_in_the_log_as_json_too() {
     let case = Case::new(&builds(), &[Step::Overflow, Step::Overflow], &["--log", "json"]);

@@ -2,7 +2,9 @@
 
 use super::rules;
 use clawutils::check;
+use clawutils::json::quote;
 use clawutils::messages::Message;
+use clawutils::messages::fold::INTERRUPTED;
 use clawutils::messages::rebuild::{Options, Rebuilt, from_inputs};
 use clawutils::source::Input;
 
@@ -70,20 +72,33 @@ pub fn judge(messages: &[Message<'_>]) -> rules::Verdict {
 
 // ---- rule 11: the prompt cache lives on this ------------------------------------------------
 
-/// The first `settled` messages are as they were; those after them only grow.
-pub fn only_grows(settled: usize, then: &[Message<'_>], now: &[Message<'_>]) -> Law {
-    let of_now = &now[..settled.min(now.len())];
-    same("of what was settled", &lines(of_now), &lines(&then[..settled]))?;
-    for (last, index) in then[settled..].iter().zip(settled..) {
-        match now.get(index) {
-            Some(grown) if holds_all_of(grown, last) => {}
-            grown => {
-                let grown = grown.map(Message::to_json);
-                return Err(format!("\n  {}\nbecame\n  {grown:?}", last.to_json()));
-            }
+/// All messages but the last are as they were, and that only grows. The result that stood in for that of
+/// an interrupted call is the one thing that may be replaced.
+pub fn only_grows(then: &[Message<'_>], now: &[Message<'_>]) -> Law {
+    let Some((last, settled)) = then.split_last() else { return Ok(()) };
+    let mut now = now.to_vec();
+    now.iter_mut().zip(then).for_each(|(now, then)| interrupt_again(now, then));
+    let of_now = &now[..settled.len().min(now.len())];
+    same("of what was settled", &lines(of_now), &lines(settled))?;
+    match now.get(settled.len()) {
+        Some(grown) if holds_all_of(grown, last) => Ok(()),
+        grown => {
+            let grown = grown.map(Message::to_json);
+            Err(format!("\n  {}\nbecame\n  {grown:?}", last.to_json()))
         }
     }
-    Ok(())
+}
+
+/// Puts the results that stood in for those of interrupted calls back in place.
+fn interrupt_again<'a>(now: &mut Message<'a>, then: &Message<'a>) {
+    let stand_in = quote(INTERRUPTED);
+    let interrupted = then.blocks().filter(|block| block.member("content") == Some(&stand_in));
+    for block in interrupted.filter(|block| block.is_result()) {
+        let mut results = now.content.blocks_mut().iter_mut();
+        if let Some(result) = results.find(|result| result.kind == block.kind) {
+            *result = block.clone();
+        }
+    }
 }
 
 /// Whether the blocks of one message begin with those of another. Results are in the order of their

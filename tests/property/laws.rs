@@ -6,8 +6,7 @@ use serde_json::Value;
 
 use super::any::{Law, is_accepted, lines, only_grows, rebuild, rebuild_all, same};
 use super::model::{self, Answered, Said};
-use super::records::{Call, Id, Item, Talk};
-use clawutils::check::rules::LATE_RESULT;
+use super::records::{Body, Id, Item, Piece, Talk};
 use clawutils::messages::Message;
 use clawutils::messages::rebuild::{Form, Options, Rebuilt};
 use clawutils::source::Input;
@@ -39,7 +38,9 @@ fn nothing_is_lost(talk: &Talk, rebuilt: &Rebuilt) -> Law {
         call.1 = Answered::Open;
     }
     let repeated = repeated(&view, &heard)?;
-    let said = model::said(&view, &repeated);
+    let mut said = model::said(&view, &repeated);
+    let last_thoughts = last_thoughts(&view, &repeated);
+    said.words.retain(|mark| heard.words.contains(mark) || !last_thoughts.contains(mark));
     if said != heard {
         return Err(format!("the records say\n  {said:?}\nand the messages\n  {heard:?}"));
     }
@@ -72,6 +73,40 @@ fn repeated(view: &model::View<'_>, heard: &Said) -> Result<HashSet<usize>, Stri
         }
     }
     Ok(repeated)
+}
+
+/// The marks of thinking that may be missing: between it and what the user says, or a result, the
+/// assistant says nothing.
+fn last_thoughts(view: &model::View<'_>, repeated: &HashSet<usize>) -> HashSet<usize> {
+    let (mut last, mut open, mut number) = (HashSet::new(), Vec::new(), 0);
+    for item in &view.shown {
+        number += item.calls().len();
+        let is_new_call = item.calls().len() == 1 && !repeated.contains(&number);
+        match &item.body {
+            Body::Call(_) if is_new_call => open.clear(),
+            Body::Assistant(content) => {
+                let mut at = number - item.calls().len();
+                for piece in content.held() {
+                    match piece {
+                        Piece::Thinking(mark, true) | Piece::Redacted(mark) => open.push(*mark),
+                        Piece::Text(..) => open.clear(),
+                        Piece::Result(_) => last.extend(open.drain(..)),
+                        Piece::Call(_) => {
+                            at += 1;
+                            if !repeated.contains(&at) {
+                                open.clear();
+                            }
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            Body::Result(_) | Body::User(_) => last.extend(open.drain(..)),
+            _ => {}
+        }
+    }
+    last.extend(open);
+    last
 }
 
 // ---- however it is read ---------------------------------------------------------------------
@@ -115,44 +150,22 @@ fn file(bytes: &[u8]) -> Result<Input, String> {
 // ---- rule 11: the prompt cache lives on this ------------------------------------------------
 
 /// A longer transcript gives the same messages up to the last, which only grows, but where a view
-/// record was added, or a late result.
+/// record was added. A late result takes the place of what stood in for it, and changes nothing else.
 pub fn more_changes_only_the_end(talk: &Talk) -> Law {
-    let mut before: Option<(Rebuilt, usize)> = None;
+    let mut before: Option<Rebuilt> = None;
     let mut prefix = Talk { items: Vec::new(), ended: true, ..talk.clone() };
     for line in talk.lines() {
         prefix.items.extend_from_slice(line);
         let rebuilt = rebuild(&prefix.write().bytes)?;
-        let late = rebuilt.findings.iter().filter(|found| *found.rule == LATE_RESULT).count();
         let is_view = line.iter().any(|item| item.body.is_view());
-        if let Some((then, was_late)) = before.take()
-            && !is_view
-            && was_late == late
-        {
-            let then = &then.messages;
-            let last = &then[then.len().saturating_sub(2)..];
-            let settled = then.len() - ends(&prefix, &values(last)?);
-            only_grows(settled, then, &rebuilt.messages).map_err(|why| {
+        if let Some(then) = before.take().filter(|_| !is_view) {
+            only_grows(&then.messages, &rebuilt.messages).map_err(|why| {
                 format!("line {} changes what was there: {why}", prefix.lines().len())
             })?;
         }
-        before = Some((rebuilt, late));
+        before = Some(rebuilt);
     }
     Ok(())
-}
-
-/// How many messages at the end may still grow: the last; where results stand before their calls, as
-/// in claw0's first format, the reply before it, too.
-fn ends(talk: &Talk, messages: &[Value]) -> usize {
-    let [.., reply, _] = messages else { return messages.len() };
-    let marks: Vec<u64> =
-        model::blocks(reply).iter().filter_map(|block| block["input"]["n"].as_u64()).collect();
-    let is_early = |(at, item): (usize, &Item)| {
-        let is_of_it = |call: &&Call| marks.contains(&(call.mark as u64));
-        item.calls().into_iter().filter(is_of_it).any(|call| {
-            talk.items[..=at].iter().any(|before| before.answers().any(|a| a.id == call.id))
-        })
-    };
-    1 + usize::from(talk.items.iter().enumerate().any(is_early))
 }
 
 // ---- what a law may take for granted --------------------------------------------------------

@@ -98,14 +98,21 @@ pub fn said(view: &View<'_>, repeated: &HashSet<usize>) -> Said {
             Body::Call(call) => pairs.call(call, repeated),
             Body::Result(answer) => pairs.answer(answer),
             Body::User(content) => {
-                content.held().iter().for_each(|piece| match piece {
-                    Piece::Text(mark, _) | Piece::Image(mark) => words.push(*mark),
-                    Piece::Result(answer) => pairs.answer(answer),
-                    // Calls and thinking are not the user's.
-                    _ => {}
+                let pieces = content.held().iter();
+                pieces.clone().filter_map(Piece::answer).for_each(|answer| pairs.answer(answer));
+                // Calls and thinking are not the user's.
+                let said = pieces.filter_map(|piece| match piece {
+                    Piece::Text(mark, _) | Piece::Image(mark) => Some(*mark),
+                    _ => None,
                 });
+                let count = words.len();
+                words.extend(said);
+                if words.len() > count {
+                    pairs.end_reply();
+                }
             }
             Body::Assistant(content) => {
+                pairs.go_on();
                 content.held().iter().for_each(|piece| match piece {
                     Piece::Text(mark, _) | Piece::Redacted(mark) | Piece::Thinking(mark, true) => {
                         words.push(*mark);
@@ -118,30 +125,73 @@ pub fn said(view: &View<'_>, repeated: &HashSet<usize>) -> Said {
             _ => {}
         }
     }
-    let calls = pairs.calls.into_iter().map(|(mark, by)| (mark, by.unwrap_or(Answered::Open)));
+    let calls = pairs.calls.into_iter();
+    let calls = calls.map(|asked| (asked.mark, asked.answer.unwrap_or(Answered::Open)));
     Said { words, calls: calls.collect() }
 }
 
-/// Calls and results by id: a result goes to the newest call of its id that waits for one; else, if
-/// no call had that id yet, to the next that has it.
+/// Calls and results by id. A result is that of the nearest call before it with its id, if that has none.
+/// Results that stand before any call of their id wait for the next ones, one for each; but only when
+/// something follows the reply of such a call, and it has no result after it, is it the call's.
 #[derive(Default)]
 struct Pairs {
-    calls: Vec<(usize, Option<Answered>)>,
+    calls: Vec<Asked>,
     /// How many calls there were, with those that are left out.
     number: usize,
-    /// For each id the calls (positions in `calls`), and the results that wait for one.
-    by_id: BTreeMap<String, (Vec<usize>, VecDeque<Answered>)>,
+    /// For each id its newest call (a position in `calls`), and the results that wait for one.
+    by_id: BTreeMap<String, (Option<usize>, VecDeque<Answered>)>,
+    /// The reply that is being read.
+    reply: Option<Reply>,
+}
+
+struct Asked {
+    mark: usize,
+    answer: Option<Answered>,
+    early: Option<Answered>,
+}
+
+#[derive(Default)]
+struct Reply {
+    calls: Vec<usize>,
+    /// Whether one of them has a result after it.
+    is_answered: bool,
 }
 
 impl Pairs {
+    /// The user speaks, or another reply begins.
+    fn end_reply(&mut self) {
+        for at in self.reply.take().unwrap_or_default().calls {
+            let asked = &mut self.calls[at];
+            asked.answer = asked.answer.take().or(asked.early.take());
+        }
+    }
+
+    /// An assistant record belongs to the reply that is being read, or begins one.
+    fn go_on(&mut self) {
+        if let Some(reply) = &self.reply {
+            let mut calls = reply.calls.iter();
+            let is_early =
+                !reply.calls.is_empty() && calls.all(|at| self.calls[*at].early.is_some());
+            if reply.is_answered || is_early {
+                self.end_reply();
+            }
+        }
+        self.reply.get_or_insert_default();
+    }
+
     fn call(&mut self, call: &Call, repeated: &HashSet<usize>) {
         self.number += 1;
         if repeated.contains(&self.number) {
             return;
         }
-        let (calls, early) = self.by_id.entry(call.id.clone()).or_default();
-        calls.push(self.calls.len());
-        self.calls.push((call.mark, early.pop_front()));
+        if self.reply.as_ref().is_some_and(|reply| reply.is_answered) {
+            self.end_reply();
+        }
+        let at = self.calls.len();
+        let (newest, early) = self.by_id.entry(call.id.clone()).or_default();
+        *newest = Some(at);
+        self.calls.push(Asked { mark: call.mark, answer: None, early: early.pop_front() });
+        self.reply.get_or_insert_default().calls.push(at);
     }
 
     fn answer(&mut self, answer: &Answer) {
@@ -149,11 +199,13 @@ impl Pairs {
             Form::Empty(_) => Answered::WithNothing,
             _ => Answered::By(answer.mark),
         };
-        let (calls, early) = self.by_id.entry(answer.id.clone()).or_default();
-        match calls.iter().rev().find(|call| self.calls[**call].1.is_none()) {
-            Some(open) => self.calls[*open].1 = Some(by),
-            None if calls.is_empty() => early.push_back(by),
-            None => {}
+        let (newest, early) = self.by_id.entry(answer.id.clone()).or_default();
+        let Some(at) = *newest else { return early.push_back(by) };
+        let asked = &mut self.calls[at];
+        if asked.answer.is_none() {
+            (asked.answer, asked.early) = (Some(by), None);
+            let reply = self.reply.iter_mut().find(|reply| reply.calls.contains(&at));
+            reply.into_iter().for_each(|reply| reply.is_answered = true);
         }
     }
 }

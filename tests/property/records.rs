@@ -249,16 +249,6 @@ impl Item {
         }
     }
 
-    /// The results in it.
-    pub fn answers(&self) -> impl Iterator<Item = &Answer> {
-        let (own, pieces) = match &self.body {
-            Body::Result(answer) => (Some(answer), &[][..]),
-            Body::User(content) | Body::Assistant(content) => (None, content.held()),
-            _ => (None, &[][..]),
-        };
-        own.into_iter().chain(pieces.iter().filter_map(Piece::answer))
-    }
-
     /// Whether the user says something in it, beside results.
     pub fn is_said_by_user(&self) -> bool {
         let is_word = |piece: &Piece| matches!(piece, Piece::Text(..) | Piece::Image(_));
@@ -352,7 +342,7 @@ impl Piece {
         }
     }
 
-    fn answer(&self) -> Option<&Answer> {
+    pub fn answer(&self) -> Option<&Answer> {
         match self {
             Piece::Result(answer) => Some(answer),
             _ => None,

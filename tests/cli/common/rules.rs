@@ -212,11 +212,25 @@ fn message_shape(message: &Value, n: usize, last: bool) -> Verdict {
         None => refuse("A5", format!("{at}.content: Field required")),
         Some(content) if is_empty(content) => empty_content(role, &at, last),
         Some(Value::String(text)) => non_blank(text),
-        Some(Value::Array(blocks)) => blocks
-            .iter()
-            .enumerate()
-            .try_for_each(|(m, block)| block_shape(block, role, &format!("{at}.content.{m}"))),
+        Some(Value::Array(blocks)) => {
+            for (m, block) in blocks.iter().enumerate() {
+                block_shape(block, role, &format!("{at}.content.{m}"))?;
+            }
+            final_block(blocks, &at)
+        }
         Some(_) => refuse("A5", format!("{at}.content: Input should be a valid list")),
+    }
+}
+
+/// A8: thinking leads up to something. Reports differ on whether the API minds it before the last
+/// message, so it is refused anywhere.
+fn final_block(blocks: &[Value], at: &str) -> Verdict {
+    match blocks.last().and_then(|block| block["type"].as_str()) {
+        Some(kind @ ("thinking" | "redacted_thinking")) => {
+            let why = format!("{at}: The final block in an assistant message cannot be `{kind}`.");
+            refuse("A8", why)
+        }
+        _ => Ok(()),
     }
 }
 

@@ -1,0 +1,175 @@
+//! claw-rebuild: thinking that nothing follows, and results of calls whose ids are used again.
+
+use serde_json::{Value, json};
+
+use crate::common::{Run, Sandbox, rules};
+use clawutils::messages::fold::BEGINNING;
+
+/// Rebuilds records, one a line.
+#[track_caller]
+fn rebuild(records: &[Value], args: &[&str]) -> Run {
+    let lines: String = records.iter().map(|record| format!("{record}\n")).collect();
+    Sandbox::new().cmd("claw-rebuild").args(args).stdin(lines).run()
+}
+
+fn user(content: impl Into<Value>) -> Value {
+    json!({"type": "user", "content": content.into()})
+}
+
+fn assistant(content: Value) -> Value {
+    json!({"type": "assistant", "content": content})
+}
+
+fn call(id: &str) -> Value {
+    json!({"type": "tool_use", "tool_use_id": id, "name": "f", "input": {}})
+}
+
+fn result(id: &str, text: &str) -> Value {
+    json!({"type": "tool_result", "tool_use_id": id, "content": text})
+}
+
+/// What messages say, in short: `u` and `a` for the roles, then a letter or the text of each block.
+fn short(messages: &[Value]) -> String {
+    let block = |block: &Value| match block["type"].as_str() {
+        Some("thinking") => "T".to_owned(),
+        Some("redacted_thinking") => "R".to_owned(),
+        Some("tool_use") => format!("call {}", block["id"].as_str().unwrap_or_default()),
+        Some("tool_result") => block["content"].as_str().unwrap_or_default()[..4].to_owned(),
+        _ => block["text"].as_str().unwrap_or_default().to_owned(),
+    };
+    let said = |message: &Value| match &message["content"] {
+        Value::Array(blocks) => blocks.iter().map(block).collect::<Vec<_>>().join("+"),
+        text => text.as_str().unwrap_or_default().to_owned(),
+    };
+    let all = messages.iter();
+    let all = all.map(|it| format!("{}:{}", &it["role"].as_str().unwrap_or("?")[..1], said(it)));
+    all.collect::<Vec<_>>().join(" ")
+}
+
+/// Whether the strict provider takes the messages.
+#[track_caller]
+fn is_accepted(messages: &[Value]) {
+    let body = json!({"model": "m", "max_tokens": 1, "messages": messages});
+    rules::check(&body, b"").unwrap_or_else(|why| panic!("{why:?}: {body}"));
+}
+
+// ---- thinking --------------------------------------------------------------------------------
+
+fn thinking() -> Value {
+    json!({"type": "thinking", "thinking": "hm", "signature": "s"})
+}
+
+fn text(text: &str) -> Value {
+    json!({"type": "text", "text": text})
+}
+
+/// What is left of a reply, with a prompt before it and one after it.
+#[test]
+fn audit_01_a_reply_never_ends_in_thinking() {
+    let redacted = json!({"type": "redacted_thinking", "data": "eHg="});
+    let (t, x, r) = (thinking(), text("x"), redacted);
+    let used = json!({"type": "tool_use", "id": "c", "name": "f", "input": {}});
+    let blank = text(" \n");
+    for (reply, left, found) in [
+        (vec![assistant(json!([t]))], "u:p+q", 1),
+        (vec![assistant(json!([r]))], "u:p+q", 1),
+        (vec![assistant(json!([t, t, r, t]))], "u:p+q", 1),
+        (vec![assistant(json!([t, blank]))], "u:p+q", 1),
+        (vec![assistant(json!([t, x, t]))], "u:p a:T+x u:q", 1),
+        (vec![assistant(json!([t, x, r, blank]))], "u:p a:T+x u:q", 1),
+        (vec![assistant(json!([x])), assistant(json!([t]))], "u:p a:x u:q", 1),
+        // Thinking before a call, in one record or in two, is the call's.
+        (vec![assistant(json!([t, r, used]))], "u:p a:T+R+call c u:(int+q", 0),
+        (vec![assistant(json!([t])), call("c"), result("c", "done")], "u:p a:T+call c u:done+q", 0),
+        (vec![assistant(json!([t])), assistant(json!([x]))], "u:p a:T+x u:q", 0),
+        (
+            vec![assistant(json!([t, used])), result("c", "done"), assistant(json!([t]))],
+            "u:p a:T+call c u:done+q",
+            1,
+        ),
+        // A call that is in the reply already leads nowhere.
+        (
+            vec![
+                assistant(json!([x, used])),
+                assistant(json!([t])),
+                call("c"),
+                result("c", "done"),
+            ],
+            "u:p a:x+call c u:done+q",
+            1,
+        ),
+        // What is not complete cannot be sent either, wherever it stands.
+        (vec![assistant(json!([{"type": "redacted_thinking"}, x]))], "u:p a:x u:q", 0),
+        (vec![assistant(json!([{"type": "thinking", "signature": "s"}, x]))], "u:p a:x u:q", 0),
+    ] {
+        let records = [vec![user("p")], reply, vec![user("q")]].concat();
+        let run = rebuild(&records, &[]);
+        let messages = run.ok().json();
+        assert_eq!(short(&messages), left, "{records:?}");
+        assert_eq!(
+            run.stderr.matches("final-thinking: '<stdin>'").count(),
+            found,
+            "{}",
+            run.stderr
+        );
+        is_accepted(&messages);
+    }
+}
+
+/// A reply that only thought leaves its prompt unanswered, so it can be asked again.
+#[test]
+fn audit_01_a_prompt_whose_reply_only_thought_is_ready_to_be_sent_again() {
+    let records = [user("p"), assistant(json!([thinking()]))];
+    let run = rebuild(&records, &["--ready"]);
+    assert_eq!(short(&run.ok().json()), "u:p");
+    // It is also the first message after which a conversation may go on with the reply's other blocks.
+    let records = [user("p"), assistant(json!([thinking()])), assistant(json!([text("x")]))];
+    rebuild(&records, &["--ready"]).code(7);
+    // A list that begins with such a reply begins with the user.
+    let records = [assistant(json!([thinking()])), user("p")];
+    assert_eq!(short(&rebuild(&records, &["--ready"]).ok().json()), "u:p");
+}
+
+// ---- ids that are used again -------------------------------------------------------------------
+
+#[test]
+fn audit_22_a_result_before_its_call_gives_way_to_the_one_after_it() {
+    let (orphan, real) = (result("x", "orphan"), result("x", "real"));
+    for (records, left, found) in [
+        (vec![orphan.clone(), call("x"), real.clone()], "a:call x u:real", 1),
+        (vec![orphan.clone(), user("p"), call("x"), real.clone()], "u:p a:call x u:real", 1),
+        // Also behind the result of another call, and where several wait.
+        (
+            vec![orphan.clone(), call("x"), call("y"), result("y", "of y"), real.clone()],
+            "a:call x+call y u:real+of y",
+            1,
+        ),
+        (vec![orphan.clone(), result("x", "other"), call("x"), real.clone()], "a:call x u:real", 2),
+        // Without one after it, what stands before it is its result, as in claw0's first format.
+        (vec![real.clone(), call("x"), user("p")], "a:call x u:real+p", 0),
+        (vec![real.clone(), call("x"), assistant(json!("a"))], "a:call x u:real a:a", 0),
+        // It stays so, for the message was sent; a later one is left out.
+        (vec![real.clone(), call("x"), user("p"), result("x", "late")], "a:call x u:real+p", 1),
+        // A call at the end waits for its own result.
+        (vec![orphan.clone(), call("x")], "a:call x", 1),
+    ] {
+        let run = rebuild(&records, &[]);
+        let messages = short(&run.ok().json());
+        let messages = messages.trim_start_matches(&format!("u:{BEGINNING} "));
+        assert_eq!(messages, left, "{records:?}");
+        assert_eq!(run.stderr.lines().filter(|line| line.contains("'<stdin>'")).count(), found);
+    }
+    // The tool is run, although a result with its id is there.
+    rebuild(&[orphan, user("p"), call("x")], &["--open"]).ok().stdout_has(r#""tool_use_id":"x""#);
+}
+
+/// The nearest call before a result is its call, also where an older one of its id waits.
+#[test]
+fn audit_22_a_second_result_does_not_go_to_an_older_call_of_its_id() {
+    let records =
+        [call("x"), user("stop"), call("x"), result("x", "real"), result("x", "again"), user("p")];
+    let run = rebuild(&records, &[]);
+    let messages = run.err_has("result-twice: '<stdin>' line 5").json();
+    is_accepted(&messages);
+    assert!(short(&messages).ends_with("a:call x u:(int+stop a:call x_2 u:real+p"), "{messages:?}");
+}
