@@ -35,6 +35,10 @@ struct Args {
     #[arg(long, value_name = "WHAT", conflicts_with_all = ["array", "meta", "strict", "ready", "record", "open", "at",
         "to_turn", "limit_turns", "ignore_compactions", "interrupted"])]
     undo: Option<Undo>,
+    /// Write instead the records that bring back what the last undo took back
+    #[arg(long, conflicts_with_all = ["array", "meta", "strict", "ready", "record", "open", "undo", "at", "to_turn",
+        "limit_turns", "ignore_compactions"])]
+    redo: bool,
     #[command(flatten)]
     part: PartArgs,
     #[command(flatten)]
@@ -52,6 +56,8 @@ fn main() -> ExitCode {
             rebuild::write_record(&inputs, id, args.printable, &mut out)?;
         } else if let Some(undo) = args.undo {
             undo::write(&inputs, undo, &mut out)?;
+        } else if args.redo {
+            undo::write_redo(&inputs, &mut out)?;
         } else if args.open {
             let notes = rebuild::write_open_calls(&inputs, &args.part.options(), &mut out)?;
             report(log, &notes.findings, args.rules.strict)?;

@@ -1,13 +1,16 @@
-//! Undo: which records a retraction would have to name to take back the newest cut, or the newest turn.
+//! Undo and redo: the retractions that take back the newest cut or turn, and those that bring it back.
+//!
+//! The first record that an undo writes says so (`undo`), which tells two undos in a row apart.
 
 use crate::exit::{Exit, fail};
-use crate::json::quote;
+use crate::json::{Object, quote};
 use crate::jsonl::search::{Needles, backwards};
 use crate::messages::view::{self, Options, View};
 use crate::messages::{Block, BlockKind};
 use crate::record::{self, Body, Record};
 use crate::source::{self, Input};
 use anyhow::Context;
+use std::collections::HashSet;
 use std::io::{self, Write};
 
 /// What is to be taken back.
@@ -19,15 +22,40 @@ pub enum Undo {
     Turn,
 }
 
+impl Undo {
+    /// The word that marks the first record of an undo.
+    fn word(self) -> &'static str {
+        match self {
+            Undo::Cut => "cut",
+            Undo::Turn => "turn",
+        }
+    }
+}
+
 /// Writes a `retract` record for each record to take back, the newest first.
 ///
 /// # Errors
 /// 5 when there is nothing to take back, or the turn is part of a summary; when an input cannot be read or `out`
 /// cannot be written to.
 pub fn write(inputs: &[Input], undo: Undo, out: &mut impl Write) -> anyhow::Result<()> {
-    for target in targets(inputs, undo)? {
-        writeln!(out, r#"{{"type":"retract","target":{}}}"#, quote(&target))
+    retract(&targets(inputs, undo)?, Some(undo), out)
+}
+
+/// Writes a `retract` record for each retraction of the newest undo that still holds, the newest first.
+///
+/// # Errors
+/// 5 when there is none, or when something was said or cut since; when an input cannot be read or `out` cannot be
+/// written to.
+pub fn write_redo(inputs: &[Input], out: &mut impl Write) -> anyhow::Result<()> {
+    retract(&newest_undo(inputs)?, None, out)
+}
+
+fn retract(targets: &[String], undo: Option<Undo>, out: &mut impl Write) -> anyhow::Result<()> {
+    let mut mark = undo.map_or(String::new(), |undo| format!(r#","undo":"{}""#, undo.word()));
+    for target in targets {
+        writeln!(out, r#"{{"type":"retract","target":{}{mark}}}"#, quote(target))
             .context("cannot write '<stdout>'")?;
+        mark.clear();
     }
     Ok(())
 }
@@ -45,7 +73,10 @@ fn cut(inputs: &[Input], view: &View) -> anyhow::Result<Vec<String>> {
     // Where the oldest truncation begins that was found.
     let mut begin = None;
     let needles = ["\"compaction\"", "\"truncation\""];
-    walk(inputs, &needles, view, |record| {
+    walk(inputs, &needles, |record| {
+        if view.retracted.contains(record.id.as_ref()) {
+            return true;
+        }
         let is_next_to = begin.is_none_or(|begin| begin <= record.end + 1);
         match record.body {
             Body::Compaction { .. } if begin.is_none() => {
@@ -70,9 +101,11 @@ fn cut(inputs: &[Input], view: &View) -> anyhow::Result<Vec<String>> {
 fn turn(inputs: &[Input], view: &View) -> anyhow::Result<Vec<String>> {
     let mut targets = Vec::new();
     let mut begin = None;
-    let needles = ["\"user\"", "\"assistant\"", "\"tool_use\"", "\"tool_result\""];
-    walk(inputs, &needles, view, |record| {
-        if record.body.is_of_messages() || matches!(record.body, Body::Interrupted { .. }) {
+    walk(inputs, &MESSAGES, |record| {
+        if view.retracted.contains(record.id.as_ref()) {
+            return true;
+        }
+        if is_said(&record.body) {
             targets.push(record.id.to_string());
         }
         begin = is_prompt(&record.body).then_some(record.offset);
@@ -87,12 +120,59 @@ fn turn(inputs: &[Input], view: &View) -> anyhow::Result<Vec<String>> {
     }
 }
 
-/// Gives records that hold one of `needles` and are not retracted to `each`, the newest first, as long as it
-/// wants more.
+/// A retraction at the end of a transcript.
+struct Retraction {
+    id: String,
+    target: String,
+    /// It is the first record of an undo.
+    begins: bool,
+}
+
+/// The ids of the retractions that the newest undo wrote, the newest first: of those that still hold and take back
+/// something else than a retraction.
+fn newest_undo(inputs: &[Input]) -> anyhow::Result<Vec<String>> {
+    let view = view::find(inputs, &Options::default(), false, &mut Vec::new())?;
+    let last = last_retractions(inputs)?;
+    let ids: HashSet<&str> = last.iter().map(|retraction| retraction.id.as_str()).collect();
+    let holds = |retraction: &&Retraction| {
+        !view.retracted.contains(&retraction.id) && !ids.contains(retraction.target.as_str())
+    };
+    let mut undone = Vec::new();
+    for retraction in last.iter().filter(holds) {
+        undone.push(retraction.id.clone());
+        if retraction.begins {
+            break;
+        }
+    }
+    if undone.is_empty() {
+        let text = "nothing to bring back: nothing was taken back since the last message or cut";
+        return fail(Exit::NoGain, text);
+    }
+    Ok(undone)
+}
+
+/// The retractions after the last message or cut, the newest first.
+fn last_retractions(inputs: &[Input]) -> io::Result<Vec<Retraction>> {
+    let mut found = Vec::new();
+    let needles = [&MESSAGES[..], &["\"compaction\"", "\"truncation\"", "\"retract\""]].concat();
+    walk(inputs, &needles, |record| match &record.body {
+        Body::Retract { target } => {
+            let begins = Object::parse(&record.text).is_ok_and(|o| o.get("undo").is_some());
+            found.push(Retraction { id: record.id.to_string(), target: target.clone(), begins });
+            true
+        }
+        body => !body.is_view() && !is_said(body),
+    })?;
+    Ok(found)
+}
+
+/// The types of records that make messages, as they stand in a line.
+const MESSAGES: [&str; 4] = ["\"user\"", "\"assistant\"", "\"tool_use\"", "\"tool_result\""];
+
+/// Gives records that hold one of `needles` to `each`, the newest first, as long as it wants more.
 fn walk(
     inputs: &[Input],
     needles: &[&'static str],
-    view: &View,
     mut each: impl FnMut(&Record<'_>) -> bool,
 ) -> io::Result<()> {
     let needles = Needles::quoted(needles);
@@ -100,8 +180,7 @@ fn walk(
     for (input, base) in inputs.iter().zip(source::bases(inputs)).rev() {
         backwards(input, input.length, &needles, |line, place| {
             for record in record::read_line(line, place, base).iter().rev() {
-                wants_more =
-                    wants_more && (view.retracted.contains(record.id.as_ref()) || each(record));
+                wants_more = wants_more && each(record);
             }
             Ok(if wants_more { 0 } else { input.length })
         })?;
@@ -110,6 +189,11 @@ fn walk(
         }
     }
     Ok(())
+}
+
+/// Whether a record says something, to the end or not.
+fn is_said(body: &Body<'_>) -> bool {
+    body.is_of_messages() || matches!(body, Body::Interrupted { .. })
 }
 
 /// Whether the user said something: other programs' lists may hold results alone.
@@ -136,11 +220,18 @@ mod tests {
                 "t" => r#""type":"truncation","tool_use_id":"c","record_id":"r1","head":1,"tail":0,"bytes":3,"sha256":"0""#.to_owned(),
                 "k" => format!(r#""type":"compaction","summary":"s","first_kept_entry_id":"{}""#, &id[1..]),
                 "e" => r#""type":"error","class":"overflow""#.to_owned(),
+                "X" => format!(r#""type":"retract","target":"{}","undo":"turn""#, &id[1..]),
                 _ => format!(r#""type":"retract","target":"{}""#, &id[1..]),
             };
             format!("{{\"id\":\"{id}\",{members}}}\n")
         };
         ids.split(' ').map(line).collect()
+    }
+
+    /// What a redo would name. An `X` is the first retraction of an undo.
+    fn redone(ids: &str) -> String {
+        let inputs = [Input::memory("s", transcript(ids).into_bytes())];
+        newest_undo(&inputs).map_or_else(|why| why.to_string(), |ids| ids.join(" "))
     }
 
     fn undone(ids: &str, undo: Undo) -> String {
@@ -183,6 +274,32 @@ mod tests {
             ("e1", "nothing to take back: the user said nothing"),
         ] {
             assert_eq!(undone(ids, Undo::Turn), targets, "{ids}");
+        }
+    }
+
+    #[test]
+    fn audit_04_a_redo_names_the_retractions_of_the_last_undo() {
+        let nothing = "nothing to bring back: nothing was taken back since the last message or cut";
+        for (ids, targets) in [
+            ("u1 a1", nothing),
+            ("u1 a1 u2 a2 Xa2 xu2", "xu2 Xa2"),
+            // Two undos in a row are brought back one after the other.
+            ("u1 a1 u2 a2 Xa2 xu2 Xa1 xu1", "xu1 Xa1"),
+            ("u1 a1 u2 a2 Xa2 xu2 Xa1 xu1 xxu1 xXa1", "xu2 Xa2"),
+            ("u1 a1 u2 a2 Xa2 xu2 Xa1 xu1 xxu1 xXa1 xxu2 xXa2", nothing),
+            ("u1 a1 u2 ku2 Xku2 Xu2", "Xu2"),
+            ("u1 a1 u2 ku2 Xku2 Xu2 xXu2", "Xku2"),
+            // Something new ends it; a failed call or a checkpoint does not.
+            ("u1 a1 Xa1 xu1 u2", nothing),
+            ("u1 a1 u2 Xu2 ku1", nothing),
+            ("u1 a1 Xa1 xu1 e1", "xu1 Xa1"),
+            // What was said after an undo, taken back, and brought back, was said.
+            ("u1 Xu1 u2 Xu2", "Xu2"),
+            ("u1 Xu1 u2 Xu2 xXu2", nothing),
+            // Retractions that no undo wrote.
+            ("u1 a1 xa1 xu1", "xu1 xa1"),
+        ] {
+            assert_eq!(redone(ids), targets, "{ids}");
         }
     }
 }

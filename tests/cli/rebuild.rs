@@ -507,6 +507,42 @@ fn every_cut_and_turn_can_be_taken_back() {
 }
 
 #[test]
+fn audit_04_each_undo_is_brought_back_byte_for_byte_until_something_is_said() {
+    let sandbox = Sandbox::new();
+    let turn =
+        |n: usize| [user(&format!("u{n}"), "hi"), reply(&format!("a{n}"), "yes")].join("\n") + "\n";
+    let cut = compaction("ku2", "S", "u2") + "\n";
+    sandbox.write("s.jsonl", [turn(1), turn(2), turn(3), cut].concat());
+    let run = |options: &str| {
+        let append = "claw-rebuild $OPTIONS s.jsonl >records && claw-append s.jsonl <records";
+        sandbox.sh(append).env("OPTIONS", options).run()
+    };
+    let shown = || sandbox.cmd("claw-rebuild").arg("s.jsonl").run().ok().stdout_text();
+    let nothing = "claw-rebuild: nothing to bring back: nothing was taken back since the last message or cut\n";
+    run("--redo").code(5).err_is(nothing);
+    let mut before = Vec::new();
+    let undos = ["--undo turn", "--undo cut", "--undo turn", "--undo turn"];
+    for undo in undos {
+        before.push(shown());
+        run(undo).ok();
+    }
+    assert_eq!(shown(), "");
+    for before in before.iter().rev() {
+        run("--redo").ok();
+        assert_eq!(&shown(), before);
+    }
+    run("--redo").code(5).err_is(nothing);
+    // What was brought back can be taken back once more.
+    run("--undo turn").ok();
+    assert_eq!(shown(), before[1]);
+    run("--redo").ok();
+    run("--undo turn").ok();
+    sandbox.sh("claw-append --user s.jsonl").stdin("new").run().ok();
+    run("--redo").code(5).err_is(nothing);
+    rebuild("", &["--redo", "--undo", "cut"]).code(2);
+}
+
+#[test]
 fn record_gives_one_original_whole() {
     let long = "x".repeat(100_000);
     let truncation = r#"{"id":"v1","type":"truncation","tool_use_id":"t1","record_id":"o1","head":5,"tail":5,"bytes":100000,"sha256":"0"}"#;
