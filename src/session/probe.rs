@@ -38,8 +38,10 @@ pub struct Facts {
     pub key: Option<String>,
     /// The newest label.
     pub label: Option<String>,
-    /// When it was made.
+    /// When it was made, by its header.
     pub created: Option<i64>,
+    /// The time of the first record.
+    pub first: Option<i64>,
     /// The time of the last record that has one.
     pub active: Option<i64>,
     /// Lines but the header's and blank ones.
@@ -102,8 +104,8 @@ impl Facts {
     /// Reads the first line: a header, or a record of a transcript that has none.
     fn read_first(&mut self, line: &[u8]) {
         let Some(object) = object(line) else { return };
-        self.created = object.get("ts").and_then(time::of_ts);
-        self.active = self.created;
+        self.first = object.get("ts").and_then(time::of_ts);
+        self.active = self.first;
         if object.string("type").as_deref() != Some("session") {
             return;
         }
@@ -112,7 +114,7 @@ impl Facts {
         self.key = text("key");
         self.label = text("label");
         let created = text("created").or_else(|| text("timestamp"));
-        self.created = created.as_deref().and_then(time::of_text).or(self.created);
+        self.created = created.as_deref().and_then(time::of_text).or(self.first);
         self.active = self.active.or(self.created);
     }
 

@@ -6,12 +6,7 @@ use super::Entry;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found<'e> {
     /// One session.
-    One {
-        /// It.
-        entry: &'e Entry,
-        /// The name is that of its key, under which there may be a newer one some day.
-        by_key: bool,
-    },
+    One(&'e Entry),
     /// Several sessions; all of them.
     Several(Vec<&'e Entry>),
     /// None.
@@ -36,35 +31,30 @@ pub fn exact<'e>(entries: &'e [Entry], name: &str) -> Found<'e> {
     let ids = with(entries, |entry| entry.id == name);
     let keys = newest(with(entries, |entry| entry.key == name));
     let labels = with(entries, |entry| entry.label == name);
-    for (found, by_key) in [(ids, false), (keys, true), (labels, false)] {
-        if !found.is_empty() {
-            return one_of(found, by_key);
-        }
-    }
-    Found::None
+    let found = [ids, keys, labels].into_iter().find(|found| !found.is_empty());
+    one_of(found.unwrap_or_default())
 }
 
 fn beginning<'e>(entries: &'e [Entry], name: &str) -> Found<'e> {
     let keys = newest(with(entries, |entry| entry.key.starts_with(name)));
     let others = with(entries, |entry| entry.id.starts_with(name) || entry.label.starts_with(name));
-    let by_key = others.is_empty();
     let mut found = others;
     for entry in keys {
         if !found.contains(&entry) {
             found.push(entry);
         }
     }
-    one_of(found, by_key)
+    one_of(found)
 }
 
 fn with(entries: &[Entry], fits: impl Fn(&Entry) -> bool) -> Vec<&Entry> {
     entries.iter().filter(|entry| fits(entry)).collect()
 }
 
-fn one_of(found: Vec<&Entry>, by_key: bool) -> Found<'_> {
+fn one_of(found: Vec<&Entry>) -> Found<'_> {
     match found.as_slice() {
         [] => Found::None,
-        [entry] => Found::One { entry, by_key },
+        [entry] => Found::One(entry),
         _ => Found::Several(found),
     }
 }
@@ -105,20 +95,20 @@ mod tests {
             entry("work", "", "", 4),
         ];
         let id = |name: &str| match resolve(&entries, name) {
-            Found::One { entry, by_key } => format!("{} {by_key}", entry.id),
+            Found::One(entry) => entry.id.clone(),
             Found::Several(found) => format!("{}", found.len()),
             Found::None => "-".to_owned(),
         };
         for (name, expected) in [
-            ("abc", "abc false"),
-            ("main:cli:one", "abcd true"),
-            ("main:cli", "abcd true"),
+            ("abc", "abc"),
+            ("main:cli:one", "abcd"),
+            ("main:cli", "abcd"),
             ("main:", "2"),
-            ("workshop", "abcd false"),
-            ("work", "work false"),
-            ("worksh", "abcd false"),
+            ("workshop", "abcd"),
+            ("work", "work"),
+            ("worksh", "abcd"),
             ("ab", "3"),
-            ("ff", "ffff false"),
+            ("ff", "ffff"),
             ("x", "-"),
             ("", "-"),
             ("../abc", "-"),

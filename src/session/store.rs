@@ -287,14 +287,16 @@ fn update(place: Entry, known: Option<&Entry>, is_fresh: bool) -> Option<Entry> 
     let found = looked.unwrap_or_default();
     let old = known.cloned().unwrap_or_default();
     let changed = i64::try_from(Stamp::of(&meta).modified / 1000).unwrap_or(0);
+    // claw0's transcripts have no header: its index alone says when they were made.
     let remembered = Some(old.created).filter(|time| *time != 0);
+    let created = found.created.or(remembered).or(found.first);
     Some(Entry {
         id,
         agent,
         path,
         key: found.key.unwrap_or(old.key),
         label: found.label.unwrap_or(old.label),
-        created: found.created.or(remembered).unwrap_or(changed),
+        created: created.unwrap_or(changed),
         active: found.active.unwrap_or(changed),
         records: found.records,
         stamp,
@@ -313,6 +315,7 @@ fn facts(known: &Entry) -> Facts {
         key: text(&known.key),
         label: Some(known.label.clone()),
         created: Some(known.created),
+        first: None,
         active: Some(known.active),
         records: known.records,
     }

@@ -221,8 +221,8 @@ fn t_4_e_3_v9_d6_no_name_becomes_a_path() {
     for (label, code) in [("a\nb", 2), ("\u{1b}[31m", 2), ("with  spaces 🦞", 0)] {
         session(&sandbox, &["new", "--label", label]).run().code(code);
     }
-    session(&sandbox, &["--agent", "Main", "new"]).run().ok();
-    session(&sandbox, &["--agent", "main", "new"]).run().code(2).err_has("case");
+    session(&sandbox, &["--agent", "Work", "new"]).run().ok();
+    session(&sandbox, &["--agent", "work", "new"]).run().code(2).err_has("case");
     assert!(sandbox.exists("victim.jsonl"));
 }
 
@@ -240,11 +240,11 @@ fn d7_v9_keys_that_are_alike_are_two_sessions() {
 #[test]
 fn v82_two_in_one_second_are_two_and_the_key_means_the_newer() {
     let sandbox = Sandbox::new();
-    let first = said(&sandbox, &["new"]);
-    let second = said(&sandbox, &["new"]);
+    let first = said(&sandbox, &["new", "--key", "main:cli:user"]);
+    let second = said(&sandbox, &["new", "--key", "main:cli:user"]);
     assert_ne!(first, second);
     assert_eq!(list(&sandbox).len(), 2);
-    assert!(said(&sandbox, &["path", "default:cli:user"]).contains(&second));
+    assert!(said(&sandbox, &["path", "main:cli:user"]).contains(&second));
     session(&sandbox, &["delete", "nobody"]).run().code(1);
     // The current one goes, and another one is.
     session(&sandbox, &["delete", &second]).run().ok().stdout_has(&second);
@@ -272,7 +272,7 @@ fn a_label_can_be_changed_and_is_in_the_transcript() {
     let sandbox = Sandbox::new();
     let id = said(&sandbox, &["new", "--label", "old"]);
     said(&sandbox, &["label", "old", "brand new"]);
-    fs::remove_file(sandbox.path("workspace/.sessions/agents/default/sessions.json")).ok();
+    fs::remove_file(sandbox.path("workspace/.sessions/agents/main/sessions.json")).ok();
     assert_eq!(column(&sandbox, "label"), ["brand new"]);
     session(&sandbox, &["path", "old"]).run().code(1);
     said(&sandbox, &["label", &id, ""]);
@@ -301,7 +301,7 @@ fn a_status_counts_what_was_said_and_not_what_was_taken_back() {
     sandbox.sh(&format!("echo '{{\"torn' >>{path}")).run().ok();
     assert_eq!(status(), [7, 1, 0, 1]);
     sandbox.write(
-        "workspace/.sessions/agents/default/sessions/tree.jsonl",
+        "workspace/.sessions/agents/main/sessions/tree.jsonl",
         r#"{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"x"}}"#,
     );
     session(&sandbox, &["status", "tree"]).run().code(65).err_has("a transcript of pi");
@@ -354,6 +354,82 @@ fn v77_a_session_that_is_over_is_kept_and_another_goes_on_under_its_key() {
     let idle = ["path", "main:web:7", "--idle", "30"];
     assert_eq!(at(four + 30 * 60, &idle), second);
     assert_ne!(at(four + 30 * 60 + 1, &idle), second);
+}
+
+#[test]
+fn audit_27_each_new_session_has_a_key_of_its_own_that_finds_it() {
+    let sandbox = Sandbox::new();
+    let keys = ["main:cli:user", "main:cli:user-2", "main:cli:user-3"];
+    let ids = keys.map(|_| said(&sandbox, &["new"]));
+    for (key, id) in keys.iter().zip(&ids) {
+        assert_eq!(&said(&sandbox, &["switch", key]), id, "{key}");
+    }
+    let forks = [0, 1].map(|_| said(&sandbox, &["fork", &ids[0]]));
+    let key = format!("main:fork:{}", ids[0]);
+    assert_eq!(said(&sandbox, &["switch", &key]), forks[0]);
+    assert_eq!(said(&sandbox, &["switch", &format!("{key}-2")]), forks[1]);
+}
+
+#[test]
+fn audit_27_a_workspace_of_claw0_is_continued_without_options() {
+    let sandbox = claw0();
+    let index = format!("{CLAW0}/sessions.json");
+    let made_at = |sandbox: &Sandbox| -> BTreeMap<String, String> {
+        let index = sandbox.read_json_file(&index);
+        let entries = index.as_object().expect("an object").iter();
+        entries.map(|(id, entry)| (id.clone(), entry["created_at"].to_string())).collect()
+    };
+    let before = made_at(&sandbox);
+    assert_eq!(before["49c71f1146e5"], "\"2026-11-21T21:05:28.523013+00:00\"");
+    assert_eq!(said(&sandbox, &["current"]), "af3939bf5a29");
+    // What claw0 wrote stays when the index is brought up to date, also for a session that grew.
+    append(
+        &sandbox,
+        &format!("{CLAW0}/sessions/49c71f1146e5.jsonl"),
+        json!({"type": "user", "content": "more"}).to_string(),
+    );
+    list(&sandbox);
+    assert_eq!(made_at(&sandbox), before);
+    session(&sandbox, &["reindex"]).run().ok();
+    assert_eq!(made_at(&sandbox), before);
+    // A new session belongs to the only agent that there is.
+    let id = said(&sandbox, &["new"]);
+    assert!(sandbox.exists(&format!("{CLAW0}/sessions/{id}.jsonl")));
+    assert_eq!(said(&sandbox, &["switch", "claw0:cli:user"]), id);
+}
+
+#[test]
+fn audit_27_a_label_is_printed_where_no_other_is_given() {
+    let sandbox = Sandbox::new();
+    said(&sandbox, &["new", "--label", "old"]);
+    assert_eq!(said(&sandbox, &["label", "old"]), "old");
+    said(&sandbox, &["label", "old", "new"]);
+    assert_eq!(said(&sandbox, &["label", "main:cli:user"]), "new");
+}
+
+#[test]
+fn audit_27_a_session_that_is_over_is_replaced_whatever_its_name() {
+    let sandbox = Sandbox::new();
+    let id = said(&sandbox, &["new", "--label", "work"]);
+    let at = |minutes: u64, args: &[&str]| {
+        let now = (1_767_225_600 + minutes * 60).to_string();
+        let run = session(&sandbox, args).env("SOURCE_DATE_EPOCH", now).run();
+        run.ok().stdout_text().trim_end().to_owned()
+    };
+    let idle = |name| ["switch", name, "--idle", "30"];
+    assert_eq!(at(30, &idle("work")), id);
+    let next = at(31, &idle("work"));
+    assert_ne!(next, id);
+    assert_eq!(at(31, &["current"]), next);
+    // The label is that of the old one still, and leads to the new one until that is over, too.
+    for name in ["work", &id, &next, "main:cli:user"] {
+        assert_eq!(at(60, &idle(name)), next, "{name}");
+    }
+    assert_eq!(at(62, &["switch", "work"]), id);
+    let last = at(62, &idle("work"));
+    assert!(last != id && last != next);
+    assert_eq!(at(92, &["current", "--idle", "30"]), last);
+    assert_ne!(at(93, &["current", "--idle", "30"]), last);
 }
 
 // ---- fork ------------------------------------------------------------------------------------
@@ -541,4 +617,44 @@ fn v80_turns_on_one_transcript_do_not_interleave() {
     let both = "claw-turn -m a s.jsonl && claw-turn -m b s.jsonl && test -e .s.jsonl.lock";
     let run = session(&sandbox, &["lock", "s.jsonl", "--", "sh", "-c", both]);
     run.env("CLAW_PROVIDER", "offline").run().ok();
+}
+
+#[test]
+#[cfg(feature = "http")]
+fn audit_27_a_turn_in_a_session_that_is_over_begins_another() {
+    let sandbox = Sandbox::new();
+    said(&sandbox, &["new", "--label", "work"]);
+    let at = |minutes: u64, name: &str| {
+        let now = (1_767_225_600 + minutes * 60).to_string();
+        let run = turn(&sandbox, &["--idle", "30", "--reset", "daily@04:00", "-m", "hi", name]);
+        run.env("SOURCE_DATE_EPOCH", now).run().ok().stdout_text()
+    };
+    for (minutes, name, messages) in [
+        (0, "work", 1),
+        (30, "main:cli:user", 3),
+        (61, "work", 1),
+        (90, "work", 3),
+        (100, "main:cli:user", 5),
+        (240, "main:cli:user", 1),
+    ] {
+        assert_eq!(at(minutes, name), format!("Reply to {messages} messages: hi\n"), "{minutes}");
+    }
+    assert_eq!(list(&sandbox).len(), 3);
+    let path = turn(&sandbox, &["--idle", "30", "-m", "hi", "./s.jsonl"]).run();
+    path.code(2).err_has("--reset and --idle take a session's name: './s.jsonl' is a path");
+}
+
+#[test]
+#[cfg(feature = "http")]
+fn audit_27_a_turn_sends_only_the_last_turns() {
+    let sandbox = Sandbox::new();
+    for n in [1, 3, 3, 3] {
+        let run = turn(&sandbox, &["--limit-turns", "2", "-m", "hi", "s.jsonl"]).run();
+        run.ok().stdout_is(&format!("Reply to {n} messages: hi\n"));
+    }
+    turn(&sandbox, &["-m", "hi", "s.jsonl"]).run().ok().stdout_is("Reply to 9 messages: hi\n");
+    for wrong in ["0", "x", "1x", ""] {
+        let run = turn(&sandbox, &["--limit-turns", wrong, "-m", "hi", "s.jsonl"]).run();
+        run.code(2).err_has(&format!("no number of turns: '{wrong}'"));
+    }
 }

@@ -1,7 +1,7 @@
 //! path, current and switch: from a name to a session.
 
 use super::make::{Plan, make};
-use super::{Place, clock, print};
+use super::{Place, clock, print, usual_agent};
 use crate::cli::open_file;
 use crate::exit::{Error, Exit, fail};
 use crate::session::reset::{self, Reset};
@@ -15,10 +15,10 @@ use std::time::Duration;
 /// When a new session begins under a key.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct ResetArgs {
-    /// Begin a new session under the key each day at this local time: daily@HH:MM
+    /// Begin a new session each day at this local time: daily@HH:MM
     #[arg(long, value_name = "RULE", value_parser = reset::daily)]
     pub reset: Option<civil::Time>,
-    /// Begin a new session under the key when nothing was said for more than so many minutes
+    /// Begin a new session when nothing was said for more than so many minutes
     #[arg(long, value_name = "MINUTES")]
     pub idle: Option<u32>,
 }
@@ -47,17 +47,15 @@ pub struct Current {
 pub struct Switch {
     /// Id, key or label of the session, or the beginning of one
     pub name: String,
+    #[command(flatten)]
+    resets: ResetArgs,
 }
 
 impl Path {
     pub(super) fn run(&self, place: &Place) -> anyhow::Result<Exit> {
         let entries = place.entries()?;
         let path = match place.look_up(&entries, &self.name, self.create)? {
-            Some((entry, true)) => match self.resets.follow(place, entry)? {
-                Some(next) => next.path,
-                None => entry.path.clone(),
-            },
-            Some((entry, false)) => entry.path.clone(),
+            Some(entry) => self.resets.follow(place, &entries, entry)?.path,
             None if self.create => self.made(place)?.path,
             None => return place.none(&self.name),
         };
@@ -72,7 +70,7 @@ impl Path {
         let is_key = self.name.contains(':');
         let name = Some(self.name.clone());
         let (key, label) = if is_key { (name, None) } else { (None, name) };
-        let agent = place.agent_for(key.as_deref());
+        let agent = place.agent_for(key.as_deref())?;
         make(place, Plan { agent, key, label, reuse: Some(i64::MIN) })
     }
 }
@@ -80,35 +78,22 @@ impl Path {
 impl Current {
     pub(super) fn run(&self, place: &Place) -> anyhow::Result<Exit> {
         let entries = place.entries()?;
-        let agent = match &place.agent {
-            Some(agent) => agent.clone(),
-            None => only_agent(place, &entries)?,
-        };
+        let agent = place.agent.clone().unwrap_or_else(|| usual_agent(&entries));
         let Some(entry) = place.store.current(&agent, &entries) else {
-            let text = format!(
-                "no session of agent '{agent}' in '{}'; claw-session new makes one",
-                place.workspace.display()
-            );
+            let what_to_do = if entries.is_empty() {
+                "claw-session new makes one"
+            } else {
+                "there are several agents; name one with --agent"
+            };
+            let workspace = place.workspace.display();
+            let text = format!("no session of agent '{agent}' in '{workspace}'; {what_to_do}");
             return fail(Exit::Failed, text);
         };
-        if let Some(next) = self.resets.follow(place, entry)? {
+        let next = self.resets.follow(place, &entries, entry)?;
+        if next.id != entry.id {
             place.store.choose(&next.agent, &next.id)?;
-            return print(&next.id);
         }
-        print(&entry.id)
-    }
-}
-
-/// The agent that is meant where none is named: the default one, or the only one that there is.
-fn only_agent(place: &Place, entries: &[Entry]) -> anyhow::Result<String> {
-    let usual = place.agent_for(None);
-    let first = entries.first().map_or(&usual, |entry| &entry.agent);
-    if entries.iter().any(|entry| entry.agent == usual) || entries.is_empty() {
-        Ok(usual)
-    } else if entries.iter().all(|entry| &entry.agent == first) {
-        Ok(first.clone())
-    } else {
-        fail(Exit::Failed, "there are several agents; name one with --agent")
+        print(&next.id)
     }
 }
 
@@ -120,34 +105,46 @@ impl Switch {
             let text = format!("'{}' is no name of an agent: {why}", entry.agent);
             return fail(Exit::Failed, text);
         }
-        place.store.choose(&entry.agent, &entry.id)?;
-        print(&entry.id)
+        let next = self.resets.follow(place, &entries, entry)?;
+        place.store.choose(&next.agent, &next.id)?;
+        print(&next.id)
     }
 }
 
 impl ResetArgs {
-    /// The new session that takes the place of `entry` under its key, if that is over. While a turn runs in it
-    /// it is not.
-    fn follow(self, place: &Place, entry: &Entry) -> anyhow::Result<Option<Entry>> {
+    /// The session to use for `entry`: itself, or if it is over the newest under its key, or a new one if that is
+    /// over, too. A session without a key is never over.
+    fn follow(self, place: &Place, entries: &[Entry], entry: &Entry) -> anyhow::Result<Entry> {
+        if !self.is_over(entry)? {
+            return Ok(entry.clone());
+        }
+        let has_key = |other: &&Entry| (&other.agent, &other.key) == (&entry.agent, &entry.key);
+        let newest = entries.iter().filter(has_key).max_by_key(|other| (other.created, &other.id));
+        let newest = newest.unwrap_or(entry);
+        let next = if newest.id != entry.id && !self.is_over(newest)? {
+            newest.clone()
+        } else {
+            let (agent, key) = (entry.agent.clone(), Some(entry.key.clone()));
+            let reuse = Some(newest.created + 1);
+            make(place, Plan { agent, key, label: None, reuse })?
+        };
+        let text = format!("session '{}' is over; '{}' continues under its key", entry.id, next.id);
+        place.log.note(&text);
+        Ok(next)
+    }
+
+    /// Whether a session is over. While a turn runs in it, it is not.
+    fn is_over(self, entry: &Entry) -> anyhow::Result<bool> {
         let reset = Reset { daily: self.reset, idle: self.idle };
         if reset == Reset::default() || entry.key.is_empty() {
-            return Ok(None);
+            return Ok(false);
         }
         let (now, _) = clock()?;
         let input = open_file(&entry.path)?;
         let said =
             reset::last_said(&input).with_context(|| format!("cannot read '{}'", input.name))?;
         let last = said.unwrap_or(entry.created);
-        if !reset.is_over(last, now, &zone(self.reset.is_some())?) || is_held(entry)? {
-            return Ok(None);
-        }
-        let (agent, key) = (entry.agent.clone(), Some(entry.key.clone()));
-        let reuse = Some(entry.created + 1);
-        let next = make(place, Plan { agent, key, label: None, reuse })?;
-        place
-            .log
-            .note(&format!("session '{}' is over; '{}' goes on under its key", entry.id, next.id));
-        Ok(Some(next))
+        Ok(reset.is_over(last, now, &zone(self.reset.is_some())?) && !is_held(entry)?)
     }
 }
 

@@ -3,13 +3,14 @@
 use super::{Place, clock, print};
 use crate::cli::append::appending;
 use crate::cli::{open_file, variable};
-use crate::exit::{Error, Exit, fail};
+use crate::exit::{Error, Exit, fail, printable};
 use crate::json::quote;
 use crate::messages::range;
 use crate::messages::view::Options;
 use crate::session::store::{self, Header};
 use crate::session::{Entry, fork, name};
 use crate::transcript::{self, Batch};
+use std::collections::HashSet;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +21,7 @@ pub struct New {
     /// Label, to find it by
     #[arg(long, value_name = "TEXT")]
     pub label: Option<String>,
-    /// Key, as in agent:channel:peer; the newest session of a key is the one that it means
+    /// Key, as in agent:channel:peer (one of its own: AGENT:cli:user, AGENT:cli:user-2, ...)
     #[arg(long, value_name = "KEY")]
     pub key: Option<String>,
 }
@@ -30,8 +31,8 @@ pub struct New {
 pub struct Label {
     /// Id, key or label of the session, or the beginning of one
     pub name: String,
-    /// The new label; an empty one takes it away
-    pub text: String,
+    /// The new label; an empty one removes it. Without it, print the label
+    pub text: Option<String>,
 }
 
 /// Copy the beginning of a session.
@@ -57,7 +58,7 @@ pub struct Fork {
 pub(super) struct Plan {
     /// Its agent.
     pub agent: String,
-    /// Its key.
+    /// Its key; without one it gets one that no other session has.
     pub key: Option<String>,
     /// Its label.
     pub label: Option<String>,
@@ -68,8 +69,9 @@ pub(super) struct Plan {
 /// Makes a session.
 pub(super) fn make(place: &Place, plan: Plan) -> anyhow::Result<Entry> {
     let (now, ts) = clock()?;
-    let key = plan.key.unwrap_or_else(|| format!("{}:cli:user", plan.agent));
-    let new = planned(plan.agent, key, plan.label)?;
+    let usual_key = format!("{}:cli:user", plan.agent);
+    let has_key = plan.key.is_some();
+    let mut new = planned(plan.agent, plan.key.unwrap_or(usual_key), plan.label)?;
     // Checked before a folder is made.
     place.store.header(&new, now)?;
     let _lock = place.lock(&new.agent)?;
@@ -83,12 +85,27 @@ pub(super) fn make(place: &Place, plan: Plan) -> anyhow::Result<Entry> {
     if let Some(entry) = same.next() {
         return Ok(entry.clone());
     }
+    if !has_key {
+        new.key = unused(&entries, new.key);
+    }
     // The newest of a key is the newest, whatever the clock says.
     let same = entries.iter().filter(|entry| entry.key == new.key);
     let created = same.map(|entry| entry.created + 1).max().unwrap_or(now).max(now);
     let header = place.store.header(&new, created)?;
     place.store.write(&header.path, &header.line, &ts)?;
     Ok(entry_of(new, header, created))
+}
+
+/// A key that no session has: `key` itself, or the first of `key-2`, `key-3` and so on.
+fn unused(entries: &[Entry], key: String) -> String {
+    let keys: HashSet<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
+    let mut number = 1;
+    let mut own = key.clone();
+    while keys.contains(own.as_str()) {
+        number += 1;
+        own = format!("{key}-{number}");
+    }
+    own
 }
 
 /// A new session, its key and label checked.
@@ -127,7 +144,7 @@ fn entry_of(new: store::New, header: Header, created: i64) -> Entry {
 
 impl New {
     pub(super) fn run(&self, place: &Place) -> anyhow::Result<Exit> {
-        let agent = place.agent_for(self.key.as_deref());
+        let agent = place.agent_for(self.key.as_deref())?;
         let (key, label) = (self.key.clone(), self.label.clone());
         let entry = make(place, Plan { agent, key, label, reuse: None })?;
         place.store.choose(&entry.agent, &entry.id)?;
@@ -137,12 +154,13 @@ impl New {
 
 impl Label {
     pub(super) fn run(&self, place: &Place) -> anyhow::Result<Exit> {
-        if let Err(why) = name::label(&self.text) {
-            return fail(Exit::Usage, format!("'{}' is no label: {why}", self.text));
-        }
         let entries = place.entries()?;
         let entry = place.find(&entries, &self.name)?;
-        let record = format!(r#"{{"type":"label","label":{}}}"#, quote(&self.text));
+        let Some(text) = &self.text else { return print(&printable(&entry.label)) };
+        if let Err(why) = name::label(text) {
+            return fail(Exit::Usage, format!("'{text}' is no label: {why}"));
+        }
+        let record = format!(r#"{{"type":"label","label":{}}}"#, quote(text));
         let options = transcript::Options {
             expect_tail: None,
             lock_timeout: Duration::from_secs(30),
@@ -172,6 +190,9 @@ impl Fork {
         new.parent = Some(format!(r#"{{"session":{},"record":{last}}}"#, quote(&entry.id)));
         place.store.header(&new, now)?;
         let _lock = place.lock(&new.agent)?;
+        if self.key.is_none() {
+            new.key = unused(&place.list(Some(&new.agent), false)?, new.key);
+        }
         let header = place.store.header(&new, now)?;
         let forked = fork::fork(&inputs[0], end, &header.line, &ts)?;
         place.store.write(&header.path, &forked.text, &ts)?;

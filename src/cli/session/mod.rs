@@ -71,8 +71,8 @@ pub struct Place {
     log: Log,
 }
 
-/// The agent where none is named.
-const DEFAULT_AGENT: &str = "default";
+/// The agent where none is named and there is none yet, as in claw0.
+const DEFAULT_AGENT: &str = "main";
 
 impl Shared {
     /// Opens the store and the log.
@@ -141,21 +141,21 @@ impl Place {
     /// The session that `name` means.
     fn find<'e>(&self, entries: &'e [Entry], name: &str) -> anyhow::Result<&'e Entry> {
         match self.look_up(entries, name, false)? {
-            Some((entry, _)) => Ok(entry),
+            Some(entry) => Ok(entry),
             None => self.none(name),
         }
     }
 
-    /// The same, with whether it was found by its key; none if there is none. `is_whole` takes no beginnings.
+    /// The same, or none if there is none. `is_whole` takes no beginnings.
     fn look_up<'e>(
         &self,
         entries: &'e [Entry],
         name: &str,
         is_whole: bool,
-    ) -> anyhow::Result<Option<(&'e Entry, bool)>> {
+    ) -> anyhow::Result<Option<&'e Entry>> {
         let found = if is_whole { exact(entries, name) } else { resolve(entries, name) };
         match found {
-            Found::One { entry, by_key } => Ok(Some((entry, by_key))),
+            Found::One(entry) => Ok(Some(entry)),
             Found::None => Ok(None),
             Found::Several(found) => {
                 for entry in &found {
@@ -180,11 +180,22 @@ impl Place {
         )
     }
 
-    /// The agent of a session that has to be made.
-    fn agent_for(&self, key: Option<&str>) -> String {
+    /// The agent of a session that has to be made: the one that is named, else that of its key, else the usual one.
+    fn agent_for(&self, key: Option<&str>) -> anyhow::Result<String> {
         let of_key = || key.and_then(name::agent_of).map(str::to_owned);
-        self.agent.clone().or_else(of_key).unwrap_or_else(|| DEFAULT_AGENT.to_owned())
+        match self.agent.clone().or_else(of_key) {
+            Some(agent) => Ok(agent),
+            None => Ok(usual_agent(&self.entries()?)),
+        }
     }
+}
+
+/// The agent that is meant where none is named: the only one that there is, so that a workspace of claw0's is
+/// continued without options, or else the default one.
+fn usual_agent(entries: &[Entry]) -> String {
+    let first = entries.first().map(|entry| entry.agent.as_str());
+    let is_only = |agent: &&str| entries.iter().all(|entry| entry.agent == *agent);
+    first.filter(is_only).unwrap_or(DEFAULT_AGENT).to_owned()
 }
 
 /// The time now in microseconds, and as it is written into records.
