@@ -26,10 +26,10 @@ struct Args {
     /// Write a breakdown as one JSON object
     #[arg(long, conflicts_with = "bar")]
     json: bool,
-    /// Write the context bar: used of window
+    /// Write the context bar: the tokens used of the window
     #[arg(long)]
     bar: bool,
-    /// Write then what fills the window, a line for each kind
+    /// Also list tokens by kind, one per line
     #[arg(long, conflicts_with = "json")]
     parts: bool,
     /// Status 3 when the estimate reaches the window less the reserve
@@ -60,7 +60,7 @@ fn main() -> ExitCode {
         if let Some(counted) = counted {
             estimate.measure_all(counted);
         }
-        let budget = match args.check || args.bar {
+        let budget = match args.check {
             true => Some(args.budget.known_budget(&args.model, None)?),
             false => args.budget.budget(&args.model, None)?,
         };
@@ -68,6 +68,7 @@ fn main() -> ExitCode {
         let line = match (args.json, args.bar, budget) {
             (true, _, budget) => report::json(&estimate, &messages, budget),
             (_, true, Some(budget)) => report::bar(&estimate, budget),
+            (_, true, None) => report::without_window(&estimate),
             _ => estimate.tokens.to_string(),
         };
         let parts = if args.parts { report::parts(&estimate, budget) } else { Vec::new() };

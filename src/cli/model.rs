@@ -5,7 +5,7 @@ use crate::estimate::models;
 use crate::estimate::windows::{self, Stated};
 use crate::exit::{Error, Exit};
 use crate::provider::protocol::Protocol;
-use crate::provider::{address, anthropic, openai};
+use crate::provider::{address, anthropic, offline, openai};
 use crate::transcript;
 use anyhow::Context;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ pub enum Provider {
     Openai,
     /// Ollama's own API
     Ollama,
-    /// Inside the program: no network, no key
+    /// Inside the program: no network, no key, a window of 200000 tokens unless another is set
     Offline,
 }
 
@@ -188,7 +188,8 @@ impl ModelArgs {
         };
         let found = models::lookup(&model, extra.as_deref());
         let found = found.map_err(|why| Error::new(Exit::Config, format!("CLAW_MODELS: {why}")))?;
-        Ok(found.map(|model| model.window))
+        let inside = || self.provider().is_ok_and(Provider::is_inside).then_some(offline::WINDOW);
+        Ok(found.map(|model| model.window).or_else(inside))
     }
 
     /// What a refusal stated, if that is plausible beside the `known` window.

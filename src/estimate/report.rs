@@ -23,10 +23,17 @@ pub fn bar(estimate: &Estimate, budget: Budget) -> String {
     )
 }
 
-/// The tokens of each kind, by its name.
+/// The tokens in words, where no window is known that they could be shown as a part of.
+#[must_use]
+pub fn without_window(estimate: &Estimate) -> String {
+    let used = grouped(estimate.tokens);
+    format!("~{used} tokens; the window is not known: set it with --window or CLAW_WINDOW")
+}
+
+/// The tokens of each kind, by its name: the whole prompt, divided as the estimates are.
 fn kinds(estimate: &Estimate) -> [(&'static str, u64); 8] {
     let kinds = estimate.kinds;
-    [
+    let mut kinds = [
         ("system", estimate.system),
         ("tools", estimate.tools),
         ("text", kinds.text),
@@ -35,7 +42,26 @@ fn kinds(estimate: &Estimate) -> [(&'static str, u64); 8] {
         ("thinking", kinds.thinking),
         ("media", kinds.media),
         ("other", kinds.other),
-    ]
+    ];
+    share_out(estimate.tokens, &mut kinds);
+    kinds
+}
+
+/// Scales `parts` so that they add up to `total`, which they do not by themselves: each is rounded up, and a
+/// provider's count replaces estimates in the total. The ends of the parts are rounded, so each part is within one
+/// of its share. The last one takes everything where all are empty.
+fn share_out(total: u64, parts: &mut [(&'static str, u64)]) {
+    let sum: u128 = parts.iter().map(|(_, tokens)| u128::from(*tokens)).sum();
+    let (mut before, mut shared) = (0, 0);
+    for (_, tokens) in parts.iter_mut() {
+        before += u128::from(*tokens);
+        let boundary = (u128::from(total) * before + sum / 2).checked_div(sum).unwrap_or(0);
+        let boundary = u64::try_from(boundary).unwrap_or(total);
+        (*tokens, shared) = (boundary - shared, boundary);
+    }
+    if let Some((_, last)) = parts.last_mut() {
+        *last += total - shared;
+    }
 }
 
 /// What fills the window, a line each: the kinds that are there, and what is left of it.
@@ -109,6 +135,29 @@ pub fn json(estimate: &Estimate, messages: &[Message<'_>], budget: Option<Budget
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn audit_28_parts_add_up_to_the_total() {
+        for (total, parts) in [
+            (0, [0; 8]),
+            (7, [0; 8]),
+            (1, [1, 1, 1, 1, 1, 1, 1, 1]),
+            (18, [0, 0, 10, 0, 0, 0, 0, 16]),
+            (170_510, [12, 530, 99, 1, 0, 7, 0, 8]),
+            (u64::MAX, [u64::MAX / 8; 8]),
+        ] {
+            let mut shared = parts.map(|tokens| ("kind", tokens));
+            share_out(total, &mut shared);
+            assert_eq!(shared.iter().map(|(_, tokens)| tokens).sum::<u64>(), total, "{parts:?}");
+            let is_kept = |(own, new): (&u64, &(_, u64))| *own > 0 || new.1 == 0;
+            let is_empty = parts == [0; 8];
+            assert!(is_empty || parts.iter().zip(&shared).all(is_kept), "{parts:?} {shared:?}");
+        }
+        // What adds up already is as it was.
+        let mut parts = [("a", 5), ("b", 0), ("c", 1_000_003)];
+        share_out(1_000_008, &mut parts);
+        assert_eq!(parts, [("a", 5), ("b", 0), ("c", 1_000_003)]);
+    }
 
     #[test]
     fn v38_the_bar_is_never_longer_than_it_is() {

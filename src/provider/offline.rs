@@ -10,10 +10,13 @@ use crate::messages::{Block, Message};
 use crate::provider::call::Ask;
 use crate::provider::{Answer, Request};
 
+/// The window of a model that no table names.
+pub const WINDOW: u64 = 200_000;
+
 /// Answers a request, or counts its tokens. `window` is the most tokens of prompt and answer together, counted by our own
-/// estimate; without one everything fits.
+/// estimate.
 #[must_use]
-pub fn answer(ask: Ask, request: &Request<'_, '_>, window: Option<u64>) -> Answer {
+pub fn answer(ask: Ask, request: &Request<'_, '_>, window: u64) -> Answer {
     let Request { messages, system, tools, .. } = *request;
     let asked = estimate::Request { messages, system, tools };
     let input = Estimate::of(asked, Method::Script).unmeasured;
@@ -21,17 +24,15 @@ pub fn answer(ask: Ask, request: &Request<'_, '_>, window: Option<u64>) -> Answe
         let body = format!(r#"{{"input_tokens":{input}}}"#);
         return Answer { status: 200, headers: Vec::new(), body: body.into_bytes() };
     }
-    if let Some(window) = window {
-        if input > window {
-            return refuse(&format!("prompt is too long: {input} tokens > {window} maximum"));
-        }
-        if input + request.max_tokens > window {
-            let output = request.max_tokens;
-            return refuse(&format!(
-                "input length and `max_tokens` exceed context limit: {input} + {output} > {window}, \
-                 decrease input length or `max_tokens` and try again"
-            ));
-        }
+    if input > window {
+        return refuse(&format!("prompt is too long: {input} tokens > {window} maximum"));
+    }
+    if input + request.max_tokens > window {
+        let output = request.max_tokens;
+        return refuse(&format!(
+            "input length and `max_tokens` exceed context limit: {input} + {output} > {window}, \
+             decrease input length or `max_tokens` and try again"
+        ));
     }
     let text = reply(messages, request.max_tokens);
     let (text, stop_reason) = cut(&text, request.max_tokens);

@@ -1,5 +1,6 @@
 //! claw-estimate: how many tokens, of which window, and does it fit.
 
+use clawutils::estimate::{Estimate, Method, Request, report};
 use serde_json::{Value, json};
 
 use crate::common::{Cmd, Run, Sandbox};
@@ -186,10 +187,82 @@ fn check_is_3_from_the_window_less_the_reserve_on() {
 fn an_unknown_window_is_said_and_never_guessed() {
     let sandbox = Sandbox::new();
     let why = "claw-estimate: the window is not known: give --window or set CLAW_WINDOW\n";
-    for args in [&["--check"][..], &["--bar"], &["--check", "--model", "my-model"]] {
+    for args in [&["--check"][..], &["--check", "--bar"], &["--check", "--model", "my-model"]] {
         estimate(&sandbox, args, &message("hi")).run().code(78).stdout_is("").err_is(why);
     }
     estimate(&sandbox, &["--model", "my-model"], &message("hi")).run().ok();
+}
+
+#[test]
+fn audit_28_the_bar_of_an_unknown_window_says_so_and_how_to_set_it() {
+    let sandbox = Sandbox::new();
+    let bar = "~10 tokens; the window is not known: set it with --window or CLAW_WINDOW\n";
+    for args in [&["--bar"][..], &["--bar", "--model", "my-model"]] {
+        exact(&sandbox, 10, args).ok().stdout_is(bar).err_is("");
+        exact(&sandbox, 10, &[args, &["--parts"]].concat()).ok().stdout_has(bar);
+    }
+}
+
+#[test]
+fn audit_28_the_offline_provider_has_a_known_window() {
+    let sandbox = Sandbox::new();
+    for (args, window) in [
+        (&["--provider", "offline"][..], 200_000),
+        (&["--provider", "offline", "--model", "mine"], 200_000),
+        (&["--provider", "offline", "--model", "gpt-4o"], 128_000),
+        (&["--provider", "offline", "--window", "5000"], 5_000),
+    ] {
+        let args = [args, &["--json"]].concat();
+        let estimate = estimate(&sandbox, &args, &message("hi")).run().ok().json_one();
+        assert_eq!(estimate["window"], window, "{args:?}");
+    }
+}
+
+#[test]
+fn audit_28_the_parts_of_many_requests_add_up_to_the_total_shown() {
+    let blocks = [
+        json!({"type": "text", "text": "What is in the file?"}),
+        json!({"type": "text", "text": "永久だ。"}),
+        json!({"type": "thinking", "thinking": "I have to look into it.", "signature": "s"}),
+        json!({"type": "tool_use", "id": "a", "name": "read_file", "input": {"path": "x"}}),
+        json!({"type": "tool_result", "tool_use_id": "a", "content": "some words of a file"}),
+        json!({"type": "image", "source": {"type": "url", "url": "x"}}),
+        json!({"type": "new_kind", "data": "some words"}),
+    ];
+    for case in 0..500_usize {
+        // A few of the blocks in each message, and a provider's count in some cases.
+        let pick = |at: usize| case.wrapping_mul(2_654_435_761).wrapping_add(at * 97) % 11;
+        let line = |at: usize| {
+            let content: Vec<&Value> =
+                blocks.iter().skip(pick(at) % 7).take(pick(at + 1)).collect();
+            let role = ["user", "assistant"][at % 2];
+            let mut message = json!({"role": role, "content": content, "_meta": {"id": "x"}});
+            if at == 1 && case % 3 == 0 {
+                let usage = json!({"input_tokens": case * 7 + 900, "output_tokens": pick(3)});
+                message["_meta"]["usage"] = usage;
+            }
+            message.to_string() + "\n"
+        };
+        let text: String = (0..pick(7)).map(line).collect();
+        let messages = clawutils::messages::read("t", text.as_bytes()).expect("messages");
+        let request = Request {
+            messages: &messages,
+            system: (case % 2 == 0).then_some("Be brief."),
+            tools: (case % 5 == 0).then_some("[]"),
+        };
+        let estimate = Estimate::of(request, Method::Script);
+        let number = |line: &String| {
+            let number = line.split_whitespace().next().expect("a number").replace(',', "");
+            number.parse::<u64>().expect("a number")
+        };
+        let sum: u64 = report::parts(&estimate, None).iter().map(number).sum();
+        assert_eq!(sum, estimate.tokens, "{case}: {text}");
+        let json: Value =
+            serde_json::from_str(&report::json(&estimate, &messages, None)).expect("JSON");
+        let kinds = ["system", "tools", "text", "calls", "results", "thinking", "media", "other"];
+        let sum: u64 = kinds.iter().map(|kind| json[kind].as_u64().expect("tokens")).sum();
+        assert_eq!(sum, estimate.tokens, "{case}: {json}");
+    }
 }
 
 #[test]

@@ -111,7 +111,8 @@ impl World for Network<'_> {
         }
         let outcome = match endpoint.provider.is_inside() {
             true => {
-                let answer = offline::answer(ask, request, request.window);
+                let answer =
+                    offline::answer(ask, request, request.window.unwrap_or(offline::WINDOW));
                 reading.head(answer.status, answer.headers);
                 reading.take(&answer.body);
                 Ok(())
