@@ -324,7 +324,9 @@ fn a_turn_is_interrupted_and_goes_on_later() {
     let mut pty = on_a_terminal(chat(&sandbox).args(["--call", "slow"]));
     pty.press("hello\r").wait_for("hello");
     sandbox.sh("while test ! -e asked; do sleep 0.02; done").run().ok();
-    pty.press(CTRL_C).wait_for("claw-chat: interrupted; /again goes on").wait_for(PROMPT);
+    pty.press(CTRL_C)
+        .wait_for("claw-chat: interrupted; /again continues, /undo turn takes it back")
+        .wait_for(PROMPT);
     sandbox.write("go", "");
     pty.line("/again", r"late \u{1b}[31mred").press(CTRL_D);
     pty.end().ok();
@@ -365,4 +367,199 @@ fn tools_are_run_when_the_user_says_so() {
         .wait_for("run clock {}? [y/N] ");
     pty.line("y", "It is five.").line("/context", "results").press(CTRL_D);
     pty.end().ok();
+}
+
+/// The messages of the current session.
+fn messages(sandbox: &Sandbox) -> String {
+    let script = "claw-rebuild \"$(claw-session path \"$(claw-session current)\")\"";
+    sandbox.sh(script).run().ok().stdout_text()
+}
+
+#[test]
+fn audit_04_what_is_advised_after_a_failure_goes_by_what_was_stored() {
+    let sandbox = Sandbox::new();
+    piped(&sandbox, "hi\n").ok();
+    let before = messages(&sandbox);
+    // The turn fails before the prompt is stored.
+    let run = chat(&sandbox).env("CLAW_PROVIDER", "anthropic").stdin("lost\n").run();
+    run.code(78)
+        .err_has("claw-chat: no answer (status 78); the prompt was not stored, so type it again\n");
+    assert!(!run.stderr.contains("/undo") && !run.stderr.contains("/again"), "{}", run.stderr);
+    assert_eq!(messages(&sandbox), before);
+    // And after it.
+    sandbox.program("away", "cat >/dev/null; exit 69");
+    let away = |lines: &str| chat(&sandbox).args(["--call", "away"]).stdin(lines).run();
+    let advice = "claw-chat: no answer (status 69); /again continues, /undo turn takes it back\n";
+    away("kept\n").code(69).err_has(advice);
+    away("/again\n").code(69).err_has(advice);
+    piped(&sandbox, "/undo turn\n").ok();
+    assert_eq!(messages(&sandbox), before);
+    // Nothing waits for an answer.
+    let run = away("/again\n");
+    assert!(!run.stderr.contains("/undo"), "{}", run.stderr);
+}
+
+#[test]
+fn audit_04_an_undo_is_brought_back_until_something_is_said() {
+    let sandbox = Sandbox::new();
+    piped(&sandbox, "one\ntwo\n").ok();
+    let before = messages(&sandbox);
+    piped(&sandbox, "/undo turn\n/undo turn\n").ok().err_has("/redo brings it back\n");
+    assert_eq!(messages(&sandbox), "");
+    piped(&sandbox, "/redo\n/redo\n").ok().err_has("brought back what the last /undo took back");
+    assert_eq!(messages(&sandbox), before);
+    piped(&sandbox, "/redo\n").code(5).err_has("nothing to bring back");
+    piped(&sandbox, "/undo turn\nthree\n/redo\n").code(5).err_has("nothing to bring back");
+}
+
+#[test]
+fn audit_27_each_session_of_a_chat_is_found_by_its_key_and_its_label_is_shown() {
+    let sandbox = Sandbox::new();
+    piped(&sandbox, "one\n/new\ntwo\nthree\n/new\n").ok();
+    for (key, turns) in [
+        ("main:cli:user", "1 turn "),
+        ("main:cli:user-2", "2 turns "),
+        ("main:cli:user-3", "0 turns "),
+    ] {
+        piped(&sandbox, &format!("/switch {key}\n")).ok().err_has(&format!(": {turns}restored\n"));
+    }
+    piped(&sandbox, "/label\n")
+        .ok()
+        .stdout_is("this session has no label; /label TEXT gives it one\n");
+    piped(&sandbox, "/label my work\n/label\n/exit\nnever read\n").ok().stdout_is("my work\n");
+}
+
+#[test]
+fn audit_27_help_alone_is_sent_only_when_it_is_typed_again() {
+    let sandbox = Sandbox::new();
+    let asks = "claw-chat: did you mean /help? To send 'help' to the model, type it again\n";
+    piped(&sandbox, "help\n").code(2).err_has(asks).stdout_is("");
+    if is_there() {
+        let mut pty = on_a_terminal(chat(&sandbox));
+        pty.line("help", "did you mean /help?").line("help", "Reply to 1 messages: help");
+        pty.line("Help", "did you mean /help?").line("hi", "Reply to 3 messages: hi");
+        pty.line("Help", "did you mean /help?").press(CTRL_D).end().ok();
+    }
+}
+
+#[test]
+fn audit_27_the_index_is_current_when_a_chat_ends() {
+    let sandbox = claw0();
+    let index = format!("{CLAW0}/sessions.json");
+    let read = || -> Value { serde_json::from_str(&sandbox.read_text(&index)).expect("JSON") };
+    let before = read();
+    // claw0 resumes what was active last, by its index.
+    let run = chat(&sandbox).arg("experiments").env("SOURCE_DATE_EPOCH", "1800000000");
+    run.stdin("hi\nmore\n").run().ok();
+    let after = read();
+    let times = after.as_object().expect("an object").iter();
+    let newest = times.max_by_key(|(_, entry)| entry["last_active"].to_string()).expect("one");
+    assert_eq!((newest.0.as_str(), &newest.1["message_count"]), ("5d0aa520d32f", &json!(6)));
+    for (id, entry) in before.as_object().expect("an object") {
+        assert_eq!(after[id]["created_at"], entry["created_at"], "{id}");
+    }
+}
+
+#[test]
+fn audit_27_a_session_that_is_over_is_followed_by_another() {
+    let sandbox = Sandbox::new();
+    let at = |minutes: u64, lines: &str| {
+        let now = (1_767_225_600 + minutes * 60).to_string();
+        let run =
+            chat(&sandbox).args(["--idle", "30"]).env("SOURCE_DATE_EPOCH", now).stdin(lines).run();
+        run.ok();
+        run.stderr
+    };
+    assert!(at(0, "hi\n").contains("(initial): 0 turns restored"));
+    assert!(at(30, "hi\n").contains("(initial): 1 turn restored"));
+    let said = at(61, "hi\n/list\n");
+    assert!(said.contains("is over") && said.contains(": 0 turns restored"), "{said}");
+    // One that the user chooses is used, however old it is.
+    let said = at(200, "/switch initial\nhi\nhi\n");
+    assert!(said.ends_with("(initial): 2 turns restored\n"), "{said}");
+    let daily = chat(&sandbox).args(["--reset", "daily@25:00"]).stdin("").run();
+    daily.code(2).err_has("daily@04:00");
+}
+
+#[test]
+fn audit_28_the_context_of_an_unknown_window_is_shown() {
+    let sandbox = Sandbox::new();
+    piped(&sandbox, "hi\n").ok();
+    let run = chat(&sandbox).env("CLAW_PROVIDER", "anthropic").env("CLAW_MODEL", "mine");
+    let run = run.env_remove("CLAW_WINDOW").stdin("/context\n").run();
+    run.ok()
+        .stdout_has(" tokens; the window is not known: set it with --window or CLAW_WINDOW\n")
+        .stdout_has("  text\n");
+    chat(&sandbox)
+        .env_remove("CLAW_WINDOW")
+        .stdin("/context\n")
+        .run()
+        .ok()
+        .stdout_has(" / 200,000 tokens\n");
+}
+
+#[test]
+fn audit_29_a_banner_names_the_model_and_help() {
+    if !is_there() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let mut pty = on_a_terminal(chat(&sandbox));
+    assert!(
+        pty.output()
+            .starts_with("claw-chat: model offline (offline); /help lists the commands\r\n")
+    );
+    pty.line("/model", "model offline (offline)");
+    pty.line("/model mine", "model mine (offline)").line("hi", "Reply to 1 messages: hi");
+    pty.press(CTRL_D).end().ok();
+    piped(&sandbox, "/status\n").ok().stdout_has("model        mine\n");
+    let cmd = chat(&sandbox).env_remove("CLAW_PROVIDER");
+    let mut pty = on_a_terminal(cmd);
+    assert!(pty.output().starts_with("claw-chat: no model is set, /model NAME sets one; /help"));
+    pty.press(CTRL_D).end().ok();
+}
+
+#[test]
+fn audit_29_a_prompt_is_written_in_an_editor() {
+    let sandbox = Sandbox::new();
+    piped(&sandbox, "/edit\n").code(2).err_has("/edit needs a terminal");
+    if !is_there() {
+        return;
+    }
+    sandbox.program("ed1", "test -t 0 && printf '/one\\ntwo\\n' >>\"$2\"");
+    sandbox.program("ed2", ": >\"$1\"");
+    sandbox.program("ed3", "echo x >>\"$1\"; exit 3");
+    let editing = |editor: &str| {
+        on_a_terminal(chat(&sandbox).env("VISUAL", editor).env("TMPDIR", sandbox.dir().as_os_str()))
+    };
+    let mut pty = editing("ed1 -f");
+    pty.line("/edit zero", "Reply to 1 messages: two").press(CTRL_D).end().ok();
+    assert!(messages(&sandbox).contains(r#""content":"zero/one\ntwo""#), "{}", messages(&sandbox));
+    let before = messages(&sandbox);
+    let mut pty = editing("ed2");
+    pty.line("/edit", "nothing was sent: the prompt is empty").press(CTRL_D).end().ok();
+    let mut pty = editing("ed3");
+    pty.line("/edit", "nothing was sent: the editor ended with status 3").press(CTRL_D).end().ok();
+    assert_eq!(messages(&sandbox), before);
+    sandbox.sh("ls -d claw-chat.* 2>/dev/null").run().code(2);
+}
+
+#[test]
+fn audit_29_a_session_is_exported_and_no_file_is_replaced_unasked() {
+    let sandbox = Sandbox::new();
+    let export = |line: &str| piped(&sandbox, &format!("{line}\n"));
+    piped(&sandbox, "a *good* day\n").ok();
+    for (file, begin) in [("a b.md", "#"), ("page.html", "<!"), ("s.txt", "")] {
+        export(&format!("/export {file}")).ok().err_has(&format!("exported to '{file}'\n"));
+        let text = sandbox.read_text(file);
+        assert!(
+            text.trim_start().to_lowercase().starts_with(begin) && text.contains("good"),
+            "{file}: {text}"
+        );
+        export(&format!("/export {file}")).code(2).err_has("it exists; give another name");
+    }
+    sandbox.sh("stat -c %a s.txt; ls *.part 2>/dev/null").run().code(2).stdout_is("600\n");
+    export("/export s.pdf").code(2).err_has("end its name in .md, .html or .txt");
+    export("/export").ok().err_has("exported to 'claw-");
+    export("/export no/such.md").code(74);
 }

@@ -40,7 +40,8 @@ const OF_LIBRARIES: [&str; 7] =
     ["ALL_PROXY", "HTTPS_PROXY", "NO_COLOR", "NO_PROXY", "SSL_CERT_DIR", "SSL_CERT_FILE", "TZ"];
 
 /// Variables that bash sets for its own scripts.
-const OF_BASH: [&str; 4] = ["BASH_VERSINFO", "BASH_VERSION", "HISTFILE", "READLINE_LINE"];
+const OF_BASH: [&str; 5] =
+    ["BASH_VERSINFO", "BASH_VERSION", "HISTFILE", "PIPESTATUS", "READLINE_LINE"];
 
 // ---- what there is -------------------------------------------------------------------------
 
