@@ -37,7 +37,7 @@ struct Args {
     undo: Option<Undo>,
     /// Write instead the records that bring back what the last undo took back
     #[arg(long, conflicts_with_all = ["array", "meta", "strict", "ready", "record", "open", "undo", "at", "to_turn",
-        "limit_turns", "ignore_compactions"])]
+        "limit_turns", "ignore_compactions", "interrupted"])]
     redo: bool,
     #[command(flatten)]
     part: PartArgs,
