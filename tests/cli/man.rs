@@ -286,6 +286,35 @@ fn references_name_pages_that_exist() {
 }
 
 #[test]
+fn audit_31_the_overview_refers_to_every_page() {
+    let overview = page("claw.7");
+    let lines = overview.section("SEE ALSO").into_iter();
+    let words = lines.map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let refers = words.filter(|words| words.first() == Some(&".Xr"));
+    let refers = refers.map(|words| format!("{}.{}", words[1], words[2])).collect();
+    let others = pages().into_iter().map(|page| page.file).filter(|file| *file != "claw.7");
+    none(&differences(("man/", &others.collect()), ("SEE ALSO of claw.7", &refers)));
+}
+
+#[test]
+fn audit_31_the_overview_and_the_context_of_a_chat_give_one_number() {
+    if !can_run("claw-call") {
+        return;
+    }
+    let overview = page("claw.7");
+    let examples = commands_in(&overview.section("EXAMPLES"));
+    let at = examples.iter().position(|example| example.command.contains("--bar"));
+    let at = at.expect("an example with the bar");
+    let mut script: String =
+        examples[..at].iter().map(|example| format!("{}\n", example.command)).collect();
+    script.push_str(
+        "p=$(claw-session path \"$(claw-session new --label x)\"); claw-append \"$p\" <s.jsonl\n\
+         printf '/context\\n' | claw-chat --window 8000 x 2>&1",
+    );
+    Sandbox::new().sh(&script).run().ok().stdout_has(&examples[at].prints[0]);
+}
+
+#[test]
 fn variables_are_those_that_are_read() {
     let mut variables: BTreeSet<String> = OF_LIBRARIES.map(str::to_owned).into();
     for (path, code) in source() {
@@ -484,7 +513,8 @@ fn try_examples(page: &Page, examples: &[Example]) -> Vec<String> {
     let mark = "s=$?; printf '\\001'; (exit $s)";
     let commands = examples.iter().map(|example| format!("{}\n{mark}\n", example.command));
     let script = format!("exec 2>&1\n{}", commands.collect::<String>());
-    let printed = Sandbox::new().sh(&script).run().stdout_text();
+    // A page says itself what the examples need.
+    let printed = Sandbox::new().sh(&script).env_remove("SOURCE_DATE_EPOCH").run().stdout_text();
     let parts: Vec<&str> = printed.split('\u{1}').collect();
     if std::env::var_os("CLAW_BLESS").is_some() {
         bless(page, &parts);
