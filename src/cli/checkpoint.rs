@@ -7,7 +7,7 @@ use crate::cli::budget::{BudgetArgs, Extras};
 use crate::cli::config::CheckpointConfig;
 use crate::cli::model::ModelArgs;
 use crate::cli::summary::{Asked, Spent, Writer, most_tokens};
-use crate::cli::{Log, Output, messages, read_file, require_meta, text};
+use crate::cli::{Log, Output, messages, read_file, require_meta, seconds, text};
 use crate::compact::request::Wish;
 use crate::estimate::{Estimate, Gauge, Method, Request};
 use crate::exit::{Exit, fail};
@@ -16,6 +16,7 @@ use anyhow::Context;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The most calls to spend on one checkpoint.
 const MOST_CALLS: u32 = 6;
@@ -38,6 +39,9 @@ pub struct CheckpointArgs {
     /// Program that asks the model (CLAW_CALL, else claw-call)
     #[arg(long, value_name = "COMMAND")]
     pub call: Option<String>,
+    /// Longest time to spend
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub deadline: Option<Duration>,
     /// File with what to ask for instead of our own words
     #[arg(long, value_name = "FILE")]
     pub prompt: Option<PathBuf>,
@@ -85,7 +89,7 @@ impl Session<'_> {
             return fail(Exit::NoGain, "nothing to cover: no message is answered");
         };
         let asked = Asked::main(self.model, budget);
-        let spent = Spent::new(MOST_CALLS, None);
+        let spent = Spent::new(MOST_CALLS, self.args.deadline);
         let command = self.args.call.as_deref();
         let writer = Writer { asked: &asked, command, spent: &spent, log };
         let limits = asked.limits(Gauge::new(request, None), most_tokens(budget), spent.left());

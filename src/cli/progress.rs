@@ -17,7 +17,7 @@ use crate::exit::{is_json, printable};
 use crate::source::{Input, total};
 use rustix::process::getpgrp;
 use rustix::termios::{LocalModes, Termios, tcgetattr, tcgetpgrp, tcgetwinsize};
-pub use signals::leave as leave_signals;
+pub use signals::{heard as heard_signals, leave as leave_signals};
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -99,11 +99,9 @@ fn stop_at_once() {
 
 /// Runs `before`, with the signal's number, when a signal is about to end the program; then the line goes and
 /// the program ends.
-pub fn end_by_signals(before: impl Fn(i32) + Send + 'static) {
-    signals::heed(move |signal| {
-        before(signal);
-        stop_at_once();
-    });
+pub fn end_by_signals(before: fn(i32)) {
+    signals::heed(|_| stop_at_once());
+    signals::heed(before);
 }
 
 /// A text with the time that has passed since it was given: `waiting for x (3 s)`.
@@ -177,7 +175,7 @@ impl State {
     fn draw(&mut self) {
         let text = self.text.as_mut().and_then(|text| text());
         if self.from.is_none_or(|from| Instant::now() >= from) && is_free() {
-            end_by_signals(|_| {});
+            signals::heed(|_| stop_at_once());
             let text = text.map(|text| fitted(&printable(&text), columns()));
             self.show(text.unwrap_or_default());
         }

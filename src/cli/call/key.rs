@@ -1,13 +1,13 @@
 //! Keys: from a file, a command or the environment, and never from an argument.
 
 use crate::cli::call::endpoint::host;
+use crate::cli::child::{self, Limits};
 use crate::cli::model::Provider;
 use crate::cli::variable;
 use crate::exit::{Exit, fail};
 use anyhow::Context;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 /// The option group for the key.
 #[derive(Clone, Debug, clap::Args)]
@@ -130,15 +130,12 @@ fn read_file(path: &Path) -> anyhow::Result<Vec<u8>> {
 }
 
 fn run(command: &str) -> anyhow::Result<Vec<u8>> {
-    let ended = Command::new("/bin/sh")
-        .args(["-c", command])
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
+    let ended = child::run(command, &[], Vec::new(), Limits::default())
         .context("cannot run the key command")?;
-    if !ended.status.success() {
-        let text = format!("the key command failed: {}", ended.status);
-        return fail(Exit::Permission, text);
-    }
-    Ok(ended.stdout)
+    let how = match ended.status {
+        Some(0) => return Ok(ended.stdout),
+        Some(status) => format!("exit status: {status}"),
+        None => format!("signal: {}", ended.signal.unwrap_or_default()),
+    };
+    fail(Exit::Permission, format!("the key command failed: {how}"))
 }

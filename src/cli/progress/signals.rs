@@ -4,6 +4,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 /// Whether signals are heeded, here or in another place.
@@ -14,28 +15,43 @@ pub fn leave() {
     HEEDED.store(true, Ordering::Relaxed);
 }
 
-/// Runs `before`, with the signal's number, before a signal ends the program as it would have without this.
-/// A signal that the program ignores stays ignored.
-pub(super) fn heed(before: impl Fn(i32) + Send + 'static) {
+/// What is done, with the signal's number, before a signal ends the program; each step once.
+static BEFORE: Mutex<Vec<fn(i32)>> = Mutex::new(Vec::new());
+
+/// Runs `step` before a signal ends the program as it would have without this, and before the steps that were
+/// named earlier. A signal that the program ignores stays ignored.
+pub(super) fn heed(step: fn(i32)) {
+    let mut steps = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
+    if !steps.iter().any(|known| std::ptr::fn_addr_eq(*known, step)) {
+        steps.push(step);
+    }
+    drop(steps);
     if HEEDED.swap(true, Ordering::Relaxed) {
         return;
     }
-    let heard = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| is_heard(*signal));
-    // Without this the line stays, and no more than that.
-    let Ok(mut signals) = Signals::new(heard.collect::<Vec<_>>()) else { return };
+    let heard = heard(&[SIGHUP, SIGINT, SIGTERM]);
+    // Without this no step is taken, and the signal ends the program all the same.
+    let Ok(mut signals) = Signals::new(heard) else { return };
     let listen = move || {
         for signal in signals.forever() {
-            before(signal);
+            let steps = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            steps.iter().rev().for_each(|step| step(signal));
             let _ = emulate_default_handler(signal);
         }
     };
     let _ = thread::Builder::new().spawn(listen);
 }
 
-/// Whether a signal would end the program; where the kernel does not tell, it is left as it is.
+/// Those of the signals that are not ignored.
+pub fn heard(signals: &[i32]) -> Vec<i32> {
+    signals.iter().copied().filter(|signal| is_heard(*signal)).collect()
+}
+
+/// Whether a signal would end the program. Where the kernel does not tell, a hang-up is taken for ignored, as it
+/// is after nohup(1), and no other signal.
 fn is_heard(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    ignored.is_some_and(|mask| (mask >> (signal - 1)) & 1 == 0)
+    ignored.map_or(signal != SIGHUP, |mask| (mask >> (signal - 1)) & 1 == 0)
 }

@@ -1,9 +1,13 @@
 //! Running another program: the user's command, with messages on its standard input.
 
+mod family;
+
 use crate::cli::progress;
 use crate::exit::{Error, Exit, fail};
 use anyhow::Context;
+use family::Family;
 use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{ChildStdout, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Instant;
@@ -13,6 +17,8 @@ use std::time::Instant;
 pub struct Ended {
     /// Its exit status; none when a signal ended it.
     pub status: Option<i32>,
+    /// The signal that ended it, if one did.
+    pub signal: Option<i32>,
     /// All that it wrote.
     pub stdout: Vec<u8>,
 }
@@ -68,7 +74,8 @@ pub fn run(
     let shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped());
     // It may have something to show on the terminal itself, or to say.
     progress::stop();
-    let mut child = shell.spawn().with_context(|| format!("cannot run '{command}'"))?;
+    let (mut child, family) =
+        Family::start(shell).with_context(|| format!("cannot run '{command}'"))?;
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
     // A child that does not read to the end has its reasons; its status tells them.
     std::thread::spawn(move || stdin.map(|mut stdin| stdin.write_all(&input)));
@@ -78,9 +85,9 @@ pub fn run(
         None => output.recv().ok(),
         Some(until) => match output.recv_timeout(until.saturating_duration_since(Instant::now())) {
             Err(RecvTimeoutError::Timeout) => {
-                // It may have ended at this very moment.
-                let _ = child.kill();
+                family.end(|| drop(child.try_wait()));
                 let _ = child.wait();
+                family.forget();
                 return fail(Exit::Unavailable, format!("'{command}' did not end in time"));
             }
             output => output.ok(),
@@ -89,7 +96,8 @@ pub fn run(
     let cannot = || format!("cannot read what '{command}' wrote");
     let stdout = output.unwrap_or_else(|| Ok(Vec::new())).with_context(cannot)?;
     let status = child.wait().with_context(|| format!("cannot wait for '{command}'"))?;
-    Ok(Ended { status: status.code(), stdout })
+    family.forget();
+    Ok(Ended { status: status.code(), signal: status.signal(), stdout })
 }
 
 fn read_all(output: Option<ChildStdout>) -> std::io::Result<Vec<u8>> {

@@ -1,0 +1,154 @@
+//! A child and all that it starts, which end together.
+//!
+//! A child leads a process group of its own. In the foreground of a terminal it stays in ours: only that group may
+//! read the terminal, and gets its signals (Ctrl-C, Ctrl-Z). What it starts is then found by its parents.
+//!
+//! A signal that ends this program ends its children first.
+
+use crate::cli::progress;
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{
+    Pid, Signal, getpgrp, kill_process, kill_process_group, test_kill_process,
+    test_kill_process_group,
+};
+use rustix::termios::tcgetpgrp;
+use std::collections::HashSet;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a child has to end by itself once it is told to.
+const GRACE: Duration = Duration::from_secs(1);
+/// How often is looked whether it has ended.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// The children that run.
+static RUNNING: Mutex<Vec<Family>> = Mutex::new(Vec::new());
+/// Whether a signal is ending them.
+static IS_ENDING: AtomicBool = AtomicBool::new(false);
+
+/// A child and all that it starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Family {
+    child: Pid,
+    leads_group: bool,
+}
+
+impl Family {
+    /// Starts a child. Until it is [`Family::forget`]ed, a signal that ends this program ends it first.
+    pub(super) fn start(command: &mut Command) -> io::Result<(Child, Family)> {
+        progress::end_by_signals(|_| end_all());
+        let leads_group = !has_terminal();
+        if leads_group {
+            command.process_group(0);
+        }
+        let mut running = running();
+        let child = command.spawn()?;
+        let family = Family { child: Pid::from_child(&child), leads_group };
+        running.push(family);
+        Ok((child, family))
+    }
+
+    /// Forgets a child that has ended. Where a signal is ending this program, this waits for that end: nothing is
+    /// made of what an interrupted child left.
+    pub(super) fn forget(self) {
+        running().retain(|family| *family != self);
+    }
+
+    /// Ends all of it: with SIGTERM, and what is left after a while with SIGKILL. `reap` is called while that
+    /// takes time, to wait for the child itself.
+    pub(super) fn end(self, mut reap: impl FnMut()) {
+        let mut members = HashSet::from([self.child]);
+        let begun = Instant::now();
+        self.signal(&mut members, Signal::TERM);
+        while self.is_there(&members) {
+            if begun.elapsed() > GRACE {
+                self.signal(&mut members, Signal::KILL);
+                break;
+            }
+            thread::sleep(PAUSE);
+            reap();
+        }
+        reap();
+    }
+
+    fn signal(self, members: &mut HashSet<Pid>, signal: Signal) {
+        // What has ended already is no failure.
+        if self.leads_group {
+            let _ = kill_process_group(self.child, signal);
+            return;
+        }
+        add_descendants(members);
+        for member in members.iter() {
+            let _ = kill_process(*member, signal);
+        }
+    }
+
+    fn is_there(self, members: &HashSet<Pid>) -> bool {
+        if self.leads_group {
+            return test_kill_process_group(self.child).is_ok();
+        }
+        members.iter().any(|member| test_kill_process(*member).is_ok())
+    }
+}
+
+fn running() -> MutexGuard<'static, Vec<Family>> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ends all children, before a signal ends this program. The list stays locked: no child starts any more, and
+/// whoever waited for one waits for the end.
+fn end_all() {
+    if IS_ENDING.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let running = running();
+    thread::scope(|scope| {
+        for family in running.iter() {
+            scope.spawn(|| family.end(|| {}));
+        }
+    });
+    std::mem::forget(running);
+}
+
+/// Whether this program is in the foreground of a terminal.
+fn has_terminal() -> bool {
+    let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let terminal = rustix::fs::open("/dev/tty", flags, Mode::empty());
+    terminal.is_ok_and(|terminal| tcgetpgrp(terminal).is_ok_and(|group| group == getpgrp()))
+}
+
+/// Adds all that these processes started, and what that started, as far as the kernel tells.
+fn add_descendants(members: &mut HashSet<Pid>) {
+    let mut others = parents();
+    loop {
+        let before = others.len();
+        others.retain(|(process, parent)| {
+            let is_ours = members.contains(parent);
+            if is_ours {
+                members.insert(*process);
+            }
+            !is_ours
+        });
+        if others.len() == before {
+            return;
+        }
+    }
+}
+
+/// All processes with their parents, from /proc.
+fn parents() -> Vec<(Pid, Pid)> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let process = |entry: std::fs::DirEntry| {
+        let process = Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?;
+        let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+        // The name may hold anything; behind it are the state and the parent.
+        let parent = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?;
+        Some((process, Pid::from_raw(parent.parse().ok()?)?))
+    };
+    entries.filter_map(process).collect()
+}

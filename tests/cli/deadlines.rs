@@ -1,0 +1,236 @@
+//! Deadlines and signals: every process that a program started ends with it, at once.
+
+use std::io::Read;
+use std::net::TcpListener;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::common::pty::{CTRL_C, Pty, is_there};
+use crate::common::{Cmd, Sandbox, hears};
+use crate::summaries::{compacted, with_model};
+use crate::talks::{Talk, rebuild_meta};
+
+/// The longest that an end may take: a program has a second to end by itself.
+const AT_ONCE: Duration = Duration::from_secs(2);
+
+/// A command that starts more than one process, of which some are deaf to SIGTERM. Each has `mark` in its
+/// arguments and file `begun` is there when they run.
+fn stubborn(mark: &str) -> String {
+    format!("sh -c 'trap \"\" TERM; sleep {mark} & sleep {mark} & : >begun; wait' | cat")
+}
+
+/// Whether a process has these bytes in its arguments; looked at until none has, for a second.
+fn is_left(mark: &str) -> bool {
+    let has_mark = || {
+        let entries = std::fs::read_dir("/proc").expect("processes").flatten();
+        let line = |entry: std::fs::DirEntry| std::fs::read(entry.path().join("cmdline")).ok();
+        entries.filter_map(line).any(|line| memchr::memmem::find(&line, mark.as_bytes()).is_some())
+    };
+    let begun = Instant::now();
+    while has_mark() {
+        if begun.elapsed() > Duration::from_secs(1) {
+            return true;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    false
+}
+
+#[track_caller]
+fn wait_for(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "no {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn kill(child: &Child, name: &str) {
+    let sent = Command::new("kill").args(["-s", name, &child.id().to_string()]).status();
+    assert!(sent.is_ok_and(|status| status.success()));
+}
+
+/// A conversation to summarise, and one with a stub, in `s.jsonl` and `m`.
+fn place() -> Sandbox {
+    let sandbox = with_model();
+    Talk::plain(12, 300).append(&sandbox, "s.jsonl");
+    compacted(&sandbox, &["--max-calls", "0", "--emergency"]);
+    Talk::plain(12, 900).append(&sandbox, "s.jsonl");
+    sandbox.write("m", rebuild_meta(&sandbox, "s.jsonl"));
+    sandbox
+}
+
+/// The programs that have a model write a summary.
+const PROGRAMS: [(&str, &[&str]); 3] = [
+    ("claw-compact", &["--no-fallback", "m"]),
+    ("claw-checkpoint", &["m"]),
+    ("claw-retry", &["s.jsonl"]),
+];
+
+#[test]
+fn audit_12_a_deadline_ends_all_that_a_command_started() {
+    for (program, args) in PROGRAMS {
+        let (sandbox, mark) = (place(), format!("60{}.1{}", std::process::id(), program.len()));
+        let options = ["--deadline", "0.4", "--call", &stubborn(&mark)];
+        let begun = Instant::now();
+        let run = sandbox.cmd(program).args(options).args(args).run();
+        let took = begun.elapsed();
+        run.code(69).stdout_is("").err_has("did not end in time");
+        assert!(took < AT_ONCE + Duration::from_millis(900), "{program}: {took:?}");
+        assert!(sandbox.exists("begun") && !is_left(&mark), "{program}");
+    }
+}
+
+#[test]
+fn audit_12_a_signal_ends_all_that_a_command_started() {
+    for (program, args) in PROGRAMS {
+        for (name, number) in [("TERM", 15), ("INT", 2), ("HUP", 1)] {
+            if !hears(number) {
+                continue;
+            }
+            let mark = format!("60{}.2{}{number}", std::process::id(), program.len());
+            let sandbox = place();
+            let cmd = sandbox.cmd(program).args(["--call", &stubborn(&mark)]).args(args);
+            let mut child = cmd.spawn();
+            wait_for("call", || sandbox.exists("begun"));
+            let begun = Instant::now();
+            kill(&child, name);
+            let end = child.wait().expect("its end");
+            let took = begun.elapsed();
+            assert!(took < AT_ONCE, "{program} {name}: {took:?}");
+            let status = end.signal().or(end.code().map(|code| code - 128));
+            assert_eq!(status, Some(number), "{program} {name}: {end}");
+            assert!(!is_left(&mark), "{program} {name}");
+            assert!(!sandbox.exists(".s.jsonl.retry"), "{program} {name}");
+        }
+    }
+}
+
+#[test]
+fn audit_12_on_a_terminal_children_have_the_terminal_and_end_all_the_same() {
+    if !is_there() || !hears(2) {
+        return;
+    }
+    let sandbox = place();
+    let compact = |options: &str, call: &str| {
+        sandbox.write("call", call);
+        let script = format!("claw-compact --no-fallback {options} --call 'sh ./call #' m >out");
+        Pty::run(sandbox.sh(&script), (100, 10))
+    };
+    // It may read the terminal.
+    let asks = "printf 'word? '; read -r word; echo \"$word\" >word; cat reply >&3";
+    let mut pty = compact("", &format!("{{ {asks}; }} 3>&1 </dev/tty >/dev/tty 2>&1"));
+    pty.wait_for("word? ").press("yes\r").end().ok();
+    assert_eq!(sandbox.read_text("word"), "yes\n");
+    // A deadline and Ctrl-C end all of it.
+    let mark = format!("60{}.31", std::process::id());
+    compact("--deadline 0.4", &stubborn(&mark)).end().code(69);
+    assert!(sandbox.exists("begun") && !is_left(&mark));
+    sandbox.sh("rm begun").run().ok();
+    let mark = format!("60{}.32", std::process::id());
+    let mut pty = compact("", &stubborn(&mark));
+    wait_for("call", || sandbox.exists("begun"));
+    pty.press(CTRL_C);
+    let end = pty.end();
+    let (signal, status) = (end.signal, end.status);
+    assert!(signal == Some(2) || status == Some(130), "{signal:?} {status:?}");
+    assert!(!is_left(&mark));
+}
+
+// ---- turns -----------------------------------------------------------------------------------
+
+/// A server that takes requests and never answers: its address, how many there were, and the end of each.
+fn silent() -> (String, Arc<AtomicUsize>, mpsc::Receiver<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("its address"));
+    let (count, (sender, ends)) = (Arc::new(AtomicUsize::new(0)), mpsc::channel());
+    let seen = Arc::clone(&count);
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let (seen, sender) = (Arc::clone(&seen), sender.clone());
+            thread::spawn(move || {
+                let mut buffer = [0; 4096];
+                let mut counted = false;
+                while stream.read(&mut buffer).is_ok_and(|count| count > 0) {
+                    seen.fetch_add(usize::from(!counted), Ordering::SeqCst);
+                    counted = true;
+                }
+                let _ = sender.send(());
+            });
+        }
+    });
+    (url, count, ends)
+}
+
+fn turn(sandbox: &Sandbox, url: &str, args: &[&str]) -> Cmd {
+    let env = [("CLAW_PROVIDER", "openai"), ("CLAW_MODEL", "m"), ("CLAW_BASE_URL", url)];
+    let cmd = sandbox.cmd("claw-turn").envs(env).env("TMPDIR", sandbox.dir()).args(args);
+    cmd.args(["--no-checkpoint", "-m", "next?", "s.jsonl"])
+}
+
+#[test]
+#[cfg(feature = "http")]
+fn audit_12_a_signal_to_the_turn_alone_ends_the_call_at_once() {
+    for args in [&[][..], &["--stream"]] {
+        for (name, number) in [("TERM", 15), ("INT", 2), ("HUP", 1)] {
+            if !hears(number) {
+                continue;
+            }
+            let (sandbox, (url, count, ends)) = (Sandbox::new(), silent());
+            let mut child = turn(&sandbox, &url, args).spawn();
+            wait_for("request", || count.load(Ordering::SeqCst) == 1);
+            let begun = Instant::now();
+            kill(&child, name);
+            // Its outputs are closed, too.
+            let mut said = String::new();
+            let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
+            out.as_mut().expect("a pipe").read_to_string(&mut said).expect("text");
+            err.as_mut().expect("a pipe").read_to_string(&mut said).expect("text");
+            let end = child.wait().expect("its end");
+            let took = begun.elapsed();
+            assert!(took < AT_ONCE, "{args:?} {name}: {took:?}");
+            assert_eq!(end.code(), Some(128 + number), "{args:?} {name}");
+            ends.recv_timeout(AT_ONCE).expect("the end of the connection");
+            sandbox.sh("ls -A | grep -v '^bin$\\|^state$'").run().stdout_is("s.jsonl\n");
+            assert_eq!(sandbox.read_json("s.jsonl").len(), 1, "{said}");
+        }
+    }
+}
+
+#[test]
+#[cfg(feature = "http")]
+fn audit_12_what_is_ignored_stays_ignored() {
+    let (sandbox, (url, count, _ends)) = (Sandbox::new(), silent());
+    let script = "trap '' HUP INT; exec claw-turn --no-checkpoint -m next? s.jsonl";
+    let env = [("CLAW_PROVIDER", "openai"), ("CLAW_MODEL", "m"), ("CLAW_BASE_URL", &url)];
+    let mut child = sandbox.sh(script).envs(env).env("TMPDIR", sandbox.dir()).spawn();
+    wait_for("request", || count.load(Ordering::SeqCst) == 1);
+    kill(&child, "HUP");
+    kill(&child, "INT");
+    thread::sleep(Duration::from_millis(300));
+    assert!(child.try_wait().expect("its state").is_none());
+    kill(&child, "TERM");
+    assert_eq!(child.wait().expect("its end").code(), Some(143));
+    sandbox.sh("ls -A | grep -v '^bin$\\|^state$'").run().stdout_is("s.jsonl\n");
+}
+
+/// As after nohup(1): a hang-up ends no tool.
+#[test]
+fn audit_12_tools_outlive_a_hang_up_that_is_ignored() {
+    let sandbox =
+        crate::exec::tools(&[("slow", ": >begun; until test -e go; do sleep 0.02; done")]);
+    let call = r#"{"type":"tool_use","tool_use_id":"t","name":"slow","input":{}}"#;
+    sandbox.write("calls", format!("{call}\n"));
+    let script = "trap '' HUP; exec claw-exec --tools box calls >results";
+    let mut child = sandbox.sh(script).spawn();
+    wait_for("tool", || sandbox.exists("workspace/begun"));
+    kill(&child, "HUP");
+    thread::sleep(Duration::from_millis(100));
+    sandbox.write("workspace/go", "");
+    assert!(child.wait().expect("its end").success());
+    assert_eq!(sandbox.read_json("results")[0]["tool_use_id"], "t");
+}
