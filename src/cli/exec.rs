@@ -6,6 +6,7 @@ use crate::exec::tools::Folder;
 use crate::exec::{self, Call, Event, Job, Running, Settings, environment};
 use crate::exit::{Exit, fail, printable, printable_json};
 use anyhow::Context;
+use rustix::termios::{InputModes, LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
@@ -140,18 +141,47 @@ impl ExecArgs {
 /// Asks on the terminal whether a call may be run. It is shown whole, with its control characters escaped:
 /// what is not shown would be agreed to unseen.
 fn ask(call: &Call) -> std::io::Result<bool> {
-    let mut terminal: File = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
+    let mut terminal = Terminal::open()?;
     let (name, input) = (printable(&call.name), printable_json(&call.input).into_owned());
-    write!(terminal, "run {name} {input}? [y/N] ")?;
+    progress::clear();
+    write!(terminal.file, "run {name} {input}? [y/N] ")?;
     let mut answer = String::new();
-    BufReader::new(terminal).read_line(&mut answer)?;
+    BufReader::new(&terminal.file).read_line(&mut answer)?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Tells of signals that end programs, instead of being ended by them.
+/// The terminal while it is asked: it gives whole lines and shows what is typed, whatever it did before. What was
+/// typed before the question is no answer to it and is thrown away.
+struct Terminal {
+    file: File,
+    before: Termios,
+}
+
+impl Terminal {
+    fn open() -> std::io::Result<Terminal> {
+        let file: File = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
+        let before = tcgetattr(&file)?;
+        let mut asking = before.clone();
+        asking.local_modes |= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
+        asking.input_modes |= InputModes::ICRNL;
+        tcsetattr(&file, OptionalActions::Flush, &asking)?;
+        Ok(Terminal { file, before })
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // A terminal that is gone needs no modes.
+        let _ = tcsetattr(&self.file, OptionalActions::Drain, &self.before);
+    }
+}
+
+/// Tells of signals that end programs, instead of being ended by them. What is ignored stays ignored, as a hang-up
+/// after nohup(1).
 fn listen(sender: Sender<Event>) -> std::io::Result<()> {
     progress::leave_signals();
-    let mut signals = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM])?;
+    let heard = progress::heard_signals(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM]);
+    let mut signals = Signals::new(heard)?;
     thread::spawn(move || {
         for signal in signals.forever() {
             let _ = sender.send(Event::Signal(signal));

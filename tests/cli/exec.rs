@@ -8,7 +8,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::common::pty::{Pty, is_there};
 use crate::common::{Cmd, Run, Sandbox};
+
+const SIZE: (u16, u16) = (100, 10);
 
 /// A sandbox with a workspace and these tools, shell scripts in folder `box`.
 pub fn tools(tools: &[(&str, &str)]) -> Sandbox {
@@ -340,10 +343,17 @@ fn what_is_not_allowed_is_not_run_and_told_to_the_model() {
 fn who_is_asked_decides_and_sees_all_of_a_call() {
     let sandbox = tools(&[("a", "echo ran")]);
     sandbox.write("calls", call("t0", "a", &json!({"x": "\u{1b}[31m\r"})));
+    if !is_there() {
+        return;
+    }
     let run = |answer: &str, args: &str| {
         let exec = format!("claw-exec --tools box {args} <calls >results");
-        let run = sandbox.sh(&format!("script -qec '{exec}' /dev/null")).stdin(answer).run();
-        (run.stdout_text(), sandbox.read_json("results")[0]["is_error"] == true)
+        let mut pty = Pty::run(sandbox.sh(&exec), SIZE);
+        if !answer.is_empty() {
+            pty.wait_for("? [y/N] ").press(answer);
+        }
+        let run = pty.end();
+        (run.ok().stdout_text(), sandbox.read_json("results")[0]["is_error"] == true)
     };
     let (shown, denied) = run("y\n", "--ask");
     assert!(shown.contains("run a {\"x\":\"\\u001b[31m\\r\"}? [y/N] "), "{shown}");
@@ -356,4 +366,27 @@ fn who_is_asked_decides_and_sees_all_of_a_call() {
         error(&run),
         "tool 'a' is not allowed: there is no terminal to ask on; it was not run"
     );
+}
+
+#[test]
+fn audit_03_keys_typed_before_the_question_are_no_answer() {
+    if !is_there() {
+        return;
+    }
+    let sandbox = tools(&[("a", "echo ran")]);
+    sandbox.write("calls", call("t0", "a", &json!({})) + &call("t1", "a", &json!({})));
+    // The question is on the terminal wherever standard error goes, and shows what is typed though another
+    // program has set the terminal to single keys without echo.
+    let script = "stty -icanon -echo; echo ready; until test -e go; do sleep 0.01; done
+        claw-exec --tools box --ask <calls >results 2>said; stty -a | tr ' ;' '\n\n' >modes";
+    let mut pty = Pty::run(sandbox.sh(script), SIZE);
+    pty.wait_for("ready").press("y\ry\r");
+    thread::sleep(Duration::from_millis(100));
+    sandbox.write("go", "");
+    pty.wait_for("run a {}? [y/N] ").press("n\r").wait_for("n\r\n");
+    pty.wait_for("run a {}? [y/N] ").press("y\r").wait_for("y\r\n").end().ok();
+    let denied = |n: usize| sandbox.read_json("results")[n]["is_error"] == true;
+    assert!(denied(0) && !denied(1), "{}", pty.output());
+    assert_eq!(sandbox.read_text("said"), "");
+    assert!(sandbox.read_text("modes").lines().any(|mode| mode == "-icanon"));
 }
