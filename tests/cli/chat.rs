@@ -341,7 +341,7 @@ fn the_answer_is_shown_as_it_comes() {
     }
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     provider.script(Step::Slow(4, Duration::from_secs(60)));
-    let mut pty = on_a_terminal(sandbox.cmd("claw-chat").envs(provider.env()));
+    let mut pty = on_a_terminal(sandbox.cmd("claw-chat").arg("--plain").envs(provider.env()));
     pty.press("next?\r").wait_for("Reply to");
     assert!(
         !pty.screen().ends_with(PROMPT.trim_end()),
@@ -560,4 +560,109 @@ fn audit_29_a_session_is_exported_and_no_file_is_replaced_unasked() {
     export("/export s.pdf").code(2).err_has("end its name in .md, .html or .txt");
     export("/export").ok().err_has("exported to 'claw-");
     export("/export no/such.md").code(74);
+}
+
+#[test]
+fn audit_29_answers_are_wrapped_and_rendered_for_the_terminal() {
+    if !is_there() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let prompt = "This is a **very** long line of words that has to be wrapped";
+    for (options, is_rendered) in [(&[][..], true), (&["--no-stream"], true), (&["--plain"], false)]
+    {
+        let cmd = chat(&sandbox).args(options).args(["--new"]);
+        let mut pty = Pty::run(cmd, (40, 24));
+        pty.wait_for(PROMPT).press(prompt).press(ENTER).wait_for("Reply to 1").wait_for(PROMPT);
+        let screen = pty.screen();
+        let answer = screen.split("Reply to 1").nth(1).expect("an answer").to_owned();
+        let rendered = " messages: This is a very long\nline of words that has to be wrapped\nyou>";
+        assert_eq!(answer == rendered, is_rendered, "{options:?}: {screen}");
+        assert_eq!(answer.contains("**very**"), !is_rendered, "{options:?}: {screen}");
+        pty.press(CTRL_D).end().ok();
+    }
+    // A file gets what was said.
+    let mut pty = Pty::run(sandbox.sh("CLAW_PROVIDER=offline claw-chat --new >out"), (40, 24));
+    pty.wait_for(PROMPT).line(prompt, "wrapped\r\n").press(CTRL_D).end().ok();
+    assert_eq!(sandbox.read_text("out"), format!("Reply to 1 messages: {prompt}\n"));
+}
+
+/// A claw-call that shows a paragraph, and the rest when the file `go` is there.
+const TWO_PARTS: &str = r#"cat >/dev/null
+printf 'The first paragraph of the answer stands here.\n\n' >&3
+: >asked
+while test ! -e go; do sleep 0.02; done
+printf 'The end of it.\n' >&3
+echo '{"type":"assistant","content":[{"type":"text","text":"both"}],"stop_reason":"end_turn"}'"#;
+
+#[test]
+fn audit_29_what_is_typed_ahead_is_not_echoed_into_the_answer() {
+    if !is_there() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.program("claw-call-2", TWO_PARTS);
+    let mut pty = on_a_terminal(chat(&sandbox).args(["--call", "claw-call-2"]));
+    pty.press("hello\r").wait_for("The first paragraph of the answer stands here.");
+    pty.press("typed ahead\r");
+    std::thread::sleep(Duration::from_millis(200));
+    sandbox.write("go", "");
+    pty.wait_for("The end of it.")
+        .wait_for("typed ahead")
+        .wait_for("The end of it.")
+        .wait_for(PROMPT);
+    assert_eq!(pty.screen().matches("typed ahead").count(), 1, "{}", pty.screen());
+    assert!(
+        pty.screen().contains("stands here.\n\nThe end of it.\nyou> typed ahead\n"),
+        "{}",
+        pty.screen()
+    );
+    pty.press(CTRL_D).end().ok();
+}
+
+#[test]
+fn audit_29_the_terminal_echoes_again_however_a_turn_or_the_chat_ends() {
+    if !is_there() || !hears(1) || !hears(2) {
+        return;
+    }
+    // What the answering program does, and the signal by which the chat ends, if it does.
+    for (call, signal) in [
+        ("exit 69", None),
+        ("kill -9 $PPID", None),
+        ("kill -TERM $(cat pid); sleep 0.2", Some("TERM")),
+        ("kill -HUP $(cat pid); sleep 0.2", Some("HUP")),
+        ("kill -INT 0; sleep 1", None),
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.program("fails", &format!("stty -a <&2 | grep -q -- -echo && : >quiet\n{call}"));
+        let chat = "trap - INT; echo $$ >pid; exec claw-chat --call fails";
+        let script = format!("trap : INT; sh -c '{chat}'; echo ended; stty -a");
+        let run = sandbox.sh(&script).env("CLAW_PROVIDER", "offline").env("CLAW_WINDOW", "4000");
+        let mut pty = Pty::run(run.timeout(Duration::from_secs(20)), SIZE);
+        pty.wait_for(PROMPT).press("hello\r");
+        if signal.is_none() {
+            pty.wait_for("claw-chat: ").wait_for(PROMPT).press(CTRL_D);
+        }
+        pty.wait_for("ended").wait_for(" echo ").end();
+        assert!(sandbox.exists("quiet"), "{call}: {}", pty.screen());
+    }
+}
+
+#[test]
+fn audit_29_ctrl_c_keeps_what_was_shown_of_the_answer() {
+    if !is_there() || !hears(2) {
+        return;
+    }
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    provider.script(Step::Slow(4, Duration::from_secs(60)));
+    let cmd = sandbox.cmd("claw-chat").arg("--plain").envs(provider.env());
+    let mut pty = on_a_terminal(cmd);
+    pty.press("next?\r").wait_for("Reply to").press(CTRL_C);
+    pty.wait_for("claw-chat: interrupted; /again continues").wait_for(PROMPT);
+    pty.line("/history", "assistant").line("/again", "Reply to 1 messages").press(CTRL_D);
+    pty.end().ok();
+    let script = "claw-rebuild --interrupted \"$(claw-session path initial)\"";
+    sandbox.sh(script).run().ok().stdout_has("Reply to");
+    assert!(!messages(&sandbox).contains("interrupted"), "{}", messages(&sandbox));
+    assert_eq!(messages(&sandbox).lines().count(), 2);
 }
