@@ -37,9 +37,9 @@ pub struct ExecArgs {
     /// Ask on the terminal before each call of a tool that --allow does not name
     #[arg(long)]
     pub ask: bool,
-    /// Variable that tools get though its name is that of a key; may be given again
+    /// Variable that tools get though it looks like a credential; may be given again
     #[arg(long, value_name = "NAME")]
-    pub env: Vec<OsString>,
+    pub pass_env: Vec<OsString>,
     /// Most calls to run at a time (the number of processors)
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
@@ -106,7 +106,7 @@ impl ExecArgs {
             max_output: self.max_output,
             keep: self.keep.clone().or_else(|| state_dir().map(|dir| dir.join("output"))),
             workspace,
-            environment: environment::visible(std::env::vars_os(), &self.env),
+            environment: environment::visible(std::env::vars_os(), &self.pass_env),
             running: Running::default(),
         })
     }

@@ -3,18 +3,49 @@
 
 use crate::exit::{Error, Exit, fail, printable};
 use anyhow::Context;
-use rustix::fs::{Dir, FileType, Mode, OFlags, fstat};
+use rustix::fs::{Dir, FileType, Mode, OFlags, fstat, readlink};
 use rustix::io::Errno;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
 
 /// How often opening is tried while the folder changes under it.
 const TRIES: usize = 32;
+/// The folder of sessions in a workspace. Transcripts hold what was said in other sessions, which is not for
+/// tools.
+const SESSIONS: &str = ".sessions";
+
+/// Opens what is at `path` below `root`, unless that is among the sessions, by whatever way the path leads there.
+fn open(root: impl AsFd, path: &str, flags: OFlags) -> anyhow::Result<OwnedFd> {
+    let opened = open_below(&root, path, flags).map_err(|why| refused(path, why))?;
+    match is_among_sessions(&root, &opened) {
+        Ok(false) => Ok(opened),
+        Ok(true) => {
+            fail(Exit::Permission, format!("cannot open '{path}': sessions are not for tools"))
+        }
+        Err(why) => Err(refused(path, why)),
+    }
+}
+
+/// Whether an open file is in a folder of sessions below `root`. The kernel knows its place, whatever links
+/// were on the way.
+fn is_among_sessions(root: impl AsFd, opened: &OwnedFd) -> Result<bool, Errno> {
+    let root = open_below(&root, ".", OFlags::DIRECTORY)?;
+    let place = |fd: &OwnedFd| {
+        let link = readlink(format!("/proc/self/fd/{}", fd.as_raw_fd()), Vec::new())?;
+        Ok(PathBuf::from(OsString::from_vec(link.into_bytes())))
+    };
+    let (root, place) = (place(&root)?, place(opened)?);
+    let below = place.strip_prefix(&root).unwrap_or(&place);
+    Ok(below.components().any(|part| part.as_os_str() == SESSIONS))
+}
 
 /// Opens what is at `path` below `root`.
 #[cfg(target_os = "linux")]
-fn open(root: impl AsFd, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+fn open_below(root: impl AsFd, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
     use rustix::fs::{ResolveFlags, openat2};
     let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
@@ -26,7 +57,7 @@ fn open(root: impl AsFd, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
 
 /// No other kernel can be asked for this.
 #[cfg(not(target_os = "linux"))]
-fn open(_: impl AsFd, _: &str, _: OFlags) -> Result<OwnedFd, Errno> {
+fn open_below(_: impl AsFd, _: &str, _: OFlags) -> Result<OwnedFd, Errno> {
     Err(Errno::NOSYS)
 }
 
@@ -47,7 +78,7 @@ fn refused(path: &str, why: Errno) -> anyhow::Error {
 /// 77 when the path leads out of `root` or the file may not be read, 74 when it is not there or cannot be
 /// read, 65 when it is no file.
 pub fn read(root: impl AsFd, path: &str, out: &mut impl Write) -> anyhow::Result<()> {
-    let fd = open(root, path, OFlags::empty()).map_err(|why| refused(path, why))?;
+    let fd = open(root, path, OFlags::empty())?;
     let facts = fstat(&fd).map_err(io::Error::from)?;
     if !FileType::from_raw_mode(facts.st_mode).is_file() {
         return fail(Exit::Data, format!("cannot read '{path}': not a file"));
@@ -56,12 +87,12 @@ pub fn read(root: impl AsFd, path: &str, out: &mut impl Write) -> anyhow::Result
     Ok(())
 }
 
-/// The entries of the folder at `path` below `root`, a line each, sorted by name.
+/// The entries of the folder at `path` below `root`, a line each, sorted by name, but for the sessions.
 ///
 /// # Errors
 /// As [`read`], 74 when it is no folder.
 pub fn list(root: impl AsFd, path: &str) -> anyhow::Result<String> {
-    let fd = open(root, path, OFlags::DIRECTORY).map_err(|why| refused(path, why))?;
+    let fd = open(root, path, OFlags::DIRECTORY)?;
     let entries = Dir::new(fd).map_err(io::Error::from)?;
     let mut lines = Vec::new();
     for entry in entries {
@@ -73,7 +104,7 @@ pub fn list(root: impl AsFd, path: &str) -> anyhow::Result<String> {
             _ => "[file]",
         };
         let name = entry.file_name().to_string_lossy().into_owned();
-        if name != "." && name != ".." {
+        if ![".", "..", SESSIONS].contains(&name.as_str()) {
             lines.push((name, kind));
         }
     }
@@ -127,6 +158,30 @@ mod tests {
         for path in ["", "gone", "sub", "a\0b", &"x".repeat(5000)] {
             assert!(text(&root, path).is_err(), "{path}");
         }
+    }
+
+    #[test]
+    fn audit_21_sessions_are_not_seen() {
+        let (dir, root) = place();
+        let work = dir.path().join("work");
+        std::fs::create_dir_all(work.join(".sessions/agents/a")).unwrap();
+        std::fs::write(work.join(".sessions/agents/a/s.jsonl"), "secret").unwrap();
+        symlink(".sessions/agents", work.join("link")).unwrap();
+        symlink("link/a/s.jsonl", work.join("sub/file")).unwrap();
+        symlink("../link/a/s.jsonl", work.join("sub/other")).unwrap();
+        for path in [
+            ".sessions/agents/a/s.jsonl",
+            "sub/../.sessions//agents/a/s.jsonl",
+            "link/a/s.jsonl",
+            "sub/other",
+        ] {
+            let error = text(&root, path).unwrap_err().to_string();
+            assert_eq!(error, format!("cannot open '{path}': sessions are not for tools"));
+        }
+        for path in [".sessions", "link", ".sessions/agents/a"] {
+            assert!(list(&root, path).is_err(), "{path}");
+        }
+        assert_eq!(list(&root, ".").unwrap(), "[link] link\n[dir]  sub\n");
     }
 
     #[test]

@@ -1,22 +1,50 @@
-//! What a tool sees of the environment: nothing that names a key.
+//! What a tool sees of the environment: nothing that may be a credential.
 
 use std::ffi::{OsStr, OsString};
 
 /// What the name of a secret begins with, holds or ends with, in small letters.
-const BEGINS: [&str; 3] = ["aws_", "azure_", "claw_key_"];
-const HOLDS: [&str; 6] = ["apikey", "api_key", "credential", "passwd", "password", "secret"];
-const ENDS: [&str; 4] = ["_auth", "_key", "_pat", "_token"];
+const BEGINS: [&str; 4] = ["auth_", "aws_", "azure_", "claw_key_"];
+const HOLDS: [&str; 9] = [
+    "_auth_",
+    "connection_string",
+    "cookie",
+    "credential",
+    "key",
+    "kubeconfig",
+    "pass",
+    "secret",
+    "token",
+];
+const ENDS: [&str; 5] = ["_auth", "_dsn", "_pat", "_sas", "pwd"];
 /// Whole names.
-const IS: [&str; 4] = ["key", "ssh_auth_sock", "ssh_agent_pid", "token"];
+const IS: [&str; 2] = ["database_url", "ssh_agent_pid"];
+/// Names that only look like it: folders, the keyboard, a library's switch.
+const HARMLESS: [&str; 5] =
+    ["keyboard_layout", "keymap", "oldpwd", "pwd", "tokenizers_parallelism"];
 
 /// Whether a variable of this name may hold a secret, or lead to one.
 #[must_use]
 pub fn is_secret(name: &OsStr) -> bool {
     let name = name.to_string_lossy().to_ascii_lowercase();
-    BEGINS.iter().any(|begin| name.starts_with(begin))
+    let name = name.as_str();
+    let looks_so = BEGINS.iter().any(|begin| name.starts_with(begin))
         || HOLDS.iter().any(|part| name.contains(part))
         || ENDS.iter().any(|end| name.ends_with(end))
-        || IS.contains(&name.as_str())
+        || IS.contains(&name);
+    looks_so && !HARMLESS.contains(&name)
+}
+
+/// Whether a value holds an address with a password in it, such as that of a proxy or a database.
+#[must_use]
+pub fn holds_password(value: &OsStr) -> bool {
+    let value = value.to_string_lossy();
+    value.match_indices("://").any(|(at, sign)| {
+        let rest = &value[at + sign.len()..];
+        let authority = rest.split(['/', '?', '#', ' ', ',']).next().unwrap_or_default();
+        let is_web = value[..at].ends_with("http") || value[..at].ends_with("https");
+        // Of the web a name alone is a token: 'https://TOKEN@host'.
+        authority.rsplit_once('@').is_some_and(|(user, _)| is_web || user.contains(':'))
+    })
 }
 
 /// The variables that a tool gets: all but those that may be secrets, and of those the ones in `let_through`.
@@ -25,7 +53,8 @@ pub fn visible(
     all: impl Iterator<Item = (OsString, OsString)>,
     let_through: &[OsString],
 ) -> Vec<(OsString, OsString)> {
-    all.filter(|(name, _)| !is_secret(name) || let_through.contains(name)).collect()
+    let is_hidden = |name: &OsStr, value: &OsStr| is_secret(name) || holds_password(value);
+    all.filter(|(name, value)| !is_hidden(name, value) || let_through.contains(name)).collect()
 }
 
 #[cfg(test)]
@@ -33,24 +62,46 @@ mod tests {
     use super::*;
 
     #[test]
-    fn t_2_what_names_a_key_is_kept_from_tools() {
+    fn t_2_audit_21_what_names_a_credential_is_kept_from_tools() {
         for name in [
             "ANTHROPIC_API_KEY",
             "ANTHROPIC_AUTH_TOKEN",
             "AWS_SESSION_TOKEN",
             "AWS_PROFILE",
             "CLAW_KEY_CMD",
+            "DATABASE_URL",
+            "DB_PASS",
+            "DOCKER_AUTH_CONFIG",
+            "GITHUBTOKEN",
             "GITHUB_TOKEN",
-            "client_secret_2",
-            "PGPASSWORD",
-            "SSH_AUTH_SOCK",
+            "GIT_ASKPASS",
             "GH_PAT",
+            "KEY",
+            "KEY_2",
+            "MYSQL_PWD",
+            "NPM_TOKENS",
+            "PGPASSFILE",
+            "PGPASSWORD",
+            "SENTRY_DSN",
+            "SSH_AUTH_SOCK",
             "TOKEN",
+            "client_secret_2",
+            "mypwd",
         ] {
             assert!(is_secret(OsStr::new(name)), "{name}");
         }
-        for name in ["PATH", "HOME", "LC_ALL", "CLAW_WORKSPACE", "TOKENIZERS_PARALLELISM", "KEYMAP"]
-        {
+        for name in [
+            "PATH",
+            "PWD",
+            "OLDPWD",
+            "HOME",
+            "LC_ALL",
+            "CLAW_WORKSPACE",
+            "GIT_AUTHOR_NAME",
+            "HTTPS_PROXY",
+            "TOKENIZERS_PARALLELISM",
+            "KEYMAP",
+        ] {
             assert!(!is_secret(OsStr::new(name)), "{name}");
         }
         let all = || ["A_TOKEN", "B_TOKEN", "C"].map(|name| (name.into(), "x".into())).into_iter();
@@ -61,5 +112,22 @@ mod tests {
             (names(&[]), names(&["B_TOKEN".into()])),
             (vec!["C".into()], vec!["B_TOKEN".into(), "C".into()])
         );
+    }
+
+    #[test]
+    fn audit_21_an_address_with_a_password_is_kept_from_tools_whatever_its_name() {
+        for value in [
+            "http://user:pass@proxy:3128",
+            "postgres://me:pw@db/x?y",
+            "https://token@github.com/a/b",
+            "a, redis://:pw@cache:6379",
+        ] {
+            assert!(holds_password(OsStr::new(value)), "{value}");
+        }
+        for value in
+            ["http://proxy:3128", "ssh://git@github.com/a:b", "https://x/a@b:c", "me@x.org", "://@"]
+        {
+            assert!(!holds_password(OsStr::new(value)), "{value}");
+        }
     }
 }

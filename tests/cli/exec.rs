@@ -319,8 +319,32 @@ fn t_2_no_tool_sees_a_key() {
         !seen.contains("hush") && seen.contains("PLAIN=seen\n") && seen.contains("PATH="),
         "{seen}"
     );
-    let seen = run(&["--env", "GITHUB_TOKEN"]);
+    let seen = run(&["--pass-env", "GITHUB_TOKEN"]);
     assert!(seen.contains("GITHUB_TOKEN=hush-4") && seen.matches("hush").count() == 1, "{seen}");
+}
+
+#[test]
+fn audit_21_tools_inherit_no_credential() {
+    let sandbox = tools(&[("env", "env")]);
+    let hidden = [
+        ("DATABASE_URL", "postgres://db"),
+        ("DB_PASS", "hush"),
+        ("HTTPS_PROXY", "http://me:hush@proxy:3128"),
+        ("MYSQL_PWD", "hush"),
+        ("MY_SECRETS", "hush"),
+        ("NPM_TOKENS", "hush"),
+        ("SIGNING_KEY_2", "hush"),
+    ];
+    let seen = |args: &[&str]| {
+        let run = exec(&sandbox, args).envs(hidden).env("HTTP_PROXY", "http://proxy:3128");
+        results(&run.stdin(calls(&["env"])).run())[0].0.clone()
+    };
+    let all = seen(&[]);
+    assert!(hidden.iter().all(|(name, _)| !all.contains(name)), "{all}");
+    assert!(all.contains("HTTP_PROXY=http://proxy:3128\n") && all.contains("PWD="), "{all}");
+    let some = seen(&["--pass-env", "HTTPS_PROXY", "--pass-env", "DB_PASS"]);
+    assert!(some.contains("HTTPS_PROXY=") && some.contains("DB_PASS="), "{some}");
+    assert!(!some.contains("MYSQL_PWD"), "{some}");
 }
 
 #[test]

@@ -243,3 +243,21 @@ fn the_reply_of_each_round_is_shown_as_it_comes() {
         run.ok().stdout_is("Reply to 1 messages: Go.\nDone.\n");
     }
 }
+
+#[test]
+fn audit_21_a_turn_lets_a_variable_through_to_tools() {
+    let said = |args: &[&str]| {
+        let (sandbox, provider) =
+            (place(&[("tell", "echo \"it is $DB_PASS\"")]), FakeProvider::new());
+        provider.script(call(1, "tell"));
+        provider.script(Step::text("Done."));
+        let args = [args, &["-m", "Go."]].concat();
+        turn(&sandbox, &provider, &args).env("DB_PASS", "open").run().ok();
+        let records = sandbox.read_json("s.jsonl");
+        let result =
+            records.iter().find(|record| record["type"] == "tool_result").expect("a result");
+        result["content"].as_str().expect("text").to_owned()
+    };
+    assert_eq!(said(&[]), "it is \n");
+    assert_eq!(said(&["--pass-env", "DB_PASS"]), "it is open\n");
+}

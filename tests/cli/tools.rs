@@ -93,6 +93,24 @@ fn t_4_no_path_of_a_model_leads_out_of_the_workspace() {
     }
 }
 
+#[test]
+fn audit_21_sessions_are_not_for_tools() {
+    let sandbox = workspace();
+    sandbox.write("workspace/.sessions/agents/main/sessions/s.jsonl", "secret");
+    sandbox.sh("cd workspace && ln -s ../.sessions/agents docs/link").run().ok();
+    for (name, member, path) in [
+        ("read_file", "file_path", ".sessions/agents/main/sessions/s.jsonl"),
+        ("read_file", "file_path", "docs/link/main/sessions/s.jsonl"),
+        ("list_directory", "directory", ".sessions"),
+        ("list_directory", "directory", "docs/link/main"),
+    ] {
+        let result = &exec(&sandbox, &[(name, json!({member: path}))])[0];
+        assert!(result["content"].to_string().contains("sessions are not for tools"), "{result}");
+    }
+    let list = &exec(&sandbox, &[("list_directory", json!({}))])[0];
+    assert_eq!(list["content"], "[link] away\n[dir]  docs\n[link] fine\n[link] up\n");
+}
+
 /// A folder with two tools that can be told of, and much that cannot.
 fn folder() -> Sandbox {
     let sandbox = Sandbox::new();
