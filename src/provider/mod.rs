@@ -21,6 +21,7 @@ pub mod protocol;
 pub mod reading;
 #[cfg(test)]
 mod recorded;
+pub mod secret;
 pub mod stream;
 
 use crate::json::{on_one_line, quote};

@@ -394,6 +394,21 @@ fn t2_the_key_is_nowhere_even_if_the_provider_repeats_it() {
     }
 }
 
+/// Local servers take any key, so it may be an ordinary word or a letter.
+#[test]
+fn audit_21_a_key_that_is_a_word_garbles_no_text() {
+    let text =
+        "request (3000 tokens) exceeds the available context size (2000 tokens), K, not-needed";
+    for key in ["K", "not-needed", "available"] {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        provider.script(Step::error(400, "invalid_request_error", text));
+        let call = hello(&sandbox, &provider, Shape::OpenAi).env("OPENAI_API_KEY", key);
+        let run = call.args(["--record", "tape", "--failure", "why"]).run();
+        run.code(3).err_has(text);
+        assert_eq!(sandbox.read_json("why")[0]["message"], text);
+    }
+}
+
 #[test]
 fn t2_a_request_that_holds_the_key_is_not_recorded_and_so_not_sent() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());

@@ -5,11 +5,10 @@
 //! spell a character as an escape; that hides nothing. A secret that an answer's stream tells in pieces, a
 //! few characters an event, is not seen.
 
+use crate::provider::secret;
 use regex::Regex;
 use std::borrow::Cow;
 
-/// A key in use that is shorter, in bytes, is no secret; it may be an ordinary word (`none`, `ollama`).
-const LEAST_KEY: usize = 8;
 /// The most characters of a finding that are shown.
 const SHOWN: usize = 6;
 
@@ -18,14 +17,32 @@ const BEGIN: &str = r"(?:\\[bfnrt]|(?-u:\b))";
 
 /// What keys look like: a name for it, whether it begins as a word does, and the pattern of its own part.
 /// Ordinary text has to go through (`risk-...`, `Bearer $KEY`), for a refusal ends the recording.
-const KINDS: [(&str, bool, &str); 8] = [
+const KINDS: [(&str, bool, &str); 22] = [
     ("an Anthropic key", false, r"sk-ant-[A-Za-z0-9_-]{10}"),
     ("an OpenRouter key", false, r"sk-or-v1-[A-Za-z0-9]{10}"),
     ("an API key", true, r"sk-[A-Za-z0-9_-]{20}"),
     ("a bearer token", true, r"Bearer [A-Za-z0-9._~+/=-]{16}"),
     ("the name of an organization", true, r"org-[A-Za-z0-9]{16}"),
-    ("an AWS key", true, r"AKIA[A-Z0-9]{16}"),
-    ("a GitHub token", true, r"ghp_[A-Za-z0-9]{36}"),
+    ("an AWS key", true, r"A(?:KIA|SIA)[A-Z0-9]{16}"),
+    (
+        "an AWS secret key",
+        false,
+        r#"(?i:aws_secret_access_key|SecretAccessKey)["' ]*[:=]["' ]*[A-Za-z0-9/+]{40}"#,
+    ),
+    ("a Google key", true, r"AIza[A-Za-z0-9_-]{35}"),
+    ("a Google token", true, r"ya29\.[A-Za-z0-9_-]{20}"),
+    ("a Groq key", true, r"gsk_[A-Za-z0-9]{20}"),
+    ("an xAI key", true, r"xai-[A-Za-z0-9]{20}"),
+    ("a Hugging Face token", true, r"hf_[A-Za-z0-9]{30}"),
+    ("an NVIDIA key", true, r"nvapi-[A-Za-z0-9_-]{20}"),
+    ("a Perplexity key", true, r"pplx-[A-Za-z0-9]{20}"),
+    ("a Replicate token", true, r"r8_[A-Za-z0-9]{30}"),
+    ("a GitHub token", true, r"gh[pousr]_[A-Za-z0-9]{36}"),
+    ("a GitHub token", true, r"github_pat_[A-Za-z0-9_]{22}"),
+    ("a GitLab token", true, r"gl(?:pat|oas|dt|rt|cbt|ptt|ft|imt|agent|soat)-[A-Za-z0-9_-]{20}"),
+    ("a Slack token", true, r"xox[a-z]-[A-Za-z0-9-]{10}"),
+    ("a JSON web token", true, r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10}"),
+    ("a Stripe key", true, r"[sr]k_live_[A-Za-z0-9]{20}"),
     ("a private key", false, r"-----BEGIN [A-Z ]*PRIVATE KEY-----"),
 ];
 
@@ -39,7 +56,7 @@ pub(super) struct Secrets {
 impl Secrets {
     /// Looks for these keys, and for what keys look like.
     pub(super) fn new(mut keys: Vec<String>) -> Secrets {
-        keys.retain(|key| key.len() >= LEAST_KEY);
+        keys.retain(|key| secret::is_secret(key));
         let kinds = KINDS.iter().filter_map(|(kind, is_word, pattern)| {
             let begin = if *is_word { BEGIN } else { "" };
             Some((*kind, Regex::new(&format!("{begin}({pattern})")).ok()?))
@@ -108,7 +125,7 @@ mod tests {
     }
 
     /// One of each kind, put together here so that no other search takes them for real.
-    fn samples() -> [String; 8] {
+    fn samples() -> [String; 22] {
         let tail = |count: usize| "A1b2".repeat(10)[..count].to_owned();
         [
             format!("sk-ant-{}", tail(10)),
@@ -117,7 +134,21 @@ mod tests {
             format!("Bearer {}", tail(16)),
             format!("org-{}", tail(16)),
             format!("AKIA{}", tail(16).to_uppercase()),
+            format!("aws_secret_access_key = '{}", tail(40)),
+            format!("AIza{}", tail(35)),
+            format!("ya29.{}", tail(20)),
+            format!("gsk_{}", tail(20)),
+            format!("xai-{}", tail(20)),
+            format!("hf_{}", tail(30)),
+            format!("nvapi-{}", tail(20)),
+            format!("pplx-{}", tail(20)),
+            format!("r8_{}", tail(30)),
             format!("ghp_{}", tail(36)),
+            format!("github_pat_{}", tail(22)),
+            format!("glpat-{}", tail(20)),
+            format!("xoxb-{}", tail(10)),
+            format!("eyJ{0}.eyJ{0}.{0}", tail(10)),
+            format!("sk_live_{}", tail(20)),
             format!("-----BEGIN RSA {} KEY-----", "PRIVATE"),
         ]
     }
@@ -138,6 +169,17 @@ mod tests {
             let short = &sample[..sample.len() - 1];
             assert_eq!(find(short), None, "{short}");
         }
+    }
+
+    #[test]
+    fn audit_21_all_prefixes_of_a_kind_are_known() {
+        let tail = "A1b2".repeat(10);
+        for begin in
+            ["gho_", "ghu_", "ghs_", "ghr_", "glrt-", "gldt-", "xoxp-", "xoxa-", "rk_live_"]
+        {
+            assert!(find(&format!("{begin}{tail}")).is_some(), "{begin}");
+        }
+        assert!(find(&format!("ASIA{}", tail.to_uppercase())).is_some());
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub fn path(shape: Shape) -> &'static str {
 pub fn headers(shape: Shape) -> Vec<(&'static str, &'static str)> {
     let own: &[_] = match shape {
         Shape::Anthropic => &[("x-api-key", API_KEY), ("anthropic-version", "2023-06-01")],
-        Shape::OpenAi => &[("Authorization", "Bearer test-key")],
+        Shape::OpenAi => &[("Authorization", "Bearer test-key-1")],
         Shape::Ollama => &[],
     };
     [&[("content-type", "application/json")], own].concat()

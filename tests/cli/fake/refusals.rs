@@ -58,7 +58,7 @@ fn headers_are_those_of_the_shape() {
     assert_eq!(status(Shape::Ollama, &[kind, ("anthropic-version", "2023-06-01")]), 400);
     assert_eq!(status(Shape::Ollama, &[]), 400);
 
-    let leak = request(Shape::OpenAi, json!([{"role": "user", "content": "it is test-key"}]));
+    let leak = request(Shape::OpenAi, json!([{"role": "user", "content": "it is test-key-1"}]));
     let provider = FakeProvider::new();
     assert_eq!(post(&provider, Shape::OpenAi, &leak).status, 400);
     assert_eq!(provider.single_request().violation.expect("a violation").rule, "key");

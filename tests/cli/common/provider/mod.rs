@@ -47,7 +47,7 @@ pub const COMPLETION_TOKENS: &str = "/v1/chat/completions/input_tokens";
 pub const OLLAMA_CHAT: &str = "/api/chat";
 
 /// The key that [`FakeProvider::env`] hands out.
-pub const API_KEY: &str = "test-key";
+pub const API_KEY: &str = "test-key-1";
 
 /// The model that [`FakeProvider::env`] names.
 pub const MODEL: &str = "test-model";

@@ -1,0 +1,47 @@
+//! The key in use, where it must not be: in what a provider says, and in recordings.
+
+/// The shortest key, and the shortest beginning of one, that is searched for, in bytes.
+const LEAST: usize = 8;
+/// A word of small letters that is shorter, in bytes, is no key.
+const LONGEST_WORD: usize = 20;
+
+/// Returns whether `key` can be a secret. Local servers take any key (`x`, `none`, `not-needed`); hiding such a
+/// word would only garble texts.
+#[must_use]
+pub fn is_secret(key: &str) -> bool {
+    let is_word = |byte: u8| byte.is_ascii_lowercase() || b"-_.".contains(&byte);
+    key.len() >= LEAST && (key.len() >= LONGEST_WORD || !key.bytes().all(is_word))
+}
+
+/// `text` without `key`. A text that was shortened may have only the beginning of it, which tells too much
+/// as well.
+#[must_use]
+pub fn hidden(text: &str, key: &str) -> String {
+    let lengths = if is_secret(key) { LEAST..key.len() + 1 } else { 0..0 };
+    let parts = lengths.rev().filter_map(|length| key.get(..length));
+    parts.fold(text.to_owned(), |text, part| text.replace(part, "(hidden)"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn audit_21_a_word_is_no_key() {
+        for word in ["x", "none", "ollama", "lm-studio", "not-needed", "sk-no-key-required", "K3y"]
+        {
+            let text = format!("exceeds the available context of '{word}'");
+            assert_eq!(hidden(&text, word), text);
+        }
+        for key in ["abcdefghijklmnopqrst", "k3y-of-8", "correct-horse-battery-staple", "PASSWORD"]
+        {
+            assert_eq!(hidden(&format!("no such key: {key}!"), key), "no such key: (hidden)!");
+        }
+    }
+
+    #[test]
+    fn the_beginning_of_a_key_is_hidden_too() {
+        assert_eq!(hidden("key 12345678", "123456789"), "key (hidden)");
+        assert_eq!(hidden("key 1234567", "123456789"), "key 1234567");
+    }
+}
