@@ -30,7 +30,7 @@ fn open(root: impl AsFd, path: &str, flags: OFlags) -> anyhow::Result<OwnedFd> {
     }
 }
 
-/// Whether an open file is in a folder of sessions below `root`. The kernel knows its place, whatever links
+/// Returns whether an open file is in a folder of sessions below `root`. The kernel knows its place, whatever links
 /// were on the way.
 fn is_among_sessions(root: impl AsFd, opened: &OwnedFd) -> Result<bool, Errno> {
     let root = open_below(&root, ".", OFlags::DIRECTORY)?;

@@ -34,7 +34,7 @@ pub fn is_secret(name: &OsStr) -> bool {
     looks_so && !HARMLESS.contains(&name)
 }
 
-/// Whether a value holds an address with a password in it, such as that of a proxy or a database.
+/// Returns whether a value holds an address with a password in it, such as that of a proxy or a database.
 #[must_use]
 pub fn holds_password(value: &OsStr) -> bool {
     let value = value.to_string_lossy();

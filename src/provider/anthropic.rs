@@ -2,7 +2,7 @@
 
 use crate::json::{Object, elements, on_one_line, quote};
 use crate::provider::protocol::{Collect, Spelled};
-use crate::provider::{Reply, Request};
+use crate::provider::{Reply, Request, address};
 use std::borrow::Cow;
 
 /// Where the API is when nobody says.
@@ -10,12 +10,15 @@ pub const BASE_URL: &str = "https://api.anthropic.com";
 /// The version of the API that is spoken.
 pub const VERSION: &str = "2023-06-01";
 
-/// The address of the Messages endpoint under a base URL, with or without a slash or `/v1` at its end.
+/// The address of the Messages endpoint under a base URL, with or without a slash or `/v1` at its end; the
+/// endpoint's own address is used as it is, and a query stays at the end.
 #[must_use]
 pub fn url(base: &str) -> String {
-    let base = base.trim_end_matches('/');
-    let base = base.strip_suffix("/v1").unwrap_or(base);
-    format!("{base}/v1/messages")
+    let (path, query) = address::split_query(base);
+    if path.ends_with("/messages") {
+        return base.to_owned();
+    }
+    format!("{}/v1/messages{query}", path.strip_suffix("/v1").unwrap_or(path))
 }
 
 /// The body of a request: always the same bytes for the same request.

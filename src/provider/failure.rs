@@ -49,6 +49,7 @@ mod verdict;
 
 use crate::exit::Exit;
 use crate::json::quote;
+use crate::provider::address;
 use answer::Answer;
 pub use rows::Rows;
 use std::borrow::Cow;
@@ -259,7 +260,7 @@ impl Failure {
         let numbers = verdict.numbers(&answer);
         let mut message = answer.message(status, body);
         if let Some(to) = header("location").filter(|_| (300..400).contains(&status)) {
-            let to = bounded(&to, LOCATION_BYTES);
+            let to = address::shown(bounded(&to, LOCATION_BYTES));
             message.push_str(&format!("; it is now at '{to}', and a key is not sent after it"));
         }
         let failure = Failure::new(verdict.class, verdict.rule, message);

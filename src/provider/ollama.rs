@@ -8,7 +8,7 @@ use crate::json::{Object, elements, quote};
 use crate::provider::chat::draft::{Call, Draft};
 use crate::provider::chat::{self, Part, Turn};
 use crate::provider::protocol::Collect;
-use crate::provider::{Reply, Request};
+use crate::provider::{Reply, Request, address};
 use std::borrow::Cow;
 
 /// Where the API is when nobody says; the server's own default (`OLLAMA_HOST`).
@@ -30,12 +30,16 @@ const MOST_OFF: (u64, u64) = (3, 2);
 /// counted, which no tokenizer makes of text.
 const SURELY_OFF: u64 = 3;
 
-/// The address of the endpoint under a base URL, with or without a slash, `/api` or `/v1` at its end.
+/// The address of the endpoint under a base URL, with or without a slash, `/api` or `/v1` at its end; the
+/// endpoint's own address is used as it is, and a query stays at the end.
 #[must_use]
 pub fn url(base: &str) -> String {
-    let base = base.trim_end_matches('/');
-    let bare = base.strip_suffix("/api").or_else(|| base.strip_suffix("/v1"));
-    format!("{}/api/chat", bare.unwrap_or(base))
+    let (path, query) = address::split_query(base);
+    if path.ends_with("/api/chat") {
+        return base.to_owned();
+    }
+    let bare = path.strip_suffix("/api").or_else(|| path.strip_suffix("/v1"));
+    format!("{}/api/chat{query}", bare.unwrap_or(path))
 }
 
 /// The body of a request: always the same bytes for the same request. What does not fit the window is to

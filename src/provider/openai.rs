@@ -4,6 +4,7 @@ mod stream;
 
 use crate::json::quote;
 use crate::provider::Request;
+use crate::provider::address::{self, Address};
 use crate::provider::chat::{self, Call, Part, Turn};
 use crate::record;
 use std::borrow::Cow;
@@ -16,15 +17,44 @@ const ID_LENGTH: usize = 40;
 /// How many characters [`record::digest`] gives.
 const DIGEST_LENGTH: usize = 16;
 
-/// The address of the endpoint under a base URL. A slash at its end is tolerated. `/v1` is put in unless
-/// the path has a version somewhere: `https://host`, `https://host/v1/` and `https://host/api/v1` all work.
+/// The path of the endpoint.
+const ENDPOINT: &str = "/chat/completions";
+
+/// The address of the endpoint under a base URL, which may be that of the endpoint. A slash at its end is
+/// tolerated, and a query stays at the end. `/v1` is put in unless the path has a version somewhere or the query
+/// names one: `https://host`, `https://host/v1/`, `https://host/api/v1` and
+/// `https://host/openai/deployments/x?api-version=1` all work.
 #[must_use]
 pub fn url(base: &str) -> String {
-    let base = base.trim_end_matches('/');
-    let place = base.split_once("://").map_or(base, |(_, place)| place);
-    let version = if place.split('/').skip(1).any(is_version) { "" } else { "/v1" };
-    format!("{base}{version}/chat/completions")
+    let Address { path, query, .. } = Address::parse(base);
+    if path.trim_end_matches('/').ends_with(ENDPOINT) {
+        return base.to_owned();
+    }
+    let has_version = path.split('/').any(is_version) || query.contains("api-version=");
+    address::with_ending(base, &format!("{}{ENDPOINT}", if has_version { "" } else { "/v1" }))
 }
+
+/// Returns the name of the field for the most tokens of an answer of `model`, on any host: OpenAI's models from
+/// `o1` and `gpt-5` on refuse `max_tokens`, and other servers may not know the newer name.
+#[must_use]
+pub fn output_limit_name(model: &str) -> &'static str {
+    let name = model.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+    let name = name.trim_start_matches("ft:");
+    let version = |family: &str| -> Option<u32> {
+        let rest = name.strip_prefix(family)?;
+        rest[..rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len()]
+            .parse()
+            .ok()
+    };
+    // 'gpt-35-turbo' is Azure's spelling of 3.5.
+    let is_newer = version("o").is_some() || version("gpt-").is_some_and(|n| (5..30).contains(&n));
+    if is_newer { NEWER_LIMIT_NAME } else { LIMIT_NAME }
+}
+
+/// The older name of the field for the most tokens of an answer, which most servers know.
+pub const LIMIT_NAME: &str = "max_tokens";
+/// The newer name of that field.
+pub const NEWER_LIMIT_NAME: &str = "max_completion_tokens";
 
 /// Whether a part of a path is a version, such as `v1`, `v4` or `v1beta`.
 fn is_version(segment: &str) -> bool {
@@ -147,6 +177,41 @@ mod tests {
             ("localhost:8080", "localhost:8080/v1"),
         ] {
             assert_eq!(url(base), format!("{expected}/chat/completions"));
+        }
+    }
+
+    #[test]
+    fn audit_17_a_query_stays_and_the_endpoint_itself_is_used_as_it_is() {
+        for (base, expected) in [
+            ("https://x/v1?api-version=1", "https://x/v1/chat/completions?api-version=1"),
+            (
+                "https://x/openai/deployments/gpt-5/?api-version=1",
+                "https://x/openai/deployments/gpt-5/chat/completions?api-version=1",
+            ),
+            ("https://x?key=1", "https://x/v1/chat/completions?key=1"),
+            ("https://x/?a=/v1", "https://x/v1/chat/completions?a=/v1"),
+        ] {
+            assert_eq!(url(base), expected);
+        }
+        for whole in [
+            "https://api.perplexity.ai/chat/completions",
+            "https://models.github.ai/inference/chat/completions",
+            "https://x/openai/deployments/gpt-5/chat/completions?api-version=1",
+            "https://x/chat/completions/",
+        ] {
+            assert_eq!(url(whole), whole);
+        }
+    }
+
+    #[test]
+    fn audit_16_the_name_of_the_output_limit_follows_the_model() {
+        for model in ["gpt-5", "openai/gpt-5.4-mini", "o1", "O3-mini", "ft:o4-mini:acme", "gpt-6"] {
+            assert_eq!(output_limit_name(model), NEWER_LIMIT_NAME, "{model}");
+        }
+        for model in
+            ["gpt-4o", "gpt-oss-120b", "gpt-35-turbo", "gpt-3.5-turbo", "olmo-2", "m", "", "gpt-"]
+        {
+            assert_eq!(output_limit_name(model), LIMIT_NAME, "{model}");
         }
     }
 

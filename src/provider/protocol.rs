@@ -2,7 +2,7 @@
 //! gives bytes and takes bytes.
 
 use crate::json::{Object, quote};
-use crate::provider::{Reply, Request, anthropic, ollama, openai};
+use crate::provider::{Reply, Request, address, anthropic, ollama, openai};
 
 /// A way to talk to a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +48,10 @@ impl Protocol {
     #[must_use]
     pub fn count_url(self, base: &str) -> Option<String> {
         match self {
-            Protocol::Anthropic => Some(anthropic::url(base) + "/count_tokens"),
-            Protocol::OpenAi => Some(openai::url(base) + "/input_tokens"),
+            Protocol::Anthropic => {
+                Some(address::with_ending(&anthropic::url(base), "/count_tokens"))
+            }
+            Protocol::OpenAi => Some(address::with_ending(&openai::url(base), "/input_tokens")),
             Protocol::Ollama => None,
         }
     }
@@ -170,6 +172,42 @@ pub(super) fn call_block(id: &str, name: &str, input: &str) -> Result<String, St
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn audit_17_an_address_of_an_endpoint_is_used_as_it_is_and_a_query_stays() {
+        use Protocol::{Anthropic, Ollama, OpenAi};
+        for (protocol, base, url, count) in [
+            (
+                Anthropic,
+                "https://x",
+                "https://x/v1/messages",
+                Some("https://x/v1/messages/count_tokens"),
+            ),
+            (
+                Anthropic,
+                "https://x/v1/?a=b",
+                "https://x/v1/messages?a=b",
+                Some("https://x/v1/messages/count_tokens?a=b"),
+            ),
+            (
+                Anthropic,
+                "https://x/y/messages?a=b",
+                "https://x/y/messages?a=b",
+                Some("https://x/y/messages/count_tokens?a=b"),
+            ),
+            (
+                OpenAi,
+                "https://x/chat/completions?a=b",
+                "https://x/chat/completions?a=b",
+                Some("https://x/chat/completions/input_tokens?a=b"),
+            ),
+            (Ollama, "http://x/api/?a=b", "http://x/api/chat?a=b", None),
+            (Ollama, "http://x/api/chat", "http://x/api/chat", None),
+        ] {
+            assert_eq!(protocol.url(base), url);
+            assert_eq!(protocol.count_url(base).as_deref(), count);
+        }
+    }
 
     #[test]
     fn what_is_extra_wins() {

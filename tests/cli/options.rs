@@ -243,3 +243,89 @@ fn a_counter_that_ends_oddly_is_never_a_quiet_end() {
         run.code(status).stdout_is("").err_has("cannot count: ");
     }
 }
+
+// ---- addresses and names ---------------------------------------------------------------------
+
+/// What a dry run says of the address and the headers, and the body.
+fn dry(url: &str, args: &[&str], env: &[(&str, &str)]) -> (String, Value) {
+    let args = [&["--provider", "openai", "--dry-run", "--base-url", url], args].concat();
+    let cmd = Sandbox::new().cmd("claw-call").args(&args).envs(env.iter().copied());
+    let run = cmd.stdin(HELLO).run();
+    (run.ok().stderr.clone(), run.json_one())
+}
+
+#[test]
+fn audit_16_the_name_of_the_output_limit_follows_the_model_and_the_setting() {
+    let names = |url: &str, args: &[&str], env: &[(&str, &str)]| {
+        let (_, body) = dry(url, &[&["--max-tokens", "9"], args].concat(), env);
+        ["max_tokens", "max_completion_tokens"].map(|name| body[name].as_u64())
+    };
+    let (older, newer) = ([Some(9), None], [None, Some(9)]);
+    for url in
+        ["https://eu.api.openai.com/v1", "https://api.openai.com:443", "https://API.OpenAI.com"]
+    {
+        assert_eq!(names(url, &["--model", "gpt-4o"], &[]), newer, "{url}");
+    }
+    let gateway = "https://gateway.example/v1";
+    let field = "CLAW_MAX_TOKENS_FIELD";
+    for (args, env, expected) in [
+        (&["--model", "gpt-4o"][..], &[][..], older),
+        (&["--model", "openai/gpt-5-mini"], &[], newer),
+        (&["--model", "o3"], &[], newer),
+        (&["--model", "o3", "--max-tokens-field", "max_tokens"], &[(field, "auto")], older),
+        (&["--model", "deployment"], &[(field, "max_completion_tokens")], newer),
+        (
+            &["--model", "m", "--max-tokens-field", "auto"],
+            &[(field, "max_completion_tokens")],
+            older,
+        ),
+    ] {
+        assert_eq!(names(gateway, args, env), expected, "{args:?} {env:?}");
+    }
+    let cmd = Sandbox::new().cmd("claw-call").args(["--provider", "openai", "--model", "m"]);
+    let run = cmd.args(["--dry-run"]).env(field, "x").stdin(HELLO).run();
+    run.code(78).err_has("invalid CLAW_MAX_TOKENS_FIELD 'x': use auto, max_tokens or");
+}
+
+#[test]
+fn audit_17_the_address_may_be_that_of_the_endpoint_and_have_a_query() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    for (shape, path) in [
+        (Shape::OpenAi, "/v1/chat/completions?api-version=1"),
+        (Shape::OpenAi, "/v1?api-version=1"),
+        (Shape::Anthropic, "/v1/messages"),
+        (Shape::Ollama, "/api/chat"),
+    ] {
+        let url = format!("{}{path}", provider.url());
+        call(&sandbox, &provider, shape, &["--base-url", &url]).stdin(HELLO).run().ok();
+    }
+    let (said, _) = dry("https://x.example/inference/chat/completions", &["--model", "m"], &[]);
+    assert!(
+        said.contains("would send POST https://x.example/inference/chat/completions\n"),
+        "{said}"
+    );
+}
+
+#[test]
+fn audit_17_azure_is_sent_its_key_in_its_own_header() {
+    let url = "https://name.openai.azure.com/openai/deployments/gpt-5?api-version=2024-10-21";
+    for (variable, header) in
+        [("AZURE_OPENAI_API_KEY", "api-key"), ("AZURE_OPENAI_AD_TOKEN", "authorization")]
+    {
+        let env = [(variable, "very-secret-1"), ("OPENAI_API_KEY", "not-for-azure")];
+        let (said, _) = dry(url, &["--model", "m"], &env);
+        assert!(said.contains(&format!("would send {header}: (hidden)\n")), "{said}");
+        assert!(said.contains("/gpt-5/chat/completions?api-version=2024-10-21\n"), "{said}");
+    }
+}
+
+#[test]
+fn audit_21_a_key_in_a_query_is_not_shown() {
+    let (said, _) =
+        dry("https://x.example/v1?key=very-secret-1&api-version=1", &["--model", "m"], &[]);
+    assert!(said.contains("chat/completions?key=(hidden)&api-version=1\n"), "{said}");
+    let args =
+        ["--provider", "openai", "--model", "m", "--base-url", "http://x.example?key=secret-1"];
+    let run = Sandbox::new().cmd("claw-call").args(args).stdin(HELLO).run();
+    run.code(78).err_has("cannot send to").err_lacks("secret-1");
+}

@@ -2,14 +2,12 @@
 
 use crate::cli::call::key::{KeyArgs, Source, variables};
 use crate::cli::model::{ModelArgs, Provider};
-use crate::cli::{Log, read_file};
+use crate::cli::{Log, read_file, variable};
 use crate::exit::{Error, Exit, fail};
-use crate::provider::anthropic;
+use crate::provider::address::{self, Address};
 use crate::provider::protocol::Protocol;
+use crate::provider::{anthropic, openai, secret};
 use std::path::PathBuf;
-
-/// The shortest beginning of a key, in bytes, that is hidden like the whole of it.
-const LEAST_PART: usize = 8;
 
 /// The option group for the way there.
 #[derive(Clone, Debug, clap::Args)]
@@ -23,9 +21,40 @@ pub struct WayArgs {
     /// File with certificates to trust beside the system's, PEM
     #[arg(long, value_name = "FILE")]
     pub ca: Option<PathBuf>,
+    /// Name of the field for the most tokens of the answer in chat completions (CLAW_MAX_TOKENS_FIELD, else auto)
+    #[arg(long, value_name = "NAME")]
+    pub max_tokens_field: Option<OutputField>,
     /// Name of a beta feature to ask for, Anthropic alone; may be given again
     #[arg(long, value_name = "ID")]
     pub beta: Vec<String>,
+}
+
+/// Names of the field for the most tokens of the answer in chat completions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum OutputField {
+    /// By model; the newer one for OpenAI itself
+    Auto,
+    /// The older one, which most servers know
+    MaxTokens,
+    /// The newer one, which OpenAI's newer models require
+    MaxCompletionTokens,
+}
+
+impl WayArgs {
+    /// The name of the field: option, then environment.
+    fn output_field(&self) -> anyhow::Result<OutputField> {
+        let named = variable("CLAW_MAX_TOKENS_FIELD");
+        let (None, Some(name)) = (self.max_tokens_field, named) else {
+            return Ok(self.max_tokens_field.unwrap_or(OutputField::Auto));
+        };
+        clap::ValueEnum::from_str(&name, false).map_err(|_| {
+            let text = format!(
+                "invalid CLAW_MAX_TOKENS_FIELD '{name}': use auto, max_tokens or max_completion_tokens"
+            );
+            Error::new(Exit::Config, text).into()
+        })
+    }
 }
 
 /// Where and how to send.
@@ -45,6 +74,7 @@ pub struct Endpoint {
     source: Option<Source>,
     /// The header that carries the key.
     key: Option<(&'static str, String)>,
+    output_field: OutputField,
     beta: String,
     insecure_http: bool,
 }
@@ -71,6 +101,7 @@ impl Endpoint {
             certificates: certificates(way)?,
             source: way.key.source(provider, &base)?,
             key: None,
+            output_field: way.output_field()?,
             beta,
             insecure_http: way.insecure_http,
             url,
@@ -90,16 +121,19 @@ impl Endpoint {
         if !is_safe {
             let text = format!(
                 "cannot send to '{}': only https, or http on this machine (--insecure-http allows it)",
-                without_user(&self.url)
+                address::shown(&self.url)
             );
             return fail(Exit::Config, text);
         }
-        if self.has_user() {
+        if Address::parse(&self.url).user.is_some() {
             let text = "cannot send: the address holds a user name; give the key as a key";
             return fail(Exit::Config, text);
         }
         if let Some(why) = why_no_address(&self.url) {
-            return fail(Exit::Config, format!("cannot send to '{}': {why}", self.url));
+            return fail(
+                Exit::Config,
+                format!("cannot send to '{}': {why}", address::shown(&self.url)),
+            );
         }
         Ok(())
     }
@@ -115,7 +149,7 @@ impl Endpoint {
         }
         if let Some(source) = &self.source {
             let key = source.read()?;
-            self.key = Some(match self.key_header() {
+            self.key = Some(match self.key_header(Some(&key)) {
                 "authorization" => ("authorization", format!("Bearer {key}")),
                 name => (name, key),
             });
@@ -127,18 +161,21 @@ impl Endpoint {
         Ok(())
     }
 
-    /// The header for the key.
-    fn key_header(&self) -> &'static str {
+    /// The header for the key, as far as it is known: Azure takes its keys in a header of its own, and the
+    /// tokens of its identity service, which are JWTs, like others.
+    fn key_header(&self, key: Option<&str>) -> &'static str {
         let is_token = matches!(self.source, Some(Source::Variable { is_token: true, .. }));
         match self.provider {
             Provider::Anthropic if !is_token => "x-api-key",
+            Provider::Openai
+                if is_azure(&self.url)
+                    && !is_token
+                    && !key.is_some_and(|key| key.starts_with("eyJ")) =>
+            {
+                "api-key"
+            }
             _ => "authorization",
         }
-    }
-
-    /// Whether the address holds what could be a password.
-    fn has_user(&self) -> bool {
-        authority(&self.url).contains('@')
     }
 
     /// The headers of a request, with the key if it was read.
@@ -166,27 +203,32 @@ impl Endpoint {
     /// may be only the beginning of it, which tells too much as well.
     #[must_use]
     pub fn without_key(&self, text: &str) -> String {
-        let hide = |text: String, secret: &str| text.replace(secret, "(hidden)");
-        let Some(secret) = self.secret() else { return text.to_owned() };
-        let parts = (LEAST_PART..secret.len()).rev().filter_map(|length| secret.get(..length));
-        parts.fold(hide(text.to_owned(), secret), hide)
+        self.secret().map_or_else(|| text.to_owned(), |key| secret::hidden(text, key))
     }
 
     /// Says where and with which headers a request would be sent; never the key.
     pub fn say_headers(&self, url: &str, log: Log) {
-        log.note(&format!("would send POST {}", without_user(url)));
+        log.note(&format!("would send POST {}", address::shown(url)));
         for (name, value) in self.headers() {
             log.note(&format!("would send {name}: {value}"));
         }
         if self.source.is_some() {
-            log.note(&format!("would send {}: (hidden)", self.key_header()));
+            log.note(&format!("would send {}: (hidden)", self.key_header(None)));
         }
     }
 
-    /// Whether it is OpenAI's own server, which calls the most tokens of an answer by a newer name.
+    /// Returns the name of the field for the most tokens of an answer, in chat completions. OpenAI's own
+    /// servers take the newer name for all their models.
     #[must_use]
-    pub fn is_openai_itself(&self) -> bool {
-        self.provider == Provider::Openai && authority(&self.url) == "api.openai.com"
+    pub fn output_limit_name(&self, model: &str) -> &'static str {
+        match self.output_field {
+            OutputField::MaxTokens => openai::LIMIT_NAME,
+            OutputField::MaxCompletionTokens => openai::NEWER_LIMIT_NAME,
+            OutputField::Auto if Address::parse(&self.url).is_below("api.openai.com") => {
+                openai::NEWER_LIMIT_NAME
+            }
+            OutputField::Auto => openai::output_limit_name(model),
+        }
     }
 }
 
@@ -222,45 +264,29 @@ fn why_no_address(_: &str) -> Option<String> {
     Some("this build has no network".to_owned())
 }
 
-/// The part of an address that names a host.
-fn authority(url: &str) -> &str {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    // Who sends skips further slashes, and takes what follows for the host.
-    let rest = rest.trim_start_matches(['/', '\\']);
-    rest.split(['/', '?', '#']).next().unwrap_or_default()
+/// Returns whether an address is Azure's.
+pub(super) fn is_azure(url: &str) -> bool {
+    let address = Address::parse(url);
+    let domains = ["openai.azure.com", "cognitiveservices.azure.com", "services.ai.azure.com"];
+    domains.into_iter().any(|domain| address.is_below(domain))
 }
 
-/// The host of an address, without user and port.
-pub(super) fn host(url: &str) -> &str {
-    let authority = authority(url);
-    let place = authority.rsplit_once('@').map_or(authority, |(_, place)| place);
-    match place.strip_prefix('[') {
-        Some(v6) => v6.split(']').next().unwrap_or_default(),
-        None => place.split(':').next().unwrap_or_default(),
-    }
-}
-
-/// An address to be shown: what could be a password is hidden.
-fn without_user(url: &str) -> String {
-    let Some((before, rest)) = url.rsplit_once('@') else { return url.to_owned() };
-    let scheme = ["https://", "http://"].into_iter().find(|scheme| before.starts_with(scheme));
-    format!("{}(hidden)@{rest}", scheme.unwrap_or_default())
-}
-
-/// The path of an address.
+/// The path of an address, for recordings: a query may hold a key.
 #[must_use]
 pub fn path(url: &str) -> &str {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    rest.find('/').map_or("/", |slash| &rest[slash..])
+    match Address::parse(url).path {
+        "" => "/",
+        path => path,
+    }
 }
 
 /// Whether an address is on this machine.
 fn is_local(url: &str) -> bool {
-    let (authority, host) = (authority(url), host(url));
+    let Address { user, host, .. } = Address::parse(url);
     let ip: Option<std::net::IpAddr> = host.parse().ok();
     let is_here = host.eq_ignore_ascii_case("localhost") || ip.is_some_and(|ip| ip.is_loopback());
     // With a user name the host is what follows '@'; such addresses are not for keys.
-    !authority.contains('@') && is_here
+    user.is_none() && is_here
 }
 
 #[cfg(test)]
@@ -298,7 +324,7 @@ mod tests {
             ("http:///u:p@q@a.example", "http://(hidden)@a.example"),
             ("u:p://@a.example", "(hidden)@a.example"),
         ] {
-            assert_eq!(without_user(url), shown);
+            assert_eq!(address::shown(url), shown);
         }
     }
 
@@ -306,5 +332,6 @@ mod tests {
     fn a_path_is_what_follows_the_host() {
         assert_eq!(path("https://a.example/v1/messages"), "/v1/messages");
         assert_eq!(path("http://a.example"), "/");
+        assert_eq!(path("https://a.example/v1/messages?key=x"), "/v1/messages");
     }
 }

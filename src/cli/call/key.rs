@@ -1,10 +1,11 @@
 //! Keys: from a file, a command or the environment, and never from an argument.
 
-use crate::cli::call::endpoint::host;
+use crate::cli::call::endpoint::is_azure;
 use crate::cli::child::{self, Limits};
 use crate::cli::model::Provider;
 use crate::cli::variable;
 use crate::exit::{Exit, fail};
+use crate::provider::address::Address;
 use anyhow::Context;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -65,8 +66,11 @@ impl KeyArgs {
 pub fn variables(provider: Provider, base_url: &str) -> &'static [&'static str] {
     match provider {
         Provider::Anthropic => &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
-        Provider::Openai if host(base_url).eq_ignore_ascii_case("openrouter.ai") => {
+        Provider::Openai if Address::parse(base_url).is_below("openrouter.ai") => {
             &["OPENROUTER_API_KEY"]
+        }
+        Provider::Openai if is_azure(base_url) => {
+            &["AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"]
         }
         Provider::Openai => &["OPENAI_API_KEY"],
         Provider::Ollama => &["OLLAMA_API_KEY"],

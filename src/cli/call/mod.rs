@@ -126,7 +126,7 @@ pub fn call(
     let request = Request {
         model: &name,
         max_tokens: args.max_tokens.unwrap_or(room),
-        max_tokens_name: if endpoint.is_openai_itself() { NEWER_NAME } else { "max_tokens" },
+        max_tokens_name: endpoint.output_limit_name(&name),
         system: extras.system.as_deref(),
         tools: extras.tools.as_deref(),
         messages: &messages,
@@ -193,10 +193,6 @@ fn say_window(model: &str, log: Log) {
         "the window of '{model}' is not known: {window} tokens are asked for; --window says otherwise"
     ));
 }
-
-/// What OpenAI calls the most tokens of an answer, by the newer of its two names: its newest models refuse
-/// the older one.
-const NEWER_NAME: &str = "max_completion_tokens";
 
 /// The window to ask for.
 fn window(known: Option<u64>, provider: Provider) -> Option<u64> {
