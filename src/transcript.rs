@@ -10,11 +10,12 @@
 
 mod lock;
 
-use crate::dialect;
+use crate::dialect::{self, looks};
 use crate::exit::{Error, Exit};
 use crate::json::Object;
 use crate::record;
 use crate::redact::Patterns;
+use crate::source::Input;
 use anyhow::Context;
 pub(crate) use lock::locked;
 use rustix::fs::OFlags;
@@ -61,7 +62,8 @@ impl<'a> Batch<'a> {
                 continue;
             }
             let record = check(line).map_err(|why| {
-                let text = format!("cannot append '{input}' line {}: {why}", index + 1);
+                let advice = looks::advice(looks::advice_for_records, bytes);
+                let text = format!("cannot append '{input}' line {}: {why}{advice}", index + 1);
                 Error::new(Exit::Data, text)
             })?;
             records.push(Cow::Borrowed(record));
@@ -103,8 +105,8 @@ fn check(line: &[u8]) -> Result<&str, String> {
 /// returns the lines as written (without line feeds).
 ///
 /// # Errors
-/// 65 when the file is another program's tree transcript; 75 when another writer held the lock for too
-/// long or came first (`expect_tail`); 74 or 77 when the file cannot be read or written, with its
+/// 65 when the file is not empty and holds no record; 75 when another writer held the lock for too long or
+/// came first (`expect_tail`); 74 or 77 when the file cannot be read or written, with its
 /// bytes as they were.
 pub fn append(path: &Path, batch: &Batch<'_>, options: &Options) -> anyhow::Result<Vec<String>> {
     let mut is_new = false;
@@ -153,7 +155,7 @@ fn add(
     let name = path.display();
     let cannot_read = || format!("cannot read '{name}'");
     let size = file.metadata().with_context(cannot_read)?.len();
-    refuse_foreign(file, size, path)?;
+    refuse_stranger(file, path)?;
     let tail = Tail::read(file, size).with_context(cannot_read)?;
     check_tail(path, &tail.id(), options)?;
     let lines = seal(batch, &tail.line, &options.ts)?;
@@ -258,31 +260,16 @@ pub fn append_state(path: &Path, line: &str) -> anyhow::Result<()> {
 
 /// How much is read at first of either end of a file: nearly always that is enough.
 const NEAR: u64 = 4 * 1024;
-/// How much of a file's beginning is read at the most to tell its dialect.
-const MOST_HEADER: u64 = 64 * 1024;
 
-/// Refuses a file whose first line is another program's tree: a record of ours would hang in it
-/// without a parent, and that program would not find its own leaf again.
-fn refuse_foreign(file: &File, size: u64, path: &Path) -> anyhow::Result<()> {
-    let mut header = part(file, 0, size.min(NEAR))?;
-    let begin = header.trim_ascii_start();
-    if matches!(begin.first(), Some(b'{' | 0xEF)) && !begin.contains(&b'\n') {
-        header = part(file, 0, size.min(MOST_HEADER))?;
-    }
-    let header = header.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&header);
-    let mut lines = header.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
-    let line = lines.find(|line| !line.is_empty()).unwrap_or_default();
-    let foreign = std::str::from_utf8(line).ok().and_then(|text| {
-        Object::parse(text).ok().and_then(|object| dialect::foreign_tree(&object))
-    });
-    if let Some(dialect) = foreign {
-        let text = format!(
-            "cannot append to '{}': a transcript of {dialect}, which keeps a tree; write to a new file instead",
-            path.display()
-        );
-        return Err(Error::new(Exit::Data, text).into());
-    }
-    Ok(())
+/// Refuses a file that is not empty and holds no record: it is something else, or the tree of another program,
+/// which would not find its own leaf again.
+fn refuse_stranger(file: &File, path: &Path) -> anyhow::Result<()> {
+    let name = path.display().to_string();
+    let looks = file.try_clone().and_then(|file| looks::of(&Input::file(&name, file)?));
+    let looks = looks.with_context(|| format!("cannot read '{name}'"))?;
+    let Some(words) = looks.stranger() else { return Ok(()) };
+    let text = format!("cannot append to '{name}': {words}; append to a new file");
+    Err(Error::new(Exit::Data, text).into())
 }
 
 /// The end of a file.

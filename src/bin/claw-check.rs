@@ -33,7 +33,7 @@ fn main() -> ExitCode {
             }
         } else {
             findings = check_modes(&args.operands.files)?;
-            for input in args.operands.open()? {
+            for input in args.operands.transcripts()? {
                 let _progress = log.wait_for(format!("checking {}", input.name));
                 findings.extend(lint::lint(input)?);
             }

@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         let (args, operands, model) = (&args.compact, &args.operands, &args.model);
         let session = Session { args, model, config, budget, refused, extras };
         if args.retry {
-            return session.retry(&operands.open()?, log);
+            return session.retry(&operands.transcripts()?, log);
         }
         session.run(&operands.read()?, log)
     })

@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     exit::run("claw-rebuild", || {
         let args = Args::parse();
         let log = args.log.open("claw-rebuild");
-        let inputs = args.operands.open()?;
+        let inputs = args.operands.transcripts()?;
         let _progress = log.progress(progress::reading(&inputs));
         let mut out = Output::open();
         if let Some(id) = &args.record {

@@ -62,8 +62,9 @@ impl ExecArgs {
     pub fn run(&self, operands: &Operands, log: Log) -> anyhow::Result<Exit> {
         let (folder, settings) = (Folder::open(&self.tools)?, self.settings()?);
         let mut calls = Vec::new();
-        for (name, bytes) in operands.read()? {
-            calls.extend(exec::calls(&name, &bytes)?);
+        for input in operands.transcripts()? {
+            let bytes = input.bytes().with_context(|| format!("cannot read '{}'", input.name))?;
+            calls.extend(exec::calls(&input.name, &bytes)?);
         }
         // Until the last answer is given a signal is the end, as for any program.
         let jobs: Vec<Job> = calls.into_iter().map(|call| self.job(&folder, call)).collect();

@@ -1,6 +1,7 @@
 //! Where input comes from and output goes to.
 
 use crate::cli::progress;
+use crate::dialect::looks;
 use crate::exit::{Error, Exit};
 use crate::messages::{self, Message};
 use crate::source::Input;
@@ -12,11 +13,17 @@ use std::io::{IoSlice, IsTerminal, Read, Stdout, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Opens a file to be read from any place.
+/// Opens a transcript to be read from any place.
 ///
 /// # Errors
-/// 74 or 77 when it cannot be read.
-pub fn open_file(path: &Path) -> anyhow::Result<Input> {
+/// 74 or 77 when it cannot be read; 65 when it is not empty and holds no record.
+pub fn open_transcript(path: &Path) -> anyhow::Result<Input> {
+    let input = open_file(path)?;
+    looks::require_records(&input)?;
+    Ok(input)
+}
+
+fn open_file(path: &Path) -> anyhow::Result<Input> {
     let name = path.display().to_string();
     let opened = File::open(path).and_then(|file| Input::file(&name, file));
     opened.with_context(|| format!("cannot read '{name}'"))
@@ -31,11 +38,17 @@ pub struct Operands {
 }
 
 impl Operands {
-    /// Opens all of them.
+    /// Opens all of them as transcripts.
     ///
     /// # Errors
-    /// 74 or 77 when one cannot be read.
-    pub fn open(&self) -> anyhow::Result<Vec<Input>> {
+    /// 74 or 77 when one cannot be read; 65 when one is not empty and holds no record.
+    pub fn transcripts(&self) -> anyhow::Result<Vec<Input>> {
+        let inputs = self.open()?;
+        inputs.iter().try_for_each(looks::require_records)?;
+        Ok(inputs)
+    }
+
+    fn open(&self) -> anyhow::Result<Vec<Input>> {
         let stdin = || Ok(Input::memory(&stdin_name(), read_stdin()?));
         if self.files.is_empty() {
             return Ok(vec![stdin()?]);
@@ -52,7 +65,7 @@ impl Operands {
     /// Opens all of them and reads them into memory.
     ///
     /// # Errors
-    /// As [`Operands::open`].
+    /// 74 or 77 when one cannot be read.
     pub fn read(&self) -> anyhow::Result<Vec<(Arc<str>, Vec<u8>)>> {
         let read = |input: Input| -> anyhow::Result<(Arc<str>, Vec<u8>)> {
             let bytes = input.bytes().with_context(|| format!("cannot read '{}'", input.name))?;

@@ -24,8 +24,8 @@ pub mod summary;
 pub mod tool;
 
 pub use input::{
-    Operands, Output, messages, open_file, prices, read_file, read_stdin, require_meta, stdin_name,
-    text,
+    Operands, Output, messages, open_transcript, prices, read_file, read_stdin, require_meta,
+    stdin_name, text,
 };
 pub use log::{Log, LogArgs, Outcome, report};
 pub use progress::Progress;

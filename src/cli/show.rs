@@ -75,7 +75,7 @@ impl ShowArgs {
         if self.follow {
             return self.follow(operands, &options, log);
         }
-        let inputs = operands.open()?;
+        let inputs = operands.transcripts()?;
         let _progress = log.progress(progress::reading(&inputs));
         // A page says no folders of whoever made it.
         let name = operands.files.first().filter(|path| path.as_os_str() != "-");

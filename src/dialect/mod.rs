@@ -5,6 +5,7 @@
 //! that name their parents) are another thing; nothing may be appended to such a file.
 
 pub mod claw0;
+pub mod looks;
 
 use crate::json::Object;
 

@@ -25,6 +25,7 @@ pub mod target;
 pub mod undo;
 pub mod view;
 
+use crate::dialect::looks;
 use crate::exit::{Error, Exit};
 use crate::json::{self, Object};
 use crate::record;
@@ -245,7 +246,8 @@ pub fn read<'a>(input: &str, bytes: &'a [u8]) -> anyhow::Result<Vec<Message<'a>>
         match message {
             Ok(message) => messages.push(message),
             Err(why) => {
-                let text = format!("cannot read '{input}' line {}: {why}", index + 1);
+                let advice = looks::advice(looks::advice_for_messages, bytes);
+                let text = format!("cannot read '{input}' line {}: {why}{advice}", index + 1);
                 return Err(Error::new(Exit::Data, text).into());
             }
         }

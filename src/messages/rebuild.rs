@@ -193,7 +193,8 @@ fn read_object<'a>(
     if matches!(body, Body::Session | Body::Other)
         && let Some(dialect) = dialect::foreign_tree(object)
     {
-        let text = format!("cannot read '{}': a transcript of {dialect}", place.input);
+        let advice = "convert it to records first, see claw-record(5)";
+        let text = format!("cannot read '{}': a transcript of {dialect}; {advice}", place.input);
         return fail(Exit::Data, text);
     }
     Ok(Ok(Record::of(body, text, object, place, base)))

@@ -3,6 +3,7 @@
 use super::text::Text;
 use super::walk::Walk;
 use super::{Notes, Options, Start, view};
+use crate::dialect::looks;
 use crate::exit::{Exit, fail};
 use crate::source::Input;
 use anyhow::Context;
@@ -115,6 +116,7 @@ fn begin<'o>(
         return fail(Exit::Usage, format!("cannot follow '{name}': not a regular file"));
     }
     let input = file.try_clone().and_then(|file| Input::file(name, file)).with_context(cannot)?;
+    looks::require_records(&input)?;
     let inputs = [input];
     let start = Start::find(&inputs, options.limit_turns)?;
     let walk = Walk::new(Rc::new(view::whole(&inputs)?), options.redact.as_ref(), start);

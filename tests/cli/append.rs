@@ -320,10 +320,10 @@ fn forms_of_plain_text_exclude_each_other() {
 #[test]
 fn tee_gives_the_records_as_they_were_written() {
     let sandbox = Sandbox::new();
-    sandbox.write(FILE, "torn");
+    sandbox.write(FILE, "{\"type\":");
     let run = append(&sandbox).arg("--tee").stdin(format!("{HI}\n{HI}\n")).run();
     run.ok().err_is("");
-    assert_eq!(sandbox.read_text(FILE), format!("torn\n{}", run.stdout_text()));
+    assert_eq!(sandbox.read_text(FILE), format!("{{\"type\":\n{}", run.stdout_text()));
     assert_eq!(run.lines().len(), 2);
 }
 

@@ -410,7 +410,10 @@ fn each_file_is_a_transcript_of_its_own() {
         |files: &[&str], stdin: &str| sandbox.cmd("claw-check").args(files).stdin(stdin).run();
     // Ids begin anew with each, and so do lines and bytes.
     run(&["good.jsonl", "good.jsonl"], "").ok().stdout_is("");
-    let both = run(&["bad.jsonl", "good.jsonl", "-", "bad.jsonl"], "5\n");
+    let both = run(
+        &["bad.jsonl", "good.jsonl", "-", "bad.jsonl"],
+        "5\n{\"type\":\"label\",\"label\":\"x\"}\n",
+    );
     let expected = ["\"bad.jsonl\" 8", "\"<stdin>\" 1", "\"bad.jsonl\" 8"];
     assert_eq!(inputs(both.code(65)), expected);
     assert_eq!(inputs(run(&["good.jsonl", "bad.jsonl"], "").code(1)), ["\"bad.jsonl\" 8"]);

@@ -94,6 +94,8 @@ mod sources;
 /// claw-call: what replies cost, and limits on it.
 #[cfg(feature = "http")]
 mod spent;
+/// Inputs that hold no record: every reader says what they look like, and what to do.
+mod strangers;
 /// claw-call --stream: the same records, and the text as it comes.
 #[cfg(feature = "http")]
 mod stream;

@@ -1,7 +1,7 @@
 //! A limit on what a session may spend: looked at before anything is sent.
 
 use crate::cli::call::outcome::Prices;
-use crate::cli::open_file;
+use crate::cli::open_transcript;
 use crate::exit::{Error, Exit, fail};
 use crate::jsonl::{Line, Lines, read_line};
 use crate::provider::{Request, estimated};
@@ -74,7 +74,7 @@ impl SpentArgs {
     fn calls(&self) -> anyhow::Result<Calls> {
         let mut calls = Calls::default();
         for path in &self.spent {
-            let input = open_file(path)?;
+            let input = open_transcript(path)?;
             let what = || format!("cannot read '{}'", input.name);
             let mut lines = Lines::new(&input, 0, input.length);
             let mut each = |line: Line<'_>| {

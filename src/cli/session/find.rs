@@ -2,7 +2,7 @@
 
 use super::make::{Plan, make};
 use super::{Place, clock, print, usual_agent};
-use crate::cli::open_file;
+use crate::cli::open_transcript;
 use crate::exit::{Error, Exit, fail};
 use crate::session::reset::{self, Reset};
 use crate::session::turn::{Purpose, Turn, lock_path};
@@ -140,7 +140,7 @@ impl ResetArgs {
             return Ok(false);
         }
         let (now, _) = clock()?;
-        let input = open_file(&entry.path)?;
+        let input = open_transcript(&entry.path)?;
         let said =
             reset::last_said(&input).with_context(|| format!("cannot read '{}'", input.name))?;
         let last = said.unwrap_or(entry.created);

@@ -1,7 +1,7 @@
 //! history: the last records of a session, a line each.
 
 use super::{Place, short};
-use crate::cli::{Output, open_file};
+use crate::cli::{Output, open_transcript};
 use crate::exit::{Exit, printable};
 use crate::json::{Object, elements, string};
 use crate::jsonl::{Line, Lines};
@@ -27,7 +27,7 @@ impl History {
     pub(super) fn run(&self, place: &Place) -> anyhow::Result<Exit> {
         let entries = place.entries()?;
         let entry = place.find(&entries, &self.name)?;
-        let input = open_file(&entry.path)?;
+        let input = open_transcript(&entry.path)?;
         let cannot_read = || format!("cannot read '{}'", input.name);
         let mut last: VecDeque<String> = VecDeque::new();
         let mut each = |line: Line<'_>| {

@@ -2,7 +2,7 @@
 
 use super::{Place, clock, print};
 use crate::cli::append::appending;
-use crate::cli::{open_file, variable};
+use crate::cli::{open_transcript, variable};
 use crate::exit::{Error, Exit, fail, printable};
 use crate::json::quote;
 use crate::messages::range;
@@ -180,7 +180,7 @@ impl Fork {
         let entry = place.find(&entries, &self.name)?;
         let (now, ts) = clock()?;
         let path = entry.path.display().to_string();
-        let inputs = [open_file(&entry.path)?];
+        let inputs = [open_transcript(&entry.path)?];
         let options = Options { at: self.at.clone(), to_turn: self.to_turn, ..Options::default() };
         let end = range::find(&inputs, &options)?.end;
         let agent = place.agent.clone().unwrap_or_else(|| entry.agent.clone());

@@ -1,7 +1,7 @@
 //! status: what is in a session.
 
 use super::{Place, list, short};
-use crate::cli::{Output, open_file};
+use crate::cli::{Output, open_transcript};
 use crate::exit::{Exit, printable, printable_json};
 use crate::json::quote;
 use crate::session::Entry;
@@ -22,7 +22,7 @@ impl Status {
     pub(super) fn run(&self, place: &Place) -> anyhow::Result<Exit> {
         let entries = place.entries()?;
         let entry = place.find(&entries, &self.name)?;
-        let input = open_file(&entry.path)?;
+        let input = open_transcript(&entry.path)?;
         let contents = Contents::read(&input)?;
         let mut out = Output::open();
         if self.json {

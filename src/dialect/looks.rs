@@ -1,0 +1,382 @@
+//! A guess at what an input is that holds no record, so that an error can say what to do with it.
+//!
+//! A record that a crash cut off or damaged still counts as one: the input can be read, with findings, and appended
+//! to.
+
+use super::foreign_tree;
+use crate::exit::{Exit, fail};
+use crate::json::Object;
+use crate::jsonl::{Line, Lines};
+use crate::record::{self, Body};
+use crate::source::Input;
+use anyhow::Context;
+use std::io;
+use std::ops::Range;
+
+/// How much of an input is read first: nearly always there is a record in it.
+const NEAR: u64 = 4 * 1024;
+/// How much of an input is looked at where no line of it is an object, and how much of its end.
+const BEGINNING: u64 = 64 * 1024;
+/// How records begin, as these programs and claw0 write them.
+const RECORD_BEGINNINGS: [&[u8]; 2] = [b"{\"id\":\"", b"{\"type\":\""];
+
+/// A kind of content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Looks {
+    /// Nothing, or only what a crash leaves: NUL bytes, or the beginning of a record.
+    Empty,
+    /// Records of ours or of claw0, sound or damaged.
+    Records,
+    /// A record on several lines.
+    Spread,
+    /// Messages, one a line.
+    Messages,
+    /// The body of a request to a provider.
+    Request,
+    /// The body of a provider's answer.
+    Answer,
+    /// A JSON array.
+    Array,
+    /// A transcript of another program.
+    Foreign(&'static str),
+    /// A transcript of another program whose records name their parents.
+    Tree(&'static str),
+    /// JSON objects of any other kind.
+    Objects,
+    /// Text.
+    Text,
+    /// Binary data of a kind.
+    Binary(&'static str),
+}
+
+/// Refuses an input that is not empty and holds no record. Every program that reads records asks this first.
+///
+/// # Errors
+/// 65 with what the input looks like and what to do; 74 when it cannot be read.
+pub fn require_records(input: &Input) -> anyhow::Result<()> {
+    let cannot_read = || format!("cannot read '{}'", input.name);
+    let looks = of(input).with_context(cannot_read)?;
+    match looks.stranger() {
+        None => Ok(()),
+        Some(words) => fail(Exit::Data, format!("{}: {words}; {}", cannot_read(), looks.advice())),
+    }
+}
+
+impl Looks {
+    /// Returns what is wrong with it as a transcript, if something is.
+    #[must_use]
+    pub fn stranger(self) -> Option<String> {
+        let kind = match self {
+            Looks::Empty | Looks::Records => return None,
+            Looks::Spread => "a record on several lines",
+            Looks::Messages => "messages, as claw-rebuild prints them",
+            Looks::Request => "a request to a provider",
+            Looks::Answer => "a provider's answer",
+            Looks::Array => "a JSON array",
+            Looks::Foreign(program) => &format!("a transcript of {program}"),
+            Looks::Tree(program) => &format!("a transcript of {program}, which is a tree"),
+            Looks::Objects => "JSON without the member 'type' of records",
+            Looks::Text => "text",
+            Looks::Binary(kind) => kind,
+        };
+        Some(format!("no record in it, it looks like {kind}"))
+    }
+
+    /// Returns what to do instead of reading it as a transcript.
+    fn advice(self) -> &'static str {
+        match self {
+            Looks::Spread => "write each record on one line, as 'jq -c .' does",
+            Looks::Messages => "give the transcript that the messages come from",
+            Looks::Answer => "claw-call writes answers as records",
+            Looks::Foreign(_) | Looks::Tree(_) => "convert it to records first, see claw-record(5)",
+            Looks::Text => "'claw-append --user' makes a record of text",
+            Looks::Binary(_) => "give a transcript",
+            _ => "a transcript has one record on each line, see claw-record(5)",
+        }
+    }
+}
+
+/// Returns what to do with bytes that are not what they were to be, for the end of an error; empty where nothing is
+/// known.
+#[must_use]
+pub fn advice(what_to_do: impl Fn(Looks) -> Option<&'static str>, bytes: &[u8]) -> String {
+    let looks = of(&Input::memory("", bytes.to_vec())).unwrap_or(Looks::Empty);
+    what_to_do(looks).map(|advice| format!("; {advice}")).unwrap_or_default()
+}
+
+/// Returns what to do with an input that was to be messages, one a line.
+#[must_use]
+pub fn advice_for_messages(looks: Looks) -> Option<&'static str> {
+    match looks {
+        Looks::Messages | Looks::Empty => None,
+        Looks::Records => Some("these are records, pipe them through claw-rebuild"),
+        Looks::Request => Some("give its messages, one a line: jq -c '.messages[]'"),
+        Looks::Array => Some("give one message a line: jq -c '.[]'"),
+        Looks::Foreign(_) | Looks::Tree(_) => {
+            Some("convert it to records and pipe them through claw-rebuild")
+        }
+        _ => Some("give messages as claw-rebuild prints them"),
+    }
+}
+
+/// Returns what to do with an input that was to be records to append.
+#[must_use]
+pub fn advice_for_records(looks: Looks) -> Option<&'static str> {
+    match looks {
+        Looks::Records | Looks::Empty => None,
+        Looks::Messages => Some("these are messages; a record has a type, see claw-record(5)"),
+        looks => Some(looks.advice()),
+    }
+}
+
+/// Returns what an input looks like. It is read up to its first record, and not at all between both ends if there
+/// is one in these.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn of(input: &Input) -> io::Result<Looks> {
+    let length = input.length;
+    let near = input.part(0, length.min(NEAR))?;
+    let feed = memchr::memrchr(b'\n', &near).unwrap_or_default();
+    let mut objects = Objects::of(input, 0..feed as u64)?;
+    if objects.decided.is_none() && length > BEGINNING {
+        let from = length - BEGINNING;
+        let end = input.part(from, length)?;
+        let feed = memchr::memchr(b'\n', &end).unwrap_or(end.len());
+        objects = Objects::of(input, from + feed as u64..length)?;
+    }
+    if objects.decided.is_none() {
+        objects = Objects::of(input, 0..length)?;
+    }
+    match objects.looks() {
+        Some(looks) => Ok(looks),
+        None => Ok(of_beginning(&input.part(0, length.min(BEGINNING))?)),
+    }
+}
+
+/// The kinds of the objects of an input, up to the first that decides.
+#[derive(Default)]
+struct Objects {
+    /// A record of a known type, or a tree.
+    decided: Option<Looks>,
+    /// The first line that only another program writes.
+    foreign: Option<Looks>,
+    /// A record of a type that is not known.
+    has_unknown: bool,
+    /// The first line, if it is an object and no record.
+    first: Option<Looks>,
+    /// How many lines there were.
+    count: usize,
+}
+
+impl Objects {
+    /// Reads the lines in a range, which begins and ends with whole lines.
+    fn of(input: &Input, range: Range<u64>) -> io::Result<Objects> {
+        let mut objects = Objects::default();
+        let mut lines = Lines::new(input, range.start, range.end);
+        while objects.decided.is_none() && lines.read(&mut |line| objects.take(line))? {}
+        Ok(objects)
+    }
+
+    fn take(&mut self, line: Line<'_>) {
+        if self.decided.is_some() {
+            return;
+        }
+        self.count += 1;
+        let Line::Object { object, .. } = line else { return };
+        let body = record::parse(&object);
+        let is_record = !matches!(body, Ok(Body::Session | Body::Other) | Err(_));
+        if is_record {
+            self.decided = Some(Looks::Records);
+        } else if let Some(program) = foreign_tree(&object) {
+            self.decided = Some(Looks::Tree(program));
+        } else if let Some(looks) = foreign(&object) {
+            self.foreign.get_or_insert(looks);
+        } else if object.string("type").is_none() {
+            self.first = self.first.or((self.count == 1).then(|| without_type(&object)));
+        } else if matches!(body, Ok(Body::Other)) {
+            self.has_unknown = true;
+        } else {
+            // A header, or a record of a known type that lacks a member: damage, and no other thing.
+            self.decided = Some(Looks::Records);
+        }
+    }
+
+    fn looks(&self) -> Option<Looks> {
+        let unknown = self.has_unknown.then_some(Looks::Records);
+        self.decided.or(self.foreign).or(unknown).or(self.first)
+    }
+}
+
+/// Returns what an object with a type looks like that no record of ours has.
+fn foreign(object: &Object<'_>) -> Option<Looks> {
+    let has = |name: &str| object.get(name).is_some();
+    let kind = object.string("type")?;
+    if ["parentUuid", "sessionId", "leafUuid"].into_iter().any(has) {
+        Some(Looks::Foreign("Claude Code"))
+    } else if has("payload") && has("timestamp") {
+        Some(Looks::Foreign("Codex"))
+    } else if kind == "message" && has("role") {
+        Some(Looks::Answer)
+    } else {
+        None
+    }
+}
+
+/// Returns what an object without a type looks like.
+fn without_type(object: &Object<'_>) -> Looks {
+    let has = |name: &str| object.get(name).is_some();
+    if has("messages") || has("contents") || has("model") && has("input") {
+        Looks::Request
+    } else if has("role") && (has("content") || has("parts") || has("tool_calls")) {
+        Looks::Messages
+    } else if has("choices") || has("candidates") || has("model") && has("message") {
+        Looks::Answer
+    } else {
+        Looks::Objects
+    }
+}
+
+/// Returns what an input looks like by its beginning, where no line is an object.
+fn of_beginning(beginning: &[u8]) -> Looks {
+    let bytes = beginning.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(beginning);
+    let is_blank = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0;
+    let Some(start) = bytes.iter().position(|byte| !is_blank(byte)) else { return Looks::Empty };
+    let bytes = &bytes[start..];
+    let is_torn = |begin: &&[u8]| bytes.starts_with(begin) || begin.starts_with(bytes);
+    if RECORD_BEGINNINGS.iter().any(is_torn) {
+        return Looks::Empty;
+    }
+    if let Some(kind) = binary(bytes) {
+        return Looks::Binary(kind);
+    }
+    let next = bytes[1..].iter().find(|byte| !is_blank(byte)).copied();
+    match (bytes[0], next) {
+        (b'{', Some(b'"')) => on_several_lines(bytes),
+        (b'[', Some(b'{' | b'[' | b'"' | b']')) => Looks::Array,
+        _ => Looks::Text,
+    }
+}
+
+/// Returns what an object on several lines looks like.
+fn on_several_lines(bytes: &[u8]) -> Looks {
+    let holds = |name: &str| memchr::memmem::find(bytes, name.as_bytes()).is_some();
+    let text = std::str::from_utf8(bytes).unwrap_or_default();
+    match Object::parse(text) {
+        Ok(object) if object.string("type").is_none() => without_type(&object),
+        Ok(object) => foreign(&object).unwrap_or(Looks::Spread),
+        // There is more than one, or it is long.
+        Err(_) if holds("\"messages\"") => Looks::Request,
+        Err(_) if holds("\"type\"") => Looks::Spread,
+        Err(_) => Looks::Objects,
+    }
+}
+
+/// Returns the kind of bytes that are no text.
+fn binary(bytes: &[u8]) -> Option<&'static str> {
+    let kinds: [(&[u8], &'static str); 7] = [
+        (b"%PDF-", "a PDF file"),
+        (b"\x1F\x8B", "compressed data"),
+        (b"\x28\xB5\x2F\xFD", "compressed data"),
+        (b"PK\x03\x04", "a ZIP archive"),
+        (b"\x89PNG", "an image"),
+        (b"\xFF\xD8\xFF", "an image"),
+        (b"SQLite format 3", "an SQLite database"),
+    ];
+    let known = kinds.into_iter().find(|(begin, _)| bytes.starts_with(begin));
+    // The last character may be cut off.
+    let is_utf8 =
+        std::str::from_utf8(bytes).map_or_else(|error| error.error_len().is_none(), |_| true);
+    let is_text = is_utf8 && !bytes.contains(&0);
+    known.map(|(_, kind)| kind).or_else(|| (!is_text).then_some("binary data"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn looks(bytes: &[u8]) -> Looks {
+        of(&Input::memory("t", bytes.to_vec())).unwrap()
+    }
+
+    #[test]
+    fn audit_13_what_is_no_transcript_is_told_by_its_content() {
+        let claude = r#"{"type":"file-history-snapshot","messageId":"m"}
+{"parentUuid":null,"type":"user","message":{"role":"user","content":"x"},"uuid":"u","sessionId":"s"}"#;
+        let codex = r#"{"timestamp":"t","type":"session_meta","payload":{"id":"x"}}
+{"timestamp":"t","type":"response_item","payload":{"type":"message"}}"#;
+        let pi = r#"{"type":"session","version":3,"id":"x","timestamp":"t","cwd":"/x"}
+{"type":"user","content":"x"}"#;
+        let pretty =
+            "{\n  \"model\": \"m\",\n  \"messages\": [\n    {\"role\": \"user\"}\n  ]\n}\n";
+        let record = "{\n  \"type\": \"user\",\n  \"content\": \"x\"\n}\n";
+        for (bytes, expected) in [
+            (&br#"{"role":"user","content":"x"}"#[..], Looks::Messages),
+            (br#"{"role":"user","content":"x","_meta":{"id":"a"}}"#, Looks::Messages),
+            (br#"{"role":"model","parts":[]}"#, Looks::Messages),
+            (b"{\n\"role\":\"user\",\n\"content\":\"x\"\n}", Looks::Messages),
+            (br#"{"model":"m","messages":[]}"#, Looks::Request),
+            (br#"{"model":"m","input":"x"}"#, Looks::Request),
+            (pretty.as_bytes(), Looks::Request),
+            (br#"{"contents":[{"role":"user"}]}"#, Looks::Request),
+            (br#"{"id":"msg_1","type":"message","role":"assistant","content":[]}"#, Looks::Answer),
+            (br#"{"id":"chatcmpl-1","choices":[]}"#, Looks::Answer),
+            (br#"{"model":"m","message":{"role":"assistant"},"done":true}"#, Looks::Answer),
+            (br#"[{"role":"user","content":"x"}]"#, Looks::Array),
+            (b"[\n  {\"role\"", Looks::Array),
+            (b"[ ]", Looks::Array),
+            (claude.as_bytes(), Looks::Foreign("Claude Code")),
+            (codex.as_bytes(), Looks::Foreign("Codex")),
+            (pi.as_bytes(), Looks::Tree("pi, OpenClaw or GoClaw")),
+            (record.as_bytes(), Looks::Spread),
+            (record.repeat(2).as_bytes(), Looks::Spread),
+            (br#"{"a":1}"#, Looks::Objects),
+            (b"{ text in braces }", Looks::Text),
+            (b"# Notes\n\nSome words.\n", Looks::Text),
+            ("日本語\n".as_bytes(), Looks::Text),
+            (b"[1] a footnote", Looks::Text),
+            (b"%PDF-1.7\n%\xE2\xE3", Looks::Binary("a PDF file")),
+            (b"\x1F\x8B\x08\x00", Looks::Binary("compressed data")),
+            (b"\x7FELF\x02\x01\x01\0\0", Looks::Binary("binary data")),
+            (b"caf\xE9 au lait", Looks::Binary("binary data")),
+        ] {
+            assert_eq!(looks(bytes), expected, "{}", String::from_utf8_lossy(bytes));
+        }
+        let long = format!(r#"{{"id":"x","choices":["{}"]}}"#, "x".repeat(100_000));
+        assert_eq!(looks(long.as_bytes()), Looks::Answer);
+    }
+
+    #[test]
+    fn audit_13_records_and_what_is_left_of_one_are_no_other_thing() {
+        let far = "garbage\n".repeat(20_000) + "{\"type\":\"user\",\"content\":\"x\"}\n";
+        let long = format!("{{\"type\":\"user\",\"content\":\"{}\"}}", "x".repeat(100_000));
+        for bytes in [
+            br#"{"type":"user","content":"x"}"#,
+            &br#"{"type":"user","content":"x","sessionId":"s","payload":1,"timestamp":1}"#[..],
+            br#"{"type":"session","id":"81efc48888b7","created":"x"}"#,
+            br#"{"type":"tool_result","tool_use_id":"c","output":"x"}"#,
+            br#"{"type":"progress","x":1}"#,
+            br#"{"type":"user"}"#,
+            b"torn\n{\"type\":\"user\",\"content\":\"x\"}\n",
+            br#"{"type":"us{"type":"user","content":"x"}"#,
+            b"\0\0\0\n{\"type\":\"user\",\"content\":\"x\"}\n",
+            b"{\"a\":1}\n{\"type\":\"user\",\"content\":\"x\"}",
+            far.as_bytes(),
+            long.as_bytes(),
+        ] {
+            assert_eq!(looks(bytes), Looks::Records, "{}", String::from_utf8_lossy(bytes));
+        }
+        for bytes in [
+            &b""[..],
+            b" \n\r\n",
+            b"\0\0\0\0",
+            b"\xEF\xBB\xBF",
+            br#"{"id":"0123456789abcdef","type":"us"#,
+            b"{\"type\":\"user\",\"content\":\"\xFF\"}\n",
+            b"{",
+            &long.as_bytes()[..90_000],
+        ] {
+            assert_eq!(looks(bytes), Looks::Empty, "{}", String::from_utf8_lossy(bytes));
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Inputs that hold no record: every program that reads records says in one line what they look like and what to do.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::common::{Cmd, Sandbox};
+
+const RECORD: &str = "{\"type\":\"user\",\"content\":\"hi\"}\n";
+
+/// What people give in the place of a transcript, what it looks like, and what they can do.
+const STRANGERS: [(&str, &str, &str); 14] = [
+    ("# Notes\n\nBuy milk.\n", "text", "'claw-append --user' makes a record of text"),
+    ("%PDF-1.7\n1 0 obj\n", "a PDF file", "give a transcript"),
+    ("\u{7f}ELF\u{2}\u{1}\0\0", "binary data", "give a transcript"),
+    (
+        "{\"role\":\"user\",\"content\":\"hi\"}\n",
+        "messages, as claw-rebuild prints them",
+        "give the transcript that the messages come from",
+    ),
+    (
+        "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n",
+        "a request to a provider",
+        "a transcript has one record on each line",
+    ),
+    (
+        "{\n  \"messages\": [\n    {\"role\": \"user\"}\n  ]\n}\n",
+        "a request to a provider",
+        "a transcript has one record on each line",
+    ),
+    (
+        "{\"id\":\"chatcmpl-1\",\"choices\":[{\"message\":{\"role\":\"assistant\",\"content\":\"hi\"}}]}\n",
+        "a provider's answer",
+        "claw-call writes answers as records",
+    ),
+    (
+        "[{\"role\":\"user\",\"content\":\"hi\"}]\n",
+        "a JSON array",
+        "a transcript has one record on each line",
+    ),
+    (
+        "{\n  \"type\": \"user\",\n  \"content\": \"hi\"\n}\n",
+        "a record on several lines",
+        "write each record on one line, as 'jq -c .' does",
+    ),
+    (
+        "{\"parentUuid\":null,\"type\":\"user\",\"message\":{\"role\":\"user\"},\"uuid\":\"u\"}\n",
+        "a transcript of Claude Code",
+        "convert it to records first",
+    ),
+    (
+        "{\"timestamp\":\"t\",\"type\":\"session_meta\",\"payload\":{\"id\":\"x\"}}\n",
+        "a transcript of Codex",
+        "convert it to records first",
+    ),
+    (
+        "{\"type\":\"message\",\"id\":\"a\",\"parentId\":null,\"message\":{\"role\":\"user\"}}\n",
+        "a transcript of pi, OpenClaw or GoClaw, which is a tree",
+        "convert it to records first",
+    ),
+    (
+        "{\"a\":1}\n",
+        "JSON without the member 'type' of records",
+        "a transcript has one record on each line",
+    ),
+    // The windows of the search for a record end within this line.
+    ("words ", "text", "'claw-append --user' makes a record of text"),
+];
+
+/// Programs that read the transcript 'x', by their arguments.
+const READERS: [&[&str]; 15] = [
+    &["claw-rebuild", "x"],
+    &["claw-rebuild", "--array", "x"],
+    &["claw-rebuild", "--ready", "x"],
+    &["claw-rebuild", "--open", "x"],
+    &["claw-rebuild", "--undo", "turn", "x"],
+    &["claw-rebuild", "--redo", "x"],
+    &["claw-rebuild", "--record", "a", "x"],
+    &["claw-show", "x"],
+    &["claw-show", "--format", "html", "x"],
+    &["claw-show", "--follow", "x"],
+    &["claw-check", "x"],
+    &["claw-compact", "--retry", "x"],
+    &["claw-exec", "--tools", "state", "--workspace", "state", "x"],
+    &["claw-call", "--provider", "offline", "--max-total", "9", "--spent", "x", "messages"],
+    &["claw-session", "status", "s"],
+];
+
+/// A place with `text` as the transcript 'x', which is also that of the session 's'.
+fn place(text: &str) -> Sandbox {
+    let sandbox = Sandbox::new();
+    let path = sandbox.write("x", text);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("a mode");
+    sandbox.write("messages", "{\"role\":\"user\",\"content\":\"hi\"}\n");
+    let sessions = "workspace/.sessions/agents/main/sessions";
+    sandbox.write(&format!("{sessions}/s.jsonl"), "");
+    fs::remove_file(sandbox.path(&format!("{sessions}/s.jsonl"))).expect("a name");
+    fs::hard_link(path, sandbox.path(&format!("{sessions}/s.jsonl"))).expect("a link");
+    sandbox
+}
+
+fn command(sandbox: &Sandbox, words: &[&str]) -> Cmd {
+    sandbox.cmd(words[0]).args(&words[1..])
+}
+
+#[test]
+fn audit_13_every_reader_says_in_one_line_what_holds_no_record() {
+    for (text, looks, advice) in STRANGERS {
+        // Long enough for thousands of findings.
+        let sandbox = place(&text.repeat(if text.starts_with('\u{7f}') { 1 } else { 3000 }));
+        let expected = format!("': no record in it, it looks like {looks}; {advice}");
+        // All programs share one reader of files; the first is held to all of them.
+        let readers = if text == STRANGERS[0].0 { &READERS[..] } else { &READERS[..1] };
+        for words in readers {
+            let run = command(&sandbox, words).run();
+            run.code(65).stdout_is("").err_has(&expected);
+            run.expect(run.stderr.lines().count() == 1, || "one line".to_owned());
+        }
+    }
+}
+
+#[test]
+fn audit_13_nothing_is_appended_to_what_holds_no_record() {
+    for (text, looks, _) in STRANGERS {
+        let text = text.repeat(if text.starts_with('\u{7f}') { 1 } else { 3000 });
+        let sandbox = place(&text);
+        let run = sandbox.cmd("claw-append").arg("x").stdin(RECORD).run();
+        let expected = format!(
+            "claw-append: cannot append to 'x': no record in it, it looks like {looks}; append to a new file\n"
+        );
+        run.code(65).stdout_is("").err_is(&expected);
+        assert_eq!(sandbox.read_text("x"), text);
+    }
+    let sandbox = place("Buy milk.\n");
+    sandbox.cmd("claw-session").args(["label", "s", "text"]).run().code(65);
+    let turn = ["--provider", "offline", "-m", "hi", "./x"];
+    sandbox.cmd("claw-turn").args(turn).run().code(65).err_has("it looks like text");
+    assert_eq!(sandbox.read_text("x"), "Buy milk.\n");
+}
+
+#[test]
+fn audit_13_one_stranger_among_transcripts_is_found() {
+    let sandbox = Sandbox::new();
+    sandbox.write("s.jsonl", RECORD);
+    sandbox.write("empty", "");
+    sandbox.write("notes", "Buy milk.\n");
+    sandbox.cmd("claw-rebuild").args(["empty", "s.jsonl", "empty"]).run().ok().err_is("");
+    let run = sandbox.cmd("claw-rebuild").args(["s.jsonl", "notes"]).run();
+    run.code(65).stdout_is("").err_has("cannot read 'notes': no record in it, it looks like text");
+    let run = sandbox.cmd("claw-rebuild").stdin("Buy milk.\n").run();
+    run.code(65).err_has("cannot read '<stdin>': no record in it, it looks like text");
+}
+
+#[test]
+fn audit_13_what_a_crash_left_of_a_first_record_can_be_read_and_added_to() {
+    for torn in [
+        "{\"id\":\"0123456789abcdef\",\"type\":\"us",
+        "{\"type\":\"user\",\"conte",
+        "{",
+        "\0\0\0\0",
+        "\n\n",
+        "",
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.write("s.jsonl", torn);
+        sandbox.cmd("claw-rebuild").arg("s.jsonl").run().ok().stdout_is("");
+        sandbox.cmd("claw-append").arg("s.jsonl").stdin(RECORD).run().ok();
+        sandbox.cmd("claw-append").arg("s.jsonl").stdin(RECORD).run().ok();
+        assert_eq!(sandbox.cmd("claw-rebuild").arg("s.jsonl").run().ok().json().len(), 1);
+    }
+    // The first lines do not matter where a record follows, near or far, short or long.
+    let long = format!("{{\"type\":\"user\",\"content\":\"{}\"}}\n", "x".repeat(200_000));
+    for first in ["garbage\n", "{\"a\":1}\n", "{\"type\":\"us\n", "", &"garbage\n".repeat(20_000)] {
+        for record in [RECORD, &long] {
+            let sandbox = Sandbox::new();
+            sandbox.write("s.jsonl", format!("{first}{record}"));
+            sandbox.cmd("claw-append").arg("s.jsonl").stdin(record).run().ok();
+            assert_eq!(sandbox.cmd("claw-rebuild").arg("s.jsonl").run().ok().json().len(), 1);
+        }
+    }
+}
+
+#[test]
+fn audit_13_input_that_is_no_messages_or_records_says_what_to_do() {
+    let sandbox = Sandbox::new();
+    let claude = STRANGERS[9].0;
+    for (text, for_messages, for_records) in [
+        (RECORD, "these are records, pipe them through claw-rebuild", ""),
+        (STRANGERS[3].0, "", "these are messages; a record has a type, see claw-record(5)"),
+        (
+            STRANGERS[7].0,
+            "give one message a line: jq -c '.[]'",
+            "a transcript has one record on each line, see claw-record(5)",
+        ),
+        (
+            STRANGERS[4].0,
+            "give its messages, one a line: jq -c '.messages[]'",
+            "a transcript has one record on each line, see claw-record(5)",
+        ),
+        (
+            claude,
+            "convert it to records and pipe them through claw-rebuild",
+            "convert it to records first, see claw-record(5)",
+        ),
+        (
+            STRANGERS[0].0,
+            "give messages as claw-rebuild prints them",
+            "'claw-append --user' makes a record of text",
+        ),
+    ] {
+        let readers = ["claw-estimate", "claw-truncate", "claw-compact", "claw-call"];
+        for program in readers.into_iter().filter(|_| !for_messages.is_empty()) {
+            let cmd = sandbox.cmd(program).args(["--window", "8000"]).env("CLAW_MODEL", "m");
+            let run = cmd.stdin(text).run();
+            run.code(65).stdout_is("").err_has(&format!("; {for_messages}\n"));
+        }
+        if !for_records.is_empty() {
+            let run = sandbox.cmd("claw-append").arg("new.jsonl").stdin(text).run();
+            run.code(65).err_has(&format!("; {for_records}\n"));
+            assert!(!sandbox.exists("new.jsonl"));
+        }
+    }
+}
