@@ -3,6 +3,8 @@
 use crate::check::Finding;
 use crate::cli::progress::{self, Progress};
 use crate::exit::{self, Exit, fail};
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
 
 /// Form of the diagnostics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -102,13 +104,26 @@ impl Log {
     }
 }
 
-/// Says each finding, and how many there were.
+/// So many findings of one rule are said on a terminal.
+const MOST_OF_A_RULE: usize = 20;
+
+/// Says each finding, and how many there were. A terminal gets the first of each rule, and how many more there are.
 ///
 /// # Errors
 /// 65 if there are any and `strict` is asked for.
 pub fn report(log: Log, findings: &[Finding], strict: bool) -> anyhow::Result<()> {
+    let is_short = std::io::stderr().is_terminal() && !exit::is_json();
+    let most = if is_short { MOST_OF_A_RULE } else { usize::MAX };
+    let mut counts = BTreeMap::new();
     for finding in findings {
-        exit::say_with(log.name, &finding.to_string(), &finding.members());
+        let count = counts.entry(finding.rule.name).or_insert(0);
+        *count += 1;
+        if *count <= most {
+            exit::say_with(log.name, &finding.to_string(), &finding.members());
+        }
+    }
+    for (name, count) in counts.into_iter().filter(|(_, count)| *count > most) {
+        log.note(&format!("{name}: {} more, which claw-check lists", count - most));
     }
     let count = match findings.len() {
         0 => return Ok(()),

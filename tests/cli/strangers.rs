@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use crate::common::pty::{self, Pty};
 use crate::common::{Cmd, Sandbox};
 
 const RECORD: &str = "{\"type\":\"user\",\"content\":\"hi\"}\n";
@@ -219,4 +220,23 @@ fn audit_13_input_that_is_no_messages_or_records_says_what_to_do() {
             assert!(!sandbox.exists("new.jsonl"));
         }
     }
+}
+
+#[test]
+fn audit_13_a_terminal_gets_the_first_findings_of_a_rule_and_a_file_gets_all() {
+    let sandbox = Sandbox::new();
+    sandbox.write("s.jsonl", RECORD.to_owned() + &"garbage\n".repeat(50) + "{\"type\n[1]\n");
+    let run = sandbox.cmd("claw-rebuild").arg("s.jsonl").run();
+    run.ok().err_has("claw-rebuild: 52 findings\n");
+    assert_eq!(run.stderr.lines().count(), 53);
+    if !pty::is_there() {
+        return;
+    }
+    let mut pty = Pty::run(sandbox.sh("claw-rebuild s.jsonl >messages"), (200, 60));
+    pty.end().ok();
+    let screen = pty.screen();
+    assert_eq!(screen.matches("not-an-object: 's.jsonl'").count(), 20, "{screen}");
+    assert_eq!(screen.matches("torn-line: 's.jsonl'").count(), 1, "{screen}");
+    let more = "claw-rebuild: not-an-object: 31 more, which claw-check lists";
+    assert!(screen.contains(more) && screen.contains("52 findings"), "{screen}");
 }
