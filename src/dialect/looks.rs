@@ -129,29 +129,37 @@ pub fn advice_for_records(looks: Looks) -> Option<&'static str> {
     }
 }
 
-/// Returns what an input looks like. It is read up to its first record, and not at all between both ends if there
-/// is one in these.
+/// Returns what an input looks like. It is read up to its first record, and between its ends only if there is none in
+/// these.
 ///
 /// # Errors
 /// When it cannot be read.
 pub fn of(input: &Input) -> io::Result<Looks> {
+    if let Some(looks) = of_ends(input)? {
+        return Ok(looks);
+    }
+    match Objects::of(input, 0..input.length)?.looks() {
+        Some(looks) => Ok(looks),
+        None => Ok(of_beginning(&input.part(0, input.length.min(BEGINNING))?)),
+    }
+}
+
+/// Returns what an input looks like if its ends say so for certain.
+fn of_ends(input: &Input) -> io::Result<Option<Looks>> {
     let length = input.length;
     let near = input.part(0, length.min(NEAR))?;
     let feed = memchr::memrchr(b'\n', &near).unwrap_or_default();
-    let mut objects = Objects::of(input, 0..feed as u64)?;
-    if objects.decided.is_none() && length > BEGINNING {
-        let from = length - BEGINNING;
-        let end = input.part(from, length)?;
-        let feed = memchr::memchr(b'\n', &end).unwrap_or(end.len());
-        objects = Objects::of(input, from + feed as u64..length)?;
+    let near = Objects::of(input, 0..feed as u64)?;
+    if near.decided.is_some() || length <= BEGINNING {
+        return Ok(near.decided);
     }
-    if objects.decided.is_none() {
-        objects = Objects::of(input, 0..length)?;
-    }
-    match objects.looks() {
-        Some(looks) => Ok(looks),
-        None => Ok(of_beginning(&input.part(0, length.min(BEGINNING))?)),
-    }
+    let from = length - BEGINNING;
+    let end = input.part(from, length)?;
+    let feed = memchr::memchr(b'\n', &end).unwrap_or(end.len());
+    let end = Objects::of(input, from + feed as u64..length)?;
+    let is_unknown = near.has_unknown || end.has_unknown;
+    let is_foreign = near.foreign.or(end.foreign).is_some();
+    Ok(end.decided.or((is_unknown && !is_foreign).then_some(Looks::Records)))
 }
 
 /// The kinds of the objects of an input, up to the first that decides.

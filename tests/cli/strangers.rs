@@ -1,6 +1,7 @@
 //! Inputs that hold no record: every program that reads records says in one line what they look like and what to do.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::common::pty::{self, Pty};
@@ -177,6 +178,19 @@ fn audit_13_what_a_crash_left_of_a_first_record_can_be_read_and_added_to() {
             sandbox.cmd("claw-append").arg("s.jsonl").stdin(record).run().ok();
             assert_eq!(sandbox.cmd("claw-rebuild").arg("s.jsonl").run().ok().json().len(), 1);
         }
+    }
+}
+
+#[test]
+fn audit_13_what_stands_between_records_at_both_ends_is_not_read() {
+    let note = "{\"type\":\"note\"}\n";
+    for (first, last) in [(note, note), (RECORD, note), ("", RECORD), ("", note)] {
+        let sandbox = Sandbox::new();
+        let path = sandbox.write("s.jsonl", first);
+        let mut file = fs::OpenOptions::new().append(true).open(path).expect("the file");
+        file.set_len(8 << 30).expect("a hole");
+        file.write_all(format!("\n{last}").as_bytes()).expect("the last record");
+        sandbox.cmd("claw-append").arg("s.jsonl").stdin(RECORD).run().ok();
     }
 }
 
