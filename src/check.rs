@@ -203,6 +203,12 @@ fn check_calls<'m>(
 ) {
     let message = &messages[index];
     let next = messages.get(index + 1);
+    if message.calls().next().is_none() {
+        return;
+    }
+    let answers: HashSet<&str> = next.into_iter().flat_map(Message::results).collect();
+    let unfinished = index + 2 >= messages.len()
+        && next.is_none_or(|next| next.blocks().all(|block| block.is_result()));
     for id in message.calls() {
         if message.role != Role::Assistant {
             found.push(broken("call-role", index, format!("call '{id}' is not the assistant's")));
@@ -215,12 +221,9 @@ fn check_calls<'m>(
         if !seen.insert(id) {
             found.push(broken("call-twice", index, format!("call id '{id}' comes twice")));
         }
-        let answered = next.is_some_and(|next| next.results().any(|result| result == id));
-        if !answered {
-            let at_end = index + 2 >= messages.len()
-                && next.is_none_or(|next| next.blocks().all(|block| block.is_result()));
+        if !answers.contains(id) {
             let what = format!("call '{id}' has no result in the next message");
-            found.push(Violation { unfinished: at_end, ..broken("open-call", index, what) });
+            found.push(Violation { unfinished, ..broken("open-call", index, what) });
         }
     }
 }
@@ -228,12 +231,16 @@ fn check_calls<'m>(
 fn check_results(messages: &[Message<'_>], index: usize, found: &mut Vec<Violation>) {
     let message = &messages[index];
     let before = index.checked_sub(1).map(|before| &messages[before]);
+    if message.results().next().is_none() {
+        return;
+    }
+    let calls: HashSet<&str> = before.into_iter().flat_map(Message::calls).collect();
     let mut here = HashSet::new();
     for id in message.results() {
         if message.role != Role::User {
             found.push(broken("result-role", index, format!("result of '{id}' is not the user's")));
         }
-        if !before.is_some_and(|before| before.calls().any(|call| call == id)) {
+        if !calls.contains(id) {
             let what = format!("result of '{id}' has no call in the message before");
             found.push(broken("orphan-result", index, what));
         }

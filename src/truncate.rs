@@ -8,8 +8,10 @@
 mod result;
 
 use crate::estimate::{Gauge, Request};
-use crate::messages::Message;
+use crate::messages::meta::Shown;
+use crate::messages::{Id, Message};
 use result::FoundResult;
+use std::collections::HashMap;
 
 /// The share of the window that one result may take by default, as in the seeds of this toolkit.
 pub const MAX_FRACTION: f64 = 0.3;
@@ -126,15 +128,18 @@ pub fn truncate(
 fn update_meta(messages: &mut [Message<'_>], results: &[FoundResult<'_>]) {
     let changed = || results.iter().filter(|result| result.shown.is_some());
     let Some(first) = changed().map(|result| result.message).min() else { return };
-    for result in changed() {
-        let id = result.meta.as_ref().map(|meta| &meta.tool_use_id);
-        if let Some(meta) = &mut messages[result.message].meta
-            && let Some(own) = meta.results.iter_mut().find(|own| Some(&own.tool_use_id) == id)
-        {
-            own.shown.clone_from(&result.shown);
+    let known = changed().filter_map(|result| {
+        let id = &result.meta.as_ref()?.tool_use_id;
+        Some(((result.message, id), result.shown.as_ref()?))
+    });
+    let mut shown: HashMap<(usize, &Id), &Shown> = known.collect();
+    for (number, message) in messages.iter_mut().enumerate().skip(first) {
+        let Some(meta) = &mut message.meta else { continue };
+        for result in &mut meta.results {
+            if let Some(now) = shown.remove(&(number, &result.tool_use_id)) {
+                result.shown = Some(now.clone());
+            }
         }
-    }
-    for meta in messages[first..].iter_mut().filter_map(|message| message.meta.as_mut()) {
         meta.usage = None;
     }
 }

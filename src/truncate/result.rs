@@ -4,7 +4,8 @@ use crate::estimate::{Gauge, Tally};
 use crate::json::{Object, quote};
 use crate::messages::meta::{ResultMeta, Shown};
 use crate::messages::shorten::{self, Text};
-use crate::messages::{Block, BlockKind, Content, Message, media};
+use crate::messages::{Block, BlockKind, Content, Id, Message, media};
+use std::collections::HashMap;
 
 /// A result in the messages, as it was before.
 pub(super) struct FoundResult<'a> {
@@ -34,27 +35,35 @@ pub(super) fn find<'a>(messages: &[Message<'a>]) -> Vec<FoundResult<'a>> {
         if message.meta.as_ref().is_some_and(|meta| meta.pin) {
             continue;
         }
-        let results = message.blocks().enumerate();
-        found.extend(results.filter_map(|(index, block)| read(message, number, index, block)));
+        let known = known_results(message);
+        for (index, block) in message.blocks().enumerate() {
+            let BlockKind::ToolResult { id } = &block.kind else { continue };
+            let meta = known.get(id).copied();
+            found.extend(read((number, index), block, message.meta.is_some(), meta));
+        }
     }
     let turn = messages.iter().rposition(Message::is_said_by_user).unwrap_or(0);
     found.sort_by_key(|result| result.message > turn);
     found
 }
 
+/// What the message's `_meta` knows of each result in it, by the id of the call.
+fn known_results<'m>(message: &'m Message<'_>) -> HashMap<&'m Id, &'m ResultMeta> {
+    let results = message.meta.iter().flat_map(|meta| meta.results.iter().rev());
+    results.map(|result| (&result.tool_use_id, result)).collect()
+}
+
+/// Reads the result that is block `index` of message `message`. `has_records` says that the message knows its
+/// records; `meta` is what it knows of this one.
 fn read<'a>(
-    message: &Message<'a>,
-    number: usize,
-    index: usize,
+    (message, index): (usize, usize),
     block: &Block<'a>,
+    has_records: bool,
+    meta: Option<&ResultMeta>,
 ) -> Option<FoundResult<'a>> {
-    let BlockKind::ToolResult { id } = &block.kind else { return None };
-    let has_records = message.meta.is_some();
-    let known = message.meta.as_ref().map_or(&[][..], |meta| &meta.results);
-    let meta = known.iter().find(|result| result.tool_use_id == *id).cloned();
-    let shown = meta.as_ref().and_then(|meta| meta.shown.as_ref());
+    let shown = meta.and_then(|meta| meta.shown.as_ref());
     let known = has_records.then(|| shown.map_or(&[][..], |shown| &shown.media));
-    let record = meta.as_ref().map(|meta| meta.record.as_ref());
+    let record = meta.map(|meta| meta.record.as_ref());
     let content = media::set_aside(content(block)?, known, record);
     let aside = content.blocks().iter().filter(|block| block.kind == BlockKind::Other);
     let media = aside.filter_map(media::name).collect();
@@ -65,7 +74,7 @@ fn read<'a>(
         None if has_records => Text::whole(&said),
         None => Text::guess(&said),
     };
-    let (message, shown, left_out, is_shorter) = (number, None, 0, false);
+    let (meta, shown, left_out, is_shorter) = (meta.cloned(), None, 0, false);
     Some(FoundResult {
         message,
         index,
