@@ -12,7 +12,7 @@ mod threads;
 
 use crate::check::rules::{self, Rule};
 use crate::check::{Finding, Place};
-use crate::json::Object;
+use crate::json::{self, Object};
 use crate::record::MOST_DEPTH;
 use crate::source::Input;
 use batch::{Batch, Batches};
@@ -35,11 +35,9 @@ pub enum Line<'a> {
     Finding(Finding),
 }
 
-/// At most so many places of one line are tried as the beginning of a fused object.
-const MOST_FUSED: usize = 4096;
-
-/// At most so many bytes are read in vain for it: each try may read to the end of the line.
-const MOST_RETRIED: usize = 16 * 1024 * 1024;
+/// At most so many times a line is read to find where its last object begins. It differs only in what is
+/// taken for the inside of a string, so two are nearly always enough.
+const MOST_READINGS: usize = 4;
 
 /// The lines of an input between two offsets, in order.
 #[derive(Debug)]
@@ -303,22 +301,57 @@ fn trailing_record(line: &[u8], from: usize) -> Option<(usize, usize)> {
     let text = last.valid();
     let skipped = line.len() - text.len();
     let from = from.saturating_sub(skipped).min(text.len());
-    let starts = memmem::find_iter(text.as_bytes(), b"{\"").filter(|at| *at >= from);
-    let mut retried = 0;
-    for at in starts.take(MOST_FUSED) {
-        match Object::parse_slowly(&text[at..]) {
-            Ok(object) if object.string("type").is_some() => {
-                return Some((skipped + at, line.len()));
-            }
-            Ok(_) => retried += text.len() - at,
-            // serde_json counts columns in bytes, and here is only one line.
-            Err(error) => retried += error.column(),
-        }
-        if retried > MOST_RETRIED {
-            break;
-        }
+    let is_record =
+        |at: &usize| Object::parse_slowly(&text[*at..]).is_ok_and(|it| it.string("type").is_some());
+    let starts = last_objects(text.as_bytes(), from);
+    let start = starts.into_iter().filter(is_record).min()?;
+    Some((skipped + start, line.len()))
+}
+
+/// Where the object that ends `text` may begin, after `from`. A brace belongs to one at most, and what is
+/// inside a string depends on where reading began: each reading begins at the first brace with a name
+/// after it that lay inside a string in all readings before.
+fn last_objects(text: &[u8], from: usize) -> Vec<usize> {
+    let mut candidates: Vec<usize> = match text.last() {
+        Some(b'}') => memmem::find_iter(&text[from..], b"{\"").map(|at| from + at).collect(),
+        _ => Vec::new(),
+    };
+    let mut found = Vec::new();
+    for _ in 0..MOST_READINGS {
+        let Some(first) = candidates.first() else { break };
+        let mut outside = Vec::new();
+        found.extend(last_object(text, *first, &mut outside));
+        candidates.retain(|at| outside.binary_search(at).is_err());
     }
-    None
+    found
+}
+
+/// Where the object begins that ends `text`, if reading from `start` on one does. Adds where other objects
+/// begin to `outside`, in order.
+fn last_object(text: &[u8], start: usize, outside: &mut Vec<usize>) -> Option<usize> {
+    let (mut at, mut open, mut ended) = (start, Vec::new(), None);
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b'"' => {
+                at = json::string_end(text, at);
+                continue;
+            }
+            b'{' => outside.push(at),
+            _ => {}
+        }
+        match byte {
+            b'{' | b'[' => open.push((*byte, at)),
+            b'}' | b']' => match open.pop() {
+                Some((opening, place)) if opening + 2 == *byte => ended = Some((place, at)),
+                // Nothing that began before can be whole.
+                _ => open.clear(),
+            },
+            b'\\' => open.clear(),
+            _ => {}
+        }
+        at += 1;
+    }
+    ended.filter(|(_, end)| end + 1 == text.len()).map(|(place, _)| place)
 }
 
 fn finding<'a>(rule: &'static Rule, place: &Place, message: String) -> Line<'a> {
