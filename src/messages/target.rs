@@ -10,6 +10,9 @@ use crate::messages::{ById, Id};
 use std::collections::HashSet;
 use std::collections::hash_map::Entry;
 
+/// So much of an id stays in front of any number that is put behind it.
+const MOST_STEM: usize = 48;
+
 /// The ids given out so far in one request.
 #[derive(Debug, Default)]
 pub struct Ids {
@@ -17,7 +20,7 @@ pub struct Ids {
     given: ById<bool>,
     /// The ids on disk that no call was given.
     others: HashSet<Id>,
-    /// The last number that was put behind an id.
+    /// The last number that was put behind an id, or behind a long one that begins alike.
     numbers: ById<u64>,
 }
 
@@ -51,7 +54,7 @@ impl Ids {
         if !self.given.contains_key(&id) {
             return id;
         }
-        let next = self.numbers.entry(id.clone()).or_insert(1);
+        let next = self.numbers.entry(Id::from(&id[..id.len().min(MOST_STEM)])).or_insert(1);
         loop {
             *next += 1;
             let suffix = format!("_{next}");

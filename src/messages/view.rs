@@ -13,13 +13,14 @@ use crate::check::rules::{self, Rule};
 use crate::check::{Finding, Place};
 use crate::json::Object;
 use crate::jsonl::search::{Needles, backwards, line_around};
-use crate::jsonl::{self, Line};
+use crate::jsonl::{self, Line, Lines};
 use crate::messages::checkpoint::Known;
 use crate::messages::meta::Shown;
 use crate::messages::range;
 use crate::messages::summary::Summary;
 use crate::record::{self, Body, Record};
 use crate::source::{self, Input};
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::io;
 
@@ -87,7 +88,9 @@ pub fn find(
         findings,
         kept: None,
         better: HashMap::new(),
-        missing: Vec::new(),
+        missing: HashMap::new(),
+        has_missed: false,
+        places: None,
         view: View::default(),
     };
     let needles = if with_checkpoint { &NEEDLES[..] } else { &NEEDLES[..VIEWS] };
@@ -122,8 +125,13 @@ struct Search<'s> {
     kept: Option<u64>,
     /// The newest summary that stands in the place of another, by the id of that.
     better: HashMap<String, Governing>,
-    /// The places in which a summary stands and where none was seen yet, and the finding if none is there.
-    missing: Vec<(String, Finding)>,
+    /// The places in which a summary stands and where none was seen yet, and the findings if none is there.
+    missing: HashMap<String, Vec<Finding>>,
+    /// Whether a first kept record was not found.
+    has_missed: bool,
+    /// Where the records with each id begin, in order. It is made when a second one was not found: looking for
+    /// each of many would read everything again and again.
+    places: Option<HashMap<String, Vec<u64>>>,
     view: View,
 }
 
@@ -151,7 +159,9 @@ impl Search<'_> {
     /// What was not found in all of the inputs is not there.
     fn end(&mut self) {
         if self.kept.is_none() {
-            self.findings.extend(self.missing.drain(..).map(|(_, finding)| finding));
+            let mut missing: Vec<Finding> = self.missing.drain().flat_map(|(_, all)| all).collect();
+            missing.sort_by_key(|finding| Reverse(finding.place.offset));
+            self.findings.extend(missing);
         }
     }
 
@@ -161,7 +171,7 @@ impl Search<'_> {
             self.view.changed_at = self.view.changed_at.max(record.end);
         }
         if let Body::Compaction { retry_of: None, .. } = &record.body {
-            self.missing.retain(|(place, _)| *place != record.id);
+            self.missing.remove(record.id.as_ref());
         }
         if self.view.retracted.contains(record.id.as_ref()) {
             return Ok(());
@@ -182,7 +192,7 @@ impl Search<'_> {
                 let own = Governing { id, summary: (**summary).clone() };
                 let what = format!("compaction not applied: no compaction '{place}' before it");
                 let finding = found(&rules::UNKNOWN_TARGET, record, what);
-                self.missing.push((place.clone(), finding));
+                self.missing.entry(place.clone()).or_default().push(finding);
                 self.better.entry(place.clone()).or_insert(own);
             }
             Body::Compaction { summary, first_kept, hint, retry_of: None }
@@ -217,13 +227,29 @@ impl Search<'_> {
 
     /// Where the record `id` begins, somewhere before `end`: at the hint if that is true, else the
     /// nearest one backwards.
-    fn locate(&self, id: &str, hint: Option<u64>, end: u64) -> io::Result<Option<u64>> {
+    fn locate(&mut self, id: &str, hint: Option<u64>, end: u64) -> io::Result<Option<u64>> {
         let address = id.strip_prefix('@').and_then(|offset| offset.parse().ok());
-        for offset in address.into_iter().chain(hint).filter(|offset| *offset < end) {
+        let mut hints = address.into_iter().chain(hint).filter(|offset| *offset < end);
+        if let Some(places) = &self.places {
+            let places = places.get(id).map(Vec::as_slice).unwrap_or_default();
+            let nearest = places[..places.partition_point(|place| *place < end)].last();
+            let hinted = hints.find(|hint| places.binary_search(hint).is_ok());
+            return Ok(hinted.or(nearest.copied()));
+        }
+        for offset in hints {
             if self.is_at(id, offset)? {
                 return Ok(Some(offset));
             }
         }
+        let found = self.search_for(id, end)?;
+        if found.is_none() && std::mem::replace(&mut self.has_missed, true) {
+            self.places = Some(places_of(self.inputs)?);
+        }
+        Ok(found)
+    }
+
+    /// The last record `id` that begins before `end`.
+    fn search_for(&self, id: &str, end: u64) -> io::Result<Option<u64>> {
         let needle = Needles::one(id);
         let mut found = None;
         let bases = source::bases(self.inputs);
@@ -270,6 +296,22 @@ impl Search<'_> {
 fn found(rule: &'static Rule, record: &Record<'_>, message: String) -> Finding {
     let (place, id) = (record.place.clone(), Some(record.id.clone().into_owned()));
     Finding { rule, place, id, message }
+}
+
+/// Where the records with each id begin.
+fn places_of(inputs: &[Input]) -> io::Result<HashMap<String, Vec<u64>>> {
+    let mut places: HashMap<String, Vec<u64>> = HashMap::new();
+    for (input, base) in inputs.iter().zip(source::bases(inputs)) {
+        let mut lines = Lines::new(input, 0, input.length);
+        let mut each = |line: Line<'_>| {
+            if let Line::Object { object, place, .. } = line {
+                let offset = base + place.offset;
+                places.entry(record_id(&object, offset)).or_default().push(offset);
+            }
+        };
+        while lines.read(&mut each)? {}
+    }
+    Ok(places)
 }
 
 /// The ids and places of the records in a line.
