@@ -44,7 +44,7 @@ pub struct Fold<'v, 'b, F> {
     /// For each id the newest call in these parts that has it: number of the part, index in it.
     calls: ById<(usize, usize)>,
     /// Results that stand before any call with their id, in order.
-    early: ById<VecDeque<Early<'b>>>,
+    early: ById<VecDeque<Early>>,
     layout: Layout<'b, F>,
     findings: &'v mut Vec<Finding>,
 }
@@ -72,15 +72,13 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
     #[must_use]
     pub fn into_owned(self) -> Fold<'v, 'static, F> {
         let Fold { view, with_meta, parts, first, calls, early, layout, findings } = self;
-        let early = early.into_iter();
-        let own = |all: VecDeque<Early<'_>>| all.into_iter().map(Early::into_owned).collect();
         Fold {
             view,
             with_meta,
             parts: parts.into_iter().map(Part::into_owned).collect(),
             first,
             calls,
-            early: early.map(|(id, all)| (id, own(all))).collect(),
+            early,
             layout: layout.into_owned(),
             findings,
         }
@@ -374,8 +372,11 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
                 }
             }
             None if !self.layout.ids.is_known(id) => {
-                let early = Early { answer, offset: record.offset, source: Source::of(record) };
-                self.early.entry(id.clone()).or_default().push_back(early);
+                let (answer, offset) = (answer.into_owned(), record.offset);
+                let early = Early { answer, offset, source: Source::of(record) };
+                // Nearly always there is one for an id, and room for more would be most of the memory.
+                let waiting = self.early.entry(id.clone());
+                waiting.or_insert_with(|| VecDeque::with_capacity(1)).push_back(early);
             }
             _ => {
                 let what = format!("second or too late result of call '{id}', left out");
@@ -385,7 +386,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
     }
 
     /// Notes a result before its call that is not the call's.
-    fn pass_over(&mut self, id: &str, early: Option<Early<'b>>) {
+    fn pass_over(&mut self, id: &str, early: Option<Early>) {
         if let Some(early) = early {
             let what = format!("result of call '{id}' stands before the call, left out");
             self.note_at(&rules::ORPHAN_RESULT, early.source, &what);

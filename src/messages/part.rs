@@ -34,20 +34,14 @@ impl Source {
     }
 }
 
-/// A result that stands before any call with its id.
+/// A result that stands before any call with its id. It has bytes of its own: its call may be far away, and
+/// there may be many that wait.
 #[derive(Clone, Debug)]
-pub(super) struct Early<'b> {
-    pub(super) answer: Answer<'b>,
+pub(super) struct Early {
+    pub(super) answer: Answer<'static>,
     /// Where its record begins, over all inputs.
     pub(super) offset: u64,
     pub(super) source: Source,
-}
-
-impl Early<'_> {
-    /// The same with bytes of its own.
-    pub(super) fn into_owned(self) -> Early<'static> {
-        Early { answer: self.answer.into_owned(), ..self }
-    }
 }
 
 /// A call in a reply.
@@ -59,15 +53,14 @@ pub(super) struct Call<'b> {
     pub(super) answer: Option<Answer<'b>>,
     /// A result that stands before the call. It is the answer if none has come when the conversation
     /// goes on after the reply.
-    pub(super) early: Option<Early<'b>>,
+    pub(super) early: Option<Early>,
     pub(super) place: Place,
 }
 
 impl Call<'_> {
     fn into_owned(self) -> Call<'static> {
         let Call { id, block, answer, early, place } = self;
-        let (answer, early) = (answer.map(Answer::into_owned), early.map(Early::into_owned));
-        Call { id, block, answer, early, place }
+        Call { id, block, answer: answer.map(Answer::into_owned), early, place }
     }
 }
 

@@ -17,6 +17,7 @@ use anyhow::Context;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Write};
+use std::sync::Arc;
 pub use view::Options;
 
 /// The messages of a transcript, and what was found on the way.
@@ -114,21 +115,24 @@ struct Watch {
     /// Findings of the search.
     early: Vec<Finding>,
     unseen: HashMap<String, Finding>,
+    /// The places of all these, with the numbers of their lines as far as they are known.
+    numbers: HashMap<(Arc<str>, u64), Option<u64>>,
 }
 
 impl Watch {
     fn new(view: &mut View, findings: &mut Vec<Finding>) -> Watch {
-        let early = std::mem::take(findings);
-        Watch { early, unseen: std::mem::take(&mut view.unseen_targets) }
+        let (early, unseen) = (std::mem::take(findings), std::mem::take(&mut view.unseen_targets));
+        let places = early.iter().chain(unseen.values()).map(|finding| &finding.place);
+        let numbers = places.map(|place| ((place.input.clone(), place.offset), place.line));
+        Watch { numbers: numbers.collect(), early, unseen }
     }
 
     /// Notes where a line begins.
-    fn pass(&mut self, input: &str, (offset, line): (u64, Option<u64>)) {
-        for finding in self.early.iter_mut().chain(self.unseen.values_mut()) {
-            let own = &mut finding.place;
-            if own.offset == offset && *own.input == *input {
-                own.line = line;
-            }
+    fn pass(&mut self, input: &Arc<str>, (offset, line): (u64, Option<u64>)) {
+        if !self.numbers.is_empty()
+            && let Some(number) = self.numbers.get_mut(&(input.clone(), offset))
+        {
+            *number = line;
         }
     }
 
@@ -145,6 +149,9 @@ impl Watch {
             let mut unseen: Vec<Finding> = self.unseen.into_values().collect();
             unseen.sort_by_key(|finding| finding.place.offset);
             findings.extend(unseen);
+        }
+        for Place { input, line, offset, .. } in findings.iter_mut().map(|found| &mut found.place) {
+            *line = self.numbers.get(&(input.clone(), *offset)).copied().flatten();
         }
         findings.extend(later);
         findings
