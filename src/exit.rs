@@ -204,17 +204,48 @@ pub fn say(name: &str, text: &str) {
 
 /// The same with further members (`"a":1,"b":2`) for programs to read.
 pub fn say_with(name: &str, text: &str, members: &str) {
-    let line = if is_json() {
-        let comma = if members.is_empty() { "" } else { "," };
-        let (program, message) = (quote(name), quote(text));
-        let line = format!("{{\"program\":{program},\"message\":{message}{comma}{members}}}");
-        printable_json(&line).into_owned() + "\n"
-    } else {
-        format!("{name}: {}\n", printable(text))
-    };
+    write_lines(&line(name, text, members));
+}
+
+/// The same for many at once; `text` and `members` give those of each.
+pub fn say_all<'a, T: 'a>(
+    name: &str,
+    all: impl Iterator<Item = &'a T>,
+    text: impl Fn(&T) -> String,
+    members: impl Fn(&T) -> String,
+) {
+    let mut lines = String::new();
+    for each in all {
+        let members = if is_json() { members(each) } else { String::new() };
+        let line = line(name, &text(each), &members);
+        if lines.len() + line.len() > MOST_AT_ONCE {
+            write_lines(&lines);
+            lines.clear();
+        }
+        lines.push_str(&line);
+    }
+    write_lines(&lines);
+}
+
+/// Lines are written together up to this many bytes: a system call for each takes longer than finding what they
+/// say. A pipe takes that many at once, so lines of other programs cannot come between.
+const MOST_AT_ONCE: usize = 4096;
+
+/// The line of a diagnostic.
+fn line(name: &str, text: &str, members: &str) -> String {
+    if !is_json() {
+        return format!("{name}: {}\n", printable(text));
+    }
+    let comma = if members.is_empty() { "" } else { "," };
+    let (program, message) = (quote(name), quote(text));
+    let line = format!("{{\"program\":{program},\"message\":{message}{comma}{members}}}");
+    printable_json(&line).into_owned() + "\n"
+}
+
+fn write_lines(lines: &str) {
     progress::clear();
     // Nobody is left to tell when standard error itself is gone.
-    let _ = io::stderr().lock().write_all(line.as_bytes());
+    let _ = io::stderr().lock().write_all(lines.as_bytes());
 }
 
 /// Whether a character makes a terminal do something else than show it: a control character, or one of

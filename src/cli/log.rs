@@ -115,13 +115,12 @@ pub fn report(log: Log, findings: &[Finding], strict: bool) -> anyhow::Result<()
     let is_short = std::io::stderr().is_terminal() && !exit::is_json();
     let most = if is_short { MOST_OF_A_RULE } else { usize::MAX };
     let mut counts = BTreeMap::new();
-    for finding in findings {
+    let first = findings.iter().filter(|finding| {
         let count = counts.entry(finding.rule.name).or_insert(0);
         *count += 1;
-        if *count <= most {
-            exit::say_with(log.name, &finding.to_string(), &finding.members());
-        }
-    }
+        *count <= most
+    });
+    exit::say_all(log.name, first, Finding::to_string, Finding::members);
     for (name, count) in counts.into_iter().filter(|(_, count)| *count > most) {
         log.note(&format!("{name}: {} more, which claw-check lists", count - most));
     }
