@@ -39,6 +39,8 @@ mod exec;
 mod fake;
 /// claw-turn: no model makes a summary, and the turn carries on.
 mod fallbacks;
+/// All that read transcripts: files that are made to take long take no longer than others of their size.
+mod hostile;
 /// Signals in the middle of an answer: nothing by halves.
 #[cfg(feature = "http")]
 mod interrupts;

@@ -1,0 +1,98 @@
+use clawutils::check::lint;
+use clawutils::estimate::{Gauge, Request};
+use clawutils::messages::rebuild::{Options, from_inputs};
+use clawutils::source::Input;
+use clawutils::truncate;
+use rustix::time::{ClockId, clock_gettime};
+use std::fmt::Write;
+use std::hint::black_box;
+
+/// A transcript of so many hostile records.
+type Make = fn(usize) -> String;
+
+/// One record after the other, each made from its number.
+fn each(count: usize, record: impl Fn(usize) -> String) -> String {
+    (0..count).map(|number| record(number) + "\n").collect()
+}
+
+fn user(id: impl std::fmt::Display) -> String {
+    format!(r#"{{"id":"u{id}","type":"user","content":"q"}}"#)
+}
+
+fn call(id: impl std::fmt::Display) -> String {
+    format!(r#"{{"type":"tool_use","tool_use_id":"{id}","name":"f","input":{{}}}}"#)
+}
+
+fn result(id: impl std::fmt::Display) -> String {
+    format!(r#"{{"type":"tool_result","tool_use_id":"{id}","content":"done"}}"#)
+}
+
+fn retract(target: impl std::fmt::Display) -> String {
+    format!(r#"{{"type":"retract","target":"{target}"}}"#)
+}
+
+fn compaction(id: impl std::fmt::Display, first_kept: impl std::fmt::Display) -> String {
+    format!(
+        r#"{{"id":"k{id}","type":"compaction","summary":"S","first_kept_entry_id":"{first_kept}"}}"#
+    )
+}
+
+const KINDS: [(&str, usize, Make); 9] = [
+    ("retracts of what is there", 2000, |count| {
+        each(count, user) + &each(count, |number| retract(format!("u{number}")))
+    }),
+    ("retracts of what is not", 1000, |count| {
+        each(count, user) + &each(count, |number| retract(format!("x{number}")))
+    }),
+    ("early results under one id", 1000, |count| {
+        let turn = [user("0"), call("x"), result("x"), user("1")];
+        each(count, |_| result("x")) + &turn.join("\n")
+    }),
+    ("calls in one reply", 1500, |count| each(count, call) + &each(count, result) + &user("")),
+    ("results of no call", 3000, |count| each(count, result)),
+    ("lines that never end", 400, |length| each(10, |_| r#"{"a":"#.repeat(length))),
+    ("lines that never end, as records", 200, |length| {
+        each(10, |_| r#"{"type":"x","a":"#.repeat(length))
+    }),
+    ("compactions that keep what is not there", 400, |count| {
+        each(count, user) + &each(count, |number| compaction(number, format!("x{number}")))
+    }),
+    ("long ids that begin alike", 300, |count| {
+        each(count, |number| {
+            let id = format!("{}{number:06}", "x".repeat(58));
+            let answered = [call(&id), result(&id), user(number)].join("\n");
+            format!("{answered}\n{answered}")
+        })
+    }),
+];
+
+/// What it costs this thread to check a transcript and to shorten its results, in nanoseconds.
+fn cost(transcript: &str) -> u64 {
+    let now = || {
+        let time = clock_gettime(ClockId::ThreadCPUTime);
+        time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
+    };
+    let input = || Input::memory("t", transcript.as_bytes().to_vec());
+    let begun = now();
+    black_box(lint::lint(input()).expect("findings"));
+    let mut messages = from_inputs(&[input()], &Options::default()).expect("messages").messages;
+    let gauge = Gauge::new(Request { messages: &messages, system: None, tools: None }, None);
+    let options = truncate::Options::new(1000, truncate::MAX_FRACTION, 1);
+    black_box(truncate::truncate(&mut messages, None, None, gauge, options));
+    now() - begun
+}
+
+/// Eight times as much is eight times the work. A program that looks through all for each would need 64 times
+/// as long. Noise can make one try look bad, and it cannot make every try look bad.
+#[test]
+fn audit_24_work_grows_with_the_size_of_a_hostile_transcript_and_no_faster() {
+    let mut slow = String::new();
+    for (name, count, make) in KINDS {
+        let (small, large) = (make(count), make(8 * count));
+        let mut ratios = (0..5).map(|_| cost(&large) / cost(&small).max(1));
+        if ratios.all(|ratio| ratio > 16) {
+            writeln!(slow, "{name}").expect("text");
+        }
+    }
+    assert!(slow.is_empty(), "much slower than eight times:\n{slow}");
+}
