@@ -78,7 +78,9 @@ fn cut(inputs: &[Input], view: &View) -> anyhow::Result<Vec<String>> {
             return true;
         }
         let is_next_to = begin.is_none_or(|begin| begin <= record.end + 1);
+        let governs = view.governing.as_ref().is_some_and(|it| it.id == record.id);
         match record.body {
+            Body::Compaction { .. } if !governs => true,
             Body::Compaction { .. } if begin.is_none() => {
                 targets.push(record.id.to_string());
                 false
@@ -219,6 +221,10 @@ mod tests {
                 "l" => r#""type":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"out"}]"#.to_owned(),
                 "t" => r#""type":"truncation","tool_use_id":"c","record_id":"r1","head":1,"tail":0,"bytes":3,"sha256":"0""#.to_owned(),
                 "k" => format!(r#""type":"compaction","summary":"s","first_kept_entry_id":"{}""#, &id[1..]),
+                "y" => format!(
+                    r#""type":"compaction","summary":"s","first_kept_entry_id":"u2","retry_of":"{}""#,
+                    &id[2..]
+                ),
                 "e" => r#""type":"error","class":"overflow""#.to_owned(),
                 "X" => format!(r#""type":"retract","target":"{}","undo":"turn""#, &id[1..]),
                 _ => format!(r#""type":"retract","target":"{}""#, &id[1..]),
@@ -255,6 +261,27 @@ mod tests {
             ("u1 c1 r1 t1 t2 a1 xt2 xt1", nothing),
             // What was taken back and brought back counts.
             ("u1 a1 u2 ku2 xku2 xxku2", "ku2"),
+        ] {
+            assert_eq!(undone(ids, Undo::Cut), targets, "{ids}");
+        }
+    }
+
+    #[test]
+    fn audit_23_a_compaction_that_does_not_govern_is_no_cut() {
+        let nothing = "nothing to take back: no cut counts";
+        for (ids, targets) in [
+            // Its first kept record is not there, or stands after it.
+            ("u1 a1 u2 ku9", nothing),
+            ("u1 a1 ku2 u2", nothing),
+            ("u1 a1 u2 ku2 u3 ku9", "ku2"),
+            ("u1 c1 r1 t1 t2 u2 ku9", "t2 t1"),
+            ("u1 c1 r1 u2 ku2 t1 ku9 u3", "t1"),
+            // One that was made later in the place of another governs where that would.
+            ("u1 a1 u2 ku2 u3 y=ku2", "y=ku2"),
+            ("u1 a1 u2 ku2 u3 y=ku2 xy=ku2", "ku2"),
+            ("u1 a1 u2 ku2 u3 y=ku2 u4 ku3", "ku3"),
+            ("u1 a1 u2 ku2 u3 ku3 y=ku2", "ku3"),
+            ("u1 a1 u2 y=ku2", nothing),
         ] {
             assert_eq!(undone(ids, Undo::Cut), targets, "{ids}");
         }
