@@ -17,6 +17,7 @@ use std::ops::Range;
 pub(crate) use text::is_plain;
 pub use text::{
     escape, escape_line_breaks, is_blank, mend_surrogates, on_one_line, push_quoted, quote, string,
+    unescaped,
 };
 
 /// An object: its members in file order, each value as its own text.

@@ -6,6 +6,7 @@
 
 use crate::compact::Planned;
 use crate::compact::request::whole;
+use crate::json::unescaped;
 use crate::messages::{BlockKind, Message};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -99,14 +100,27 @@ fn used(message: &Message<'_>) -> String {
     let mut text = message.content.says();
     for block in message.blocks().filter(|block| matches!(block.kind, BlockKind::ToolUse { .. })) {
         text.push('\n');
-        text.push_str(block.member("input").unwrap_or_default());
+        text.push_str(&unescaped(block.member("input").unwrap_or_default()));
     }
     text
 }
 
 /// The names in a text, in order.
 pub fn names(text: &str) -> impl Iterator<Item = &str> {
-    text.split(is_between).map(trim).filter(|word| is_name(word))
+    let pieces = text.split('\\').enumerate();
+    let plain = |(nth, piece)| if nth == 0 { piece } else { without_code_unit(piece) };
+    pieces
+        .map(plain)
+        .flat_map(|piece| piece.split(is_between))
+        .map(trim)
+        .filter(|word| is_name(word))
+}
+
+/// What follows a backslash, without the `uXXXX` of a JSON escape: results quote JSON, too.
+fn without_code_unit(text: &str) -> &str {
+    let is_unit = |digits: &&str| digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let digits = text.strip_prefix('u').and_then(|rest| rest.get(..4));
+    if digits.filter(is_unit).is_some() { &text[5..] } else { text }
 }
 
 /// Names in the messages that are no items of a list: few of their shape in the message. Those that
@@ -236,5 +250,32 @@ mod tests {
         ] {
             assert_eq!(names(words).collect::<Vec<_>>(), [""; 0], "{words}");
         }
+    }
+
+    #[test]
+    fn audit_25_json_escapes_are_no_names() {
+        for (text, expected) in [
+            (r"\u65e5\u672c\u8a9e", &[][..]),
+            (r"a \u001b[1m and \u65e5src/main.rs", &["src/main.rs"]),
+            (r"C:\users\ubuntu22\all.txt", &["ubuntu22", "all.txt"]),
+        ] {
+            assert_eq!(names(text).collect::<Vec<_>>(), expected, "{text}");
+        }
+        let call = |id: &str, input: &str| {
+            format!(
+                r#"{{"role":"assistant","content":[{{"type":"tool_use","id":"{id}","name":"f","input":{input}}}]}}"#
+            )
+        };
+        let input =
+            r#"{"c":"\u65e5\u672c\u8a9e\ncat src/main.rs\nab12cd34\tno","d":"\u0063onfig.yaml"}"#;
+        let lines = [call("a", input), call("b", input)].join("\n");
+        let messages = crate::messages::read("t", lines.as_bytes()).unwrap();
+        let used = Used::find(&messages[..1], &messages[1..]);
+        let mut names = used.names();
+        names.sort();
+        assert_eq!(names, ["ab12cd34", "config.yaml", "src/main.rs"]);
+        let mut telling = telling(&messages);
+        telling.sort();
+        assert_eq!(telling, ["ab12cd34", "config.yaml", "src/main.rs"]);
     }
 }

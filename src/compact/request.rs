@@ -4,7 +4,7 @@
 //! what is between them, indented, so that nothing in it can look like the end of it or like an instruction
 //! of ours. Thinking is left out, and results and other texts are shortened to a [`Level`].
 
-use crate::json::{Object, string};
+use crate::json::{Object, string, unescaped};
 use crate::messages::shorten::{self, Text};
 use crate::messages::{Block, BlockKind, Content, Message, Role};
 use crate::record::digest;
@@ -108,10 +108,19 @@ pub fn quoted(message: &Message<'_>, level: Level) -> String {
     }
 }
 
-/// All that a message says, calls and results included.
+/// All that a message says, calls and results included; what stands in a call's input as escapes is decoded.
 #[must_use]
 pub fn whole(message: &Message<'_>) -> String {
-    quoted(message, WHOLE)
+    let block = |block: &Block<'_>| match &block.kind {
+        BlockKind::ToolUse { .. } => {
+            quote_call(block, &unescaped(block.member("input").unwrap_or_default()), WHOLE)
+        }
+        _ => quote_block(message.role, block, WHOLE),
+    };
+    match &message.content {
+        Content::Text(_) => quoted(message, WHOLE),
+        Content::Blocks(blocks) => blocks.iter().map(block).collect(),
+    }
 }
 
 /// `text` between two lines that it cannot contain, since they carry its hash.
@@ -127,10 +136,7 @@ fn quote_block(speaker: Role, block: &Block<'_>, level: Level) -> String {
         BlockKind::Text | BlockKind::Blank => {
             entry(role(speaker), &block.says().unwrap_or_default(), other)
         }
-        BlockKind::ToolUse { .. } => {
-            let name = string(&member("name")).unwrap_or_default().into_owned();
-            entry(&format!("call of {}", crate::exit::printable(&name)), &member("input"), result)
-        }
+        BlockKind::ToolUse { .. } => quote_call(block, &member("input"), level),
         BlockKind::ToolResult { .. } => {
             let content = member("content");
             let text = Content::parse(&content).map(|content| shorten::text_of(&content));
@@ -141,6 +147,11 @@ fn quote_block(speaker: Role, block: &Block<'_>, level: Level) -> String {
         BlockKind::Media => entry(role(speaker), "(an image or a document)", other),
         BlockKind::Thinking { .. } | BlockKind::Other => String::new(),
     }
+}
+
+fn quote_call(block: &Block<'_>, input: &str, level: Level) -> String {
+    let name = block.member("name").and_then(string).unwrap_or_default();
+    entry(&format!("call of {}", crate::exit::printable(&name)), input, level.result)
 }
 
 fn role(role: Role) -> &'static str {

@@ -132,6 +132,24 @@ pub fn on_one_line(json: &str) -> String {
     json.replace(['\n', '\r'], " ")
 }
 
+/// Valid JSON text with the escapes in its strings decoded: it is to be read, and is not JSON any more.
+#[must_use]
+pub fn unescaped(json: &str) -> Cow<'_, str> {
+    if !json.contains('\\') {
+        return Cow::Borrowed(json);
+    }
+    let (mut out, mut at) = (String::with_capacity(json.len()), 0);
+    while let Some(open) = memchr::memchr(b'"', &json.as_bytes()[at..]).map(|quote| at + quote) {
+        let end = super::string_end(json.as_bytes(), open);
+        out.push_str(&json[at..=open]);
+        out.push_str(&string(&json[open..end]).unwrap_or_default());
+        out.push('"');
+        at = end;
+    }
+    out.push_str(&json[at..]);
+    Cow::Owned(out)
+}
+
 /// JSON text with every escape of a lone surrogate replaced by that of U+FFFD, which is as long, and how
 /// many there were. Everything else keeps its bytes. No provider accepts a lone surrogate.
 #[must_use]
@@ -186,6 +204,17 @@ mod tests {
         assert_eq!(mended, r#""\ud83d\ude00 \\ud83d \ufffd \ufffdx \ufffd\ufffd\n""#);
         assert_eq!(count, 4);
         assert!(matches!(mend_surrogates(r#""plain \u00e9""#), (Cow::Borrowed(_), 0)));
+    }
+
+    #[test]
+    fn escapes_are_decoded_where_they_stand() {
+        for (json, text) in [
+            (r#"{"a\t":["\u65e5 \"b\"",1]}"#, "{\"a\t\":[\"日 \"b\"\",1]}"),
+            (r#"{"a":"\ud83d\ude00\ud83d"}"#, "{\"a\":\"😀\u{fffd}\"}"),
+            (r#"{"a":1}"#, r#"{"a":1}"#),
+        ] {
+            assert_eq!(unescaped(json), text);
+        }
     }
 
     #[test]
