@@ -3,11 +3,12 @@
 //! One damage is one finding. A line that was changed fits neither itself nor the next one; one that
 //! was put in fits nothing, and the next one fits without it; where one was removed, only the one
 //! after it does not fit; of two that were swapped, each fits behind the other. Lines that were not
-//! sealed by `claw-append` (no 16-digit id in front) are links without a lock: they cannot be checked
+//! sealed by `claw-append` (no 16-digit id in front, or that of a session) are links without a lock: they cannot be checked
 //! themselves, but what follows them can. What reading found fault with is not found again.
 
 use super::rules::{self, Rule};
 use super::{Finding, Place};
+use crate::json::Object;
 use crate::record;
 use crate::source::Input;
 use std::collections::HashSet;
@@ -108,6 +109,11 @@ impl<'a> Lines<'a> {
     }
 }
 
+/// Whether a line is the header of a session. Its id is the session's, whatever that looks like.
+fn is_session(text: &str) -> bool {
+    Object::parse(text).is_ok_and(|object| object.string("type").as_deref() == Some("session"))
+}
+
 /// A line with an id of ours in front.
 struct Sealed<'a> {
     id: &'a str,
@@ -119,7 +125,8 @@ impl<'a> Sealed<'a> {
     fn read(line: &'a [u8]) -> Option<Sealed<'a>> {
         let text = std::str::from_utf8(line).ok()?;
         let (id, rest) = text.strip_prefix("{\"id\":\"")?.split_once("\",")?;
-        let is_ours = id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_ours =
+            id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_hexdigit()) && !is_session(text);
         is_ours.then(|| Sealed { id, body: format!("{{{rest}") })
     }
 

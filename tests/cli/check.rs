@@ -324,6 +324,24 @@ fn a_whole_transcript_has_no_finding() {
 }
 
 #[test]
+fn audit_25_the_id_of_a_session_is_not_taken_for_a_link_of_the_chain() {
+    let header = json!({"type": "session", "id": "81efc48888b71234", "created": "x", "key": "k"});
+    let records = [header.to_string(), user("one").to_string()];
+    // Also after other records, and where its type is not its first member.
+    let later = r#"{"id":"81efc48888b75678","created":"x","key":"k","type":"session"}"#;
+    let sandbox = private();
+    for text in [records.join("\n"), reply("two").to_string(), later.to_owned()] {
+        append(&sandbox, FILE, text);
+    }
+    sandbox.cmd("claw-check").arg(FILE).run().ok().stdout_is("").err_is("");
+    // What stands after it says still that it was changed.
+    let text = sandbox.read_text(FILE).replacen("\"key\":\"k\"", "\"key\":\"q\"", 1);
+    sandbox.write(FILE, text);
+    let run = sandbox.cmd("claw-check").arg(FILE).run();
+    assert_eq!(run.code(65).stdout_text().matches("line-missing").count(), 1);
+}
+
+#[test]
 fn several_damages_are_as_many_findings_in_the_order_of_the_file() {
     let mut lines = lines();
     lines.insert(0, b"5".to_vec());
