@@ -148,10 +148,7 @@ fn place(input: &Input, line: Option<u64>, offset: u64, length: usize) -> Place 
 
 /// Reads a line and gives what is in it to `each`.
 pub fn read_line<'a>(bytes: &'a [u8], place: Place, each: &mut dyn FnMut(Line<'a>)) {
-    let whole = match place.offset {
-        0 => bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes),
-        _ => bytes,
-    };
+    let whole = if place.offset == 0 { without_mark(bytes) } else { bytes };
     let (line, nuls) = without_nuls(whole);
     let mut find_nuls = || {
         if nuls > 0 {
@@ -199,6 +196,12 @@ fn describe(text: &str, error: &serde_json::Error) -> (&'static Rule, String) {
     } else {
         (&rules::BAD_JSON, format!("not one JSON object, from byte {at} of the line on: {what}"))
     }
+}
+
+/// The bytes of an input without the byte order mark before its first line.
+#[must_use]
+pub fn without_mark(input: &[u8]) -> &[u8] {
+    input.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(input)
 }
 
 /// Takes runs of NUL bytes off both ends, and says how many there were.

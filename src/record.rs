@@ -349,7 +349,7 @@ fn hex(bytes: &[u8], count: usize) -> String {
 ///
 /// An id that the object brings along belonged to another place in another file and is left out; a
 /// `session` header's is its session's and stays. All other members keep their bytes, except that
-/// U+2028, U+2029 and U+0085 are escaped.
+/// U+2028, U+2029 and U+0085 are escaped, and a carriage return between values is a space.
 ///
 /// # Errors
 /// Says why when the object is no record (see [`parse`]).
@@ -360,10 +360,12 @@ pub fn seal(text: &str, previous: &[u8], ts: &str) -> Result<String, String> {
     let is_session = object.string("type").as_deref() == Some("session");
     let own_id = object.string("id").filter(|_| is_session).map(Cow::into_owned);
     let mut members: Vec<String> = Vec::new();
+    let mut lacks_ts = object.get("ts").is_none();
     for member in object.members().filter(|member| member.name() != "id") {
         members.push(format!("{}:{}", member.raw_name, member.value));
-        if member.name() == "type" && object.get("ts").is_none() {
+        if member.name() == "type" && lacks_ts {
             members.push(format!(r#""ts":{ts}"#));
+            lacks_ts = false;
         }
     }
     let body = format!("{{{}}}", members.join(","));

@@ -13,6 +13,7 @@ mod lock;
 use crate::dialect::{self, looks};
 use crate::exit::{Error, Exit};
 use crate::json::Object;
+use crate::jsonl::without_mark;
 use crate::record;
 use crate::redact::Patterns;
 use crate::source::Input;
@@ -56,7 +57,7 @@ impl<'a> Batch<'a> {
     /// 65 at the first line that is no record, naming `input`, the line and the reason.
     pub fn read(input: &str, bytes: &'a [u8]) -> anyhow::Result<Batch<'a>> {
         let mut records = Vec::new();
-        for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+        for (index, line) in without_mark(bytes).split(|byte| *byte == b'\n').enumerate() {
             let line = line.trim_ascii();
             if line.is_empty() {
                 continue;
@@ -102,13 +103,18 @@ fn check(line: &[u8]) -> Result<&str, String> {
 }
 
 /// Appends a batch to the transcript at `path`, making file and folders if they are not there, and
-/// returns the lines as written (without line feeds).
+/// returns the lines as written (without line feeds). An empty batch changes nothing; where the last record
+/// is to be a certain one, that is held to all the same.
 ///
 /// # Errors
 /// 65 when the file is not empty and holds no record; 75 when another writer held the lock for too long or
 /// came first (`expect_tail`); 74 or 77 when the file cannot be read or written, with its
 /// bytes as they were.
 pub fn append(path: &Path, batch: &Batch<'_>, options: &Options) -> anyhow::Result<Vec<String>> {
+    if batch.is_empty() && (options.expect_tail.is_none() || is_absent(path)) {
+        // No file is made for nothing.
+        return check_tail(path, "", options).map(|()| Vec::new());
+    }
     let mut is_new = false;
     options.is_waiting.store(true, Ordering::Relaxed);
     let mut file = locked(path, options.lock_timeout, || open(path, options, &mut is_new))?;
@@ -123,6 +129,10 @@ pub fn append(path: &Path, batch: &Batch<'_>, options: &Options) -> anyhow::Resu
         _ => {}
     }
     added
+}
+
+fn is_absent(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
 /// Opens the file, which is made if it is not there; `is_new` then says so.
@@ -158,6 +168,9 @@ fn add(
     refuse_stranger(file, path)?;
     let tail = Tail::read(file, size).with_context(cannot_read)?;
     check_tail(path, &tail.id(), options)?;
+    if batch.is_empty() {
+        return Ok(Vec::new());
+    }
     let lines = seal(batch, &tail.line, &options.ts)?;
     let mut bytes = Vec::new();
     if !tail.is_ended {
@@ -311,7 +324,8 @@ impl Tail {
         if self.size == 0 {
             return String::new();
         }
-        let own = std::str::from_utf8(&self.line).ok().and_then(|text| {
+        let line = if self.start == 0 { without_mark(&self.line) } else { &self.line };
+        let own = std::str::from_utf8(line).ok().and_then(|text| {
             Object::parse(text)
                 .ok()
                 .and_then(|object| object.string("id").map(|id| id.into_owned()))

@@ -52,9 +52,6 @@ fn main() -> ExitCode {
         if let Some(patterns) = &patterns {
             batch.redact(patterns);
         }
-        if batch.is_empty() {
-            return Ok(Exit::Done);
-        }
         let options = transcript::Options {
             expect_tail: args.expect_tail,
             lock_timeout: args.lock_timeout,
@@ -67,7 +64,7 @@ fn main() -> ExitCode {
         drop(progress);
         if args.tee {
             let mut out = Output::open();
-            let written = out.write_all((lines.join("\n") + "\n").as_bytes());
+            let written = lines.iter().try_for_each(|line| writeln!(out, "{line}"));
             written.and_then(|()| out.flush()).with_context(|| {
                 format!("cannot write '<stdout>' ('{}' has the records)", args.file.display())
             })?;

@@ -102,10 +102,15 @@ pub(crate) fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, 0x20..=0x7E) && !matches!(byte, b'"' | b'\\'))
 }
 
-/// JSON text with raw U+2028, U+2029 and U+0085 (they can stand only in strings) written as escapes.
+/// JSON text as one line for every reader: raw U+2028, U+2029 and U+0085 (they can stand only in strings) as
+/// escapes, line feeds and carriage returns (they can stand only between values) as spaces.
 #[must_use]
 pub fn escape_line_breaks(json: &str) -> Cow<'_, str> {
-    escape(json, |c| matches!(c, '\u{2028}' | '\u{2029}' | '\u{85}'))
+    let escaped = escape(json, |c| matches!(c, '\u{2028}' | '\u{2029}' | '\u{85}'));
+    match memchr::memchr2(b'\n', b'\r', escaped.as_bytes()) {
+        None => escaped,
+        Some(_) => Cow::Owned(on_one_line(&escaped)),
+    }
 }
 
 /// JSON text with the characters that are `hidden` written as escapes; they must be such as can stand
@@ -221,6 +226,7 @@ mod tests {
     fn line_breaks_of_other_readers_are_escaped() {
         assert_eq!(quote("a\u{2028}b\u{85}\n"), "\"a\\u2028b\\u0085\\n\"");
         assert_eq!(string(&quote("a\u{2028}b")).unwrap(), "a\u{2028}b");
+        assert_eq!(escape_line_breaks("[1,\r\"\u{85}\"]"), "[1, \"\\u0085\"]");
     }
 
     #[test]

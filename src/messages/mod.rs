@@ -28,6 +28,7 @@ pub mod view;
 use crate::dialect::looks;
 use crate::exit::{Error, Exit};
 use crate::json::{self, Object};
+use crate::jsonl::without_mark;
 use crate::record;
 pub use content::{Block, BlockKind, Content};
 use id::ById;
@@ -236,7 +237,7 @@ impl<'a> Message<'a> {
 /// 65 at the first line that is no message, naming `input` and the line.
 pub fn read<'a>(input: &str, bytes: &'a [u8]) -> anyhow::Result<Vec<Message<'a>>> {
     let mut messages = Vec::new();
-    for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+    for (index, line) in without_mark(bytes).split(|byte| *byte == b'\n').enumerate() {
         if line.trim_ascii().is_empty() {
             continue;
         }

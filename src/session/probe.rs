@@ -4,6 +4,7 @@
 
 use super::time;
 use crate::json::Object;
+use crate::jsonl::without_mark;
 use memchr::memmem::Finder;
 use std::fs::{File, Metadata};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -92,8 +93,7 @@ fn is_line_end(file: &mut File, at: u64) -> io::Result<bool> {
 }
 
 fn object(line: &[u8]) -> Option<Object<'_>> {
-    let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
-    Object::parse(std::str::from_utf8(line).ok()?.trim()).ok()
+    Object::parse(std::str::from_utf8(without_mark(line)).ok()?.trim()).ok()
 }
 
 fn ts(line: &[u8]) -> Option<i64> {

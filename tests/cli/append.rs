@@ -420,6 +420,37 @@ fn expect_tail_takes_the_offset_of_a_line_without_an_id() {
 }
 
 #[test]
+fn audit_25_expect_tail_holds_for_no_records_too() {
+    let sandbox = Sandbox::new();
+    let nothing = |tail: &str| {
+        append(&sandbox)
+            .args(["--tee", "--expect-tail", tail])
+            .stdin("\n")
+            .run()
+            .stdout_is("")
+            .status
+    };
+    assert_eq!((nothing("a3"), nothing("")), (Some(75), Some(0)));
+    assert!(!sandbox.exists(FILE));
+    // A torn line stays as it is.
+    for text in [TURN, TURN.trim_end()] {
+        sandbox.write(FILE, text);
+        assert_eq!((nothing("a2"), nothing(""), nothing("a3")), (Some(75), Some(75), Some(0)));
+        untouched(&sandbox, text.as_bytes());
+    }
+}
+
+#[test]
+fn audit_25_a_type_that_comes_twice_gets_one_time() {
+    let sandbox = Sandbox::new();
+    let twice = r#"{"type":"label","n":1,"type":"user","content":"hi"}"#;
+    append(&sandbox).stdin(twice).run().ok();
+    let line = sandbox.read_text(FILE);
+    let rest = r#""type":"label","ts":1767225600,"n":1,"type":"user","content":"hi"}"#;
+    assert!(line.trim_end().ends_with(rest), "{line}");
+}
+
+#[test]
 fn expect_tail_on_a_file_that_is_not_there_makes_none() {
     let sandbox = Sandbox::new();
     expecting(&sandbox, "a3").code(75);

@@ -175,12 +175,50 @@ fn v5_a_byte_order_mark_and_carriage_returns_are_no_part_of_a_record() {
     let record = user(r#""odd""#);
     Odd::sent(format!("{record}\r"), r#""odd""#).try_it();
     Odd::sent(format!(" \t{record} \r"), r#""odd""#).try_it();
-    // A mark in the middle of a file, where two were joined, is a word more.
+    // A mark in the middle of a file, where two were joined, is a word more; alone, the line is the first.
     let joined = Odd::sent(format!("\u{feff}{record}"), r#""odd""#);
-    joined.found(&["not-an-object", "fused-line"]).not_appended().try_it();
+    joined.found(&["not-an-object", "fused-line"]).try_it();
     let sandbox = Sandbox::new();
     sandbox.write(FILE, format!("\u{feff}{record}\r\n{AFTER}\r\n"));
     sandbox.cmd("claw-rebuild").args(["--strict", FILE]).run().ok().stdout_has(r#""odd""#);
+}
+
+#[test]
+fn audit_25_a_byte_order_mark_before_the_first_line_is_no_part_of_it() {
+    let sandbox = Sandbox::new();
+    let marked = format!("\u{feff}{}\n", user(r#""odd""#));
+    sandbox.cmd("claw-append").args(["new.jsonl", "--tee"]).stdin(marked.clone()).run().ok();
+    let text = sandbox.read_text("new.jsonl");
+    assert!(text.starts_with("{\"id\":\""), "{text}");
+    // The same in a file and in messages, whether or not there is a second line.
+    sandbox.write(FILE, format!("\u{feff}{text}"));
+    let id = text[7..23].to_owned();
+    let append = || sandbox.cmd("claw-append").args([FILE, "--expect-tail", &id]);
+    append().stdin(AFTER).run().ok();
+    append().stdin(AFTER).run().code(75);
+    sandbox.cmd("claw-rebuild").args(["--strict", FILE]).run().ok().stdout_has("odd");
+    let message = "\u{feff}{\"role\":\"user\",\"content\":\"odd\"}\n";
+    sandbox.cmd("claw-truncate").args(["--window", "9000"]).stdin(message).run().ok();
+}
+
+#[test]
+fn audit_25_a_raw_carriage_return_between_values_is_written_as_a_space() {
+    let sandbox = Sandbox::new();
+    let call =
+        "{\"type\":\"tool_use\",\r\"tool_use_id\":\"t\",\"name\":\"f\",\"input\":{\"a\":\r[\r1]}}";
+    let lines = [user("[\r{\"type\":\"text\",\r\"text\":\"odd\"}]"), call.to_owned()].join("\n");
+    sandbox.cmd("claw-append").arg(FILE).stdin(lines).run().ok();
+    let text = sandbox.read_text(FILE);
+    assert!(!text.contains('\r') && text.contains("[ {") && text.contains(": [ 1]"), "{text:?}");
+    assert_eq!(text.lines().count(), 2);
+    sandbox.cmd("claw-check").arg(FILE).run().ok();
+    // In a string it is no JSON.
+    let raw = user("\"odd\r\"");
+    sandbox.cmd("claw-append").arg(FILE).stdin(raw).run().code(65);
+    // What another program wrote is sent on as a line for every reader, too.
+    sandbox.write("other.jsonl", call);
+    let open = sandbox.cmd("claw-rebuild").args(["--open", "other.jsonl"]).run();
+    open.ok().expect(!open.stdout_text().contains('\r'), || "no carriage return".to_owned());
 }
 
 #[test]
