@@ -17,8 +17,11 @@ fn read(
     let mut show = |text: &str| shown.push_str(text);
     let mut reading = Reading::new(protocol, &rows, &mut show);
     reading.head(status, vec![("content-type".to_owned(), kind.to_owned())]);
-    pieces.iter().for_each(|piece| reading.take(piece));
-    (reading.finish(0.0), shown)
+    for piece in pieces {
+        reading.take(piece);
+    }
+    let outcome = reading.finish(0.0, Ok(())).map_err(|failed| failed.failure);
+    (outcome, shown)
 }
 
 /// Holds the laws: an answer comes to the same wherever it is cut, in every protocol; records of a reply

@@ -1,7 +1,7 @@
 //! The Anthropic Messages API: requests to bytes, bytes to replies.
 
 use crate::json::{Object, elements, on_one_line, quote};
-use crate::provider::protocol::{Collect, Spelled};
+use crate::provider::protocol::{Collect, Rest, Spelled, Unfinished};
 use crate::provider::{Reply, Request, address};
 use std::borrow::Cow;
 
@@ -67,7 +67,7 @@ pub struct Stream {
 }
 
 /// A block that is being put together.
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct Building {
     index: u64,
     /// The block as it was begun.
@@ -118,23 +118,32 @@ impl Collect for Stream {
         Ok(())
     }
 
-    fn shown(&self) -> Reply {
-        let texts = self.blocks.iter().filter_map(Building::shown).collect();
-        Reply { blocks: texts, ..self.reply.clone() }
+    fn rest(&self) -> Rest {
+        if self.is_complete { Rest::Nothing } else { Rest::Needed }
     }
 
-    fn finish(self: Box<Self>) -> Result<Reply, String> {
-        let Stream { mut reply, blocks, is_complete } = *self;
-        if !is_complete {
-            return Err("was cut off: its stream has no end".to_owned());
+    fn shown(self: Box<Self>) -> Reply {
+        let blocks = self.blocks.into_iter().filter_map(|block| block.whole(true).ok()).collect();
+        shown(Reply { blocks, ..self.reply })
+    }
+
+    fn finish(self: Box<Self>) -> Result<Reply, Unfinished> {
+        if !self.is_complete {
+            return Err(Unfinished::cut(self.shown()));
         }
-        let last = blocks.len().saturating_sub(1);
+        let Stream { mut reply, blocks, .. } = *self;
+        let (last, mut flaw) = (blocks.len().saturating_sub(1), None);
         for (number, block) in blocks.into_iter().enumerate() {
-            // Of an answer that was cut off, the last call may be half of one.
             let may_be_half = number == last && reply.is_cut_off();
-            reply.blocks.push(block.whole(may_be_half)?);
+            match block.whole(may_be_half) {
+                Ok(block) => reply.blocks.push(block),
+                Err(why) => flaw = flaw.or(Some(why)),
+            }
         }
-        Ok(reply)
+        match flaw {
+            Some(why) => Err(Unfinished { why, shown: shown(reply) }),
+            None => Ok(reply),
+        }
     }
 }
 
@@ -155,6 +164,16 @@ impl Stream {
         let block = self.blocks.iter_mut().rev().find(|block| block.index == index);
         block.ok_or_else(|| format!("goes on with block {index}, which was not begun"))
     }
+}
+
+/// A reply with its texts alone.
+fn shown(mut reply: Reply) -> Reply {
+    let says = |block: &String| {
+        let block = Object::parse(block).ok();
+        block.is_some_and(|block| block.string("text").is_some_and(|text| !text.is_empty()))
+    };
+    reply.blocks.retain(says);
+    Reply { stop_reason: None, ..reply }
 }
 
 fn index(data: &Object<'_>) -> Result<u64, String> {
@@ -179,27 +198,17 @@ impl Building {
         }
     }
 
-    /// The block as far as it came, if it is a text.
-    fn shown(&self) -> Option<String> {
-        let kind = Object::parse(&self.begun).ok()?.string("type").map(Cow::into_owned);
-        let raw = self.clone().whole(true).ok().filter(|_| kind.as_deref() == Some("text"))?;
-        Object::parse(&raw).ok()?.string("text").filter(|text| !text.is_empty())?;
-        Some(raw)
-    }
-
     /// The block as it would have come whole.
     fn whole(self, may_be_half: bool) -> Result<String, String> {
         let mut raw = self.begun;
-        for (name, more) in
+        for (name, mut more) in
             [("text", self.text), ("thinking", self.thinking), ("signature", self.signature)]
         {
             if !more.is_empty()
                 && let Ok(object) = Object::parse(&raw)
             {
-                let mut all = Spelled::default();
-                all.add(object.get(name));
-                all.add(Some(&more.quoted()));
-                raw = object.with(name, &all.quoted());
+                more.put_first(object.get(name).unwrap_or_default());
+                raw = object.with(name, &more.into_between("\"", "\""));
             }
         }
         if !self.citations.is_empty()

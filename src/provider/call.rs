@@ -9,9 +9,9 @@ use crate::exit::Exit;
 use crate::json::Object;
 use crate::provider::failure::Rows;
 use crate::provider::ollama::Cut;
-use crate::provider::protocol::Protocol;
+use crate::provider::protocol::{Protocol, Rest};
 use crate::provider::reading::Reading;
-use crate::provider::{Failure, Reply, Request, estimated};
+use crate::provider::{Failed, Failure, Reply, Request, estimated};
 use std::cell::Cell;
 
 /// The least room for an answer that is worth a call, in tokens.
@@ -79,23 +79,8 @@ pub struct Call<'c, 'r, 'a> {
     pub detect_truncation: bool,
 }
 
-/// A call that failed.
-#[derive(Clone, Debug)]
-pub struct Failed {
-    /// Why.
-    pub failure: Failure,
-    /// What had been shown of the reply by then, if anything had.
-    pub shown: Option<Box<Reply>>,
-}
-
-impl From<Failure> for Failed {
-    fn from(failure: Failure) -> Failed {
-        Failed { failure, shown: None }
-    }
-}
-
-/// Calls the provider. Text that the model says is given to `show`; once there was some, the request is
-/// not sent again, for nobody could take it back.
+/// Calls the provider, and tries again where that may help. Text that the model says is given to
+/// `show`; once there was some, the request is not sent again, because text on a screen cannot be taken back.
 ///
 /// # Errors
 /// The failure of the last try, and what was shown of its reply.
@@ -160,13 +145,12 @@ fn once(
     let Call { protocol, request, rows, .. } = call;
     let mut reading = Reading::new(*protocol, rows, show);
     let sent = world.send(Ask::Reply, request, &protocol.body(request), &mut reading);
-    let shown = reading.shown().map(Box::new);
     let is_empty = reading.so_far().0.body.trim_ascii().is_empty();
-    let reply = sent.and_then(|()| {
-        let reply = reading.finish(world.now());
-        reply.map_err(|failure| estimated::reconsider(failure, is_empty, request))
-    });
-    let reply = reply.map_err(|failure| Failed { failure, shown })?;
+    let reply = reading.finish(world.now(), sent);
+    let reply = reply.map_err(|Failed { failure, shown }| Failed {
+        failure: estimated::reconsider(failure, is_empty, request),
+        shown,
+    })?;
     match estimated::truncated(*protocol, request, &reply) {
         (Cut::No, _) => Ok(reply),
         (Cut::Perhaps, failure) if !call.detect_truncation => {
@@ -200,7 +184,10 @@ pub fn count(call: &Call<'_, '_, '_>, world: &mut impl World) -> Result<u64, Fai
         |world| {
             let (mut show, now) = (|_: &str| {}, world.now());
             let mut reading = Reading::new(*protocol, rows, &mut show);
-            world.send(Ask::Count, request, &body, &mut reading)?;
+            let sent = world.send(Ask::Count, request, &body, &mut reading);
+            if reading.rest() != Rest::Nothing {
+                sent?;
+            }
             Ok(counted(&reading, now, rows)?)
         },
     );

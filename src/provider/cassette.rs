@@ -116,6 +116,7 @@ mod tests {
         let mut show = |_: &str| {};
         let rows = Rows::default();
         let mut reading = Reading::new(Protocol::Anthropic, &rows, &mut show);
+        reading.keep_all();
         let outcome = exchange.play(&mut reading);
         let (answer, pieces) = reading.so_far();
         (answer.clone(), pieces.to_vec(), outcome)

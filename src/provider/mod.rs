@@ -11,6 +11,7 @@ pub mod call;
 pub mod cassette;
 mod chat;
 pub mod estimated;
+mod extent;
 pub mod failure;
 #[cfg(feature = "http")]
 pub mod http;
@@ -24,7 +25,7 @@ mod recorded;
 pub mod secret;
 pub mod stream;
 
-use crate::json::{on_one_line, quote};
+use crate::json::{Object, on_one_line, quote};
 use crate::messages::{Block, Message};
 pub use failure::Failure;
 use failure::Rows;
@@ -122,6 +123,21 @@ pub struct Reply {
     pub interrupted: bool,
 }
 
+/// A call that failed.
+#[derive(Clone, Debug)]
+pub struct Failed {
+    /// The reason.
+    pub failure: Failure,
+    /// The part of the reply that was shown by then, if any was.
+    pub shown: Option<Box<Reply>>,
+}
+
+impl From<Failure> for Failed {
+    fn from(failure: Failure) -> Failed {
+        Failed { failure, shown: None }
+    }
+}
+
 /// Records of a reply, without ids and times, and what was left out of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Records {
@@ -152,8 +168,14 @@ impl Reply {
     /// may be half a call and is left out.
     #[must_use]
     pub fn to_records(&self, provider: &str) -> Records {
+        self.clone().take_records(provider)
+    }
+
+    /// The same, where the blocks are not needed any more: they may be long.
+    #[must_use]
+    pub fn take_records(&mut self, provider: &str) -> Records {
         let mut records = Records::default();
-        let mut blocks = self.blocks.clone();
+        let mut blocks = std::mem::take(&mut self.blocks);
         if self.is_cut_off()
             && let Some(name) = blocks.last().and_then(|block| call_name(block))
         {
@@ -173,7 +195,8 @@ impl Reply {
         }
         self.flush(&mut text, &mut is_first, provider, &mut records.lines);
         // A record is a line, however the answer was laid out.
-        for line in &mut records.lines {
+        let is_several = |line: &&mut String| line.contains(['\n', '\r']);
+        for line in records.lines.iter_mut().filter(is_several) {
             *line = on_one_line(line);
         }
         records
@@ -188,37 +211,56 @@ impl Reply {
         provider: &str,
         out: &mut Vec<String>,
     ) {
-        let content = format!("[{}]", std::mem::take(text).join(","));
+        let blocks = std::mem::take(text);
         let null = || "null".to_owned();
         if *first {
             let string = |value: &Option<String>| value.as_deref().map_or_else(null, quote);
             let reasoning = self.reasoning.as_ref();
             let reasoning = reasoning.map_or(String::new(), |raw| format!(r#","reasoning":{raw}"#));
             let interrupted = if self.interrupted { r#","interrupted":true"# } else { "" };
-            out.push(format!(
-                r#"{{"type":"assistant","content":{content},"model":{},"provider":{},"stop_reason":{},"usage":{},"request_id":{}{reasoning}{interrupted}}}"#,
+            let around = format!(
+                r#","model":{},"provider":{},"stop_reason":{},"usage":{},"request_id":{}{reasoning}{interrupted}}}"#,
                 string(&self.model),
                 quote(provider),
                 string(&self.stop_reason),
                 self.usage.clone().unwrap_or_else(null),
                 string(&self.request_id),
-            ));
-        } else if content != "[]" {
-            out.push(format!(r#"{{"type":"assistant","content":{content}}}"#));
+            );
+            out.push(assistant_record(blocks, &around));
+        } else if !blocks.is_empty() {
+            out.push(assistant_record(blocks, "}"));
         }
         *first = false;
     }
 }
 
+/// The line of an assistant record: its blocks, and what comes behind them. It is put together in the first
+/// block, which may be long, and others go as soon as they are in it.
+fn assistant_record(blocks: Vec<String>, behind: &str) -> String {
+    let begin = r#"{"type":"assistant","content":["#;
+    let length = blocks.iter().map(|block| block.len() + 1).sum::<usize>();
+    let mut blocks = blocks.into_iter();
+    let mut line = blocks.next().unwrap_or_default();
+    line.reserve_exact(begin.len() + length - line.len().min(length) + behind.len() + 1);
+    line.insert_str(0, begin);
+    for block in blocks {
+        line.push(',');
+        line.push_str(&block);
+    }
+    line.push(']');
+    line.push_str(behind);
+    line
+}
+
 fn call_name(block: &str) -> Option<String> {
-    let object = crate::json::Object::parse(block).ok()?;
+    let object = Object::parse(block).ok()?;
     let is_call = object.string("type")? == "tool_use";
     is_call.then(|| object.string("name").unwrap_or_default().into_owned())
 }
 
 /// A `tool_use` block as a record.
 fn call_record(block: &str) -> Option<String> {
-    let object = crate::json::Object::parse(block).ok()?;
+    let object = Object::parse(block).ok()?;
     if object.string("type")? != "tool_use" {
         return None;
     }

@@ -7,7 +7,7 @@
 use crate::json::{Object, elements, quote};
 use crate::provider::chat::draft::{Call, Draft};
 use crate::provider::chat::{self, Part, Turn};
-use crate::provider::protocol::Collect;
+use crate::provider::protocol::{Collect, Rest, Unfinished};
 use crate::provider::{Reply, Request, address};
 use std::borrow::Cow;
 
@@ -112,7 +112,7 @@ pub fn read(answer: &Object<'_>) -> Result<Reply, String> {
     answer.get("message").ok_or("has no message")?;
     let mut stream = Box::<Stream>::default();
     stream.take(answer, &mut |_| {})?;
-    stream.finish()
+    stream.finish().map_err(|unfinished| unfinished.why)
 }
 
 /// A reply that comes line by line: pieces of the text, whole calls in any line, and in the last line why
@@ -140,13 +140,17 @@ impl Collect for Stream {
         Ok(())
     }
 
-    fn shown(&self) -> Reply {
+    fn rest(&self) -> Rest {
+        if self.is_complete { Rest::Nothing } else { Rest::Needed }
+    }
+
+    fn shown(self: Box<Self>) -> Reply {
         self.draft.shown()
     }
 
-    fn finish(self: Box<Self>) -> Result<Reply, String> {
+    fn finish(self: Box<Self>) -> Result<Reply, Unfinished> {
         if !self.is_complete {
-            return Err("was cut off: its stream has no end".to_owned());
+            return Err(Unfinished::cut(self.shown()));
         }
         self.draft.reply()
     }

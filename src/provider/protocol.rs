@@ -3,6 +3,7 @@
 
 use crate::json::{Object, quote};
 use crate::provider::{Reply, Request, address, anthropic, ollama, openai};
+use std::borrow::Cow;
 
 /// A way to talk to a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +16,33 @@ pub enum Protocol {
     Ollama,
 }
 
+/// The part of an answer that is still to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// Something that the answer needs.
+    Needed,
+    /// A part that it can do without: counts after the reason for the end, the rest of a refusal.
+    Welcome,
+    /// Nothing: it ended, or what follows cannot change it.
+    Nothing,
+}
+
+/// An answer that does not make a reply.
+#[derive(Clone, Debug)]
+pub struct Unfinished {
+    /// The reason, as a clause about the answer.
+    pub why: String,
+    /// The part that was shown.
+    pub shown: Reply,
+}
+
+impl Unfinished {
+    /// A stream that ended before its end, of which this was shown.
+    pub(super) fn cut(shown: Reply) -> Unfinished {
+        Unfinished { why: "was cut off: its stream has no end".to_owned(), shown }
+    }
+}
+
 /// Puts a reply together from the events of its stream.
 pub trait Collect {
     /// Takes the data of the next event. Text that the model says is given to `show` as it comes.
@@ -23,14 +51,20 @@ pub trait Collect {
     /// Says what is wrong with the event, as a clause about the answer.
     fn take(&mut self, data: &Object<'_>, show: &mut dyn FnMut(&str)) -> Result<(), String>;
 
-    /// What was shown so far: the texts, and what is known of the reply around them.
-    fn shown(&self) -> Reply;
+    /// Takes the marker that some streams end in, `[DONE]`.
+    fn done(&mut self) {}
+
+    /// Tells the part of the answer that is still to come.
+    fn rest(&self) -> Rest;
+
+    /// Returns the part that was shown so far: the texts, and the members of the reply around them.
+    fn shown(self: Box<Self>) -> Reply;
 
     /// The reply, once the stream has ended.
     ///
     /// # Errors
-    /// Says what the answer lacks: a stream that was cut is none.
-    fn finish(self: Box<Self>) -> Result<Reply, String>;
+    /// Says what the answer lacks, for example the end of its stream.
+    fn finish(self: Box<Self>) -> Result<Reply, Unfinished>;
 }
 
 impl Protocol {
@@ -129,10 +163,25 @@ pub(super) struct Spelled {
 
 impl Spelled {
     /// Adds a JSON string; anything else adds nothing. Gives its text.
-    pub(super) fn add(&mut self, raw: Option<&str>) -> String {
+    pub(super) fn add<'r>(&mut self, raw: Option<&'r str>) -> Cow<'r, str> {
         let quoted = raw.and_then(|raw| raw.strip_prefix('"')?.strip_suffix('"'));
         self.inner.push_str(quoted.unwrap_or_default());
-        raw.and_then(crate::json::string).unwrap_or_default().into_owned()
+        raw.and_then(crate::json::string).unwrap_or_default()
+    }
+
+    /// Adds a JSON string before the others.
+    pub(super) fn put_first(&mut self, raw: &str) {
+        let quoted = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"'));
+        self.inner.insert_str(0, quoted.unwrap_or_default());
+    }
+
+    /// All of it, as it is spelled, between two texts. It may be long, and is not copied.
+    pub(super) fn into_between(self, before: &str, after: &str) -> String {
+        let mut text = self.inner;
+        text.reserve_exact(before.len() + after.len());
+        text.insert_str(0, before);
+        text.push_str(after);
+        text
     }
 
     /// Whether there is nothing in it.

@@ -1,23 +1,50 @@
 //! Reading an answer while it comes: a whole one, or a stream of events, to a reply or a failure.
+//!
+//! Reading stops where the protocol says that the answer ends, so what the connection does after that changes
+//! nothing. The same holds for an error that has arrived. What comes without an end is limited: an answer to
+//! [`MOST_ANSWER`] or [`MOST_BODY`], one event of it to [`MOST_EVENT`]; of a refusal [`MOST_REFUSAL`] is read.
 
-use crate::json::{Object, is_deeper};
+use crate::json::Object;
+use crate::provider::extent::{Extent, completed};
 use crate::provider::failure::Rows;
-use crate::provider::protocol::{Collect, Protocol};
-use crate::provider::stream::{Event, Events, Framing};
-use crate::provider::{Answer, Failure, Reply};
-use crate::record;
+use crate::provider::protocol::{Collect, Protocol, Rest, Unfinished};
+use crate::provider::stream::{Event, Events, Framing, MOST_EVENT};
+use crate::provider::{Answer, Failed, Failure, Reply};
+
+/// The most bytes of a stream: 64 MiB.
+pub const MOST_ANSWER: usize = 64 << 20;
+/// The most bytes of an answer that comes whole, 48 MiB: it is in memory twice for a moment, as it came and as
+/// what it says.
+pub const MOST_BODY: usize = 48 << 20;
+/// So many bytes of a refusal are read: 1 MiB.
+pub const MOST_REFUSAL: usize = 1 << 20;
+/// The number of bytes that tell a stream that was not announced from a whole answer.
+const TELLING: usize = 16;
 
 /// An answer as it is being read.
 pub struct Reading<'s> {
     protocol: Protocol,
     rows: &'s Rows,
-    /// What has come so far.
+    /// Status and headers, and the body as far as it is kept: that of a stream is not, unless asked.
     answer: Answer,
-    /// How long the pieces were in which the body came, in bytes.
+    keeps_all: bool,
+    /// The number of bytes of the body that came.
+    received: usize,
+    /// The lengths of the pieces in which it came, in bytes, if all is kept.
     pieces: Vec<usize>,
-    stream: Option<Stream>,
+    form: Form,
     /// Takes the text that the model says, as it comes.
     show: &'s mut dyn FnMut(&str),
+}
+
+/// The form of an answer.
+enum Form {
+    /// Too little came to tell; this framing was announced.
+    Unknown(Option<Framing>),
+    /// One JSON value.
+    Whole(Extent),
+    /// Events.
+    Stream(Stream),
 }
 
 /// A stream that is being read.
@@ -27,100 +54,247 @@ struct Stream {
     state: State,
 }
 
-/// What the events said.
+/// The state of a stream, by its events.
 enum State {
     /// Nothing yet.
     Silent,
     Going,
+    /// All of the answer.
+    Over,
     /// The data of an event that is an error.
     Refused(String),
     /// Why an event cannot be used.
     Broken(String),
+    /// One event is over the limit.
+    TooLarge,
+    /// All of it is over the limit.
+    TooLong,
 }
 
 impl<'s> Reading<'s> {
     /// An answer in that protocol, of which nothing has come yet. A refusal is held against `rows`, too.
     pub fn new(protocol: Protocol, rows: &'s Rows, show: &'s mut dyn FnMut(&str)) -> Reading<'s> {
-        let (answer, pieces) = (Answer::default(), Vec::new());
-        Reading { protocol, rows, answer, pieces, stream: None, show }
+        Reading {
+            protocol,
+            rows,
+            answer: Answer::default(),
+            keeps_all: false,
+            received: 0,
+            pieces: Vec::new(),
+            form: Form::Unknown(None),
+            show,
+        }
+    }
+
+    /// Keeps the body of a stream as well, for [`Reading::so_far`].
+    pub fn keep_all(&mut self) {
+        self.keeps_all = true;
     }
 
     /// Takes status and headers.
     pub fn head(&mut self, status: u16, headers: Vec<(String, String)>) {
         self.answer = Answer { status, headers, body: Vec::new() };
         let kind = self.answer.header("content-type").unwrap_or_default();
-        // A refusal comes whole, whatever it says that it is.
-        if let Some(framing) = Framing::of(&kind).filter(|_| self.answer.is_success()) {
-            self.stream = Some(Stream::new(framing, self.protocol));
+        self.form = match self.answer.is_success() {
+            true => Form::Unknown(Framing::of(&kind)),
+            // A refusal comes whole, whatever it says that it is.
+            false => Form::Whole(Extent::default()),
+        };
+    }
+
+    /// Takes the next piece of the body, and says how much is still to come.
+    pub fn take(&mut self, piece: &[u8]) -> Rest {
+        self.received += piece.len();
+        let is_stream = matches!(self.form, Form::Stream(_));
+        if self.keeps_all {
+            self.pieces.push(piece.len());
+        }
+        if self.keeps_all || !is_stream {
+            keep(&mut self.answer.body, piece);
+        }
+        match &mut self.form {
+            Form::Unknown(_) => self.tell_form(false),
+            Form::Whole(extent) => {
+                if let Some(end) = extent.take(piece) {
+                    self.end_whole(end);
+                }
+            }
+            Form::Stream(stream) => stream.take(piece, self.show),
+        }
+        self.rest()
+    }
+
+    /// Tells the part of the answer that is still to come.
+    #[must_use]
+    pub fn rest(&self) -> Rest {
+        let is_success = self.answer.is_success();
+        let most = match &self.form {
+            Form::Stream(_) => MOST_ANSWER,
+            _ if is_success => MOST_BODY,
+            _ => MOST_REFUSAL,
+        };
+        if self.received > most {
+            return Rest::Nothing;
+        }
+        match &self.form {
+            Form::Whole(extent) if extent.end().is_some() => Rest::Nothing,
+            Form::Stream(stream) => stream.rest(),
+            _ if self.answer.status != 0 && !is_success => Rest::Welcome,
+            Form::Unknown(_) | Form::Whole(_) => Rest::Needed,
         }
     }
 
-    /// Takes the next piece of the body.
-    pub fn take(&mut self, piece: &[u8]) {
-        self.answer.body.extend_from_slice(piece);
-        self.pieces.push(piece.len());
-        if let Some(stream) = &mut self.stream {
-            stream.take(piece, self.show);
+    /// Tells a stream from a whole answer by how it begins: some proxies gather streams, others do not say
+    /// that there is one.
+    fn tell_form(&mut self, is_all: bool) {
+        let Form::Unknown(announced) = self.form else { return };
+        let body = &self.answer.body;
+        let begin = body.strip_prefix("\u{feff}".as_bytes()).unwrap_or(body).trim_ascii_start();
+        let is_field = |name: &str| begin.starts_with(name.as_bytes());
+        let framing = match begin.first() {
+            None if !is_all => return,
+            Some(b'{' | b'[') => announced.filter(|framing| *framing == Framing::Lines),
+            _ if announced.is_some() => announced,
+            _ if [":", "data:", "event:", "id:", "retry:"].into_iter().any(is_field) => {
+                Some(Framing::Events)
+            }
+            _ if begin.len() < TELLING && !is_all => return,
+            _ => None,
+        };
+        match framing {
+            Some(framing) => self.begin_stream(framing),
+            None => {
+                let mut extent = Extent::default();
+                let end = extent.take(&self.answer.body);
+                self.form = Form::Whole(extent);
+                if let Some(end) = end {
+                    self.end_whole(end);
+                }
+            }
         }
     }
 
-    /// What has come, whole or not, and how long its pieces were, in bytes.
+    /// Reads as a stream what has come, and what is to come.
+    fn begin_stream(&mut self, framing: Framing) {
+        let mut stream = Stream::new(framing, self.protocol);
+        stream.take(&self.answer.body, self.show);
+        self.form = Form::Stream(stream);
+        if !self.keeps_all {
+            self.answer.body = Vec::new();
+        }
+    }
+
+    /// Looks at the value that has come whole: an object of Ollama's that is not the last one is a line of a
+    /// stream that was not announced.
+    fn end_whole(&mut self, end: usize) {
+        let text = String::from_utf8_lossy(&self.answer.body[..end]);
+        let is_line = self.protocol == Protocol::Ollama
+            && self.answer.is_success()
+            && Object::parse(text.trim()).is_ok_and(|object| {
+                object.get("done").is_some_and(|done| done == "false") && !is_error(&object)
+            });
+        if is_line {
+            self.begin_stream(Framing::Lines);
+        }
+    }
+
+    /// Returns the answer so far, as far as it is kept, and the lengths of its pieces in bytes.
     #[must_use]
     pub fn so_far(&self) -> (&Answer, &[usize]) {
         (&self.answer, &self.pieces)
-    }
-
-    /// What was shown of a stream so far, as a reply that broke off; none if nothing was.
-    #[must_use]
-    pub fn shown(&self) -> Option<Reply> {
-        let shown = self.stream.as_ref()?.collect.shown();
-        let request_id = self.request_id();
-        (!shown.blocks.is_empty()).then_some(Reply { request_id, interrupted: true, ..shown })
     }
 
     fn request_id(&self) -> Option<String> {
         self.answer.header("request-id").or_else(|| self.answer.header("x-request-id"))
     }
 
-    /// Ends the reading. `now` is the time in Unix seconds.
+    /// Ends the reading. `now` is the time in Unix seconds, `sent` says how the connection ended, which
+    /// matters only where the answer is not whole.
     ///
     /// # Errors
-    /// A [`Failure`]: what the provider refused, or that its answer is none.
-    pub fn finish(mut self, now: f64) -> Result<Reply, Failure> {
-        let request_id = self.request_id();
-        let answer = &self.answer;
-        let broken = |why: &str| Failure::broken(answer.status, format!("the answer {why}"));
-        if !answer.is_success() {
-            return Err(answer.refusal(&answer.body, now, self.rows));
+    /// A [`Failure`]: a refusal, an answer that cannot be read, or the end of the connection; and the part that was
+    /// shown by then.
+    pub fn finish(mut self, now: f64, sent: Result<(), Failure>) -> Result<Reply, Failed> {
+        if self.answer.status == 0 {
+            let failure = sent.err().unwrap_or_else(|| Failure::unreachable("no answer"));
+            return Err(failure.into());
         }
-        let reply = match self.stream.take().filter(|stream| !stream.is_none_of(answer)) {
-            Some(stream) => stream.finish(self.show),
-            // Some proxies leave out what kind of answer it is.
-            None if is_stream(answer) => {
-                let mut stream = Stream::new(Framing::Events, self.protocol);
-                stream.take(&answer.body, self.show);
-                stream.finish(self.show)
+        self.tell_form(true);
+        let (request_id, status) = (self.request_id(), self.answer.status);
+        if !self.answer.is_success() {
+            return Err(self.refusal(now, sent.is_err()).into());
+        }
+        let (received, is_stream) = (self.received, matches!(self.form, Form::Stream(_)));
+        let Reading { protocol, rows, mut answer, form, show, .. } = self;
+        let body = std::mem::take(&mut answer.body);
+        let (outcome, shown) = match form {
+            Form::Stream(mut stream) => {
+                stream.limit(received);
+                stream.finish(show)
             }
-            None => read(self.protocol, answer, self.show),
+            _ if received > MOST_BODY => (Err(Ended::too_long("all of it", MOST_BODY)), None),
+            Form::Whole(extent) => (read(protocol, body, extent.end(), show), None),
+            Form::Unknown(_) => (read(protocol, body, None, show), None),
         };
-        let reply = reply.map_err(|ended| match ended {
-            Ended::Refused(data) => answer.refusal(data.as_bytes(), now, self.rows),
-            Ended::Broken(why) => broken(&why),
-        })?;
-        // Such records could not be appended, and the reply would be lost there.
-        let is_too_deep = |line: &String| is_deeper(line, record::MOST_DEPTH);
-        if reply.to_records("").lines.iter().any(is_too_deep) {
-            return Err(broken(&format!("is nested more than {} deep", record::MOST_DEPTH)));
+        let broken = |why: &str| Failure::broken(status, format!("the answer {why}"));
+        let failure = match (outcome, sent) {
+            (Ok(reply), _) => return Ok(Reply { request_id, ..reply }),
+            (Err(Ended::Refused(data)), _) => answer.refusal(data.as_bytes(), now, rows),
+            // The answer lacks something because the connection ended.
+            (Err(Ended::Broken(_)), Err(failure)) => failure,
+            (Err(Ended::Broken(why)), Ok(())) => broken(&why),
+            (Err(Ended::TooLong(why)), _) => Failure { retryable: false, ..broken(&why) },
+        };
+        let shown = shown.filter(|shown| is_stream && !shown.blocks.is_empty());
+        let shown = shown.map(|shown| Reply { request_id, interrupted: true, ..shown });
+        Err(Failed { failure, shown: shown.map(Box::new) })
+    }
+
+    /// The refusal that the body tells, also where it broke off: then a number at its end may be half of one.
+    fn refusal(&self, now: f64, is_cut: bool) -> Failure {
+        let body = &self.answer.body;
+        let end = match &self.form {
+            Form::Whole(extent) => extent.end(),
+            _ => None,
+        };
+        let body = &body[..end.unwrap_or(body.len()).min(MOST_REFUSAL)];
+        let text = String::from_utf8_lossy(body);
+        let text = text.trim_start_matches('\u{feff}');
+        let is_part = is_cut || self.received > MOST_REFUSAL || Object::parse(text.trim()).is_err();
+        if !is_part || !text.trim_start().starts_with('{') {
+            return self.answer.refusal(text.as_bytes(), now, self.rows);
         }
-        Ok(Reply { request_id, ..reply })
+        let (whole, is_string_cut) = completed(text.trim());
+        let failure = self.answer.refusal(whole.as_bytes(), now, self.rows);
+        match is_string_cut {
+            true => Failure { actual: None, limit: None, output_cap: None, ..failure },
+            false => failure,
+        }
     }
 }
 
-/// How an answer ended that is no reply.
+/// Adds a piece to a body, which grows by a quarter where it has to.
+fn keep(body: &mut Vec<u8>, piece: &[u8]) {
+    if body.capacity() - body.len() < piece.len() {
+        body.reserve_exact(piece.len().max(body.len() / 4));
+    }
+    body.extend_from_slice(piece);
+}
+
+/// The reason why an answer did not make a reply.
 enum Ended {
     /// It says itself what is wrong.
     Refused(String),
     Broken(String),
+    /// It is over a limit, so it is not asked for again.
+    TooLong(String),
+}
+
+impl Ended {
+    /// Says which limit something is over.
+    fn too_long(what: &str, most: usize) -> Ended {
+        Ended::TooLong(format!("is too long: {what} has more than {} MiB", most >> 20))
+    }
 }
 
 impl Stream {
@@ -131,66 +305,120 @@ impl Stream {
 
     fn take(&mut self, piece: &[u8], show: &mut dyn FnMut(&str)) {
         let Stream { events, collect, state } = self;
-        events.take(piece, |event| heed(event, collect.as_mut(), state, show));
-    }
-
-    /// Whether the answer was announced as a stream and is one object: some proxies gather streams.
-    fn is_none_of(&self, answer: &Answer) -> bool {
-        let is_silent = matches!(self.state, State::Silent);
-        is_silent && Object::parse(&String::from_utf8_lossy(answer.body.trim_ascii())).is_ok()
-    }
-
-    fn finish(self, show: &mut dyn FnMut(&str)) -> Result<Reply, Ended> {
-        let Stream { events, mut collect, mut state } = self;
-        events.finish(|event| heed(event, collect.as_mut(), &mut state, show));
-        match state {
-            State::Refused(data) => Err(Ended::Refused(data)),
-            State::Broken(why) => Err(Ended::Broken(why)),
-            State::Silent => Err(Ended::Broken("is an empty stream".to_owned())),
-            State::Going => collect.finish().map_err(Ended::Broken),
+        events.take(piece, |event| take_event(event, collect.as_mut(), state, show));
+        if matches!(state, State::Silent | State::Going) && events.is_too_large() {
+            *state = State::TooLarge;
         }
     }
+
+    /// Compares the number of bytes that came with the limit. An answer that has reached its end is not too long.
+    fn limit(&mut self, received: usize) {
+        if received > MOST_ANSWER && matches!(self.state, State::Silent | State::Going) {
+            self.state = State::TooLong;
+        }
+    }
+
+    fn rest(&self) -> Rest {
+        match &self.state {
+            State::Silent => Rest::Needed,
+            State::Going => self.collect.rest(),
+            State::Over
+            | State::Refused(_)
+            | State::Broken(_)
+            | State::TooLarge
+            | State::TooLong => Rest::Nothing,
+        }
+    }
+
+    /// Gives the reply, or the reason why there is none and the part that was shown.
+    fn finish(self, show: &mut dyn FnMut(&str)) -> (Result<Reply, Ended>, Option<Reply>) {
+        let Stream { events, mut collect, mut state } = self;
+        let begun = events.begun();
+        events.finish(|event| take_event(event, collect.as_mut(), &mut state, show));
+        // An error that has arrived counts, even if its event was not ended.
+        let is_refused = || Object::parse(begun.trim()).is_ok_and(|object| is_error(&object));
+        let ended = match state {
+            State::Refused(data) => Ended::Refused(data),
+            State::Broken(why) => Ended::Broken(why),
+            State::TooLarge => Ended::too_long("one event of it", MOST_EVENT),
+            State::TooLong => Ended::too_long("all of it", MOST_ANSWER),
+            State::Silent | State::Going if is_refused() => Ended::Refused(begun),
+            State::Silent => Ended::Broken("is an empty stream".to_owned()),
+            State::Going | State::Over => {
+                return match collect.finish() {
+                    Ok(reply) => (Ok(reply), None),
+                    Err(Unfinished { why, shown }) => (Err(Ended::Broken(why)), Some(shown)),
+                };
+            }
+        };
+        (Err(ended), Some(collect.shown()))
+    }
 }
 
-/// Takes one event. After one that is an error, or is none, nothing counts any more.
-fn heed(event: &Event, collect: &mut dyn Collect, state: &mut State, show: &mut dyn FnMut(&str)) {
+/// Takes one event. After the last one, an error, or one that cannot be used, nothing counts any more.
+fn take_event(
+    event: &Event,
+    collect: &mut dyn Collect,
+    state: &mut State,
+    show: &mut dyn FnMut(&str),
+) {
     let data = event.data.trim();
-    let has_ended = matches!(state, State::Refused(_) | State::Broken(_));
-    if has_ended || data.is_empty() || data == "[DONE]" {
+    if data.is_empty() || !matches!(state, State::Silent | State::Going) {
         return;
     }
-    *state = match Object::parse(data) {
-        Ok(object) if is_error(&object) => State::Refused(data.to_owned()),
-        // What an error says may be anything.
-        _ if event.name == "error" => State::Refused(data.to_owned()),
-        Err(_) => State::Broken("has an event that is no JSON object".to_owned()),
-        Ok(object) => match collect.take(&object, show) {
-            Ok(()) => State::Going,
-            Err(why) => State::Broken(why),
-        },
-    };
+    if data == "[DONE]" {
+        if matches!(state, State::Going) {
+            collect.done();
+        }
+    } else {
+        *state = match Object::parse(data) {
+            Ok(object) if is_error(&object) => State::Refused(data.to_owned()),
+            // The data of an error may be anything.
+            _ if event.name == "error" => State::Refused(data.to_owned()),
+            Err(_) => State::Broken("has an event that is not a JSON object".to_owned()),
+            Ok(object) => match collect.take(&object, show) {
+                Ok(()) => State::Going,
+                Err(why) => State::Broken(why),
+            },
+        };
+    }
+    if matches!(state, State::Going) && collect.rest() == Rest::Nothing {
+        *state = State::Over;
+    }
 }
 
-/// Reads an answer that came whole.
-fn read(protocol: Protocol, answer: &Answer, show: &mut dyn FnMut(&str)) -> Result<Reply, Ended> {
-    let broken = |why: &str| Ended::Broken(why.to_owned());
-    let text = std::str::from_utf8(&answer.body).map_err(|_| broken("is not UTF-8"))?;
-    let object = Object::parse(text.trim()).map_err(|_| broken("is no JSON object"))?;
-    if is_error(&object) {
-        return Err(Ended::Refused(text.to_owned()));
-    }
-    let reply = protocol.read(&object).map_err(Ended::Broken)?;
+/// Reads an answer that came whole, up to `end` where that is known.
+fn read(
+    protocol: Protocol,
+    body: Vec<u8>,
+    end: Option<usize>,
+    show: &mut dyn FnMut(&str),
+) -> Result<Reply, Ended> {
+    let reply = read_body(protocol, &body[..end.unwrap_or(body.len())])?;
+    // It may be long, and what is shown is a copy.
+    drop(body);
     reply.said().for_each(|text| show(&text));
     Ok(reply)
 }
 
-/// Whether an answer that was not announced as a stream is one.
-fn is_stream(answer: &Answer) -> bool {
-    let body = answer.body.trim_ascii_start();
-    [&b"data:"[..], b"event:"].iter().any(|begin| body.starts_with(begin))
+fn read_body(protocol: Protocol, body: &[u8]) -> Result<Reply, Ended> {
+    let broken = |why: &str| Ended::Broken(why.to_owned());
+    let text = std::str::from_utf8(body).map_err(|_| broken("is not UTF-8"))?;
+    let text = text.trim_start_matches('\u{feff}').trim();
+    let Ok(object) = Object::parse(text) else {
+        let (whole, _) = completed(text);
+        return match Object::parse(&whole) {
+            Ok(object) if is_error(&object) => Err(Ended::Refused(whole)),
+            _ => Err(broken("is not a JSON object")),
+        };
+    };
+    if is_error(&object) {
+        return Err(Ended::Refused(text.to_owned()));
+    }
+    protocol.read(&object).map_err(Ended::Broken)
 }
 
-/// Whether an object of a successful answer is an error all the same.
+/// Tells that an object of a successful answer is an error all the same.
 fn is_error(object: &Object<'_>) -> bool {
     object.get("error").is_some_and(|error| error != "null")
         || object.string("type").as_deref() == Some("error")
@@ -210,8 +438,10 @@ mod tests {
         let mut reading = Reading::new(Protocol::Anthropic, &rows, &mut show);
         let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         reading.head(200, vec![header("content-type", kind), header("request-id", "r")]);
-        pieces.iter().for_each(|piece| reading.take(piece));
-        let outcome = reading.finish(0.0);
+        for piece in pieces {
+            reading.take(piece);
+        }
+        let outcome = reading.finish(0.0, Ok(())).map_err(|failed| failed.failure);
         (outcome, shown)
     }
 

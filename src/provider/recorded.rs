@@ -29,8 +29,10 @@ fn read_answer(
     let rows = Rows::default();
     let mut reading = Reading::new(protocol, &rows, &mut show);
     reading.head(answer.status, answer.headers.clone());
-    answer.body.chunks(size).for_each(|piece| reading.take(piece));
-    let outcome = reading.finish(0.0);
+    for piece in answer.body.chunks(size) {
+        reading.take(piece);
+    }
+    let outcome = reading.finish(0.0, Ok(())).map_err(|failed| failed.failure);
     (outcome, shown)
 }
 

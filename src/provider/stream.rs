@@ -5,6 +5,9 @@
 //! line ends it. And lines of JSON, one event each. Both are split as bytes, before anything is decoded, so
 //! that a character may come in two pieces.
 
+use crate::provider::extent::Extent;
+use std::borrow::Cow;
+
 /// An event of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Event {
@@ -45,18 +48,36 @@ pub struct Events {
     after_return: bool,
     event: Event,
     has_data: bool,
+    /// No byte came yet: a byte order mark may be the first thing.
+    is_new: bool,
+    /// Finds the end of the value on the current line.
+    value: Extent,
 }
+
+/// The most bytes of an event, or of a line of JSON: 8 MiB.
+pub const MOST_EVENT: usize = 8 << 20;
 
 impl Events {
     /// A stream of that framing.
     #[must_use]
     pub fn new(framing: Framing) -> Events {
         let (line, event) = (Vec::new(), Event::default());
-        Events { framing, line, after_return: false, event, has_data: false }
+        Events {
+            framing,
+            line,
+            after_return: false,
+            event,
+            has_data: false,
+            is_new: true,
+            value: Extent::default(),
+        }
     }
 
     /// Takes the next piece and gives each event that is whole now to `each`.
     pub fn take(&mut self, piece: &[u8], mut each: impl FnMut(&Event)) {
+        if self.framing == Framing::Lines {
+            return self.take_values(piece, each);
+        }
         let mut rest = piece;
         if rest.is_empty() {
             return;
@@ -64,7 +85,7 @@ impl Events {
         if std::mem::take(&mut self.after_return) && rest.first() == Some(&b'\n') {
             rest = &rest[1..];
         }
-        while let Some(end) = self.line_end(rest) {
+        while let Some(end) = memchr::memchr2(b'\n', b'\r', rest) {
             self.line.extend_from_slice(&rest[..end]);
             let is_pair = rest[end..].starts_with(b"\r\n");
             self.after_return = rest[end..] == *b"\r";
@@ -74,6 +95,39 @@ impl Events {
         self.line.extend_from_slice(rest);
     }
 
+    /// The same where events are JSON values: each ends with its last bracket, so the line feed behind it need
+    /// not have come. Anything but an object or a list ends with its line.
+    fn take_values(&mut self, piece: &[u8], mut each: impl FnMut(&Event)) {
+        let mut rest = piece;
+        while !rest.is_empty() {
+            let begun = self.line.len();
+            let value_end = self.value.take(rest).map(|end| end - begun);
+            let line_end = || memchr::memchr(b'\n', rest).map(|end| end + 1);
+            let end = value_end.or_else(|| self.value.is_other().then(line_end).flatten());
+            let (line, later) = rest.split_at(end.unwrap_or(rest.len()));
+            self.line.extend_from_slice(line);
+            rest = later;
+            if end.is_some() {
+                self.value = Extent::default();
+                self.end_line(&mut each);
+            }
+        }
+    }
+
+    /// Tells that the event that is arriving is larger than [`MOST_EVENT`].
+    #[must_use]
+    pub fn is_too_large(&self) -> bool {
+        self.line.len() + self.event.data.len() > MOST_EVENT
+    }
+
+    /// The data of an event that has begun and not ended.
+    #[must_use]
+    pub fn begun(&self) -> String {
+        let mut event = self.clone();
+        event.end_line(&mut |_| {});
+        event.event.data
+    }
+
     /// Ends the stream. A last line of JSON needs no line feed; an event without its blank line is none.
     pub fn finish(mut self, mut each: impl FnMut(&Event)) {
         if self.framing == Framing::Lines {
@@ -81,19 +135,22 @@ impl Events {
         }
     }
 
-    fn line_end(&self, bytes: &[u8]) -> Option<usize> {
-        match self.framing {
-            Framing::Events => memchr::memchr2(b'\n', b'\r', bytes),
-            Framing::Lines => memchr::memchr(b'\n', bytes),
-        }
-    }
-
     fn end_line(&mut self, each: &mut impl FnMut(&Event)) {
-        let line = String::from_utf8_lossy(&self.line).into_owned();
-        self.line.clear();
+        let bytes = std::mem::take(&mut self.line);
+        let line = match String::from_utf8_lossy(&bytes) {
+            Cow::Owned(repaired) => repaired,
+            // It is UTF-8, so it need not be copied.
+            Cow::Borrowed(_) => String::from_utf8(bytes).unwrap_or_default(),
+        };
+        let line = match std::mem::take(&mut self.is_new) {
+            true => line.trim_start_matches('\u{feff}').to_owned(),
+            false => line,
+        };
         match self.framing {
             Framing::Lines if line.trim().is_empty() => {}
-            Framing::Lines => each(&Event { name: String::new(), data: line }),
+            Framing::Lines => {
+                each(&Event { name: String::new(), data: line.trim().to_owned() });
+            }
             Framing::Events if line.is_empty() => {
                 let event = std::mem::take(&mut self.event);
                 if std::mem::take(&mut self.has_data) {

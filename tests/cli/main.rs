@@ -41,6 +41,9 @@ mod fake;
 mod fallbacks;
 /// All that read transcripts: files that are made to take long take no longer than others of their size.
 mod hostile;
+/// claw-call: servers that break off, stay open, drip and flood.
+#[cfg(feature = "http")]
+mod hostile_servers;
 /// Signals in the middle of an answer: nothing by halves.
 #[cfg(feature = "http")]
 mod interrupts;

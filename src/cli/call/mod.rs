@@ -170,12 +170,12 @@ fn reply(
     show.finish();
     let failed = match outcome {
         Ok(reply) => {
-            return outcome::write_reply(&reply, endpoint.provider, call, args, prices, log);
+            return outcome::write_reply(reply, endpoint.provider, call, args, prices, log);
         }
         Err(failed) => failed,
     };
-    if let Some(shown) = &failed.shown {
-        outcome::write_records(shown, endpoint.provider, call, args)?;
+    if let Some(mut shown) = failed.shown {
+        outcome::write_records(&mut shown, endpoint.provider, call, args)?;
     }
     match network.stopped {
         Some(signal) => {

@@ -63,21 +63,21 @@ impl Prices {
 /// # Errors
 /// 74 when they cannot be written.
 pub(super) fn write_reply(
-    reply: &Reply,
+    mut reply: Reply,
     provider: Provider,
     call: &Call<'_, '_, '_>,
     args: &CallArgs,
     prices: Option<&Prices>,
     log: Log,
 ) -> anyhow::Result<Exit> {
-    let records = write_records(reply, provider, call, args)?;
+    let records = write_records(&mut reply, provider, call, args)?;
     if let Some(prices) = prices {
-        prices.say(reply, call.request.model, log);
+        prices.say(&reply, call.request.model, log);
     }
     if let Some(name) = &records.cut_call {
         log.note(&format!("the call of '{name}' was cut off in the middle and is left out"));
     }
-    Ok(ending(reply, log))
+    Ok(ending(&reply, log))
 }
 
 /// Writes the records of a reply, whole or broken off, to standard output.
@@ -85,12 +85,12 @@ pub(super) fn write_reply(
 /// # Errors
 /// 74 when they cannot be written.
 pub(super) fn write_records(
-    reply: &Reply,
+    reply: &mut Reply,
     provider: Provider,
     call: &Call<'_, '_, '_>,
     args: &CallArgs,
 ) -> anyhow::Result<Records> {
-    let mut records = reply.to_records(provider.name());
+    let mut records = reply.take_records(provider.name());
     if args.meta
         && let Some(first) = records.lines.first_mut()
         && let Ok(object) = Object::parse(first)

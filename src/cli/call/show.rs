@@ -3,6 +3,7 @@
 use crate::cli::progress;
 use crate::exit;
 use anyhow::Context;
+use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -36,7 +37,10 @@ impl Show {
         let Some(out) = self.out.as_mut().filter(|_| !text.is_empty()) else { return };
         // It may come to the same terminal, whatever it goes through.
         progress::stop();
-        let shown = if self.is_terminal { exit::printable_lines(text) } else { text.to_owned() };
+        let shown = match self.is_terminal {
+            true => Cow::Owned(exit::printable_lines(text)),
+            false => Cow::Borrowed(text),
+        };
         self.in_line = !shown.ends_with('\n');
         // Who looked on may have gone; the reply goes where it has to all the same.
         if out.write_all(shown.as_bytes()).and_then(|()| out.flush()).is_err() {

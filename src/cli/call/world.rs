@@ -9,14 +9,20 @@ use crate::exit::{Exit, fail};
 use crate::provider::call::{Ask, World};
 use crate::provider::cassette::{Cassette, Exchange, Recorder};
 use crate::provider::failure::Class;
+#[cfg(feature = "http")]
+use crate::provider::protocol::Rest;
 use crate::provider::reading::Reading;
 use crate::provider::{Failure, Request, offline};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
 #[cfg(feature = "http")]
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+/// The longest wait, in all, for a part that an answer can do without: the rest of a refusal, or of a stream
+/// after the reason for its end.
+#[cfg(feature = "http")]
+const LINGER: Duration = Duration::from_secs(5);
 /// How many parts of an answer may wait to be read.
 #[cfg(feature = "http")]
 const WAITING: usize = 8;
@@ -109,6 +115,9 @@ impl World for Network<'_> {
             let found = cassette.next(path(url), body).map_err(|miss| missed(&miss))?;
             return found.play(reading);
         }
+        if matches!(self.tape, Tape::Live(Some(_))) {
+            reading.keep_all();
+        }
         let outcome = match endpoint.provider.is_inside() {
             true => {
                 let answer =
@@ -162,6 +171,12 @@ impl World for Network<'_> {
     }
 }
 
+/// The failure of a call that is not to be tried again.
+#[cfg(feature = "http")]
+fn stopped(why: &str) -> Failure {
+    Failure { retryable: false, ..Failure::unreachable(why) }
+}
+
 impl Network<'_> {
     /// Sends a body, and reads the answer until it is whole, breaks off, or a signal comes.
     #[cfg(feature = "http")]
@@ -180,17 +195,29 @@ impl Network<'_> {
             // Without a reader there is nothing left to tell.
             let _ = sender.send(Event::End(outcome));
         });
+        // The moment to stop waiting for a part that the answer can do without.
+        let mut enough = None;
         loop {
-            match events.recv() {
+            match reading.rest() {
+                Rest::Nothing => return Ok(()),
+                Rest::Welcome => enough = enough.or(Some(Instant::now() + LINGER)),
+                Rest::Needed => enough = None,
+            }
+            let wait = enough.map_or(Duration::MAX, |enough| enough - Instant::now());
+            match events.recv_timeout(wait) {
                 Ok(Event::Part(Part::Head(status, headers))) => reading.head(status, headers),
-                Ok(Event::Part(Part::Body(piece))) => reading.take(&piece),
+                Ok(Event::Part(Part::Body(piece))) => {
+                    reading.take(&piece);
+                }
                 Ok(Event::End(outcome)) => return outcome,
                 Ok(Event::Signal(signal)) => {
                     self.stopped = Some(signal);
-                    let failure = Failure::unreachable("stopped by a signal");
-                    return Err(Failure { retryable: false, ..failure });
+                    return Err(stopped("a signal came"));
                 }
-                Err(_) => return Err(Failure::unreachable("the connection's thread ended")),
+                Err(RecvTimeoutError::Timeout) => return Ok(()),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Failure::unreachable("the connection's thread ended"));
+                }
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::json::quote;
 use crate::provider::Reply;
-use crate::provider::protocol::{Spelled, call_block};
+use crate::provider::protocol::{Spelled, Unfinished, call_block};
 use std::collections::HashSet;
 
 /// What is known of a reply so far.
@@ -43,15 +43,15 @@ impl Draft {
     }
 
     /// The text as a block, if there is any.
-    pub(crate) fn said(&self) -> Option<String> {
-        let quoted = || format!(r#"{{"type":"text","text":{}}}"#, self.text.quoted());
-        (!self.text.is_empty()).then(quoted)
+    fn said(text: Spelled) -> Option<String> {
+        let block = |text: Spelled| text.into_between(r#"{"type":"text","text":""#, r#""}"#);
+        (!text.is_empty()).then(|| block(text))
     }
 
     /// What was shown so far.
-    pub(crate) fn shown(&self) -> Reply {
-        let blocks = self.said().into_iter().collect();
-        let (model, usage) = (self.model.clone(), self.usage.clone());
+    pub(crate) fn shown(self) -> Reply {
+        let Draft { model, usage, text, .. } = self;
+        let blocks = Draft::said(text).into_iter().collect();
         Reply { blocks, model, usage, ..Reply::default() }
     }
 
@@ -60,17 +60,24 @@ impl Draft {
     /// # Errors
     /// Says so when a call has no name, or an input that is no JSON object. The last call of an answer
     /// that was cut off may be half a call; it gets an empty input, and no record is made of it.
-    pub(crate) fn reply(self) -> Result<Reply, String> {
-        let said = self.said();
-        let Draft { model, stop_reason, usage, reasoning, calls, .. } = self;
+    pub(crate) fn reply(self) -> Result<Reply, Unfinished> {
+        let Draft { model, stop_reason, usage, text, reasoning, calls } = self;
         let reason = stop_reason.map(|word| reason(&word, !calls.is_empty()).to_owned());
         let reasoning = (!reasoning.is_empty()).then(|| reasoning.quoted());
         let mut reply = Reply { model, stop_reason: reason, usage, reasoning, ..Reply::default() };
-        reply.blocks.extend(said);
+        reply.blocks.extend(Draft::said(text));
+        let said = reply.blocks.len();
         let last = calls.len().saturating_sub(1);
         for (number, (call, id)) in calls.iter().zip(ids(&calls)).enumerate() {
             let may_be_half = number == last && reply.is_cut_off();
-            reply.blocks.push(call.block(&id, may_be_half)?);
+            match call.block(&id, may_be_half) {
+                Ok(block) => reply.blocks.push(block),
+                Err(why) => {
+                    reply.blocks.truncate(said);
+                    let shown = Reply { stop_reason: None, reasoning: None, ..reply };
+                    return Err(Unfinished { why, shown });
+                }
+            }
         }
         Ok(reply)
     }
@@ -172,9 +179,9 @@ mod tests {
         let reply = draft("length", calls()).reply().unwrap();
         let records = reply.to_records("p");
         assert_eq!((records.lines.len(), records.cut_call.as_deref()), (2, Some("g")));
-        assert!(draft("tool_calls", calls()).reply().unwrap_err().contains("'g'"));
+        assert!(draft("tool_calls", calls()).reply().unwrap_err().why.contains("'g'"));
         let first = calls().into_iter().rev().collect();
-        assert!(draft("length", first).reply().unwrap_err().contains("'g'"));
+        assert!(draft("length", first).reply().unwrap_err().why.contains("'g'"));
         let nameless = || vec![call("a", "", "")];
         assert!(draft("tool_calls", nameless()).reply().is_err());
         assert_eq!(draft("length", nameless()).reply().unwrap().to_records("p").lines.len(), 1);

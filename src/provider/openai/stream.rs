@@ -4,7 +4,7 @@
 use crate::json::{Object, elements};
 use crate::provider::Reply;
 use crate::provider::chat::draft::{Call, Draft};
-use crate::provider::protocol::{Collect, Spelled};
+use crate::provider::protocol::{Collect, Rest, Spelled, Unfinished};
 use std::borrow::Cow;
 
 /// What servers call the thoughts that they send along. Some send two; the first that says something
@@ -26,7 +26,7 @@ pub fn read(answer: &Object<'_>) -> Result<Reply, String> {
         stream.draft.calls.push(Call::default());
         stream.fill(stream.draft.calls.len() - 1, &call);
     }
-    stream.reply()
+    stream.reply().map_err(|unfinished| unfinished.why)
 }
 
 /// A reply that comes event by event: pieces of the message; in the last of them why it ends; then the
@@ -36,6 +36,8 @@ pub struct Stream {
     draft: Draft,
     refusal: Spelled,
     reasoning: [Spelled; REASONING.len()],
+    /// The marker of the end came.
+    is_done: bool,
 }
 
 impl Collect for Stream {
@@ -52,13 +54,26 @@ impl Collect for Stream {
         Ok(())
     }
 
-    fn shown(&self) -> Reply {
+    fn done(&mut self) {
+        self.is_done = true;
+    }
+
+    fn rest(&self) -> Rest {
+        match (self.is_done, &self.draft.stop_reason) {
+            (true, _) => Rest::Nothing,
+            // The counts may follow.
+            (false, Some(_)) => Rest::Welcome,
+            (false, None) => Rest::Needed,
+        }
+    }
+
+    fn shown(self: Box<Self>) -> Reply {
         self.draft.shown()
     }
 
-    fn finish(self: Box<Self>) -> Result<Reply, String> {
+    fn finish(self: Box<Self>) -> Result<Reply, Unfinished> {
         if self.draft.stop_reason.is_none() {
-            return Err("was cut off: its stream has no end".to_owned());
+            return Err(Unfinished::cut(self.shown()));
         }
         self.reply()
     }
@@ -141,8 +156,8 @@ impl Stream {
     }
 
     /// The reply. A refusal is what is said where nothing else is.
-    fn reply(self) -> Result<Reply, String> {
-        let Stream { mut draft, refusal, reasoning } = self;
+    fn reply(self) -> Result<Reply, Unfinished> {
+        let Stream { mut draft, refusal, reasoning, .. } = self;
         if draft.text.is_empty() {
             draft.text = refusal;
         }

@@ -1,0 +1,177 @@
+//! Servers that break off, stay open, drip, flood and send odd replies, in three protocols. A row has what the
+//! server does, the status of `claw-call`, bounds on its time and memory, and the transcript after `| claw-append`.
+
+mod server;
+mod table;
+mod words;
+
+use std::fs;
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::common::shapes::Shape;
+use crate::common::{Sandbox, kill_group};
+use crate::shapes::{HELLO, name};
+use server::{Act, Server};
+use table::{broken, ended, huge, large};
+
+const MIB: usize = 1 << 20;
+
+/// The expected transcript.
+#[derive(Clone, Debug)]
+enum Holds {
+    /// No record.
+    Nothing,
+    /// A reply with this text.
+    Reply(&'static str),
+    /// The part of a reply that was shown: a text that begins so.
+    Shown(&'static str),
+    /// A reply of at least so many bytes; it is not appended.
+    Bytes(usize),
+}
+
+/// One server and one call.
+struct Row {
+    name: String,
+    shape: Shape,
+    connections: Vec<Vec<Act>>,
+    args: &'static [&'static str],
+    status: i32,
+    within: f64,
+    memory: usize,
+    says: &'static str,
+    holds: Holds,
+}
+
+/// A row with the usual bounds.
+fn row(name: &str, shape: Shape, acts: Vec<Act>, status: i32, holds: Holds) -> Row {
+    Row {
+        name: format!("{name} ({shape:?})"),
+        shape,
+        connections: vec![acts],
+        args: &["--max-retries", "0"],
+        status,
+        within: 4.0,
+        memory: 48,
+        says: "",
+        holds,
+    }
+}
+
+// ---- running it ------------------------------------------------------------------------------------
+
+impl Row {
+    fn within(self, seconds: f64) -> Row {
+        Row { within: seconds, ..self }
+    }
+
+    /// Runs the row; says what is wrong.
+    fn check(&self) -> Result<(), String> {
+        let sandbox = Sandbox::new();
+        sandbox.write("m", HELLO);
+        let server = Server::new(self.connections.clone());
+        let script = r#"exec claw-call --stream=shown "$@" m >out 2>said"#;
+        let cmd = sandbox.sh(script).arg("sh").args(["--provider", name(self.shape)]);
+        let cmd = cmd.args(["--model", "m", "--base-url", &format!("http://{}", server.address)]);
+        let began = Instant::now();
+        let cmd = cmd.args(self.args).env("ANTHROPIC_API_KEY", "test-key-of-row");
+        let mut child = cmd.env("CLAW_WINDOW", "32768").spawn();
+        let (mut peak, limit) = (0, Duration::from_secs_f64(self.within + 20.0));
+        let status = loop {
+            peak = peak.max(peak_of(child.id()).unwrap_or(0));
+            if let Some(status) = child.try_wait().expect("its state") {
+                break status.code();
+            }
+            if began.elapsed() > limit {
+                kill_group(child.id());
+            }
+            thread::sleep(Duration::from_millis(2));
+        };
+        let took = began.elapsed().as_secs_f64();
+        let said = sandbox.read_text("said");
+        let say = |what: String| Err(format!("{}: {what}\n{said}", self.name));
+        if status != Some(self.status) {
+            return say(format!("ended with {status:?}, expected {}", self.status));
+        }
+        if took > self.within {
+            return say(format!("took {took:.1} s, expected at most {} s", self.within));
+        }
+        if peak > self.memory * MIB {
+            return say(format!("took {} MiB, expected at most {}", peak / MIB, self.memory));
+        }
+        if !said.contains(self.says) {
+            return say(format!("expected {:?}", self.says));
+        }
+        self.check_transcript(&sandbox).or_else(say)
+    }
+
+    fn check_transcript(&self, sandbox: &Sandbox) -> Result<(), String> {
+        if let Holds::Bytes(least) = self.holds {
+            let length = fs::metadata(sandbox.path("out")).map_or(0, |file| file.len());
+            return match length >= least as u64 {
+                true => Ok(()),
+                false => Err(format!("wrote {length} bytes, expected {least}")),
+            };
+        }
+        let run = sandbox.sh("claw-append t.jsonl <out").run();
+        let records = if sandbox.exists("t.jsonl") { sandbox.read_json("t.jsonl") } else { vec![] };
+        let is_part = |record: &Value| record["interrupted"] == true;
+        let text = |record: &Value| -> String {
+            let blocks = record["content"].as_array().cloned().unwrap_or_default();
+            blocks.iter().filter_map(|block| block["text"].as_str()).collect()
+        };
+        let is_right = run.status == Some(0)
+            && match (&self.holds, records.as_slice()) {
+                (Holds::Nothing, []) => true,
+                (Holds::Reply(expected), [one]) => !is_part(one) && text(one) == *expected,
+                (Holds::Shown(expected), [one]) => is_part(one) && text(one).starts_with(expected),
+                _ => false,
+            };
+        match is_right {
+            true => Ok(()),
+            false => Err(format!("holds {records:?}, expected {:?}", self.holds)),
+        }
+    }
+}
+
+/// The most memory that a process had so far, in bytes.
+fn peak_of(process: u32) -> Option<usize> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    Some(line.split_whitespace().nth(1)?.parse::<usize>().ok()? * 1024)
+}
+
+fn check(rows: Vec<Row>, at_once: usize) {
+    let (rows, failed) = (Mutex::new(rows), Mutex::new(Vec::new()));
+    thread::scope(|scope| {
+        for _ in 0..at_once {
+            scope.spawn(|| {
+                loop {
+                    let next = rows.lock().expect("rows").pop();
+                    let Some(row) = next else { break };
+                    failed.lock().expect("failures").extend(row.check().err());
+                }
+            });
+        }
+    });
+    let failed = failed.into_inner().expect("failures");
+    assert!(failed.is_empty(), "{} rows:\n{}", failed.len(), failed.join("\n"));
+}
+
+#[test]
+fn audit_08_a_whole_reply_is_kept_however_the_connection_ends() {
+    check(Shape::ALL.into_iter().flat_map(ended).collect(), 6);
+}
+
+#[test]
+fn audit_09_what_broke_off_and_what_was_refused_is_told_by_what_arrived() {
+    check(Shape::ALL.into_iter().flat_map(broken).collect(), 6);
+}
+
+#[test]
+fn audit_10_sizes_are_bounded() {
+    check(Shape::ALL.into_iter().flat_map(large).chain(huge()).collect(), 2);
+}

@@ -1,0 +1,127 @@
+//! A server that sends what a row says, byte for byte, and ends as the row says.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// The time that a connection stays open.
+const HELD: Duration = Duration::from_secs(20);
+
+/// One thing that the server does.
+#[derive(Clone, Debug)]
+pub enum Act {
+    /// Sends these bytes.
+    Send(Vec<u8>),
+    /// Sends these bytes one at a time, this long after each other.
+    Drip(Vec<u8>, Duration),
+    /// Sends this piece again and again, until so many bytes were sent.
+    Flood(Vec<u8>, usize),
+    /// Keeps the connection open and says nothing.
+    Hold,
+    /// Ends the connection as a crashed server does.
+    Reset,
+}
+
+/// A server with a list of acts for each connection; the last list serves all later ones.
+pub struct Server {
+    pub address: SocketAddr,
+    stop: Arc<AtomicBool>,
+}
+
+impl Server {
+    pub fn new(connections: Vec<Vec<Act>>) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("the port");
+        let stop = Arc::new(AtomicBool::new(false));
+        let (stopped, count) = (Arc::clone(&stop), AtomicUsize::new(0));
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                if stopped.load(Ordering::SeqCst) {
+                    break;
+                }
+                let number = count.fetch_add(1, Ordering::SeqCst).min(connections.len() - 1);
+                let (acts, stopped) = (connections[number].clone(), Arc::clone(&stopped));
+                // A client that goes away is the point of several rows.
+                thread::spawn(move || serve(&stream, &acts, &stopped));
+            }
+        });
+        Server { address, stop }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+fn serve(mut stream: &TcpStream, acts: &[Act], stop: &AtomicBool) -> io::Result<()> {
+    read_request(stream)?;
+    let pause = |time: Duration| {
+        let steps = time.as_millis().div_ceil(20);
+        for _ in 0..steps {
+            if stop.load(Ordering::SeqCst) {
+                break;
+            }
+            thread::sleep(Duration::from_millis(20).min(time));
+        }
+    };
+    for act in acts {
+        match act {
+            Act::Send(bytes) => stream.write_all(bytes)?,
+            Act::Drip(bytes, time) => {
+                for byte in bytes {
+                    stream.write_all(&[*byte])?;
+                    pause(*time);
+                }
+            }
+            Act::Flood(piece, most) => {
+                for _ in 0..most / piece.len() {
+                    stream.write_all(piece)?;
+                }
+            }
+            Act::Hold => pause(HELD),
+            Act::Reset => {
+                // The data has to arrive first: a reset discards what is still in the socket's buffer.
+                thread::sleep(Duration::from_millis(100));
+                rustix::net::sockopt::set_socket_linger(stream, Some(Duration::ZERO))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads headers, and the body that they announce.
+fn read_request(mut stream: &TcpStream) -> io::Result<()> {
+    let (mut bytes, mut piece) = (Vec::new(), [0; 4096]);
+    loop {
+        let count = stream.read(&mut piece)?;
+        bytes.extend_from_slice(&piece[..count]);
+        let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { continue };
+        let head = String::from_utf8_lossy(&bytes[..end]).to_lowercase();
+        let length = head.split("content-length:").nth(1).and_then(|rest| {
+            rest.lines().next().and_then(|number| number.trim().parse::<usize>().ok())
+        });
+        if count == 0 || bytes.len() >= end + 4 + length.unwrap_or(0) {
+            return Ok(());
+        }
+    }
+}
+
+/// The head of an answer, with these headers.
+pub fn head(status: u16, headers: &[(&str, &str)]) -> Vec<u8> {
+    let mut head = format!("HTTP/1.1 {status} X\r\n");
+    for (name, value) in headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    (head + "\r\n").into_bytes()
+}
+
+/// A piece as a chunk of HTTP's.
+pub fn chunk(piece: &str) -> Vec<u8> {
+    format!("{:x}\r\n{piece}\r\n", piece.len()).into_bytes()
+}

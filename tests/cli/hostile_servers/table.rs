@@ -1,0 +1,222 @@
+//! The rows.
+
+use std::time::Duration;
+
+use super::server::{Act, chunk, head};
+use super::words::{begin, chunked, end, error, event, overflow, send, short, stream_head, whole};
+use super::{Holds, MIB, Row, row};
+use crate::common::shapes::Shape;
+
+/// A whole reply, however the connection ends.
+pub fn ended(shape: Shape) -> Vec<Row> {
+    let (stream, body) = (begin(shape, "So.") + &end(shape), whole(shape, "So."));
+    let json = "application/json";
+    let kind = if shape == Shape::Ollama { "application/x-ndjson" } else { "text/event-stream" };
+    let good = |name: &str, acts: Vec<Act>| row(name, shape, acts, 0, Holds::Reply("So."));
+    let bytes: Vec<u8> = (begin(shape, "日本 é😀") + &end(shape)).into_bytes();
+    vec![
+        good("a stream", vec![send(stream_head(shape)), send(&*stream)]),
+        good("a stream that stays open", vec![send(stream_head(shape)), send(&*stream), Act::Hold]),
+        good(
+            "a stream with a reset behind it",
+            vec![send(stream_head(shape)), send(&*stream), Act::Reset],
+        ),
+        good(
+            "a stream without its last chunk",
+            vec![send(chunked(200, kind)), send(chunk(&stream))],
+        ),
+        good("a stream shorter than announced", vec![send(short(200, kind)), send(&*stream)]),
+        good(
+            "a stream with more behind its end",
+            vec![
+                send(stream_head(shape)),
+                send(&*stream),
+                send("data: nonsense\n\n{\"done\":5"),
+                Act::Hold,
+            ],
+        ),
+        good(
+            "a stream that nothing announces",
+            vec![send(head(200, &[])), send(&*stream), Act::Hold],
+        ),
+        good(
+            "a stream announced as JSON",
+            vec![send(head(200, &[("content-type", json)])), send(&*stream), Act::Reset],
+        ),
+        good("a body", vec![send(head(200, &[("content-type", json)])), send(&*body)]),
+        good(
+            "a body that stays open",
+            vec![send(head(200, &[("content-type", json)])), send(&*body), Act::Hold],
+        ),
+        good(
+            "a body without its last chunk",
+            vec![send(chunked(200, json)), send(chunk(&body)), Act::Reset],
+        ),
+        good("a body shorter than announced", vec![send(short(200, json)), send(&*body)]),
+        good(
+            "a body where a stream was announced",
+            vec![send(stream_head(shape)), send(&*body), Act::Hold],
+        ),
+        good(
+            "a body behind a byte order mark",
+            vec![send(head(200, &[])), send("\u{feff}"), send(&*body), Act::Hold],
+        ),
+        row(
+            "characters cut between any two bytes",
+            shape,
+            vec![send(stream_head(shape)), Act::Drip(bytes, Duration::ZERO), Act::Hold],
+            0,
+            Holds::Reply("日本 é😀"),
+        ),
+    ]
+}
+
+/// An answer that breaks off, and errors that arrived.
+pub fn broken(shape: Shape) -> Vec<Row> {
+    let text = begin(shape, "Half of");
+    let json = "application/json";
+    let refused = overflow(shape);
+    let as_event = event(shape, &serde_json::from_str(&refused).expect("JSON"));
+    let busy = error(shape, "overloaded_error", "Overloaded");
+    let busy = event(shape, &serde_json::from_str(&busy).expect("JSON"));
+    let busy_status = if shape == Shape::Ollama { 69 } else { 75 };
+    let shown = |name: &str, acts: Vec<Act>, status: i32| {
+        row(name, shape, acts, status, Holds::Shown("Half of"))
+    };
+    let none =
+        |name: &str, acts: Vec<Act>, status: i32| row(name, shape, acts, status, Holds::Nothing);
+    vec![
+        shown(
+            "a stream that is reset",
+            vec![send(stream_head(shape)), send(&*text), Act::Reset],
+            69,
+        ),
+        shown("a stream that ends", vec![send(stream_head(shape)), send(&*text)], 69),
+        shown(
+            "an error behind text, then a reset",
+            vec![send(stream_head(shape)), send(&*text), send(&*busy), Act::Reset],
+            busy_status,
+        ),
+        shown(
+            "an error behind text, then silence",
+            vec![send(stream_head(shape)), send(&*text), send(&*busy), Act::Hold],
+            busy_status,
+        ),
+        none(
+            "an overflow as the first event, then silence",
+            vec![send(stream_head(shape)), send(&*as_event), Act::Hold],
+            3,
+        ),
+        none(
+            "an overflow as the first event, then a reset",
+            vec![send(stream_head(shape)), send(&*as_event), Act::Reset],
+            3,
+        ),
+        none(
+            "an overflow whose event is not ended",
+            vec![send(stream_head(shape)), send(as_event.trim_end()), Act::Reset],
+            3,
+        ),
+        none(
+            "an overflow as a body",
+            vec![send(head(200, &[("content-type", json)])), send(&*refused), Act::Hold],
+            3,
+        ),
+        none(
+            "a refusal that stays open",
+            vec![send(head(400, &[("content-type", json)])), send(&*refused), Act::Hold],
+            3,
+        ),
+        none(
+            "a refusal without its last chunk",
+            vec![send(chunked(400, json)), send(chunk(&refused)), Act::Reset],
+            3,
+        ),
+        none(
+            "a refusal that is cut",
+            vec![send(short(400, json)), send(&refused[..refused.len() - 2]), Act::Reset],
+            3,
+        ),
+        none("an empty body", vec![send(head(200, &[("content-length", "0")]))], 69),
+        none(
+            "a page",
+            vec![send(head(200, &[("content-type", "text/html")])), send("<style>a {}</style>")],
+            69,
+        ),
+        none(
+            "a refusal that is a page and stays open",
+            vec![send(head(502, &[])), send("<style>a {}</style>"), Act::Hold],
+            69,
+        )
+        .within(9.0),
+        none("no HTTP", vec![send("nonsense\r\n\r\n")], 69),
+        none("nothing", vec![], 69),
+        none(
+            "nested too deep",
+            vec![send(head(200, &[])), send(whole(shape, "").replace("\"\"", &"[".repeat(5000)))],
+            69,
+        ),
+    ]
+}
+
+/// Size: what has no end.
+pub fn large(shape: Shape) -> Vec<Row> {
+    let line = Act::Flood(vec![b'x'; MIB], 9 * MIB);
+    let page = Act::Flood(vec![b'x'; MIB], 4 * MIB);
+    let begin = if shape == Shape::Ollama { "{\"x\":\"" } else { "data: {\"x\":\"" };
+    vec![
+        Row {
+            within: 15.0,
+            says: "8 MiB",
+            ..row(
+                "an event without an end",
+                shape,
+                vec![send(stream_head(shape)), send(begin), line, Act::Hold],
+                69,
+                Holds::Nothing,
+            )
+        },
+        Row {
+            within: 15.0,
+            ..row(
+                "a refusal without an end",
+                shape,
+                vec![send(head(400, &[])), page, Act::Hold],
+                76,
+                Holds::Nothing,
+            )
+        },
+    ]
+}
+
+/// Limits at their full size.
+pub fn huge() -> Vec<Row> {
+    let big = |shape, acts, status, holds| Row {
+        within: 60.0,
+        memory: 128,
+        ..row("a huge answer", shape, acts, status, holds)
+    };
+    let body = whole(Shape::Anthropic, "{}");
+    let (first, last) = body.split_once("{}").expect("a text");
+    let flood = |size: usize| Act::Flood(vec![b'x'; MIB], size);
+    let piece = begin(Shape::OpenAi, &"x".repeat(MIB / 2));
+    let events = vec![send(stream_head(Shape::OpenAi)), Act::Flood(piece.into_bytes(), 70 * MIB)];
+    vec![
+        Row {
+            says: "48 MiB",
+            ..big(
+                Shape::Anthropic,
+                vec![send(head(200, &[])), send(first), flood(70 * MIB), Act::Hold],
+                69,
+                Holds::Nothing,
+            )
+        },
+        Row { says: "64 MiB", ..big(Shape::OpenAi, events, 69, Holds::Bytes(60 * MIB)) },
+        big(
+            Shape::Anthropic,
+            vec![send(head(200, &[])), send(first), flood(47 * MIB), send(last), Act::Hold],
+            0,
+            Holds::Bytes(47 * MIB),
+        ),
+    ]
+}
