@@ -134,7 +134,7 @@ impl Collect for Stream {
         let Stream { mut reply, blocks, .. } = *self;
         let (last, mut flaw) = (blocks.len().saturating_sub(1), None);
         for (number, block) in blocks.into_iter().enumerate() {
-            let may_be_half = number == last && reply.is_cut_off();
+            let may_be_half = number == last && reply.may_end_in_half();
             match block.whole(may_be_half) {
                 Ok(block) => reply.blocks.push(block),
                 Err(why) => flaw = flaw.or(Some(why)),

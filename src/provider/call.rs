@@ -7,6 +7,7 @@
 
 use crate::exit::Exit;
 use crate::json::Object;
+use crate::messages::{Block, Content, Message, Role};
 use crate::provider::failure::Rows;
 use crate::provider::ollama::Cut;
 use crate::provider::protocol::{Protocol, Rest};
@@ -14,6 +15,8 @@ use crate::provider::reading::Reading;
 use crate::provider::{Failed, Failure, Reply, Request, estimated};
 use std::cell::Cell;
 
+/// The most times that a turn is continued after the provider paused it.
+pub const MOST_PAUSES: usize = 10;
 /// The least room for an answer that is worth a call, in tokens.
 const LEAST_OUTPUT: u64 = 256;
 /// What is kept free, in tokens, when the room for the answer is computed from a refusal's numbers.
@@ -79,12 +82,50 @@ pub struct Call<'c, 'r, 'a> {
     pub detect_truncation: bool,
 }
 
-/// Calls the provider, and tries again where that may help. Text that the model says is given to
+/// Calls the provider, and asks for the rest of a turn that it paused, up to [`MOST_PAUSES`] times: the replies
+/// belong together. Text that the model says is given to `show`.
+///
+/// # Errors
+/// The failure of the last try, and what there is of the reply.
+pub fn call(
+    call: Call<'_, '_, '_>,
+    world: &mut impl World,
+    show: &mut dyn FnMut(&str),
+) -> Result<Vec<Reply>, Failed> {
+    let mut messages = call.request.messages.to_vec();
+    let mut replies: Vec<Reply> = Vec::new();
+    loop {
+        let request = Request { messages: &messages, ..call.request };
+        match one_reply(Call { request, ..call }, world, show) {
+            Ok(reply) => replies.push(reply),
+            Err(mut failed) => {
+                replies.iter_mut().for_each(|reply| reply.interrupted = true);
+                failed.shown.splice(0..0, replies);
+                return Err(failed);
+            }
+        }
+        let can_go_on = replies.last().is_some_and(Reply::can_be_continued);
+        if replies.len() > MOST_PAUSES || !can_go_on {
+            return Ok(replies);
+        }
+        messages.truncate(call.request.messages.len());
+        messages.push(so_far(&replies));
+    }
+}
+
+/// Joins these replies into one assistant message that the provider continues from.
+fn so_far(replies: &[Reply]) -> Message<'static> {
+    let blocks = replies.iter().flat_map(|reply| &reply.blocks);
+    let blocks = blocks.filter_map(|raw| Block::parse(raw.clone()).ok()).collect();
+    Message::new(Role::Assistant, Content::Blocks(blocks))
+}
+
+/// Calls the provider for one reply, and tries again where that may help. Text that the model says is given to
 /// `show`; once there was some, the request is not sent again, because text on a screen cannot be taken back.
 ///
 /// # Errors
 /// The failure of the last try, and what was shown of its reply.
-pub fn call(
+fn one_reply(
     call: Call<'_, '_, '_>,
     world: &mut impl World,
     show: &mut dyn FnMut(&str),
@@ -238,7 +279,6 @@ fn pause(failure: &Failure, tries: u32, patience: Patience, world: &mut impl Wor
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::messages::{Message, Role};
     use crate::provider::Answer;
 
     /// A world with a list of answers.

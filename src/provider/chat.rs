@@ -128,7 +128,7 @@ fn user<'m>(content: &'m Content<'_>, names: &Names<'m>, turns: &mut Vec<Turn<'m
         if object.string("type").as_deref() == Some("tool_result") {
             turns.extend(result(&object, names, &mut moved));
         } else {
-            own.extend(part(&object));
+            own.extend(parts(&object));
         }
     }
     moved.append(&mut own);
@@ -153,13 +153,14 @@ fn result<'m>(
         texts.push(content);
     }
     for raw in elements(content).unwrap_or_default() {
-        match Object::parse(raw).ok().as_ref().and_then(part) {
-            Some(Part::Text(text)) => texts.push(text),
-            Some(image) => {
-                texts.push("\"[image]\"");
-                moved.push(image);
+        for part in Object::parse(raw).iter().flat_map(parts) {
+            match part {
+                Part::Text(text) => texts.push(text),
+                image => {
+                    texts.push("\"[image]\"");
+                    moved.push(image);
+                }
             }
-            None => {}
         }
     }
     let text = joined(&texts);
@@ -168,6 +169,17 @@ fn result<'m>(
         false => text,
     };
     Some(Turn::Result { name: names.get(&id).copied(), id, text })
+}
+
+/// The parts of a block: of a search result its title, its source and its texts.
+fn parts<'m>(object: &Object<'m>) -> Vec<Part<'m>> {
+    if object.string("type").as_deref() != Some("search_result") {
+        return part(object).into_iter().collect();
+    }
+    let found = ["title", "source"].into_iter().filter_map(|name| object.get(name));
+    let texts = elements(object.get("content").unwrap_or("[]")).unwrap_or_default();
+    let texts = texts.into_iter().filter_map(|raw| Object::parse(raw).ok()?.get("text"));
+    found.chain(texts).filter_map(said).map(Part::Text).collect()
 }
 
 /// A block that says or shows something. What cannot be sent there leaves a word where it stood.
@@ -311,6 +323,10 @@ mod tests {
                 "[document]",
             ),
             (r#""document","source":{"type":"text","data":"words"}"#, "words"),
+            (
+                r#""search_result","title":"T","source":"http://s","content":[{"type":"text","text":"found"}]"#,
+                "found",
+            ),
         ] {
             assert!(with(block).contains(word), "{block}");
         }

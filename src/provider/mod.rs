@@ -25,8 +25,9 @@ mod recorded;
 pub mod secret;
 pub mod stream;
 
-use crate::json::{Object, on_one_line, quote};
+use crate::json::{Object, is_deeper, on_one_line, quote};
 use crate::messages::{Block, Message};
+use crate::record;
 pub use failure::Failure;
 use failure::Rows;
 
@@ -121,6 +122,8 @@ pub struct Reply {
     pub reasoning: Option<String>,
     /// Whether it broke off: the blocks are what was shown by then.
     pub interrupted: bool,
+    /// The kinds of parts that no record can hold: audio, an image.
+    pub left_out: Vec<String>,
 }
 
 /// A call that failed.
@@ -128,13 +131,13 @@ pub struct Reply {
 pub struct Failed {
     /// The reason.
     pub failure: Failure,
-    /// The part of the reply that was shown by then, if any was.
-    pub shown: Option<Box<Reply>>,
+    /// The part of the reply that was shown by then, behind any replies that the provider paused.
+    pub shown: Vec<Reply>,
 }
 
 impl From<Failure> for Failed {
     fn from(failure: Failure) -> Failed {
-        Failed { failure, shown: None }
+        Failed { failure, shown: Vec::new() }
     }
 }
 
@@ -157,6 +160,49 @@ impl Reply {
         )
     }
 
+    /// Tells that the answer may end in half a call: it was cut off, or refused on the way.
+    #[must_use]
+    pub fn may_end_in_half(&self) -> bool {
+        self.is_cut_off() || self.stop_reason.as_deref() == Some("refusal")
+    }
+
+    /// Tells that the provider waits to be asked for the rest of its turn, and that the part so far can be sent
+    /// back.
+    #[must_use]
+    pub fn can_be_continued(&self) -> bool {
+        let is_sendable = |block: &String| {
+            Block::parse(block.as_str()).is_ok_and(|block| !block.is_blank())
+                && call_name(block).is_none()
+        };
+        self.stop_reason.as_deref() == Some("pause_turn")
+            && !self.blocks.is_empty()
+            && self.blocks.iter().all(is_sendable)
+    }
+
+    /// Returns the reason why it cannot be kept as records, as a clause about the answer: `claw-append` refuses
+    /// invalid records, and records that are nested too deep.
+    #[must_use]
+    pub fn flaw(&self) -> Option<String> {
+        // A call is a record of its own; another block stands in a list, which stands in a record.
+        let most =
+            |block: &str| record::MOST_DEPTH - if call_name(block).is_some() { 0 } else { 2 };
+        let is_deep = |block: &String| is_deeper(block, most(block));
+        let usage = self.usage.as_deref().unwrap_or_default();
+        if self.blocks.iter().any(is_deep) || is_deeper(usage, record::MOST_DEPTH - 1) {
+            return Some(format!("is nested more than {} deep", record::MOST_DEPTH));
+        }
+        let flaw = |block: &String| match call_name(block) {
+            Some(_) => {
+                let call = call_record(block).ok_or("has a call without id or name")?;
+                let object = Object::parse(&call).map_err(|_| "has an invalid call")?;
+                record::parse(&object).map(drop)
+            }
+            None => Block::parse(block.as_str()).map(drop),
+        };
+        let why = self.blocks.iter().find_map(|block| flaw(block).err())?;
+        Some(format!("cannot be kept as records: {why}"))
+    }
+
     /// The text that it says, block by block.
     pub fn said(&self) -> impl Iterator<Item = String> {
         let says = |raw: &String| Block::parse(raw.as_str()).ok().and_then(|block| block.says());
@@ -164,8 +210,8 @@ impl Reply {
     }
 
     /// The reply as records: an assistant record, always; a `tool_use` record for each call in order;
-    /// after a call a further assistant record for what follows. A call that a cut-off answer ends in
-    /// may be half a call and is left out.
+    /// after a call a further assistant record for what follows. A call that an answer ends in which was cut
+    /// off or refused may be half a call and is left out.
     #[must_use]
     pub fn to_records(&self, provider: &str) -> Records {
         self.clone().take_records(provider)
@@ -176,7 +222,7 @@ impl Reply {
     pub fn take_records(&mut self, provider: &str) -> Records {
         let mut records = Records::default();
         let mut blocks = std::mem::take(&mut self.blocks);
-        if self.is_cut_off()
+        if self.may_end_in_half()
             && let Some(name) = blocks.last().and_then(|block| call_name(block))
         {
             records.cut_call = Some(name);

@@ -129,6 +129,9 @@ impl Collect for Stream {
         if let Some(Ok(message)) = data.get("message").map(Object::parse) {
             show(&self.draft.text.add(message.get("content")));
             self.draft.reasoning.add(message.get("thinking"));
+            if message.get("images").and_then(elements).is_some_and(|images| !images.is_empty()) {
+                self.draft.left_out = vec!["image".to_owned()];
+            }
             let calls = message.get("tool_calls").and_then(elements).unwrap_or_default();
             self.draft.calls.extend(calls.into_iter().map(read_call));
         }

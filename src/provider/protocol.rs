@@ -162,6 +162,13 @@ pub(super) struct Spelled {
 }
 
 impl Spelled {
+    /// A text.
+    pub(super) fn of(text: &str) -> Spelled {
+        let mut spelled = Spelled::default();
+        spelled.add(Some(&quote(text)));
+        spelled
+    }
+
     /// Adds a JSON string; anything else adds nothing. Gives its text.
     pub(super) fn add<'r>(&mut self, raw: Option<&'r str>) -> Cow<'r, str> {
         let quoted = raw.and_then(|raw| raw.strip_prefix('"')?.strip_suffix('"'));

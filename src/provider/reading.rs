@@ -4,7 +4,7 @@
 //! nothing. The same holds for an error that has arrived. What comes without an end is limited: an answer to
 //! [`MOST_ANSWER`] or [`MOST_BODY`], one event of it to [`MOST_EVENT`]; of a refusal [`MOST_REFUSAL`] is read.
 
-use crate::json::Object;
+use crate::json::{Object, elements};
 use crate::provider::extent::{Extent, completed};
 use crate::provider::failure::Rows;
 use crate::provider::protocol::{Collect, Protocol, Rest, Unfinished};
@@ -238,7 +238,13 @@ impl<'s> Reading<'s> {
         };
         let broken = |why: &str| Failure::broken(status, format!("the answer {why}"));
         let failure = match (outcome, sent) {
-            (Ok(reply), _) => return Ok(Reply { request_id, ..reply }),
+            (Ok(reply), _) => match reply.flaw() {
+                None => return Ok(Reply { request_id, ..reply }),
+                Some(why) => {
+                    let failure = broken(&why);
+                    return Err(Failed { failure, shown: Vec::new() });
+                }
+            },
             (Err(Ended::Refused(data)), _) => answer.refusal(data.as_bytes(), now, rows),
             // The answer lacks something because the connection ended.
             (Err(Ended::Broken(_)), Err(failure)) => failure,
@@ -247,7 +253,7 @@ impl<'s> Reading<'s> {
         };
         let shown = shown.filter(|shown| is_stream && !shown.blocks.is_empty());
         let shown = shown.map(|shown| Reply { request_id, interrupted: true, ..shown });
-        Err(Failed { failure, shown: shown.map(Box::new) })
+        Err(Failed { failure, shown: shown.into_iter().collect() })
     }
 
     /// The refusal that the body tells, also where it broke off: then a number at its end may be half of one.
@@ -372,7 +378,7 @@ fn take_event(
         }
     } else {
         *state = match Object::parse(data) {
-            Ok(object) if is_error(&object) => State::Refused(data.to_owned()),
+            Ok(object) if is_error(&object) => State::Refused(error_of(&object)),
             // The data of an error may be anything.
             _ if event.name == "error" => State::Refused(data.to_owned()),
             Err(_) => State::Broken("has an event that is not a JSON object".to_owned()),
@@ -413,15 +419,37 @@ fn read_body(protocol: Protocol, body: &[u8]) -> Result<Reply, Ended> {
         };
     };
     if is_error(&object) {
-        return Err(Ended::Refused(text.to_owned()));
+        return Err(Ended::Refused(error_of(&object)));
     }
     protocol.read(&object).map_err(Ended::Broken)
 }
 
-/// Tells that an object of a successful answer is an error all the same.
+/// Tells that an object of a successful answer is an error all the same. Some servers send an empty `error` with
+/// every answer.
 fn is_error(object: &Object<'_>) -> bool {
-    object.get("error").is_some_and(|error| error != "null")
+    object.get("error").is_some_and(|error| !is_empty(error))
         || object.string("type").as_deref() == Some("error")
+        || choice_error(object).is_some()
+}
+
+/// The object that describes the error.
+fn error_of(object: &Object<'_>) -> String {
+    choice_error(object).unwrap_or(object.text()).to_owned()
+}
+
+/// The first choice of a chat completion, if that has the error.
+fn choice_error<'a>(object: &Object<'a>) -> Option<&'a str> {
+    let choice = *elements(object.get("choices")?)?.first()?;
+    Object::parse(choice).ok()?.get("error").filter(|error| !is_empty(error))?;
+    Some(choice)
+}
+
+/// Tells that a value is blank: null, false, 0, an empty text or list, an object of such values.
+fn is_empty(value: &str) -> bool {
+    let is_blank = |value: &str| matches!(value, "null" | "false" | "0" | "\"\"" | "[]" | "{}");
+    is_blank(value)
+        || Object::parse(value)
+            .is_ok_and(|object| object.members().all(|member| is_blank(member.value)))
 }
 
 #[cfg(test)]

@@ -113,7 +113,6 @@ fn v66_k3_an_unusual_end_is_noted_and_an_unknown_one_is_no_success() {
     let (unusual, unknown) = ("ended unusually: stop", "ended in a way that is not known: stop");
     for (reason, status, what) in [
         (json!("refusal"), 0, unusual),
-        (json!("pause_turn"), 0, unusual),
         (json!("new_reason"), 6, unknown),
         (json!(null), 6, unknown),
     ] {

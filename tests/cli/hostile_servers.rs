@@ -10,13 +10,14 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::common::shapes::Shape;
 use crate::common::{Sandbox, kill_group};
 use crate::shapes::{HELLO, name};
-use server::{Act, Server};
-use table::{broken, ended, huge, large};
+use server::{Act, Server, head};
+use table::{broken, ended, huge, large, odd};
+use words::{error, send};
 
 const MIB: usize = 1 << 20;
 
@@ -174,4 +175,60 @@ fn audit_09_what_broke_off_and_what_was_refused_is_told_by_what_arrived() {
 #[test]
 fn audit_10_sizes_are_bounded() {
     check(Shape::ALL.into_iter().flat_map(large).chain(huge()).collect(), 2);
+}
+
+#[test]
+fn audit_18_nothing_of_an_odd_reply_is_lost_without_a_word() {
+    check(odd(), 6);
+}
+
+/// A turn that Anthropic paused is continued with what it said so far; each reply keeps its own count.
+#[test]
+fn audit_18_a_paused_turn_is_continued_and_not_for_ever() {
+    let said = |text: &str, reason: &str| {
+        let used = json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}});
+        let content = [used, json!({"type": "text", "text": text})];
+        let body = json!({"content": content, "model": "m", "stop_reason": reason, "usage": {"input_tokens": 9, "output_tokens": 5}});
+        vec![send(head(200, &[])), send(body.to_string())]
+    };
+    let paused = || said("Look.", "pause_turn");
+    for (connections, status, requests) in
+        [(vec![paused(), paused(), said("So.", "end_turn")], 0, 3), (vec![paused()], 6, 11)]
+    {
+        let (sandbox, server) = (Sandbox::new(), Server::new(connections));
+        let cmd = sandbox.cmd("claw-call").args(["--model", "m", "--meta", "--base-url"]);
+        let cmd = cmd.arg(format!("http://{}", server.address));
+        let run = cmd.env("ANTHROPIC_API_KEY", "test-key-of-row").stdin(HELLO).run();
+        let records = run.code(status).json();
+        assert_eq!(records.len(), requests);
+        assert!(records.iter().all(|record| record["usage"]["input_tokens"] == 9));
+        assert!(records[1]["call"].is_null() && records[0]["call"].is_object());
+        let sent = server.requests();
+        assert_eq!(sent.len(), requests);
+        let last: Value = serde_json::from_str(&sent[2]).expect("JSON");
+        assert_eq!(last["messages"].as_array().map(Vec::len), Some(2), "{last}");
+        assert_eq!(last["messages"][1]["content"].as_array().map(Vec::len), Some(4));
+        sandbox.write("out", &run.stdout);
+        let script =
+            "claw-append --user s.jsonl <m && claw-append s.jsonl <out && claw-rebuild s.jsonl";
+        sandbox.write("m", "hello\n");
+        let messages = sandbox.sh(script).run();
+        assert_eq!(messages.ok().json()[1]["content"].as_array().map(Vec::len), Some(2 * requests));
+    }
+}
+
+#[test]
+fn audit_18_a_continuation_that_fails_keeps_what_was_said() {
+    let block = json!({"type": "text", "text": "Look."});
+    let paused = json!({"content": [block], "model": "m", "stop_reason": "pause_turn"});
+    let refused = error(Shape::Anthropic, "overloaded_error", "Overloaded");
+    let connections = vec![
+        vec![send(head(200, &[])), send(paused.to_string())],
+        vec![send(head(529, &[])), send(refused)],
+    ];
+    let row = Row {
+        connections,
+        ..row("a paused turn", Shape::Anthropic, vec![], 75, Holds::Shown("Look."))
+    };
+    check(vec![row], 1);
 }

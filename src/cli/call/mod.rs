@@ -168,14 +168,14 @@ fn reply(
     let mut show = Show::new(args.stream.as_ref())?;
     let outcome = call::call(*call, network, &mut |text| show.text(text));
     show.finish();
-    let failed = match outcome {
-        Ok(reply) => {
-            return outcome::write_reply(reply, endpoint.provider, call, args, prices, log);
+    let mut failed = match outcome {
+        Ok(mut replies) => {
+            return outcome::write_reply(&mut replies, endpoint.provider, call, args, prices, log);
         }
         Err(failed) => failed,
     };
-    if let Some(mut shown) = failed.shown {
-        outcome::write_records(&mut shown, endpoint.provider, call, args)?;
+    if !failed.shown.is_empty() {
+        outcome::write_records(&mut failed.shown, endpoint.provider, call, args)?;
     }
     match network.stopped {
         Some(signal) => {

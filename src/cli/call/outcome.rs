@@ -7,7 +7,7 @@ use crate::cli::{Log, Output, prices};
 use crate::exit::Exit;
 use crate::json::{Object, quote};
 use crate::provider::call::Call;
-use crate::provider::{Failure, Records, Reply};
+use crate::provider::{Failure, Reply};
 use crate::record;
 use crate::usage::{Counts, Table};
 use anyhow::Context;
@@ -58,51 +58,61 @@ impl Prices {
     }
 }
 
-/// Writes the reply's records.
+/// Writes the records of a reply: of several, if it was paused on the way.
 ///
 /// # Errors
 /// 74 when they cannot be written.
 pub(super) fn write_reply(
-    mut reply: Reply,
+    replies: &mut [Reply],
     provider: Provider,
     call: &Call<'_, '_, '_>,
     args: &CallArgs,
     prices: Option<&Prices>,
     log: Log,
 ) -> anyhow::Result<Exit> {
-    let records = write_records(&mut reply, provider, call, args)?;
-    if let Some(prices) = prices {
-        prices.say(&reply, call.request.model, log);
+    let cut_call = write_records(replies, provider, call, args)?;
+    for reply in replies.iter() {
+        if let Some(prices) = prices {
+            prices.say(reply, call.request.model, log);
+        }
+        for kind in &reply.left_out {
+            log.note(&format!("the answer holds '{kind}', which no record can: it is left out"));
+        }
     }
-    if let Some(name) = &records.cut_call {
+    if let Some(name) = &cut_call {
         log.note(&format!("the call of '{name}' was cut off in the middle and is left out"));
     }
-    Ok(ending(&reply, log))
+    Ok(replies.last().map_or(Exit::Failed, |reply| ending(reply, log)))
 }
 
-/// Writes the records of a reply, whole or broken off, to standard output.
+/// Writes the records of replies, whole or broken off, to standard output. Gives the name of a call that was cut
+/// off and left out.
 ///
 /// # Errors
 /// 74 when they cannot be written.
 pub(super) fn write_records(
-    reply: &mut Reply,
+    replies: &mut [Reply],
     provider: Provider,
     call: &Call<'_, '_, '_>,
     args: &CallArgs,
-) -> anyhow::Result<Records> {
-    let mut records = reply.take_records(provider.name());
-    if args.meta
-        && let Some(first) = records.lines.first_mut()
-        && let Ok(object) = Object::parse(first)
-    {
-        *first = object.with("call", &asked(call));
-    }
-    let mut out = Output::open();
-    for line in &records.lines {
-        writeln!(out, "{line}").context("cannot write '<stdout>'")?;
+) -> anyhow::Result<Option<String>> {
+    let (mut out, mut cut_call) = (Output::open(), None);
+    for (number, reply) in replies.iter_mut().enumerate() {
+        let mut records = reply.take_records(provider.name());
+        if args.meta
+            && number == 0
+            && let Some(first) = records.lines.first_mut()
+            && let Ok(object) = Object::parse(first)
+        {
+            *first = object.with("call", &asked(call));
+        }
+        for line in &records.lines {
+            writeln!(out, "{line}").context("cannot write '<stdout>'")?;
+        }
+        cut_call = records.cut_call;
     }
     out.finish()?;
-    Ok(records)
+    Ok(cut_call)
 }
 
 /// How a reply ended, as a status. One that ended in a way that is not known may be half of one.
@@ -114,9 +124,13 @@ fn ending(reply: &Reply, log: Log) -> Exit {
             Exit::CutOff
         }
         "end_turn" | "tool_use" | "stop_sequence" => Exit::Done,
-        "refusal" | "pause_turn" => {
+        "refusal" => {
             log.note(&format!("the answer ended unusually: stop reason '{reason}'"));
             Exit::Done
+        }
+        "pause_turn" => {
+            log.note("the answer was paused, and the rest of it was not asked for");
+            Exit::CutOff
         }
         _ => {
             log.note(&format!(

@@ -16,6 +16,10 @@ pub(crate) struct Draft {
     pub(crate) usage: Option<String>,
     /// What is said.
     pub(crate) text: Spelled,
+    /// The reason for a refusal, in the model's own words.
+    pub(crate) refusal: Spelled,
+    /// The kinds of parts that no record can hold: audio, an image.
+    pub(crate) left_out: Vec<String>,
     /// What was thought aloud.
     pub(crate) reasoning: Spelled,
     /// What is called, in order.
@@ -42,16 +46,23 @@ impl Draft {
         self.model = self.model.take().or(name);
     }
 
-    /// The text as a block, if there is any.
-    fn said(text: Spelled) -> Option<String> {
-        let block = |text: Spelled| text.into_between(r#"{"type":"text","text":""#, r#""}"#);
-        (!text.is_empty()).then(|| block(text))
+    /// Tells that nothing was said or called yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.refusal.is_empty() && self.calls.is_empty()
+    }
+
+    /// Returns the text, a refusal, and a word for each part that is left out, as blocks.
+    fn said(text: Spelled, refusal: Spelled, left_out: &[String]) -> Vec<String> {
+        let words = left_out.iter().map(|kind| Spelled::of(&format!("[{kind}]")));
+        let all = [text, refusal].into_iter().chain(words);
+        let all = all.filter(|text| !text.is_empty());
+        all.map(|text| text.into_between(r#"{"type":"text","text":""#, r#""}"#)).collect()
     }
 
     /// What was shown so far.
     pub(crate) fn shown(self) -> Reply {
-        let Draft { model, usage, text, .. } = self;
-        let blocks = Draft::said(text).into_iter().collect();
+        let Draft { model, usage, text, refusal, .. } = self;
+        let blocks = Draft::said(text, refusal, &[]);
         Reply { blocks, model, usage, ..Reply::default() }
     }
 
@@ -61,15 +72,20 @@ impl Draft {
     /// Says so when a call has no name, or an input that is no JSON object. The last call of an answer
     /// that was cut off may be half a call; it gets an empty input, and no record is made of it.
     pub(crate) fn reply(self) -> Result<Reply, Unfinished> {
-        let Draft { model, stop_reason, usage, text, reasoning, calls } = self;
+        let Draft { model, stop_reason, usage, text, refusal, left_out, reasoning, calls } = self;
         let reason = stop_reason.map(|word| reason(&word, !calls.is_empty()).to_owned());
+        let reason = match reason.as_deref() {
+            Some("end_turn") if !refusal.is_empty() => Some("refusal".to_owned()),
+            _ => reason,
+        };
         let reasoning = (!reasoning.is_empty()).then(|| reasoning.quoted());
-        let mut reply = Reply { model, stop_reason: reason, usage, reasoning, ..Reply::default() };
-        reply.blocks.extend(Draft::said(text));
+        let mut reply =
+            Reply { model, stop_reason: reason, usage, reasoning, left_out, ..Reply::default() };
+        reply.blocks = Draft::said(text, refusal, &reply.left_out);
         let said = reply.blocks.len();
         let last = calls.len().saturating_sub(1);
         for (number, (call, id)) in calls.iter().zip(ids(&calls)).enumerate() {
-            let may_be_half = number == last && reply.is_cut_off();
+            let may_be_half = number == last && reply.may_end_in_half();
             match call.block(&id, may_be_half) {
                 Ok(block) => reply.blocks.push(block),
                 Err(why) => {
@@ -110,13 +126,19 @@ impl Call {
     }
 }
 
-/// The ids of calls. Where the provider gave none, it is `call_1` or the next that is free.
+/// The ids of calls. Where the provider gave none, or one that another call has, it is `call_1` or the next
+/// that is free.
 fn ids(calls: &[Call]) -> Vec<String> {
     let given: HashSet<&str> = calls.iter().map(|call| call.id.as_str()).collect();
     let made_up = (1_u64..).map(|number| format!("call_{number}"));
     let mut free = made_up.filter(|id| !given.contains(id.as_str()));
-    let own = |call: &Call| (!call.id.is_empty()).then(|| call.id.clone());
-    calls.iter().filter_map(|call| own(call).or_else(|| free.next())).collect()
+    let mut taken = HashSet::from([""]);
+    let mut all = Vec::new();
+    for call in calls {
+        let own = taken.insert(call.id.as_str()).then(|| call.id.clone());
+        all.extend(own.or_else(|| free.next()));
+    }
+    all
 }
 
 /// A stop reason in our word; one that is not known stays as it is. Who calls waits for the result,
@@ -151,6 +173,8 @@ mod tests {
     fn missing_ids_are_made_up_and_given_ones_stay() {
         let calls = ["", "call_1", "", "x"].map(|id| call(id, "f", "{}"));
         assert_eq!(ids(&calls), ["call_2", "call_1", "call_3", "x"]);
+        let calls = ["x", "x"].map(|id| call(id, "f", "{}"));
+        assert_eq!(ids(&calls), ["x", "call_1"]);
     }
 
     #[test]

@@ -11,13 +11,17 @@ use std::borrow::Cow;
 /// counts.
 const REASONING: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_text"];
 
+/// The number of the one call of older servers.
+const LEGACY: Option<u64> = Some(u64::MAX);
+
 /// Reads an answer that came whole: its first choice.
 ///
 /// # Errors
 /// Says what it lacks, or which call has an input that is no object.
 pub fn read(answer: &Object<'_>) -> Result<Reply, String> {
     let choice = choice(answer).ok_or("has no choices")?;
-    let message = inner(&choice, "message").ok_or("has no message")?;
+    let message = inner(&choice, "message").or_else(|| inner(&choice, "delta"));
+    let message = message.ok_or("has no message")?;
     let mut stream = Stream::default();
     stream.note(answer, Some(&choice));
     stream.say(&message, &mut |_| {});
@@ -26,6 +30,7 @@ pub fn read(answer: &Object<'_>) -> Result<Reply, String> {
         stream.draft.calls.push(Call::default());
         stream.fill(stream.draft.calls.len() - 1, &call);
     }
+    stream.legacy_call(&message);
     stream.reply().map_err(|unfinished| unfinished.why)
 }
 
@@ -34,7 +39,6 @@ pub fn read(answer: &Object<'_>) -> Result<Reply, String> {
 #[derive(Default)]
 pub struct Stream {
     draft: Draft,
-    refusal: Spelled,
     reasoning: [Spelled; REASONING.len()],
     /// The marker of the end came.
     is_done: bool,
@@ -44,12 +48,13 @@ impl Collect for Stream {
     fn take(&mut self, data: &Object<'_>, show: &mut dyn FnMut(&str)) -> Result<(), String> {
         let choice = choice(data);
         self.note(data, choice.as_ref());
-        if let Some(delta) = choice.and_then(|choice| inner(&choice, "delta")) {
+        if let Some(delta) = choice.and_then(|choice| self.piece(&choice)) {
             self.say(&delta, show);
             for call in calls(&delta) {
                 let at = self.place(&call);
                 self.fill(at, &call);
             }
+            self.legacy_call(&delta);
         }
         Ok(())
     }
@@ -72,7 +77,7 @@ impl Collect for Stream {
     }
 
     fn finish(self: Box<Self>) -> Result<Reply, Unfinished> {
-        if self.draft.stop_reason.is_none() {
+        if self.rest() == Rest::Needed {
             return Err(Unfinished::cut(self.shown()));
         }
         self.reply()
@@ -95,6 +100,25 @@ impl Stream {
         }
     }
 
+    /// The piece of the message in a choice. Some servers send the whole message in one event, or once more
+    /// behind its pieces.
+    fn piece<'a>(&self, choice: &Object<'a>) -> Option<Object<'a>> {
+        let delta = inner(choice, "delta").filter(|delta| delta.members().next().is_some());
+        let is_new = self.draft.is_empty();
+        delta.or_else(|| inner(choice, "message").filter(|_| is_new))
+    }
+
+    /// Takes a call as chat completions had it before there could be several, or a piece of it.
+    fn legacy_call(&mut self, message: &Object<'_>) {
+        let Some(function) = inner(message, "function_call") else { return };
+        let calls = &mut self.draft.calls;
+        let at = calls.iter().position(|call| call.index == LEGACY).unwrap_or_else(|| {
+            calls.push(Call::numbered(LEGACY));
+            calls.len() - 1
+        });
+        self.add_function(at, &function);
+    }
+
     /// Takes what a message, or a piece of one, says.
     fn say(&mut self, message: &Object<'_>, show: &mut dyn FnMut(&str)) {
         match message.get("content") {
@@ -102,17 +126,58 @@ impl Stream {
             Some(raw) if raw.starts_with('[') => {
                 let parts = elements(raw).unwrap_or_default();
                 for part in parts.into_iter().filter_map(|part| Object::parse(part).ok()) {
-                    show(&self.draft.text.add(part.get("text")));
+                    self.part(&part, show);
                 }
             }
             content => show(&self.draft.text.add(content)),
         }
-        let refusal = self.refusal.add(message.get("refusal"));
-        if self.draft.text.is_empty() {
-            show(&refusal);
+        self.refuse(message.get("refusal"), show);
+        if let Some(audio) = inner(message, "audio") {
+            show(&self.draft.text.add(audio.get("transcript")));
+            self.leave_out("audio");
+        }
+        if message.get("images").and_then(elements).is_some_and(|images| !images.is_empty()) {
+            self.leave_out("image");
         }
         for (name, thought) in REASONING.iter().zip(&mut self.reasoning) {
             thought.add(message.get(name));
+        }
+    }
+
+    /// Takes a part of a content that is a list.
+    fn part(&mut self, part: &Object<'_>, show: &mut dyn FnMut(&str)) {
+        let kind = part.string("type").unwrap_or_default();
+        match kind.as_ref() {
+            _ if part.get("text").is_some() => show(&self.draft.text.add(part.get("text"))),
+            "thinking" | "reasoning" => self.think(part.get("thinking")),
+            "refusal" => self.refuse(part.get("refusal"), show),
+            kind => self.leave_out(kind.trim_start_matches("output_").trim_end_matches("_url")),
+        }
+    }
+
+    /// Takes a thought: a text, or a list of parts that have one.
+    fn think(&mut self, raw: Option<&str>) {
+        let parts = raw.and_then(elements).unwrap_or_default();
+        for part in parts.into_iter().filter_map(|part| Object::parse(part).ok()) {
+            self.reasoning[0].add(part.get("text"));
+        }
+        self.reasoning[0].add(raw);
+    }
+
+    fn refuse(&mut self, raw: Option<&str>, show: &mut dyn FnMut(&str)) {
+        let is_after = self.draft.refusal.is_empty() && !self.draft.text.is_empty();
+        let text = self.draft.refusal.add(raw);
+        if is_after && !text.is_empty() {
+            show("\n");
+        }
+        show(&text);
+    }
+
+    /// Notes that something of this kind was sent that no record can hold.
+    fn leave_out(&mut self, kind: &str) {
+        let left_out = &mut self.draft.left_out;
+        if !left_out.iter().any(|known| known == kind) {
+            left_out.push(kind.to_owned());
         }
     }
 
@@ -148,19 +213,22 @@ impl Stream {
             call.id = piece.string("id").unwrap_or_default().into_owned();
         }
         if let Some(function) = function(piece) {
-            if call.name.is_empty() {
-                call.name = named(&function).unwrap_or_default();
-            }
-            call.add_input(function.get("arguments"));
+            self.add_function(at, &function);
         }
     }
 
-    /// The reply. A refusal is what is said where nothing else is.
-    fn reply(self) -> Result<Reply, Unfinished> {
-        let Stream { mut draft, refusal, reasoning, .. } = self;
-        if draft.text.is_empty() {
-            draft.text = refusal;
+    /// Adds a name, and a piece of an input, to a call.
+    fn add_function(&mut self, at: usize, function: &Object<'_>) {
+        let Some(call) = self.draft.calls.get_mut(at) else { return };
+        if call.name.is_empty() {
+            call.name = named(function).unwrap_or_default();
         }
+        call.add_input(function.get("arguments"));
+    }
+
+    /// The reply.
+    fn reply(self) -> Result<Reply, Unfinished> {
+        let Stream { mut draft, reasoning, .. } = self;
         let thought = reasoning.into_iter().find(|thought| !thought.is_empty());
         draft.reasoning = thought.unwrap_or_default();
         draft.reply()

@@ -2,8 +2,8 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -28,6 +28,7 @@ pub enum Act {
 /// A server with a list of acts for each connection; the last list serves all later ones.
 pub struct Server {
     pub address: SocketAddr,
+    requests: Arc<Mutex<Vec<String>>>,
     stop: Arc<AtomicBool>,
 }
 
@@ -36,7 +37,9 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("the port");
         let stop = Arc::new(AtomicBool::new(false));
+        let requests = Arc::new(Mutex::new(Vec::new()));
         let (stopped, count) = (Arc::clone(&stop), AtomicUsize::new(0));
+        let seen = Arc::clone(&requests);
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 if stopped.load(Ordering::SeqCst) {
@@ -44,11 +47,17 @@ impl Server {
                 }
                 let number = count.fetch_add(1, Ordering::SeqCst).min(connections.len() - 1);
                 let (acts, stopped) = (connections[number].clone(), Arc::clone(&stopped));
+                let seen = Arc::clone(&seen);
                 // A client that goes away is the point of several rows.
-                thread::spawn(move || serve(&stream, &acts, &stopped));
+                thread::spawn(move || serve(&stream, &acts, &stopped, &seen));
             }
         });
-        Server { address, stop }
+        Server { address, requests, stop }
+    }
+
+    /// The bodies of all requests so far.
+    pub fn requests(&self) -> Vec<String> {
+        self.requests.lock().expect("requests").clone()
     }
 }
 
@@ -59,8 +68,14 @@ impl Drop for Server {
     }
 }
 
-fn serve(mut stream: &TcpStream, acts: &[Act], stop: &AtomicBool) -> io::Result<()> {
-    read_request(stream)?;
+fn serve(
+    mut stream: &TcpStream,
+    acts: &[Act],
+    stop: &AtomicBool,
+    seen: &Mutex<Vec<String>>,
+) -> io::Result<()> {
+    let request = read_request(stream)?;
+    seen.lock().expect("requests").push(request);
     let pause = |time: Duration| {
         let steps = time.as_millis().div_ceil(20);
         for _ in 0..steps {
@@ -95,8 +110,8 @@ fn serve(mut stream: &TcpStream, acts: &[Act], stop: &AtomicBool) -> io::Result<
     Ok(())
 }
 
-/// Reads headers, and the body that they announce.
-fn read_request(mut stream: &TcpStream) -> io::Result<()> {
+/// Reads headers, and the body that they announce; gives the body.
+fn read_request(mut stream: &TcpStream) -> io::Result<String> {
     let (mut bytes, mut piece) = (Vec::new(), [0; 4096]);
     loop {
         let count = stream.read(&mut piece)?;
@@ -107,7 +122,7 @@ fn read_request(mut stream: &TcpStream) -> io::Result<()> {
             rest.lines().next().and_then(|number| number.trim().parse::<usize>().ok())
         });
         if count == 0 || bytes.len() >= end + 4 + length.unwrap_or(0) {
-            return Ok(());
+            return Ok(String::from_utf8_lossy(&bytes[end + 4..]).into_owned());
         }
     }
 }

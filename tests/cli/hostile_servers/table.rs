@@ -2,8 +2,12 @@
 
 use std::time::Duration;
 
+use serde_json::{Value, json};
+
 use super::server::{Act, chunk, head};
-use super::words::{begin, chunked, end, error, event, overflow, send, short, stream_head, whole};
+use super::words::{
+    OVERFLOW, begin, chunked, end, error, event, overflow, send, short, stream_head, whole,
+};
 use super::{Holds, MIB, Row, row};
 use crate::common::shapes::Shape;
 
@@ -218,5 +222,145 @@ pub fn huge() -> Vec<Row> {
             0,
             Holds::Bytes(47 * MIB),
         ),
+    ]
+}
+
+/// Odd replies, each in the protocol where servers send it.
+pub fn odd() -> Vec<Row> {
+    let json = |shape, name: &str, body: Value, status, holds| {
+        row(
+            name,
+            shape,
+            vec![send(head(200, &[])), send(body.to_string()), Act::Hold],
+            status,
+            holds,
+        )
+    };
+    let choice = |message: Value, reason: &str| json!({"choices": [{"message": message, "finish_reason": reason}]});
+    let anthropic =
+        |block: Value| json!({"content": [block], "stop_reason": "end_turn", "model": "m"});
+    vec![
+        json(Shape::Anthropic, "a block that is a number", anthropic(json!(5)), 69, Holds::Nothing),
+        json(
+            Shape::Anthropic,
+            "a call without an id",
+            anthropic(json!({"type": "tool_use", "name": "f", "input": {}})),
+            69,
+            Holds::Nothing,
+        ),
+        json(
+            Shape::Anthropic,
+            "a call with an empty id",
+            anthropic(json!({"type": "tool_use", "id": "", "name": "f", "input": {}})),
+            69,
+            Holds::Nothing,
+        ),
+        json(
+            Shape::Anthropic,
+            "a call with a list as input",
+            anthropic(json!({"type": "tool_use", "id": "a", "name": "f", "input": []})),
+            69,
+            Holds::Nothing,
+        ),
+        json(
+            Shape::OpenAi,
+            "an empty error",
+            json!({"error": {"code": 0, "message": ""}, "choices": [{"message": {"content": "So."}, "finish_reason": "stop"}]}),
+            0,
+            Holds::Reply("So."),
+        ),
+        json(
+            Shape::OpenAi,
+            "an error in the choice",
+            json!({"choices": [{"error": {"code": 400, "message": OVERFLOW}, "message": {"content": ""}, "finish_reason": "error"}]}),
+            3,
+            Holds::Nothing,
+        ),
+        json(
+            Shape::OpenAi,
+            "a refusal behind a text",
+            choice(json!({"content": "So.", "refusal": "No."}), "stop"),
+            0,
+            Holds::Reply("So.No."),
+        ),
+        json(
+            Shape::OpenAi,
+            "audio",
+            choice(
+                json!({"content": null, "audio": {"id": "a", "data": "AAAA", "transcript": "So."}}),
+                "stop",
+            ),
+            0,
+            Holds::Reply("So.[audio]"),
+        ),
+        json(
+            Shape::OpenAi,
+            "a part that shows",
+            choice(
+                json!({"content": [{"type": "text", "text": "So."}, {"type": "image_url", "image_url": {"url": "data:,"}}]}),
+                "stop",
+            ),
+            0,
+            Holds::Reply("So.[image]"),
+        ),
+        json(
+            Shape::OpenAi,
+            "a filter",
+            choice(json!({"content": "So."}), "content_filter"),
+            0,
+            Holds::Reply("So."),
+        ),
+        json(
+            Shape::Ollama,
+            "an empty error",
+            json!({"error": "", "message": {"content": "So."}, "done": true, "done_reason": "stop"}),
+            0,
+            Holds::Reply("So."),
+        ),
+        row(
+            "a whole message in a stream",
+            Shape::OpenAi,
+            vec![
+                send(stream_head(Shape::OpenAi)),
+                send(event(
+                    Shape::OpenAi,
+                    &choice(json!({"role": "assistant", "content": "So."}), "stop"),
+                )),
+                send("data: [DONE]\n\n"),
+                Act::Hold,
+            ],
+            0,
+            Holds::Reply("So."),
+        ),
+        row(
+            "a stream that gives no reason for its end",
+            Shape::OpenAi,
+            vec![
+                send(stream_head(Shape::OpenAi)),
+                send(begin(Shape::OpenAi, "So.")),
+                send("data: [DONE]\n\n"),
+                Act::Hold,
+            ],
+            6,
+            Holds::Reply("So."),
+        ),
+        Row {
+            within: 9.0,
+            ..row(
+                "a stream with a reason for its end and no marker",
+                Shape::OpenAi,
+                vec![
+                    send(stream_head(Shape::OpenAi)),
+                    send(begin(Shape::OpenAi, "So.")),
+                    send(event(
+                        Shape::OpenAi,
+                        &json!({"choices": [{"delta": {}, "finish_reason": "stop"}]}),
+                    )),
+                    Act::Hold,
+                ],
+                0,
+                Holds::Reply("So."),
+            )
+        },
     ]
 }
