@@ -57,6 +57,8 @@ pub trait World {
         body: &str,
         reading: &mut Reading<'_>,
     ) -> Result<(), Failure>;
+    /// Returns the seconds that are left for the call, retries and waits included.
+    fn left(&self) -> f64;
     /// Waits so many seconds.
     fn wait(&mut self, seconds: f64);
     /// The time in Unix seconds.
@@ -267,13 +269,15 @@ fn pause(failure: &Failure, tries: u32, patience: Patience, world: &mut impl Wor
     if !failure.retryable || tries >= patience.retries {
         return None;
     }
-    match failure.retry_after {
-        Some(seconds) => (seconds <= patience.max_wait).then_some(seconds),
+    let pause = match failure.retry_after {
+        Some(seconds) if seconds > patience.max_wait => return None,
+        Some(seconds) => seconds,
         None => {
             let pause = (FIRST_PAUSE * 2f64.powi(tries.min(10).cast_signed())).min(LONGEST_PAUSE);
-            Some(pause * (1.0 - 0.25 * world.chance()))
+            pause * (1.0 - 0.25 * world.chance())
         }
-    }
+    };
+    (pause < world.left()).then_some(pause)
 }
 
 #[cfg(test)]
@@ -301,6 +305,9 @@ mod tests {
             reading.head(answer.status, answer.headers);
             reading.take(&answer.body);
             Ok(())
+        }
+        fn left(&self) -> f64 {
+            f64::INFINITY
         }
         fn wait(&mut self, seconds: f64) {
             self.waits.push(seconds);

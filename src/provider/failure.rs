@@ -59,7 +59,7 @@ use verdict::decide;
 const MESSAGE_BYTES: usize = 2048;
 /// The most bytes of an address that are shown.
 const LOCATION_BYTES: usize = 200;
-/// A longer wait than 31 days, in seconds, is a mistake of the server.
+/// The longest wait that is reported, 31 days in seconds. A longer one counts as this.
 const LONGEST_WAIT: f64 = 31.0 * 86_400.0;
 
 /// What kind of failure it is.
@@ -351,9 +351,9 @@ fn retry_after(header: &dyn Fn(&str) -> Option<String>, now_unix: f64) -> Option
     number("retry-after-ms", 0.001).or_else(|| number("retry-after", 1.0)).or_else(date)
 }
 
-/// A wait that a server can have meant.
+/// Returns a wait, [`LONGEST_WAIT`] at the most; a negative number is not one.
 fn sane(seconds: f64) -> Option<f64> {
-    (0.0..=LONGEST_WAIT).contains(&seconds).then_some(seconds)
+    (seconds >= 0.0).then(|| seconds.min(LONGEST_WAIT))
 }
 
 /// The provider's own word on whether to try again.

@@ -16,7 +16,7 @@ use crate::common::shapes::Shape;
 use crate::common::{Sandbox, kill_group};
 use crate::shapes::{HELLO, name};
 use server::{Act, Server, head};
-use table::{broken, ended, huge, large, odd};
+use table::{broken, ended, huge, large, odd, slow};
 use words::{error, send};
 
 const MIB: usize = 1 << 20;
@@ -231,4 +231,9 @@ fn audit_18_a_continuation_that_fails_keeps_what_was_said() {
         ..row("a paused turn", Shape::Anthropic, vec![], 75, Holds::Shown("Look."))
     };
     check(vec![row], 1);
+}
+
+#[test]
+fn audit_19_waits_and_drips_are_bounded() {
+    check(Shape::ALL.into_iter().flat_map(slow).collect(), 6);
 }

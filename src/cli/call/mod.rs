@@ -31,7 +31,7 @@ use spent::SpentArgs;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 pub use world::CassetteArgs;
 use world::Network;
 
@@ -89,6 +89,9 @@ pub struct CallArgs {
     /// Longest wait for the answer to begin, and for each piece of it, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = seconds)]
     pub timeout: Duration,
+    /// Longest time for the whole call, with all tries and waits, in seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub deadline: Option<Duration>,
     /// Further tries when the provider is busy, broken or away
     #[arg(long, value_name = "N", default_value = "2")]
     pub max_retries: u32,
@@ -145,8 +148,14 @@ pub fn call(
     args.limits.check(&request, prices.as_ref())?;
     let mut tape = args.cassette.open(&mut endpoint)?;
     tape.check(&protocol.body(&request))?;
-    let mut network =
-        Network { tape: &mut tape, endpoint: &endpoint, timeout: args.timeout, log, stopped: None };
+    let mut network = Network {
+        tape: &mut tape,
+        endpoint: &endpoint,
+        timeout: args.timeout,
+        log,
+        stopped: None,
+        deadline: args.until(),
+    };
     if args.count {
         return count(args, model, &call, &mut network);
     }
@@ -206,6 +215,12 @@ impl CallArgs {
     /// How often and how long to try.
     fn patience(&self) -> Patience {
         Patience { retries: self.max_retries, max_wait: self.max_wait.as_secs_f64() }
+    }
+
+    /// The time that the call may take, and the moment at which it is over.
+    fn until(&self) -> Option<(Duration, Instant)> {
+        let end = |most: Duration| Some((most, Instant::now().checked_add(most)?));
+        self.deadline.and_then(end)
     }
 
     /// The further members of the body.

@@ -94,6 +94,8 @@ pub(super) struct Network<'n> {
     pub(super) log: Log,
     /// The signal that stopped the reading of an answer.
     pub(super) stopped: Option<i32>,
+    /// The time that the call may take, and the moment at which it is over.
+    pub(super) deadline: Option<(Duration, Instant)>,
 }
 
 impl World for Network<'_> {
@@ -144,6 +146,11 @@ impl World for Network<'_> {
             }
         }
         outcome
+    }
+
+    fn left(&self) -> f64 {
+        let left = |(_, end): (_, Instant)| end.saturating_duration_since(Instant::now());
+        self.deadline.map_or(f64::INFINITY, |deadline| left(deadline).as_secs_f64())
     }
 
     fn wait(&mut self, seconds: f64) {
@@ -203,7 +210,9 @@ impl Network<'_> {
                 Rest::Welcome => enough = enough.or(Some(Instant::now() + LINGER)),
                 Rest::Needed => enough = None,
             }
-            let wait = enough.map_or(Duration::MAX, |enough| enough - Instant::now());
+            let end = self.deadline.map(|(_, end)| end);
+            let until = enough.into_iter().chain(end).min();
+            let wait = until.map_or(Duration::MAX, |until| until - Instant::now());
             match events.recv_timeout(wait) {
                 Ok(Event::Part(Part::Head(status, headers))) => reading.head(status, headers),
                 Ok(Event::Part(Part::Body(piece))) => {
@@ -214,7 +223,11 @@ impl Network<'_> {
                     self.stopped = Some(signal);
                     return Err(stopped("a signal came"));
                 }
-                Err(RecvTimeoutError::Timeout) => return Ok(()),
+                Err(RecvTimeoutError::Timeout) if enough == until => return Ok(()),
+                Err(RecvTimeoutError::Timeout) => {
+                    let most = self.deadline.map_or(0.0, |(most, _)| most.as_secs_f64());
+                    return Err(stopped(&format!("no whole answer within {most} s (--deadline)")));
+                }
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(Failure::unreachable("the connection's thread ended"));
                 }

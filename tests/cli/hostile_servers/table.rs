@@ -163,6 +163,60 @@ pub fn broken(shape: Shape) -> Vec<Row> {
     ]
 }
 
+/// Time: silence, drips, and waits that are asked for.
+pub fn slow(shape: Shape) -> Vec<Row> {
+    let text = begin(shape, "Half of");
+    let drip = Act::Drip(format!("{:9999}", "").into_bytes(), Duration::from_millis(60));
+    let later = |after: &str| head(429, &[("retry-after", after), ("content-length", "0")]);
+    let wait = |name: &str, after: &str| Row {
+        args: &[],
+        within: 3.0,
+        ..row(name, shape, vec![send(later(after))], 75, Holds::Nothing)
+    };
+    let once_more = vec![
+        vec![send(later("-5"))],
+        vec![send(stream_head(shape)), send(begin(shape, "So.") + &end(shape))],
+    ];
+    let dripped = row(
+        "a drip behind text",
+        shape,
+        vec![send(stream_head(shape)), send(&*text), drip.clone()],
+        69,
+        Holds::Shown("Half of"),
+    );
+    let headless = row(
+        "headers that drip",
+        shape,
+        vec![send("HTTP/1.1 200 X\r\nx: "), drip],
+        69,
+        Holds::Nothing,
+    );
+    let silent = row(
+        "silence behind text",
+        shape,
+        vec![send(stream_head(shape)), send(&*text), Act::Hold],
+        69,
+        Holds::Shown("Half of"),
+    );
+    vec![
+        Row { args: &["--deadline", "1"], says: "--deadline", ..dripped },
+        Row { args: &["--deadline", "1"], says: "--deadline", ..headless },
+        Row { args: &["--timeout", "0.5"], ..silent },
+        wait("a wait beyond all numbers", "1e300"),
+        wait("a wait of many digits", "99999999999999999999999999"),
+        wait("a wait until the year 9999", "Fri, 31 Dec 9999 23:59:59 GMT"),
+        Row {
+            args: &["--deadline", "1"],
+            ..row("a wait beyond the deadline", shape, vec![send(later("30"))], 75, Holds::Nothing)
+        },
+        Row {
+            connections: once_more,
+            args: &[],
+            ..row("a wait below zero", shape, vec![], 0, Holds::Reply("So."))
+        },
+    ]
+}
+
 /// Size: what has no end.
 pub fn large(shape: Shape) -> Vec<Row> {
     let line = Act::Flood(vec![b'x'; MIB], 9 * MIB);
