@@ -2,9 +2,14 @@
 //! smaller.
 
 use super::walk::weigh;
+use super::wrap::cut;
 use super::{Compaction, Entry, Session, What};
+use crate::exit::printable;
 use crate::messages::{Block, Content, Message, Role};
 use std::collections::HashMap;
+
+/// So many columns of a prompt stand in the list of prompts.
+const PROMPT: usize = 72;
 
 /// What is known of the requests of a transcript.
 #[derive(Debug, Default)]
@@ -19,6 +24,8 @@ pub struct Chart {
     pub turn: u64,
     /// The window, as a refusal named it last.
     pub window: Option<u64>,
+    /// What the user asked in each turn.
+    pub prompts: Vec<Prompt>,
     /// The request's tokens at this place.
     now: u64,
     /// A provider's count covers what the model says here.
@@ -27,6 +34,19 @@ pub struct Chart {
     savings: HashMap<String, u64>,
     /// What compactions took away, by record.
     cuts: HashMap<String, u64>,
+}
+
+/// How a turn begins.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Prompt {
+    /// The turn.
+    pub turn: u64,
+    /// Its time, in microseconds since 1970.
+    pub time: Option<i64>,
+    /// The beginning of what the user said, on one line.
+    pub text: String,
+    /// It was taken back.
+    pub taken_back: bool,
 }
 
 /// A step of the context's size.
@@ -58,6 +78,7 @@ pub enum Kind {
 impl Chart {
     /// Takes the next entry.
     pub fn take(&mut self, entry: &Entry) {
+        self.read(entry);
         match &entry.what {
             What::Session(session) => {
                 self.session.get_or_insert_with(|| session.clone());
@@ -101,6 +122,24 @@ impl Chart {
                     self.add(what);
                 }
             }
+        }
+    }
+
+    /// Reads what is said.
+    fn read(&mut self, entry: &Entry) {
+        match &entry.what {
+            What::Turn(turn) => {
+                let (time, taken_back) = (entry.time, entry.taken_back);
+                self.prompts.push(Prompt { turn: *turn, time, text: String::new(), taken_back });
+            }
+            What::Said { role, text } => {
+                let newest = self.prompts.last_mut().filter(|_| *role == Role::User);
+                if let Some(prompt) = newest.filter(|prompt| prompt.text.is_empty()) {
+                    let line = text.lines().find(|line| !line.trim().is_empty());
+                    prompt.text = cut(printable(line.unwrap_or_default()).trim(), PROMPT);
+                }
+            }
+            _ => {}
         }
     }
 

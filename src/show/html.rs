@@ -3,7 +3,7 @@
 //! All text is escaped. The model's Markdown is rendered; raw HTML in it is text, images are words, and links go
 //! to the web or to mail. A policy in the page forbids the browser what the page does not need anyway.
 
-use super::chart::Chart;
+use super::chart::{Chart, Prompt};
 use super::emphasis::Marked;
 use super::markdown::{DIALECT, MOST, call_line};
 use super::words::{self, clean, html};
@@ -60,8 +60,9 @@ impl<'o, W: Write> Page<'o, W> {
              <meta name=\"color-scheme\" content=\"light dark\">\n\
              <meta name=\"referrer\" content=\"no-referrer\">\n\
              <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
-             <header>\n<h1 dir=\"auto\">{title}</h1>\n<p class=\"facts\">{facts}</p>\n{}</header>\n<main>\n",
-            plot::figure(chart)
+             <header>\n<h1 dir=\"auto\">{title}</h1>\n<p class=\"facts\">{facts}</p>\n{}{}</header>\n<main>\n",
+            plot::figure(chart),
+            index(chart)
         )?;
         let is_named = chart.session.is_some();
         Ok(Page { options, out, is_named, in_turn: false, speaker: None, marked: None })
@@ -82,7 +83,7 @@ impl<'o, W: Write> Page<'o, W> {
     /// When it cannot be written.
     pub fn show(&mut self, entry: &Entry) -> io::Result<()> {
         if let Some(note) = words::note(entry) {
-            return self.note(&note);
+            return self.note(&note, entry.time);
         }
         let back = if entry.taken_back { " back" } else { "" };
         match &entry.what {
@@ -94,7 +95,8 @@ impl<'o, W: Write> Page<'o, W> {
             }
             What::Turn(number) => self.turn(*number, entry.time),
             What::Reply(reply) => {
-                self.speak(Role::Assistant, &words::reply(reply, self.options.prices.as_ref()))
+                let facts = words::reply(reply, self.options.prices.as_ref());
+                self.speak(Role::Assistant, &facts, entry.time)
             }
             What::Said { role, text } => {
                 self.speaks(*role, entry)?;
@@ -104,17 +106,14 @@ impl<'o, W: Write> Page<'o, W> {
                         writeln!(self.out, "<div class=\"plain{back}\" dir=\"auto\">{text}</div>")
                     }
                     Role::Assistant => {
-                        writeln!(
-                            self.out,
-                            "<div class=\"prose{back}\" dir=\"auto\">{}</div>",
-                            rendered(text)
-                        )
+                        let text = rendered(text);
+                        writeln!(self.out, "<div class=\"prose{back}\" dir=\"auto\">{text}</div>")
                     }
                 }
             }
             What::Thinking(text) => {
                 self.speaks(Role::Assistant, entry)?;
-                let body = format!("<div class=\"prose\" dir=\"auto\">{}</div>", rendered(text));
+                let body = prose(text);
                 self.fold(&format!("thinking{back}"), "thinking", &body)
             }
             What::Call { name, input, is_answered, .. } => {
@@ -124,7 +123,7 @@ impl<'o, W: Write> Page<'o, W> {
             }
             What::Result(result) => {
                 self.marks(entry)?;
-                self.result(result, back)
+                self.result(result, back, entry.time)
             }
             What::Media { role, media } => {
                 self.speaks(*role, entry)?;
@@ -166,17 +165,30 @@ impl<'o, W: Write> Page<'o, W> {
         if was_open { writeln!(self.out, "</article>") } else { Ok(()) }
     }
 
-    fn speak(&mut self, role: Role, facts: &[String]) -> io::Result<()> {
+    fn speak(&mut self, role: Role, facts: &[String], time: Option<i64>) -> io::Result<()> {
         self.close_speaker()?;
         self.speaker = Some(role);
         let name = if role == Role::User { "User" } else { "Assistant" };
         let facts = html(&printable(&facts.join(" · ")));
-        writeln!(self.out, "<article class=\"{role}\">\n<h3>{name} <small>{facts}</small></h3>")
+        let time = self.time(time);
+        writeln!(
+            self.out,
+            "<article class=\"{role}\">\n<h3>{name} <small>{facts}{time}</small></h3>"
+        )
+    }
+
+    /// A time of day; nothing if there is none.
+    fn time(&self, time: Option<i64>) -> String {
+        let exact = time.and_then(|time| Timestamp::from_microsecond(time).ok());
+        let both = exact.zip(words::clock(time, &self.options.zone));
+        both.map_or(String::new(), |(exact, clock)| {
+            format!(" <time datetime=\"{exact}\">{clock}</time>")
+        })
     }
 
     fn speaks(&mut self, role: Role, entry: &Entry) -> io::Result<()> {
         if self.speaker != Some(role) {
-            self.speak(role, &[])?;
+            self.speak(role, &[], entry.time)?;
         }
         self.marks(entry)
     }
@@ -191,9 +203,11 @@ impl<'o, W: Write> Page<'o, W> {
         }
     }
 
-    fn result(&mut self, result: &Outcome, back: &str) -> io::Result<()> {
+    fn result(&mut self, result: &Outcome, back: &str, time: Option<i64>) -> io::Result<()> {
         let lines = words::plural(result.text.lines().count() as u64, "line");
-        let facts = [words::result(result), vec![lines]].concat().join(" · ");
+        let mut facts = [words::result(result), vec![lines]].concat();
+        facts.extend(words::clock(time, &self.options.zone));
+        let facts = facts.join(" · ");
         let failed = if result.is_error { " failed" } else { "" };
         let shown = if result.shown.is_some() { " shortened" } else { "" };
         let class = format!("result{failed}{shown}{back}");
@@ -201,13 +215,14 @@ impl<'o, W: Write> Page<'o, W> {
         result.media.iter().try_for_each(|media| writeln!(self.out, "{}", picture(media)))
     }
 
-    fn note(&mut self, note: &words::Note) -> io::Result<()> {
+    fn note(&mut self, note: &words::Note, time: Option<i64>) -> io::Result<()> {
         // Who speaks next is said again.
         self.close_speaker()?;
         let (title, line) = (note.title, html(&printable(&note.line)));
-        writeln!(self.out, "<aside class=\"{title}\">\n<p><b>{title}</b> {line}</p>")?;
+        let time = self.time(time);
+        writeln!(self.out, "<aside class=\"{title}\">\n<p><b>{title}</b> {line}{time}</p>")?;
         if let Some(body) = &note.body {
-            let body = format!("<div class=\"prose\" dir=\"auto\">{}</div>", rendered(body));
+            let body = prose(body);
             self.fold("summary", "what it says", &body)?;
         }
         writeln!(self.out, "</aside>")
@@ -222,6 +237,26 @@ impl<'o, W: Write> Page<'o, W> {
             "<details class=\"{class}\"{open}>\n<summary>{summary}</summary>\n{body}\n</details>"
         )
     }
+}
+
+/// A list of the prompts, with links to their turns.
+fn index(chart: &Chart) -> String {
+    if chart.prompts.len() < 2 {
+        return String::new();
+    }
+    let line = |prompt: &Prompt| {
+        let turn = prompt.turn;
+        let text = if prompt.text.is_empty() { "…".to_owned() } else { html(&prompt.text) };
+        let back = if prompt.taken_back { " class=\"back\"" } else { "" };
+        format!(
+            "<li value=\"{turn}\"{back}><a href=\"#turn-{turn}\" dir=\"auto\">{text}</a></li>\n"
+        )
+    };
+    let lines: String = chart.prompts.iter().map(line).collect();
+    let count = words::plural(chart.prompts.len() as u64, "prompt");
+    format!(
+        "<nav>\n<details>\n<summary>{count}</summary>\n<ol>\n{lines}</ol>\n</details>\n</nav>\n"
+    )
 }
 
 fn pre(text: &str) -> String {
@@ -243,6 +278,11 @@ fn picture(media: &Media) -> String {
         }
         None => format!("<p class=\"facts\">[{words}]</p>"),
     }
+}
+
+/// The model's words.
+fn prose(text: &str) -> String {
+    format!("<div class=\"prose\" dir=\"auto\">{}</div>", rendered(text))
 }
 
 /// The model's Markdown as HTML. A very long text is shown as it stands.

@@ -4,6 +4,7 @@
 //! in block quotes, which end where they end whatever is open in them. Raw HTML in it is escaped, and so is
 //! what would load an image. Inputs and results are folded, in fences that are longer than any in them.
 
+use super::chart::Prompt;
 use super::emphasis::is_escaped;
 use super::words::{self, clean, html};
 use super::{Entry, Options, Outcome, What, input};
@@ -26,6 +27,8 @@ pub struct Markdown<'o, W> {
     out: W,
     /// Something was written.
     is_begun: bool,
+    /// The list of prompts was written.
+    has_index: bool,
     speaker: Option<Role>,
     marked: Option<String>,
 }
@@ -33,16 +36,21 @@ pub struct Markdown<'o, W> {
 impl<'o, W: Write> Markdown<'o, W> {
     /// Markdown for `out`.
     pub fn new(options: &'o Options, out: W) -> Markdown<'o, W> {
-        Markdown { options, out, is_begun: false, speaker: None, marked: None }
+        let (is_begun, has_index) = (false, false);
+        Markdown { options, out, is_begun, has_index, speaker: None, marked: None }
     }
 
-    /// Writes an entry.
+    /// Writes an entry. The list of all prompts comes before the first one.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn show(&mut self, entry: &Entry) -> io::Result<()> {
+    pub fn show(&mut self, entry: &Entry, prompts: &[Prompt]) -> io::Result<()> {
+        if !matches!(entry.what, What::Session(_)) && !std::mem::replace(&mut self.has_index, true)
+        {
+            self.index(prompts)?;
+        }
         if let Some(note) = words::note(entry) {
-            return self.note(&note);
+            return self.note(&note, entry.time);
         }
         match &entry.what {
             What::Session(session) => {
@@ -52,13 +60,14 @@ impl<'o, W: Write> Markdown<'o, W> {
             }
             What::Turn(number) => {
                 self.speaker = None;
-                let time = entry.time.map(|time| words::when(time, &self.options.zone));
-                let time = time.map_or(String::new(), |time| format!(", {time}"));
-                self.block(&format!("## Turn {number}{time}"))
+                let heading = self.turn(*number, entry.time);
+                self.block(&format!("## {heading}"))
             }
             What::Reply(reply) => {
                 self.speak(Role::Assistant)?;
-                self.facts(&words::reply(reply, self.options.prices.as_ref()))
+                let mut facts = words::reply(reply, self.options.prices.as_ref());
+                facts.extend(words::clock(entry.time, &self.options.zone));
+                self.facts(&facts)
             }
             What::Said { role, text } => {
                 self.speaks(*role, entry)?;
@@ -74,7 +83,7 @@ impl<'o, W: Write> Markdown<'o, W> {
             }
             What::Result(result) => {
                 self.marks(entry)?;
-                self.result(result)
+                self.result(result, entry.time)
             }
             What::Media { role, media } => {
                 self.speaks(*role, entry)?;
@@ -88,6 +97,26 @@ impl<'o, W: Write> Markdown<'o, W> {
         }
     }
 
+    /// A list of the prompts, with links to their turns.
+    fn index(&mut self, prompts: &[Prompt]) -> io::Result<()> {
+        if prompts.len() < 2 {
+            return Ok(());
+        }
+        let line = |prompt: &Prompt| {
+            let anchor = anchor(&self.turn(prompt.turn, prompt.time));
+            let back = if prompt.taken_back { " (taken back)" } else { "" };
+            format!("- [Turn {}](#{anchor}): {}{back}", prompt.turn, inline(&prompt.text))
+        };
+        let lines: Vec<String> = prompts.iter().map(line).collect();
+        self.fold(&words::plural(prompts.len() as u64, "prompt"), &lines.join("\n"))
+    }
+
+    /// The heading of a turn.
+    fn turn(&self, number: u64, time: Option<i64>) -> String {
+        let time = time.map(|time| words::when(time, &self.options.zone));
+        time.map_or(format!("Turn {number}"), |time| format!("Turn {number}, {time}"))
+    }
+
     fn speak(&mut self, role: Role) -> io::Result<()> {
         self.speaker = Some(role);
         self.block(match role {
@@ -99,6 +128,8 @@ impl<'o, W: Write> Markdown<'o, W> {
     fn speaks(&mut self, role: Role, entry: &Entry) -> io::Result<()> {
         if self.speaker != Some(role) {
             self.speak(role)?;
+            let time = words::clock(entry.time, &self.options.zone);
+            self.facts(time.as_slice())?;
         }
         self.marks(entry)
     }
@@ -113,18 +144,22 @@ impl<'o, W: Write> Markdown<'o, W> {
         }
     }
 
-    fn result(&mut self, result: &Outcome) -> io::Result<()> {
+    fn result(&mut self, result: &Outcome, time: Option<i64>) -> io::Result<()> {
         let lines = words::plural(result.text.lines().count() as u64, "line");
-        let facts = [words::result(result), vec![lines]].concat().join(" · ");
+        let mut facts = [words::result(result), vec![lines]].concat();
+        facts.extend(words::clock(time, &self.options.zone));
+        let facts = facts.join(" · ");
         self.fold(&format!("← {facts}"), &fenced(&result.text))?;
         result.media.iter().try_for_each(|media| self.facts(&[words::media(media)]))
     }
 
-    fn note(&mut self, note: &words::Note) -> io::Result<()> {
+    fn note(&mut self, note: &words::Note, time: Option<i64>) -> io::Result<()> {
         // Who speaks next is said again.
         self.speaker = None;
         self.block("---")?;
-        self.block(&format!("**{}:** {}", note.title, inline(&note.line)))?;
+        let time = words::clock(time, &self.options.zone);
+        let time = time.map_or(String::new(), |time| format!(" · {time}"));
+        self.block(&format!("**{}:** {}{time}", note.title, inline(&note.line)))?;
         note.body.as_ref().map_or(Ok(()), |body| self.fold(note.title, &quoted(body)))
     }
 
@@ -173,6 +208,12 @@ fn inline(text: &str) -> String {
         out.push(c);
     }
     out
+}
+
+/// The address of a heading, as GitHub and GitLab make it.
+fn anchor(heading: &str) -> String {
+    let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-'));
+    kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
 }
 
 /// A text in a fence that is longer than any run of backticks in it.

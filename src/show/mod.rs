@@ -300,6 +300,9 @@ impl Start {
     }
 }
 
+/// What reads all entries once.
+type Read<'r> = dyn Fn(&mut dyn FnMut(&Entry) -> io::Result<()>) -> anyhow::Result<Notes> + 'r;
+
 /// Shows all inputs, which are read as if they had been concatenated. `name` is what the page is called if it
 /// has no name of its own.
 ///
@@ -313,6 +316,14 @@ pub fn show(
     options: &Options,
     out: &mut dyn Write,
 ) -> anyhow::Result<Notes> {
+    let chart = |read: &Read<'_>| -> anyhow::Result<chart::Chart> {
+        let mut chart = chart::Chart::default();
+        read(&mut |entry| {
+            chart.take(entry);
+            Ok(())
+        })?;
+        Ok(chart)
+    };
     let (start, view) = (Start::find(inputs, options.limit_turns)?, Rc::new(view::whole(inputs)?));
     let read = |each: &mut dyn FnMut(&Entry) -> io::Result<()>| -> anyhow::Result<Notes> {
         let mut walk = Walk::new(Rc::clone(&view), options.redact.as_ref(), start);
@@ -326,14 +337,11 @@ pub fn show(
         }
         Format::Markdown => {
             let mut markdown = markdown::Markdown::new(options, out);
-            read(&mut |entry| markdown.show(entry))
+            let chart = chart(&read)?;
+            read(&mut |entry| markdown.show(entry, &chart.prompts))
         }
         Format::Html => {
-            let mut chart = chart::Chart::default();
-            read(&mut |entry| {
-                chart.take(entry);
-                Ok(())
-            })?;
+            let chart = chart(&read)?;
             let cannot = "cannot write '<stdout>'";
             let mut page = html::Page::begin(options, name, &chart, out).context(cannot)?;
             let notes = read(&mut |entry| page.show(entry))?;

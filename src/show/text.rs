@@ -68,7 +68,7 @@ impl<'o, W: Write> Text<'o, W> {
     /// When it cannot be written.
     pub fn show(&mut self, entry: &Entry) -> io::Result<()> {
         if let Some(note) = words::note(entry) {
-            return self.note(&note);
+            return self.note(&note, entry.time);
         }
         match &entry.what {
             What::Session(session) => {
@@ -83,7 +83,7 @@ impl<'o, W: Write> Text<'o, W> {
             What::Turn(number) => self.turn(*number, entry.time),
             What::Reply(reply) => {
                 let facts = words::reply(reply, self.options.prices.as_ref());
-                self.speak(Role::Assistant, &facts)
+                self.speak(Role::Assistant, &facts, entry.time)
             }
             What::Said { role, text } => {
                 self.speaks(*role, entry)?;
@@ -142,21 +142,29 @@ impl<'o, W: Write> Text<'o, W> {
     }
 
     /// A heading that says who speaks.
-    fn speak(&mut self, role: Role, facts: &[String]) -> io::Result<()> {
+    fn speak(&mut self, role: Role, facts: &[String], time: Option<i64>) -> io::Result<()> {
         self.gap()?;
+        let time = words::clock(time, &self.options.zone);
         self.speaker = Some(role);
         let style = if role == Role::User { style::USER } else { style::ASSISTANT };
-        let name = self.paint(style, &role.to_string());
-        let facts: String = facts.iter().map(|fact| format!(" · {}", printable(fact))).collect();
-        let facts = self.paint(style::DIM, &cut(&facts, self.width.saturating_sub(9)));
+        let name = role.to_string();
+        let facts = facts.iter().chain(&time).map(|fact| format!(" · {}", printable(fact)));
+        let heading = [name.clone()].into_iter().chain(facts).collect::<String>();
+        for (index, row) in wrap(&heading, self.width - 2).into_iter().enumerate() {
+            let row = match row.strip_prefix(&name).filter(|_| index == 0) {
+                Some(facts) => self.paint(style, &name) + &self.paint(style::DIM, facts),
+                None => format!("  {}", self.paint(style::DIM, &row)),
+            };
+            writeln!(self.out, "{row}")?;
+        }
         self.last = Last::Heading;
-        writeln!(self.out, "{name}{facts}")
+        Ok(())
     }
 
     /// The same where it is not said already; then what marks the record.
     fn speaks(&mut self, role: Role, entry: &Entry) -> io::Result<()> {
         if self.speaker != Some(role) {
-            self.speak(role, &[])?;
+            self.speak(role, &[], entry.time)?;
         }
         self.marks(entry)
     }
@@ -237,11 +245,9 @@ impl<'o, W: Write> Text<'o, W> {
         let style = if result.is_error { style::BAD } else { style::TOOL };
         if !result.follows {
             self.gap()?;
-            self.rows(
-                style,
-                2,
-                &wrap(&printable(&format!("◂ {}", facts.join(" · "))), self.width - 2),
-            )?;
+            let facts = [facts, words::clock(entry.time, &self.options.zone).into_iter().collect()];
+            let line = printable(&format!("◂ {}", facts.concat().join(" · ")));
+            self.rows(style, 2, &wrap(&line, self.width - 2))?;
         } else if facts.len() > 1 {
             let facts = printable(&facts[1..].join(" · "));
             self.rows(style, 4, &wrap(&facts, self.width - 4))?;
@@ -258,10 +264,12 @@ impl<'o, W: Write> Text<'o, W> {
         Ok(())
     }
 
-    fn note(&mut self, note: &words::Note) -> io::Result<()> {
+    fn note(&mut self, note: &words::Note, time: Option<i64>) -> io::Result<()> {
+        let time = words::clock(time, &self.options.zone);
+        let time = time.map_or(String::new(), |time| format!(" · {time}"));
         self.gap_unless(&[Last::Note])?;
         let style = if note.title == "error" { style::BAD } else { style::VIEW };
-        let line = printable(&format!("━━ {}: {}", note.title, note.line));
+        let line = printable(&format!("━━ {}: {}{time}", note.title, note.line));
         self.rows(style, 0, &wrap(&line, self.width))?;
         // Who speaks next is said again.
         (self.speaker, self.last) = (None, Last::Note);

@@ -166,6 +166,12 @@ pub fn when(time: i64, zone: &TimeZone) -> String {
     time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string()
 }
 
+/// A local time of day, to the second.
+pub fn clock(time: Option<i64>, zone: &TimeZone) -> Option<String> {
+    let time = Timestamp::from_microsecond(time?).ok()?;
+    Some(time.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string())
+}
+
 /// A number of things.
 pub fn plural(count: u64, what: &str) -> String {
     match count {

@@ -178,8 +178,8 @@ fn prices_are_said_of_models_that_have_one() {
     sandbox.write("prices", "claude-* 3 0.3 3.75 15\n");
     let show = sandbox.cmd("claw-show").arg("--prices").arg("prices");
     let run = show.arg(data("show/everything.jsonl")).run();
-    run.ok().stdout_has("assistant · claude-x · 1,300 in · 120 out · cost 0.0057\n");
-    run.stdout_has("assistant · local\n");
+    run.ok().stdout_has("assistant · claude-x · 1,300 in · 120 out · cost 0.0057 · 00:00:34\n");
+    run.stdout_has("assistant · local · 00:05:23\n");
     sandbox.write("prices", "claude 3\n");
     let run = sandbox.cmd("claw-show").args(["--prices", "prices"]).run();
     run.code(78).err_has("claw-show: cannot use prices 'prices': line 1");
@@ -298,6 +298,24 @@ fn a_terminal_says_how_wide_it_is_and_that_it_has_colours() {
 #[allow(clippy::print_stdout, reason = "a case that is left out says so")]
 fn skipped(why: &str) {
     println!("skipped: {why}");
+}
+
+// ---- for a reader ---------------------------------------------------------------------------
+
+#[test]
+fn audit_30_prompts_are_listed_and_times_said() {
+    let markdown = show_file("show/everything.jsonl", &["--format", "markdown"]);
+    markdown.ok().stdout_has("<summary>4 prompts</summary>\n\n- [Turn 1]");
+    markdown.stdout_has("- [Turn 4](#turn-4-2026-01-01-0006): Now push.\n");
+    markdown.stdout_has("\n## Turn 4, 2026-01-01 00:06\n");
+    markdown.stdout_has("- [Turn 3](#turn-3-2026-01-01-0004): Delete everything. (taken back)\n");
+    let html = show_file("show/everything.jsonl", &["--format", "html"]);
+    html.ok().stdout_has("<li value=\"4\"><a href=\"#turn-4\" dir=\"auto\">Now push.</a></li>\n");
+    html.stdout_has("<time datetime=\"2026-01-01T00:06:14Z\">00:06:14</time>");
+    let text = show_file("show/everything.jsonl", &[]);
+    text.ok().stdout_has("\nuser · 00:06:14\n").stdout_has(" · 00:02:33\n");
+    let one = show(&user("one prompt"), &["--format", "html"]).ok().stdout_text();
+    assert!(!one.contains("<nav>"), "one prompt needs no list");
 }
 
 // ---- nothing is obeyed ----------------------------------------------------------------------

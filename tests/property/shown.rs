@@ -111,7 +111,7 @@ fn is_sound_markdown(text: &str) -> Law {
 /// Tags of HTML that have no end.
 const EMPTY: [&str; 7] = ["!doctype", "meta", "hr", "br", "img", "line", "circle"];
 /// Tags that are in a page.
-const KNOWN: [&str; 59] = [
+const KNOWN: [&str; 60] = [
     "html",
     "head",
     "title",
@@ -171,6 +171,7 @@ const KNOWN: [&str; 59] = [
     "span",
     "s",
     "u",
+    "nav",
 ];
 
 /// All tags are known ones and closed in order.
