@@ -4,6 +4,7 @@
 //! to the web or to mail. A policy in the page forbids the browser what the page does not need anyway.
 
 use super::chart::{Chart, Prompt};
+use super::edit::{self, Edit, Kind, Line};
 use super::emphasis::Marked;
 use super::markdown::{DIALECT, MOST, call_line};
 use super::words::{self, clean, html};
@@ -119,7 +120,9 @@ impl<'o, W: Write> Page<'o, W> {
             What::Call { name, input, is_answered, .. } => {
                 self.speaks(Role::Assistant, entry)?;
                 let line = call_line(name, input, *is_answered);
-                self.fold(&format!("call{back}"), &line, &pre(&input::members(input)))
+                let body = edit::read(input)
+                    .map_or_else(|| pre(&input::members(input)), |edit| diff(&edit));
+                self.fold(&format!("call{back}"), &line, &body)
             }
             What::Result(result) => {
                 self.marks(entry)?;
@@ -257,6 +260,23 @@ fn index(chart: &Chart) -> String {
     format!(
         "<nav>\n<details>\n<summary>{count}</summary>\n<ol>\n{lines}</ol>\n</details>\n</nav>\n"
     )
+}
+
+/// What a call changes.
+fn diff(edit: &Edit) -> String {
+    let line = |line: &Line| {
+        let class = match line.kind {
+            Kind::Same => "same",
+            Kind::Added => "added",
+            Kind::Removed => "removed",
+            Kind::Place => "place",
+        };
+        let text = html(&clean(&line.text));
+        format!("<span class=\"{class}\">{}{text}</span>\n", line.kind.sign())
+    };
+    let lines: String = edit.lines.iter().map(line).collect();
+    let others = if edit.others.is_empty() { String::new() } else { pre(&edit.others) + "\n" };
+    format!("{others}<pre class=\"diff\" dir=\"auto\" tabindex=\"0\">\n{lines}</pre>")
 }
 
 fn pre(text: &str) -> String {

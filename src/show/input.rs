@@ -10,19 +10,22 @@ use std::borrow::Cow;
 /// The input of a call, a member a line; a text of several lines stands below its name.
 pub fn members(input: &str) -> String {
     let Ok(object) = Object::parse(input) else { return input.to_owned() };
-    let mut text = String::new();
-    for member in object.members() {
-        let value = json::string(member.value).unwrap_or(Cow::Borrowed(member.value));
-        text.push_str(&member.name());
-        match value.contains('\n') {
-            false => text.push_str(&format!(": {value}\n")),
-            true => {
-                text.push_str(":\n");
-                value.lines().for_each(|line| text.push_str(&format!("  {line}\n")));
-            }
-        }
+    object.members().map(|own| member(&own.name(), own.value)).collect()
+}
+
+/// A member of an input.
+pub fn member(name: &str, value: &str) -> String {
+    let value = json::string(value).unwrap_or(Cow::Borrowed(value));
+    if !value.contains('\n') {
+        return format!("{name}: {value}\n");
     }
-    text
+    let lines: String = value.lines().map(|line| format!("  {line}\n")).collect();
+    format!("{name}:\n{lines}")
+}
+
+/// Whether a member of an input is what a tool runs.
+pub fn is_command(name: &str) -> bool {
+    ["command", "cmd", "script", "code"].contains(&name)
 }
 
 /// What is known of an image or a document.

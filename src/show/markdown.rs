@@ -5,6 +5,7 @@
 //! what would load an image. Inputs and results are folded, in fences that are longer than any in them.
 
 use super::chart::Prompt;
+use super::edit::{self, Edit};
 use super::emphasis::is_escaped;
 use super::words::{self, clean, html};
 use super::{Entry, Options, Outcome, What, input};
@@ -79,7 +80,11 @@ impl<'o, W: Write> Markdown<'o, W> {
             }
             What::Call { name, input, is_answered, .. } => {
                 self.speaks(Role::Assistant, entry)?;
-                self.fold(&call_line(name, input, *is_answered), &fenced(&input::members(input)))
+                let body = edit::read(input).map_or_else(
+                    || fenced(&input::members(input), "text"),
+                    |edit| fenced(&diff(&edit), "diff"),
+                );
+                self.fold(&call_line(name, input, *is_answered), &body)
             }
             What::Result(result) => {
                 self.marks(entry)?;
@@ -149,7 +154,7 @@ impl<'o, W: Write> Markdown<'o, W> {
         let mut facts = [words::result(result), vec![lines]].concat();
         facts.extend(words::clock(time, &self.options.zone));
         let facts = facts.join(" · ");
-        self.fold(&format!("← {facts}"), &fenced(&result.text))?;
+        self.fold(&format!("← {facts}"), &fenced(&result.text, "text"))?;
         result.media.iter().try_for_each(|media| self.facts(&[words::media(media)]))
     }
 
@@ -216,8 +221,14 @@ fn anchor(heading: &str) -> String {
     kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
 }
 
+fn diff(edit: &Edit) -> String {
+    let lines = edit.lines.iter().map(|line| format!("{}{}\n", line.kind.sign(), line.text));
+    let lines: String = lines.collect();
+    if edit.others.is_empty() { lines } else { format!("{}\n{lines}", edit.others) }
+}
+
 /// A text in a fence that is longer than any run of backticks in it.
-fn fenced(text: &str) -> String {
+fn fenced(text: &str, language: &str) -> String {
     let text = clean(text);
     let mut longest = 2;
     for run in text.split(|c| c != '`') {
@@ -225,7 +236,7 @@ fn fenced(text: &str) -> String {
     }
     let fence = "`".repeat(longest + 1);
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-    format!("{fence}text\n{text}{end}{fence}")
+    format!("{fence}{language}\n{text}{end}{fence}")
 }
 
 /// Somebody's Markdown in a block quote; a text that cannot be tamed is quoted as it stands.
@@ -234,7 +245,7 @@ fn quoted(text: &str) -> String {
     let text = text.trim_matches('\n');
     let tamed = if text.len() > MOST { None } else { tamed(text) };
     let quote = tamed.map(|text| in_quote(&text)).filter(|quote| !is_wild(quote));
-    quote.unwrap_or_else(|| in_quote(&fenced(text)))
+    quote.unwrap_or_else(|| in_quote(&fenced(text, "text")))
 }
 
 fn in_quote(text: &str) -> String {
@@ -318,8 +329,8 @@ mod tests {
 
     #[test]
     fn a_fence_is_longer_than_any_in_it() {
-        assert_eq!(fenced("a"), "```text\na\n```");
-        assert_eq!(fenced("````\n```` `"), "`````text\n````\n```` `\n`````");
+        assert_eq!(fenced("a", "text"), "```text\na\n```");
+        assert_eq!(fenced("````\n```` `", "text"), "`````text\n````\n```` `\n`````");
     }
 
     #[test]

@@ -1,16 +1,21 @@
 //! Entries as text for a terminal.
 
+use super::edit::{self, Kind, Line};
+use super::markdown::MOST;
+use super::render::{Layout, render};
 use super::words::{self, clean};
 use super::wrap::{chop, cut, expand_tabs, width, wrap};
 use super::{Entry, Options, Outcome, What, input};
 use crate::estimate::report::grouped;
 use crate::exit::{printable, printable_json};
-use crate::json;
+use crate::json::{self, Object};
 use crate::messages::Role;
 use std::io::{self, Write};
 
 /// How many lines of a result or a summary are shown when it is folded.
 const FOLDED: usize = 6;
+/// The same of a diff.
+const DIFF: usize = 24;
 /// No text is laid out in less columns than this.
 const NARROWEST: usize = 24;
 
@@ -24,6 +29,7 @@ mod style {
     pub const TOOL: &str = "36";
     pub const CODE: &str = "36";
     pub const BAD: &str = "31";
+    pub const ADDED: &str = "32";
     pub const VIEW: &str = "1;33";
 }
 
@@ -88,7 +94,10 @@ impl<'o, W: Write> Text<'o, W> {
             What::Said { role, text } => {
                 self.speaks(*role, entry)?;
                 self.gap_unless(&[Last::Heading])?;
-                self.prose(text, self.said_style(entry))
+                match role {
+                    Role::Assistant if self.options.color && !entry.taken_back => self.styled(text),
+                    _ => self.prose(text, self.said_style(entry)),
+                }
             }
             What::Thinking(text) => {
                 self.speaks(Role::Assistant, entry)?;
@@ -212,6 +221,17 @@ impl<'o, W: Write> Text<'o, W> {
         Ok(())
     }
 
+    /// The model's Markdown with colours, laid out.
+    fn styled(&mut self, text: &str) -> io::Result<()> {
+        if text.len() > MOST {
+            return self.prose(text, "");
+        }
+        let layout = Layout { width: self.width - 2, color: true };
+        let text = clean(text);
+        let rows = render(text.trim_matches('\n'), layout);
+        self.rows("", 2, &rows)
+    }
+
     fn thinking(&mut self, text: &str) -> io::Result<()> {
         self.gap_unless(&[Last::Heading])?;
         if self.options.full {
@@ -230,14 +250,62 @@ impl<'o, W: Write> Text<'o, W> {
         self.gap_unless(&[Last::Call, Last::Heading])?;
         let name = cut(&printable(name), self.width / 2);
         let head = self.paint(style::TOOL, &format!("▸ {name}"));
-        if self.options.full {
-            writeln!(self.out, "  {head}")?;
-            return self.verbatim(&input::members(json));
-        }
-        let json = printable_json(json).into_owned();
-        let input = cut(&json::on_one_line(&json), self.width.saturating_sub(5 + width(&name)));
+        let line = json::on_one_line(&printable_json(json));
+        let room = self.width.saturating_sub(5 + width(&name));
+        let edit = edit::read(json);
         self.last = Last::Call;
-        writeln!(self.out, "  {head} {input}")
+        match edit {
+            Some(edit) => {
+                writeln!(self.out, "  {head}")?;
+                self.folded(&edit.others, "")?;
+                self.edit(&edit.lines)
+            }
+            None if !self.options.full && width(&line) <= room => {
+                writeln!(self.out, "  {head} {line}")
+            }
+            None => {
+                writeln!(self.out, "  {head}")?;
+                self.members(json)
+            }
+        }
+    }
+
+    /// The members of an input. A command is shown whole.
+    fn members(&mut self, json: &str) -> io::Result<()> {
+        let Ok(object) = Object::parse(json) else { return self.folded(json, "") };
+        for member in object.members() {
+            let text = input::member(&member.name(), member.value);
+            match input::is_command(&member.name()) {
+                true => self.wrapped(&text)?,
+                false => self.folded(&text, "")?,
+            }
+        }
+        Ok(())
+    }
+
+    /// All lines of a text, with its words whole.
+    fn wrapped(&mut self, text: &str) -> io::Result<()> {
+        for line in clean(text).lines() {
+            self.rows("", 4, &wrap(&expand_tabs(line), self.width - 4))?;
+        }
+        Ok(())
+    }
+
+    /// The lines of a diff.
+    fn edit(&mut self, lines: &[Line]) -> io::Result<()> {
+        let most = if self.options.full { usize::MAX } else { DIFF };
+        let shown = if lines.len() <= most.saturating_add(1) { lines.len() } else { most };
+        for line in &lines[..shown] {
+            let style = match line.kind {
+                Kind::Same => "",
+                Kind::Added => style::ADDED,
+                Kind::Removed => style::BAD,
+                Kind::Place => style::TOOL,
+            };
+            let text = format!("{}{}", line.kind.sign(), expand_tabs(&clean(&line.text)));
+            self.rows(style, 4, &chop(&text, self.width - 4))?;
+        }
+        self.more(lines.len() - shown)
     }
 
     fn result(&mut self, result: &Outcome, entry: &Entry) -> io::Result<()> {
@@ -299,11 +367,16 @@ impl<'o, W: Write> Text<'o, W> {
         for line in text.lines().take(shown) {
             self.line(style, 4, &cut(&expand_tabs(&clean(line)), self.width - 4))?;
         }
-        if count > shown {
-            let rest = words::plural((count - shown) as u64, "more line");
-            self.line(style::DIM, 4, &format!("… {rest} (--full)"))?;
+        self.more(count - shown)
+    }
+
+    /// Says how many lines are left out, if any are.
+    fn more(&mut self, count: usize) -> io::Result<()> {
+        if count == 0 {
+            return Ok(());
         }
-        Ok(())
+        let rest = words::plural(count as u64, "more line");
+        self.line(style::DIM, 4, &format!("… {rest} (--full)"))
     }
 
     /// All lines of a text, broken where they are too long.

@@ -319,7 +319,10 @@ impl<'v> Walk<'v> {
         if self.names[0].len() >= KEPT {
             self.names[1] = std::mem::take(&mut self.names[0]);
         }
-        let begin = json::on_one_line(&input.chars().take(BEGINNING).collect::<String>());
+        let mut begin = json::on_one_line(&input.chars().take(BEGINNING).collect::<String>());
+        if input.chars().nth(BEGINNING).is_some() {
+            begin.push('…');
+        }
         self.names[0].insert(id.to_owned(), (name.clone(), begin));
         let is_answered = self.early.remove(id);
         self.reply.is_answered |= is_answered;

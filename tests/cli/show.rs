@@ -302,6 +302,48 @@ fn skipped(why: &str) {
 
 // ---- for a reader ---------------------------------------------------------------------------
 
+fn edit_call() -> String {
+    let input = serde_json::json!({"path": "a.c", "old_string": "one\ntwo<b>\n", "new_string": "one\nthree\n"});
+    format!("{{\"type\":\"tool_use\",\"tool_use_id\":\"e\",\"name\":\"edit\",\"input\":{input}}}\n")
+}
+
+#[test]
+fn audit_30_a_call_that_edits_is_shown_as_a_diff() {
+    let records = user("q") + &edit_call();
+    show(&records, &[])
+        .ok()
+        .stdout_has("  ▸ edit\n    path: a.c\n     one\n    -two<b>\n    +three\n");
+    let colored = show(&records, &["--color", "always"]);
+    colored.ok().stdout_has("\u{1b}[31m-two<b>\u{1b}[0m\n    \u{1b}[32m+three\u{1b}[0m\n");
+    show(&records, &["--format", "markdown"])
+        .ok()
+        .stdout_has("```diff\npath: a.c\n\n one\n-two<b>\n+three\n```\n");
+    show(&records, &["--format", "html"]).ok().stdout_has(
+        "<span class=\"same\"> one</span>\n<span class=\"removed\">-two&lt;b&gt;</span>\n<span class=\"added\">+three</span>\n",
+    );
+    // A long one is folded, and so is what else stands in the input.
+    let new: String = (0..60).map(|n| format!("{n}\\n")).collect();
+    let long = edit_call().replace("one\\nthree\\n", &new);
+    show(&(user("q") + &long), &[]).ok().stdout_has("more lines (--full)\n");
+    show(&(user("q") + &long), &["--full"]).ok().stdout_has("    +59\n");
+}
+
+#[test]
+fn audit_30_text_shows_commands_whole() {
+    let command = format!("for file in {}; do\n\techo $file\ndone", "a-long-name ".repeat(12));
+    let input = serde_json::json!({"command": command, "content": "x\n".repeat(20)});
+    let call = format!(
+        "{{\"type\":\"tool_use\",\"tool_use_id\":\"c\",\"name\":\"sh\",\"input\":{input}}}\n"
+    );
+    let run = show(&(user("q") + &call), &["--width", "60"]);
+    let shown = run.ok().stdout_text();
+    run.stdout_has("  ▸ sh\n    command:\n").stdout_has("echo $file\n      done\n");
+    run.expect(shown.matches("a-long-name").count() == 12, || "all of the command".to_owned());
+    run.stdout_has("more lines (--full)\n");
+    // What fits stands on the line of the call.
+    show(&(user("q") + &self::call("c")), &[]).ok().stdout_has("  ▸ f {\"n\":\"c\"}\n");
+}
+
 #[test]
 fn audit_30_prompts_are_listed_and_times_said() {
     let markdown = show_file("show/everything.jsonl", &["--format", "markdown"]);

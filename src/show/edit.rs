@@ -1,0 +1,248 @@
+//! Calls that edit files: what they change, as lines of a diff.
+//!
+//! Tools name the text before and after in a few ways, and some take a patch. Which tool it is does not
+//! matter: the members of the input say it.
+
+use crate::json::{self, Object};
+use imara_diff::{Algorithm, Diff, InternedInput};
+
+/// Lines that are the same, around each change.
+const AROUND: usize = 3;
+/// Texts of more lines than this are not compared, which takes time that grows with the square of them.
+const MOST: usize = 4000;
+/// The members that hold a text before and after, as tools name them.
+const PAIRS: [(&str, &str); 7] = [
+    ("old_string", "new_string"),
+    ("old_str", "new_str"),
+    ("old_text", "new_text"),
+    ("oldText", "newText"),
+    ("oldString", "newString"),
+    ("old", "new"),
+    ("search", "replace"),
+];
+/// The members that hold a list of such pairs.
+const LISTS: [&str; 2] = ["edits", "changes"];
+/// The members that may hold a patch.
+const PATCHES: [&str; 3] = ["patch", "diff", "input"];
+
+/// A line of a diff.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Whether it was added, removed or kept.
+    pub kind: Kind,
+    /// Its text, without the sign before it.
+    pub text: String,
+}
+
+/// The kind of a line of a diff.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It is in both texts.
+    Same,
+    /// It is in the new text only.
+    Added,
+    /// It is in the old text only.
+    Removed,
+    /// It names the place or the file of the lines that follow.
+    Place,
+}
+
+impl Kind {
+    /// Returns the sign before such a line.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Kind::Same => " ",
+            Kind::Added => "+",
+            Kind::Removed => "-",
+            Kind::Place => "",
+        }
+    }
+
+    fn line(self, text: &str) -> Line {
+        Line { kind: self, text: text.to_owned() }
+    }
+}
+
+/// The changes that a call makes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Edit {
+    /// The other members of its input, such as the path, a line each.
+    pub others: String,
+    /// The lines of the diff.
+    pub lines: Vec<Line>,
+}
+
+/// Returns the changes that a call with this input makes, if it edits anything.
+pub fn read(input: &str) -> Option<Edit> {
+    let object = Object::parse(input).ok()?;
+    let mut lines = pair(&object).unwrap_or_default();
+    let mut used = names(&object);
+    for list in LISTS {
+        let Some(elements) = object.get(list).and_then(json::elements) else { continue };
+        let pairs = elements.into_iter().map(|raw| pair(&Object::parse(raw).ok()?));
+        // A list that holds anything else is shown as it is.
+        if let Some(pairs) = pairs.collect::<Option<Vec<_>>>().filter(|pairs| !pairs.is_empty()) {
+            pairs.into_iter().for_each(|pair| join(&mut lines, pair));
+            used.push(list);
+        }
+    }
+    for name in PATCHES {
+        let patch = object.string(name).filter(|text| is_patch(text));
+        if let Some(patch) = patch {
+            join(&mut lines, patch.lines().map(of_patch).collect());
+            used.push(name);
+        }
+    }
+    let rest = object.members().filter(|member| !used.contains(&member.name().as_ref()));
+    let others = rest.map(|member| super::input::member(&member.name(), member.value)).collect();
+    (!lines.is_empty()).then_some(Edit { others, lines })
+}
+
+fn names(object: &Object<'_>) -> Vec<&'static str> {
+    let pair = PAIRS.into_iter().find(|(old, new)| has_pair(object, old, new));
+    pair.map_or(Vec::new(), |(old, new)| vec![old, new])
+}
+
+fn has_pair(object: &Object<'_>, old: &str, new: &str) -> bool {
+    object.string(old).is_some() && object.string(new).is_some()
+}
+
+/// Compares the texts that an object names.
+fn pair(object: &Object<'_>) -> Option<Vec<Line>> {
+    let (old, new) = PAIRS.into_iter().find(|(old, new)| has_pair(object, old, new))?;
+    Some(compare(&object.string(old)?, &object.string(new)?))
+}
+
+fn compare(old: &str, new: &str) -> Vec<Line> {
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    if old.len() + new.len() > MOST {
+        let removed = old.into_iter().map(|line| Kind::Removed.line(line));
+        return removed.chain(new.into_iter().map(|line| Kind::Added.line(line))).collect();
+    }
+    let mut input = InternedInput::default();
+    input.update_before(old.iter().copied());
+    input.update_after(new.iter().copied());
+    let mut diff = Diff::compute(Algorithm::Histogram, &input);
+    diff.postprocess_lines(&input);
+    let (mut lines, mut at) = (Vec::new(), 0);
+    for hunk in diff.hunks() {
+        let start = hunk.before.start as usize;
+        let (removed, added) = (start..hunk.before.end as usize, hunk.after.start..hunk.after.end);
+        lines.extend(old[at..start].iter().map(|line| Kind::Same.line(line)));
+        at = removed.end;
+        lines.extend(old[removed].iter().map(|line| Kind::Removed.line(line)));
+        lines.extend(added.map(|index| Kind::Added.line(new[index as usize])));
+    }
+    lines.extend(old[at..].iter().map(|line| Kind::Same.line(line)));
+    around_changes(&lines)
+}
+
+/// Leaves out the lines that are far from any change.
+fn around_changes(all: &[Line]) -> Vec<Line> {
+    let is_near = |at: usize| {
+        let end = all.len().min(at + AROUND + 1);
+        all[at.saturating_sub(AROUND)..end].iter().any(|line| line.kind != Kind::Same)
+    };
+    let (mut lines, mut is_left_out) = (Vec::new(), false);
+    for (at, line) in all.iter().enumerate() {
+        if !is_near(at) {
+            is_left_out = !lines.is_empty();
+            continue;
+        }
+        if std::mem::take(&mut is_left_out) {
+            lines.push(Kind::Place.line("…"));
+        }
+        lines.push(line.clone());
+    }
+    lines
+}
+
+/// Puts one diff behind another.
+fn join(lines: &mut Vec<Line>, more: Vec<Line>) {
+    if !lines.is_empty() && !more.is_empty() {
+        lines.push(Kind::Place.line("…"));
+    }
+    lines.extend(more);
+}
+
+/// Returns whether a text is a patch: it names a place, and adds or removes a line.
+fn is_patch(text: &str) -> bool {
+    let has =
+        |marks: &[&str]| text.lines().any(|line| marks.iter().any(|mark| line.starts_with(mark)));
+    has(&["@@", "*** ", "--- "]) && has(&["+", "-"])
+}
+
+fn of_patch(line: &str) -> Line {
+    let kind = kind(line);
+    kind.line(&line[kind.sign().len()..])
+}
+
+/// Returns the kind of a line of a patch.
+pub fn kind(line: &str) -> Kind {
+    let places = ["@@", "*** ", "--- ", "+++ ", "diff ", "index "];
+    match line.as_bytes().first() {
+        _ if places.iter().any(|mark| line.starts_with(mark)) => Kind::Place,
+        Some(b'+') => Kind::Added,
+        Some(b'-') => Kind::Removed,
+        Some(b' ') => Kind::Same,
+        _ => Kind::Place,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(input: &str) -> String {
+        let Some(edit) = read(input) else { return "no edit".to_owned() };
+        let lines = edit.lines.iter().map(|line| format!("{}{}\n", line.kind.sign(), line.text));
+        edit.others + &lines.collect::<String>()
+    }
+
+    #[test]
+    fn audit_30_what_an_edit_changes_is_a_diff() {
+        for (input, expected) in [
+            (
+                r#"{"path":"a.c","old_string":"one\ntwo\n","new_string":"one\nthree\n"}"#,
+                "path: a.c\n one\n-two\n+three\n",
+            ),
+            (r#"{"old_str":"x","new_str":""}"#, "-x\n"),
+            (
+                r#"{"edits":[{"oldText":"a","newText":"b"},{"oldText":"c","newText":"d"}]}"#,
+                "-a\n+b\n…\n-c\n+d\n",
+            ),
+            (
+                r#"{"patch":"--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n z"}"#,
+                "--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n z\n",
+            ),
+            (
+                r#"{"input":"*** Begin Patch\n*** Update File: a\n-x\n+y\n*** End Patch"}"#,
+                "*** Begin Patch\n*** Update File: a\n-x\n+y\n*** End Patch\n",
+            ),
+            (r#"{"input":"- a list\n- of words"}"#, "no edit"),
+            (r#"{"edits":[{"oldText":"a","newText":"b"},5]}"#, "no edit"),
+            (r#"{"old_string":"x"}"#, "no edit"),
+            (r#"{"command":"ls"}"#, "no edit"),
+            (r#"[1]"#, "no edit"),
+        ] {
+            assert_eq!(shown(input), expected, "{input}");
+        }
+    }
+
+    #[test]
+    fn lines_far_from_a_change_are_left_out() {
+        let old: String = (1..=30).map(|n| format!("{n}\\n")).collect();
+        let new = old.replace("2\\n3\\n", "2\\nnew\\n").replace("29", "other");
+        let shown = shown(&format!(r#"{{"old":"{old}","new":"{new}"}}"#));
+        assert!(shown.contains("-29\n+other\n"), "{shown}");
+        assert!(shown.contains("…\n") && !shown.contains(" 15\n"), "{shown}");
+    }
+
+    #[test]
+    fn long_texts_are_not_compared() {
+        let [old, new] = ["a", "b"].map(|last| "a\n".repeat(MOST / 2) + last);
+        let lines = compare(&old, &new);
+        assert_eq!(lines.len(), MOST + 2);
+        assert_eq!(compare("a\n", "a\nb").len(), 2);
+    }
+}
