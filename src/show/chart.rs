@@ -1,6 +1,7 @@
 //! The size of the context over the turns: what was counted or estimated of each request, and what made it
 //! smaller.
 
+use super::language::Languages;
 use super::walk::weigh;
 use super::wrap::cut;
 use super::{Compaction, Entry, Session, What};
@@ -26,6 +27,8 @@ pub struct Chart {
     pub window: Option<u64>,
     /// What the user asked in each turn.
     pub prompts: Vec<Prompt>,
+    /// What is said in which language.
+    pub languages: Languages,
     /// The request's tokens at this place.
     now: u64,
     /// A provider's count covers what the model says here.
@@ -133,6 +136,7 @@ impl Chart {
                 self.prompts.push(Prompt { turn: *turn, time, text: String::new(), taken_back });
             }
             What::Said { role, text } => {
+                self.languages.take(text);
                 let newest = self.prompts.last_mut().filter(|_| *role == Role::User);
                 if let Some(prompt) = newest.filter(|prompt| prompt.text.is_empty()) {
                     let line = text.lines().find(|line| !line.trim().is_empty());

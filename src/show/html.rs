@@ -8,7 +8,7 @@ use super::edit::{self, Edit, Kind, Line};
 use super::emphasis::Marked;
 use super::markdown::{DIALECT, MOST, call_line};
 use super::words::{self, clean, html};
-use super::{Entry, Media, Options, Outcome, What, input, plot};
+use super::{Entry, Media, Options, Outcome, What, input, language, plot};
 use crate::exit::printable;
 use crate::messages::Role;
 use jiff::Timestamp;
@@ -23,6 +23,8 @@ const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"]
 pub struct Page<'o, W> {
     options: &'o Options,
     out: W,
+    /// The language of most of it.
+    language: &'static str,
     /// The header of the first session is in that of the page.
     is_named: bool,
     in_turn: bool,
@@ -53,9 +55,10 @@ impl<'o, W: Write> Page<'o, W> {
             first => format!("turns {first} to {}", chart.turn),
         });
         let facts = html(&printable(&facts.join(" · ")));
+        let language = chart.languages.main();
         write!(
             out,
-            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+            "<!doctype html>\n<html lang=\"{language}\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
@@ -66,7 +69,7 @@ impl<'o, W: Write> Page<'o, W> {
             index(chart)
         )?;
         let is_named = chart.session.is_some();
-        Ok(Page { options, out, is_named, in_turn: false, speaker: None, marked: None })
+        Ok(Page { options, out, language, is_named, in_turn: false, speaker: None, marked: None })
     }
 
     /// Ends the page.
@@ -101,20 +104,21 @@ impl<'o, W: Write> Page<'o, W> {
             }
             What::Said { role, text } => {
                 self.speaks(*role, entry)?;
+                let attributes = self.attributes(text);
                 match role {
                     Role::User => {
                         let text = html(clean(text).trim_matches('\n'));
-                        writeln!(self.out, "<div class=\"plain{back}\" dir=\"auto\">{text}</div>")
+                        writeln!(self.out, "<div class=\"plain{back}\"{attributes}>{text}</div>")
                     }
                     Role::Assistant => {
                         let text = rendered(text);
-                        writeln!(self.out, "<div class=\"prose{back}\" dir=\"auto\">{text}</div>")
+                        writeln!(self.out, "<div class=\"prose{back}\"{attributes}>{text}</div>")
                     }
                 }
             }
             What::Thinking(text) => {
                 self.speaks(Role::Assistant, entry)?;
-                let body = prose(text);
+                let body = self.prose(text);
                 self.fold(&format!("thinking{back}"), "thinking", &body)
             }
             What::Call { name, input, is_answered, .. } => {
@@ -189,6 +193,19 @@ impl<'o, W: Write> Page<'o, W> {
         })
     }
 
+    /// The model's words.
+    fn prose(&self, text: &str) -> String {
+        let attributes = self.attributes(text);
+        format!("<div class=\"prose\"{attributes}>{}</div>", rendered(text))
+    }
+
+    /// The direction of a text, and its language where the page is in another one.
+    fn attributes(&self, text: &str) -> String {
+        let language = language::of(text).filter(|own| *own != self.language);
+        let language = language.map_or(String::new(), |own| format!(" lang=\"{own}\""));
+        format!(" dir=\"auto\"{language}")
+    }
+
     fn speaks(&mut self, role: Role, entry: &Entry) -> io::Result<()> {
         if self.speaker != Some(role) {
             self.speak(role, &[], entry.time)?;
@@ -225,7 +242,7 @@ impl<'o, W: Write> Page<'o, W> {
         let time = self.time(time);
         writeln!(self.out, "<aside class=\"{title}\">\n<p><b>{title}</b> {line}{time}</p>")?;
         if let Some(body) = &note.body {
-            let body = prose(body);
+            let body = self.prose(body);
             self.fold("summary", "what it says", &body)?;
         }
         writeln!(self.out, "</aside>")
@@ -298,11 +315,6 @@ fn picture(media: &Media) -> String {
         }
         None => format!("<p class=\"facts\">[{words}]</p>"),
     }
-}
-
-/// The model's words.
-fn prose(text: &str) -> String {
-    format!("<div class=\"prose\" dir=\"auto\">{}</div>", rendered(text))
 }
 
 /// The model's Markdown as HTML. A very long text is shown as it stands.

@@ -15,6 +15,7 @@ pub mod follow;
 pub mod html;
 mod inline;
 mod input;
+mod language;
 pub mod markdown;
 mod plot;
 pub mod render;

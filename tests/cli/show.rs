@@ -360,6 +360,20 @@ fn audit_30_prompts_are_listed_and_times_said() {
     assert!(!one.contains("<nav>"), "one prompt needs no list");
 }
 
+#[test]
+fn audit_30_a_page_says_its_language_and_that_of_other_messages() {
+    let japanese = "これは日本語の文章です。とても長い文章です。テストのために書きました。";
+    let english = "Please read the whole file and tell me what is wrong with it.";
+    let page = |records: &str| show(records, &["--format", "html"]);
+    let run = page(&(user(japanese) + &reply(english) + &reply(japanese) + &reply("`ls`")));
+    run.ok().stdout_has("<html lang=\"ja\">");
+    run.stdout_has("<div class=\"plain\" dir=\"auto\">これは");
+    run.stdout_has("<div class=\"prose\" dir=\"auto\" lang=\"en\">");
+    run.stdout_has("<div class=\"prose\" dir=\"auto\"><p><code>ls");
+    page(&user("?")).ok().stdout_has("<html lang=\"en\">");
+    page(&user("이 파일을 고쳐 주세요")).ok().stdout_has("<html lang=\"ko\">");
+}
+
 // ---- nothing is obeyed ----------------------------------------------------------------------
 
 #[test]

@@ -1,0 +1,135 @@
+//! The language of a text, as HTML names it, where that is certain.
+//!
+//! A browser needs it to choose between Chinese, Japanese and Korean forms of a character, to hyphenate, and to read
+//! aloud. A script tells some languages; the commonest words tell others. The tables of a library that knows seventy
+//! languages would take an eighth of what the program may weigh.
+
+use std::collections::BTreeMap;
+
+/// Only so many characters of a text are read.
+const BEGINNING: usize = 4096;
+/// A language is certain when this many of its words are there,
+const FEWEST: usize = 3;
+/// and at least one word of so many is one of them.
+const RARITY: usize = 16;
+
+/// Words that are common in one language, and rare in the others that share its script.
+const WORDS: [(&str, &str); 14] = [
+    ("cs", "je se není že jsem jako ale který jsou při také nebo"),
+    ("da", "og er ikke jeg af til det på som også hvad denne"),
+    ("de", "und der das ist nicht ein eine ich mit auf zu den dem sie wird bitte"),
+    ("en", "the and is of to that it this you with not are have for please"),
+    ("es", "el los las que y es una por con para está pero del más"),
+    ("fr", "le les des et est une que dans pour pas vous ce avec sur qui"),
+    ("it", "il che di è per non gli della sono una con questo anche"),
+    ("nl", "het een van dat niet ik zijn voor met ook wordt deze naar"),
+    ("pl", "nie się jest że na do to jak ale czy przez oraz jego"),
+    ("pt", "o os não uma que e em você com para mais isso está do"),
+    ("ru", "и в не на что это как я он по но вы для"),
+    ("sv", "och är inte jag att det som på av för också vad denna"),
+    ("tr", "ve bir bu için ile değil olarak ne çok daha var gibi"),
+    ("uk", "і в не на що це як та він або ви для є"),
+];
+
+/// Returns the language of a text; `None` where it cannot be told.
+pub fn of(text: &str) -> Option<&'static str> {
+    let end = text.char_indices().nth(BEGINNING).map_or(text.len(), |(at, _)| at);
+    let text = &text[..end];
+    by_script(text).or_else(|| by_words(text))
+}
+
+/// Names of files and code in Latin letters do not change the language of a text in another script.
+fn by_script(text: &str) -> Option<&'static str> {
+    let (mut kana, mut han, mut hangul, mut greek, mut hebrew, mut thai) = (0, 0, 0, 0, 0, 0);
+    let mut letters = 0;
+    for c in text.chars() {
+        match c {
+            '\u{3041}'..='\u{30ff}' => kana += 1,
+            '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' => han += 1,
+            '\u{ac00}'..='\u{d7a3}' | '\u{1100}'..='\u{11ff}' => hangul += 1,
+            '\u{370}'..='\u{3ff}' => greek += 1,
+            '\u{590}'..='\u{5ff}' => hebrew += 1,
+            '\u{e00}'..='\u{e7f}' => thai += 1,
+            _ => {}
+        }
+        letters += usize::from(c.is_alphabetic());
+    }
+    // A character of these is about a third of a word.
+    let cjk = kana + han + hangul;
+    if cjk * 4 > letters {
+        let is_korean = hangul > kana;
+        return Some(if is_korean {
+            "ko"
+        } else if kana > 0 {
+            "ja"
+        } else {
+            "zh"
+        });
+    }
+    let others = [(greek, "el"), (hebrew, "he"), (thai, "th")];
+    others.into_iter().find(|(count, _)| count * 2 > letters).map(|(_, language)| language)
+}
+
+fn by_words(text: &str) -> Option<&'static str> {
+    let text = text.to_lowercase();
+    let words = text.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty());
+    let (mut hits, mut count) = ([0; WORDS.len()], 0);
+    for word in words {
+        count += 1;
+        for (hits, (_, known)) in hits.iter_mut().zip(WORDS) {
+            *hits += usize::from(known.split(' ').any(|known| known == word));
+        }
+    }
+    let (best, most) = (0..).zip(hits).max_by_key(|(_, hits)| *hits)?;
+    let is_only = (0..).zip(hits).all(|(index, hits)| index == best || hits * 3 < most * 2);
+    let is_certain = is_only && most >= FEWEST && most * RARITY >= count;
+    WORDS.get(best).filter(|_| is_certain).map(|(language, _)| *language)
+}
+
+/// How much of a conversation is in which language.
+#[derive(Debug, Default)]
+pub struct Languages(BTreeMap<&'static str, usize>);
+
+impl Languages {
+    /// Takes the next text.
+    pub fn take(&mut self, text: &str) {
+        if let Some(language) = of(text) {
+            *self.0.entry(language).or_default() += text.len();
+        }
+    }
+
+    /// Returns the language of most of it; English if none is certain.
+    pub fn main(&self) -> &'static str {
+        self.0.iter().max_by_key(|(_, length)| **length).map_or("en", |(language, _)| *language)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn audit_30_the_language_of_a_text_is_told_where_it_is_certain() {
+        for (text, language) in [
+            ("これは「永久」です", Some("ja")),
+            ("`src/main.rs` を修正しました", Some("ja")),
+            ("请修改这个文件", Some("zh")),
+            ("이 파일을 고쳐 주세요", Some("ko")),
+            ("Διάβασε το αρχείο `a.txt`", Some("el")),
+            ("Please read the file and tell me what is wrong with it.", Some("en")),
+            ("Bitte lies die Datei und sage mir, was daran nicht gut ist.", Some("de")),
+            ("Lis le fichier et dis-moi ce qui ne va pas dans les tests.", Some("fr")),
+            ("Lee el archivo y dime lo que está mal con los tests.", Some("es")),
+            ("Leggi il file e dimmi che cosa non va, per favore.", Some("it")),
+            ("Leia o arquivo e diga o que está errado com os testes, não mais.", Some("pt")),
+            ("Lees het bestand en zeg wat er niet goed is met een van deze tests.", Some("nl")),
+            ("Прочитай файл и скажи, что в нём не так и как это исправить.", Some("ru")),
+            ("Прочитай файл і скажи, що в ньому не так і як це виправити.", Some("uk")),
+            ("ls -la | grep the", None),
+            ("ls", None),
+            ("", None),
+        ] {
+            assert_eq!(of(text), language, "{text}");
+        }
+    }
+}
