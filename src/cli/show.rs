@@ -10,7 +10,7 @@ use crate::show::{self, Format, Notes, Options};
 use anyhow::Context;
 use jiff::tz::TimeZone;
 use rustix::event::{PollFd, PollFlags, Timespec};
-use std::io::{IsTerminal, stdout};
+use std::io::{IsTerminal, Write, stdout};
 use std::path::PathBuf;
 
 /// How long a file that has nothing new is left alone, in nanoseconds.
@@ -92,7 +92,7 @@ impl ShowArgs {
         if !operands.files.is_empty() {
             return fail(Exit::Usage, "cannot use --markdown with files: it reads standard input");
         }
-        let layout = Layout { width: self.columns(), color: self.has_color() };
+        let layout = Layout { width: self.columns(), color: self.has_color(), has_all: false };
         let mut stream = Stream::new(layout, Output::open());
         let mut buffer = vec![0; 64 * 1024];
         loop {
@@ -143,7 +143,9 @@ impl ShowArgs {
         if path.as_os_str() == "-" {
             return fail(Exit::Usage, "cannot follow '<stdin>': name a file");
         }
-        let mut follow = Follow::open(path, options, Output::open())?;
+        let mut out = Output::open();
+        // The text of a file that does not grow is written the same way, so its code is there once.
+        let mut follow = Follow::open(path, options, &mut out as &mut dyn Write)?;
         loop {
             match follow.step()? {
                 Event::Read(notes) => tell(log, &notes)?,

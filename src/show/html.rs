@@ -4,6 +4,7 @@
 //! to the web or to mail. A policy in the page forbids the browser what the page does not need anyway.
 
 use super::chart::{Chart, Prompt};
+use super::code::{self, Part};
 use super::edit::{self, Edit, Kind, Line};
 use super::emphasis::Marked;
 use super::markdown::{DIALECT, MOST, call_line};
@@ -12,7 +13,9 @@ use super::{Entry, Media, Options, Outcome, What, input, language, plot};
 use crate::exit::printable;
 use crate::messages::Role;
 use jiff::Timestamp;
-use pulldown_cmark::{CowStr, Event, HeadingLevel, Parser, Tag, TagEnd};
+use pulldown_cmark::{
+    CodeBlockKind, CowStr, Event, HeadingLevel, Parser, Tag, TagEnd, TextMergeStream,
+};
 use std::io::{self, Write};
 
 const STYLE: &str = include_str!("page.css");
@@ -327,8 +330,34 @@ fn rendered(text: &str) -> String {
     let events = Parser::new_ext(&marked.text, DIALECT).map(|event| marked.event(event));
     let events = events.filter_map(|event| safe(event, &mut links));
     let mut out = String::with_capacity(text.len() * 2);
+    let mut language = None;
+    let events = TextMergeStream::new(events).map(|event| coloured(event, &mut language));
     pulldown_cmark::html::push_html(&mut out, events);
     out
+}
+
+/// An event; the code in a fence is coloured. `language` is that of the fence which is open.
+fn coloured<'a>(event: Event<'a>, language: &mut Option<CowStr<'a>>) -> Event<'a> {
+    let code = match (&event, &language) {
+        (Event::Text(text), Some(language)) => code::pieces(language, text),
+        _ => None,
+    };
+    let code = code.map(|pieces| spans(&pieces));
+    match &event {
+        Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => *language = Some(info.clone()),
+        Event::End(TagEnd::CodeBlock) => *language = None,
+        _ => {}
+    }
+    code.map_or(event, |code| Event::Html(code.into()))
+}
+
+/// Pieces of code, escaped.
+fn spans(pieces: &[(Part, &str)]) -> String {
+    let span = |(part, text): &(Part, &str)| match part.class() {
+        Some(class) => format!("<span class=\"{class}\">{}</span>", html(text)),
+        None => html(text),
+    };
+    pieces.iter().map(span).collect()
 }
 
 /// An event, made harmless. `links` says of each open link whether it is kept.
@@ -384,6 +413,10 @@ mod tests {
                 "<p>a <a href=\"https://x.org\">b</a> c</p>\n",
             ),
             ("![a](https://x.org/i.png)", "<p>[image: a]</p>\n"),
+            (
+                "```rust\nlet a = \"</code><b>\";\n```",
+                "<pre><code class=\"language-rust\"><span class=\"keyword\">let</span> a = <span class=\"string\">\"&lt;/code&gt;&lt;b&gt;\"</span>;\n</code></pre>\n",
+            ),
             ("[![a](i)](JavaScript:x)", "<p>[image: a]</p>\n"),
             ("a\u{1b}[31m\u{202e}b", "<p>a\\u{1b}[31m\\u{202e}b</p>\n"),
         ] {

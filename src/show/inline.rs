@@ -15,9 +15,13 @@ impl Style {
     pub const LINK: Style = Style(8);
     pub const DIM: Style = Style(16);
     pub const CODE: Style = Style(32);
+    pub const KEYWORD: Style = Style(64);
+    pub const GREEN: Style = Style(128);
+    pub const VALUE: Style = Style(256);
+    pub const RED: Style = Style(512);
 
     /// The numbers that terminals know the properties by.
-    const NUMBERS: [&'static str; 6] = ["1", "3", "9", "4", "2", "36"];
+    const NUMBERS: [&'static str; 10] = ["1", "3", "9", "4", "2", "36", "35", "32", "33", "31"];
 
     /// The style of a heading.
     pub fn heading(level: usize) -> Style {

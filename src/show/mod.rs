@@ -9,6 +9,7 @@
 //! escaped, and each format has its own way to keep text from being taken for its structure.
 
 pub mod chart;
+mod code;
 mod edit;
 mod emphasis;
 pub mod follow;

@@ -8,6 +8,7 @@
 //! can change: those of all blocks before the last one, and of that one the rows before whatever may still be the
 //! beginning of emphasis, code or a link.
 
+use super::code;
 use super::emphasis::{Marked, is_escaped};
 use super::inline::{Inline, Style};
 use super::table::Table;
@@ -27,6 +28,9 @@ pub struct Layout {
     pub width: usize,
     /// Styles take the place of marks.
     pub color: bool,
+    /// Code is coloured by its language. A text that still grows has none of that: what a line of code is may depend
+    /// on the lines after it.
+    pub has_all: bool,
 }
 
 /// Markdown that was laid out.
@@ -373,11 +377,8 @@ impl<'m> Renderer<'m> {
             self.row(&Style::DIM.paint(language));
         }
         let indent = if has_marks { "" } else { "  " };
-        let text = self.marked.without(text).into_owned();
         let mut settled = self.rows.len();
-        for line in text.lines() {
-            let line = expand_tabs(line).trim_end().to_owned();
-            let line = if self.layout.color { Style::CODE.paint(&line) } else { line };
+        for line in self.code_lines(language, &self.marked.without(text)) {
             self.row(&format!("{indent}{line}"));
             // Blank lines at the end of what is indented are none of its own.
             if is_fenced || !line.is_empty() {
@@ -391,6 +392,30 @@ impl<'m> Renderer<'m> {
         }
         self.newest.settled = settled;
         self.newest.is_code = true;
+    }
+
+    fn code_lines(&self, language: &str, text: &str) -> Vec<String> {
+        let lines = text.lines().map(|line| expand_tabs(line).trim_end().to_owned());
+        let lines: Vec<String> = lines.collect();
+        if !self.layout.color {
+            return lines;
+        }
+        let text = lines.join("\n");
+        let known = if self.layout.has_all { code::pieces(language, &text) } else { None };
+        let Some(pieces) = known else {
+            return lines.iter().map(|line| Style::CODE.paint(line)).collect();
+        };
+        let mut rows = vec![String::new(); lines.len()];
+        let mut at = 0;
+        for (part, piece) in pieces {
+            for (index, line) in piece.split('\n').enumerate() {
+                at += usize::from(index > 0);
+                if let Some(row) = rows.get_mut(at) {
+                    row.push_str(&part.style().paint(line));
+                }
+            }
+        }
+        rows
     }
 
     fn put_lines(&mut self, text: &str, style: Style) {

@@ -226,7 +226,7 @@ impl<'o, W: Write> Text<'o, W> {
         if text.len() > MOST {
             return self.prose(text, "");
         }
-        let layout = Layout { width: self.width - 2, color: true };
+        let layout = Layout { width: self.width - 2, color: true, has_all: true };
         let text = clean(text);
         let rows = render(text.trim_matches('\n'), layout);
         self.rows("", 2, &rows)

@@ -329,6 +329,24 @@ fn audit_30_a_call_that_edits_is_shown_as_a_diff() {
 }
 
 #[test]
+fn audit_30_code_is_coloured() {
+    let records = user("q")
+        + &reply("See:\n\n```sh title=a\necho '<b>' # \u{1b}[31m\n```\n\n```unknown\nif\n```");
+    let html = show(&records, &["--format", "html"]);
+    html.ok().stdout_has(
+        "<span class=\"name\">echo</span> <span class=\"string\">'&lt;b&gt;'</span> <span class=\"comment\"># \\u{1b}[31m</span>\n</code></pre>",
+    );
+    html.stdout_has("<code class=\"language-unknown\">if\n</code>");
+    let text = show(&records, &["--color", "always"]);
+    text.ok().stdout_has(
+        "    \u{1b}[36mecho\u{1b}[0m \u{1b}[32m'<b>'\u{1b}[0m \u{1b}[2m# \\u{1b}[31m\u{1b}[0m\n",
+    );
+    text.stdout_has("    \u{1b}[36mif\u{1b}[0m\n");
+    // Without colours the text stays as it is.
+    show(&records, &[]).ok().stdout_has("  ```sh title=a\n  echo '<b>' # \\u{1b}[31m\n  ```\n");
+}
+
+#[test]
 fn audit_30_text_shows_commands_whole() {
     let command = format!("for file in {}; do\n\techo $file\ndone", "a-long-name ".repeat(12));
     let input = serde_json::json!({"command": command, "content": "x\n".repeat(20)});

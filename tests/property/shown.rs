@@ -327,7 +327,7 @@ pub fn of_streams(choices: &mut Choices) -> Law {
             _ => choices.of_these(PIECES),
         });
     }
-    let layout = Layout { width: 24 + choices.below(60), color: choices.one_in(2) };
+    let layout = Layout { width: 24 + choices.below(60), color: choices.one_in(2), has_all: false };
     let mut whole = Stream::new(layout, Vec::new());
     let wrong = |error: std::io::Error| error.to_string();
     whole.take(text.as_bytes()).map_err(wrong)?;

@@ -1,0 +1,204 @@
+//! Code in colours.
+//!
+//! The parser reads words and marks, not grammar, in time that grows with the length of the code. What it makes of a
+//! line may depend on the lines after it, so only code that is complete is coloured.
+
+use super::edit::{self, Kind};
+use super::inline::Style;
+use hl_lite::{Kind as Token, Lang, highlight};
+
+/// Longer code is shown without colours.
+const MOST: usize = 64 * 1024;
+
+/// The role of a piece of code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Anything that the others are not.
+    Plain,
+    /// A word of the language.
+    Keyword,
+    /// A string.
+    String,
+    /// A comment.
+    Comment,
+    /// A number or another constant.
+    Value,
+    /// The name of a type, a function, a member, a variable and the like.
+    Name,
+    /// A line that a patch adds.
+    Added,
+    /// A line that a patch removes.
+    Removed,
+    /// A line that names a place in a patch.
+    Place,
+}
+
+impl Part {
+    /// Returns the class of such pieces in a page.
+    pub fn class(self) -> Option<&'static str> {
+        Some(match self {
+            Part::Plain => return None,
+            Part::Keyword => "keyword",
+            Part::String => "string",
+            Part::Comment => "comment",
+            Part::Value => "value",
+            Part::Name => "name",
+            Part::Added => "added",
+            Part::Removed => "removed",
+            Part::Place => "place",
+        })
+    }
+
+    /// Returns the style of such pieces on a terminal.
+    pub fn style(self) -> Style {
+        match self {
+            Part::Plain => Style::PLAIN,
+            Part::Keyword => Style::KEYWORD,
+            Part::String | Part::Added => Style::GREEN,
+            Part::Comment => Style::DIM,
+            Part::Value => Style::VALUE,
+            Part::Name | Part::Place => Style::CODE,
+            Part::Removed => Style::RED,
+        }
+    }
+}
+
+impl From<Token> for Part {
+    fn from(token: Token) -> Part {
+        match token {
+            Token::Plain | Token::Operator | Token::Punctuation => Part::Plain,
+            Token::Keyword => Part::Keyword,
+            Token::String => Part::String,
+            Token::Comment => Part::Comment,
+            Token::Number | Token::Constant => Part::Value,
+            Token::Type
+            | Token::Function
+            | Token::Attribute
+            | Token::Property
+            | Token::Tag
+            | Token::Variable => Part::Name,
+        }
+    }
+}
+
+impl From<Kind> for Part {
+    fn from(kind: Kind) -> Part {
+        match kind {
+            Kind::Same => Part::Plain,
+            Kind::Added => Part::Added,
+            Kind::Removed => Part::Removed,
+            Kind::Place => Part::Place,
+        }
+    }
+}
+
+/// Returns the pieces of code whose fence has this info string, if its language is known. They make up all of `text`.
+pub fn pieces<'t>(info: &str, text: &'t str) -> Option<Vec<(Part, &'t str)>> {
+    let is_end = |c: char| c.is_whitespace() || matches!(c, ',' | '{' | ':');
+    let name = info.trim_start().split(is_end).next().unwrap_or_default();
+    if text.len() > MOST {
+        return None;
+    }
+    if ["diff", "patch"].contains(&name) {
+        let lines = text.split_inclusive('\n');
+        return Some(lines.map(|line| (Part::from(edit::kind(line)), line)).collect());
+    }
+    let tokens = highlight(Lang::from_slug(name)?, text).into_iter();
+    Some(tokens.map(|token| (Part::from(token.kind), token.text)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(info: &str, text: &str) -> String {
+        let Some(pieces) = pieces(info, text) else { return "unknown".to_owned() };
+        let piece = |(part, text): (Part, &str)| match part.class() {
+            Some(class) => format!("<{class} {text}>"),
+            None => text.to_owned(),
+        };
+        pieces.into_iter().map(piece).collect()
+    }
+
+    #[test]
+    fn audit_30_code_is_coloured_by_its_language() {
+        for (info, text, expected) in [
+            ("rust,ignore", "let x = 1; // c", "<keyword let> x = <value 1>; <comment // c>"),
+            ("python", "if 'a': pass", "<keyword if> <string 'a'>: <keyword pass>"),
+            ("sh title=x", "if true", "<keyword if> true"),
+            ("json", "{\"a\": null}", "{<name \"a\">: <value null>}"),
+            ("diff", "@@ 1 @@\n-a\n+b\n c", "<place @@ 1 @@\n><removed -a\n><added +b\n> c"),
+            ("brainfuck", "+", "unknown"),
+            ("", "let x", "unknown"),
+        ] {
+            assert_eq!(shown(info, text), expected, "{info}");
+        }
+        assert_eq!(pieces("rust", &" ".repeat(MOST + 1)), None);
+    }
+
+    #[test]
+    fn audit_30_any_text_is_kept_whole_and_takes_little_time() {
+        let languages = [
+            "rust",
+            "sh",
+            "css",
+            "dockerfile",
+            "html",
+            "js",
+            "ts",
+            "json",
+            "md",
+            "py",
+            "toml",
+            "yaml",
+            "diff",
+        ];
+        let units = [
+            "\"",
+            "'",
+            "`",
+            "${",
+            "$(",
+            "/*",
+            "<!--",
+            "<a ",
+            "{",
+            "(",
+            "[",
+            "'''",
+            "\"\"\"",
+            "<<E\n",
+            "\\",
+            "r#\"",
+            "/",
+            "- ",
+            "&a *b",
+            "日「\u{301}",
+            "\n",
+            " ",
+            "a:",
+            "#",
+            "@",
+            "!",
+            "<![CDATA[",
+            "|\n ",
+            "b'",
+            "0x",
+            "=",
+            "\r",
+            "\0",
+        ];
+        let long = |unit: &str| unit.repeat(16 * 1024 / unit.len());
+        let pairs =
+            units.iter().flat_map(|a| units.iter().map(move |b| [*a, b].concat().repeat(9)));
+        let texts: Vec<String> = units.iter().map(|unit| long(unit)).chain(pairs).collect();
+        let start = std::time::Instant::now();
+        for language in languages {
+            for text in &texts {
+                let pieces = pieces(language, text).unwrap_or_default();
+                assert_eq!(pieces.iter().map(|(_, piece)| *piece).collect::<String>(), *text);
+            }
+        }
+        assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
+    }
+}
