@@ -43,7 +43,7 @@ fn stages(criterion: &mut Criterion) {
     let rebuilt = from_inputs(&input, &Options::default()).expect("a transcript");
     let text = String::from_utf8(bytes.clone()).expect("UTF-8");
     let pipe = rebuilt.messages.iter().map(|m| m.to_line() + "\n").collect::<String>();
-    let request = Request { messages: &rebuilt.messages, system: None, tools: None };
+    let request = Request { messages: &rebuilt.messages, ..Request::default() };
     let tokens = Estimate::of(request, Method::Script).unmeasured;
 
     let mut group = criterion.benchmark_group("stages");
@@ -72,7 +72,7 @@ fn stages(criterion: &mut Criterion) {
         let gauge = Gauge::new(request, None);
         bencher.iter(|| {
             let mut messages = rebuilt.messages.clone();
-            truncate::truncate(&mut messages, None, None, gauge, options).after
+            truncate::truncate(&mut messages, Request::default(), gauge, options).after
         });
     });
     group.bench_function("cut", |bencher| {

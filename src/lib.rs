@@ -39,7 +39,7 @@
 //! assert_eq!(rebuilt.messages.len(), 2);
 //! assert!(rebuilt.findings.is_empty());
 //!
-//! let request = Request { messages: &rebuilt.messages, system: None, tools: None };
+//! let request = Request { messages: &rebuilt.messages, ..Request::default() };
 //! assert!(Estimate::of(request, Method::Script).tokens > 10);
 //! # Ok::<(), anyhow::Error>(())
 //! ```

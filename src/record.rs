@@ -5,6 +5,7 @@
 //! text that was read. Types that are not known are kept as [`Body::Other`] and change nothing.
 
 use crate::check::Place;
+use crate::estimate::scale::Scale;
 use crate::json::{self, Object};
 use crate::jsonl::{self, Line};
 use crate::messages::Content;
@@ -54,6 +55,8 @@ pub enum Body<'a> {
         content: Content<'a>,
         /// The provider's count for the whole reply, as it was sent.
         usage: Option<Cow<'a, str>>,
+        /// The name of the model, as JSON.
+        model: Option<Cow<'a, str>>,
     },
     /// The part of a reply that was shown before it broke off. No message is made of it unless asked.
     Interrupted {
@@ -88,6 +91,8 @@ pub enum Body<'a> {
         record_id: String,
         /// What is kept, of how much.
         shown: Box<Shown>,
+        /// What the counts before it told, which do not hold after it.
+        scale: Option<Scale>,
     },
     /// Stands for all records before its first kept one.
     Compaction {
@@ -99,6 +104,8 @@ pub enum Body<'a> {
         hint: Option<u64>,
         /// The compaction in whose place it stands: where that governs, this is its summary.
         retry_of: Option<String>,
+        /// What the counts before it told, which do not hold after it.
+        scale: Option<Scale>,
     },
     /// A structured summary that was made ahead of need.
     Checkpoint(Box<Checkpoint>),
@@ -122,9 +129,11 @@ impl Body<'_> {
         let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
         match self {
             Body::User { content, pin } => Body::User { content: content.into_owned(), pin },
-            Body::Assistant { content, usage } => {
-                Body::Assistant { content: content.into_owned(), usage: usage.map(owned) }
-            }
+            Body::Assistant { content, usage, model } => Body::Assistant {
+                content: content.into_owned(),
+                usage: usage.map(owned),
+                model: model.map(owned),
+            },
             Body::Interrupted { content } => Body::Interrupted { content: content.into_owned() },
             Body::ToolUse { id, name, input } => {
                 Body::ToolUse { id: owned(id), name: owned(name), input: owned(input) }
@@ -133,11 +142,11 @@ impl Body<'_> {
                 Body::ToolResult { id: owned(id), content: owned(content), is_error, pin }
             }
             Body::Session => Body::Session,
-            Body::Truncation { tool_use_id, record_id, shown } => {
-                Body::Truncation { tool_use_id, record_id, shown }
+            Body::Truncation { tool_use_id, record_id, shown, scale } => {
+                Body::Truncation { tool_use_id, record_id, shown, scale }
             }
-            Body::Compaction { summary, first_kept, hint, retry_of } => {
-                Body::Compaction { summary, first_kept, hint, retry_of }
+            Body::Compaction { summary, first_kept, hint, retry_of, scale } => {
+                Body::Compaction { summary, first_kept, hint, retry_of, scale }
             }
             Body::Checkpoint(checkpoint) => Body::Checkpoint(checkpoint),
             Body::Retract { target } => Body::Retract { target },
@@ -237,6 +246,7 @@ pub fn parse<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
         "assistant" => Body::Assistant {
             content: content(object).map_err(wrong)?,
             usage: object.get("usage").filter(|usage| usage.starts_with('{')).map(Cow::Borrowed),
+            model: object.get("model").filter(|model| model.starts_with('"')).map(Cow::Borrowed),
         },
         "tool_use" => tool_use(object).map_err(wrong)?,
         "tool_result" => tool_result(object).map_err(wrong)?,
@@ -246,6 +256,7 @@ pub fn parse<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
             first_kept: text(object, "first_kept_entry_id").map_err(wrong)?,
             hint: object.number("first_kept_offset"),
             retry_of: object.string("retry_of").map(Cow::into_owned),
+            scale: object.get("scale").and_then(Scale::parse),
         },
         "checkpoint" => {
             Body::Checkpoint(Box::new(Checkpoint::parse_object(object).map_err(wrong)?))
@@ -309,6 +320,7 @@ fn truncation<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
             sha256: text(object, "sha256")?,
             media: Shown::media_of(object)?,
         }),
+        scale: object.get("scale").and_then(Scale::parse),
     })
 }
 

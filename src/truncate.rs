@@ -7,6 +7,7 @@
 
 mod result;
 
+use crate::estimate::scale::Scale;
 use crate::estimate::{Gauge, Request};
 use crate::messages::meta::Shown;
 use crate::messages::{Id, Message};
@@ -71,17 +72,16 @@ impl Outcome {
     }
 }
 
-/// Shortens results in `messages` until they keep to `options`. `gauge` counts for the whole request
-/// with `system` and `tools`.
+/// Shortens results in `messages` until they keep to `options`. `beside` is what the request has beside them,
+/// and `gauge` counts for all of it.
 pub fn truncate(
     messages: &mut Vec<Message<'_>>,
-    system: Option<&str>,
-    tools: Option<&str>,
+    beside: Request<'_, '_>,
     gauge: Gauge,
     options: Options,
 ) -> Outcome {
     let whole = (options.min_gain > 0).then(|| messages.clone());
-    let mut tally = gauge.tally(Request { messages, system, tools });
+    let mut tally = gauge.tally(Request { messages, ..beside });
     let before = tally.tokens();
     let mut results = result::find(messages);
     for result in &mut results {
@@ -113,19 +113,20 @@ pub fn truncate(
         *messages = whole;
         return Outcome { before, after: before, forgone: Some(gain), ..Outcome::default() };
     }
-    update_meta(messages, &results);
+    update_meta(messages, &results, tally.scale());
     Outcome {
         before,
         after,
         shortened: results.iter().filter(|result| result.is_shorter).count(),
         left_out: results.iter().map(|result| result.left_out).sum(),
         forgone: None,
-        records: results.iter().filter_map(FoundResult::record).collect(),
+        records: results.iter().filter_map(|result| result.record(tally.scale())).collect(),
     }
 }
 
-/// Says in `_meta` what is shown now, and drops the counts that are about results as they were.
-fn update_meta(messages: &mut [Message<'_>], results: &[FoundResult<'_>]) {
+/// Says in `_meta` what is shown now, and drops the counts that are about results as they were: all of them
+/// where `scale` keeps what they told.
+fn update_meta(messages: &mut [Message<'_>], results: &[FoundResult<'_>], scale: Option<Scale>) {
     let changed = || results.iter().filter(|result| result.shown.is_some());
     let Some(first) = changed().map(|result| result.message).min() else { return };
     let known = changed().filter_map(|result| {
@@ -140,7 +141,13 @@ fn update_meta(messages: &mut [Message<'_>], results: &[FoundResult<'_>]) {
                 result.shown = Some(now.clone());
             }
         }
-        meta.usage = None;
+    }
+    let counted = if scale.is_some() { 0 } else { first };
+    for meta in messages[counted..].iter_mut().filter_map(|message| message.meta.as_mut()) {
+        meta.drop_count();
+    }
+    if let Some(meta) = messages[0].meta.as_mut().filter(|_| scale.is_some()) {
+        meta.scale = scale;
     }
 }
 
@@ -166,8 +173,8 @@ mod tests {
 
     fn cut(text: &str, options: Options) -> (Vec<String>, Outcome) {
         let mut messages = messages::read("t", text.as_bytes()).unwrap();
-        let gauge = Gauge::new(Request { messages: &messages, system: None, tools: None }, None);
-        let outcome = truncate(&mut messages, None, None, gauge, options);
+        let gauge = Gauge::new(Request { messages: &messages, ..Request::default() }, None);
+        let outcome = truncate(&mut messages, Request::default(), gauge, options);
         (messages.iter().map(Message::to_line).collect(), outcome)
     }
 

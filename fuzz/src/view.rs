@@ -3,6 +3,7 @@
 
 use crate::any::Law;
 use clawutils::check::Place;
+use clawutils::estimate::scale::Scale;
 use clawutils::json::Object;
 use clawutils::jsonl::{self, Line, Lines};
 use clawutils::messages::view::{self, Governing, Options, View};
@@ -32,7 +33,9 @@ pub fn is_found(bytes: &[u8]) -> Law {
     same("where it begins", &found.start, &expected.start)?;
     same("what is retracted", &found.retracted, &expected.retracted)?;
     same("what is shortened", &found.truncations, &expected.truncations)?;
-    same("the last change", &found.changed_at, &expected.changed_at)
+    same("what is shown in another way", &found.changed_at, &expected.changed_at)?;
+    same("what is kept of counts", &found.scale, &expected.scale)?;
+    same("from where on counts hold", &found.counts_from, &expected.counts_from)
 }
 
 fn same<T: PartialEq + Debug>(what: &str, found: &T, expected: &T) -> Law {
@@ -73,30 +76,33 @@ fn read(bytes: &[u8]) -> View {
         if record.offset < view.start || !record.body.is_view() {
             continue;
         }
-        view.changed_at = view.changed_at.max(record.end);
         if view.retracted.contains(record.id.as_ref()) {
             continue;
         }
         match &record.body {
             Body::Retract { target } => {
                 view.retracted.insert(target.clone());
+                view.changed_at.entry(target.clone()).or_insert(record.offset);
             }
-            Body::Truncation { tool_use_id, record_id, shown } => {
+            Body::Truncation { tool_use_id, record_id, shown, scale } => {
+                keep(&mut view, *scale, record.offset);
+                view.changed_at.entry(record_id.clone()).or_insert(record.offset);
                 let key = (record_id.clone(), tool_use_id.clone());
                 view.truncations.entry(key).or_insert_with(|| (**shown).clone());
             }
-            Body::Compaction { summary, retry_of: Some(place), .. } => {
-                let (id, summary) = (record.id.clone().into_owned(), (**summary).clone());
-                better.entry(place.clone()).or_insert(Governing { id, summary });
+            Body::Compaction { summary, retry_of: Some(place), scale, .. } => {
+                better.entry(place.clone()).or_insert(Governing::new(record, summary, *scale));
             }
-            Body::Compaction { summary, first_kept, hint, retry_of: None }
+            Body::Compaction { summary, first_kept, hint, retry_of: None, scale }
                 if view.governing.is_none() =>
             {
                 let before = &bytes[..record.offset as usize];
                 if let Some(start) = locate(first_kept, *hint, before, &objects) {
-                    let (id, summary) = (record.id.clone().into_owned(), (**summary).clone());
-                    let own = Governing { id, summary };
-                    view.governing = Some(better.remove(record.id.as_ref()).unwrap_or(own));
+                    let own = Governing::new(record, summary, *scale);
+                    let governing = better.remove(record.id.as_ref()).unwrap_or(own);
+                    keep(&mut view, governing.scale, governing.at);
+                    view.counts_from = view.counts_from.max(governing.at);
+                    view.governing = Some(governing);
                     view.start = start;
                 }
             }
@@ -104,6 +110,14 @@ fn read(bytes: &[u8]) -> View {
         }
     }
     view
+}
+
+/// The newest view record that keeps what a count told ends the counts before it.
+fn keep(view: &mut View, scale: Option<Scale>, at: u64) {
+    if view.scale.is_none() && scale.is_some() {
+        view.scale = scale;
+        view.counts_from = view.counts_from.max(at);
+    }
 }
 
 /// Where the record `id` begins in what stands before its compaction: where its address or the hint

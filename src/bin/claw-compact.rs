@@ -36,8 +36,9 @@ fn main() -> ExitCode {
         let refused = args.refused.read()?;
         let config = args.budget.config.read()?;
         let budget = args.budget.budget(&args.model, refused.as_ref())?;
+        let asked = args.model.model()?;
         let (args, operands, model) = (&args.compact, &args.operands, &args.model);
-        let session = Session { args, model, config, budget, refused, extras };
+        let session = Session { args, model, config, budget, refused, extras, asked };
         if args.retry {
             return session.retry(&operands.transcripts()?, log);
         }

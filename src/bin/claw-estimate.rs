@@ -53,13 +53,15 @@ fn main() -> ExitCode {
         let messages = cli::messages(&input)?;
         let extras = args.request.read()?;
         let (system, tools) = (extras.system.as_deref(), extras.tools.as_deref());
-        let request = Request { messages: &messages, system, tools };
+        let model = args.model.model()?;
+        let request = Request { messages: &messages, system, tools, model: model.as_deref() };
         let mut estimate = Estimate::of(request, args.method);
         let own = estimate.unmeasured;
         let counted = args.count.count(&messages, &args.request, &args.model, own, log)?;
         if let Some(counted) = counted {
             estimate.measure_all(counted);
         }
+        log.unused_count(estimate.unused);
         let budget = match args.check {
             true => Some(args.budget.known_budget(&args.model, None)?),
             false => args.budget.budget(&args.model, None)?,

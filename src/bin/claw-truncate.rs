@@ -56,13 +56,16 @@ fn main() -> ExitCode {
         let (system, tools) = (extras.system.as_deref(), extras.tools.as_deref());
         let refused = args.refused.read()?;
         let budget = args.budget.known_budget(&args.model, refused.as_ref())?;
-        let request = Request { messages: &messages, system, tools };
+        let model = args.model.model()?;
+        let beside = Request { messages: &[], system, tools, model: model.as_deref() };
+        let request = Request { messages: &messages, ..beside };
         let gauge = Refused::gauge(refused.as_ref(), request);
+        log.unused_count(gauge.unused());
         let mut options = Options::new(budget.window, args.max_fraction, budget.prompt());
         options.head_ratio = args.head_ratio;
         options.min_gain = args.min_gain;
         options.floor_chars = args.floor.unwrap_or(options.floor_chars);
-        let outcome = truncate::truncate(&mut messages, system, tools, gauge, options);
+        let outcome = truncate::truncate(&mut messages, beside, gauge, options);
         drop(progress);
         stage::write_truncated(&messages, &outcome, args.record)?;
         let must_gain = args.record || refused.is_some();

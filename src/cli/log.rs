@@ -2,6 +2,7 @@
 
 use crate::check::Finding;
 use crate::cli::progress::{self, Progress};
+use crate::estimate::Unused;
 use crate::exit::{self, Exit, fail};
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -90,6 +91,14 @@ impl Log {
     /// Shows on a terminal what `text` gives, until what this gives is dropped.
     pub fn progress(&self, text: impl FnMut() -> Option<String> + Send + 'static) -> Progress {
         Progress::new(self.name, text)
+    }
+
+    /// Says which of a provider's counts is not used, and why, if one is not.
+    pub fn unused_count(&self, unused: Option<Unused>) {
+        let Some(unused) = unused else { return };
+        let (count, why) = (unused.count(), unused.why());
+        let members = format!(r#""unused":{count},"unused_why":"{why}""#);
+        self.outcome(&unused.to_string(), &members);
     }
 
     /// Says how many lone surrogates were replaced, if any were.

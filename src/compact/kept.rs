@@ -144,7 +144,7 @@ mod tests {
     use crate::estimate::Request;
 
     fn chosen(said: &[&str], pending: bool, budget: u64) -> Vec<String> {
-        let gauge = Gauge::new(Request { messages: &[], system: None, tools: None }, None);
+        let gauge = Gauge::new(Request { messages: &[], ..Request::default() }, None);
         let said: Vec<String> = said.iter().map(|text| (*text).to_owned()).collect();
         choose(gauge, &said, pending, budget)
     }

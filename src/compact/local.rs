@@ -267,12 +267,13 @@ mod tests {
 
     fn made(keep_user: u64, target: Option<u64>) -> String {
         let messages = messages::read("t", TALK.as_bytes()).unwrap();
-        let request = Request { messages: &messages, system: None, tools: None };
+        let request = Request { messages: &messages, ..Request::default() };
         let gauge = Gauge::new(request, None);
         let task = Task {
             messages: &messages,
             system: None,
             tools: None,
+            model: None,
             gauge,
             target,
             keep_user,
@@ -304,7 +305,7 @@ mod tests {
             (0..40).map(|n| line(if n % 2 == 0 { "user" } else { "assistant" })).collect();
         let text = talk.join("\n");
         let messages = messages::read("t", text.as_bytes()).unwrap();
-        let request = Request { messages: &messages, system: None, tools: None };
+        let request = Request { messages: &messages, ..Request::default() };
         for target in [2000, 8000, 100_000] {
             let gauge = Gauge::new(request, None);
             let target = Some(target);
@@ -312,6 +313,7 @@ mod tests {
                 messages: &messages,
                 system: None,
                 tools: None,
+                model: None,
                 gauge,
                 target,
                 keep_user: 0,

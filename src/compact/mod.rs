@@ -20,11 +20,12 @@ pub mod rules;
 pub mod stub;
 pub mod telling;
 
+use crate::estimate::scale::Scale;
 use crate::estimate::{Gauge, Request};
 use crate::json::quote;
 use crate::messages::checkpoint::{Known, open_turns};
 use crate::messages::summary::{self, Summary};
-use crate::messages::{Message, Role};
+use crate::messages::{Message, Meta, Role};
 use cut::Rule;
 use details::Details;
 
@@ -42,6 +43,8 @@ pub struct Task<'r, 'a> {
     pub system: Option<&'r str>,
     /// The tools that go with it.
     pub tools: Option<&'r str>,
+    /// The model that is asked.
+    pub model: Option<&'r str>,
     /// Counts tokens.
     pub gauge: Gauge,
     /// What the result has to get within (tokens), if a window is known.
@@ -82,9 +85,9 @@ impl<'a> Task<'_, 'a> {
     /// request within the target however short the summary.
     #[must_use]
     pub fn plan(&self) -> Option<Planned> {
-        let Task { messages, system, tools, .. } = *self;
+        let Task { messages, system, tools, model, .. } = *self;
         let before = self.tokens(messages);
-        let request = |messages| Request { messages, system, tools };
+        let request = |messages| Request { messages, system, tools, model };
         let rests = self.gauge.rests(request(messages));
         // The tail is counted by itself, without what goes with every request.
         let base = self.gauge.tokens(request(&[]));
@@ -201,16 +204,23 @@ impl<'a> Task<'_, 'a> {
         messages.extend(rest.iter().cloned());
         // What the provider counted was the request with the covered messages.
         for meta in messages[first..].iter_mut().filter_map(|message| message.meta.as_mut()) {
-            meta.usage = None;
+            meta.drop_count();
+        }
+        if let Some(scale) = self.gauge.scale().filter(|_| self.has_meta()) {
+            messages[0].meta = Some(Box::new(Meta { scale: Some(scale), ..Meta::default() }));
         }
         messages
+    }
+
+    fn has_meta(&self) -> bool {
+        self.messages.iter().any(|message| message.meta.is_some())
     }
 
     /// Tokens of the whole request with these messages.
     #[must_use]
     pub fn tokens(&self, messages: &[Message<'_>]) -> u64 {
-        let Task { system, tools, .. } = *self;
-        self.gauge.tokens(Request { messages, system, tools })
+        let Task { system, tools, model, .. } = *self;
+        self.gauge.tokens(Request { messages, system, tools, model })
     }
 
     /// The first record that is kept, and where it begins; `None` when the messages came without
@@ -308,7 +318,7 @@ impl Planned {
         let mut summary = self.summary(source.text);
         summary.needs_retry |= source.strategy == Strategy::Stub;
         format!(
-            r#"{{"type":"compaction",{},"first_kept_entry_id":{},"first_kept_offset":{offset},"tokens_before":{},"tokens_after":{after},"strategy":"{}"{}{}{}}}"#,
+            r#"{{"type":"compaction",{},"first_kept_entry_id":{},"first_kept_offset":{offset},"tokens_before":{},"tokens_after":{after},"strategy":"{}"{}{}{}{}}}"#,
             summary.members(),
             quote(id),
             self.before,
@@ -316,6 +326,7 @@ impl Planned {
             optional("model", source.model.map(quote)),
             optional("usage", source.usage.map(str::to_owned)),
             optional("retry_of", source.retry_of.map(quote)),
+            optional("scale", source.scale.map(|scale| scale.to_string())),
         )
     }
 }
@@ -362,4 +373,6 @@ pub struct Source<'s> {
     pub usage: Option<&'s str>,
     /// The record in whose place it stands, if that only stood in for a summary.
     pub retry_of: Option<&'s str>,
+    /// What the counts told that no longer hold.
+    pub scale: Option<Scale>,
 }

@@ -68,7 +68,7 @@ impl Pieces {
         let Some(room) = limits.room else { return Some(one(&quote(LEVELS[0]))) };
         let overhead = |earlier| {
             let request = [Message::say(Role::User, &wish.request(earlier, ""))];
-            limits.gauge.tokens(Request { messages: &request, system: None, tools: None })
+            limits.gauge.tokens(Request { messages: &request, ..Request::default() })
         };
         let room_for_all = room.checked_sub(overhead(earlier))?;
         for level in &LEVELS[..WHOLE_LEVELS] {
@@ -197,7 +197,7 @@ mod tests {
     }
 
     fn limits(room: u64, calls: usize) -> Limits {
-        let nothing = Request { messages: &[], system: None, tools: None };
+        let nothing = Request { messages: &[], ..Request::default() };
         Limits { gauge: Gauge::new(nothing, None), room: Some(room), summary: 300, calls }
     }
 

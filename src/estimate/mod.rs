@@ -5,19 +5,25 @@
 //! ([`images`]). The trigger, the cut and the report all use this count, so they cannot disagree.
 //!
 //! Where a provider has counted (`_meta.usage`, or the number in a refusal), its number stands for
-//! what it covered, and the estimate only for the rest.
+//! what it covered, and the estimate only for the rest. Which counts are used is decided in [`Estimate::of`]
+//! alone, for every program.
 
 pub mod budget;
 mod counted;
+mod families;
 pub mod images;
 pub mod models;
 pub mod report;
+pub mod scale;
 pub mod script;
 pub mod windows;
 
 use crate::json::{self, Object, elements};
 use crate::messages::{Block, BlockKind, Content, Message};
 pub use budget::Budget;
+use counted::Anchor;
+pub use counted::Unused;
+use scale::Scale;
 
 /// Tokens that a message costs beside its content: role and turn markers. Not published by any
 /// provider; chat templates of open models take 4 to 8.
@@ -41,7 +47,7 @@ pub enum Method {
 }
 
 /// What will be sent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Request<'r, 'a> {
     /// The messages.
     pub messages: &'r [Message<'a>],
@@ -49,6 +55,8 @@ pub struct Request<'r, 'a> {
     pub system: Option<&'r str>,
     /// The tools, as the JSON array that is sent.
     pub tools: Option<&'r str>,
+    /// The model that is asked, if it is known: counts of another family's models are not used.
+    pub model: Option<&'r str>,
 }
 
 /// Tokens by kind of content.
@@ -80,6 +88,10 @@ pub struct Estimate {
     pub measured: u64,
     /// How many messages from the first one `measured` covers.
     pub measured_messages: usize,
+    /// Where nothing is measured: what `unmeasured` is multiplied by, if a count that no longer holds told it.
+    pub scale: Option<Scale>,
+    /// The newest count that is not used, if there is one after those that are.
+    pub unused: Option<Unused>,
     /// The estimate of the system prompt.
     pub system: u64,
     /// The estimate of the tools.
@@ -97,6 +109,7 @@ impl Estimate {
     pub fn measure_all(&mut self, counted: u64) {
         (self.tokens, self.measured) = (counted, counted);
         self.measured_messages = self.messages.len();
+        (self.scale, self.unused) = (None, None);
     }
 
     /// Estimates a request.
@@ -107,16 +120,19 @@ impl Estimate {
             request.messages.iter().map(|message| weigh(message, method, &mut kinds)).collect();
         let system = request.system.map_or(0, |system| weigh_system(system, method));
         let tools = request.tools.map_or(0, |tools| weigh_tools(tools, method));
-        let (covered, measured) = counted::measured(request.messages).unwrap_or((0, 0));
-        let rest: u64 = weights[covered..].iter().sum();
-        let base = if covered == 0 { system + tools } else { 0 };
+        let weight = system + tools + weights.iter().sum::<u64>();
+        let (anchor, unused) = counted::find(&request, system + tools, &weights);
+        let is_scaled = anchor.is_none() && method == Method::Script;
+        let scale = scale_of(request.messages).filter(|_| is_scaled);
         let json = |text: Option<&str>| text.map_or(0, str::len);
         let bytes: usize = request.messages.iter().map(|m| m.to_json().len() + 1).sum();
         Estimate {
-            tokens: measured + tokens(base + rest),
-            unmeasured: tokens(system + tools + weights.iter().sum::<u64>()),
-            measured,
-            measured_messages: covered,
+            tokens: size(anchor, scale.unwrap_or_default(), weight),
+            unmeasured: tokens(weight),
+            measured: anchor.map_or(0, |anchor| anchor.tokens),
+            measured_messages: anchor.map_or(0, |anchor| anchor.covered),
+            scale,
+            unused,
             system: tokens(system),
             tools: tokens(tools),
             kinds: kinds.in_tokens(),
@@ -139,12 +155,28 @@ impl Kinds {
     }
 }
 
+/// The size of a request: what is measured and the estimate of the rest, or else the scaled estimate.
+fn size(anchor: Option<Anchor>, scale: Scale, weight: u64) -> u64 {
+    match anchor {
+        Some(anchor) => anchor.tokens.saturating_add(tokens(weight - anchor.weight)),
+        None => scale.apply(tokens(weight)),
+    }
+}
+
+/// What a count that no longer holds tells of the estimates.
+fn scale_of(messages: &[Message<'_>]) -> Option<Scale> {
+    messages.first()?.meta.as_ref()?.scale
+}
+
 /// Turns estimates of one request and of changed versions of it into tokens: what a provider said of
 /// the request sets how much a token of ours is worth.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gauge {
-    /// Provider's tokens for each of ours.
-    scale: f64,
+    /// What estimates are multiplied by where no count holds; `None` if no provider counted.
+    scale: Option<Scale>,
+    /// A refusal counted the whole request, so older counts are not used.
+    is_told: bool,
+    unused: Option<Unused>,
 }
 
 impl Gauge {
@@ -153,16 +185,23 @@ impl Gauge {
     #[must_use]
     pub fn new(request: Request<'_, '_>, actual: Option<u64>) -> Gauge {
         let estimate = Estimate::of(request, Method::Script);
-        let ours = estimate.unmeasured.max(1);
-        let theirs = actual.unwrap_or(if estimate.measured > 0 { estimate.tokens } else { ours });
-        // Past these bounds the numbers are about different requests.
-        Gauge { scale: (theirs as f64 / ours as f64).clamp(0.25, 8.0) }
+        let by_count = |count| Scale::new(count, estimate.unmeasured);
+        let measured = (estimate.measured > 0).then(|| by_count(estimate.tokens));
+        let scale = actual.map(by_count).or(measured).or(estimate.scale);
+        let unused = estimate.unused.filter(|_| actual.is_none());
+        Gauge { scale, is_told: actual.is_some(), unused }
     }
 
-    /// Tokens of a request.
+    /// The newest count of the request that is not used, if there is one.
+    #[must_use]
+    pub fn unused(&self) -> Option<Unused> {
+        self.unused
+    }
+
+    /// Tokens of a request: the same as its [`Estimate`] has, unless a refusal told better.
     #[must_use]
     pub fn tokens(&self, request: Request<'_, '_>) -> u64 {
-        self.scaled(Estimate::of(request, Method::Script).unmeasured)
+        self.tally(request).tokens()
     }
 
     /// The count of a request that is about to be changed, block by block.
@@ -172,9 +211,11 @@ impl Gauge {
         let system = request.system.map_or(0, |system| weigh_system(system, script));
         let tools = request.tools.map_or(0, |tools| weigh_tools(tools, script));
         let kinds = &mut Kinds::default();
-        let messages: u64 =
-            request.messages.iter().map(|message| weigh(message, script, kinds)).sum();
-        Tally { gauge: *self, weight: system + tools + messages }
+        let weights: Vec<u64> =
+            request.messages.iter().map(|message| weigh(message, script, kinds)).collect();
+        let base = system + tools;
+        let anchor = if self.is_told { None } else { counted::find(&request, base, &weights).0 };
+        Tally { gauge: *self, weight: base + weights.iter().sum::<u64>(), anchor }
     }
 
     /// For each message the tokens of the request without the messages before it.
@@ -212,7 +253,13 @@ impl Gauge {
     /// Tokens for an estimate of ours.
     #[must_use]
     pub fn scaled(&self, ours: u64) -> u64 {
-        (ours as f64 * self.scale).ceil() as u64
+        self.scale.unwrap_or_default().apply(ours)
+    }
+
+    /// The scale, for messages that no count holds for any longer.
+    #[must_use]
+    pub fn scale(&self) -> Option<Scale> {
+        self.scale
     }
 }
 
@@ -221,13 +268,20 @@ impl Gauge {
 pub struct Tally {
     gauge: Gauge,
     weight: u64,
+    anchor: Option<Anchor>,
 }
 
 impl Tally {
     /// Tokens of the whole request.
     #[must_use]
     pub fn tokens(&self) -> u64 {
-        self.gauge.scaled(tokens(self.weight))
+        size(self.anchor, self.gauge.scale.unwrap_or_default(), self.weight)
+    }
+
+    /// What the estimates are multiplied by now; `None` while a count holds, and where none ever did.
+    #[must_use]
+    pub fn scale(&self) -> Option<Scale> {
+        self.gauge.scale.filter(|_| self.anchor.is_none())
     }
 
     /// Whether one block costs less than another.
@@ -236,8 +290,10 @@ impl Tally {
         weight_of(new) < weight_of(old)
     }
 
-    /// Puts a block of the request in the place of another.
-    pub fn replace(&mut self, old: &Block<'_>, new: &Block<'_>) {
+    /// Puts a block of the request in the place of another, in one of its messages. A count that covers this
+    /// message no longer holds.
+    pub fn replace(&mut self, message: usize, old: &Block<'_>, new: &Block<'_>) {
+        self.anchor = self.anchor.filter(|anchor| anchor.covered <= message);
         self.weight = (self.weight + weight_of(new)).saturating_sub(weight_of(old));
     }
 }
@@ -363,7 +419,7 @@ mod tests {
 
     fn tokens_of(line: &str) -> u64 {
         let messages = messages::read("t", line.as_bytes()).unwrap();
-        let request = Request { messages: &messages, system: None, tools: None };
+        let request = Request { messages: &messages, ..Request::default() };
         Estimate::of(request, Method::Script).tokens
     }
 
@@ -382,7 +438,7 @@ mod tests {
             assert!(with(block) > empty, "{block}");
         }
         let messages = messages::read("t", br#"{"role":"user","content":"x"}"#).unwrap();
-        let bare = Request { messages: &messages, system: None, tools: None };
+        let bare = Request { messages: &messages, ..Request::default() };
         let count = |request| Estimate::of(request, Method::Script).tokens;
         assert!(count(Request { system: Some("be brief"), ..bare }) > count(bare));
         assert!(count(Request { tools: Some("[]"), ..bare }) > count(bare) + 264);
@@ -391,19 +447,21 @@ mod tests {
     #[test]
     fn v36_the_newest_usage_counts_with_its_cache_fields() {
         let line = r#"{"role":"assistant","content":"a","_meta":{"id":"x","usage":{"input_tokens":10,"cache_read_input_tokens":150000,"cache_creation_input_tokens":20000,"output_tokens":500}}}"#;
-        let text = format!("{line}\n{}", r#"{"role":"user","content":"and now?"}"#);
+        let first = format!(r#"{{"role":"user","content":"{}"}}"#, "word ".repeat(150_000));
+        let text = format!("{first}\n{line}\n{}", r#"{"role":"user","content":"and now?"}"#);
         let messages = messages::read("t", text.as_bytes()).unwrap();
-        let request = Request { messages: &messages, system: Some("s"), tools: None };
+        let request = Request { messages: &messages, system: Some("s"), ..Request::default() };
         let estimate = Estimate::of(request, Method::Script);
-        assert_eq!((estimate.measured, estimate.measured_messages), (170_510, 1));
-        assert_eq!(estimate.tokens, 170_510 + estimate.messages[1]);
+        assert_eq!((estimate.measured, estimate.measured_messages), (170_510, 2));
+        assert_eq!(estimate.tokens, 170_510 + estimate.messages[2]);
     }
 
     #[test]
     fn chars4_is_what_claw0_counts() {
         let line = r#"{"role":"user","content":[{"type":"text","text":"日本語日本語"},{"type":"text","text":"abc"},{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"not counted"}]}]}"#;
         let messages = messages::read("t", line.as_bytes()).unwrap();
-        let request = Request { messages: &messages, system: Some("not counted"), tools: None };
+        let system = Some("not counted");
+        let request = Request { messages: &messages, system, ..Request::default() };
         assert_eq!(Estimate::of(request, Method::Chars4).tokens, 1);
     }
 
@@ -411,7 +469,7 @@ mod tests {
     fn a_refusal_that_names_the_count_sets_the_gauge() {
         let messages =
             messages::read("t", br#"{"role":"user","content":"some words here"}"#).unwrap();
-        let request = Request { messages: &messages, system: None, tools: None };
+        let request = Request { messages: &messages, ..Request::default() };
         let ours = Gauge::new(request, None).tokens(request);
         assert_eq!(Gauge::new(request, Some(ours * 2)).tokens(request), ours * 2);
     }

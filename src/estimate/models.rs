@@ -39,7 +39,7 @@ pub fn lookup(name: &str, extra: Option<&str>) -> Result<Option<Model>, String> 
 }
 
 /// A name without its provider, in small letters.
-fn bare(name: &str) -> String {
+pub(super) fn bare(name: &str) -> String {
     name.rsplit('/').next().unwrap_or_default().to_ascii_lowercase()
 }
 

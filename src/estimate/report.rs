@@ -111,6 +111,7 @@ pub fn json(estimate: &Estimate, messages: &[Message<'_>], budget: Option<Budget
     ];
     members.extend(kinds(estimate));
     members.push(("bytes", estimate.bytes));
+    members.extend(estimate.unused.map(|unused| ("unused", unused.count())));
     if let Some(budget) = budget {
         members.extend([
             ("window", budget.window),
@@ -123,6 +124,9 @@ pub fn json(estimate: &Estimate, messages: &[Message<'_>], budget: Option<Budget
     }
     let members: Vec<String> =
         members.into_iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+    let why = estimate.unused.map(|unused| format!("\"unused_why\":\"{}\"", unused.why()));
+    let scale = estimate.scale.map(|scale| format!("\"scale\":{scale}"));
+    let members: Vec<String> = members.into_iter().chain(why).chain(scale).collect();
     let each = messages.iter().zip(&estimate.messages).map(|(message, tokens)| {
         let id = message.meta.as_ref().map(|meta| format!(",\"id\":{}", quote(&meta.id)));
         let id = id.unwrap_or_default();

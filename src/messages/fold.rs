@@ -47,6 +47,11 @@ pub struct Fold<'v, 'b, F> {
     early: ById<VecDeque<Early>>,
     layout: Layout<'b, F>,
     findings: &'v mut Vec<Finding>,
+    /// A provider's count in a record before this place no longer holds: something that it covers was changed
+    /// there, or by a view record there.
+    counts_from: u64,
+    /// Words of the user were left out, so what the assistant says next is another reply than what it said before.
+    is_other_reply: bool,
 }
 
 impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
@@ -60,27 +65,42 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
     ) -> Fold<'v, 'b, F> {
         let (ids, checkpoint) = (Ids::default(), view.checkpoint.clone());
         let (after_summary, open_calls) = (None, Vec::new());
-        let mut layout = Layout { out, open: None, ids, after_summary, checkpoint, open_calls };
+        let scale = view.scale.filter(|_| with_meta);
+        let mut layout =
+            Layout { out, open: None, ids, after_summary, checkpoint, scale, open_calls };
         if let Some(governing) = &view.governing {
             layout.summary(governing);
         }
         let (parts, calls, early) = (VecDeque::new(), ById::default(), ById::default());
-        Fold { view, with_meta, parts, first: 0, calls, early, layout, findings }
+        let (counts_from, is_other_reply) = (view.counts_from, false);
+        Fold {
+            view,
+            with_meta,
+            parts,
+            first: 0,
+            calls,
+            early,
+            layout,
+            findings,
+            counts_from,
+            is_other_reply,
+        }
     }
 
     /// The same with bytes of its own for all that it holds.
     #[must_use]
     pub fn into_owned(self) -> Fold<'v, 'static, F> {
-        let Fold { view, with_meta, parts, first, calls, early, layout, findings } = self;
         Fold {
-            view,
-            with_meta,
-            parts: parts.into_iter().map(Part::into_owned).collect(),
-            first,
-            calls,
-            early,
-            layout: layout.into_owned(),
-            findings,
+            view: self.view,
+            with_meta: self.with_meta,
+            parts: self.parts.into_iter().map(Part::into_owned).collect(),
+            first: self.first,
+            calls: self.calls,
+            early: self.early,
+            layout: self.layout.into_owned(),
+            findings: self.findings,
+            counts_from: self.counts_from,
+            is_other_reply: self.is_other_reply,
         }
     }
 
@@ -95,6 +115,8 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
     /// When a message that is whole now cannot be given out.
     pub fn take(&mut self, mut record: Record<'b>) -> io::Result<()> {
         if self.view.retracted.contains(record.id.as_ref()) {
+            self.end_counts(self.changed_at(&record));
+            self.is_other_reply |= matches!(record.body, Body::User { .. });
             return Ok(());
         }
         let mut meta = self.with_meta.then(|| {
@@ -107,15 +129,16 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
                 meta.iter_mut().for_each(|meta| meta.pin = pin);
                 self.user(content, meta, &record);
             }
-            Body::Assistant { content, usage } => {
-                if let Some(meta) = meta.as_mut().filter(|_| record.offset >= self.view.changed_at)
-                {
-                    meta.usage = usage.map(Cow::into_owned);
+            Body::Assistant { content, usage, model } => {
+                if let (Some(meta), Some(usage)) = (&mut meta, usage) {
+                    meta.usage = Some(usage.into_owned());
+                    meta.model = model.and_then(|raw| json::string(&raw).map(Cow::into_owned));
                 }
                 self.assistant(content, meta, &record);
             }
             // Its usage is never an anchor: it does not count all of the reply.
             Body::Interrupted { content } if self.view.interrupted => {
+                self.end_counts(u64::MAX);
                 self.assistant(content, meta, &record);
             }
             Body::ToolUse { id, name, input } => {
@@ -128,12 +151,24 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
                 meta.iter_mut().for_each(|meta| meta.pin = pin);
                 self.tool_result(id, content, is_error, meta, &record);
             }
+            Body::Compaction { .. } if self.view.is_whole => self.end_counts(u64::MAX),
             _ => return Ok(()),
         }
         while self.parts.len() > 1 && (self.parts[0].is_settled() || self.parts.len() > HORIZON) {
             self.give_out(false)?;
         }
         Ok(())
+    }
+
+    /// Where the view record stands that changed how a record is shown; 0 if none did.
+    fn changed_at(&self, record: &Record<'_>) -> u64 {
+        self.view.changed_at.get(record.id.as_ref()).copied().unwrap_or(0)
+    }
+
+    /// Notes that what comes now was shown in another way before `place`: counts that stand before that and cover
+    /// this do not hold.
+    fn end_counts(&mut self, place: u64) {
+        self.counts_from = self.counts_from.max(place);
     }
 
     /// Ends the reading. Results whose call never came have no place; calls of the last part stay open, and
@@ -243,13 +278,28 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
 
     /// The part that records are added to: the last one if it is of that role and `goes_on`, else a
     /// new one.
-    fn open_part(&mut self, role: Role, goes_on: bool, meta: Option<Box<Meta>>) -> &mut Part<'b> {
+    fn open_part(
+        &mut self,
+        role: Role,
+        goes_on: bool,
+        mut meta: Option<Box<Meta>>,
+    ) -> &mut Part<'b> {
         if !(goes_on && self.parts.back().is_some_and(|last| last.role == role)) {
-            self.parts.back_mut().into_iter().for_each(Part::take_early_answers);
+            let changed = self.parts.back_mut().map_or(0, Part::take_early_answers);
+            self.end_counts(changed);
             self.parts.push_back(Part::begin(role));
+        }
+        if let Some(meta) = meta.as_mut().filter(|meta| meta.offset < self.counts_from) {
+            meta.drop_count();
         }
         let last = self.parts.len() - 1;
         let part = &mut self.parts[last];
+        let is_other_reply = std::mem::take(&mut self.is_other_reply);
+        if let Some(meta) = part.meta.as_mut().filter(|_| is_other_reply && role == Role::Assistant)
+        {
+            // It covers a part of what is now one reply.
+            meta.drop_count();
+        }
         meta::join(&mut part.meta, meta);
         part
     }
@@ -323,10 +373,12 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
     ) {
         let block = Block { raw, kind: BlockKind::ToolResult { id: id.clone() } };
         if let Some(meta) = &mut meta {
+            meta.drop_count();
             let (tool_use_id, record) = (id.clone(), meta.id.clone());
             meta.results = vec![ResultMeta { tool_use_id, original_id: None, record, shown }];
         }
-        self.place(id, Answer { block, meta }, record);
+        let changed_at = self.changed_at(record);
+        self.place(id, Answer { block, meta, changed_at }, record);
     }
 
     /// How a result is shown: shortened if a truncation says so, never empty. Gives what the truncation
@@ -361,12 +413,17 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         let newest = self.calls.get(id).map(|(number, call)| (number - self.first, *call));
         match newest {
             Some((at, call)) if self.parts[at].calls[call].answer.is_none() => {
+                self.end_counts(answer.changed_at);
                 let part = &mut self.parts[at];
                 part.closed = true;
                 part.calls[call].answer = Some(answer);
                 let early = part.calls[call].early.take();
                 self.pass_over(id, early);
                 if at + 1 < self.parts.len() {
+                    // What was counted after the call had a fixed text in the place of this result.
+                    let later =
+                        self.parts.range_mut(at + 1..).filter_map(|part| part.meta.as_mut());
+                    later.for_each(|meta| meta.drop_count());
                     let what = format!("result of call '{id}' comes late, moved to its call");
                     self.note(&rules::LATE_RESULT, record, &what);
                 }

@@ -3,6 +3,7 @@
 
 use crate::check::Finding;
 use crate::check::rules;
+use crate::estimate::scale::Scale;
 use crate::json::{Object, quote};
 use crate::messages::checkpoint::Known;
 use crate::messages::meta::{self, Meta};
@@ -26,6 +27,8 @@ pub(super) struct Layout<'b, F> {
     pub(super) after_summary: Option<Id>,
     /// For the first message.
     pub(super) checkpoint: Option<Box<Known>>,
+    /// For the first message.
+    pub(super) scale: Option<Scale>,
     /// Records of the calls that may still be answered, under the ids that they have on disk.
     pub(super) open_calls: Vec<String>,
 }
@@ -66,9 +69,9 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
 
     /// The same with bytes of its own.
     pub(super) fn into_owned(self) -> Layout<'static, F> {
-        let Layout { out, open, ids, after_summary, checkpoint, open_calls } = self;
+        let Layout { out, open, ids, after_summary, checkpoint, scale, open_calls } = self;
         let open = open.map(Message::into_owned);
-        Layout { out, open, ids, after_summary, checkpoint, open_calls }
+        Layout { out, open, ids, after_summary, checkpoint, scale, open_calls }
     }
 
     pub(super) fn summary(&mut self, governing: &Governing) {
@@ -96,7 +99,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
             }
             match call.answer {
                 Some(answer) => {
-                    let Answer { block, meta } = placed(answer, &id);
+                    let Answer { block, meta, .. } = placed(answer, &id);
                     results.push(block);
                     meta::join(&mut meta_of_results, meta);
                 }
@@ -130,10 +133,11 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
         Ok(self.open_calls)
     }
 
-    /// Gives a message out; the first one says what the newest checkpoint is.
+    /// Gives a message out; the first one says what the newest checkpoint is, and the scale.
     fn give(&mut self, mut message: Message<'_>) -> io::Result<()> {
-        if let Some(meta) = message.meta.as_mut().filter(|_| self.checkpoint.is_some()) {
-            meta.checkpoint = self.checkpoint.take();
+        if let Some(meta) = &mut message.meta {
+            meta.checkpoint = meta.checkpoint.take().or(self.checkpoint.take());
+            meta.scale = self.scale.take();
         }
         (self.out)(message)
     }

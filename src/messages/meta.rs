@@ -3,10 +3,12 @@
 //! `claw-rebuild --meta` writes it, filters carry it through, and `claw-call` leaves it out of the
 //! request. The programs need it to say in a view record which records they mean.
 
+use crate::estimate::scale::Scale;
 use crate::json::{self, Object, elements, quote};
 use crate::messages::Id;
 use crate::messages::checkpoint::Known;
 use crate::messages::summary::Summary;
+use std::borrow::Cow;
 
 /// What is known of a result: which record it is, and how much of it is shown.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -72,9 +74,11 @@ pub struct Meta {
     pub offset: u64,
     /// Where the message's last record ends.
     pub end: u64,
-    /// What the provider counted for the reply, as it sent it, while that count still holds for what
-    /// stands before: no view record has changed it since.
+    /// What the provider counted for the reply, as it sent it, while that count still holds: nothing that it
+    /// covers has changed since.
     pub usage: Option<String>,
+    /// The model that counted.
+    pub model: Option<String>,
     /// Whether a record in it is pinned.
     pub pin: bool,
     /// The results in it.
@@ -83,6 +87,8 @@ pub struct Meta {
     pub summary: Option<Summary>,
     /// In the first message: the newest checkpoint.
     pub checkpoint: Option<Box<Known>>,
+    /// In the first message: what a count that no longer holds tells of our estimates.
+    pub scale: Option<Scale>,
 }
 
 impl Meta {
@@ -93,11 +99,19 @@ impl Meta {
             self.offset = other.offset;
         }
         self.end = self.end.max(other.end);
-        self.usage = other.usage.or(self.usage.take());
+        if other.usage.is_some() {
+            (self.usage, self.model) = (other.usage, other.model);
+        }
         self.pin |= other.pin;
         self.results.extend(other.results);
         self.summary = self.summary.take().or(other.summary);
         self.checkpoint = self.checkpoint.take().or(other.checkpoint);
+        self.scale = self.scale.or(other.scale);
+    }
+
+    /// Takes the count away: it does not hold for what is shown.
+    pub fn drop_count(&mut self) {
+        (self.usage, self.model) = (None, None);
     }
 
     /// Reads `_meta`.
@@ -117,10 +131,12 @@ impl Meta {
             offset: object.number("offset").unwrap_or(0),
             end: object.number("end").unwrap_or(0),
             usage: object.get("usage").map(str::to_owned),
+            model: object.string("model").map(Cow::into_owned),
             pin: object.is_true("pin"),
             results,
             summary: object.get("compaction").map(Summary::parse).transpose()?,
             checkpoint: object.get("checkpoint").map(Known::parse).transpose()?.map(Box::new),
+            scale: object.get("scale").and_then(Scale::parse),
         })
     }
 
@@ -135,6 +151,9 @@ impl Meta {
         if let Some(usage) = &self.usage {
             members.push(format!(r#""usage":{usage}"#));
         }
+        if let Some(model) = &self.model {
+            members.push(format!(r#""model":{}"#, quote(model)));
+        }
         if self.pin {
             members.push(r#""pin":true"#.to_owned());
         }
@@ -147,6 +166,9 @@ impl Meta {
         }
         if let Some(checkpoint) = &self.checkpoint {
             members.push(format!(r#""checkpoint":{}"#, checkpoint.to_json()));
+        }
+        if let Some(scale) = self.scale {
+            members.push(format!(r#""scale":{scale}"#));
         }
         format!("{{{}}}", members.join(","))
     }
@@ -204,6 +226,7 @@ mod tests {
             offset: 12,
             end: 99,
             usage: Some(r#"{"input_tokens":5}"#.into()),
+            model: Some("m".into()),
             pin: true,
             results: vec![ResultMeta {
                 tool_use_id: "t_2".into(),
@@ -225,6 +248,7 @@ mod tests {
                 ..Summary::default()
             }),
             checkpoint: Some(Box::default()),
+            scale: Some(Scale::new(7, 9)),
         };
         assert_eq!(Meta::parse(&meta.to_json()), Ok(meta));
     }

@@ -12,12 +12,14 @@ pub(super) struct Answer<'b> {
     pub(super) block: Block<'b>,
     /// With what is to be said of the result, if anything is.
     pub(super) meta: Option<Box<Meta>>,
+    /// Where the view record stands that shortens it; 0 if none does.
+    pub(super) changed_at: u64,
 }
 
 impl Answer<'_> {
     /// The same with bytes of its own.
     pub(super) fn into_owned(self) -> Answer<'static> {
-        Answer { block: self.block.into_owned(), meta: self.meta }
+        Answer { block: self.block.into_owned(), ..self }
     }
 }
 
@@ -115,11 +117,15 @@ impl<'b> Part<'b> {
         !self.closed && !answered_early
     }
 
-    /// Answers the calls that wait with the results that stand before them, now that something follows.
-    pub(super) fn take_early_answers(&mut self) {
+    /// Answers the calls that wait with the results that stand before them, now that something follows. Gives the
+    /// last place where one of these was changed, or 0.
+    pub(super) fn take_early_answers(&mut self) -> u64 {
+        let mut changed_at = 0;
         for call in self.calls.iter_mut().filter(|call| call.answer.is_none()) {
             call.answer = call.early.take().map(|early| early.answer);
+            changed_at = changed_at.max(call.answer.as_ref().map_or(0, |answer| answer.changed_at));
         }
+        changed_at
     }
 
     /// Whether nothing that comes can change it, once another part has begun.

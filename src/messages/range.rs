@@ -37,7 +37,9 @@ pub fn find(inputs: &[Input], options: &Options) -> anyhow::Result<Range<u64>> {
     }
     if let Some(turns) = options.limit_turns {
         let first = last - count(turns).min(last);
-        range.start = starts.get(first).copied().unwrap_or(range.end).min(range.end);
+        let is_all = first == 0 && last > 0;
+        let start = starts.get(first).filter(|_| !is_all).copied();
+        range.start = if is_all { 0 } else { start.unwrap_or(range.end).min(range.end) };
     }
     Ok(range)
 }

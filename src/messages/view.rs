@@ -11,6 +11,7 @@
 
 use crate::check::rules::{self, Rule};
 use crate::check::{Finding, Place};
+use crate::estimate::scale::Scale;
 use crate::json::Object;
 use crate::jsonl::search::{Needles, backwards, line_around};
 use crate::jsonl::{self, Line, Lines};
@@ -44,8 +45,21 @@ pub struct Options {
 pub struct Governing {
     /// The id of its record.
     pub id: String,
+    /// Where its record begins.
+    pub at: u64,
     /// What it says.
     pub summary: Summary,
+    /// What the counts before it told.
+    pub scale: Option<Scale>,
+}
+
+impl Governing {
+    /// What the compaction `record` says.
+    #[must_use]
+    pub fn new(record: &Record<'_>, summary: &Summary, scale: Option<Scale>) -> Governing {
+        let (id, summary) = (record.id.clone().into_owned(), summary.clone());
+        Governing { id, at: record.offset, summary, scale }
+    }
 }
 
 /// Which part of the inputs is shown, and how.
@@ -65,8 +79,15 @@ pub struct View {
     pub retracted: HashSet<String>,
     /// For each retraction that counts the finding if its target should not be there.
     pub unseen_targets: HashMap<String, Finding>,
-    /// Where the last view record ends: a provider's count from before it is stale.
-    pub changed_at: u64,
+    /// For each record that is shown in another way than it was written, or no longer, where the newest view
+    /// record stands that says so: a provider's count that stands between the two no longer holds.
+    pub changed_at: HashMap<String, u64>,
+    /// No count that stands before this place holds, whatever it covers.
+    pub counts_from: u64,
+    /// Compactions are passed over, so no count that stands after one holds.
+    pub is_whole: bool,
+    /// What the newest count that no longer holds told, by the newest view record that keeps it.
+    pub scale: Option<Scale>,
     /// The newest checkpoint, if it was asked for.
     pub checkpoint: Option<Box<Known>>,
 }
@@ -98,6 +119,11 @@ pub fn find(
     search.end();
     let Search { kept, mut view, .. } = search;
     view.start = range.start.max(kept.unwrap_or(0));
+    if range.start > kept.unwrap_or(0) {
+        // Turns are left out that were counted.
+        (view.counts_from, view.scale) = (u64::MAX, None);
+    }
+    view.is_whole = options.ignore_compactions;
     view.end = range.end;
     view.interrupted = options.interrupted;
     Ok(view)
@@ -167,9 +193,6 @@ impl Search<'_> {
 
     /// Takes in a view record; they come newest first.
     fn take(&mut self, record: &Record<'_>) -> io::Result<()> {
-        if record.body.is_view() {
-            self.view.changed_at = self.view.changed_at.max(record.end);
-        }
         if let Body::Compaction { retry_of: None, .. } = &record.body {
             self.missing.remove(record.id.as_ref());
         }
@@ -179,32 +202,36 @@ impl Search<'_> {
         match &record.body {
             Body::Retract { target } => {
                 self.view.retracted.insert(target.clone());
+                self.view.changed_at.entry(target.clone()).or_insert(record.offset);
                 let what = format!("nothing retracted: no record '{target}'");
                 let finding = found(&rules::UNKNOWN_TARGET, record, what);
                 self.view.unseen_targets.insert(target.clone(), finding);
             }
-            Body::Truncation { tool_use_id, record_id, shown } => {
+            Body::Truncation { tool_use_id, record_id, shown, scale } => {
+                self.scale(*scale, record.offset);
+                self.view.changed_at.entry(record_id.clone()).or_insert(record.offset);
                 let key = (record_id.clone(), tool_use_id.clone());
                 self.view.truncations.entry(key).or_insert_with(|| (**shown).clone());
             }
-            Body::Compaction { summary, retry_of: Some(place), .. } => {
-                let id = record.id.clone().into_owned();
-                let own = Governing { id, summary: (**summary).clone() };
+            Body::Compaction { summary, retry_of: Some(place), scale, .. } => {
+                let own = Governing::new(record, summary, *scale);
                 let what = format!("compaction not applied: no compaction '{place}' before it");
                 let finding = found(&rules::UNKNOWN_TARGET, record, what);
                 self.missing.entry(place.clone()).or_default().push(finding);
                 self.better.entry(place.clone()).or_insert(own);
             }
-            Body::Compaction { summary, first_kept, hint, retry_of: None }
+            Body::Compaction { summary, first_kept, hint, retry_of: None, scale }
                 if self.kept.is_none() && !self.ignore =>
             {
                 match self.locate(first_kept, *hint, record.offset)? {
                     Some(kept) => {
                         self.kept = Some(kept);
-                        let id = record.id.clone().into_owned();
-                        let own = || Governing { id, summary: (**summary).clone() };
                         let better = self.better.remove(record.id.as_ref());
-                        self.view.governing = Some(better.unwrap_or_else(own));
+                        let own = || Governing::new(record, summary, *scale);
+                        let governing = better.unwrap_or_else(own);
+                        self.scale(governing.scale, governing.at);
+                        self.view.counts_from = self.view.counts_from.max(governing.at);
+                        self.view.governing = Some(governing);
                     }
                     None => {
                         let what =
@@ -223,6 +250,14 @@ impl Search<'_> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Takes in what a view record keeps of the counts before it, which do not hold after it. The newest counts.
+    fn scale(&mut self, scale: Option<Scale>, at: u64) {
+        if self.view.scale.is_none() && scale.is_some() {
+            self.view.scale = scale;
+            self.view.counts_from = self.view.counts_from.max(at);
+        }
     }
 
     /// Where the record `id` begins, somewhere before `end`: at the hint if that is true, else the

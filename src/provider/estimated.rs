@@ -16,16 +16,20 @@ const NEARLY_FULL: f64 = 0.8;
 /// The prompt's tokens by our own count, which is rather too high than too low.
 #[must_use]
 pub fn prompt(request: &Request<'_, '_>) -> u64 {
-    let Request { messages, system, tools, .. } = *request;
-    Estimate::of(estimate::Request { messages, system, tools }, Method::Script).tokens
+    Estimate::of(to_estimate(request), Method::Script).tokens
+}
+
+/// The parts of a request that count.
+pub(super) fn to_estimate<'r, 'a>(request: &Request<'r, 'a>) -> estimate::Request<'r, 'a> {
+    let Request { messages, system, tools, model, .. } = *request;
+    estimate::Request { messages, system, tools, model: Some(model) }
 }
 
 /// The least tokens that what is sent of the prompt can have, to go by where too high a number does harm.
 /// Fixed costs and repetitive text weigh less on some models than we count, and thinking is not sent.
 fn least(request: &Request<'_, '_>) -> u64 {
-    let Request { messages, system, tools, .. } = *request;
     let sent = |method| {
-        let estimate = Estimate::of(estimate::Request { messages, system, tools }, method);
+        let estimate = Estimate::of(to_estimate(request), method);
         estimate.unmeasured.saturating_sub(estimate.kinds.thinking)
     };
     sent(Method::Script).min(sent(Method::Chars4))

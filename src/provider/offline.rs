@@ -8,6 +8,7 @@ use crate::estimate::{self, Estimate, Method};
 use crate::json::quote;
 use crate::messages::{Block, Message};
 use crate::provider::call::Ask;
+use crate::provider::estimated::to_estimate;
 use crate::provider::{Answer, Request};
 
 /// The window of a model that no table names.
@@ -17,9 +18,7 @@ pub const WINDOW: u64 = 200_000;
 /// estimate.
 #[must_use]
 pub fn answer(ask: Ask, request: &Request<'_, '_>, window: u64) -> Answer {
-    let Request { messages, system, tools, .. } = *request;
-    let asked = estimate::Request { messages, system, tools };
-    let input = Estimate::of(asked, Method::Script).unmeasured;
+    let input = Estimate::of(to_estimate(request), Method::Script).unmeasured;
     if ask == Ask::Count {
         let body = format!(r#"{{"input_tokens":{input}}}"#);
         return Answer { status: 200, headers: Vec::new(), body: body.into_bytes() };
@@ -34,7 +33,7 @@ pub fn answer(ask: Ask, request: &Request<'_, '_>, window: u64) -> Answer {
              decrease input length or `max_tokens` and try again"
         ));
     }
-    let text = reply(messages, request.max_tokens);
+    let text = reply(request.messages, request.max_tokens);
     let (text, stop_reason) = cut(&text, request.max_tokens);
     let output = estimate::script::weigh(&text).div_ceil(estimate::script::UNIT);
     let body = format!(

@@ -201,7 +201,7 @@ impl<'v> Walk<'v> {
                 }
                 self.reply = Open::default();
             }
-            Body::Assistant { content, usage } => {
+            Body::Assistant { content, usage, .. } => {
                 let Open { is_open, is_closed, is_answered, .. } = self.reply;
                 if !is_open || is_closed || is_answered || usage.is_some() {
                     self.begin_reply(input::reply(object), out);
@@ -392,5 +392,5 @@ impl<'v> Walk<'v> {
 /// Our estimate of a message, in tokens.
 pub(super) fn weigh(message: &Message<'_>) -> u64 {
     let messages = std::slice::from_ref(message);
-    Estimate::of(Request { messages, system: None, tools: None }, Method::Script).tokens
+    Estimate::of(Request { messages, ..Request::default() }, Method::Script).tokens
 }

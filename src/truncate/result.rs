@@ -1,5 +1,6 @@
 //! A result in the messages, and what is done to it: its text shortened, its images left out.
 
+use crate::estimate::scale::Scale;
 use crate::estimate::{Gauge, Tally};
 use crate::json::{Object, quote};
 use crate::messages::meta::{ResultMeta, Shown};
@@ -182,17 +183,19 @@ impl<'a> FoundResult<'a> {
     /// Puts a block in the place of its own.
     fn put(&self, messages: &mut [Message<'a>], changed: Block<'a>, tally: &mut Tally) {
         let block = &mut messages[self.message].content.blocks_mut()[self.index];
-        tally.replace(block, &changed);
+        tally.replace(self.message, block, &changed);
         *block = changed;
     }
 
-    /// The truncation record, if something was changed and its record is known.
-    pub fn record(&self) -> Option<String> {
+    /// The truncation record, if something was changed and its record is known. `scale` is what the counts told
+    /// that no longer hold.
+    pub fn record(&self, scale: Option<Scale>) -> Option<String> {
         let (meta, shown) = (self.meta.as_ref()?, self.shown.as_ref()?);
         let id = quote(meta.original_id.as_ref().unwrap_or(&meta.tool_use_id));
         let (record, members) = (quote(&meta.record), shown.members());
+        let scale = scale.map(|scale| format!(r#","scale":{scale}"#)).unwrap_or_default();
         Some(format!(
-            r#"{{"type":"truncation","tool_use_id":{id},"record_id":{record},{members}}}"#
+            r#"{{"type":"truncation","tool_use_id":{id},"record_id":{record},{members}{scale}}}"#
         ))
     }
 }

@@ -76,9 +76,9 @@ fn cost(transcript: &str) -> u64 {
     let begun = now();
     black_box(lint::lint(input()).expect("findings"));
     let mut messages = from_inputs(&[input()], &Options::default()).expect("messages").messages;
-    let gauge = Gauge::new(Request { messages: &messages, system: None, tools: None }, None);
+    let gauge = Gauge::new(Request { messages: &messages, ..Request::default() }, None);
     let options = truncate::Options::new(1000, truncate::MAX_FRACTION, 1);
-    black_box(truncate::truncate(&mut messages, None, None, gauge, options));
+    black_box(truncate::truncate(&mut messages, Request::default(), gauge, options));
     now() - begun
 }
 

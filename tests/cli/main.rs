@@ -28,6 +28,8 @@ mod classify;
 mod common;
 /// claw-compact: an old part summarised, legally and for a gain.
 mod compact;
+/// All programs: which counts of a provider's still hold, and one size of a session.
+mod counts;
 /// All programs: deadlines and signals, and nothing that is left running.
 mod deadlines;
 /// claw-estimate: how many tokens, of which window, and does it fit.

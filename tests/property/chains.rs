@@ -126,7 +126,7 @@ impl Session {
             min_gain: 0,
             budget: tokens * 9 / 10,
         };
-        let outcome = truncate::truncate(&mut messages, None, None, gauge, options);
+        let outcome = truncate::truncate(&mut messages, Request::default(), gauge, options);
         outcome.records.iter().try_for_each(|record| self.file.append_view(record))
     }
 
@@ -218,11 +218,20 @@ fn task<'r, 'a>(
     target: Option<u64>,
     rule: Rule,
 ) -> Task<'r, 'a> {
-    Task { messages, system: None, tools: None, gauge, target, keep_user: KEEP_USER, rule }
+    Task {
+        messages,
+        system: None,
+        tools: None,
+        model: None,
+        gauge,
+        target,
+        keep_user: KEEP_USER,
+        rule,
+    }
 }
 
 fn gauge(messages: &[Message<'_>]) -> (Gauge, u64) {
-    let request = Request { messages, system: None, tools: None };
+    let request = Request { messages, ..Request::default() };
     let gauge = Gauge::new(request, None);
     (gauge, gauge.tokens(request))
 }
@@ -236,6 +245,7 @@ fn record(
     retry_of: Option<&str>,
 ) -> Result<String, String> {
     let first_kept = task.first_kept(planned).ok_or("nothing kept has a record")?;
-    let source = Source { text, strategy, model: None, usage: None, retry_of };
+    let scale = task.gauge.scale();
+    let source = Source { text, strategy, model: None, usage: None, retry_of, scale };
     Ok(planned.record(&source, &first_kept, after))
 }

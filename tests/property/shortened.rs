@@ -4,7 +4,7 @@
 use super::any::{Law, lines, rebuild, same};
 use super::choices::Choices;
 use super::views::File;
-use clawutils::estimate::{Gauge, Request};
+use clawutils::estimate::{Estimate, Gauge, Method, Request};
 use clawutils::record::digest;
 use clawutils::truncate::{Options, truncate};
 use serde_json::{Value, json};
@@ -78,7 +78,7 @@ pub fn again_and_again(seed: u64) -> Law {
 
 fn shorten(file: &mut File, choices: &mut Choices, contents: &[Value]) -> Law {
     let mut messages = rebuild(&file.bytes)?.messages;
-    let request = Request { messages: &messages, system: None, tools: None };
+    let request = Request { messages: &messages, ..Request::default() };
     let gauge = Gauge::new(request, None);
     let budget = gauge.tokens(request) * (3 + choices.below(7) as u64) / 10;
     // A result that is just over its limit may become smaller in characters alone.
@@ -90,7 +90,7 @@ fn shorten(file: &mut File, choices: &mut Choices, contents: &[Value]) -> Law {
         min_gain: 0,
         budget,
     };
-    let outcome = truncate(&mut messages, None, None, gauge, options);
+    let outcome = truncate(&mut messages, Request::default(), gauge, options);
     for record in &outcome.records {
         let said: Value = serde_json::from_str(record).map_err(|error| error.to_string())?;
         let index = said["tool_use_id"].as_str().and_then(|id| id[5..].parse().ok()).unwrap_or(0);
@@ -105,7 +105,8 @@ fn shorten(file: &mut File, choices: &mut Choices, contents: &[Value]) -> Law {
         return Err(finding.to_string());
     }
     same("what the records give", &lines(&rebuilt.messages), &lines(&messages))?;
-    let tokens = gauge.tokens(Request { messages: &rebuilt.messages, system: None, tools: None });
+    let request = Request { messages: &rebuilt.messages, ..Request::default() };
+    let tokens = Estimate::of(request, Method::Script).tokens;
     let is_smaller = limit.is_some() || outcome.after <= outcome.before;
     match tokens == outcome.after && is_smaller {
         true => Ok(()),

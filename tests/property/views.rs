@@ -11,7 +11,7 @@ use super::records::Talk;
 use clawutils::check::rules::RESULT_TWICE;
 use clawutils::compact::cut::Rule;
 use clawutils::compact::{Source, Strategy, Task};
-use clawutils::estimate::{Gauge, Request};
+use clawutils::estimate::{Estimate, Gauge, Method, Request};
 use clawutils::messages::Message;
 use clawutils::record;
 use clawutils::truncate::{self, Options};
@@ -95,9 +95,15 @@ impl File {
 }
 
 fn gauge(messages: &[Message<'_>]) -> (Gauge, u64) {
-    let request = Request { messages, system: None, tools: None };
+    let request = Request { messages, ..Request::default() };
     let gauge = Gauge::new(request, None);
     (gauge, gauge.tokens(request))
+}
+
+/// The size that a stage told is the one that every program tells afterwards.
+fn has_size(messages: &[Message<'_>], told: u64) -> Law {
+    let tokens = Estimate::of(Request { messages, ..Request::default() }, Method::Script).tokens;
+    same("the size that was told", &[tokens.to_string()], &[told.to_string()])
 }
 
 /// What truncate shows is what rebuild shows with its records, and doing it again changes nothing.
@@ -111,13 +117,14 @@ fn truncated(file: &mut File, tenths: u64) -> Law {
         min_gain: 0,
         budget: tokens * tenths / 10,
     };
-    let outcome = truncate::truncate(&mut messages, None, None, gauge, options);
+    let outcome = truncate::truncate(&mut messages, Request::default(), gauge, options);
     for record in &outcome.records {
         file.append_view(record)?;
     }
     let rebuilt = rebuild(&file.bytes)?.messages;
     same("truncated and rebuilt", &lines(&rebuilt), &lines(&messages))?;
-    let again = truncate::truncate(&mut messages, None, None, gauge, options);
+    has_size(&rebuilt, outcome.after)?;
+    let again = truncate::truncate(&mut messages, Request::default(), gauge, options);
     same("truncated twice", &lines(&messages), &lines(&rebuilt))?;
     same("truncated twice", &again.records, &Vec::new())?;
     is_accepted(&rebuilt, &file.bytes)
@@ -133,6 +140,7 @@ fn compacted(file: &mut File, turn: usize) -> Law {
         messages: &messages,
         system: None,
         tools: None,
+        model: None,
         gauge,
         target,
         keep_user: 100,
@@ -140,8 +148,14 @@ fn compacted(file: &mut File, turn: usize) -> Law {
     };
     let Some(planned) = task.plan() else { return Ok(()) };
     let text = format!("what happened up to turn {turn}");
-    let source =
-        Source { text: &text, strategy: Strategy::File, model: None, usage: None, retry_of: None };
+    let source = Source {
+        text: &text,
+        strategy: Strategy::File,
+        model: None,
+        usage: None,
+        retry_of: None,
+        scale: gauge.scale(),
+    };
     let (id, place) = task.first_kept(&planned).ok_or("nothing kept has a record")?;
     let expected = task.apply(&planned, &text);
     let wrong = [Some(place + 1), Some(u64::MAX), None];
@@ -157,6 +171,7 @@ fn compacted(file: &mut File, turn: usize) -> Law {
         let what = format!("compacted and rebuilt, hint {hint:?} for {place}");
         // Ids that had to be mapped may be mapped otherwise when the calls before them are covered.
         same(&what, &with_plain_ids(&rebuilt)?, &with_plain_ids(&expected)?)?;
+        has_size(&rebuilt, task.tokens(&expected))?;
         is_accepted(&rebuilt, &tried.bytes)?;
         if hint == Some(place) {
             *file = tried;

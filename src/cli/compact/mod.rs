@@ -108,6 +108,8 @@ pub struct Session<'s> {
     pub refused: Option<Refused>,
     /// What goes with the messages.
     pub extras: Extras,
+    /// The name of the conversation's model.
+    pub asked: Option<String>,
 }
 
 impl Session<'_> {
@@ -124,6 +126,7 @@ impl Session<'_> {
             require_meta(&messages)?;
         }
         let task = self.task(&messages);
+        log.unused_count(task.gauge.unused());
         let Some(planned) = task.plan() else {
             let tokens = task.tokens(&messages);
             let why = Error::new(Exit::NoGain, nothing_to_gain(&task));
@@ -155,7 +158,8 @@ impl Session<'_> {
 
     fn task<'r, 'a>(&'r self, messages: &'r [Message<'a>]) -> Task<'r, 'a> {
         let (system, tools) = (self.extras.system.as_deref(), self.extras.tools.as_deref());
-        let request = Request { messages, system, tools };
+        let model = self.asked.as_deref();
+        let request = Request { messages, system, tools, model };
         let rule = match self.args.keep_tokens {
             Some(tokens) => Rule::Tail(tokens),
             None if self.args.classic => Rule::Classic,
@@ -165,6 +169,7 @@ impl Session<'_> {
             messages,
             system,
             tools,
+            model,
             gauge: Refused::gauge(self.refused.as_ref(), request),
             target: self.budget.map(|budget| budget.target()),
             keep_user: self.args.keep_user,
@@ -221,6 +226,7 @@ fn record(task: &Task<'_, '_>, made: &Made, retry_of: Option<&str>) -> anyhow::R
         model: made.reply.model.as_deref(),
         usage: made.reply.usage.as_deref(),
         retry_of,
+        scale: task.gauge.scale(),
     };
     Ok(made.planned.record(&source, &first_kept, made.after))
 }

@@ -1,0 +1,352 @@
+//! What providers counted: which counts still hold, and one size of a session in every program.
+
+use serde_json::{Value, json};
+
+use crate::common::{Run, Sandbox};
+use crate::talks::{Talk, append, log, rebuild_meta, stage, words};
+
+const FILE: &str = "s.jsonl";
+/// What the provider counted for the prompt of [`anchor`]; about as much as ours.
+const COUNT: u64 = 4200;
+
+/// A question, and a long result.
+fn before() -> Talk {
+    Talk::new().user(&words(1000)).tool(log(250))
+}
+
+/// The reply that was counted.
+fn anchor() -> Value {
+    counted("Found.", COUNT)
+}
+
+fn counted(text: &str, count: u64) -> Value {
+    let usage = json!({"input_tokens": count, "output_tokens": 3});
+    json!({"type": "assistant", "content": text, "model": "m", "usage": usage})
+}
+
+/// What is said after the count: records 5 to 9.
+fn after() -> Talk {
+    Talk::new()
+        .user("And there?")
+        .assistant("I look.")
+        .record(json!({"type": "tool_use", "tool_use_id": "x", "name": "f", "input": {}}))
+        .record(json!({"type": "tool_result", "tool_use_id": "x", "content": log(120)}))
+        .assistant("There, too.")
+        .user("What now?")
+}
+
+/// The id of a record by its number in the file.
+fn id(sandbox: &Sandbox, record: usize) -> String {
+    sandbox.read_json(FILE)[record]["id"].as_str().expect("an id").to_owned()
+}
+
+fn estimate(sandbox: &Sandbox, args: &[&str], rebuild: &[&str]) -> Run {
+    let run = sandbox.cmd("claw-rebuild").args(["--meta", FILE]).args(rebuild).run();
+    sandbox.cmd("claw-estimate").arg("--json").args(args).stdin(run.stdout).run()
+}
+
+/// What is measured of the session, in tokens.
+fn measured(sandbox: &Sandbox, rebuild: &[&str]) -> u64 {
+    let found = estimate(sandbox, &[], rebuild).ok().json_one();
+    found["measured"].as_u64().expect("a number")
+}
+
+/// Takes back record number `target`.
+fn retract(sandbox: &Sandbox, target: usize) {
+    append(sandbox, FILE, json!({"type": "retract", "target": id(sandbox, target)}).to_string());
+}
+
+/// Shortens the result in record number `target`, and says nothing of counts.
+fn shorten(sandbox: &Sandbox, target: usize) {
+    let run = stage(sandbox, "claw-truncate", &["--window", "1000"], FILE);
+    let target = id(sandbox, target);
+    let mut record = run.json().into_iter().find(|it| it["record_id"] == target).expect("a record");
+    record.as_object_mut().expect("an object").remove("scale");
+    append(sandbox, FILE, record.to_string());
+}
+
+/// Puts a summary before record number `kept`.
+fn compact(sandbox: &Sandbox, kept: usize) {
+    let kept = id(sandbox, kept);
+    let record = json!({"type": "compaction", "summary": "So far.", "first_kept_entry_id": kept});
+    append(sandbox, FILE, record.to_string());
+}
+
+fn summarise_again(sandbox: &Sandbox, place: usize) {
+    let place = id(sandbox, place);
+    let record = json!({"type": "compaction", "summary": "So far, in short.",
+        "first_kept_entry_id": id(sandbox, 0), "retry_of": place});
+    append(sandbox, FILE, record.to_string());
+}
+
+fn undo(sandbox: &Sandbox, what: &str) {
+    let run = sandbox.cmd("claw-rebuild").args(["--undo", what, FILE]).run();
+    append(sandbox, FILE, run.ok().stdout.clone());
+}
+
+type Step = fn(&Sandbox);
+
+/// View records that come after the count: what is done, and whether the count holds then. Records 0 to 3
+/// stand before the count, 4 is the count, 5 to 10 stand after it, and view records from 11 on.
+const AFTER_THE_COUNT: [(&str, &[Step], bool); 24] = [
+    ("nothing", &[], true),
+    ("words before", &[|s| retract(s, 0)], false),
+    ("words after", &[|s| retract(s, 10)], true),
+    ("the words right after, so that two replies are one", &[|s| retract(s, 5)], false),
+    ("the last turn", &[|s| undo(s, "turn")], true),
+    ("both turns after", &[|s| undo(s, "turn"), |s| undo(s, "turn")], true),
+    ("a call before", &[|s| retract(s, 2)], false),
+    ("a result before", &[|s| retract(s, 3)], false),
+    ("a result after", &[|s| retract(s, 8)], true),
+    ("nothing that is there", &[|s| append(s, FILE, r#"{"type":"retract","target":"x"}"#)], true),
+    ("words before, and back", &[|s| retract(s, 0), |s| retract(s, 11)], true),
+    ("words after, and back", &[|s| retract(s, 10), |s| retract(s, 11)], true),
+    ("to and fro", &[|s| retract(s, 0), |s| retract(s, 11), |s| retract(s, 12)], false),
+    ("a long result before", &[|s| shorten(s, 3)], false),
+    ("a long result after", &[|s| shorten(s, 8)], true),
+    ("both long results", &[|s| shorten(s, 8), |s| shorten(s, 3)], false),
+    ("a long result before, undone", &[|s| shorten(s, 3), |s| undo(s, "cut")], true),
+    ("a long result after, undone", &[|s| shorten(s, 8), |s| undo(s, "cut")], true),
+    ("all before, by a summary", &[|s| compact(s, 5)], false),
+    ("a summary of nothing", &[|s| compact(s, 0)], false),
+    ("a summary, undone", &[|s| compact(s, 0), |s| undo(s, "cut")], true),
+    ("a summary that is not applied", &[|s| append(s, FILE, NOT_APPLIED)], true),
+    ("a better summary", &[|s| compact(s, 0), |s| summarise_again(s, 11)], false),
+    ("a label", &[|s| append(s, FILE, r#"{"type":"label","label":"x"}"#)], true),
+];
+
+const NOT_APPLIED: &str = r#"{"type":"compaction","summary":"x","first_kept_entry_id":"nowhere"}"#;
+
+#[test]
+fn audit_14_a_count_holds_while_what_it_covers_does_not_change() {
+    for (what, steps, holds) in AFTER_THE_COUNT {
+        let sandbox = Sandbox::new();
+        before().record(anchor()).append(&sandbox, FILE);
+        after().append(&sandbox, FILE);
+        steps.iter().for_each(|step| step(&sandbox));
+        let expected = if holds { COUNT + 3 } else { 0 };
+        assert_eq!(measured(&sandbox, &[]), expected, "{what}");
+    }
+}
+
+/// View records that come before the count, and then after it.
+const AROUND_THE_COUNT: [(&str, &[Step], &[Step], bool); 7] = [
+    ("words before", &[|s| retract(s, 1)], &[], true),
+    ("a long result", &[|s| shorten(s, 3)], &[], true),
+    ("a summary", &[|s| compact(s, 0)], &[], true),
+    ("a long result, whole again", &[|s| shorten(s, 3)], &[|s| retract(s, 4)], false),
+    ("a summary, undone", &[|s| compact(s, 0)], &[|s| retract(s, 4)], false),
+    ("words, back again", &[|s| retract(s, 1)], &[|s| retract(s, 4)], false),
+    ("a better summary", &[|s| compact(s, 0)], &[|s| summarise_again(s, 4)], false),
+];
+
+#[test]
+fn audit_14_a_count_is_about_the_view_at_its_time() {
+    for (what, earlier, later, holds) in AROUND_THE_COUNT {
+        let sandbox = Sandbox::new();
+        before().append(&sandbox, FILE);
+        earlier.iter().for_each(|step| step(&sandbox));
+        append(&sandbox, FILE, anchor().to_string());
+        later.iter().for_each(|step| step(&sandbox));
+        after().append(&sandbox, FILE);
+        let has_count = rebuild_meta(&sandbox, FILE).contains(r#""usage":{"#);
+        assert_eq!(has_count, holds, "{what}");
+    }
+}
+
+#[test]
+fn audit_14_an_earlier_count_holds_where_a_later_one_does_not() {
+    let sandbox = Sandbox::new();
+    let talk = before().record(anchor()).user("And there?").record(counted("Yes.", 4300));
+    talk.user("And?").append(&sandbox, FILE);
+    assert_eq!(measured(&sandbox, &[]), 4303);
+    retract(&sandbox, 5);
+    // The two replies are one message now, of which neither is the count.
+    assert_eq!(measured(&sandbox, &[]), 0);
+    retract(&sandbox, 8);
+    assert_eq!(measured(&sandbox, &[]), 4303, "brought back");
+}
+
+#[test]
+fn audit_14_no_count_holds_for_another_part_than_was_counted() {
+    let sandbox = Sandbox::new();
+    let talk = before().record(anchor()).user("And there?");
+    talk.record(counted("Yes.", 4300)).user("So?").append(&sandbox, FILE);
+    for (options, expected) in [
+        (&["--limit-turns", "2"][..], 0),
+        (&["--limit-turns", "3"], 4303),
+        (&["--to-turn", "1"], COUNT + 3),
+        (&["--ignore-compactions"], 4303),
+    ] {
+        assert_eq!(measured(&sandbox, options), expected, "{options:?}");
+    }
+    compact(&sandbox, 5);
+    append(&sandbox, FILE, counted("Well.", 80).to_string());
+    assert_eq!(measured(&sandbox, &[]), 83);
+    assert_eq!(measured(&sandbox, &["--ignore-compactions"]), 4303, "from before the summary");
+}
+
+#[test]
+fn audit_14_a_late_result_ends_the_counts_after_its_call() {
+    let sandbox = Sandbox::new();
+    let talk = before().record(anchor()).assistant("I look.").call("f", json!({}));
+    let talk = talk.user("Well?").record(counted("It hangs.", 4300)).user("Wait.");
+    talk.append(&sandbox, FILE);
+    assert_eq!(measured(&sandbox, &[]), 4303);
+    talk.result(log(200)).append(&sandbox, "late.jsonl");
+    let run = sandbox.cmd("claw-rebuild").args(["--meta", "late.jsonl"]).run();
+    let found = sandbox.cmd("claw-estimate").arg("--json").stdin(run.stdout).run().json_one();
+    assert_eq!(found["measured"], 4203);
+}
+
+#[test]
+fn audit_14_an_implausible_count_is_not_used_and_that_is_said() {
+    let sandbox = Sandbox::new();
+    let said = |count: u64, model: &str| {
+        sandbox.write(FILE, "");
+        let record = json!({"type": "assistant", "content": "Found.", "model": model,
+            "usage": {"input_tokens": count, "output_tokens": 3}});
+        before().record(record).user("So?").append(&sandbox, FILE);
+        estimate(&sandbox, &["--model", "claude-opus-5"], &[])
+    };
+    let plain = said(0, "").ok().err_is("").json_one()["tokens"].clone();
+    for (count, model, why) in [
+        (5, "claude-opus-5", "implausible"),
+        (900_000, "claude-opus-5", "implausible"),
+        (COUNT, "gpt-5-mini", "other-family"),
+    ] {
+        let run = said(count, model);
+        run.ok().err_has(&format!(
+            "claw-estimate: the provider's count of {count} tokens is not used: "
+        ));
+        let found = run.json_one();
+        assert_eq!((&found["measured"], &found["tokens"]), (&json!(0), &plain), "{count}");
+        assert_eq!((&found["unused"], &found["unused_why"]), (&json!(count), &json!(why)));
+        for (program, args) in
+            [("claw-truncate", &[][..]), ("claw-compact", &["--show"]), ("claw-estimate", &[])]
+        {
+            let run = sandbox.cmd(program).args(["--model", "claude-opus-5", "--log", "json"]);
+            let run = run.args(args).stdin(rebuild_meta(&sandbox, FILE)).run();
+            run.err_has(&format!(r#""unused":{count},"unused_why":"{why}""#));
+        }
+    }
+    let found = said(COUNT, "my-deployment");
+    assert_eq!(found.ok().err_is("").json_one()["measured"], COUNT + 3);
+}
+
+/// The tokens of the session by each program.
+struct Sizes<'s> {
+    sandbox: &'s Sandbox,
+    path: String,
+}
+
+impl Sizes<'_> {
+    fn run(&self, program: &str, args: &[&str]) -> Run {
+        let run = self.sandbox.cmd("claw-rebuild").args(["--meta", &self.path]).run();
+        self.sandbox.cmd(program).args(args).stdin(run.ok().stdout.clone()).run()
+    }
+
+    fn outcome(run: &Run, member: &str) -> u64 {
+        let lines = run.stderr.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let found = lines.filter_map(|line| line[member].as_u64()).next_back();
+        found.unwrap_or_else(|| panic!("{member}: {}", run.stderr))
+    }
+
+    /// The one size, after `step`.
+    fn one(&self, step: &str) -> u64 {
+        let size: u64 =
+            self.run("claw-estimate", &[]).ok().stdout_text().trim().parse().expect("a size");
+        let small = ["--window", "3000", "--log", "json"];
+        let run = self.run("claw-truncate", &small);
+        assert_eq!(Self::outcome(&run, "before"), size, "{step}: claw-truncate");
+        let run = self.run("claw-compact", &[&small[..], &["--summary", "summary"]].concat());
+        assert_eq!(Self::outcome(&run, "before"), size, "{step}: claw-compact");
+        let chat = self.sandbox.cmd("claw-chat").env("CLAW_PROVIDER", "offline");
+        let shown = chat.stdin("/context\n").run().ok().stdout_text();
+        let shown = shown.split('~').nth(1).and_then(|text| text.split(' ').next());
+        let shown = shown.map(|text| text.replace(',', ""));
+        assert_eq!(shown, Some(size.to_string()), "{step}: claw-chat");
+        size
+    }
+
+    fn append(&self, records: impl Into<Vec<u8>>) {
+        append(self.sandbox, &self.path, records);
+    }
+
+    /// Runs a stage, appends its records, and expects the size that it told.
+    fn stage(&self, program: &str, args: &[&str]) -> u64 {
+        let run = self.run(program, &[&["--record", "--log", "json"], args].concat());
+        assert!(!run.stdout.is_empty(), "{program}: {}", run.stderr);
+        let piped: Vec<&str> = args.iter().copied().filter(|arg| *arg != "--record").collect();
+        let messages = self.run(program, &piped).stdout;
+        let piped = self.sandbox.cmd("claw-estimate").stdin(messages).run().ok().stdout_text();
+        self.append(run.stdout.clone());
+        let size = self.one(program);
+        assert_eq!(size, Self::outcome(&run, "after"), "{program} {args:?}");
+        assert_eq!(piped.trim(), size.to_string(), "{program} {args:?} on a pipe");
+        size
+    }
+
+    fn undo(&self, what: &str) -> u64 {
+        let run = self.sandbox.cmd("claw-rebuild").args(["--undo", what, &self.path]).run();
+        self.append(run.ok().stdout.clone());
+        self.one(what)
+    }
+}
+
+#[test]
+fn audit_14_every_program_tells_the_same_size_after_each_step() {
+    // A provider that counts a third less than we do, one that counts the same, and one a third more.
+    for percent in [67, 100, 133] {
+        let sandbox = Sandbox::new();
+        let path = sandbox.sh("claw-session new --label talk >id; claw-session path talk").run();
+        let sizes = Sizes { sandbox: &sandbox, path: path.ok().stdout_text().trim().to_owned() };
+        sandbox.write("summary", "They looked into two logs.");
+        sizes.append(before().lines());
+        let count = sizes.one("before any count") * percent / 100;
+        sizes.append(counted("Found.", count).to_string());
+        assert_eq!(sizes.one("counted"), count + 3);
+        sizes.append(after().lines());
+        let whole = sizes.one("after the count");
+        let cut = sizes.stage("claw-truncate", &["--window", "4000"]);
+        assert_eq!(sizes.undo("cut"), whole);
+        let short = sizes.stage("claw-compact", &["--window", "4000", "--summary", "summary"]);
+        assert!(short < cut && cut < whole, "{percent}: {whole} -> {cut}, {short}");
+        sizes.append(after().lines());
+        sizes.one("said after the summary");
+        let count = sizes.stage("claw-truncate", &["--window", "1500"]) * 9 / 10;
+        sizes.append(counted("Once more.", count).to_string());
+        assert_eq!(sizes.one("counted again"), count + 3);
+        sizes.undo("cut");
+        sizes.undo("turn");
+    }
+}
+
+#[test]
+fn audit_14_a_turn_does_not_believe_a_count_of_next_to_nothing() {
+    let sandbox = Sandbox::new();
+    let talk = Talk::plain(12, 2000).user("So?").record(counted("So.", 5));
+    talk.append(&sandbox, FILE);
+    let run = sandbox.cmd("claw-turn").args(["--provider", "offline", "--window", "4000"]);
+    let run = run.args(["-m", "What now?", "./s.jsonl"]).run();
+    run.ok().err_has("the provider's count of 5 tokens is not used: ");
+    run.err_has("claw-turn: the window is nearly full: ").err_lacks("claw-turn: overflow");
+}
+
+#[test]
+fn audit_14_a_refusal_sets_the_size_until_the_next_count() {
+    let sandbox = Sandbox::new();
+    before().append(&sandbox, FILE);
+    let ours = estimate(&sandbox, &[], &[]).json_one()["tokens"].as_u64().expect("a number");
+    let refused = json!({"type": "error", "class": "overflow", "message": "x", "actual": ours * 2});
+    sandbox.write("refused", refused.to_string());
+    let args = ["--window", "4000", "--failure", "refused", "--log", "json"];
+    let run = stage(&sandbox, "claw-truncate", &args, FILE);
+    let (told, after) = (Sizes::outcome(&run, "before"), Sizes::outcome(&run, "after"));
+    assert_eq!(told, ours * 2);
+    append(&sandbox, FILE, run.stdout.clone());
+    let found = estimate(&sandbox, &[], &[]).json_one();
+    assert_eq!((&found["tokens"], &found["scale"]), (&json!(after), &json!(2)));
+    append(&sandbox, FILE, counted("Done.", after).to_string());
+    assert_eq!(measured(&sandbox, &[]), after + 3);
+}
