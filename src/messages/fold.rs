@@ -178,7 +178,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
     /// When the last messages cannot be given out.
     pub fn finish(mut self) -> io::Result<Vec<String>> {
         let mut orphans: Vec<_> = std::mem::take(&mut self.early).into_iter().collect();
-        orphans.sort_by_key(|(_, left)| left.front().map_or(0, |early| early.offset));
+        orphans.sort_by_cached_key(|(_, left)| left.front().map_or(0, |early| early.offset));
         for (id, left) in orphans {
             let what = format!("result of call '{id}' has no call, left out");
             left.into_iter()
