@@ -38,18 +38,18 @@ fn compaction(id: impl std::fmt::Display, first_kept: impl std::fmt::Display) ->
 }
 
 const KINDS: [(&str, usize, Make); 9] = [
-    ("retracts of what is there", 2000, |count| {
+    ("retracts of what is there", 1500, |count| {
         each(count, user) + &each(count, |number| retract(format!("u{number}")))
     }),
-    ("retracts of what is not", 1000, |count| {
+    ("retracts of what is not", 600, |count| {
         each(count, user) + &each(count, |number| retract(format!("x{number}")))
     }),
-    ("early results under one id", 1000, |count| {
+    ("early results under one id", 500, |count| {
         let turn = [user("0"), call("x"), result("x"), user("1")];
         each(count, |_| result("x")) + &turn.join("\n")
     }),
-    ("calls in one reply", 1500, |count| each(count, call) + &each(count, result) + &user("")),
-    ("results of no call", 3000, |count| each(count, result)),
+    ("calls in one reply", 700, |count| each(count, call) + &each(count, result) + &user("")),
+    ("results of no call", 500, |count| each(count, result)),
     ("lines that never end", 400, |length| each(10, |_| r#"{"a":"#.repeat(length))),
     ("lines that never end, as records", 200, |length| {
         each(10, |_| r#"{"type":"x","a":"#.repeat(length))
@@ -57,7 +57,7 @@ const KINDS: [(&str, usize, Make); 9] = [
     ("compactions that keep what is not there", 400, |count| {
         each(count, user) + &each(count, |number| compaction(number, format!("x{number}")))
     }),
-    ("long ids that begin alike", 300, |count| {
+    ("long ids that begin alike", 150, |count| {
         each(count, |number| {
             let id = format!("{}{number:06}", "x".repeat(58));
             let answered = [call(&id), result(&id), user(number)].join("\n");
