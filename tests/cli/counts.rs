@@ -1,5 +1,7 @@
 //! What providers counted: which counts still hold, and one size of a session in every program.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use crate::common::{Run, Sandbox};
@@ -234,6 +236,43 @@ fn audit_14_an_implausible_count_is_not_used_and_that_is_said() {
     assert_eq!(found.ok().err_is("").json_one()["measured"], COUNT + 3);
 }
 
+/// A number of the outcome that a program told with `--log json`.
+fn outcome(run: &Run, member: &str) -> u64 {
+    let lines = run.stderr.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let found = lines.filter_map(|line| line[member].as_u64()).next_back();
+    found.unwrap_or_else(|| panic!("{member}: {}", run.stderr))
+}
+
+/// The size of these messages by claw-estimate, which the stages have to tell, too.
+fn size_by_stages(sandbox: &Sandbox, messages: &str, what: &str) -> u64 {
+    sandbox.write("summary", "They looked into two logs.");
+    let told = sandbox.cmd("claw-estimate").stdin(messages).run().ok().stdout_text();
+    let size: u64 = told.trim().parse().expect("a size");
+    for (program, args) in [("claw-truncate", &[][..]), ("claw-compact", &["--summary", "summary"])]
+    {
+        let run = sandbox.cmd(program).args(["--window", "3000", "--log", "json"]).args(args);
+        assert_eq!(outcome(&run.stdin(messages).run(), "before"), size, "{what}: {program}");
+    }
+    size
+}
+
+#[test]
+fn audit_14_real_transcripts_have_one_size() {
+    let sandbox = Sandbox::new();
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data");
+    for folder in ["own", "golden", "show"] {
+        for entry in fs::read_dir(format!("{data}/{folder}")).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.extension().is_none_or(|name| name != "jsonl") {
+                continue;
+            }
+            let run = sandbox.cmd("claw-rebuild").arg("--meta").arg(&path).run();
+            let size = size_by_stages(&sandbox, &run.stdout_text(), &path.display().to_string());
+            assert!(size > 0 || run.stdout.is_empty(), "{}", path.display());
+        }
+    }
+}
+
 /// The tokens of the session by each program.
 struct Sizes<'s> {
     sandbox: &'s Sandbox,
@@ -246,21 +285,10 @@ impl Sizes<'_> {
         self.sandbox.cmd(program).args(args).stdin(run.ok().stdout.clone()).run()
     }
 
-    fn outcome(run: &Run, member: &str) -> u64 {
-        let lines = run.stderr.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        let found = lines.filter_map(|line| line[member].as_u64()).next_back();
-        found.unwrap_or_else(|| panic!("{member}: {}", run.stderr))
-    }
-
     /// The one size, after `step`.
     fn one(&self, step: &str) -> u64 {
-        let size: u64 =
-            self.run("claw-estimate", &[]).ok().stdout_text().trim().parse().expect("a size");
-        let small = ["--window", "3000", "--log", "json"];
-        let run = self.run("claw-truncate", &small);
-        assert_eq!(Self::outcome(&run, "before"), size, "{step}: claw-truncate");
-        let run = self.run("claw-compact", &[&small[..], &["--summary", "summary"]].concat());
-        assert_eq!(Self::outcome(&run, "before"), size, "{step}: claw-compact");
+        let run = self.sandbox.cmd("claw-rebuild").args(["--meta", &self.path]).run();
+        let size = size_by_stages(self.sandbox, &run.ok().stdout_text(), step);
         let chat = self.sandbox.cmd("claw-chat").env("CLAW_PROVIDER", "offline");
         let shown = chat.stdin("/context\n").run().ok().stdout_text();
         let shown = shown.split('~').nth(1).and_then(|text| text.split(' ').next());
@@ -282,7 +310,7 @@ impl Sizes<'_> {
         let piped = self.sandbox.cmd("claw-estimate").stdin(messages).run().ok().stdout_text();
         self.append(run.stdout.clone());
         let size = self.one(program);
-        assert_eq!(size, Self::outcome(&run, "after"), "{program} {args:?}");
+        assert_eq!(size, outcome(&run, "after"), "{program} {args:?}");
         assert_eq!(piped.trim(), size.to_string(), "{program} {args:?} on a pipe");
         size
     }
@@ -301,7 +329,6 @@ fn audit_14_every_program_tells_the_same_size_after_each_step() {
         let sandbox = Sandbox::new();
         let path = sandbox.sh("claw-session new --label talk >id; claw-session path talk").run();
         let sizes = Sizes { sandbox: &sandbox, path: path.ok().stdout_text().trim().to_owned() };
-        sandbox.write("summary", "They looked into two logs.");
         sizes.append(before().lines());
         let count = sizes.one("before any count") * percent / 100;
         sizes.append(counted("Found.", count).to_string());
@@ -342,7 +369,7 @@ fn audit_14_a_refusal_sets_the_size_until_the_next_count() {
     sandbox.write("refused", refused.to_string());
     let args = ["--window", "4000", "--failure", "refused", "--log", "json"];
     let run = stage(&sandbox, "claw-truncate", &args, FILE);
-    let (told, after) = (Sizes::outcome(&run, "before"), Sizes::outcome(&run, "after"));
+    let (told, after) = (outcome(&run, "before"), outcome(&run, "after"));
     assert_eq!(told, ours * 2);
     append(&sandbox, FILE, run.stdout.clone());
     let found = estimate(&sandbox, &[], &[]).json_one();
