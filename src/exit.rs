@@ -167,12 +167,52 @@ pub fn run(name: &str, body: impl FnOnce() -> anyhow::Result<Exit>) -> ExitCode 
         Err(error) => {
             let exit = status(&error);
             if exit != Exit::ReaderGone {
-                say_with(name, &format!("{error:#}"), &members(&error, exit));
+                say_with(name, &text(&error), &members(&error, exit));
             }
             exit
         }
     };
     ExitCode::from(exit.code())
+}
+
+/// An error and its causes, as one text; after what the system says, what can be done about it.
+#[must_use]
+pub fn text(error: &anyhow::Error) -> String {
+    let told = |cause: &(dyn std::error::Error + 'static)| match cause.downcast_ref() {
+        Some(io) => why(io),
+        None => cause.to_string(),
+    };
+    error.chain().map(told).collect::<Vec<_>>().join(": ")
+}
+
+/// Why reading or writing failed, in the system's words, and what can be done about it.
+#[must_use]
+pub fn why(error: &io::Error) -> String {
+    let text = cause(&error.to_string());
+    match error.raw_os_error().and_then(|_| advice(error.kind())) {
+        Some(advice) => format!("{text}; {advice}"),
+        None => text,
+    }
+}
+
+/// The system's words without the number behind them, in lower case as any other cause.
+#[must_use]
+pub fn cause(text: &str) -> String {
+    let Some((words, _)) = text.split_once(" (os error ") else { return text.to_owned() };
+    let mut letters = words.chars();
+    letters.next().map(|first| first.to_ascii_lowercase()).into_iter().chain(letters).collect()
+}
+
+fn advice(kind: io::ErrorKind) -> Option<&'static str> {
+    Some(match kind {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => "check the path",
+        io::ErrorKind::IsADirectory => "name a file",
+        io::ErrorKind::AlreadyExists => "give another name",
+        io::ErrorKind::PermissionDenied => "check who may read and write it (ls -l)",
+        io::ErrorKind::ReadOnlyFilesystem => "give a place that can be written to",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room",
+        _ => return None,
+    })
 }
 
 /// What a failure tells programs: the status, and what it brings along.

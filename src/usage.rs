@@ -169,7 +169,8 @@ impl Table {
         let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
         let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
         let row = |(number, line)| {
-            row(line).ok_or_else(|| format!("line {number} is no model and four prices: '{line}'"))
+            row(line)
+                .ok_or_else(|| format!("line {number} is not a model and four prices: '{line}'"))
         };
         Ok(Table { rows: lines.map(row).collect::<Result<_, _>>()? })
     }

@@ -3,7 +3,7 @@
 use anyhow::Context;
 use clap::Parser;
 use clawutils::cli::append::{PlainArgs, RedactArgs, appending};
-use clawutils::cli::{self, LogArgs, Output};
+use clawutils::cli::{self, LogArgs, Output, arguments};
 use clawutils::exit::{self, Exit};
 use clawutils::transcript::{self, Batch};
 use std::io::Write;
@@ -41,7 +41,7 @@ struct Args {
 
 fn main() -> ExitCode {
     exit::run("claw-append", || {
-        let args = Args::parse();
+        let args = arguments::parse::<Args>()?;
         let log = args.log.open("claw-append");
         cli::survive_file_limits()?;
         let patterns = args.redact.patterns()?;

@@ -5,7 +5,7 @@ use clawutils::cli::budget::RequestArgs;
 use clawutils::cli::call::classify::classify;
 use clawutils::cli::call::{CallArgs, call};
 use clawutils::cli::model::ModelArgs;
-use clawutils::cli::{LogArgs, Operands};
+use clawutils::cli::{LogArgs, Operands, arguments};
 use clawutils::exit;
 use std::process::ExitCode;
 
@@ -27,7 +27,7 @@ struct Args {
 
 fn main() -> ExitCode {
     exit::run("claw-call", || {
-        let args = Args::parse();
+        let args = arguments::parse::<Args>()?;
         let log = args.log.open("claw-call");
         let input = args.operands.read()?;
         if let Some(status) = args.call.classify {

@@ -3,7 +3,7 @@
 use clap::Parser;
 use clawutils::check::{lint, rules};
 use clawutils::cli::check::check_modes;
-use clawutils::cli::{LogArgs, Operands, Output};
+use clawutils::cli::{LogArgs, Operands, Output, arguments};
 use clawutils::exit;
 use std::io::Write;
 use std::process::ExitCode;
@@ -23,7 +23,7 @@ struct Args {
 
 fn main() -> ExitCode {
     exit::run("claw-check", || {
-        let args = Args::parse();
+        let args = arguments::parse::<Args>()?;
         let log = args.log.open("claw-check");
         let mut out = Output::open();
         let mut findings = Vec::new();

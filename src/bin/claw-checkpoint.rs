@@ -4,7 +4,7 @@ use clap::Parser;
 use clawutils::cli::budget::{BudgetArgs, RequestArgs};
 use clawutils::cli::checkpoint::{CheckpointArgs, Session};
 use clawutils::cli::model::ModelArgs;
-use clawutils::cli::{LogArgs, Operands};
+use clawutils::cli::{LogArgs, Operands, arguments};
 use clawutils::exit;
 use std::process::ExitCode;
 
@@ -28,7 +28,7 @@ struct Args {
 
 fn main() -> ExitCode {
     exit::run("claw-checkpoint", || {
-        let args = Args::parse();
+        let args = arguments::parse::<Args>()?;
         let log = args.log.open("claw-checkpoint");
         let input = args.operands.read()?;
         let extras = args.request.read()?;

@@ -4,7 +4,7 @@ use clap::Parser;
 use clawutils::cli::budget::{BudgetArgs, RefusedArgs, RequestArgs};
 use clawutils::cli::compact::{CompactArgs, Session};
 use clawutils::cli::model::ModelArgs;
-use clawutils::cli::{LogArgs, Operands};
+use clawutils::cli::{LogArgs, Operands, arguments};
 use clawutils::exit;
 use std::process::ExitCode;
 
@@ -30,7 +30,7 @@ struct Args {
 
 fn main() -> ExitCode {
     exit::run("claw-compact", || {
-        let args = Args::parse();
+        let args = arguments::parse::<Args>()?;
         let log = args.log.open("claw-compact");
         let extras = args.request.read()?;
         let refused = args.refused.read()?;

@@ -5,7 +5,7 @@ use clap::Parser;
 use clawutils::cli::budget::{BudgetArgs, RequestArgs};
 use clawutils::cli::count::CountArgs;
 use clawutils::cli::model::ModelArgs;
-use clawutils::cli::{self, LogArgs, Operands, Output};
+use clawutils::cli::{self, LogArgs, Operands, Output, arguments};
 use clawutils::estimate::{Estimate, Method, Request, report};
 use clawutils::exit::{self, Exit};
 use std::io::Write;
@@ -46,7 +46,7 @@ struct Args {
 
 fn main() -> ExitCode {
     exit::run("claw-estimate", || {
-        let args = Args::parse();
+        let args = arguments::parse::<Args>()?;
         let log = args.log.open("claw-estimate");
         let input = args.operands.read()?;
         let _progress = log.wait_for("estimating");

@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use clawutils::cli::exec::ExecArgs;
-use clawutils::cli::{LogArgs, Operands};
+use clawutils::cli::{LogArgs, Operands, arguments};
 use clawutils::exit;
 use std::process::ExitCode;
 
@@ -20,7 +20,7 @@ struct Args {
 
 fn main() -> ExitCode {
     exit::run("claw-exec", || {
-        let args = Args::parse();
+        let args = arguments::parse::<Args>()?;
         let log = args.log.open("claw-exec");
         args.exec.run(&args.operands, log)
     })

@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use clawutils::cli::rebuild::{PartArgs, RuleArgs, write_messages};
-use clawutils::cli::{LogArgs, Operands, Output, progress, report};
+use clawutils::cli::{LogArgs, Operands, Output, arguments, progress, report};
 use clawutils::exit::{self, Exit};
 use clawutils::messages::rebuild::{self, Form};
 use clawutils::messages::undo::{self, Undo};
@@ -47,7 +47,7 @@ struct Args {
 
 fn main() -> ExitCode {
     exit::run("claw-rebuild", || {
-        let args = Args::parse();
+        let args = arguments::parse::<Args>()?;
         let log = args.log.open("claw-rebuild");
         let inputs = args.operands.transcripts()?;
         let _progress = log.progress(progress::reading(&inputs));

@@ -1,6 +1,7 @@
 //! claw-session: sessions by name.
 
 use clap::Parser;
+use clawutils::cli::arguments;
 use clawutils::cli::session::{Command, Shared};
 use clawutils::exit;
 use std::process::ExitCode;
@@ -17,7 +18,7 @@ struct Args {
 
 fn main() -> ExitCode {
     exit::run("claw-session", || {
-        let args = Args::parse();
+        let args = arguments::parse::<Args>()?;
         args.command.run(&args.shared.open()?)
     })
 }

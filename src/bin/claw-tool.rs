@@ -2,6 +2,7 @@
 
 use clap::Parser;
 use clawutils::cli::LogArgs;
+use clawutils::cli::arguments;
 use clawutils::cli::tool::Tool;
 use clawutils::exit;
 use std::process::ExitCode;
@@ -19,7 +20,7 @@ struct Args {
 
 fn main() -> ExitCode {
     exit::run("claw-tool", || {
-        let args = Args::parse();
+        let args = arguments::parse::<Args>()?;
         args.log.open("claw-tool");
         args.tool.run()
     })

@@ -3,7 +3,7 @@
 use clap::Parser;
 use clawutils::cli::budget::{BudgetArgs, Refused, RefusedArgs, RequestArgs};
 use clawutils::cli::model::ModelArgs;
-use clawutils::cli::{self, LogArgs, Operands, stage};
+use clawutils::cli::{self, LogArgs, Operands, arguments, stage};
 use clawutils::estimate::Request;
 use clawutils::exit;
 use clawutils::truncate::{self, HEAD_RATIO, MAX_FRACTION, Options};
@@ -44,7 +44,7 @@ struct Args {
 
 fn main() -> ExitCode {
     exit::run("claw-truncate", || {
-        let args = Args::parse();
+        let args = arguments::parse::<Args>()?;
         let log = args.log.open("claw-truncate");
         let input = args.operands.read()?;
         let progress = log.wait_for("looking for what can be shortened");

@@ -37,7 +37,10 @@ impl PlainArgs {
         }
         let text = cli::text(&cli::stdin_name(), input)?;
         if self.tool_result.is_none() && text.trim().is_empty() {
-            return exit::fail(Exit::Data, "cannot append '<stdin>': the text is blank");
+            return exit::fail(
+                Exit::Data,
+                "cannot append '<stdin>': the text is blank; give some text",
+            );
         }
         let text = quote(text.strip_suffix('\n').unwrap_or(text));
         let record = match &self.tool_result {

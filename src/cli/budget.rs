@@ -57,7 +57,7 @@ impl BudgetArgs {
     ) -> anyhow::Result<Budget> {
         match self.budget(model, refused)? {
             Some(budget) => Ok(budget),
-            None => fail(Exit::Config, "the window is not known: give --window or set CLAW_WINDOW"),
+            None => fail(Exit::Config, "the window is not known; give --window or set CLAW_WINDOW"),
         }
     }
 }
@@ -114,7 +114,7 @@ impl RequestArgs {
 /// Why a text is no list of tools, if it is none.
 fn why_no_tools(text: &str) -> Option<String> {
     if json::elements(text).is_none() {
-        return Some("not a JSON array".to_owned());
+        return Some("not a JSON array; give a list of tools, or a folder of them".to_owned());
     }
     let is_too_deep = json::is_deeper(text, record::MOST_DEPTH);
     is_too_deep.then(|| format!("nested more than {} deep", record::MOST_DEPTH))
@@ -150,7 +150,13 @@ impl RefusedArgs {
         let text = String::from_utf8_lossy(&bytes);
         let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let object = Object::parse(line).map_err(|_| {
-            Error::new(Exit::Data, format!("cannot use '{}': no error record", path.display()))
+            Error::new(
+                Exit::Data,
+                format!(
+                    "cannot use '{}': not an error record; give what claw-call --failure wrote",
+                    path.display()
+                ),
+            )
         })?;
         let positive = |name: &str| object.number(name).filter(|number| *number > 0);
         Ok(Some(Refused {

@@ -28,7 +28,7 @@ pub struct CheckpointArgs {
     #[arg(long)]
     pub if_due: bool,
     /// Shares of the window that make one due, in percent (25,50,75)
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..=100))]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = percent)]
     pub percents: Option<Vec<u64>>,
     /// Turns since the last one that make one due; 0 is never (10)
     #[arg(long, value_name = "N")]
@@ -45,6 +45,11 @@ pub struct CheckpointArgs {
     /// File with what to ask for instead of our own words
     #[arg(long, value_name = "FILE")]
     pub prompt: Option<PathBuf>,
+}
+
+fn percent(text: &str) -> Result<u64, &'static str> {
+    let percent = text.parse().ok().filter(|percent| (1..=100).contains(percent));
+    percent.ok_or("not a percentage; use numbers from 1 to 100")
 }
 
 /// A run of `claw-checkpoint`.

@@ -98,7 +98,7 @@ impl ConfigArgs {
         };
         let bytes = read_file(&path)?;
         Config::parse(&String::from_utf8_lossy(&bytes)).map_err(|why| {
-            let text = format!("cannot use configuration '{}': {why}", path.display());
+            let text = format!("cannot use configuration '{}': {why}; correct it", path.display());
             Error::new(Exit::Config, text).into()
         })
     }

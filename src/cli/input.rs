@@ -95,7 +95,12 @@ pub fn read_file(path: &Path) -> anyhow::Result<Vec<u8>> {
 /// 74 when it cannot be read, 78 when a line of it is none.
 pub fn prices(path: &Path) -> anyhow::Result<Table> {
     let table = Table::read(&String::from_utf8_lossy(&read_file(path)?));
-    let why = |why| format!("cannot use prices '{}': {why}", path.display());
+    let why = |why| {
+        format!(
+            "cannot use prices '{}': {why}; write a model and four prices a line",
+            path.display()
+        )
+    };
     Ok(table.map_err(|error| Error::new(Exit::Config, why(error)))?)
 }
 

@@ -2,6 +2,7 @@
 //! touches standard input and output, the environment and arguments.
 
 pub mod append;
+pub mod arguments;
 pub mod attempts;
 pub mod budget;
 pub mod call;
@@ -23,6 +24,7 @@ pub mod stage;
 pub mod summary;
 pub mod tool;
 
+pub use arguments::{positive, seconds, share};
 pub use input::{
     Operands, Output, messages, open_transcript, prices, read_file, read_stdin, require_meta,
     stdin_name, text,
@@ -33,7 +35,7 @@ pub use progress::Progress;
 use crate::exit::{Error, Exit};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A variable of the environment; empty counts as unset.
 #[must_use]
@@ -47,30 +49,19 @@ pub fn variable(name: &str) -> Option<String> {
 /// 78 when `SOURCE_DATE_EPOCH` is no number.
 pub fn now() -> anyhow::Result<f64> {
     if let Some(fixed) = variable("SOURCE_DATE_EPOCH") {
-        let why = || Error::new(Exit::Config, format!("SOURCE_DATE_EPOCH is no number: '{fixed}'"));
+        let why = || {
+            Error::new(
+                Exit::Config,
+                format!(
+                    "SOURCE_DATE_EPOCH is not a number of seconds: '{fixed}'; correct or unset it"
+                ),
+            )
+        };
         return Ok(fixed.parse::<f64>().ok().filter(|ts| ts.is_finite()).ok_or_else(why)?);
     }
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     // Microseconds are what a double can hold for a few centuries to come.
     Ok((since.as_secs_f64() * 1e6).round() / 1e6)
-}
-
-/// Reads an argument that is a length of time in seconds, with or without fraction.
-///
-/// # Errors
-/// Says so when it is none.
-pub fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse::<f64>().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
-    seconds.ok_or_else(|| "not a number of seconds".to_owned())
-}
-
-/// Reads an argument that is a share, from 0 to 1.
-///
-/// # Errors
-/// Says so when it is none.
-pub fn share(text: &str) -> Result<f64, String> {
-    let share = text.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or_else(|| "not a share from 0 to 1".to_owned())
 }
 
 /// Makes a write past the limit on file sizes an error that can be undone, instead of the end of the

@@ -106,7 +106,7 @@ impl ModelArgs {
         let Some(name) = variable("CLAW_PROVIDER") else { return Ok(Provider::Anthropic) };
         clap::ValueEnum::from_str(&name, false).map_err(|_| {
             let text = format!(
-                "CLAW_PROVIDER is '{name}', which is no provider; say anthropic, openai, ollama or offline"
+                "invalid value '{name}' for CLAW_PROVIDER: use anthropic, openai, ollama or offline"
             );
             Error::new(Exit::Config, text).into()
         })
@@ -187,7 +187,12 @@ impl ModelArgs {
             None => None,
         };
         let found = models::lookup(&model, extra.as_deref());
-        let found = found.map_err(|why| Error::new(Exit::Config, format!("CLAW_MODELS: {why}")))?;
+        let found = found.map_err(|why| {
+            Error::new(
+                Exit::Config,
+                format!("cannot use CLAW_MODELS: {why}; claw-estimate(1) says what a line holds"),
+            )
+        })?;
         let inside = || self.provider().is_ok_and(Provider::is_inside).then_some(offline::WINDOW);
         Ok(found.map(|model| model.window).or_else(inside))
     }
@@ -229,7 +234,9 @@ fn explicit_window(given: Option<u64>) -> anyhow::Result<Option<(u64, &'static s
         return Ok(Some((window, "--window")));
     }
     let Some(window) = variable("CLAW_WINDOW") else { return Ok(None) };
-    let text = format!("CLAW_WINDOW is no number of tokens: '{window}'");
+    let text = format!(
+        "invalid value '{window}' for CLAW_WINDOW: not a whole number; write digits alone, without a unit"
+    );
     let window = window.parse().map_err(|_| Error::new(Exit::Config, text))?;
     Ok(Some((window, "CLAW_WINDOW")))
 }

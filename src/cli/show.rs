@@ -90,7 +90,10 @@ impl ShowArgs {
     /// Lays out Markdown from standard input. What arrives is shown as soon as it is certain how.
     fn markdown(&self, operands: &Operands) -> anyhow::Result<Exit> {
         if !operands.files.is_empty() {
-            return fail(Exit::Usage, "cannot use --markdown with files: it reads standard input");
+            return fail(
+                Exit::Usage,
+                "cannot use --markdown with files: it reads standard input; leave the files out",
+            );
         }
         let layout = Layout { width: self.columns(), color: self.has_color(), has_all: false };
         let mut stream = Stream::new(layout, Output::open());
@@ -138,10 +141,10 @@ impl ShowArgs {
             return fail(Exit::Usage, "cannot follow a file in this format; leave --format out");
         }
         let [path] = operands.files.as_slice() else {
-            return fail(Exit::Usage, "cannot follow: name one file");
+            return fail(Exit::Usage, "cannot follow no file or several; name one");
         };
         if path.as_os_str() == "-" {
-            return fail(Exit::Usage, "cannot follow '<stdin>': name a file");
+            return fail(Exit::Usage, "cannot follow '<stdin>'; name a file");
         }
         let mut out = Output::open();
         // The text of a file that does not grow is written the same way, so its code is there once.

@@ -34,8 +34,12 @@ impl Tool {
         match self {
             Tool::ReadFile => {
                 let path = input.string("file_path");
-                let path =
-                    path.ok_or_else(|| Error::new(Exit::Data, "the input has no 'file_path'"))?;
+                let path = path.ok_or_else(|| {
+                    Error::new(
+                        Exit::Data,
+                        "the input has no 'file_path'; give {\"file_path\": PATH}",
+                    )
+                })?;
                 confined::read(CWD, &path, &mut out)?;
             }
             Tool::ListDirectory => {

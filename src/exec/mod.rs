@@ -54,7 +54,10 @@ pub fn calls(input: &str, bytes: &[u8]) -> anyhow::Result<Vec<Call>> {
         let bad = |why: String| {
             Error::new(
                 Exit::Data,
-                format!("cannot run calls of '{input}': line {}: {why}", index + 1),
+                format!(
+                    "cannot run calls of '{input}': line {}: {why}; give the output of claw-rebuild --open",
+                    index + 1
+                ),
             )
         };
         let text = std::str::from_utf8(line).map_err(|error| bad(error.to_string()))?;

@@ -25,7 +25,12 @@ impl Folder {
         let name = path.display();
         let real = path.canonicalize().with_context(|| format!("cannot read tools '{name}'"))?;
         if !real.is_dir() {
-            return fail(Exit::Config, format!("cannot run tools from '{name}': not a folder"));
+            return fail(
+                Exit::Config,
+                format!(
+                    "cannot run tools from '{name}': not a folder; name the one with the tools"
+                ),
+            );
         }
         Ok(Folder { path: real })
     }
@@ -73,7 +78,12 @@ impl Folder {
         if files.is_empty() {
             let (path, none) =
                 (self.path.display(), "no NAME.json with an executable NAME beside it");
-            return fail(Exit::Config, format!("there is no tool in '{path}': {none}"));
+            return fail(
+                Exit::Config,
+                format!(
+                    "there is no tool in '{path}': {none}; claw-tool(7) says what a folder holds"
+                ),
+            );
         }
         files.sort();
         let tools = files.iter().map(|(name, path)| definition(name, path));
@@ -92,7 +102,7 @@ fn definition(name: &str, path: &Path) -> anyhow::Result<String> {
         return Err(bad("it says another 'name' than the file's").into());
     }
     if !object.get("input_schema").is_some_and(|schema| schema.starts_with('{')) {
-        return Err(bad("no 'input_schema' object").into());
+        return Err(bad("no 'input_schema' object; claw-tool(7) says what it holds").into());
     }
     let rest = object.members().filter(|member| member.name() != "name");
     let rest: String =

@@ -292,8 +292,12 @@ pub fn check_ready(messages: &[Message<'_>]) -> anyhow::Result<()> {
     let Some(first) = broken.iter().find(|broken| !broken.unfinished).or(broken.first()) else {
         return Ok(());
     };
-    let exit = if first.unfinished { Exit::NotReady } else { Exit::Refused };
-    fail(exit, format!("not ready to send: {first}"))
+    let (exit, advice) = match first.rule {
+        _ if !first.unfinished => (Exit::Refused, "claw-rebuild makes messages that can be sent"),
+        "open-call" => (Exit::NotReady, "append its result, as claw-exec writes it"),
+        _ => (Exit::NotReady, "append a prompt first"),
+    };
+    fail(exit, format!("not ready to send: {first}; {advice}"))
 }
 
 /// Writes the original of one record, whole: the text of a string, or the text blocks of a list; a list

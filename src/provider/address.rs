@@ -112,6 +112,15 @@ pub fn shown(url: &str) -> String {
     format!("{base}{sign}{}", members.collect::<Vec<_>>().join("&"))
 }
 
+/// The part of an address that names a server, as it may be shown.
+#[must_use]
+pub fn origin(url: &str) -> String {
+    let shown = shown(url);
+    let start = shown.find("://").map_or(0, |at| at + 3);
+    let end = shown[start..].find(['/', '?', '#']).map_or(shown.len(), |at| start + at);
+    shown[..end].to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

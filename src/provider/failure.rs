@@ -150,6 +150,25 @@ impl Class {
         }
     }
 
+    /// What can be done about it.
+    #[must_use]
+    pub fn advice(self) -> &'static str {
+        match self {
+            Class::Overflow => "shorten it (claw-truncate, claw-compact)",
+            Class::TooLarge => "leave out images or long results (claw-truncate)",
+            Class::RateLimit | Class::Overloaded | Class::Server => "try again later",
+            Class::Unreachable => "check that the server runs, and its address (--base-url)",
+            Class::Broken => "try again, or check the address (--base-url)",
+            Class::Auth => "check the key (--key-file, --key-cmd or its variable)",
+            Class::Billing => "check the account",
+            Class::Permission => "check what the key may use",
+            Class::NotFound => "check --model and --base-url",
+            Class::OutputCap => "give a smaller --max-tokens",
+            Class::BadRequest => "claw-call --dry-run shows the request",
+            Class::NotRecorded => "record it first (--record)",
+        }
+    }
+
     /// Whether the same request may succeed later.
     #[must_use]
     pub fn retryable(self) -> bool {
@@ -201,6 +220,15 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// What to say when it is the end: the failure, and what can be done about it.
+    #[must_use]
+    pub fn last_words(&self) -> String {
+        match self.retry_after {
+            Some(_) if self.retryable => self.to_string(),
+            _ => format!("{self}; {}", self.class.advice()),
+        }
+    }
+
     /// A failure that was found here and not told by the provider: no numbers, no status.
     #[must_use]
     pub fn new(

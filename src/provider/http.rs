@@ -1,6 +1,7 @@
 //! The network: the one file that names reqwest.
 
-use crate::provider::Failure;
+use crate::exit;
+use crate::provider::{Failure, address};
 use reqwest::blocking::{Client, ClientBuilder, Response};
 use reqwest::redirect::Policy;
 use reqwest::tls::Certificate;
@@ -10,6 +11,8 @@ use rustls::pki_types::pem::PemObject;
 use std::io::Read;
 use std::time::Duration;
 
+/// Causes that only name a layer of the library; the next one says what happened.
+const LAYERS: [&str; 2] = ["client error (Connect)", "tcp connect error"];
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The most bytes of an answer that are read at once.
@@ -95,7 +98,7 @@ fn trusting(builder: ClientBuilder, pem: &[u8]) -> reqwest::Result<ClientBuilder
 /// Why an address is none, if it is none.
 #[must_use]
 pub fn why_no_address(url: &str) -> Option<String> {
-    reqwest::Url::parse(url).err().map(|error| error.to_string())
+    reqwest::Url::parse(url).err().map(|error| format!("{error}; check --base-url"))
 }
 
 /// Why a file of certificates cannot be used, if it cannot.
@@ -105,10 +108,10 @@ pub fn why_no_certificates(pem: &[u8]) -> Option<String> {
     for certificate in CertificateDer::pem_slice_iter(pem) {
         let added = certificate.map(|certificate| trusted.add(certificate));
         if !matches!(added, Ok(Ok(()))) {
-            return Some("what should be a certificate in it is none".to_owned());
+            return Some("a certificate in it cannot be read; give PEM".to_owned());
         }
     }
-    trusted.is_empty().then(|| "no certificate in it".to_owned())
+    trusted.is_empty().then(|| "no certificate in it; give PEM".to_owned())
 }
 
 fn headers(response: &Response) -> Vec<(String, String)> {
@@ -117,10 +120,11 @@ fn headers(response: &Response) -> Vec<(String, String)> {
     headers.map(|(name, value)| (name.as_str().to_owned(), text(value.as_bytes()))).collect()
 }
 
-/// The chain of causes without the address, which is said elsewhere and could hold a key.
+/// The chain of causes. Of the address the host is told, and no path or query, which could hold a key.
 fn no_answer(post: &Post, error: &reqwest::Error) -> Failure {
-    let text = if error.is_timeout() { "timed out" } else { "no answer" };
-    let mut text = with_causes(text, std::error::Error::source(error));
+    let timed_out = if error.is_timeout() { "timed out: " } else { "" };
+    let text = format!("{timed_out}no answer from '{}'", address::origin(&post.url));
+    let mut text = with_causes(&text, std::error::Error::source(error));
     if error.is_connect()
         && let Some(name) = proxy_variable(post)
     {
@@ -150,7 +154,10 @@ fn broke_off(error: &std::io::Error) -> Failure {
 fn with_causes(text: &str, mut cause: Option<&(dyn std::error::Error + 'static)>) -> String {
     let mut text = text.to_owned();
     while let Some(inner) = cause {
-        text.push_str(&format!(": {inner}"));
+        let told = inner.to_string();
+        if !LAYERS.contains(&told.as_str()) {
+            text.push_str(&format!(": {}", exit::cause(&told)));
+        }
         cause = inner.source();
     }
     text

@@ -55,7 +55,7 @@ pub fn duration(text: &str) -> Result<i64, String> {
         let count = if is_number { digits.parse::<i64>().ok()? } else { return None };
         count.checked_mul(seconds)?.checked_mul(1_000_000)
     };
-    read().ok_or_else(|| "not a length of time; say 30d, 12h or 90m".to_owned())
+    read().ok_or_else(|| "not a length of time; write 30d, 12h or 90m".to_owned())
 }
 
 #[cfg(test)]

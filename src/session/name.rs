@@ -12,15 +12,15 @@ const MOST_TEXT: usize = 256;
 pub fn component(name: &str) -> Result<(), String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     if name.is_empty() {
-        Err("it is empty".to_owned())
+        Err("it is empty; write at least one character".to_owned())
     } else if name.len() > MOST_NAME {
-        Err(format!("it has more than {MOST_NAME} bytes"))
+        Err(format!("too long; use at most {MOST_NAME} bytes"))
     } else if !name.chars().all(is_plain) {
-        Err("it may have letters, digits, '.', '_' and '-' alone".to_owned())
+        Err("use letters, digits, '.', '_' and '-' alone".to_owned())
     } else if name.starts_with(['-', '.']) || name.ends_with('.') {
-        Err("it begins with '-' or '.', or ends with '.'".to_owned())
+        Err("use no '-' or '.' at the beginning, and no '.' at the end".to_owned())
     } else if is_device(name) {
-        Err("it is the name of a device on some systems".to_owned())
+        Err("some systems have a device of this name; use another".to_owned())
     } else {
         Ok(())
     }
@@ -41,7 +41,11 @@ fn is_device(name: &str) -> bool {
 /// # Errors
 /// Says why it is none.
 pub fn key(text: &str) -> Result<(), String> {
-    if text.trim().is_empty() { Err("it is empty".to_owned()) } else { label(text) }
+    if text.trim().is_empty() {
+        Err("it is empty; write at least one character".to_owned())
+    } else {
+        label(text)
+    }
 }
 
 /// Checks a label; an empty one takes a label away.
@@ -50,9 +54,9 @@ pub fn key(text: &str) -> Result<(), String> {
 /// Says why it is none.
 pub fn label(text: &str) -> Result<(), String> {
     if text.len() > MOST_TEXT {
-        Err(format!("it has more than {MOST_TEXT} bytes"))
+        Err(format!("too long; use at most {MOST_TEXT} bytes"))
     } else if text.chars().any(char::is_control) {
-        Err("it has control characters in it".to_owned())
+        Err("use no control characters".to_owned())
     } else {
         Ok(())
     }

@@ -52,7 +52,7 @@ pub fn daily(text: &str) -> Result<civil::Time, String> {
         };
         civil::Time::new(number(hour)?, number(minute)?, 0, 0).ok()
     };
-    read().ok_or_else(|| "not a time of the day; say daily@04:00".to_owned())
+    read().ok_or_else(|| "not a time of the day; write daily@04:00".to_owned())
 }
 
 /// When the user said something last; what programs note by themselves does not count.

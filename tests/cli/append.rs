@@ -715,7 +715,9 @@ exec $drop sh -c "$SCRIPT""#;
 #[allow(clippy::print_stdout, reason = "a case that is left out says so")]
 fn v7_what_may_not_be_written_is_said_and_stays() {
     let cannot = |name: &str| {
-        format!("claw-append: cannot open '{name}': Permission denied (os error 13)\n")
+        format!(
+            "claw-append: cannot open '{name}': permission denied; check who may read and write it (ls -l)\n"
+        )
     };
     for (prepare, name, status) in [
         ("mkdir ro && chmod 555 ro", "ro/s.jsonl", 77),

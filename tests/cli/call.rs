@@ -294,7 +294,7 @@ fn what_is_missing_is_said_before_any_connection() {
     run(secure.env_remove("ANTHROPIC_API_KEY"))
         .code(77)
         .stdout_is("")
-        .err_has("no key: set ANTHROPIC_API_KEY");
+        .err_has("no key for anthropic; set ANTHROPIC_API_KEY");
     for url in [
         "http://example.org",
         "http://127.0.0.1@example.org",
@@ -302,7 +302,7 @@ fn what_is_missing_is_said_before_any_connection() {
         "ftp://localhost",
     ] {
         let run = run(call().env("ANTHROPIC_BASE_URL", url));
-        run.code(78).stdout_is("").err_has("only https, or http on this machine");
+        run.code(78).stdout_is("").err_has("cannot send").err_has("https");
     }
     assert!(began.elapsed() < Duration::from_secs(5));
     assert!(provider.requests().is_empty());

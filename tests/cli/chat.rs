@@ -249,7 +249,7 @@ fn what_is_no_command_is_not_sent() {
         ("/switch nowhere\n", 1, "no session 'nowhere'"),
         ("/delete\n", 2, "which one? /delete NAME"),
         ("/delete init\n", 2, "you are in this session"),
-        ("/history many\n", 2, "'many' is no number"),
+        ("/history many\n", 2, "invalid value 'many': not a whole number"),
         ("/undo all\n", 2, "cannot take back 'all'"),
         ("/\u{1b}[31m\n", 2, r"$'/\E[31m'"),
         ("/list\n/compact\nnever reached\n", 5, "nothing to gain"),

@@ -186,7 +186,7 @@ fn check_is_3_from_the_window_less_the_reserve_on() {
 #[test]
 fn an_unknown_window_is_said_and_never_guessed() {
     let sandbox = Sandbox::new();
-    let why = "claw-estimate: the window is not known: give --window or set CLAW_WINDOW\n";
+    let why = "claw-estimate: the window is not known; give --window or set CLAW_WINDOW\n";
     for args in [&["--check"][..], &["--check", "--bar"], &["--check", "--model", "my-model"]] {
         estimate(&sandbox, args, &message("hi")).run().code(78).stdout_is("").err_is(why);
     }

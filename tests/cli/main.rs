@@ -60,6 +60,9 @@ mod ladder;
 mod live;
 /// The manual: does it say what the programs do?
 mod man;
+/// All programs: what users type wrong, and the line that says what to do next.
+#[cfg(feature = "http")]
+mod mistakes;
 /// Ollama: nothing of a prompt is dropped without a word.
 #[cfg(feature = "http")]
 mod ollama;

@@ -50,7 +50,7 @@ fn further_members_that_are_no_object_are_65_and_nothing_is_sent() {
         sandbox.write("extra", text);
         let run =
             call(&sandbox, &provider, Shape::OpenAi, &["--extra", "extra"]).stdin(HELLO).run();
-        run.code(65).stdout_is("").err_has("cannot use 'extra': no JSON object");
+        run.code(65).stdout_is("").err_has("cannot use 'extra': not a JSON object");
     }
     call(&sandbox, &provider, Shape::OpenAi, &["--extra", "none"]).stdin(HELLO).run().code(74);
     assert!(provider.requests().is_empty());
@@ -149,7 +149,7 @@ fn r_3_a_reply_is_priced_free_or_unpriced_in_every_shape() {
         priced(shape, "other 10 1 20 100\n", &[]).ok().err_has("unpriced");
     }
     let run = priced(Shape::OpenAi, "m-1 10 1\n", &[]);
-    run.code(78).stdout_is("").err_has("line 1 is no model and four prices");
+    run.code(78).stdout_is("").err_has("line 1 is not a model and four prices");
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn tokens_are_counted_where_the_provider_can() {
     }
     let provider = FakeProvider::new();
     let run = hello(&provider, Shape::Ollama, &["--count"]);
-    run.code(78).stdout_is("").err_is("claw-call: ollama cannot count the tokens of a request\n");
+    run.code(78).stdout_is("").err_is("claw-call: ollama cannot count the tokens of a request; leave --count out, claw-estimate counts by itself\n");
     assert!(provider.requests().is_empty());
     hello(&provider, Shape::OpenAi, &["--count", "--dry-run"]).code(2);
 }

@@ -214,7 +214,8 @@ mod calls {
             let turn = "exec claw-turn --no-checkpoint -m next? s.jsonl";
             let mut pty = Pty::run(script(&sandbox, &provider, turn), SIZE);
             pty.wait_for("claw-call: waiting for ").press(CTRL_C).end().code(130);
-            assert_eq!(pty.screen(), "");
+            let last = "claw-turn: the prompt is kept; continue with: claw-turn --again 's.jsonl'";
+            assert_eq!(pty.screen(), last);
         }
     }
 

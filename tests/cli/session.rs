@@ -641,7 +641,7 @@ fn audit_27_a_turn_in_a_session_that_is_over_begins_another() {
     }
     assert_eq!(list(&sandbox).len(), 3);
     let path = turn(&sandbox, &["--idle", "30", "-m", "hi", "./s.jsonl"]).run();
-    path.code(2).err_has("--reset and --idle take a session's name: './s.jsonl' is a path");
+    path.code(2).err_has("--reset and --idle need a session's name, and './s.jsonl' is a path");
 }
 
 #[test]
@@ -655,6 +655,6 @@ fn audit_27_a_turn_sends_only_the_last_turns() {
     turn(&sandbox, &["-m", "hi", "s.jsonl"]).run().ok().stdout_is("Reply to 9 messages: hi\n");
     for wrong in ["0", "x", "1x", ""] {
         let run = turn(&sandbox, &["--limit-turns", wrong, "-m", "hi", "s.jsonl"]).run();
-        run.code(2).err_has(&format!("no number of turns: '{wrong}'"));
+        run.code(2).err_has(&format!("invalid value '{wrong}' for --limit-turns: "));
     }
 }

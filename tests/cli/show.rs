@@ -216,7 +216,7 @@ fn a_reader_that_leaves_and_a_disk_that_is_full_are_told_apart() {
         sandbox.sh(&script).run().ok().err_is("");
         assert_eq!(sandbox.read_text("status"), "141\n", "{format}");
         let full = sandbox.sh(&format!("{show} >/dev/full")).run();
-        full.code(74).err_has("claw-show: cannot write '<stdout>': No space left");
+        full.code(74).err_has("claw-show: cannot write '<stdout>': no space left");
     }
     sandbox.sh("claw-show <&-").run().code(74).err_has("'<stdin>'");
 }

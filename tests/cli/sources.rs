@@ -402,9 +402,9 @@ fn m7_a_model_of_another_provider_is_named() {
     let sandbox = with_model();
     Talk::plain(8, 200).append(&sandbox, "s.jsonl");
     for (via, why) in [
-        ("ollama", "say which model: ollama:MODEL"),
-        ("openai:", "say which model: openai:MODEL"),
-        ("nobody:x", "say main, or anthropic, openai, ollama or offline"),
+        ("ollama", "no model; write ollama:MODEL"),
+        ("openai:", "no model; write openai:MODEL"),
+        ("nobody:x", "use main, offline, or anthropic, openai or ollama and :MODEL"),
     ] {
         compact(&sandbox, &["--via", via]).code(2).stdout_is("").err_has(why);
     }

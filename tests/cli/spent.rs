@@ -46,7 +46,7 @@ fn r3_a_reply_is_priced_from_the_user_s_file_alone() {
     run.ok().err_has("unpriced, 'none' has no price of 'test-model'");
     sandbox.write("bad", "test-model 3\n");
     let run = hello(&sandbox, &provider, &["--prices", "bad"]).run();
-    run.code(78).err_has("cannot use prices 'bad': line 1 is no model and four prices");
+    run.code(78).err_has("cannot use prices 'bad': line 1 is not a model and four prices");
 }
 
 /// nothing is sent when one more call would be too much.

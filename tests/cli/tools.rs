@@ -84,7 +84,7 @@ fn t_4_no_path_of_a_model_leads_out_of_the_workspace() {
         json!({"file_path": "docs"}),
     ];
     let results = exec(&sandbox, &calls.map(|input| ("read_file", input)));
-    let whys = ["no 'file_path'", "no 'file_path'", "No such file", "not a file"];
+    let whys = ["no 'file_path'", "no 'file_path'", "no such file", "not a file"];
     for (result, why) in results.iter().zip(whys) {
         assert!(
             result["is_error"] == true && result["content"].to_string().contains(why),

@@ -189,14 +189,14 @@ fn t5_plain_http_to_another_machine_has_to_be_asked_for() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     let front = Front::new(&provider, ip, None);
     let url = format!("http://{}", front.address());
-    has_failed(&call(&sandbox, &url).run(), 78, "only https, or http on this machine");
-    has_failed(&call(&sandbox, &url).arg("--count").run(), 78, "--insecure-http allows it");
+    has_failed(&call(&sandbox, &url).run(), 78, "cannot send to");
+    has_failed(&call(&sandbox, &url).arg("--count").run(), 78, "needs --insecure-http");
     assert_eq!(front.connections(), 0);
     is_answered(&call(&sandbox, &url).arg("--insecure-http").run());
     assert_eq!(provider.single_request().header("x-api-key"), Some(KEY));
     // It still has to be http.
     let run = call(&sandbox, &url.replace("http:", "ftp:")).arg("--insecure-http").run();
-    has_failed(&run, 78, "only https");
+    has_failed(&run, 78, "not an https address");
 }
 
 #[test]

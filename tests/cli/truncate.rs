@@ -642,7 +642,7 @@ fn d33_what_a_refusal_says_counts() {
     run(json!({"type": "error", "class": "overflow"}), &[]).code(78).err_has("window is not known");
     sandbox.write("failure", "nonsense");
     let run = stage(&sandbox, "claw-truncate", &["--failure", "failure"], "s.jsonl");
-    run.code(65).stdout_is("").err_has("'failure': no error record");
+    run.code(65).stdout_is("").err_has("'failure': not an error record");
 }
 
 #[test]

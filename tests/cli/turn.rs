@@ -349,7 +349,7 @@ fn l7_where_a_compaction_ahead_gains_nothing_results_are_shortened() {
 #[test]
 fn m9_no_guard_is_one_request() {
     let case = Case::new(&builds(), &[Step::Overflow], &["--no-guard"]);
-    case.run.code(3).stdout_is("").err_lacks("claw-turn: ");
+    case.run.code(3).stdout_is("").err_lacks("claw-turn: overflow").err_has("the prompt is kept");
     assert_eq!(case.requests(), (1, 0));
     assert_eq!(case.added("error").len(), 1);
 }
@@ -417,6 +417,8 @@ fn what_is_no_command_line_is_2() {
         &["--window"],
         &["-m"],
         &["--log", "xml", "s.jsonl"],
+        &["--window", "many", "s.jsonl"],
+        &["--provider", "oracle", "s.jsonl"],
         &["--max-tokens", "few", "s.jsonl"],
         &["--max-retries", "few", "s.jsonl"],
         &["--timeout", "soon", "s.jsonl"],
@@ -443,8 +445,6 @@ fn a_configuration_that_cannot_work_is_78_before_anything_is_written() {
     let cmd = || turn(&sandbox, &provider, &[]);
     for cmd in [
         cmd().env("CLAW_WINDOW", "many"),
-        turn(&sandbox, &provider, &["--window", "many"]),
-        turn(&sandbox, &provider, &["--provider", "oracle"]),
         cmd().env("CLAW_PROVIDER", "oracle"),
         cmd().env("CLAW_CONFIG", "bad.json"),
         turn(&sandbox, &provider, &["--window", "100", "--max-tokens", "100"]),

@@ -35,8 +35,17 @@ impl RowArgs {
 }
 
 fn header(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once(':').ok_or("no colon between name and value")?;
+    let (name, value) = text.split_once(':').ok_or("no colon; write 'name: value'")?;
     Ok((name.trim().to_ascii_lowercase(), value.trim().to_owned()))
+}
+
+/// Reads an argument that is an HTTP status.
+///
+/// # Errors
+/// Says so when it is none.
+pub fn status(text: &str) -> Result<u16, &'static str> {
+    let status = text.parse().ok().filter(|status| (100..600).contains(status));
+    status.ok_or("not an HTTP status; use a number from 100 to 599")
 }
 
 /// Writes what an answer of `status` with this body means, as a JSON object.

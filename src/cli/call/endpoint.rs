@@ -7,6 +7,7 @@ use crate::exit::{Error, Exit, fail};
 use crate::provider::address::{self, Address};
 use crate::provider::protocol::Protocol;
 use crate::provider::{anthropic, openai, secret};
+use clap::ValueEnum;
 use std::path::PathBuf;
 
 /// The option group for the way there.
@@ -91,7 +92,10 @@ impl Endpoint {
         let url = protocol.url(&base);
         let beta = way.beta.join(",");
         if !beta.is_empty() && provider != Provider::Anthropic {
-            return fail(Exit::Config, format!("--beta is not for {}", provider.name()));
+            return fail(
+                Exit::Config,
+                format!("--beta is not for {}; leave it out", provider.name()),
+            );
         }
         Ok(Endpoint {
             provider,
@@ -119,14 +123,15 @@ impl Endpoint {
         let is_safe = self.url.starts_with("https://")
             || self.url.starts_with("http://") && (self.is_local || self.insecure_http);
         if !is_safe {
-            let text = format!(
-                "cannot send to '{}': only https, or http on this machine (--insecure-http allows it)",
-                address::shown(&self.url)
-            );
+            let why = match self.url.starts_with("http://") {
+                true => "not https; http to another machine needs --insecure-http",
+                false => "not an https address; begin it with https://",
+            };
+            let text = format!("cannot send to '{}': {why}", address::shown(&self.url));
             return fail(Exit::Config, text);
         }
         if Address::parse(&self.url).user.is_some() {
-            let text = "cannot send: the address holds a user name; give the key as a key";
+            let text = "cannot send: the address holds a user name; give the key by --key-file or a variable";
             return fail(Exit::Config, text);
         }
         if let Some(why) = why_no_address(&self.url) {
@@ -154,11 +159,21 @@ impl Endpoint {
                 name => (name, key),
             });
         } else if !self.is_local && self.provider != Provider::Ollama {
-            let names = variables(self.provider, &self.url).join(" or ");
-            let text = format!("no key: set {names}, or give --key-file or --key-cmd");
-            return fail(Exit::Permission, text);
+            return fail(Exit::Permission, self.no_key());
         }
         Ok(())
+    }
+
+    /// Says that there is no key, how to give one, and which other provider a key is there for.
+    fn no_key(&self) -> String {
+        let names = variables(self.provider, &self.url).join(" or ");
+        let others = Provider::value_variants().iter().filter(|other| **other != self.provider);
+        let set = others.flat_map(|other| {
+            let set = variables(*other, "").iter().find(|name| variable(name).is_some());
+            set.map(|variable| format!(" ({variable} is for --provider {})", other.name()))
+        });
+        let (name, hint) = (self.provider.name(), set.collect::<String>());
+        format!("no key for {name}; set {names}, or give --key-file or --key-cmd{hint}")
     }
 
     /// The header for the key, as far as it is known: Azure takes its keys in a header of its own, and the

@@ -52,7 +52,7 @@ impl KeyArgs {
         }
         match (variable("CLAW_KEY_FILE"), variable("CLAW_KEY_CMD")) {
             (Some(_), Some(_)) => {
-                fail(Exit::Config, "both CLAW_KEY_FILE and CLAW_KEY_CMD are set: unset one")
+                fail(Exit::Config, "both CLAW_KEY_FILE and CLAW_KEY_CMD are set; unset one")
             }
             (Some(path), None) => Ok(Some(Source::File(path.into()))),
             (None, Some(command)) => Ok(Some(Source::Command(command))),
@@ -84,7 +84,7 @@ fn from_environment(provider: Provider, base_url: &str) -> anyhow::Result<Option
     let Some((first, key)) = set.next() else { return Ok(None) };
     if let Some((second, _)) = set.next() {
         // Sent together they are refused.
-        return fail(Exit::Config, format!("both {first} and {second} are set: unset one"));
+        return fail(Exit::Config, format!("both {first} and {second} are set; unset one"));
     }
     Ok(Some(Source::Variable { key, is_token: first.ends_with("TOKEN") }))
 }
@@ -104,11 +104,13 @@ impl Source {
         let key = String::from_utf8_lossy(&key);
         let key = key.trim();
         if key.is_empty() {
-            return fail(Exit::Permission, format!("no key {}", self.place()));
+            return fail(Exit::Permission, format!("no key {}; check it", self.place()));
         }
         if !key.bytes().all(|byte| byte.is_ascii_graphic()) {
-            let text =
-                format!("what is {} is no key: it has white space or other bytes", self.place());
+            let text = format!(
+                "cannot use the key {}: it has white space or other bytes; check it",
+                self.place()
+            );
             return fail(Exit::Config, text);
         }
         Ok(key.to_owned())
@@ -127,7 +129,7 @@ fn read_file(path: &Path) -> anyhow::Result<Vec<u8>> {
     let what = || format!("cannot read key file '{}'", path.display());
     let mode = std::fs::metadata(path).with_context(what)?.permissions().mode();
     if mode & 0o077 != 0 {
-        let text = format!("{}: others may read it: chmod 600 it", what());
+        let text = format!("{}: others may read it; chmod 600 it", what());
         return fail(Exit::Permission, text);
     }
     std::fs::read(path).with_context(what)
@@ -138,8 +140,11 @@ fn run(command: &str) -> anyhow::Result<Vec<u8>> {
         .context("cannot run the key command")?;
     let how = match ended.status {
         Some(0) => return Ok(ended.stdout),
-        Some(status) => format!("exit status: {status}"),
-        None => format!("signal: {}", ended.signal.unwrap_or_default()),
+        Some(status) => format!("status {status}"),
+        None => format!("signal {}", ended.signal.unwrap_or_default()),
     };
-    fail(Exit::Permission, format!("the key command failed: {how}"))
+    fail(
+        Exit::Permission,
+        format!("the key command failed with {how}; run it by itself to see why"),
+    )
 }

@@ -12,7 +12,7 @@ mod world;
 
 use crate::cli::budget::Extras;
 use crate::cli::model::{ModelArgs, Provider};
-use crate::cli::{Log, Output, messages, read_file, seconds, variable};
+use crate::cli::{Log, Output, messages, positive, read_file, seconds, variable};
 use crate::estimate::budget::default_output;
 use crate::exit::{Error, Exit, fail};
 use crate::json::Object;
@@ -42,7 +42,7 @@ const MAX_TOKENS: u64 = 8096;
 #[derive(Clone, Debug, clap::Args)]
 pub struct CallArgs {
     /// Most tokens of the answer (8096, at most a quarter of the window)
-    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "TOKENS", value_parser = positive)]
     pub max_tokens: Option<u64>,
     /// Window in tokens; the offline provider refuses what is over it (CLAW_WINDOW)
     #[arg(long, value_name = "TOKENS")]
@@ -63,7 +63,7 @@ pub struct CallArgs {
     #[arg(long, conflicts_with = "classify")]
     pub count: bool,
     /// Say what an answer of HTTP status STATUS means, whose body is the input; send nothing
-    #[arg(long, value_name = "STATUS", value_parser = clap::value_parser!(u16).range(100..600))]
+    #[arg(long, value_name = "STATUS", value_parser = classify::status)]
     pub classify: Option<u16>,
     /// Further rows of the failure table, and headers for --classify.
     #[command(flatten)]
@@ -117,7 +117,7 @@ pub fn call(
     check_ready(&messages)?;
     let name = match model.model()? {
         Some(name) => name,
-        None => return fail(Exit::Config, "no model: give --model or set CLAW_MODEL"),
+        None => return fail(Exit::Config, "no model is named; give --model or set CLAW_MODEL"),
     };
     let (rows, extra) = (args.rows.read()?, args.extra()?);
     let mut endpoint = Endpoint::new(model, &args.way)?;
@@ -231,7 +231,10 @@ impl CallArgs {
         match Object::parse(&text) {
             Ok(_) => Ok(Some(text)),
             Err(error) => {
-                let text = format!("cannot use '{}': no JSON object: {error}", path.display());
+                let text = format!(
+                    "cannot use '{}': not a JSON object: {error}; write the members in braces",
+                    path.display()
+                );
                 Err(Error::new(Exit::Data, text).into())
             }
         }
@@ -260,7 +263,10 @@ fn count(
 ) -> anyhow::Result<Exit> {
     let (endpoint, log) = (network.endpoint, network.log);
     if endpoint.count_url.is_none() && endpoint.provider != Provider::Offline {
-        let text = format!("{} cannot count the tokens of a request", endpoint.provider.name());
+        let text = format!(
+            "{} cannot count the tokens of a request; leave --count out, claw-estimate counts by itself",
+            endpoint.provider.name()
+        );
         return fail(Exit::Config, text);
     }
     match call::count(call, network) {

@@ -4,7 +4,7 @@ use crate::cli::call::CallArgs;
 use crate::cli::call::endpoint::Endpoint;
 use crate::cli::model::{ModelArgs, Provider};
 use crate::cli::{Log, Output, prices};
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::json::{Object, quote};
 use crate::provider::call::Call;
 use crate::provider::{Failure, Reply};
@@ -184,7 +184,7 @@ pub(super) fn note_failure(
     if let Some(id) = &failure.request_id {
         members.push_str(&format!(",\"request_id\":{}", quote(id)));
     }
-    log.outcome(&failure.to_string(), &members);
+    log.outcome(&failure.last_words(), &members);
     if let Some(path) = &args.failure {
         write_private(path, &(record + "\n"))
             .with_context(|| format!("cannot write '{}'", path.display()))?;
@@ -195,7 +195,7 @@ pub(super) fn note_failure(
         && let Err(error) = model.learn_window(window, args.window)
     {
         // The refusal itself was said; without the memory the next one says it again.
-        log.note(&format!("{error:#}"));
+        log.note(&exit::text(&error));
     }
     Ok(failure.exit())
 }

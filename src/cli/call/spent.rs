@@ -25,7 +25,7 @@ pub struct SpentArgs {
 
 fn amount(text: &str) -> Result<f64, String> {
     let amount = text.parse::<f64>().ok().filter(|amount| amount.is_finite() && *amount >= 0.0);
-    amount.ok_or_else(|| "not an amount".to_owned())
+    amount.ok_or_else(|| "not an amount; write digits alone, such as 0.5".to_owned())
 }
 
 impl SpentArgs {
@@ -49,7 +49,7 @@ impl SpentArgs {
             let total = all().fold(0u64, |sum, (_, it)| sum.saturating_add(it.all()));
             if total > most {
                 let text = format!(
-                    "not called: {total} tokens with this prompt are more than --max-total {most}"
+                    "not called: {total} tokens with this prompt are more than --max-total {most}; raise it, or shorten the session"
                 );
                 return fail(Exit::NoGain, text);
             }

@@ -5,7 +5,7 @@ use crate::cli::call::endpoint::{Endpoint, path};
 use crate::cli::call::listening::{Event, Listening};
 use crate::cli::call::named;
 use crate::cli::{Log, now};
-use crate::exit::{Exit, fail};
+use crate::exit::{self, Exit, fail};
 use crate::provider::call::{Ask, World};
 use crate::provider::cassette::{Cassette, Exchange, Recorder};
 use crate::provider::failure::Class;
@@ -58,7 +58,7 @@ impl CassetteArgs {
         };
         match (record, replay) {
             (Some(_), Some(_)) => {
-                fail(Exit::Config, "both CLAW_RECORD and CLAW_REPLAY are set: unset one")
+                fail(Exit::Config, "both CLAW_RECORD and CLAW_REPLAY are set; unset one")
             }
             (None, Some(dir)) => Ok(Tape::Replay(Cassette::open(&dir)?)),
             (record, None) => {
@@ -142,7 +142,7 @@ impl World for Network<'_> {
             let exchange = Exchange::of(path(url), &headers, body, reading.so_far(), ended);
             if let Err(error) = recorder.write(&exchange) {
                 // The answer is here all the same, and was paid for.
-                self.log.note(&format!("{error:#}"));
+                self.log.note(&exit::text(&error));
             }
         }
         outcome

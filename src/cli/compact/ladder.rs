@@ -10,7 +10,7 @@ use crate::compact::cut::Rule;
 use crate::compact::identifiers::Used;
 use crate::compact::request::{self, Wish};
 use crate::compact::{Planned, Strategy, Task, local, stub};
-use crate::exit::{Error, Exit, fail};
+use crate::exit::{self, Error, Exit, fail};
 use crate::json::quote;
 
 /// A summary that may stand for what it covers.
@@ -58,7 +58,8 @@ impl Ladder<'_> {
 
     fn say_failed(&self, source: &Source, next: &Source, error: &anyhow::Error) {
         let (name, next) = (source.name(), next.name());
-        let text = format!("no summary by {name}: {error:#}; the next source is {next}");
+        let text =
+            format!("no summary by {name}: {}; the next source is {next}", exit::text(error));
         let own = error.downcast_ref::<Error>().map(Error::members).filter(|own| !own.is_empty());
         let outcome = own.unwrap_or(Outcome::Failed.member());
         self.log.outcome(&text, &format!(r#"{outcome},"source":{}"#, quote(name)));
@@ -162,7 +163,7 @@ impl Ladder<'_> {
                 Made { reply, ..made }
             }
             Err(error) => {
-                self.log.note(&format!("the first summary is used: {error:#}"));
+                self.log.note(&format!("the first summary is used: {}", exit::text(&error)));
                 made
             }
         }

@@ -240,7 +240,7 @@ fn with_outcome(error: anyhow::Error, before: u64, spent: &Spent) -> anyhow::Err
     let members = format!(
         r#"{outcome},"before":{before},"after":{before},"calls":{calls},"seconds":{seconds:.3}"#
     );
-    Error::new(exit::status(&error), format!("{error:#}")).with(members).into()
+    Error::new(exit::status(&error), exit::text(&error)).with(members).into()
 }
 
 fn say_applied(log: Log, made: &Made, spent: &Spent) {

@@ -56,7 +56,7 @@ impl Session<'_> {
                 }
                 Err(error) => {
                     exit = exit::status(&error);
-                    let text = format!("no summary for '{}': {error:#}", one.id);
+                    let text = format!("no summary for '{}': {}", one.id, exit::text(&error));
                     log.outcome(&text, &members("failed", &one));
                 }
             }

@@ -31,11 +31,11 @@ pub fn via(text: &str) -> Result<Via, String> {
     }
     let (provider, model) = text.split_once(':').map_or((text, None), |(p, m)| (p, Some(m)));
     let provider = <Provider as clap::ValueEnum>::from_str(provider, false)
-        .map_err(|_| "say main, or anthropic, openai, ollama or offline and :MODEL".to_owned())?;
+        .map_err(|_| "use main, offline, or anthropic, openai or ollama and :MODEL".to_owned())?;
     let model = model.filter(|model| !model.is_empty()).map(str::to_owned);
     // The variables for the model are about that of the conversation.
     if model.is_none() && provider != Provider::Offline {
-        return Err(format!("say which model: {}:MODEL", provider.name()));
+        return Err(format!("no model; write {}:MODEL", provider.name()));
     }
     Ok(Via::Other(provider, model))
 }

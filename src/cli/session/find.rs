@@ -102,7 +102,7 @@ impl Switch {
         let entries = place.entries()?;
         let entry = place.find(&entries, &self.name)?;
         if let Err(why) = name::component(&entry.agent) {
-            let text = format!("'{}' is no name of an agent: {why}", entry.agent);
+            let text = format!("invalid agent name '{}': {why}", entry.agent);
             return fail(Exit::Failed, text);
         }
         let next = self.resets.follow(place, &entries, entry)?;

@@ -2,7 +2,7 @@
 
 use super::Place;
 use crate::cli::{seconds, variable};
-use crate::exit::{Exit, fail};
+use crate::exit::{self, Exit, fail};
 use crate::session::turn::{Purpose, Turn, is_same, lock_path};
 use anyhow::Context;
 use std::ffi::OsString;
@@ -50,7 +50,7 @@ impl Lock {
         mark.push(":");
         mark.push(std::path::absolute(&lock).unwrap_or(lock));
         let error = Command::new(program).args(arguments).env("CLAW_LOCK", mark).exec();
-        fail(Exit::Config, format!("cannot run '{}': {error}", program.display()))
+        fail(Exit::Config, format!("cannot run '{}': {}", program.display(), exit::why(&error)))
     }
 
     /// The transcript that is named.

@@ -111,7 +111,7 @@ fn unused(entries: &[Entry], key: String) -> String {
 /// A new session, its key and label checked.
 fn planned(agent: String, key: String, label: Option<String>) -> anyhow::Result<store::New> {
     let refuse = |what: &str, text: &str, why: String| {
-        Error::new(Exit::Usage, format!("'{text}' is no {what}: {why}"))
+        Error::new(Exit::Usage, format!("invalid {what} '{text}': {why}"))
     };
     name::key(&key).map_err(|why| refuse("key", &key, why))?;
     let label = label.filter(|label| !label.is_empty());
@@ -158,7 +158,7 @@ impl Label {
         let entry = place.find(&entries, &self.name)?;
         let Some(text) = &self.text else { return print(&printable(&entry.label)) };
         if let Err(why) = name::label(text) {
-            return fail(Exit::Usage, format!("'{text}' is no label: {why}"));
+            return fail(Exit::Usage, format!("invalid label '{text}': {why}"));
         }
         let record = format!(r#"{{"type":"label","label":{}}}"#, quote(text));
         let options = transcript::Options {

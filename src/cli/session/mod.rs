@@ -87,7 +87,7 @@ impl Shared {
         let agent = self.agent.clone().or_else(|| variable("CLAW_AGENT"));
         if let Some(agent) = &agent {
             let refuse =
-                |why| Error::new(Exit::Usage, format!("'{agent}' is no name of an agent: {why}"));
+                |why| Error::new(Exit::Usage, format!("invalid agent name '{agent}': {why}"));
             name::component(agent).map_err(refuse)?;
         }
         Ok(Place { store: Store::new(&workspace), workspace, agent, log })
@@ -166,7 +166,7 @@ impl Place {
                 }
                 fail(
                     Exit::Failed,
-                    format!("'{name}' names {} sessions; say more of it", found.len()),
+                    format!("'{name}' names {} sessions; write more of the name", found.len()),
                 )
             }
         }

@@ -29,7 +29,7 @@ pub struct Expire {
     #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "max")]
     pub older_than: Option<i64>,
     /// Those that are not among the newest N of their agent
-    #[arg(long, value_name = "N", required_unless_present = "older_than")]
+    #[arg(long, value_name = "N")]
     pub max: Option<usize>,
     /// Say what would be removed, and remove nothing
     #[arg(long)]
@@ -66,7 +66,9 @@ impl Expire {
         let keep = match (self.older_than, self.max) {
             (Some(age), _) => Keep::Since(now.saturating_sub(age)),
             (None, Some(most)) => Keep::Newest(most),
-            (None, None) => return fail(Exit::Usage, "say --older-than or --max"),
+            (None, None) => {
+                return fail(Exit::Usage, "nothing says what expires; give --older-than or --max");
+            }
         };
         let entries = place.entries()?;
         let current = current(place, &entries);

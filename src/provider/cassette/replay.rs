@@ -2,7 +2,7 @@
 
 use super::diff::{Difference, compare};
 use super::{Exchange, files, key};
-use crate::exit::{Error, Exit};
+use crate::exit::{self, Error, Exit};
 use anyhow::Context;
 use std::fmt;
 use std::fs;
@@ -110,7 +110,8 @@ fn names(dir: &Path) -> anyhow::Result<Vec<String>> {
     let subject = || format!("cannot replay from '{}'", dir.display());
     let entries = match fs::read_dir(dir) {
         Err(error) if is_no_folder(&error) => {
-            let text = format!("{}: {error}; record into it first", subject());
+            let why = exit::cause(&error.to_string());
+            let text = format!("{}: {why}; record into it first", subject());
             return Err(Error::new(Exit::Data, text).into());
         }
         entries => entries.with_context(subject)?,

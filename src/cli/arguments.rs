@@ -1,0 +1,165 @@
+//! The command line: read in one place, so that every program tells a wrong one in the same way, in one line
+//! that ends with what to do.
+
+use crate::exit::{self, Exit, fail};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Command, Parser};
+use std::error::Error as _;
+use std::ffi::OsString;
+use std::num::{IntErrorKind, NonZeroU64, ParseIntError};
+use std::time::Duration;
+
+/// Reads the arguments of this process. Help and version are printed, and end it.
+///
+/// # Errors
+/// 2 when the command line is wrong.
+pub fn parse<A: Parser>() -> anyhow::Result<A> {
+    let mut command = with_negative_numbers(A::command());
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let matches = command.try_get_matches_from_mut(&arguments);
+    let error = match matches.and_then(|mut matches| A::from_arg_matches_mut(&mut matches)) {
+        Ok(parsed) => return Ok(parsed),
+        Err(error) => error,
+    };
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        error.exit()
+    }
+    // The line that asks for JSON is the one that is wrong.
+    if arguments.windows(2).any(|pair| pair[0] == "--log" && pair[1] == "json")
+        || arguments.iter().any(|argument| argument == "--log=json")
+    {
+        exit::log_json();
+    }
+    fail(Exit::Usage, describe(&error, called(&command, &arguments)))
+}
+
+/// Has options take a negative number for the value that it is meant to be: what is wrong with it is told then.
+fn with_negative_numbers(command: Command) -> Command {
+    let is_option = |arg: &Arg| !arg.is_positional() && arg.get_action().takes_values();
+    let allow = |arg: Arg| match is_option(&arg) {
+        true => arg.allow_negative_numbers(true),
+        false => arg,
+    };
+    command.mut_args(allow).mut_subcommands(with_negative_numbers)
+}
+
+/// The command that was called, with its name as the user types it.
+fn called<'c>(command: &'c Command, arguments: &[OsString]) -> (&'c Command, String) {
+    let name = command.get_name().to_owned();
+    let found = arguments.iter().skip(1).find_map(|word| command.find_subcommand(word));
+    found.map_or_else(|| (command, name.clone()), |sub| (sub, format!("{name} {}", sub.get_name())))
+}
+
+/// Says what is wrong, and what to do.
+fn describe(error: &clap::Error, (command, called): (&Command, String)) -> String {
+    let help = format!("see {called} --help");
+    let context = |kind| error.get(kind).map(names).unwrap_or_default();
+    let argument = context(ContextKind::InvalidArg);
+    match error.kind() {
+        ErrorKind::UnknownArgument => {
+            let suggested = context(ContextKind::SuggestedArg);
+            format!("unexpected argument '{argument}'; {}", or_help(&suggested, &help))
+        }
+        ErrorKind::InvalidSubcommand => {
+            let suggested = context(ContextKind::SuggestedSubcommand);
+            let unknown = context(ContextKind::InvalidSubcommand);
+            format!("no such command: '{unknown}'; {}", or_help(&suggested, &help))
+        }
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let all: Vec<_> = command.get_subcommands().map(Command::get_name).collect();
+            format!("a command is required: {}; {help}", all.join(", "))
+        }
+        ErrorKind::MissingRequiredArgument => format!("{argument} is required; {help}"),
+        ErrorKind::ArgumentConflict => match context(ContextKind::PriorArg) {
+            prior if prior == argument => format!("{argument} is given twice; give it once"),
+            prior if prior.is_empty() => format!("{argument} cannot be used with others; {help}"),
+            prior => format!("{argument} and {prior} exclude each other; give one of them"),
+        },
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
+            invalid_value(error, &argument, &context(ContextKind::InvalidValue), &help)
+        }
+        _ => {
+            let text = error.to_string();
+            let line = text.lines().next().unwrap_or_default();
+            format!("{}; {help}", line.trim_start_matches("error: "))
+        }
+    }
+}
+
+fn invalid_value(error: &clap::Error, argument: &str, value: &str, help: &str) -> String {
+    if value.is_empty() {
+        return format!("a value is required for {argument}; {help}");
+    }
+    let why = match (error.source(), error.get(ContextKind::ValidValue)) {
+        (Some(source), _) => match source.downcast_ref::<ParseIntError>() {
+            Some(wrong) => why_no_number(wrong).to_owned(),
+            None => source.to_string(),
+        },
+        (None, Some(ContextValue::Strings(valid))) => format!("use {}", or(valid)),
+        (None, _) => help.to_owned(),
+    };
+    format!("invalid value '{value}' for {argument}: {why}")
+}
+
+fn why_no_number(error: &ParseIntError) -> &'static str {
+    match error.kind() {
+        IntErrorKind::Zero => "use 1 or more",
+        IntErrorKind::PosOverflow => "too large; use a smaller number",
+        _ => "not a whole number; write digits alone, without a unit",
+    }
+}
+
+fn or_help(suggested: &str, help: &str) -> String {
+    match suggested {
+        "" => help.to_owned(),
+        suggested => format!("try {suggested}, or {help}"),
+    }
+}
+
+/// The arguments that an error is about, without the names of their values.
+fn names(value: &ContextValue) -> String {
+    let name = |text: &String| match text.split_once(' ') {
+        Some((option, _)) if text.starts_with('-') => option.to_owned(),
+        _ => text.trim_matches(['<', '>', '[', ']', '.']).to_owned(),
+    };
+    match value {
+        ContextValue::String(text) => name(text),
+        ContextValue::Strings(texts) => texts.iter().map(name).collect::<Vec<_>>().join(", "),
+        _ => String::new(),
+    }
+}
+
+/// `a, b or c`.
+fn or(words: &[String]) -> String {
+    match words {
+        [before @ .., last] if !before.is_empty() => format!("{} or {last}", before.join(", ")),
+        _ => words.join(", "),
+    }
+}
+
+/// Reads an argument that is a whole number, at least 1.
+///
+/// # Errors
+/// When it is none.
+pub fn positive(text: &str) -> Result<u64, ParseIntError> {
+    text.parse().map(NonZeroU64::get)
+}
+
+/// Reads an argument that is a length of time in seconds, with or without fraction.
+///
+/// # Errors
+/// Says so when it is none.
+pub fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
+    seconds
+        .ok_or_else(|| "not a number of seconds; write digits alone, such as 90 or 0.5".to_owned())
+}
+
+/// Reads an argument that is a share, from 0 to 1.
+///
+/// # Errors
+/// Says so when it is none.
+pub fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "not a share from 0 to 1; write 0.3 for 30 %".to_owned())
+}
