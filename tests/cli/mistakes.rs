@@ -4,6 +4,7 @@
 //! that ends in `…` gives the beginning. [`Row::check`] holds each to the form of all: the program, what failed,
 //! the cause, and after a semicolon or a colon what to do.
 
+use crate::common::pty::{self, CTRL_D, Pty};
 use crate::common::{Run, Sandbox};
 
 /// A mistake.
@@ -297,4 +298,30 @@ fn audit_26_a_failed_turn_says_that_the_prompt_is_kept() {
     check("claw-turn --provider offline --again s.jsonl", 7, "claw-turn: nothing to send again in 's.jsonl'; give a prompt instead of --again");
     check("claw-turn --provider offline --again none.jsonl", 74, "claw-rebuild: cannot read 'none.jsonl': no such file or directory; check the path");
     check("claw-turn --provider offline -m hi d/", 74, "claw-append: cannot open 'd/': is a directory; name a file");
+}
+
+#[test]
+fn audit_26_a_prompt_that_is_read_from_the_terminal_is_asked_for() {
+    if !pty::is_there() {
+        return;
+    }
+    let cmd = folder().cmd("claw-turn").args(["--provider", "offline", "t.jsonl"]);
+    let mut pty = Pty::run(cmd, (100, 24));
+    let asks = "claw-turn: reading the prompt from the terminal; end it with Ctrl-D, or give it by --message";
+    pty.wait_for(asks).press("Hello.\r").press(CTRL_D).wait_for("Reply to 1 messages: Hello.");
+    pty.end().code(0);
+}
+
+/// Root may read everything, so the row is tried where the system says no.
+#[test]
+fn audit_26_a_file_that_may_not_be_read_is_told() {
+    let sandbox = folder();
+    sandbox.sh("chmod 000 s.jsonl").run().ok();
+    if std::fs::File::open(sandbox.path("s.jsonl")).is_err() {
+        let why = "permission denied; check who may read and write it (ls -l)";
+        Row("claw-rebuild s.jsonl", 77, &format!("claw-rebuild: cannot read 's.jsonl': {why}"))
+            .check(&sandbox);
+        Row("claw-retry ./s.jsonl", 77, &format!("claw-retry: cannot read './s.jsonl': {why}"))
+            .check(&sandbox);
+    }
 }
