@@ -316,6 +316,33 @@ pub fn is_deeper(json: &str, most: usize) -> bool {
     depth > most
 }
 
+/// Tells that an array or an object in `json` has more than `most` members, or that so many are nested in each
+/// other. `json` need not be valid.
+#[must_use]
+pub fn is_wider(json: &str, most: usize) -> bool {
+    let bytes = json.as_bytes();
+    // The members that came in each array and object that is open.
+    let (mut open, mut at) = (vec![0_usize], 0);
+    // So many members have at least as many commas between them.
+    while bytes.len() > most && at < bytes.len() {
+        match bytes[at] {
+            b'"' => {
+                at = string_end(bytes, at);
+                continue;
+            }
+            b'[' | b'{' => open.push(1),
+            b']' | b'}' => drop(open.pop()),
+            b',' => open.iter_mut().next_back().into_iter().for_each(|count| *count += 1),
+            _ => {}
+        }
+        if open.len() > most || open.last().is_some_and(|count| *count > most) {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
+
 /// Whether `text` is one JSON value and nothing else.
 #[must_use]
 pub fn is_value(text: &str) -> bool {
@@ -325,6 +352,21 @@ pub fn is_value(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn audit_10_too_many_members_are_told_before_they_are_parsed() {
+        for (json, is_wide) in [
+            ("[1,2,3,4]", false),
+            ("[1,2,3,4,5]", true),
+            (r#"{"a":[1,2,3],"b":[1,2,3],"c":1,"d":2}"#, false),
+            (r#"{"a":[1,2,3],"b":[1,2,3,4,5]}"#, true),
+            (r#"["[,,,,,,","\"],,,,,,"]"#, false),
+            ("[[[[[", true),
+            ("]]]],,,,,,", false),
+        ] {
+            assert_eq!(is_wider(json, 4), is_wide, "{json}");
+        }
+    }
 
     #[test]
     fn members_keep_their_bytes() {

@@ -1,7 +1,7 @@
 //! The Anthropic Messages API: requests to bytes, bytes to replies.
 
-use crate::json::{Object, elements, on_one_line, quote};
-use crate::provider::protocol::{Collect, Rest, Spelled, Unfinished};
+use crate::json::{Object, elements, offset_in, on_one_line, quote};
+use crate::provider::protocol::{Collect, Rest, Spelled, Unfinished, bounded};
 use crate::provider::{Reply, Request, address};
 use std::borrow::Cow;
 
@@ -56,12 +56,18 @@ pub fn read(answer: &Object<'_>) -> Result<Reply, String> {
     })
 }
 
+/// The most counts of an answer, and the most bytes of one.
+const MOST_COUNTS: usize = 64;
+const LONGEST_COUNT: usize = 4096;
+
 /// A reply that comes event by event: `message_start`, for each block its start, deltas and its stop, then
 /// `message_delta` and `message_stop`. Events and deltas that are not known change nothing. Servers that
 /// speak this protocol without being Anthropic's leave out the start.
 #[derive(Default)]
 pub struct Stream {
     reply: Reply,
+    /// The members of `usage`, as they are spelled.
+    counts: Option<Vec<(String, String)>>,
     blocks: Vec<Building>,
     is_complete: bool,
 }
@@ -88,7 +94,7 @@ impl Collect for Stream {
             "message_start" => {
                 if let Some(message) = inner("message") {
                     self.reply.model = message.string("model").map(Cow::into_owned);
-                    self.count(message.get("usage"));
+                    self.count(message.get("usage"))?;
                 }
             }
             "content_block_start" => {
@@ -98,6 +104,7 @@ impl Collect for Stream {
                 }
                 let (index, begun) = (index(data)?, begun.text().to_owned());
                 self.blocks.push(Building { index, begun, ..Building::default() });
+                bounded(self.blocks.len())?;
             }
             "content_block_delta" => {
                 let block = self.block(index(data)?)?;
@@ -110,7 +117,7 @@ impl Collect for Stream {
                     let reason = delta.string("stop_reason").map(Cow::into_owned);
                     self.reply.stop_reason = reason.or(self.reply.stop_reason.take());
                 }
-                self.count(data.get("usage"));
+                self.count(data.get("usage"))?;
             }
             "message_stop" => self.is_complete = true,
             _ => {}
@@ -123,15 +130,16 @@ impl Collect for Stream {
     }
 
     fn shown(self: Box<Self>) -> Reply {
-        let blocks = self.blocks.into_iter().filter_map(|block| block.whole(true).ok()).collect();
-        shown(Reply { blocks, ..self.reply })
+        let (reply, blocks) = self.parts();
+        let blocks = blocks.into_iter().filter_map(|block| block.whole(true).ok()).collect();
+        shown(Reply { blocks, ..reply })
     }
 
     fn finish(self: Box<Self>) -> Result<Reply, Unfinished> {
         if !self.is_complete {
             return Err(Unfinished::cut(self.shown()));
         }
-        let Stream { mut reply, blocks, .. } = *self;
+        let (mut reply, blocks) = self.parts();
         let (last, mut flaw) = (blocks.len().saturating_sub(1), None);
         for (number, block) in blocks.into_iter().enumerate() {
             let may_be_half = number == last && reply.may_end_in_half();
@@ -149,15 +157,30 @@ impl Collect for Stream {
 
 impl Stream {
     /// Takes counts in: later ones are not added, they stand for earlier ones.
-    fn count(&mut self, usage: Option<&str>) {
-        let Some(Ok(new)) = usage.map(Object::parse) else { return };
-        let mut all = self.reply.usage.take().unwrap_or_else(|| "{}".to_owned());
+    fn count(&mut self, usage: Option<&str>) -> Result<(), String> {
+        let Some(Ok(new)) = usage.map(Object::parse) else { return Ok(()) };
+        let counts = self.counts.get_or_insert_default();
         for member in new.members().filter(|member| member.value != "null") {
-            if let Ok(object) = Object::parse(&all) {
-                all = object.with(&member.name(), member.value);
+            let (name, value) = (member.raw_name.to_owned(), member.value.to_owned());
+            let is_long = name.len() + value.len() > LONGEST_COUNT;
+            match counts.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, known)) => *known = value,
+                None => counts.push((name, value)),
+            }
+            if is_long || counts.len() > MOST_COUNTS {
+                return Err("has too many counts".to_owned());
             }
         }
-        self.reply.usage = Some(all);
+        Ok(())
+    }
+
+    /// Returns the reply, without its blocks, and the blocks.
+    fn parts(self) -> (Reply, Vec<Building>) {
+        let members = |counts: Vec<(String, String)>| {
+            counts.into_iter().map(|(name, value)| format!("{name}:{value}")).collect::<Vec<_>>()
+        };
+        let usage = self.counts.map(|counts| format!("{{{}}}", members(counts).join(",")));
+        (Reply { usage, ..self.reply }, self.blocks)
     }
 
     fn block(&mut self, index: u64) -> Result<&mut Building, String> {
@@ -174,6 +197,22 @@ fn shown(mut reply: Reply) -> Reply {
     };
     reply.blocks.retain(says);
     Reply { stop_reason: None, ..reply }
+}
+
+/// Adds to a string member of a block. The addition may be long, and is not copied.
+fn with_more(mut raw: String, name: &str, more: Spelled) -> String {
+    let value_end = |raw: &str| {
+        let object = Object::parse(raw).ok()?;
+        let value = object.get(name).filter(|value| value.starts_with('"'))?;
+        Some(offset_in(raw, value) + value.len() - 1)
+    };
+    if value_end(&raw).is_none()
+        && let Ok(object) = Object::parse(&raw)
+    {
+        raw = object.with(name, "\"\"");
+    }
+    let Some(end) = value_end(&raw) else { return raw };
+    more.into_between(&raw[..end], &raw[end..])
 }
 
 fn index(data: &Object<'_>) -> Result<u64, String> {
@@ -201,14 +240,11 @@ impl Building {
     /// The block as it would have come whole.
     fn whole(self, may_be_half: bool) -> Result<String, String> {
         let mut raw = self.begun;
-        for (name, mut more) in
+        for (name, more) in
             [("text", self.text), ("thinking", self.thinking), ("signature", self.signature)]
         {
-            if !more.is_empty()
-                && let Ok(object) = Object::parse(&raw)
-            {
-                more.put_first(object.get(name).unwrap_or_default());
-                raw = object.with(name, &more.into_between("\"", "\""));
+            if !more.is_empty() {
+                raw = with_more(raw, name, more);
             }
         }
         if !self.citations.is_empty()
@@ -220,6 +256,7 @@ impl Building {
         if !object.string("type").is_some_and(|kind| kind.ends_with("tool_use")) {
             return Ok(raw);
         }
+        self.input.bounded(&object.string("name").unwrap_or_default())?;
         let input = self.input.text();
         let is_whole =
             self.has_ended && (input.trim().is_empty() || Object::parse(input.trim()).is_ok());

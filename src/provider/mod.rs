@@ -261,20 +261,23 @@ impl Reply {
         let null = || "null".to_owned();
         if *first {
             let string = |value: &Option<String>| value.as_deref().map_or_else(null, quote);
-            let reasoning = self.reasoning.as_ref();
-            let reasoning = reasoning.map_or(String::new(), |raw| format!(r#","reasoning":{raw}"#));
-            let interrupted = if self.interrupted { r#","interrupted":true"# } else { "" };
+            // What was thought may be long, and is not copied twice.
+            let (name, reasoning) = match self.reasoning.as_deref() {
+                Some(raw) => (r#","reasoning":"#, raw),
+                None => ("", ""),
+            };
+            let end = if self.interrupted { r#","interrupted":true}"# } else { "}" };
             let around = format!(
-                r#","model":{},"provider":{},"stop_reason":{},"usage":{},"request_id":{}{reasoning}{interrupted}}}"#,
+                r#","model":{},"provider":{},"stop_reason":{},"usage":{},"request_id":{}"#,
                 string(&self.model),
                 quote(provider),
                 string(&self.stop_reason),
                 self.usage.clone().unwrap_or_else(null),
                 string(&self.request_id),
             );
-            out.push(assistant_record(blocks, &around));
+            out.push(assistant_record(blocks, &[&around, name, reasoning, end]));
         } else if !blocks.is_empty() {
-            out.push(assistant_record(blocks, "}"));
+            out.push(assistant_record(blocks, &["}"]));
         }
         *first = false;
     }
@@ -282,19 +285,20 @@ impl Reply {
 
 /// The line of an assistant record: its blocks, and what comes behind them. It is put together in the first
 /// block, which may be long, and others go as soon as they are in it.
-fn assistant_record(blocks: Vec<String>, behind: &str) -> String {
+fn assistant_record(blocks: Vec<String>, behind: &[&str]) -> String {
     let begin = r#"{"type":"assistant","content":["#;
     let length = blocks.iter().map(|block| block.len() + 1).sum::<usize>();
+    let length = length + behind.iter().map(|part| part.len()).sum::<usize>();
     let mut blocks = blocks.into_iter();
     let mut line = blocks.next().unwrap_or_default();
-    line.reserve_exact(begin.len() + length - line.len().min(length) + behind.len() + 1);
+    line.reserve_exact(begin.len() + length - line.len().min(length) + 1);
     line.insert_str(0, begin);
     for block in blocks {
         line.push(',');
         line.push_str(&block);
     }
     line.push(']');
-    line.push_str(behind);
+    behind.iter().for_each(|part| line.push_str(part));
     line
 }
 

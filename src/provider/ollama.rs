@@ -7,7 +7,7 @@
 use crate::json::{Object, elements, quote};
 use crate::provider::chat::draft::{Call, Draft};
 use crate::provider::chat::{self, Part, Turn};
-use crate::provider::protocol::{Collect, Rest, Unfinished};
+use crate::provider::protocol::{Collect, Rest, Unfinished, bounded};
 use crate::provider::{Reply, Request, address};
 use std::borrow::Cow;
 
@@ -134,6 +134,7 @@ impl Collect for Stream {
             }
             let calls = message.get("tool_calls").and_then(elements).unwrap_or_default();
             self.draft.calls.extend(calls.into_iter().map(read_call));
+            bounded(self.draft.calls.len())?;
         }
         if data.is_true("done") {
             self.is_complete = true;

@@ -2,6 +2,7 @@
 //! gives bytes and takes bytes.
 
 use crate::json::{Object, quote};
+use crate::provider::stream::MOST_EVENT;
 use crate::provider::{Reply, Request, address, anthropic, ollama, openai};
 use std::borrow::Cow;
 
@@ -14,6 +15,20 @@ pub enum Protocol {
     OpenAi,
     /// Ollama's own `/api/chat`.
     Ollama,
+}
+
+/// The most blocks or calls of an answer that comes as a stream.
+const MOST_PARTS: usize = 4096;
+
+/// Holds the number of blocks or calls of a stream to [`MOST_PARTS`]: each takes more memory than it has bytes.
+///
+/// # Errors
+/// Says that it is over, as a clause about the answer.
+pub(super) fn bounded(parts: usize) -> Result<(), String> {
+    match parts > MOST_PARTS {
+        true => Err(format!("has more than {MOST_PARTS} blocks or calls")),
+        false => Ok(()),
+    }
 }
 
 /// The part of an answer that is still to come.
@@ -171,15 +186,14 @@ impl Spelled {
 
     /// Adds a JSON string; anything else adds nothing. Gives its text.
     pub(super) fn add<'r>(&mut self, raw: Option<&'r str>) -> Cow<'r, str> {
-        let quoted = raw.and_then(|raw| raw.strip_prefix('"')?.strip_suffix('"'));
-        self.inner.push_str(quoted.unwrap_or_default());
+        self.keep(raw);
         raw.and_then(crate::json::string).unwrap_or_default()
     }
 
-    /// Adds a JSON string before the others.
-    pub(super) fn put_first(&mut self, raw: &str) {
-        let quoted = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"'));
-        self.inner.insert_str(0, quoted.unwrap_or_default());
+    /// Adds a JSON string; anything else adds nothing.
+    pub(super) fn keep(&mut self, raw: Option<&str>) {
+        let quoted = raw.and_then(|raw| raw.strip_prefix('"')?.strip_suffix('"'));
+        self.inner.push_str(quoted.unwrap_or_default());
     }
 
     /// All of it, as it is spelled, between two texts. It may be long, and is not copied.
@@ -189,6 +203,19 @@ impl Spelled {
         text.insert_str(0, before);
         text.push_str(after);
         text
+    }
+
+    /// Holds the input of the call of `name` to [`MOST_EVENT`]: it is decoded, and looked through.
+    ///
+    /// # Errors
+    /// Says that it is over, as a clause about the answer.
+    pub(super) fn bounded(&self, name: &str) -> Result<(), String> {
+        match self.inner.len() > MOST_EVENT {
+            true => {
+                Err(format!("calls '{name}' with an input of more than {} MiB", MOST_EVENT >> 20))
+            }
+            false => Ok(()),
+        }
     }
 
     /// Whether there is nothing in it.

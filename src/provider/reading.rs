@@ -2,9 +2,10 @@
 //!
 //! Reading stops where the protocol says that the answer ends, so what the connection does after that changes
 //! nothing. The same holds for an error that has arrived. What comes without an end is limited: an answer to
-//! [`MOST_ANSWER`] or [`MOST_BODY`], one event of it to [`MOST_EVENT`]; of a refusal [`MOST_REFUSAL`] is read.
+//! [`MOST_ANSWER`] or [`MOST_BODY`], one event of it to [`MOST_EVENT`]; of a refusal [`MOST_REFUSAL`] is read. Lists
+//! and objects are limited to [`MOST_MEMBERS`], because a member takes more memory than it has bytes.
 
-use crate::json::{Object, elements};
+use crate::json::{Object, elements, is_wider};
 use crate::provider::extent::{Extent, completed};
 use crate::provider::failure::Rows;
 use crate::provider::protocol::{Collect, Protocol, Rest, Unfinished};
@@ -18,6 +19,10 @@ pub const MOST_ANSWER: usize = 64 << 20;
 pub const MOST_BODY: usize = 48 << 20;
 /// So many bytes of a refusal are read: 1 MiB.
 pub const MOST_REFUSAL: usize = 1 << 20;
+/// The most members of a list or an object in an answer: 262,144.
+pub const MOST_MEMBERS: usize = 1 << 18;
+/// The most white space before an answer that is looked through again when more comes.
+const MOST_BLANK: usize = 4096;
 /// The number of bytes that tell a stream that was not announced from a whole answer.
 const TELLING: usize = 16;
 
@@ -65,10 +70,8 @@ enum State {
     Refused(String),
     /// Why an event cannot be used.
     Broken(String),
-    /// One event is over the limit.
-    TooLarge,
-    /// All of it is over the limit.
-    TooLong,
+    /// The limit that it is over.
+    TooLong(String),
 }
 
 impl<'s> Reading<'s> {
@@ -152,7 +155,7 @@ impl<'s> Reading<'s> {
         let begin = body.strip_prefix("\u{feff}".as_bytes()).unwrap_or(body).trim_ascii_start();
         let is_field = |name: &str| begin.starts_with(name.as_bytes());
         let framing = match begin.first() {
-            None if !is_all => return,
+            None if body.len() < MOST_BLANK && !is_all => return,
             Some(b'{' | b'[') => announced.filter(|framing| *framing == Framing::Lines),
             _ if announced.is_some() => announced,
             _ if [":", "data:", "event:", "id:", "retry:"].into_iter().any(is_field) => {
@@ -187,12 +190,13 @@ impl<'s> Reading<'s> {
     /// Looks at the value that has come whole: an object of Ollama's that is not the last one is a line of a
     /// stream that was not announced.
     fn end_whole(&mut self, end: usize) {
+        if self.protocol != Protocol::Ollama || !self.answer.is_success() || end > MOST_EVENT {
+            return;
+        }
         let text = String::from_utf8_lossy(&self.answer.body[..end]);
-        let is_line = self.protocol == Protocol::Ollama
-            && self.answer.is_success()
-            && Object::parse(text.trim()).is_ok_and(|object| {
-                object.get("done").is_some_and(|done| done == "false") && !is_error(&object)
-            });
+        let is_line = Object::parse(text.trim()).is_ok_and(|object| {
+            object.get("done").is_some_and(|done| done == "false") && !is_error(&object)
+        });
         if is_line {
             self.begin_stream(Framing::Lines);
         }
@@ -232,7 +236,7 @@ impl<'s> Reading<'s> {
                 stream.limit(received);
                 stream.finish(show)
             }
-            _ if received > MOST_BODY => (Err(Ended::too_long("all of it", MOST_BODY)), None),
+            _ if received > MOST_BODY => (Err(Ended::TooLong(over("all of it", MOST_BODY))), None),
             Form::Whole(extent) => (read(protocol, body, extent.end(), show), None),
             Form::Unknown(_) => (read(protocol, body, None, show), None),
         };
@@ -296,11 +300,16 @@ enum Ended {
     TooLong(String),
 }
 
-impl Ended {
-    /// Says which limit something is over.
-    fn too_long(what: &str, most: usize) -> Ended {
-        Ended::TooLong(format!("is too long: {what} has more than {} MiB", most >> 20))
-    }
+/// Says which limit something is over.
+fn over(what: &str, most: usize) -> String {
+    format!("is too long: {what} has more than {} MiB", most >> 20)
+}
+
+/// Says which limit a JSON text is over that has not been parsed yet, if it is over one.
+fn too_wide(json: &str) -> Option<String> {
+    let why =
+        || format!("is too long: a list or an object in it has more than {MOST_MEMBERS} members");
+    is_wider(json, MOST_MEMBERS).then(why)
 }
 
 impl Stream {
@@ -313,14 +322,14 @@ impl Stream {
         let Stream { events, collect, state } = self;
         events.take(piece, |event| take_event(event, collect.as_mut(), state, show));
         if matches!(state, State::Silent | State::Going) && events.is_too_large() {
-            *state = State::TooLarge;
+            *state = State::TooLong(over("one event of it", MOST_EVENT));
         }
     }
 
     /// Compares the number of bytes that came with the limit. An answer that has reached its end is not too long.
     fn limit(&mut self, received: usize) {
         if received > MOST_ANSWER && matches!(self.state, State::Silent | State::Going) {
-            self.state = State::TooLong;
+            self.state = State::TooLong(over("all of it", MOST_ANSWER));
         }
     }
 
@@ -328,11 +337,7 @@ impl Stream {
         match &self.state {
             State::Silent => Rest::Needed,
             State::Going => self.collect.rest(),
-            State::Over
-            | State::Refused(_)
-            | State::Broken(_)
-            | State::TooLarge
-            | State::TooLong => Rest::Nothing,
+            State::Over | State::Refused(_) | State::Broken(_) | State::TooLong(_) => Rest::Nothing,
         }
     }
 
@@ -346,8 +351,7 @@ impl Stream {
         let ended = match state {
             State::Refused(data) => Ended::Refused(data),
             State::Broken(why) => Ended::Broken(why),
-            State::TooLarge => Ended::too_long("one event of it", MOST_EVENT),
-            State::TooLong => Ended::too_long("all of it", MOST_ANSWER),
+            State::TooLong(why) => Ended::TooLong(why),
             State::Silent | State::Going if is_refused() => Ended::Refused(begun),
             State::Silent => Ended::Broken("is an empty stream".to_owned()),
             State::Going | State::Over => {
@@ -376,6 +380,8 @@ fn take_event(
         if matches!(state, State::Going) {
             collect.done();
         }
+    } else if let Some(why) = too_wide(data) {
+        *state = State::TooLong(why);
     } else {
         *state = match Object::parse(data) {
             Ok(object) if is_error(&object) => State::Refused(error_of(&object)),
@@ -411,8 +417,12 @@ fn read_body(protocol: Protocol, body: &[u8]) -> Result<Reply, Ended> {
     let broken = |why: &str| Ended::Broken(why.to_owned());
     let text = std::str::from_utf8(body).map_err(|_| broken("is not UTF-8"))?;
     let text = text.trim_start_matches('\u{feff}').trim();
+    if let Some(why) = too_wide(text) {
+        return Err(Ended::TooLong(why));
+    }
     let Ok(object) = Object::parse(text) else {
-        let (whole, _) = completed(text);
+        let begun = if text.len() > MOST_REFUSAL { "" } else { text };
+        let (whole, _) = completed(begun);
         return match Object::parse(&whole) {
             Ok(object) if is_error(&object) => Err(Ended::Refused(whole)),
             _ => Err(broken("is not a JSON object")),

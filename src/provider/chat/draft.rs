@@ -78,7 +78,7 @@ impl Draft {
             Some("end_turn") if !refusal.is_empty() => Some("refusal".to_owned()),
             _ => reason,
         };
-        let reasoning = (!reasoning.is_empty()).then(|| reasoning.quoted());
+        let reasoning = (!reasoning.is_empty()).then(|| reasoning.into_between("\"", "\""));
         let mut reply =
             Reply { model, stop_reason: reason, usage, reasoning, left_out, ..Reply::default() };
         reply.blocks = Draft::said(text, refusal, &reply.left_out);
@@ -109,15 +109,18 @@ impl Call {
     /// object.
     pub(crate) fn add_input(&mut self, raw: Option<&str>) {
         match raw {
-            Some(raw) if raw.starts_with('{') => self.input.add(Some(&quote(raw))),
-            raw => self.input.add(raw),
-        };
+            Some(raw) if raw.starts_with('{') => self.input.keep(Some(&quote(raw))),
+            raw => self.input.keep(raw),
+        }
     }
 
     fn block(&self, id: &str, may_be_half: bool) -> Result<String, String> {
         let whole = match self.name.is_empty() {
             true => Err("calls something without a name".to_owned()),
-            false => call_block(id, &self.name, &self.input.text()),
+            false => {
+                self.input.bounded(&self.name)?;
+                call_block(id, &self.name, &self.input.text())
+            }
         };
         match whole {
             Err(_) if may_be_half => call_block(id, &self.name, ""),

@@ -4,12 +4,17 @@
 use crate::json::{Object, elements};
 use crate::provider::Reply;
 use crate::provider::chat::draft::{Call, Draft};
-use crate::provider::protocol::{Collect, Rest, Spelled, Unfinished};
+use crate::provider::protocol::{Collect, Rest, Spelled, Unfinished, bounded};
 use std::borrow::Cow;
 
 /// What servers call the thoughts that they send along. Some send two; the first that says something
 /// counts.
 const REASONING: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_text"];
+
+/// The longest name of a kind of part that is reported, in bytes.
+const LONGEST_KIND: usize = 40;
+/// The most kinds of parts that are reported.
+const MOST_KINDS: usize = 16;
 
 /// The number of the one call of older servers.
 const LEGACY: Option<u64> = Some(u64::MAX);
@@ -53,6 +58,7 @@ impl Collect for Stream {
             for call in calls(&delta) {
                 let at = self.place(&call);
                 self.fill(at, &call);
+                bounded(self.draft.calls.len())?;
             }
             self.legacy_call(&delta);
         }
@@ -176,7 +182,8 @@ impl Stream {
     /// Notes that something of this kind was sent that no record can hold.
     fn leave_out(&mut self, kind: &str) {
         let left_out = &mut self.draft.left_out;
-        if !left_out.iter().any(|known| known == kind) {
+        let kind = if kind.is_empty() || kind.len() > LONGEST_KIND { "part" } else { kind };
+        if left_out.len() < MOST_KINDS && !left_out.iter().any(|known| known == kind) {
             left_out.push(kind.to_owned());
         }
     }

@@ -217,12 +217,75 @@ pub fn slow(shape: Shape) -> Vec<Row> {
     ]
 }
 
+/// An event with a call.
+fn a_call(shape: Shape) -> Value {
+    let call = json!({"function": {"name": "f", "arguments": {}}});
+    match shape {
+        Shape::Anthropic => {
+            json!({"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "a", "name": "f", "input": {}}})
+        }
+        Shape::OpenAi => json!({"choices": [{"delta": {"tool_calls": [call, call]}}]}),
+        Shape::Ollama => json!({"message": {"tool_calls": [call]}, "done": false}),
+    }
+}
+
 /// Size: what has no end.
 pub fn large(shape: Shape) -> Vec<Row> {
     let line = Act::Flood(vec![b'x'; MIB], 9 * MIB);
     let page = Act::Flood(vec![b'x'; MIB], 4 * MIB);
     let begin = if shape == Shape::Ollama { "{\"x\":\"" } else { "data: {\"x\":\"" };
+    let again = |piece: &str, most: usize| Act::Flood(piece.repeat(MIB / piece.len()).into(), most);
+    let calls = again(&event(shape, &a_call(shape)), 20 * MIB);
+    let wide = whole(shape, "").replacen("\"\"", "[0", 1);
     vec![
+        Row {
+            within: 15.0,
+            memory: 64,
+            says: "4096",
+            ..row(
+                "calls without an end",
+                shape,
+                vec![send(stream_head(shape)), calls, Act::Hold],
+                69,
+                Holds::Nothing,
+            )
+        },
+        Row {
+            within: 15.0,
+            memory: 64,
+            says: "262144",
+            ..row(
+                "a list without an end",
+                shape,
+                vec![
+                    send(head(200, &[("connection", "close")])),
+                    send(&wide[..wide.find("[0").map_or(0, |at| at + 2)]),
+                    again(",0", 8 * MIB),
+                ],
+                69,
+                Holds::Nothing,
+            )
+        },
+        Row {
+            within: 15.0,
+            ..row(
+                "blank lines without an end",
+                shape,
+                vec![send(stream_head(shape)), again("\n", 2 * MIB)],
+                69,
+                Holds::Nothing,
+            )
+        },
+        Row {
+            within: 15.0,
+            ..row(
+                "headers without an end",
+                shape,
+                vec![send("HTTP/1.1 200 X\r\n"), again("x: y\r\n", 4 * MIB), Act::Hold],
+                69,
+                Holds::Nothing,
+            )
+        },
         Row {
             within: 15.0,
             says: "8 MiB",
