@@ -5,12 +5,13 @@
 //! [`MOST_ANSWER`] or [`MOST_BODY`], one event of it to [`MOST_EVENT`]; of a refusal [`MOST_REFUSAL`] is read. Lists
 //! and objects are limited to [`MOST_MEMBERS`], because a member takes more memory than it has bytes.
 
-use crate::json::{Object, elements, is_wider};
+use crate::json::{Object, elements, is_deeper, is_wider};
 use crate::provider::extent::{Extent, completed};
 use crate::provider::failure::Rows;
 use crate::provider::protocol::{Collect, Protocol, Rest, Unfinished};
 use crate::provider::stream::{Event, Events, Framing, MOST_EVENT};
 use crate::provider::{Answer, Failed, Failure, Reply};
+use crate::record::MOST_DEPTH;
 
 /// The most bytes of a stream: 64 MiB.
 pub const MOST_ANSWER: usize = 64 << 20;
@@ -307,8 +308,12 @@ fn over(what: &str, most: usize) -> String {
 
 /// Says which limit a JSON text is over that has not been parsed yet, if it is over one.
 fn too_wide(json: &str) -> Option<String> {
-    let why =
-        || format!("is too long: a list or an object in it has more than {MOST_MEMBERS} members");
+    let why = || match is_deeper(json, MOST_DEPTH) {
+        true => format!("is nested more than {MOST_DEPTH} deep"),
+        false => {
+            format!("is too long: a list or an object in it has more than {MOST_MEMBERS} members")
+        }
+    };
     is_wider(json, MOST_MEMBERS).then(why)
 }
 
