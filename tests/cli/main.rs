@@ -12,6 +12,8 @@ mod bytes;
 /// claw-call: one call and what comes of it.
 #[cfg(feature = "http")]
 mod call;
+/// The numbers in test names, and what they stand for.
+mod cases;
 /// claw-turn: failures in any order, and still an end.
 #[cfg(feature = "http")]
 mod chaos;
@@ -30,6 +32,9 @@ mod common;
 mod compact;
 /// All programs: which counts of a provider's still hold, and one size of a session.
 mod counts;
+/// claw-turn: sessions as faults left them.
+#[cfg(feature = "http")]
+mod damage;
 /// All programs: deadlines and signals, and nothing that is left running.
 mod deadlines;
 /// claw-estimate: how many tokens, of which window, and does it fit.
