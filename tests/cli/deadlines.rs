@@ -173,7 +173,6 @@ fn turn(sandbox: &Sandbox, url: &str, args: &[&str]) -> Cmd {
 }
 
 #[test]
-#[cfg(feature = "http")]
 fn audit_12_a_signal_to_the_turn_alone_ends_the_call_at_once() {
     for args in [&[][..], &["--stream"]] {
         for (name, number) in [("TERM", 15), ("INT", 2), ("HUP", 1)] {
@@ -202,7 +201,6 @@ fn audit_12_a_signal_to_the_turn_alone_ends_the_call_at_once() {
 }
 
 #[test]
-#[cfg(feature = "http")]
 fn audit_12_what_is_ignored_stays_ignored() {
     let (sandbox, (url, count, _ends)) = (Sandbox::new(), silent());
     let script = "trap '' HUP INT; exec claw-turn --no-checkpoint -m next? s.jsonl";

@@ -36,6 +36,7 @@ mod counts;
 #[cfg(feature = "http")]
 mod damage;
 /// All programs: deadlines and signals, and nothing that is left running.
+#[cfg(feature = "http")]
 mod deadlines;
 /// claw-estimate: how many tokens, of which window, and does it fit.
 mod estimate;

@@ -90,6 +90,7 @@ impl Tape {
 pub(super) struct Network<'n> {
     pub(super) tape: &'n mut Tape,
     pub(super) endpoint: &'n Endpoint,
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "nothing is waited for"))]
     pub(super) timeout: Duration,
     pub(super) log: Log,
     /// The signal that stopped the reading of an answer.
