@@ -175,7 +175,7 @@ pub fn run(name: &str, body: impl FnOnce() -> anyhow::Result<Exit>) -> ExitCode 
     ExitCode::from(exit.code())
 }
 
-/// An error and its causes, as one text; after what the system says, what can be done about it.
+/// An error and its causes, as one text; after an error of the system, the advice for it.
 #[must_use]
 pub fn text(error: &anyhow::Error) -> String {
     let told = |cause: &(dyn std::error::Error + 'static)| match cause.downcast_ref() {

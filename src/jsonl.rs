@@ -35,7 +35,7 @@ pub enum Line<'a> {
     Finding(Finding),
 }
 
-/// At most so many times a line is read to find where its last object begins. It differs only in what is
+/// The most times that a line is read to find where its last object begins. Readings differ only in what is
 /// taken for the inside of a string, so two are nearly always enough.
 const MOST_READINGS: usize = 4;
 

@@ -60,7 +60,7 @@ pub enum Body<'a> {
     },
     /// The part of a reply that was shown before it broke off. No message is made of it unless asked.
     Interrupted {
-        /// What was shown.
+        /// The part that was shown.
         content: Content<'a>,
     },
     /// A call.
@@ -91,7 +91,7 @@ pub enum Body<'a> {
         record_id: String,
         /// What is kept, of how much.
         shown: Box<Shown>,
-        /// What the counts before it told, which do not hold after it.
+        /// The scale by the counts before it, which do not hold after it.
         scale: Option<Scale>,
     },
     /// Stands for all records before its first kept one.
@@ -104,7 +104,7 @@ pub enum Body<'a> {
         hint: Option<u64>,
         /// The compaction in whose place it stands: where that governs, this is its summary.
         retry_of: Option<String>,
-        /// What the counts before it told, which do not hold after it.
+        /// The scale by the counts before it, which do not hold after it.
         scale: Option<Scale>,
     },
     /// A structured summary that was made ahead of need.

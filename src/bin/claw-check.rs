@@ -8,13 +8,13 @@ use clawutils::exit;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Say what is wrong in a transcript, where, and whether rebuild mends it
+/// Report what is wrong in a transcript, where, and whether rebuild repairs it
 #[derive(Parser)]
 #[command(version)]
 struct Args {
     #[command(flatten)]
     operands: Operands,
-    /// List the rules: name, severity, whether rebuild mends it, meaning
+    /// List the rules: name, severity, whether rebuild repairs it, meaning
     #[arg(long)]
     rules: bool,
     #[command(flatten)]

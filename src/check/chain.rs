@@ -109,7 +109,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Whether a line is the header of a session. Its id is the session's, whatever that looks like.
+/// Returns whether a line is the header of a session. Its id is the session's, whatever that looks like.
 fn is_session(text: &str) -> bool {
     Object::parse(text).is_ok_and(|object| object.string("type").as_deref() == Some("session"))
 }

@@ -1,4 +1,4 @@
-//! The command line: read in one place, so that every program tells a wrong one in the same way, in one line
+//! The command line: read in one place, so that every program reports a mistake in the same way, in one line
 //! that ends with what to do.
 
 use crate::exit::{self, Exit, fail};
@@ -33,7 +33,7 @@ pub fn parse<A: Parser>() -> anyhow::Result<A> {
     fail(Exit::Usage, describe(&error, called(&command, &arguments)))
 }
 
-/// Has options take a negative number for the value that it is meant to be: what is wrong with it is told then.
+/// Lets options take a negative number as their value, so that the error is about the number.
 fn with_negative_numbers(command: Command) -> Command {
     let is_option = |arg: &Arg| !arg.is_positional() && arg.get_action().takes_values();
     let allow = |arg: Arg| match is_option(&arg) {
@@ -148,7 +148,7 @@ pub fn positive(text: &str) -> Result<u64, ParseIntError> {
 /// Reads an argument that is a length of time in seconds, with or without fraction.
 ///
 /// # Errors
-/// Says so when it is none.
+/// When it is not one.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
     seconds
@@ -158,7 +158,7 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
 /// Reads an argument that is a share, from 0 to 1.
 ///
 /// # Errors
-/// Says so when it is none.
+/// When it is not one.
 pub fn share(text: &str) -> Result<f64, String> {
     let share = text.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
     share.ok_or_else(|| "not a share from 0 to 1; write 0.3 for 30 %".to_owned())

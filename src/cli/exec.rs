@@ -37,7 +37,7 @@ pub struct ExecArgs {
     /// Ask on the terminal before each call of a tool that --allow does not name
     #[arg(long)]
     pub ask: bool,
-    /// Variable that tools get though it looks like a credential; may be given again
+    /// Pass this variable to tools even if it looks like a credential; may be given again
     #[arg(long, value_name = "NAME")]
     pub pass_env: Vec<OsString>,
     /// Most calls to run at a time (the number of processors)
@@ -152,7 +152,7 @@ fn ask(call: &Call) -> std::io::Result<bool> {
 }
 
 /// The terminal while it is asked: it gives whole lines and shows what is typed, whatever it did before. What was
-/// typed before the question is no answer to it and is thrown away.
+/// typed before the question is discarded.
 struct Terminal {
     file: File,
     before: Termios,
@@ -172,12 +172,12 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // A terminal that is gone needs no modes.
+        // A terminal that is gone has no modes to restore.
         let _ = tcsetattr(&self.file, OptionalActions::Drain, &self.before);
     }
 }
 
-/// Tells of signals that end programs, instead of being ended by them. What is ignored stays ignored, as a hang-up
+/// Catches signals that end programs, instead of being ended by them. Ignored ones stay ignored, as a hang-up
 /// after nohup(1).
 fn listen(sender: Sender<Event>) -> std::io::Result<()> {
     progress::leave_signals();

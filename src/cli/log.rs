@@ -113,10 +113,10 @@ impl Log {
     }
 }
 
-/// So many findings of one rule are said on a terminal.
+/// The number of findings of one rule that a terminal gets.
 const MOST_OF_A_RULE: usize = 20;
 
-/// Says each finding, and how many there were. A terminal gets the first of each rule, and how many more there are.
+/// Reports each finding and their number. A terminal gets the first ones of each rule and the number of the others.
 ///
 /// # Errors
 /// 65 if there are any and `strict` is asked for.

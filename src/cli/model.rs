@@ -197,7 +197,7 @@ impl ModelArgs {
         Ok(found.map(|model| model.window).or_else(inside))
     }
 
-    /// What a refusal stated, if that is plausible beside the `known` window.
+    /// The window that a refusal stated, if it is plausible beside the `known` one.
     fn stated_window(&self, known: Option<u64>) -> anyhow::Result<Option<Stated>> {
         let (Some(model), Some(path)) = (self.model()?, windows_file()) else { return Ok(None) };
         // A memory that cannot be read is empty.
@@ -270,7 +270,7 @@ fn ollama_url(host: &str) -> String {
     format!("{scheme}://{name}:{}{path}", port.unwrap_or(usual))
 }
 
-/// Where the windows are that refusals stated.
+/// The file of the windows that refusals stated.
 fn windows_file() -> Option<PathBuf> {
     state_dir().map(|dir| dir.join("windows.jsonl"))
 }

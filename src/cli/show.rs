@@ -87,7 +87,7 @@ impl ShowArgs {
         Ok(Exit::Done)
     }
 
-    /// Lays out Markdown from standard input. What arrives is shown as soon as it is certain how.
+    /// Lays out Markdown from standard input. Each row is shown as soon as no further text can change it.
     fn markdown(&self, operands: &Operands) -> anyhow::Result<Exit> {
         if !operands.files.is_empty() {
             return fail(
@@ -141,7 +141,7 @@ impl ShowArgs {
             return fail(Exit::Usage, "cannot follow a file in this format; leave --format out");
         }
         let [path] = operands.files.as_slice() else {
-            return fail(Exit::Usage, "cannot follow no file or several; name one");
+            return fail(Exit::Usage, "--follow takes one file; name one");
         };
         if path.as_os_str() == "-" {
             return fail(Exit::Usage, "cannot follow '<stdin>'; name a file");

@@ -116,7 +116,7 @@ pub fn names(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| is_name(word))
 }
 
-/// What follows a backslash, without the `uXXXX` of a JSON escape: results quote JSON, too.
+/// Returns the text after a backslash, without the `uXXXX` of a JSON escape: results quote JSON, too.
 fn without_code_unit(text: &str) -> &str {
     let is_unit = |digits: &&str| digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     let digits = text.strip_prefix('u').and_then(|rest| rest.get(..4));

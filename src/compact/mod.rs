@@ -373,6 +373,6 @@ pub struct Source<'s> {
     pub usage: Option<&'s str>,
     /// The record in whose place it stands, if that only stood in for a summary.
     pub retry_of: Option<&'s str>,
-    /// What the counts told that no longer hold.
+    /// The scale by the counts that no longer hold.
     pub scale: Option<Scale>,
 }

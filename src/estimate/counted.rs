@@ -1,4 +1,4 @@
-//! What providers counted: which of the counts in the messages are used, and which are not.
+//! The providers' counts in the messages: which are used, and which are not.
 //!
 //! [`rebuild`](crate::messages::rebuild) gives a message its count only while no later record has changed
 //! what that covers. Here a count has to be plausible as well: beside the estimate, and for the model.
@@ -68,9 +68,7 @@ impl fmt::Display for Unused {
             Unused::Implausible { estimate, .. } => {
                 write!(f, "the estimate for the same prompt is {estimate}")
             }
-            Unused::OtherFamily { .. } => {
-                f.write_str("a model of another family than the one that is asked made it")
-            }
+            Unused::OtherFamily { .. } => f.write_str("a model of another family counted them"),
         }
     }
 }

@@ -163,7 +163,7 @@ fn size(anchor: Option<Anchor>, scale: Scale, weight: u64) -> u64 {
     }
 }
 
-/// What a count that no longer holds tells of the estimates.
+/// The scale of the estimates by counts that no longer hold.
 fn scale_of(messages: &[Message<'_>]) -> Option<Scale> {
     messages.first()?.meta.as_ref()?.scale
 }
@@ -172,7 +172,7 @@ fn scale_of(messages: &[Message<'_>]) -> Option<Scale> {
 /// the request sets how much a token of ours is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gauge {
-    /// What estimates are multiplied by where no count holds; `None` if no provider counted.
+    /// The factor of estimates where no count holds; `None` if no provider counted.
     scale: Option<Scale>,
     /// A refusal counted the whole request, so older counts are not used.
     is_told: bool,
@@ -278,13 +278,13 @@ impl Tally {
         size(self.anchor, self.gauge.scale.unwrap_or_default(), self.weight)
     }
 
-    /// What the estimates are multiplied by now; `None` while a count holds, and where none ever did.
+    /// The factor of the estimates now; `None` while a count holds, and if there never was one.
     #[must_use]
     pub fn scale(&self) -> Option<Scale> {
         self.gauge.scale.filter(|_| self.anchor.is_none())
     }
 
-    /// Whether one block costs less than another.
+    /// Returns whether one block costs less than another.
     #[must_use]
     pub fn is_smaller(&self, new: &Block<'_>, old: &Block<'_>) -> bool {
         weight_of(new) < weight_of(old)

@@ -157,7 +157,7 @@ mod tests {
             let is_empty = parts == [0; 8];
             assert!(is_empty || parts.iter().zip(&shared).all(is_kept), "{parts:?} {shared:?}");
         }
-        // What adds up already is as it was.
+        // Parts that add up already do not change.
         let mut parts = [("a", 5), ("b", 0), ("c", 1_000_003)];
         share_out(1_000_008, &mut parts);
         assert_eq!(parts, [("a", 5), ("b", 0), ("c", 1_000_003)]);

@@ -10,7 +10,7 @@ use crate::json::{Object, quote};
 pub const LEAST: u64 = 1024;
 /// The largest one, as a multiple of the window that was known before.
 pub const MOST_TIMES: u64 = 10;
-/// For so long a stated window counts, in seconds: 30 days. Servers are configured anew.
+/// How long a stated window applies, in seconds: 30 days. Servers are reconfigured.
 pub const LIFETIME: f64 = 30.0 * 86_400.0;
 
 /// A window that a refusal stated.

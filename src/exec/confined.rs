@@ -18,13 +18,13 @@ const TRIES: usize = 32;
 /// tools.
 const SESSIONS: &str = ".sessions";
 
-/// Opens what is at `path` below `root`, unless that is among the sessions, by whatever way the path leads there.
+/// Opens `path` below `root`, unless it is among the sessions, even through links.
 fn open(root: impl AsFd, path: &str, flags: OFlags) -> anyhow::Result<OwnedFd> {
     let opened = open_below(&root, path, flags).map_err(|why| refused(path, why))?;
     match is_among_sessions(&root, &opened) {
         Ok(false) => Ok(opened),
         Ok(true) => {
-            fail(Exit::Permission, format!("cannot open '{path}': sessions are not for tools"))
+            fail(Exit::Permission, format!("cannot open '{path}': tools may not read sessions"))
         }
         Err(why) => Err(refused(path, why)),
     }
@@ -176,7 +176,7 @@ mod tests {
             "sub/other",
         ] {
             let error = text(&root, path).unwrap_err().to_string();
-            assert_eq!(error, format!("cannot open '{path}': sessions are not for tools"));
+            assert_eq!(error, format!("cannot open '{path}': tools may not read sessions"));
         }
         for path in [".sessions", "link", ".sessions/agents/a"] {
             assert!(list(&root, path).is_err(), "{path}");

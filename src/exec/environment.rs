@@ -1,4 +1,4 @@
-//! What a tool sees of the environment: nothing that may be a credential.
+//! The environment of a tool: no variable that may be a credential.
 
 use std::ffi::{OsStr, OsString};
 

@@ -23,7 +23,7 @@ pub enum BlockKind {
     },
     /// Thinking: `thinking` or `redacted_thinking`.
     Thinking {
-        /// Whether it is complete: a text with a signature, or the data of a redacted one.
+        /// True if it is complete: a text with a signature, or the data of a redacted one.
         signed: bool,
     },
     /// An image or a document.
@@ -78,7 +78,7 @@ impl<'a> Block<'a> {
         matches!(self.kind, BlockKind::ToolResult { .. })
     }
 
-    /// Whether it is thinking, redacted or not.
+    /// Returns whether it is thinking, redacted or not.
     #[must_use]
     pub fn is_thinking(&self) -> bool {
         matches!(self.kind, BlockKind::Thinking { .. })

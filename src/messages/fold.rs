@@ -50,7 +50,7 @@ pub struct Fold<'v, 'b, F> {
     /// A provider's count in a record before this place no longer holds: something that it covers was changed
     /// there, or by a view record there.
     counts_from: u64,
-    /// Words of the user were left out, so what the assistant says next is another reply than what it said before.
+    /// A prompt was left out, so the assistant's next text is a reply of its own.
     is_other_reply: bool,
 }
 
@@ -160,7 +160,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         Ok(())
     }
 
-    /// Where the view record stands that changed how a record is shown; 0 if none did.
+    /// The place of the view record that changed how a record is shown; 0 if none did.
     fn changed_at(&self, record: &Record<'_>) -> u64 {
         self.view.changed_at.get(record.id.as_ref()).copied().unwrap_or(0)
     }
@@ -420,7 +420,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
                 let early = part.calls[call].early.take();
                 self.pass_over(id, early);
                 if at + 1 < self.parts.len() {
-                    // What was counted after the call had a fixed text in the place of this result.
+                    // A later count was made with a fixed text in the place of this result.
                     let later =
                         self.parts.range_mut(at + 1..).filter_map(|part| part.meta.as_mut());
                     later.for_each(|meta| meta.drop_count());

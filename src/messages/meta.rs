@@ -74,7 +74,7 @@ pub struct Meta {
     pub offset: u64,
     /// Where the message's last record ends.
     pub end: u64,
-    /// What the provider counted for the reply, as it sent it, while that count still holds: nothing that it
+    /// The provider's count for the reply, as it sent it, while that count still holds: nothing that it
     /// covers has changed since.
     pub usage: Option<String>,
     /// The model that counted.

@@ -12,7 +12,7 @@ pub(super) struct Answer<'b> {
     pub(super) block: Block<'b>,
     /// With what is to be said of the result, if anything is.
     pub(super) meta: Option<Box<Meta>>,
-    /// Where the view record stands that shortens it; 0 if none does.
+    /// The place of the view record that shortens it; 0 if none does.
     pub(super) changed_at: u64,
 }
 
@@ -152,7 +152,7 @@ impl<'b> Part<'b> {
     }
 }
 
-/// Whether anything in it can be sent. No provider takes blank text, or thinking that nothing follows.
+/// Returns whether anything in it can be sent. No provider takes blank text, or thinking that nothing follows.
 pub(super) fn can_be_sent(content: &Content<'_>) -> bool {
     match content {
         Content::Text(raw) => !json::is_blank(raw),
@@ -160,7 +160,7 @@ pub(super) fn can_be_sent(content: &Content<'_>) -> bool {
     }
 }
 
-/// Whether a message may end with it.
+/// Returns whether a message may end with it.
 fn can_be_last(block: &Block<'_>) -> bool {
     !block.is_blank() && !block.is_thinking()
 }

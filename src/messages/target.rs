@@ -10,7 +10,7 @@ use crate::messages::{ById, Id};
 use std::collections::HashSet;
 use std::collections::hash_map::Entry;
 
-/// So much of an id stays in front of any number that is put behind it.
+/// The length of an id that is kept before an appended number.
 const MOST_STEM: usize = 48;
 
 /// The ids given out so far in one request.
@@ -20,7 +20,7 @@ pub struct Ids {
     given: ById<bool>,
     /// The ids on disk that no call was given.
     others: HashSet<Id>,
-    /// The last number that was put behind an id, or behind a long one that begins alike.
+    /// The last number that was appended to an id, or to a long one with the same beginning.
     numbers: ById<u64>,
 }
 

@@ -95,7 +95,7 @@ fn cut(inputs: &[Input], view: &View) -> anyhow::Result<Vec<String>> {
         }
     })?;
     if targets.is_empty() {
-        return fail(Exit::NoGain, "nothing to take back: no cut counts");
+        return fail(Exit::NoGain, "nothing to take back: no cut is in effect");
     }
     Ok(targets)
 }
@@ -193,7 +193,7 @@ fn walk(
     Ok(())
 }
 
-/// Whether a record says something, to the end or not.
+/// Returns whether a record makes a message, complete or interrupted.
 fn is_said(body: &Body<'_>) -> bool {
     body.is_of_messages() || matches!(body, Body::Interrupted { .. })
 }
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn the_newest_cut_that_counts_is_taken_back() {
-        let nothing = "nothing to take back: no cut counts";
+        let nothing = "nothing to take back: no cut is in effect";
         for (ids, targets) in [
             ("u1 a1 u2", nothing),
             ("u1 a1 u2 ku2 u3", "ku2"),
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn audit_23_a_compaction_that_does_not_govern_is_no_cut() {
-        let nothing = "nothing to take back: no cut counts";
+        let nothing = "nothing to take back: no cut is in effect";
         for (ids, targets) in [
             // Its first kept record is not there, or stands after it.
             ("u1 a1 u2 ku9", nothing),
@@ -320,7 +320,7 @@ mod tests {
             ("u1 a1 Xa1 xu1 u2", nothing),
             ("u1 a1 u2 Xu2 ku1", nothing),
             ("u1 a1 Xa1 xu1 e1", "xu1 Xa1"),
-            // What was said after an undo, taken back, and brought back, was said.
+            // A message that was added after an undo still counts if it was taken back and brought back.
             ("u1 Xu1 u2 Xu2", "Xu2"),
             ("u1 Xu1 u2 Xu2 xXu2", nothing),
             // Retractions that no undo wrote.

@@ -49,12 +49,12 @@ pub struct Governing {
     pub at: u64,
     /// What it says.
     pub summary: Summary,
-    /// What the counts before it told.
+    /// The scale by the counts before it.
     pub scale: Option<Scale>,
 }
 
 impl Governing {
-    /// What the compaction `record` says.
+    /// The content of the compaction `record`.
     #[must_use]
     pub fn new(record: &Record<'_>, summary: &Summary, scale: Option<Scale>) -> Governing {
         let (id, summary) = (record.id.clone().into_owned(), summary.clone());
@@ -67,7 +67,7 @@ impl Governing {
 pub struct View {
     /// What stands before the first record, if anything does.
     pub governing: Option<Governing>,
-    /// Whether replies that broke off are shown.
+    /// True if replies that broke off are shown.
     pub interrupted: bool,
     /// Where the first record that is shown begins, over all inputs.
     pub start: u64,
@@ -86,7 +86,7 @@ pub struct View {
     pub counts_from: u64,
     /// Compactions are passed over, so no count that stands after one holds.
     pub is_whole: bool,
-    /// What the newest count that no longer holds told, by the newest view record that keeps it.
+    /// The scale that the newest view record keeps of counts that no longer hold.
     pub scale: Option<Scale>,
     /// The newest checkpoint, if it was asked for.
     pub checkpoint: Option<Box<Known>>,
@@ -151,11 +151,11 @@ struct Search<'s> {
     kept: Option<u64>,
     /// The newest summary that stands in the place of another, by the id of that.
     better: HashMap<String, Governing>,
-    /// The places in which a summary stands and where none was seen yet, and the findings if none is there.
+    /// The places that a summary takes and where none was seen yet, and the findings if none is there.
     missing: HashMap<String, Vec<Finding>>,
-    /// Whether a first kept record was not found.
+    /// True if a first kept record was not found.
     has_missed: bool,
-    /// Where the records with each id begin, in order. It is made when a second one was not found: looking for
+    /// The places of the records with each id, in order. It is made when a second one was not found: looking for
     /// each of many would read everything again and again.
     places: Option<HashMap<String, Vec<u64>>>,
     view: View,
@@ -252,7 +252,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Takes in what a view record keeps of the counts before it, which do not hold after it. The newest counts.
+    /// Takes the scale that a view record keeps of the counts before it, which do not hold after it. The newest one wins.
     fn scale(&mut self, scale: Option<Scale>, at: u64) {
         if self.view.scale.is_none() && scale.is_some() {
             self.view.scale = scale;
@@ -333,7 +333,7 @@ fn found(rule: &'static Rule, record: &Record<'_>, message: String) -> Finding {
     Finding { rule, place, id, message }
 }
 
-/// Where the records with each id begin.
+/// The places of the records with each id.
 fn places_of(inputs: &[Input]) -> io::Result<HashMap<String, Vec<u64>>> {
     let mut places: HashMap<String, Vec<u64>> = HashMap::new();
     for (input, base) in inputs.iter().zip(source::bases(inputs)) {

@@ -5,7 +5,7 @@
 pub struct Address<'a> {
     /// The part before `://`.
     pub scheme: &'a str,
-    /// What stands before an `@`: a user name, perhaps a password.
+    /// The part before an `@`: a user name, perhaps with a password.
     pub user: Option<&'a str>,
     /// The host, without the brackets of an IPv6 address.
     pub host: &'a str,

@@ -150,7 +150,7 @@ impl Class {
         }
     }
 
-    /// What can be done about it.
+    /// The advice for it.
     #[must_use]
     pub fn advice(self) -> &'static str {
         match self {
@@ -220,7 +220,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// What to say when it is the end: the failure, and what can be done about it.
+    /// The final message: the failure, and the advice for it.
     #[must_use]
     pub fn last_words(&self) -> String {
         match self.retry_after {

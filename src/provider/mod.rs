@@ -120,7 +120,7 @@ pub struct Reply {
     /// What it thought aloud, as a JSON string, where a provider tells that apart and takes it back from
     /// nobody.
     pub reasoning: Option<String>,
-    /// Whether it broke off: the blocks are what was shown by then.
+    /// True if it broke off: the blocks are what was shown by then.
     pub interrupted: bool,
     /// The kinds of parts that no record can hold: audio, an image.
     pub left_out: Vec<String>,

@@ -18,7 +18,7 @@ pub const MOST_ANSWER: usize = 64 << 20;
 /// The most bytes of an answer that comes whole, 48 MiB: it is in memory twice for a moment, as it came and as
 /// what it says.
 pub const MOST_BODY: usize = 48 << 20;
-/// So many bytes of a refusal are read: 1 MiB.
+/// The most bytes of a refusal that are read: 1 MiB.
 pub const MOST_REFUSAL: usize = 1 << 20;
 /// The most members of a list or an object in an answer: 262,144.
 pub const MOST_MEMBERS: usize = 1 << 18;

@@ -1,4 +1,4 @@
-//! The key in use, where it must not be: in what a provider says, and in recordings.
+//! The key in use, where it must not appear: in a provider's words, and in recordings.
 
 /// The shortest key, and the shortest beginning of one, that is searched for, in bytes.
 const LEAST: usize = 8;

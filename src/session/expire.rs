@@ -38,7 +38,7 @@ pub fn choose(entries: &[Entry], keep: Keep, is_current: impl Fn(&Entry) -> bool
 /// Reads a length of time: a whole number and `s`, `m`, `h`, `d` or `w`; in microseconds.
 ///
 /// # Errors
-/// Says so when it is none.
+/// When it is not one.
 pub fn duration(text: &str) -> Result<i64, String> {
     let read = || {
         let unit = text.chars().last()?;

@@ -9,7 +9,7 @@ use crate::exit::printable;
 use crate::messages::{Block, Content, Message, Role};
 use std::collections::HashMap;
 
-/// So many columns of a prompt stand in the list of prompts.
+/// The most columns of a prompt in the list of prompts.
 const PROMPT: usize = 72;
 
 /// What is known of the requests of a transcript.
@@ -25,9 +25,9 @@ pub struct Chart {
     pub turn: u64,
     /// The window, as a refusal named it last.
     pub window: Option<u64>,
-    /// What the user asked in each turn.
+    /// The prompt of each turn.
     pub prompts: Vec<Prompt>,
-    /// What is said in which language.
+    /// The languages of the texts.
     pub languages: Languages,
     /// The request's tokens at this place.
     now: u64,
@@ -46,7 +46,7 @@ pub struct Prompt {
     pub turn: u64,
     /// Its time, in microseconds since 1970.
     pub time: Option<i64>,
-    /// The beginning of what the user said, on one line.
+    /// The beginning of the prompt, on one line.
     pub text: String,
     /// It was taken back.
     pub taken_back: bool,

@@ -28,7 +28,7 @@ const PATCHES: [&str; 3] = ["patch", "diff", "input"];
 /// A line of a diff.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Whether it was added, removed or kept.
+    /// Added, removed or kept.
     pub kind: Kind,
     /// Its text, without the sign before it.
     pub text: String,

@@ -17,7 +17,7 @@ const MARKS: std::ops::RangeInclusive<char> = '\u{e000}'..='\u{e0ff}';
 /// A Markdown text, with marks where it needs them.
 #[derive(Debug)]
 pub struct Marked<'t> {
-    /// What is to be parsed.
+    /// The marked text, for a parser.
     pub text: Cow<'t, str>,
     mark: Option<char>,
 }
@@ -60,7 +60,7 @@ impl<'t> Marked<'t> {
         }
     }
 
-    /// What a parser made of the marked text, without marks.
+    /// The parser's output without marks.
     pub fn event<'e>(&self, event: Event<'e>) -> Event<'e> {
         let own = |text: CowStr<'e>| match self.without(&text) {
             Cow::Owned(text) => CowStr::from(text),
@@ -125,19 +125,19 @@ fn places(text: &str) -> Vec<usize> {
     places
 }
 
-/// Whether what follows this text is escaped: the backslashes at its end are odd in number.
+/// Returns whether what follows this text is escaped: the backslashes at its end are odd in number.
 pub fn is_escaped(before: &str) -> bool {
     (before.len() - before.trim_end_matches('\\').len()) % 2 == 1
 }
 
-/// Whether a character is Chinese, Japanese or Korean, or of the punctuation and the forms made for these.
+/// Returns whether a character is Chinese, Japanese or Korean, or of the punctuation and the forms made for these.
 fn is_cjk(c: char) -> bool {
     let is_emoji = matches!(c, '\u{1f000}'..='\u{1faff}' | '\u{2300}'..='\u{2bff}');
     !is_emoji
         && (c.width() == Some(2) || matches!(c, '\u{ff61}'..='\u{ffdc}' | '\u{1100}'..='\u{11ff}'))
 }
 
-/// Whether CommonMark may count a character as punctuation. Letters never do.
+/// Returns whether CommonMark may count a character as punctuation. Letters never do.
 fn is_punctuation(c: char) -> bool {
     !c.is_alphanumeric() && !c.is_whitespace()
 }

@@ -282,7 +282,7 @@ fn index(chart: &Chart) -> String {
     )
 }
 
-/// What a call changes.
+/// The changes that a call makes.
 fn diff(edit: &Edit) -> String {
     let line = |line: &Line| {
         let class = match line.kind {

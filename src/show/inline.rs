@@ -88,7 +88,7 @@ impl Inline {
         let (mut out, mut from) = (String::new(), range.start);
         let mut pieces = self.pieces.iter().skip_while(|(end, ..)| *end <= range.start).peekable();
         while let Some((end, style, _)) = pieces.next() {
-            // What looks alike is painted at once.
+            // Neighbours with one style are written together.
             if pieces.peek().is_some_and(|(_, next, _)| next == style && *end < range.end) {
                 continue;
             }

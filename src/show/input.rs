@@ -23,7 +23,7 @@ pub fn member(name: &str, value: &str) -> String {
     format!("{name}:\n{lines}")
 }
 
-/// Whether a member of an input is what a tool runs.
+/// Returns whether a member of an input is what a tool runs.
 pub fn is_command(name: &str) -> bool {
     ["command", "cmd", "script", "code"].contains(&name)
 }

@@ -303,7 +303,7 @@ impl Start {
     }
 }
 
-/// What reads all entries once.
+/// A reader of all entries.
 type Read<'r> = dyn Fn(&mut dyn FnMut(&Entry) -> io::Result<()>) -> anyhow::Result<Notes> + 'r;
 
 /// Shows all inputs, which are read as if they had been concatenated. `name` is what the page is called if it

@@ -18,7 +18,7 @@ use std::ops::Range;
 
 /// No text is laid out in fewer columns than this.
 const NARROWEST: usize = 10;
-/// What is read as Markdown.
+/// The Markdown extensions that are read.
 const DIALECT: Options = Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHROUGH);
 
 /// How Markdown is laid out.
@@ -62,7 +62,7 @@ pub fn render_part(text: &str, layout: Layout, has_gap: bool) -> Rendered {
     Rendered { rows: renderer.rows, tops, settled }
 }
 
-/// What stands before the rows of a container.
+/// The prefix of the rows of a container.
 struct Prefix {
     first: String,
     others: String,
@@ -85,7 +85,7 @@ enum Leaf {
     Table(Table),
 }
 
-/// What is known of the newest leaf, for whoever asks what is settled.
+/// The state of the newest leaf, to find which rows are settled.
 #[derive(Default)]
 struct Newest {
     range: Range<usize>,
@@ -112,15 +112,15 @@ struct Renderer<'m> {
     lowest: usize,
     leaf: Option<Leaf>,
     start: usize,
-    /// Where the last leaf ends.
+    /// The end of the last leaf.
     end: Option<usize>,
-    /// Where the first container begins that was opened since.
+    /// The beginning of the first container opened since.
     outer: Option<usize>,
     has_gap: bool,
     styles: Vec<Style>,
     /// The inline elements that are open: where they begin.
     open: Vec<usize>,
-    /// Where the last inline event ends.
+    /// The end of the last inline event.
     inner_end: usize,
     /// The addresses of the links that are open, and where in the text of the block their words begin.
     links: Vec<(String, usize)>,
@@ -156,7 +156,7 @@ impl<'m> Renderer<'m> {
 
     fn take(&mut self, event: Event<'_>, range: Range<usize>) {
         if self.depth == 0 && !matches!(event, Event::End(_)) {
-            // What indents it is a part of it.
+            // Its indentation is part of it.
             let line = self.source[..range.start].rfind('\n').map_or(0, |feed| feed + 1);
             self.tops.push((line, false));
         }
@@ -654,7 +654,7 @@ fn prefix_width(prefix: &str) -> usize {
     if prefix.contains('│') { 2 } else { width(prefix) }
 }
 
-/// Whether the bracket that begins this text, or the address after it, does not end in it.
+/// Returns whether the bracket that begins this text, or the address after it, does not end in it.
 fn bracket_is_open(text: &str) -> bool {
     let mut depth = 0_usize;
     for (at, c) in text.char_indices() {

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 
 /// A block of more bytes is laid out as two.
 const MOST: usize = 32 * 1024;
-/// A line that has not ended is looked at when so many bytes of it came.
+/// A line that has not ended is read once it has this many bytes.
 const STEP: usize = 24;
 /// The beginning of a line shows what kind of block it begins; shorter ones are waited for.
 const BEGINNING: usize = 32;
@@ -22,7 +22,7 @@ pub struct Stream<W> {
     rest: Vec<u8>,
     /// The text from where the oldest block begins that is not settled.
     text: String,
-    /// So many rows of it were written.
+    /// The number of its rows that were written.
     written: usize,
     /// A blank line stands before it.
     has_gap: bool,

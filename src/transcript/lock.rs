@@ -37,7 +37,7 @@ pub(crate) fn locked(
     Err(Error::new(Exit::Io, format!("cannot lock '{}': {text}", path.display())).into())
 }
 
-/// Whether `path` still names this file.
+/// Returns whether `path` still names this file.
 pub(super) fn is_named(file: &File, path: &Path) -> bool {
     match (file.metadata(), std::fs::metadata(path)) {
         (Ok(own), Ok(named)) => (own.dev(), own.ino()) == (named.dev(), named.ino()),

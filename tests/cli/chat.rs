@@ -194,7 +194,7 @@ fn a_long_talk_is_compacted_and_the_cut_is_taken_back() {
     assert!(messages().starts_with(r#"{"role":"user","content":"[Previous conversation summary]"#));
     piped(&sandbox, "/undo\n").ok().err_has("taken back: the newest cut");
     assert_eq!(messages(), before);
-    piped(&sandbox, "/undo\n").code(5).err_has("no cut counts");
+    piped(&sandbox, "/undo\n").code(5).err_has("no cut is in effect");
     piped(&sandbox, "/undo turn\n").ok();
     assert_eq!(messages().lines().count(), 14);
     piped(&sandbox, "/show\n").ok().stdout_has("── turn 8 ").stdout_has("(taken back)");
@@ -245,9 +245,9 @@ fn what_is_no_command_is_not_sent() {
     let wrong = "claw-chat: no such command: '/switchinitial'; /help lists them, and '//' begins a prompt with a slash\n";
     piped(&sandbox, "/switchinitial\n").code(2).err_has(wrong).stdout_is("");
     for (line, status, why) in [
-        ("/switch\n", 2, "which one? /switch NAME"),
+        ("/switch\n", 2, "a session is required: /switch NAME"),
         ("/switch nowhere\n", 1, "no session 'nowhere'"),
-        ("/delete\n", 2, "which one? /delete NAME"),
+        ("/delete\n", 2, "a session is required: /delete NAME"),
         ("/delete init\n", 2, "you are in this session"),
         ("/history many\n", 2, "invalid value 'many': not a whole number"),
         ("/undo all\n", 2, "cannot take back 'all'"),

@@ -105,7 +105,7 @@ fn audit_26_a_wrong_command_line_is_told_in_one_line() {
         Row("claw-checkpoint --percents 0,50 m.jsonl", 2, "claw-checkpoint: invalid value '0' for --percents: not a percentage; use numbers from 1 to 100"),
         Row("claw-check --format xml s.jsonl", 2, "claw-check: unexpected argument '--format'; …"),
         Row("claw-show --format pdf s.jsonl", 2, "claw-show: invalid value 'pdf' for --format: use text, markdown or html"),
-        Row("claw-show --follow", 2, "claw-show: cannot follow no file or several; name one"),
+        Row("claw-show --follow", 2, "claw-show: --follow takes one file; name one"),
         Row("claw-exec s.jsonl", 2, "claw-exec: --tools is required; see claw-exec --help"),
         Row("claw-exec --tools d --jobs 0", 2, "claw-exec: invalid value '0' for --jobs: use 1 or more"),
         Row("claw-tool", 2, "claw-tool: TOOL is required; see claw-tool --help"),
@@ -115,7 +115,7 @@ fn audit_26_a_wrong_command_line_is_told_in_one_line() {
         Row("claw-session path", 2, "claw-session: NAME is required; see claw-session path --help"),
         Row("claw-session path --idle 2h work", 2, "claw-session: invalid value '2h' for --idle: not a whole number; write digits alone, without a unit"),
         Row("claw-session path --reset daily@25:00 work", 2, "claw-session: invalid value 'daily@25:00' for --reset: not a time of the day; write daily@04:00"),
-        Row("claw-session expire", 2, "claw-session: nothing says what expires; give --older-than or --max"),
+        Row("claw-session expire", 2, "claw-session: no limit is given; give --older-than or --max"),
         Row("claw-session expire --older-than 30", 2, "claw-session: invalid value '30' for --older-than: not a length of time; write 30d, 12h or 90m"),
     ]);
 }
@@ -190,7 +190,7 @@ fn audit_26_a_call_that_cannot_be_made_says_what_is_missing() {
         Row("claw-call --model x --key sk-123 m.jsonl", 2, "claw-call: unexpected argument '--key'; try --key-cmd, or see claw-call --help"),
         Row("claw-call --provider openay m.jsonl", 2, "claw-call: invalid value 'openay' for --provider: use anthropic, openai, ollama or offline"),
         Row("claw-call --model x --key-file none m.jsonl", 74, "claw-call: cannot read key file 'none': no such file or directory; check the path"),
-        Row("claw-call --model x --key-file key m.jsonl", 77, "claw-call: cannot read key file 'key': others may read it; chmod 600 it"),
+        Row("claw-call --model x --key-file key m.jsonl", 77, "claw-call: cannot read key file 'key': other users may read it; run chmod 600 on it"),
         Row("claw-call --model x --key-file own-key --key-cmd 'cat own-key' m.jsonl", 2, "claw-call: --key-file and --key-cmd exclude each other; give one of them"),
         Row("CLAW_KEY_FILE=own-key CLAW_KEY_CMD=true claw-call --model x m.jsonl", 78, "claw-call: both CLAW_KEY_FILE and CLAW_KEY_CMD are set; unset one"),
         Row("claw-call --model x --key-cmd false m.jsonl", 77, "claw-call: the key command failed with status 1; run it by itself to see why"),
@@ -224,20 +224,20 @@ fn audit_26_a_call_that_cannot_be_made_says_what_is_missing() {
 #[rustfmt::skip]
 fn audit_26_a_session_that_is_not_there_says_how_to_make_it() {
     check(&[
-        Row("claw-session path work", 1, "claw-session: no session 'work' in 'workspace'; claw-session new --label makes one"),
-        Row("claw-session current", 1, "claw-session: no session of agent 'main' in 'workspace'; claw-session new makes one"),
+        Row("claw-session path work", 1, "claw-session: no session 'work' in 'workspace'; see claw-session list, or make it with claw-session new --label"),
+        Row("claw-session current", 1, "claw-session: no session of agent 'main' in 'workspace'; make one with claw-session new"),
         Row("claw-session --agent ../x new", 2, "claw-session: invalid agent name '../x': use letters, digits, '.', '_' and '-' alone"),
         Row("claw-session new --key ''", 2, "claw-session: invalid key '': it is empty; write at least one character"),
         Row("claw-session new --label wool >id; claw-session new --label work >id; claw-session delete wo 2>all; status=$?; sed 's/[0-9a-f]\\{12\\}/ID/' all | sort >&2; exit $status", 1,
             "claw-session: 'wo' may be 'ID' of 'main': key 'main:cli:user', label 'wool'
             claw-session: 'wo' may be 'ID' of 'main': key 'main:cli:user-2', label 'work'
             claw-session: 'wo' names 2 sessions; write more of the name"),
-        Row("claw-turn --provider offline -m hi gone", 1, "claw-session: no session 'gone' in 'workspace'; claw-session new --label makes one"),
+        Row("claw-turn --provider offline -m hi gone", 1, "claw-session: no session 'gone' in 'workspace'; see claw-session list, or make it with claw-session new --label"),
         Row("claw-turn --provider offline -m hi notes.txt", 1,
-            "claw-session: no session 'notes.txt' in 'workspace'; claw-session new --label makes one
+            "claw-session: no session 'notes.txt' in 'workspace'; see claw-session list, or make it with claw-session new --label
             claw-turn: there is a file 'notes.txt'; to take its path for the session write ./notes.txt"),
-        Row("claw-chat gone", 1, "claw-session: no session 'gone' in 'workspace'; claw-session new --label makes one"),
-        Row("claw-retry gone", 1, "claw-session: no session 'gone' in 'workspace'; claw-session new --label makes one"),
+        Row("claw-chat gone", 1, "claw-session: no session 'gone' in 'workspace'; see claw-session list, or make it with claw-session new --label"),
+        Row("claw-retry gone", 1, "claw-session: no session 'gone' in 'workspace'; see claw-session list, or make it with claw-session new --label"),
         Row("claw-session lock s.jsonl -- sleep 5 & sleep 0.5; claw-session lock --lock-timeout 0 s.jsonl -- true; status=$?; kill $!; exit $status", 75, "claw-session: cannot lock the turn of 's.jsonl': another turn held it for 0 s; try again"),
         Row("claw-session lock s.jsonl -- sleep 5 & sleep 0.5; claw-turn --provider offline -m hi --lock-timeout 0 s.jsonl; status=$?; kill $!; exit $status", 75, "claw-session: cannot lock the turn of 's.jsonl': another turn held it for 0 s; try again"),
     ]);

@@ -494,7 +494,7 @@ fn every_cut_and_turn_can_be_taken_back() {
     undo("cut").ok();
     assert_eq!(shown(), messages(&steps[..2].concat()));
     let before = sandbox.read("s.jsonl");
-    undo("cut").code(5).err_is("claw-rebuild: nothing to take back: no cut counts\n");
+    undo("cut").code(5).err_is("claw-rebuild: nothing to take back: no cut is in effect\n");
     assert_eq!(sandbox.read("s.jsonl"), before);
 
     sandbox.write("s.jsonl", steps.concat());

@@ -106,7 +106,7 @@ fn v76_a_summary_that_is_made_later_stands_for_the_same_messages() {
 
     // There is nothing left to do, and nobody is called for it.
     assert!(pending(&sandbox).is_empty());
-    retry(&sandbox).ok().err_is("claw-compact: no summary is to be made again\n");
+    retry(&sandbox).ok().err_is("claw-compact: no summary is missing\n");
     assert_eq!((calls(&sandbox), last(&sandbox)), (1, record.clone()));
 
     // Taking it back brings the stub back; taking back the stub takes both.
@@ -434,7 +434,7 @@ fn a_summary_in_the_place_of_nothing_changes_nothing_and_is_a_finding() {
     let found = sandbox.cmd("claw-check").arg("s.jsonl").run();
     let rules: Vec<Value> = found.code(65).json().iter().map(|one| one["rule"].clone()).collect();
     assert_eq!(rules, ["unknown-target", "unknown-target"]);
-    retry(&sandbox).ok().err_has("no summary is to be made again");
+    retry(&sandbox).ok().err_has("no summary is missing");
     assert_eq!(calls(&sandbox), 0);
     // A compaction above it does not hide it from the linter, and what is shown is without a finding.
     let script =

@@ -105,7 +105,7 @@ fn audit_21_sessions_are_not_for_tools() {
         ("list_directory", "directory", "docs/link/main"),
     ] {
         let result = &exec(&sandbox, &[(name, json!({member: path}))])[0];
-        assert!(result["content"].to_string().contains("sessions are not for tools"), "{result}");
+        assert!(result["content"].to_string().contains("tools may not read sessions"), "{result}");
     }
     let list = &exec(&sandbox, &[("list_directory", json!({}))])[0];
     assert_eq!(list["content"], "[link] away\n[dir]  docs\n[link] fine\n[link] up\n");

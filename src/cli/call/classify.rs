@@ -42,7 +42,7 @@ fn header(text: &str) -> Result<(String, String), String> {
 /// Reads an argument that is an HTTP status.
 ///
 /// # Errors
-/// Says so when it is none.
+/// When it is not one.
 pub fn status(text: &str) -> Result<u16, &'static str> {
     let status = text.parse().ok().filter(|status| (100..600).contains(status));
     status.ok_or("not an HTTP status; use a number from 100 to 599")

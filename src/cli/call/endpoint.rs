@@ -164,7 +164,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Says that there is no key, how to give one, and which other provider a key is there for.
+    /// Returns the error for a missing key: how to give one, and which other provider has one.
     fn no_key(&self) -> String {
         let names = variables(self.provider, &self.url).join(" or ");
         let others = Provider::value_variants().iter().filter(|other| **other != self.provider);

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// The option group for the key.
 #[derive(Clone, Debug, clap::Args)]
 pub struct KeyArgs {
-    /// File with the key, which nobody else may read (CLAW_KEY_FILE)
+    /// File with the key, readable by its owner alone (CLAW_KEY_FILE)
     #[arg(long, value_name = "FILE", conflicts_with = "key_cmd")]
     pub key_file: Option<PathBuf>,
     /// Command that prints the key (CLAW_KEY_CMD)
@@ -129,7 +129,7 @@ fn read_file(path: &Path) -> anyhow::Result<Vec<u8>> {
     let what = || format!("cannot read key file '{}'", path.display());
     let mode = std::fs::metadata(path).with_context(what)?.permissions().mode();
     if mode & 0o077 != 0 {
-        let text = format!("{}: others may read it; chmod 600 it", what());
+        let text = format!("{}: other users may read it; run chmod 600 on it", what());
         return fail(Exit::Permission, text);
     }
     std::fs::read(path).with_context(what)

@@ -1,4 +1,4 @@
-//! Signals while an answer is being read: the reader is told, so that it can write what was shown before the
+//! Signals while an answer is being read: the reader is notified, so that it can write what was shown before the
 //! signal ends the program.
 
 use crate::cli::progress;
@@ -7,13 +7,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a reader that was told has to end the program; then the signal ends it.
+/// How long a notified reader has to end the program; then the signal ends it.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// How often a reader that has no room for the news is told again.
+/// How often a reader whose queue is full is notified again.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Where the answer that is being read comes in, if one is.
+/// The sender to the reader of the current answer, if one is being read.
 static READER: Mutex<Option<SyncSender<Event>>> = Mutex::new(None);
 
 /// Something that the reader of an answer waits for.
@@ -29,7 +29,7 @@ pub(super) enum Event {
     Signal(i32),
 }
 
-/// Tells a reader of signals, until this is dropped.
+/// Notifies a reader of signals, until this is dropped.
 pub(super) struct Listening(());
 
 impl Listening {

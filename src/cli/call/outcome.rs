@@ -76,7 +76,9 @@ pub(super) fn write_reply(
             prices.say(reply, call.request.model, log);
         }
         for kind in &reply.left_out {
-            log.note(&format!("the answer holds '{kind}', which no record can: it is left out"));
+            log.note(&format!(
+                "the answer holds '{kind}', which a record cannot hold; it is left out"
+            ));
         }
     }
     if let Some(name) = &cut_call {

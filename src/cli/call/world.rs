@@ -200,7 +200,7 @@ impl Network<'_> {
         let _listening = Listening::new(sender.clone());
         std::thread::spawn(move || {
             let outcome = http::post(post, |part| sender.send(Event::Part(part)).is_ok());
-            // Without a reader there is nothing left to tell.
+            // Without a reader there is no one to notify.
             let _ = sender.send(Event::End(outcome));
         });
         // The moment to stop waiting for a part that the answer can do without.

@@ -21,14 +21,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a child has to end by itself once it is told to.
+/// How long a child has to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(1);
-/// How often is looked whether it has ended.
+/// How often to check whether it has ended.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// The children that run.
 static RUNNING: Mutex<Vec<Family>> = Mutex::new(Vec::new());
-/// Whether a signal is ending them.
+/// True if a signal is ending them.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
 /// A child and all that it starts.
@@ -53,13 +53,13 @@ impl Family {
         Ok((child, family))
     }
 
-    /// Forgets a child that has ended. Where a signal is ending this program, this waits for that end: nothing is
+    /// Forgets a child that has ended. If a signal is ending this program, this waits for that end: nothing is
     /// made of what an interrupted child left.
     pub(super) fn forget(self) {
         running().retain(|family| *family != self);
     }
 
-    /// Ends all of it: with SIGTERM, and what is left after a while with SIGKILL. `reap` is called while that
+    /// Ends all processes: with SIGTERM, and those left after a while with SIGKILL. `reap` is called while that
     /// takes time, to wait for the child itself.
     pub(super) fn end(self, mut reap: impl FnMut()) {
         let mut members = HashSet::from([self.child]);
@@ -77,7 +77,7 @@ impl Family {
     }
 
     fn signal(self, members: &mut HashSet<Pid>, signal: Signal) {
-        // What has ended already is no failure.
+        // A process that has ended already is not a failure.
         if self.leads_group {
             let _ = kill_process_group(self.child, signal);
             return;
@@ -115,7 +115,7 @@ fn end_all() {
     std::mem::forget(running);
 }
 
-/// Whether this program is in the foreground of a terminal.
+/// Returns whether this program is in the foreground of a terminal.
 fn has_terminal() -> bool {
     let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
     let terminal = rustix::fs::open("/dev/tty", flags, Mode::empty());

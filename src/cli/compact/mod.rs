@@ -57,7 +57,7 @@ pub struct CompactArgs {
     /// Where a summary comes from when no model makes one (local, then --emergency)
     #[arg(long, value_name = "SOURCE", conflicts_with_all = ["plan", "summary"])]
     pub fallback: Option<Fallback>,
-    /// When nothing else helps keep the newest fifth, and note that the summary is still to be made
+    /// If no source gives a summary, keep the newest fifth, and note that the summary is missing
     #[arg(long, conflicts_with_all = ["plan", "summary"])]
     pub emergency: bool,
     /// Program that gets the summary (CLAW_CALL, else claw-call)
@@ -177,7 +177,7 @@ impl Session<'_> {
         }
     }
 
-    /// Whether the request is known not to fit.
+    /// Returns whether the request is known not to fit.
     fn is_too_long(&self, task: &Task<'_, '_>, planned: &Planned) -> bool {
         self.refused.is_some() || task.target.is_some_and(|target| planned.before > target)
     }

@@ -39,7 +39,7 @@ impl Session<'_> {
         let mut exit = Exit::Done;
         let pending = summaries.pending();
         if pending.is_empty() {
-            log.outcome("no summary is to be made again", r#""outcome":"skipped""#);
+            log.outcome("no summary is missing", r#""outcome":"skipped""#);
         }
         for one in pending {
             let messages = before(inputs, &one, &summaries);

@@ -15,7 +15,7 @@ pub fn leave() {
     HEEDED.store(true, Ordering::Relaxed);
 }
 
-/// What is done, with the signal's number, before a signal ends the program; each step once.
+/// The steps that run, with the signal's number, before a signal ends the program; each runs once.
 static BEFORE: Mutex<Vec<fn(i32)>> = Mutex::new(Vec::new());
 
 /// Runs `step` before a signal ends the program as it would have without this, and before the steps that were

@@ -18,7 +18,7 @@ pub struct ResetArgs {
     /// Begin a new session each day at this local time: daily@HH:MM
     #[arg(long, value_name = "RULE", value_parser = reset::daily)]
     pub reset: Option<civil::Time>,
-    /// Begin a new session when nothing was said for more than so many minutes
+    /// Begin a new session when there was no prompt for this long
     #[arg(long, value_name = "MINUTES")]
     pub idle: Option<u32>,
 }
@@ -81,7 +81,7 @@ impl Current {
         let agent = place.agent.clone().unwrap_or_else(|| usual_agent(&entries));
         let Some(entry) = place.store.current(&agent, &entries) else {
             let what_to_do = if entries.is_empty() {
-                "claw-session new makes one"
+                "make one with claw-session new"
             } else {
                 "there are several agents; name one with --agent"
             };
@@ -133,7 +133,7 @@ impl ResetArgs {
         Ok(next)
     }
 
-    /// Whether a session is over. While a turn runs in it, it is not.
+    /// Returns whether a session is over. While a turn runs in it, it is not.
     fn is_over(self, entry: &Entry) -> anyhow::Result<bool> {
         let reset = Reset { daily: self.reset, idle: self.idle };
         if reset == Reset::default() || entry.key.is_empty() {

@@ -96,7 +96,7 @@ pub(super) fn make(place: &Place, plan: Plan) -> anyhow::Result<Entry> {
     Ok(entry_of(new, header, created))
 }
 
-/// A key that no session has: `key` itself, or the first of `key-2`, `key-3` and so on.
+/// A key that no session has: `key` itself, or the first free one of `key-2`, `key-3` and so on.
 fn unused(entries: &[Entry], key: String) -> String {
     let keys: HashSet<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
     let mut number = 1;

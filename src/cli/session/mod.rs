@@ -176,7 +176,9 @@ impl Place {
         let workspace = self.workspace.display();
         fail(
             Exit::Failed,
-            format!("no session '{name}' in '{workspace}'; claw-session new --label makes one"),
+            format!(
+                "no session '{name}' in '{workspace}'; see claw-session list, or make it with claw-session new --label"
+            ),
         )
     }
 
@@ -190,7 +192,7 @@ impl Place {
     }
 }
 
-/// The agent that is meant where none is named: the only one that there is, so that a workspace of claw0's is
+/// The agent to use if none is named: the only one, so that a workspace of claw0 is
 /// continued without options, or else the default one.
 fn usual_agent(entries: &[Entry]) -> String {
     let first = entries.first().map(|entry| entry.agent.as_str());

@@ -67,7 +67,7 @@ impl Expire {
             (Some(age), _) => Keep::Since(now.saturating_sub(age)),
             (None, Some(most)) => Keep::Newest(most),
             (None, None) => {
-                return fail(Exit::Usage, "nothing says what expires; give --older-than or --max");
+                return fail(Exit::Usage, "no limit is given; give --older-than or --max");
             }
         };
         let entries = place.entries()?;

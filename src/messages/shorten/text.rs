@@ -66,7 +66,7 @@ impl Text {
         [&self.head, &*self.middle(record), &self.tail].concat()
     }
 
-    /// What stands between the two ends: the marker on a line of its own, or nothing.
+    /// The text between the two ends: the marker on a line of its own, or nothing.
     pub(super) fn middle(&self, record: Option<&str>) -> String {
         if self.is_whole() {
             return String::new();

@@ -59,7 +59,7 @@ impl Draft {
         all.map(|text| text.into_between(r#"{"type":"text","text":""#, r#""}"#)).collect()
     }
 
-    /// What was shown so far.
+    /// The part that was shown so far.
     pub(crate) fn shown(self) -> Reply {
         let Draft { model, usage, text, refusal, .. } = self;
         let blocks = Draft::said(text, refusal, &[]);

@@ -7,7 +7,7 @@
 use regex::{Regex, RegexBuilder};
 use std::sync::OnceLock;
 
-/// How many of such words may stand one after the other.
+/// How many such words may follow each other.
 const MOST: usize = 8;
 
 /// The words, each alternative with the sign that ends it.

@@ -474,7 +474,7 @@ fn a_body_without_an_error_is_judged_by_its_status() {
 #[test]
 fn no_bytes_are_too_strange() {
     let deep = "[".repeat(100_000);
-    // What is nested deeper than it is opened stays a quotation.
+    // Errors nested deeper than this are not opened, and count as quotations.
     let nested = (0..20).fold("prompt is too long".to_owned(), |text, _| error(&text));
     let bodies: [&[u8]; 7] = [
         b"\xff\xfe\x00",

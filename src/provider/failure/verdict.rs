@@ -70,7 +70,7 @@ pub(super) struct Verdict<'a> {
     pub(super) kind: Option<&'a String>,
     /// The numbers of the text that decided.
     pub(super) found: Numbers,
-    /// Whether a limit among the numbers is the model's window, in the place where its provider states it.
+    /// True if a limit among the numbers is the model's window, in the place where its provider states it.
     pub(super) states_window: bool,
 }
 

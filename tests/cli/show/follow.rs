@@ -159,7 +159,7 @@ fn one_file_that_is_there_can_be_followed_as_text() {
     sandbox.write("s.jsonl", user("one"));
     let follow = |args: &[&str]| sandbox.cmd("claw-show").arg("--follow").args(args).run();
     follow(&["--format", "html", "s.jsonl"]).code(2).stdout_is("");
-    follow(&[]).code(2).err_is("claw-show: cannot follow no file or several; name one\n");
+    follow(&[]).code(2).err_is("claw-show: --follow takes one file; name one\n");
     follow(&["s.jsonl", "s.jsonl"]).code(2);
     follow(&["-"]).code(2).err_is("claw-show: cannot follow '<stdin>'; name a file\n");
     follow(&["/dev/null"]).code(2).err_has("not a regular file");
