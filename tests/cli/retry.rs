@@ -313,7 +313,7 @@ fn every_takes_its_pause_from_the_configuration_and_a_signal_ends_it() {
         // Nothing holds its outputs open after its end, though it sleeps when the signal comes.
         let script = format!(
             "claw-retry {every} s.jsonl 2>said & pid=$!
-            until test -e said && test $(grep -c 'no summary is to be made' said) -ge {passes}
+            until test -e said && test $(grep -c 'no summary is missing' said) -ge {passes}
             do sleep 0.05; done; sleep 0.1
             kill -{signal} $pid; wait $pid"
         );
