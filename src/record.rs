@@ -335,26 +335,29 @@ fn text(object: &Object<'_>, name: &str) -> Result<String, String> {
 }
 
 /// The id of a record: the first 16 hex digits of SHA-256 over the previous line's bytes, a line feed,
-/// and the record's own bytes without its id member.
+/// and the record's own bytes without its id member. `rest` is what follows the brace of these.
 ///
 /// It shows damage (a changed, missing or inserted line); it is no signature.
 #[must_use]
-pub fn id(previous: &[u8], record: &str) -> String {
+pub fn id(previous: &[u8], rest: &str) -> String {
     let mut hash = Sha256::new();
     hash.update(previous);
-    hash.update(b"\n");
-    hash.update(record.as_bytes());
-    hex(&hash.finalize(), 8)
+    hash.update(b"\n{");
+    hash.update(rest.as_bytes());
+    hex(hash)
 }
 
 /// The first 16 hex digits of the SHA-256 of `text`.
 #[must_use]
 pub fn digest(text: &str) -> String {
-    hex(&Sha256::digest(text.as_bytes()), 8)
+    hex(Sha256::new_with_prefix(text))
 }
 
-fn hex(bytes: &[u8], count: usize) -> String {
-    bytes.iter().take(count).map(|byte| format!("{byte:02x}")).collect()
+/// The first 16 hex digits of a hash.
+fn hex(hash: Sha256) -> String {
+    let bytes = hash.finalize();
+    let first = bytes.first_chunk().copied().unwrap_or_default();
+    format!("{:016x}", u64::from_be_bytes(first))
 }
 
 /// Builds the line of a record from an object: id first, `ts` after the type when there is none.
@@ -371,18 +374,23 @@ pub fn seal(text: &str, previous: &[u8], ts: &str) -> Result<String, String> {
     parse(&object)?;
     let is_session = object.string("type").as_deref() == Some("session");
     let own_id = object.string("id").filter(|_| is_session).map(Cow::into_owned);
-    let mut members: Vec<String> = Vec::new();
-    let mut lacks_ts = object.get("ts").is_none();
-    for member in object.members().filter(|member| member.name() != "id") {
-        members.push(format!("{}:{}", member.raw_name, member.value));
-        if member.name() == "type" && lacks_ts {
-            members.push(format!(r#""ts":{ts}"#));
+    let mut rest = String::with_capacity(text.len() + ts.len() + 8);
+    let mut push = |parts: [&str; 4]| parts.iter().for_each(|part| rest.push_str(part));
+    let (mut comma, mut lacks_ts) = ("", object.get("ts").is_none());
+    for member in object.members() {
+        let name = member.name();
+        if name == "id" {
+            continue;
+        }
+        push([std::mem::replace(&mut comma, ","), member.raw_name, ":", member.value]);
+        if name == "type" && lacks_ts {
+            push([comma, r#""ts""#, ":", ts]);
             lacks_ts = false;
         }
     }
-    let body = format!("{{{}}}", members.join(","));
-    let id = own_id.unwrap_or_else(|| id(previous, &body));
-    Ok(format!(r#"{{"id":{},{}"#, json::quote(&id), &body[1..]))
+    rest.push('}');
+    let id = own_id.unwrap_or_else(|| id(previous, &rest));
+    Ok([r#"{"id":"#, &json::quote(&id), ",", &rest].concat())
 }
 
 #[cfg(test)]
@@ -393,7 +401,7 @@ mod tests {
     fn a_sealed_record_has_id_type_and_time_and_keeps_the_rest() {
         let line = seal(r#"{"type":"user","content":"hi","n":1e2,"x":null}"#, b"", "5.5").unwrap();
         let body = r#"{"type":"user","ts":5.5,"content":"hi","n":1e2,"x":null}"#;
-        assert_eq!(line, format!(r#"{{"id":"{}",{}"#, id(b"", body), &body[1..]));
+        assert_eq!(line, format!(r#"{{"id":"{}",{}"#, digest(&format!("\n{body}")), &body[1..]));
     }
 
     #[test]

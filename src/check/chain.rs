@@ -117,8 +117,8 @@ fn is_session(text: &str) -> bool {
 /// A line with an id of ours in front.
 struct Sealed<'a> {
     id: &'a str,
-    /// The line without its id member.
-    body: String,
+    /// The line after its id member.
+    rest: &'a str,
 }
 
 impl<'a> Sealed<'a> {
@@ -127,11 +127,11 @@ impl<'a> Sealed<'a> {
         let (id, rest) = text.strip_prefix("{\"id\":\"")?.split_once("\",")?;
         let is_ours =
             id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_hexdigit()) && !is_session(text);
-        is_ours.then(|| Sealed { id, body: format!("{{{rest}") })
+        is_ours.then_some(Sealed { id, rest })
     }
 
     fn fits(&self, before: &[u8]) -> bool {
-        record::id(before, &self.body) == self.id
+        record::id(before, self.rest) == self.id
     }
 }
 
