@@ -37,15 +37,6 @@ pub fn lint(input: Input) -> anyhow::Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// How many calls are open at the end of a transcript.
-///
-/// # Errors
-/// As [`lint`].
-pub fn open_at_end(input: Input) -> anyhow::Result<usize> {
-    let is_open = |found: &&Finding| found.rule.name == rules::OPEN_AT_END.name;
-    Ok(lint(input)?.iter().filter(is_open).count())
-}
-
 /// What rebuild finds, in all of the transcript: what compactions cover is not read for messages. And
 /// the messages.
 fn rebuilt(inputs: &[Input]) -> anyhow::Result<(Vec<Finding>, Vec<Message<'static>>)> {

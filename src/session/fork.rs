@@ -3,11 +3,11 @@
 //! The records are copied under a header of their own, so their ids, which cover what stands before, are made
 //! anew, and view records are told the new ids of what they mean.
 
-use crate::check::lint;
 use crate::dialect;
 use crate::exit::{Exit, fail};
 use crate::json::{Object, quote};
 use crate::jsonl::{Line, Lines};
+use crate::messages::rebuild::{self, Options};
 use crate::record::{self, Body, Record};
 use crate::source::Input;
 use std::collections::HashMap;
@@ -77,7 +77,8 @@ pub fn fork(input: &Input, end: u64, header: &str, ts: &str) -> anyhow::Result<F
         Ok(())
     })?;
     let copy = Input::memory("fork", forked.text.clone().into_bytes());
-    forked.open = lint::open_at_end(copy)?;
+    forked.open =
+        rebuild::stream(&[copy], &Options::default(), false, |_| Ok(()))?.open_calls.len();
     Ok(forked)
 }
 

@@ -478,6 +478,25 @@ fn s_3_a_cut_with_an_open_call_is_said() {
 }
 
 #[test]
+fn audit_24_a_fork_counts_the_calls_at_its_end_that_have_no_result() {
+    let sandbox = Sandbox::new();
+    said(&sandbox, &["new", "--label", "source"]);
+    let path = said(&sandbox, &["path", "source"]);
+    let call = |id| json!({"type": "tool_use", "tool_use_id": id, "name": "f", "input": {}});
+    let result = |id| json!({"type": "tool_result", "tool_use_id": id, "content": "done"});
+    let prompt = || json!({"type": "user", "content": "q"});
+    let mut records = vec![prompt(), call("a"), prompt()];
+    records.extend(["b", "c", "d"].map(call));
+    records.extend([result("c"), result("nobody")]);
+    let lines: Vec<String> = records.iter().map(ToString::to_string).collect();
+    append(&sandbox, &path, lines.join("\n"));
+    let run = session(&sandbox, &["fork", "source"]).run();
+    run.ok().err_is("claw-session: calls without a result at the end: 2\n");
+    append(&sandbox, &path, prompt().to_string());
+    session(&sandbox, &["fork", "source"]).run().ok().err_is("");
+}
+
+#[test]
 fn v3_a_fork_leaves_damaged_lines_out_and_makes_one_format_of_claw0s() {
     let sandbox = claw0();
     let path = format!("{CLAW0}/sessions/7ab2385f6138.jsonl");
