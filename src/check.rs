@@ -8,7 +8,7 @@ pub mod chain;
 pub mod lint;
 pub mod rules;
 
-use crate::json::quote;
+use crate::json::push_quoted;
 use crate::messages::{Block, BlockKind, Content, Message, Role};
 use rules::Rule;
 use std::collections::HashSet;
@@ -68,22 +68,38 @@ impl Finding {
     /// The finding as members of a JSON object, without braces.
     #[must_use]
     pub fn members(&self) -> String {
-        let Place { input, line, offset, length } = &self.place;
-        format!(
-            r#""rule":{},"severity":{},"input":{},"line":{},"offset":{offset},"length":{length},"id":{},"mended":{}"#,
-            quote(self.rule.name),
-            quote(self.rule.severity.name()),
-            quote(input),
-            line.map_or_else(|| "null".to_owned(), |line| line.to_string()),
-            self.id.as_deref().map_or_else(|| "null".to_owned(), quote),
-            self.rule.mended,
-        )
+        let mut json = String::new();
+        self.push_members(&mut json);
+        json
     }
 
     /// The finding as a JSON object.
     #[must_use]
     pub fn to_json(&self) -> String {
-        format!("{{{},\"message\":{}}}", self.members(), quote(&self.message))
+        let mut json = "{".to_owned();
+        self.push_members(&mut json);
+        json.push_str(r#","message":"#);
+        push_quoted(&mut json, &self.message);
+        json.push('}');
+        json
+    }
+
+    fn push_members(&self, json: &mut String) {
+        let (Place { input, line, offset, length }, rule) = (&self.place, self.rule);
+        let line = line.map_or_else(|| "null".to_owned(), |line| line.to_string());
+        let numbers = format!(r#","line":{line},"offset":{offset},"length":{length},"id":"#);
+        json.push_str(r#""rule":"#);
+        push_quoted(json, rule.name);
+        json.push_str(r#","severity":"#);
+        push_quoted(json, rule.severity.name());
+        json.push_str(r#","input":"#);
+        push_quoted(json, input);
+        json.push_str(&numbers);
+        match &self.id {
+            Some(id) => push_quoted(json, id),
+            None => json.push_str("null"),
+        }
+        json.push_str(if rule.mended { r#","mended":true"# } else { r#","mended":false"# });
     }
 }
 
@@ -91,8 +107,9 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Place { input, line, offset, length } = &self.place;
         let (rule, message) = (self.rule.name, &self.message);
-        let line = line.map_or_else(String::new, |line| format!(" line {line},"));
-        write!(f, "{rule}: '{input}'{line} byte {offset}, {length} bytes: {message}")
+        write!(f, "{rule}: '{input}'")?;
+        line.map_or(Ok(()), |line| write!(f, " line {line},"))?;
+        write!(f, " byte {offset}, {length} bytes: {message}")
     }
 }
 

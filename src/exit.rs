@@ -308,8 +308,14 @@ pub fn printable_lines(text: &str) -> String {
     escaped(text, |c| is_hidden(c) && !matches!(c, '\n' | '\t'))
 }
 
+/// Whether all of `text` is printable ASCII. Nearly all text is, and this is much quicker to tell than
+/// whether a character is hidden.
+fn is_plain(text: &str) -> bool {
+    text.bytes().fold(true, |is_plain, byte| is_plain & matches!(byte, b' '..=b'~'))
+}
+
 fn escaped(text: &str, hidden: impl Fn(char) -> bool) -> String {
-    if !text.contains(&hidden) {
+    if is_plain(text) || !text.contains(&hidden) {
         return text.to_owned();
     }
     let mut out = String::with_capacity(text.len());
@@ -327,7 +333,7 @@ fn escaped(text: &str, hidden: impl Fn(char) -> bool) -> String {
 /// terminal.
 #[must_use]
 pub fn printable_json(line: &str) -> Cow<'_, str> {
-    json::escape(line, is_hidden)
+    if is_plain(line) { Cow::Borrowed(line) } else { json::escape(line, is_hidden) }
 }
 
 #[cfg(test)]

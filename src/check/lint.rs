@@ -1,17 +1,18 @@
 //! The linter: everything that is wrong in a transcript, whether or not rebuild mends it.
 
 use super::rules::{self, Rule};
-use super::{Finding, Place, Severity, chain};
+use super::{Finding, Place, Severity, Violation, chain};
 use crate::check;
 use crate::exit::Exit;
 use crate::json::{self, Member, Object};
 use crate::jsonl::{Line, Lines};
-use crate::messages::rebuild::{self, Options, Rebuilt};
-use crate::messages::{Message, Meta};
+use crate::messages::rebuild::{self, Notes, Options};
+use crate::messages::{Id, Message, Meta};
 use crate::source::Input;
 use anyhow::Context;
+use foldhash::fast::RandomState;
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::io;
 
 /// Checks one transcript. Findings come in the order of the file.
@@ -21,27 +22,31 @@ use std::io;
 pub fn lint(input: Input) -> anyhow::Result<Vec<Finding>> {
     let inputs = [input];
     let (mut findings, shown) = rebuilt(&inputs)?;
-    let [input] = inputs;
+    let [input] = &inputs;
     let cannot_read = || format!("cannot read '{}'", input.name);
     let damaged = findings.iter().filter(|found| costs_a_line(found.rule));
     let damaged = damaged.filter_map(|found| found.place.line).collect();
-    let chain = chain::check(&input, &damaged).with_context(cannot_read)?;
-    let scan = Scan::of(&input, &chain).with_context(cannot_read)?;
+    let chain = chain::check(input, &damaged).with_context(cannot_read)?;
+    let scan = Scan::of(input, &chain).with_context(cannot_read)?;
     findings.splice(0..0, chain);
     findings.extend(scan.findings);
     for finding in &mut findings {
         finding.complete(&scan.records);
     }
     findings.sort_by_key(|finding| finding.place.offset);
-    findings.extend(unfit(&shown, &input, &scan.records));
+    findings.extend(unfit(&shown, &inputs, &scan.records)?);
     Ok(findings)
 }
 
 /// What rebuild finds, in all of the transcript: what compactions cover is not read for messages. And
-/// the messages.
+/// the messages, without their `_meta`: only [`unfit`] asks for it, of few transcripts.
 fn rebuilt(inputs: &[Input]) -> anyhow::Result<(Vec<Finding>, Vec<Message<'static>>)> {
-    let Rebuilt { messages, findings: mut shown, .. } =
-        rebuild::from_inputs(inputs, &Options::default())?;
+    let mut messages = Vec::new();
+    let Notes { findings: mut shown, .. } =
+        rebuild::stream(inputs, &Options::default(), false, |message| {
+            messages.push(message.into_owned());
+            Ok(())
+        })?;
     if !messages.first().is_some_and(Message::is_summary) {
         return Ok((shown, messages));
     }
@@ -70,41 +75,55 @@ fn costs_a_line(rule: &Rule) -> bool {
 }
 
 /// The messages as a provider would see them: calls that wait for a result, and what must not be.
-fn unfit(messages: &[Message<'_>], input: &Input, records: &Records) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for broken in check::messages(messages) {
-        let rule = match (broken.unfinished, broken.rule) {
-            (true, "open-call") => &rules::OPEN_AT_END,
-            // A conversation may well end on the assistant, or not have begun.
-            (true, _) => continue,
-            (false, _) => &rules::REFUSED,
-        };
+fn unfit(
+    messages: &[Message<'_>],
+    inputs: &[Input; 1],
+    records: &[At],
+) -> anyhow::Result<Vec<Finding>> {
+    let mut broken = check::messages(messages);
+    // A conversation may well end on the assistant, or not have begun.
+    broken.retain(|broken| !broken.unfinished || broken.rule == "open-call");
+    if broken.is_empty() {
+        return Ok(Vec::new());
+    }
+    let messages = rebuild::from_inputs(inputs, &Options::default())?.messages;
+    let finding = |broken: Violation| {
+        let rule = if broken.unfinished { &rules::OPEN_AT_END } else { &rules::REFUSED };
         let meta = messages.get(broken.message).and_then(|message| message.meta.clone());
         let Meta { id, offset, end, .. } = *meta.unwrap_or_default();
-        let line = records.get(&offset).map(|record| record.line);
-        let place = Place { input: input.name.clone(), line, offset, length: end - offset };
+        let line = record_at(records, offset).map(|record| record.line);
+        let input = inputs[0].name.clone();
+        let place = Place { input, line, offset, length: end - offset };
         let id = Some(id.to_string()).filter(|id| !id.is_empty());
-        findings.push(Finding { rule, place, id, message: broken.to_string() });
-    }
-    findings
+        Finding { rule, place, id, message: broken.to_string() }
+    };
+    Ok(broken.into_iter().map(finding).collect())
 }
 
-/// Where a record stands, by the offset of its place.
-type Records = HashMap<u64, At>;
-
+/// A record, and where it stands.
 struct At {
+    offset: u64,
     line: u64,
     length: u64,
-    id: String,
+    id: Id,
+}
+
+/// The record that begins at `offset`; `records` are in the order of the file.
+fn record_at(records: &[At], offset: u64) -> Option<&At> {
+    let index = records.binary_search_by_key(&offset, |record| record.offset).ok()?;
+    records.get(index)
 }
 
 impl Finding {
     /// Adds line and id where the finding is about a whole record and does not say them.
-    fn complete(&mut self, records: &Records) {
-        let Some(record) = records.get(&self.place.offset) else { return };
+    fn complete(&mut self, records: &[At]) {
+        if self.place.line.is_some() && self.id.is_some() {
+            return;
+        }
+        let Some(record) = record_at(records, self.place.offset) else { return };
         if record.length == self.place.length {
             self.place.line.get_or_insert(record.line);
-            self.id.get_or_insert_with(|| record.id.clone());
+            self.id.get_or_insert_with(|| record.id.to_string());
         }
     }
 }
@@ -113,8 +132,8 @@ impl Finding {
 #[derive(Default)]
 struct Scan {
     findings: Vec<Finding>,
-    records: Records,
-    ids: HashSet<String>,
+    records: Vec<At>,
+    ids: HashSet<Id, RandomState>,
 }
 
 impl Scan {
@@ -134,12 +153,11 @@ impl Scan {
     }
 
     fn take(&mut self, text: &str, object: &Object<'_>, place: Place, is_misfit: bool) {
-        let id =
-            object.string("id").map_or_else(|| format!("@{}", place.offset), |id| id.into_owned());
-        let at = At { line: place.line.unwrap_or(0), length: place.length, id: id.clone() };
-        self.records.insert(place.offset, at);
+        let Place { offset, length, .. } = place;
+        let id = object.string("id").map_or_else(|| Id::from(format!("@{offset}")), Id::from);
+        self.records.push(At { offset, line: place.line.unwrap_or(0), length, id: id.clone() });
         let mut find = |rule: &'static Rule, message: String| {
-            let (place, id) = (place.clone(), Some(id.clone()));
+            let (place, id) = (place.clone(), Some(id.to_string()));
             self.findings.push(Finding { rule, place, id, message });
         };
         // A copy that was put in has been found already.
@@ -149,7 +167,10 @@ impl Scan {
         for name in names_twice(object) {
             find(&rules::NAME_TWICE, format!("member '{name}' comes twice; the last one counts"));
         }
-        let halves = json::mend_surrogates(text).1;
+        let halves = match object.may_have_surrogates() {
+            true => json::mend_surrogates(text).1,
+            false => 0,
+        };
         if halves > 0 {
             let what = format!("U+FFFD is sent for each half of a surrogate pair, {halves} in all");
             find(&rules::LONE_SURROGATE, what);
@@ -158,7 +179,7 @@ impl Scan {
 }
 
 fn names_twice<'a>(object: &Object<'a>) -> Vec<Cow<'a, str>> {
-    let mut names = HashSet::new();
+    let mut names = HashSet::with_hasher(RandomState::default());
     let members = object.members().map(|member: Member<'a>| member.name());
     members.filter(|name| !names.insert(name.clone())).collect()
 }
