@@ -1,7 +1,7 @@
 //! Markdown that is laid out as it arrives.
 //!
 //! What is written never depends on how the text was cut on its way: a row is written when no further text can change
-//! it. A block that is longer than [`MOST`] is cut, so memory is bounded whatever comes.
+//! it. A block that is longer than 32 KiB is cut, so memory is bounded whatever comes.
 
 use super::render::{Layout, Rendered, render_part};
 use super::words::clean;
