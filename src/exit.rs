@@ -308,7 +308,7 @@ pub fn printable_lines(text: &str) -> String {
     escaped(text, |c| is_hidden(c) && !matches!(c, '\n' | '\t'))
 }
 
-/// Whether all of `text` is printable ASCII. Nearly all text is, and this is much quicker to tell than
+/// Returns whether all of `text` is printable ASCII. Nearly all text is, and this is much quicker to tell than
 /// whether a character is hidden.
 fn is_plain(text: &str) -> bool {
     text.bytes().fold(true, |is_plain, byte| is_plain & matches!(byte, b' '..=b'~'))

@@ -280,7 +280,7 @@ fn on_several_lines(bytes: &[u8]) -> Looks {
     }
 }
 
-/// Returns the kind of bytes that are no text.
+/// Returns the kind of binary file that the bytes come from.
 fn binary(bytes: &[u8]) -> Option<&'static str> {
     let kinds: [(&[u8], &'static str); 7] = [
         (b"%PDF-", "a PDF file"),

@@ -1,4 +1,4 @@
-//! Which models count alike: those of one family share a tokenizer, about.
+//! Families of models: the models of one family have about the same tokenizer, so their counts are alike.
 
 use super::models::bare;
 

@@ -53,8 +53,8 @@ pub(super) struct Call<'b> {
     /// Index of the call's block in its reply.
     pub(super) block: usize,
     pub(super) answer: Option<Answer<'b>>,
-    /// A result that stands before the call. It is the answer if none has come when the conversation
-    /// goes on after the reply.
+    /// A result that stands before the call. It is the answer if none has come when something follows
+    /// the reply.
     pub(super) early: Option<Early>,
     pub(super) place: Place,
 }

@@ -234,7 +234,7 @@ mod tests {
         ids.split(' ').map(line).collect()
     }
 
-    /// What a redo would name. An `X` is the first retraction of an undo.
+    /// The record that a redo would name. An `X` is the first retraction of an undo.
     fn redone(ids: &str) -> String {
         let inputs = [Input::memory("s", transcript(ids).into_bytes())];
         newest_undo(&inputs).map_or_else(|why| why.to_string(), |ids| ids.join(" "))

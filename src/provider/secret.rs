@@ -2,7 +2,7 @@
 
 /// The shortest key, and the shortest beginning of one, that is searched for, in bytes.
 const LEAST: usize = 8;
-/// A word of small letters that is shorter, in bytes, is no key.
+/// A word of small letters that is shorter than this, in bytes, is not taken for a key.
 const LONGEST_WORD: usize = 20;
 
 /// Returns whether `key` can be a secret. Local servers take any key (`x`, `none`, `not-needed`); hiding such a

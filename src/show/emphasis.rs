@@ -1,6 +1,6 @@
 //! Emphasis beside Chinese, Japanese and Korean text.
 //!
-//! CommonMark takes `**` for the end of emphasis only where what stands before it is no punctuation, or where
+//! CommonMark takes `**` for the end of emphasis only where no punctuation stands before it, or where
 //! a space or punctuation follows. Texts without spaces cannot keep that: in `これは**「永久」**です` nothing would be
 //! emphasised. The proposal for CommonMark that repairs this counts CJK punctuation as letters here, and lets other
 //! punctuation stand between emphasis and a CJK character. [`Marked`] has the same effect with any parser: it
@@ -28,7 +28,7 @@ impl<'t> Marked<'t> {
         Marked::at(text, places(text))
     }
 
-    /// The same for a part of a text: `[label]: address` is no definition but text, for what it would define stands
+    /// The same for a part of a text: `[label]: address` is plain text and not a definition, for what it would define stands
     /// in other parts.
     pub fn part(text: &'t str) -> Marked<'t> {
         let mut places = places(text);

@@ -26,7 +26,7 @@ pub struct Stream<W> {
     written: usize,
     /// A blank line stands before it.
     has_gap: bool,
-    /// It goes on with a block of code that was cut: its first line is there again, and was shown.
+    /// It continues a block of code that was cut: its first line is there again, and was shown.
     fence: String,
     /// How long the text was when it was laid out last.
     seen: usize,

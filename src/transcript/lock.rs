@@ -17,7 +17,7 @@ const MOST_TRIES: usize = 16;
 /// Opens the file or folder at `path` and locks it; the lock is released when the file is closed.
 ///
 /// # Errors
-/// What `open` fails with; 75 when another program held the lock for longer than `timeout` in all; 74 when
+/// The error of `open`; 75 when another program held the lock for longer than `timeout` in all; 74 when
 /// the path named another file each time.
 pub(crate) fn locked(
     path: &Path,

@@ -48,7 +48,7 @@ pub(super) fn find<'a>(messages: &[Message<'a>]) -> Vec<FoundResult<'a>> {
     found
 }
 
-/// What the message's `_meta` knows of each result in it, by the id of the call.
+/// The entries of the message's `_meta` about the results in it, by the id of the call.
 fn known_results<'m>(message: &'m Message<'_>) -> HashMap<&'m Id, &'m ResultMeta> {
     let results = message.meta.iter().flat_map(|meta| meta.results.iter().rev());
     results.map(|result| (&result.tool_use_id, result)).collect()

@@ -1,4 +1,4 @@
-//! What providers counted: which counts still hold, and one size of a session in every program.
+//! Counts of providers: which still hold, and one size of a session in every program.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use crate::common::{Run, Sandbox};
 use crate::talks::{Talk, append, log, rebuild_meta, stage, words};
 
 const FILE: &str = "s.jsonl";
-/// What the provider counted for the prompt of [`anchor`]; about as much as ours.
+/// The provider's count of the prompt of [`anchor`]; about as much as ours.
 const COUNT: u64 = 4200;
 
 /// A question, and a long result.
@@ -26,7 +26,7 @@ fn counted(text: &str, count: u64) -> Value {
     json!({"type": "assistant", "content": text, "model": "m", "usage": usage})
 }
 
-/// What is said after the count: records 5 to 9.
+/// The records after the count, 5 to 9.
 fn after() -> Talk {
     Talk::new()
         .user("And there?")
@@ -47,7 +47,7 @@ fn estimate(sandbox: &Sandbox, args: &[&str], rebuild: &[&str]) -> Run {
     sandbox.cmd("claw-estimate").arg("--json").args(args).stdin(run.stdout).run()
 }
 
-/// What is measured of the session, in tokens.
+/// The sizes of the session that are compared, in tokens.
 fn measured(sandbox: &Sandbox, rebuild: &[&str]) -> u64 {
     let found = estimate(sandbox, &[], rebuild).ok().json_one();
     found["measured"].as_u64().expect("a number")

@@ -47,7 +47,7 @@ pub fn heard(signals: &[i32]) -> Vec<i32> {
     signals.iter().copied().filter(|signal| is_heard(*signal)).collect()
 }
 
-/// Whether a signal would end the program. Where the kernel does not tell, a hang-up is taken for ignored, as it
+/// Returns whether a signal would end the program. Where the kernel does not tell, a hang-up is taken for ignored, as it
 /// is after nohup(1), and no other signal.
 fn is_heard(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -134,7 +134,7 @@ fn error_line(body: &[u8]) -> Option<Value> {
 }
 
 /// The error inside a text, where its provider speaks: as JSON, or as Python writes bytes or a dictionary.
-/// What follows it does not matter. JSON anywhere else is a quotation.
+/// Text after it does not matter. JSON anywhere else is a quotation.
 fn embedded(text: &str) -> Option<Value> {
     let mut values =
         opening::all(text).into_iter().filter_map(|text| match text.strip_prefix('b') {

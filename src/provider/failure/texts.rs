@@ -22,7 +22,7 @@ use super::opening;
 use Family::{Account, Busy, Ceiling, Key, Midway, Output, Shape, Size, Throttle, Window};
 use Group::{Cap, Floor, Input, Limit, Over, Requested, Total};
 
-/// What has to follow the words of a rule: the end, or a sign that ends a sentence or a clause. A quotation
+/// Has to follow the words of a rule: the end, or a sign that ends a sentence or a clause. A quotation
 /// mark does not, nor does a word.
 const END: &str = r"\s*(?:$|[.,;:!()。，；…])";
 
