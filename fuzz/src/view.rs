@@ -13,9 +13,8 @@ use memchr::memmem;
 use std::collections::HashMap;
 use std::fmt::Debug;
 
-/// An object, and the number of the line that it stands in.
+/// An object of the transcript.
 struct Found {
-    line: usize,
     place: Place,
     id: String,
     text: String,
@@ -48,14 +47,13 @@ fn same<T: PartialEq + Debug>(what: &str, found: &T, expected: &T) -> Law {
 /// The objects of a transcript.
 fn objects(bytes: &[u8]) -> Vec<Found> {
     let input = Input::memory("t", bytes.to_vec());
-    let (mut found, mut number) = (Vec::new(), 0);
+    let mut found = Vec::new();
     let mut each = |bytes: &[u8], place| {
-        number += 1;
         jsonl::read_line(bytes, place, &mut |line| {
             if let Line::Object { text, object, place } = line {
                 let id = object.string("id").map(|id| id.into_owned());
                 let id = id.unwrap_or_else(|| format!("@{}", place.offset));
-                found.push(Found { line: number, place, id, text: text.to_owned() });
+                found.push(Found { place, id, text: text.to_owned() });
             }
         });
     };
@@ -121,7 +119,7 @@ fn keep(view: &mut View, scale: Option<Scale>, at: u64) {
 }
 
 /// Where the record `id` begins in what stands before its compaction: where its address or the hint
-/// says, if it is there, else the first of the last line that has one.
+/// says, if it is there, else the last one.
 fn locate(id: &str, hint: Option<u64>, before: &[u8], objects: &[Found]) -> Option<u64> {
     let address = id.strip_prefix('@').and_then(|offset| offset.parse().ok());
     let told = address.into_iter().chain(hint).find(|offset| {
@@ -131,7 +129,6 @@ fn locate(id: &str, hint: Option<u64>, before: &[u8], objects: &[Found]) -> Opti
     // An id that is spelled with escapes is not searched for.
     let is_plain = |found: &&Found| memmem::find(found.text.as_bytes(), id.as_bytes()).is_some();
     let all = self::objects(before);
-    let mut named = all.iter().filter(|found| found.id == id).filter(is_plain);
-    let last = named.clone().next_back().map(|found| found.line);
-    told.or_else(|| named.find(|found| Some(found.line) == last).map(|found| found.place.offset))
+    let last = all.iter().filter(|found| found.id == id).rfind(is_plain);
+    told.or_else(|| last.map(|found| found.place.offset))
 }

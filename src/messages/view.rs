@@ -21,6 +21,7 @@ use crate::messages::range;
 use crate::messages::summary::Summary;
 use crate::record::{self, Body, Record};
 use crate::source::{self, Input};
+use memchr::memmem;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -157,8 +158,46 @@ struct Search<'s> {
     has_missed: bool,
     /// The places of the records with each id, in order. It is made when a second one was not found: looking for
     /// each of many would read everything again and again.
-    places: Option<HashMap<String, Vec<u64>>>,
+    places: Option<HashMap<String, Places>>,
     view: View,
+}
+
+/// Where the records with one id begin, in order.
+#[derive(Default)]
+struct Places {
+    /// Those whose line spells the id as it is. Only they are found by a search.
+    plain: Vec<u64>,
+    /// Those whose line spells it with JSON escapes. A hint may name them.
+    escaped: Vec<u64>,
+}
+
+impl Places {
+    /// Returns the first of `hints` that is one of the places, else the last plain one before `end`.
+    fn locate(&self, mut hints: impl Iterator<Item = u64>, end: u64) -> Option<u64> {
+        let is_here = |hint: &u64| {
+            self.plain.binary_search(hint).is_ok() || self.escaped.binary_search(hint).is_ok()
+        };
+        let before = self.plain.partition_point(|place| *place < end);
+        hints.find(is_here).or(self.plain[..before].last().copied())
+    }
+}
+
+/// A record's id and place.
+struct Address {
+    id: String,
+    offset: u64,
+    /// True if the line spells the id without escapes.
+    is_plain: bool,
+}
+
+impl Address {
+    fn new(text: &str, object: &Object<'_>, offset: u64) -> Address {
+        let Some(id) = object.string("id") else {
+            return Address { id: format!("@{offset}"), offset, is_plain: false };
+        };
+        let is_plain = memmem::find(text.as_bytes(), id.as_bytes()).is_some();
+        Address { id: id.into_owned(), offset, is_plain }
+    }
 }
 
 impl Search<'_> {
@@ -264,12 +303,9 @@ impl Search<'_> {
     /// nearest one backwards.
     fn locate(&mut self, id: &str, hint: Option<u64>, end: u64) -> io::Result<Option<u64>> {
         let address = id.strip_prefix('@').and_then(|offset| offset.parse().ok());
-        let mut hints = address.into_iter().chain(hint).filter(|offset| *offset < end);
+        let hints = address.into_iter().chain(hint).filter(|offset| *offset < end);
         if let Some(places) = &self.places {
-            let places = places.get(id).map(Vec::as_slice).unwrap_or_default();
-            let nearest = places[..places.partition_point(|place| *place < end)].last();
-            let hinted = hints.find(|hint| places.binary_search(hint).is_ok());
-            return Ok(hinted.or(nearest.copied()));
+            return Ok(places.get(id).and_then(|places| places.locate(hints, end)));
         }
         for offset in hints {
             if self.is_at(id, offset)? {
@@ -283,7 +319,7 @@ impl Search<'_> {
         Ok(found)
     }
 
-    /// The last record `id` that begins before `end`.
+    /// Returns where the last record begins that stands before `end` and spells `id` without escapes.
     fn search_for(&self, id: &str, end: u64) -> io::Result<Option<u64>> {
         let needle = Needles::one(id);
         let mut found = None;
@@ -292,7 +328,8 @@ impl Search<'_> {
             let limit = end.saturating_sub(base).min(input.length);
             backwards(input, limit, &needle, |line, place| {
                 let here = records_of(line, place, base);
-                found = here.into_iter().rfind(|(own, _)| own == id).map(|(_, offset)| offset);
+                let last = here.into_iter().rfind(|record| record.is_plain && record.id == id);
+                found = last.map(|record| record.offset);
                 Ok(if found.is_none() { 0 } else { limit })
             })?;
             if found.is_some() {
@@ -324,7 +361,8 @@ impl Search<'_> {
             offset: start,
             length: line.len() as u64,
         };
-        Ok(records_of(&line, place, base).iter().any(|(found, at)| found == id && *at == offset))
+        let here = records_of(&line, place, base);
+        Ok(here.iter().any(|record| record.id == id && record.offset == offset))
     }
 }
 
@@ -333,15 +371,17 @@ fn found(rule: &'static Rule, record: &Record<'_>, message: String) -> Finding {
     Finding { rule, place, id, message }
 }
 
-/// The places of the records with each id.
-fn places_of(inputs: &[Input]) -> io::Result<HashMap<String, Vec<u64>>> {
-    let mut places: HashMap<String, Vec<u64>> = HashMap::new();
+/// Indexes the records of `inputs` by id.
+fn places_of(inputs: &[Input]) -> io::Result<HashMap<String, Places>> {
+    let mut places: HashMap<String, Places> = HashMap::new();
     for (input, base) in inputs.iter().zip(source::bases(inputs)) {
         let mut lines = Lines::new(input, 0, input.length);
         let mut each = |line: Line<'_>| {
-            if let Line::Object { object, place, .. } = line {
-                let offset = base + place.offset;
-                places.entry(record_id(&object, offset)).or_default().push(offset);
+            if let Line::Object { text, object, place } = line {
+                let Address { id, offset, is_plain } =
+                    Address::new(text, &object, base + place.offset);
+                let places = places.entry(id).or_default();
+                if is_plain { places.plain.push(offset) } else { places.escaped.push(offset) }
             }
         };
         while lines.read(&mut each)? {}
@@ -349,18 +389,13 @@ fn places_of(inputs: &[Input]) -> io::Result<HashMap<String, Vec<u64>>> {
     Ok(places)
 }
 
-/// The ids and places of the records in a line.
-fn records_of(line: &[u8], place: Place, base: u64) -> Vec<(String, u64)> {
+/// Returns the addresses of the records in a line.
+fn records_of(line: &[u8], place: Place, base: u64) -> Vec<Address> {
     let mut found = Vec::new();
     jsonl::read_line(line, place, &mut |line| {
-        if let Line::Object { object, place, .. } = line {
-            let offset = base + place.offset;
-            found.push((record_id(&object, offset), offset));
+        if let Line::Object { text, object, place } = line {
+            found.push(Address::new(text, &object, base + place.offset));
         }
     });
     found
-}
-
-fn record_id(object: &Object<'_>, offset: u64) -> String {
-    object.string("id").map_or_else(|| format!("@{offset}"), |id| id.into_owned())
 }

@@ -506,6 +506,34 @@ fn every_cut_and_turn_can_be_taken_back() {
     rebuild("", &["--undo", "cut", "--meta"]).code(2);
 }
 
+/// A compaction keeps records from the nearest one that spells its id without escapes, and a hint may name any.
+/// How many compactions before it kept nothing, so whether ids are searched for or looked up, makes no difference.
+#[test]
+fn audit_24_an_id_with_escapes_is_found_by_a_hint_alone() {
+    let escaped = r#"{"id":"caf\u00e9","type":"user","content":"escaped"}"#;
+    let lost = r#"{"type":"compaction","summary":"lost","first_kept_entry_id":"none"}"#;
+    let rebuilt = |body: &str, misses: usize| {
+        let text = format!("{body}\n{}", format!("{lost}\n").repeat(misses));
+        rebuild(&text, &[]).ok().lines().concat()
+    };
+    let plain = [user("x", "first"), user("caf\u{e9}", "plain"), escaped.to_owned()].join("\n");
+    let kept = r#"{"type":"compaction","summary":"kept","first_kept_entry_id":"caf\u00e9""#;
+    let hint = plain.len() - escaped.len();
+    let by_id = format!("{plain}\n{kept}}}");
+    let by_hint = format!("{plain}\n{kept},\"first_kept_offset\":{hint}}}");
+    let escaped_only = format!("{}\n{escaped}\n{kept}}}", user("x", "first"));
+    for misses in 0..4 {
+        let shows = |body: &str, expected: [bool; 3]| {
+            let text = rebuilt(body, misses);
+            let found = ["first", "plain", "escaped"].map(|word| text.contains(word));
+            assert_eq!(found, expected, "after {misses} misses: {text}");
+        };
+        shows(&by_id, [false, true, true]);
+        shows(&by_hint, [false, false, true]);
+        shows(&escaped_only, [true, false, true]);
+    }
+}
+
 #[test]
 fn audit_04_each_undo_is_brought_back_byte_for_byte_until_something_is_said() {
     let sandbox = Sandbox::new();
