@@ -87,6 +87,12 @@ impl Exit {
     }
 }
 
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.code())
+    }
+}
+
 /// A failure with the status it ends in.
 #[derive(Debug)]
 pub struct Error {
@@ -161,18 +167,17 @@ pub fn status(error: &anyhow::Error) -> Exit {
 /// An error is printed on standard error as one line, `NAME: message: cause`; control characters in
 /// it are escaped, so text from outside cannot reach a terminal raw. A standard error that is closed
 /// is no further error.
-pub fn run(name: &str, body: impl FnOnce() -> anyhow::Result<Exit>) -> ExitCode {
-    let exit = match body() {
-        Ok(exit) => exit,
+pub fn run<T: Into<ExitCode>>(name: &str, body: impl FnOnce() -> anyhow::Result<T>) -> ExitCode {
+    match body() {
+        Ok(exit) => exit.into(),
         Err(error) => {
             let exit = status(&error);
             if exit != Exit::ReaderGone {
                 say_with(name, &text(&error), &members(&error, exit));
             }
-            exit
+            exit.into()
         }
-    };
-    ExitCode::from(exit.code())
+    }
 }
 
 /// An error and its causes, as one text; after an error of the system, the advice for it.

@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// How long output is waited for that a process holds open which left the group.
 const GRACE: Duration = Duration::from_millis(300);
+/// How long the signal that ended a child may take to arrive here, too.
+const ARRIVAL: Duration = Duration::from_millis(200);
 
 /// The process groups that run now.
 #[derive(Debug, Default)]
@@ -120,8 +122,27 @@ pub fn run(
         // What was written by then is there, too.
         let _ = wait.recv_timeout(GRACE);
     }
-    let was_stopped = groups.state().is_ending && status.signal() == Some(Signal::KILL.as_raw());
+    if !is_late {
+        await_own_signal(status);
+    }
+    let is_ours = is_interrupted(status) || status.signal() == Some(Signal::KILL.as_raw());
+    let was_stopped = is_ours && groups.state().is_ending;
     Ok((!was_stopped).then_some(Ended { status, is_late, stdout, stderr }))
+}
+
+/// Waits a moment after the end of a child that a signal interrupted: whoever signals all processes of a session
+/// means this one, too, and then that end is no result.
+pub fn await_own_signal(status: ExitStatus) {
+    if is_interrupted(status) {
+        thread::sleep(ARRIVAL);
+    }
+}
+
+/// Returns whether SIGHUP, SIGINT, SIGQUIT or SIGTERM ended a process, or a shell reports that of what it ran.
+fn is_interrupted(status: ExitStatus) -> bool {
+    let signal = status.signal().or_else(|| status.code().map(|code| code - 128));
+    let signals = [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM];
+    signals.iter().any(|interrupt| signal == Some(interrupt.as_raw()))
 }
 
 /// Waits in a thread until a process has ended, and leaves it to be waited for.

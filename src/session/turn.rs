@@ -10,6 +10,7 @@ use crate::transcript::make_folder;
 use anyhow::Context;
 use rustix::fs::{FlockOperation, OFlags, fcntl_lock};
 use rustix::io::{Errno, FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
+use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -91,7 +92,7 @@ impl Turn {
     }
 
     fn try_take(path: &Path) -> io::Result<Option<Turn>> {
-        let file = high(open(path)?)?;
+        let file = high(open(path, true)?)?;
         match fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
             Err(Errno::AGAIN | Errno::ACCESS) => return Ok(None),
             locked => locked?,
@@ -120,12 +121,28 @@ impl Turn {
     }
 }
 
-fn open(path: &Path) -> io::Result<File> {
+/// Returns the process that holds the lock of a file, if one does.
+#[must_use]
+pub fn holder(lock: &Path) -> Option<Pid> {
+    let file = open(lock, false).ok()?;
+    fcntl_getlk(&file, &Flock::from(FlockType::WriteLock)).ok()??.pid
+}
+
+/// Removes a lock file that no process holds.
+pub fn tidy(lock: &Path) {
+    if lock.symlink_metadata().is_ok()
+        && let Ok(Some(turn)) = Turn::try_take(lock)
+    {
+        turn.remove();
+    }
+}
+
+fn open(path: &Path, create: bool) -> io::Result<File> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     OpenOptions::new()
         .read(true)
         .write(true)
-        .create(true)
+        .create(create)
         .truncate(false)
         .mode(0o600)
         .custom_flags(flags)
@@ -139,11 +156,4 @@ fn high(file: File) -> io::Result<OwnedFd> {
         Err(Errno::INVAL | Errno::MFILE) => Ok(file.into()),
         Err(error) => Err(error.into()),
     }
-}
-
-/// Whether two paths name one lock file.
-#[must_use]
-pub fn is_same(one: &Path, other: &Path) -> bool {
-    let number = |path: &Path| path.symlink_metadata().ok().map(|meta| (meta.dev(), meta.ino()));
-    number(one).is_some_and(|own| number(other) == Some(own))
 }

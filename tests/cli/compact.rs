@@ -860,3 +860,12 @@ fn what_is_no_gain_is_none_without_a_model_either() {
     let args = ["--summary", "x", "--fallback", "local"];
     stage(&sandbox, "claw-compact", &args, "s.jsonl").code(2);
 }
+
+#[test]
+fn a_call_that_the_same_signal_ends_a_moment_earlier_is_no_failed_source() {
+    let sandbox = with_model();
+    Talk::plain(12, 100).append(&sandbox, "s.jsonl");
+    let call = "setsid sh -c \"sleep 0.05; kill -TERM $PPID\" >/dev/null 2>&1 & kill -TERM $$;";
+    let run = compact(&sandbox, &["--fallback", "local", "--call", call]);
+    run.killed_by(15).stdout_is("");
+}

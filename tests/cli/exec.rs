@@ -258,6 +258,14 @@ fn p_6_a_signal_ends_tools_and_what_they_started_and_keeps_what_was_done() {
     }
 }
 
+#[test]
+fn a_tool_that_the_same_signal_ends_a_moment_earlier_has_no_result() {
+    let script =
+        "setsid sh -c \"sleep 0.15; kill -TERM $PPID\" >/dev/null 2>&1 & sleep 0.1; kill -TERM $$";
+    let sandbox = tools(&[("early", script)]);
+    exec(&sandbox, &[]).stdin(calls(&["early"])).run().killed_by(15).stdout_is("");
+}
+
 // ---- bounds ----------------------------------------------------------------------------------
 
 #[test]

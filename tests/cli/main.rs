@@ -64,6 +64,8 @@ mod ladder;
 /// claw-turn --stream: the reply is shown as it comes, once.
 #[cfg(feature = "http")]
 mod live;
+/// claw-session lock: a command that holds a session's turn, and the signals it gets.
+mod lock;
 /// The manual: does it say what the programs do?
 mod man;
 /// All programs: what users type wrong, and the line that says what to do next.

@@ -39,9 +39,9 @@ const ORDER: [&str; 19] = [
 const OF_LIBRARIES: [&str; 7] =
     ["ALL_PROXY", "HTTPS_PROXY", "NO_COLOR", "NO_PROXY", "SSL_CERT_DIR", "SSL_CERT_FILE", "TZ"];
 
-/// Variables that bash sets for its own scripts.
-const OF_BASH: [&str; 5] =
-    ["BASH_VERSINFO", "BASH_VERSION", "HISTFILE", "PIPESTATUS", "READLINE_LINE"];
+/// Variables that a shell, mostly bash, sets for its own scripts.
+const OF_SHELLS: [&str; 6] =
+    ["BASH_VERSINFO", "BASH_VERSION", "HISTFILE", "PIPESTATUS", "PPID", "READLINE_LINE"];
 
 // ---- what there is -------------------------------------------------------------------------
 
@@ -354,7 +354,7 @@ fn shell_variables(code: &str) -> BTreeSet<String> {
     let is_name = |c: char| c.is_ascii_uppercase() || c == '_';
     let uses = code.split('$').skip(1).map(|rest| rest.strip_prefix('{').unwrap_or(rest));
     let names = uses.map(|rest| &rest[..rest.find(|c| !is_name(c)).unwrap_or(rest.len())]);
-    let names = names.filter(|name| name.len() > 1 && !OF_BASH.contains(name));
+    let names = names.filter(|name| name.len() > 1 && !OF_SHELLS.contains(name));
     names.map(str::to_owned).collect()
 }
 

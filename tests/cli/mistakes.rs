@@ -290,8 +290,8 @@ fn audit_26_a_failed_turn_says_that_the_prompt_is_kept() {
     check(&format!("{turn} --again a.jsonl"), 69, &format!("{unreachable}\nclaw-turn: the turn is not finished; continue with: claw-turn --again 'a.jsonl'"));
     check(&format!("echo hi | {turn} \"it's.jsonl\""), 69, &format!("{unreachable}\nclaw-turn: the prompt is kept; continue with: claw-turn --again 'it'\\''s.jsonl'"));
     check("claw-turn --model x -m hi b.jsonl", 77, "claw-call: no key for anthropic; …\nclaw-turn: the prompt is kept; continue with: claw-turn --again 'b.jsonl'");
-    let stopped = "claw-turn --provider offline --call 'sleep 9 #' --no-proactive -m hi t.jsonl & turn=$!
-        until test -s t.jsonl; do sleep 0.05; done; sleep 0.3; kill -TERM $turn; wait $turn";
+    let stopped = "claw-turn --provider offline --call 'sleep 9 #' --no-proactive -m hi t.jsonl 2>all & turn=$!
+        until test -s t.jsonl; do sleep 0.05; done; sleep 0.3; kill -TERM $turn; wait $turn; s=$?; grep ^claw all >&2; exit $s";
     check(stopped, 143, "claw-turn: the prompt is kept; continue with: claw-turn --again 't.jsonl'");
     let unknown = "claw-turn: cannot run 'no-such-program'; check --call and CLAW_CALL\nclaw-turn: the prompt is kept; …";
     check("claw-turn --provider offline --call no-such-program -m hi c.jsonl 2>all; s=$?; grep ^claw all >&2; exit $s", 78, unknown);

@@ -5,6 +5,7 @@
 //!
 //! A signal that ends this program ends its children first.
 
+use crate::cli::processes::add_descendants;
 use crate::cli::progress;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{
@@ -12,7 +13,6 @@ use rustix::process::{
     test_kill_process_group,
 };
 use rustix::termios::tcgetpgrp;
-use std::collections::HashSet;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
@@ -62,7 +62,7 @@ impl Family {
     /// Ends all processes: with SIGTERM, and those left after a while with SIGKILL. `reap` is called while that
     /// takes time, to wait for the child itself.
     pub(super) fn end(self, mut reap: impl FnMut()) {
-        let mut members = HashSet::from([self.child]);
+        let mut members = vec![self.child];
         let begun = Instant::now();
         self.signal(&mut members, Signal::TERM);
         while self.is_there(&members) {
@@ -76,7 +76,7 @@ impl Family {
         reap();
     }
 
-    fn signal(self, members: &mut HashSet<Pid>, signal: Signal) {
+    fn signal(self, members: &mut Vec<Pid>, signal: Signal) {
         // A process that has ended already is not a failure.
         if self.leads_group {
             let _ = kill_process_group(self.child, signal);
@@ -88,7 +88,7 @@ impl Family {
         }
     }
 
-    fn is_there(self, members: &HashSet<Pid>) -> bool {
+    fn is_there(self, members: &[Pid]) -> bool {
         if self.leads_group {
             return test_kill_process_group(self.child).is_ok();
         }
@@ -120,35 +120,4 @@ fn has_terminal() -> bool {
     let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
     let terminal = rustix::fs::open("/dev/tty", flags, Mode::empty());
     terminal.is_ok_and(|terminal| tcgetpgrp(terminal).is_ok_and(|group| group == getpgrp()))
-}
-
-/// Adds all that these processes started, and what that started, as far as the kernel tells.
-fn add_descendants(members: &mut HashSet<Pid>) {
-    let mut others = parents();
-    loop {
-        let before = others.len();
-        others.retain(|(process, parent)| {
-            let is_ours = members.contains(parent);
-            if is_ours {
-                members.insert(*process);
-            }
-            !is_ours
-        });
-        if others.len() == before {
-            return;
-        }
-    }
-}
-
-/// All processes with their parents, from /proc.
-fn parents() -> Vec<(Pid, Pid)> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let process = |entry: std::fs::DirEntry| {
-        let process = Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?;
-        let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
-        // The name may hold anything; behind it are the state and the parent.
-        let parent = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?;
-        Some((process, Pid::from_raw(parent.parse().ok()?)?))
-    };
-    entries.filter_map(process).collect()
 }

@@ -3,6 +3,7 @@
 mod family;
 
 use crate::cli::progress;
+use crate::exec::child::await_own_signal;
 use crate::exit::{Error, Exit, fail};
 use anyhow::Context;
 use family::Family;
@@ -96,6 +97,7 @@ pub fn run(
     let cannot = || format!("cannot read what '{command}' wrote");
     let stdout = output.unwrap_or_else(|| Ok(Vec::new())).with_context(cannot)?;
     let status = child.wait().with_context(|| format!("cannot wait for '{command}'"))?;
+    await_own_signal(status);
     family.forget();
     Ok(Ended { status: status.code(), signal: status.signal(), stdout })
 }

@@ -10,9 +10,13 @@ use std::thread;
 /// Whether signals are heeded, here or in another place.
 static HEEDED: AtomicBool = AtomicBool::new(false);
 
-/// Leaves signals to a program that has its own way with them.
+/// True if the program handles signals itself.
+static IS_LEFT: AtomicBool = AtomicBool::new(false);
+
+/// Leaves signals to a program that handles them itself, from now on.
 pub fn leave() {
     HEEDED.store(true, Ordering::Relaxed);
+    IS_LEFT.store(true, Ordering::Relaxed);
 }
 
 /// The steps that run, with the signal's number, before a signal ends the program; each runs once.
@@ -34,6 +38,9 @@ pub(super) fn heed(step: fn(i32)) {
     let Ok(mut signals) = Signals::new(heard) else { return };
     let listen = move || {
         for signal in signals.forever() {
+            if IS_LEFT.load(Ordering::Relaxed) {
+                break;
+            }
             let steps = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).clone();
             steps.iter().rev().for_each(|step| step(signal));
             let _ = emulate_default_handler(signal);

@@ -1,14 +1,19 @@
 //! lock: a session's turn, held while a command runs.
+//!
+//! Two processes of this program take part. The first one chooses the session, starts the second one and waits; it
+//! forwards signals, and removes the lock's file. The second one takes the lock and becomes the command. The kernel's
+//! lock belongs to that process alone: it does not end with the first one, and nothing that the command starts holds it.
 
 use super::Place;
-use crate::cli::{seconds, variable};
+use super::find::ResetArgs;
+use crate::cli::{foreground, processes, seconds, variable};
 use crate::exit::{self, Exit, fail};
-use crate::session::turn::{Purpose, Turn, is_same, lock_path};
+use crate::session::turn::{Purpose, Turn, holder, lock_path, tidy};
 use anyhow::Context;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 /// Hold a session's turn while a command runs.
@@ -16,57 +21,119 @@ use std::time::Duration;
 pub struct Lock {
     /// Id, key or label of the session, or the path of a transcript (with a / or .jsonl)
     pub name: OsString,
+    #[command(flatten)]
+    resets: ResetArgs,
     /// Hold the lock of the work on missing summaries instead, which no turn waits for
     #[arg(long)]
     pub retry: bool,
     /// Longest wait for another turn, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub lock_timeout: Duration,
+    /// Take the lock in this process, and become the command
+    #[arg(long, hide = true)]
+    hold: bool,
     /// Command and its arguments
-    #[arg(value_name = "CMD", last = true, required = true)]
+    #[arg(value_name = "CMD", trailing_var_arg = true, required = true)]
     pub command: Vec<OsString>,
 }
 
 impl Lock {
-    pub(super) fn run(self, place: &Place) -> anyhow::Result<Exit> {
+    pub(super) fn run(self, place: &Place) -> anyhow::Result<ExitCode> {
         let path = self.path(place)?;
-        let purpose = if self.retry { Purpose::Retry } else { Purpose::Turn };
-        let lock = lock_path(&path, purpose);
-        let Some((program, arguments)) = self.command.split_first() else {
-            return fail(Exit::Usage, "a command is required");
+        if self.hold {
+            return self.hold(place, &path);
+        }
+        let lock = lock_path(&path, self.purpose());
+        let is_held = is_held_above(&lock);
+        let mut command = if is_held { self.command()? } else { self.holding(&path)? };
+        command.env("CLAW_SESSION", operand(&path));
+        command.env("CLAW_LOCKED", std::process::id().to_string());
+        let ended = foreground::run(&mut command).or_else(|error| cannot_run(&command, &error))?;
+        if !is_held {
+            tidy(&lock);
+        }
+        Ok(foreground::end_like(ended))
+    }
+
+    /// Takes the lock and becomes the command.
+    fn hold(&self, place: &Place, path: &Path) -> anyhow::Result<ExitCode> {
+        let (purpose, shown) = (self.purpose(), path.display());
+        let mut command = self.command()?;
+        let progress =
+            place.log.wait_for(format!("waiting for the {} of '{shown}'", purpose.name()));
+        let turn = Turn::take(path, purpose, self.lock_timeout)?;
+        drop(progress);
+        turn.leave().with_context(|| format!("cannot lock the {} of '{shown}'", purpose.name()))?;
+        let error = command.exec();
+        cannot_run(&command, &error)
+    }
+
+    fn purpose(&self) -> Purpose {
+        if self.retry { Purpose::Retry } else { Purpose::Turn }
+    }
+
+    /// The command as it was given.
+    fn command(&self) -> anyhow::Result<Command> {
+        // Behind `-- NAME` a second `--` arrives as a word.
+        let words = self.command.strip_prefix(&["--".into()]).unwrap_or(&self.command);
+        let Some((program, arguments)) = words.split_first() else {
+            return fail(Exit::Usage, "CMD is required; see claw-session lock --help");
         };
-        let holder = match held_by(&lock) {
-            Some(holder) => holder,
-            None => {
-                let what = format!("waiting for the {} of '{}'", purpose.name(), path.display());
-                let progress = place.log.wait_for(what);
-                let turn = Turn::take(&path, purpose, self.lock_timeout)?;
-                drop(progress);
-                turn.leave().with_context(|| format!("cannot lock '{}'", lock.display()))?;
-                std::process::id().to_string()
-            }
-        };
-        let mut mark = OsString::from(holder);
-        mark.push(":");
-        mark.push(std::path::absolute(&lock).unwrap_or(lock));
-        let error = Command::new(program).args(arguments).env("CLAW_LOCK", mark).exec();
-        fail(Exit::Config, format!("cannot run '{}': {}", program.display(), exit::why(&error)))
+        let mut command = Command::new(program);
+        command.args(arguments);
+        Ok(command)
+    }
+
+    /// This program, to hold the lock and become the command.
+    fn holding(&self, path: &Path) -> anyhow::Result<Command> {
+        let own = std::env::current_exe().context("cannot find the program 'claw-session'")?;
+        let mut command = Command::new(own);
+        command.args(["lock", "--hold", "--log", if exit::is_json() { "json" } else { "text" }]);
+        command.arg("--lock-timeout").arg(self.lock_timeout.as_secs_f64().to_string());
+        command.args(self.retry.then_some("--retry")).arg(operand(path)).arg("--");
+        let given = self.command()?;
+        command.arg(given.get_program()).args(given.get_args());
+        Ok(command)
     }
 
     /// The transcript that is named.
     fn path(&self, place: &Place) -> anyhow::Result<PathBuf> {
-        let bytes = self.name.as_encoded_bytes();
-        if bytes.contains(&b'/') || bytes.ends_with(b".jsonl") {
-            return Ok(PathBuf::from(&self.name));
+        let (bytes, name) = (self.name.as_encoded_bytes(), self.name.to_string_lossy());
+        if !(bytes.contains(&b'/') || bytes.ends_with(b".jsonl")) {
+            return self.chosen(place, &name);
         }
+        if self.resets.is_given() {
+            let text = "--reset and --idle need a session's name";
+            return fail(Exit::Usage, format!("{text}, and '{name}' is a path; leave them out"));
+        }
+        Ok(PathBuf::from(&self.name))
+    }
+
+    /// The transcript of the session with a name, or of the one that follows it.
+    fn chosen(&self, place: &Place, name: &str) -> anyhow::Result<PathBuf> {
         let entries = place.entries()?;
-        Ok(place.find(&entries, &self.name.to_string_lossy())?.path.clone())
+        if let Some(entry) = place.look_up(&entries, name, false)? {
+            return Ok(self.resets.follow(place, &entries, entry)?.path);
+        }
+        if Path::new(&self.name).is_file() {
+            place.log.note(&format!("there is a file '{name}'; to take its path write ./{name}"));
+        }
+        place.none(name)
     }
 }
 
-/// The process that holds the lock already, if that is one that runs this one.
-fn held_by(lock: &Path) -> Option<String> {
-    let mark = variable("CLAW_LOCK")?;
-    let (holder, path) = mark.split_once(':')?;
-    is_same(Path::new(path), lock).then(|| holder.to_owned())
+/// A path that no program takes for an option.
+fn operand(path: &Path) -> PathBuf {
+    let is_like_option = path.as_os_str().as_encoded_bytes().starts_with(b"-");
+    if is_like_option { Path::new(".").join(path) } else { path.to_owned() }
+}
+
+/// Returns whether a program that runs this one holds the lock, and has not hidden that.
+fn is_held_above(lock: &Path) -> bool {
+    variable("CLAW_LOCKED").is_some() && holder(lock).is_some_and(processes::is_above)
+}
+
+fn cannot_run<T>(command: &Command, error: &std::io::Error) -> anyhow::Result<T> {
+    let program = command.get_program().display();
+    fail(Exit::Config, format!("cannot run '{program}': {}", exit::why(error)))
 }

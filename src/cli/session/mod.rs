@@ -16,6 +16,7 @@ use crate::session::store::Store;
 use crate::session::{Entry, name, time};
 use std::fs::File;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 /// What all commands take.
 #[derive(Clone, Debug, clap::Args)]
@@ -99,8 +100,8 @@ impl Command {
     ///
     /// # Errors
     /// As claw-session(1) says for each.
-    pub fn run(self, place: &Place) -> anyhow::Result<Exit> {
-        match self {
+    pub fn run(self, place: &Place) -> anyhow::Result<ExitCode> {
+        let exit = match self {
             Command::New(new) => new.run(place),
             Command::List(list) => list.run(place),
             Command::Path(path) => path.run(place),
@@ -113,8 +114,9 @@ impl Command {
             Command::Delete(delete) => delete.run(place),
             Command::Expire(expire) => expire.run(place),
             Command::Reindex(reindex) => reindex.run(place),
-            Command::Lock(lock) => lock.run(place),
-        }
+            Command::Lock(lock) => return lock.run(place),
+        }?;
+        Ok(exit.into())
     }
 }
 

@@ -1,0 +1,88 @@
+//! A command that this program runs and then ends like.
+//!
+//! A terminal signals its whole foreground group, so the command gets Ctrl-C and Ctrl-Z by itself. A signal that a
+//! process sends to this program (kill(1), a supervisor) is forwarded to the command and all processes below it.
+//! Either way this program waits until the command has ended.
+
+use crate::cli::{processes, progress};
+use rustix::process::{
+    Pid, Resource, Signal, WaitId, WaitIdOptions, getrlimit, kill_process, setrlimit, waitid,
+};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::SignalsInfo;
+use signal_hook::iterator::exfiltrator::WithRawSiginfo;
+use signal_hook::low_level::emulate_default_handler;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitCode, ExitStatus};
+use std::thread;
+
+/// Runs a command to its end. Signals that this program ignores stay ignored, for the command, too.
+///
+/// # Errors
+/// When the command cannot be started, or the signals not be caught.
+pub(super) fn run(command: &mut Command) -> io::Result<ExitStatus> {
+    progress::leave_signals();
+    let heard = progress::heard_signals(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM]);
+    let mut signals = SignalsInfo::<WithRawSiginfo>::new(heard)?;
+    let mut child = command.spawn()?;
+    let process = Pid::from_child(&child);
+    let listening = signals.handle();
+    let wait = move || {
+        wait_for_end(process);
+        listening.close();
+    };
+    if thread::Builder::new().spawn(wait).is_ok() {
+        let sent = signals.forever().filter(|signal| is_from_process(signal.si_code));
+        sent.for_each(|signal| forward(process, signal.si_signo));
+    }
+    child.wait()
+}
+
+/// Waits until a process has ended, and leaves it to be waited for: its number stays its own.
+fn wait_for_end(process: Pid) {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    while waitid(WaitId::Pid(process), options).is_err_and(|e| e == rustix::io::Errno::INTR) {}
+}
+
+/// Returns whether a signal with this `si_code` was sent by a process, and not by the kernel for a terminal.
+fn is_from_process(code: i32) -> bool {
+    // Linux uses 0 and below; other systems have a code of their own for kill(2), which is this one.
+    code <= 0 || code == 0x10001
+}
+
+/// Sends a signal to a process and all below it. They are stopped first: a process that is stopped starts no other
+/// one, which would not get the signal, and takes the signal when all have it.
+fn forward(process: Pid, signal: i32) {
+    let Some(signal) = Signal::from_named_raw(signal) else { return };
+    let mut members = vec![process];
+    let mut stopped = 0;
+    while stopped < members.len() {
+        send(&members[stopped..], Signal::STOP);
+        stopped = members.len();
+        processes::add_descendants(&mut members);
+    }
+    send(&members, signal);
+    send(&members, Signal::CONT);
+}
+
+fn send(members: &[Pid], signal: Signal) {
+    for member in members {
+        // A process that has ended already is not a failure.
+        let _ = kill_process(*member, signal);
+    }
+}
+
+/// Ends this program as the command ended: by the same signal, or with the status that this returns.
+pub(super) fn end_like(status: ExitStatus) -> ExitCode {
+    let Some(signal) = status.signal() else {
+        return ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1));
+    };
+    // The command has left its core file; this program's would replace it.
+    let mut core = getrlimit(Resource::Core);
+    core.current = Some(0);
+    let _ = setrlimit(Resource::Core, core);
+    // This returns only for a signal that does not end programs, or not known.
+    let _ = emulate_default_handler(signal);
+    ExitCode::from(u8::try_from(128 + signal).unwrap_or(1))
+}

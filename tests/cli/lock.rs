@@ -1,0 +1,166 @@
+//! claw-session lock: a command that holds a session's turn, the signals it gets, and the end of both.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use crate::common::pty::{CTRL_C, ENTER, Pty, is_there};
+use crate::common::{Cmd, Run, Sandbox, hears};
+
+const SIZE: (u16, u16) = (80, 24);
+const CTRL_Z: &str = "\x1a";
+
+/// claw-session lock on `s.jsonl`.
+fn lock(sandbox: &Sandbox, args: &[&str]) -> Cmd {
+    sandbox
+        .cmd("claw-session")
+        .args(["lock", "s.jsonl"])
+        .args(args)
+        .timeout(Duration::from_secs(20))
+}
+
+/// Takes the lock without a wait.
+fn take(sandbox: &Sandbox) -> Run {
+    lock(sandbox, &["--lock-timeout", "0", "true"]).run()
+}
+
+/// Starts a command under the lock and waits until it has said `ready`.
+fn ready(cmd: Cmd) -> Child {
+    let mut child = cmd.spawn();
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().expect("a pipe")).read_line(&mut line).expect("a line");
+    assert_eq!(line, "ready\n");
+    child
+}
+
+fn kill(process: u32, signal: &str) {
+    let sent = Command::new("kill").args(["-s", signal, &process.to_string()]).status();
+    assert!(sent.is_ok_and(|status| status.success()));
+}
+
+#[test]
+fn a_command_finds_its_session_and_its_status_is_that_of_the_lock() {
+    let sandbox = Sandbox::new();
+    let script =
+        "test $CLAW_LOCKED = $PPID && echo $CLAW_SESSION; test -e .s.jsonl.lock && exit 42";
+    lock(&sandbox, &["sh", "-c", script]).run().code(42).stdout_is("s.jsonl\n");
+    assert!(!sandbox.exists(".s.jsonl.lock"));
+    let cmd = sandbox.cmd("claw-session");
+    let script = "echo $CLAW_SESSION $0";
+    cmd.args(["lock", "--", "-x.jsonl", "sh", "-c", script, "--"])
+        .run()
+        .stdout_is("./-x.jsonl --\n");
+    for (name, number) in [("TERM", 15), ("KILL", 9), ("QUIT", 3), ("USR1", 10)] {
+        let script = format!("ulimit -c 0; kill -s {name} $$");
+        lock(&sandbox, &["--", "sh", "-c", &script]).run().killed_by(number);
+        assert!(!sandbox.exists(".s.jsonl.lock"));
+    }
+    lock(&sandbox, &["--", "no-such-program"]).run().code(78).err_has("cannot run");
+    assert!(!sandbox.exists(".s.jsonl.lock"));
+}
+
+#[test]
+fn a_signal_from_a_process_reaches_all_below_the_holder() {
+    for (name, number) in [("HUP", 1), ("INT", 2), ("QUIT", 3), ("TERM", 15)] {
+        if !hears(number) {
+            continue;
+        }
+        let sandbox = Sandbox::new();
+        let script =
+            "ulimit -c 0; trap 'exit 7' HUP INT QUIT TERM; sh -c 'echo ready; sleep 60; :'";
+        let mut child = ready(lock(&sandbox, &["sh", "-c", script]));
+        kill(child.id(), name);
+        let mut rest = Vec::new();
+        child.stdout.take().expect("a pipe").read_to_end(&mut rest).expect("the end of all");
+        assert_eq!(child.wait().expect("its end").code(), Some(7), "{name}");
+        assert!(!sandbox.exists(".s.jsonl.lock"));
+    }
+}
+
+#[test]
+fn an_ignored_hangup_stays_ignored() {
+    let sandbox = Sandbox::new();
+    let script = "trap '' HUP; exec claw-session lock s.jsonl sh -c 'echo ready; read x; echo $x'";
+    let mut child = ready(sandbox.sh(script));
+    kill(child.id(), "HUP");
+    child.stdin.take().expect("a pipe").write_all(b"on\n").expect("a reader");
+    let output = child.wait_with_output().expect("its end");
+    assert_eq!((output.status.code(), output.stdout), (Some(0), b"on\n".to_vec()));
+}
+
+#[test]
+fn a_killed_holder_leaves_the_lock_to_its_command() {
+    let sandbox = Sandbox::new();
+    let script = "echo ready; read x; echo over >over";
+    let mut child = ready(lock(&sandbox, &["sh", "-c", script]));
+    let stdin = child.stdin.take();
+    kill(child.id(), "KILL");
+    assert_eq!(child.wait().expect("its end").signal(), Some(9));
+    take(&sandbox).code(75).err_has("another turn held it");
+    drop(stdin);
+    lock(&sandbox, &["--lock-timeout", "20", "cat", "over"]).run().ok().stdout_is("over\n");
+}
+
+#[test]
+fn a_command_that_runs_on_holds_nothing_and_a_lock_inside_waits_only_for_others() {
+    let sandbox = Sandbox::new();
+    let script = "sleep 5 >/dev/null 2>&1 & claw-session lock ./s.jsonl --lock-timeout 0 sh -c \
+                  'claw-session lock s.jsonl --lock-timeout 0 echo again'";
+    lock(&sandbox, &["sh", "-c", script]).run().ok().stdout_is("again\n");
+    take(&sandbox).ok();
+    // The holder of a turn does not hold the lock of retries.
+    let mut retry = ready(lock(&sandbox, &["--retry", "sh", "-c", "echo ready; read x"]));
+    let other = "claw-session lock --retry --lock-timeout 0 s.jsonl true";
+    lock(&sandbox, &["sh", "-c", other]).run().code(75).err_has("summary retry");
+    drop(retry.stdin.take());
+    retry.wait().expect("its end");
+}
+
+#[test]
+fn lock_follows_resets_and_says_what_a_name_is_not() {
+    let sandbox = Sandbox::new();
+    let session = |args: &[&str]| sandbox.cmd("claw-session").args(args);
+    session(&["new", "--label", "work"]).run().ok();
+    let later = |args: &[&str]| session(args).env("SOURCE_DATE_EPOCH", "1767230000").run();
+    let before = session(&["path", "work"]).run().ok().stdout_text();
+    let show = ["sh", "-c", "echo $CLAW_SESSION"];
+    later(&[&["lock", "work"], &show[..]].concat()).ok().stdout_is(&before);
+    let next = later(&[&["lock", "work", "--idle", "30"], &show[..]].concat()).ok().stdout_text();
+    assert_ne!(next, before);
+    assert!(sandbox.exists(next.trim_end()), "{next}");
+    let path = session(&["lock", "s.jsonl", "--idle", "30", "true"]).run();
+    path.code(2).err_has("--reset and --idle need a session's name, and 's.jsonl' is a path");
+    sandbox.write("notes.txt", "x");
+    let file = session(&["lock", "notes.txt", "true"]).run();
+    file.code(1).err_has("there is a file 'notes.txt'; to take its path write ./notes.txt");
+}
+
+#[test]
+fn a_terminal_interrupts_and_stops_the_command_once() {
+    if !is_there() || !hears(2) {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let script = "trap 'echo caught' INT; echo ready; read x; read y; echo got $x $y";
+    let mut pty = Pty::run(lock(&sandbox, &["sh", "-c", script]), SIZE);
+    pty.wait_for("ready").press(CTRL_C).wait_for("caught").press("a\rb\r").wait_for("got");
+    pty.end().ok();
+    assert_eq!(pty.screen().matches("caught").count(), 1, "{}", pty.screen());
+    // By default it ends the command, and the lock by the same signal.
+    let mut pty = Pty::run(lock(&sandbox, &["sh", "-c", "echo ready; exec sleep 60"]), SIZE);
+    pty.wait_for("ready").press(CTRL_C).end().killed_by(2);
+    assert!(!sandbox.exists(".s.jsonl.lock"));
+    let shell = sandbox.sh("exec sh -i").env("PS1", "% ");
+    let mut pty = Pty::run(shell, SIZE);
+    pty.wait_for("% ")
+        .press("claw-session lock s.jsonl sh -c 'echo re\"\"ady; read x; echo go\"\"t $x'");
+    pty.press(ENTER)
+        .wait_for("ready")
+        .press(CTRL_Z)
+        .wait_for("% ")
+        .press("fg\r")
+        .wait_for("read x");
+    pty.press("on\r").wait_for("got on").wait_for("% ").press("exit\r").end();
+    assert!(!sandbox.exists(".s.jsonl.lock"));
+}
