@@ -56,15 +56,24 @@ impl<'a> Batch<'a> {
     /// # Errors
     /// 65 at the first line that is no record, naming `input`, the line and the reason.
     pub fn read(input: &str, bytes: &'a [u8]) -> anyhow::Result<Batch<'a>> {
+        Batch::read_from(input, 1, bytes)
+    }
+
+    /// The same for a part of an input that begins with its line number `first`.
+    ///
+    /// # Errors
+    /// As [`Batch::read`].
+    pub fn read_from(input: &str, first: usize, bytes: &'a [u8]) -> anyhow::Result<Batch<'a>> {
         let mut records = Vec::new();
-        for (index, line) in without_mark(bytes).split(|byte| *byte == b'\n').enumerate() {
+        let lines = if first == 1 { without_mark(bytes) } else { bytes };
+        for (index, line) in lines.split(|byte| *byte == b'\n').enumerate() {
             let line = line.trim_ascii();
             if line.is_empty() {
                 continue;
             }
             let record = check(line).map_err(|why| {
                 let advice = looks::advice(looks::advice_for_records, bytes);
-                let text = format!("cannot append '{input}' line {}: {why}{advice}", index + 1);
+                let text = format!("cannot append '{input}' line {}: {why}{advice}", first + index);
                 Error::new(Exit::Data, text)
             })?;
             records.push(Cow::Borrowed(record));

@@ -2,11 +2,12 @@
 
 use anyhow::Context;
 use clap::Parser;
-use clawutils::cli::append::{PlainArgs, RedactArgs, appending};
-use clawutils::cli::{self, LogArgs, Output, arguments};
+use clawutils::cli::append::{Echo, EchoArgs, PlainArgs, RedactArgs, appending};
+use clawutils::cli::{self, Log, LogArgs, arguments};
 use clawutils::exit::{self, Exit};
+use clawutils::redact::Patterns;
 use clawutils::transcript::{self, Batch};
-use std::io::Write;
+use std::io::BufRead;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -21,9 +22,11 @@ struct Args {
     file: PathBuf,
     #[command(flatten)]
     plain: PlainArgs,
-    /// Write the records as they were written to standard output
-    #[arg(long)]
-    tee: bool,
+    /// Append each record as its line arrives, and go on through signals until the input ends
+    #[arg(long, conflicts_with_all = ["plain", "expect_tail"])]
+    each: bool,
+    #[command(flatten)]
+    echo: EchoArgs,
     #[command(flatten)]
     redact: RedactArgs,
     /// Append only if the last record has this id
@@ -44,31 +47,65 @@ fn main() -> ExitCode {
         let args = arguments::parse::<Args>()?;
         let log = args.log.open("claw-append");
         cli::survive_file_limits()?;
+        let mut echo = args.echo.open();
         let patterns = args.redact.patterns()?;
-        let input = cli::read_stdin()?;
-        let _progress = log.wait_for("checking the records");
-        let records = args.plain.records(&input)?;
-        let mut batch = Batch::read(&cli::stdin_name(), &records)?;
-        if let Some(patterns) = &patterns {
+        if args.each {
+            args.append_each(patterns.as_ref(), &mut echo, log)?;
+        } else {
+            let input = cli::read_stdin()?;
+            let _progress = log.wait_for("checking the records");
+            let records = args.plain.records(&input)?;
+            let batch = Batch::read(&cli::stdin_name(), &records)?;
+            args.append(batch, patterns.as_ref(), &mut echo, log)?;
+        }
+        echo.finish(&args.file)?;
+        Ok(Exit::Done)
+    })
+}
+
+impl Args {
+    /// Appends each line of standard input when it is there.
+    fn append_each(
+        &self,
+        patterns: Option<&Patterns>,
+        echo: &mut Echo,
+        log: Log,
+    ) -> anyhow::Result<()> {
+        cli::survive_signals()?;
+        let mut input = cli::open_stdin()?;
+        let mut line = Vec::new();
+        for number in 1.. {
+            line.clear();
+            if input.read_until(b'\n', &mut line).context("cannot read '<stdin>'")? == 0 {
+                break;
+            }
+            let batch = Batch::read_from(&cli::stdin_name(), number, &line)?;
+            self.append(batch, patterns, echo, log)?;
+        }
+        Ok(())
+    }
+
+    fn append(
+        &self,
+        mut batch: Batch<'_>,
+        patterns: Option<&Patterns>,
+        echo: &mut Echo,
+        log: Log,
+    ) -> anyhow::Result<()> {
+        if let Some(patterns) = patterns {
             batch.redact(patterns);
         }
         let options = transcript::Options {
-            expect_tail: args.expect_tail,
-            lock_timeout: args.lock_timeout,
+            expect_tail: self.expect_tail.clone(),
+            lock_timeout: self.lock_timeout,
             is_waiting: Arc::default(),
-            sync: !args.no_sync,
+            sync: !self.no_sync,
             ts: cli::now()?.to_string(),
         };
-        let progress = log.progress(appending(&args.file, &options));
-        let lines = transcript::append(&args.file, &batch, &options)?;
+        let progress = log.progress(appending(&self.file, &options));
+        let lines = transcript::append(&self.file, &batch, &options)?;
         drop(progress);
-        if args.tee {
-            let mut out = Output::open();
-            let written = lines.iter().try_for_each(|line| writeln!(out, "{line}"));
-            written.and_then(|()| out.flush()).with_context(|| {
-                format!("cannot write '<stdout>' ('{}' has the records)", args.file.display())
-            })?;
-        }
-        Ok(Exit::Done)
-    })
+        echo.write(&lines);
+        Ok(())
+    }
 }

@@ -1,11 +1,14 @@
 //! `claw-append`: plain text as a record, and the patterns of what is taken out.
 
-use crate::cli::{self, progress};
+use crate::cli::{self, Output, progress};
 use crate::exit::{self, Exit};
 use crate::json::quote;
+use crate::messages::rebuild;
 use crate::redact::Patterns;
 use crate::transcript;
+use anyhow::Context;
 use std::borrow::Cow;
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -75,6 +78,66 @@ impl RedactArgs {
         let read =
             |path: &PathBuf| Patterns::read(&path.display().to_string(), &cli::read_file(path)?);
         self.redact.as_ref().map(read).transpose()
+    }
+}
+
+/// The option group for what is written to standard output.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct EchoArgs {
+    /// Write the records as they were written to standard output
+    #[arg(long, conflicts_with = "print")]
+    pub tee: bool,
+    /// Write the text of replies to standard output
+    #[arg(long)]
+    pub print: bool,
+}
+
+/// What standard output gets of the records that were appended. When it can take no more, appending continues.
+#[derive(Debug)]
+pub struct Echo {
+    args: EchoArgs,
+    out: Output,
+    is_terminal: bool,
+    failure: Option<io::Error>,
+}
+
+impl EchoArgs {
+    /// Takes standard output.
+    #[must_use]
+    pub fn open(self) -> Echo {
+        let is_terminal = io::stdout().is_terminal();
+        Echo { args: self, out: Output::open(), is_terminal, failure: None }
+    }
+}
+
+impl Echo {
+    /// Writes what is to be shown of these lines, at once.
+    pub fn write(&mut self, lines: &[String]) {
+        if self.failure.is_none() {
+            self.failure = self.try_write(lines).err();
+        }
+    }
+
+    fn try_write(&mut self, lines: &[String]) -> io::Result<()> {
+        for line in lines {
+            if self.args.tee {
+                writeln!(self.out, "{line}")?;
+            } else if self.args.print {
+                rebuild::write_reply(line, self.is_terminal, &mut self.out)?;
+            }
+        }
+        self.out.flush()
+    }
+
+    /// Says whether all of it could be written; `file` has the records either way.
+    ///
+    /// # Errors
+    /// 74 when it could not, 141 when the reader went away.
+    pub fn finish(self, file: &Path) -> anyhow::Result<()> {
+        let failed = self.failure.map_or(Ok(()), Err);
+        failed.with_context(|| {
+            format!("cannot write '<stdout>' ('{}' has the records)", file.display())
+        })
     }
 }
 

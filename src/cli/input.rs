@@ -9,7 +9,7 @@ use crate::usage::Table;
 use anyhow::Context;
 use rustix::fs::OFlags;
 use std::fs::File;
-use std::io::{IoSlice, IsTerminal, Read, Stdout, Write};
+use std::io::{IoSlice, IsTerminal, Read, StdinLock, Stdout, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -109,15 +109,23 @@ pub fn prices(path: &Path) -> anyhow::Result<Table> {
 /// # Errors
 /// 74 when it cannot be read, or is closed.
 pub fn read_stdin() -> anyhow::Result<Vec<u8>> {
+    // Nearly always this is enough, and the library would begin with far less.
+    let mut bytes = Vec::with_capacity(8 * 1024);
+    open_stdin()?.read_to_end(&mut bytes).context("cannot read '<stdin>'")?;
+    Ok(bytes)
+}
+
+/// Takes standard input, to read it piece by piece.
+///
+/// # Errors
+/// 74 when it is closed.
+pub fn open_stdin() -> anyhow::Result<StdinLock<'static>> {
     let stdin = std::io::stdin();
     if is_closed(&stdin) {
         let text = "cannot read '<stdin>': standard input is closed (or an idle /dev/null); give a file or a pipe";
         return Err(Error::new(Exit::Io, text).into());
     }
-    // Nearly always this is enough, and the library would begin with far less.
-    let mut bytes = Vec::with_capacity(8 * 1024);
-    stdin.lock().read_to_end(&mut bytes).context("cannot read '<stdin>'")?;
-    Ok(bytes)
+    Ok(stdin.lock())
 }
 
 /// Whether standard input was closed when the program began. The runtime puts /dev/null, opened for

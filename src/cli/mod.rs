@@ -28,13 +28,14 @@ pub mod tool;
 
 pub use arguments::{positive, seconds, share};
 pub use input::{
-    Operands, Output, messages, open_transcript, prices, read_file, read_stdin, require_meta,
-    stdin_name, text,
+    Operands, Output, messages, open_stdin, open_transcript, prices, read_file, read_stdin,
+    require_meta, stdin_name, text,
 };
 pub use log::{Log, LogArgs, Outcome, report};
 pub use progress::Progress;
 
 use crate::exit::{Error, Exit};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -64,6 +65,18 @@ pub fn now() -> anyhow::Result<f64> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     // Microseconds are what a double can hold for a few centuries to come.
     Ok((since.as_secs_f64() * 1e6).round() / 1e6)
+}
+
+/// Keeps SIGHUP, SIGINT and SIGTERM from ending the program, as `tee -i` does with SIGINT.
+///
+/// # Errors
+/// When a signal cannot be caught.
+pub fn survive_signals() -> anyhow::Result<()> {
+    progress::leave_signals();
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::default())?;
+    }
+    Ok(())
 }
 
 /// Makes a write past the limit on file sizes an error that can be undone, instead of the end of the

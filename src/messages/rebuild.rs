@@ -325,9 +325,24 @@ pub fn write_record(
         while lines.next(&mut each)? {}
     }
     let text = found.ok_or_else(|| Error::new(Exit::Data, format!("cannot find record '{id}'")))?;
+    write_text(text, printable, out).context("cannot write '<stdout>'")
+}
+
+/// Writes the text of a record if that is a reply, and nothing else of it.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn write_reply(record: &str, printable: bool, out: &mut impl Write) -> io::Result<()> {
+    let is_reply = Object::parse(record)
+        .is_ok_and(|object| object.string("type").as_deref() == Some("assistant"));
+    if is_reply { write_text(original(record), printable, out) } else { Ok(()) }
+}
+
+/// Writes a text, which ends with a line feed unless it is empty.
+fn write_text(text: String, printable: bool, out: &mut impl Write) -> io::Result<()> {
     let text = if printable { exit::printable_lines(&text) } else { text };
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-    write!(out, "{text}{end}").context("cannot write '<stdout>'")
+    write!(out, "{text}{end}")
 }
 
 /// Whether a block holds what its text does not tell.

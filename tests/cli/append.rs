@@ -1,6 +1,8 @@
 //! claw-append: what was in the file stays, what was acknowledged is there, and nothing else
 //! happens to it, also when the file was damaged, the disk is full, others write, or it is killed.
 
+mod each;
+
 use std::collections::HashMap;
 use std::env;
 use std::fs;

@@ -1,0 +1,96 @@
+//! claw-append --each and --print: records as they arrive, and the text of replies.
+
+use std::io::Write;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::append;
+use crate::common::Sandbox;
+use crate::common::pty::{Pty, is_there};
+
+/// Waits until the transcript has so many records.
+fn wait_for_records(sandbox: &Sandbox, count: usize) {
+    let has = || sandbox.exists("s.jsonl") && sandbox.read_json("s.jsonl").len() == count;
+    for _ in 0..2000 {
+        if has() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    panic!("no {count} records: {}", sandbox.read_text("s.jsonl"));
+}
+
+#[test]
+fn each_appends_a_record_as_it_arrives_and_goes_on_through_signals() {
+    let sandbox = Sandbox::new();
+    let mut child = append(&sandbox).args(["--each", "--tee"]).spawn();
+    let mut stdin = child.stdin.take().expect("a pipe");
+    let mut say = |text: &str| {
+        let record = json!({"type": "user", "content": text});
+        stdin.write_all(format!("{record}\n\n").as_bytes()).expect("a reader");
+    };
+    say("one");
+    wait_for_records(&sandbox, 1);
+    for signal in ["HUP", "INT", "TERM"] {
+        let sent = Command::new("kill").args(["-s", signal, &child.id().to_string()]).status();
+        assert!(sent.is_ok_and(|status| status.success()));
+        say(signal);
+    }
+    drop(stdin);
+    let output = child.wait_with_output().expect("its end");
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(output.stdout, sandbox.read("s.jsonl"));
+    assert_eq!(sandbox.read_json("s.jsonl").len(), 4);
+    sandbox.cmd("claw-check").arg("s.jsonl").run().ok();
+}
+
+#[test]
+fn each_keeps_what_came_before_a_bad_line() {
+    let sandbox = Sandbox::new();
+    let good = r#"{"type":"user","content":"hi"}"#;
+    let each = |input: String| append(&sandbox).arg("--each").stdin(input).run();
+    each(format!("\u{feff}{good}\n{good}")).ok();
+    each(format!("{good}\n\nbad\n{good}\n"))
+        .code(65)
+        .err_has("'<stdin>' line 3: not a JSON object");
+    assert_eq!(sandbox.read_json("s.jsonl").len(), 3);
+    for args in [&["--user"][..], &["--expect-tail", ""], &["--tool-result", "c"]] {
+        append(&sandbox).arg("--each").args(args).run().code(2).err_has("exclude");
+    }
+}
+
+#[test]
+fn print_gives_the_text_of_replies_alone() {
+    let sandbox = Sandbox::new();
+    let records = [
+        json!({"type": "user", "content": "hi"}),
+        json!({"type": "assistant", "content": [{"type": "text", "text": "one\u{1b}[31m"}]}),
+        json!({"type": "tool_use", "tool_use_id": "c", "name": "ls", "input": {}}),
+        json!({"type": "assistant", "content": []}),
+        json!({"type": "assistant", "content": "two\n"}),
+    ];
+    let records = records.map(|record| format!("{record}\n")).concat();
+    let text = "one\u{1b}[31m\ntwo\n";
+    let print = |args: &[&str]| append(&sandbox).args(args).stdin(&*records).run();
+    print(&["--print"]).ok().stdout_is(text);
+    print(&["--print", "--each"]).ok().stdout_is(text);
+    print(&["--print", "--tee"]).code(2).err_has("--print and --tee exclude each other");
+    for (args, count) in [("--print", 15), ("--print --each", 20), ("--tee --each", 25)] {
+        let full = sandbox.sh(&format!("claw-append {args} s.jsonl >/dev/full"));
+        full.stdin(&*records).run().code(74).err_has("'s.jsonl' has the records");
+        assert_eq!(sandbox.read_json("s.jsonl").len(), count);
+    }
+    let gone =
+        "{ sleep 0.1; claw-append --print --each s.jsonl; echo $? >status; } | :; cat status";
+    sandbox.sh(gone).stdin(&*records).run().ok().stdout_is("141\n").err_is("");
+    assert_eq!(sandbox.read_json("s.jsonl").len(), 30);
+    if is_there() {
+        sandbox.write("records", &records);
+        let mut pty = Pty::run(sandbox.sh("claw-append --print s.jsonl <records"), (80, 24));
+        pty.end().ok();
+        assert_eq!(pty.screen(), "one\\u{1b}[31m\ntwo");
+    }
+}
