@@ -54,7 +54,10 @@ impl Block {
     }
 
     fn make_room(&mut self, size: usize) {
-        if self.buffer.len() < size {
+        if self.buffer.is_empty() {
+            // The allocator has zeroed pages at hand; growing an empty vector would write each byte.
+            self.buffer = vec![0; size];
+        } else if self.buffer.len() < size {
             self.buffer.resize(size, 0);
         }
     }
