@@ -66,6 +66,26 @@ fn p_6_claw_call_writes_what_it_showed_of_an_answer_and_ends_by_the_signal() {
     }
 }
 
+/// A program that forwards signals may send one that a terminal has sent already.
+#[test]
+fn a_second_signal_does_not_lose_what_was_shown() {
+    for (name, number) in signals().into_iter().filter(|(name, _)| *name != "KILL") {
+        let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+        provider.script(Step::Slow(4, Duration::from_secs(60)));
+        let args = ["--stream=-", "--reply", "reply"];
+        let mut child = call(&sandbox, &provider, Shape::Anthropic, &args).stdin(HELLO).spawn();
+        let mut text = vec![0; "Reply to".len()];
+        child.stdout.as_mut().expect("a pipe").read_exact(&mut text).expect("the begin of a text");
+        let process = child.id();
+        let again =
+            format!("for n in 1 2 3 4 5; do kill -s {name} {process} || :; done 2>/dev/null");
+        let sent = Command::new("sh").args(["-c", &again]).status();
+        assert!(sent.is_ok_and(|status| status.success()));
+        assert_eq!(child.wait().expect("its end").signal(), Some(number), "{name}");
+        assert_eq!(sandbox.read_json("reply")[0]["interrupted"], true, "{name}");
+    }
+}
+
 /// A turn with a stream on `s.jsonl`, in a folder for temporary files that can be looked into.
 fn turn(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape, args: &[&str]) -> Cmd {
     let cmd = sandbox.cmd("claw-turn").envs(provider.env_for(shape)).env("CLAW_WINDOW", "12000");

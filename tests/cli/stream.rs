@@ -281,3 +281,48 @@ fn the_time_out_is_for_each_piece_and_not_for_all_of_them() {
         }
     });
 }
+
+// ---- records in a file -----------------------------------------------------------------------
+
+#[test]
+fn standard_output_gets_the_text_and_a_file_the_records() {
+    let sandbox = Sandbox::new();
+    let run_asking = |requests: usize, args: &[&str]| {
+        let provider = FakeProvider::new();
+        provider.script(Step::text(TEXT));
+        let run = call(&sandbox, &provider, Shape::Anthropic, args).stdin(HELLO).run();
+        assert_eq!(provider.requests().len(), requests);
+        run
+    };
+    let run = |args: &[&str]| run_asking(1, args);
+    let records = run(&[]).ok().stdout_text();
+    run(&["--stream=-", "--reply", "reply"]).ok().stdout_is(TEXT).err_is("");
+    assert_eq!(sandbox.read_text("reply"), records);
+    let mode = std::os::unix::fs::PermissionsExt::mode(
+        &sandbox.path("reply").metadata().expect("a file").permissions(),
+    );
+    assert_eq!(mode & 0o777, 0o600);
+    run(&["--reply", "reply"]).ok().stdout_is("");
+    assert_eq!(sandbox.read_text("reply"), records);
+    run_asking(0, &["--stream=-"]).code(2).err_has("--reply is required");
+    let nowhere = run_asking(0, &["--stream=-", "--reply", "none/reply"]);
+    nowhere.code(74).err_has("cannot write 'none/reply'");
+}
+
+#[test]
+fn a_reply_is_whole_in_its_file_when_standard_output_fails() {
+    let sandbox = Sandbox::new();
+    for (script, said) in [
+        (
+            "CALL >/dev/full; test $? = 74",
+            "claw-call: cannot write '<stdout>' ('reply' has the reply)",
+        ),
+        ("{ CALL; echo $? >status; } | sleep 0; test $(cat status) = 141", ""),
+    ] {
+        sandbox.sh("rm -f reply").run().ok();
+        let script =
+            script.replace("CALL", "claw-call --provider offline --stream=- --reply reply");
+        sandbox.sh(&script).stdin(HELLO).run().ok().err_has(said);
+        assert!(sandbox.read_text("reply").contains("Reply to 1 messages"), "{script}");
+    }
+}

@@ -24,7 +24,7 @@ use crate::provider::{Request, ollama};
 use anyhow::Context;
 use classify::RowArgs;
 use endpoint::{Endpoint, WayArgs};
-use outcome::Prices;
+use outcome::{Destination, Prices};
 use show::Show;
 use signal_hook::low_level::emulate_default_handler;
 use spent::SpentArgs;
@@ -50,9 +50,13 @@ pub struct CallArgs {
     /// File with further members of the body, a JSON object
     #[arg(long, value_name = "FILE")]
     pub extra: Option<PathBuf>,
-    /// Have the answer sent as it is made, and show its text (on standard error, else in FILE)
+    /// Have the answer sent as it is made, and show its text: on standard error, in FILE, or with - on standard output
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    #[arg(requires_if("-", "reply"))]
     pub stream: Option<Option<PathBuf>>,
+    /// Write the records to FILE instead of standard output
+    #[arg(long, value_name = "FILE")]
+    pub reply: Option<PathBuf>,
     /// Add to the reply's first record what was asked: hashes of the request, the system prompt, the tools
     #[arg(long)]
     pub meta: bool,
@@ -175,16 +179,28 @@ fn reply(
 ) -> anyhow::Result<Exit> {
     let (endpoint, log) = (network.endpoint, network.log);
     let mut show = Show::new(args.stream.as_ref())?;
+    let mut to = Destination::open(args.reply.as_deref())?;
     let outcome = call::call(*call, network, &mut |text| show.text(text));
-    show.finish();
+    let shown = show.finish();
     let mut failed = match outcome {
         Ok(mut replies) => {
-            return outcome::write_reply(&mut replies, endpoint.provider, call, args, prices, log);
+            let exit = outcome::write_reply(
+                &mut replies,
+                &mut to,
+                endpoint.provider,
+                call,
+                args,
+                prices,
+                log,
+            )?;
+            return shown
+                .with_context(|| format!("cannot write '<stdout>' ('{}' has the reply)", to.name))
+                .and(Ok(exit));
         }
         Err(failed) => failed,
     };
     if !failed.shown.is_empty() {
-        outcome::write_records(&mut failed.shown, endpoint.provider, call, args)?;
+        outcome::write_records(&mut failed.shown, &mut to, endpoint.provider, call, args)?;
     }
     match network.stopped {
         Some(signal) => {

@@ -3,7 +3,7 @@
 use crate::cli::call::CallArgs;
 use crate::cli::call::endpoint::Endpoint;
 use crate::cli::model::{ModelArgs, Provider};
-use crate::cli::{Log, Output, prices};
+use crate::cli::{Log, Output, prices, progress};
 use crate::exit::{self, Exit};
 use crate::json::{Object, quote};
 use crate::provider::call::Call;
@@ -11,9 +11,45 @@ use crate::provider::{Failure, Reply};
 use crate::record;
 use crate::usage::{Counts, Table};
 use anyhow::Context;
+use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+
+/// Where the records of a reply go.
+pub(super) struct Destination {
+    /// How messages name it.
+    pub(super) name: String,
+    out: Box<dyn Write>,
+    is_file: bool,
+}
+
+impl Destination {
+    /// Takes standard output, or makes a file that only its owner can read: before the call, which may cost money.
+    ///
+    /// # Errors
+    /// 74 or 77 when the file cannot be written.
+    pub(super) fn open(path: Option<&Path>) -> anyhow::Result<Destination> {
+        let name = path.map_or_else(|| "<stdout>".into(), |path| path.display().to_string());
+        let out: Box<dyn Write> = match path {
+            None => Box::new(Output::open()),
+            Some(path) => {
+                Box::new(open_private(path).with_context(|| format!("cannot write '{name}'"))?)
+            }
+        };
+        Ok(Destination { name, out, is_file: path.is_some() })
+    }
+
+    /// Writes these lines. From here on no signal ends the program before the file has all of them; standard output
+    /// may have a reader that never reads.
+    fn write(&mut self, lines: &str) -> anyhow::Result<()> {
+        if self.is_file {
+            progress::leave_signals();
+        }
+        let written = self.out.write_all(lines.as_bytes()).and_then(|()| self.out.flush());
+        written.with_context(|| format!("cannot write '{}'", self.name))
+    }
+}
 
 /// Prices from a file.
 pub(super) struct Prices {
@@ -64,13 +100,14 @@ impl Prices {
 /// 74 when they cannot be written.
 pub(super) fn write_reply(
     replies: &mut [Reply],
+    to: &mut Destination,
     provider: Provider,
     call: &Call<'_, '_, '_>,
     args: &CallArgs,
     prices: Option<&Prices>,
     log: Log,
 ) -> anyhow::Result<Exit> {
-    let cut_call = write_records(replies, provider, call, args)?;
+    let cut_call = write_records(replies, to, provider, call, args)?;
     for reply in replies.iter() {
         if let Some(prices) = prices {
             prices.say(reply, call.request.model, log);
@@ -87,18 +124,19 @@ pub(super) fn write_reply(
     Ok(replies.last().map_or(Exit::Failed, |reply| ending(reply, log)))
 }
 
-/// Writes the records of replies, whole or broken off, to standard output. Gives the name of a call that was cut
+/// Writes the records of replies, whole or broken off. Gives the name of a call that was cut
 /// off and left out.
 ///
 /// # Errors
 /// 74 when they cannot be written.
 pub(super) fn write_records(
     replies: &mut [Reply],
+    to: &mut Destination,
     provider: Provider,
     call: &Call<'_, '_, '_>,
     args: &CallArgs,
 ) -> anyhow::Result<Option<String>> {
-    let (mut out, mut cut_call) = (Output::open(), None);
+    let (mut lines, mut cut_call) = (String::new(), None);
     for (number, reply) in replies.iter_mut().enumerate() {
         let mut records = reply.take_records(provider.name());
         if args.meta
@@ -109,11 +147,12 @@ pub(super) fn write_records(
             *first = object.with("call", &asked(call));
         }
         for line in &records.lines {
-            writeln!(out, "{line}").context("cannot write '<stdout>'")?;
+            lines.push_str(line);
+            lines.push('\n');
         }
         cut_call = records.cut_call;
     }
-    out.finish()?;
+    to.write(&lines)?;
     Ok(cut_call)
 }
 
@@ -210,9 +249,12 @@ fn log_members(record: &str) -> String {
 }
 
 fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+    open_private(path)?.write_all(text.as_bytes())
+}
+
+fn open_private(path: &Path) -> std::io::Result<File> {
     let mut options = std::fs::OpenOptions::new();
-    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    file.write_all(text.as_bytes())
+    options.write(true).create(true).truncate(true).mode(0o600).open(path)
 }
 
 #[cfg(test)]

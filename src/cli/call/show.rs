@@ -6,7 +6,7 @@ use anyhow::Context;
 use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where text is shown.
 pub(super) struct Show {
@@ -15,21 +15,28 @@ pub(super) struct Show {
     is_terminal: bool,
     /// The text so far ends in the middle of a line.
     in_line: bool,
+    /// Standard output is what the program was asked to write: a failure is one of the program.
+    is_output: bool,
+    failure: Option<io::Error>,
 }
 
 impl Show {
-    /// Shows text on standard error, or in a file; nowhere without the option.
+    /// Shows text on standard error, on standard output, or in a file; nowhere without the option.
     pub(super) fn new(option: Option<&Option<PathBuf>>) -> anyhow::Result<Show> {
         let (out, is_terminal): (Option<Box<dyn Write>>, bool) = match option {
             None => (None, false),
             Some(None) => (Some(Box::new(io::stderr())), io::stderr().is_terminal()),
+            Some(Some(path)) if path.as_os_str() == "-" => {
+                (Some(Box::new(io::stdout())), io::stdout().is_terminal())
+            }
             Some(Some(path)) => {
                 let file = open(path)?;
                 let is_terminal = file.is_terminal();
                 (Some(Box::new(file)), is_terminal)
             }
         };
-        Ok(Show { out, is_terminal, in_line: false })
+        let is_output = option.is_some_and(|path| path.as_deref() == Some(Path::new("-")));
+        Ok(Show { out, is_terminal, in_line: false, is_output, failure: None })
     }
 
     /// Shows a piece of text.
@@ -42,17 +49,22 @@ impl Show {
             false => Cow::Borrowed(text),
         };
         self.in_line = !shown.ends_with('\n');
-        // Who looked on may have gone; the reply goes where it has to all the same.
-        if out.write_all(shown.as_bytes()).and_then(|()| out.flush()).is_err() {
+        // The reader may have gone; the reply is read to its end all the same.
+        if let Err(error) = out.write_all(shown.as_bytes()).and_then(|()| out.flush()) {
             self.out = None;
+            self.failure = Some(error);
         }
     }
 
     /// Ends the last line.
-    pub(super) fn finish(mut self) {
+    ///
+    /// # Errors
+    /// When standard output was to get the text, and did not get all of it.
+    pub(super) fn finish(mut self) -> io::Result<()> {
         if self.in_line {
             self.text("\n");
         }
+        self.failure.filter(|_| self.is_output).map_or(Ok(()), Err)
     }
 }
 
