@@ -33,7 +33,7 @@ struct Args {
     #[arg(long, value_name = "ID")]
     expect_tail: Option<String>,
     /// Longest wait for another writer, in seconds
-    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = cli::seconds)]
+    #[arg(long, value_name = "SECONDS", env = "CLAW_LOCK_TIMEOUT", default_value = "30", value_parser = cli::seconds)]
     lock_timeout: Duration,
     /// Do not wait until the disk has the bytes
     #[arg(long)]

@@ -34,11 +34,10 @@ fn main() -> ExitCode {
         let log = args.log.open("claw-compact");
         let extras = args.request.read()?;
         let refused = args.refused.read()?;
-        let config = args.budget.config.read()?;
         let budget = args.budget.budget(&args.model, refused.as_ref())?;
-        let asked = args.model.model()?;
+        let asked = args.model.model();
         let (args, operands, model) = (&args.compact, &args.operands, &args.model);
-        let session = Session { args, model, config, budget, refused, extras, asked };
+        let session = Session { args, model, budget, refused, extras, asked };
         if args.retry {
             return session.retry(&operands.transcripts()?, log);
         }

@@ -53,7 +53,7 @@ fn main() -> ExitCode {
         let messages = cli::messages(&input)?;
         let extras = args.request.read()?;
         let (system, tools) = (extras.system.as_deref(), extras.tools.as_deref());
-        let model = args.model.model()?;
+        let model = args.model.model();
         let request = Request { messages: &messages, system, tools, model: model.as_deref() };
         let mut estimate = Estimate::of(request, args.method);
         let own = estimate.unmeasured;

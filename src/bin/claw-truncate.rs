@@ -56,7 +56,7 @@ fn main() -> ExitCode {
         let (system, tools) = (extras.system.as_deref(), extras.tools.as_deref());
         let refused = args.refused.read()?;
         let budget = args.budget.known_budget(&args.model, refused.as_ref())?;
-        let model = args.model.model()?;
+        let model = args.model.model();
         let beside = Request { messages: &[], system, tools, model: model.as_deref() };
         let request = Request { messages: &messages, ..beside };
         let gauge = Refused::gauge(refused.as_ref(), request);

@@ -1,6 +1,7 @@
 //! The command line: read in one place, so that every program reports a mistake in the same way, in one line
 //! that ends with what to do.
 
+use crate::cli::settings::{self, Failed};
 use crate::exit::{self, Exit, fail};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Parser};
@@ -14,23 +15,53 @@ use std::time::Duration;
 /// # Errors
 /// 2 when the command line is wrong.
 pub fn parse<A: Parser>() -> anyhow::Result<A> {
-    let mut command = with_negative_numbers(A::command());
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    let matches = command.try_get_matches_from_mut(&arguments);
-    let error = match matches.and_then(|mut matches| A::from_arg_matches_mut(&mut matches)) {
-        Ok(parsed) => return Ok(parsed),
-        Err(error) => error,
+    let (command, error) = match settings::read(with_negative_numbers(A::command()), &arguments) {
+        Ok(mut parsed) => match A::from_arg_matches_mut(&mut parsed.matches) {
+            Ok(parsed) => return Ok(parsed),
+            Err(error) => (A::command(), error),
+        },
+        Err(Failed::Config(error)) => {
+            log_json_if_asked(&arguments);
+            return Err(error);
+        }
+        Err(Failed::Usage(command, error)) => (command, error),
     };
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         error.exit()
     }
-    // The line that asks for JSON is the one that is wrong.
+    log_json_if_asked(&arguments);
+    fail(Exit::Usage, usage_error(&error, &command, &arguments))
+}
+
+/// Selects JSON for errors about a command line that asks for JSON.
+pub(super) fn log_json_if_asked(arguments: &[OsString]) {
     if arguments.windows(2).any(|pair| pair[0] == "--log" && pair[1] == "json")
         || arguments.iter().any(|argument| argument == "--log=json")
     {
         exit::log_json();
     }
-    fail(Exit::Usage, describe(&error, called(&command, &arguments)))
+}
+
+/// What is wrong with a command line, and what to do.
+pub(super) fn usage_error(
+    error: &clap::Error,
+    command: &Command,
+    arguments: &[OsString],
+) -> String {
+    describe(error, called(command, arguments))
+}
+
+/// The long name of the option that an error is about: `window` of `--window <TOKENS>`.
+pub(super) fn subject(error: &clap::Error) -> Option<String> {
+    let argument = error.get(ContextKind::InvalidArg).map(names)?;
+    argument.strip_prefix("--").map(str::to_owned)
+}
+
+/// Says why a value of the setting `name` is invalid.
+pub(super) fn invalid_value(error: &clap::Error, name: &str) -> String {
+    let value = error.get(ContextKind::InvalidValue).map(names).unwrap_or_default();
+    describe_value(error, name, &value, "see claw-config(1)")
 }
 
 /// Lets options take a negative number as their value, so that the error is about the number.
@@ -76,7 +107,7 @@ fn describe(error: &clap::Error, (command, called): (&Command, String)) -> Strin
             prior => format!("{argument} and {prior} exclude each other; give one of them"),
         },
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
-            invalid_value(error, &argument, &context(ContextKind::InvalidValue), &help)
+            describe_value(error, &argument, &context(ContextKind::InvalidValue), &help)
         }
         _ => {
             let text = error.to_string();
@@ -86,7 +117,7 @@ fn describe(error: &clap::Error, (command, called): (&Command, String)) -> Strin
     }
 }
 
-fn invalid_value(error: &clap::Error, argument: &str, value: &str, help: &str) -> String {
+fn describe_value(error: &clap::Error, argument: &str, value: &str, help: &str) -> String {
     if value.is_empty() {
         return format!("a value is required for {argument}; {help}");
     }

@@ -1,30 +1,35 @@
 //! The window and how it is divided, from options, environment and configuration.
 
-use crate::cli::config::ConfigArgs;
 use crate::cli::model::ModelArgs;
-use crate::cli::read_file;
+use crate::cli::{positive, read_file};
 use crate::estimate::{Budget, Gauge, Request};
 use crate::exec::tools::Folder;
 use crate::exit::{Error, Exit, fail};
 use crate::json::{self, Object};
 use crate::record;
+use std::convert::Infallible;
 use std::path::PathBuf;
 
-/// The option group for the window.
-#[derive(Clone, Debug, clap::Args)]
-pub struct BudgetArgs {
-    /// Window in tokens, prompt and answer (CLAW_WINDOW, else the table of models)
-    #[arg(long, value_name = "TOKENS")]
+/// The options for the window and the answer's part of it.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct WindowArgs {
+    /// Window in tokens, prompt and answer (by the table of models)
+    #[arg(long, value_name = "TOKENS", env = "CLAW_WINDOW")]
     pub window: Option<u64>,
     /// Room for the answer in tokens (8096, at most a quarter of the window)
-    #[arg(long, value_name = "TOKENS")]
+    #[arg(long, value_name = "TOKENS", env = "CLAW_MAX_TOKENS", value_parser = positive)]
     pub max_tokens: Option<u64>,
-    /// Tokens that a prompt leaves free before compaction (30000, at most 15 % of the window)
-    #[arg(long, value_name = "TOKENS")]
-    pub reserve: Option<u64>,
-    /// The configuration, which may have the reserve.
+}
+
+/// The options that divide the window.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct BudgetArgs {
+    /// The window.
     #[command(flatten)]
-    pub config: ConfigArgs,
+    pub window: WindowArgs,
+    /// Tokens that a prompt leaves free before compaction (30000, at most 15 % of the window)
+    #[arg(long, value_name = "TOKENS", env = "CLAW_RESERVE")]
+    pub reserve: Option<u64>,
 }
 
 impl BudgetArgs {
@@ -37,12 +42,11 @@ impl BudgetArgs {
         model: &ModelArgs,
         refused: Option<&Refused>,
     ) -> anyhow::Result<Option<Budget>> {
-        let configured = self.config.read()?.compaction.reserve;
-        let reserve = self.reserve.or(configured);
-        let known = model.window(self.window)?;
+        let WindowArgs { window, max_tokens } = self.window;
+        let known = model.window(window)?;
         let limit = refused.and_then(|refused| refused.limit);
         let Some(window) = known.into_iter().chain(limit).min() else { return Ok(None) };
-        let budget = Budget::new(window, self.max_tokens, reserve);
+        let budget = Budget::new(window, max_tokens, self.reserve);
         Ok(Some(budget.map_err(|why| Error::new(Exit::Config, why))?))
     }
 
@@ -66,11 +70,97 @@ impl BudgetArgs {
 #[derive(Clone, Debug, clap::Args)]
 pub struct RequestArgs {
     /// File with the system prompt
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", env = "CLAW_SYSTEM")]
     pub system: Option<PathBuf>,
     /// File with the tools, a JSON array; or folder of tools
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", env = "CLAW_TOOLS")]
     pub tools: Option<PathBuf>,
+}
+
+/// Further members of a request's body: a JSON object, or the file that holds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExtraArg {
+    /// The object itself.
+    Members(String),
+    /// A file.
+    File(PathBuf),
+}
+
+impl ExtraArg {
+    fn parse(text: &str) -> Result<ExtraArg, Infallible> {
+        Ok(match text.trim_start().starts_with('{') {
+            true => ExtraArg::Members(text.to_owned()),
+            false => ExtraArg::File(text.into()),
+        })
+    }
+
+    /// Reads the object.
+    ///
+    /// # Errors
+    /// 74 when the file cannot be read, 65 when it is not a JSON object.
+    pub fn read(&self) -> anyhow::Result<String> {
+        let (name, text) = match self {
+            ExtraArg::Members(text) => ("--extra".to_owned(), text.clone()),
+            ExtraArg::File(path) => {
+                let bytes = read_file(path)?;
+                (path.display().to_string(), String::from_utf8_lossy(&bytes).into_owned())
+            }
+        };
+        let text = text.trim();
+        match Object::parse(text) {
+            Ok(_) => Ok(text.to_owned()),
+            Err(error) => fail(
+                Exit::Data,
+                format!(
+                    "cannot use '{name}': not a JSON object: {error}; write the members in braces"
+                ),
+            ),
+        }
+    }
+}
+
+/// What else a request's body has.
+#[derive(Clone, Debug, clap::Args)]
+pub struct BodyArgs {
+    /// Further members of the body: a JSON object, or a file with one
+    #[arg(long, value_name = "FILE", env = "CLAW_EXTRA", value_parser = ExtraArg::parse)]
+    pub extra: Option<ExtraArg>,
+    /// Temperature to ask for
+    #[arg(long, value_name = "NUMBER", env = "CLAW_TEMPERATURE", value_parser = temperature)]
+    pub temperature: Option<f64>,
+}
+
+fn temperature(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| (0.0..=2.0).contains(number));
+    number.ok_or_else(|| "not a number from 0 to 2; write digits alone, such as 0.7".to_owned())
+}
+
+impl BodyArgs {
+    /// Reads the members, the temperature among them.
+    ///
+    /// # Errors
+    /// As [`ExtraArg::read`]; 78 when both have a temperature.
+    pub fn read(&self) -> anyhow::Result<Option<String>> {
+        let extra = self.extra.as_ref().map(ExtraArg::read).transpose()?;
+        let Some(temperature) = self.temperature else { return Ok(extra) };
+        let mut members = format!("{{\"temperature\":{temperature}");
+        if let Some(extra) = &extra {
+            if Object::parse(extra).is_ok_and(|object| object.get("temperature").is_some()) {
+                return fail(
+                    Exit::Config,
+                    "--extra has a temperature, and so has --temperature; give it once",
+                );
+            }
+            let inner = extra.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+            let inner = inner.unwrap_or_default().trim();
+            if !inner.is_empty() {
+                members.push(',');
+                members.push_str(inner);
+            }
+        }
+        members.push('}');
+        Ok(Some(members))
+    }
 }
 
 /// The system prompt and the tools, read.

@@ -4,15 +4,16 @@ use crate::checkpoint::due::{State, Triggers};
 use crate::checkpoint::reply::Said;
 use crate::checkpoint::{self, PROMPT, Plan};
 use crate::cli::budget::{BudgetArgs, Extras};
-use crate::cli::config::CheckpointConfig;
 use crate::cli::model::ModelArgs;
-use crate::cli::summary::{Asked, Spent, Writer, most_tokens};
-use crate::cli::{Log, Output, messages, read_file, require_meta, seconds, text};
+use crate::cli::summary::{Asked, CommandArgs, Spent, SummariserArgs, Writer, most_tokens};
+use crate::cli::{Log, Output, messages, now, read_file, require_meta, seconds, text};
+use crate::compact::accept::Reply;
 use crate::compact::request::Wish;
-use crate::estimate::{Gauge, Request};
-use crate::exit::{Exit, fail};
+use crate::estimate::{Budget, Gauge, Request};
+use crate::exit::{self, Exit, fail};
 use crate::messages::checkpoint::Checkpoint;
 use anyhow::Context;
+use clap::ArgAction;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,24 +28,54 @@ pub struct CheckpointArgs {
     /// Make one only if it is due
     #[arg(long)]
     pub if_due: bool,
-    /// Shares of the window that make one due, in percent (25,50,75)
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = percent)]
-    pub percents: Option<Vec<u64>>,
-    /// Turns since the last one that make one due; 0 is never (10)
-    #[arg(long, value_name = "N")]
-    pub turns: Option<u64>,
-    /// Tokens of the request below which none is due (5000)
-    #[arg(long, value_name = "TOKENS")]
-    pub min_tokens: Option<u64>,
-    /// Program that asks the model (CLAW_CALL, else claw-call)
-    #[arg(long, value_name = "COMMAND")]
-    pub call: Option<String>,
+    /// When one is due.
+    #[command(flatten)]
+    pub due: DueArgs,
+    /// The models that are asked before that of the conversation.
+    #[command(flatten)]
+    pub summarisers: SummariserArgs,
+    /// The program that asks.
+    #[command(flatten)]
+    pub call: CommandArgs,
     /// Longest time to spend
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub deadline: Option<Duration>,
     /// File with what to ask for instead of our own words
     #[arg(long, value_name = "FILE")]
     pub prompt: Option<PathBuf>,
+}
+
+/// The options for when a checkpoint is due.
+#[derive(Clone, Debug, clap::Args)]
+pub struct DueArgs {
+    /// No checkpoint is ever due
+    #[arg(long = "no-checkpoint", env = "CLAW_CHECKPOINT", action = ArgAction::SetFalse)]
+    pub checkpoint: bool,
+    /// Shares of the window that make a checkpoint due, in percent
+    #[arg(
+        long = "checkpoint-percents", visible_alias = "percents", value_name = "LIST",
+        env = "CLAW_CHECKPOINT_PERCENTS", default_value = "25,50,75", value_delimiter = ',',
+        value_parser = percent
+    )]
+    pub percents: Vec<u64>,
+    /// Turns since the last one that make a checkpoint due; 0 is never
+    #[arg(
+        long = "checkpoint-turns",
+        visible_alias = "turns",
+        value_name = "N",
+        env = "CLAW_CHECKPOINT_TURNS",
+        default_value = "10"
+    )]
+    pub turns: u64,
+    /// Tokens of the request below which no checkpoint is due
+    #[arg(
+        long = "checkpoint-min-tokens",
+        visible_alias = "min-tokens",
+        value_name = "TOKENS",
+        env = "CLAW_CHECKPOINT_MIN_TOKENS",
+        default_value = "5000"
+    )]
+    pub min_tokens: u64,
 }
 
 fn percent(text: &str) -> Result<u64, &'static str> {
@@ -80,7 +111,7 @@ impl Session<'_> {
         let messages = messages(input)?;
         require_meta(&messages)?;
         let (system, tools) = (extras.system.as_deref(), extras.tools.as_deref());
-        let model = self.model.model()?;
+        let model = self.model.model();
         let request = Request { messages: &messages, system, tools, model: model.as_deref() };
         let gauge = Gauge::new(request, None);
         log.unused_count(gauge.unused());
@@ -88,7 +119,7 @@ impl Session<'_> {
         let budget = self.budget.budget(self.model, None)?;
         let state = State::of(&messages, tokens, budget.map(|budget| budget.window));
         let plan = checkpoint::plan(&messages);
-        let why_not = self.why_not(state, plan.as_ref())?;
+        let why_not = self.why_not(state, plan.as_ref());
         if let Some(why) = why_not.filter(|_| self.args.if_due) {
             log.outcome(&format!("skipped: {why}"), r#""outcome":"skipped""#);
             return Ok(Exit::Done);
@@ -96,18 +127,12 @@ impl Session<'_> {
         let Some(plan) = plan else {
             return fail(Exit::NoGain, "nothing to cover: no message is answered");
         };
-        let asked = Asked::main(self.model, budget);
         let spent = Spent::new(MOST_CALLS, self.args.deadline);
-        let command = self.args.call.as_deref();
-        let writer = Writer { asked: &asked, command, spent: &spent, log };
-        let limits = asked.limits(gauge, most_tokens(budget), spent.left());
-        let prompt = self.prompt()?;
-        let wish = Wish { prompt: &prompt, focus: None };
-        let reply = writer.write(plan.covered, plan.earlier.as_deref(), wish, limits)?;
+        let reply = self.ask(&plan, (gauge, budget), &spent, log)?;
         let Some(said) = Said::read(&reply.text) else {
             return fail(Exit::Unavailable, "the checkpoint is not used: it is blank");
         };
-        let generated_by = reply.model.or_else(|| self.args.call.clone());
+        let generated_by = reply.model.or_else(|| Some(self.args.call.command.clone()));
         let made = plan.checkpoint(said, messages.len(), tokens);
         write(&Checkpoint { generated_by, usage: reply.usage, ..made })?;
         let (count, calls, seconds) = (messages.len(), spent.calls(), spent.seconds());
@@ -121,24 +146,55 @@ impl Session<'_> {
         Ok(Exit::Done)
     }
 
-    /// Why no checkpoint is due, if none is.
-    fn why_not(&self, state: State, plan: Option<&Plan<'_, '_>>) -> anyhow::Result<Option<String>> {
-        if let Err(why) = self.triggers()?.ask(state) {
-            return Ok(Some(why.to_string()));
+    /// Asks the models in order, until one replies.
+    fn ask(
+        &self,
+        plan: &Plan<'_, '_>,
+        (gauge, budget): (Gauge, Option<Budget>),
+        spent: &Spent,
+        log: Log,
+    ) -> anyhow::Result<Reply> {
+        let prompt = self.prompt()?;
+        let wish = Wish { prompt: &prompt, focus: None };
+        let models = self.args.summarisers.models(self.model, budget)?;
+        let ask = |asked: &Asked| {
+            self.args.summarisers.refuse_failing(asked)?;
+            spent.check()?;
+            let writer = Writer { asked, command: &self.args.call.command, spent, log };
+            let limits = asked.limits(gauge, most_tokens(budget), spent.left());
+            let reply = writer.write(plan.covered, plan.earlier.as_deref(), wish, limits);
+            if let Some(attempts) = &asked.attempts {
+                attempts.note(reply.is_ok(), now()?);
+            }
+            reply
+        };
+        for pair in models.windows(2) {
+            match ask(&pair[0]) {
+                Ok(reply) => return Ok(reply),
+                Err(error) => {
+                    let (name, next, why) = (&pair[0].name, &pair[1].name, exit::text(&error));
+                    log.note(&format!("no checkpoint by {name}: {why}; the next model is {next}"));
+                }
+            }
         }
-        let has_news = plan.is_some_and(|plan| plan.is_news);
-        Ok((!has_news).then(|| "nothing was answered since the last one".to_owned()))
+        match models.last() {
+            Some(last) => ask(last),
+            None => fail(Exit::Config, "no model is named; give --model"),
+        }
     }
 
-    /// The triggers: options, then the configuration.
-    fn triggers(&self) -> anyhow::Result<Triggers> {
-        let config: CheckpointConfig = self.budget.config.read()?.checkpoint;
-        Ok(Triggers {
-            enabled: config.enabled,
-            percents: self.args.percents.clone().unwrap_or(config.percents),
-            turns: self.args.turns.unwrap_or(config.turns),
-            min_tokens: self.args.min_tokens.unwrap_or(config.min_tokens),
-        })
+    /// Why no checkpoint is due, if none is.
+    fn why_not(&self, state: State, plan: Option<&Plan<'_, '_>>) -> Option<String> {
+        if let Err(why) = self.triggers().ask(state) {
+            return Some(why.to_string());
+        }
+        let has_news = plan.is_some_and(|plan| plan.is_news);
+        (!has_news).then(|| "nothing was answered since the last one".to_owned())
+    }
+
+    fn triggers(&self) -> Triggers {
+        let DueArgs { checkpoint: enabled, percents, turns, min_tokens } = self.args.due.clone();
+        Triggers { enabled, percents, turns, min_tokens }
     }
 
     fn prompt(&self) -> anyhow::Result<String> {

@@ -1,278 +1,361 @@
-//! The configuration: GoClaw's `session` object, with its own keys and units.
+//! The configuration file: one JSON object of settings, with named profiles and GoClaw's `session` object.
 //!
-//! What a program does not know is passed over; what it knows has to be of the right kind.
+//! Each program checks the keys of the whole file, and the values of the settings that it has itself;
+//! `claw-config check` checks all of them.
 
+use crate::cli::settings::{Kind, Origin, Setting, Value};
 use crate::cli::{read_file, variable};
 use crate::exit::{Error, Exit};
 use crate::json::{Object, elements, string};
-use std::path::PathBuf;
+use clap::ArgMatches;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
-/// The option that names the file.
+/// The options that select the file.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ConfigArgs {
-    /// Configuration file, JSON (CLAW_CONFIG)
-    #[arg(long, value_name = "FILE")]
+    /// Configuration file, JSON (clawutils/config.json in XDG_CONFIG_HOME or ~/.config)
+    #[arg(long, value_name = "FILE", env = "CLAW_CONFIG", global = true)]
     pub config: Option<PathBuf>,
+    /// Profile of the configuration file to use
+    #[arg(long, value_name = "NAME", env = "CLAW_PROFILE", global = true)]
+    pub profile: Option<String>,
 }
 
-/// What a configuration says of sessions. The defaults are those of a file that says nothing.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Config {
-    /// `session.checkpoint`: when a checkpoint is due.
-    pub checkpoint: CheckpointConfig,
-    /// `session.compaction`: when and how a summary is made.
-    pub compaction: CompactionConfig,
+/// The keys of all settings that the file can hold, sorted. A test holds them to the definitions.
+pub const KEYS: &[&str] = &[
+    "agent",
+    "allow",
+    "ask",
+    "base-url",
+    "beta",
+    "ca",
+    "call",
+    "checkpoint",
+    "checkpoint-min-tokens",
+    "checkpoint-percents",
+    "checkpoint-turns",
+    "deny",
+    "detect-truncation",
+    "emergency",
+    "exec-timeout",
+    "extra",
+    "failure-reset",
+    "failures",
+    "fallback",
+    "guard",
+    "history",
+    "idle",
+    "insecure-http",
+    "jobs",
+    "key-cmd",
+    "key-file",
+    "limit-turns",
+    "lock-timeout",
+    "log",
+    "markdown",
+    "max-cost",
+    "max-failures",
+    "max-retries",
+    "max-rounds",
+    "max-tokens",
+    "max-tokens-field",
+    "max-total",
+    "max-wait",
+    "model",
+    "models",
+    "no-fallback",
+    "ollama-model",
+    "ollama-timeout",
+    "ollama-url",
+    "ollama-window",
+    "pass-env",
+    "prefer-checkpoint",
+    "prices",
+    "proactive",
+    "profile",
+    "provider",
+    "record",
+    "replay",
+    "reserve",
+    "reset",
+    "retry",
+    "retry-interval",
+    "stream",
+    "system",
+    "temperature",
+    "timeout",
+    "tools",
+    "via",
+    "window",
+    "workspace",
+];
+
+/// GoClaw's names of settings in its `session` object.
+pub const GOCLAW: [(&str, &str); 13] = [
+    ("checkpoint.enabled", "checkpoint"),
+    ("checkpoint.tokenThresholdPercents", "checkpoint-percents"),
+    ("checkpoint.turnThreshold", "checkpoint-turns"),
+    ("checkpoint.minTokensForGen", "checkpoint-min-tokens"),
+    ("compaction.reserveTokens", "reserve"),
+    ("compaction.preferCheckpoint", "prefer-checkpoint"),
+    ("compaction.retryIntervalSeconds", "retry-interval"),
+    ("compaction.ollamaFailureThreshold", "max-failures"),
+    ("compaction.ollamaResetMinutes", "failure-reset"),
+    ("compaction.ollama.url", "ollama-url"),
+    ("compaction.ollama.model", "ollama-model"),
+    ("compaction.ollama.timeoutSeconds", "ollama-timeout"),
+    ("compaction.ollama.contextTokens", "ollama-window"),
+];
+
+/// GoClaw's keys that select a way to store sessions. Sessions are always files here.
+const NOT_USED: [&str; 2] = ["store", "storePath"];
+
+/// The members of a JSON object.
+type Members = BTreeMap<String, Box<RawValue>>;
+
+/// A value in the file.
+#[derive(Clone, Debug)]
+struct Entry {
+    /// The key as the file has it: `window`, `session.compaction.reserveTokens`.
+    name: String,
+    raw: Box<RawValue>,
+    profile: Option<String>,
 }
 
-/// `session.checkpoint`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CheckpointConfig {
-    /// `enabled`.
-    pub enabled: bool,
-    /// `tokenThresholdPercents`: shares of the window, in percent.
-    pub percents: Vec<u64>,
-    /// `turnThreshold`: turns since the last checkpoint; 0 is never.
-    pub turns: u64,
-    /// `minTokensForGen`: tokens below which none is made.
-    pub min_tokens: u64,
+/// A configuration file; the default one is empty.
+#[derive(Clone, Debug, Default)]
+pub struct ConfigFile {
+    /// Its path, if there is a file.
+    pub path: Option<PathBuf>,
+    /// The profile in use.
+    pub profile: Option<String>,
+    /// Keys that are known and have no effect.
+    pub not_used: Vec<String>,
+    entries: BTreeMap<String, Entry>,
 }
 
-impl Default for CheckpointConfig {
-    fn default() -> CheckpointConfig {
-        CheckpointConfig { enabled: true, percents: vec![25, 50, 75], turns: 10, min_tokens: 5000 }
-    }
-}
-
-/// `session.compaction`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CompactionConfig {
-    /// `reserveTokens`.
-    pub reserve: Option<u64>,
-    /// `preferCheckpoint`.
-    pub prefer_checkpoint: bool,
-    /// `retryIntervalSeconds`: between two tries to mend summaries; 0 is never.
-    pub retry_seconds: u64,
-    /// `ollamaFailureThreshold`: failures in a row after which a source is skipped.
-    pub failures: u64,
-    /// `ollamaResetMinutes`: how long it is skipped.
-    pub reset_minutes: u64,
-    /// `ollama`: a model that is asked for summaries before that of the conversation.
-    pub ollama: Option<OllamaConfig>,
-}
-
-impl Default for CompactionConfig {
-    fn default() -> CompactionConfig {
-        CompactionConfig {
-            reserve: None,
-            prefer_checkpoint: false,
-            retry_seconds: 60,
-            failures: 3,
-            reset_minutes: 30,
-            ollama: None,
-        }
-    }
-}
-
-/// `session.compaction.ollama`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OllamaConfig {
-    /// `url`.
-    pub url: Option<String>,
-    /// `model`.
-    pub model: String,
-    /// `timeoutSeconds`.
-    pub timeout_seconds: Option<u64>,
-    /// `contextTokens`: its window.
-    pub window: Option<u64>,
-}
-
-impl ConfigArgs {
-    /// Reads the file, if one is named.
-    ///
-    /// # Errors
-    /// 74 or 77 when it cannot be read, 78 when it is no configuration.
-    pub fn read(&self) -> anyhow::Result<Config> {
-        let Some(path) = self.config.clone().or_else(|| variable("CLAW_CONFIG").map(Into::into))
-        else {
-            return Ok(Config::default());
-        };
-        let bytes = read_file(&path)?;
-        Config::parse(&String::from_utf8_lossy(&bytes)).map_err(|why| {
-            let text = format!("cannot use configuration '{}': {why}; correct it", path.display());
-            Error::new(Exit::Config, text).into()
-        })
-    }
-}
-
-impl Config {
-    /// Reads the JSON text.
-    ///
-    /// # Errors
-    /// Names the first key whose value is of the wrong kind.
-    pub fn parse(text: &str) -> Result<Config, String> {
-        let root = Object::parse(text).map_err(|error| error.to_string())?;
-        let session = Section { path: String::new(), object: Some(root) }.section("session")?;
-        let checkpoint = session.section("checkpoint")?;
-        let compaction = session.section("compaction")?;
-        Ok(Config {
-            checkpoint: read_checkpoint(&checkpoint)?,
-            compaction: read_compaction(&compaction)?,
-        })
-    }
-}
-
-fn read_checkpoint(section: &Section<'_>) -> Result<CheckpointConfig, String> {
-    let usual = CheckpointConfig::default();
-    let percents = section.numbers("tokenThresholdPercents")?.unwrap_or(usual.percents);
-    if percents.iter().any(|percent| !(1..=100).contains(percent)) {
-        return Err(section.wrong("tokenThresholdPercents", "not percents from 1 to 100"));
-    }
-    Ok(CheckpointConfig {
-        enabled: section.switch("enabled")?.unwrap_or(usual.enabled),
-        percents,
-        turns: section.number("turnThreshold")?.unwrap_or(usual.turns),
-        min_tokens: section.number("minTokensForGen")?.unwrap_or(usual.min_tokens),
+/// Opens the file that a command line selects, or else the variables.
+///
+/// # Errors
+/// 74 or 77 when it cannot be read, 78 when it is malformed or has an unknown key.
+pub fn open(given: &ArgMatches) -> anyhow::Result<ConfigFile> {
+    let Some(path) = selected(given) else { return Ok(ConfigFile::default()) };
+    let bytes = read_file(&path)?;
+    let profile = chosen(given, "profile", "CLAW_PROFILE");
+    let profile = profile.map(|name| name.to_string_lossy().into_owned());
+    ConfigFile::parse(&path, &String::from_utf8_lossy(&bytes), profile).map_err(|why| {
+        let text = format!("cannot use configuration '{}': {why}", path.display());
+        Error::new(Exit::Config, text).into()
     })
 }
 
-fn read_compaction(section: &Section<'_>) -> Result<CompactionConfig, String> {
-    let usual = CompactionConfig::default();
-    let ollama = section.section("ollama")?;
-    // Without a model there is nobody to ask.
-    let ollama = match ollama.text("model")? {
-        None => None,
-        Some(model) => Some(OllamaConfig {
-            url: ollama.text("url")?,
-            model,
-            timeout_seconds: ollama.number("timeoutSeconds")?,
-            window: ollama.number("contextTokens")?.filter(|window| *window > 0),
-        }),
+/// The path of the file to read: the one that is named, or the usual one if it is there.
+fn selected(given: &ArgMatches) -> Option<PathBuf> {
+    match chosen(given, "config", "CLAW_CONFIG") {
+        Some(named) if named.is_empty() => None,
+        Some(named) => Some(named.into()),
+        None => usual_path().filter(|path| path.exists()),
+    }
+}
+
+/// The value of an option, else of its variable; empty if it is switched off.
+fn chosen(given: &ArgMatches, id: &str, name: &str) -> Option<OsString> {
+    if given.try_get_one::<bool>(&format!("no-{id}")).ok().flatten() == Some(&true) {
+        return Some(OsString::new());
+    }
+    let flag = given.try_get_raw(id).ok().flatten().and_then(|mut values| values.next());
+    flag.map(OsString::from).or_else(|| std::env::var_os(name))
+}
+
+/// The path of the configuration file where none is named.
+#[must_use]
+pub fn usual_path() -> Option<PathBuf> {
+    let xdg = variable("XDG_CONFIG_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute());
+    let folder = xdg.or_else(|| home().map(|home| home.join(".config")));
+    folder.map(|dir| dir.join("clawutils/config.json"))
+}
+
+fn home() -> Option<PathBuf> {
+    variable("HOME").map(PathBuf::from)
+}
+
+impl ConfigFile {
+    /// Reads the text of a file, with the keys of `profile`, else of the profile that the file names itself.
+    ///
+    /// # Errors
+    /// Says what is wrong with it, and what to do.
+    pub fn parse(path: &Path, text: &str, profile: Option<String>) -> Result<ConfigFile, String> {
+        let mut root: Members = serde_json::from_str(text)
+            .map_err(|error| format!("not a JSON object: {error}; correct it"))?;
+        let mut file = ConfigFile { path: Some(path.to_owned()), ..ConfigFile::default() };
+        if let Some(session) = root.remove("session") {
+            file.take_goclaw(&session)?;
+        }
+        let profiles = match root.remove("profiles") {
+            Some(raw) => members("profiles", &raw)?,
+            None => Members::new(),
+        };
+        file.take("", root, None)?;
+        let named = file.entries.get("profile").and_then(|entry| text_of(&entry.raw));
+        file.profile = profile.or(named).filter(|name| !name.is_empty());
+        file.take_profiles(profiles)?;
+        Ok(file)
+    }
+
+    /// Takes the members of an object whose keys are settings.
+    fn take(&mut self, path: &str, all: Members, profile: Option<&str>) -> Result<(), String> {
+        for (key, raw) in all {
+            let name = format!("{path}{key}");
+            if !KEYS.contains(&key.as_str()) || (key == "profile" && profile.is_some()) {
+                return Err(unknown(&name, &key, KEYS));
+            }
+            let profile = profile.map(str::to_owned);
+            self.entries.insert(key, Entry { name, raw, profile });
+        }
+        Ok(())
+    }
+
+    /// Checks all profiles, and takes the one in use.
+    fn take_profiles(&mut self, profiles: Members) -> Result<(), String> {
+        let names: Vec<&str> = profiles.keys().map(String::as_str).collect();
+        if let Some(name) = self.profile.as_deref().filter(|name| !names.contains(name)) {
+            let all = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            return Err(format!("no profile '{name}'; it has {all}"));
+        }
+        for (name, raw) in &profiles {
+            let path = format!("profiles.{name}");
+            let members = members(&path, raw)?;
+            let is_used = self.profile.as_deref() == Some(name);
+            let mut scratch = ConfigFile::default();
+            let into = if is_used { &mut *self } else { &mut scratch };
+            into.take(&format!("{path}."), members, Some(name))?;
+        }
+        Ok(())
+    }
+
+    /// Takes GoClaw's `session` object; settings of our own names win over it.
+    fn take_goclaw(&mut self, raw: &RawValue) -> Result<(), String> {
+        let mut leaves = Vec::new();
+        flatten("", members("session", raw)?, &mut leaves)?;
+        let known: Vec<&str> = GOCLAW.iter().map(|(name, _)| *name).chain(NOT_USED).collect();
+        for (leaf, raw) in leaves {
+            let name = format!("session.{leaf}");
+            match GOCLAW.iter().find(|(goclaw, _)| *goclaw == leaf) {
+                Some((_, key)) => {
+                    let entry = Entry { name, raw, profile: None };
+                    self.entries.insert((*key).to_owned(), entry);
+                }
+                None if NOT_USED.contains(&leaf.as_str()) => self.not_used.push(name),
+                None => return Err(unknown(&name, &leaf, &known)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The value of a setting, if the file has one.
+    ///
+    /// # Errors
+    /// 78 when it is of the wrong kind.
+    pub fn value(&self, setting: &Setting) -> anyhow::Result<Option<Value>> {
+        let (Some(path), Some(entry)) = (&self.path, self.entries.get(&setting.key)) else {
+            return Ok(None);
+        };
+        if entry.raw.get() == "null" {
+            return Ok(None);
+        }
+        let origin = Origin::File(path.clone(), entry.profile.clone());
+        let wrong = || {
+            let (name, wanted) = (&entry.name, wanted(setting));
+            let text = format!(
+                "cannot use configuration '{}': '{name}' is not {wanted}; correct it",
+                path.display()
+            );
+            anyhow::Error::from(Error::new(Exit::Config, text))
+        };
+        let texts = match setting.is_list {
+            true => elements(entry.raw.get())
+                .and_then(|all| all.into_iter().map(|raw| self.text(setting.kind, raw)).collect()),
+            false => self.text(setting.kind, entry.raw.get()).map(|text| vec![text]),
+        };
+        let texts: Vec<OsString> = texts.ok_or_else(wrong)?;
+        Ok(Some(Value { origin, texts: texts.into_iter().filter(|it| !it.is_empty()).collect() }))
+    }
+
+    /// A JSON value as the text that an option would have; none if it is of another kind.
+    fn text(&self, kind: Kind, raw: &str) -> Option<OsString> {
+        let is_number = || raw.starts_with(|first: char| first == '-' || first.is_ascii_digit());
+        match kind {
+            Kind::Switch => matches!(raw, "true" | "false").then(|| raw.into()),
+            Kind::Number => is_number().then(|| raw.into()),
+            Kind::Object if Object::parse(raw).is_ok() => Some(raw.into()),
+            Kind::Path | Kind::Object => string(raw).map(|text| self.resolve(&text)),
+            Kind::Text => string(raw).map(|text| text.into_owned().into()),
+        }
+    }
+
+    /// A path in the file: relative to the folder of the file, or with `~/` to the home folder.
+    fn resolve(&self, text: &str) -> OsString {
+        if text.is_empty() {
+            return OsString::new();
+        }
+        if let (Some(rest), Some(home)) = (text.strip_prefix("~/"), home()) {
+            return home.join(rest).into();
+        }
+        let folder = self.path.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
+        folder.join(text).into()
+    }
+}
+
+fn wanted(setting: &Setting) -> String {
+    let one = match setting.kind {
+        Kind::Switch => "true or false",
+        Kind::Number => "a number",
+        Kind::Path | Kind::Text => "a text",
+        Kind::Object => "an object or the path of a file",
     };
-    Ok(CompactionConfig {
-        reserve: section.number("reserveTokens")?,
-        prefer_checkpoint: section.switch("preferCheckpoint")?.unwrap_or(usual.prefer_checkpoint),
-        retry_seconds: section.number("retryIntervalSeconds")?.unwrap_or(usual.retry_seconds),
-        failures: section.number("ollamaFailureThreshold")?.unwrap_or(usual.failures),
-        reset_minutes: section.number("ollamaResetMinutes")?.unwrap_or(usual.reset_minutes),
-        ollama,
-    })
+    if setting.is_list { format!("a list, each {one}") } else { one.to_owned() }
 }
 
-/// An object in the configuration, and the way to it; what is not there is empty.
-struct Section<'a> {
-    path: String,
-    object: Option<Object<'a>>,
+fn text_of(raw: &RawValue) -> Option<String> {
+    string(raw.get()).map(|text| text.into_owned())
 }
 
-impl<'a> Section<'a> {
-    fn get(&self, name: &str) -> Option<&'a str> {
-        self.object.as_ref()?.get(name).filter(|raw| *raw != "null")
+fn members(name: &str, raw: &RawValue) -> Result<Members, String> {
+    if raw.get() == "null" {
+        return Ok(Members::new());
     }
-
-    fn wrong(&self, name: &str, what: &str) -> String {
-        format!("'{}{name}' is {what}", self.path)
-    }
-
-    fn section(&self, name: &str) -> Result<Section<'a>, String> {
-        let path = format!("{}{name}.", self.path);
-        let Some(raw) = self.get(name) else { return Ok(Section { path, object: None }) };
-        let object = Object::parse(raw).map_err(|_| self.wrong(name, "no object"))?;
-        Ok(Section { path, object: Some(object) })
-    }
-
-    fn read<T>(
-        &self,
-        name: &str,
-        what: &str,
-        read: impl Fn(&str) -> Option<T>,
-    ) -> Result<Option<T>, String> {
-        let read = |raw| read(raw).ok_or_else(|| self.wrong(name, what));
-        self.get(name).map(read).transpose()
-    }
-
-    fn number(&self, name: &str) -> Result<Option<u64>, String> {
-        self.read(name, "no whole number", |raw| raw.parse().ok())
-    }
-
-    fn numbers(&self, name: &str) -> Result<Option<Vec<u64>>, String> {
-        self.read(name, "no list of whole numbers", |raw| {
-            elements(raw)?.into_iter().map(|raw| raw.parse().ok()).collect()
-        })
-    }
-
-    fn switch(&self, name: &str) -> Result<Option<bool>, String> {
-        self.read(name, "neither true nor false", |raw| raw.parse().ok())
-    }
-
-    /// A text that is not empty.
-    fn text(&self, name: &str) -> Result<Option<String>, String> {
-        let text = self.read(name, "no text", |raw| string(raw).map(|text| text.into_owned()))?;
-        Ok(text.filter(|text| !text.is_empty()))
-    }
+    serde_json::from_str(raw.get()).map_err(|_| format!("'{name}' is not an object; correct it"))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn goclaws_keys_and_units() {
-        let text = r#"{"gateway":{"port":1},"session":{"store":"sqlite","checkpoint":{"enabled":false,
-            "tokenThresholdPercents":[10,90],"turnThreshold":0,"minTokensForGen":7},
-            "compaction":{"reserveTokens":30000,"preferCheckpoint":true,"retryIntervalSeconds":0,
-            "ollamaFailureThreshold":2,"ollamaResetMinutes":5,"ollama":{"url":"http://box:11434",
-            "model":"qwen","timeoutSeconds":120,"contextTokens":32000}}}}"#;
-        let config = Config::parse(text).unwrap();
-        let checkpoint =
-            CheckpointConfig { enabled: false, percents: vec![10, 90], turns: 0, min_tokens: 7 };
-        let ollama = OllamaConfig {
-            url: Some("http://box:11434".into()),
-            model: "qwen".into(),
-            timeout_seconds: Some(120),
-            window: Some(32000),
-        };
-        let compaction = CompactionConfig {
-            reserve: Some(30000),
-            prefer_checkpoint: true,
-            retry_seconds: 0,
-            failures: 2,
-            reset_minutes: 5,
-            ollama: Some(ollama),
-        };
-        assert_eq!(config, Config { checkpoint, compaction });
-    }
-
-    #[test]
-    fn what_is_not_said_is_as_usual() {
-        for text in ["{}", r#"{"session":null}"#, r#"{"session":{"compaction":{"ollama":{}}}}"#] {
-            assert_eq!(Config::parse(text), Ok(Config::default()), "{text}");
+/// The values of nested objects by their path, `compaction.ollama.url`.
+fn flatten(
+    path: &str,
+    all: Members,
+    leaves: &mut Vec<(String, Box<RawValue>)>,
+) -> Result<(), String> {
+    for (key, raw) in all {
+        let name = format!("{path}{key}");
+        if GOCLAW.iter().any(|(known, _)| known.starts_with(&format!("{name}."))) {
+            let inner = members(&format!("session.{name}"), &raw)?;
+            flatten(&format!("{name}."), inner, leaves)?;
+        } else {
+            leaves.push((name, raw));
         }
     }
+    Ok(())
+}
 
-    #[test]
-    fn what_is_of_the_wrong_kind_is_named() {
-        for (session, why) in [
-            ("3", "'session' is no object"),
-            (r#"{"compaction":[]}"#, "'session.compaction' is no object"),
-            (
-                r#"{"compaction":{"reserveTokens":"x"}}"#,
-                "'session.compaction.reserveTokens' is no whole number",
-            ),
-            (
-                r#"{"checkpoint":{"enabled":1}}"#,
-                "'session.checkpoint.enabled' is neither true nor false",
-            ),
-            (
-                r#"{"checkpoint":{"tokenThresholdPercents":[0]}}"#,
-                "'session.checkpoint.tokenThresholdPercents' is not percents from 1 to 100",
-            ),
-            (
-                r#"{"compaction":{"ollama":{"model":7}}}"#,
-                "'session.compaction.ollama.model' is no text",
-            ),
-        ] {
-            let text = format!(r#"{{"session":{session}}}"#);
-            assert_eq!(Config::parse(&text), Err(why.to_owned()), "{text}");
-        }
+/// The error about a key that is not known, with the nearest one.
+fn unknown(name: &str, key: &str, known: &[&str]) -> String {
+    let distance = |other: &&&str| strsim::damerau_levenshtein(key, other);
+    let nearest = known.iter().min_by_key(distance).filter(|other| {
+        strsim::jaro_winkler(key, other) > 0.7 || strsim::damerau_levenshtein(key, other) < 3
+    });
+    match nearest {
+        Some(nearest) => format!("unknown key '{name}'; did you mean '{nearest}'?"),
+        None => format!("unknown key '{name}'; claw-config list shows all keys"),
     }
 }

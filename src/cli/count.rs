@@ -3,7 +3,8 @@
 use crate::cli::budget::RequestArgs;
 use crate::cli::child::Limits;
 use crate::cli::model::ModelArgs;
-use crate::cli::{Log, child, variable};
+use crate::cli::summary::CommandArgs;
+use crate::cli::{Log, child};
 use crate::exit::{Error, Exit};
 use crate::messages::{self, Message};
 
@@ -22,9 +23,9 @@ pub struct CountArgs {
     /// Who counts: this program, or the provider
     #[arg(long, value_name = "WHO", default_value = "local")]
     pub count: Counter,
-    /// Program that asks the provider (CLAW_CALL, else claw-call)
-    #[arg(long, value_name = "COMMAND")]
-    pub call: Option<String>,
+    /// The program that asks the provider.
+    #[command(flatten)]
+    pub call: CommandArgs,
 }
 
 impl CountArgs {
@@ -43,13 +44,12 @@ impl CountArgs {
         if self.count == Counter::Local {
             return Ok(None);
         }
-        let command = self.call.clone().or_else(|| variable("CLAW_CALL"));
-        let command = command.unwrap_or_else(|| "claw-call".to_owned());
+        let command = &self.call.command;
         let mut lines = Vec::new();
         messages::write(messages, &mut lines)?;
-        let ended = child::run(&command, &arguments(request, model), lines, Limits::default())?;
+        let ended = child::run(command, &arguments(request, model), lines, Limits::default())?;
         if ended.exit() != Some(Exit::Done) {
-            return Err(ended.failure(&command, "cannot count"));
+            return Err(ended.failure(command, "cannot count"));
         }
         let text = String::from_utf8_lossy(&ended.stdout);
         let counted: u64 = text.trim().parse().map_err(|_| {

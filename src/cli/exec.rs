@@ -1,7 +1,7 @@
 //! What `claw-exec` is told, what it asks, and what it writes.
 
 use crate::cli::model::state_dir;
-use crate::cli::{Log, Operands, Output, progress, seconds, variable};
+use crate::cli::{Log, Operands, Output, progress, seconds};
 use crate::exec::tools::Folder;
 use crate::exec::{self, Call, Event, Job, Running, Settings, environment};
 use crate::exit::{Exit, fail, printable, printable_json};
@@ -23,29 +23,14 @@ use std::time::Duration;
 #[derive(Clone, Debug, clap::Args)]
 pub struct ExecArgs {
     /// Folder with the tools, an executable each
-    #[arg(long, value_name = "DIR")]
-    pub tools: PathBuf,
-    /// Folder that tools work in (CLAW_WORKSPACE, else workspace)
-    #[arg(long, value_name = "DIR")]
-    pub workspace: Option<PathBuf>,
-    /// Tool that may be run; may be given again, and all others may not
-    #[arg(long, value_name = "NAME")]
-    pub allow: Vec<String>,
-    /// Tool that may not be run; may be given again
-    #[arg(long, value_name = "NAME")]
-    pub deny: Vec<String>,
-    /// Ask on the terminal before each call of a tool that --allow does not name
-    #[arg(long)]
-    pub ask: bool,
-    /// Pass this variable to tools even if it looks like a credential; may be given again
-    #[arg(long, value_name = "NAME")]
-    pub pass_env: Vec<OsString>,
-    /// Most calls to run at a time (the number of processors)
-    #[arg(long, value_name = "N")]
-    pub jobs: Option<NonZeroUsize>,
-    /// Longest time for a call
-    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds)]
-    pub timeout: Duration,
+    #[arg(long, value_name = "DIR", env = "CLAW_TOOLS")]
+    pub tools: Option<PathBuf>,
+    /// Where tools work.
+    #[command(flatten)]
+    pub workspace: WorkspaceArgs,
+    /// Which calls may run, and how.
+    #[command(flatten)]
+    pub permits: PermitArgs,
     /// Most bytes of output in a result; more is kept in a file
     #[arg(long, value_name = "BYTES", default_value_t = 100_000)]
     pub max_output: usize,
@@ -54,13 +39,53 @@ pub struct ExecArgs {
     pub keep: Option<PathBuf>,
 }
 
+/// The options for the calls of tools: which may run, and how.
+#[derive(Clone, Debug, clap::Args)]
+pub struct PermitArgs {
+    /// Tool that may be run; may be given again, and all others may not
+    #[arg(long, value_name = "NAME", env = "CLAW_ALLOW")]
+    pub allow: Vec<String>,
+    /// Tool that may not be run; may be given again
+    #[arg(long, value_name = "NAME", env = "CLAW_DENY")]
+    pub deny: Vec<String>,
+    /// Ask on the terminal before each call of a tool that --allow does not name
+    #[arg(long, env = "CLAW_ASK")]
+    pub ask: bool,
+    /// Pass this variable to tools even if it looks like a credential; may be given again
+    #[arg(long, value_name = "NAME", env = "CLAW_PASS_ENV")]
+    pub pass_env: Vec<OsString>,
+    /// Most calls to run at a time (the number of processors)
+    #[arg(long, value_name = "N", env = "CLAW_JOBS")]
+    pub jobs: Option<NonZeroUsize>,
+    /// Longest time for a call of a tool, in seconds
+    #[arg(long, visible_alias = "timeout", value_name = "SECONDS", env = "CLAW_EXEC_TIMEOUT", default_value = "120", value_parser = seconds)]
+    pub exec_timeout: Duration,
+}
+
+/// The option for the workspace.
+#[derive(Clone, Debug, clap::Args)]
+pub struct WorkspaceArgs {
+    /// Folder of the workspace: sessions are kept in it, and tools work in it
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "CLAW_WORKSPACE",
+        default_value = "workspace",
+        global = true
+    )]
+    pub workspace: PathBuf,
+}
+
 impl ExecArgs {
     /// Runs the calls among the records of all inputs and writes a result for each.
     ///
     /// # Errors
     /// 65 when an input is no records, 78 when a folder is none, 74 when standard output cannot be written to.
     pub fn run(&self, operands: &Operands, log: Log) -> anyhow::Result<Exit> {
-        let (folder, settings) = (Folder::open(&self.tools)?, self.settings()?);
+        let Some(tools) = &self.tools else {
+            return fail(Exit::Usage, "--tools is required; see claw-exec --help");
+        };
+        let (folder, settings) = (Folder::open(tools)?, self.settings()?);
         let mut calls = Vec::new();
         for input in operands.transcripts()? {
             let bytes = input.bytes().with_context(|| format!("cannot read '{}'", input.name))?;
@@ -88,9 +113,7 @@ impl ExecArgs {
     }
 
     fn settings(&self) -> anyhow::Result<Settings> {
-        let named =
-            self.workspace.clone().or_else(|| variable("CLAW_WORKSPACE").map(PathBuf::from));
-        let workspace = named.unwrap_or_else(|| "workspace".into());
+        let workspace = self.workspace.workspace.clone();
         if !workspace.is_dir() {
             let text = format!(
                 "cannot run tools in '{}': no such folder; make it, or give --workspace",
@@ -100,14 +123,15 @@ impl ExecArgs {
         }
         Ok(Settings {
             jobs: self
+                .permits
                 .jobs
                 .or_else(|| thread::available_parallelism().ok())
                 .map_or(1, NonZeroUsize::get),
-            timeout: self.timeout,
+            timeout: self.permits.exec_timeout,
             max_output: self.max_output,
             keep: self.keep.clone().or_else(|| state_dir().map(|dir| dir.join("output"))),
             workspace,
-            environment: environment::visible(std::env::vars_os(), &self.pass_env),
+            environment: environment::visible(std::env::vars_os(), &self.permits.pass_env),
             running: Running::default(),
         })
     }
@@ -119,12 +143,12 @@ impl ExecArgs {
 
     /// Whether a call may be run; if not, why.
     fn permit(&self, call: &Call) -> Result<(), String> {
-        let name = &call.name;
-        let is_named = self.allow.contains(name);
-        if self.deny.contains(name) || !(is_named || self.allow.is_empty() || self.ask) {
+        let (name, permits) = (&call.name, &self.permits);
+        let is_named = permits.allow.contains(name);
+        if permits.deny.contains(name) || !(is_named || permits.allow.is_empty() || permits.ask) {
             return Err(format!("tool '{name}' is not allowed here; it was not run"));
         }
-        if is_named || !self.ask {
+        if is_named || !permits.ask {
             return Ok(());
         }
         match ask(call) {

@@ -1,6 +1,7 @@
 //! What programs say on standard error.
 
 use crate::check::Finding;
+use crate::cli::config::ConfigArgs;
 use crate::cli::progress::{self, Progress};
 use crate::estimate::Unused;
 use crate::exit::{self, Exit, fail};
@@ -17,11 +18,14 @@ pub enum Format {
 }
 
 /// The option group for diagnostics.
-#[derive(Clone, Copy, Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct LogArgs {
     /// Form of the diagnostics on standard error
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    #[arg(long, value_name = "FORMAT", env = "CLAW_LOG", default_value = "text", global = true)]
     pub log: Format,
+    /// The configuration file; its settings become those of the other options.
+    #[command(flatten)]
+    pub config: ConfigArgs,
 }
 
 /// What became of the work of a stage that makes a request smaller, in one word.
@@ -64,7 +68,7 @@ pub struct Log {
 
 impl LogArgs {
     /// The log of program `name`; from here on, all its diagnostics have the chosen form.
-    pub fn open(self, name: &'static str) -> Log {
+    pub fn open(&self, name: &'static str) -> Log {
         if self.log == Format::Json {
             exit::log_json();
         }

@@ -21,6 +21,7 @@ mod processes;
 pub mod progress;
 pub mod rebuild;
 pub mod session;
+pub mod settings;
 pub mod show;
 pub mod stage;
 pub mod summary;

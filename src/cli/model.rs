@@ -70,15 +70,18 @@ impl Provider {
 /// The option group for the model.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ModelArgs {
-    /// Provider to call (CLAW_PROVIDER, else anthropic)
-    #[arg(long, value_name = "NAME")]
+    /// Provider to call (anthropic)
+    #[arg(long, value_name = "NAME", env = "CLAW_PROVIDER")]
     pub provider: Option<Provider>,
-    /// Model's name (CLAW_MODEL, else MODEL_ID)
-    #[arg(long, value_name = "NAME")]
+    /// Model's name (MODEL_ID)
+    #[arg(long, value_name = "NAME", env = "CLAW_MODEL")]
     pub model: Option<String>,
-    /// Address of the provider (CLAW_BASE_URL, else ANTHROPIC_BASE_URL, OPENAI_BASE_URL, OLLAMA_HOST)
-    #[arg(long, value_name = "URL")]
+    /// Address of the provider (ANTHROPIC_BASE_URL, OPENAI_BASE_URL, OLLAMA_HOST)
+    #[arg(long, value_name = "URL", env = "CLAW_BASE_URL")]
     pub base_url: Option<String>,
+    /// File with models that the built-in table does not have
+    #[arg(long, value_name = "FILE", env = "CLAW_MODELS")]
+    pub models: Option<PathBuf>,
 }
 
 impl ModelArgs {
@@ -95,114 +98,91 @@ impl ModelArgs {
         given.flatten().collect()
     }
 
-    /// The provider: option, then environment, then Anthropic.
-    ///
-    /// # Errors
-    /// 78 when the environment names none that there is.
-    pub fn provider(&self) -> anyhow::Result<Provider> {
-        if let Some(provider) = self.provider {
-            return Ok(provider);
-        }
-        let Some(name) = variable("CLAW_PROVIDER") else { return Ok(Provider::Anthropic) };
-        clap::ValueEnum::from_str(&name, false).map_err(|_| {
-            let text = format!(
-                "invalid value '{name}' for CLAW_PROVIDER: use anthropic, openai, ollama or offline"
-            );
-            Error::new(Exit::Config, text).into()
-        })
+    /// Returns the provider; by default Anthropic.
+    #[must_use]
+    pub fn provider(&self) -> Provider {
+        self.provider.unwrap_or(Provider::Anthropic)
     }
 
-    /// The model's name: option, then environment. The offline provider has one of its own.
-    ///
-    /// # Errors
-    /// 78 as [`ModelArgs::provider`].
-    pub fn model(&self) -> anyhow::Result<Option<String>> {
-        let named =
-            self.model.clone().or_else(|| variable("CLAW_MODEL")).or_else(|| variable("MODEL_ID"));
-        Ok(match self.provider()? {
+    /// Returns the model's name. The offline provider has one of its own.
+    #[must_use]
+    pub fn model(&self) -> Option<String> {
+        let named = self.model.clone().or_else(|| variable("MODEL_ID"));
+        match self.provider() {
             Provider::Offline => Some(named.unwrap_or_else(|| "offline".to_owned())),
             _ => named,
-        })
-    }
-
-    /// The address of the provider, without a slash at its end; `offline` for the one inside.
-    ///
-    /// # Errors
-    /// 78 as [`ModelArgs::provider`].
-    pub fn endpoint(&self) -> anyhow::Result<String> {
-        let provider = self.provider()?;
-        if provider == Provider::Offline {
-            return Ok(provider.usual_url());
         }
-        let named = self.base_url.clone().or_else(|| variable("CLAW_BASE_URL"));
-        let url = named.unwrap_or_else(|| provider.usual_url());
-        Ok(url.trim_end_matches('/').to_owned())
     }
 
-    /// The window: `given`, else `CLAW_WINDOW`, else the smaller of what the table of models says and what a
+    /// Returns the address of the provider, without a slash at its end; `offline` for the one inside.
+    #[must_use]
+    pub fn endpoint(&self) -> String {
+        let provider = self.provider();
+        let named = self.base_url.clone().filter(|_| provider != Provider::Offline);
+        let url = named.unwrap_or_else(|| provider.usual_url());
+        url.trim_end_matches('/').to_owned()
+    }
+
+    /// Returns the window: the configured one, else the smaller of what the table of models says and what a
     /// refusal by this endpoint stated for this model.
     ///
     /// # Errors
-    /// 78 when `CLAW_WINDOW` or the table of `CLAW_MODELS` is malformed.
-    pub fn window(&self, given: Option<u64>) -> anyhow::Result<Option<u64>> {
-        match explicit_window(given)? {
-            Some((window, _)) => Ok(Some(window)),
-            None => self.own_window(),
-        }
+    /// 78 when the file of `--models` is malformed.
+    pub fn window(&self, configured: Option<u64>) -> anyhow::Result<Option<u64>> {
+        configured.map_or_else(|| self.own_window(), |window| Ok(Some(window)))
     }
 
-    /// The window of this very model, by the table of models and what refusals stated; `CLAW_WINDOW` is
-    /// about the conversation's.
+    /// Returns the window of this very model, by the table of models and what refusals stated.
     ///
     /// # Errors
-    /// 78 when the table of `CLAW_MODELS` is malformed.
+    /// 78 when the file of `--models` is malformed.
     pub fn own_window(&self) -> anyhow::Result<Option<u64>> {
         let table = self.window_of_table()?;
         let stated = self.stated_window(table)?.map(|stated| stated.window);
         Ok(table.into_iter().chain(stated).min())
     }
 
-    /// A warning where the window that was given is larger than the one that a refusal stated.
+    /// Returns a warning if the configured window is larger than the one that a refusal stated.
     ///
     /// # Errors
     /// As [`ModelArgs::window`].
-    pub fn window_warning(&self, given: Option<u64>) -> anyhow::Result<Option<String>> {
-        let Some((window, origin)) = explicit_window(given)? else { return Ok(None) };
+    pub fn window_warning(&self, configured: Option<u64>) -> anyhow::Result<Option<String>> {
+        let Some(window) = configured else { return Ok(None) };
         let stated = self.stated_window(Some(window))?.map(|stated| stated.window);
         let (Some(stated), Some(path)) = (stated.filter(|stated| *stated < window), windows_file())
         else {
             return Ok(None);
         };
         Ok(Some(format!(
-            "the window is {window} by {origin}, but a refusal stated {stated}; if that is wrong, delete \
-             its line in '{}'",
+            "the window is set to {window}, but a refusal stated {stated}; if that is wrong, delete its \
+             line in '{}'",
             path.display()
         )))
     }
 
     fn window_of_table(&self) -> anyhow::Result<Option<u64>> {
-        let Some(model) = self.model()? else { return Ok(None) };
-        let extra = match variable("CLAW_MODELS") {
-            Some(path) => Some(String::from_utf8_lossy(&read_file(path.as_ref())?).into_owned()),
-            None => None,
+        let Some(model) = self.model() else { return Ok(None) };
+        let read = |path: &PathBuf| -> anyhow::Result<String> {
+            Ok(String::from_utf8_lossy(&read_file(path)?).into_owned())
         };
+        let extra = self.models.as_ref().map(read).transpose()?;
         let found = models::lookup(&model, extra.as_deref());
         let found = found.map_err(|why| {
             Error::new(
                 Exit::Config,
-                format!("cannot use CLAW_MODELS: {why}; claw-estimate(1) says what a line holds"),
+                format!("cannot use the models of --models: {why}; claw-estimate(1) says what a line holds"),
             )
         })?;
-        let inside = || self.provider().is_ok_and(Provider::is_inside).then_some(offline::WINDOW);
+        let inside = || self.provider().is_inside().then_some(offline::WINDOW);
         Ok(found.map(|model| model.window).or_else(inside))
     }
 
     /// The window that a refusal stated, if it is plausible beside the `known` one.
     fn stated_window(&self, known: Option<u64>) -> anyhow::Result<Option<Stated>> {
-        let (Some(model), Some(path)) = (self.model()?, windows_file()) else { return Ok(None) };
+        let (Some(model), Some(path)) = (self.model(), windows_file()) else { return Ok(None) };
         // A memory that cannot be read is empty.
         let Ok(bytes) = std::fs::read(path) else { return Ok(None) };
-        let (text, place) = (String::from_utf8_lossy(&bytes), address::place(&self.endpoint()?));
+        let (text, place) = (String::from_utf8_lossy(&bytes), address::place(&self.endpoint()));
         let is_place = |endpoint: &str| address::place(endpoint) == place;
         Ok(windows::lookup(&text, is_place, &model, known, now()?))
     }
@@ -212,33 +192,17 @@ impl ModelArgs {
     ///
     /// # Errors
     /// When the state cannot be written.
-    pub fn learn_window(&self, window: u64, given: Option<u64>) -> anyhow::Result<()> {
-        let (Some(model), Some(path)) = (self.model()?, windows_file()) else { return Ok(()) };
-        let known = match explicit_window(given)? {
-            Some((window, _)) => Some(window),
-            None => self.window_of_table()?,
-        };
+    pub fn learn_window(&self, window: u64, configured: Option<u64>) -> anyhow::Result<()> {
+        let (Some(model), Some(path)) = (self.model(), windows_file()) else { return Ok(()) };
+        let known = configured.map_or_else(|| self.window_of_table(), |it| Ok(Some(it)))?;
         if !windows::is_plausible(window, known) {
             return Ok(());
         }
-        let place = address::place(&self.endpoint()?);
+        let place = address::place(&self.endpoint());
         let line = windows::line(&place, &model, Stated { window, ts: now()? });
         transcript::append_state(&path, &line)
             .with_context(|| format!("cannot note the window in '{}'", path.display()))
     }
-}
-
-/// The window that was given, and by what.
-fn explicit_window(given: Option<u64>) -> anyhow::Result<Option<(u64, &'static str)>> {
-    if let Some(window) = given {
-        return Ok(Some((window, "--window")));
-    }
-    let Some(window) = variable("CLAW_WINDOW") else { return Ok(None) };
-    let text = format!(
-        "invalid value '{window}' for CLAW_WINDOW: not a whole number; write digits alone, without a unit"
-    );
-    let window = window.parse().map_err(|_| Error::new(Exit::Config, text))?;
-    Ok(Some((window, "CLAW_WINDOW")))
 }
 
 /// The address that `OLLAMA_HOST` means, as Ollama's own client reads it: without a scheme it is HTTP and

@@ -14,7 +14,7 @@ pub struct PartArgs {
     #[arg(long, value_name = "N")]
     pub to_turn: Option<u64>,
     /// Show only the last N turns
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", env = "CLAW_LIMIT_TURNS")]
     pub limit_turns: Option<u64>,
     /// Show what compactions cover instead of their summaries
     #[arg(long)]

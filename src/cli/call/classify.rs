@@ -1,6 +1,6 @@
 //! `claw-call --classify`: what an answer means, without asking anybody.
 
-use crate::cli::call::{named, rows_in};
+use crate::cli::call::rows_in;
 use crate::cli::{Log, Output, now};
 use crate::exit::{Error, Exit};
 use crate::json::{Object, quote};
@@ -13,8 +13,8 @@ use std::path::PathBuf;
 /// The option group for the failure table.
 #[derive(Clone, Debug, clap::Args)]
 pub struct RowArgs {
-    /// File with further rows of the failure table (CLAW_FAILURES)
-    #[arg(long, value_name = "FILE")]
+    /// File with further rows of the failure table
+    #[arg(long, value_name = "FILE", env = "CLAW_FAILURES")]
     pub failures: Option<PathBuf>,
     /// Header of the answer that is classified, as 'name: value'; may be given again
     #[arg(long, value_name = "HEADER", requires = "classify", value_parser = header)]
@@ -27,10 +27,7 @@ impl RowArgs {
     /// # Errors
     /// 74 when the file cannot be read, 78 when a line of it is none.
     pub fn read(&self) -> anyhow::Result<Rows> {
-        match named(self.failures.as_ref(), "CLAW_FAILURES") {
-            Some(path) => rows_in(&path),
-            None => Ok(Rows::default()),
-        }
+        self.failures.as_deref().map_or_else(|| Ok(Rows::default()), rows_in)
     }
 }
 

@@ -17,16 +17,16 @@ pub struct WayArgs {
     #[command(flatten)]
     pub key: KeyArgs,
     /// Send over plain HTTP to another machine, too
-    #[arg(long)]
+    #[arg(long, env = "CLAW_INSECURE_HTTP")]
     pub insecure_http: bool,
     /// File with certificates to trust beside the system's, PEM
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", env = "CLAW_CA")]
     pub ca: Option<PathBuf>,
-    /// Name of the field for the most tokens of the answer in chat completions (CLAW_MAX_TOKENS_FIELD, else auto)
-    #[arg(long, value_name = "NAME")]
-    pub max_tokens_field: Option<OutputField>,
+    /// Name of the field for the most tokens of the answer in chat completions
+    #[arg(long, value_name = "NAME", env = "CLAW_MAX_TOKENS_FIELD", default_value = "auto")]
+    pub max_tokens_field: OutputField,
     /// Name of a beta feature to ask for, Anthropic alone; may be given again
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", env = "CLAW_BETA")]
     pub beta: Vec<String>,
 }
 
@@ -40,22 +40,6 @@ pub enum OutputField {
     MaxTokens,
     /// The newer one, which OpenAI's newer models require
     MaxCompletionTokens,
-}
-
-impl WayArgs {
-    /// The name of the field: option, then environment.
-    fn output_field(&self) -> anyhow::Result<OutputField> {
-        let named = variable("CLAW_MAX_TOKENS_FIELD");
-        let (None, Some(name)) = (self.max_tokens_field, named) else {
-            return Ok(self.max_tokens_field.unwrap_or(OutputField::Auto));
-        };
-        clap::ValueEnum::from_str(&name, false).map_err(|_| {
-            let text = format!(
-                "invalid CLAW_MAX_TOKENS_FIELD '{name}': use auto, max_tokens or max_completion_tokens"
-            );
-            Error::new(Exit::Config, text).into()
-        })
-    }
 }
 
 /// Where and how to send.
@@ -86,8 +70,8 @@ impl Endpoint {
     /// # Errors
     /// 78 when options or environment contradict each other, 74 when the certificates cannot be read.
     pub fn new(model: &ModelArgs, way: &WayArgs) -> anyhow::Result<Endpoint> {
-        let provider = model.provider()?;
-        let base = model.endpoint()?;
+        let provider = model.provider();
+        let base = model.endpoint();
         let protocol = provider.protocol();
         let url = protocol.url(&base);
         let beta = way.beta.join(",");
@@ -105,7 +89,7 @@ impl Endpoint {
             certificates: certificates(way)?,
             source: way.key.source(provider, &base)?,
             key: None,
-            output_field: way.output_field()?,
+            output_field: way.max_tokens_field,
             beta,
             insecure_http: way.insecure_http,
             url,

@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 /// The option group for the key.
 #[derive(Clone, Debug, clap::Args)]
 pub struct KeyArgs {
-    /// File with the key, readable by its owner alone (CLAW_KEY_FILE)
-    #[arg(long, value_name = "FILE", conflicts_with = "key_cmd")]
+    /// File with the key, readable by its owner alone
+    #[arg(long, value_name = "FILE", env = "CLAW_KEY_FILE", conflicts_with = "key_cmd")]
     pub key_file: Option<PathBuf>,
-    /// Command that prints the key (CLAW_KEY_CMD)
-    #[arg(long, value_name = "COMMAND")]
+    /// Command that prints the key
+    #[arg(long, value_name = "COMMAND", env = "CLAW_KEY_CMD")]
     pub key_cmd: Option<String>,
 }
 
@@ -38,11 +38,11 @@ pub enum Source {
 }
 
 impl KeyArgs {
-    /// Where the key of a provider comes from, if there is one: options, then `CLAW_KEY_FILE` and
-    /// `CLAW_KEY_CMD`, then the provider's own variables.
+    /// Returns where the key of a provider comes from, if there is one: the settings, then the provider's own
+    /// variables.
     ///
     /// # Errors
-    /// 78 when two of one rank are set.
+    /// 78 when two of the provider's variables are set.
     pub fn source(&self, provider: Provider, base_url: &str) -> anyhow::Result<Option<Source>> {
         if let Some(path) = &self.key_file {
             return Ok(Some(Source::File(path.clone())));
@@ -50,14 +50,7 @@ impl KeyArgs {
         if let Some(command) = &self.key_cmd {
             return Ok(Some(Source::Command(command.clone())));
         }
-        match (variable("CLAW_KEY_FILE"), variable("CLAW_KEY_CMD")) {
-            (Some(_), Some(_)) => {
-                fail(Exit::Config, "both CLAW_KEY_FILE and CLAW_KEY_CMD are set; unset one")
-            }
-            (Some(path), None) => Ok(Some(Source::File(path.into()))),
-            (None, Some(command)) => Ok(Some(Source::Command(command))),
-            (None, None) => from_environment(provider, base_url),
-        }
+        from_environment(provider, base_url)
     }
 }
 

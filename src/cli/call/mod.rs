@@ -10,12 +10,11 @@ mod show;
 pub mod spent;
 mod world;
 
-use crate::cli::budget::Extras;
+use crate::cli::budget::{BodyArgs, Extras, WindowArgs};
 use crate::cli::model::{ModelArgs, Provider};
-use crate::cli::{Log, Output, messages, positive, read_file, seconds, variable};
+use crate::cli::{Log, Output, messages, read_file, seconds};
 use crate::estimate::budget::default_output;
 use crate::exit::{Error, Exit, fail};
-use crate::json::Object;
 use crate::messages::rebuild::check_ready;
 use crate::provider::call::{self, Call, Patience};
 use crate::provider::failure::Rows;
@@ -41,15 +40,12 @@ const MAX_TOKENS: u64 = 8096;
 /// The options of `claw-call` alone.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CallArgs {
-    /// Most tokens of the answer (8096, at most a quarter of the window)
-    #[arg(long, value_name = "TOKENS", value_parser = positive)]
-    pub max_tokens: Option<u64>,
-    /// Window in tokens; the offline provider refuses what is over it (CLAW_WINDOW)
-    #[arg(long, value_name = "TOKENS")]
-    pub window: Option<u64>,
-    /// File with further members of the body, a JSON object
-    #[arg(long, value_name = "FILE")]
-    pub extra: Option<PathBuf>,
+    /// The window, which the offline provider enforces, and the answer's part of it.
+    #[command(flatten)]
+    pub window: WindowArgs,
+    /// What else the body has.
+    #[command(flatten)]
+    pub body: BodyArgs,
     /// Have the answer sent as it is made, and show its text: on standard error, in FILE, or with - on standard output
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     #[arg(requires_if("-", "reply"))]
@@ -73,13 +69,13 @@ pub struct CallArgs {
     #[command(flatten)]
     pub rows: RowArgs,
     /// Take an answer whose count is far below the estimate for an overflow, Ollama alone
-    #[arg(long)]
+    #[arg(long, env = "CLAW_DETECT_TRUNCATION")]
     pub detect_truncation: bool,
     /// Write the error record of a failed call to FILE
     #[arg(long, value_name = "FILE")]
     pub failure: Option<PathBuf>,
     /// Prices: a file with a line for each model; says what the reply cost
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", env = "CLAW_PRICES")]
     pub prices: Option<PathBuf>,
     /// What may be spent.
     #[command(flatten)]
@@ -90,17 +86,25 @@ pub struct CallArgs {
     /// The key and the way there.
     #[command(flatten)]
     pub way: WayArgs,
-    /// Longest wait for the answer to begin, and for each piece of it, in seconds
-    #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = seconds)]
-    pub timeout: Duration,
+    /// How long and how often to try.
+    #[command(flatten)]
+    pub patience: PatienceArgs,
     /// Longest time for the whole call, with all tries and waits, in seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub deadline: Option<Duration>,
+}
+
+/// The options for how long and how often to try.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct PatienceArgs {
+    /// Longest wait for the answer to begin, and for each piece of it, in seconds
+    #[arg(long, value_name = "SECONDS", env = "CLAW_TIMEOUT", default_value = "600", value_parser = seconds)]
+    pub timeout: Duration,
     /// Further tries when the provider is busy, broken or away
-    #[arg(long, value_name = "N", default_value = "2")]
+    #[arg(long, value_name = "N", env = "CLAW_MAX_RETRIES", default_value = "2")]
     pub max_retries: u32,
     /// Longest wait that the provider may ask for, in seconds
-    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", env = "CLAW_MAX_WAIT", default_value = "60", value_parser = seconds)]
     pub max_wait: Duration,
 }
 
@@ -119,20 +123,20 @@ pub fn call(
 ) -> anyhow::Result<Exit> {
     let messages = messages(input)?;
     check_ready(&messages)?;
-    let name = match model.model()? {
+    let name = match model.model() {
         Some(name) => name,
         None => return fail(Exit::Config, "no model is named; give --model or set CLAW_MODEL"),
     };
-    let (rows, extra) = (args.rows.read()?, args.extra()?);
+    let (rows, extra) = (args.rows.read()?, args.body.read()?);
     let mut endpoint = Endpoint::new(model, &args.way)?;
-    let known = model.window(args.window)?;
-    if let Some(warning) = model.window_warning(args.window)? {
+    let known = model.window(args.window.window)?;
+    if let Some(warning) = model.window_warning(args.window.window)? {
         log.note(&warning);
     }
     let room = known.map_or(MAX_TOKENS, default_output);
     let request = Request {
         model: &name,
-        max_tokens: args.max_tokens.unwrap_or(room),
+        max_tokens: args.window.max_tokens.unwrap_or(room),
         max_tokens_name: endpoint.output_limit_name(&name),
         system: extras.system.as_deref(),
         tools: extras.tools.as_deref(),
@@ -148,6 +152,9 @@ pub fn call(
         endpoint.check()?;
         return dry_run(&endpoint, &call, log);
     }
+    if args.limits.max_cost.is_some() && args.prices.is_none() {
+        return fail(Exit::Usage, "--prices is required for --max-cost; see claw-call --help");
+    }
     let prices = args.prices.as_deref().map(Prices::read).transpose()?;
     args.limits.check(&request, prices.as_ref())?;
     let mut tape = args.cassette.open(&mut endpoint)?;
@@ -155,7 +162,7 @@ pub fn call(
     let mut network = Network {
         tape: &mut tape,
         endpoint: &endpoint,
-        timeout: args.timeout,
+        timeout: args.patience.timeout,
         log,
         stopped: None,
         deadline: args.until(),
@@ -230,30 +237,14 @@ fn window(known: Option<u64>, provider: Provider) -> Option<u64> {
 impl CallArgs {
     /// How often and how long to try.
     fn patience(&self) -> Patience {
-        Patience { retries: self.max_retries, max_wait: self.max_wait.as_secs_f64() }
+        let PatienceArgs { max_retries: retries, max_wait, .. } = self.patience;
+        Patience { retries, max_wait: max_wait.as_secs_f64() }
     }
 
     /// The time that the call may take, and the moment at which it is over.
     fn until(&self) -> Option<(Duration, Instant)> {
         let end = |most: Duration| Some((most, Instant::now().checked_add(most)?));
         self.deadline.and_then(end)
-    }
-
-    /// The further members of the body.
-    fn extra(&self) -> anyhow::Result<Option<String>> {
-        let Some(path) = &self.extra else { return Ok(None) };
-        let bytes = read_file(path)?;
-        let text = String::from_utf8_lossy(&bytes).trim().to_owned();
-        match Object::parse(&text) {
-            Ok(_) => Ok(Some(text)),
-            Err(error) => {
-                let text = format!(
-                    "cannot use '{}': not a JSON object: {error}; write the members in braces",
-                    path.display()
-                );
-                Err(Error::new(Exit::Data, text).into())
-            }
-        }
     }
 }
 
@@ -294,11 +285,6 @@ fn count(
         }
         Err(failure) => outcome::note_failure(failure, args, model, endpoint, log),
     }
-}
-
-/// A file that an option names, or else a variable.
-fn named(option: Option<&PathBuf>, name: &str) -> Option<PathBuf> {
-    option.cloned().or_else(|| variable(name).map(PathBuf::from))
 }
 
 /// Reads rows of the failure table.

@@ -215,7 +215,7 @@ pub(super) fn note_failure(
 ) -> anyhow::Result<Exit> {
     failure.message = endpoint.without_key(&failure.message);
     failure.request_id = failure.request_id.map(|id| endpoint.without_key(&id));
-    let name = model.model()?;
+    let name = model.model();
     let record = failure.to_error_record(name.as_deref());
     let mut members = format!("{},\"rule\":{}", log_members(&record), quote(&failure.rule));
     members.push_str(&format!(",\"retryable\":{}", failure.retryable));
@@ -233,7 +233,7 @@ pub(super) fn note_failure(
     // The offline provider only enforces the window that it was given.
     if let Some(window) = failure.stated_window
         && endpoint.provider != Provider::Offline
-        && let Err(error) = model.learn_window(window, args.window)
+        && let Err(error) = model.learn_window(window, args.window.window)
     {
         // The refusal itself was said; without the memory the next one says it again.
         log.note(&exit::text(&error));

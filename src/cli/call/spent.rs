@@ -16,10 +16,10 @@ pub struct SpentArgs {
     #[arg(long, value_name = "FILE")]
     pub spent: Vec<PathBuf>,
     /// Do not call when the tokens of all calls and of this prompt would be more
-    #[arg(long, value_name = "TOKENS")]
+    #[arg(long, value_name = "TOKENS", env = "CLAW_MAX_TOTAL")]
     pub max_total: Option<u64>,
     /// Do not call when the cost of all calls and of this prompt would be more
-    #[arg(long, value_name = "AMOUNT", requires = "prices", value_parser = amount)]
+    #[arg(long, value_name = "AMOUNT", env = "CLAW_MAX_COST", value_parser = amount)]
     pub max_cost: Option<f64>,
 }
 

@@ -3,7 +3,6 @@
 use crate::cli::call::endpoint::{Endpoint, path};
 #[cfg(feature = "http")]
 use crate::cli::call::listening::{Event, Listening};
-use crate::cli::call::named;
 use crate::cli::{Log, now};
 use crate::exit::{self, Exit, fail};
 use crate::provider::call::{Ask, World};
@@ -30,11 +29,11 @@ const WAITING: usize = 8;
 /// The option group for recordings.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CassetteArgs {
-    /// Record each exchange in folder DIR (CLAW_RECORD)
-    #[arg(long, value_name = "DIR", conflicts_with = "replay")]
+    /// Record each exchange in folder DIR
+    #[arg(long, value_name = "DIR", env = "CLAW_RECORD", conflicts_with = "replay")]
     pub record: Option<PathBuf>,
-    /// Answer from the recordings in folder DIR, and open no connection (CLAW_REPLAY)
-    #[arg(long, value_name = "DIR")]
+    /// Answer from the recordings in folder DIR, and open no connection
+    #[arg(long, value_name = "DIR", env = "CLAW_REPLAY")]
     pub replay: Option<PathBuf>,
 }
 
@@ -50,23 +49,14 @@ impl CassetteArgs {
     /// Opens what is asked for. Only where something is sent a key is read, and the address looked at.
     ///
     /// # Errors
-    /// As [`Endpoint::open`] and [`Cassette::open`]; 78 when the environment asks for both.
+    /// As [`Endpoint::open`] and [`Cassette::open`].
     pub(super) fn open(&self, endpoint: &mut Endpoint) -> anyhow::Result<Tape> {
-        let (record, replay) = match (&self.record, &self.replay) {
-            (None, None) => (named(None, "CLAW_RECORD"), named(None, "CLAW_REPLAY")),
-            (record, replay) => (record.clone(), replay.clone()),
-        };
-        match (record, replay) {
-            (Some(_), Some(_)) => {
-                fail(Exit::Config, "both CLAW_RECORD and CLAW_REPLAY are set; unset one")
-            }
-            (None, Some(dir)) => Ok(Tape::Replay(Cassette::open(&dir)?)),
-            (record, None) => {
-                endpoint.open()?;
-                let keys = || endpoint.secret().map(str::to_owned).into_iter().collect();
-                Ok(Tape::Live(record.map(|dir| Recorder::new(&dir, keys()))))
-            }
+        if let Some(dir) = &self.replay {
+            return Ok(Tape::Replay(Cassette::open(dir)?));
         }
+        endpoint.open()?;
+        let keys = || endpoint.secret().map(str::to_owned).into_iter().collect();
+        Ok(Tape::Live(self.record.as_ref().map(|dir| Recorder::new(dir, keys()))))
     }
 }
 

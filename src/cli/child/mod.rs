@@ -52,7 +52,7 @@ impl Ended {
 pub struct Limits<'l> {
     /// When it is ended if it has not ended by itself.
     pub until: Option<Instant>,
-    /// Variables that it does not get.
+    /// Settings that it does not get, neither from the environment nor from the configuration.
     pub without: &'l [&'l str],
 }
 
@@ -70,7 +70,7 @@ pub fn run(
     let mut shell = Command::new("/bin/sh");
     shell.arg("-c").arg(format!("{command} \"$@\"")).arg("sh").args(arguments);
     for name in limits.without {
-        shell.env_remove(name);
+        shell.env(name, "");
     }
     let shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped());
     // It may have something to show on the terminal itself, or to say.

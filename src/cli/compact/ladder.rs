@@ -99,10 +99,10 @@ impl Ladder<'_> {
 
     /// Asks a model, and notes how that went.
     fn ask(&self, asked: &Asked, task: &Task<'_, '_>, planned: &Planned) -> anyhow::Result<Made> {
-        self.session.refuse_failing(asked)?;
+        self.session.args.summarisers.refuse_failing(asked)?;
         // Who cannot be asked any more did not fail.
         self.spent.check()?;
-        let command = self.session.args.call.as_deref();
+        let command = self.session.args.call.command.as_str();
         let writer = Writer { asked, command, spent: self.spent, log: self.log };
         let covered = &task.messages[planned.from..planned.at];
         let limits = asked.limits(task.gauge, task.summary_tokens(), self.spent.left());

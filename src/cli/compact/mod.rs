@@ -6,10 +6,9 @@ mod show;
 mod sources;
 
 use crate::cli::budget::{Extras, Refused};
-use crate::cli::config::Config;
 use crate::cli::log::Outcome;
 use crate::cli::model::ModelArgs;
-use crate::cli::summary::{Asked, Spent};
+use crate::cli::summary::{Asked, CommandArgs, Spent, SummariserArgs};
 use crate::cli::{Log, Output, messages, read_file, require_meta, seconds, text};
 use crate::compact::cut::Rule;
 use crate::compact::pieces::Pieces;
@@ -21,7 +20,6 @@ use crate::json::quote;
 use crate::messages::{self as msg, Message, Role};
 use anyhow::Context;
 use ladder::{Ladder, Made, listed};
-use sources::Via;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,7 +32,7 @@ pub struct CompactArgs {
     #[arg(long)]
     pub record: bool,
     /// Write the summary request, as messages, and stop there
-    #[arg(long, conflicts_with_all = ["record", "summary"])]
+    #[arg(long, conflicts_with_all = ["record", "summary", "fallback", "emergency"])]
     pub plan: bool,
     /// Say as JSON what would be covered, kept and asked, and stop there
     #[arg(long, conflicts_with_all = ["record", "plan"])]
@@ -43,26 +41,20 @@ pub struct CompactArgs {
     #[arg(long, conflicts_with_all = ["record", "plan", "summary", "fallback", "emergency"])]
     pub retry: bool,
     /// Take the summary from FILE instead of a model
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["fallback", "emergency"])]
     pub summary: Option<PathBuf>,
-    /// Use a checkpoint that covers half of the request or more, and ask nobody
-    #[arg(long)]
-    pub prefer_checkpoint: bool,
-    /// Model to ask, PROVIDER:MODEL, or main for that of the conversation; may be given again
-    #[arg(long, value_name = "MODEL", value_parser = sources::via)]
-    pub via: Vec<Via>,
-    /// Fail when no model makes a summary, instead of making one without a model
-    #[arg(long, conflicts_with_all = ["fallback", "emergency"])]
-    pub no_fallback: bool,
-    /// Where a summary comes from when no model makes one (local, then --emergency)
-    #[arg(long, value_name = "SOURCE", conflicts_with_all = ["plan", "summary"])]
-    pub fallback: Option<Fallback>,
-    /// If no source gives a summary, keep the newest fifth, and note that the summary is missing
-    #[arg(long, conflicts_with_all = ["plan", "summary"])]
-    pub emergency: bool,
-    /// Program that gets the summary (CLAW_CALL, else claw-call)
-    #[arg(long, value_name = "COMMAND")]
-    pub call: Option<String>,
+    /// Where summaries come from.
+    #[command(flatten)]
+    pub sources: SourceArgs,
+    /// The models that are asked before that of the conversation.
+    #[command(flatten)]
+    pub summarisers: SummariserArgs,
+    /// The program that asks.
+    #[command(flatten)]
+    pub call: CommandArgs,
+    /// How often missing summaries are tried.
+    #[command(flatten)]
+    pub pause: PauseArgs,
     /// File with what to ask for instead of our own words
     #[arg(long, value_name = "FILE")]
     pub prompt: Option<PathBuf>,
@@ -86,6 +78,31 @@ pub struct CompactArgs {
     pub deadline: Option<Duration>,
 }
 
+/// The option for how often missing summaries are tried.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct PauseArgs {
+    /// Pause between two tries of a missing summary, in seconds; it doubles with each failure
+    #[arg(long, value_name = "SECONDS", env = "CLAW_RETRY_INTERVAL", default_value = "60")]
+    pub retry_interval: u64,
+}
+
+/// The options for where summaries come from.
+#[derive(Clone, Debug, clap::Args)]
+pub struct SourceArgs {
+    /// Use a checkpoint that covers half of the request or more, without a call
+    #[arg(long, env = "CLAW_PREFER_CHECKPOINT")]
+    pub prefer_checkpoint: bool,
+    /// Fail when no model makes a summary, instead of making one without a model
+    #[arg(long, env = "CLAW_NO_FALLBACK", conflicts_with_all = ["fallback", "emergency"])]
+    pub no_fallback: bool,
+    /// Where a summary comes from when no model makes one (local, then --emergency)
+    #[arg(long, value_name = "SOURCE", env = "CLAW_FALLBACK")]
+    pub fallback: Option<Fallback>,
+    /// If no source gives a summary, keep the newest fifth, and note that the summary is missing
+    #[arg(long, env = "CLAW_EMERGENCY")]
+    pub emergency: bool,
+}
+
 /// A source of summaries that asks nobody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Fallback {
@@ -100,8 +117,6 @@ pub struct Session<'s> {
     pub args: &'s CompactArgs,
     /// The provider's.
     pub model: &'s ModelArgs,
-    /// The configuration.
-    pub config: Config,
     /// The window, if one is known.
     pub budget: Option<Budget>,
     /// What refused the request, if something did.

@@ -82,12 +82,12 @@ impl Session<'_> {
         Ok((left > 0.0 && left <= LONGEST_PAUSE).then(text))
     }
 
-    /// When it may be tried next, in Unix seconds: after the pause of the configuration, then after twice
+    /// When it may be tried next, in Unix seconds: after the pause, then after twice
     /// that, and so on.
     fn next_try(&self, one: &Pending) -> f64 {
         let failures = attempts(one).failures(f64::INFINITY);
         let Some(times) = failures.count.checked_sub(1) else { return 0.0 };
-        let pause = self.config.compaction.retry_seconds as f64 * 2f64.powi(times.min(20) as i32);
+        let pause = self.args.pause.retry_interval as f64 * 2f64.powi(times.min(20) as i32);
         failures.last + pause.min(LONGEST_PAUSE)
     }
 
@@ -137,7 +137,7 @@ impl Session<'_> {
             format!(r#"{{"id":{id},"failures":{failures},"next_try":{next}}}"#)
         };
         let list: Vec<String> = pending.iter().map(shown).collect();
-        let seconds = self.config.compaction.retry_seconds;
+        let seconds = self.args.pause.retry_interval;
         let list = list.join(",");
         writeln!(out, r#"{{"pending":[{list}],"retry_seconds":{seconds}}}"#)
             .context("cannot write '<stdout>'")?;

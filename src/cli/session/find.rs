@@ -16,10 +16,10 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct ResetArgs {
     /// Begin a new session each day at this local time: daily@HH:MM
-    #[arg(long, value_name = "RULE", value_parser = reset::daily)]
+    #[arg(long, value_name = "RULE", env = "CLAW_RESET", value_parser = reset::daily)]
     pub reset: Option<civil::Time>,
     /// Begin a new session when there was no prompt for this long
-    #[arg(long, value_name = "MINUTES")]
+    #[arg(long, value_name = "MINUTES", env = "CLAW_IDLE")]
     pub idle: Option<u32>,
 }
 

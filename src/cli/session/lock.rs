@@ -27,7 +27,7 @@ pub struct Lock {
     #[arg(long)]
     pub retry: bool,
     /// Longest wait for another turn, in seconds
-    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", env = "CLAW_LOCK_TIMEOUT", default_value = "30", value_parser = seconds)]
     pub lock_timeout: Duration,
     /// Take the lock in this process, and become the command
     #[arg(long, hide = true)]

@@ -8,8 +8,8 @@ mod make;
 mod remove;
 mod status;
 
-use super::log::Format;
-use super::{Log, LogArgs, now, variable};
+use super::exec::WorkspaceArgs;
+use super::{Log, LogArgs, now};
 use crate::exit::{Error, Exit, fail, printable};
 use crate::session::resolve::{Found, exact, resolve};
 use crate::session::store::Store;
@@ -21,15 +21,15 @@ use std::process::ExitCode;
 /// What all commands take.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Shared {
-    /// Folder of the workspace (CLAW_WORKSPACE, else workspace)
-    #[arg(long, value_name = "DIR", global = true)]
-    pub workspace: Option<PathBuf>,
-    /// Agent that sessions belong to (CLAW_AGENT)
-    #[arg(long, value_name = "NAME", global = true)]
+    /// Where sessions are kept.
+    #[command(flatten)]
+    pub workspace: WorkspaceArgs,
+    /// Agent that sessions belong to
+    #[arg(long, value_name = "NAME", env = "CLAW_AGENT", global = true)]
     pub agent: Option<String>,
-    /// Form of the diagnostics on standard error
-    #[arg(long, value_name = "FORMAT", default_value = "text", global = true)]
-    pub log: Format,
+    /// The diagnostics and the configuration.
+    #[command(flatten)]
+    pub log: LogArgs,
 }
 
 /// What is to be done.
@@ -81,11 +81,8 @@ impl Shared {
     /// # Errors
     /// 2 when the agent cannot be called so.
     pub fn open(&self) -> anyhow::Result<Place> {
-        let log = LogArgs { log: self.log }.open("claw-session");
-        let configured =
-            self.workspace.clone().or_else(|| variable("CLAW_WORKSPACE").map(Into::into));
-        let workspace = configured.unwrap_or_else(|| PathBuf::from("workspace"));
-        let agent = self.agent.clone().or_else(|| variable("CLAW_AGENT"));
+        let log = self.log.open("claw-session");
+        let (workspace, agent) = (self.workspace.workspace.clone(), self.agent.clone());
         if let Some(agent) = &agent {
             let refuse =
                 |why| Error::new(Exit::Usage, format!("invalid agent name '{agent}': {why}"));

@@ -1,6 +1,7 @@
 //! Asking a model for a text that stands for a part of a conversation, as `claw-compact` and
 //! `claw-checkpoint` do: which model, at what cost, in how many calls.
 
+mod models;
 pub mod spent;
 pub mod writer;
 
@@ -8,8 +9,17 @@ use crate::cli::attempts::Attempts;
 use crate::cli::model::ModelArgs;
 use crate::compact::{SUMMARY_TOKENS, pieces};
 use crate::estimate::{Budget, Gauge};
+pub use models::{SummariserArgs, Via};
 pub use spent::Spent;
 pub use writer::Writer;
+
+/// The option for the program that asks.
+#[derive(Clone, Debug, clap::Args)]
+pub struct CommandArgs {
+    /// Program that calls the model, with its arguments
+    #[arg(long = "call", value_name = "COMMAND", env = "CLAW_CALL", default_value = "claw-call")]
+    pub command: String,
+}
 
 /// A model that is asked for summaries.
 #[derive(Clone, Debug)]

@@ -1,9 +1,9 @@
 //! A text by a model: in as many calls as it takes, each by running `claw-call`.
 
+use crate::cli::Log;
 use crate::cli::child::{self, Limits};
 use crate::cli::log::Outcome;
 use crate::cli::summary::{Asked, Spent};
-use crate::cli::{Log, variable};
 use crate::compact::accept::Reply;
 use crate::compact::pieces::{self, Pieces};
 use crate::compact::request::Wish;
@@ -11,16 +11,32 @@ use crate::exit::{self, Error, Exit, fail};
 use crate::messages::{Message, Role};
 use crate::usage;
 
-/// What is about the conversation's own provider, and no other gets to see.
-const OWN: [&str; 4] = ["CLAW_KEY_FILE", "CLAW_KEY_CMD", "CLAW_BASE_URL", "CLAW_WINDOW"];
+/// Settings of the conversation's own requests, which a request for a summary does not have.
+const REQUEST: [&str; 6] = [
+    "CLAW_SYSTEM",
+    "CLAW_TOOLS",
+    "CLAW_EXTRA",
+    "CLAW_TEMPERATURE",
+    "CLAW_WINDOW",
+    "CLAW_MAX_TOKENS",
+];
+/// Settings of the conversation's own provider, which no other gets to see.
+const PROVIDER: [&str; 6] = [
+    "CLAW_KEY_FILE",
+    "CLAW_KEY_CMD",
+    "CLAW_BASE_URL",
+    "CLAW_BETA",
+    "CLAW_MAX_TOKENS_FIELD",
+    "CLAW_INSECURE_HTTP",
+];
 
 /// A model at work.
 #[derive(Clone, Copy, Debug)]
 pub struct Writer<'s> {
     /// Which.
     pub asked: &'s Asked,
-    /// The program that asks it, if one is named.
-    pub command: Option<&'s str>,
+    /// The program that asks it.
+    pub command: &'s str,
     /// What it may cost.
     pub spent: &'s Spent,
     /// Where it is said what happens.
@@ -99,16 +115,17 @@ impl Writer<'_> {
     /// As [`Writer::write`].
     pub fn ask(&self, request: &str, most_tokens: u64) -> anyhow::Result<Option<Reply>> {
         self.spent.take()?;
-        let command = self.command.map(str::to_owned).or_else(|| variable("CLAW_CALL"));
-        let command = command.unwrap_or_else(|| "claw-call".to_owned());
+        let command = self.command;
         let line = Message::say(Role::User, request).to_line() + "\n";
-        let without: &[&str] = if self.asked.attempts.is_some() { &OWN } else { &[] };
-        let limits = Limits { until: self.spent.until(), without };
-        let ended = child::run(&command, &self.arguments(most_tokens), line.into_bytes(), limits)?;
+        let is_other = self.asked.attempts.is_some();
+        let own = PROVIDER.iter().filter(|_| is_other);
+        let without: Vec<&str> = REQUEST.iter().chain(own).copied().collect();
+        let limits = Limits { until: self.spent.until(), without: &without };
+        let ended = child::run(command, &self.arguments(most_tokens), line.into_bytes(), limits)?;
         match ended.exit() {
-            Some(Exit::Done | Exit::CutOff) => read_reply(&command, &ended.stdout).map(Some),
+            Some(Exit::Done | Exit::CutOff) => read_reply(command, &ended.stdout).map(Some),
             Some(Exit::Overflow) => Ok(None),
-            _ => Err(ended.failure(&command, "cannot get a summary")),
+            _ => Err(ended.failure(command, "cannot get a summary")),
         }
     }
 

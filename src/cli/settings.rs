@@ -1,0 +1,357 @@
+//! Settings: options that can also be given by a variable or in the configuration file.
+//!
+//! A setting is a clap argument with `env = "CLAW_NAME"`: that attribute, in the group of options that it belongs
+//! to, is its one definition. Its key in the file follows from the variable: `CLAW_BASE_URL` is `base-url`. A value
+//! comes from the flag, else the variable, else the file, else the default.
+//!
+//! - An empty variable and `--no-NAME` mean no value: the file is not consulted, and the default applies.
+//! - Settings that exclude each other (`conflicts_with`) do so within one of these places. Across places the
+//!   nearer one wins: `--key-file` is used though `CLAW_KEY_CMD` is set.
+//! - A setting that may be given several times is a list, which the nearest place gives whole.
+
+use crate::cli::arguments;
+use crate::cli::budget::ExtraArg;
+use crate::cli::config::{self, ConfigFile};
+use crate::exit::{Error, Exit};
+use clap::builder::Resettable;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Command, Id};
+use std::any::TypeId;
+use std::ffi::{OsStr, OsString};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The kind of value that a setting takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// True or false.
+    Switch,
+    /// A number.
+    Number,
+    /// The path of a file or folder.
+    Path,
+    /// A JSON object, or the path of a file with one.
+    Object,
+    /// Any other text.
+    Text,
+}
+
+/// The definition of a setting.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// Its clap argument.
+    pub arg: Arg,
+    /// The variable, `CLAW_BASE_URL`.
+    pub variable: String,
+    /// The key in the configuration file, `base-url`.
+    pub key: String,
+    /// The kind of its value, or of each of its values.
+    pub kind: Kind,
+    /// True if it takes several values.
+    pub is_list: bool,
+}
+
+/// The place that a value comes from, the nearest first.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// The command line.
+    Flag,
+    /// The environment.
+    Variable,
+    /// The configuration file: its path, and the profile that has the key.
+    File(PathBuf, Option<String>),
+    /// The built-in default, or none.
+    Default,
+}
+
+/// The value of a setting.
+#[derive(Clone, Debug)]
+pub struct Value {
+    /// The place that decided.
+    pub origin: Origin,
+    /// The value, or the values of a list. Empty if the setting has none, or the default.
+    pub texts: Vec<OsString>,
+}
+
+/// The key of a variable: `base-url` of `CLAW_BASE_URL`.
+fn key(variable: &str) -> Option<String> {
+    Some(variable.strip_prefix("CLAW_")?.to_lowercase().replace('_', "-"))
+}
+
+impl Setting {
+    fn of(arg: &Arg) -> Option<Setting> {
+        let variable = arg.get_env()?.to_str()?.to_owned();
+        let is_list =
+            matches!(arg.get_action(), ArgAction::Append) || arg.get_value_delimiter().is_some();
+        let (key, kind) = (key(&variable)?, Kind::of(arg));
+        Some(Setting { key, variable, kind, is_list, arg: arg.clone() })
+    }
+
+    /// True for `--no-NAME`, which makes a switch false.
+    #[must_use]
+    pub fn is_negative(&self) -> bool {
+        matches!(self.arg.get_action(), ArgAction::SetFalse)
+    }
+
+    /// The values that a text from the environment holds.
+    fn split(&self, text: &OsStr) -> Vec<OsString> {
+        match text.to_str() {
+            Some(text) if self.is_list => {
+                let by = if text.contains('\n') { '\n' } else { ',' };
+                text.split(by).filter(|one| !one.is_empty()).map(OsString::from).collect()
+            }
+            Some("1" | "yes" | "on") if self.kind == Kind::Switch => vec!["true".into()],
+            Some("0" | "no" | "off") if self.kind == Kind::Switch => vec!["false".into()],
+            _ => vec![text.to_owned()],
+        }
+    }
+
+    /// The text for the environment that stands for these values.
+    #[must_use]
+    pub fn join(&self, texts: &[OsString]) -> OsString {
+        let by = OsStr::new(if self.is_list { "\n" } else { "" });
+        let mut joined = texts.join(by);
+        if self.is_list && !texts.is_empty() {
+            joined.push("\n");
+        }
+        joined
+    }
+}
+
+impl Kind {
+    fn of(arg: &Arg) -> Kind {
+        let value = arg.get_value_parser().type_id();
+        let is_any = |types: &[TypeId]| types.iter().any(|it| value == *it);
+        let numbers = [
+            TypeId::of::<u64>(),
+            TypeId::of::<u32>(),
+            TypeId::of::<usize>(),
+            TypeId::of::<NonZeroUsize>(),
+            TypeId::of::<f64>(),
+            TypeId::of::<Duration>(),
+        ];
+        match arg.get_action() {
+            ArgAction::SetTrue | ArgAction::SetFalse => Kind::Switch,
+            _ if is_any(&numbers) => Kind::Number,
+            _ if is_any(&[TypeId::of::<PathBuf>()]) => Kind::Path,
+            _ if is_any(&[TypeId::of::<ExtraArg>()]) => Kind::Object,
+            _ => Kind::Text,
+        }
+    }
+}
+
+/// A command line whose settings are decided.
+#[derive(Debug)]
+pub struct Parsed {
+    /// The options and operands, settings from other places among them.
+    pub matches: ArgMatches,
+    /// The settings and their values, in the order of their definition.
+    pub settings: Vec<(Setting, Value)>,
+}
+
+/// What reading a command line can fail with.
+#[derive(Debug)]
+pub enum Failed {
+    /// clap's error about the command line; for help and version it holds their text.
+    Usage(Command, clap::Error),
+    /// An error in a variable or in the file.
+    Config(anyhow::Error),
+}
+
+impl From<anyhow::Error> for Failed {
+    fn from(error: anyhow::Error) -> Failed {
+        Failed::Config(error)
+    }
+}
+
+/// Reads `arguments`, the program's name first, and decides the settings of `command`.
+///
+/// # Errors
+/// See [`Failed`].
+pub fn read(command: Command, arguments: &[OsString]) -> Result<Parsed, Failed> {
+    let mut flags = with_flags_alone(&command);
+    let given = match flags.try_get_matches_from_mut(arguments) {
+        Ok(given) => given,
+        Err(error) if error.use_stderr() => return Err(Failed::Usage(flags, error)),
+        Err(_) => return Err(help(command, arguments)),
+    };
+    let file = config::open(&given)?;
+    let settings = decide(&command, &given, &file)?;
+    let mut whole = with_values(flags, &settings);
+    match whole.try_get_matches_from_mut(arguments) {
+        Ok(matches) => Ok(Parsed { matches, settings }),
+        Err(error) => Err(Failed::Config(why_invalid(&settings, &error))),
+    }
+}
+
+/// The help or version, as `command` defines them, with the names of variables.
+fn help(command: Command, arguments: &[OsString]) -> Failed {
+    let mut command = each(command, &|arg| arg.hide_env_values(true));
+    match command.try_get_matches_from_mut(arguments) {
+        Err(error) => Failed::Usage(command, error),
+        // The variables do not matter to a command line that asks for help.
+        Ok(_) => Failed::Config(anyhow::anyhow!("cannot print the help")),
+    }
+}
+
+/// Applies `change` to each option of a command and of its commands.
+fn each(command: Command, change: &dyn Fn(Arg) -> Arg) -> Command {
+    command.mut_args(change).mut_subcommands(|sub| each(sub, change))
+}
+
+/// The same command without variables, and with the hidden opposites of its settings.
+fn with_flags_alone(command: &Command) -> Command {
+    let opposites: Vec<Arg> = command.get_arguments().filter_map(opposite).collect();
+    let plain = |arg: Arg| {
+        if arg.get_env().is_none() {
+            return arg;
+        }
+        let opposite = opposite_name(&arg).map(Id::from);
+        let arg = arg.env(Resettable::Reset).required(false);
+        opposite.into_iter().fold(arg, Arg::overrides_with)
+    };
+    let command = command.clone().mut_args(plain).args(opposites);
+    command.mut_subcommands(|sub| with_flags_alone(&sub))
+}
+
+/// The name of the option that undoes a setting: `no-stream` for `stream`, `guard` for `no-guard`.
+fn opposite_name(arg: &Arg) -> Option<String> {
+    let long = arg.get_long()?;
+    Some(long.strip_prefix("no-").map_or_else(|| format!("no-{long}"), str::to_owned))
+}
+
+fn opposite(arg: &Arg) -> Option<Arg> {
+    arg.get_env()?;
+    let name = opposite_name(arg)?;
+    let opposite = Arg::new(name.clone()).long(name).hide(true).action(ArgAction::SetTrue);
+    Some(opposite.global(arg.is_global_set()).overrides_with(arg.get_id().clone()))
+}
+
+/// Gives the settings that no flag decided their values as defaults.
+fn with_values(command: Command, settings: &[(Setting, Value)]) -> Command {
+    each(command, &|arg| {
+        let decided = settings.iter().find(|(setting, _)| setting.arg.get_id() == arg.get_id());
+        match decided {
+            Some((_, value)) if value.origin != Origin::Flag && !value.texts.is_empty() => {
+                arg.default_values(value.texts.clone())
+            }
+            _ => arg,
+        }
+    })
+}
+
+/// Decides each setting of `command` and of the commands that were called.
+fn decide(
+    command: &Command,
+    given: &ArgMatches,
+    file: &ConfigFile,
+) -> anyhow::Result<Vec<(Setting, Value)>> {
+    let mut decided: Vec<(Setting, Value)> = Vec::new();
+    for setting in command.get_arguments().filter_map(Setting::of) {
+        let value = match by_flag(&setting, given) {
+            Some(value) => value,
+            None => elsewhere(&setting, file)?,
+        };
+        decided.push((setting, value));
+    }
+    exclude(command, &mut decided)?;
+    if let Some((name, given)) = given.subcommand()
+        && let Some(sub) = command.find_subcommand(name)
+    {
+        decided.extend(decide(sub, given, file)?);
+    }
+    Ok(decided)
+}
+
+/// Returns whether an option is on the command line.
+fn is_given(given: &ArgMatches, id: &str) -> bool {
+    given.try_contains_id(id).unwrap_or(false)
+        && given.value_source(id) == Some(ValueSource::CommandLine)
+}
+
+fn by_flag(setting: &Setting, given: &ArgMatches) -> Option<Value> {
+    let id = setting.arg.get_id().as_str();
+    let texts = match setting.kind {
+        _ if opposite_name(&setting.arg).is_some_and(|name| is_given(given, &name)) => {
+            match setting.kind {
+                Kind::Switch => vec![OsString::from(setting.is_negative().to_string())],
+                _ => Vec::new(),
+            }
+        }
+        _ if !is_given(given, id) => return None,
+        Kind::Switch => vec![OsString::from((!setting.is_negative()).to_string())],
+        _ => given.get_raw(id).into_iter().flatten().map(OsString::from).collect(),
+    };
+    Some(Value { origin: Origin::Flag, texts })
+}
+
+/// The value of a setting that has no flag.
+fn elsewhere(setting: &Setting, file: &ConfigFile) -> anyhow::Result<Value> {
+    if let Some(text) = std::env::var_os(&setting.variable) {
+        let texts = if text.is_empty() { Vec::new() } else { setting.split(&text) };
+        return Ok(Value { origin: Origin::Variable, texts });
+    }
+    Ok(file.value(setting)?.unwrap_or(Value { origin: Origin::Default, texts: Vec::new() }))
+}
+
+/// Drops values that a nearer place excludes.
+///
+/// # Errors
+/// 78 when two that exclude each other come from one place; the command line is checked already.
+fn exclude(command: &Command, decided: &mut [(Setting, Value)]) -> anyhow::Result<()> {
+    let has_value = |(_, value): &&(Setting, Value)| {
+        !value.texts.is_empty() && value.texts != [OsStr::new("false")]
+    };
+    let present: Vec<(Setting, Origin)> = decided
+        .iter()
+        .filter(has_value)
+        .map(|(setting, value)| (setting.clone(), value.origin.clone()))
+        .collect();
+    for (setting, value) in decided.iter_mut() {
+        let rival = present.iter().find(|(other, origin)| {
+            *origin <= value.origin && excludes(command, &other.arg, &setting.arg)
+        });
+        let Some((other, origin)) = rival.filter(|_| !value.texts.is_empty()) else { continue };
+        if *origin == value.origin {
+            if *origin == Origin::Flag {
+                continue;
+            }
+            let (first, second) = (origin.name(other), origin.name(setting));
+            let text = format!("{first} and {second} exclude each other; give one of them");
+            return Err(Error::new(Exit::Config, text).into());
+        }
+        *value = Value { origin: origin.clone(), texts: Vec::new() };
+    }
+    Ok(())
+}
+
+/// Returns whether two options of `command` cannot be given together.
+fn excludes(command: &Command, one: &Arg, other: &Arg) -> bool {
+    let names = |one: &Arg, other: &Arg| {
+        command.get_arg_conflicts_with(one).iter().any(|it| it.get_id() == other.get_id())
+    };
+    names(one, other) || names(other, one)
+}
+
+impl Origin {
+    /// The name of a setting in this place, for errors.
+    #[must_use]
+    pub fn name(&self, setting: &Setting) -> String {
+        match self {
+            Origin::Variable => setting.variable.clone(),
+            Origin::File(path, _) => format!("'{}' in '{}'", setting.key, path.display()),
+            Origin::Flag | Origin::Default => {
+                format!("--{}", setting.arg.get_long().unwrap_or(&setting.key))
+            }
+        }
+    }
+}
+
+/// The error about a value from a variable or the file.
+fn why_invalid(settings: &[(Setting, Value)], error: &clap::Error) -> anyhow::Error {
+    let option = arguments::subject(error);
+    let found = settings.iter().find(|(setting, _)| setting.arg.get_long() == option.as_deref());
+    let name = found.map_or_else(String::new, |(it, value)| value.origin.name(it));
+    Error::new(Exit::Config, arguments::invalid_value(error, &name)).into()
+}

@@ -1,0 +1,146 @@
+//! The models that are asked for summaries: by `--via`, else the configured Ollama model; then that of the
+//! conversation.
+
+use crate::cli::attempts::Attempts;
+use crate::cli::model::{ModelArgs, Provider};
+use crate::cli::now;
+use crate::cli::summary::Asked;
+use crate::estimate::Budget;
+use crate::exit::{Exit, fail};
+
+/// The options for the models that are asked.
+#[derive(Clone, Debug, clap::Args)]
+pub struct SummariserArgs {
+    /// Model to ask, PROVIDER:MODEL, or main for that of the conversation; may be given again
+    #[arg(long, value_name = "MODEL", env = "CLAW_VIA", value_parser = via)]
+    pub via: Vec<Via>,
+    /// Model of an Ollama server to ask first, if --via names none
+    #[arg(long, value_name = "NAME", env = "CLAW_OLLAMA_MODEL")]
+    pub ollama_model: Option<String>,
+    /// Address of that server (OLLAMA_HOST)
+    #[arg(long, value_name = "URL", env = "CLAW_OLLAMA_URL")]
+    pub ollama_url: Option<String>,
+    /// Longest wait for that server, in seconds
+    #[arg(long, value_name = "SECONDS", env = "CLAW_OLLAMA_TIMEOUT")]
+    pub ollama_timeout: Option<u64>,
+    /// Window of that model, in tokens
+    #[arg(long, value_name = "TOKENS", env = "CLAW_OLLAMA_WINDOW")]
+    pub ollama_window: Option<u64>,
+    /// Failures in a row after which such a model is skipped; 0 never skips it
+    #[arg(long, value_name = "N", env = "CLAW_MAX_FAILURES", default_value = "3")]
+    pub max_failures: u64,
+    /// Time for which it is skipped, in minutes
+    #[arg(long, value_name = "MINUTES", env = "CLAW_FAILURE_RESET", default_value = "30")]
+    pub failure_reset: u64,
+}
+
+/// The argument of `--via`: a provider and perhaps a model, or that of the conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Via {
+    /// `main`: the model of the conversation.
+    Main,
+    /// Another one.
+    Other(Provider, Option<String>),
+}
+
+/// Reads `main` or `PROVIDER:MODEL`; the offline provider needs no model.
+///
+/// # Errors
+/// Says which providers there are, or that the model is missing.
+pub fn via(text: &str) -> Result<Via, String> {
+    if text == "main" {
+        return Ok(Via::Main);
+    }
+    let (provider, model) = text.split_once(':').map_or((text, None), |(p, m)| (p, Some(m)));
+    let provider = <Provider as clap::ValueEnum>::from_str(provider, false)
+        .map_err(|_| "use main, offline, or anthropic, openai or ollama and :MODEL".to_owned())?;
+    let model = model.filter(|model| !model.is_empty()).map(str::to_owned);
+    // The variables for the model are about that of the conversation.
+    if model.is_none() && provider != Provider::Offline {
+        return Err(format!("no model; write {}:MODEL", provider.name()));
+    }
+    Ok(Via::Other(provider, model))
+}
+
+impl SummariserArgs {
+    /// Returns the models that are asked, in order, for a conversation with `main` whose window is `budget`.
+    ///
+    /// # Errors
+    /// 78 when the window of one leaves no room.
+    pub fn models(&self, main: &ModelArgs, budget: Option<Budget>) -> anyhow::Result<Vec<Asked>> {
+        let conversation = || Asked::main(main, budget);
+        if self.via.is_empty() {
+            let ollama = self.ollama_model.as_ref().map(|model| self.ollama(main, model));
+            return Ok(ollama.transpose()?.into_iter().chain([conversation()]).collect());
+        }
+        let model = |via: &Via| match via {
+            Via::Main => Ok(conversation()),
+            Via::Other(provider, model) => other(main, *provider, model.clone(), None),
+        };
+        let mut models = self.via.iter().map(model).collect::<anyhow::Result<Vec<_>>>()?;
+        if !self.via.contains(&Via::Main) {
+            models.push(conversation());
+        }
+        Ok(models)
+    }
+
+    /// Refuses a model that failed too often lately.
+    ///
+    /// # Errors
+    /// 69, with the time for which it is skipped.
+    pub fn refuse_failing(&self, asked: &Asked) -> anyhow::Result<()> {
+        let Some(attempts) = &asked.attempts else { return Ok(()) };
+        let reset = self.failure_reset as f64 * 60.0;
+        let failures = attempts.failures(reset);
+        let left = failures.last + reset - now()?;
+        let is_failing = self.max_failures > 0 && failures.count >= self.max_failures;
+        // More than all of it is left only where the clock was set back.
+        if !is_failing || !(0.0..=reset).contains(&left) {
+            return Ok(());
+        }
+        let text = format!(
+            "'{}' is not asked: it failed {} times in a row, and is skipped for {:.0} s more",
+            asked.name,
+            failures.count,
+            left.ceil()
+        );
+        fail(Exit::Unavailable, text)
+    }
+
+    fn ollama(&self, main: &ModelArgs, model: &str) -> anyhow::Result<Asked> {
+        let (url, model) = (self.ollama_url.clone(), Some(model.to_owned()));
+        let mut asked = other(main, Provider::Ollama, model, url)?;
+        asked.timeout = self.ollama_timeout;
+        if let Some(window) = self.ollama_window.filter(|window| *window > 0) {
+            asked.window = Some(divided(window, &asked.name)?);
+        }
+        Ok(asked)
+    }
+}
+
+/// A model that is not the one of the conversation `main`.
+fn other(
+    main: &ModelArgs,
+    provider: Provider,
+    model: Option<String>,
+    url: Option<String>,
+) -> anyhow::Result<Asked> {
+    let base_url = url.unwrap_or_else(|| provider.usual_url());
+    let provider_name = provider.name();
+    let name = match &model {
+        Some(model) => format!("{provider_name}:{model}"),
+        None => provider_name.to_owned(),
+    };
+    let key = format!("summary:{name}@{base_url}");
+    let (provider, base_url) = (Some(provider), Some(base_url));
+    let model = ModelArgs { provider, model, base_url, models: main.models.clone() };
+    let window = model.own_window()?.map(|window| divided(window, &name)).transpose()?;
+    Ok(Asked { name, model, window, timeout: None, attempts: Some(Attempts::at(key)) })
+}
+
+fn divided(window: u64, name: &str) -> anyhow::Result<Budget> {
+    match Budget::new(window, None, None) {
+        Ok(budget) => Ok(budget),
+        Err(why) => fail(Exit::Config, format!("cannot ask '{name}': {why}")),
+    }
+}
