@@ -10,7 +10,13 @@ use std::process::ExitCode;
 
 /// Make a structured summary of a conversation, ahead of need
 #[derive(Parser)]
-#[command(name = "claw-checkpoint", version)]
+#[command(
+    name = "claw-checkpoint",
+    version,
+    mut_arg("percents", |arg| arg.visible_alias("percents")),
+    mut_arg("turns", |arg| arg.visible_alias("turns")),
+    mut_arg("min_tokens", |arg| arg.visible_alias("min-tokens"))
+)]
 struct Args {
     #[command(flatten)]
     operands: Operands,

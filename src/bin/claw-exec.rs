@@ -8,7 +8,11 @@ use std::process::ExitCode;
 
 /// Run the calls among records and write a result for each
 #[derive(Parser)]
-#[command(name = "claw-exec", version)]
+#[command(
+    name = "claw-exec",
+    version,
+    mut_arg("exec_timeout", |arg| arg.visible_alias("timeout"))
+)]
 struct Args {
     #[command(flatten)]
     operands: Operands,

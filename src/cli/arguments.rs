@@ -1,7 +1,7 @@
 //! The command line: read in one place, so that every program reports a mistake in the same way, in one line
 //! that ends with what to do.
 
-use crate::cli::settings::{self, Failed};
+use crate::cli::settings::{self, Failed, Parsed};
 use crate::exit::{self, Exit, fail};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Parser};
@@ -16,7 +16,7 @@ use std::time::Duration;
 /// 2 when the command line is wrong.
 pub fn parse<A: Parser>() -> anyhow::Result<A> {
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    let (command, error) = match settings::read(with_negative_numbers(A::command()), &arguments) {
+    let (command, error) = match read::<A>(&arguments) {
         Ok(mut parsed) => match A::from_arg_matches_mut(&mut parsed.matches) {
             Ok(parsed) => return Ok(parsed),
             Err(error) => (A::command(), error),
@@ -34,8 +34,16 @@ pub fn parse<A: Parser>() -> anyhow::Result<A> {
     fail(Exit::Usage, usage_error(&error, &command, &arguments))
 }
 
+/// Reads `arguments`, the program's name first, by the definition `A`, and decides its settings.
+///
+/// # Errors
+/// See [`Failed`].
+pub fn read<A: Parser>(arguments: &[OsString]) -> Result<Parsed, Failed> {
+    settings::read(with_negative_numbers(A::command()), arguments)
+}
+
 /// Selects JSON for errors about a command line that asks for JSON.
-pub(super) fn log_json_if_asked(arguments: &[OsString]) {
+fn log_json_if_asked(arguments: &[OsString]) {
     if arguments.windows(2).any(|pair| pair[0] == "--log" && pair[1] == "json")
         || arguments.iter().any(|argument| argument == "--log=json")
     {
@@ -43,12 +51,9 @@ pub(super) fn log_json_if_asked(arguments: &[OsString]) {
     }
 }
 
-/// What is wrong with a command line, and what to do.
-pub(super) fn usage_error(
-    error: &clap::Error,
-    command: &Command,
-    arguments: &[OsString],
-) -> String {
+/// Says what is wrong with a command line, and what to do.
+#[must_use]
+pub fn usage_error(error: &clap::Error, command: &Command, arguments: &[OsString]) -> String {
     describe(error, called(command, arguments))
 }
 

@@ -53,7 +53,7 @@ pub struct DueArgs {
     pub checkpoint: bool,
     /// Shares of the window that make a checkpoint due, in percent
     #[arg(
-        long = "checkpoint-percents", visible_alias = "percents", value_name = "LIST",
+        long = "checkpoint-percents", value_name = "LIST",
         env = "CLAW_CHECKPOINT_PERCENTS", default_value = "25,50,75", value_delimiter = ',',
         value_parser = percent
     )]
@@ -61,7 +61,6 @@ pub struct DueArgs {
     /// Turns since the last one that make a checkpoint due; 0 is never
     #[arg(
         long = "checkpoint-turns",
-        visible_alias = "turns",
         value_name = "N",
         env = "CLAW_CHECKPOINT_TURNS",
         default_value = "10"
@@ -70,7 +69,6 @@ pub struct DueArgs {
     /// Tokens of the request below which no checkpoint is due
     #[arg(
         long = "checkpoint-min-tokens",
-        visible_alias = "min-tokens",
         value_name = "TOKENS",
         env = "CLAW_CHECKPOINT_MIN_TOKENS",
         default_value = "5000"

@@ -3,7 +3,7 @@
 //! Each program checks the keys of the whole file, and the values of the settings that it has itself;
 //! `claw-config check` checks all of them.
 
-use crate::cli::settings::{Kind, Origin, Setting, Value};
+use crate::cli::settings::{Kind, Origin, Setting, Value, opposite_id};
 use crate::cli::{read_file, variable};
 use crate::exit::{Error, Exit};
 use crate::json::{Object, elements, string};
@@ -163,7 +163,7 @@ fn selected(given: &ArgMatches) -> Option<PathBuf> {
 
 /// The value of an option, else of its variable; empty if it is switched off.
 fn chosen(given: &ArgMatches, id: &str, name: &str) -> Option<OsString> {
-    if given.try_get_one::<bool>(&format!("no-{id}")).ok().flatten() == Some(&true) {
+    if given.try_get_one::<bool>(&opposite_id(id)).ok().flatten() == Some(&true) {
         return Some(OsString::new());
     }
     let flag = given.try_get_raw(id).ok().flatten().and_then(|mut values| values.next());

@@ -58,7 +58,7 @@ pub struct PermitArgs {
     #[arg(long, value_name = "N", env = "CLAW_JOBS")]
     pub jobs: Option<NonZeroUsize>,
     /// Longest time for a call of a tool, in seconds
-    #[arg(long, visible_alias = "timeout", value_name = "SECONDS", env = "CLAW_EXEC_TIMEOUT", default_value = "120", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", env = "CLAW_EXEC_TIMEOUT", default_value = "120", value_parser = seconds)]
     pub exec_timeout: Duration,
 }
 

@@ -20,6 +20,7 @@ pub mod model;
 mod processes;
 pub mod progress;
 pub mod rebuild;
+pub mod script;
 pub mod session;
 pub mod settings;
 pub mod show;

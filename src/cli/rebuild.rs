@@ -1,6 +1,6 @@
 //! `claw-rebuild`: which part of the transcripts is read, and how messages are held to rules before they are written.
 
-use crate::cli::{Log, Output, report};
+use crate::cli::{Log, Output, positive, report};
 use crate::messages::rebuild::{self, Form, Options};
 use crate::source::Input;
 
@@ -13,15 +13,23 @@ pub struct PartArgs {
     /// Read only up to the end of turn N
     #[arg(long, value_name = "N")]
     pub to_turn: Option<u64>,
-    /// Show only the last N turns
-    #[arg(long, value_name = "N", env = "CLAW_LIMIT_TURNS")]
-    pub limit_turns: Option<u64>,
+    /// How many turns are shown.
+    #[command(flatten)]
+    pub limit: LimitTurnsArgs,
     /// Show what compactions cover instead of their summaries
     #[arg(long)]
     pub ignore_compactions: bool,
     /// Show replies that broke off, too
     #[arg(long)]
     pub interrupted: bool,
+}
+
+/// The option for how many turns are shown.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct LimitTurnsArgs {
+    /// Show only the last N turns
+    #[arg(long, value_name = "N", env = "CLAW_LIMIT_TURNS", value_parser = positive)]
+    pub limit_turns: Option<u64>,
 }
 
 impl PartArgs {
@@ -32,7 +40,7 @@ impl PartArgs {
             ignore_compactions: self.ignore_compactions,
             at: self.at,
             to_turn: self.to_turn,
-            limit_turns: self.limit_turns,
+            limit_turns: self.limit.limit_turns,
             interrupted: self.interrupted,
         }
     }

@@ -15,7 +15,7 @@ use crate::cli::config::{self, ConfigFile};
 use crate::exit::{Error, Exit};
 use clap::builder::Resettable;
 use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, ArgMatches, Command, Id};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::any::TypeId;
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
@@ -202,30 +202,38 @@ fn each(command: Command, change: &dyn Fn(Arg) -> Arg) -> Command {
 
 /// The same command without variables, and with the hidden opposites of its settings.
 fn with_flags_alone(command: &Command) -> Command {
-    let opposites: Vec<Arg> = command.get_arguments().filter_map(opposite).collect();
+    let is_free = |it: &Arg| !command.get_arguments().any(|arg| arg.get_long() == it.get_long());
+    let opposites: Vec<Arg> =
+        command.get_arguments().filter_map(opposite).filter(is_free).collect();
     let plain = |arg: Arg| {
         if arg.get_env().is_none() {
             return arg;
         }
-        let opposite = opposite_name(&arg).map(Id::from);
+        let opposite = opposite_id(arg.get_id().as_str());
         let arg = arg.env(Resettable::Reset).required(false);
-        opposite.into_iter().fold(arg, Arg::overrides_with)
+        if opposites.iter().any(|it| it.get_id() == opposite.as_str()) {
+            return arg.overrides_with(opposite);
+        }
+        arg
     };
-    let command = command.clone().mut_args(plain).args(opposites);
+    let command = command.clone().mut_args(plain).args(opposites.iter());
     command.mut_subcommands(|sub| with_flags_alone(&sub))
 }
 
-/// The name of the option that undoes a setting: `no-stream` for `stream`, `guard` for `no-guard`.
-fn opposite_name(arg: &Arg) -> Option<String> {
-    let long = arg.get_long()?;
-    Some(long.strip_prefix("no-").map_or_else(|| format!("no-{long}"), str::to_owned))
+/// The id of the option that undoes the one with this id.
+#[must_use]
+pub fn opposite_id(id: &str) -> String {
+    format!("not {id}")
 }
 
+/// The option that undoes a setting: `--no-stream` for `--stream`, `--guard` for `--no-guard`.
 fn opposite(arg: &Arg) -> Option<Arg> {
     arg.get_env()?;
-    let name = opposite_name(arg)?;
-    let opposite = Arg::new(name.clone()).long(name).hide(true).action(ArgAction::SetTrue);
-    Some(opposite.global(arg.is_global_set()).overrides_with(arg.get_id().clone()))
+    let (id, long) = (arg.get_id(), arg.get_long()?);
+    let name = long.strip_prefix("no-").map_or_else(|| format!("no-{long}"), str::to_owned);
+    let opposite = Arg::new(opposite_id(id.as_str())).long(name).hide(true);
+    let opposite = opposite.action(ArgAction::SetTrue).overrides_with(id.clone());
+    Some(opposite.global(arg.is_global_set()))
 }
 
 /// Gives the settings that no flag decided their values as defaults.
@@ -273,12 +281,10 @@ fn is_given(given: &ArgMatches, id: &str) -> bool {
 fn by_flag(setting: &Setting, given: &ArgMatches) -> Option<Value> {
     let id = setting.arg.get_id().as_str();
     let texts = match setting.kind {
-        _ if opposite_name(&setting.arg).is_some_and(|name| is_given(given, &name)) => {
-            match setting.kind {
-                Kind::Switch => vec![OsString::from(setting.is_negative().to_string())],
-                _ => Vec::new(),
-            }
+        Kind::Switch if is_given(given, &opposite_id(id)) => {
+            vec![OsString::from(setting.is_negative().to_string())]
         }
+        _ if is_given(given, &opposite_id(id)) => Vec::new(),
         _ if !is_given(given, id) => return None,
         Kind::Switch => vec![OsString::from((!setting.is_negative()).to_string())],
         _ => given.get_raw(id).into_iter().flatten().map(OsString::from).collect(),

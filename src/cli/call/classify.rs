@@ -12,16 +12,24 @@ use std::path::PathBuf;
 
 /// The option group for the failure table.
 #[derive(Clone, Debug, clap::Args)]
-pub struct RowArgs {
+pub struct FailuresArgs {
     /// File with further rows of the failure table
     #[arg(long, value_name = "FILE", env = "CLAW_FAILURES")]
     pub failures: Option<PathBuf>,
+}
+
+/// The options for classifying an answer.
+#[derive(Clone, Debug, clap::Args)]
+pub struct RowArgs {
+    /// The failure table.
+    #[command(flatten)]
+    pub failures: FailuresArgs,
     /// Header of the answer that is classified, as 'name: value'; may be given again
     #[arg(long, value_name = "HEADER", requires = "classify", value_parser = header)]
     pub header: Vec<(String, String)>,
 }
 
-impl RowArgs {
+impl FailuresArgs {
     /// Reads the rows.
     ///
     /// # Errors
@@ -56,7 +64,7 @@ pub fn classify(status: u16, body: &[u8], args: &RowArgs, log: Log) -> anyhow::R
     if (200..300).contains(&status) && is_reply(body) {
         return Err(Error::new(Exit::Data, "this answer is a reply, and no failure").into());
     }
-    let failure = Failure::classify(status, &header, body, now()?, &args.read()?);
+    let failure = Failure::classify(status, &header, body, now()?, &args.failures.read()?);
     let mut out = Output::open();
     writeln!(out, "{}", to_json(&failure)).context("cannot write '<stdout>'")?;
     out.finish()?;

@@ -142,10 +142,21 @@ impl Endpoint {
                 "authorization" => ("authorization", format!("Bearer {key}")),
                 name => (name, key),
             });
-        } else if !self.is_local && self.provider != Provider::Ollama {
-            return fail(Exit::Permission, self.no_key());
         }
-        Ok(())
+        self.require_key()
+    }
+
+    /// Checks that there is a key where one is needed. It is not read.
+    ///
+    /// # Errors
+    /// 77 when there is none.
+    pub fn require_key(&self) -> anyhow::Result<()> {
+        let is_needed =
+            !self.is_local && !matches!(self.provider, Provider::Ollama | Provider::Offline);
+        match is_needed && self.source.is_none() {
+            true => fail(Exit::Permission, self.no_key()),
+            false => Ok(()),
+        }
     }
 
     /// Returns the error for a missing key: how to give one, and which other provider has one.

@@ -68,18 +68,12 @@ pub struct CallArgs {
     /// Further rows of the failure table, and headers for --classify.
     #[command(flatten)]
     pub rows: RowArgs,
-    /// Take an answer whose count is far below the estimate for an overflow, Ollama alone
-    #[arg(long, env = "CLAW_DETECT_TRUNCATION")]
-    pub detect_truncation: bool,
     /// Write the error record of a failed call to FILE
     #[arg(long, value_name = "FILE")]
     pub failure: Option<PathBuf>,
-    /// Prices: a file with a line for each model; says what the reply cost
-    #[arg(long, value_name = "FILE", env = "CLAW_PRICES")]
-    pub prices: Option<PathBuf>,
-    /// What may be spent.
+    /// What calls cost and may cost.
     #[command(flatten)]
-    pub limits: SpentArgs,
+    pub spent: SpentArgs,
     /// Where to record, or to take recordings from.
     #[command(flatten)]
     pub cassette: CassetteArgs,
@@ -94,9 +88,12 @@ pub struct CallArgs {
     pub deadline: Option<Duration>,
 }
 
-/// The options for how long and how often to try.
+/// The options for how a call is tried.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct PatienceArgs {
+    /// Take an answer whose count is far below the estimate for an overflow, Ollama alone
+    #[arg(long, env = "CLAW_DETECT_TRUNCATION")]
+    pub detect_truncation: bool,
     /// Longest wait for the answer to begin, and for each piece of it, in seconds
     #[arg(long, value_name = "SECONDS", env = "CLAW_TIMEOUT", default_value = "600", value_parser = seconds)]
     pub timeout: Duration,
@@ -127,7 +124,7 @@ pub fn call(
         Some(name) => name,
         None => return fail(Exit::Config, "no model is named; give --model or set CLAW_MODEL"),
     };
-    let (rows, extra) = (args.rows.read()?, args.body.read()?);
+    let (rows, extra) = (args.rows.failures.read()?, args.body.read()?);
     let mut endpoint = Endpoint::new(model, &args.way)?;
     let known = model.window(args.window.window)?;
     if let Some(warning) = model.window_warning(args.window.window)? {
@@ -145,18 +142,15 @@ pub fn call(
         window: window(known, endpoint.provider),
         extra: extra.as_deref(),
     };
-    let (protocol, detect_truncation) = (endpoint.protocol, args.detect_truncation);
+    let (protocol, detect_truncation) = (endpoint.protocol, args.patience.detect_truncation);
     let call =
         Call { protocol, request, patience: args.patience(), rows: &rows, detect_truncation };
     if args.dry_run {
         endpoint.check()?;
         return dry_run(&endpoint, &call, log);
     }
-    if args.limits.max_cost.is_some() && args.prices.is_none() {
-        return fail(Exit::Usage, "--prices is required for --max-cost; see claw-call --help");
-    }
-    let prices = args.prices.as_deref().map(Prices::read).transpose()?;
-    args.limits.check(&request, prices.as_ref())?;
+    let prices = args.spent.limits.prices()?;
+    args.spent.check(&request, prices.as_ref())?;
     let mut tape = args.cassette.open(&mut endpoint)?;
     tape.check(&protocol.body(&request))?;
     let mut network = Network {

@@ -52,7 +52,7 @@ impl Destination {
 }
 
 /// Prices from a file.
-pub(super) struct Prices {
+pub struct Prices {
     name: String,
     table: Table,
 }

@@ -9,12 +9,12 @@ use crate::usage::{Calls, Counts};
 use anyhow::Context;
 use std::path::PathBuf;
 
-/// The option group for limits.
+/// The options for what calls cost and may cost.
 #[derive(Clone, Debug, clap::Args)]
-pub struct SpentArgs {
-    /// Transcript whose calls count for the limits; may be given again
-    #[arg(long, value_name = "FILE")]
-    pub spent: Vec<PathBuf>,
+pub struct LimitArgs {
+    /// Prices: a file with a line for each model; says what a reply cost
+    #[arg(long, value_name = "FILE", env = "CLAW_PRICES")]
+    pub prices: Option<PathBuf>,
     /// Do not call when the tokens of all calls and of this prompt would be more
     #[arg(long, value_name = "TOKENS", env = "CLAW_MAX_TOTAL")]
     pub max_total: Option<u64>,
@@ -23,9 +23,36 @@ pub struct SpentArgs {
     pub max_cost: Option<f64>,
 }
 
+/// The options for limits, and for the calls that count for them.
+#[derive(Clone, Debug, clap::Args)]
+pub struct SpentArgs {
+    /// The limits.
+    #[command(flatten)]
+    pub limits: LimitArgs,
+    /// Transcript whose calls count for the limits; may be given again
+    #[arg(long, value_name = "FILE")]
+    pub spent: Vec<PathBuf>,
+}
+
 fn amount(text: &str) -> Result<f64, String> {
     let amount = text.parse::<f64>().ok().filter(|amount| amount.is_finite() && *amount >= 0.0);
     amount.ok_or_else(|| "not an amount; write digits alone, such as 0.5".to_owned())
+}
+
+impl LimitArgs {
+    /// Reads the prices.
+    ///
+    /// # Errors
+    /// 74 when they cannot be read, 65 when they are malformed; 2 when they are missing for a limit on the cost.
+    pub fn prices(&self) -> anyhow::Result<Option<Prices>> {
+        if self.max_cost.is_some() && self.prices.is_none() {
+            return fail(
+                Exit::Usage,
+                "--prices is required for --max-cost; give the file of prices",
+            );
+        }
+        self.prices.as_deref().map(Prices::read).transpose()
+    }
 }
 
 impl SpentArgs {
@@ -38,14 +65,14 @@ impl SpentArgs {
         request: &Request<'_, '_>,
         prices: Option<&Prices>,
     ) -> anyhow::Result<()> {
-        if self.max_total.is_none() && self.max_cost.is_none() {
+        if self.limits.max_total.is_none() && self.limits.max_cost.is_none() {
             return Ok(());
         }
         let prompt = Counts { input: estimated::prompt(request), ..Counts::default() };
         let calls = self.calls()?;
         let this = (request.model.to_owned(), prompt);
         let all = || calls.each().chain([&this]);
-        if let Some(most) = self.max_total {
+        if let Some(most) = self.limits.max_total {
             let total = all().fold(0u64, |sum, (_, it)| sum.saturating_add(it.all()));
             if total > most {
                 let text = format!(
@@ -54,7 +81,7 @@ impl SpentArgs {
                 return fail(Exit::NoGain, text);
             }
         }
-        let (Some(most), Some(prices)) = (self.max_cost, prices) else { return Ok(()) };
+        let (Some(most), Some(prices)) = (self.limits.max_cost, prices) else { return Ok(()) };
         let mut total = 0.0;
         for (model, counts) in all() {
             total += prices.cost(model, counts).ok_or_else(|| {

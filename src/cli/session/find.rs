@@ -13,7 +13,7 @@ use jiff::tz::TimeZone;
 use std::time::Duration;
 
 /// When a new session begins under a key.
-#[derive(Clone, Copy, Debug, clap::Args)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct ResetArgs {
     /// Begin a new session each day at this local time: daily@HH:MM
     #[arg(long, value_name = "RULE", env = "CLAW_RESET", value_parser = reset::daily)]

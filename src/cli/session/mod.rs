@@ -14,6 +14,7 @@ use crate::exit::{Error, Exit, fail, printable};
 use crate::session::resolve::{Found, exact, resolve};
 use crate::session::store::Store;
 use crate::session::{Entry, name, time};
+pub use find::ResetArgs;
 use std::fs::File;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -23,13 +24,21 @@ use std::process::ExitCode;
 pub struct Shared {
     /// Where sessions are kept.
     #[command(flatten)]
+    pub place: PlaceArgs,
+    /// The diagnostics and the configuration.
+    #[command(flatten)]
+    pub log: LogArgs,
+}
+
+/// The options for where sessions are kept.
+#[derive(Clone, Debug, clap::Args)]
+pub struct PlaceArgs {
+    /// The workspace.
+    #[command(flatten)]
     pub workspace: WorkspaceArgs,
     /// Agent that sessions belong to
     #[arg(long, value_name = "NAME", env = "CLAW_AGENT", global = true)]
     pub agent: Option<String>,
-    /// The diagnostics and the configuration.
-    #[command(flatten)]
-    pub log: LogArgs,
 }
 
 /// What is to be done.
@@ -82,7 +91,8 @@ impl Shared {
     /// 2 when the agent cannot be called so.
     pub fn open(&self) -> anyhow::Result<Place> {
         let log = self.log.open("claw-session");
-        let (workspace, agent) = (self.workspace.workspace.clone(), self.agent.clone());
+        let PlaceArgs { workspace, agent } = self.place.clone();
+        let workspace = workspace.workspace;
         if let Some(agent) = &agent {
             let refuse =
                 |why| Error::new(Exit::Usage, format!("invalid agent name '{agent}': {why}"));

@@ -1,0 +1,301 @@
+//! `claw-config shell`: the command line of a script, read and checked, as text for its `eval`.
+//!
+//! Nothing is printed unless all of it is valid. Settings from the command line become exported variables, which
+//! the programs of the script read; what only the script needs becomes plain variables.
+
+use crate::scripts::{Chat, Retry, Settings, Turn};
+use clap::Parser;
+use clawutils::cli::Output;
+use clawutils::cli::arguments;
+use clawutils::cli::call::endpoint::Endpoint;
+use clawutils::cli::settings::{Failed, Origin, Parsed};
+use clawutils::exec::tools::Folder;
+use clawutils::exit::{self, Error, Exit, fail};
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::process::{Command, Stdio};
+
+/// Print what a script evaluates to set its options.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Shell {
+    /// Script whose options are read
+    script: Script,
+    /// Arguments of the script
+    #[arg(value_name = "ARGUMENT", last = true)]
+    arguments: Vec<OsString>,
+}
+
+/// The scripts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Script {
+    Turn,
+    Retry,
+    Chat,
+}
+
+impl Shell {
+    /// Prints the text. What is wrong is reported under the script's name.
+    ///
+    /// # Errors
+    /// 74 when standard output cannot be written to.
+    pub fn run(&self) -> anyhow::Result<Exit> {
+        let (name, printed) = match self.script {
+            Script::Turn => ("claw-turn", read("claw-turn", &self.arguments, turn)),
+            Script::Retry => {
+                ("claw-retry", read("claw-retry", &with_pause(&self.arguments), retry))
+            }
+            Script::Chat => ("claw-chat", read("claw-chat", &self.arguments, chat)),
+        };
+        match printed {
+            Ok(text) => {
+                let mut out = Output::open();
+                out.write_all(text.as_bytes())?;
+                out.finish()?;
+                Ok(Exit::Done)
+            }
+            Err(error) => {
+                let members = error.downcast_ref::<Error>().map_or("", Error::members);
+                exit::say_with(name, &exit::text(&error), members);
+                Ok(exit::status(&error))
+            }
+        }
+    }
+}
+
+/// Reads `arguments` as those of a script, and returns the text that `print` makes of them.
+fn read<A: Parser>(
+    name: &str,
+    arguments: &[OsString],
+    print: fn(&A, &mut Text) -> anyhow::Result<()>,
+) -> anyhow::Result<OsString> {
+    let line: Vec<OsString> = [name.into()].into_iter().chain(arguments.iter().cloned()).collect();
+    let mut parsed = match arguments::read::<A>(&line) {
+        Ok(parsed) => parsed,
+        Err(Failed::Config(error)) => return Err(error),
+        Err(Failed::Usage(command, error)) if error.use_stderr() => {
+            return fail(Exit::Usage, arguments::usage_error(&error, &command, &line));
+        }
+        Err(Failed::Usage(_, help)) => {
+            let mut text = Text::default();
+            text.add("printf '%s' ").add(quoted(help.to_string().as_ref())).add("\nexit 0\n");
+            return Ok(text.0);
+        }
+    };
+    let mut text = Text::default();
+    text.exports(&parsed);
+    print(&A::from_arg_matches_mut(&mut parsed.matches)?, &mut text)?;
+    Ok(text.0)
+}
+
+/// Text for a shell.
+#[derive(Debug, Default)]
+struct Text(OsString);
+
+impl Text {
+    fn add(&mut self, piece: impl AsRef<OsStr>) -> &mut Text {
+        self.0.push(piece);
+        self
+    }
+
+    /// Sets a variable.
+    fn set(&mut self, name: &str, value: impl AsRef<OsStr>) {
+        self.0.push(name);
+        self.0.push("=");
+        self.0.push(quoted(value.as_ref()));
+        self.0.push("\n");
+    }
+
+    /// Sets a variable to `yes` or `no`.
+    fn set_switch(&mut self, name: &str, is_on: bool) {
+        self.set(name, if is_on { "yes" } else { "no" });
+    }
+
+    /// Exports the settings of the command line.
+    fn exports(&mut self, parsed: &Parsed) {
+        let given = parsed.settings.iter().filter(|(_, value)| value.origin == Origin::Flag);
+        for (setting, value) in given {
+            self.0.push("export ");
+            self.set(&setting.variable, setting.join(&value.texts));
+        }
+    }
+}
+
+/// A word in single quotes, whatever its bytes are.
+fn quoted(word: &OsStr) -> OsString {
+    let mut quoted = Vec::from(b"'");
+    for byte in word.as_bytes() {
+        match byte {
+            b'\'' => quoted.extend_from_slice(b"'\\''"),
+            byte => quoted.push(*byte),
+        }
+    }
+    quoted.push(b'\'');
+    OsString::from_vec(quoted)
+}
+
+fn turn(args: &Turn, text: &mut Text) -> anyhow::Result<()> {
+    let settings = &args.settings;
+    let has_window = check(settings)?;
+    let permits = &settings.permits;
+    let names_tools = !permits.allow.is_empty() || !permits.deny.is_empty() || permits.ask;
+    if names_tools && settings.request.tools.is_none() {
+        return fail(Exit::Usage, "no tools are run without --tools; see claw-turn --help");
+    }
+    let session = args.session.clone().unwrap_or_default();
+    if session.is_empty() && !args.current {
+        return fail(Exit::Usage, "a value is required for SESSION; see claw-turn --help");
+    }
+    if is_path(&session) && settings.resets != Default::default() {
+        return fail(
+            Exit::Usage,
+            format!(
+                "--reset and --idle need a session's name, and '{session}' is a path; leave them out"
+            ),
+        );
+    }
+    text.set("session", &session);
+    text.set("again", again(args));
+    let prompt = match (&args.message, args.again) {
+        (Some(_), _) => "message",
+        (None, true) => "none",
+        (None, false) => "input",
+    };
+    text.set("prompt", prompt);
+    text.set("message", args.message.clone().unwrap_or_default());
+    let calls_itself = settings.call.command.contains("claw-call");
+    text.set_switch("stream", args.reply.stream && calls_itself);
+    text.set_switch("markdown", args.reply.markdown);
+    text.set_switch("proactive", settings.turn.proactive && has_window);
+    text.set_switch("guard", settings.turn.guard);
+    text.set_switch("checkpoint", settings.due.checkpoint);
+    text.set_switch("retry", settings.turn.retry);
+    text.set_switch("tools", settings.request.tools.is_some());
+    text.set("max_rounds", settings.turn.max_rounds.to_string());
+    call(&settings.call.command, text);
+    Ok(())
+}
+
+fn retry(args: &Retry, text: &mut Text) -> anyhow::Result<()> {
+    check_command(&args.settings.call.command)?;
+    args.settings.summarisers.models(&args.settings.model, None)?;
+    let every = match args.every {
+        None => String::new(),
+        Some(None) => args.settings.pause.retry_interval.to_string(),
+        Some(Some(seconds)) => seconds.to_string(),
+    };
+    text.set("every", every);
+    let numbers = [("--max-calls", args.max_calls), ("--deadline", args.deadline)];
+    let limits = numbers.iter().filter_map(|(name, number)| Some(format!("{name}={}", (*number)?)));
+    text.set("limits", limits.collect::<Vec<_>>().join(" "));
+    text.add("set --");
+    for session in &args.sessions {
+        text.add(" ").add(quoted(session.as_ref()));
+    }
+    text.add("\n");
+    Ok(())
+}
+
+fn chat(args: &Chat, text: &mut Text) -> anyhow::Result<()> {
+    let settings = &args.settings;
+    check(settings)?;
+    if !args.new && args.session.as_deref() == Some("") {
+        return fail(Exit::Usage, "a value is required for SESSION; see claw-chat --help");
+    }
+    text.set("session", args.session.clone().unwrap_or_default());
+    text.set_switch("new", args.new);
+    text.set_switch("stream", args.chat.stream);
+    text.set_switch("markdown", args.chat.markdown);
+    text.set_switch("history", args.chat.history);
+    text.set_switch("resets", settings.resets != Default::default());
+    Ok(())
+}
+
+/// Checks what a turn would otherwise fail for after its prompt is stored. Returns whether the window is known.
+fn check(settings: &Settings) -> anyhow::Result<bool> {
+    let Settings { model, request, budget, call, .. } = settings;
+    request.read()?;
+    settings.body.read()?;
+    settings.limits.prices()?;
+    settings.failures.read()?;
+    let budget = budget.budget(model, None)?;
+    settings.summarisers.models(model, budget)?;
+    if let Some(tools) = &request.tools {
+        Folder::open(tools)?;
+    }
+    check_command(&call.command)?;
+    if call.command == "claw-call" {
+        let endpoint = Endpoint::new(model, &settings.way)?;
+        endpoint.check()?;
+        if settings.cassette.replay.is_none() {
+            endpoint.require_key()?;
+        }
+        if model.model().is_none() {
+            return fail(Exit::Config, "no model is named; give --model or set CLAW_MODEL");
+        }
+    }
+    Ok(budget.is_some())
+}
+
+/// Checks that the program of a command can be run, as far as that can be seen.
+fn check_command(command: &str) -> anyhow::Result<()> {
+    let program = command.split_whitespace().next().unwrap_or_default();
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
+    if command == "claw-call" || !program.chars().all(is_plain) && !program.is_empty() {
+        return Ok(());
+    }
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "command -v -- \"$1\"", "sh", program]);
+    let found = shell.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if found.is_ok_and(|status| status.success()) {
+        return Ok(());
+    }
+    fail(
+        Exit::Config,
+        format!("cannot run '{command}': no such program; check --call and CLAW_CALL"),
+    )
+}
+
+/// Defines the function `call`, which calls the model.
+fn call(command: &str, text: &mut Text) {
+    let body = match command {
+        "claw-call" => "claw-call",
+        _ => "sh -c \"$CLAW_CALL \\\"\\$@\\\"\" sh",
+    };
+    if command != "claw-call" {
+        text.add("export ");
+        text.set("CLAW_CALL", command);
+    }
+    text.add("call () { ").add(body).add(" \"$@\"; }\n");
+}
+
+/// Returns whether a session is named by the path of its transcript.
+fn is_path(session: &str) -> bool {
+    session.contains('/') || session.ends_with(".jsonl")
+}
+
+/// The command that continues a turn, for a person to type.
+fn again(args: &Turn) -> OsString {
+    let mut command = OsString::from("claw-turn --again ");
+    match &args.session {
+        Some(session) => command.push(quoted(session.as_ref())),
+        None => command.push("--continue"),
+    }
+    command
+}
+
+/// Joins `--every` and a number after it, which may be missing, into one argument.
+fn with_pause(arguments: &[OsString]) -> Vec<OsString> {
+    let mut joined: Vec<OsString> = Vec::new();
+    for argument in arguments {
+        let is_number = argument.to_str().is_some_and(|text| text.parse::<u64>().is_ok());
+        match joined.last_mut().filter(|last| *last == "--every" && is_number) {
+            Some(last) => {
+                last.push("=");
+                last.push(argument);
+            }
+            None => joined.push(argument.clone()),
+        }
+    }
+    joined
+}
