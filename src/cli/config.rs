@@ -188,8 +188,8 @@ impl ConfigFile {
     /// # Errors
     /// Says what is wrong with it, and what to do.
     pub fn parse(path: &Path, text: &str, profile: Option<String>) -> Result<ConfigFile, String> {
-        let mut root: Members = serde_json::from_str(text)
-            .map_err(|error| format!("not a JSON object: {error}; correct it"))?;
+        let mut root: Members =
+            serde_json::from_str(text).map_err(|error| format!("{error}; correct it"))?;
         let mut file = ConfigFile { path: Some(path.to_owned()), ..ConfigFile::default() };
         if let Some(session) = root.remove("session") {
             file.take_goclaw(&session)?;

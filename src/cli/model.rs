@@ -8,7 +8,7 @@ use crate::provider::protocol::Protocol;
 use crate::provider::{address, anthropic, offline, openai};
 use crate::transcript;
 use anyhow::Context;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A kind of provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -168,10 +168,9 @@ impl ModelArgs {
         let extra = self.models.as_ref().map(read).transpose()?;
         let found = models::lookup(&model, extra.as_deref());
         let found = found.map_err(|why| {
-            Error::new(
-                Exit::Config,
-                format!("cannot use the models of --models: {why}; claw-estimate(1) says what a line holds"),
-            )
+            let path = self.models.as_deref().unwrap_or(Path::new("")).display();
+            let help = "claw-estimate(1) says what a line holds";
+            Error::new(Exit::Config, format!("cannot use models '{path}': {why}; {help}"))
         })?;
         let inside = || self.provider().is_inside().then_some(offline::WINDOW);
         Ok(found.map(|model| model.window).or_else(inside))

@@ -323,8 +323,8 @@ fn exclude(command: &Command, decided: &mut [(Setting, Value)]) -> anyhow::Resul
             if *origin == Origin::Flag {
                 continue;
             }
-            let (first, second) = (origin.name(other), origin.name(setting));
-            let text = format!("{first} and {second} exclude each other; give one of them");
+            let (first, second) = (origin.name(setting), origin.name(other));
+            let text = format!("{first} and {second} exclude each other; unset one");
             return Err(Error::new(Exit::Config, text).into());
         }
         *value = Value { origin: origin.clone(), texts: Vec::new() };

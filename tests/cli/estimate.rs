@@ -296,7 +296,7 @@ fn the_user_can_extend_the_table() {
     assert_eq!(run("claude-haiku-4-5").ok().json_one()["window"], 90_000);
     assert_eq!(run("gpt-4o").ok().json_one()["window"], 128_000);
     sandbox.write("models", "local-7b\n");
-    run("gpt-4o").code(78).err_has("CLAW_MODELS: line 1: 'local-7b' has no window");
+    run("gpt-4o").code(78).err_has("cannot use models 'models': line 1: 'local-7b' has no window");
 }
 
 /// What a refusal stated counts beside the table of models, at the same place and for the same model,
@@ -381,11 +381,12 @@ fn a_configuration_that_says_nonsense_is_78() {
         "[]",
         r#"{"session":1}"#,
         r#"{"session":{"compaction":{"reserveTokens":"x"}}}"#,
+        r#"{"other":1}"#,
     ] {
         sandbox.write("claw.json", text);
         run().code(78).stdout_is("").err_has("'claw.json'");
     }
-    for text in ["{}", r#"{"session":{}}"#, r#"{"session":{"compaction":{}}}"#, r#"{"other":1}"#] {
+    for text in ["{}", r#"{"session":{}}"#, r#"{"session":{"compaction":{}}}"#] {
         sandbox.write("claw.json", text);
         run().ok();
     }

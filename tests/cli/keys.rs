@@ -137,7 +137,9 @@ fn t2_two_of_one_rank_are_refused() {
     key_file(&sandbox, "key", KEY, 0o600);
     let call = || hello(&sandbox, &provider, Shape::Anthropic);
     let two = call().env("CLAW_KEY_FILE", "key").env("CLAW_KEY_CMD", "cat key").run();
-    two.code(78).stdout_is("").err_has("both CLAW_KEY_FILE and CLAW_KEY_CMD are set");
+    two.code(78)
+        .stdout_is("")
+        .err_has("CLAW_KEY_FILE and CLAW_KEY_CMD exclude each other; unset one");
     let two = call().env("ANTHROPIC_API_KEY", KEY).env("ANTHROPIC_AUTH_TOKEN", KEY).run();
     two.code(78).err_has("both ANTHROPIC_API_KEY and ANTHROPIC_AUTH_TOKEN are set").err_lacks(KEY);
     // On the command line it is the command line that is wrong.

@@ -145,11 +145,11 @@ pub fn call(
     let (protocol, detect_truncation) = (endpoint.protocol, args.patience.detect_truncation);
     let call =
         Call { protocol, request, patience: args.patience(), rows: &rows, detect_truncation };
+    let prices = args.spent.limits.prices()?;
     if args.dry_run {
         endpoint.check()?;
         return dry_run(&endpoint, &call, log);
     }
-    let prices = args.spent.limits.prices()?;
     args.spent.check(&request, prices.as_ref())?;
     let mut tape = args.cassette.open(&mut endpoint)?;
     tape.check(&protocol.body(&request))?;
