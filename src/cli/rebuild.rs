@@ -1,6 +1,6 @@
 //! `claw-rebuild`: which part of the transcripts is read, and how messages are held to rules before they are written.
 
-use crate::cli::{Log, Output, positive, report};
+use crate::cli::{Log, Output, report};
 use crate::messages::rebuild::{self, Form, Options};
 use crate::source::Input;
 
@@ -28,7 +28,7 @@ pub struct PartArgs {
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct LimitTurnsArgs {
     /// Show only the last N turns
-    #[arg(long, value_name = "N", env = "CLAW_LIMIT_TURNS", value_parser = positive)]
+    #[arg(long, value_name = "N", env = "CLAW_LIMIT_TURNS")]
     pub limit_turns: Option<u64>,
 }
 

@@ -284,7 +284,7 @@ fn audit_16_the_name_of_the_output_limit_follows_the_model_and_the_setting() {
     }
     let cmd = Sandbox::new().cmd("claw-call").args(["--provider", "openai", "--model", "m"]);
     let run = cmd.args(["--dry-run"]).env(field, "x").stdin(HELLO).run();
-    run.code(78).err_has("invalid CLAW_MAX_TOKENS_FIELD 'x': use auto, max_tokens or");
+    run.code(78).err_has("invalid value 'x' for CLAW_MAX_TOKENS_FIELD: use auto, max_tokens or");
 }
 
 #[test]
