@@ -53,7 +53,7 @@ pub struct Setting {
 }
 
 /// The place that a value comes from, the nearest first.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The command line.
     Flag,
@@ -316,10 +316,11 @@ fn exclude(command: &Command, decided: &mut [(Setting, Value)]) -> anyhow::Resul
         .collect();
     for (setting, value) in decided.iter_mut() {
         let rival = present.iter().find(|(other, origin)| {
-            *origin <= value.origin && excludes(command, &other.arg, &setting.arg)
+            origin.distance() <= value.origin.distance()
+                && excludes(command, &other.arg, &setting.arg)
         });
         let Some((other, origin)) = rival.filter(|_| !value.texts.is_empty()) else { continue };
-        if *origin == value.origin {
+        if origin.distance() == value.origin.distance() {
             if *origin == Origin::Flag {
                 continue;
             }
@@ -341,6 +342,17 @@ fn excludes(command: &Command, one: &Arg, other: &Arg) -> bool {
 }
 
 impl Origin {
+    /// How far the place is from the command line. A profile is nearer than the rest of its file.
+    fn distance(&self) -> u8 {
+        match self {
+            Origin::Flag => 0,
+            Origin::Variable => 1,
+            Origin::File(_, Some(_)) => 2,
+            Origin::File(_, None) => 3,
+            Origin::Default => 4,
+        }
+    }
+
     /// The name of a setting in this place, for errors.
     #[must_use]
     pub fn name(&self, setting: &Setting) -> String {
