@@ -5,6 +5,7 @@
 //! value), and this module finds the members and elements in it. [`scan`] is the fast way; where that
 //! declines, serde_json decides. Nothing here recurses, so depth is no danger.
 
+pub mod edit;
 pub mod scan;
 mod text;
 

@@ -1,10 +1,11 @@
 //! The command line: read in one place, so that every program reports a mistake in the same way, in one line
 //! that ends with what to do.
 
-use crate::cli::settings::{self, Failed, Parsed};
-use crate::exit::{self, Exit, fail};
+use crate::cli::config;
+use crate::cli::settings::{self, Failed, Parsed, Setting, Value};
+use crate::exit::{self, Error, Exit};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, Command, Parser};
+use clap::{Arg, ArgMatches, Command, Parser};
 use std::error::Error as _;
 use std::ffi::OsString;
 use std::num::{IntErrorKind, NonZeroU64, ParseIntError};
@@ -13,25 +14,60 @@ use std::time::Duration;
 /// Reads the arguments of this process. Help and version are printed, and end it.
 ///
 /// # Errors
-/// 2 when the command line is wrong.
+/// 2 when the command line is wrong; 78 when a variable or the configuration file is.
 pub fn parse<A: Parser>() -> anyhow::Result<A> {
-    let arguments: Vec<OsString> = std::env::args_os().collect();
-    let (command, error) = match read::<A>(&arguments) {
-        Ok(mut parsed) => match A::from_arg_matches_mut(&mut parsed.matches) {
-            Ok(parsed) => return Ok(parsed),
-            Err(error) => (A::command(), error),
-        },
-        Err(Failed::Config(error)) => {
-            log_json_if_asked(&arguments);
-            return Err(error);
-        }
-        Err(Failed::Usage(command, error)) => (command, error),
-    };
-    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        error.exit()
+    let arguments = of_process();
+    let parsed = read::<A>(&arguments).and_then(|mut parsed| from_matches(&mut parsed.matches));
+    parsed.map_err(|failed| why(failed, &arguments))
+}
+
+/// Reads the flags of this process alone, for work that a broken variable or configuration file does not stop.
+/// Only the form of the diagnostics comes from those, too.
+///
+/// # Errors
+/// 2 when the command line is wrong.
+pub fn parse_flags<A: Parser>() -> anyhow::Result<(A, ArgMatches)> {
+    let arguments = of_process();
+    let given = settings::flags(&with_negative_numbers(A::command()), &arguments);
+    let parsed = given.and_then(|given| Ok((from_matches(&mut given.clone())?, given)));
+    let (parsed, given) = parsed.map_err(|failed| why(failed, &arguments))?;
+    if !log_json_if_asked(&arguments) && config::open(&given).is_ok_and(|file| file.logs_json()) {
+        exit::log_json();
     }
-    log_json_if_asked(&arguments);
-    fail(Exit::Usage, usage_error(&error, &command, &arguments))
+    Ok((parsed, given))
+}
+
+/// Decides the settings of this process.
+///
+/// # Errors
+/// As [`parse`].
+pub fn decided<A: Parser>() -> anyhow::Result<Vec<(Setting, Value)>> {
+    let arguments = of_process();
+    read::<A>(&arguments).map(|parsed| parsed.settings).map_err(|failed| why(failed, &arguments))
+}
+
+fn of_process() -> Vec<OsString> {
+    std::env::args_os().collect()
+}
+
+fn from_matches<A: Parser>(matches: &mut ArgMatches) -> Result<A, Failed> {
+    A::from_arg_matches_mut(matches).map_err(|error| Failed::Usage(Box::new(A::command()), error))
+}
+
+/// The error for a command line that cannot be read. Help and version are printed, and end the process.
+fn why(failed: Failed, arguments: &[OsString]) -> anyhow::Error {
+    log_json_if_asked(arguments);
+    match failed {
+        Failed::Config(error) => error,
+        Failed::Usage(_, error)
+            if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) =>
+        {
+            error.exit()
+        }
+        Failed::Usage(command, error) => {
+            Error::new(Exit::Usage, usage_error(&error, &command, arguments)).into()
+        }
+    }
 }
 
 /// Reads `arguments`, the program's name first, by the definition `A`, and decides its settings.
@@ -42,13 +78,19 @@ pub fn read<A: Parser>(arguments: &[OsString]) -> Result<Parsed, Failed> {
     settings::read(with_negative_numbers(A::command()), arguments)
 }
 
-/// Selects JSON for errors about a command line that asks for JSON.
-fn log_json_if_asked(arguments: &[OsString]) {
-    if arguments.windows(2).any(|pair| pair[0] == "--log" && pair[1] == "json")
-        || arguments.iter().any(|argument| argument == "--log=json")
-    {
+/// Selects JSON for diagnostics, if the command line asks for it, or else the variable does. Returns whether one of
+/// them decides.
+fn log_json_if_asked(arguments: &[OsString]) -> bool {
+    let mut words = arguments.iter().enumerate();
+    let asked = words.find_map(|(at, word)| match word.to_str()?.strip_prefix("--log")? {
+        "" => Some(arguments.get(at + 1)?.to_owned()),
+        value => Some(value.strip_prefix('=')?.into()),
+    });
+    let format = asked.or_else(|| std::env::var_os("CLAW_LOG"));
+    if format.as_ref().is_some_and(|format| format == "json") {
         exit::log_json();
     }
+    format.is_some()
 }
 
 /// Says what is wrong with a command line, and what to do.

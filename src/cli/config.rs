@@ -132,8 +132,12 @@ pub struct ConfigFile {
     pub path: Option<PathBuf>,
     /// The profile in use.
     pub profile: Option<String>,
+    /// The names of all profiles.
+    pub profiles: Vec<String>,
     /// Keys that are known and have no effect.
     pub not_used: Vec<String>,
+    /// What is wrong with its keys.
+    pub problems: Vec<String>,
     entries: BTreeMap<String, Entry>,
 }
 
@@ -146,10 +150,28 @@ pub fn open(given: &ArgMatches) -> anyhow::Result<ConfigFile> {
     let bytes = read_file(&path)?;
     let profile = chosen(given, "profile", "CLAW_PROFILE");
     let profile = profile.map(|name| name.to_string_lossy().into_owned());
-    ConfigFile::parse(&path, &String::from_utf8_lossy(&bytes), profile).map_err(|why| {
-        let text = format!("cannot use configuration '{}': {why}", path.display());
-        Error::new(Exit::Config, text).into()
-    })
+    ConfigFile::parse(&path, &String::from_utf8_lossy(&bytes), profile)
+        .map_err(|why| Error::new(Exit::Config, unusable(&path, &why)).into())
+}
+
+/// The error about a file.
+#[must_use]
+pub fn unusable(path: &Path, why: &str) -> String {
+    format!("cannot use configuration '{}': {why}", path.display())
+}
+
+/// The path of the file that is used, or would be if it were there.
+///
+/// # Errors
+/// 78 when there is none: `CLAW_CONFIG` is empty, or there is no home folder.
+pub fn path(given: &ArgMatches) -> anyhow::Result<PathBuf> {
+    let usual = || usual_path().ok_or("no home folder; set HOME, or give --config");
+    let path = match chosen(given, "config", "CLAW_CONFIG") {
+        Some(named) if named.is_empty() => Err("it is switched off; give --config"),
+        Some(named) => Ok(named.into()),
+        None => usual(),
+    };
+    path.map_err(|why| Error::new(Exit::Config, format!("no configuration file: {why}")).into())
 }
 
 /// The path of the file to read: the one that is named, or the usual one if it is there.
@@ -188,58 +210,66 @@ impl ConfigFile {
     /// # Errors
     /// Says what is wrong with it, and what to do.
     pub fn parse(path: &Path, text: &str, profile: Option<String>) -> Result<ConfigFile, String> {
+        let mut file = ConfigFile::read(path, text, profile)?;
+        if file.problems.is_empty() { Ok(file) } else { Err(file.problems.swap_remove(0)) }
+    }
+
+    /// Reads the text of a file, and notes each problem with its keys.
+    ///
+    /// # Errors
+    /// When it is not a JSON object.
+    pub fn read(path: &Path, text: &str, profile: Option<String>) -> Result<ConfigFile, String> {
         let mut root: Members =
             serde_json::from_str(text).map_err(|error| format!("{error}; correct it"))?;
         let mut file = ConfigFile { path: Some(path.to_owned()), ..ConfigFile::default() };
         if let Some(session) = root.remove("session") {
-            file.take_goclaw(&session)?;
+            file.take_goclaw(&session);
         }
-        let profiles = match root.remove("profiles") {
-            Some(raw) => members("profiles", &raw)?,
-            None => Members::new(),
-        };
-        file.take("", root, None)?;
+        let profiles = root.remove("profiles").map(|raw| file.members("profiles", &raw));
+        file.take("", root, None);
         let named = file.entries.get("profile").and_then(|entry| text_of(&entry.raw));
         file.profile = profile.or(named).filter(|name| !name.is_empty());
-        file.take_profiles(profiles)?;
+        file.take_profiles(profiles.unwrap_or_default());
         Ok(file)
     }
 
     /// Takes the members of an object whose keys are settings.
-    fn take(&mut self, path: &str, all: Members, profile: Option<&str>) -> Result<(), String> {
+    fn take(&mut self, path: &str, all: Members, profile: Option<&str>) {
         for (key, raw) in all {
             let name = format!("{path}{key}");
             if !KEYS.contains(&key.as_str()) || (key == "profile" && profile.is_some()) {
-                return Err(unknown(&name, &key, KEYS));
+                self.problems.push(unknown(&name, &key, KEYS));
+                continue;
             }
             let profile = profile.map(str::to_owned);
             self.entries.insert(key, Entry { name, raw, profile });
         }
-        Ok(())
     }
 
     /// Checks all profiles, and takes the one in use.
-    fn take_profiles(&mut self, profiles: Members) -> Result<(), String> {
-        let names: Vec<&str> = profiles.keys().map(String::as_str).collect();
-        if let Some(name) = self.profile.as_deref().filter(|name| !names.contains(name)) {
-            let all = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            return Err(format!("no profile '{name}'; it has {all}"));
+    fn take_profiles(&mut self, profiles: Members) {
+        self.profiles = profiles.keys().cloned().collect();
+        if let Some(name) = self.profile.as_ref().filter(|name| !profiles.contains_key(*name)) {
+            let all = self.profiles.join(", ");
+            let all = if all.is_empty() { "none" } else { &all };
+            self.problems.push(format!("no profile '{name}'; it has {all}"));
         }
         for (name, raw) in &profiles {
             let path = format!("profiles.{name}");
-            let members = members(&path, raw)?;
+            let members = self.members(&path, raw);
             let is_used = self.profile.as_deref() == Some(name);
             let mut scratch = ConfigFile::default();
             let into = if is_used { &mut *self } else { &mut scratch };
-            into.take(&format!("{path}."), members, Some(name))?;
+            into.take(&format!("{path}."), members, Some(name));
+            self.problems.append(&mut scratch.problems);
         }
-        Ok(())
     }
 
     /// Takes GoClaw's `session` object; settings of our own names win over it.
-    fn take_goclaw(&mut self, raw: &RawValue) -> Result<(), String> {
+    fn take_goclaw(&mut self, raw: &RawValue) {
         let mut leaves = Vec::new();
-        flatten("", members("session", raw)?, &mut leaves)?;
+        let session = self.members("session", raw);
+        self.flatten("", session, &mut leaves);
         let known: Vec<&str> = GOCLAW.iter().map(|(name, _)| *name).chain(NOT_USED).collect();
         for (leaf, raw) in leaves {
             let name = format!("session.{leaf}");
@@ -249,10 +279,45 @@ impl ConfigFile {
                     self.entries.insert((*key).to_owned(), entry);
                 }
                 None if NOT_USED.contains(&leaf.as_str()) => self.not_used.push(name),
-                None => return Err(unknown(&name, &leaf, &known)),
+                None => self.problems.push(unknown(&name, &leaf, &known)),
             }
         }
-        Ok(())
+    }
+
+    /// The members of an object in the file; none, and a problem, if it is not one.
+    fn members(&mut self, name: &str, raw: &RawValue) -> Members {
+        if raw.get() == "null" {
+            return Members::new();
+        }
+        serde_json::from_str(raw.get()).unwrap_or_else(|_| {
+            self.problems.push(format!("'{name}' is not an object; correct it"));
+            Members::new()
+        })
+    }
+
+    /// The values of nested objects by their path, `compaction.ollama.url`.
+    fn flatten(&mut self, path: &str, all: Members, leaves: &mut Vec<(String, Box<RawValue>)>) {
+        for (key, raw) in all {
+            let name = format!("{path}{key}");
+            if GOCLAW.iter().any(|(known, _)| known.starts_with(&format!("{name}."))) {
+                let inner = self.members(&format!("session.{name}"), &raw);
+                self.flatten(&format!("{name}."), inner, leaves);
+            } else {
+                leaves.push((name, raw));
+            }
+        }
+    }
+
+    /// Returns whether the file selects JSON for diagnostics.
+    #[must_use]
+    pub fn logs_json(&self) -> bool {
+        self.entries.get("log").is_some_and(|entry| text_of(&entry.raw).as_deref() == Some("json"))
+    }
+
+    /// The name that a setting has in the file, `session.compaction.reserveTokens`, if it is there.
+    #[must_use]
+    pub fn name(&self, setting: &Setting) -> Option<&str> {
+        self.entries.get(&setting.key).map(|entry| entry.name.as_str())
     }
 
     /// The value of a setting, if the file has one.
@@ -269,10 +334,7 @@ impl ConfigFile {
         let origin = Origin::File(path.clone(), entry.profile.clone());
         let wrong = || {
             let (name, wanted) = (&entry.name, wanted(setting));
-            let text = format!(
-                "cannot use configuration '{}': '{name}' is not {wanted}; correct it",
-                path.display()
-            );
+            let text = unusable(path, &format!("'{name}' is not {wanted}; correct it"));
             anyhow::Error::from(Error::new(Exit::Config, text))
         };
         let texts = match setting.is_list {
@@ -323,33 +385,9 @@ fn text_of(raw: &RawValue) -> Option<String> {
     string(raw.get()).map(|text| text.into_owned())
 }
 
-fn members(name: &str, raw: &RawValue) -> Result<Members, String> {
-    if raw.get() == "null" {
-        return Ok(Members::new());
-    }
-    serde_json::from_str(raw.get()).map_err(|_| format!("'{name}' is not an object; correct it"))
-}
-
-/// The values of nested objects by their path, `compaction.ollama.url`.
-fn flatten(
-    path: &str,
-    all: Members,
-    leaves: &mut Vec<(String, Box<RawValue>)>,
-) -> Result<(), String> {
-    for (key, raw) in all {
-        let name = format!("{path}{key}");
-        if GOCLAW.iter().any(|(known, _)| known.starts_with(&format!("{name}."))) {
-            let inner = members(&format!("session.{name}"), &raw)?;
-            flatten(&format!("{name}."), inner, leaves)?;
-        } else {
-            leaves.push((name, raw));
-        }
-    }
-    Ok(())
-}
-
 /// The error about a key that is not known, with the nearest one.
-fn unknown(name: &str, key: &str, known: &[&str]) -> String {
+#[must_use]
+pub fn unknown(name: &str, key: &str, known: &[&str]) -> String {
     let distance = |other: &&&str| strsim::damerau_levenshtein(key, other);
     let nearest = known.iter().min_by_key(distance).filter(|other| {
         strsim::jaro_winkler(key, other) > 0.7 || strsim::damerau_levenshtein(key, other) < 3

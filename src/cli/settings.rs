@@ -1,7 +1,7 @@
 //! Settings: options that can also be given by a variable or in the configuration file.
 //!
-//! A setting is a clap argument with `env = "CLAW_NAME"`: that attribute, in the group of options that it belongs
-//! to, is its one definition. Its key in the file follows from the variable: `CLAW_BASE_URL` is `base-url`. A value
+//! A setting is a clap argument whose `env` begins with `CLAW_`: that attribute, in the group of options that it
+//! belongs to, is its one definition. Its key in the file follows from the variable: `CLAW_BASE_URL` is `base-url`. A value
 //! comes from the flag, else the variable, else the file, else the default.
 //!
 //! - An empty variable and `--no-NAME` mean no value: the file is not consulted, and the default applies.
@@ -88,6 +88,37 @@ impl Setting {
         Some(Setting { key, variable, kind, is_list, arg: arg.clone() })
     }
 
+    /// The option, `--window`.
+    #[must_use]
+    pub fn flag(&self) -> String {
+        format!("--{}", self.arg.get_long().unwrap_or(&self.key))
+    }
+
+    /// The hidden option that undoes it, `--no-window`.
+    #[must_use]
+    pub fn opposite(&self) -> String {
+        let opposite = opposite(&self.arg);
+        format!("--{}", opposite.as_ref().and_then(Arg::get_long).unwrap_or_default())
+    }
+
+    /// The values where no place gives one.
+    #[must_use]
+    pub fn defaults(&self) -> Vec<OsString> {
+        if self.kind == Kind::Switch {
+            return vec![self.is_negative().to_string().into()];
+        }
+        self.arg.get_default_values().iter().flat_map(|text| self.split_element(text)).collect()
+    }
+
+    /// The values that one value on the command line holds: several if they are separated in it.
+    #[must_use]
+    pub fn split_element(&self, text: &OsStr) -> Vec<OsString> {
+        match (text.to_str(), self.arg.get_value_delimiter()) {
+            (Some(text), Some(by)) => text.split(by).map(OsString::from).collect(),
+            _ => vec![text.to_owned()],
+        }
+    }
+
     /// True for `--no-NAME`, which makes a switch false.
     #[must_use]
     pub fn is_negative(&self) -> bool {
@@ -154,7 +185,7 @@ pub struct Parsed {
 #[derive(Debug)]
 pub enum Failed {
     /// clap's error about the command line; for help and version it holds their text.
-    Usage(Command, clap::Error),
+    Usage(Box<Command>, clap::Error),
     /// An error in a variable or in the file.
     Config(anyhow::Error),
 }
@@ -171,11 +202,7 @@ impl From<anyhow::Error> for Failed {
 /// See [`Failed`].
 pub fn read(command: Command, arguments: &[OsString]) -> Result<Parsed, Failed> {
     let mut flags = with_flags_alone(&command);
-    let given = match flags.try_get_matches_from_mut(arguments) {
-        Ok(given) => given,
-        Err(error) if error.use_stderr() => return Err(Failed::Usage(flags, error)),
-        Err(_) => return Err(help(command, arguments)),
-    };
+    let given = given(&command, &mut flags, arguments)?;
     let file = config::open(&given)?;
     let settings = decide(&command, &given, &file)?;
     let mut whole = with_values(flags, &settings);
@@ -185,11 +212,69 @@ pub fn read(command: Command, arguments: &[OsString]) -> Result<Parsed, Failed> 
     }
 }
 
+/// Reads the flags in `arguments` alone.
+///
+/// # Errors
+/// When they are wrong, or ask for help or version; see [`Failed`].
+pub fn flags(command: &Command, arguments: &[OsString]) -> Result<ArgMatches, Failed> {
+    given(command, &mut with_flags_alone(command), arguments)
+}
+
+/// Reads `arguments` by `flags`, which is `command` without variables.
+fn given(
+    command: &Command,
+    flags: &mut Command,
+    arguments: &[OsString],
+) -> Result<ArgMatches, Failed> {
+    match flags.try_get_matches_from_mut(arguments) {
+        Ok(given) => Ok(given),
+        Err(error) if error.use_stderr() => Err(Failed::Usage(Box::new(flags.clone()), error)),
+        Err(_) => Err(help(command.clone(), arguments)),
+    }
+}
+
+/// The definitions of the settings of `command`.
+#[must_use]
+pub fn of(command: &Command) -> Vec<Setting> {
+    command.get_arguments().filter_map(Setting::of).collect()
+}
+
+/// Checks values of a setting of `command`, which errors call `name`.
+///
+/// # Errors
+/// Says why one cannot be used.
+pub fn check(
+    command: &Command,
+    setting: &Setting,
+    texts: &[OsString],
+    name: &str,
+) -> Result<(), String> {
+    let value = Value { origin: Origin::Default, texts: texts.to_vec() };
+    let mut whole = each(with_flags_alone(command), &|arg| {
+        let is_it = arg.get_id() == setting.arg.get_id() && !value.texts.is_empty();
+        if is_it { arg.default_values(value.texts.clone()) } else { arg }
+    });
+    let parsed = whole.try_get_matches_from_mut([command.get_name()]);
+    parsed.map(drop).map_err(|error| arguments::invalid_value(&error, name))
+}
+
+/// Checks that a file does not give two settings of `command` that exclude each other.
+///
+/// # Errors
+/// 78 when it does.
+pub fn check_together(command: &Command, file: &ConfigFile) -> anyhow::Result<()> {
+    let given = |setting: Setting| {
+        let value = file.value(&setting).ok().flatten()?;
+        Some((setting, value))
+    };
+    exclude(command, &mut of(command).into_iter().filter_map(given).collect::<Vec<_>>())
+}
+
 /// The help or version, as `command` defines them, with the names of variables.
 fn help(command: Command, arguments: &[OsString]) -> Failed {
     let mut command = each(command, &|arg| arg.hide_env_values(true));
     match command.try_get_matches_from_mut(arguments) {
-        Err(error) => Failed::Usage(command, error),
+        Err(error) => Failed::Usage(Box::new(command), error),
         // The variables do not matter to a command line that asks for help.
         Ok(_) => Failed::Config(anyhow::anyhow!("cannot print the help")),
     }
@@ -359,9 +444,7 @@ impl Origin {
         match self {
             Origin::Variable => setting.variable.clone(),
             Origin::File(path, _) => format!("'{}' in '{}'", setting.key, path.display()),
-            Origin::Flag | Origin::Default => {
-                format!("--{}", setting.arg.get_long().unwrap_or(&setting.key))
-            }
+            Origin::Flag | Origin::Default => setting.flag(),
         }
     }
 }

@@ -66,18 +66,18 @@ fn line(entry: &Entry) -> String {
     )
 }
 
-/// Puts a new file in the place of another, whole or not at all.
+/// Puts a new file of this mode in the place of another, whole or not at all.
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn replace(path: &Path, text: &str) -> io::Result<()> {
+pub fn replace(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let new = path.with_file_name(format!(".{name}.{}", std::process::id()));
     let write = || {
         // One that a process of the same number left is nobody's.
         let _ = std::fs::remove_file(&new);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
-        file.set_permissions(Permissions::from_mode(0o600))?;
+        file.set_permissions(Permissions::from_mode(mode))?;
         file.write_all(text.as_bytes())?;
         file.sync_data()?;
         std::fs::rename(&new, path)
@@ -90,7 +90,7 @@ pub fn replace(path: &Path, text: &str) -> io::Result<()> {
 pub fn write(folder: &Path, text: &str) {
     let Ok(lock) = File::open(folder) else { return };
     if lock.try_lock().is_ok() {
-        let _ = replace(&folder.join("sessions.json"), text);
+        let _ = replace(&folder.join("sessions.json"), text, 0o600);
     }
 }
 

@@ -218,7 +218,7 @@ impl Store {
         let path = self.current_path(agent);
         let write = || {
             make_folder(&self.folder(agent))?;
-            index::replace(&path, &format!("{id}\n"))
+            index::replace(&path, &format!("{id}\n"), 0o600)
         };
         write().with_context(|| format!("cannot write '{}'", path.display()))
     }

@@ -30,6 +30,7 @@ mod classify;
 mod common;
 /// claw-compact: an old part summarised, legally and for a gain.
 mod compact;
+mod config;
 /// All programs: which counts of a provider's still hold, and one size of a session.
 mod counts;
 /// claw-turn: sessions as faults left them.

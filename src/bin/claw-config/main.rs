@@ -1,25 +1,48 @@
-//! claw-config: settings, their values and where these come from.
+//! claw-config: the settings of all programs, their values, and the file that holds them.
 
+mod all;
+mod check;
+mod edit;
+mod list;
 mod scripts;
 mod shell;
+mod value;
 
+use all::All;
 use clap::{Parser, Subcommand};
 use clawutils::cli::{LogArgs, arguments};
 use clawutils::exit::{self, Exit};
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Show and change settings, and read the options of scripts
 #[derive(Parser)]
-#[command(name = "claw-config", version)]
-struct Args {
+#[command(name = "claw-config", version, after_help = AFTER_HELP)]
+struct Args<S: clap::Args> {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
     #[command(flatten)]
     log: LogArgs,
+    #[command(flatten)]
+    settings: S,
 }
+
+/// No settings of other programs.
+#[derive(clap::Args)]
+struct NoSettings {}
+
+const AFTER_HELP: &str = "Every option of another program that is a setting is accepted, too: list shows what it changes. Without a command, all settings are listed.";
 
 #[derive(Subcommand)]
 enum Command {
+    List(list::List),
+    Get(list::Get),
+    Set(edit::Set),
+    Unset(edit::Unset),
+    /// Print the path of the configuration file
+    Path,
+    /// Check the configuration file, all its profiles, and what they name
+    Check,
     Shell(shell::Shell),
     /// Write a diagnostic to standard error, in the form that --log selects
     Say {
@@ -31,15 +54,31 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    exit::run("claw-config", || {
-        let args = arguments::parse::<Args>()?;
-        args.log.open("claw-config");
-        match args.command {
-            Command::Shell(shell) => shell.run(),
-            Command::Say { program, text } => {
-                exit::say(&program, &text);
-                Ok(Exit::Done)
-            }
+    // A script does not have to wait until the settings of all programs are defined.
+    let is_for_script = |word: OsString| word == "shell" || word == "say";
+    exit::run(
+        "claw-config",
+        match std::env::args_os().nth(1).is_some_and(is_for_script) {
+            true => run::<NoSettings>,
+            false => run::<All>,
+        },
+    )
+}
+
+fn run<S: clap::Args>() -> anyhow::Result<Exit> {
+    let (args, given) = arguments::parse_flags::<Args<S>>()?;
+    let log = args.log.open("claw-config");
+    match args.command.unwrap_or_else(|| Command::List(list::List::default())) {
+        Command::List(list) => list.run(&given, log),
+        Command::Get(get) => get.run(),
+        Command::Set(set) => set.run(&given),
+        Command::Unset(unset) => unset.run(&given),
+        Command::Path => list::path(&given),
+        Command::Check => check::check(&given, log),
+        Command::Shell(shell) => shell.run(),
+        Command::Say { program, text } => {
+            exit::say(&program, &text);
+            Ok(Exit::Done)
         }
-    })
+    }
 }

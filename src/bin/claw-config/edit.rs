@@ -1,0 +1,170 @@
+//! set, unset: one setting in the configuration file, which stays as it is otherwise.
+
+use crate::all;
+use crate::value::to_json;
+use anyhow::Context;
+use clap::ArgMatches;
+use clawutils::cli::config;
+use clawutils::cli::settings::{self, Kind, Setting};
+use clawutils::exit::{Error, Exit, fail};
+use clawutils::json::edit;
+use clawutils::session::index;
+use std::ffi::{OsStr, OsString};
+use std::fs::DirBuilder;
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// The mode of a new file.
+const MODE: u32 = 0o600;
+
+/// Write a setting into the configuration file
+#[derive(Clone, Debug, clap::Args)]
+pub struct Set {
+    /// Key of the setting
+    key: String,
+    /// Value; several for a list
+    #[arg(required = true, allow_negative_numbers = true)]
+    value: Vec<OsString>,
+}
+
+/// Remove a setting from the configuration file
+#[derive(Clone, Debug, clap::Args)]
+pub struct Unset {
+    /// Key of the setting
+    key: String,
+}
+
+impl Set {
+    pub fn run(&self, given: &ArgMatches) -> anyhow::Result<Exit> {
+        let setting = all::definition(&self.key)?;
+        let json = self.json(&setting)?;
+        let place = Place::of(given)?;
+        if place.profile.is_some() && setting.key == "profile" {
+            return fail(Exit::Usage, "a profile cannot select a profile; leave --profile out");
+        }
+        place.change(|text| edit::with(text, &place.path(&self.key), &json, 0))?;
+        Ok(Exit::Done)
+    }
+
+    /// The value as JSON.
+    ///
+    /// # Errors
+    /// 2 when no program would take it.
+    fn json(&self, setting: &Setting) -> anyhow::Result<String> {
+        if !setting.is_list && self.value.len() > 1 {
+            return fail(Exit::Usage, format!("'{}' takes one value; give one", setting.key));
+        }
+        let split = self.value.iter().flat_map(|value| setting.split_element(value));
+        let texts: Vec<OsString> = split.map(|text| stored(setting, text)).collect();
+        let is_empty = texts.iter().all(|text| text.is_empty());
+        if is_empty && !matches!(setting.kind, Kind::Switch | Kind::Number) {
+            // An empty value stands for none: a profile can undo one of the file.
+            return Ok(if setting.is_list { "[]" } else { "\"\"" }.to_owned());
+        }
+        if let Some(text) = texts.iter().find(|text| text.to_str().is_none()) {
+            let text = text.display();
+            return fail(Exit::Usage, format!("invalid value '{text}': not UTF-8; use UTF-8"));
+        }
+        let name = format!("'{}'", setting.key);
+        settings::check(&all::command(), setting, &texts, &name)
+            .map_err(|why| Error::new(Exit::Usage, why))?;
+        Ok(to_json(setting, &texts))
+    }
+}
+
+impl Unset {
+    pub fn run(&self, given: &ArgMatches) -> anyhow::Result<Exit> {
+        let place = Place::of(given)?;
+        let path = place.path(&self.key);
+        let is_there = place.change(|text| edit::without(text, &path))?;
+        // A key that is not known can be removed where it is.
+        let known = if is_there { Ok(()) } else { all::definition(&self.key).map(drop) };
+        known.map(|()| Exit::Done)
+    }
+}
+
+/// A value as the file is to hold it. Paths in the file are relative to its folder, and here to the working folder.
+fn stored(setting: &Setting, text: OsString) -> OsString {
+    let is_object = |text: &OsStr| text.to_string_lossy().trim_start().starts_with('{');
+    match setting.kind {
+        Kind::Path | Kind::Object if text.is_empty() || is_object(&text) => text,
+        Kind::Path | Kind::Object if text.to_string_lossy().starts_with("~/") => text,
+        Kind::Path | Kind::Object => {
+            std::path::absolute(&text).map_or(text, PathBuf::into_os_string)
+        }
+        Kind::Switch => match text.to_str() {
+            Some("1" | "yes" | "on") => "true".into(),
+            Some("0" | "no" | "off") => "false".into(),
+            _ => text,
+        },
+        Kind::Number | Kind::Text => text,
+    }
+}
+
+/// The object that is changed: the file's, or that of a profile.
+struct Place {
+    file: PathBuf,
+    profile: Option<String>,
+}
+
+impl Place {
+    fn of(given: &ArgMatches) -> anyhow::Result<Place> {
+        let profile = given.try_get_one::<String>("profile").ok().flatten().cloned();
+        Ok(Place { file: config::path(given)?, profile })
+    }
+
+    /// The names that lead to a key.
+    fn path<'k>(&'k self, key: &'k str) -> Vec<&'k str> {
+        match &self.profile {
+            Some(name) => vec!["profiles", name, key],
+            None => vec![key],
+        }
+    }
+
+    /// Writes the file with its text changed. Returns whether there was anything to change.
+    fn change(&self, changed: impl FnOnce(&str) -> Result<String, String>) -> anyhow::Result<bool> {
+        let path = target(&self.file);
+        let refused = |why: String| {
+            Error::new(Exit::Config, format!("cannot change '{}': {why}", path.display()))
+        };
+        let (old, mode) = read(&path)?;
+        let old = String::from_utf8(old).map_err(|_| refused("not UTF-8; correct it".into()))?;
+        let old = if old.trim().is_empty() { "{}\n".to_owned() } else { old };
+        let new = changed(&old).map_err(refused)?;
+        if new == old {
+            return Ok(false);
+        }
+        write(&path, &new, mode).with_context(|| format!("cannot write '{}'", path.display()))?;
+        Ok(true)
+    }
+}
+
+/// The bytes of a file and its mode; an empty one where there is none.
+fn read(path: &Path) -> anyhow::Result<(Vec<u8>, u32)> {
+    let read = || -> std::io::Result<(Vec<u8>, u32)> {
+        Ok((std::fs::read(path)?, std::fs::metadata(path)?.permissions().mode() & 0o777))
+    };
+    match read() {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok((Vec::new(), MODE)),
+        read => read.with_context(|| format!("cannot read '{}'", path.display())),
+    }
+}
+
+/// The file that a symbolic link stands for, also one that is not there yet.
+fn target(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    // As many as the kernel follows.
+    for _ in 0..40 {
+        let Ok(next) = std::fs::read_link(&path) else { break };
+        path = path.parent().unwrap_or(Path::new("")).join(next);
+    }
+    path
+}
+
+fn write(path: &Path, text: &str, mode: u32) -> std::io::Result<()> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    index::replace(path, text, mode)
+}

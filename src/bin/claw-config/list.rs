@@ -1,0 +1,189 @@
+//! list, get, path: settings, their values, and where those come from.
+
+use crate::all;
+use crate::value::{in_effect, to_json};
+use clap::ArgMatches;
+use clawutils::cli::settings::{Kind, Origin, Setting, Value};
+use clawutils::cli::{Log, Output, config};
+use clawutils::exit::{Exit, printable, printable_json, printable_lines};
+use clawutils::json::quote;
+use std::io::Write;
+use unicode_width::UnicodeWidthStr;
+
+/// A longer value does not move the column behind it.
+const MOST_COLUMNS: usize = 40;
+
+/// List all settings: key, value, and where the value comes from
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub struct List {
+    /// List only settings whose value is not the default
+    #[arg(long)]
+    changed: bool,
+    /// Write a JSON object for each
+    #[arg(long)]
+    json: bool,
+}
+
+/// Print the value of a setting
+#[derive(Clone, Debug, clap::Args)]
+pub struct Get {
+    /// Key of the setting
+    key: String,
+    /// Write it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl List {
+    pub fn run(self, given: &ArgMatches, log: Log) -> anyhow::Result<Exit> {
+        let mut all = all::decided()?;
+        all.retain(|(setting, value)| {
+            all::is_listed(setting) && !(self.changed && value.origin == Origin::Default)
+        });
+        all.sort_by(|(one, _), (other, _)| one.key.cmp(&other.key));
+        warn_not_used(&config::open(given)?.not_used, log);
+        let lines: Vec<String> = match self.json {
+            true => all.iter().map(|(setting, value)| object(setting, value)).collect(),
+            false => table(&all),
+        };
+        print(&lines)
+    }
+}
+
+impl Get {
+    pub fn run(&self) -> anyhow::Result<Exit> {
+        let wanted = all::definition(&self.key)?;
+        let all = all::decided()?;
+        let found = all.into_iter().find(|(setting, _)| setting.key == wanted.key);
+        let texts = found.map(|(setting, value)| in_effect(&setting, &value)).unwrap_or_default();
+        if texts.is_empty() {
+            return Ok(Exit::Failed);
+        }
+        match self.json {
+            true => print(&[printable_json(&to_json(&wanted, &texts)).into_owned()]),
+            false => {
+                let lines = texts.iter().map(|text| printable_lines(&text.to_string_lossy()));
+                print(&lines.collect::<Vec<_>>())
+            }
+        }
+    }
+}
+
+/// Prints the path of the file that is used, or would be made.
+pub fn path(given: &ArgMatches) -> anyhow::Result<Exit> {
+    print(&[printable(&config::path(given)?.to_string_lossy())])
+}
+
+/// Warns of keys without an effect.
+pub fn warn_not_used(names: &[String], log: Log) {
+    for name in names {
+        log.note(&format!("'{name}' has no effect: sessions are always stored as files"));
+    }
+}
+
+fn print(lines: &[String]) -> anyhow::Result<Exit> {
+    let mut out = Output::open();
+    for line in lines {
+        writeln!(out, "{line}")?;
+    }
+    out.finish()?;
+    Ok(Exit::Done)
+}
+
+/// Key, value and origin in columns.
+fn table(all: &[(Setting, Value)]) -> Vec<String> {
+    let row = |(setting, value): &(Setting, Value)| {
+        let origin = printable(&origin(setting, value));
+        [setting.key.clone(), plain(setting, value), origin]
+    };
+    let rows: Vec<[String; 3]> = all.iter().map(row).collect();
+    let width = |column: usize| {
+        let widths = rows.iter().map(|row| row[column].width());
+        widths.filter(|width| *width <= MOST_COLUMNS).max().unwrap_or(0)
+    };
+    let (keys, values) = (width(0), width(1));
+    let pad = |text: &str, width: usize| " ".repeat(width.saturating_sub(text.width()));
+    let line = |[key, value, origin]: &[String; 3]| {
+        format!("{key}{}  {value}{}  {origin}", pad(key, keys), pad(value, values))
+    };
+    rows.iter().map(line).collect()
+}
+
+/// The value for a person; `-` for none.
+fn plain(setting: &Setting, value: &Value) -> String {
+    let texts = in_effect(setting, value);
+    let texts = texts.iter().map(|text| printable(&text.to_string_lossy()));
+    match texts.collect::<Vec<_>>().join(", ") {
+        none if none.is_empty() => "-".to_owned(),
+        text => text,
+    }
+}
+
+/// Where a value comes from, for a person.
+fn origin(setting: &Setting, value: &Value) -> String {
+    match &value.origin {
+        Origin::Flag => flag(setting, value),
+        Origin::Variable => setting.variable.clone(),
+        Origin::File(path, None) => format!("file '{}'", path.display()),
+        Origin::File(path, Some(name)) => format!("profile '{name}' in '{}'", path.display()),
+        Origin::Default => "default".to_owned(),
+    }
+}
+
+/// The option that decided: that of the setting, or the one that undoes it.
+fn flag(setting: &Setting, value: &Value) -> String {
+    let is_undone = match setting.kind {
+        Kind::Switch => value.texts == [setting.is_negative().to_string().as_str()],
+        _ => value.texts.is_empty(),
+    };
+    if is_undone { setting.opposite() } else { setting.flag() }
+}
+
+/// A setting as a JSON object: its value and its definition.
+fn object(setting: &Setting, value: &Value) -> String {
+    let (path, profile) = match &value.origin {
+        Origin::File(path, profile) => (Some(path), profile.as_deref()),
+        _ => (None, None),
+    };
+    let text = |text: Option<&str>| text.map_or_else(|| "null".to_owned(), quote);
+    let help = setting.arg.get_help().map(ToString::to_string);
+    let possible = setting.arg.get_possible_values();
+    let possible: Vec<String> = match setting.kind {
+        Kind::Switch => Vec::new(),
+        _ => possible.iter().map(|value| quote(value.get_name())).collect(),
+    };
+    let members = [
+        ("key", quote(&setting.key)),
+        ("value", to_json(setting, &in_effect(setting, value))),
+        ("origin", quote(&origin(setting, value))),
+        ("file", text(path.map(|path| path.to_string_lossy()).as_deref())),
+        ("profile", text(profile)),
+        ("variable", quote(&setting.variable)),
+        ("flag", quote(&setting.flag())),
+        ("argument", text(argument(setting).as_deref())),
+        ("kind", quote(kind(setting.kind))),
+        ("list", setting.is_list.to_string()),
+        ("values", format!("[{}]", possible.join(","))),
+        ("default", to_json(setting, &setting.defaults())),
+        ("help", text(help.as_deref())),
+    ];
+    let members: Vec<String> =
+        members.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+    printable_json(&format!("{{{}}}", members.join(","))).into_owned()
+}
+
+/// The name of the option's argument in help, `TOKENS`.
+fn argument(setting: &Setting) -> Option<String> {
+    let names = setting.arg.get_value_names().filter(|_| setting.kind != Kind::Switch);
+    names.and_then(|names| names.first()).map(ToString::to_string)
+}
+
+fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Switch => "switch",
+        Kind::Number => "number",
+        Kind::Path => "path",
+        Kind::Object => "object",
+        Kind::Text => "text",
+    }
+}

@@ -1,0 +1,47 @@
+//! The value of a setting, as text and as JSON.
+
+use clawutils::cli::settings::{Kind, Setting, Value};
+use clawutils::json::{self, Object, quote};
+use clawutils::provider::address;
+use std::ffi::OsString;
+
+/// Returns the values in effect: those of the place that decided, else the default.
+pub fn in_effect(setting: &Setting, value: &Value) -> Vec<OsString> {
+    let texts = if value.texts.is_empty() { setting.defaults() } else { value.texts.clone() };
+    texts.into_iter().map(|text| shown(setting, text)).collect()
+}
+
+/// Returns a value without a password in it, which an address may have.
+fn shown(setting: &Setting, text: OsString) -> OsString {
+    match setting.key.ends_with("url") {
+        true => address::shown(&text.to_string_lossy()).into(),
+        false => text,
+    }
+}
+
+/// Returns values as JSON: a list as an array, no value as null.
+pub fn to_json(setting: &Setting, texts: &[OsString]) -> String {
+    let elements: Vec<String> = texts.iter().map(|text| element(setting.kind, text)).collect();
+    match elements.as_slice() {
+        elements if setting.is_list && !elements.is_empty() => format!("[{}]", elements.join(", ")),
+        [one] => one.clone(),
+        _ => "null".to_owned(),
+    }
+}
+
+fn element(kind: Kind, text: &OsString) -> String {
+    let text = text.to_string_lossy();
+    match kind {
+        Kind::Switch => text.into_owned(),
+        Kind::Number => number(&text),
+        Kind::Object if Object::parse(text.trim()).is_ok() => json::on_one_line(text.trim()),
+        Kind::Object | Kind::Path | Kind::Text => quote(&text),
+    }
+}
+
+/// A number as JSON spells it: `+5` and `007` are none there.
+fn number(text: &str) -> String {
+    let whole = text.parse::<u64>().map(|number| number.to_string());
+    let number = whole.or_else(|_| text.parse::<f64>().map(|number| number.to_string()));
+    number.unwrap_or_else(|_| quote(text))
+}

@@ -1,0 +1,506 @@
+//! claw-config, and the settings of all programs: one value by each way, and the way that wins.
+
+use std::collections::BTreeSet;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use clawutils::cli::config::{GOCLAW, KEYS};
+use serde_json::{Map, Value, json};
+
+use crate::common::{Cmd, Run, Sandbox};
+
+/// The usual place of the file in a sandbox.
+const FILE: &str = ".config/clawutils/config.json";
+
+/// Settings that others exclude, so that they are tried apart from those.
+const EXCLUDED: [&str; 4] = ["emergency", "fallback", "key-cmd", "replay"];
+
+fn config(sandbox: &Sandbox, args: &[&str]) -> Cmd {
+    sandbox.cmd("claw-config").args(args)
+}
+
+/// The settings as `list --json` writes them.
+fn listed(run: &Run) -> Vec<Value> {
+    run.ok().json()
+}
+
+fn text(setting: &Value, name: &str) -> String {
+    setting[name].as_str().unwrap_or_default().to_owned()
+}
+
+/// A setting, with values to try.
+struct Tried {
+    key: String,
+    variable: String,
+    flag: String,
+    kind: String,
+    is_list: bool,
+    default: Value,
+    /// The values of the option, of the variable, of the profile, and outside of profiles.
+    values: [Vec<String>; 4],
+}
+
+impl Tried {
+    fn new(setting: &Value) -> Tried {
+        let (key, flag, kind) =
+            (text(setting, "key"), text(setting, "flag"), text(setting, "kind"));
+        let possible: Vec<String> = setting["values"]
+            .as_array()
+            .expect("an array")
+            .iter()
+            .map(|it| it.as_str().expect("a text").into())
+            .collect();
+        let is_negative = flag == format!("--no-{key}");
+        let is_list = setting["list"] == json!(true);
+        let value = |n: u32| match key.as_str() {
+            "reset" => vec![format!("daily@0{n}:30")],
+            "via" => vec![format!("ollama:a b'\"é{n}"), "main".to_owned()],
+            "temperature" => vec![format!("0.{n}5")],
+            "checkpoint-percents" => vec![format!("{}", n + 1), "99".to_owned()],
+            _ if !possible.is_empty() => vec![possible[n as usize % possible.len()].clone()],
+            _ if is_list => vec![format!("a, b'\"é\\{n}"), "c".to_owned()],
+            key => vec![match kind.as_str() {
+                "switch" => (n.is_multiple_of(2) != is_negative).to_string(),
+                "number" => (7 * n + 1).to_string(),
+                "path" => format!("/{key} {n}/'q\"\n$(é)\\"),
+                "object" => format!("{{\"a b\":\"{n}'\\n\"}}"),
+                _ => format!("{n} '\"\n$(é)\\"),
+            }],
+        };
+        let values = [value(0), value(1), value(2), value(3)];
+        let (variable, default) = (text(setting, "variable"), setting["default"].clone());
+        Tried { key, variable, flag, kind, is_list, default, values }
+    }
+
+    fn is_negative(&self) -> bool {
+        self.flag == format!("--no-{}", self.key)
+    }
+
+    /// The value as the file has it.
+    fn json(&self, way: usize) -> Value {
+        let one = |text: &String| match self.kind.as_str() {
+            "switch" | "number" | "object" => serde_json::from_str(text).expect("JSON"),
+            _ => json!(text),
+        };
+        let values = &self.values[way];
+        if self.is_list { values.iter().map(one).collect() } else { one(&values[0]) }
+    }
+
+    fn of_variable(&self) -> String {
+        if self.is_list { self.values[1].join("\n") + "\n" } else { self.values[1][0].clone() }
+    }
+
+    /// The options, in one of the two ways to write them.
+    fn options(&self, is_joined: bool) -> Vec<String> {
+        if self.kind == "switch" {
+            return vec![self.flag.clone()];
+        }
+        let one = |value: &String| match is_joined {
+            true => vec![format!("{}={value}", self.flag)],
+            false => vec![self.flag.clone(), value.clone()],
+        };
+        self.values[0].iter().flat_map(one).collect()
+    }
+
+    fn opposite(&self) -> String {
+        let name = self.flag.trim_start_matches("--");
+        name.strip_prefix("no-").map_or_else(|| format!("--no-{name}"), |name| format!("--{name}"))
+    }
+}
+
+#[test]
+fn each_setting_is_read_from_each_place_and_the_nearest_wins() {
+    let all = listed(&config(&Sandbox::new(), &["list", "--json"]).run());
+    let (apart, together): (Vec<_>, Vec<_>) = all
+        .iter()
+        .map(Tried::new)
+        .filter(|tried| tried.key != "profile")
+        .partition(|tried| EXCLUDED.contains(&tried.key.as_str()));
+    assert!(together.len() > 50, "{}", together.len());
+    for group in [together, apart] {
+        try_ways(&group);
+    }
+}
+
+/// Gives the settings in each place, one after the other, and in all those before.
+fn try_ways(group: &[Tried]) {
+    let sandbox = Sandbox::new();
+    let members =
+        |way| group.iter().map(|it| (it.key.clone(), it.json(way))).collect::<Map<_, _>>();
+    let mut file = members(3);
+    file.insert("profiles".to_owned(), json!({"p q": members(2)}));
+    let path = sandbox.write(FILE, Value::from(file).to_string()).display().to_string();
+    let variables: Vec<_> =
+        group.iter().map(|it| (it.variable.clone(), it.of_variable())).collect();
+    let list = |before: Vec<String>, variables: &[(String, String)], after: Vec<String>| {
+        let cmd = sandbox.cmd("claw-config").envs(variables.iter().map(|(n, v)| (n, v)));
+        listed(&cmd.args(before).args(["list", "--json"]).args(after).run())
+    };
+    let profile = || vec!["--profile=p q".to_owned()];
+    let check =
+        |all: &[Value], value: &dyn Fn(&Tried) -> Value, origin: &dyn Fn(&Tried) -> String| {
+            for tried in group {
+                let found = all.iter().find(|it| it["key"] == tried.key.as_str()).expect("listed");
+                assert_eq!(found["value"], value(tried), "{found}");
+                assert_eq!(text(found, "origin"), origin(tried), "{found}");
+            }
+        };
+
+    check(&list(vec![], &[], vec![]), &|it| it.json(3), &|_| format!("file '{path}'"));
+    let of_profile = |_: &Tried| format!("profile 'p q' in '{path}'");
+    check(&list(profile(), &[], vec![]), &|it| it.json(2), &of_profile);
+    check(&list(vec![], &variables, profile()), &|it| it.json(1), &|it| it.variable.clone());
+    let half = group.len() / 2;
+    let options = |part: &[Tried], is_joined| -> Vec<String> {
+        part.iter().flat_map(|it| it.options(is_joined)).collect()
+    };
+    let (before, after) = (options(&group[..half], true), options(&group[half..], false));
+    let all = list([profile(), before].concat(), &variables, after);
+    check(&all, &|it| it.json(0), &|it| it.flag.clone());
+
+    let empty: Vec<_> = group.iter().map(|it| (it.variable.clone(), String::new())).collect();
+    check(&list(profile(), &empty, vec![]), &|it| it.default.clone(), &|it| it.variable.clone());
+
+    let free: Vec<&Tried> = group.iter().filter(|it| !it.key.ends_with("fallback")).collect();
+    let opposites = free.iter().map(|it| it.opposite()).collect();
+    let all = list(opposites, &variables, vec![]);
+    for tried in free {
+        let found = all.iter().find(|it| it["key"] == tried.key.as_str()).expect("listed");
+        let undone = match tried.kind.as_str() {
+            "switch" => json!(tried.is_negative()),
+            _ => tried.default.clone(),
+        };
+        assert_eq!(found["value"], undone, "{found}");
+        assert_eq!(text(found, "origin"), tried.opposite(), "{found}");
+    }
+}
+
+#[test]
+fn no_setting_is_in_one_place_and_not_in_the_others() {
+    let all = listed(&config(&Sandbox::new(), &["list", "--json"]).run());
+    let keys: Vec<String> = all.iter().map(|setting| text(setting, "key")).collect();
+    assert_eq!(keys, KEYS, "the keys that the file may have");
+    for setting in &all {
+        let (key, flag) = (text(setting, "key"), text(setting, "flag"));
+        let variable = format!("CLAW_{}", key.to_uppercase().replace('-', "_"));
+        assert_eq!(text(setting, "variable"), variable);
+        assert!(flag == format!("--{key}") || flag == format!("--no-{key}"), "{setting}");
+        assert!(!text(setting, "help").is_empty(), "{setting}");
+    }
+    let listed: BTreeSet<String> = all.iter().map(|setting| text(setting, "variable")).collect();
+    let mut defined = BTreeSet::new();
+    for entry in walkdir::WalkDir::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")) {
+        let path = entry.expect("a readable folder").into_path();
+        if path.extension().is_some_and(|extension| extension == "rs") {
+            let code = std::fs::read_to_string(path).expect("source");
+            let names =
+                code.split("env = \"CLAW_").skip(1).filter_map(|rest| rest.split('"').next());
+            defined.extend(names.map(|name| format!("CLAW_{name}")));
+        }
+    }
+    assert!(defined.remove("CLAW_CONFIG"), "it selects the file, and cannot be in it");
+    assert_eq!(listed, defined);
+    assert!(GOCLAW.iter().all(|(_, key)| KEYS.contains(key)));
+}
+
+#[test]
+fn goclaws_keys_are_other_names_of_settings() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        FILE,
+        r#"{"reserve": 7, "session": {"store": "file", "storePath": "x",
+            "checkpoint": {"enabled": false, "tokenThresholdPercents": [10], "turnThreshold": 11, "minTokensForGen": 12},
+            "compaction": {"reserveTokens": 13, "preferCheckpoint": true, "retryIntervalSeconds": 14,
+                "ollamaFailureThreshold": 15, "ollamaResetMinutes": 16,
+                "ollama": {"url": "http://h", "model": "m", "timeoutSeconds": 17, "contextTokens": 18}}}}"#,
+    );
+    let run = config(&sandbox, &["list", "--json", "--changed"]).run();
+    let found: Map<String, Value> =
+        listed(&run).iter().map(|it| (text(it, "key"), it["value"].clone())).collect();
+    let expected = json!({
+        "checkpoint": false, "checkpoint-percents": [10], "checkpoint-turns": 11, "checkpoint-min-tokens": 12,
+        "reserve": 7, "prefer-checkpoint": true, "retry-interval": 14, "max-failures": 15, "failure-reset": 16,
+        "ollama-url": "http://h", "ollama-model": "m", "ollama-timeout": 17, "ollama-window": 18,
+    });
+    assert_eq!(Value::from(found), expected);
+    let warnings = "claw-config: 'session.store' has no effect: sessions are always stored as files\n\
+        claw-config: 'session.storePath' has no effect: sessions are always stored as files\n";
+    run.err_is(warnings);
+    config(&sandbox, &["check"]).run().ok().err_is(warnings);
+}
+
+#[test]
+#[rustfmt::skip]
+fn a_wrong_file_is_told_by_key_with_the_nearest_one() {
+    for (file, args, why) in [
+        ("[]", "", "invalid type: sequence"),
+        (r#"{"modle": "x"}"#, "", "unknown key 'modle'; did you mean 'model'?"),
+        (r#"{"qqq": 1}"#, "", "unknown key 'qqq'; claw-config list shows all keys"),
+        (r#"{"config": "x"}"#, "", "unknown key 'config'"),
+        (r#"{"profiles": {"a": {"windw": 1}}}"#, "", "unknown key 'profiles.a.windw'; did you mean 'window'?"),
+        (r#"{"profiles": {"a": {"profile": "b"}}}"#, "", "unknown key 'profiles.a.profile'"),
+        (r#"{"profiles": {"a": {}, "b": {}}}"#, "--profile c", "no profile 'c'; it has a, b"),
+        (r#"{"profile": "c"}"#, "", "no profile 'c'; it has none"),
+        (r#"{"profiles": []}"#, "", "'profiles' is not an object; correct it"),
+        (r#"{"session": {"compaction": {"reserve": 1}}}"#, "", "unknown key 'session.compaction.reserve'"),
+        (r#"{"session": {"compaction": 1}}"#, "", "'session.compaction' is not an object; correct it"),
+        (r#"{"window": "8000"}"#, "", "'window' is not a number; correct it"),
+        (r#"{"ask": 1}"#, "", "'ask' is not true or false; correct it"),
+        (r#"{"model": 1}"#, "", "'model' is not a text; correct it"),
+        (r#"{"deny": "x"}"#, "", "'deny' is not a list, each a text; correct it"),
+        (r#"{"extra": [1]}"#, "", "'extra' is not an object or the path of a file; correct it"),
+        (r#"{"session": {"compaction": {"reserveTokens": true}}}"#, "", "'session.compaction.reserveTokens' is not a number"),
+    ] {
+        let sandbox = Sandbox::new();
+        let path = sandbox.write(FILE, file).display().to_string();
+        let why = format!("claw-config: cannot use configuration '{path}': {why}");
+        let args = args.split_whitespace();
+        config(&sandbox, &["list"]).args(args.clone()).run().code(78).stdout_is("").err_has(&why);
+        if args.clone().count() == 0 {
+            config(&sandbox, &["check"]).run().code(78).stdout_is("").err_has(&why);
+        }
+        // These work whatever the file holds.
+        config(&sandbox, &["path"]).run().ok().stdout_is(&format!("{path}\n"));
+    }
+}
+
+#[test]
+#[rustfmt::skip]
+fn a_value_that_no_program_takes_is_told_with_its_place() {
+    for (file, variable, why) in [
+        (r#"{"window": -1}"#, ("A", ""), "invalid value '-1' for 'window' in '{}': not a whole number; write digits alone, without a unit"),
+        (r#"{"provider": "x"}"#, ("A", ""), "invalid value 'x' for 'provider' in '{}': use anthropic, openai, ollama or offline"),
+        ("{}", ("CLAW_WINDOW", "8k"), "invalid value '8k' for CLAW_WINDOW: not a whole number; write digits alone, without a unit"),
+        ("{}", ("CLAW_ASK", "maybe"), "invalid value 'maybe' for CLAW_ASK: use true or false"),
+        (r#"{"key-file": "k", "key-cmd": "c"}"#, ("A", ""), "'key-file' in '{}' and 'key-cmd' in '{}' exclude each other; unset one"),
+        (r#"{"no-fallback": true, "emergency": true}"#, ("A", ""), "exclude each other; unset one"),
+    ] {
+        let sandbox = Sandbox::new();
+        let path = sandbox.write(FILE, file).display().to_string();
+        let why = why.replace("{}", &path);
+        config(&sandbox, &["list"]).env(variable.0, variable.1).run().code(78).err_has(&why);
+    }
+    let sandbox = Sandbox::new();
+    config(&sandbox, &["get", "modle"]).run().code(2).err_is("claw-config: unknown key 'modle'; did you mean 'model'?\n");
+    config(&sandbox, &["get", "modle"]).env("CLAW_LOG", "json").run().code(2).err_has(r#""status":2"#);
+    config(&sandbox, &["--key-file=a", "--key-cmd=b"]).run().code(2).err_has("exclude each other");
+    config(&sandbox, &["--window=8k"]).run().code(2).err_has("invalid value '8k' for --window");
+}
+
+#[test]
+fn of_settings_that_exclude_each_other_the_nearer_one_is_used() {
+    let sandbox = Sandbox::new();
+    sandbox.write(FILE, r#"{"key-cmd": "outside", "profiles": {"p": {"key-file": "/inside"}}}"#);
+    let get = |args: &[&str], variable: &str| {
+        let keys = ["key-cmd", "key-file"].map(|key| {
+            let run = config(&sandbox, args).args(["get", key]).env("CLAW_KEY_CMD", variable).run();
+            run.stdout_text()
+        });
+        keys.concat()
+    };
+    assert_eq!(get(&["--profile", "p"], "variable"), "variable\n");
+    assert_eq!(get(&["--profile", "p", "--key-file", "/flag"], "variable"), "/flag\n");
+    let run = config(&sandbox, &["--profile", "p", "get", "key-cmd"]).run();
+    run.code(1).stdout_is("").err_is("");
+    config(&sandbox, &["--profile", "p", "get", "key-file"]).run().ok().stdout_is("/inside\n");
+}
+
+#[test]
+fn paths_in_the_file_are_relative_to_it() {
+    let sandbox = Sandbox::new();
+    sandbox.write("c/x.json", r#"{"system": "s/p", "tools": "~/t", "extra": "e", "ca": "/a"}"#);
+    let folder = sandbox.path("c");
+    for (key, path) in [
+        ("system", folder.join("s/p")),
+        ("tools", sandbox.path("t")),
+        ("extra", folder.join("e")),
+        ("ca", "/a".into()),
+    ] {
+        let expected = format!("{}\n", path.display());
+        let file = folder.join("x.json").display().to_string();
+        config(&sandbox, &["--config", &file, "get", key]).run().ok().stdout_is(&expected);
+    }
+    config(&sandbox, &["get", "system"])
+        .env("CLAW_CONFIG", "c/x.json")
+        .run()
+        .ok()
+        .stdout_is("c/s/p\n");
+    for run in [
+        config(&sandbox, &["get", "system"]).env("CLAW_CONFIG", "").run(),
+        config(&sandbox, &["--no-config", "get", "system"]).env("CLAW_CONFIG", "c/x.json").run(),
+    ] {
+        run.code(1).stdout_is("").err_is("");
+    }
+}
+
+#[test]
+fn what_is_set_is_read_and_the_rest_of_the_file_stays() {
+    let sandbox = Sandbox::new();
+    let before =
+        "{\n  \"session\": {\"compaction\": {\"reserveTokens\": 5}},\n  \"model\" : \"a\"\n}\n";
+    let path = sandbox.write(FILE, before);
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
+    let set = |args: &[&str]| {
+        config(&sandbox, &["set"]).args(args).run().ok().stdout_is("").err_is("");
+    };
+    set(&["window", "8000"]);
+    set(&["model", "b \"c\"\n\u{e9}"]);
+    set(&["reserve", "6"]);
+    set(&["via", "ollama:x,y", "main"]);
+    set(&["--profile", "local", "ask", "on"]);
+    set(&["extra", "{\"a\": [1, 2.50]}", "--profile", "local"]);
+    set(&["system", "sub/p"]);
+    set(&["temperature", "+.50"]);
+    let system = sandbox.path("sub/p");
+    let after = format!(
+        "{{\n  \"session\": {{\"compaction\": {{\"reserveTokens\": 5}}}},\n  \"model\" : \"b \\\"c\\\"\\n\u{e9}\",\n  \
+         \"window\" : 8000,\n  \"reserve\" : 6,\n  \"via\" : [\"ollama:x,y\", \"main\"],\n  \"profiles\" : {{\n    \
+         \"local\": {{\n      \"ask\": true,\n      \"extra\": {{\"a\": [1, 2.50]}}\n    }}\n  }},\n  \
+         \"system\" : \"{}\",\n  \"temperature\" : 0.5\n}}\n",
+        system.display()
+    );
+    assert_eq!(sandbox.read_text(FILE), after);
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+    config(&sandbox, &["get", "reserve"]).run().ok().stdout_is("6\n");
+    config(&sandbox, &["get", "via"]).run().ok().stdout_is("ollama:x,y\nmain\n");
+    config(&sandbox, &["get", "--json", "extra", "--profile=local"])
+        .run()
+        .ok()
+        .stdout_is("{\"a\": [1, 2.50]}\n");
+
+    for args in [
+        &["window"][..],
+        &["reserve"],
+        &["via"],
+        &["system"],
+        &["temperature"],
+        &["ask", "--profile=local"],
+        &["extra", "--profile=local"],
+        &["model", "--profile=none"],
+        &["idle"],
+    ] {
+        config(&sandbox, &["unset"]).args(args).run().ok().stdout_is("").err_is("");
+    }
+    config(&sandbox, &["set", "model", "a"]).run().ok();
+    let profiles = ",\n  \"profiles\" : {\n    \"local\": {}\n  }\n}\n";
+    assert_eq!(sandbox.read_text(FILE), before.replace("\n}\n", profiles));
+    config(&sandbox, &["get", "reserve"]).run().ok().stdout_is("5\n");
+}
+
+#[test]
+fn a_new_file_is_private_and_a_link_is_followed() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path(".config")).unwrap();
+    config(&sandbox, &["set", "stream", "yes"]).run().ok();
+    assert_eq!(sandbox.read_text(FILE), "{\n  \"stream\": true\n}\n");
+    let mode =
+        |name: &str| std::fs::metadata(sandbox.path(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(FILE), mode(".config/clawutils")), (0o600, 0o700));
+    std::fs::create_dir(sandbox.path("kept")).unwrap();
+    symlink("kept/real.json", sandbox.path("link.json")).unwrap();
+    for value in ["1", "2"] {
+        config(&sandbox, &["--config=link.json", "set", "window", value]).run().ok();
+        assert_eq!(sandbox.read_text("kept/real.json"), format!("{{\n  \"window\": {value}\n}}\n"));
+    }
+    assert!(std::fs::symlink_metadata(sandbox.path("link.json")).unwrap().is_symlink());
+    let names: Vec<_> = std::fs::read_dir(sandbox.path("kept")).unwrap().collect();
+    assert_eq!(names.len(), 1, "{names:?}");
+}
+
+#[test]
+#[rustfmt::skip]
+fn a_wrong_value_is_not_written() {
+    let sandbox = Sandbox::new();
+    sandbox.write(FILE, r#"{"modle": "x"}"#);
+    for (args, status, why) in [
+        (&["set", "windw", "1"][..], 2, "unknown key 'windw'; did you mean 'window'?"),
+        (&["set", "window", "8k"], 2, "invalid value '8k' for 'window': not a whole number; write digits alone, without a unit"),
+        (&["set", "window", "-5"], 2, "invalid value '-5' for 'window': not a whole number; write digits alone, without a unit"),
+        (&["set", "window", ""], 2, "a value is required for 'window'"),
+        (&["set", "ask", "maybe"], 2, "invalid value 'maybe' for 'ask': use true or false"),
+        (&["set", "provider", "x"], 2, "invalid value 'x' for 'provider': use anthropic, openai, ollama or offline"),
+        (&["set", "checkpoint-percents", "50,101"], 2, "invalid value '101' for 'checkpoint-percents': not a percentage"),
+        (&["set", "model", "a", "b"], 2, "'model' takes one value; give one"),
+        (&["set", "--profile", "p", "profile", "q"], 2, "a profile cannot select a profile; leave --profile out"),
+        (&["set", "--no-config", "model", "x"], 78, "no configuration file: it is switched off; give --config"),
+        (&["unset", "windw"], 2, "unknown key 'windw'; did you mean 'window'?"),
+    ] {
+        config(&sandbox, args).run().code(status).stdout_is("").err_has(&format!("claw-config: {why}"));
+        assert_eq!(sandbox.read_text(FILE), r#"{"modle": "x"}"#);
+    }
+    // A key that is wrong can be removed.
+    config(&sandbox, &["unset", "modle"]).run().ok();
+    assert_eq!(sandbox.read_text(FILE), "{}");
+    sandbox.write(FILE, "[]");
+    config(&sandbox, &["set", "model", "x"]).run().code(78).err_has("invalid type: sequence");
+    assert_eq!(sandbox.read_text(FILE), "[]");
+}
+
+#[test]
+fn check_finds_what_is_wrong_in_all_profiles() {
+    let sandbox = Sandbox::new();
+    sandbox.write("key", "k");
+    sandbox.sh("chmod 644 key").run().ok();
+    sandbox.write(
+        FILE,
+        r#"{"system": "none", "windw": 1, "workspace": "later", "replay": "gone", "call": "x=1 no-such-program -v",
+            "profiles": {"a": {"window": "1"}, "b": {"window": -1, "key-file": "~/key", "key-cmd": "c", "call": "cat | x"}}}"#,
+    );
+    let (file, home) = (sandbox.path(FILE), sandbox.dir().display().to_string());
+    let (file, folder) = (file.display(), sandbox.path(".config/clawutils"));
+    let run = config(&sandbox, &["check"]).run();
+    run.code(78).stdout_is("");
+    for line in [
+        format!("cannot use configuration '{file}': unknown key 'windw'; did you mean 'window'?"),
+        format!(
+            "cannot use configuration '{file}': 'profiles.a.window' is not a number; correct it"
+        ),
+        format!(
+            "invalid value '-1' for 'profiles.b.window' in '{file}': not a whole number; write digits alone, without a unit"
+        ),
+        format!(
+            "'system' in '{file}': cannot read '{}/none': no such file or directory; check the path",
+            folder.display()
+        ),
+        format!(
+            "'replay' in '{file}': cannot read '{}/gone': no such file or directory; check the path",
+            folder.display()
+        ),
+        format!(
+            "'call' in '{file}': cannot run 'no-such-program': no such command; give its path, or install it"
+        ),
+        format!(
+            "'profiles.b.key-file' in '{file}': cannot read key file '{home}/key': other users may read it; run chmod 600 on it"
+        ),
+    ] {
+        run.err_has(&format!("claw-config: {line}\n"));
+    }
+    assert_eq!(run.stderr.lines().count(), 8, "{}", run.stderr);
+    sandbox.write(FILE, "{}");
+    config(&sandbox, &["check"]).run().ok().stdout_is("").err_is("");
+    config(&sandbox, &["check"]).env("CLAW_CA", "none").run().code(78).err_is(
+        "claw-config: CLAW_CA: cannot read 'none': no such file or directory; check the path\n",
+    );
+}
+
+#[test]
+fn nothing_secret_or_raw_is_shown() {
+    let sandbox = Sandbox::new();
+    let cmd = || {
+        let cmd =
+            sandbox.cmd("claw-config").env("CLAW_BASE_URL", "https://me:secret@h/v1?key=secret");
+        cmd.env("CLAW_MODEL", "a\u{1b}[31mb").args(["--ollama-url", "http://me:secret@h"])
+    };
+    for args in
+        [&["list"][..], &["list", "--json"], &["get", "base-url"], &["get", "--json", "model"]]
+    {
+        let text = cmd().args(args).run().ok().stdout_text();
+        assert!(!text.contains("secret") && !text.contains('\u{1b}'), "{text}");
+    }
+    cmd().args(["get", "base-url"]).run().ok().stdout_is("https://(hidden)@h/v1?key=(hidden)\n");
+    cmd().args(["get", "model"]).run().ok().stdout_is("a\\u{1b}[31mb\n");
+    let table = cmd().args(["list", "--changed"]).run().ok().stdout_text();
+    let columns = |line: &str| line.find("CLAW_").or_else(|| line.find("--ollama"));
+    let places: BTreeSet<_> = table.lines().map(columns).collect();
+    assert_eq!((table.lines().count(), places.len()), (3, 1), "{table}");
+}
