@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clawutils::exit::Exit;
+use serde_json::Value;
 
 use crate::common::Sandbox;
 
@@ -69,9 +70,11 @@ fn scripts() -> Vec<String> {
     files("scripts", false).iter().map(|path| stem(path)).collect()
 }
 
-/// All programs and scripts.
+/// All programs, a file or a folder each, and scripts.
 fn programs() -> BTreeSet<String> {
-    files("src/bin", false).iter().map(|path| stem(path)).chain(scripts()).collect()
+    let entries = fs::read_dir(root().join("src/bin")).expect("src/bin");
+    let programs = entries.map(|entry| stem(&entry.expect("an entry of src/bin").path()));
+    programs.chain(scripts()).collect()
 }
 
 /// The source of the library and the programs, without the tests in it, and of the scripts: paths
@@ -117,6 +120,16 @@ impl Page {
     fn items(&self, title: &str) -> Vec<Vec<&str>> {
         let items = self.section(title).into_iter().filter_map(|line| line.strip_prefix(".It "));
         items.map(|item| item.split_whitespace().collect()).collect()
+    }
+
+    /// The variables in the table of settings.
+    fn variables_of_settings(&self) -> BTreeSet<String> {
+        let items = self.items("DESCRIPTION").into_iter().filter(|item| item[0] == "Li");
+        items
+            .flat_map(|item| {
+                item.windows(2).find(|two| two[0] == "Ev").map(|two| two[1].to_owned())
+            })
+            .collect()
     }
 
     /// The words after macro `name` in the items of a section, such as `Ev` and ENVIRONMENT.
@@ -321,7 +334,9 @@ fn variables_are_those_that_are_read() {
         let is_script = path.extension().is_none();
         variables.extend(if is_script { shell_variables(&code) } else { rust_variables(&code) });
     }
-    let documented = page("claw.7").tagged("ENVIRONMENT", "Ev");
+    let overview = page("claw.7");
+    let mut documented = overview.tagged("ENVIRONMENT", "Ev");
+    documented.extend(overview.variables_of_settings());
     let mut wrong = differences(("the source", &variables), ("claw.7", &documented));
     for page in pages().into_iter().filter(Page::is_command) {
         for name in page.tagged("ENVIRONMENT", "Ev").difference(&variables) {
@@ -343,7 +358,7 @@ fn variables_are_those_that_are_read() {
 fn rust_variables(code: &str) -> BTreeSet<String> {
     let is_name = |c: char| c.is_ascii_uppercase() || c == '_';
     let mut names = literals(code, is_name, '_');
-    names.retain(|name| !name.starts_with("CARGO_"));
+    names.retain(|name| !name.starts_with("CARGO_") && !name.ends_with('_'));
     let is_read = |name: &&str| code.contains(&format!("variable(\"{name}\")"));
     names.extend(["COLUMNS", "HOME", "TERM"].into_iter().filter(is_read).map(str::to_owned));
     names
@@ -356,6 +371,50 @@ fn shell_variables(code: &str) -> BTreeSet<String> {
     let names = uses.map(|rest| &rest[..rest.find(|c| !is_name(c)).unwrap_or(rest.len())]);
     let names = names.filter(|name| name.len() > 1 && !OF_SHELLS.contains(name));
     names.map(str::to_owned).collect()
+}
+
+/// The lines around the table of settings.
+const TABLE: [&str; 2] = [
+    ".\\\" Held to the definitions by a test; CLAW_BLESS=1 writes it.\n.Bl -tag -width Ds\n",
+    ".\\\" End of the table.\n",
+];
+
+#[test]
+fn the_table_of_settings_is_that_of_the_definitions() {
+    let page = page("claw.7");
+    let (before, rest) = page.text.split_once(TABLE[0]).expect("the beginning of the table");
+    let (table, after) = rest.split_once(TABLE[1]).expect("the end of the table");
+    let run = Sandbox::new().cmd("claw-config").args(["list", "--json"]).run();
+    let defined: String = run.ok().json().iter().map(item_of).collect();
+    if std::env::var_os("CLAW_BLESS").is_some() {
+        let text = [before, TABLE[0], &defined, TABLE[1], after].concat();
+        fs::write(&page.path, text).expect("a page that can be written");
+        return;
+    }
+    assert_eq!(table, defined, "CLAW_BLESS=1 writes the table");
+}
+
+/// The item of the table for a setting, as `claw-config list --json` writes it.
+fn item_of(setting: &Value) -> String {
+    let text = |name: &str| setting[name].as_str().unwrap_or_default().to_owned();
+    let (key, variable, flag) = (text("key"), text("variable"), text("flag"));
+    let flag = flag.strip_prefix("--").expect("an option");
+    let argument = match setting["argument"].as_str() {
+        Some(name) => format!(" Ar {}", name.to_lowercase()),
+        None => String::new(),
+    };
+    let default = match &setting["default"] {
+        Value::Null | Value::Bool(_) => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(all) => all.iter().map(Value::to_string).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    };
+    let default = match default.as_str() {
+        "" => String::new(),
+        text => format!("The default is\n.Li {text} .\n"),
+    };
+    let help = escaped(&text("help"));
+    format!(".It Li {key} , Fl Fl {flag}{argument} , Ev {variable}\n{help}.\n{default}")
 }
 
 #[test]
