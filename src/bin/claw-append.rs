@@ -7,7 +7,7 @@ use clawutils::cli::{self, Log, LogArgs, arguments};
 use clawutils::exit::{self, Exit};
 use clawutils::redact::Patterns;
 use clawutils::transcript::{self, Batch};
-use std::io::BufRead;
+use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -52,6 +52,9 @@ fn main() -> ExitCode {
         if args.each {
             args.append_each(patterns.as_ref(), &mut echo, log)?;
         } else {
+            if args.plain.is_text() && std::io::stdin().is_terminal() {
+                log.note("reading the text from the terminal; end it with Ctrl-D");
+            }
             let input = cli::read_stdin()?;
             let _progress = log.wait_for("checking the records");
             let records = args.plain.records(&input)?;

@@ -30,12 +30,18 @@ pub struct PlainArgs {
 }
 
 impl PlainArgs {
+    /// Returns whether the input is plain text.
+    #[must_use]
+    pub fn is_text(&self) -> bool {
+        self.user || self.assistant || self.tool_result.is_some()
+    }
+
     /// Standard input as records: plain text becomes one, its last line feed aside.
     ///
     /// # Errors
     /// 65 when plain text is not UTF-8, or says nothing.
     pub fn records<'a>(&self, input: &'a [u8]) -> anyhow::Result<Cow<'a, [u8]>> {
-        if !(self.user || self.assistant || self.tool_result.is_some()) {
+        if !self.is_text() {
             return Ok(Cow::Borrowed(input));
         }
         let text = cli::text(&cli::stdin_name(), input)?;

@@ -224,7 +224,7 @@ pub struct Refused {
 /// The option that names such a record.
 #[derive(Clone, Debug, clap::Args)]
 pub struct RefusedArgs {
-    /// File with the error record of the refused request: its numbers are used
+    /// File with the error record of the refused request, whose numbers are used; an empty one has none
     #[arg(long, value_name = "FILE")]
     pub failure: Option<PathBuf>,
 }
@@ -238,7 +238,9 @@ impl RefusedArgs {
         let Some(path) = &self.failure else { return Ok(None) };
         let bytes = read_file(path)?;
         let text = String::from_utf8_lossy(&bytes);
-        let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let Some(line) = text.lines().rev().find(|line| !line.trim().is_empty()) else {
+            return Ok(None);
+        };
         let object = Object::parse(line).map_err(|_| {
             Error::new(
                 Exit::Data,

@@ -1,7 +1,7 @@
 //! What `claw-exec` is told, what it asks, and what it writes.
 
 use crate::cli::model::state_dir;
-use crate::cli::{Log, Operands, Output, progress, seconds};
+use crate::cli::{Log, Operands, Output, progress, seconds, variable};
 use crate::exec::tools::Folder;
 use crate::exec::{self, Call, Event, Job, Running, Settings, environment};
 use crate::exit::{Exit, fail, printable, printable_json};
@@ -76,6 +76,23 @@ pub struct WorkspaceArgs {
     pub workspace: PathBuf,
 }
 
+impl WorkspaceArgs {
+    /// Returns the folder.
+    ///
+    /// # Errors
+    /// 78 when there is none.
+    pub fn require(&self) -> anyhow::Result<PathBuf> {
+        if self.workspace.is_dir() {
+            return Ok(self.workspace.clone());
+        }
+        let text = format!(
+            "cannot run tools in '{}': no such folder; make it, or give --workspace",
+            self.workspace.display()
+        );
+        fail(Exit::Config, text)
+    }
+}
+
 impl ExecArgs {
     /// Runs the calls among the records of all inputs and writes a result for each.
     ///
@@ -90,6 +107,11 @@ impl ExecArgs {
         for input in operands.transcripts()? {
             let bytes = input.bytes().with_context(|| format!("cannot read '{}'", input.name))?;
             calls.extend(exec::calls(&input.name, &bytes)?);
+        }
+        let is_turn = variable("CLAW_SESSION").is_some();
+        if is_turn && !self.permits.ask && !calls.is_empty() {
+            let names: Vec<String> = calls.iter().map(|call| printable(&call.name)).collect();
+            log.note(&format!("running {}", names.join(", ")));
         }
         // Until the last answer is given a signal is the end, as for any program.
         let jobs: Vec<Job> = calls.into_iter().map(|call| self.job(&folder, call)).collect();
@@ -113,14 +135,7 @@ impl ExecArgs {
     }
 
     fn settings(&self) -> anyhow::Result<Settings> {
-        let workspace = self.workspace.workspace.clone();
-        if !workspace.is_dir() {
-            let text = format!(
-                "cannot run tools in '{}': no such folder; make it, or give --workspace",
-                workspace.display()
-            );
-            return fail(Exit::Config, text);
-        }
+        let workspace = self.workspace.require()?;
         Ok(Settings {
             jobs: self
                 .permits

@@ -51,6 +51,39 @@ impl Provider {
         }
     }
 
+    /// The providers that are found by their keys, in this order.
+    const BY_KEY: [Provider; 2] = [Provider::Anthropic, Provider::Openai];
+
+    /// Returns the model to use if none is named.
+    #[must_use]
+    pub fn default_model(self) -> Option<&'static str> {
+        match self {
+            Provider::Anthropic => Some("claude-sonnet-5"),
+            Provider::Openai => Some("gpt-5.4"),
+            Provider::Ollama => None,
+            Provider::Offline => Some("offline"),
+        }
+    }
+
+    /// Returns whether a variable of the provider's own has a key.
+    fn has_key(self) -> bool {
+        let names: &[&str] = match self {
+            Provider::Anthropic => &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
+            Provider::Openai => &["OPENAI_API_KEY"],
+            Provider::Ollama | Provider::Offline => &[],
+        };
+        names.iter().any(|name| variable(name).is_some())
+    }
+
+    /// Returns whether no variable of the provider's own gives another address.
+    fn has_usual_url(self) -> bool {
+        match self {
+            Provider::Anthropic => variable("ANTHROPIC_BASE_URL").is_none(),
+            Provider::Openai => variable("OPENAI_BASE_URL").is_none(),
+            Provider::Ollama | Provider::Offline => true,
+        }
+    }
+
     /// Where it is when nobody says: by its own variable, else its usual address.
     #[must_use]
     pub fn usual_url(self) -> String {
@@ -70,10 +103,10 @@ impl Provider {
 /// The option group for the model.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ModelArgs {
-    /// Provider to call (anthropic)
+    /// Provider to call (the one whose key is in the environment, else anthropic)
     #[arg(long, value_name = "NAME", env = "CLAW_PROVIDER")]
     pub provider: Option<Provider>,
-    /// Model's name (MODEL_ID)
+    /// Model's name (MODEL_ID, else the provider's default)
     #[arg(long, value_name = "NAME", env = "CLAW_MODEL")]
     pub model: Option<String>,
     /// Address of the provider (ANTHROPIC_BASE_URL, OPENAI_BASE_URL, OLLAMA_HOST)
@@ -98,20 +131,32 @@ impl ModelArgs {
         given.flatten().collect()
     }
 
-    /// Returns the provider; by default Anthropic.
+    /// Returns the provider: without a setting the one whose key is in the environment, else Anthropic.
     #[must_use]
     pub fn provider(&self) -> Provider {
-        self.provider.unwrap_or(Provider::Anthropic)
+        let by_key = || match self.base_url {
+            None => Provider::BY_KEY.into_iter().find(|provider| provider.has_key()),
+            Some(_) => None,
+        };
+        self.provider.or_else(by_key).unwrap_or(Provider::Anthropic)
     }
 
-    /// Returns the model's name. The offline provider has one of its own.
+    /// Returns the model's name, if one is set.
+    #[must_use]
+    pub fn named_model(&self) -> Option<String> {
+        self.model.clone().or_else(|| variable("MODEL_ID"))
+    }
+
+    /// Returns the model's name: the one that is set, else the provider's default. Anthropic and OpenAI have one
+    /// if their key is in the environment and their address is the usual one: other servers have other models.
     #[must_use]
     pub fn model(&self) -> Option<String> {
-        let named = self.model.clone().or_else(|| variable("MODEL_ID"));
-        match self.provider() {
-            Provider::Offline => Some(named.unwrap_or_else(|| "offline".to_owned())),
-            _ => named,
-        }
+        let provider = self.provider();
+        self.named_model().or_else(|| {
+            let is_usual = self.base_url.is_none() && provider.has_usual_url();
+            let is_ready = provider.is_inside() || is_usual && provider.has_key();
+            provider.default_model().filter(|_| is_ready).map(str::to_owned)
+        })
     }
 
     /// Returns the address of the provider, without a slash at its end; `offline` for the one inside.

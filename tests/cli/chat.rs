@@ -380,8 +380,8 @@ fn audit_04_what_is_advised_after_a_failure_goes_by_what_was_stored() {
     let before = messages(&sandbox);
     // The turn fails before the prompt is stored.
     let run = chat(&sandbox).env("CLAW_PROVIDER", "anthropic").stdin("lost\n").run();
-    run.code(78)
-        .err_has("claw-chat: no answer (status 78); the prompt was not stored, so type it again\n");
+    run.code(77)
+        .err_has("claw-chat: no answer (status 77); the prompt was not stored, so type it again\n");
     assert!(!run.stderr.contains("/undo") && !run.stderr.contains("/again"), "{}", run.stderr);
     assert_eq!(messages(&sandbox), before);
     // And after it.
@@ -589,11 +589,12 @@ fn audit_29_answers_are_wrapped_and_rendered_for_the_terminal() {
 
 /// A claw-call that shows a paragraph, and the rest when the file `go` is there.
 const TWO_PARTS: &str = r#"cat >/dev/null
-printf 'The first paragraph of the answer stands here.\n\n' >&3
+for reply; do :; done
+printf 'The first paragraph of the answer stands here.\n\n'
 : >asked
 while test ! -e go; do sleep 0.02; done
-printf 'The end of it.\n' >&3
-echo '{"type":"assistant","content":[{"type":"text","text":"both"}],"stop_reason":"end_turn"}'"#;
+printf 'The end of it.\n'
+echo '{"type":"assistant","content":[{"type":"text","text":"both"}],"stop_reason":"end_turn"}' >"$reply""#;
 
 #[test]
 fn audit_29_what_is_typed_ahead_is_not_echoed_into_the_answer() {

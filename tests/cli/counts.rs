@@ -357,7 +357,8 @@ fn audit_14_a_turn_does_not_believe_a_count_of_next_to_nothing() {
     let run = sandbox.cmd("claw-turn").args(["--provider", "offline", "--window", "4000"]);
     let run = run.args(["-m", "What now?", "./s.jsonl"]).run();
     run.ok().err_has("the provider's count of 5 tokens is not used: ");
-    run.err_has("claw-turn: the window is nearly full: ").err_lacks("claw-turn: overflow");
+    run.err_has("claw-turn: summarising the old part ahead of an overflow")
+        .err_lacks("claw-turn: overflow");
 }
 
 #[test]

@@ -112,7 +112,10 @@ fn audit_06_a_turn_carries_on_without_a_model_for_summaries() {
         sandbox.write("status", status);
         sandbox.write("summary", summary);
         let stopped = turn(&sandbox, &["--no-fallback"]).run();
-        stopped.code(3).stdout_is("").err_has("claw-turn: the request could not be made smaller: ");
+        stopped
+            .code(3)
+            .stdout_is("")
+            .err_has("claw-turn: the request does not fit after all steps; ");
         stopped.err_has("try a model with a larger window (--model, --window)");
         assert!(compactions(&sandbox).is_empty());
         let run: Run = turn(&sandbox, &[]).run();
@@ -127,7 +130,7 @@ fn audit_06_a_turn_carries_on_without_a_model_for_summaries() {
     turn(&sandbox, &[])
         .run()
         .code(3)
-        .err_has("too long after all steps; try a model with a larger");
+        .err_has("does not fit after all steps; try a model with a larger");
 }
 
 /// Waits until it is so.

@@ -106,6 +106,7 @@ mod session;
 /// claw-call in every shape: one talk with all providers, and one form of what comes back.
 #[cfg(feature = "http")]
 mod shapes;
+mod shell;
 /// claw-show: everything is shown, in three formats, and nothing of it is obeyed.
 mod show;
 /// claw-compact: one source after another, what each is asked, and what it costs.

@@ -200,6 +200,7 @@ fn each_program_has_a_page_and_each_page_a_program() {
 #[test]
 fn pages_name_the_options_of_help() {
     let mut wrong = Vec::new();
+    let settings = options_of_settings();
     for page in pages().into_iter().filter(|page| page.is_command() && can_run(&page.name)) {
         let run = Sandbox::new().cmd(&page.name).arg("--help").run();
         let text = run.ok().stdout_text();
@@ -208,10 +209,25 @@ fn pages_name_the_options_of_help() {
             let run = Sandbox::new().cmd(&page.name).args([command.as_str(), "--help"]).run();
             help.extend(options_of_help(&run.ok().stdout_text()));
         }
+        if scripts().contains(&page.name) {
+            // All settings are options of a script; its page has those that are about the script itself.
+            let own = options_of_page(&page);
+            help.retain(|option| own.contains(option) || !settings.contains(option));
+        }
         let help_name = format!("{} --help", page.name);
         wrong.extend(differences((&help_name, &help), (&page.file, &options_of_page(&page))));
     }
     none(&wrong);
+}
+
+/// The options of all settings.
+fn options_of_settings() -> BTreeSet<String> {
+    let run = Sandbox::new().cmd("claw-config").args(["list", "--json"]).run();
+    let flags =
+        run.ok().json().into_iter().filter_map(|setting| {
+            Some(setting["flag"].as_str()?.trim_start_matches('-').to_owned())
+        });
+    flags.chain(["config", "profile"].map(str::to_owned)).collect()
 }
 
 /// Whether this build has the program.

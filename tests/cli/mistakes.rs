@@ -171,7 +171,7 @@ fn audit_26_what_is_read_as_something_else_is_told_what_to_give() {
         Row("claw-estimate --tools empty-tools m.jsonl", 78, "claw-estimate: there is no tool in '…"),
         Row("claw-estimate --config half.json m.jsonl", 78, "claw-estimate: cannot use configuration 'half.json': EOF while parsing an object at line 1 column 1; correct it"),
         Row("claw-truncate --window 8000 --failure notes.txt m.jsonl", 65, "claw-truncate: cannot use 'notes.txt': not an error record; give what claw-call --failure wrote"),
-        Row("CLAW_MODELS=notes.txt claw-estimate --model x m.jsonl", 78, "claw-estimate: cannot use CLAW_MODELS: line 1: the window 'some' is not a number of tokens; claw-estimate(1) says what a line holds"),
+        Row("CLAW_MODELS=notes.txt claw-estimate --model x m.jsonl", 78, "claw-estimate: cannot use models 'notes.txt': line 1: the window 'some' is not a number of tokens; claw-estimate(1) says what a line holds"),
         Row("CLAW_WINDOW=8k claw-estimate m.jsonl", 78, "claw-estimate: invalid value '8k' for CLAW_WINDOW: not a whole number; write digits alone, without a unit"),
         Row("CLAW_PROVIDER=mistral claw-estimate m.jsonl", 78, "claw-estimate: invalid value 'mistral' for CLAW_PROVIDER: use anthropic, openai, ollama or offline"),
         Row("SOURCE_DATE_EPOCH=today claw-append --user s.jsonl <notes.txt", 78, "claw-append: SOURCE_DATE_EPOCH is not a number of seconds: 'today'; correct or unset it"),
@@ -186,7 +186,7 @@ fn audit_26_a_call_that_cannot_be_made_says_what_is_missing() {
     check(&[
         Row("claw-call m.jsonl", 78, "claw-call: no model is named; give --model or set CLAW_MODEL"),
         Row("claw-call --model x m.jsonl", 77, "claw-call: no key for anthropic; set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, or give --key-file or --key-cmd"),
-        Row("OPENAI_API_KEY=sk-123 claw-call --model x m.jsonl", 77, "claw-call: no key for anthropic; set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, or give --key-file or --key-cmd (OPENAI_API_KEY is for --provider openai)"),
+        Row("OPENAI_API_KEY=sk-123 claw-call --provider anthropic --model x m.jsonl", 77, "claw-call: no key for anthropic; set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, or give --key-file or --key-cmd (OPENAI_API_KEY is for --provider openai)"),
         Row("claw-call --model x --key sk-123 m.jsonl", 2, "claw-call: unexpected argument '--key'; try --key-cmd, or see claw-call --help"),
         Row("claw-call --provider openay m.jsonl", 2, "claw-call: invalid value 'openay' for --provider: use anthropic, openai, ollama or offline"),
         Row("claw-call --model x --key-file none m.jsonl", 74, "claw-call: cannot read key file 'none': no such file or directory; check the path"),
@@ -234,8 +234,8 @@ fn audit_26_a_session_that_is_not_there_says_how_to_make_it() {
             claw-session: 'wo' names 2 sessions; write more of the name"),
         Row("claw-turn --provider offline -m hi gone", 1, "claw-session: no session 'gone' in 'workspace'; see claw-session list, or make it with claw-session new --label"),
         Row("claw-turn --provider offline -m hi notes.txt", 1,
-            "claw-session: no session 'notes.txt' in 'workspace'; see claw-session list, or make it with claw-session new --label
-            claw-turn: there is a file 'notes.txt'; to take its path for the session write ./notes.txt"),
+            "claw-session: there is a file 'notes.txt'; to take its path write ./notes.txt
+            claw-session: no session 'notes.txt' in 'workspace'; see claw-session list, or make it with claw-session new --label"),
         Row("claw-chat gone", 1, "claw-session: no session 'gone' in 'workspace'; see claw-session list, or make it with claw-session new --label"),
         Row("claw-retry gone", 1, "claw-session: no session 'gone' in 'workspace'; see claw-session list, or make it with claw-session new --label"),
         Row("claw-session lock s.jsonl -- sleep 5 & sleep 0.5; claw-session lock --lock-timeout 0 s.jsonl -- true; status=$?; kill $!; exit $status", 75, "claw-session: cannot lock the turn of 's.jsonl': another turn held it for 0 s; try again"),
@@ -248,11 +248,11 @@ fn audit_26_a_session_that_is_not_there_says_how_to_make_it() {
 fn audit_26_a_turn_blames_the_option_that_was_typed() {
     check(&[
         Row("claw-turn", 2, "claw-turn: SESSION is required; see claw-turn --help"),
-        Row("claw-turn -m", 2, "claw-turn: a value is required for -m; see claw-turn --help"),
+        Row("claw-turn -m", 2, "claw-turn: a value is required for --message; see claw-turn --help"),
         Row("claw-turn a b", 2, "claw-turn: unexpected argument 'b'; see claw-turn --help"),
         Row("claw-turn ''", 2, "claw-turn: a value is required for SESSION; see claw-turn --help"),
-        Row("claw-turn --again=x s.jsonl", 2, "claw-turn: unexpected argument '--again=x'; see claw-turn --help"),
-        Row("claw-turn --again -m x s.jsonl", 2, "claw-turn: --message and --again exclude each other; give one of them"),
+        Row("claw-turn --again=x s.jsonl", 2, "claw-turn: unexpected value 'x' for '--again' found; no more were expected; see claw-turn --help"),
+        Row("claw-turn --again -m x s.jsonl", 2, "claw-turn: --again and --message exclude each other; give one of them"),
         Row("claw-turn s.jsonl -m hi", 78, "claw-turn: no model is named; give --model or set CLAW_MODEL"),
         Row("claw-turn --window 8k -m hi s.jsonl", 2, "claw-turn: invalid value '8k' for --window: not a whole number; write digits alone, without a unit"),
         Row("claw-turn --provider mistral -m hi s.jsonl", 2, "claw-turn: invalid value 'mistral' for --provider: use anthropic, openai, ollama or offline"),
@@ -266,7 +266,7 @@ fn audit_26_a_turn_blames_the_option_that_was_typed() {
         Row("claw-turn --provider offline --tools none -m hi s.jsonl", 74, "claw-turn: cannot read 'none': no such file or directory; check the path"),
         Row("claw-turn --provider offline --system d -m hi s.jsonl", 74, "claw-turn: cannot read 'd': is a directory; name a file"),
         Row("claw-turn --provider offline --reset daily@04:00 -m hi ./s.jsonl", 2, "claw-turn: --reset and --idle need a session's name, and './s.jsonl' is a path; leave them out"),
-        Row("claw-turn --provider offline s.jsonl </dev/null", 65, "claw-turn: the prompt is empty; give it by standard input or by --message"),
+        Row("claw-turn --provider offline s.jsonl </dev/null", 65, "claw-append: cannot append '<stdin>': the text is blank; give some text"),
         Row("claw-turn --provider offline -m hi d/", 74, "claw-append: cannot open 'd/': is a directory; name a file"),
         Row("TMPDIR=none claw-turn --provider offline -m hi s.jsonl", 74, "claw-turn: cannot make a folder in 'none'; set TMPDIR to a place that can be written to"),
         Row("claw-retry", 2, "claw-retry: SESSION is required; see claw-retry --help"),
@@ -289,13 +289,17 @@ fn audit_26_a_failed_turn_says_that_the_prompt_is_kept() {
     check(&format!("{turn} -m hi a.jsonl"), 69, &format!("{unreachable}\nclaw-turn: the prompt is kept; continue with: claw-turn --again 'a.jsonl'"));
     check(&format!("{turn} --again a.jsonl"), 69, &format!("{unreachable}\nclaw-turn: the turn is not finished; continue with: claw-turn --again 'a.jsonl'"));
     check(&format!("echo hi | {turn} \"it's.jsonl\""), 69, &format!("{unreachable}\nclaw-turn: the prompt is kept; continue with: claw-turn --again 'it'\\''s.jsonl'"));
-    check("claw-turn --model x -m hi b.jsonl", 77, "claw-call: no key for anthropic; …\nclaw-turn: the prompt is kept; continue with: claw-turn --again 'b.jsonl'");
+    check("claw-turn --model x -m hi b.jsonl", 77, "claw-turn: to call Anthropic or OpenAI: set ANTHROPIC_API_KEY or OPENAI_API_KEY to your key
+        claw-turn: to use a model on this machine: start Ollama, and give --provider ollama --model NAME
+        claw-turn: to try it without a model: give --provider offline
+        claw-turn: no key for anthropic; …");
+    check("test ! -e b.jsonl || echo b.jsonl: written >&2; claw-turn --model x --provider openai -m hi b.jsonl", 77, "claw-turn: no key for openai; …");
     let stopped = "claw-turn --provider offline --call 'sleep 9 #' --no-proactive -m hi t.jsonl 2>all & turn=$!
         until test -s t.jsonl; do sleep 0.05; done; sleep 0.3; kill -TERM $turn; wait $turn; s=$?; grep ^claw all >&2; exit $s";
     check(stopped, 143, "claw-turn: the prompt is kept; continue with: claw-turn --again 't.jsonl'");
-    let unknown = "claw-turn: cannot run 'no-such-program'; check --call and CLAW_CALL\nclaw-turn: the prompt is kept; …";
+    let unknown = "claw-turn: cannot run 'no-such-program': no such program; check --call and CLAW_CALL";
     check("claw-turn --provider offline --call no-such-program -m hi c.jsonl 2>all; s=$?; grep ^claw all >&2; exit $s", 78, unknown);
-    check("claw-turn --provider offline --again s.jsonl", 7, "claw-turn: nothing to send again in 's.jsonl'; give a prompt instead of --again");
+    check("claw-turn --provider offline --again s.jsonl", 7, "claw-rebuild: not ready to send: assistant-last: message 2: it ends on the assistant; append a prompt first");
     check("claw-turn --provider offline --again none.jsonl", 74, "claw-rebuild: cannot read 'none.jsonl': no such file or directory; check the path");
     check("claw-turn --provider offline -m hi d/", 74, "claw-append: cannot open 'd/': is a directory; name a file");
 }
@@ -307,7 +311,7 @@ fn audit_26_a_prompt_that_is_read_from_the_terminal_is_asked_for() {
     }
     let cmd = folder().cmd("claw-turn").args(["--provider", "offline", "t.jsonl"]);
     let mut pty = Pty::run(cmd, (100, 24));
-    let asks = "claw-turn: reading the prompt from the terminal; end it with Ctrl-D, or give it by --message";
+    let asks = "claw-append: reading the text from the terminal; end it with Ctrl-D";
     pty.wait_for(asks).press("Hello.\r").press(CTRL_D).wait_for("Reply to 1 messages: Hello.");
     pty.end().code(0);
 }

@@ -59,7 +59,7 @@ fn a_turn_goes_on_until_nothing_is_called() {
     provider.script(Step::text("Done."));
     let run = turn(&sandbox, &provider, &["-m", "Go.", "--deny", "no"]).run();
     run.ok().stdout_is("I look.\nReply to 3 messages: Go.\nDone.\n");
-    run.err_is("claw-turn: running work, no\nclaw-turn: running work\n");
+    run.err_is("claw-exec: running work, no\nclaw-exec: running work\n");
     assert_eq!(
         (answered(&sandbox), log(&sandbox)),
         (vec!["t1".into(), "t2".into(), "t3".into()], vec!["t1".into(), "t3".into()])

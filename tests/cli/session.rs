@@ -672,8 +672,13 @@ fn audit_27_a_turn_sends_only_the_last_turns() {
         run.ok().stdout_is(&format!("Reply to {n} messages: hi\n"));
     }
     turn(&sandbox, &["-m", "hi", "s.jsonl"]).run().ok().stdout_is("Reply to 9 messages: hi\n");
-    for wrong in ["0", "x", "1x", ""] {
+    for (wrong, why) in [
+        ("0", "invalid value '0' for --limit-turns: "),
+        ("x", "invalid value 'x' for --limit-turns: "),
+        ("1x", "invalid value '1x' for --limit-turns: "),
+        ("", "a value is required for --limit-turns; "),
+    ] {
         let run = turn(&sandbox, &["--limit-turns", wrong, "-m", "hi", "s.jsonl"]).run();
-        run.code(2).err_has(&format!("invalid value '{wrong}' for --limit-turns: "));
+        run.code(2).err_has(why);
     }
 }

@@ -160,7 +160,7 @@ fn a_checkpoint_is_used_for_no_more_than_it_covers() {
     assert_eq!(rebuild(&sandbox, "s.jsonl"), before);
     // One that covers nothing that is still there is none either.
     append(&sandbox, "s.jsonl", checkpoint(&ids[1]));
-    compacted(&sandbox, &[]);
+    compacted(&sandbox, &["--no-prefer-checkpoint"]);
     legal(&sandbox);
     compact(&sandbox, &args).code(5).stdout_is("").err_has("none covers enough");
     append(&sandbox, "s.jsonl", checkpoint(&json!("nowhere")));

@@ -65,7 +65,12 @@ pub struct Settings {
 
 /// Run one guarded turn on a transcript, with the prompt from standard input
 #[derive(Clone, Debug, Parser)]
-#[command(name = "claw-turn", version, args_override_self = true)]
+#[command(
+    name = "claw-turn",
+    version,
+    args_override_self = true,
+    override_usage = "claw-turn [OPTIONS] SESSION"
+)]
 pub struct Turn {
     /// Path of the transcript (with a / or .jsonl), created if absent; or the name of a session
     #[arg(value_name = "SESSION", required_unless_present = "current", conflicts_with = "current")]

@@ -8,10 +8,12 @@ use clap::Parser;
 use clawutils::cli::Output;
 use clawutils::cli::arguments;
 use clawutils::cli::call::endpoint::Endpoint;
-use clawutils::cli::settings::{Failed, Origin, Parsed};
+use clawutils::cli::model::{ModelArgs, Provider};
+use clawutils::cli::settings::{Failed, Origin, Parsed, Setting, Value};
 use clawutils::exec::tools::Folder;
 use clawutils::exit::{self, Error, Exit, fail};
 use std::ffi::{OsStr, OsString};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::process::{Command, Stdio};
@@ -67,7 +69,7 @@ impl Shell {
 fn read<A: Parser>(
     name: &str,
     arguments: &[OsString],
-    print: fn(&A, &mut Text) -> anyhow::Result<()>,
+    print: fn(&A, &Decided, &mut Text) -> anyhow::Result<()>,
 ) -> anyhow::Result<OsString> {
     let line: Vec<OsString> = [name.into()].into_iter().chain(arguments.iter().cloned()).collect();
     let mut parsed = match arguments::read::<A>(&line) {
@@ -84,9 +86,13 @@ fn read<A: Parser>(
     };
     let mut text = Text::default();
     text.exports(&parsed);
-    print(&A::from_arg_matches_mut(&mut parsed.matches)?, &mut text)?;
+    let arguments = A::from_arg_matches_mut(&mut parsed.matches)?;
+    print(&arguments, &parsed.settings, &mut text)?;
     Ok(text.0)
 }
+
+/// Settings, with their values and where these come from.
+type Decided = [(Setting, Value)];
 
 /// Text for a shell.
 #[derive(Debug, Default)]
@@ -134,9 +140,8 @@ fn quoted(word: &OsStr) -> OsString {
     OsString::from_vec(quoted)
 }
 
-fn turn(args: &Turn, text: &mut Text) -> anyhow::Result<()> {
+fn turn(args: &Turn, decided: &Decided, text: &mut Text) -> anyhow::Result<()> {
     let settings = &args.settings;
-    let has_window = check(settings)?;
     let permits = &settings.permits;
     let names_tools = !permits.allow.is_empty() || !permits.deny.is_empty() || permits.ask;
     if names_tools && settings.request.tools.is_none() {
@@ -146,7 +151,10 @@ fn turn(args: &Turn, text: &mut Text) -> anyhow::Result<()> {
     if session.is_empty() && !args.current {
         return fail(Exit::Usage, "a value is required for SESSION; see claw-turn --help");
     }
-    if is_path(&session) && settings.resets != Default::default() {
+    let is_reset = |(setting, value): &(Setting, Value)| {
+        value.origin == Origin::Flag && ["reset", "idle"].contains(&setting.key.as_str())
+    };
+    if is_path(&session) && decided.iter().any(is_reset) {
         return fail(
             Exit::Usage,
             format!(
@@ -154,14 +162,21 @@ fn turn(args: &Turn, text: &mut Text) -> anyhow::Result<()> {
             ),
         );
     }
+    if settings.limit_turns.limit_turns == Some(0) {
+        return fail(Exit::Usage, "invalid value '0' for --limit-turns: use 1 or more");
+    }
+    let has_window = check(settings, "claw-turn")?;
+    say_default_model(&settings.model, &session);
+    text.set("work", work_folder());
     text.set("session", &session);
     text.set("again", again(args));
     let prompt = match (&args.message, args.again) {
         (Some(_), _) => "message",
-        (None, true) => "none",
+        (None, true) => "again",
         (None, false) => "input",
     };
     text.set("prompt", prompt);
+    text.set("kept", if args.again { "the turn is not finished" } else { "the prompt is kept" });
     text.set("message", args.message.clone().unwrap_or_default());
     let calls_itself = settings.call.command.contains("claw-call");
     text.set_switch("stream", args.reply.stream && calls_itself);
@@ -176,7 +191,7 @@ fn turn(args: &Turn, text: &mut Text) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn retry(args: &Retry, text: &mut Text) -> anyhow::Result<()> {
+fn retry(args: &Retry, _: &Decided, text: &mut Text) -> anyhow::Result<()> {
     check_command(&args.settings.call.command)?;
     args.settings.summarisers.models(&args.settings.model, None)?;
     let every = match args.every {
@@ -196,9 +211,9 @@ fn retry(args: &Retry, text: &mut Text) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn chat(args: &Chat, text: &mut Text) -> anyhow::Result<()> {
+fn chat(args: &Chat, _: &Decided, text: &mut Text) -> anyhow::Result<()> {
     let settings = &args.settings;
-    check(settings)?;
+    check(settings, "claw-chat")?;
     if !args.new && args.session.as_deref() == Some("") {
         return fail(Exit::Usage, "a value is required for SESSION; see claw-chat --help");
     }
@@ -212,7 +227,7 @@ fn chat(args: &Chat, text: &mut Text) -> anyhow::Result<()> {
 }
 
 /// Checks what a turn would otherwise fail for after its prompt is stored. Returns whether the window is known.
-fn check(settings: &Settings) -> anyhow::Result<bool> {
+fn check(settings: &Settings, name: &str) -> anyhow::Result<bool> {
     let Settings { model, request, budget, call, .. } = settings;
     request.read()?;
     settings.body.read()?;
@@ -222,19 +237,58 @@ fn check(settings: &Settings) -> anyhow::Result<bool> {
     settings.summarisers.models(model, budget)?;
     if let Some(tools) = &request.tools {
         Folder::open(tools)?;
+        settings.place.workspace.require()?;
     }
     check_command(&call.command)?;
     if call.command == "claw-call" {
         let endpoint = Endpoint::new(model, &settings.way)?;
         endpoint.check()?;
         if settings.cassette.replay.is_none() {
-            endpoint.require_key()?;
+            let checked = endpoint.require_key();
+            if checked.is_err() && model.provider.is_none() {
+                say_first_steps(name);
+            }
+            checked?;
         }
         if model.model().is_none() {
             return fail(Exit::Config, "no model is named; give --model or set CLAW_MODEL");
         }
     }
     Ok(budget.is_some())
+}
+
+/// The path of a folder for the temporary files of a turn; it is not there yet.
+fn work_folder() -> OsString {
+    let random = RandomState::new().build_hasher().finish();
+    std::env::temp_dir().join(format!("claw-turn.{random:016x}")).into()
+}
+
+/// Says how to get a first answer.
+fn say_first_steps(name: &str) {
+    exit::say(
+        name,
+        "to call Anthropic or OpenAI: set ANTHROPIC_API_KEY or OPENAI_API_KEY to your key",
+    );
+    exit::say(
+        name,
+        "to use a model on this machine: start Ollama, and give --provider ollama --model NAME",
+    );
+    exit::say(name, "to try it without a model: give --provider offline");
+}
+
+/// Says which model is used in a session that is new, if none is named.
+fn say_default_model(model: &ModelArgs, session: &str) {
+    let is_new = is_path(session) && !std::path::Path::new(session).exists();
+    if !is_new || model.named_model().is_some() || model.provider() == Provider::Offline {
+        return;
+    }
+    if let Some(name) = model.model() {
+        let provider = model.provider().name();
+        exit::say(
+            "claw-turn",
+            &format!("using {name} by {provider}; --model or CLAW_MODEL selects another"),
+        );
+    }
 }
 
 /// Checks that the program of a command can be run, as far as that can be seen.
@@ -262,10 +316,8 @@ fn call(command: &str, text: &mut Text) {
         "claw-call" => "claw-call",
         _ => "sh -c \"$CLAW_CALL \\\"\\$@\\\"\" sh",
     };
-    if command != "claw-call" {
-        text.add("export ");
-        text.set("CLAW_CALL", command);
-    }
+    text.add("export ");
+    text.set("CLAW_CALL", command);
     text.add("call () { ").add(body).add(" \"$@\"; }\n");
 }
 

@@ -1,7 +1,7 @@
 //! A limit on what a session may spend: looked at before anything is sent.
 
 use crate::cli::call::outcome::Prices;
-use crate::cli::open_transcript;
+use crate::cli::{open_transcript, variable};
 use crate::exit::{Error, Exit, fail};
 use crate::jsonl::{Line, Lines, read_line};
 use crate::provider::{Request, estimated};
@@ -29,7 +29,7 @@ pub struct SpentArgs {
     /// The limits.
     #[command(flatten)]
     pub limits: LimitArgs,
-    /// Transcript whose calls count for the limits; may be given again
+    /// Transcript whose calls count for the limits; may be given again (CLAW_SESSION)
     #[arg(long, value_name = "FILE")]
     pub spent: Vec<PathBuf>,
 }
@@ -100,7 +100,8 @@ impl SpentArgs {
     /// The calls that the transcripts tell of.
     fn calls(&self) -> anyhow::Result<Calls> {
         let mut calls = Calls::default();
-        for path in &self.spent {
+        let of_turn = variable("CLAW_SESSION").map(PathBuf::from).filter(|_| self.spent.is_empty());
+        for path in self.spent.iter().chain(&of_turn) {
             let input = open_transcript(path)?;
             let what = || format!("cannot read '{}'", input.name);
             let mut lines = Lines::new(&input, 0, input.length);

@@ -19,6 +19,7 @@ use crate::exit::{self, Error, Exit, fail};
 use crate::json::quote;
 use crate::messages::{self as msg, Message, Role};
 use anyhow::Context;
+use clap::ArgAction;
 use ladder::{Ladder, Made, listed};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -89,8 +90,8 @@ pub struct PauseArgs {
 /// The options for where summaries come from.
 #[derive(Clone, Debug, clap::Args)]
 pub struct SourceArgs {
-    /// Use a checkpoint that covers half of the request or more, without a call
-    #[arg(long, env = "CLAW_PREFER_CHECKPOINT")]
+    /// Do not use a checkpoint as the summary, even if it covers half of the request or more
+    #[arg(long = "no-prefer-checkpoint", env = "CLAW_PREFER_CHECKPOINT", action = ArgAction::SetFalse)]
     pub prefer_checkpoint: bool,
     /// Fail when no model makes a summary, instead of making one without a model
     #[arg(long, env = "CLAW_NO_FALLBACK", conflicts_with_all = ["fallback", "emergency"])]

@@ -112,11 +112,6 @@ impl Switch {
 }
 
 impl ResetArgs {
-    /// Returns whether there is a rule for new sessions.
-    pub(super) fn is_given(self) -> bool {
-        self.reset.is_some() || self.idle.is_some()
-    }
-
     /// The session to use for `entry`: itself, or if it is over the newest under its key, or a new one if that is
     /// over, too. A session without a key is never over.
     pub(super) fn follow(

@@ -102,10 +102,6 @@ impl Lock {
         if !(bytes.contains(&b'/') || bytes.ends_with(b".jsonl")) {
             return self.chosen(place, &name);
         }
-        if self.resets.is_given() {
-            let text = "--reset and --idle need a session's name";
-            return fail(Exit::Usage, format!("{text}, and '{name}' is a path; leave them out"));
-        }
         Ok(PathBuf::from(&self.name))
     }
 

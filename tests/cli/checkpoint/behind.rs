@@ -34,6 +34,7 @@ fn with_model(first: &str) -> Sandbox {
         if grep -q '^{"role":"user","content":"Take stock' "input.$$"
         then
             printf '%s\n' "$@" >args
+            env >env
             mv "input.$$" asked
             FIRST
         fi
@@ -72,7 +73,8 @@ fn a_turn_makes_a_due_checkpoint_in_the_background_and_waits_for_nothing() {
     );
     // The model was asked as it is for a summary, and the folder of the turn is gone.
     let args = sandbox.read_text("args");
-    assert!(args.contains("--timeout\n50\n") && args.contains("--window\n20000\n"), "{args}");
+    assert!(args.contains("--window\n20000\n"), "{args}");
+    assert!(sandbox.read_text("env").contains("CLAW_TIMEOUT=50\n"));
     sandbox.sh("ls -d claw-turn.*").run().stdout_is("");
     // What the next turn sends has nothing of it.
     turn(&sandbox, &["--no-checkpoint"]).run().ok();

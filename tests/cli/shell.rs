@@ -1,0 +1,130 @@
+//! claw-config shell: a script's command line becomes text that any shell evaluates to the same values, whatever
+//! bytes they have, in whatever order the arguments stand.
+
+use crate::common::{Run, Sandbox};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
+/// The shells that are tried; those that are missing are skipped, except in CI.
+const SHELLS: [&[&str]; 3] = [&["dash"], &["bash"], &["busybox", "sh"]];
+
+/// What a script does, and then the values that it has got, each ended by a zero byte.
+const SCRIPT: &str = r#"
+settings=$(claw-config shell turn -- "$@") || exit
+eval "$settings"
+printf '%s\0' "$session" "$message" "${CLAW_SYSTEM-unset}" "${CLAW_MODEL-unset}" "${CLAW_KEY_CMD-unset}"
+env -0 | grep -z '^CLAW_MODEL=' || :
+"#;
+
+/// Runs the script with these arguments in a shell.
+fn evaluate(sandbox: &Sandbox, shell: &[&str], arguments: &[OsString]) -> Run {
+    let script = sandbox.path("script");
+    let cmd = sandbox.sh("exec \"$@\"").arg("sh").args(shell).arg(script);
+    cmd.args(["--provider", "offline"]).args(arguments).run()
+}
+
+/// Texts that a shell or a parser could take for something else.
+fn hostile() -> Vec<Vec<u8>> {
+    let mut all: Vec<Vec<u8>> = [
+        "plain",
+        "two words",
+        " both ends ",
+        "it's",
+        "''",
+        "'; echo broken; '",
+        "\"$HOME\"",
+        "$(id)",
+        "`id`",
+        "\\",
+        "\\n",
+        "ends in a line feed\n",
+        "\n\n",
+        "a\nb",
+        "*",
+        "~",
+        "-",
+        "--",
+        "--model",
+        "-m",
+        "=",
+        "a=b",
+        "é",
+        "日本語",
+        "\u{1f600}",
+        "\t",
+        "\r",
+        "\u{7f}",
+        "\u{1b}[31m",
+        "!",
+        "#",
+        "&",
+        ";",
+        "%s",
+        "%d\\0",
+        "{",
+        "(",
+    ]
+    .map(|text| text.as_bytes().to_vec())
+    .to_vec();
+    // All bytes but zero, in an order that leaves no neighbours together.
+    let mut state = 1u32;
+    for length in [1, 7, 64, 300] {
+        let byte = |state: &mut u32| {
+            *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            ((*state >> 24) as u8).max(1)
+        };
+        all.push((0..length).map(|_| byte(&mut state)).collect());
+    }
+    all
+}
+
+#[test]
+#[allow(clippy::print_stderr, reason = "whoever runs the tests should know what was left out")]
+fn values_of_any_bytes_reach_a_script_whole() {
+    let sandbox = Sandbox::new();
+    sandbox.write("script", SCRIPT);
+    sandbox.write("system", "Be brief.");
+    for shell in SHELLS {
+        if !sandbox.sh("command -v \"$1\"").arg("sh").arg(shell[0]).run().stdout.is_empty() {
+            continue_with(&sandbox, shell);
+        } else {
+            assert!(
+                std::env::var_os("CI").is_none(),
+                "{} is not installed, and CI is set",
+                shell[0]
+            );
+            eprintln!("skipped: no {}", shell[0]);
+        }
+    }
+}
+
+fn continue_with(sandbox: &Sandbox, shell: &[&str]) {
+    for text in hostile() {
+        let value = OsString::from_vec(text.clone());
+        // What is not UTF-8 cannot be a model's name; a command can be any bytes but is text, too.
+        let is_text = std::str::from_utf8(&text).is_ok();
+        let mut joined = OsString::from("--message=");
+        joined.push(&value);
+        let mut arguments = vec![OsString::from("./s.jsonl"), joined];
+        if is_text {
+            let mut joined = OsString::from("--model=");
+            joined.push(&value);
+            arguments.push(joined);
+        } else {
+            arguments.pop();
+            arguments.extend(["--message".into(), "m".into()]);
+        }
+        arguments.extend(["--system".into(), "system".into()]);
+        let run = evaluate(sandbox, shell, &arguments);
+        run.ok();
+        let got: Vec<&[u8]> = run.stdout.split(|byte| *byte == 0).collect();
+        let message: &[u8] = if is_text { &text } else { b"m" };
+        assert_eq!(got[0], b"./s.jsonl", "{shell:?} {value:?}");
+        assert_eq!(got[1], message, "{shell:?} {value:?}");
+        assert_eq!(got[2], b"system", "{shell:?} {value:?}");
+        if is_text {
+            assert_eq!(got[3], text, "{shell:?} {value:?}");
+            assert_eq!(got[5], [b"CLAW_MODEL=", text.as_slice()].concat(), "{shell:?} {value:?}");
+        }
+    }
+}
