@@ -1,5 +1,7 @@
 //! `claw-show`: how wide the lines are, whether there are colours, and following a file as it grows.
 
+mod file;
+
 use crate::cli::append::RedactArgs;
 use crate::cli::{Log, Operands, Output, prices, progress, report, variable};
 use crate::exit::{Exit, fail};
@@ -32,9 +34,15 @@ pub enum Color {
 /// The options of `claw-show`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ShowArgs {
-    /// The form of the output
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub format: Format,
+    /// Form of the output (by the name of --output, else text)
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<Format>,
+    /// Write to a new file, whole or not at all, instead of standard output
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["follow", "markdown"])]
+    pub output: Option<PathBuf>,
+    /// Replace that file if it exists
+    #[arg(long, requires = "output")]
+    pub replace: bool,
     /// Show all of what is folded
     #[arg(long)]
     pub full: bool,
@@ -71,7 +79,7 @@ impl ShowArgs {
         if self.markdown {
             return self.markdown(operands);
         }
-        let options = self.options()?;
+        let (options, format) = (self.options()?, self.format()?);
         if self.follow {
             return self.follow(operands, &options, log);
         }
@@ -80,9 +88,17 @@ impl ShowArgs {
         // A page says no folders of whoever made it.
         let name = operands.files.first().filter(|path| path.as_os_str() != "-");
         let name = name.and_then(|path| path.file_name()).unwrap_or("transcript".as_ref());
-        let mut out = Output::open();
-        let notes = show::show(&inputs, &name.to_string_lossy(), self.format, &options, &mut out)?;
-        out.finish()?;
+        let name = name.to_string_lossy();
+        let show = |out: &mut dyn Write| show::show(&inputs, &name, format, &options, out);
+        let notes = match &self.output {
+            Some(path) => file::create(path, self.replace, show)?,
+            None => {
+                let mut out = Output::open();
+                let notes = show(&mut out)?;
+                out.finish()?;
+                notes
+            }
+        };
         tell(log, &notes)?;
         Ok(Exit::Done)
     }
@@ -112,15 +128,26 @@ impl ShowArgs {
         Ok(Exit::Done)
     }
 
+    /// The form that is named, or else that of the file's name.
+    fn format(&self) -> anyhow::Result<Format> {
+        match (self.format, &self.output) {
+            (Some(format), _) => Ok(format),
+            (None, Some(path)) => file::format(path),
+            (None, None) => Ok(Format::Text),
+        }
+    }
+
     fn columns(&self) -> usize {
-        self.width.or_else(columns).unwrap_or(WIDTH)
+        self.width.or_else(|| columns(self.output.is_none())).unwrap_or(WIDTH)
     }
 
     fn has_color(&self) -> bool {
         match self.color {
             Color::Always => true,
             Color::Never => false,
-            Color::Auto => stdout().is_terminal() && variable("NO_COLOR").is_none(),
+            Color::Auto => {
+                self.output.is_none() && stdout().is_terminal() && variable("NO_COLOR").is_none()
+            }
         }
     }
 
@@ -137,7 +164,7 @@ impl ShowArgs {
     }
 
     fn follow(&self, operands: &Operands, options: &Options, log: Log) -> anyhow::Result<Exit> {
-        if self.format != Format::Text {
+        if self.format.is_some_and(|format| format != Format::Text) {
             return fail(Exit::Usage, "cannot follow a file in this format; leave --format out");
         }
         let [path] = operands.files.as_slice() else {
@@ -166,10 +193,10 @@ fn tell(log: Log, notes: &Notes) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The columns that lines are to have: what the environment says, or the terminal.
-fn columns() -> Option<usize> {
+/// The columns of a line: those of the environment, or else of the terminal that is written to.
+fn columns(is_stdout: bool) -> Option<usize> {
     let said = variable("COLUMNS").and_then(|text| text.parse().ok());
-    let size = || rustix::termios::tcgetwinsize(stdout()).ok();
+    let size = || rustix::termios::tcgetwinsize(stdout()).ok().filter(|_| is_stdout);
     said.or_else(|| size().map(|size| usize::from(size.ws_col))).filter(|columns| *columns > 0)
 }
 

@@ -4,6 +4,7 @@
 mod browser;
 mod follow;
 mod markdown;
+mod output;
 
 use std::env;
 use std::fs;

@@ -1,0 +1,114 @@
+//! A file for the output of `claw-show`, written whole or not at all.
+
+use crate::cli::survive_file_limits;
+use crate::exit::{Exit, fail};
+use crate::show::Format;
+use anyhow::Context;
+use std::fs::{File, OpenOptions, hard_link, remove_file, rename};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Returns the form that the end of a file's name selects.
+///
+/// # Errors
+/// 2 when it selects none.
+pub fn format(path: &Path) -> anyhow::Result<Format> {
+    let end = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    match end.as_str() {
+        "md" | "markdown" => Ok(Format::Markdown),
+        "html" | "htm" => Ok(Format::Html),
+        "txt" => Ok(Format::Text),
+        _ => {
+            let name = path.display();
+            let help = "end its name in .md, .html or .txt, or give --format";
+            fail(Exit::Usage, format!("cannot choose a format for '{name}'; {help}"))
+        }
+    }
+}
+
+/// Creates a file that only its owner can read with what `write` writes.
+///
+/// # Errors
+/// 2 when there is such a file and it is not to be replaced; 74 or 77 when it cannot be written.
+pub fn create<T>(
+    path: &Path,
+    may_replace: bool,
+    write: impl FnOnce(&mut dyn Write) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let exists = || {
+        let text = format!("cannot write '{}': it exists", path.display());
+        fail(Exit::Usage, format!("{text}; give another name, or --replace"))
+    };
+    if !may_replace && path.symlink_metadata().is_ok() {
+        return exists();
+    }
+    survive_file_limits()?;
+    let cannot = || format!("cannot write '{}'", path.display());
+    let (new, file) = beside(path).with_context(cannot)?;
+    let _removed = Removed(&new);
+    let mut out = Out { file: BufWriter::new(file), result: Ok(()) };
+    let written = write(&mut out)?;
+    out.finish().with_context(cannot)?;
+    match put(&new, path, may_replace) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => exists(),
+        put => put.map(|()| written).with_context(cannot),
+    }
+}
+
+/// A new file in the same folder.
+fn beside(path: &Path) -> io::Result<(PathBuf, File)> {
+    let name = path.file_name().ok_or(ErrorKind::IsADirectory)?.to_string_lossy();
+    let new = path.with_file_name(format!(".{name}.{}", std::process::id()));
+    // A process of the same number may have left one.
+    let _ = remove_file(&new);
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+    Ok((new, file))
+}
+
+/// Gives a file its name. Where the file system has no links, a file that appeared meanwhile is replaced.
+fn put(new: &Path, path: &Path, may_replace: bool) -> io::Result<()> {
+    match may_replace {
+        true => rename(new, path),
+        false => match hard_link(new, path) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => rename(new, path),
+            linked => linked,
+        },
+    }
+}
+
+/// A file that keeps its first error for the end, where its name is known.
+struct Out {
+    file: BufWriter<File>,
+    result: io::Result<()>,
+}
+
+impl Out {
+    fn finish(mut self) -> io::Result<()> {
+        self.result?;
+        self.file.flush()?;
+        self.file.get_ref().sync_data()
+    }
+}
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.result.is_ok() {
+            self.result = self.file.write_all(bytes);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Removes a file at the end, if it is still there.
+struct Removed<'p>(&'p Path);
+
+impl Drop for Removed<'_> {
+    fn drop(&mut self) {
+        let _ = remove_file(self.0);
+    }
+}

@@ -1,0 +1,73 @@
+//! claw-show --output: a file that is written whole or not at all.
+
+use super::{reply, user};
+use crate::common::Sandbox;
+
+fn talk() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("s.jsonl", user("a question") + &reply("an answer"));
+    sandbox
+}
+
+#[test]
+fn the_name_selects_the_format() {
+    let sandbox = talk();
+    for (args, file, begin) in [
+        (&["--output", "a b.md"][..], "a b.md", "## turn 1"),
+        (&["--output", "a.MARKDOWN"], "a.MARKDOWN", "## turn 1"),
+        (&["--output", "a.html"], "a.html", "<!doctype html>"),
+        (&["--output", "a.txt", "--width", "40"], "a.txt", ""),
+        (&["--output", "other", "--format", "html"], "other", "<!doctype html>"),
+        (&["--output", "odd.md", "--format", "html"], "odd.md", "<!doctype html>"),
+    ] {
+        sandbox.cmd("claw-show").args(args).arg("s.jsonl").run().ok().stdout_is("").err_is("");
+        let text = sandbox.read_text(file);
+        assert!(
+            text.to_lowercase().starts_with(begin) && text.contains("an answer"),
+            "{file}: {text}"
+        );
+        let mode = sandbox.sh(&format!("stat -c %a '{file}'")).run().ok().stdout_text();
+        assert_eq!(mode, "600\n", "{file}");
+    }
+    let run = sandbox.cmd("claw-show").args(["--output", "s.pdf", "s.jsonl"]).run();
+    run.code(2).err_is(
+        "claw-show: cannot choose a format for 's.pdf'; end its name in .md, .html or .txt, or give --format\n",
+    );
+    assert!(!sandbox.exists("s.pdf"));
+    for other in ["--follow", "--markdown"] {
+        sandbox.cmd("claw-show").args([other, "--output", "x.txt", "s.jsonl"]).run().code(2);
+    }
+    sandbox.cmd("claw-show").args(["--replace", "s.jsonl"]).run().code(2);
+}
+
+#[test]
+fn a_file_is_replaced_only_if_that_is_said() {
+    let sandbox = talk();
+    sandbox.write("a.md", "mine");
+    sandbox.sh("ln -s nowhere link.md").run().ok();
+    for file in ["a.md", "link.md"] {
+        let run = sandbox.cmd("claw-show").args(["--output", file, "s.jsonl"]).run();
+        run.code(2).err_is(&format!(
+            "claw-show: cannot write '{file}': it exists; give another name, or --replace\n"
+        ));
+    }
+    assert_eq!(sandbox.read_text("a.md"), "mine");
+    sandbox.cmd("claw-show").args(["--replace", "--output", "a.md", "s.jsonl"]).run().ok();
+    assert!(sandbox.read_text("a.md").contains("an answer"));
+    sandbox.sh("stat -c %a a.md").run().ok().stdout_is("600\n");
+}
+
+#[test]
+fn what_fails_leaves_nothing() {
+    let sandbox = talk();
+    let absent = sandbox.cmd("claw-show").args(["--output", "no/a.md", "s.jsonl"]).run();
+    absent
+        .code(74)
+        .err_is("claw-show: cannot write 'no/a.md': no such file or directory; check the path\n");
+    let large = user(&"word ".repeat(10_000));
+    sandbox.write("large.jsonl", large);
+    let script = "ulimit -f 8; exec claw-show --output a.md large.jsonl";
+    sandbox.sh(script).run().code(74).err_has("claw-show: cannot write 'a.md': ");
+    sandbox.cmd("claw-show").args(["--output", "a.md", "none.jsonl"]).run().code(74);
+    assert_eq!(sandbox.sh("ls -A | grep -c a.md").run().stdout_text(), "0\n");
+}
