@@ -205,6 +205,34 @@ fn v81_d63_a_name_is_one_session_or_an_error_and_the_current_one_stays() {
 }
 
 #[test]
+fn the_first_session_can_be_made_as_the_current_one() {
+    let sandbox = Sandbox::new();
+    session(&sandbox, &["current"]).run().code(1);
+    let made = said(&sandbox, &["current", "--create", "first"]);
+    assert_eq!(column(&sandbox, "label"), ["first"]);
+    assert_eq!(said(&sandbox, &["current", "--create", "second"]), made);
+    // An agent that has none gets one.
+    let other = said(&sandbox, &["--agent", "ops", "current", "--create", "third"]);
+    assert_ne!(other, made);
+}
+
+#[test]
+fn names_are_listed_for_completion() {
+    let sandbox = Sandbox::new();
+    session(&sandbox, &["list", "--names"]).run().ok().stdout_is("");
+    let one = said(&sandbox, &["new", "--label", "my work"]);
+    let two = said(&sandbox, &["new"]);
+    let names = session(&sandbox, &["list", "--names"]).run().ok().lines();
+    assert_eq!(names.len(), 3, "{names:?}");
+    assert!(names[..2].contains(&one) && names[..2].contains(&two), "{names:?}");
+    assert_eq!(names[2], "my work");
+    session(&sandbox, &["list", "--names", "--json"]).run().code(2);
+    let why = format!("claw-session: session '{two}' has no label; TEXT gives it one\n");
+    session(&sandbox, &["label", &two]).run().ok().stdout_is("\n").err_is(&why);
+    session(&sandbox, &["label", &one]).run().ok().stdout_is("my work\n").err_is("");
+}
+
+#[test]
 fn t_4_e_3_v9_d6_no_name_becomes_a_path() {
     let sandbox = Sandbox::new();
     sandbox.write("victim.jsonl", "{}\n");

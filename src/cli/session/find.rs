@@ -38,6 +38,9 @@ pub struct Path {
 /// Print the id of the current session.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Current {
+    /// Make a session with this label if there is none
+    #[arg(long, value_name = "LABEL")]
+    create: Option<String>,
     #[command(flatten)]
     resets: ResetArgs,
 }
@@ -80,6 +83,12 @@ impl Current {
         let entries = place.entries()?;
         let agent = place.agent.clone().unwrap_or_else(|| usual_agent(&entries));
         let Some(entry) = place.store.current(&agent, &entries) else {
+            if let Some(label) = self.create.clone().filter(|_| entries.is_empty()) {
+                let (label, reuse) = (Some(label), Some(i64::MIN));
+                let made = make(place, Plan { agent, key: None, label, reuse })?;
+                place.store.choose(&made.agent, &made.id)?;
+                return print(&made.id);
+            }
             let what_to_do = if entries.is_empty() {
                 "make one with claw-session new"
             } else {

@@ -14,6 +14,9 @@ pub struct List {
     /// One JSON object a line
     #[arg(long)]
     pub json: bool,
+    /// Only the names: the id and label of each, one a line
+    #[arg(long, conflicts_with = "json")]
+    pub names: bool,
 }
 
 /// Make the indexes anew.
@@ -23,6 +26,9 @@ pub struct Reindex {}
 impl List {
     pub(super) fn run(self, place: &Place) -> anyhow::Result<Exit> {
         let entries = place.entries()?;
+        if self.names {
+            return names(&entries);
+        }
         let mut current = HashMap::new();
         for entry in &entries {
             let own = || place.store.current(&entry.agent, &entries).map(|own| own.path.clone());
@@ -53,6 +59,18 @@ impl Reindex {
         place.log.outcome(&text, &format!(r#""sessions":{}"#, entries.len()));
         Ok(Exit::Done)
     }
+}
+
+/// Writes the ids, and then the labels.
+fn names(entries: &[Entry]) -> anyhow::Result<Exit> {
+    let ids = entries.iter().map(|entry| &entry.id);
+    let labels = entries.iter().map(|entry| &entry.label).filter(|label| !label.is_empty());
+    let mut out = Output::open();
+    for name in ids.chain(labels) {
+        writeln!(out, "{}", printable(name))?;
+    }
+    out.finish()?;
+    Ok(Exit::Done)
 }
 
 fn row(entry: &Entry, agents: usize) -> String {

@@ -156,7 +156,12 @@ impl Label {
     pub(super) fn run(&self, place: &Place) -> anyhow::Result<Exit> {
         let entries = place.entries()?;
         let entry = place.find(&entries, &self.name)?;
-        let Some(text) = &self.text else { return print(&printable(&entry.label)) };
+        let Some(text) = &self.text else {
+            if entry.label.is_empty() {
+                place.log.note(&format!("session '{}' has no label; TEXT gives it one", entry.id));
+            }
+            return print(&printable(&entry.label));
+        };
         if let Err(why) = name::label(text) {
             return fail(Exit::Usage, format!("invalid label '{text}': {why}"));
         }
