@@ -196,7 +196,7 @@ fn or_help(suggested: &str, help: &str) -> String {
 
 /// The arguments that an error is about, without the names of their values.
 fn names(value: &ContextValue) -> String {
-    let name = |text: &String| match text.split_once(' ') {
+    let name = |text: &String| match text.split_once([' ', '[']) {
         Some((option, _)) if text.starts_with('-') => option.to_owned(),
         _ => text.trim_matches(['<', '>', '[', ']', '.']).to_owned(),
     };

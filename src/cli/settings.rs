@@ -126,7 +126,8 @@ impl Setting {
     }
 
     /// The values that a text from the environment holds.
-    fn split(&self, text: &OsStr) -> Vec<OsString> {
+    #[must_use]
+    pub fn split(&self, text: &OsStr) -> Vec<OsString> {
         match text.to_str() {
             Some(text) if self.is_list => {
                 let by = if text.contains('\n') { '\n' } else { ',' };

@@ -43,6 +43,8 @@ mod deadlines;
 mod estimate;
 /// claw-exec: calls run as executables, each with one result.
 mod exec;
+/// claw-config export: settings for the programs that a shell runs.
+mod export;
 /// The fake provider in every shape: does it answer as asked, and refuse what it should?
 #[cfg(feature = "http")]
 mod fake;

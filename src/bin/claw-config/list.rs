@@ -14,8 +14,11 @@ use unicode_width::UnicodeWidthStr;
 const MOST_COLUMNS: usize = 40;
 
 /// List all settings: key, value, and where the value comes from
-#[derive(Clone, Copy, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub struct List {
+    /// Keys of the settings (all)
+    #[arg(value_name = "KEY")]
+    keys: Vec<String>,
     /// List only settings whose value is not the default
     #[arg(long)]
     changed: bool,
@@ -35,10 +38,15 @@ pub struct Get {
 }
 
 impl List {
-    pub fn run(self, given: &ArgMatches, log: Log) -> anyhow::Result<Exit> {
+    pub fn run(&self, given: &ArgMatches, log: Log) -> anyhow::Result<Exit> {
+        for key in &self.keys {
+            all::definition(key)?;
+        }
         let mut all = all::decided()?;
         all.retain(|(setting, value)| {
-            all::is_listed(setting) && !(self.changed && value.origin == Origin::Default)
+            let is_wanted = self.keys.is_empty() || self.keys.contains(&setting.key);
+            let is_hidden = self.changed && value.origin == Origin::Default;
+            all::is_listed(setting) && is_wanted && !is_hidden
         });
         all.sort_by(|(one, _), (other, _)| one.key.cmp(&other.key));
         warn_not_used(&config::open(given)?.not_used, log);

@@ -3,6 +3,7 @@
 mod all;
 mod check;
 mod edit;
+mod export;
 mod list;
 mod scripts;
 mod shell;
@@ -43,6 +44,7 @@ enum Command {
     Path,
     /// Check the configuration file, all its profiles, and what they name
     Check,
+    Export(export::Export),
     Shell(shell::Shell),
     /// Write a diagnostic to standard error, in the form that --log selects
     Say {
@@ -75,6 +77,7 @@ fn run<S: clap::Args>() -> anyhow::Result<Exit> {
         Command::Unset(unset) => unset.run(&given),
         Command::Path => list::path(&given),
         Command::Check => check::check(&given, log),
+        Command::Export(export) => export.run(),
         Command::Shell(shell) => shell.run(),
         Command::Say { program, text } => {
             exit::say(&program, &text);

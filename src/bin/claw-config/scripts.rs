@@ -15,6 +15,7 @@ use clawutils::cli::rebuild::LimitTurnsArgs;
 use clawutils::cli::script::{ChatArgs, LockArgs, ReplyArgs, TurnArgs};
 use clawutils::cli::session::{PlaceArgs, ResetArgs};
 use clawutils::cli::summary::{CommandArgs, SummariserArgs};
+use std::time::Duration;
 
 /// The settings of everything that a turn runs.
 #[derive(Clone, Debug, Args)]
@@ -104,15 +105,69 @@ pub struct Retry {
     #[arg(long, value_name = "N", value_parser = clawutils::cli::positive)]
     pub max_calls: Option<u64>,
     /// Longest time to spend on one summary, in seconds
-    #[arg(long, value_name = "SECONDS", value_parser = clawutils::cli::positive)]
-    pub deadline: Option<u64>,
+    #[arg(long, value_name = "SECONDS", value_parser = clawutils::cli::seconds)]
+    pub deadline: Option<Duration>,
     #[command(flatten)]
-    pub settings: Settings,
+    pub model: ModelArgs,
+    #[command(flatten)]
+    pub way: WayArgs,
+    #[command(flatten)]
+    pub request: RequestArgs,
+    #[command(flatten)]
+    pub body: BodyArgs,
+    #[command(flatten)]
+    pub budget: BudgetArgs,
+    #[command(flatten)]
+    pub summarisers: SummariserArgs,
+    #[command(flatten)]
+    pub pause: PauseArgs,
+    #[command(flatten)]
+    pub call: CommandArgs,
+    #[command(flatten)]
+    pub patience: PatienceArgs,
+    #[command(flatten)]
+    pub cassette: CassetteArgs,
+    #[command(flatten)]
+    pub failures: FailuresArgs,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    #[command(flatten)]
+    pub log: LogArgs,
 }
+
+/// The commands of claw-chat, for its help and for /help.
+pub const COMMANDS: &str = "  /new [LABEL]         begin a new session
+  /list, /sessions     list sessions
+  /switch NAME         continue another: id, label or key, or the beginning of one
+  /label [TEXT]        show the label of this session, or change it
+  /fork [LABEL]        continue in a copy of this session
+  /delete NAME         delete another session
+  /show [N]            show the last turn, or the last N
+  /history [N]         show the last N records, a line each
+  /status              show what is in this session
+  /context             show what fills the window
+  /compact [FOCUS]     summarise the old part
+  /checkpoint          make a summary ahead of need
+  /undo [turn]         take back the newest cut, or the newest turn
+  /redo                bring back what the last /undo took back
+  /again               send again what has no answer
+  /edit [TEXT]         write a prompt with $VISUAL or $EDITOR
+  /model [NAME]        show the model, or use another
+  /set [KEY [VALUE]]   list settings that are not the defaults; show a setting, or change it
+  /unset KEY           return a setting to the value it has outside this chat
+  /export [FILE]       write this session to a file that ends in .md, .html or .txt
+  /help                show this
+  /quit, /exit         leave; so do quit, exit and Ctrl-D
+A line that ends with a backslash continues on the next one; \"//\" begins a prompt with a slash.";
 
 /// Have a conversation with a model, in sessions that are kept
 #[derive(Clone, Debug, Parser)]
-#[command(name = "claw-chat", version, args_override_self = true)]
+#[command(
+    name = "claw-chat",
+    version,
+    args_override_self = true,
+    after_help = format!("In a conversation:\n{COMMANDS}")
+)]
 pub struct Chat {
     /// Id, key or label of the session, or the beginning of one; else the current one
     #[arg(value_name = "SESSION")]

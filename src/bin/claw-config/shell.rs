@@ -3,16 +3,18 @@
 //! Nothing is printed unless all of it is valid. Settings from the command line become exported variables, which
 //! the programs of the script read; what only the script needs becomes plain variables.
 
-use crate::scripts::{Chat, Retry, Settings, Turn};
+use crate::scripts::{COMMANDS, Chat, Retry, Settings, Turn};
+use anyhow::Context;
 use clap::Parser;
 use clawutils::cli::Output;
 use clawutils::cli::arguments;
 use clawutils::cli::call::endpoint::Endpoint;
-use clawutils::cli::model::{ModelArgs, Provider};
+use clawutils::cli::model::{ModelArgs, Provider, state_dir};
 use clawutils::cli::settings::{Failed, Origin, Parsed, Setting, Value};
 use clawutils::exec::tools::Folder;
-use clawutils::exit::{self, Error, Exit, fail};
+use clawutils::exit::{self, Error, Exit, fail, printable};
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -50,12 +52,7 @@ impl Shell {
             Script::Chat => ("claw-chat", read("claw-chat", &self.arguments, chat)),
         };
         match printed {
-            Ok(text) => {
-                let mut out = Output::open();
-                out.write_all(text.as_bytes())?;
-                out.finish()?;
-                Ok(Exit::Done)
-            }
+            Ok(text) => text.print(),
             Err(error) => {
                 let members = error.downcast_ref::<Error>().map_or("", Error::members);
                 exit::say_with(name, &exit::text(&error), members);
@@ -70,7 +67,7 @@ fn read<A: Parser>(
     name: &str,
     arguments: &[OsString],
     print: fn(&A, &Decided, &mut Text) -> anyhow::Result<()>,
-) -> anyhow::Result<OsString> {
+) -> anyhow::Result<Text> {
     let line: Vec<OsString> = [name.into()].into_iter().chain(arguments.iter().cloned()).collect();
     let mut parsed = match arguments::read::<A>(&line) {
         Ok(parsed) => parsed,
@@ -81,14 +78,14 @@ fn read<A: Parser>(
         Err(Failed::Usage(_, help)) => {
             let mut text = Text::default();
             text.add("printf '%s' ").add(quoted(help.to_string().as_ref())).add("\nexit 0\n");
-            return Ok(text.0);
+            return Ok(text);
         }
     };
     let mut text = Text::default();
     text.exports(&parsed);
     let arguments = A::from_arg_matches_mut(&mut parsed.matches)?;
     print(&arguments, &parsed.settings, &mut text)?;
-    Ok(text.0)
+    Ok(text)
 }
 
 /// Settings, with their values and where these come from.
@@ -96,7 +93,7 @@ type Decided = [(Setting, Value)];
 
 /// Text for a shell.
 #[derive(Debug, Default)]
-struct Text(OsString);
+pub struct Text(OsString);
 
 impl Text {
     fn add(&mut self, piece: impl AsRef<OsStr>) -> &mut Text {
@@ -117,13 +114,26 @@ impl Text {
         self.set(name, if is_on { "yes" } else { "no" });
     }
 
+    /// Removes a variable.
+    pub fn unset(&mut self, name: &str) {
+        self.add("unset ").add(name).add("\n");
+    }
+
     /// Exports the settings of the command line.
-    fn exports(&mut self, parsed: &Parsed) {
+    pub fn exports(&mut self, parsed: &Parsed) {
         let given = parsed.settings.iter().filter(|(_, value)| value.origin == Origin::Flag);
         for (setting, value) in given {
             self.0.push("export ");
             self.set(&setting.variable, setting.join(&value.texts));
         }
+    }
+
+    /// Prints it.
+    pub fn print(&self) -> anyhow::Result<Exit> {
+        let mut out = Output::open();
+        out.write_all(self.0.as_bytes())?;
+        out.finish()?;
+        Ok(Exit::Done)
     }
 }
 
@@ -165,7 +175,7 @@ fn turn(args: &Turn, decided: &Decided, text: &mut Text) -> anyhow::Result<()> {
     if settings.limit_turns.limit_turns == Some(0) {
         return fail(Exit::Usage, "invalid value '0' for --limit-turns: use 1 or more");
     }
-    let has_window = check(settings, "claw-turn")?;
+    let has_window = check(settings)?;
     say_default_model(&settings.model, &session);
     text.set("work", work_folder());
     text.set("session", &session);
@@ -192,17 +202,20 @@ fn turn(args: &Turn, decided: &Decided, text: &mut Text) -> anyhow::Result<()> {
 }
 
 fn retry(args: &Retry, _: &Decided, text: &mut Text) -> anyhow::Result<()> {
-    check_command(&args.settings.call.command)?;
-    args.settings.summarisers.models(&args.settings.model, None)?;
+    check_command(&args.call.command)?;
+    args.summarisers.models(&args.model, None)?;
+    for path in args.sessions.iter().filter(|session| is_path(session)) {
+        File::open(path).with_context(|| format!("cannot read '{path}'"))?;
+    }
     let every = match args.every {
         None => String::new(),
-        Some(None) => args.settings.pause.retry_interval.to_string(),
+        Some(None) => args.pause.retry_interval.to_string(),
         Some(Some(seconds)) => seconds.to_string(),
     };
     text.set("every", every);
-    let numbers = [("--max-calls", args.max_calls), ("--deadline", args.deadline)];
-    let limits = numbers.iter().filter_map(|(name, number)| Some(format!("{name}={}", (*number)?)));
-    text.set("limits", limits.collect::<Vec<_>>().join(" "));
+    let calls = args.max_calls.map(|most| format!("--max-calls={most}"));
+    let time = args.deadline.map(|longest| format!("--deadline={}", longest.as_secs_f64()));
+    text.set("limits", calls.into_iter().chain(time).collect::<Vec<_>>().join(" "));
     text.add("set --");
     for session in &args.sessions {
         text.add(" ").add(quoted(session.as_ref()));
@@ -212,22 +225,56 @@ fn retry(args: &Retry, _: &Decided, text: &mut Text) -> anyhow::Result<()> {
 }
 
 fn chat(args: &Chat, _: &Decided, text: &mut Text) -> anyhow::Result<()> {
-    let settings = &args.settings;
-    check(settings, "claw-chat")?;
+    let Chat { chat, settings, .. } = args;
+    check_values(settings)?;
     if !args.new && args.session.as_deref() == Some("") {
         return fail(Exit::Usage, "a value is required for SESSION; see claw-chat --help");
     }
     text.set("session", args.session.clone().unwrap_or_default());
     text.set_switch("new", args.new);
-    text.set_switch("stream", args.chat.stream);
-    text.set_switch("markdown", args.chat.markdown);
-    text.set_switch("history", args.chat.history);
-    text.set_switch("resets", settings.resets != Default::default());
+    let history = state_dir().filter(|_| chat.history).map(|dir| dir.join("chat_history"));
+    text.set("history", history.unwrap_or_default());
+    text.set("model", printable(&described(&settings.model)));
+    text.set("commands", COMMANDS);
+    text.set_switch("stream", chat.stream);
+    text.set_switch("markdown", chat.markdown);
     Ok(())
 }
 
+/// The model, for a person.
+fn described(model: &ModelArgs) -> String {
+    match model.model() {
+        Some(name) => format!("model {name} ({})", model.provider().name()),
+        None => "no model is set, /model NAME sets one".to_owned(),
+    }
+}
+
 /// Checks what a turn would otherwise fail for after its prompt is stored. Returns whether the window is known.
-fn check(settings: &Settings, name: &str) -> anyhow::Result<bool> {
+fn check(settings: &Settings) -> anyhow::Result<bool> {
+    let has_window = check_values(settings)?;
+    let Settings { model, call, .. } = settings;
+    if settings.request.tools.is_some() {
+        settings.place.workspace.require()?;
+    }
+    if call.command == "claw-call" {
+        let endpoint = Endpoint::new(model, &settings.way)?;
+        endpoint.check()?;
+        if settings.cassette.replay.is_none() {
+            let checked = endpoint.require_key();
+            if checked.is_err() && model.provider.is_none() {
+                say_first_steps();
+            }
+            checked?;
+        }
+        if model.model().is_none() {
+            return fail(Exit::Config, "no model is named; give --model or set CLAW_MODEL");
+        }
+    }
+    Ok(has_window)
+}
+
+/// Checks the settings that are right or wrong by themselves. Returns whether the window is known.
+fn check_values(settings: &Settings) -> anyhow::Result<bool> {
     let Settings { model, request, budget, call, .. } = settings;
     request.read()?;
     settings.body.read()?;
@@ -237,23 +284,8 @@ fn check(settings: &Settings, name: &str) -> anyhow::Result<bool> {
     settings.summarisers.models(model, budget)?;
     if let Some(tools) = &request.tools {
         Folder::open(tools)?;
-        settings.place.workspace.require()?;
     }
     check_command(&call.command)?;
-    if call.command == "claw-call" {
-        let endpoint = Endpoint::new(model, &settings.way)?;
-        endpoint.check()?;
-        if settings.cassette.replay.is_none() {
-            let checked = endpoint.require_key();
-            if checked.is_err() && model.provider.is_none() {
-                say_first_steps(name);
-            }
-            checked?;
-        }
-        if model.model().is_none() {
-            return fail(Exit::Config, "no model is named; give --model or set CLAW_MODEL");
-        }
-    }
     Ok(budget.is_some())
 }
 
@@ -264,16 +296,14 @@ fn work_folder() -> OsString {
 }
 
 /// Says how to get a first answer.
-fn say_first_steps(name: &str) {
-    exit::say(
-        name,
+fn say_first_steps() {
+    for line in [
         "to call Anthropic or OpenAI: set ANTHROPIC_API_KEY or OPENAI_API_KEY to your key",
-    );
-    exit::say(
-        name,
         "to use a model on this machine: start Ollama, and give --provider ollama --model NAME",
-    );
-    exit::say(name, "to try it without a model: give --provider offline");
+        "to try it without a model: give --provider offline",
+    ] {
+        exit::say("claw-turn", line);
+    }
 }
 
 /// Says which model is used in a session that is new, if none is named.

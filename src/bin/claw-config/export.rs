@@ -1,0 +1,66 @@
+//! export: a setting for the programs that a shell runs, as text for its `eval`.
+
+use crate::all::{self, All};
+use crate::shell::Text;
+use clawutils::cli::arguments;
+use clawutils::cli::settings::{self, Failed, Kind, Parsed, Setting};
+use clawutils::exit::{Error, Exit, fail};
+use std::ffi::{OsStr, OsString};
+
+/// Print the shell command that gives a setting another value
+#[derive(Clone, Debug, clap::Args)]
+pub struct Export {
+    /// Key of the setting
+    key: String,
+    /// Value, as the variable has it; empty for none. Without it, the variable is unset
+    #[arg(allow_negative_numbers = true)]
+    value: Option<OsString>,
+}
+
+impl Export {
+    pub fn run(&self) -> anyhow::Result<Exit> {
+        let setting = all::definition(&self.key)?;
+        let mut text = Text::default();
+        match &self.value {
+            Some(value) => text.exports(&parsed(&setting, value)?),
+            None => text.unset(&setting.variable),
+        }
+        text.print()
+    }
+}
+
+/// Reads a value as if it was given on the command line, where it also undoes settings that it excludes.
+fn parsed(setting: &Setting, value: &OsStr) -> anyhow::Result<Parsed> {
+    let texts = if value.is_empty() { Vec::new() } else { setting.split(value) };
+    if let Err(why) =
+        settings::check(&all::command(), setting, &texts, &format!("'{}'", setting.key))
+    {
+        return fail(Exit::Usage, why);
+    }
+    let mut line = vec![OsString::from("claw-config")];
+    line.extend(flags(setting, &texts));
+    arguments::read::<crate::Args<All>>(&line).map_err(|failed| match failed {
+        Failed::Config(error) => error,
+        Failed::Usage(command, error) => {
+            Error::new(Exit::Usage, arguments::usage_error(&error, &command, &line)).into()
+        }
+    })
+}
+
+/// The options that give a setting these values.
+fn flags(setting: &Setting, texts: &[OsString]) -> Vec<OsString> {
+    let is_on = |text: &OsString| (*text == *"true") != setting.is_negative();
+    let flag = |text: &OsString| match setting.kind {
+        Kind::Switch if is_on(text) => setting.flag().into(),
+        Kind::Switch => setting.opposite().into(),
+        _ => {
+            let mut flag = OsString::from(setting.flag() + "=");
+            flag.push(text);
+            flag
+        }
+    };
+    match texts {
+        [] => vec![setting.opposite().into()],
+        texts => texts.iter().map(flag).collect(),
+    }
+}
