@@ -344,6 +344,34 @@ fn one_session_that_fails_holds_up_no_other() {
     sandbox.cmd("claw-retry").args(["s.jsonl", "missing.jsonl"]).run().code(74);
 }
 
+#[test]
+fn settings_come_from_anywhere_and_reach_what_it_runs() {
+    let (sandbox, _) = with_stub();
+    // The rules for new sessions are not about those that are named.
+    sandbox.write("config", r#"{"idle":1,"profiles":{"own":{"call":"own 'a b'"}}}"#);
+    sandbox.program("own", r#"printf '%s\n' "$1" >>seen; exec claw-call"#);
+    for args in [
+        &["s.jsonl", "--config", "config", "--profile=own"][..],
+        &["--call", "own 'a b'", "--config=config", "--", "s.jsonl"],
+    ] {
+        let before = sandbox.read("s.jsonl");
+        sandbox.cmd("claw-retry").args(args).run().ok().stdout_is("");
+        assert!(pending(&sandbox).is_empty());
+        sandbox.write("s.jsonl", before);
+        sandbox.sh("rm -f state/attempts.jsonl").run().ok();
+    }
+    assert_eq!(sandbox.read_text("seen"), "a b\na b\n");
+    for (args, why) in [
+        (&["--window", "x", "s.jsonl"][..], "invalid value 'x' for --window"),
+        (&["--call", "nowhere", "s.jsonl"], "cannot run 'nowhere'"),
+        (&["s.jsonl", "none.jsonl"], "cannot read 'none.jsonl'"),
+    ] {
+        let run = sandbox.cmd("claw-retry").args(args).run();
+        run.err_has(&format!("claw-retry: {why}"));
+    }
+    assert!(!pending(&sandbox).is_empty(), "nothing was done before all was checked");
+}
+
 /// Killed at any moment, the transcript is whole, and the next run does what is left.
 #[test]
 fn a_kill_at_any_step_loses_nothing() {
