@@ -249,8 +249,8 @@ fn what_is_no_command_is_not_sent() {
         ("/switch nowhere\n", 1, "no session 'nowhere'"),
         ("/delete\n", 2, "a session is required: /delete NAME"),
         ("/delete init\n", 2, "you are in this session"),
-        ("/history many\n", 2, "invalid value 'many': not a whole number"),
-        ("/undo all\n", 2, "cannot take back 'all'"),
+        ("/history many\n", 2, "invalid value 'many' for --count: not a whole number"),
+        ("/undo all\n", 2, "invalid value 'all' for --undo: use"),
         ("/\u{1b}[31m\n", 2, r"$'/\E[31m'"),
         ("/list\n/compact\nnever reached\n", 5, "nothing to gain"),
     ] {
@@ -421,9 +421,7 @@ fn audit_27_each_session_of_a_chat_is_found_by_its_key_and_its_label_is_shown() 
     ] {
         piped(&sandbox, &format!("/switch {key}\n")).ok().err_has(&format!(": {turns}restored\n"));
     }
-    piped(&sandbox, "/label\n")
-        .ok()
-        .stdout_is("this session has no label; /label TEXT gives it one\n");
+    piped(&sandbox, "/label\n").ok().stdout_is("\n").err_has("has no label");
     piped(&sandbox, "/label my work\n/label\n/exit\nnever read\n").ok().stdout_is("my work\n");
 }
 
@@ -515,6 +513,52 @@ fn audit_29_a_banner_names_the_model_and_help() {
     let mut pty = on_a_terminal(cmd);
     assert!(pty.output().starts_with("claw-chat: no model is set, /model NAME sets one; /help"));
     pty.press(CTRL_D).end().ok();
+}
+
+#[test]
+fn settings_are_shown_and_changed() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "config.json",
+        r#"{"max-rounds":7,"profiles":{"local":{"model":"small"},"big":{"model":"large"}}}"#,
+    );
+    let chat = |lines: &str| {
+        let cmd = sandbox
+            .cmd("claw-chat")
+            .env("CLAW_CONFIG", "config.json")
+            .env("CLAW_PROVIDER", "offline");
+        cmd.args(["--profile", "local"]).stdin(lines).run()
+    };
+    let lines = "/model\n/set profile big\n/model\n/set model own\nhi\n/model\n/unset model\n/model\n/status\n";
+    let said = chat(lines).ok().stdout_text();
+    let models: Vec<&str> = said.lines().filter(|line| line.starts_with("model ")).collect();
+    let shown = ["small", "large", "own", "large"].map(|name| format!("model {name} (offline)"));
+    assert_eq!(models[..4], shown, "{said}");
+    assert_eq!(models[4], "model        own", "the turn had it");
+
+    chat("/set max-rounds\n/set max-rounds 9\n/set max-rounds\n/unset max-rounds\n/set max-rounds\n").ok().stdout_is(
+        "max-rounds  7  file 'config.json'\nmax-rounds  9  CLAW_MAX_ROUNDS\nmax-rounds  7  file 'config.json'\n",
+    );
+    let said = chat("/set stream no\n/set\n").ok().stdout_text();
+    let keys: Vec<&str> = said.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(keys, ["max-rounds", "model", "profile", "provider", "stream"], "{said}");
+    // What is wrong changes nothing.
+    for (line, status, why) in [
+        ("/set windo 5000", 2, "claw-config: unknown key 'windo'; did you mean 'window'?"),
+        ("/set windo", 2, "claw-config: unknown key 'windo'; did you mean 'window'?"),
+        ("/set window x", 2, "claw-config: invalid value 'x' for 'window': not a whole number"),
+        ("/set profile none", 78, "no profile 'none'; it has big, local"),
+        ("/set system none.md", 74, "cannot read 'none.md'"),
+        ("/unset", 2, "unknown key ''"),
+    ] {
+        chat(&format!("{line}\n")).code(status).err_has(why).stdout_is("");
+    }
+    if is_there() {
+        let mut pty = on_a_terminal(self::chat(&sandbox));
+        pty.line("/set system none.md", "cannot read").line("/set system", "system  -  default");
+        pty.press("/set temp\t 0.5\r").wait_for(PROMPT);
+        pty.line("/set temperature", "temperature  0.5  CLAW_TEMPERATURE").press(CTRL_D).end().ok();
+    }
 }
 
 #[test]
