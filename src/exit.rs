@@ -8,8 +8,8 @@
 use crate::cli::progress;
 use crate::json::{self, quote};
 use std::borrow::Cow;
-use std::fmt;
-use std::io::{self, Write};
+use std::fmt::{self, Write as _};
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -249,25 +249,29 @@ pub fn say(name: &str, text: &str) {
 
 /// The same with further members (`"a":1,"b":2`) for programs to read.
 pub fn say_with(name: &str, text: &str, members: &str) {
-    write_lines(&line(name, text, members));
+    let mut line = String::new();
+    push_line(&mut line, name, text, members);
+    write_lines(&line);
 }
 
-/// The same for many at once; `text` and `members` give those of each.
-pub fn say_all<'a, T: 'a>(
+/// The same for many at once; `members` gives those of each.
+pub fn say_all<'a, T: fmt::Display + 'a>(
     name: &str,
     all: impl Iterator<Item = &'a T>,
-    text: impl Fn(&T) -> String,
     members: impl Fn(&T) -> String,
 ) {
-    let mut lines = String::new();
+    let (mut lines, mut text) = (String::new(), String::new());
     for each in all {
+        text.clear();
+        // Writing into a String cannot fail.
+        let _ = write!(text, "{each}");
         let members = if is_json() { members(each) } else { String::new() };
-        let line = line(name, &text(each), &members);
-        if lines.len() + line.len() > MOST_AT_ONCE {
-            write_lines(&lines);
-            lines.clear();
+        let before = lines.len();
+        push_line(&mut lines, name, &text, &members);
+        if lines.len() > MOST_AT_ONCE {
+            write_lines(&lines[..before]);
+            lines.drain(..before);
         }
-        lines.push_str(&line);
     }
     write_lines(&lines);
 }
@@ -276,15 +280,17 @@ pub fn say_all<'a, T: 'a>(
 /// say. A pipe takes that many at once, so lines of other programs cannot come between.
 const MOST_AT_ONCE: usize = 4096;
 
-/// The line of a diagnostic.
-fn line(name: &str, text: &str, members: &str) -> String {
+/// Adds the line of a diagnostic to `lines`.
+fn push_line(lines: &mut String, name: &str, text: &str, members: &str) {
     if !is_json() {
-        return format!("{name}: {}\n", printable(text));
+        [name, ": ", &escaped(text, is_hidden), "\n"].iter().for_each(|part| lines.push_str(part));
+        return;
     }
     let comma = if members.is_empty() { "" } else { "," };
     let (program, message) = (quote(name), quote(text));
     let line = format!("{{\"program\":{program},\"message\":{message}{comma}{members}}}");
-    printable_json(&line).into_owned() + "\n"
+    lines.push_str(&printable_json(&line));
+    lines.push('\n');
 }
 
 fn write_lines(lines: &str) {
@@ -304,13 +310,13 @@ fn is_hidden(c: char) -> bool {
 /// `text` with every such character written as an escape, fit for a terminal and for one line.
 #[must_use]
 pub fn printable(text: &str) -> String {
-    escaped(text, is_hidden)
+    escaped(text, is_hidden).into_owned()
 }
 
 /// The same for a text of many lines: line feeds and tabs stay.
 #[must_use]
 pub fn printable_lines(text: &str) -> String {
-    escaped(text, |c| is_hidden(c) && !matches!(c, '\n' | '\t'))
+    escaped(text, |c| is_hidden(c) && !matches!(c, '\n' | '\t')).into_owned()
 }
 
 /// Returns whether all of `text` is printable ASCII. Nearly all text is, and this is much quicker to tell than
@@ -319,9 +325,9 @@ fn is_plain(text: &str) -> bool {
     text.bytes().fold(true, |is_plain, byte| is_plain & matches!(byte, b' '..=b'~'))
 }
 
-fn escaped(text: &str, hidden: impl Fn(char) -> bool) -> String {
+fn escaped(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     if is_plain(text) || !text.contains(&hidden) {
-        return text.to_owned();
+        return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -331,7 +337,7 @@ fn escaped(text: &str, hidden: impl Fn(char) -> bool) -> String {
             out.push(c);
         }
     }
-    out
+    Cow::Owned(out)
 }
 
 /// A line of JSON with every such character written as JSON's own escape: the same value, fit for a

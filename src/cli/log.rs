@@ -133,7 +133,7 @@ pub fn report(log: Log, findings: &[Finding], strict: bool) -> anyhow::Result<()
         *count += 1;
         *count <= most
     });
-    exit::say_all(log.name, first, Finding::to_string, Finding::members);
+    exit::say_all(log.name, first, Finding::members);
     for (name, count) in counts.into_iter().filter(|(_, count)| *count > most) {
         log.note(&format!("{name}: {} more, which claw-check lists", count - most));
     }
