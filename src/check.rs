@@ -9,7 +9,7 @@ pub mod lint;
 pub mod rules;
 
 use crate::json::push_quoted;
-use crate::messages::{Block, BlockKind, Content, Message, Role};
+use crate::messages::{Block, BlockKind, Content, Id, Message, Role};
 use rules::Rule;
 use std::collections::HashSet;
 use std::fmt;
@@ -59,7 +59,7 @@ pub struct Finding {
     /// Where.
     pub place: Place,
     /// The record's id, if the line holds a record.
-    pub id: Option<String>,
+    pub id: Option<Id>,
     /// What is wrong and what was done about it.
     pub message: String,
 }

@@ -9,6 +9,7 @@
 use super::rules::{self, Rule};
 use super::{Finding, Place};
 use crate::json::Object;
+use crate::messages::Id;
 use crate::record;
 use crate::source::Input;
 use std::collections::HashSet;
@@ -46,7 +47,7 @@ pub fn check(input: &Input, damaged: &HashSet<u64>) -> io::Result<Vec<Finding>> 
         let (offset, length) = (offsets[at], lines.lines[at].len() as u64);
         let number = at as u64 + 1;
         let place = Place { input: input.name.clone(), line: Some(number), offset, length };
-        let id = lines.sealed(at).map(|sealed| sealed.id.to_owned());
+        let id = lines.sealed(at).map(|sealed| Id::from(sealed.id));
         findings.push(Finding { rule, place, id, message: message(rule, number) });
     }
     Ok(findings)

@@ -94,7 +94,7 @@ fn unfit(
         let line = record_at(records, offset).map(|record| record.line);
         let input = inputs[0].name.clone();
         let place = Place { input, line, offset, length: end - offset };
-        let id = Some(id.to_string()).filter(|id| !id.is_empty());
+        let id = Some(id).filter(|id| !id.is_empty());
         Finding { rule, place, id, message: broken.to_string() }
     };
     Ok(broken.into_iter().map(finding).collect())
@@ -123,7 +123,7 @@ impl Finding {
         let Some(record) = record_at(records, self.place.offset) else { return };
         if record.length == self.place.length {
             self.place.line.get_or_insert(record.line);
-            self.id.get_or_insert_with(|| record.id.to_string());
+            self.id.get_or_insert_with(|| record.id.clone());
         }
     }
 }
@@ -157,7 +157,7 @@ impl Scan {
         let id = object.string("id").map_or_else(|| Id::from(format!("@{offset}")), Id::from);
         self.records.push(At { offset, line: place.line.unwrap_or(0), length, id: id.clone() });
         let mut find = |rule: &'static Rule, message: String| {
-            let (place, id) = (place.clone(), Some(id.to_string()));
+            let (place, id) = (place.clone(), Some(id.clone()));
             self.findings.push(Finding { rule, place, id, message });
         };
         // A copy that was put in has been found already.

@@ -19,6 +19,7 @@ use crate::messages::part::{Answer, Call, Early, Part, Source, can_be_sent};
 use crate::messages::shorten;
 use crate::messages::target::Ids;
 use crate::messages::view::View;
+use crate::messages::waiting::Waiting;
 use crate::messages::{Block, BlockKind, ById, Content, Id, Message, Raw, Role};
 use crate::record::{Body, Record};
 use crate::redact;
@@ -43,8 +44,7 @@ pub struct Fold<'v, 'b, F> {
     first: usize,
     /// For each id the newest call in these parts that has it: number of the part, index in it.
     calls: ById<(usize, usize)>,
-    /// Results that stand before any call with their id, in order.
-    early: ById<VecDeque<Early>>,
+    early: Waiting,
     layout: Layout<'b, F>,
     findings: &'v mut Vec<Finding>,
     /// A provider's count in a record before this place no longer holds: something that it covers was changed
@@ -71,7 +71,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         if let Some(governing) = &view.governing {
             layout.summary(governing);
         }
-        let (parts, calls, early) = (VecDeque::new(), ById::default(), ById::default());
+        let (parts, calls, early) = (VecDeque::new(), ById::default(), Waiting::default());
         let (counts_from, is_other_reply) = (view.counts_from, false);
         Fold {
             view,
@@ -177,12 +177,9 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
     /// # Errors
     /// When the last messages cannot be given out.
     pub fn finish(mut self) -> io::Result<Vec<String>> {
-        let mut orphans: Vec<_> = std::mem::take(&mut self.early).into_iter().collect();
-        orphans.sort_by_cached_key(|(_, left)| left.front().map_or(0, |early| early.offset));
-        for (id, left) in orphans {
-            let what = format!("result of call '{id}' has no call, left out");
-            left.into_iter()
-                .for_each(|early| self.note_at(&rules::ORPHAN_RESULT, early.source, &what));
+        for early in std::mem::take(&mut self.early).into_groups() {
+            let what = format!("result of call '{}' has no call, left out", early.answer.id);
+            self.note_at(&rules::ORPHAN_RESULT, early.source, what);
         }
         let last = self.parts.iter().rposition(Part::says_something);
         let mut at_end = last.map(|last| last + self.first);
@@ -200,7 +197,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
             self.note_at(&rules::FINAL_THINKING, source, "a reply ends in thinking, left out");
         }
         for call in &mut part.calls {
-            self.pass_over(&call.id, call.early.take());
+            self.pass_over(call.early.take());
         }
         for call in &part.calls {
             if let Entry::Occupied(newest) = self.calls.entry(call.id.clone())
@@ -310,7 +307,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
             self.open_part(Role::Assistant, true, meta);
             return;
         }
-        let early = self.early.get_mut(&id).and_then(VecDeque::pop_front);
+        let early = self.early.take_first(&id);
         let goes_on = self.parts.back().is_some_and(|last| !last.closed);
         let part = self.open_part(Role::Assistant, goes_on, meta);
         let (block, index) = (part.add_block(block), part.calls.len());
@@ -332,7 +329,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         if !(same("name") && same("input")) {
             let what =
                 format!("call '{id}' comes twice in one reply and differs; the first is kept");
-            self.note(&rules::CALL_TWICE, record, &what);
+            self.note(&rules::CALL_TWICE, record, what);
         }
         true
     }
@@ -348,7 +345,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         let (shown, changed) = self.show_result(Some(&content), &id, record);
         let (id, content) = (Id::from(id), changed.map_or(content, Cow::Owned));
         let raw = Raw::result(&id, content, is_error);
-        self.answer(&id, raw, shown, meta, record);
+        self.answer(id, raw, shown, meta, record);
     }
 
     /// Takes a result that stands as a block in a user record.
@@ -360,25 +357,24 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
             Some(content) => Raw::from(object.with("content", &content)),
             None => block.raw.clone(),
         };
-        self.answer(id, raw, shown, meta, record);
+        self.answer(id.clone(), raw, shown, meta, record);
     }
 
     fn answer(
         &mut self,
-        id: &Id,
+        id: Id,
         raw: Raw<'b>,
         shown: Option<Shown>,
         mut meta: Option<Box<Meta>>,
         record: &Record<'_>,
     ) {
-        let block = Block { raw, kind: BlockKind::ToolResult { id: id.clone() } };
         if let Some(meta) = &mut meta {
             meta.drop_count();
             let (tool_use_id, record) = (id.clone(), meta.id.clone());
             meta.results = vec![ResultMeta { tool_use_id, original_id: None, record, shown }];
         }
         let changed_at = self.changed_at(record);
-        self.place(id, Answer { block, meta, changed_at }, record);
+        self.place(Answer { id, raw, meta, changed_at }, record);
     }
 
     /// How a result is shown: shortened if a truncation says so, never empty. Gives what the truncation
@@ -409,8 +405,9 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         }
     }
 
-    fn place(&mut self, id: &Id, answer: Answer<'b>, record: &Record<'_>) {
-        let newest = self.calls.get(id).map(|(number, call)| (number - self.first, *call));
+    fn place(&mut self, answer: Answer<'b>, record: &Record<'_>) {
+        let id = answer.id.clone();
+        let newest = self.calls.get(&id).map(|(number, call)| (number - self.first, *call));
         match newest {
             Some((at, call)) if self.parts[at].calls[call].answer.is_none() => {
                 self.end_counts(answer.changed_at);
@@ -418,35 +415,33 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
                 part.closed = true;
                 part.calls[call].answer = Some(answer);
                 let early = part.calls[call].early.take();
-                self.pass_over(id, early);
+                self.pass_over(early);
                 if at + 1 < self.parts.len() {
                     // A later count was made with a fixed text in the place of this result.
                     let later =
                         self.parts.range_mut(at + 1..).filter_map(|part| part.meta.as_mut());
                     later.for_each(|meta| meta.drop_count());
                     let what = format!("result of call '{id}' comes late, moved to its call");
-                    self.note(&rules::LATE_RESULT, record, &what);
+                    self.note(&rules::LATE_RESULT, record, what);
                 }
             }
-            None if !self.layout.ids.is_known(id) => {
-                let (answer, offset) = (answer.into_owned(), record.offset);
-                let early = Early { answer, offset, source: Source::of(record) };
-                // Nearly always there is one for an id, and room for more would be most of the memory.
-                let waiting = self.early.entry(id.clone());
-                waiting.or_insert_with(|| VecDeque::with_capacity(1)).push_back(early);
+            None if !self.layout.ids.is_known(&id) => {
+                let answer = answer.into_owned();
+                self.early.push(Early { answer, source: Source::of(record) });
             }
             _ => {
                 let what = format!("second or too late result of call '{id}', left out");
-                self.note(&rules::RESULT_TWICE, record, &what);
+                self.note(&rules::RESULT_TWICE, record, what);
             }
         }
     }
 
     /// Notes a result before its call that is not the call's.
-    fn pass_over(&mut self, id: &str, early: Option<Early>) {
+    fn pass_over(&mut self, early: Option<Early>) {
         if let Some(early) = early {
+            let id = &early.answer.id;
             let what = format!("result of call '{id}' stands before the call, left out");
-            self.note_at(&rules::ORPHAN_RESULT, early.source, &what);
+            self.note_at(&rules::ORPHAN_RESULT, early.source, what);
         }
     }
 
@@ -455,13 +450,13 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         self.note(&rules::MISPLACED_BLOCK, record, what);
     }
 
-    fn note(&mut self, rule: &'static Rule, record: &Record<'_>, what: &str) {
+    fn note(&mut self, rule: &'static Rule, record: &Record<'_>, what: impl Into<String>) {
         self.note_at(rule, Source::of(record), what);
     }
 
-    fn note_at(&mut self, rule: &'static Rule, source: Source, what: &str) {
+    fn note_at(&mut self, rule: &'static Rule, source: Source, what: impl Into<String>) {
         let Source { id, place } = source;
-        self.findings.push(Finding { rule, place, id: Some(id), message: what.to_owned() });
+        self.findings.push(Finding { rule, place, id: Some(id), message: what.into() });
     }
 }
 

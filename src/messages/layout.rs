@@ -99,7 +99,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
             }
             match call.answer {
                 Some(answer) => {
-                    let Answer { block, meta, .. } = placed(answer, &id);
+                    let (block, meta) = placed(answer, &id);
                     results.push(block);
                     meta::join(&mut meta_of_results, meta);
                 }
@@ -144,15 +144,18 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
 }
 
 /// A result under the id that its call has in the request.
-fn placed<'b>(mut answer: Answer<'b>, id: &Id) -> Answer<'b> {
-    if !matches!(&answer.block.kind, BlockKind::ToolResult { id: own } if own == id) {
-        rename(&mut answer.block, "tool_use_id", id);
-        for result in answer.meta.iter_mut().flat_map(|meta| &mut meta.results) {
+fn placed<'b>(answer: Answer<'b>, id: &Id) -> (Block<'b>, Option<Box<Meta>>) {
+    let Answer { id: own, raw, mut meta, .. } = answer;
+    let is_renamed = own != *id;
+    let mut block = Block { raw, kind: BlockKind::ToolResult { id: own } };
+    if is_renamed {
+        rename(&mut block, "tool_use_id", id);
+        for result in meta.iter_mut().flat_map(|meta| &mut meta.results) {
             let original = std::mem::replace(&mut result.tool_use_id, id.clone());
             result.original_id = Some(original);
         }
     }
-    answer
+    (block, meta)
 }
 
 fn rename(block: &mut Block<'_>, member: &str, id: &Id) {

@@ -24,6 +24,7 @@ pub mod summary;
 pub mod target;
 pub mod undo;
 pub mod view;
+mod waiting;
 
 use crate::dialect::looks;
 use crate::exit::{Error, Exit};

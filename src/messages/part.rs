@@ -3,13 +3,16 @@
 use crate::check::Place;
 use crate::json;
 use crate::messages::meta::Meta;
-use crate::messages::{Block, Content, Id, Role};
+use crate::messages::{Block, Content, Id, Raw, Role};
 use crate::record::Record;
 
 /// A result, ready to be placed.
 #[derive(Clone, Debug)]
 pub(super) struct Answer<'b> {
-    pub(super) block: Block<'b>,
+    /// The id of its call, as on disk.
+    pub(super) id: Id,
+    /// The result's block under this id.
+    pub(super) raw: Raw<'b>,
     /// With what is to be said of the result, if anything is.
     pub(super) meta: Option<Box<Meta>>,
     /// The place of the view record that shortens it; 0 if none does.
@@ -19,20 +22,20 @@ pub(super) struct Answer<'b> {
 impl Answer<'_> {
     /// The same with bytes of its own.
     pub(super) fn into_owned(self) -> Answer<'static> {
-        Answer { block: self.block.into_owned(), ..self }
+        Answer { raw: self.raw.into_owned(), ..self }
     }
 }
 
 /// A record, as findings name it.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
-    pub(super) id: String,
+    pub(super) id: Id,
     pub(super) place: Place,
 }
 
 impl Source {
     pub(super) fn of(record: &Record<'_>) -> Source {
-        Source { id: record.id.to_string(), place: record.place.clone() }
+        Source { id: Id::from(record.id.as_ref()), place: record.place.clone() }
     }
 }
 
@@ -41,8 +44,6 @@ impl Source {
 #[derive(Clone, Debug)]
 pub(super) struct Early {
     pub(super) answer: Answer<'static>,
-    /// Where its record begins, over all inputs.
-    pub(super) offset: u64,
     pub(super) source: Source,
 }
 

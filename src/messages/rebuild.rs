@@ -10,7 +10,7 @@ use crate::json::{self, Object, string};
 use crate::jsonl::{Line, Lines};
 use crate::messages::fold::Fold;
 use crate::messages::view::{self, View};
-use crate::messages::{Block, BlockKind, Content, Message, shorten};
+use crate::messages::{Block, BlockKind, Content, Id, Message, shorten};
 use crate::record::{self, Body, Record};
 use crate::source::{self, Input};
 use anyhow::Context;
@@ -143,17 +143,17 @@ impl Watch {
     }
 
     /// All findings. A target that was not seen is one only if everything was read.
-    fn finish(self, is_all: bool, later: Vec<Finding>) -> Vec<Finding> {
-        let mut findings = self.early;
+    fn finish(self, is_all: bool, mut findings: Vec<Finding>) -> Vec<Finding> {
+        let mut early = self.early;
         if is_all {
             let mut unseen: Vec<Finding> = self.unseen.into_values().collect();
             unseen.sort_by_key(|finding| finding.place.offset);
-            findings.extend(unseen);
+            early.extend(unseen);
         }
-        for Place { input, line, offset, .. } in findings.iter_mut().map(|found| &mut found.place) {
+        for Place { input, line, offset, .. } in early.iter_mut().map(|found| &mut found.place) {
             *line = self.numbers.get(&(input.clone(), *offset)).copied().flatten();
         }
-        findings.extend(later);
+        findings.splice(0..0, early);
         findings
     }
 }
@@ -193,7 +193,7 @@ fn read_object<'a>(
     let body = match record::parse(object) {
         Ok(body) => body,
         Err(why) => {
-            let (rule, id) = (&rules::BAD_RECORD, object.string("id").map(Cow::into_owned));
+            let (rule, id) = (&rules::BAD_RECORD, object.string("id").map(Id::from));
             return Ok(Err(Finding { rule, place, id, message: format!("skipped: {why}") }));
         }
     };

@@ -15,6 +15,7 @@ use crate::estimate::scale::Scale;
 use crate::json::Object;
 use crate::jsonl::search::{Needles, backwards, line_around};
 use crate::jsonl::{self, Line, Lines};
+use crate::messages::Id;
 use crate::messages::checkpoint::Known;
 use crate::messages::meta::Shown;
 use crate::messages::range;
@@ -367,7 +368,7 @@ impl Search<'_> {
 }
 
 fn found(rule: &'static Rule, record: &Record<'_>, message: String) -> Finding {
-    let (place, id) = (record.place.clone(), Some(record.id.clone().into_owned()));
+    let (place, id) = (record.place.clone(), Some(Id::from(record.id.as_ref())));
     Finding { rule, place, id, message }
 }
 

@@ -9,7 +9,7 @@ use crate::jsonl::Lines;
 use crate::messages::meta::Shown;
 use crate::messages::range::Turns;
 use crate::messages::view::View;
-use crate::messages::{Block, BlockKind, Content, Message, Role, rebuild, shorten};
+use crate::messages::{Block, BlockKind, Content, Id, Message, Role, rebuild, shorten};
 use crate::record::{self, Body, Record};
 use crate::redact::Patterns;
 use crate::session::time;
@@ -378,7 +378,7 @@ impl<'v> Walk<'v> {
             self.notes.findings.push(Finding {
                 rule: &rules::TRUNCATION_MISMATCH,
                 place: Place { ..record.place.clone() },
-                id: Some(record.id.to_string()),
+                id: Some(Id::from(record.id.as_ref())),
                 message: "a truncation does not fit this result and is not applied".to_owned(),
             });
             return (None, 0);
