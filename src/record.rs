@@ -14,6 +14,7 @@ use crate::messages::meta::Shown;
 use crate::messages::summary::Summary;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
+use std::fmt::Write;
 
 /// How deep arrays and objects may be nested in a record, itself included. Common readers of JSON stop
 /// near 1000, and a provider that cannot read a request refuses it again on every later turn.
@@ -199,7 +200,7 @@ impl<'a> Record<'a> {
         base: u64,
     ) -> Record<'a> {
         let offset = base + place.offset;
-        let id = object.string("id").unwrap_or_else(|| Cow::Owned(format!("@{offset}")));
+        let id = id_of(object, offset);
         let end = offset + place.length;
         Record { id, offset, end, place, text: Cow::Borrowed(text), body }
     }
@@ -332,6 +333,18 @@ fn said<'a>(object: &Object<'a>, name: &str) -> Result<Cow<'a, str>, String> {
 
 fn text(object: &Object<'_>, name: &str) -> Result<String, String> {
     said(object, name).map(Cow::into_owned)
+}
+
+/// The id of a record that begins at byte `offset`: its own, or for one without an id `@` and `offset`.
+#[must_use]
+pub fn id_of<'a>(object: &Object<'a>, offset: u64) -> Cow<'a, str> {
+    object.string("id").unwrap_or_else(|| {
+        // As long as the longest of these.
+        let mut id = String::with_capacity(21);
+        // Writing into a String cannot fail.
+        let _ = write!(id, "@{offset}");
+        Cow::Owned(id)
+    })
 }
 
 /// The id of a record: the first 16 hex digits of SHA-256 over the previous line's bytes, a line feed,

@@ -8,6 +8,7 @@ use crate::json::{self, Member, Object};
 use crate::jsonl::{Line, Lines};
 use crate::messages::rebuild::{self, Notes, Options};
 use crate::messages::{Id, Message, Meta};
+use crate::record;
 use crate::source::Input;
 use anyhow::Context;
 use foldhash::fast::RandomState;
@@ -154,7 +155,7 @@ impl Scan {
 
     fn take(&mut self, text: &str, object: &Object<'_>, place: Place, is_misfit: bool) {
         let Place { offset, length, .. } = place;
-        let id = object.string("id").map_or_else(|| Id::from(format!("@{offset}")), Id::from);
+        let id = Id::from(record::id_of(object, offset));
         self.records.push(At { offset, line: place.line.unwrap_or(0), length, id: id.clone() });
         let mut find = |rule: &'static Rule, message: String| {
             let (place, id) = (place.clone(), Some(id.clone()));

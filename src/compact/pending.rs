@@ -122,10 +122,7 @@ fn read_records(inputs: &[Input]) -> anyhow::Result<Vec<Seen>> {
         let mut lines = Lines::new(input, 0, input.length);
         let mut take = |line: Line<'_>| {
             let Line::Object { object, place, .. } = line else { return };
-            let id = match object.string("id") {
-                Some(id) => id.into_owned(),
-                None => format!("@{}", base + place.offset),
-            };
+            let id = record::id_of(&object, base + place.offset).into_owned();
             let kind = match record::parse(&object) {
                 Ok(Body::Compaction { summary, first_kept, retry_of, .. }) => {
                     let is_stub = object.string("strategy").as_deref() == Some("stub");
