@@ -12,7 +12,7 @@ use crate::json::push_quoted;
 use crate::messages::{Block, BlockKind, Content, Id, Message, Role};
 use rules::Rule;
 use std::collections::HashSet;
-use std::fmt;
+use std::fmt::{self, Write};
 use std::sync::Arc;
 
 /// How bad a finding is.
@@ -73,28 +73,29 @@ impl Finding {
         json
     }
 
-    /// The finding as a JSON object.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        let mut json = "{".to_owned();
-        self.push_members(&mut json);
+    /// Adds the finding as a JSON object to `json`.
+    pub fn push_json(&self, json: &mut String) {
+        json.push('{');
+        self.push_members(json);
         json.push_str(r#","message":"#);
-        push_quoted(&mut json, &self.message);
+        push_quoted(json, &self.message);
         json.push('}');
-        json
     }
 
     fn push_members(&self, json: &mut String) {
         let (Place { input, line, offset, length }, rule) = (&self.place, self.rule);
-        let line = line.map_or_else(|| "null".to_owned(), |line| line.to_string());
-        let numbers = format!(r#","line":{line},"offset":{offset},"length":{length},"id":"#);
         json.push_str(r#""rule":"#);
         push_quoted(json, rule.name);
         json.push_str(r#","severity":"#);
         push_quoted(json, rule.severity.name());
         json.push_str(r#","input":"#);
         push_quoted(json, input);
-        json.push_str(&numbers);
+        // Writing into a String cannot fail.
+        let _ = match line {
+            Some(line) => write!(json, r#","line":{line}"#),
+            None => write!(json, r#","line":null"#),
+        };
+        let _ = write!(json, r#","offset":{offset},"length":{length},"id":"#);
         match &self.id {
             Some(id) => push_quoted(json, id),
             None => json.push_str("null"),

@@ -32,16 +32,20 @@ fn main() -> ExitCode {
                 writeln!(out, "{rule}")?;
             }
         } else {
-            findings = check_modes(&args.operands.files)?;
+            findings.push(check_modes(&args.operands.files)?);
             for input in args.operands.transcripts()? {
                 let _progress = log.wait_for(format!("checking {}", input.name));
-                findings.extend(lint::lint(input)?);
+                findings.push(lint::lint(input)?);
             }
         }
-        for finding in &findings {
-            writeln!(out, "{}", exit::printable_json(&finding.to_json()))?;
+        let mut json = String::new();
+        for finding in findings.iter().flatten() {
+            json.clear();
+            finding.push_json(&mut json);
+            out.write_all(exit::printable_json(&json).as_bytes())?;
+            out.write_all(b"\n")?;
         }
         out.finish()?;
-        Ok(lint::status(&findings))
+        Ok(lint::status(findings.iter().flatten()))
     })
 }

@@ -21,13 +21,11 @@ use std::io;
 /// When it cannot be read.
 pub fn check(input: &Input, damaged: &HashSet<u64>) -> io::Result<Vec<Finding>> {
     let bytes = input.bytes()?;
-    let lines = Lines { lines: bytes.split(|byte| *byte == b'\n').collect() };
+    let lines = Lines::of(&bytes);
     let mut findings = Vec::new();
     // So many of the next lines do not fit because of what was found before them.
     let mut explained = 0;
-    let mut offsets = vec![0];
-    for (index, line) in lines.lines.iter().enumerate() {
-        offsets.push(offsets[index] + line.len() as u64 + 1);
+    for index in 0..lines.lines.len() {
         if damaged.contains(&(index as u64 + 1)) {
             explained = 1;
             continue;
@@ -44,8 +42,9 @@ pub fn check(input: &Input, damaged: &HashSet<u64>) -> io::Result<Vec<Finding>> 
             rules::LINES_SWAPPED => 2,
             _ => 1,
         };
-        let (offset, length) = (offsets[at], lines.lines[at].len() as u64);
-        let number = at as u64 + 1;
+        let line = lines.lines[at];
+        let offset = (line.as_ptr().addr() - bytes.as_ptr().addr()) as u64;
+        let (length, number) = (line.len() as u64, at as u64 + 1);
         let place = Place { input: input.name.clone(), line: Some(number), offset, length };
         let id = lines.sealed(at).map(|sealed| Id::from(sealed.id));
         findings.push(Finding { rule, place, id, message: message(rule, number) });
@@ -71,6 +70,13 @@ struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
+    fn of(bytes: &'a [u8]) -> Lines<'a> {
+        let mut begin = 0;
+        let line = |end| &bytes[std::mem::replace(&mut begin, end + 1)..end];
+        let ends = memchr::memchr_iter(b'\n', bytes).chain([bytes.len()]);
+        Lines { lines: ends.map(line).collect() }
+    }
+
     fn sealed(&self, index: usize) -> Option<Sealed<'a>> {
         self.lines.get(index).and_then(|line| Sealed::read(line))
     }

@@ -179,16 +179,21 @@ impl Scan {
     }
 }
 
-fn names_twice<'a>(object: &Object<'a>) -> Vec<Cow<'a, str>> {
-    let mut names = HashSet::with_hasher(RandomState::default());
-    let members = object.members().map(|member: Member<'a>| member.name());
-    members.filter(|name| !names.insert(name.clone())).collect()
+/// The names of the members whose name an earlier member has, in the order of the members.
+fn names_twice<'a>(object: &Object<'a>) -> impl Iterator<Item = Cow<'a, str>> {
+    let names = object.members().map(|member: Member<'a>| member.name());
+    let mut names: Vec<(Cow<'a, str>, usize)> = names.zip(0..).collect();
+    names.sort_unstable();
+    let again = names.windows(2).filter(|pair| pair[0].0 == pair[1].0).map(|pair| pair[1].clone());
+    let mut again: Vec<_> = again.collect();
+    again.sort_unstable_by_key(|(_, place)| *place);
+    again.into_iter().map(|(name, _)| name)
 }
 
 /// The status for what was found: 65 if bytes cannot be used, 1 if something had to be mended, else 0.
 #[must_use]
-pub fn status(findings: &[Finding]) -> Exit {
-    match findings.iter().map(|finding| finding.rule.severity).max() {
+pub fn status<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Exit {
+    match findings.into_iter().map(|finding| finding.rule.severity).max() {
         Some(Severity::Error) => Exit::Data,
         Some(Severity::Warning) => Exit::Failed,
         Some(Severity::Note) | None => Exit::Done,
