@@ -170,14 +170,17 @@ pub fn status(error: &anyhow::Error) -> Exit {
 pub fn run<T: Into<ExitCode>>(name: &str, body: impl FnOnce() -> anyhow::Result<T>) -> ExitCode {
     match body() {
         Ok(exit) => exit.into(),
-        Err(error) => {
-            let exit = status(&error);
-            if exit != Exit::ReaderGone {
-                say_with(name, &text(&error), &members(&error, exit));
-            }
-            exit.into()
-        }
+        Err(error) => report(name, &error).into(),
     }
+}
+
+/// Prints an error of the program `name` and returns its status.
+pub fn report(name: &str, error: &anyhow::Error) -> Exit {
+    let exit = status(error);
+    if exit != Exit::ReaderGone {
+        say_with(name, &text(error), &members(error, exit));
+    }
+    exit
 }
 
 /// An error and its causes, as one text; after an error of the system, the advice for it.

@@ -1,6 +1,6 @@
 //! `claw-append`: plain text as a record, and the patterns of what is taken out.
 
-use crate::cli::{self, Output, progress};
+use crate::cli::{self, Output, attach, progress};
 use crate::exit::{self, Exit};
 use crate::json::quote;
 use crate::messages::rebuild;
@@ -24,6 +24,9 @@ pub struct PlainArgs {
     /// Take plain text as the result of call ID
     #[arg(long, group = "plain", value_name = "ID")]
     pub tool_result: Option<String>,
+    /// File that goes with the text: an image, a PDF document or text; may be given again
+    #[arg(long, value_name = "FILE", requires = "user")]
+    pub attach: Vec<PathBuf>,
     /// Mark the result as that of a failed call
     #[arg(long, requires = "tool_result", conflicts_with_all = ["user", "assistant"])]
     pub is_error: bool,
@@ -57,6 +60,12 @@ impl PlainArgs {
                 let error = if self.is_error { r#","is_error":true"# } else { "" };
                 let id = quote(id);
                 format!(r#"{{"type":"tool_result","tool_use_id":{id},"content":{text}{error}}}"#)
+            }
+            None if !self.attach.is_empty() => {
+                let blocks = self.attach.iter().map(|path| attach::block(path));
+                let blocks = blocks.collect::<anyhow::Result<Vec<_>>>()?.join(",");
+                let text = format!(r#"{{"type":"text","text":{text}}}"#);
+                format!(r#"{{"type":"user","content":[{blocks},{text}]}}"#)
             }
             None if self.user => format!(r#"{{"type":"user","content":{text}}}"#),
             None => {

@@ -147,6 +147,10 @@ fn describe(error: &clap::Error, (command, called): (&Command, String)) -> Strin
             let all: Vec<_> = command.get_subcommands().map(Command::get_name).collect();
             format!("a command is required: {}; {help}", all.join(", "))
         }
+        ErrorKind::TooManyValues => {
+            let value = context(ContextKind::InvalidValue);
+            format!("unexpected value '{value}' for {argument}: it takes none; {help}")
+        }
         ErrorKind::MissingRequiredArgument => format!("{argument} is required; {help}"),
         ErrorKind::ArgumentConflict => match context(ContextKind::PriorArg) {
             prior if prior == argument => format!("{argument} is given twice; give it once"),

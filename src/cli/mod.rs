@@ -3,6 +3,7 @@
 
 pub mod append;
 pub mod arguments;
+pub mod attach;
 pub mod attempts;
 pub mod budget;
 pub mod call;

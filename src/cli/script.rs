@@ -49,7 +49,7 @@ pub struct ChatArgs {
 /// The option for how long to wait for a lock.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct LockArgs {
-    /// Longest wait for another turn on the same transcript, in seconds
+    /// Longest wait for another writer or turn on the same transcript, in seconds
     #[arg(long, value_name = "SECONDS", env = "CLAW_LOCK_TIMEOUT", default_value = "30", value_parser = seconds)]
     pub lock_timeout: Duration,
 }

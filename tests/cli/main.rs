@@ -4,6 +4,7 @@
 
 /// claw-append: the file keeps every byte it had, and every record that was acknowledged.
 mod append;
+mod attach;
 /// claw-call --stream: what is cut, refused or wrong is never taken for a reply.
 #[cfg(feature = "http")]
 mod broken;

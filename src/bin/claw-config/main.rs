@@ -5,6 +5,7 @@ mod check;
 mod edit;
 mod export;
 mod list;
+mod plan;
 mod scripts;
 mod shell;
 mod value;

@@ -15,6 +15,7 @@ use clawutils::cli::rebuild::LimitTurnsArgs;
 use clawutils::cli::script::{ChatArgs, LockArgs, ReplyArgs, TurnArgs};
 use clawutils::cli::session::{PlaceArgs, ResetArgs};
 use clawutils::cli::summary::{CommandArgs, SummariserArgs};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The settings of everything that a turn runs.
@@ -85,6 +86,12 @@ pub struct Turn {
     /// Send what the transcript holds, after a turn that failed
     #[arg(long)]
     pub again: bool,
+    /// File that goes with the prompt: an image, a PDF document or text; may be given again
+    #[arg(long, value_name = "FILE", conflicts_with = "again")]
+    pub attach: Vec<PathBuf>,
+    /// Print the commands that the turn would run, and run none of them
+    #[arg(long)]
+    pub dry_run: bool,
     #[command(flatten)]
     pub reply: ReplyArgs,
     #[command(flatten)]
@@ -151,6 +158,7 @@ pub const COMMANDS: &str = "  /new [LABEL]         begin a new session
   /undo [turn]         take back the newest cut, or the newest turn
   /redo                bring back what the last /undo took back
   /again               send again what has no answer
+  /attach FILE         send a file with the next prompt: an image, a PDF document or text
   /edit [TEXT]         write a prompt with $VISUAL or $EDITOR
   /model [NAME]        show the model, or use another
   /set [KEY [VALUE]]   list settings that are not the defaults; show a setting, or change it
@@ -175,6 +183,9 @@ pub struct Chat {
     /// Begin with a new session, with SESSION as its label
     #[arg(long)]
     pub new: bool,
+    /// File that goes with the first prompt: an image, a PDF document or text; may be given again
+    #[arg(long, value_name = "FILE")]
+    pub attach: Vec<PathBuf>,
     #[command(flatten)]
     pub chat: ChatArgs,
     #[command(flatten)]

@@ -3,21 +3,22 @@
 //! Nothing is printed unless all of it is valid. Settings from the command line become exported variables, which
 //! the programs of the script read; what only the script needs becomes plain variables.
 
+use crate::plan::plan;
 use crate::scripts::{COMMANDS, Chat, Retry, Settings, Turn};
 use anyhow::Context;
 use clap::Parser;
-use clawutils::cli::Output;
-use clawutils::cli::arguments;
 use clawutils::cli::call::endpoint::Endpoint;
 use clawutils::cli::model::{ModelArgs, Provider, state_dir};
 use clawutils::cli::settings::{Failed, Origin, Parsed, Setting, Value};
+use clawutils::cli::{Output, arguments, attach};
 use clawutils::exec::tools::Folder;
-use clawutils::exit::{self, Error, Exit, fail, printable};
+use clawutils::exit::{self, Exit, fail, printable};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// Print what a script evaluates to set its options.
@@ -53,11 +54,7 @@ impl Shell {
         };
         match printed {
             Ok(text) => text.print(),
-            Err(error) => {
-                let members = error.downcast_ref::<Error>().map_or("", Error::members);
-                exit::say_with(name, &exit::text(&error), members);
-                Ok(exit::status(&error))
-            }
+            Err(error) => Ok(exit::report(name, &error)),
         }
     }
 }
@@ -138,7 +135,7 @@ impl Text {
 }
 
 /// A word in single quotes, whatever its bytes are.
-fn quoted(word: &OsStr) -> OsString {
+pub fn quoted(word: &OsStr) -> OsString {
     let mut quoted = Vec::from(b"'");
     for byte in word.as_bytes() {
         match byte {
@@ -152,19 +149,19 @@ fn quoted(word: &OsStr) -> OsString {
 
 fn turn(args: &Turn, decided: &Decided, text: &mut Text) -> anyhow::Result<()> {
     let settings = &args.settings;
-    let permits = &settings.permits;
-    let names_tools = !permits.allow.is_empty() || !permits.deny.is_empty() || permits.ask;
-    if names_tools && settings.request.tools.is_none() {
+    let is_given = |keys: &[&str]| {
+        let mut flags = decided.iter().filter(|(_, value)| value.origin == Origin::Flag);
+        flags.any(|(setting, _)| keys.contains(&setting.key.as_str()))
+    };
+    let permits = ["allow", "deny", "ask", "pass-env", "jobs", "exec-timeout"];
+    if is_given(&permits) && settings.request.tools.is_none() {
         return fail(Exit::Usage, "no tools are run without --tools; see claw-turn --help");
     }
     let session = args.session.clone().unwrap_or_default();
     if session.is_empty() && !args.current {
         return fail(Exit::Usage, "a value is required for SESSION; see claw-turn --help");
     }
-    let is_reset = |(setting, value): &(Setting, Value)| {
-        value.origin == Origin::Flag && ["reset", "idle"].contains(&setting.key.as_str())
-    };
-    if is_path(&session) && decided.iter().any(is_reset) {
+    if is_path(&session) && is_given(&["reset", "idle"]) {
         return fail(
             Exit::Usage,
             format!(
@@ -176,6 +173,12 @@ fn turn(args: &Turn, decided: &Decided, text: &mut Text) -> anyhow::Result<()> {
         return fail(Exit::Usage, "invalid value '0' for --limit-turns: use 1 or more");
     }
     let has_window = check(settings)?;
+    set_attached(&args.attach, text)?;
+    if args.dry_run {
+        let plan = plan(args, decided, has_window);
+        text.add("printf '%s' ").add(quoted(plan.as_ref())).add("\nexit 0\n");
+        return Ok(());
+    }
     say_default_model(&settings.model, &session);
     text.set("work", work_folder());
     text.set("session", &session);
@@ -230,6 +233,7 @@ fn chat(args: &Chat, _: &Decided, text: &mut Text) -> anyhow::Result<()> {
     if !args.new && args.session.as_deref() == Some("") {
         return fail(Exit::Usage, "a value is required for SESSION; see claw-chat --help");
     }
+    set_attached(&args.attach, text)?;
     text.set("session", args.session.clone().unwrap_or_default());
     text.set_switch("new", args.new);
     let history = state_dir().filter(|_| chat.history).map(|dir| dir.join("chat_history"));
@@ -238,6 +242,19 @@ fn chat(args: &Chat, _: &Decided, text: &mut Text) -> anyhow::Result<()> {
     text.set("commands", COMMANDS);
     text.set_switch("stream", chat.stream);
     text.set_switch("markdown", chat.markdown);
+    Ok(())
+}
+
+/// Makes files to attach the positional parameters, as options of claw-append.
+fn set_attached(files: &[PathBuf], text: &mut Text) -> anyhow::Result<()> {
+    text.add("set --");
+    for file in files {
+        attach::block(file)?;
+        let mut option = OsString::from("--attach=");
+        option.push(file);
+        text.add(" ").add(quoted(&option));
+    }
+    text.add("\n");
     Ok(())
 }
 
@@ -352,7 +369,7 @@ fn call(command: &str, text: &mut Text) {
 }
 
 /// Returns whether a session is named by the path of its transcript.
-fn is_path(session: &str) -> bool {
+pub fn is_path(session: &str) -> bool {
     session.contains('/') || session.ends_with(".jsonl")
 }
 
