@@ -113,6 +113,26 @@ fn a_terminal_is_shown_control_characters_and_a_pipe_every_byte() {
     assert_eq!(shown, "red\n\\u{1b}[31m\\u{9b}31m\\r\\u{7f}\\u{202e}evil\n");
 }
 
+/// A renderer that ends early costs the text and not the reply.
+#[test]
+fn a_reply_that_is_rendered_for_a_reader_who_left_is_kept() {
+    for stream in ["", "--stream"] {
+        let sandbox = Sandbox::new();
+        let turn = "claw-turn --provider offline --no-checkpoint --markdown -m hi s.jsonl";
+        let run = sandbox.sh(&format!("{{ {turn} {stream}; echo $? >status; }} | :")).run();
+        run.ok();
+        let records = sandbox.read_json("s.jsonl");
+        assert_eq!(records.len(), 2, "{stream}: {}", run.stderr);
+        assert_eq!(
+            (&records[1]["type"], records[1]["interrupted"].is_null()),
+            (&json!("assistant"), true)
+        );
+        assert!(!run.stderr.contains("continue with"), "{stream}: {}", run.stderr);
+        let status = sandbox.read_text("status");
+        assert!(["141\n", "0\n"].contains(&status.as_str()), "{stream}: {status}");
+    }
+}
+
 /// P-3, as without: the reply is kept, and it is no success.
 #[test]
 fn p_3_a_reply_that_cannot_be_shown_is_kept_and_no_success() {

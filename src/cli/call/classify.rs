@@ -56,7 +56,7 @@ pub fn status(text: &str) -> Result<u16, &'static str> {
 /// Writes what an answer of `status` with this body means, as a JSON object.
 ///
 /// # Errors
-/// 74 or 78 as [`RowArgs::read`]; 65 when the answer is a reply and no failure.
+/// 74 or 78 as [`FailuresArgs::read`]; 65 when the answer is a reply and no failure.
 pub fn classify(status: u16, body: &[u8], args: &RowArgs, log: Log) -> anyhow::Result<Exit> {
     let header = |name: &str| {
         args.header.iter().find(|(own, _)| own == name).map(|(_, value)| value.clone())
