@@ -1,5 +1,5 @@
-//! The command line: read in one place, so that every program reports a mistake in the same way, in one line
-//! that ends with what to do.
+//! Command line parsing, in one place, so that every program reports mistakes in the same way: in one line that ends with
+//! what to do.
 
 use crate::cli::config;
 use crate::cli::settings::{self, Failed, Parsed, Setting, Value};
@@ -21,8 +21,8 @@ pub fn parse<A: Parser>() -> anyhow::Result<A> {
     parsed.map_err(|failed| why(failed, &arguments))
 }
 
-/// Reads the flags of this process alone, for work that a broken variable or configuration file does not stop.
-/// Only the form of the diagnostics comes from those, too.
+/// Parses only the flags of this process, for commands that must work in spite of an invalid variable or configuration
+/// file. The format of diagnostics is still taken from these.
 ///
 /// # Errors
 /// 2 when the command line is wrong.
@@ -37,7 +37,7 @@ pub fn parse_flags<A: Parser>() -> anyhow::Result<(A, ArgMatches)> {
     Ok((parsed, given))
 }
 
-/// Decides the settings of this process.
+/// Returns the settings of this process with their values.
 ///
 /// # Errors
 /// As [`parse`].
@@ -54,7 +54,7 @@ fn from_matches<A: Parser>(matches: &mut ArgMatches) -> Result<A, Failed> {
     A::from_arg_matches_mut(matches).map_err(|error| Failed::Usage(Box::new(A::command()), error))
 }
 
-/// The error for a command line that cannot be read. Help and version are printed, and end the process.
+/// Returns the error for a command line that cannot be parsed. Prints help and version, and ends the process.
 fn why(failed: Failed, arguments: &[OsString]) -> anyhow::Error {
     log_json_if_asked(arguments);
     match failed {
@@ -70,7 +70,7 @@ fn why(failed: Failed, arguments: &[OsString]) -> anyhow::Error {
     }
 }
 
-/// Reads `arguments`, the program's name first, by the definition `A`, and decides its settings.
+/// Parses `arguments`, the program's name first, as defined by `A`, and finds the values of its settings.
 ///
 /// # Errors
 /// See [`Failed`].
@@ -78,8 +78,8 @@ pub fn read<A: Parser>(arguments: &[OsString]) -> Result<Parsed, Failed> {
     settings::read(with_negative_numbers(A::command()), arguments)
 }
 
-/// Selects JSON for diagnostics, if the command line asks for it, or else the variable does. Returns whether one of
-/// them decides.
+/// Selects JSON for diagnostics if the command line asks for it, else if the variable does. Returns whether either is
+/// given.
 fn log_json_if_asked(arguments: &[OsString]) -> bool {
     let mut words = arguments.iter().enumerate();
     let asked = words.find_map(|(at, word)| match word.to_str()?.strip_prefix("--log")? {
@@ -99,7 +99,7 @@ pub fn usage_error(error: &clap::Error, command: &Command, arguments: &[OsString
     describe(error, called(command, arguments))
 }
 
-/// The long name of the option that an error is about: `window` of `--window <TOKENS>`.
+/// Returns the long name of the option that an error is about: `window` for `--window <TOKENS>`.
 pub(super) fn subject(error: &clap::Error) -> Option<String> {
     let argument = error.get(ContextKind::InvalidArg).map(names)?;
     argument.strip_prefix("--").map(str::to_owned)

@@ -10,13 +10,13 @@ use crate::record;
 use std::convert::Infallible;
 use std::path::PathBuf;
 
-/// The options for the window and the answer's part of it.
+/// The options for the context window and the room for the answer.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct WindowArgs {
-    /// Window in tokens, prompt and answer (by the table of models)
+    /// Context window in tokens, prompt and answer together (default: from the table of models)
     #[arg(long, value_name = "TOKENS", env = "CLAW_WINDOW")]
     pub window: Option<u64>,
-    /// Room for the answer in tokens (8096, at most a quarter of the window)
+    /// Maximum length of the answer in tokens (default: 8096, at most a quarter of the window)
     #[arg(long, value_name = "TOKENS", env = "CLAW_MAX_TOKENS", value_parser = positive)]
     pub max_tokens: Option<u64>,
 }
@@ -27,7 +27,7 @@ pub struct BudgetArgs {
     /// The window.
     #[command(flatten)]
     pub window: WindowArgs,
-    /// Tokens that a prompt leaves free before compaction (30000, at most 15 % of the window)
+    /// Tokens that a prompt leaves free before compaction (default: 30000, at most 15 % of the window)
     #[arg(long, value_name = "TOKENS", env = "CLAW_RESERVE")]
     pub reserve: Option<u64>,
 }
@@ -66,13 +66,13 @@ impl BudgetArgs {
     }
 }
 
-/// What goes with the messages in a request.
+/// The options for the system prompt and the tools of a request.
 #[derive(Clone, Debug, clap::Args)]
 pub struct RequestArgs {
     /// File with the system prompt
     #[arg(long, value_name = "FILE", env = "CLAW_SYSTEM")]
     pub system: Option<PathBuf>,
-    /// File with the tools, a JSON array; or folder of tools
+    /// File with a JSON array of tool definitions, or folder of tools
     #[arg(long, value_name = "FILE", env = "CLAW_TOOLS")]
     pub tools: Option<PathBuf>,
 }
@@ -119,13 +119,13 @@ impl ExtraArg {
     }
 }
 
-/// What else a request's body has.
+/// The options for the rest of the request body.
 #[derive(Clone, Debug, clap::Args)]
 pub struct BodyArgs {
-    /// Further members of the body: a JSON object, or a file with one
+    /// JSON object with further members of the request body, or a file with one
     #[arg(long, value_name = "FILE", env = "CLAW_EXTRA", value_parser = ExtraArg::parse)]
     pub extra: Option<ExtraArg>,
-    /// Temperature to ask for
+    /// Sampling temperature, from 0 to 2
     #[arg(long, value_name = "NUMBER", env = "CLAW_TEMPERATURE", value_parser = temperature)]
     pub temperature: Option<f64>,
 }

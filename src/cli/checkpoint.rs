@@ -48,17 +48,17 @@ pub struct CheckpointArgs {
 /// The options for when a checkpoint is due.
 #[derive(Clone, Debug, clap::Args)]
 pub struct DueArgs {
-    /// No checkpoint is ever due
+    /// Do not make checkpoints automatically
     #[arg(long = "no-checkpoint", env = "CLAW_CHECKPOINT", action = ArgAction::SetFalse)]
     pub checkpoint: bool,
-    /// Shares of the window that make a checkpoint due, in percent
+    /// Percentages of the window at which a checkpoint becomes due
     #[arg(
         long = "checkpoint-percents", value_name = "LIST",
         env = "CLAW_CHECKPOINT_PERCENTS", default_value = "25,50,75", value_delimiter = ',',
         value_parser = percent
     )]
     pub percents: Vec<u64>,
-    /// Turns since the last one that make a checkpoint due; 0 is never
+    /// Number of turns after which a checkpoint becomes due; 0 never
     #[arg(
         long = "checkpoint-turns",
         value_name = "N",
@@ -66,7 +66,7 @@ pub struct DueArgs {
         default_value = "10"
     )]
     pub turns: u64,
-    /// Tokens of the request below which no checkpoint is due
+    /// Smallest request for which a checkpoint becomes due, in tokens
     #[arg(
         long = "checkpoint-min-tokens",
         value_name = "TOKENS",

@@ -1,7 +1,7 @@
 //! The configuration file: one JSON object of settings, with named profiles and GoClaw's `session` object.
 //!
-//! Each program checks the keys of the whole file, and the values of the settings that it has itself;
-//! `claw-config check` checks all of them.
+//! Each program checks all keys in the file, but only the values of its own settings; `claw-config check` checks all
+//! values.
 
 use crate::cli::settings::{Kind, Origin, Setting, Value, opposite_id};
 use crate::cli::{read_file, variable};
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// The options that select the file.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ConfigArgs {
-    /// Configuration file, JSON (clawutils/config.json in XDG_CONFIG_HOME or ~/.config)
+    /// Configuration file (default: clawutils/config.json in XDG_CONFIG_HOME or ~/.config)
     #[arg(long, value_name = "FILE", env = "CLAW_CONFIG", global = true)]
     pub config: Option<PathBuf>,
     /// Profile of the configuration file to use
@@ -24,7 +24,7 @@ pub struct ConfigArgs {
     pub profile: Option<String>,
 }
 
-/// The keys of all settings that the file can hold, sorted. A test holds them to the definitions.
+/// The keys of all settings that the file can hold, sorted. A test compares them with the definitions.
 pub const KEYS: &[&str] = &[
     "agent",
     "allow",
@@ -93,7 +93,7 @@ pub const KEYS: &[&str] = &[
     "workspace",
 ];
 
-/// GoClaw's names of settings in its `session` object.
+/// GoClaw's names in its `session` object, and the keys of the same settings.
 pub const GOCLAW: [(&str, &str); 13] = [
     ("checkpoint.enabled", "checkpoint"),
     ("checkpoint.tokenThresholdPercents", "checkpoint-percents"),
@@ -110,7 +110,7 @@ pub const GOCLAW: [(&str, &str); 13] = [
     ("compaction.ollama.contextTokens", "ollama-window"),
 ];
 
-/// GoClaw's keys that select a way to store sessions. Sessions are always files here.
+/// GoClaw's keys for the storage of sessions, which have no effect: sessions are always files.
 const NOT_USED: [&str; 2] = ["store", "storePath"];
 
 /// The members of a JSON object.
@@ -119,32 +119,32 @@ type Members = BTreeMap<String, Box<RawValue>>;
 /// A value in the file.
 #[derive(Clone, Debug)]
 struct Entry {
-    /// The key as the file has it: `window`, `session.compaction.reserveTokens`.
+    /// The full path of the key: `window`, `profiles.local.window`, `session.compaction.reserveTokens`.
     name: String,
     raw: Box<RawValue>,
     profile: Option<String>,
 }
 
-/// A configuration file; the default one is empty.
+/// A configuration file. The default is an empty one.
 #[derive(Clone, Debug, Default)]
 pub struct ConfigFile {
-    /// Its path, if there is a file.
+    /// The path of the file, if there is one.
     pub path: Option<PathBuf>,
     /// The profile in use.
     pub profile: Option<String>,
     /// The names of all profiles.
     pub profiles: Vec<String>,
-    /// Keys that are known and have no effect.
+    /// Known keys without an effect.
     pub not_used: Vec<String>,
-    /// What is wrong with its keys.
+    /// Problems with its keys.
     pub problems: Vec<String>,
     entries: BTreeMap<String, Entry>,
 }
 
-/// Opens the file that a command line selects, or else the variables.
+/// Opens the file that the command line selects, else the variable, else the usual one if it exists.
 ///
 /// # Errors
-/// 74 or 77 when it cannot be read, 78 when it is malformed or has an unknown key.
+/// 74 or 77 if it cannot be read, 78 if it is malformed or has an unknown key.
 pub fn open(given: &ArgMatches) -> anyhow::Result<ConfigFile> {
     let Some(path) = selected(given) else { return Ok(ConfigFile::default()) };
     let bytes = read_file(&path)?;
@@ -154,16 +154,16 @@ pub fn open(given: &ArgMatches) -> anyhow::Result<ConfigFile> {
         .map_err(|why| Error::new(Exit::Config, unusable(&path, &why)).into())
 }
 
-/// The error about a file.
+/// Returns the text of an error about a file.
 #[must_use]
 pub fn unusable(path: &Path, why: &str) -> String {
     format!("cannot use configuration '{}': {why}", path.display())
 }
 
-/// The path of the file that is used, or would be if it were there.
+/// Returns the path of the file to use, which need not exist.
 ///
 /// # Errors
-/// 78 when there is none: `CLAW_CONFIG` is empty, or there is no home folder.
+/// 78 if no file is selected: `CLAW_CONFIG` is empty, or there is no home folder.
 pub fn path(given: &ArgMatches) -> anyhow::Result<PathBuf> {
     let usual = || usual_path().ok_or("no home folder; set HOME, or give --config");
     let path = match chosen(given, "config", "CLAW_CONFIG") {
@@ -174,7 +174,7 @@ pub fn path(given: &ArgMatches) -> anyhow::Result<PathBuf> {
     path.map_err(|why| Error::new(Exit::Config, format!("no configuration file: {why}")).into())
 }
 
-/// The path of the file to read: the one that is named, or the usual one if it is there.
+/// Returns the path of the file to read: the one that is named, else the usual one if it exists.
 fn selected(given: &ArgMatches) -> Option<PathBuf> {
     match chosen(given, "config", "CLAW_CONFIG") {
         Some(named) if named.is_empty() => None,
@@ -183,7 +183,7 @@ fn selected(given: &ArgMatches) -> Option<PathBuf> {
     }
 }
 
-/// The value of an option, else of its variable; empty if it is switched off.
+/// Returns the value of an option, else of its variable; empty for `--no-NAME`.
 fn chosen(given: &ArgMatches, id: &str, name: &str) -> Option<OsString> {
     if given.try_get_one::<bool>(&opposite_id(id)).ok().flatten() == Some(&true) {
         return Some(OsString::new());
@@ -192,7 +192,7 @@ fn chosen(given: &ArgMatches, id: &str, name: &str) -> Option<OsString> {
     flag.map(OsString::from).or_else(|| std::env::var_os(name))
 }
 
-/// The path of the configuration file where none is named.
+/// Returns the path of the configuration file to use if none is named.
 #[must_use]
 pub fn usual_path() -> Option<PathBuf> {
     let xdg = variable("XDG_CONFIG_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute());
@@ -205,19 +205,19 @@ fn home() -> Option<PathBuf> {
 }
 
 impl ConfigFile {
-    /// Reads the text of a file, with the keys of `profile`, else of the profile that the file names itself.
+    /// Parses the text of a file, with the keys of `profile`, else of the profile that the file itself selects.
     ///
     /// # Errors
-    /// Says what is wrong with it, and what to do.
+    /// The first problem, and what to do.
     pub fn parse(path: &Path, text: &str, profile: Option<String>) -> Result<ConfigFile, String> {
         let mut file = ConfigFile::read(path, text, profile)?;
         if file.problems.is_empty() { Ok(file) } else { Err(file.problems.swap_remove(0)) }
     }
 
-    /// Reads the text of a file, and notes each problem with its keys.
+    /// Parses the text of a file as [`ConfigFile::parse`] does, but collects the problems with its keys.
     ///
     /// # Errors
-    /// When it is not a JSON object.
+    /// If it is not a JSON object.
     pub fn read(path: &Path, text: &str, profile: Option<String>) -> Result<ConfigFile, String> {
         let mut root: Members =
             serde_json::from_str(text).map_err(|error| format!("{error}; correct it"))?;
@@ -233,7 +233,7 @@ impl ConfigFile {
         Ok(file)
     }
 
-    /// Takes the members of an object whose keys are settings.
+    /// Adds the members of an object whose keys are settings.
     fn take(&mut self, path: &str, all: Members, profile: Option<&str>) {
         for (key, raw) in all {
             let name = format!("{path}{key}");
@@ -246,7 +246,7 @@ impl ConfigFile {
         }
     }
 
-    /// Checks all profiles, and takes the one in use.
+    /// Checks all profiles, and adds the members of the one in use.
     fn take_profiles(&mut self, profiles: Members) {
         self.profiles = profiles.keys().cloned().collect();
         if let Some(name) = self.profile.as_ref().filter(|name| !profiles.contains_key(*name)) {
@@ -265,7 +265,7 @@ impl ConfigFile {
         }
     }
 
-    /// Takes GoClaw's `session` object; settings of our own names win over it.
+    /// Adds the settings in GoClaw's `session` object. It is read first, so that the settings' own keys replace them.
     fn take_goclaw(&mut self, raw: &RawValue) {
         let mut leaves = Vec::new();
         let session = self.members("session", raw);
@@ -284,7 +284,7 @@ impl ConfigFile {
         }
     }
 
-    /// The members of an object in the file; none, and a problem, if it is not one.
+    /// Returns the members of an object in the file. Notes a problem if it is not an object.
     fn members(&mut self, name: &str, raw: &RawValue) -> Members {
         if raw.get() == "null" {
             return Members::new();
@@ -295,7 +295,7 @@ impl ConfigFile {
         })
     }
 
-    /// The values of nested objects by their path, `compaction.ollama.url`.
+    /// Collects the values of nested objects by their paths, `compaction.ollama.url`.
     fn flatten(&mut self, path: &str, all: Members, leaves: &mut Vec<(String, Box<RawValue>)>) {
         for (key, raw) in all {
             let name = format!("{path}{key}");
@@ -314,16 +314,16 @@ impl ConfigFile {
         self.entries.get("log").is_some_and(|entry| text_of(&entry.raw).as_deref() == Some("json"))
     }
 
-    /// The name that a setting has in the file, `session.compaction.reserveTokens`, if it is there.
+    /// Returns the full path of a setting's key in the file, if the file has it.
     #[must_use]
     pub fn name(&self, setting: &Setting) -> Option<&str> {
         self.entries.get(&setting.key).map(|entry| entry.name.as_str())
     }
 
-    /// The value of a setting, if the file has one.
+    /// Returns the value of a setting, if the file has one.
     ///
     /// # Errors
-    /// 78 when it is of the wrong kind.
+    /// 78 if it is of the wrong kind.
     pub fn value(&self, setting: &Setting) -> anyhow::Result<Option<Value>> {
         let (Some(path), Some(entry)) = (&self.path, self.entries.get(&setting.key)) else {
             return Ok(None);
@@ -346,7 +346,7 @@ impl ConfigFile {
         Ok(Some(Value { origin, texts: texts.into_iter().filter(|it| !it.is_empty()).collect() }))
     }
 
-    /// A JSON value as the text that an option would have; none if it is of another kind.
+    /// Converts a JSON value to the text that an option takes. Returns none if it is of another kind.
     fn text(&self, kind: Kind, raw: &str) -> Option<OsString> {
         let is_number = || raw.starts_with(|first: char| first == '-' || first.is_ascii_digit());
         match kind {
@@ -358,7 +358,7 @@ impl ConfigFile {
         }
     }
 
-    /// A path in the file: relative to the folder of the file, or with `~/` to the home folder.
+    /// Resolves a path in the file, which is relative to the file's folder, or with `~/` to the home folder.
     fn resolve(&self, text: &str) -> OsString {
         if text.is_empty() {
             return OsString::new();
@@ -385,7 +385,7 @@ fn text_of(raw: &RawValue) -> Option<String> {
     string(raw.get()).map(|text| text.into_owned())
 }
 
-/// The error about a key that is not known, with the nearest one.
+/// Returns the text of an error about an unknown key, with the most similar known one.
 #[must_use]
 pub fn unknown(name: &str, key: &str, known: &[&str]) -> String {
     let distance = |other: &&&str| strsim::damerau_levenshtein(key, other);

@@ -22,42 +22,42 @@ use std::time::Duration;
 /// The options of `claw-exec`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ExecArgs {
-    /// Folder with the tools, an executable each
+    /// Folder of tools, one executable each
     #[arg(long, value_name = "DIR", env = "CLAW_TOOLS")]
     pub tools: Option<PathBuf>,
-    /// Where tools work.
+    /// The workspace.
     #[command(flatten)]
     pub workspace: WorkspaceArgs,
-    /// Which calls may run, and how.
+    /// The tools that may run, and how.
     #[command(flatten)]
     pub permits: PermitArgs,
-    /// Most bytes of output in a result; more is kept in a file
+    /// Maximum length of a result in bytes; longer output is kept in a file
     #[arg(long, value_name = "BYTES", default_value_t = 100_000)]
     pub max_output: usize,
-    /// Folder for output that is longer (output in CLAW_STATE_DIR)
+    /// Folder for longer output (default: output in CLAW_STATE_DIR)
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
 }
 
-/// The options for the calls of tools: which may run, and how.
+/// The options for running tool calls.
 #[derive(Clone, Debug, clap::Args)]
 pub struct PermitArgs {
-    /// Tool that may be run; may be given again, and all others may not
+    /// Allow only this tool (with --ask: without asking); may be repeated
     #[arg(long, value_name = "NAME", env = "CLAW_ALLOW")]
     pub allow: Vec<String>,
-    /// Tool that may not be run; may be given again
+    /// Never run this tool; may be repeated
     #[arg(long, value_name = "NAME", env = "CLAW_DENY")]
     pub deny: Vec<String>,
-    /// Ask on the terminal before each call of a tool that --allow does not name
+    /// Ask on the terminal before running a tool that --allow does not name
     #[arg(long, env = "CLAW_ASK")]
     pub ask: bool,
-    /// Pass this variable to tools even if it looks like a credential; may be given again
+    /// Pass this variable to tools even if it looks like a credential; may be repeated
     #[arg(long, value_name = "NAME", env = "CLAW_PASS_ENV")]
     pub pass_env: Vec<OsString>,
-    /// Most calls to run at a time (the number of processors)
+    /// Maximum number of tool calls to run at a time (default: the number of processors)
     #[arg(long, value_name = "N", env = "CLAW_JOBS")]
     pub jobs: Option<NonZeroUsize>,
-    /// Longest time for a call of a tool, in seconds
+    /// Time limit for each tool call, in seconds
     #[arg(long, value_name = "SECONDS", env = "CLAW_EXEC_TIMEOUT", default_value = "120", value_parser = seconds)]
     pub exec_timeout: Duration,
 }
@@ -65,7 +65,7 @@ pub struct PermitArgs {
 /// The option for the workspace.
 #[derive(Clone, Debug, clap::Args)]
 pub struct WorkspaceArgs {
-    /// Folder of the workspace: sessions are kept in it, and tools work in it
+    /// Workspace: the folder that holds the sessions and in which tools run
     #[arg(
         long,
         value_name = "DIR",

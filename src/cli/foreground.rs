@@ -1,8 +1,8 @@
-//! A command that this program runs and then ends like.
+//! Runs a command, forwards signals to it, and ends as it ended.
 //!
-//! A terminal signals its whole foreground group, so the command gets Ctrl-C and Ctrl-Z by itself. A signal that a
-//! process sends to this program (kill(1), a supervisor) is forwarded to the command and all processes below it.
-//! Either way this program waits until the command has ended.
+//! A terminal signals its whole foreground process group, so the command gets Ctrl-C and Ctrl-Z directly. A signal that a
+//! process sends to this program (kill(1), a supervisor) is forwarded to the command and all its descendants.
+//! In both cases this program waits until the command has ended.
 
 use crate::cli::{processes, progress};
 use rustix::process::{
@@ -17,10 +17,10 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode, ExitStatus};
 use std::thread;
 
-/// Runs a command to its end. Signals that this program ignores stay ignored, for the command, too.
+/// Runs a command until it ends. Signals that this program ignores stay ignored, also in the command.
 ///
 /// # Errors
-/// When the command cannot be started, or the signals not be caught.
+/// If the command cannot be started, or the signals cannot be caught.
 pub(super) fn run(command: &mut Command) -> io::Result<ExitStatus> {
     progress::leave_signals();
     let heard = progress::heard_signals(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM]);
@@ -39,20 +39,20 @@ pub(super) fn run(command: &mut Command) -> io::Result<ExitStatus> {
     child.wait()
 }
 
-/// Waits until a process has ended, and leaves it to be waited for: its number stays its own.
+/// Waits until a process has ended, without reaping it, so that its process id is not reused.
 fn wait_for_end(process: Pid) {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     while waitid(WaitId::Pid(process), options).is_err_and(|e| e == rustix::io::Errno::INTR) {}
 }
 
-/// Returns whether a signal with this `si_code` was sent by a process, and not by the kernel for a terminal.
+/// Returns whether a process sent a signal with this `si_code`, rather than the kernel for a terminal.
 fn is_from_process(code: i32) -> bool {
-    // Linux uses 0 and below; other systems have a code of their own for kill(2), which is this one.
+    // Linux uses 0 and below. On macOS and FreeBSD, SI_USER is 0x10001.
     code <= 0 || code == 0x10001
 }
 
-/// Sends a signal to a process and all below it. They are stopped first: a process that is stopped starts no other
-/// one, which would not get the signal, and takes the signal when all have it.
+/// Sends a signal to a process and all its descendants. They are stopped first, because a running process could start
+/// another one that misses the signal. They act on the signal when they continue.
 fn forward(process: Pid, signal: i32) {
     let Some(signal) = Signal::from_named_raw(signal) else { return };
     let mut members = vec![process];
@@ -68,7 +68,7 @@ fn forward(process: Pid, signal: i32) {
 
 fn send(members: &[Pid], signal: Signal) {
     for member in members {
-        // A process that has ended already is not a failure.
+        // The process may have ended already.
         let _ = kill_process(*member, signal);
     }
 }
@@ -78,11 +78,11 @@ pub(super) fn end_like(status: ExitStatus) -> ExitCode {
     let Some(signal) = status.signal() else {
         return ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1));
     };
-    // The command has left its core file; this program's would replace it.
+    // Do not overwrite the command's core file with one of this program.
     let mut core = getrlimit(Resource::Core);
     core.current = Some(0);
     let _ = setrlimit(Resource::Core, core);
-    // This returns only for a signal that does not end programs, or not known.
+    // This returns only for an unknown signal, or one that does not end programs.
     let _ = emulate_default_handler(signal);
     ExitCode::from(u8::try_from(128 + signal).unwrap_or(1))
 }

@@ -20,7 +20,7 @@ pub enum Format {
 /// The option group for diagnostics.
 #[derive(Clone, Debug, clap::Args)]
 pub struct LogArgs {
-    /// Form of the diagnostics on standard error
+    /// Format of the diagnostics on standard error
     #[arg(long, value_name = "FORMAT", env = "CLAW_LOG", default_value = "text", global = true)]
     pub log: Format,
     /// The configuration file; its settings become those of the other options.

@@ -103,16 +103,16 @@ impl Provider {
 /// The option group for the model.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ModelArgs {
-    /// Provider to call (the one whose key is in the environment, else anthropic)
+    /// Provider to call (default: the one whose key is in the environment, else anthropic)
     #[arg(long, value_name = "NAME", env = "CLAW_PROVIDER")]
     pub provider: Option<Provider>,
-    /// Model's name (MODEL_ID, else the provider's default)
+    /// Name of the model (default: MODEL_ID, else the provider's default model)
     #[arg(long, value_name = "NAME", env = "CLAW_MODEL")]
     pub model: Option<String>,
-    /// Address of the provider (ANTHROPIC_BASE_URL, OPENAI_BASE_URL, OLLAMA_HOST)
+    /// Address of the provider (default: ANTHROPIC_BASE_URL, OPENAI_BASE_URL or OLLAMA_HOST)
     #[arg(long, value_name = "URL", env = "CLAW_BASE_URL")]
     pub base_url: Option<String>,
-    /// File with models that the built-in table does not have
+    /// File of models to look up before the built-in table
     #[arg(long, value_name = "FILE", env = "CLAW_MODELS")]
     pub models: Option<PathBuf>,
 }

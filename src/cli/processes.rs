@@ -1,10 +1,9 @@
-//! Other processes, as far as /proc tells of them; without it there seem to be none.
+//! Parents and descendants of processes, from /proc. Without /proc none are found.
 
 use rustix::process::{Pid, getppid};
 use std::fs::{read_dir, read_to_string};
 
-/// Adds the processes that these started, those that they started in turn, and so on. A parent stands before its
-/// children.
+/// Adds all descendants of these processes. Parents come before their children.
 pub(super) fn add_descendants(members: &mut Vec<Pid>) {
     let mut others = parents();
     loop {
@@ -22,13 +21,13 @@ pub(super) fn add_descendants(members: &mut Vec<Pid>) {
     }
 }
 
-/// Returns whether a process started this one, or a process that did, and so on.
+/// Returns whether a process is an ancestor of this one.
 pub(super) fn is_above(process: Pid) -> bool {
     let above = std::iter::successors(getppid(), |process| parent(*process));
     above.into_iter().any(|above| above == process)
 }
 
-/// All processes with their parents.
+/// Returns all processes with their parents.
 fn parents() -> Vec<(Pid, Pid)> {
     let entries = read_dir("/proc").into_iter().flatten().flatten();
     let process = |entry: std::fs::DirEntry| {
@@ -40,6 +39,6 @@ fn parents() -> Vec<(Pid, Pid)> {
 
 fn parent(process: Pid) -> Option<Pid> {
     let stat = read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name may hold anything; behind it are the state and the parent.
+    // The name may contain any character, also ')'. The state and the parent come after it.
     Pid::from_raw(stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?)
 }

@@ -24,10 +24,10 @@ pub struct PartArgs {
     pub interrupted: bool,
 }
 
-/// The option for how many turns are shown.
+/// The option for the number of turns to keep.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct LimitTurnsArgs {
-    /// Show only the last N turns
+    /// Keep only the last N turns
     #[arg(long, value_name = "N", env = "CLAW_LIMIT_TURNS")]
     pub limit_turns: Option<u64>,
 }

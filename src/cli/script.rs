@@ -4,7 +4,7 @@ use crate::cli::seconds;
 use clap::ArgAction;
 use std::time::Duration;
 
-/// The options for how a turn shows the reply.
+/// The options for the output of a turn.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct ReplyArgs {
     /// Write the reply's text as it arrives
@@ -21,13 +21,13 @@ pub struct TurnArgs {
     /// Do not compact ahead of an overflow
     #[arg(long = "no-proactive", env = "CLAW_PROACTIVE", action = ArgAction::SetFalse)]
     pub proactive: bool,
-    /// Do not shorten or compact after an overflow
+    /// Do not shorten tool results or compact after an overflow
     #[arg(long = "no-guard", env = "CLAW_GUARD", action = ArgAction::SetFalse)]
     pub guard: bool,
     /// Do not make missing summaries after the reply
     #[arg(long = "no-retry", env = "CLAW_RETRY", action = ArgAction::SetFalse)]
     pub retry: bool,
-    /// Most rounds of tool calls in the turn
+    /// Maximum number of rounds of tool calls in a turn
     #[arg(long, value_name = "N", env = "CLAW_MAX_ROUNDS", default_value = "50")]
     pub max_rounds: u64,
 }
@@ -35,18 +35,18 @@ pub struct TurnArgs {
 /// The options of a conversation on a terminal.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct ChatArgs {
-    /// Show the reply when it is complete
+    /// Show a reply only when it is complete
     #[arg(long = "no-stream", env = "CLAW_STREAM", action = ArgAction::SetFalse)]
     pub stream: bool,
-    /// Show the reply as it is, neither wrapped nor rendered
+    /// Show replies as plain text, neither wrapped nor rendered
     #[arg(long = "no-markdown", visible_alias = "plain", env = "CLAW_MARKDOWN", action = ArgAction::SetFalse)]
     pub markdown: bool,
-    /// Keep no history of what was typed
+    /// Do not save the history of typed lines
     #[arg(long = "no-history", env = "CLAW_HISTORY", action = ArgAction::SetFalse)]
     pub history: bool,
 }
 
-/// The option for how long to wait for a lock.
+/// The option for the wait for another turn.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct LockArgs {
     /// Longest wait for another writer or turn on the same transcript, in seconds

@@ -1,13 +1,13 @@
 //! Settings: options that can also be given by a variable or in the configuration file.
 //!
-//! A setting is a clap argument whose `env` begins with `CLAW_`: that attribute, in the group of options that it
-//! belongs to, is its one definition. Its key in the file follows from the variable: `CLAW_BASE_URL` is `base-url`. A value
-//! comes from the flag, else the variable, else the file, else the default.
+//! A setting is a clap argument whose `env` begins with `CLAW_`; nothing else defines it. Its key in the file is
+//! derived from the variable: `CLAW_BASE_URL` becomes `base-url`. The first of these places that has a value decides: the
+//! flag, the variable, the profile in use, the rest of the file, the default.
 //!
 //! - An empty variable and `--no-NAME` mean no value: the file is not consulted, and the default applies.
-//! - Settings that exclude each other (`conflicts_with`) do so within one of these places. Across places the
-//!   nearer one wins: `--key-file` is used though `CLAW_KEY_CMD` is set.
-//! - A setting that may be given several times is a list, which the nearest place gives whole.
+//! - Two settings that exclude each other (`conflicts_with`) are an error if both come from the same place. Otherwise
+//!   the one from the earlier place applies: `--key-file` is used even if `CLAW_KEY_CMD` is set.
+//! - A setting that may be repeated is a list. One place gives the whole list; lists are not merged.
 
 use crate::cli::arguments;
 use crate::cli::budget::ExtraArg;
@@ -46,13 +46,13 @@ pub struct Setting {
     pub variable: String,
     /// The key in the configuration file, `base-url`.
     pub key: String,
-    /// The kind of its value, or of each of its values.
+    /// The kind of its value, or of each element of a list.
     pub kind: Kind,
     /// True if it takes several values.
     pub is_list: bool,
 }
 
-/// The place that a value comes from, the nearest first.
+/// The place that a value comes from, in order of precedence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The command line.
@@ -61,20 +61,20 @@ pub enum Origin {
     Variable,
     /// The configuration file: its path, and the profile that has the key.
     File(PathBuf, Option<String>),
-    /// The built-in default, or none.
+    /// No place: the built-in default applies, if there is one.
     Default,
 }
 
 /// The value of a setting.
 #[derive(Clone, Debug)]
 pub struct Value {
-    /// The place that decided.
+    /// The place that the value comes from.
     pub origin: Origin,
-    /// The value, or the values of a list. Empty if the setting has none, or the default.
+    /// The value, or the elements of a list. Empty if no place gives a value.
     pub texts: Vec<OsString>,
 }
 
-/// The key of a variable: `base-url` of `CLAW_BASE_URL`.
+/// Returns the key of a variable: `base-url` for `CLAW_BASE_URL`.
 fn key(variable: &str) -> Option<String> {
     Some(variable.strip_prefix("CLAW_")?.to_lowercase().replace('_', "-"))
 }
@@ -88,20 +88,20 @@ impl Setting {
         Some(Setting { key, variable, kind, is_list, arg: arg.clone() })
     }
 
-    /// The option, `--window`.
+    /// Returns the option, `--window`.
     #[must_use]
     pub fn flag(&self) -> String {
         format!("--{}", self.arg.get_long().unwrap_or(&self.key))
     }
 
-    /// The hidden option that undoes it, `--no-window`.
+    /// Returns the hidden option that undoes it, `--no-window`.
     #[must_use]
     pub fn opposite(&self) -> String {
         let opposite = opposite(&self.arg);
         format!("--{}", opposite.as_ref().and_then(Arg::get_long).unwrap_or_default())
     }
 
-    /// The values where no place gives one.
+    /// Returns the default value, or the elements of a default list.
     #[must_use]
     pub fn defaults(&self) -> Vec<OsString> {
         if self.kind == Kind::Switch {
@@ -110,7 +110,7 @@ impl Setting {
         self.arg.get_default_values().iter().flat_map(|text| self.split_element(text)).collect()
     }
 
-    /// The values that one value on the command line holds: several if they are separated in it.
+    /// Splits one value of the command line at the delimiter of its option, if it has one.
     #[must_use]
     pub fn split_element(&self, text: &OsStr) -> Vec<OsString> {
         match (text.to_str(), self.arg.get_value_delimiter()) {
@@ -119,13 +119,13 @@ impl Setting {
         }
     }
 
-    /// True for `--no-NAME`, which makes a switch false.
+    /// Returns whether the option itself is `--no-NAME`, which makes the switch false.
     #[must_use]
     pub fn is_negative(&self) -> bool {
         matches!(self.arg.get_action(), ArgAction::SetFalse)
     }
 
-    /// The values that a text from the environment holds.
+    /// Splits the text of an environment variable into values.
     #[must_use]
     pub fn split(&self, text: &OsStr) -> Vec<OsString> {
         match text.to_str() {
@@ -139,7 +139,7 @@ impl Setting {
         }
     }
 
-    /// The text for the environment that stands for these values.
+    /// Joins values into the text of an environment variable.
     #[must_use]
     pub fn join(&self, texts: &[OsString]) -> OsString {
         let by = OsStr::new(if self.is_list { "\n" } else { "" });
@@ -173,19 +173,19 @@ impl Kind {
     }
 }
 
-/// A command line whose settings are decided.
+/// A parsed command line with the values of its settings.
 #[derive(Debug)]
 pub struct Parsed {
-    /// The options and operands, settings from other places among them.
+    /// The options and operands, including settings from other places.
     pub matches: ArgMatches,
     /// The settings and their values, in the order of their definition.
     pub settings: Vec<(Setting, Value)>,
 }
 
-/// What reading a command line can fail with.
+/// An error of [`read`].
 #[derive(Debug)]
 pub enum Failed {
-    /// clap's error about the command line; for help and version it holds their text.
+    /// clap's error about the command line, or the text of help or version.
     Usage(Box<Command>, clap::Error),
     /// An error in a variable or in the file.
     Config(anyhow::Error),
@@ -197,7 +197,7 @@ impl From<anyhow::Error> for Failed {
     }
 }
 
-/// Reads `arguments`, the program's name first, and decides the settings of `command`.
+/// Parses `arguments`, the program's name first, and finds the values of the settings of `command`.
 ///
 /// # Errors
 /// See [`Failed`].
@@ -213,7 +213,7 @@ pub fn read(command: Command, arguments: &[OsString]) -> Result<Parsed, Failed> 
     }
 }
 
-/// Reads the flags in `arguments` alone.
+/// Parses only the flags in `arguments`.
 ///
 /// # Errors
 /// When they are wrong, or ask for help or version; see [`Failed`].
@@ -221,7 +221,7 @@ pub fn flags(command: &Command, arguments: &[OsString]) -> Result<ArgMatches, Fa
     given(command, &mut with_flags_alone(command), arguments)
 }
 
-/// Reads `arguments` by `flags`, which is `command` without variables.
+/// Parses `arguments` with `flags`, which is `command` without variables.
 fn given(
     command: &Command,
     flags: &mut Command,
@@ -234,16 +234,16 @@ fn given(
     }
 }
 
-/// The definitions of the settings of `command`.
+/// Returns the definitions of the settings of `command`.
 #[must_use]
 pub fn of(command: &Command) -> Vec<Setting> {
     command.get_arguments().filter_map(Setting::of).collect()
 }
 
-/// Checks values of a setting of `command`, which errors call `name`.
+/// Checks the values of a setting of `command`; errors refer to it as `name`.
 ///
 /// # Errors
-/// Says why one cannot be used.
+/// Says why a value cannot be used.
 pub fn check(
     command: &Command,
     setting: &Setting,
@@ -262,7 +262,7 @@ pub fn check(
 /// Checks that a file does not give two settings of `command` that exclude each other.
 ///
 /// # Errors
-/// 78 when it does.
+/// 78 if it does.
 pub fn check_together(command: &Command, file: &ConfigFile) -> anyhow::Result<()> {
     let given = |setting: Setting| {
         let value = file.value(&setting).ok().flatten()?;
@@ -271,22 +271,22 @@ pub fn check_together(command: &Command, file: &ConfigFile) -> anyhow::Result<()
     exclude(command, &mut of(command).into_iter().filter_map(given).collect::<Vec<_>>())
 }
 
-/// The help or version, as `command` defines them, with the names of variables.
+/// Returns the text of help or version, with the names of variables but without their values.
 fn help(command: Command, arguments: &[OsString]) -> Failed {
     let mut command = each(command, &|arg| arg.hide_env_values(true));
     match command.try_get_matches_from_mut(arguments) {
         Err(error) => Failed::Usage(Box::new(command), error),
-        // The variables do not matter to a command line that asks for help.
+        // Unreachable: help or version is asked for, whatever the variables are.
         Ok(_) => Failed::Config(anyhow::anyhow!("cannot print the help")),
     }
 }
 
-/// Applies `change` to each option of a command and of its commands.
+/// Applies `change` to each argument of a command and of its subcommands.
 fn each(command: Command, change: &dyn Fn(Arg) -> Arg) -> Command {
     command.mut_args(change).mut_subcommands(|sub| each(sub, change))
 }
 
-/// The same command without variables, and with the hidden opposites of its settings.
+/// Returns the same command without variables, and with the hidden opposites of its settings.
 fn with_flags_alone(command: &Command) -> Command {
     let is_free = |it: &Arg| !command.get_arguments().any(|arg| arg.get_long() == it.get_long());
     let opposites: Vec<Arg> =
@@ -306,13 +306,13 @@ fn with_flags_alone(command: &Command) -> Command {
     command.mut_subcommands(|sub| with_flags_alone(&sub))
 }
 
-/// The id of the option that undoes the one with this id.
+/// Returns the id of the option that undoes the one with this id.
 #[must_use]
 pub fn opposite_id(id: &str) -> String {
     format!("not {id}")
 }
 
-/// The option that undoes a setting: `--no-stream` for `--stream`, `--guard` for `--no-guard`.
+/// Returns the option that undoes a setting: `--no-stream` for `--stream`, `--guard` for `--no-guard`.
 fn opposite(arg: &Arg) -> Option<Arg> {
     arg.get_env()?;
     let (id, long) = (arg.get_id(), arg.get_long()?);
@@ -322,7 +322,7 @@ fn opposite(arg: &Arg) -> Option<Arg> {
     Some(opposite.global(arg.is_global_set()))
 }
 
-/// Gives the settings that no flag decided their values as defaults.
+/// Adds the values that do not come from flags as clap's default values.
 fn with_values(command: Command, settings: &[(Setting, Value)]) -> Command {
     each(command, &|arg| {
         let decided = settings.iter().find(|(setting, _)| setting.arg.get_id() == arg.get_id());
@@ -335,7 +335,7 @@ fn with_values(command: Command, settings: &[(Setting, Value)]) -> Command {
     })
 }
 
-/// Decides each setting of `command` and of the commands that were called.
+/// Finds the value of each setting of `command` and of the subcommands that are called.
 fn decide(
     command: &Command,
     given: &ArgMatches,
@@ -378,7 +378,7 @@ fn by_flag(setting: &Setting, given: &ArgMatches) -> Option<Value> {
     Some(Value { origin: Origin::Flag, texts })
 }
 
-/// The value of a setting that has no flag.
+/// Returns the value of a setting that no flag gives.
 fn elsewhere(setting: &Setting, file: &ConfigFile) -> anyhow::Result<Value> {
     if let Some(text) = std::env::var_os(&setting.variable) {
         let texts = if text.is_empty() { Vec::new() } else { setting.split(&text) };
@@ -387,10 +387,10 @@ fn elsewhere(setting: &Setting, file: &ConfigFile) -> anyhow::Result<Value> {
     Ok(file.value(setting)?.unwrap_or(Value { origin: Origin::Default, texts: Vec::new() }))
 }
 
-/// Drops values that a nearer place excludes.
+/// Drops each value that a setting from an earlier place excludes.
 ///
 /// # Errors
-/// 78 when two that exclude each other come from one place; the command line is checked already.
+/// 78 if two that exclude each other come from the same place. clap has checked the command line.
 fn exclude(command: &Command, decided: &mut [(Setting, Value)]) -> anyhow::Result<()> {
     let has_value = |(_, value): &&(Setting, Value)| {
         !value.texts.is_empty() && value.texts != [OsStr::new("false")]
@@ -428,7 +428,7 @@ fn excludes(command: &Command, one: &Arg, other: &Arg) -> bool {
 }
 
 impl Origin {
-    /// How far the place is from the command line. A profile is nearer than the rest of its file.
+    /// Returns the rank of the place: 0 has the highest precedence. A profile comes before the rest of its file.
     fn distance(&self) -> u8 {
         match self {
             Origin::Flag => 0,
@@ -439,7 +439,7 @@ impl Origin {
         }
     }
 
-    /// The name of a setting in this place, for errors.
+    /// Returns the name of a setting in this place, for errors.
     #[must_use]
     pub fn name(&self, setting: &Setting) -> String {
         match self {
@@ -450,7 +450,7 @@ impl Origin {
     }
 }
 
-/// The error about a value from a variable or the file.
+/// Returns the error about a value from a variable or the file.
 fn why_invalid(settings: &[(Setting, Value)], error: &clap::Error) -> anyhow::Error {
     let option = arguments::subject(error);
     let found = settings.iter().find(|(setting, _)| setting.arg.get_long() == option.as_deref());

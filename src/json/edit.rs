@@ -1,13 +1,13 @@
-//! The text of an object with one member changed. All other text stays as it was laid out.
+//! Changes one member in the text of a JSON object, and keeps the layout of the rest.
 
 use super::{Member, Object, offset_in, quote};
 use std::ops::Range;
 
-/// Returns `object` with the member at `path` set to `value`; objects on the way are made. `depth` is how many
-/// objects are around it.
+/// Returns `object` with the member at `path` set to `value`, and creates missing objects on the path. `depth` is the
+/// number of objects around `object`, for indentation.
 ///
 /// # Errors
-/// When `object`, or one on the way, is not an object.
+/// If `object`, or a value on the path, is not an object.
 pub fn with(object: &str, path: &[&str], value: &str, depth: usize) -> Result<String, String> {
     let [name, rest @ ..] = path else { return Ok(value.to_owned()) };
     let members = members(object)?;
@@ -21,7 +21,7 @@ pub fn with(object: &str, path: &[&str], value: &str, depth: usize) -> Result<St
     Ok(match (old, members.last()) {
         (Some(old), _) => replaced(object, place(object, old.value), &new),
         (None, Some(last)) => {
-            // Laid out as the last one.
+            // Spaced like the last member.
             let (key, last) = (place(object, last.raw_name), place(object, last.value));
             let before = &object[..key.start];
             let gap = &before[before.trim_end().len()..];
@@ -58,7 +58,7 @@ pub fn without(object: &str, path: &[&str]) -> Result<String, String> {
         (Some(before), None) => place(object, before.value).end..value.end,
         (None, None) => inside(object),
     };
-    // A name may be there twice.
+    // The object may have this name twice.
     without(&replaced(object, span, ""), path)
 }
 
@@ -69,13 +69,13 @@ fn members(object: &str) -> Result<Vec<Member<'_>>, String> {
     }
 }
 
-/// Where `part`, a slice of `whole`, is in it.
+/// Returns the range of `part`, which is a slice of `whole`.
 fn place(whole: &str, part: &str) -> Range<usize> {
     let start = offset_in(whole, part);
     start..start + part.len()
 }
 
-/// What is between the braces.
+/// Returns the range between the braces.
 fn inside(object: &str) -> Range<usize> {
     let (start, end) = (object.find('{'), object.rfind('}'));
     start.map_or(0, |at| at + 1)..end.unwrap_or(object.len())

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 /// The option group for the failure table.
 #[derive(Clone, Debug, clap::Args)]
 pub struct FailuresArgs {
-    /// File with further rows of the failure table
+    /// File with further rows for the failure table
     #[arg(long, value_name = "FILE", env = "CLAW_FAILURES")]
     pub failures: Option<PathBuf>,
 }

@@ -16,16 +16,16 @@ pub struct WayArgs {
     /// The key.
     #[command(flatten)]
     pub key: KeyArgs,
-    /// Send over plain HTTP to another machine, too
+    /// Allow plain HTTP to other machines; the key is sent unencrypted
     #[arg(long, env = "CLAW_INSECURE_HTTP")]
     pub insecure_http: bool,
-    /// File with certificates to trust beside the system's, PEM
+    /// PEM file of certificates to trust in addition to the system's
     #[arg(long, value_name = "FILE", env = "CLAW_CA")]
     pub ca: Option<PathBuf>,
-    /// Name of the field for the most tokens of the answer in chat completions
+    /// Name of the field that limits the answer in chat completions
     #[arg(long, value_name = "NAME", env = "CLAW_MAX_TOKENS_FIELD", default_value = "auto")]
     pub max_tokens_field: OutputField,
-    /// Name of a beta feature to ask for, Anthropic alone; may be given again
+    /// Anthropic beta feature to request; may be repeated
     #[arg(long, value_name = "ID", env = "CLAW_BETA")]
     pub beta: Vec<String>,
 }

@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 /// The option group for the key.
 #[derive(Clone, Debug, clap::Args)]
 pub struct KeyArgs {
-    /// File with the key, readable by its owner alone
+    /// File with the API key, readable only by its owner
     #[arg(long, value_name = "FILE", env = "CLAW_KEY_FILE", conflicts_with = "key_cmd")]
     pub key_file: Option<PathBuf>,
-    /// Command that prints the key
+    /// Shell command that prints the API key
     #[arg(long, value_name = "COMMAND", env = "CLAW_KEY_CMD")]
     pub key_cmd: Option<String>,
 }

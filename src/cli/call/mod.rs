@@ -88,19 +88,19 @@ pub struct CallArgs {
     pub deadline: Option<Duration>,
 }
 
-/// The options for how a call is tried.
+/// The options for timeouts and retries.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct PatienceArgs {
-    /// Take an answer whose count is far below the estimate for an overflow, Ollama alone
+    /// Treat an answer of Ollama as an overflow if it counts far fewer prompt tokens than the estimate
     #[arg(long, env = "CLAW_DETECT_TRUNCATION")]
     pub detect_truncation: bool,
     /// Longest wait for the answer to begin, and for each piece of it, in seconds
     #[arg(long, value_name = "SECONDS", env = "CLAW_TIMEOUT", default_value = "600", value_parser = seconds)]
     pub timeout: Duration,
-    /// Further tries when the provider is busy, broken or away
+    /// Maximum number of retries when the provider is busy, broken or unreachable
     #[arg(long, value_name = "N", env = "CLAW_MAX_RETRIES", default_value = "2")]
     pub max_retries: u32,
-    /// Longest wait that the provider may ask for, in seconds
+    /// Longest wait to accept if the provider asks for one, in seconds
     #[arg(long, value_name = "SECONDS", env = "CLAW_MAX_WAIT", default_value = "60", value_parser = seconds)]
     pub max_wait: Duration,
 }

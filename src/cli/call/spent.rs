@@ -1,4 +1,4 @@
-//! A limit on what a session may spend: looked at before anything is sent.
+//! Limits on the tokens and the cost of a session, checked before anything is sent.
 
 use crate::cli::call::outcome::Prices;
 use crate::cli::{open_transcript, variable};
@@ -9,27 +9,27 @@ use crate::usage::{Calls, Counts};
 use anyhow::Context;
 use std::path::PathBuf;
 
-/// The options for what calls cost and may cost.
+/// The options for prices and limits.
 #[derive(Clone, Debug, clap::Args)]
 pub struct LimitArgs {
-    /// Prices: a file with a line for each model; says what a reply cost
+    /// File of prices, one model per line; the cost of each reply is reported
     #[arg(long, value_name = "FILE", env = "CLAW_PRICES")]
     pub prices: Option<PathBuf>,
-    /// Do not call when the tokens of all calls and of this prompt would be more
+    /// Refuse a call that would bring the tokens of the session above this
     #[arg(long, value_name = "TOKENS", env = "CLAW_MAX_TOTAL")]
     pub max_total: Option<u64>,
-    /// Do not call when the cost of all calls and of this prompt would be more
+    /// Refuse a call that would bring the cost of the session above this; needs --prices
     #[arg(long, value_name = "AMOUNT", env = "CLAW_MAX_COST", value_parser = amount)]
     pub max_cost: Option<f64>,
 }
 
-/// The options for limits, and for the calls that count for them.
+/// The options for limits, and for the calls that count towards them.
 #[derive(Clone, Debug, clap::Args)]
 pub struct SpentArgs {
     /// The limits.
     #[command(flatten)]
     pub limits: LimitArgs,
-    /// Transcript whose calls count for the limits; may be given again (CLAW_SESSION)
+    /// Transcript whose calls count towards the limits; may be repeated (default: CLAW_SESSION)
     #[arg(long, value_name = "FILE")]
     pub spent: Vec<PathBuf>,
 }

@@ -29,10 +29,10 @@ const WAITING: usize = 8;
 /// The option group for recordings.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CassetteArgs {
-    /// Record each exchange in folder DIR
+    /// Record each exchange with the provider in folder DIR
     #[arg(long, value_name = "DIR", env = "CLAW_RECORD", conflicts_with = "replay")]
     pub record: Option<PathBuf>,
-    /// Answer from the recordings in folder DIR, and open no connection
+    /// Answer from the recordings in folder DIR, without a network connection
     #[arg(long, value_name = "DIR", env = "CLAW_REPLAY")]
     pub replay: Option<PathBuf>,
 }

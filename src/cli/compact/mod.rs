@@ -79,10 +79,10 @@ pub struct CompactArgs {
     pub deadline: Option<Duration>,
 }
 
-/// The option for how often missing summaries are tried.
+/// The option for the pause between tries of a missing summary.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct PauseArgs {
-    /// Pause between two tries of a missing summary, in seconds; it doubles with each failure
+    /// Pause before a missing summary is tried again, in seconds; doubles after each failure
     #[arg(long, value_name = "SECONDS", env = "CLAW_RETRY_INTERVAL", default_value = "60")]
     pub retry_interval: u64,
 }
@@ -93,13 +93,13 @@ pub struct SourceArgs {
     /// Do not use a checkpoint as the summary, even if it covers half of the request or more
     #[arg(long = "no-prefer-checkpoint", env = "CLAW_PREFER_CHECKPOINT", action = ArgAction::SetFalse)]
     pub prefer_checkpoint: bool,
-    /// Fail when no model makes a summary, instead of making one without a model
+    /// Fail if no model makes a summary, instead of making one without a model
     #[arg(long, env = "CLAW_NO_FALLBACK", conflicts_with_all = ["fallback", "emergency"])]
     pub no_fallback: bool,
-    /// Where a summary comes from when no model makes one (local, then --emergency)
+    /// Source of the summary if no model makes one (default: local, then --emergency)
     #[arg(long, value_name = "SOURCE", env = "CLAW_FALLBACK")]
     pub fallback: Option<Fallback>,
-    /// If no source gives a summary, keep the newest fifth, and note that the summary is missing
+    /// If no source gives a summary, keep the newest fifth of the messages and mark the summary as missing
     #[arg(long, env = "CLAW_EMERGENCY")]
     pub emergency: bool,
 }

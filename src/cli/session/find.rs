@@ -12,13 +12,13 @@ use jiff::civil;
 use jiff::tz::TimeZone;
 use std::time::Duration;
 
-/// When a new session begins under a key.
+/// The options for beginning a new session under the same key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct ResetArgs {
-    /// Begin a new session each day at this local time: daily@HH:MM
+    /// Begin a new session every day at this local time: daily@HH:MM
     #[arg(long, value_name = "RULE", env = "CLAW_RESET", value_parser = reset::daily)]
     pub reset: Option<civil::Time>,
-    /// Begin a new session when there was no prompt for this long
+    /// Begin a new session after this many minutes without a prompt
     #[arg(long, value_name = "MINUTES", env = "CLAW_IDLE")]
     pub idle: Option<u32>,
 }

@@ -1,8 +1,8 @@
-//! lock: a session's turn, held while a command runs.
+//! lock: hold the turn of a session while a command runs.
 //!
-//! Two processes of this program take part. The first one chooses the session, starts the second one and waits; it
-//! forwards signals, and removes the lock's file. The second one takes the lock and becomes the command. The kernel's
-//! lock belongs to that process alone: it does not end with the first one, and nothing that the command starts holds it.
+//! This takes two processes. The first one chooses the session, starts the second one, forwards signals to it, waits, and
+//! removes the lock file. The second one takes the lock and then executes the command. The lock belongs to this process:
+//! it survives the first one, and programs that the command starts do not inherit it.
 
 use super::Place;
 use super::find::ResetArgs;
@@ -23,13 +23,13 @@ pub struct Lock {
     pub name: OsString,
     #[command(flatten)]
     resets: ResetArgs,
-    /// Hold the lock of the work on missing summaries instead, which no turn waits for
+    /// Hold the lock for retrying missing summaries instead; turns do not wait for it
     #[arg(long)]
     pub retry: bool,
     /// Longest wait for another turn, in seconds
     #[arg(long, value_name = "SECONDS", env = "CLAW_LOCK_TIMEOUT", default_value = "30", value_parser = seconds)]
     pub lock_timeout: Duration,
-    /// Take the lock in this process, and become the command
+    /// Take the lock in this process, and then execute the command
     #[arg(long, hide = true)]
     hold: bool,
     /// Command and its arguments
@@ -55,7 +55,7 @@ impl Lock {
         Ok(foreground::end_like(ended))
     }
 
-    /// Takes the lock and becomes the command.
+    /// Takes the lock and executes the command in this process.
     fn hold(&self, place: &Place, path: &Path) -> anyhow::Result<ExitCode> {
         let (purpose, shown) = (self.purpose(), path.display());
         let mut command = self.command()?;
@@ -72,9 +72,9 @@ impl Lock {
         if self.retry { Purpose::Retry } else { Purpose::Turn }
     }
 
-    /// The command as it was given.
+    /// Returns the command as given.
     fn command(&self) -> anyhow::Result<Command> {
-        // Behind `-- NAME` a second `--` arrives as a word.
+        // After `-- NAME`, clap passes a second `--` on as a word.
         let words = self.command.strip_prefix(&["--".into()]).unwrap_or(&self.command);
         let Some((program, arguments)) = words.split_first() else {
             return fail(Exit::Usage, "CMD is required; see claw-session lock --help");
@@ -84,7 +84,7 @@ impl Lock {
         Ok(command)
     }
 
-    /// This program, to hold the lock and become the command.
+    /// Returns the command for the second process, which takes the lock.
     fn holding(&self, path: &Path) -> anyhow::Result<Command> {
         let own = std::env::current_exe().context("cannot find the program 'claw-session'")?;
         let mut command = Command::new(own);
@@ -96,7 +96,7 @@ impl Lock {
         Ok(command)
     }
 
-    /// The transcript that is named.
+    /// Returns the path of the transcript.
     fn path(&self, place: &Place) -> anyhow::Result<PathBuf> {
         let (bytes, name) = (self.name.as_encoded_bytes(), self.name.to_string_lossy());
         if !(bytes.contains(&b'/') || bytes.ends_with(b".jsonl")) {
@@ -105,7 +105,7 @@ impl Lock {
         Ok(PathBuf::from(&self.name))
     }
 
-    /// The transcript of the session with a name, or of the one that follows it.
+    /// Returns the transcript of a named session, or of the session that replaces it after a reset.
     fn chosen(&self, place: &Place, name: &str) -> anyhow::Result<PathBuf> {
         let entries = place.entries()?;
         if let Some(entry) = place.look_up(&entries, name, false)? {
@@ -118,13 +118,13 @@ impl Lock {
     }
 }
 
-/// A path that no program takes for an option.
+/// Returns a path that cannot be mistaken for an option.
 fn operand(path: &Path) -> PathBuf {
     let is_like_option = path.as_os_str().as_encoded_bytes().starts_with(b"-");
     if is_like_option { Path::new(".").join(path) } else { path.to_owned() }
 }
 
-/// Returns whether a program that runs this one holds the lock, and has not hidden that.
+/// Returns whether an ancestor of this process holds the lock, and `CLAW_LOCKED` is set.
 fn is_held_above(lock: &Path) -> bool {
     variable("CLAW_LOCKED").is_some() && holder(lock).is_some_and(processes::is_above)
 }

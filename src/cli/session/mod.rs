@@ -30,13 +30,13 @@ pub struct Shared {
     pub log: LogArgs,
 }
 
-/// The options for where sessions are kept.
+/// The options that locate the sessions.
 #[derive(Clone, Debug, clap::Args)]
 pub struct PlaceArgs {
     /// The workspace.
     #[command(flatten)]
     pub workspace: WorkspaceArgs,
-    /// Agent that sessions belong to
+    /// Agent that the sessions belong to
     #[arg(long, value_name = "NAME", env = "CLAW_AGENT", global = true)]
     pub agent: Option<String>,
 }

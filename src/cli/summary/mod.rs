@@ -13,10 +13,10 @@ pub use models::{SummariserArgs, Via};
 pub use spent::Spent;
 pub use writer::Writer;
 
-/// The option for the program that asks.
+/// The option for the command that calls the model.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CommandArgs {
-    /// Program that calls the model, with its arguments
+    /// Command that calls the model
     #[arg(long = "call", value_name = "COMMAND", env = "CLAW_CALL", default_value = "claw-call")]
     pub command: String,
 }

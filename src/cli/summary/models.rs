@@ -8,28 +8,28 @@ use crate::cli::summary::Asked;
 use crate::estimate::Budget;
 use crate::exit::{Exit, fail};
 
-/// The options for the models that are asked.
+/// The options for the models that write summaries.
 #[derive(Clone, Debug, clap::Args)]
 pub struct SummariserArgs {
-    /// Model to ask, PROVIDER:MODEL, or main for that of the conversation; may be given again
+    /// Model that writes summaries: PROVIDER:MODEL, or main for the conversation's; may be repeated
     #[arg(long, value_name = "MODEL", env = "CLAW_VIA", value_parser = via)]
     pub via: Vec<Via>,
-    /// Model of an Ollama server to ask first, if --via names none
+    /// Ollama model to ask first for summaries, unless --via is given
     #[arg(long, value_name = "NAME", env = "CLAW_OLLAMA_MODEL")]
     pub ollama_model: Option<String>,
-    /// Address of that server (OLLAMA_HOST)
+    /// Address of the server of --ollama-model (default: OLLAMA_HOST)
     #[arg(long, value_name = "URL", env = "CLAW_OLLAMA_URL")]
     pub ollama_url: Option<String>,
-    /// Longest wait for that server, in seconds
+    /// Longest wait for an answer of --ollama-model, in seconds
     #[arg(long, value_name = "SECONDS", env = "CLAW_OLLAMA_TIMEOUT")]
     pub ollama_timeout: Option<u64>,
-    /// Window of that model, in tokens
+    /// Context window of --ollama-model, in tokens
     #[arg(long, value_name = "TOKENS", env = "CLAW_OLLAMA_WINDOW")]
     pub ollama_window: Option<u64>,
-    /// Failures in a row after which such a model is skipped; 0 never skips it
+    /// Skip a model for summaries, but not the conversation's, after N failures in a row; 0 never skips
     #[arg(long, value_name = "N", env = "CLAW_MAX_FAILURES", default_value = "3")]
     pub max_failures: u64,
-    /// Time for which it is skipped, in minutes
+    /// Skip a model that reached --max-failures for this long, in minutes
     #[arg(long, value_name = "MINUTES", env = "CLAW_FAILURE_RESET", default_value = "30")]
     pub failure_reset: u64,
 }
