@@ -1,4 +1,4 @@
-//! The settings of all programs, from the options that define them.
+//! The settings of all programs, collected from the options that define them.
 
 use crate::scripts::{Chat, Turn};
 use clap::{Arg, ArgMatches, Args, Command, CommandFactory, FromArgMatches};
@@ -7,11 +7,11 @@ use clawutils::cli::settings::{self, Setting, Value};
 use clawutils::cli::{arguments, config};
 use clawutils::exit::{Error, Exit};
 
-/// Each setting of any program as a hidden option.
+/// The settings of all programs as hidden options.
 #[derive(Clone, Copy, Debug)]
 pub struct All;
 
-/// The options of the scripts and programs that have settings.
+/// Returns the options of the scripts and programs that have settings.
 fn options() -> impl Iterator<Item = Arg> {
     let call = CallArgs::augment_args(Command::new("claw-call"));
     let commands = [Turn::command(), Chat::command(), call];
@@ -25,7 +25,7 @@ impl Args for All {
             if is_there {
                 return command;
             }
-            // An alias of one program is an option of another.
+            // An alias in one program may be the name of an option in another.
             let plain = option.hide(true).global(true).alias(None).visible_alias(None);
             command.arg(plain)
         })
@@ -46,30 +46,30 @@ impl FromArgMatches for All {
     }
 }
 
-/// The command line of this program, which has all settings.
+/// Returns the command line definition of this program with all settings.
 pub fn command() -> Command {
     crate::Args::<All>::command()
 }
 
-/// Decides all settings.
+/// Returns all settings with their values.
 ///
 /// # Errors
-/// 78 when a variable or the file is wrong.
+/// 78 if a variable or the file is invalid.
 pub fn decided() -> anyhow::Result<Vec<(Setting, Value)>> {
     arguments::decided::<crate::Args<All>>()
 }
 
-/// The definition of the setting with this key.
+/// Returns the definition of the setting with this key.
 ///
 /// # Errors
-/// 2 when there is none, with the nearest.
+/// 2 for an unknown key; the error suggests the most similar one.
 pub fn definition(key: &str) -> anyhow::Result<Setting> {
     let found = settings::of(&command()).into_iter().find(|setting| setting.key == key);
     let unknown = || Error::new(Exit::Usage, config::unknown(key, key, config::KEYS));
     Ok(found.filter(is_listed).ok_or_else(unknown)?)
 }
 
-/// Returns whether a setting can be in the file. The one that selects the file cannot.
+/// Returns whether a setting can be in the file. `config`, which selects the file, cannot.
 pub fn is_listed(setting: &Setting) -> bool {
     setting.key != "config"
 }

@@ -1,4 +1,4 @@
-//! check: each value of the file and of all its profiles, the settings in effect, and what they name.
+//! check: every value in the file and its profiles, the settings in effect, and the files and programs that they name.
 
 use crate::all;
 use crate::list::warn_not_used;
@@ -13,10 +13,10 @@ use std::fs::File;
 use std::path::Path;
 use std::process::{Command as Process, Stdio};
 
-/// Folders that programs make where they are not there.
+/// Keys of folders that programs create if they are missing.
 const MADE: [&str; 2] = ["record", "workspace"];
 
-/// Reports each problem on a line.
+/// Reports each problem on a line of its own.
 pub fn check(given: &ArgMatches, log: Log) -> anyhow::Result<Exit> {
     let path = config::path(given).ok().filter(|path| path.symlink_metadata().is_ok());
     let mut problems = path.map_or_else(|| Ok(Vec::new()), |path| in_file(&path, log))?;
@@ -27,7 +27,7 @@ pub fn check(given: &ArgMatches, log: Log) -> anyhow::Result<Exit> {
     Ok(if problems.is_empty() { Exit::Done } else { Exit::Config })
 }
 
-/// The problems of a file, of all its profiles.
+/// Returns the problems of a file and all its profiles.
 fn in_file(path: &Path, log: Log) -> anyhow::Result<Vec<String>> {
     let bytes = read_file(path)?;
     let text = String::from_utf8_lossy(&bytes);
@@ -50,7 +50,7 @@ fn in_file(path: &Path, log: Log) -> anyhow::Result<Vec<String>> {
     Ok(problems)
 }
 
-/// The problems of the values that one profile has, or that are outside of all.
+/// Returns the problems of the values in one profile, or of those outside all profiles if `profile` is empty.
 fn in_profile(file: &ConfigFile, profile: &str, command: &Command) -> Vec<String> {
     let mut problems = Vec::new();
     for setting in settings::of(command) {
@@ -75,7 +75,7 @@ fn in_profile(file: &ConfigFile, profile: &str, command: &Command) -> Vec<String
     problems
 }
 
-/// The problems of the settings in effect that the file does not have.
+/// Returns the problems of settings in effect that do not come from the file.
 fn in_effect() -> Vec<String> {
     let settings = match all::decided() {
         Ok(settings) => settings,
@@ -92,7 +92,7 @@ fn in_effect() -> Vec<String> {
     problems
 }
 
-/// Says why what a value names cannot be used, if it cannot.
+/// Returns the reason why the file or program that a value names cannot be used, if there is one.
 fn missing(setting: &Setting, text: &OsStr, name: &str) -> Option<String> {
     let path = Path::new(text);
     let is_path = match setting.kind {
@@ -110,7 +110,7 @@ fn missing(setting: &Setting, text: &OsStr, name: &str) -> Option<String> {
     Some(format!("{name}: {}", exit::text(&why)))
 }
 
-/// Says that the shell finds no such command. One that is more than a word and its arguments is not looked at.
+/// Returns an error if the shell does not find a command. Anything but a word with arguments is not checked.
 fn why_no_command(command: &str, name: &str) -> Option<String> {
     let mut words = command.split_whitespace();
     let word = words.find(|word| !word.contains('=')).unwrap_or_default();

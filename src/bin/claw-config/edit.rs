@@ -1,4 +1,4 @@
-//! set, unset: one setting in the configuration file, which stays as it is otherwise.
+//! set, unset: change one setting in the configuration file, and keep the rest of the file as it is.
 
 use crate::all;
 use crate::value::to_json;
@@ -47,10 +47,10 @@ impl Set {
         Ok(Exit::Done)
     }
 
-    /// The value as JSON.
+    /// Returns the value as JSON.
     ///
     /// # Errors
-    /// 2 when no program would take it.
+    /// 2 if it is invalid.
     fn json(&self, setting: &Setting) -> anyhow::Result<String> {
         if !setting.is_list && self.value.len() > 1 {
             return fail(Exit::Usage, format!("'{}' takes one value; give one", setting.key));
@@ -59,7 +59,7 @@ impl Set {
         let texts: Vec<OsString> = split.map(|text| stored(setting, text)).collect();
         let is_empty = texts.iter().all(|text| text.is_empty());
         if is_empty && !matches!(setting.kind, Kind::Switch | Kind::Number) {
-            // An empty value stands for none: a profile can undo one of the file.
+            // An empty value means none: a profile can undo a value outside it.
             return Ok(if setting.is_list { "[]" } else { "\"\"" }.to_owned());
         }
         if let Some(text) = texts.iter().find(|text| text.to_str().is_none()) {
@@ -78,13 +78,14 @@ impl Unset {
         let place = Place::of(given)?;
         let path = place.path(&self.key);
         let is_there = place.change(|text| edit::without(text, &path))?;
-        // A key that is not known can be removed where it is.
+        // An unknown key is an error only if the file does not have it.
         let known = if is_there { Ok(()) } else { all::definition(&self.key).map(drop) };
         known.map(|()| Exit::Done)
     }
 }
 
-/// A value as the file is to hold it. Paths in the file are relative to its folder, and here to the working folder.
+/// Returns a value as the file stores it. Paths on the command line are relative to the working folder, but paths in the
+/// file to the file's folder, so they are made absolute.
 fn stored(setting: &Setting, text: OsString) -> OsString {
     let is_object = |text: &OsStr| text.to_string_lossy().trim_start().starts_with('{');
     match setting.kind {
@@ -102,7 +103,7 @@ fn stored(setting: &Setting, text: OsString) -> OsString {
     }
 }
 
-/// The object that is changed: the file's, or that of a profile.
+/// The object to change: the whole file, or one profile.
 struct Place {
     file: PathBuf,
     profile: Option<String>,
@@ -114,7 +115,7 @@ impl Place {
         Ok(Place { file: config::path(given)?, profile })
     }
 
-    /// The names that lead to a key.
+    /// Returns the path of a key in the file.
     fn path<'k>(&'k self, key: &'k str) -> Vec<&'k str> {
         match &self.profile {
             Some(name) => vec!["profiles", name, key],
@@ -122,7 +123,7 @@ impl Place {
         }
     }
 
-    /// Writes the file with its text changed. Returns whether there was anything to change.
+    /// Writes the file with its changed text. Returns whether the text changed.
     fn change(&self, changed: impl FnOnce(&str) -> Result<String, String>) -> anyhow::Result<bool> {
         let path = target(&self.file);
         let refused = |why: String| {
@@ -140,7 +141,7 @@ impl Place {
     }
 }
 
-/// The bytes of a file and its mode; an empty one where there is none.
+/// Returns the content of a file and its mode, or those of a new file if it is missing.
 fn read(path: &Path) -> anyhow::Result<(Vec<u8>, u32)> {
     let read = || -> std::io::Result<(Vec<u8>, u32)> {
         Ok((std::fs::read(path)?, std::fs::metadata(path)?.permissions().mode() & 0o777))
@@ -151,10 +152,10 @@ fn read(path: &Path) -> anyhow::Result<(Vec<u8>, u32)> {
     }
 }
 
-/// The file that a symbolic link stands for, also one that is not there yet.
+/// Follows symbolic links, also to a file that does not exist yet.
 fn target(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
-    // As many as the kernel follows.
+    // Linux follows 40 links at most.
     for _ in 0..40 {
         let Ok(next) = std::fs::read_link(&path) else { break };
         path = path.parent().unwrap_or(Path::new("")).join(next);

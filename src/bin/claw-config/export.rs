@@ -1,4 +1,4 @@
-//! export: a setting for the programs that a shell runs, as text for its `eval`.
+//! export: print a shell command that sets or unsets the variable of a setting.
 
 use crate::all::{self, All};
 use crate::shell::Text;
@@ -7,12 +7,12 @@ use clawutils::cli::settings::{self, Failed, Kind, Parsed, Setting};
 use clawutils::exit::{Error, Exit, fail};
 use std::ffi::{OsStr, OsString};
 
-/// Print the shell command that gives a setting another value
+/// Print the shell command that sets the variable of a setting
 #[derive(Clone, Debug, clap::Args)]
 pub struct Export {
     /// Key of the setting
     key: String,
-    /// Value, as the variable has it; empty for none. Without it, the variable is unset
+    /// Value, in the form of the variable; empty for none. Without it, the variable is unset
     #[arg(allow_negative_numbers = true)]
     value: Option<OsString>,
 }
@@ -29,7 +29,7 @@ impl Export {
     }
 }
 
-/// Reads a value as if it was given on the command line, where it also undoes settings that it excludes.
+/// Parses a value as if it were an option, so that it also undoes the settings that it excludes.
 fn parsed(setting: &Setting, value: &OsStr) -> anyhow::Result<Parsed> {
     let texts = if value.is_empty() { Vec::new() } else { setting.split(value) };
     if let Err(why) =
@@ -47,7 +47,7 @@ fn parsed(setting: &Setting, value: &OsStr) -> anyhow::Result<Parsed> {
     })
 }
 
-/// The options that give a setting these values.
+/// Returns the options that give a setting these values.
 fn flags(setting: &Setting, texts: &[OsString]) -> Vec<OsString> {
     let is_on = |text: &OsString| (*text == *"true") != setting.is_negative();
     let flag = |text: &OsString| match setting.kind {

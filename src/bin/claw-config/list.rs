@@ -1,4 +1,4 @@
-//! list, get, path: settings, their values, and where those come from.
+//! list, get, path: settings, their values, and the places that the values come from.
 
 use crate::all;
 use crate::value::{in_effect, to_json};
@@ -10,19 +10,19 @@ use clawutils::json::quote;
 use std::io::Write;
 use unicode_width::UnicodeWidthStr;
 
-/// A longer value does not move the column behind it.
+/// The widest value that widens its column; longer ones stick out.
 const MOST_COLUMNS: usize = 40;
 
 /// List all settings: key, value, and where the value comes from
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct List {
-    /// Keys of the settings (all)
+    /// Keys of the settings to list (default: all)
     #[arg(value_name = "KEY")]
     keys: Vec<String>,
     /// List only settings whose value is not the default
     #[arg(long)]
     changed: bool,
-    /// Write a JSON object for each
+    /// Write one JSON object per setting
     #[arg(long)]
     json: bool,
 }
@@ -32,7 +32,7 @@ pub struct List {
 pub struct Get {
     /// Key of the setting
     key: String,
-    /// Write it as JSON
+    /// Write the value as JSON
     #[arg(long)]
     json: bool,
 }
@@ -77,12 +77,12 @@ impl Get {
     }
 }
 
-/// Prints the path of the file that is used, or would be made.
+/// Prints the path of the file that is used, or that `set` would create.
 pub fn path(given: &ArgMatches) -> anyhow::Result<Exit> {
     print(&[printable(&config::path(given)?.to_string_lossy())])
 }
 
-/// Warns of keys without an effect.
+/// Warns about keys without an effect.
 pub fn warn_not_used(names: &[String], log: Log) {
     for name in names {
         log.note(&format!("'{name}' has no effect: sessions are always stored as files"));
@@ -98,7 +98,7 @@ fn print(lines: &[String]) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Key, value and origin in columns.
+/// Returns lines with key, value and origin in columns.
 fn table(all: &[(Setting, Value)]) -> Vec<String> {
     let row = |(setting, value): &(Setting, Value)| {
         let origin = printable(&origin(setting, value));
@@ -117,7 +117,7 @@ fn table(all: &[(Setting, Value)]) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
-/// The value for a person; `-` for none.
+/// Returns the value as plain text; `-` for none.
 fn plain(setting: &Setting, value: &Value) -> String {
     let texts = in_effect(setting, value);
     let texts = texts.iter().map(|text| printable(&text.to_string_lossy()));
@@ -127,7 +127,7 @@ fn plain(setting: &Setting, value: &Value) -> String {
     }
 }
 
-/// Where a value comes from, for a person.
+/// Returns the place that a value comes from as plain text.
 fn origin(setting: &Setting, value: &Value) -> String {
     match &value.origin {
         Origin::Flag => flag(setting, value),
@@ -138,7 +138,7 @@ fn origin(setting: &Setting, value: &Value) -> String {
     }
 }
 
-/// The option that decided: that of the setting, or the one that undoes it.
+/// Returns the option that gave the value: the setting's own, or the one that undoes it.
 fn flag(setting: &Setting, value: &Value) -> String {
     let is_undone = match setting.kind {
         Kind::Switch => value.texts == [setting.is_negative().to_string().as_str()],
@@ -147,7 +147,7 @@ fn flag(setting: &Setting, value: &Value) -> String {
     if is_undone { setting.opposite() } else { setting.flag() }
 }
 
-/// A setting as a JSON object: its value and its definition.
+/// Returns a setting as a JSON object with its value and its definition.
 fn object(setting: &Setting, value: &Value) -> String {
     let (path, profile) = match &value.origin {
         Origin::File(path, profile) => (Some(path), profile.as_deref()),
@@ -180,7 +180,7 @@ fn object(setting: &Setting, value: &Value) -> String {
     printable_json(&format!("{{{}}}", members.join(","))).into_owned()
 }
 
-/// The name of the option's argument in help, `TOKENS`.
+/// Returns the name of the option's argument in help, `TOKENS`.
 fn argument(setting: &Setting) -> Option<String> {
     let names = setting.arg.get_value_names().filter(|_| setting.kind != Kind::Switch);
     names.and_then(|names| names.first()).map(ToString::to_string)

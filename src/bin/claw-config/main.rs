@@ -1,4 +1,4 @@
-//! claw-config: the settings of all programs, their values, and the file that holds them.
+//! claw-config: list, change and check the settings of all programs, and read the options of the scripts.
 
 mod all;
 mod check;
@@ -17,7 +17,7 @@ use clawutils::exit::{self, Exit};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Show and change settings, and read the options of scripts
+/// List and change settings, and read the options of scripts
 #[derive(Parser)]
 #[command(name = "claw-config", version, after_help = AFTER_HELP)]
 struct Args<S: clap::Args> {
@@ -29,11 +29,11 @@ struct Args<S: clap::Args> {
     settings: S,
 }
 
-/// No settings of other programs.
+/// An empty group, in place of the settings of other programs.
 #[derive(clap::Args)]
 struct NoSettings {}
 
-const AFTER_HELP: &str = "Every option of another program that is a setting is accepted, too: list shows what it changes. Without a command, all settings are listed.";
+const AFTER_HELP: &str = "Options of other programs that are settings are accepted, too, so that list shows their effect. Without a command, all settings are listed.";
 
 #[derive(Subcommand)]
 enum Command {
@@ -43,21 +43,21 @@ enum Command {
     Unset(edit::Unset),
     /// Print the path of the configuration file
     Path,
-    /// Check the configuration file, all its profiles, and what they name
+    /// Check the configuration file, all its profiles, and the files and programs that they name
     Check,
     Export(export::Export),
     Shell(shell::Shell),
-    /// Write a diagnostic to standard error, in the form that --log selects
+    /// Write a diagnostic to standard error, in the format of --log
     Say {
-        /// Name of the program that it is from
+        /// Name of the program that reports it
         program: String,
-        /// The text
+        /// Text of the diagnostic
         text: String,
     },
 }
 
 fn main() -> ExitCode {
-    // A script does not have to wait until the settings of all programs are defined.
+    // Building the definitions of all settings takes time, which these two commands of scripts save.
     let is_for_script = |word: OsString| word == "shell" || word == "say";
     exit::run(
         "claw-config",

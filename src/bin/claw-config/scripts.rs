@@ -1,4 +1,4 @@
-//! The command lines of the scripts, and the settings that they share.
+//! The command line definitions of the scripts, and the settings that they share.
 
 use clap::{Args, Parser};
 use clawutils::cli::LogArgs;
@@ -18,7 +18,7 @@ use clawutils::cli::summary::{CommandArgs, SummariserArgs};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The settings of everything that a turn runs.
+/// The settings of all programs that a turn runs.
 #[derive(Clone, Debug, Args)]
 pub struct Settings {
     #[command(flatten)]
@@ -74,7 +74,7 @@ pub struct Settings {
     override_usage = "claw-turn [OPTIONS] SESSION"
 )]
 pub struct Turn {
-    /// Path of the transcript (with a / or .jsonl), created if absent; or the name of a session
+    /// Path of the transcript (with a / or .jsonl), created if missing; or the name of a session
     #[arg(value_name = "SESSION", required_unless_present = "current", conflicts_with = "current")]
     pub session: Option<String>,
     /// Take the turn in the current session
@@ -83,13 +83,13 @@ pub struct Turn {
     /// Take the prompt from the command line
     #[arg(short, long, value_name = "TEXT", conflicts_with = "again", allow_hyphen_values = true)]
     pub message: Option<String>,
-    /// Send what the transcript holds, after a turn that failed
+    /// Continue a turn that failed, without a new prompt
     #[arg(long)]
     pub again: bool,
-    /// File that goes with the prompt: an image, a PDF document or text; may be given again
+    /// File to send with the prompt: an image, a PDF document or text; may be repeated
     #[arg(long, value_name = "FILE", conflicts_with = "again")]
     pub attach: Vec<PathBuf>,
-    /// Print the commands that the turn would run, and run none of them
+    /// Print the commands that the turn would run, without running them
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]
@@ -105,13 +105,13 @@ pub struct Retry {
     /// Paths of transcripts (with a / or .jsonl), or names of sessions
     #[arg(value_name = "SESSION", required = true)]
     pub sessions: Vec<String>,
-    /// Repeat until stopped, with this pause in seconds (--retry-interval)
+    /// Repeat until stopped, with this pause in seconds (default: --retry-interval)
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, value_parser = clawutils::cli::positive)]
     pub every: Option<Option<u64>>,
-    /// Most calls to spend on one summary
+    /// Maximum number of calls for one summary
     #[arg(long, value_name = "N", value_parser = clawutils::cli::positive)]
     pub max_calls: Option<u64>,
-    /// Longest time to spend on one summary, in seconds
+    /// Time limit for one summary, in seconds
     #[arg(long, value_name = "SECONDS", value_parser = clawutils::cli::seconds)]
     pub deadline: Option<Duration>,
     #[command(flatten)]
@@ -142,31 +142,31 @@ pub struct Retry {
     pub log: LogArgs,
 }
 
-/// The commands of claw-chat, for its help and for /help.
+/// The text about the commands of claw-chat, for --help and /help.
 pub const COMMANDS: &str = "  /new [LABEL]         begin a new session
   /list, /sessions     list sessions
-  /switch NAME         continue another: id, label or key, or the beginning of one
+  /switch NAME         continue another session: id, label or key, or the beginning of one
   /label [TEXT]        show the label of this session, or change it
   /fork [LABEL]        continue in a copy of this session
   /delete NAME         delete another session
-  /show [N]            show the last turn, or the last N
-  /history [N]         show the last N records, a line each
-  /status              show what is in this session
-  /context             show what fills the window
+  /show [N]            show the last turn, or the last N turns
+  /history [N]         show the last 20 records, or the last N, one per line
+  /status              show counts and dates of this session
+  /context             show how full the window is, and what fills it
   /compact [FOCUS]     summarise the old part
-  /checkpoint          make a summary ahead of need
-  /undo [turn]         take back the newest cut, or the newest turn
-  /redo                bring back what the last /undo took back
-  /again               send again what has no answer
+  /checkpoint          make a checkpoint now
+  /undo [turn]         undo the newest compaction or truncation, or the newest turn
+  /redo                reverse the last undo
+  /again               continue a turn that failed or was interrupted
   /attach FILE         send a file with the next prompt: an image, a PDF document or text
   /edit [TEXT]         write a prompt with $VISUAL or $EDITOR
-  /model [NAME]        show the model, or use another
-  /set [KEY [VALUE]]   list settings that are not the defaults; show a setting, or change it
-  /unset KEY           return a setting to the value it has outside this chat
+  /model [NAME]        show the model, or use another one
+  /set [KEY [VALUE]]   list changed settings, or show or change one
+  /unset KEY           undo the change, the option and the variable of a setting
   /export [FILE]       write this session to a file that ends in .md, .html or .txt
   /help                show this
-  /quit, /exit         leave; so do quit, exit and Ctrl-D
-A line that ends with a backslash continues on the next one; \"//\" begins a prompt with a slash.";
+  /quit, /exit         leave; quit, exit and Ctrl-D do the same
+A line that ends with a backslash continues on the next line. Begin a prompt with \"//\" to send one slash.";
 
 /// Have a conversation with a model, in sessions that are kept
 #[derive(Clone, Debug, Parser)]
@@ -177,13 +177,13 @@ A line that ends with a backslash continues on the next one; \"//\" begins a pro
     after_help = format!("In a conversation:\n{COMMANDS}")
 )]
 pub struct Chat {
-    /// Id, key or label of the session, or the beginning of one; else the current one
+    /// Id, key or label of the session, or the beginning of one (default: the current session)
     #[arg(value_name = "SESSION")]
     pub session: Option<String>,
-    /// Begin with a new session, with SESSION as its label
+    /// Begin a new session, with SESSION as its label
     #[arg(long)]
     pub new: bool,
-    /// File that goes with the first prompt: an image, a PDF document or text; may be given again
+    /// File to send with the first prompt: an image, a PDF document or text; may be repeated
     #[arg(long, value_name = "FILE")]
     pub attach: Vec<PathBuf>,
     #[command(flatten)]

@@ -1,7 +1,7 @@
-//! `claw-config shell`: the command line of a script, read and checked, as text for its `eval`.
+//! `claw-config shell`: parses and checks the command line of a script, and prints variables for its `eval`.
 //!
-//! Nothing is printed unless all of it is valid. Settings from the command line become exported variables, which
-//! the programs of the script read; what only the script needs becomes plain variables.
+//! Nothing is printed unless the whole command line is valid. Settings on it become exported variables, which the
+//! programs that the script runs read; values that only the script needs become plain variables.
 
 use crate::plan::plan;
 use crate::scripts::{COMMANDS, Chat, Retry, Settings, Turn};
@@ -21,7 +21,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Print what a script evaluates to set its options.
+/// Print shell code that sets the options of a script
 #[derive(Clone, Debug, clap::Args)]
 pub struct Shell {
     /// Script whose options are read
@@ -40,10 +40,10 @@ enum Script {
 }
 
 impl Shell {
-    /// Prints the text. What is wrong is reported under the script's name.
+    /// Prints the text. Errors are reported under the script's name.
     ///
     /// # Errors
-    /// 74 when standard output cannot be written to.
+    /// 74 if standard output cannot be written to.
     pub fn run(&self) -> anyhow::Result<Exit> {
         let (name, printed) = match self.script {
             Script::Turn => ("claw-turn", read("claw-turn", &self.arguments, turn)),
@@ -59,7 +59,7 @@ impl Shell {
     }
 }
 
-/// Reads `arguments` as those of a script, and returns the text that `print` makes of them.
+/// Parses `arguments` as those of a script, and returns the text that `print` makes from them.
 fn read<A: Parser>(
     name: &str,
     arguments: &[OsString],
@@ -85,10 +85,10 @@ fn read<A: Parser>(
     Ok(text)
 }
 
-/// Settings, with their values and where these come from.
+/// Settings with their values.
 type Decided = [(Setting, Value)];
 
-/// Text for a shell.
+/// Shell code.
 #[derive(Debug, Default)]
 pub struct Text(OsString);
 
@@ -98,7 +98,7 @@ impl Text {
         self
     }
 
-    /// Sets a variable.
+    /// Adds the assignment of a variable.
     fn set(&mut self, name: &str, value: impl AsRef<OsStr>) {
         self.0.push(name);
         self.0.push("=");
@@ -106,17 +106,17 @@ impl Text {
         self.0.push("\n");
     }
 
-    /// Sets a variable to `yes` or `no`.
+    /// Adds the assignment of `yes` or `no` to a variable.
     fn set_switch(&mut self, name: &str, is_on: bool) {
         self.set(name, if is_on { "yes" } else { "no" });
     }
 
-    /// Removes a variable.
+    /// Adds the command that unsets a variable.
     pub fn unset(&mut self, name: &str) {
         self.add("unset ").add(name).add("\n");
     }
 
-    /// Exports the settings of the command line.
+    /// Adds exports of the settings on the command line.
     pub fn exports(&mut self, parsed: &Parsed) {
         let given = parsed.settings.iter().filter(|(_, value)| value.origin == Origin::Flag);
         for (setting, value) in given {
@@ -125,7 +125,7 @@ impl Text {
         }
     }
 
-    /// Prints it.
+    /// Writes it to standard output.
     pub fn print(&self) -> anyhow::Result<Exit> {
         let mut out = Output::open();
         out.write_all(self.0.as_bytes())?;
@@ -134,7 +134,7 @@ impl Text {
     }
 }
 
-/// A word in single quotes, whatever its bytes are.
+/// Returns a word in single quotes for the shell.
 pub fn quoted(word: &OsStr) -> OsString {
     let mut quoted = Vec::from(b"'");
     for byte in word.as_bytes() {
@@ -245,7 +245,7 @@ fn chat(args: &Chat, _: &Decided, text: &mut Text) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Makes files to attach the positional parameters, as options of claw-append.
+/// Adds `set --` with the files to attach as options of claw-append, and checks them.
 fn set_attached(files: &[PathBuf], text: &mut Text) -> anyhow::Result<()> {
     text.add("set --");
     for file in files {
@@ -258,7 +258,7 @@ fn set_attached(files: &[PathBuf], text: &mut Text) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The model, for a person.
+/// Describes the model to the user.
 fn described(model: &ModelArgs) -> String {
     match model.model() {
         Some(name) => format!("model {name} ({})", model.provider().name()),
@@ -266,7 +266,7 @@ fn described(model: &ModelArgs) -> String {
     }
 }
 
-/// Checks what a turn would otherwise fail for after its prompt is stored. Returns whether the window is known.
+/// Checks everything that would otherwise fail only after the prompt is stored. Returns whether the window is known.
 fn check(settings: &Settings) -> anyhow::Result<bool> {
     let has_window = check_values(settings)?;
     let Settings { model, call, .. } = settings;
@@ -290,7 +290,7 @@ fn check(settings: &Settings) -> anyhow::Result<bool> {
     Ok(has_window)
 }
 
-/// Checks the settings that are right or wrong by themselves. Returns whether the window is known.
+/// Checks the values of settings and the files that they name. Returns whether the window is known.
 fn check_values(settings: &Settings) -> anyhow::Result<bool> {
     let Settings { model, request, budget, call, .. } = settings;
     request.read()?;
@@ -306,13 +306,13 @@ fn check_values(settings: &Settings) -> anyhow::Result<bool> {
     Ok(budget.is_some())
 }
 
-/// The path of a folder for the temporary files of a turn; it is not there yet.
+/// Returns the path of the folder for a turn's temporary files, which the script creates.
 fn work_folder() -> OsString {
     let random = RandomState::new().build_hasher().finish();
     std::env::temp_dir().join(format!("claw-turn.{random:016x}")).into()
 }
 
-/// Says how to get a first answer.
+/// Explains how to get a first answer.
 fn say_first_steps() {
     for line in [
         "to call Anthropic or OpenAI: set ANTHROPIC_API_KEY or OPENAI_API_KEY to your key",
@@ -323,7 +323,7 @@ fn say_first_steps() {
     }
 }
 
-/// Says which model is used in a session that is new, if none is named.
+/// Names the default model on the first turn of a new transcript.
 fn say_default_model(model: &ModelArgs, session: &str) {
     let is_new = is_path(session) && !std::path::Path::new(session).exists();
     if !is_new || model.named_model().is_some() || model.provider() == Provider::Offline {
@@ -338,7 +338,7 @@ fn say_default_model(model: &ModelArgs, session: &str) {
     }
 }
 
-/// Checks that the program of a command can be run, as far as that can be seen.
+/// Checks that the shell finds the program of a command. Anything but a plain first word is not checked.
 fn check_command(command: &str) -> anyhow::Result<()> {
     let program = command.split_whitespace().next().unwrap_or_default();
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
@@ -357,7 +357,7 @@ fn check_command(command: &str) -> anyhow::Result<()> {
     )
 }
 
-/// Defines the function `call`, which calls the model.
+/// Adds the shell function `call`, which calls the model.
 fn call(command: &str, text: &mut Text) {
     let body = match command {
         "claw-call" => "claw-call",
@@ -368,12 +368,12 @@ fn call(command: &str, text: &mut Text) {
     text.add("call () { ").add(body).add(" \"$@\"; }\n");
 }
 
-/// Returns whether a session is named by the path of its transcript.
+/// Returns whether an argument is the path of a transcript, not the name of a session.
 pub fn is_path(session: &str) -> bool {
     session.contains('/') || session.ends_with(".jsonl")
 }
 
-/// The command that continues a turn, for a person to type.
+/// Returns the command that continues a turn, for the user to type.
 fn again(args: &Turn) -> OsString {
     let mut command = OsString::from("claw-turn --again ");
     match &args.session {
@@ -383,7 +383,7 @@ fn again(args: &Turn) -> OsString {
     command
 }
 
-/// Joins `--every` and a number after it, which may be missing, into one argument.
+/// Joins `--every` and a number that follows it into one argument: the number is optional, so clap requires `=`.
 fn with_pause(arguments: &[OsString]) -> Vec<OsString> {
     let mut joined: Vec<OsString> = Vec::new();
     for argument in arguments {

@@ -1,17 +1,17 @@
-//! The value of a setting, as text and as JSON.
+//! The value of a setting as text and as JSON.
 
 use clawutils::cli::settings::{Kind, Setting, Value};
 use clawutils::json::{self, Object, quote};
 use clawutils::provider::address;
 use std::ffi::OsString;
 
-/// Returns the values in effect: those of the place that decided, else the default.
+/// Returns the values in effect: those that a place gives, else the default.
 pub fn in_effect(setting: &Setting, value: &Value) -> Vec<OsString> {
     let texts = if value.texts.is_empty() { setting.defaults() } else { value.texts.clone() };
     texts.into_iter().map(|text| shown(setting, text)).collect()
 }
 
-/// Returns a value without a password in it, which an address may have.
+/// Returns a value, with the password hidden if it is an address with one.
 fn shown(setting: &Setting, text: OsString) -> OsString {
     match setting.key.ends_with("url") {
         true => address::shown(&text.to_string_lossy()).into(),
@@ -19,7 +19,7 @@ fn shown(setting: &Setting, text: OsString) -> OsString {
     }
 }
 
-/// Returns values as JSON: a list as an array, no value as null.
+/// Returns values as JSON: an array for a list, null for no value.
 pub fn to_json(setting: &Setting, texts: &[OsString]) -> String {
     let elements: Vec<String> = texts.iter().map(|text| element(setting.kind, text)).collect();
     match elements.as_slice() {
@@ -39,7 +39,7 @@ fn element(kind: Kind, text: &OsString) -> String {
     }
 }
 
-/// A number as JSON spells it: `+5` and `007` are none there.
+/// Returns a number in JSON's syntax, which does not allow `+5` or `007`.
 fn number(text: &str) -> String {
     let whole = text.parse::<u64>().map(|number| number.to_string());
     let number = whole.or_else(|_| text.parse::<f64>().map(|number| number.to_string()));
