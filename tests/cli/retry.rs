@@ -298,7 +298,7 @@ fn every_takes_its_pause_from_the_configuration_and_a_signal_ends_it() {
     };
     configure(0);
     let args = ["--config", "config", "--every", "s.jsonl"];
-    sandbox.cmd("claw-retry").args(args).run().ok().err_has("retryIntervalSeconds is 0");
+    sandbox.cmd("claw-retry").args(args).run().ok().err_has("retry-interval is 0");
     assert_eq!(calls(&sandbox), 0);
     sandbox.cmd("claw-retry").args(["--every=0", "s.jsonl"]).run().code(2);
     sandbox.cmd("claw-retry").args(["--every=x", "s.jsonl"]).run().code(2);
