@@ -24,7 +24,7 @@ pub struct PlainArgs {
     /// Take plain text as the result of call ID
     #[arg(long, group = "plain", value_name = "ID")]
     pub tool_result: Option<String>,
-    /// File that goes with the text: an image, a PDF document or text; may be given again
+    /// File to put before the text: an image, a PDF document or text; may be repeated
     #[arg(long, value_name = "FILE", requires = "user")]
     pub attach: Vec<PathBuf>,
     /// Mark the result as that of a failed call

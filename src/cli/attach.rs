@@ -1,4 +1,4 @@
-//! Files that go with a prompt: images and PDF documents as media, anything else that is UTF-8 as text.
+//! Files to attach to a prompt: images and PDF documents as media, other UTF-8 files as text.
 
 use crate::cli::read_file;
 use crate::exit::{Exit, fail};
@@ -7,10 +7,10 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use std::path::Path;
 
-/// The largest file, in bytes. Encoded it is within what a request may have.
+/// The size limit of a file, in bytes. In base64 such a file still fits the size limit of a request.
 const MOST_BYTES: usize = 30 << 20;
 
-/// The first bytes of media that providers take, and their types.
+/// The first bytes and the types of media that providers accept.
 const MEDIA: [(&[u8], &str); 5] = [
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -22,7 +22,7 @@ const MEDIA: [(&[u8], &str); 5] = [
 /// Reads a file as a content block of a message, in JSON.
 ///
 /// # Errors
-/// 74 or 77 when it cannot be read; 65 when it is empty, too large, or neither known media nor UTF-8.
+/// 74 or 77 if it cannot be read; 65 if it is empty, too large, or neither known media nor UTF-8.
 pub fn block(path: &Path) -> anyhow::Result<String> {
     let bytes = read_file(path)?;
     let name = path.display();

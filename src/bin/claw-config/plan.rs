@@ -1,4 +1,4 @@
-//! `claw-turn --dry-run`: the commands of a turn.
+//! `claw-turn --dry-run`: prints the commands of a turn.
 
 use crate::scripts::Turn;
 use crate::shell::quoted;
@@ -6,7 +6,7 @@ use clawutils::cli::settings::{Origin, Setting, Value};
 use clawutils::provider::address;
 use std::ffi::{OsStr, OsString};
 
-/// Returns the settings that are not the default, and the pipelines that the turn would run, as a script.
+/// Returns a shell script with the settings that are not at their defaults and the pipelines that the turn would run.
 pub fn plan(args: &Turn, decided: &[(Setting, Value)], has_window: bool) -> String {
     let mut script = String::new();
     for (setting, value) in decided {
@@ -25,7 +25,7 @@ pub fn plan(args: &Turn, decided: &[(Setting, Value)], has_window: bool) -> Stri
     script
 }
 
-/// The steps, each with its reason.
+/// Returns the steps of the turn, each with a comment and its command.
 fn steps(args: &Turn, has_window: bool) -> Vec<(&'static str, String)> {
     let settings = &args.settings;
     let session = match &args.session {
@@ -71,7 +71,7 @@ fn steps(args: &Turn, has_window: bool) -> Vec<(&'static str, String)> {
     }
     if settings.request.tools.is_some() {
         steps.push((
-            "run the calls of the reply, and call again, until a reply calls nothing",
+            "run the tool calls of the reply, and call again, until a reply has no tool calls",
             format!(
                 "claw-rebuild --open -- {session} | claw-exec | claw-append --each -- {session}"
             ),
@@ -85,14 +85,14 @@ fn steps(args: &Turn, has_window: bool) -> Vec<(&'static str, String)> {
     }
     if settings.turn.retry {
         steps.push((
-            "in the background: make summaries that are missing",
+            "in the background: make missing summaries",
             format!("claw-retry --max-calls 4 --deadline 300 -- {session}"),
         ));
     }
     steps
 }
 
-/// A word in quotes where the shell needs them.
+/// Returns a word for the shell, in quotes if it needs them.
 fn shown(word: &OsStr) -> String {
     let text = word.to_string_lossy();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:+=,@%".contains(c);
