@@ -58,7 +58,7 @@ pub struct DueArgs {
         value_parser = percent
     )]
     pub percents: Vec<u64>,
-    /// Number of turns after which a checkpoint becomes due; 0 never
+    /// Number of turns after which a checkpoint becomes due; 0 for never
     #[arg(
         long = "checkpoint-turns",
         value_name = "N",
