@@ -99,15 +99,15 @@ impl RedactArgs {
 /// The option group for what is written to standard output.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct EchoArgs {
-    /// Write the records as they were written to standard output
+    /// Also write the appended records, with their ids, to standard output
     #[arg(long, conflicts_with = "print")]
     pub tee: bool,
-    /// Write the text of replies to standard output
+    /// Also write the text of replies to standard output
     #[arg(long)]
     pub print: bool,
 }
 
-/// What standard output gets of the records that were appended. When it can take no more, appending continues.
+/// Writes appended records or their text to standard output. If that fails, appending continues.
 #[derive(Debug)]
 pub struct Echo {
     args: EchoArgs,
@@ -117,7 +117,7 @@ pub struct Echo {
 }
 
 impl EchoArgs {
-    /// Takes standard output.
+    /// Opens standard output.
     #[must_use]
     pub fn open(self) -> Echo {
         let is_terminal = io::stdout().is_terminal();
@@ -126,7 +126,7 @@ impl EchoArgs {
 }
 
 impl Echo {
-    /// Writes what is to be shown of these lines, at once.
+    /// Writes the output for these lines, and flushes it.
     pub fn write(&mut self, lines: &[String]) {
         if self.failure.is_none() {
             self.failure = self.try_write(lines).err();
@@ -144,7 +144,7 @@ impl Echo {
         self.out.flush()
     }
 
-    /// Says whether all of it could be written; `file` has the records either way.
+    /// Checks that everything was written to standard output; `file` has the records in any case.
     ///
     /// # Errors
     /// 74 when it could not, 141 when the reader went away.

@@ -93,7 +93,7 @@ fn log_json_if_asked(arguments: &[OsString]) -> bool {
     format.is_some()
 }
 
-/// Says what is wrong with a command line, and what to do.
+/// Returns the text of an error about the command line.
 #[must_use]
 pub fn usage_error(error: &clap::Error, command: &Command, arguments: &[OsString]) -> String {
     describe(error, called(command, arguments))
@@ -105,7 +105,7 @@ pub(super) fn subject(error: &clap::Error) -> Option<String> {
     argument.strip_prefix("--").map(str::to_owned)
 }
 
-/// Says why a value of the setting `name` is invalid.
+/// Returns the text of an error about a value of the setting `name`.
 pub(super) fn invalid_value(error: &clap::Error, name: &str) -> String {
     let value = error.get(ContextKind::InvalidValue).map(names).unwrap_or_default();
     describe_value(error, name, &value, "see claw-config(1)")

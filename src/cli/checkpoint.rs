@@ -28,7 +28,7 @@ pub struct CheckpointArgs {
     /// Make one only if it is due
     #[arg(long)]
     pub if_due: bool,
-    /// When one is due.
+    /// The options for when a checkpoint is due.
     #[command(flatten)]
     pub due: DueArgs,
     /// The models that are asked before that of the conversation.

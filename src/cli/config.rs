@@ -371,14 +371,16 @@ impl ConfigFile {
     }
 }
 
-fn wanted(setting: &Setting) -> String {
-    let one = match setting.kind {
-        Kind::Switch => "true or false",
-        Kind::Number => "a number",
-        Kind::Path | Kind::Text => "a text",
-        Kind::Object => "an object or the path of a file",
-    };
-    if setting.is_list { format!("a list, each {one}") } else { one.to_owned() }
+/// Returns the JSON type that a setting takes, for errors.
+fn wanted(setting: &Setting) -> &'static str {
+    match (setting.kind, setting.is_list) {
+        (Kind::Number, true) => "an array of numbers",
+        (_, true) => "an array of strings",
+        (Kind::Switch, false) => "true or false",
+        (Kind::Number, false) => "a number",
+        (Kind::Path | Kind::Text, false) => "a string",
+        (Kind::Object, false) => "an object or the path of a file",
+    }
 }
 
 fn text_of(raw: &RawValue) -> Option<String> {

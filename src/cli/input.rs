@@ -196,7 +196,7 @@ const LONG: usize = 8 * 1024;
 const MOST_PIECES: usize = 1024;
 
 impl Output {
-    /// Takes standard output.
+    /// Opens standard output.
     #[must_use]
     pub fn open() -> Output {
         let stdout = std::io::stdout();

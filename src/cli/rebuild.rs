@@ -13,7 +13,7 @@ pub struct PartArgs {
     /// Read only up to the end of turn N
     #[arg(long, value_name = "N")]
     pub to_turn: Option<u64>,
-    /// How many turns are shown.
+    /// The number of turns to keep.
     #[command(flatten)]
     pub limit: LimitTurnsArgs,
     /// Show what compactions cover instead of their summaries

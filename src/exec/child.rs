@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// How long output is waited for that a process holds open which left the group.
 const GRACE: Duration = Duration::from_millis(300);
-/// How long the signal that ended a child may take to arrive here, too.
+/// The longest wait for the signal that ended a child to arrive in this process.
 const ARRIVAL: Duration = Duration::from_millis(200);
 
 /// The process groups that run now.
@@ -130,15 +130,15 @@ pub fn run(
     Ok((!was_stopped).then_some(Ended { status, is_late, stdout, stderr }))
 }
 
-/// Waits a moment after the end of a child that a signal interrupted: whoever signals all processes of a session
-/// means this one, too, and then that end is no result.
+/// Waits a moment after a signal ended a child. If the sender signals all processes of a session, this process is ended,
+/// too, and does not store the end of the child as a result.
 pub fn await_own_signal(status: ExitStatus) {
     if is_interrupted(status) {
         thread::sleep(ARRIVAL);
     }
 }
 
-/// Returns whether SIGHUP, SIGINT, SIGQUIT or SIGTERM ended a process, or a shell reports that of what it ran.
+/// Returns whether SIGHUP, SIGINT, SIGQUIT or SIGTERM ended a process, or a command of a shell as its status reports.
 fn is_interrupted(status: ExitStatus) -> bool {
     let signal = status.signal().or_else(|| status.code().map(|code| code - 128));
     let signals = [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM];

@@ -1,16 +1,16 @@
-//! Results that stand before any call with their id, until one comes.
+//! Tool results that come before the call with their id, kept until that call comes.
 
 use crate::messages::ById;
 use crate::messages::part::Early;
 use std::collections::hash_map::Entry;
 use std::iter;
 
-/// Results that wait for a call. All lie in one list: there may be many, nearly always one for an id.
+/// Results that wait for a call, in one list: there may be many, and nearly always only one per id.
 #[derive(Default)]
 pub(super) struct Waiting {
-    /// In the order of the file; one that was taken leaves its place empty.
+    /// The results in the order of the file; a result that was taken leaves an empty place.
     results: Vec<Link>,
-    /// For each call id the places of the first and the last result that waits for it.
+    /// The places of the first and last waiting result for each call id.
     ends: ById<(usize, usize)>,
 }
 
@@ -21,7 +21,7 @@ struct Link {
 }
 
 impl Waiting {
-    /// Adds a result behind all others.
+    /// Adds a result at the end.
     pub(super) fn push(&mut self, early: Early) {
         let place = self.results.len();
         match self.ends.entry(early.answer.id.clone()) {
@@ -50,7 +50,7 @@ impl Waiting {
         link.early.take()
     }
 
-    /// Gives all that are left: in the order of the file, but those for one call together.
+    /// Returns the remaining results, in the order of the file, but with those for the same call together.
     pub(super) fn into_groups(self) -> impl Iterator<Item = Early> {
         let Waiting { mut results, .. } = self;
         let (mut places, mut next) = (0..results.len(), None);

@@ -246,8 +246,8 @@ fn a_wrong_file_is_told_by_key_with_the_nearest_one() {
         (r#"{"session": {"compaction": 1}}"#, "", "'session.compaction' is not an object; correct it"),
         (r#"{"window": "8000"}"#, "", "'window' is not a number; correct it"),
         (r#"{"ask": 1}"#, "", "'ask' is not true or false; correct it"),
-        (r#"{"model": 1}"#, "", "'model' is not a text; correct it"),
-        (r#"{"deny": "x"}"#, "", "'deny' is not a list, each a text; correct it"),
+        (r#"{"model": 1}"#, "", "'model' is not a string; correct it"),
+        (r#"{"deny": "x"}"#, "", "'deny' is not an array of strings; correct it"),
         (r#"{"extra": [1]}"#, "", "'extra' is not an object or the path of a file; correct it"),
         (r#"{"session": {"compaction": {"reserveTokens": true}}}"#, "", "'session.compaction.reserveTokens' is not a number"),
     ] {

@@ -146,10 +146,10 @@ impl Endpoint {
         self.require_key()
     }
 
-    /// Checks that there is a key where one is needed. It is not read.
+    /// Checks that there is a key if one is needed, without reading it.
     ///
     /// # Errors
-    /// 77 when there is none.
+    /// 77 if there is none.
     pub fn require_key(&self) -> anyhow::Result<()> {
         let is_needed =
             !self.is_local && !matches!(self.provider, Provider::Ollama | Provider::Offline);

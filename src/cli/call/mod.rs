@@ -43,10 +43,10 @@ pub struct CallArgs {
     /// The window, which the offline provider enforces, and the answer's part of it.
     #[command(flatten)]
     pub window: WindowArgs,
-    /// What else the body has.
+    /// The rest of the request body.
     #[command(flatten)]
     pub body: BodyArgs,
-    /// Have the answer sent as it is made, and show its text: on standard error, in FILE, or with - on standard output
+    /// Stream the answer, and show its text as it arrives: on standard error, in FILE, or with - on standard output
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     #[arg(requires_if("-", "reply"))]
     pub stream: Option<Option<PathBuf>>,
@@ -71,7 +71,7 @@ pub struct CallArgs {
     /// Write the error record of a failed call to FILE
     #[arg(long, value_name = "FILE")]
     pub failure: Option<PathBuf>,
-    /// What calls cost and may cost.
+    /// The prices and limits.
     #[command(flatten)]
     pub spent: SpentArgs,
     /// Where to record, or to take recordings from.
@@ -80,7 +80,7 @@ pub struct CallArgs {
     /// The key and the way there.
     #[command(flatten)]
     pub way: WayArgs,
-    /// How long and how often to try.
+    /// The timeouts and retries.
     #[command(flatten)]
     pub patience: PatienceArgs,
     /// Longest time for the whole call, with all tries and waits, in seconds

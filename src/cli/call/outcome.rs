@@ -16,19 +16,19 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Where the records of a reply go.
+/// The destination of the records of a reply.
 pub(super) struct Destination {
-    /// How messages name it.
+    /// The name in diagnostics.
     pub(super) name: String,
     out: Box<dyn Write>,
     is_file: bool,
 }
 
 impl Destination {
-    /// Takes standard output, or makes a file that only its owner can read: before the call, which may cost money.
+    /// Opens standard output, or creates a file that only its owner can read, before a call that may cost money.
     ///
     /// # Errors
-    /// 74 or 77 when the file cannot be written.
+    /// 74 or 77 if the file cannot be written.
     pub(super) fn open(path: Option<&Path>) -> anyhow::Result<Destination> {
         let name = path.map_or_else(|| "<stdout>".into(), |path| path.display().to_string());
         let out: Box<dyn Write> = match path {
@@ -40,8 +40,8 @@ impl Destination {
         Ok(Destination { name, out, is_file: path.is_some() })
     }
 
-    /// Writes these lines. From here on no signal ends the program before the file has all of them; standard output
-    /// may have a reader that never reads.
+    /// Writes these lines. If they go to a file, no signal ends the program before it has all of them. Standard output may
+    /// have a reader that never reads, so there a signal does.
     fn write(&mut self, lines: &str) -> anyhow::Result<()> {
         if self.is_file {
             progress::leave_signals();

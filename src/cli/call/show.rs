@@ -49,7 +49,7 @@ impl Show {
             false => Cow::Borrowed(text),
         };
         self.in_line = !shown.ends_with('\n');
-        // The reader may have gone; the reply is read to its end all the same.
+        // Even if the reader went away, the reply is read to its end.
         if let Err(error) = out.write_all(shown.as_bytes()).and_then(|()| out.flush()) {
             self.out = None;
             self.failure = Some(error);
@@ -59,7 +59,7 @@ impl Show {
     /// Ends the last line.
     ///
     /// # Errors
-    /// When standard output was to get the text, and did not get all of it.
+    /// If the text goes to standard output and could not all be written.
     pub(super) fn finish(mut self) -> io::Result<()> {
         if self.in_line {
             self.text("\n");

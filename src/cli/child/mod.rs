@@ -52,7 +52,7 @@ impl Ended {
 pub struct Limits<'l> {
     /// When it is ended if it has not ended by itself.
     pub until: Option<Instant>,
-    /// Settings that it does not get, neither from the environment nor from the configuration.
+    /// Settings that it must not get from the environment or the configuration file.
     pub without: &'l [&'l str],
 }
 

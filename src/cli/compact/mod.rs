@@ -44,7 +44,7 @@ pub struct CompactArgs {
     /// Take the summary from FILE instead of a model
     #[arg(long, value_name = "FILE", conflicts_with_all = ["fallback", "emergency"])]
     pub summary: Option<PathBuf>,
-    /// Where summaries come from.
+    /// The sources of summaries.
     #[command(flatten)]
     pub sources: SourceArgs,
     /// The models that are asked before that of the conversation.
@@ -53,7 +53,7 @@ pub struct CompactArgs {
     /// The program that asks.
     #[command(flatten)]
     pub call: CommandArgs,
-    /// How often missing summaries are tried.
+    /// The pause between tries of a missing summary.
     #[command(flatten)]
     pub pause: PauseArgs,
     /// File with what to ask for instead of our own words

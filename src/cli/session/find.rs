@@ -38,7 +38,7 @@ pub struct Path {
 /// Print the id of the current session.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Current {
-    /// Make a session with this label if there is none
+    /// Create a session with this label if there is none
     #[arg(long, value_name = "LABEL")]
     create: Option<String>,
     #[command(flatten)]

@@ -14,7 +14,7 @@ pub struct List {
     /// One JSON object a line
     #[arg(long)]
     pub json: bool,
-    /// Only the names: the id and label of each, one a line
+    /// Write only names: the ids and then the labels, one per line
     #[arg(long, conflicts_with = "json")]
     pub names: bool,
 }
@@ -61,7 +61,7 @@ impl Reindex {
     }
 }
 
-/// Writes the ids, and then the labels.
+/// Writes the ids and then the labels.
 fn names(entries: &[Entry]) -> anyhow::Result<Exit> {
     let ids = entries.iter().map(|entry| &entry.id);
     let labels = entries.iter().map(|entry| &entry.label).filter(|label| !label.is_empty());

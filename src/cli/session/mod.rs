@@ -22,7 +22,7 @@ use std::process::ExitCode;
 /// What all commands take.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Shared {
-    /// Where sessions are kept.
+    /// The options that locate the sessions.
     #[command(flatten)]
     pub place: PlaceArgs,
     /// The diagnostics and the configuration.

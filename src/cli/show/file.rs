@@ -1,4 +1,4 @@
-//! A file for the output of `claw-show`, written whole or not at all.
+//! The output file of `claw-show`, which appears only when it is complete.
 
 use crate::cli::survive_file_limits;
 use crate::exit::{Exit, fail};
@@ -9,10 +9,10 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Returns the form that the end of a file's name selects.
+/// Returns the format that the suffix of a file name selects.
 ///
 /// # Errors
-/// 2 when it selects none.
+/// 2 if it selects none.
 pub fn format(path: &Path) -> anyhow::Result<Format> {
     let end = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
     match end.as_str() {
@@ -27,10 +27,10 @@ pub fn format(path: &Path) -> anyhow::Result<Format> {
     }
 }
 
-/// Creates a file that only its owner can read with what `write` writes.
+/// Creates a file that only its owner can read, with the output of `write`.
 ///
 /// # Errors
-/// 2 when there is such a file and it is not to be replaced; 74 or 77 when it cannot be written.
+/// 2 if the file exists and must not be replaced; 74 or 77 if it cannot be written.
 pub fn create<T>(
     path: &Path,
     may_replace: bool,
@@ -56,17 +56,17 @@ pub fn create<T>(
     }
 }
 
-/// A new file in the same folder.
+/// Creates a temporary file in the same folder.
 fn beside(path: &Path) -> io::Result<(PathBuf, File)> {
     let name = path.file_name().ok_or(ErrorKind::IsADirectory)?.to_string_lossy();
     let new = path.with_file_name(format!(".{name}.{}", std::process::id()));
-    // A process of the same number may have left one.
+    // A killed process with the same id may have left one.
     let _ = remove_file(&new);
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
     Ok((new, file))
 }
 
-/// Gives a file its name. Where the file system has no links, a file that appeared meanwhile is replaced.
+/// Gives a file its name. On a file system without links, this replaces a file that appeared in the meantime.
 fn put(new: &Path, path: &Path, may_replace: bool) -> io::Result<()> {
     match may_replace {
         true => rename(new, path),
@@ -77,7 +77,7 @@ fn put(new: &Path, path: &Path, may_replace: bool) -> io::Result<()> {
     }
 }
 
-/// A file that keeps its first error for the end, where its name is known.
+/// A file that keeps its first error until the end, where its name can be reported.
 struct Out {
     file: BufWriter<File>,
     result: io::Result<()>,
@@ -104,7 +104,7 @@ impl Write for Out {
     }
 }
 
-/// Removes a file at the end, if it is still there.
+/// Removes a file on drop, if it still exists.
 struct Removed<'p>(&'p Path);
 
 impl Drop for Removed<'_> {
