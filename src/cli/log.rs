@@ -11,9 +11,9 @@ use std::io::IsTerminal;
 /// Form of the diagnostics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
-    /// A line of text each
+    /// One line of text per diagnostic
     Text,
-    /// A JSON object each
+    /// One JSON object per diagnostic
     Json,
 }
 

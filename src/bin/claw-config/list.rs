@@ -13,7 +13,7 @@ use unicode_width::UnicodeWidthStr;
 /// The widest value that widens its column; longer ones stick out.
 const MOST_COLUMNS: usize = 40;
 
-/// List all settings: key, value, and where the value comes from
+/// List settings: key, value, and the place that the value comes from
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct List {
     /// Keys of the settings to list (default: all)

@@ -166,7 +166,8 @@ pub const COMMANDS: &str = "  /new [LABEL]         begin a new session
   /export [FILE]       write this session to a file that ends in .md, .html or .txt
   /help                show this
   /quit, /exit         leave; quit, exit and Ctrl-D do the same
-A line that ends with a backslash continues on the next line. Begin a prompt with \"//\" to send one slash.";
+A line that ends with a backslash continues on the next line.
+A prompt that begins with \"//\" is sent with one slash.";
 
 /// Have a conversation with a model, in sessions that are kept
 #[derive(Clone, Debug, Parser)]
