@@ -3,7 +3,6 @@
 use anyhow::Context;
 use clap::Parser;
 use clawutils::cli::append::{Echo, EchoArgs, PlainArgs, RedactArgs, appending};
-use clawutils::cli::script::LockArgs;
 use clawutils::cli::{self, Log, LogArgs, arguments};
 use clawutils::exit::{self, Exit};
 use clawutils::redact::Patterns;
@@ -12,6 +11,7 @@ use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Append records from standard input to a transcript
 #[derive(Parser)]
@@ -32,8 +32,9 @@ struct Args {
     /// Append only if the last record has this id
     #[arg(long, value_name = "ID")]
     expect_tail: Option<String>,
-    #[command(flatten)]
-    lock: LockArgs,
+    /// Longest wait for another writer, in seconds
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = cli::seconds)]
+    lock_timeout: Duration,
     /// Do not wait until the disk has the bytes
     #[arg(long)]
     no_sync: bool,
@@ -99,7 +100,7 @@ impl Args {
         }
         let options = transcript::Options {
             expect_tail: self.expect_tail.clone(),
-            lock_timeout: self.lock.lock_timeout,
+            lock_timeout: self.lock_timeout,
             is_waiting: Arc::default(),
             sync: !self.no_sync,
             ts: cli::now()?.to_string(),

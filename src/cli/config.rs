@@ -4,13 +4,16 @@
 //! values.
 
 use crate::cli::settings::{Kind, Origin, Setting, Value, opposite_id};
-use crate::cli::{read_file, variable};
+use crate::cli::variable;
 use crate::exit::{Error, Exit};
 use crate::json::{Object, elements, string};
+use anyhow::Context;
 use clap::ArgMatches;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The options that select the file.
@@ -113,6 +116,9 @@ pub const GOCLAW: [(&str, &str); 13] = [
 /// GoClaw's keys for the storage of sessions, which have no effect: sessions are always files.
 const NOT_USED: [&str; 2] = ["store", "storePath"];
 
+/// The most bytes of a configuration file.
+const MOST_BYTES: u64 = 4 << 20;
+
 /// The members of a JSON object.
 type Members = BTreeMap<String, Box<RawValue>>;
 
@@ -147,11 +153,27 @@ pub struct ConfigFile {
 /// 74 or 77 if it cannot be read, 78 if it is malformed or has an unknown key.
 pub fn open(given: &ArgMatches) -> anyhow::Result<ConfigFile> {
     let Some(path) = selected(given) else { return Ok(ConfigFile::default()) };
-    let bytes = read_file(&path)?;
+    let text = read(&path)?;
     let profile = chosen(given, "profile", "CLAW_PROFILE");
     let profile = profile.map(|name| name.to_string_lossy().into_owned());
-    ConfigFile::parse(&path, &String::from_utf8_lossy(&bytes), profile)
+    ConfigFile::parse(&path, &text, profile)
         .map_err(|why| Error::new(Exit::Config, unusable(&path, &why)).into())
+}
+
+/// Reads the text of a file; one without text is an empty object.
+///
+/// # Errors
+/// 74 or 77 if it cannot be read, 78 if it is too large or not UTF-8.
+pub fn read(path: &Path) -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes));
+    read.with_context(|| format!("cannot read '{}'", path.display()))?;
+    let wrong = |why: &str| Error::new(Exit::Config, unusable(path, why));
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(wrong("more than 4 MiB; use a smaller file").into());
+    }
+    let text = String::from_utf8(bytes).map_err(|_| wrong("not UTF-8; correct it"))?;
+    Ok(if text.trim().is_empty() { "{}".to_owned() } else { text })
 }
 
 /// Returns the text of an error about a file.
@@ -343,6 +365,10 @@ impl ConfigFile {
             false => self.text(setting.kind, entry.raw.get()).map(|text| vec![text]),
         };
         let texts: Vec<OsString> = texts.ok_or_else(wrong)?;
+        if setting.is_list && (texts.is_empty() || texts.iter().any(|text| text.is_empty())) {
+            let why = format!("'{}' has an empty value; remove it, or write null", entry.name);
+            return Err(Error::new(Exit::Config, unusable(path, &why)).into());
+        }
         Ok(Some(Value { origin, texts: texts.into_iter().filter(|it| !it.is_empty()).collect() }))
     }
 

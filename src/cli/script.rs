@@ -29,7 +29,7 @@ pub struct TurnArgs {
     pub retry: bool,
     /// Maximum number of rounds of tool calls in a turn
     #[arg(long, value_name = "N", env = "CLAW_MAX_ROUNDS", default_value = "50")]
-    pub max_rounds: u64,
+    pub max_rounds: u32,
 }
 
 /// The options of a conversation on a terminal.
@@ -49,7 +49,7 @@ pub struct ChatArgs {
 /// The option for the wait for another turn.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct LockArgs {
-    /// Longest wait for another writer or turn on the same transcript, in seconds
+    /// Longest wait for another turn on the same transcript, in seconds
     #[arg(long, value_name = "SECONDS", env = "CLAW_LOCK_TIMEOUT", default_value = "30", value_parser = seconds)]
     pub lock_timeout: Duration,
 }

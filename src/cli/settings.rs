@@ -130,8 +130,11 @@ impl Setting {
     pub fn split(&self, text: &OsStr) -> Vec<OsString> {
         match text.to_str() {
             Some(text) if self.is_list => {
-                let by = if text.contains('\n') { '\n' } else { ',' };
-                text.split(by).filter(|one| !one.is_empty()).map(OsString::from).collect()
+                let elements = |by| text.split(by).filter(|one: &&str| !one.trim().is_empty());
+                match text.contains('\n') {
+                    true => elements('\n').map(OsString::from).collect(),
+                    false => elements(',').map(|one| one.trim().into()).collect(),
+                }
             }
             Some("1" | "yes" | "on") if self.kind == Kind::Switch => vec!["true".into()],
             Some("0" | "no" | "off") if self.kind == Kind::Switch => vec!["false".into()],
@@ -344,7 +347,12 @@ fn decide(
     let mut decided: Vec<(Setting, Value)> = Vec::new();
     for setting in command.get_arguments().filter_map(Setting::of) {
         let value = match by_flag(&setting, given) {
-            Some(value) => value,
+            Some(value) => {
+                if !value.texts.is_empty() {
+                    require_elements(&setting, &value.texts, &setting.flag(), Exit::Usage)?;
+                }
+                value
+            }
             None => elsewhere(&setting, file)?,
         };
         decided.push((setting, value));
@@ -378,10 +386,30 @@ fn by_flag(setting: &Setting, given: &ArgMatches) -> Option<Value> {
     Some(Value { origin: Origin::Flag, texts })
 }
 
+/// Checks that a list which is given has values: `--allow ''` must not mean that every tool is allowed.
+///
+/// # Errors
+/// `exit` if it has none.
+fn require_elements(
+    setting: &Setting,
+    texts: &[OsString],
+    name: &str,
+    exit: Exit,
+) -> anyhow::Result<()> {
+    let is_blank = |text: &OsString| text.to_str().is_some_and(|text| text.trim().is_empty());
+    if !setting.is_list || !texts.is_empty() && !texts.iter().any(is_blank) {
+        return Ok(());
+    }
+    Err(Error::new(exit, format!("a value is required for {name}; leave it out for none")).into())
+}
+
 /// Returns the value of a setting that no flag gives.
 fn elsewhere(setting: &Setting, file: &ConfigFile) -> anyhow::Result<Value> {
     if let Some(text) = std::env::var_os(&setting.variable) {
         let texts = if text.is_empty() { Vec::new() } else { setting.split(&text) };
+        if !text.is_empty() {
+            require_elements(setting, &texts, &setting.variable, Exit::Config)?;
+        }
         return Ok(Value { origin: Origin::Variable, texts });
     }
     Ok(file.value(setting)?.unwrap_or(Value { origin: Origin::Default, texts: Vec::new() }))

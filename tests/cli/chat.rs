@@ -548,7 +548,7 @@ fn settings_are_shown_and_changed() {
         ("/set windo", 2, "claw-config: unknown key 'windo'; did you mean 'window'?"),
         ("/set window x", 2, "claw-config: invalid value 'x' for 'window': not a whole number"),
         ("/set profile none", 78, "no profile 'none'; it has big, local"),
-        ("/set system none.md", 74, "cannot read 'none.md'"),
+        ("/set system none.md", 74, "none.md': no such file"),
         ("/unset", 2, "unknown key ''"),
     ] {
         chat(&format!("{line}\n")).code(status).err_has(why).stdout_is("");

@@ -133,6 +133,21 @@ fn a_reply_that_is_rendered_for_a_reader_who_left_is_kept() {
     }
 }
 
+/// A disk that is full when the text is written costs the text and not the reply, rendered or not.
+#[test]
+fn a_reply_whose_text_cannot_be_written_is_kept_and_paid_for_once() {
+    for options in ["", "--stream", "--markdown", "--stream --markdown"] {
+        let sandbox = Sandbox::new();
+        let turn = format!("claw-turn --provider offline --no-checkpoint {options} -m hi s.jsonl");
+        let run = sandbox.sh(&format!("{turn} >/dev/full")).run();
+        run.code(74);
+        assert!(!run.stderr.contains("continue with"), "{options}: {}", run.stderr);
+        let records = sandbox.read_json("s.jsonl");
+        assert_eq!(records.len(), 2, "{options}: {}", run.stderr);
+        assert_eq!(records[1]["type"], "assistant");
+    }
+}
+
 /// P-3, as without: the reply is kept, and it is no success.
 #[test]
 fn p_3_a_reply_that_cannot_be_shown_is_kept_and_no_success() {

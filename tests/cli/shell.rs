@@ -121,10 +121,52 @@ fn continue_with(sandbox: &Sandbox, shell: &[&str]) {
         let message: &[u8] = if is_text { &text } else { b"m" };
         assert_eq!(got[0], b"./s.jsonl", "{shell:?} {value:?}");
         assert_eq!(got[1], message, "{shell:?} {value:?}");
-        assert_eq!(got[2], b"system", "{shell:?} {value:?}");
+        // Paths are absolute, since programs of a script may run elsewhere.
+        let system = sandbox.path("system");
+        assert_eq!(got[2], system.as_os_str().as_encoded_bytes(), "{shell:?} {value:?}");
         if is_text {
             assert_eq!(got[3], text, "{shell:?} {value:?}");
             assert_eq!(got[5], [b"CLAW_MODEL=", text.as_slice()].concat(), "{shell:?} {value:?}");
         }
     }
+}
+
+/// A list that is given but empty must not be taken for one that is not given: no --allow allows every tool.
+#[test]
+fn an_empty_list_is_refused_and_blanks_around_commas_do_not_count() {
+    let sandbox = Sandbox::new();
+    let shell = |args: &[&str]| {
+        let args = [&["shell", "turn", "--", "--provider", "offline", "s.jsonl"], args].concat();
+        sandbox.cmd("claw-config").args(&args)
+    };
+    shell(&["--allow", ""]).run().code(2).err_has("claw-turn: a value is required for --allow; ");
+    for text in [",", " , ", "\n"] {
+        let run = shell(&[]).env("CLAW_ALLOW", text).run();
+        run.code(78).stdout_is("").err_has("claw-turn: a value is required for CLAW_ALLOW; ");
+    }
+    for json in [r#"{"allow":[]}"#, r#"{"allow":[""]}"#] {
+        sandbox.write("c.json", json);
+        shell(&["--config", "c.json"]).run().code(78).err_has("'allow' has an empty value; ");
+    }
+    let list = sandbox.cmd("claw-config").args(["get", "deny"]).env("CLAW_DENY", "foo, bar ,baz");
+    list.run().ok().stdout_is("foo\nbar\nbaz\n");
+}
+
+#[test]
+fn what_is_not_a_file_of_settings_is_left_as_it_is() {
+    let sandbox = Sandbox::new();
+    let config = |args: &[&str]| sandbox.cmd("claw-config").args(args).run();
+    let set = "mkfifo pipe; : >pipe & claw-config --config pipe set model x";
+    let set = sandbox.sh(set).run();
+    set.code(74).err_has("cannot change 'pipe': not a regular file; ");
+    sandbox.sh("test -p pipe").run().ok();
+    let profiles = r#"{"profiles":{"a":{"model":"x"}}}"#;
+    sandbox.write("c.json", profiles);
+    config(&["--config", "c.json", "unset", "profiles"]).code(2).err_has("is not a setting");
+    assert_eq!(sandbox.read_text("c.json"), profiles);
+    // A file without text has no settings.
+    sandbox.write("c.json", "");
+    config(&["--config", "c.json", "get", "provider"]).err_is("");
+    sandbox.write("c.json", b"{\"model\":\"a\xff\"}");
+    config(&["--config", "c.json", "list"]).code(78).err_has("not UTF-8; correct it");
 }

@@ -12,7 +12,7 @@ use clawutils::session::index;
 use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
 use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 /// The mode of a new file.
@@ -58,9 +58,15 @@ impl Set {
         let split = self.value.iter().flat_map(|value| setting.split_element(value));
         let texts: Vec<OsString> = split.map(|text| stored(setting, text)).collect();
         let is_empty = texts.iter().all(|text| text.is_empty());
+        if setting.is_list && texts.iter().any(|text| text.is_empty()) {
+            let key = &setting.key;
+            let text =
+                format!("a value is required for '{key}'; 'claw-config unset {key}' removes it");
+            return fail(Exit::Usage, text);
+        }
         if is_empty && !matches!(setting.kind, Kind::Switch | Kind::Number) {
             // An empty value means none: a profile can undo a value outside it.
-            return Ok(if setting.is_list { "[]" } else { "\"\"" }.to_owned());
+            return Ok("\"\"".to_owned());
         }
         if let Some(text) = texts.iter().find(|text| text.to_str().is_none()) {
             let text = text.display();
@@ -76,6 +82,11 @@ impl Set {
 impl Unset {
     pub fn run(&self, given: &ArgMatches) -> anyhow::Result<Exit> {
         let place = Place::of(given)?;
+        if place.profile.is_none() && ["profiles", "session"].contains(&self.key.as_str()) {
+            let text =
+                format!("'{}' is not a setting but an object of settings; edit the file", self.key);
+            return fail(Exit::Usage, text);
+        }
         let path = place.path(&self.key);
         let is_there = place.change(|text| edit::without(text, &path))?;
         // An unknown key is an error only if the file does not have it.
@@ -129,6 +140,12 @@ impl Place {
         let refused = |why: String| {
             Error::new(Exit::Config, format!("cannot change '{}': {why}", path.display()))
         };
+        let found = std::fs::metadata(&path).ok();
+        if found.as_ref().is_some_and(|found| !found.is_file()) {
+            let text =
+                format!("cannot change '{}': not a regular file; name a file", path.display());
+            return fail(Exit::Io, text);
+        }
         let (old, mode) = read(&path)?;
         let old = String::from_utf8(old).map_err(|_| refused("not UTF-8; correct it".into()))?;
         let old = if old.trim().is_empty() { "{}\n".to_owned() } else { old };
@@ -136,7 +153,12 @@ impl Place {
         if new == old {
             return Ok(false);
         }
+        let owner = found.map(|found| (Some(found.uid()), Some(found.gid())));
         write(&path, &new, mode).with_context(|| format!("cannot write '{}'", path.display()))?;
+        if let Some((user, group)) = owner {
+            // The file was replaced by one of this user; only the superuser can give it back.
+            let _ = chown(&path, user, group);
+        }
         Ok(true)
     }
 }

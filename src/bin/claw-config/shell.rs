@@ -9,8 +9,8 @@ use anyhow::Context;
 use clap::Parser;
 use clawutils::cli::call::endpoint::Endpoint;
 use clawutils::cli::model::{ModelArgs, Provider, state_dir};
-use clawutils::cli::settings::{Failed, Origin, Parsed, Setting, Value};
-use clawutils::cli::{Output, arguments, attach};
+use clawutils::cli::settings::{Failed, Kind, Origin, Parsed, Setting, Value};
+use clawutils::cli::{Output, arguments, attach, variable};
 use clawutils::exec::tools::Folder;
 use clawutils::exit::{self, Exit, fail, printable};
 use std::ffi::{OsStr, OsString};
@@ -121,7 +121,7 @@ impl Text {
         let given = parsed.settings.iter().filter(|(_, value)| value.origin == Origin::Flag);
         for (setting, value) in given {
             self.0.push("export ");
-            self.set(&setting.variable, setting.join(&value.texts));
+            self.set(&setting.variable, setting.join(&absolute(setting, &value.texts)));
         }
     }
 
@@ -132,6 +132,18 @@ impl Text {
         out.finish()?;
         Ok(Exit::Done)
     }
+}
+
+/// Makes paths absolute: programs of the script may run in another folder.
+fn absolute(setting: &Setting, texts: &[OsString]) -> Vec<OsString> {
+    let is_object = |text: &OsString| text.to_string_lossy().trim_start().starts_with('{');
+    let one = |text: &OsString| match setting.kind {
+        Kind::Path | Kind::Object if !text.is_empty() && !is_object(text) => {
+            std::path::absolute(text).map_or_else(|_| text.clone(), PathBuf::into_os_string)
+        }
+        _ => text.clone(),
+    };
+    texts.iter().map(one).collect()
 }
 
 /// Returns a word in single quotes for the shell.
@@ -309,7 +321,8 @@ fn check_values(settings: &Settings) -> anyhow::Result<bool> {
 /// Returns the path of the folder for a turn's temporary files, which the script creates.
 fn work_folder() -> OsString {
     let random = RandomState::new().build_hasher().finish();
-    std::env::temp_dir().join(format!("claw-turn.{random:016x}")).into()
+    let folder = variable("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+    folder.join(format!("claw-turn.{random:016x}")).into()
 }
 
 /// Explains how to get a first answer.
@@ -377,7 +390,10 @@ pub fn is_path(session: &str) -> bool {
 fn again(args: &Turn) -> OsString {
     let mut command = OsString::from("claw-turn --again ");
     match &args.session {
-        Some(session) => command.push(quoted(session.as_ref())),
+        Some(session) => {
+            command.push(if session.starts_with('-') { "-- " } else { "" });
+            command.push(quoted(session.as_ref()));
+        }
         None => command.push("--continue"),
     }
     command
@@ -386,7 +402,8 @@ fn again(args: &Turn) -> OsString {
 /// Joins `--every` and a number that follows it into one argument: the number is optional, so clap requires `=`.
 fn with_pause(arguments: &[OsString]) -> Vec<OsString> {
     let mut joined: Vec<OsString> = Vec::new();
-    for argument in arguments {
+    let options = arguments.iter().take_while(|argument| *argument != "--").count();
+    for argument in &arguments[..options] {
         let is_number = argument.to_str().is_some_and(|text| text.parse::<u64>().is_ok());
         match joined.last_mut().filter(|last| *last == "--every" && is_number) {
             Some(last) => {
@@ -396,5 +413,6 @@ fn with_pause(arguments: &[OsString]) -> Vec<OsString> {
             None => joined.push(argument.clone()),
         }
     }
+    joined.extend_from_slice(&arguments[options..]);
     joined
 }
