@@ -12,7 +12,7 @@ use crate::record;
 use crate::usage::{Counts, Table};
 use anyhow::Context;
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -34,20 +34,29 @@ impl Destination {
         let out: Box<dyn Write> = match path {
             None => Box::new(Output::open()),
             Some(path) => {
-                Box::new(open_private(path).with_context(|| format!("cannot write '{name}'"))?)
+                let file = open_private(path).with_context(|| format!("cannot write '{name}'"))?;
+                Box::new(BufWriter::new(file))
             }
         };
         Ok(Destination { name, out, is_file: path.is_some() })
     }
 
-    /// Writes these lines. If they go to a file, no signal ends the program before it has all of them. Standard output may
+    /// Writes these records. If they go to a file, no signal ends the program before it has all of them. Standard output may
     /// have a reader that never reads, so there a signal does.
-    fn write(&mut self, lines: &str) -> anyhow::Result<()> {
+    fn write(&mut self, records: &[String]) -> anyhow::Result<()> {
         if self.is_file {
             progress::leave_signals();
         }
-        let written = self.out.write_all(lines.as_bytes()).and_then(|()| self.out.flush());
-        written.with_context(|| format!("cannot write '{}'", self.name))
+        self.write_lines(records).with_context(|| format!("cannot write '{}'", self.name))
+    }
+
+    /// Writes each record without a copy of it: a record can be as long as the longest answer.
+    fn write_lines(&mut self, records: &[String]) -> io::Result<()> {
+        for record in records {
+            self.out.write_all(record.as_bytes())?;
+            self.out.write_all(b"\n")?;
+        }
+        self.out.flush()
     }
 }
 
@@ -136,7 +145,7 @@ pub(super) fn write_records(
     call: &Call<'_, '_, '_>,
     args: &CallArgs,
 ) -> anyhow::Result<Option<String>> {
-    let (mut lines, mut cut_call) = (String::new(), None);
+    let (mut lines, mut cut_call) = (Vec::new(), None);
     for (number, reply) in replies.iter_mut().enumerate() {
         let mut records = reply.take_records(provider.name());
         if args.meta
@@ -146,10 +155,7 @@ pub(super) fn write_records(
         {
             *first = object.with("call", &asked(call));
         }
-        for line in &records.lines {
-            lines.push_str(line);
-            lines.push('\n');
-        }
+        lines.append(&mut records.lines);
         cut_call = records.cut_call;
     }
     to.write(&lines)?;
@@ -248,11 +254,11 @@ fn log_members(record: &str) -> String {
     members.map(|m| format!("{}:{}", m.raw_name, m.value)).collect::<Vec<_>>().join(",")
 }
 
-fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
     open_private(path)?.write_all(text.as_bytes())
 }
 
-fn open_private(path: &Path) -> std::io::Result<File> {
+fn open_private(path: &Path) -> io::Result<File> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600).open(path)
 }
