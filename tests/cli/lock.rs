@@ -1,5 +1,6 @@
 //! claw-session lock: a command that holds a session's turn, the signals it gets, and the end of both.
 
+use signal_hook::consts::SIGTSTP;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command};
@@ -162,5 +163,25 @@ fn a_terminal_interrupts_and_stops_the_command_once() {
         .press("fg\r")
         .wait_for("read x");
     pty.press("on\r").wait_for("got on").wait_for("% ").press("exit\r").end();
+    assert!(!sandbox.exists(".s.jsonl.lock"));
+}
+
+#[test]
+fn a_stop_returns_the_terminal_only_after_the_command_stopped() {
+    if !is_there() || !hears(SIGTSTP) {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let lock = |script: &str| format!("claw-session lock s.jsonl sh -c '{script}'\r");
+    let mut pty = Pty::run(sandbox.sh("exec sh -i").env("PS1", "% "), SIZE);
+    // While the command continues after Ctrl-Z, it reads what is typed.
+    let ignoring = lock(r#"trap "" TSTP; echo re""ady; read x; echo go""t $x"#);
+    pty.wait_for("% ").press(&ignoring).wait_for("ready").press(CTRL_Z).press("on\r");
+    pty.wait_for("got on").wait_for("% ");
+    assert!(!pty.screen().contains("Stopped"), "{}", pty.screen());
+    // Some programs stop themselves by a signal that cannot be caught.
+    let stopping = lock(r#"echo re""ady; kill -STOP $$; read x; echo go""t $x"#);
+    pty.press(&stopping).wait_for("ready").wait_for("% ").press("fg\r").wait_for("read x");
+    pty.press("again\r").wait_for("got again").wait_for("% ").press("exit\r").end();
     assert!(!sandbox.exists(".s.jsonl.lock"));
 }
