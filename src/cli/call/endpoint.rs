@@ -3,7 +3,7 @@
 use crate::cli::call::key::{KeyArgs, Source, variables};
 use crate::cli::model::{ModelArgs, Provider};
 use crate::cli::{Log, read_file, variable};
-use crate::exit::{Error, Exit, fail};
+use crate::exit::{Exit, fail};
 use crate::provider::address::{self, Address};
 use crate::provider::protocol::Protocol;
 use crate::provider::{anthropic, openai, secret};
@@ -56,6 +56,7 @@ pub struct Endpoint {
     pub is_local: bool,
     /// Certificates to trust beside the system's.
     pub certificates: Option<Vec<u8>>,
+    certificates_path: Option<PathBuf>,
     source: Option<Source>,
     /// The header that carries the key.
     key: Option<(&'static str, String)>,
@@ -87,6 +88,7 @@ impl Endpoint {
             count_url: protocol.count_url(&base),
             is_local: is_local(&url),
             certificates: certificates(way)?,
+            certificates_path: way.ca.clone(),
             source: way.key.source(provider, &base)?,
             key: None,
             output_field: way.max_tokens_field,
@@ -118,12 +120,6 @@ impl Endpoint {
             let text = "cannot send: the address holds a user name; give the key by --key-file or a variable";
             return fail(Exit::Config, text);
         }
-        if let Some(why) = why_no_address(&self.url) {
-            return fail(
-                Exit::Config,
-                format!("cannot send to '{}': {why}", address::shown(&self.url)),
-            );
-        }
         Ok(())
     }
 
@@ -133,6 +129,7 @@ impl Endpoint {
     /// 77 when there is no key, or it may not be used; 78 when the address is not safe.
     pub fn open(&mut self) -> anyhow::Result<()> {
         self.check()?;
+        self.check_transport()?;
         if self.provider == Provider::Offline {
             return Ok(());
         }
@@ -144,6 +141,25 @@ impl Endpoint {
             });
         }
         self.require_key()
+    }
+
+    /// Checks the address and the certificates as the code of the network reads them, which claw-call alone has.
+    fn check_transport(&self) -> anyhow::Result<()> {
+        if self.provider == Provider::Offline {
+            return Ok(());
+        }
+        if let Some(why) = why_no_address(&self.url) {
+            return fail(
+                Exit::Config,
+                format!("cannot send to '{}': {why}", address::shown(&self.url)),
+            );
+        }
+        let why = self.certificates.as_deref().and_then(why_no_certificates);
+        if let (Some(why), Some(path)) = (why, &self.certificates_path) {
+            let text = format!("cannot use certificates '{}': {why}", path.display());
+            return fail(Exit::Config, text);
+        }
+        Ok(())
     }
 
     /// Checks that there is a key if one is needed, without reading it.
@@ -243,15 +259,7 @@ impl Endpoint {
 }
 
 fn certificates(way: &WayArgs) -> anyhow::Result<Option<Vec<u8>>> {
-    let Some(path) = &way.ca else { return Ok(None) };
-    let pem = read_file(path)?;
-    match why_no_certificates(&pem) {
-        None => Ok(Some(pem)),
-        Some(why) => {
-            let text = format!("cannot use certificates '{}': {why}", path.display());
-            Err(Error::new(Exit::Config, text).into())
-        }
-    }
+    way.ca.as_deref().map(read_file).transpose()
 }
 
 #[cfg(feature = "http")]
