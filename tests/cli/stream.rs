@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::shapes::Shape;
-use crate::common::{Run, Sandbox, kill_group};
+use crate::common::{Run, Sandbox, into_closed_pipe, kill_group};
 use crate::fake::client::{self, post, streamed};
 use crate::shapes::{HELLO, call, hello, two_calls};
 
@@ -312,17 +312,17 @@ fn standard_output_gets_the_text_and_a_file_the_records() {
 #[test]
 fn a_reply_is_whole_in_its_file_when_standard_output_fails() {
     let sandbox = Sandbox::new();
-    for (script, said) in [
+    let call = "claw-call --provider offline --stream=- --reply reply";
+    for (script, status, said) in [
         (
-            "CALL >/dev/full; test $? = 74",
+            format!("{call} >/dev/full; echo $?"),
+            "74\n",
             "claw-call: cannot write '<stdout>' ('reply' has the reply)",
         ),
-        ("{ CALL; echo $? >status; } | sleep 0; test $(cat status) = 141", ""),
+        (into_closed_pipe(call), "141\n", ""),
     ] {
         sandbox.sh("rm -f reply").run().ok();
-        let script =
-            script.replace("CALL", "claw-call --provider offline --stream=- --reply reply");
-        sandbox.sh(&script).stdin(HELLO).run().ok().err_has(said);
+        sandbox.sh(&script).stdin(HELLO).run().ok().stdout_is(status).err_has(said);
         assert!(sandbox.read_text("reply").contains("Reply to 1 messages"), "{script}");
     }
 }

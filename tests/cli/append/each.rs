@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::append;
-use crate::common::Sandbox;
 use crate::common::pty::{Pty, is_there};
+use crate::common::{Sandbox, into_closed_pipe};
 
 /// Waits until the transcript has so many records.
 fn wait_for_records(sandbox: &Sandbox, count: usize) {
@@ -83,9 +83,8 @@ fn print_gives_the_text_of_replies_alone() {
         full.stdin(&*records).run().code(74).err_has("'s.jsonl' has the records");
         assert_eq!(sandbox.read_json("s.jsonl").len(), count);
     }
-    let gone =
-        "{ sleep 0.1; claw-append --print --each s.jsonl; echo $? >status; } | :; cat status";
-    sandbox.sh(gone).stdin(&*records).run().ok().stdout_is("141\n").err_is("");
+    let gone = into_closed_pipe("claw-append --print --each s.jsonl");
+    sandbox.sh(&gone).stdin(&*records).run().ok().stdout_is("141\n").err_is("");
     assert_eq!(sandbox.read_json("s.jsonl").len(), 30);
     if is_there() {
         sandbox.write("records", &records);

@@ -363,6 +363,15 @@ impl Cmd {
     }
 }
 
+/// Returns a shell script that runs a command whose standard output is a pipe that nothing reads any more, and
+/// prints the status of the command.
+pub fn into_closed_pipe(command: &str) -> String {
+    format!(
+        "rm -f closed; {{ until test -e closed; do sleep 0.01; done; {command}; echo $? >status; }} |
+        {{ exec <&-; : >closed; }}; cat status"
+    )
+}
+
 /// Kills a process group, given the process that leads it.
 pub fn kill_group(leader: u32) {
     let script = format!("kill -s KILL -- -{leader}");
