@@ -97,7 +97,8 @@ pub fn push_quoted(json: &mut String, text: &str) {
     }
 }
 
-/// Whether a JSON string spells `text` as it stands. All bytes are looked at, since that can be done many at once.
+/// Returns whether a JSON string spells `text` without escapes. It looks at every byte, so that the compiler can
+/// vectorise it.
 pub(crate) fn is_plain(text: &str) -> bool {
     let is_plain = |byte| matches!(byte, 0x20..=0x7E) & (byte != b'"') & (byte != b'\\');
     text.bytes().fold(true, |all, byte| all & is_plain(byte))

@@ -6,7 +6,8 @@
 
 use super::Place;
 use super::find::ResetArgs;
-use crate::cli::{foreground, processes, seconds, variable};
+use crate::cli::script::LockArgs;
+use crate::cli::{foreground, processes, variable};
 use crate::exit::{self, Exit, fail};
 use crate::session::turn::{Purpose, Turn, holder, lock_path, tidy};
 use anyhow::Context;
@@ -14,7 +15,6 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::time::Duration;
 
 /// Hold a session's turn while a command runs.
 #[derive(Clone, Debug, clap::Args)]
@@ -26,9 +26,8 @@ pub struct Lock {
     /// Hold the lock for retrying missing summaries instead; turns do not wait for it
     #[arg(long)]
     pub retry: bool,
-    /// Longest wait for another turn, in seconds
-    #[arg(long, value_name = "SECONDS", env = "CLAW_LOCK_TIMEOUT", default_value = "30", value_parser = seconds)]
-    pub lock_timeout: Duration,
+    #[command(flatten)]
+    lock: LockArgs,
     /// Take the lock in this process, and then execute the command
     #[arg(long, hide = true)]
     hold: bool,
@@ -61,7 +60,7 @@ impl Lock {
         let mut command = self.command()?;
         let progress =
             place.log.wait_for(format!("waiting for the {} of '{shown}'", purpose.name()));
-        let turn = Turn::take(path, purpose, self.lock_timeout)?;
+        let turn = Turn::take(path, purpose, self.lock.lock_timeout)?;
         drop(progress);
         turn.leave().with_context(|| format!("cannot lock the {} of '{shown}'", purpose.name()))?;
         let error = command.exec();
@@ -89,7 +88,7 @@ impl Lock {
         let own = std::env::current_exe().context("cannot find the program 'claw-session'")?;
         let mut command = Command::new(own);
         command.args(["lock", "--hold", "--log", if exit::is_json() { "json" } else { "text" }]);
-        command.arg("--lock-timeout").arg(self.lock_timeout.as_secs_f64().to_string());
+        command.arg("--lock-timeout").arg(self.lock.lock_timeout.as_secs_f64().to_string());
         command.args(self.retry.then_some("--retry")).arg(operand(path)).arg("--");
         let given = self.command()?;
         command.arg(given.get_program()).args(given.get_args());
