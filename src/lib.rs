@@ -60,6 +60,7 @@ pub mod exit;
 pub mod json;
 pub mod jsonl;
 pub mod messages;
+pub mod printable;
 pub mod provider;
 pub mod record;
 pub mod redact;

@@ -4,7 +4,7 @@ use anyhow::Context;
 use clap::Parser;
 use clawutils::cli::append::{Echo, EchoArgs, PlainArgs, RedactArgs, appending};
 use clawutils::cli::{self, Log, LogArgs, arguments};
-use clawutils::exit::{self, Exit};
+use clawutils::exit::Exit;
 use clawutils::redact::Patterns;
 use clawutils::transcript::{self, Batch};
 use std::io::{BufRead, IsTerminal};
@@ -43,7 +43,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    exit::run("claw-append", || {
+    cli::run("claw-append", || {
         let args = arguments::parse::<Args>()?;
         let log = args.log.open("claw-append");
         cli::survive_file_limits()?;

@@ -5,8 +5,7 @@ use clawutils::cli::budget::RequestArgs;
 use clawutils::cli::call::classify::classify;
 use clawutils::cli::call::{CallArgs, call};
 use clawutils::cli::model::ModelArgs;
-use clawutils::cli::{LogArgs, Operands, arguments};
-use clawutils::exit;
+use clawutils::cli::{self, LogArgs, Operands, arguments};
 use std::process::ExitCode;
 
 /// Send messages to a provider and write its reply as records
@@ -26,7 +25,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    exit::run("claw-call", || {
+    cli::run("claw-call", || {
         let args = arguments::parse::<Args>()?;
         let log = args.log.open("claw-call");
         let input = args.operands.read()?;

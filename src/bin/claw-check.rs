@@ -3,8 +3,8 @@
 use clap::Parser;
 use clawutils::check::{lint, rules};
 use clawutils::cli::check::check_modes;
-use clawutils::cli::{LogArgs, Operands, Output, arguments};
-use clawutils::exit;
+use clawutils::cli::{self, LogArgs, Operands, Output, arguments};
+use clawutils::printable::printable_json;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -22,7 +22,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    exit::run("claw-check", || {
+    cli::run("claw-check", || {
         let args = arguments::parse::<Args>()?;
         let log = args.log.open("claw-check");
         let mut out = Output::open();
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         for finding in findings.iter().flatten() {
             json.clear();
             finding.push_json(&mut json);
-            out.write_all(exit::printable_json(&json).as_bytes())?;
+            out.write_all(printable_json(&json).as_bytes())?;
             out.write_all(b"\n")?;
         }
         out.finish()?;

@@ -4,8 +4,7 @@ use clap::Parser;
 use clawutils::cli::budget::{BudgetArgs, RequestArgs};
 use clawutils::cli::checkpoint::{CheckpointArgs, Session};
 use clawutils::cli::model::ModelArgs;
-use clawutils::cli::{LogArgs, Operands, arguments};
-use clawutils::exit;
+use clawutils::cli::{self, LogArgs, Operands, arguments};
 use std::process::ExitCode;
 
 /// Make a structured summary of a conversation, ahead of need
@@ -33,7 +32,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    exit::run("claw-checkpoint", || {
+    cli::run("claw-checkpoint", || {
         let args = arguments::parse::<Args>()?;
         let log = args.log.open("claw-checkpoint");
         let input = args.operands.read()?;

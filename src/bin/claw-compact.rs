@@ -4,8 +4,7 @@ use clap::Parser;
 use clawutils::cli::budget::{BudgetArgs, RefusedArgs, RequestArgs};
 use clawutils::cli::compact::{CompactArgs, Session};
 use clawutils::cli::model::ModelArgs;
-use clawutils::cli::{LogArgs, Operands, arguments};
-use clawutils::exit;
+use clawutils::cli::{self, LogArgs, Operands, arguments};
 use std::process::ExitCode;
 
 /// Summarise the old part of a conversation
@@ -29,7 +28,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    exit::run("claw-compact", || {
+    cli::run("claw-compact", || {
         let args = arguments::parse::<Args>()?;
         let log = args.log.open("claw-compact");
         let extras = args.request.read()?;

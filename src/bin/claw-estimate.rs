@@ -45,7 +45,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    exit::run("claw-estimate", || {
+    cli::run("claw-estimate", || {
         let args = arguments::parse::<Args>()?;
         let log = args.log.open("claw-estimate");
         let input = args.operands.read()?;

@@ -2,8 +2,7 @@
 
 use clap::Parser;
 use clawutils::cli::exec::ExecArgs;
-use clawutils::cli::{LogArgs, Operands, arguments};
-use clawutils::exit;
+use clawutils::cli::{self, LogArgs, Operands, arguments};
 use std::process::ExitCode;
 
 /// Run the calls among records and write a result for each
@@ -23,7 +22,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    exit::run("claw-exec", || {
+    cli::run("claw-exec", || {
         let args = arguments::parse::<Args>()?;
         let log = args.log.open("claw-exec");
         args.exec.run(&args.operands, log)

@@ -2,8 +2,8 @@
 
 use clap::Parser;
 use clawutils::cli::rebuild::{PartArgs, RuleArgs, write_messages};
-use clawutils::cli::{LogArgs, Operands, Output, arguments, progress, report};
-use clawutils::exit::{self, Exit};
+use clawutils::cli::{self, LogArgs, Operands, Output, arguments, progress, report};
+use clawutils::exit::Exit;
 use clawutils::messages::rebuild::{self, Form};
 use clawutils::messages::undo::{self, Undo};
 use std::process::ExitCode;
@@ -46,7 +46,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    exit::run("claw-rebuild", || {
+    cli::run("claw-rebuild", || {
         let args = arguments::parse::<Args>()?;
         let log = args.log.open("claw-rebuild");
         let inputs = args.operands.transcripts()?;

@@ -1,9 +1,8 @@
 //! claw-session: sessions by name.
 
 use clap::Parser;
-use clawutils::cli::arguments;
 use clawutils::cli::session::{Command, Shared};
-use clawutils::exit;
+use clawutils::cli::{self, arguments};
 use std::process::ExitCode;
 
 /// Make, list, find, fork and delete sessions by name
@@ -17,7 +16,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    exit::run("claw-session", || {
+    cli::run("claw-session", || {
         let args = arguments::parse::<Args>()?;
         args.command.run(&args.shared.open()?)
     })

@@ -2,8 +2,7 @@
 
 use clap::Parser;
 use clawutils::cli::show::ShowArgs;
-use clawutils::cli::{LogArgs, Operands, arguments};
-use clawutils::exit;
+use clawutils::cli::{self, LogArgs, Operands, arguments};
 use std::process::ExitCode;
 
 /// Show a transcript to a person, as text, Markdown or HTML
@@ -19,7 +18,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    exit::run("claw-show", || {
+    cli::run("claw-show", || {
         let args = arguments::parse::<Args>()?;
         let log = args.log.open("claw-show");
         args.show.run(&args.operands, log)

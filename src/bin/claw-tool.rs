@@ -1,10 +1,9 @@
 //! claw-tool: tools that read, confined to the working folder.
 
 use clap::Parser;
-use clawutils::cli::LogArgs;
 use clawutils::cli::arguments;
 use clawutils::cli::tool::Tool;
-use clawutils::exit;
+use clawutils::cli::{self, LogArgs};
 use std::process::ExitCode;
 
 /// Be a tool: read the input of a call and write its result
@@ -19,7 +18,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    exit::run("claw-tool", || {
+    cli::run("claw-tool", || {
         let args = arguments::parse::<Args>()?;
         args.log.open("claw-tool");
         args.tool.run()

@@ -5,7 +5,6 @@ use clawutils::cli::budget::{BudgetArgs, Refused, RefusedArgs, RequestArgs};
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::{self, LogArgs, Operands, arguments, stage};
 use clawutils::estimate::Request;
-use clawutils::exit;
 use clawutils::truncate::{self, HEAD_RATIO, MAX_FRACTION, Options};
 use std::process::ExitCode;
 
@@ -43,7 +42,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    exit::run("claw-truncate", || {
+    cli::run("claw-truncate", || {
         let args = arguments::parse::<Args>()?;
         let log = args.log.open("claw-truncate");
         let input = args.operands.read()?;

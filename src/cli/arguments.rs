@@ -2,8 +2,9 @@
 //! what to do.
 
 use crate::cli::config;
+use crate::cli::diagnostics;
 use crate::cli::settings::{self, Failed, Parsed, Setting, Value};
-use crate::exit::{self, Error, Exit};
+use crate::exit::{Error, Exit};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgMatches, Command, Parser};
 use std::error::Error as _;
@@ -32,7 +33,7 @@ pub fn parse_flags<A: Parser>() -> anyhow::Result<(A, ArgMatches)> {
     let parsed = given.and_then(|given| Ok((from_matches(&mut given.clone())?, given)));
     let (parsed, given) = parsed.map_err(|failed| why(failed, &arguments))?;
     if !log_json_if_asked(&arguments) && config::open(&given).is_ok_and(|file| file.logs_json()) {
-        exit::log_json();
+        diagnostics::log_json();
     }
     Ok((parsed, given))
 }
@@ -88,7 +89,7 @@ fn log_json_if_asked(arguments: &[OsString]) -> bool {
     });
     let format = asked.or_else(|| std::env::var_os("CLAW_LOG"));
     if format.as_ref().is_some_and(|format| format == "json") {
-        exit::log_json();
+        diagnostics::log_json();
     }
     format.is_some()
 }

@@ -4,12 +4,14 @@ use crate::cli::model::state_dir;
 use crate::cli::{Log, Operands, Output, progress, seconds, variable};
 use crate::exec::tools::Folder;
 use crate::exec::{self, Call, Event, Job, Running, Settings, environment};
-use crate::exit::{Exit, fail, printable, printable_json};
+use crate::exit::{Exit, fail};
+use crate::printable::{printable, printable_json};
 use anyhow::Context;
 use rustix::termios::{InputModes, LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -110,7 +112,7 @@ impl ExecArgs {
         }
         let is_turn = variable("CLAW_SESSION").is_some();
         if is_turn && !self.permits.ask && !calls.is_empty() {
-            let names: Vec<String> = calls.iter().map(|call| printable(&call.name)).collect();
+            let names: Vec<Cow<'_, str>> = calls.iter().map(|call| printable(&call.name)).collect();
             log.note(&format!("running {}", names.join(", ")));
         }
         // Until the last answer is given a signal is the end, as for any program.

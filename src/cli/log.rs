@@ -2,9 +2,10 @@
 
 use crate::check::Finding;
 use crate::cli::config::ConfigArgs;
+use crate::cli::diagnostics;
 use crate::cli::progress::{self, Progress};
 use crate::estimate::Unused;
-use crate::exit::{self, Exit, fail};
+use crate::exit::{Exit, fail};
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 
@@ -70,7 +71,7 @@ impl LogArgs {
     /// The log of program `name`; from here on, all its diagnostics have the chosen form.
     pub fn open(&self, name: &'static str) -> Log {
         if self.log == Format::Json {
-            exit::log_json();
+            diagnostics::log_json();
         }
         Log { name }
     }
@@ -79,12 +80,12 @@ impl LogArgs {
 impl Log {
     /// Says something.
     pub fn note(&self, text: &str) {
-        exit::say(self.name, text);
+        diagnostics::say(self.name, text);
     }
 
     /// Says what a stage did: a sentence for people, members (`"a":1,"b":2`) for programs.
     pub fn outcome(&self, text: &str, members: &str) {
-        exit::say_with(self.name, text, members);
+        diagnostics::say_with(self.name, text, members);
     }
 
     /// Shows on a terminal what is waited for, and for how long, until what this gives is dropped.
@@ -125,7 +126,7 @@ const MOST_OF_A_RULE: usize = 20;
 /// # Errors
 /// 65 if there are any and `strict` is asked for.
 pub fn report(log: Log, findings: &[Finding], strict: bool) -> anyhow::Result<()> {
-    let is_short = std::io::stderr().is_terminal() && !exit::is_json();
+    let is_short = std::io::stderr().is_terminal() && !diagnostics::is_json();
     let most = if is_short { MOST_OF_A_RULE } else { usize::MAX };
     let mut counts = BTreeMap::new();
     let first = findings.iter().filter(|finding| {
@@ -133,7 +134,7 @@ pub fn report(log: Log, findings: &[Finding], strict: bool) -> anyhow::Result<()
         *count += 1;
         *count <= most
     });
-    exit::say_all(log.name, first, Finding::members);
+    diagnostics::say_all(log.name, first, Finding::members);
     for (name, count) in counts.into_iter().filter(|(_, count)| *count > most) {
         log.note(&format!("{name}: {} more, which claw-check lists", count - most));
     }

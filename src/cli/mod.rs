@@ -13,6 +13,7 @@ pub mod child;
 pub mod compact;
 pub mod config;
 pub mod count;
+pub mod diagnostics;
 pub mod exec;
 mod foreground;
 pub mod input;
@@ -30,6 +31,7 @@ pub mod summary;
 pub mod tool;
 
 pub use arguments::{positive, seconds, share};
+pub use diagnostics::run;
 pub use input::{
     Operands, Output, messages, open_stdin, open_transcript, prices, read_file, read_stdin,
     require_meta, stdin_name, text,

@@ -12,8 +12,9 @@
 
 mod signals;
 
+use crate::cli::diagnostics::is_json;
 use crate::cli::variable;
-use crate::exit::{is_json, printable};
+use crate::printable::printable;
 use crate::source::{Input, total};
 use rustix::process::getpgrp;
 use rustix::termios::{LocalModes, Termios, tcgetattr, tcgetpgrp, tcgetwinsize};

@@ -151,7 +151,7 @@ fn quote_block(speaker: Role, block: &Block<'_>, level: Level) -> String {
 
 fn quote_call(block: &Block<'_>, input: &str, level: Level) -> String {
     let name = block.member("name").and_then(string).unwrap_or_default();
-    entry(&format!("call of {}", crate::exit::printable(&name)), input, level.result)
+    entry(&format!("call of {}", crate::printable::printable(&name)), input, level.result)
 }
 
 fn role(role: Role) -> &'static str {

@@ -1,7 +1,8 @@
 //! Files below a folder, and none beside it: whatever a path says, the kernel does not leave the folder on
 //! the way, be it by `..`, by an absolute path or by a link, even one that is put there meanwhile.
 
-use crate::exit::{Error, Exit, fail, printable};
+use crate::exit::{Error, Exit, fail};
+use crate::printable::printable;
 use anyhow::Context;
 use rustix::fs::{Dir, FileType, Mode, OFlags, fstat, readlink};
 use rustix::io::Errno;

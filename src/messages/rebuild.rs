@@ -5,12 +5,13 @@
 
 use crate::check::{self, Finding, Place, rules};
 use crate::dialect;
-use crate::exit::{self, Error, Exit, fail};
+use crate::exit::{Error, Exit, fail};
 use crate::json::{self, Object, string};
 use crate::jsonl::{Line, Lines};
 use crate::messages::fold::Fold;
 use crate::messages::view::{self, View};
 use crate::messages::{Block, BlockKind, Content, Id, Message, shorten};
+use crate::printable::printable_lines;
 use crate::record::{self, Body, Record};
 use crate::source::{self, Input};
 use anyhow::Context;
@@ -340,7 +341,7 @@ pub fn write_reply(record: &str, printable: bool, out: &mut impl Write) -> io::R
 
 /// Writes a text, which ends with a line feed unless it is empty.
 fn write_text(text: String, printable: bool, out: &mut impl Write) -> io::Result<()> {
-    let text = if printable { exit::printable_lines(&text) } else { text };
+    let text = if printable { printable_lines(&text) } else { Cow::Borrowed(&*text) };
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     write!(out, "{text}{end}")
 }

@@ -5,8 +5,8 @@ use super::language::Languages;
 use super::walk::weigh;
 use super::wrap::cut;
 use super::{Compaction, Entry, Session, What};
-use crate::exit::printable;
 use crate::messages::{Block, Content, Message, Role};
+use crate::printable::printable;
 use std::collections::HashMap;
 
 /// The most columns of a prompt in the list of prompts.

@@ -9,9 +9,9 @@ use super::edit::{self, Edit};
 use super::emphasis::is_escaped;
 use super::words::{self, clean, html};
 use super::{Entry, Options, Outcome, What, input};
-use crate::exit::{printable, printable_json};
 use crate::json;
 use crate::messages::Role;
+use crate::printable::{printable, printable_json};
 use pulldown_cmark::{Event, LinkType, Options as Dialect, Parser, Tag};
 use std::io::{self, Write};
 

@@ -7,9 +7,9 @@ use super::words::{self, clean};
 use super::wrap::{chop, cut, expand_tabs, width, wrap};
 use super::{Entry, Options, Outcome, What, input};
 use crate::estimate::report::grouped;
-use crate::exit::{printable, printable_json};
 use crate::json::{self, Object};
 use crate::messages::Role;
+use crate::printable::{printable, printable_json};
 use std::io::{self, Write};
 
 /// How many lines of a result or a summary are shown when it is folded.
@@ -314,11 +314,11 @@ impl<'o, W: Write> Text<'o, W> {
         if !result.follows {
             self.gap()?;
             let facts = [facts, words::clock(entry.time, &self.options.zone).into_iter().collect()];
-            let line = printable(&format!("◂ {}", facts.concat().join(" · ")));
-            self.rows(style, 2, &wrap(&line, self.width - 2))?;
+            let line = format!("◂ {}", facts.concat().join(" · "));
+            self.rows(style, 2, &wrap(&printable(&line), self.width - 2))?;
         } else if facts.len() > 1 {
-            let facts = printable(&facts[1..].join(" · "));
-            self.rows(style, 4, &wrap(&facts, self.width - 4))?;
+            let facts = facts[1..].join(" · ");
+            self.rows(style, 4, &wrap(&printable(&facts), self.width - 4))?;
         }
         let style = if entry.taken_back { style::STRUCK } else { style::DIM };
         self.folded(&result.text, style)?;
@@ -337,8 +337,8 @@ impl<'o, W: Write> Text<'o, W> {
         let time = time.map_or(String::new(), |time| format!(" · {time}"));
         self.gap_unless(&[Last::Note])?;
         let style = if note.title == "error" { style::BAD } else { style::VIEW };
-        let line = printable(&format!("━━ {}: {}{time}", note.title, note.line));
-        self.rows(style, 0, &wrap(&line, self.width))?;
+        let line = format!("━━ {}: {}{time}", note.title, note.line);
+        self.rows(style, 0, &wrap(&printable(&line), self.width))?;
         // Who speaks next is said again.
         (self.speaker, self.last) = (None, Last::Note);
         match &note.body {

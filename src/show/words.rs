@@ -2,9 +2,9 @@
 
 use super::{Compaction, Entry, Media, Outcome, Refusal, Reply, Session, What};
 use crate::estimate::report::grouped;
-use crate::exit::printable_lines;
 use crate::messages::meta::Shown;
 use crate::messages::summary::HEADING;
+use crate::printable::printable_lines;
 use crate::usage::Table;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -184,8 +184,8 @@ pub fn plural(count: u64, what: &str) -> String {
 /// lines like others.
 pub fn clean(text: &str) -> String {
     match text.contains("\r\n") {
-        true => printable_lines(&text.replace("\r\n", "\n")),
-        false => printable_lines(text),
+        true => printable_lines(&text.replace("\r\n", "\n")).into_owned(),
+        false => printable_lines(text).into_owned(),
     }
 }
 

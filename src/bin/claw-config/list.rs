@@ -5,8 +5,9 @@ use crate::value::{in_effect, to_json};
 use clap::ArgMatches;
 use clawutils::cli::settings::{Kind, Origin, Setting, Value};
 use clawutils::cli::{Log, Output, config};
-use clawutils::exit::{Exit, printable, printable_json, printable_lines};
+use clawutils::exit::Exit;
 use clawutils::json::quote;
+use clawutils::printable::{printable, printable_json, printable_lines};
 use std::io::Write;
 use unicode_width::UnicodeWidthStr;
 
@@ -70,7 +71,8 @@ impl Get {
         match self.json {
             true => print(&[printable_json(&to_json(&wanted, &texts)).into_owned()]),
             false => {
-                let lines = texts.iter().map(|text| printable_lines(&text.to_string_lossy()));
+                let lines =
+                    texts.iter().map(|text| printable_lines(&text.to_string_lossy()).into_owned());
                 print(&lines.collect::<Vec<_>>())
             }
         }
@@ -79,7 +81,7 @@ impl Get {
 
 /// Prints the path of the file that is used, or that `set` would create.
 pub fn path(given: &ArgMatches) -> anyhow::Result<Exit> {
-    print(&[printable(&config::path(given)?.to_string_lossy())])
+    print(&[printable(&config::path(given)?.to_string_lossy()).into_owned()])
 }
 
 /// Warns about keys without an effect.
@@ -101,7 +103,7 @@ fn print(lines: &[String]) -> anyhow::Result<Exit> {
 /// Returns lines with key, value and origin in columns.
 fn table(all: &[(Setting, Value)]) -> Vec<String> {
     let row = |(setting, value): &(Setting, Value)| {
-        let origin = printable(&origin(setting, value));
+        let origin = printable(&origin(setting, value)).into_owned();
         [setting.key.clone(), plain(setting, value), origin]
     };
     let rows: Vec<[String; 3]> = all.iter().map(row).collect();
@@ -120,7 +122,7 @@ fn table(all: &[(Setting, Value)]) -> Vec<String> {
 /// Returns the value as plain text; `-` for none.
 fn plain(setting: &Setting, value: &Value) -> String {
     let texts = in_effect(setting, value);
-    let texts = texts.iter().map(|text| printable(&text.to_string_lossy()));
+    let texts = texts.iter().map(|text| printable(&text.to_string_lossy()).into_owned());
     match texts.collect::<Vec<_>>().join(", ") {
         none if none.is_empty() => "-".to_owned(),
         text => text,

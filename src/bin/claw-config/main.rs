@@ -12,8 +12,8 @@ mod value;
 
 use all::All;
 use clap::{Parser, Subcommand};
-use clawutils::cli::{LogArgs, arguments};
-use clawutils::exit::{self, Exit};
+use clawutils::cli::{self, LogArgs, arguments, diagnostics};
+use clawutils::exit::Exit;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -59,7 +59,7 @@ enum Command {
 fn main() -> ExitCode {
     // Building the definitions of all settings takes time, which these two commands of scripts save.
     let is_for_script = |word: OsString| word == "shell" || word == "say";
-    exit::run(
+    cli::run(
         "claw-config",
         match std::env::args_os().nth(1).is_some_and(is_for_script) {
             true => run::<NoSettings>,
@@ -81,7 +81,7 @@ fn run<S: clap::Args>() -> anyhow::Result<Exit> {
         Command::Export(export) => export.run(),
         Command::Shell(shell) => shell.run(),
         Command::Say { program, text } => {
-            exit::say(&program, &text);
+            diagnostics::say(&program, &text);
             Ok(Exit::Done)
         }
     }

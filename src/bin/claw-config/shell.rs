@@ -10,9 +10,10 @@ use clap::Parser;
 use clawutils::cli::call::endpoint::Endpoint;
 use clawutils::cli::model::{ModelArgs, Provider, state_dir};
 use clawutils::cli::settings::{Failed, Kind, Origin, Parsed, Setting, Value};
-use clawutils::cli::{Output, arguments, attach, variable};
+use clawutils::cli::{Output, arguments, attach, diagnostics, variable};
 use clawutils::exec::tools::Folder;
-use clawutils::exit::{self, Exit, fail, printable};
+use clawutils::exit::{Exit, fail};
+use clawutils::printable::printable;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -54,7 +55,7 @@ impl Shell {
         };
         match printed {
             Ok(text) => text.print(),
-            Err(error) => Ok(exit::report(name, &error)),
+            Err(error) => Ok(diagnostics::report(name, &error)),
         }
     }
 }
@@ -250,7 +251,7 @@ fn chat(args: &Chat, _: &Decided, text: &mut Text) -> anyhow::Result<()> {
     text.set_switch("new", args.new);
     let history = state_dir().filter(|_| chat.history).map(|dir| dir.join("chat_history"));
     text.set("history", history.unwrap_or_default());
-    text.set("model", printable(&described(&settings.model)));
+    text.set("model", printable(&described(&settings.model)).into_owned());
     text.set("commands", COMMANDS);
     text.set_switch("stream", chat.stream);
     text.set_switch("markdown", chat.markdown);
@@ -332,7 +333,7 @@ fn say_first_steps() {
         "to use a model on this machine: start Ollama, and give --provider ollama --model NAME",
         "to try it without a model: give --provider offline",
     ] {
-        exit::say("claw-turn", line);
+        diagnostics::say("claw-turn", line);
     }
 }
 
@@ -344,7 +345,7 @@ fn say_default_model(model: &ModelArgs, session: &str) {
     }
     if let Some(name) = model.model() {
         let provider = model.provider().name();
-        exit::say(
+        diagnostics::say(
             "claw-turn",
             &format!("using {name} by {provider}; --model or CLAW_MODEL selects another"),
         );

@@ -1,7 +1,7 @@
 //! Showing what the model says, as it comes.
 
 use crate::cli::progress;
-use crate::exit;
+use crate::printable::printable_lines;
 use anyhow::Context;
 use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
@@ -45,7 +45,7 @@ impl Show {
         // It may come to the same terminal, whatever it goes through.
         progress::stop();
         let shown = match self.is_terminal {
-            true => Cow::Owned(exit::printable_lines(text)),
+            true => printable_lines(text),
             false => Cow::Borrowed(text),
         };
         self.in_line = !shown.ends_with('\n');

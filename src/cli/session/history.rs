@@ -2,9 +2,10 @@
 
 use super::{Place, short};
 use crate::cli::{Output, open_transcript};
-use crate::exit::{Exit, printable};
+use crate::exit::Exit;
 use crate::json::{Object, elements, string};
 use crate::jsonl::{Line, Lines};
+use crate::printable::printable;
 use crate::session::time;
 use anyhow::Context;
 use std::collections::VecDeque;

@@ -2,8 +2,9 @@
 
 use super::{Place, short};
 use crate::cli::Output;
-use crate::exit::{Exit, printable, printable_json};
+use crate::exit::Exit;
 use crate::json::quote;
+use crate::printable::{printable, printable_json};
 use crate::session::{Entry, time};
 use std::collections::HashMap;
 use std::io::Write;

@@ -7,7 +7,7 @@
 use super::Place;
 use super::find::ResetArgs;
 use crate::cli::script::LockArgs;
-use crate::cli::{foreground, processes, variable};
+use crate::cli::{diagnostics, foreground, processes, variable};
 use crate::exit::{self, Exit, fail};
 use crate::session::turn::{Purpose, Turn, holder, lock_path, tidy};
 use anyhow::Context;
@@ -87,7 +87,12 @@ impl Lock {
     fn holding(&self, path: &Path) -> anyhow::Result<Command> {
         let own = std::env::current_exe().context("cannot find the program 'claw-session'")?;
         let mut command = Command::new(own);
-        command.args(["lock", "--hold", "--log", if exit::is_json() { "json" } else { "text" }]);
+        command.args([
+            "lock",
+            "--hold",
+            "--log",
+            if diagnostics::is_json() { "json" } else { "text" },
+        ]);
         command.arg("--lock-timeout").arg(self.lock.lock_timeout.as_secs_f64().to_string());
         command.args(self.retry.then_some("--retry")).arg(operand(path)).arg("--");
         let given = self.command()?;

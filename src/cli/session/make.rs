@@ -3,10 +3,11 @@
 use super::{Place, clock, print};
 use crate::cli::append::appending;
 use crate::cli::{open_transcript, variable};
-use crate::exit::{Error, Exit, fail, printable};
+use crate::exit::{Error, Exit, fail};
 use crate::json::quote;
 use crate::messages::range;
 use crate::messages::view::Options;
+use crate::printable::printable;
 use crate::session::store::{self, Header};
 use crate::session::{Entry, fork, name};
 use crate::transcript::{self, Batch};

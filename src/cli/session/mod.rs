@@ -10,7 +10,8 @@ mod status;
 
 use super::exec::WorkspaceArgs;
 use super::{Log, LogArgs, now};
-use crate::exit::{Error, Exit, fail, printable};
+use crate::exit::{Error, Exit, fail};
+use crate::printable::printable;
 use crate::session::resolve::{Found, exact, resolve};
 use crate::session::store::Store;
 use crate::session::{Entry, name, time};
@@ -227,5 +228,5 @@ fn print(text: &str) -> anyhow::Result<Exit> {
 /// A time, to be read.
 fn short(at: i64) -> String {
     let text = time::to_text(at);
-    printable(&text.get(..19).unwrap_or(&text).replace('T', " "))
+    printable(&text.get(..19).unwrap_or(&text).replace('T', " ")).into_owned()
 }

@@ -3,6 +3,7 @@
 use super::{Place, clock};
 use crate::cli::Output;
 use crate::exit::{self, Exit, fail};
+use crate::printable::printable;
 use crate::session::Entry;
 use crate::session::expire::{Keep, choose, duration};
 use crate::session::probe::Stamp;
@@ -109,7 +110,7 @@ fn has_changed(entry: &Entry) -> bool {
 /// Removes a transcript whose turn is held, and says so. A line that was not said is not removed.
 fn remove(entry: &Entry, turn: Turn, is_dry: bool, out: &mut Output) -> anyhow::Result<()> {
     let path = entry.path.display().to_string();
-    writeln!(out, "{}", exit::printable(&path))?;
+    writeln!(out, "{}", printable(&path))?;
     if !is_dry {
         std::fs::remove_file(&entry.path).with_context(|| format!("cannot remove '{path}'"))?;
     }

@@ -2,8 +2,9 @@
 
 use super::{Place, list, short};
 use crate::cli::{Output, open_transcript};
-use crate::exit::{Exit, printable, printable_json};
+use crate::exit::Exit;
 use crate::json::quote;
+use crate::printable::{printable, printable_json};
 use crate::session::Entry;
 use crate::session::status::Status as Contents;
 use std::io::Write;

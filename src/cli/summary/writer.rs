@@ -2,12 +2,13 @@
 
 use crate::cli::Log;
 use crate::cli::child::{self, Limits};
+use crate::cli::diagnostics;
 use crate::cli::log::Outcome;
 use crate::cli::summary::{Asked, Spent};
 use crate::compact::accept::Reply;
 use crate::compact::pieces::{self, Pieces};
 use crate::compact::request::Wish;
-use crate::exit::{self, Error, Exit, fail};
+use crate::exit::{Error, Exit, fail};
 use crate::messages::{Message, Role};
 use crate::usage;
 
@@ -141,7 +142,7 @@ impl Writer<'_> {
             let number = number.map(|number| [name.to_owned(), number.to_string()]);
             arguments.extend(number.into_iter().flatten());
         }
-        if exit::is_json() {
+        if diagnostics::is_json() {
             arguments.extend(["--log", "json"].map(str::to_owned));
         }
         arguments

@@ -2,6 +2,7 @@
 
 use super::{data, skipped};
 use crate::common::Sandbox;
+use clawutils::printable::printable_lines;
 use serde_json::Value;
 use std::fs;
 use std::time::Duration;
@@ -78,7 +79,8 @@ fn said(name: &str, kind: &str) -> Vec<String> {
         Value::Array(blocks) => blocks[0]["text"].as_str().map(str::to_owned),
         _ => None,
     });
-    said.map(|text| clawutils::exit::printable_lines(text.trim_end_matches('\n'))).collect()
+    let shown = |text: String| printable_lines(text.trim_end_matches('\n')).into_owned();
+    said.map(shown).collect()
 }
 
 #[test]

@@ -1,0 +1,127 @@
+//! Diagnostics: lines on standard error, and how a program ends.
+//!
+//! [`run`] is the one wrapper around each `main`. It prints an error once, as `claw-x: what failed 'subject': cause`,
+//! and gives its status. When the reader of standard output has gone away, nothing is printed and the status is 141.
+
+use crate::cli::progress;
+use crate::exit::{Error, Exit, status, text};
+use crate::json::quote;
+use crate::printable::{printable, printable_json};
+use std::fmt::{self, Write as _};
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Runs a program's body and turns its outcome into an exit status.
+///
+/// An error is printed on standard error as one line, `NAME: message: cause`; control characters in
+/// it are escaped, so text from outside cannot reach a terminal raw. A standard error that is closed
+/// is no further error.
+pub fn run<T: Into<ExitCode>>(name: &str, body: impl FnOnce() -> anyhow::Result<T>) -> ExitCode {
+    match body() {
+        Ok(exit) => exit.into(),
+        Err(error) => report(name, &error).into(),
+    }
+}
+
+/// Prints an error of the program `name` and returns its status.
+pub fn report(name: &str, error: &anyhow::Error) -> Exit {
+    let exit = status(error);
+    if exit != Exit::ReaderGone {
+        say_with(name, &text(error), &members(error, exit));
+    }
+    exit
+}
+
+/// What a failure tells programs: the status, and what it brings along.
+fn members(error: &anyhow::Error, exit: Exit) -> String {
+    let own = error.downcast_ref::<Error>().map_or("", Error::members);
+    let comma = if own.is_empty() { "" } else { "," };
+    format!("\"status\":{}{comma}{own}", exit.code())
+}
+
+/// Whether diagnostics are JSON lines (`--log json`); one choice for the whole process.
+static JSON: AtomicBool = AtomicBool::new(false);
+
+/// Makes every later diagnostic a JSON line.
+pub fn log_json() {
+    JSON.store(true, Ordering::Relaxed);
+}
+
+/// Whether diagnostics are JSON lines.
+#[must_use]
+pub fn is_json() -> bool {
+    JSON.load(Ordering::Relaxed)
+}
+
+/// Writes one diagnostic line to standard error: `NAME: text`, or an object with `program` and
+/// `message`.
+pub fn say(name: &str, text: &str) {
+    say_with(name, text, "");
+}
+
+/// The same with further members (`"a":1,"b":2`) for programs to read.
+pub fn say_with(name: &str, text: &str, members: &str) {
+    let mut line = String::new();
+    push_line(&mut line, name, text, members);
+    write_lines(&line);
+}
+
+/// The same for many at once; `members` gives those of each.
+pub fn say_all<'a, T: fmt::Display + 'a>(
+    name: &str,
+    all: impl Iterator<Item = &'a T>,
+    members: impl Fn(&T) -> String,
+) {
+    let (mut lines, mut text) = (String::new(), String::new());
+    for each in all {
+        text.clear();
+        // Writing into a String cannot fail.
+        let _ = write!(text, "{each}");
+        let members = if is_json() { members(each) } else { String::new() };
+        let before = lines.len();
+        push_line(&mut lines, name, &text, &members);
+        if lines.len() > MOST_AT_ONCE {
+            write_lines(&lines[..before]);
+            lines.drain(..before);
+        }
+    }
+    write_lines(&lines);
+}
+
+/// Lines are written together up to this many bytes: a system call for each takes longer than finding what they
+/// say. A pipe takes that many at once, so lines of other programs cannot come between.
+const MOST_AT_ONCE: usize = 4096;
+
+/// Adds the line of a diagnostic to `lines`.
+fn push_line(lines: &mut String, name: &str, text: &str, members: &str) {
+    if !is_json() {
+        [name, ": ", &printable(text), "\n"].iter().for_each(|part| lines.push_str(part));
+        return;
+    }
+    let comma = if members.is_empty() { "" } else { "," };
+    let (program, message) = (quote(name), quote(text));
+    let line = format!("{{\"program\":{program},\"message\":{message}{comma}{members}}}");
+    lines.push_str(&printable_json(&line));
+    lines.push('\n');
+}
+
+fn write_lines(lines: &str) {
+    progress::clear();
+    // Nobody is left to tell when standard error itself is gone.
+    let _ = io::stderr().lock().write_all(lines.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_brings_its_members_along() {
+        let plain = Error::new(Exit::Data, "bad");
+        assert_eq!(members(&plain.into(), Exit::Data), r#""status":65"#);
+        let told = Error::new(Exit::NoGain, "no room").with(r#""outcome":"failed""#);
+        let told = anyhow::Error::from(told).context("cannot go on");
+        assert_eq!(members(&told, Exit::NoGain), r#""status":5,"outcome":"failed""#);
+    }
+}
