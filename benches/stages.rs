@@ -8,14 +8,12 @@
 
 #![allow(clippy::expect_used, reason = "a bench without its input is over")]
 
-use clawutils::check;
 use clawutils::compact::cut;
 use clawutils::estimate::{Estimate, Gauge, Method, Request};
 use clawutils::json::Object;
-use clawutils::messages;
 use clawutils::messages::rebuild::{Form, Options, from_inputs};
 use clawutils::source::Input;
-use clawutils::truncate;
+use clawutils::{messages, rules, truncate};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
 
@@ -62,7 +60,7 @@ fn stages(criterion: &mut Criterion) {
         bencher.iter(|| messages::read("pipe", pipe.as_bytes()).map(|messages| messages.len()));
     });
     group.bench_function("check", |bencher| {
-        bencher.iter(|| check::messages(black_box(&rebuilt.messages)).len());
+        bencher.iter(|| rules::violations(black_box(&rebuilt.messages)).len());
     });
     group.bench_function("estimate", |bencher| {
         bencher.iter(|| Estimate::of(black_box(request), Method::Script).tokens);

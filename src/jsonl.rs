@@ -10,14 +10,17 @@ pub mod batch;
 pub mod search;
 mod threads;
 
-use crate::check::rules::{self, Rule};
-use crate::check::{Finding, Place};
+use crate::finding::rules::{self, Rule};
+use crate::finding::{Finding, Place};
 use crate::json::{self, Object};
-use crate::record::MOST_DEPTH;
 use crate::source::Input;
 use batch::{Batch, Batches};
 use memchr::memmem;
 use std::io;
+
+/// How deep arrays and objects may be nested in a record, itself included. Common readers of JSON stop
+/// near 1000, and a provider that cannot read a request refuses it again on every later turn.
+pub const MOST_DEPTH: usize = 1000;
 
 /// A line of an input.
 #[derive(Debug)]

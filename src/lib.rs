@@ -1,31 +1,9 @@
 //! clawutils: an LLM agent's session as an append-only JSONL transcript, rebuilt into messages that a
 //! provider accepts, and carried through a context overflow.
 //!
-//! The programs in `src/bin` are a page each; the work is here. The modules in the order of the flow:
-//!
-//! - [`json`], [`record`], [`jsonl`]: text that is looked into and not decoded; one line of a transcript;
-//!   lines in. What is no record is a value, not an error. → records
-//! - [`source`]: inputs that can be read from any place.
-//! - [`redact`]: what is taken out of records before they are written.
-//! - [`transcript`]: the file. Records go to its end under a lock, whole or not at all.
-//! - [`dialect`]: what other programs wrote.
-//! - [`messages`]: rebuild. Which records count, replies put together, calls paired with results. →
-//!   messages
-//! - [`check`]: the rules that messages must keep, and findings.
-//! - [`estimate`]: messages → tokens. The one place that counts.
-//! - [`truncate`]: messages → smaller messages, by shortening tool results.
-//! - [`compact`]: messages → a cut, a summary request, and messages with the summary in the old part's
-//!   place.
-//! - [`checkpoint`]: messages → whether a summary ahead of need is due, its request, and what a reply says.
-//! - [`provider`]: messages → a reply as records, or a failure of a known kind.
-//! - [`exec`]: calls → results, by running tools.
-//! - [`show`]: records → text, Markdown or HTML, for a person.
-//! - [`usage`]: what providers counted, and what it costs.
-//! - [`session`]: sessions by name: the store of transcripts and its index.
-//! - [`cli`], [`exit`]: what programs share on their command lines, and how they end.
-//!
-//! A stage takes bytes and gives bytes; none but `cli` and `exit` touches standard input and output, the
-//! environment or arguments.
+//! The programs in `src/bin` are a page each; the work is here. A module uses only those that the list below has above
+//! it, which a test holds. So the list is the architecture, read from the bytes up. A stage takes bytes and gives
+//! bytes; only [`cli`] reads arguments and the environment, and writes to the standard streams.
 //!
 //! ```
 //! use clawutils::estimate::{Estimate, Method, Request};
@@ -49,25 +27,28 @@
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
-pub mod check;
-pub mod checkpoint;
-pub mod cli;
-pub mod compact;
-pub mod dialect;
-pub mod estimate;
-pub mod exec;
-pub mod exit;
-pub mod json;
-pub mod jsonl;
-pub mod messages;
-pub mod printable;
-pub mod provider;
-pub mod record;
-pub mod redact;
-pub mod session;
-pub mod show;
-pub mod source;
-pub mod transcript;
-pub mod truncate;
-pub mod usage;
-mod vectors;
+mod vectors; // what depends on the processor
+pub mod json; // text that is inspected, not decoded
+pub mod printable; // text made fit for a terminal
+pub mod exit; // statuses, and errors that end in them
+pub mod id; // ids of records and of calls
+pub mod finding; // what is wrong at a place of an input
+pub mod source; // inputs that can be read from any place
+pub mod jsonl; // bytes → lines
+pub mod record; // lines → records
+pub mod redact; // what is taken out of records before they are written
+pub mod dialect; // what other programs wrote
+pub mod transcript; // the file: records go to its end under a lock, whole or not at all
+pub mod messages; // records → messages (rebuild)
+pub mod rules; // what a provider accepts
+pub mod lint; // a transcript → findings
+pub mod usage; // what providers counted, and what it costs
+pub mod estimate; // messages → tokens; the one place that counts
+pub mod truncate; // messages → smaller messages, by shortening results
+pub mod compact; // messages → a cut, a summary request, and messages with the summary in their place
+pub mod checkpoint; // messages → whether a summary ahead of need is due, its request, and its reply
+pub mod provider; // messages → a reply as records, or a failure of a known kind
+pub mod exec; // calls → results, by running tools
+pub mod session; // sessions by name: the store of transcripts and its index
+pub mod show; // records → text, Markdown or HTML, for a person
+pub mod cli; // what programs share on their command lines

@@ -7,10 +7,11 @@
 
 mod result;
 
-use crate::estimate::scale::Scale;
 use crate::estimate::{Gauge, Request};
-use crate::messages::meta::Shown;
-use crate::messages::{Id, Message};
+use crate::id::Id;
+use crate::messages::Message;
+use crate::record::scale::Scale;
+use crate::record::truncation::KeptSpan;
 use result::FoundResult;
 use std::collections::HashMap;
 
@@ -133,7 +134,7 @@ fn update_meta(messages: &mut [Message<'_>], results: &[FoundResult<'_>], scale:
         let id = &result.meta.as_ref()?.tool_use_id;
         Some(((result.message, id), result.shown.as_ref()?))
     });
-    let mut shown: HashMap<(usize, &Id), &Shown> = known.collect();
+    let mut shown: HashMap<(usize, &Id), &KeptSpan> = known.collect();
     for (number, message) in messages.iter_mut().enumerate().skip(first) {
         let Some(meta) = &mut message.meta else { continue };
         for result in &mut meta.results {

@@ -3,7 +3,7 @@
 //! The counts of a reply stay in its record as they were sent; here they are only read. Prices come from a
 //! table that the user has, and a model without a row there has no price, which is not the price zero.
 
-use crate::check::Place;
+use crate::finding::Place;
 use crate::json::Object;
 use std::collections::HashMap;
 use std::fmt;

@@ -1,6 +1,6 @@
 //! Lines, forwards and backwards: whatever the bytes are, all of them are in some line.
 
-use clawutils::check::Place;
+use clawutils::finding::Place;
 use clawutils::json;
 use clawutils::jsonl::search::{Needles, backwards};
 use clawutils::jsonl::{self, Line, Lines};

@@ -1,8 +1,8 @@
 //! Any bytes are a transcript, and what is rebuilt from them is lawful.
 
 use crate::{expect, laws};
-use clawutils::check::lint;
-use clawutils::check::rules::REFUSED;
+use clawutils::finding::rules::REFUSED;
+use clawutils::lint;
 use clawutils::source::Input;
 
 /// Takes `bytes` as a transcript.

@@ -2,11 +2,11 @@
 //! more than it has to, must find the same.
 
 use crate::any::Law;
-use clawutils::check::Place;
-use clawutils::estimate::scale::Scale;
+use clawutils::finding::Place;
 use clawutils::json::Object;
 use clawutils::jsonl::{self, Line, Lines};
 use clawutils::messages::view::{self, Governing, Options, View};
+use clawutils::record::scale::Scale;
 use clawutils::record::{Body, Record};
 use clawutils::source::Input;
 use memchr::memmem;

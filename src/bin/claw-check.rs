@@ -1,9 +1,10 @@
 //! claw-check: what is wrong in a transcript.
 
 use clap::Parser;
-use clawutils::check::{lint, rules};
 use clawutils::cli::check::check_modes;
 use clawutils::cli::{self, LogArgs, Operands, Output, arguments};
+use clawutils::finding::rules;
+use clawutils::lint;
 use clawutils::printable::printable_json;
 use std::io::Write;
 use std::process::ExitCode;

@@ -1,7 +1,7 @@
 //! Whether a checkpoint is due.
 
 use crate::messages::Message;
-use crate::messages::checkpoint::{Known, open_turns};
+use crate::messages::checkpoint::{LatestCheckpoint, open_turns};
 use std::fmt;
 
 /// When a checkpoint is due.
@@ -59,7 +59,7 @@ impl State {
     /// Where the conversation stands, whose request has so many tokens.
     #[must_use]
     pub fn of(messages: &[Message<'_>], tokens: u64, window: Option<u64>) -> State {
-        let last = Known::among(messages).filter(|known| known.is_current);
+        let last = LatestCheckpoint::among(messages).filter(|known| known.is_current);
         let summary = messages.iter().find_map(|m| m.meta.as_ref()?.summary.as_ref());
         let baseline = last
             .map_or(0, |known| known.checkpoint.tokens)

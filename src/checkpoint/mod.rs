@@ -8,8 +8,10 @@ pub mod due;
 pub mod reply;
 
 use crate::compact::cut::leading_summary;
-use crate::messages::checkpoint::{Checkpoint, Known};
-use crate::messages::{Message, Role};
+use crate::messages::Message;
+use crate::messages::checkpoint::LatestCheckpoint;
+use crate::record::checkpoint::Checkpoint;
+use crate::record::content::Role;
 use reply::Said;
 
 /// What is asked for. A file of the user's replaces it.
@@ -47,7 +49,7 @@ pub fn plan<'m, 'a>(messages: &'m [Message<'a>]) -> Option<Plan<'m, 'a>> {
     let end = covered(messages);
     let first = leading_summary(messages);
     let up_to = id(messages[..end].last().filter(|_| end > first)?).to_owned();
-    let known = Known::among(messages);
+    let known = LatestCheckpoint::among(messages);
     let place = known.and_then(|known| known.place(&messages[..end]));
     let is_news = place.is_none_or(|last| last + 1 < end);
     let (earlier, from) = match known.zip(place) {

@@ -6,7 +6,7 @@ use crate::estimate::{Budget, Gauge, Request};
 use crate::exec::tools::Folder;
 use crate::exit::{Error, Exit, fail};
 use crate::json::{self, Object};
-use crate::record;
+use crate::jsonl;
 use std::convert::Infallible;
 use std::path::PathBuf;
 
@@ -206,8 +206,8 @@ fn why_no_tools(text: &str) -> Option<String> {
     if json::elements(text).is_none() {
         return Some("not a JSON array; give a list of tools, or a folder of them".to_owned());
     }
-    let is_too_deep = json::is_deeper(text, record::MOST_DEPTH);
-    is_too_deep.then(|| format!("nested more than {} deep", record::MOST_DEPTH))
+    let is_too_deep = json::is_deeper(text, jsonl::MOST_DEPTH);
+    is_too_deep.then(|| format!("nested more than {} deep", jsonl::MOST_DEPTH))
 }
 
 /// What the `error` record of a refused request says.

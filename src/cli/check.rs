@@ -1,6 +1,6 @@
 //! What `claw-check` asks of the files themselves.
 
-use crate::check::{Finding, Place, rules};
+use crate::finding::{Finding, Place, rules};
 use anyhow::Context;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;

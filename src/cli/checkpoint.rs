@@ -11,7 +11,7 @@ use crate::compact::accept::Reply;
 use crate::compact::request::Wish;
 use crate::estimate::{Budget, Gauge, Request};
 use crate::exit::{self, Exit, fail};
-use crate::messages::checkpoint::Checkpoint;
+use crate::record::checkpoint::Checkpoint;
 use anyhow::Context;
 use clap::ArgAction;
 use std::io::Write;

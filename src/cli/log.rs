@@ -1,11 +1,11 @@
 //! What programs say on standard error.
 
-use crate::check::Finding;
 use crate::cli::config::ConfigArgs;
 use crate::cli::diagnostics;
 use crate::cli::progress::{self, Progress};
 use crate::estimate::Unused;
 use crate::exit::{Exit, fail};
+use crate::finding::Finding;
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 

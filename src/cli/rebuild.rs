@@ -2,6 +2,7 @@
 
 use crate::cli::{Log, Output, report};
 use crate::messages::rebuild::{self, Form, Options};
+use crate::rules::check_ready;
 use crate::source::Input;
 
 /// The option group for the part that is read.
@@ -78,7 +79,7 @@ pub fn write_messages(
     report(log, &rebuilt.findings, rules.strict)?;
     log.replaced(rebuilt.replaced);
     if rules.ready {
-        rebuild::check_ready(&rebuilt.messages)?;
+        check_ready(&rebuilt.messages)?;
     }
     form.write_all(rebuilt.messages, out)
 }

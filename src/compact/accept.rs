@@ -3,7 +3,8 @@
 use crate::compact::{Planned, Strategy, Task};
 use crate::exit::Exit;
 use crate::json::Object;
-use crate::messages::{Content, Message};
+use crate::messages::Message;
+use crate::record::content::Content;
 use std::fmt;
 
 /// A reply of the model that was asked for a summary.

@@ -1,6 +1,7 @@
 //! Where a conversation may be cut, and where it is.
 
-use crate::messages::{Message, Role};
+use crate::messages::Message;
+use crate::record::content::Role;
 
 /// How the place of a cut is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,7 +7,8 @@
 use crate::compact::Planned;
 use crate::compact::request::whole;
 use crate::json::unescaped;
-use crate::messages::{BlockKind, Message};
+use crate::messages::Message;
+use crate::record::content::BlockKind;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// The most names that are asked for at once.

@@ -7,8 +7,8 @@ use crate::compact::reads_like::sentences;
 use crate::compact::rules::is_rule;
 use crate::estimate::Gauge;
 use crate::json::quote;
-use crate::messages::Content;
 use crate::messages::shorten::{self, Text};
+use crate::record::content::Content;
 use std::collections::HashSet;
 
 /// What stands for words that were left out between two sentences.

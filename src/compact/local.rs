@@ -3,10 +3,11 @@
 //!
 //! The user's own words, and what is pinned, stand beside any summary and are not repeated here.
 
-use crate::compact::details::Details;
 use crate::compact::{Planned, Task, identifiers, telling};
 use crate::json::string;
-use crate::messages::{BlockKind, Message, Role};
+use crate::messages::Message;
+use crate::record::content::{BlockKind, Role};
+use crate::record::details::Details;
 use std::collections::BTreeMap;
 
 /// What the reader is told first.

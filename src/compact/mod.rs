@@ -20,14 +20,16 @@ pub mod rules;
 pub mod stub;
 pub mod telling;
 
-use crate::estimate::scale::Scale;
 use crate::estimate::{Gauge, Request};
 use crate::json::quote;
-use crate::messages::checkpoint::{Known, open_turns};
-use crate::messages::summary::{self, Summary};
-use crate::messages::{Message, Meta, Role};
+use crate::messages::checkpoint::{LatestCheckpoint, open_turns};
+use crate::messages::summary;
+use crate::messages::{Message, Meta};
+use crate::record::compaction::Summary;
+use crate::record::content::Role;
+use crate::record::details::Details;
+use crate::record::scale::Scale;
 use cut::Rule;
-use details::Details;
 
 /// The user's words that are kept word for word by default, in tokens.
 pub const KEEP_USER: u64 = 20_000;
@@ -122,7 +124,7 @@ impl<'a> Task<'_, 'a> {
     /// within the target.
     #[must_use]
     pub fn by_checkpoint(&self) -> Option<(Planned, String)> {
-        let known = Known::among(self.messages)?;
+        let known = LatestCheckpoint::among(self.messages)?;
         let end = known.place(self.messages)? + 1;
         let before = self.tokens(self.messages);
         if !known.checkpoint.is_usable() || known.checkpoint.tokens < before / 2 {
@@ -163,7 +165,7 @@ impl<'a> Task<'_, 'a> {
         let is_pinned = |message: &Message<'_>| message.meta.as_ref().is_some_and(|meta| meta.pin);
         pinned.extend(covered.iter().filter(|m| is_pinned(m)).map(pinned_text));
         let mut details = earlier.map(|summary| summary.details.clone()).unwrap_or_default();
-        details.add(covered);
+        details::add(&mut details, covered);
         Planned {
             at,
             before,
@@ -195,7 +197,7 @@ impl<'a> Task<'_, 'a> {
     /// The messages with the covered ones replaced by a summary that says `text`.
     #[must_use]
     pub fn apply(&self, planned: &Planned, text: &str) -> Vec<Message<'a>> {
-        let mut messages = vec![planned.summary(text).message()];
+        let mut messages = vec![summary::message(&planned.summary(text))];
         let rest = &self.messages[planned.at..];
         if rest.first().is_some_and(|next| next.role == Role::User) {
             messages.push(summary::acknowledgement());
@@ -285,7 +287,7 @@ impl Choice<'_> {
 fn pinned_text(message: &Message<'_>) -> String {
     let mut said = message.content.says();
     for block in message.blocks().filter(|block| block.is_result()) {
-        let content = block.member("content").map(crate::messages::Content::parse);
+        let content = block.member("content").map(crate::record::content::Content::parse);
         if let Some(Ok(content)) = content {
             said.push_str(&content.says());
         }

@@ -1,7 +1,7 @@
 //! Which compactions of a transcript still wait for a summary.
 
 use crate::jsonl::{Line, Lines};
-use crate::messages::summary::Summary;
+use crate::record::compaction::Summary;
 use crate::record::{self, Body};
 use crate::source::{self, Input};
 use anyhow::Context;

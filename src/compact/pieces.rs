@@ -6,7 +6,8 @@
 
 use crate::compact::request::{self, LEVELS, Level, Wish};
 use crate::estimate::{Gauge, Request};
-use crate::messages::{Message, Role};
+use crate::messages::Message;
+use crate::record::content::Role;
 
 /// The share of the room that a piece takes, when messages are small. Less than all of it, for a model
 /// reads a short text more closely, and an estimate that is wrong does not matter then.

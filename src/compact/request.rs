@@ -5,8 +5,9 @@
 //! of ours. Thinking is left out, and results and other texts are shortened to a [`Level`].
 
 use crate::json::{Object, string, unescaped};
+use crate::messages::Message;
 use crate::messages::shorten::{self, Text};
-use crate::messages::{Block, BlockKind, Content, Message, Role};
+use crate::record::content::{Block, BlockKind, Content, Role};
 use crate::record::digest;
 
 /// What is asked for. A file of the user's replaces it.

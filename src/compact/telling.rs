@@ -1,7 +1,8 @@
 //! Sentences that read like a decision or like a question that is still open.
 
 use crate::compact::reads_like::{Table, is_question, sentences};
-use crate::messages::{Message, Role};
+use crate::messages::Message;
+use crate::record::content::Role;
 
 /// What is decided.
 #[rustfmt::skip]

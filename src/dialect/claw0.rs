@@ -26,7 +26,7 @@ mod tests {
     }
 
     fn broken(messages: &[crate::messages::Message<'_>]) -> Vec<String> {
-        let broken = crate::check::messages(messages);
+        let broken = crate::rules::violations(messages);
         broken.iter().filter(|broken| !broken.unfinished).map(ToString::to_string).collect()
     }
 

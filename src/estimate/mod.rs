@@ -14,16 +14,16 @@ mod families;
 pub mod images;
 pub mod models;
 pub mod report;
-pub mod scale;
 pub mod script;
 pub mod windows;
 
 use crate::json::{self, Object, elements};
-use crate::messages::{Block, BlockKind, Content, Message};
+use crate::messages::Message;
+use crate::record::content::{Block, BlockKind, Content};
+use crate::record::scale::Scale;
 pub use budget::Budget;
 use counted::Anchor;
 pub use counted::Unused;
-use scale::Scale;
 
 /// Tokens that a message costs beside its content: role and turn markers. Not published by any
 /// provider; chat templates of open models take 4 to 8.

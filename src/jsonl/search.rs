@@ -3,7 +3,7 @@
 use super::batch::{BLOCK, Block, MUCH};
 use super::place;
 use super::threads::{Here, processors, wait_briefly};
-use crate::check::Place;
+use crate::finding::Place;
 use crate::source::Input;
 use crate::vectors::{self, Marks, STEP, Walk};
 use memchr::memmem;

@@ -1,36 +1,12 @@
-//! A checkpoint: a structured summary that was made ahead of need, and how it reads as one text.
+//! The latest checkpoint, as messages know it.
 
 use crate::json::{Object, quote};
 use crate::messages::Message;
-use crate::messages::summary::{list, strings};
-
-/// What a checkpoint record says.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Checkpoint {
-    /// The summary itself.
-    pub summary: String,
-    /// What was talked about.
-    pub topics: Vec<String>,
-    /// What was decided.
-    pub key_decisions: Vec<String>,
-    /// What is still open.
-    pub open_questions: Vec<String>,
-    /// The request's tokens when it was made.
-    pub tokens: u64,
-    /// The request's messages then.
-    pub messages: u64,
-    /// The id of the first record in the last message that it covers. Without one nobody knows what it
-    /// stands for, and it is not used.
-    pub covers_up_to: Option<String>,
-    /// The model that wrote it.
-    pub generated_by: Option<String>,
-    /// What the provider counted for it, as it was sent.
-    pub usage: Option<String>,
-}
+use crate::record::checkpoint::Checkpoint;
 
 /// A checkpoint as `_meta` has it: which record it is, and how that stands to the summary that governs.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Known {
+pub struct LatestCheckpoint {
     /// The id of its record.
     pub id: String,
     /// No compaction has come into force since it was made.
@@ -39,89 +15,18 @@ pub struct Known {
     pub checkpoint: Checkpoint,
 }
 
-impl Checkpoint {
-    /// Reads the members of a checkpoint record.
-    ///
-    /// # Errors
-    /// Says why when the summary is missing or a list holds something that is no string.
-    pub fn parse_object(object: &Object<'_>) -> Result<Checkpoint, String> {
-        let string = |name: &str| object.string(name).map(|text| text.into_owned());
-        let strings = |name: &str| strings(object, name, "a checkpoint");
-        Ok(Checkpoint {
-            summary: string("summary").ok_or("no 'summary'")?,
-            topics: strings("topics")?,
-            key_decisions: strings("key_decisions")?,
-            open_questions: strings("open_questions")?,
-            tokens: object.number("tokens_at_checkpoint").unwrap_or(0),
-            messages: object.number("message_count_at_checkpoint").unwrap_or(0),
-            covers_up_to: string("covers_up_to").filter(|id| !id.is_empty()),
-            generated_by: string("generated_by"),
-            usage: object.get("usage").filter(|usage| usage.starts_with('{')).map(str::to_owned),
-        })
-    }
-
-    /// Whether it can stand for something: it says something, and up to where.
-    #[must_use]
-    pub fn is_usable(&self) -> bool {
-        self.covers_up_to.is_some() && !self.summary.trim().is_empty()
-    }
-
-    /// Its members as JSON, without braces.
-    #[must_use]
-    pub fn members(&self) -> String {
-        let mut members = vec![
-            format!(r#""summary":{}"#, quote(&self.summary)),
-            format!(r#""topics":{}"#, list(&self.topics)),
-            format!(r#""key_decisions":{}"#, list(&self.key_decisions)),
-            format!(r#""open_questions":{}"#, list(&self.open_questions)),
-            format!(r#""tokens_at_checkpoint":{}"#, self.tokens),
-            format!(r#""message_count_at_checkpoint":{}"#, self.messages),
-        ];
-        for (name, value) in
-            [("covers_up_to", &self.covers_up_to), ("generated_by", &self.generated_by)]
-        {
-            members.extend(value.as_ref().map(|value| format!(r#""{name}":{}"#, quote(value))));
-        }
-        members.extend(self.usage.as_ref().map(|usage| format!(r#""usage":{usage}"#)));
-        members.join(",")
-    }
-
-    /// The checkpoint record, without id and time.
-    #[must_use]
-    pub fn record(&self) -> String {
-        format!(r#"{{"type":"checkpoint",{}}}"#, self.members())
-    }
-
-    /// All that it says, as one text that can stand for what it covers.
-    #[must_use]
-    pub fn render(&self) -> String {
-        let mut text = self.summary.trim().to_owned();
-        if !self.topics.is_empty() {
-            text.push_str(&format!("\n\nTopics: {}", self.topics.join(", ")));
-        }
-        for (heading, items) in
-            [("Key decisions", &self.key_decisions), ("Open questions", &self.open_questions)]
-        {
-            if !items.is_empty() {
-                text.push_str(&format!("\n\n{heading}:\n- {}", items.join("\n- ")));
-            }
-        }
-        text
-    }
-}
-
-impl Known {
+impl LatestCheckpoint {
     /// Reads `_meta.checkpoint`.
     ///
     /// # Errors
     /// As [`Checkpoint::parse_object`], and when it is no object.
-    pub fn parse(raw: &str) -> Result<Known, String> {
+    pub fn parse(raw: &str) -> Result<LatestCheckpoint, String> {
         let object =
             Object::parse(raw).map_err(|_| "'_meta.checkpoint' is no object".to_owned())?;
         let checkpoint = Checkpoint::parse_object(&object)
             .map_err(|why| format!("'_meta.checkpoint': {why}"))?;
         let id = object.string("id").unwrap_or_default().into_owned();
-        Ok(Known { id, is_current: object.is_true("is_current"), checkpoint })
+        Ok(LatestCheckpoint { id, is_current: object.is_true("is_current"), checkpoint })
     }
 
     /// `_meta.checkpoint` as JSON.
@@ -133,7 +38,7 @@ impl Known {
 
     /// The checkpoint that messages know of.
     #[must_use]
-    pub fn among<'m>(messages: &'m [Message<'_>]) -> Option<&'m Known> {
+    pub fn among<'m>(messages: &'m [Message<'_>]) -> Option<&'m LatestCheckpoint> {
         messages.iter().find_map(|message| message.meta.as_ref()?.checkpoint.as_deref())
     }
 
@@ -153,7 +58,7 @@ impl Known {
 #[must_use]
 pub fn open_turns(messages: &[Message<'_>], end: usize) -> u64 {
     let begins = |message: &&Message<'_>| message.is_said_by_user() && !message.is_summary();
-    let place = Known::among(messages).and_then(|known| known.place(messages));
+    let place = LatestCheckpoint::among(messages).and_then(|known| known.place(messages));
     let earlier = || messages.iter().find_map(|m| m.meta.as_ref()?.summary.as_ref());
     let (start, before) = match place {
         Some(last) => (last + 1, 0),
@@ -183,8 +88,8 @@ mod tests {
         let record = checkpoint.record();
         let read = Checkpoint::parse_object(&Object::parse(&record).unwrap());
         assert_eq!(read.as_ref(), Ok(&checkpoint));
-        let known = Known { id: "a".into(), is_current: true, checkpoint };
-        assert_eq!(Known::parse(&known.to_json()), Ok(known));
+        let known = LatestCheckpoint { id: "a".into(), is_current: true, checkpoint };
+        assert_eq!(LatestCheckpoint::parse(&known.to_json()), Ok(known));
     }
 
     #[test]

@@ -9,18 +9,21 @@
 //! the same records always give the same messages, and more records change only the last; a late result
 //! alone replaces the fixed text of its call further up.
 
-use crate::check::Finding;
-use crate::check::rules::{self, Rule};
+use crate::finding::Finding;
+use crate::finding::rules::{self, Rule};
+use crate::id::{ById, Id};
 use crate::json::{self, Object, quote};
 use crate::messages::layout::Layout;
 pub use crate::messages::layout::{BEGINNING, INTERRUPTED};
-use crate::messages::meta::{self, Meta, ResultMeta, Shown};
+use crate::messages::meta::{self, Meta, ResultMeta};
 use crate::messages::part::{Answer, Call, Early, Part, Source, can_be_sent};
-use crate::messages::shorten;
 use crate::messages::target::Ids;
 use crate::messages::view::View;
 use crate::messages::waiting::Waiting;
-use crate::messages::{Block, BlockKind, ById, Content, Id, Message, Raw, Role};
+use crate::messages::{Message, shorten};
+use crate::record::content::{Block, BlockKind, Content, Role};
+use crate::record::raw::Raw;
+use crate::record::truncation::KeptSpan;
 use crate::record::{Body, Record};
 use crate::redact;
 use std::borrow::Cow;
@@ -364,7 +367,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         &mut self,
         id: Id,
         raw: Raw<'b>,
-        shown: Option<Shown>,
+        shown: Option<KeptSpan>,
         mut meta: Option<Box<Meta>>,
         record: &Record<'_>,
     ) {
@@ -384,7 +387,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         raw: Option<&str>,
         id: &str,
         record: &Record<'_>,
-    ) -> (Option<Shown>, Option<String>) {
+    ) -> (Option<KeptSpan>, Option<String>) {
         let view = self.view;
         let truncation = match view.truncations.is_empty() {
             true => None,

@@ -1,16 +1,18 @@
 //! Parts to messages: results right after their calls, roles alternating, each message given out as soon
 //! as the next one begins.
 
-use crate::check::Finding;
-use crate::check::rules;
-use crate::estimate::scale::Scale;
+use crate::finding::{Finding, rules};
+use crate::id::Id;
 use crate::json::{Object, quote};
-use crate::messages::checkpoint::Known;
+use crate::messages::checkpoint::LatestCheckpoint;
 use crate::messages::meta::{self, Meta};
 use crate::messages::part::{Answer, Part};
 use crate::messages::target::Ids;
 use crate::messages::view::Governing;
-use crate::messages::{Block, BlockKind, Content, Id, Message, Raw, Role, summary};
+use crate::messages::{Message, summary};
+use crate::record::content::{Block, BlockKind, Content, Role};
+use crate::record::raw::Raw;
+use crate::record::scale::Scale;
 use std::io;
 
 /// What stands in for the result of a call that was never answered.
@@ -26,7 +28,7 @@ pub(super) struct Layout<'b, F> {
     /// The id of the compaction whose summary was given out, until the next message is known.
     pub(super) after_summary: Option<Id>,
     /// For the first message.
-    pub(super) checkpoint: Option<Box<Known>>,
+    pub(super) checkpoint: Option<Box<LatestCheckpoint>>,
     /// For the first message.
     pub(super) scale: Option<Scale>,
     /// Records of the calls that may still be answered, under the ids that they have on disk.
@@ -75,7 +77,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
     }
 
     pub(super) fn summary(&mut self, governing: &Governing) {
-        let mut message = governing.summary.message();
+        let mut message = summary::message(&governing.summary);
         let (id, summary) = (Id::from(governing.id.as_str()), Some(governing.summary.clone()));
         message.meta = Some(Box::new(Meta { id: id.clone(), summary, ..Meta::default() }));
         self.open = Some(message);

@@ -5,7 +5,7 @@
 //! already is no text of the result, and stays as it is.
 
 use crate::json::Object;
-use crate::messages::{Block, BlockKind, Content};
+use crate::record::content::{Block, BlockKind, Content};
 use crate::record::digest;
 
 const KINDS: [&str; 2] = ["image", "document"];

@@ -3,11 +3,12 @@
 //! `claw-rebuild --meta` writes it, filters carry it through, and `claw-call` leaves it out of the
 //! request. The programs need it to say in a view record which records they mean.
 
-use crate::estimate::scale::Scale;
-use crate::json::{self, Object, elements, quote};
-use crate::messages::Id;
-use crate::messages::checkpoint::Known;
-use crate::messages::summary::Summary;
+use crate::id::Id;
+use crate::json::{Object, elements, quote};
+use crate::messages::checkpoint::LatestCheckpoint;
+use crate::record::compaction::Summary;
+use crate::record::scale::Scale;
+use crate::record::truncation::KeptSpan;
 use std::borrow::Cow;
 
 /// What is known of a result: which record it is, and how much of it is shown.
@@ -20,49 +21,7 @@ pub struct ResultMeta {
     /// The id of the record that holds it.
     pub record: Id,
     /// Set when a truncation record shortens it.
-    pub shown: Option<Shown>,
-}
-
-/// How a shortened result stands to the whole one.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Shown {
-    /// Bytes kept from the beginning.
-    pub head: u64,
-    /// Bytes kept from the end.
-    pub tail: u64,
-    /// Length of the whole text in bytes.
-    pub bytes: u64,
-    /// The first 16 hex digits of the whole text's SHA-256.
-    pub sha256: String,
-    /// The images and documents that are left out, by the names that [`media`](super::media) gives.
-    pub media: Vec<String>,
-}
-
-impl Shown {
-    /// The members that say so, for a record and for `_meta`.
-    #[must_use]
-    pub fn members(&self) -> String {
-        let Shown { head, tail, bytes, .. } = self;
-        let sha256 = quote(&self.sha256);
-        let media: Vec<_> = self.media.iter().map(|name| quote(name)).collect();
-        let media = match media.is_empty() {
-            true => String::new(),
-            false => format!(r#","media":[{}]"#, media.join(",")),
-        };
-        format!(r#""head":{head},"tail":{tail},"bytes":{bytes},"sha256":{sha256}{media}"#)
-    }
-
-    /// The member `media` of such an object; none counts as an empty list.
-    ///
-    /// # Errors
-    /// When it is no list of strings.
-    pub fn media_of(object: &Object<'_>) -> Result<Vec<String>, String> {
-        let Some(raw) = object.get("media") else { return Ok(Vec::new()) };
-        let names = elements(raw).and_then(|list| {
-            list.into_iter().map(|name| Some(json::string(name)?.into_owned())).collect()
-        });
-        names.ok_or_else(|| "'media' is no list of strings".to_owned())
-    }
+    pub shown: Option<KeptSpan>,
 }
 
 /// The records behind a message.
@@ -86,7 +45,7 @@ pub struct Meta {
     /// For the message that renders a compaction: what that says.
     pub summary: Option<Summary>,
     /// In the first message: the newest checkpoint.
-    pub checkpoint: Option<Box<Known>>,
+    pub checkpoint: Option<Box<LatestCheckpoint>>,
     /// In the first message: what a count that no longer holds tells of our estimates.
     pub scale: Option<Scale>,
 }
@@ -135,7 +94,11 @@ impl Meta {
             pin: object.is_true("pin"),
             results,
             summary: object.get("compaction").map(Summary::parse).transpose()?,
-            checkpoint: object.get("checkpoint").map(Known::parse).transpose()?.map(Box::new),
+            checkpoint: object
+                .get("checkpoint")
+                .map(LatestCheckpoint::parse)
+                .transpose()?
+                .map(Box::new),
             scale: object.get("scale").and_then(Scale::parse),
         })
     }
@@ -186,8 +149,8 @@ pub fn join(meta: &mut Option<Box<Meta>>, other: Option<Box<Meta>>) {
 fn parse_result(raw: &str) -> Result<ResultMeta, String> {
     let bad = || "'_meta.results' holds something that is no result".to_owned();
     let object = Object::parse(raw).map_err(|_| bad())?;
-    let media = Shown::media_of(&object).map_err(|_| bad())?;
-    let shown = object.number("bytes").map(|bytes| Shown {
+    let media = KeptSpan::media_of(&object).map_err(|_| bad())?;
+    let shown = object.number("bytes").map(|bytes| KeptSpan {
         head: object.number("head").unwrap_or(0),
         tail: object.number("tail").unwrap_or(0),
         bytes,
@@ -232,7 +195,7 @@ mod tests {
                 tool_use_id: "t_2".into(),
                 original_id: Some("t".into()),
                 record: "@40".into(),
-                shown: Some(Shown {
+                shown: Some(KeptSpan {
                     head: 1,
                     tail: 2,
                     bytes: 30,

@@ -9,15 +9,12 @@
 //! that the provider takes).
 
 pub mod checkpoint;
-mod content;
 pub mod fold;
-pub mod id;
 mod layout;
 pub mod media;
 pub mod meta;
 mod part;
 pub mod range;
-pub mod raw;
 pub mod rebuild;
 pub mod shorten;
 pub mod summary;
@@ -29,38 +26,15 @@ mod waiting;
 use crate::dialect::looks;
 use crate::exit::{Error, Exit};
 use crate::json::{self, Object};
-use crate::jsonl::without_mark;
-use crate::record;
-pub use content::{Block, BlockKind, Content};
-use id::ById;
-pub use id::Id;
+use crate::jsonl::{self, without_mark};
+use crate::record::content::{Block, BlockKind, Content, Role};
 pub use meta::Meta;
-pub use raw::Raw;
 use std::borrow::Cow;
-use std::fmt;
 use std::io::{self, IoSlice, Write};
 
 /// How deep arrays and objects may be nested in a message: as deep as in a record, and the list and the
 /// block that a call or a result stands in.
-const MOST_DEPTH: usize = record::MOST_DEPTH + 2;
-
-/// Who speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// The user; results of calls come from here too.
-    User,
-    /// The model.
-    Assistant,
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Role::User => "user",
-            Role::Assistant => "assistant",
-        })
-    }
-}
+const MOST_DEPTH: usize = jsonl::MOST_DEPTH + 2;
 
 /// One message of a request.
 #[derive(Clone, Debug, PartialEq)]
@@ -141,7 +115,7 @@ impl<'a> Message<'a> {
     /// Whether it says nothing at all.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        crate::check::says_nothing(&self.content)
+        self.content.says_nothing()
     }
 
     /// Whether it renders a compaction.

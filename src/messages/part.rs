@@ -1,10 +1,12 @@
 //! Parts: replies and runs of user words, as records put them together.
 
-use crate::check::Place;
+use crate::finding::Place;
+use crate::id::Id;
 use crate::json;
 use crate::messages::meta::Meta;
-use crate::messages::{Block, Content, Id, Raw, Role};
 use crate::record::Record;
+use crate::record::content::{Block, Content, Role};
+use crate::record::raw::Raw;
 
 /// A result, ready to be placed.
 #[derive(Clone, Debug)]

@@ -3,15 +3,17 @@
 //! Inputs are read once, from the first record that counts, and messages are given out as soon as they
 //! are whole: memory follows the message that is being put together, not the file.
 
-use crate::check::{self, Finding, Place, rules};
 use crate::dialect;
 use crate::exit::{Error, Exit, fail};
+use crate::finding::{Finding, Place, rules};
+use crate::id::Id;
 use crate::json::{self, Object, string};
 use crate::jsonl::{Line, Lines};
 use crate::messages::fold::Fold;
 use crate::messages::view::{self, View};
-use crate::messages::{Block, BlockKind, Content, Id, Message, shorten};
+use crate::messages::{Message, shorten};
 use crate::printable::printable_lines;
+use crate::record::content::{Block, BlockKind, Content};
 use crate::record::{self, Body, Record};
 use crate::source::{self, Input};
 use anyhow::Context;
@@ -282,23 +284,6 @@ impl Form {
         };
         out.write_all(end.as_bytes()).context("cannot write '<stdout>'")
     }
-}
-
-/// Whether the messages can be sent.
-///
-/// # Errors
-/// 7 when they end on the assistant or a call is open; 76 when a provider would refuse them.
-pub fn check_ready(messages: &[Message<'_>]) -> anyhow::Result<()> {
-    let broken = check::messages(messages);
-    let Some(first) = broken.iter().find(|broken| !broken.unfinished).or(broken.first()) else {
-        return Ok(());
-    };
-    let (exit, advice) = match first.rule {
-        _ if !first.unfinished => (Exit::Refused, "claw-rebuild makes messages that can be sent"),
-        "open-call" => (Exit::NotReady, "append its result, as claw-exec writes it"),
-        _ => (Exit::NotReady, "append a prompt first"),
-    };
-    fail(exit, format!("not ready to send: {first}; {advice}"))
 }
 
 /// Writes the original of one record, whole: the text of a string, or the text blocks of a list; a list

@@ -10,8 +10,8 @@ mod text;
 
 use crate::json::{self, Object};
 use crate::messages::media;
-use crate::messages::meta::Shown;
-use crate::messages::{Block, BlockKind, Content};
+use crate::record::content::{Block, BlockKind, Content};
+use crate::record::truncation::KeptSpan;
 use std::borrow::Cow;
 pub use text::Text;
 
@@ -22,7 +22,7 @@ pub use text::Text;
 /// Cuts lie on line ends where one is near (within the last fifth of the head, the first fifth of the
 /// tail), else between characters, never between a carriage return and its line feed.
 #[must_use]
-pub fn plan(text: &Text, max: usize, head_ratio: f64, record: Option<&str>) -> Option<Shown> {
+pub fn plan(text: &Text, max: usize, head_ratio: f64, record: Option<&str>) -> Option<KeptSpan> {
     let now = text.render(record);
     let length = now.chars().count();
     if length <= max {
@@ -92,7 +92,7 @@ pub fn text_of(content: &Content<'_>) -> String {
 pub fn show<'a>(
     content: &Content<'a>,
     text: &Text,
-    shown: &Shown,
+    shown: &KeptSpan,
     record: Option<&str>,
 ) -> Option<Content<'a>> {
     let (head, tail) = (usize::try_from(shown.head).ok()?, usize::try_from(shown.tail).ok()?);
@@ -279,15 +279,15 @@ mod tests {
     fn what_does_not_fit_the_text_is_not_shown() {
         let content = Content::parse(r#""日本語のテキスト""#).unwrap();
         let text = whole(&text_of(&content));
-        let good = Shown { head: 3, tail: 3, ..text.shown() };
+        let good = KeptSpan { head: 3, tail: 3, ..text.shown() };
         assert!(show(&content, &text, &good, None).is_some());
         for bad in [
-            Shown { head: 1, ..good.clone() },
-            Shown { head: 30, ..good.clone() },
-            Shown { tail: u64::MAX, ..good.clone() },
-            Shown { bytes: 5, ..good.clone() },
-            Shown { sha256: "0".repeat(16), ..good.clone() },
-            Shown { media: vec!["0".repeat(16)], ..good.clone() },
+            KeptSpan { head: 1, ..good.clone() },
+            KeptSpan { head: 30, ..good.clone() },
+            KeptSpan { tail: u64::MAX, ..good.clone() },
+            KeptSpan { bytes: 5, ..good.clone() },
+            KeptSpan { sha256: "0".repeat(16), ..good.clone() },
+            KeptSpan { media: vec!["0".repeat(16)], ..good.clone() },
         ] {
             assert_eq!(show(&content, &text, &bad, None), None, "{bad:?}");
         }

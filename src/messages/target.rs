@@ -5,8 +5,7 @@
 //! deterministic, without collision, the same for call and result. Disk keeps the original, and an id
 //! that is fine as it is stays.
 
-use crate::check::is_id;
-use crate::messages::{ById, Id};
+use crate::id::{ById, Id, is_id};
 use std::collections::HashSet;
 use std::collections::hash_map::Entry;
 

@@ -9,17 +9,17 @@
 //! View records are looked for from the end backwards, and no further than to the first record that the
 //! governing compaction keeps: what stands before that is never read.
 
-use crate::check::rules::{self, Rule};
-use crate::check::{Finding, Place};
-use crate::estimate::scale::Scale;
+use crate::finding::rules::{self, Rule};
+use crate::finding::{Finding, Place};
+use crate::id::Id;
 use crate::json::Object;
 use crate::jsonl::search::{Needles, backwards, line_around};
 use crate::jsonl::{self, Line, Lines};
-use crate::messages::Id;
-use crate::messages::checkpoint::Known;
-use crate::messages::meta::Shown;
+use crate::messages::checkpoint::LatestCheckpoint;
 use crate::messages::range;
-use crate::messages::summary::Summary;
+use crate::record::compaction::Summary;
+use crate::record::scale::Scale;
+use crate::record::truncation::KeptSpan;
 use crate::record::{self, Body, Record};
 use crate::source::{self, Input};
 use memchr::memmem;
@@ -76,7 +76,7 @@ pub struct View {
     /// Where the last one ends.
     pub end: u64,
     /// Shortened results: record id and id of the call, and how much is shown.
-    pub truncations: HashMap<(String, String), Shown>,
+    pub truncations: HashMap<(String, String), KeptSpan>,
     /// The ids of records that are left out.
     pub retracted: HashSet<String>,
     /// For each retraction that counts the finding if its target should not be there.
@@ -91,7 +91,7 @@ pub struct View {
     /// The scale that the newest view record keeps of counts that no longer hold.
     pub scale: Option<Scale>,
     /// The newest checkpoint, if it was asked for.
-    pub checkpoint: Option<Box<Known>>,
+    pub checkpoint: Option<Box<LatestCheckpoint>>,
 }
 
 /// Finds the view of `inputs`; `with_checkpoint` looks for checkpoints, too.
@@ -285,7 +285,8 @@ impl Search<'_> {
             {
                 let id = record.id.clone().into_owned();
                 let (is_current, checkpoint) = (self.kept.is_none(), (**checkpoint).clone());
-                self.view.checkpoint = Some(Box::new(Known { id, is_current, checkpoint }));
+                self.view.checkpoint =
+                    Some(Box::new(LatestCheckpoint { id, is_current, checkpoint }));
             }
             _ => {}
         }

@@ -1,6 +1,6 @@
 //! Tool results that come before the call with their id, kept until that call comes.
 
-use crate::messages::ById;
+use crate::id::ById;
 use crate::messages::part::Early;
 use std::collections::hash_map::Entry;
 use std::iter;

@@ -7,12 +7,13 @@
 
 use crate::exit::Exit;
 use crate::json::Object;
-use crate::messages::{Block, Content, Message, Role};
+use crate::messages::Message;
 use crate::provider::failure::Rows;
 use crate::provider::ollama::Cut;
 use crate::provider::protocol::{Protocol, Rest};
 use crate::provider::reading::Reading;
 use crate::provider::{Failed, Failure, Reply, Request, estimated};
+use crate::record::content::{Block, Content, Role};
 use std::cell::Cell;
 
 /// The most times that a turn is continued after the provider paused it.

@@ -9,8 +9,9 @@
 pub(super) mod draft;
 
 use crate::json::{Object, elements, is_blank, quote};
-use crate::messages::{Block, Content, Message, Role};
+use crate::messages::Message;
 use crate::provider::Request;
+use crate::record::content::{Block, Content, Role};
 use std::borrow::Cow;
 use std::collections::HashMap;
 

@@ -2,11 +2,12 @@
 //! what a refusal without words, or an answer to half of a prompt, means.
 
 use crate::estimate::{self, Estimate, Method};
-use crate::messages::{BlockKind, Message};
+use crate::messages::Message;
 use crate::provider::failure::Class;
 use crate::provider::ollama::{self, Cut};
 use crate::provider::protocol::Protocol;
 use crate::provider::{Failure, Reply, Request};
+use crate::record::content::BlockKind;
 use crate::usage::Counts;
 
 /// From this share of the window on a refusal without words means that the prompt does not fit

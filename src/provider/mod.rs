@@ -26,8 +26,10 @@ pub mod secret;
 pub mod stream;
 
 use crate::json::{Object, is_deeper, on_one_line, quote};
-use crate::messages::{Block, Message};
+use crate::jsonl;
+use crate::messages::Message;
 use crate::record;
+use crate::record::content::Block;
 pub use failure::Failure;
 use failure::Rows;
 
@@ -184,12 +186,11 @@ impl Reply {
     #[must_use]
     pub fn flaw(&self) -> Option<String> {
         // A call is a record of its own; another block stands in a list, which stands in a record.
-        let most =
-            |block: &str| record::MOST_DEPTH - if call_name(block).is_some() { 0 } else { 2 };
+        let most = |block: &str| jsonl::MOST_DEPTH - if call_name(block).is_some() { 0 } else { 2 };
         let is_deep = |block: &String| is_deeper(block, most(block));
         let usage = self.usage.as_deref().unwrap_or_default();
-        if self.blocks.iter().any(is_deep) || is_deeper(usage, record::MOST_DEPTH - 1) {
-            return Some(format!("is nested more than {} deep", record::MOST_DEPTH));
+        if self.blocks.iter().any(is_deep) || is_deeper(usage, jsonl::MOST_DEPTH - 1) {
+            return Some(format!("is nested more than {} deep", jsonl::MOST_DEPTH));
         }
         let flaw = |block: &String| match call_name(block) {
             Some(_) => {

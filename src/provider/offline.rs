@@ -6,10 +6,11 @@
 
 use crate::estimate::{self, Estimate, Method};
 use crate::json::quote;
-use crate::messages::{Block, Message};
+use crate::messages::Message;
 use crate::provider::call::Ask;
 use crate::provider::estimated::to_estimate;
 use crate::provider::{Answer, Request};
+use crate::record::content::Block;
 
 /// The window of a model that no table names.
 pub const WINDOW: u64 = 200_000;

@@ -6,12 +6,12 @@
 //! and objects are limited to [`MOST_MEMBERS`], because a member takes more memory than it has bytes.
 
 use crate::json::{Object, elements, is_deeper, is_wider};
+use crate::jsonl::MOST_DEPTH;
 use crate::provider::extent::{Extent, completed};
 use crate::provider::failure::Rows;
 use crate::provider::protocol::{Collect, Protocol, Rest, Unfinished};
 use crate::provider::stream::{Event, Events, Framing, MOST_EVENT};
 use crate::provider::{Answer, Failed, Failure, Reply};
-use crate::record::MOST_DEPTH;
 
 /// The most bytes of a stream: 64 MiB.
 pub const MOST_ANSWER: usize = 64 << 20;

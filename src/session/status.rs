@@ -1,6 +1,6 @@
 //! What is in a transcript: how much was said, what was cut, and what the calls took.
 
-use crate::check::Finding;
+use crate::finding::Finding;
 use crate::json::Object;
 use crate::jsonl::{Line, Lines};
 use crate::messages::range::Turns;

@@ -5,8 +5,10 @@ use super::language::Languages;
 use super::walk::weigh;
 use super::wrap::cut;
 use super::{Compaction, Entry, Session, What};
-use crate::messages::{Block, Content, Message, Role};
+use crate::messages::Message;
+use crate::messages::summary;
 use crate::printable::printable;
+use crate::record::content::{Block, Content, Role};
 use std::collections::HashMap;
 
 /// The most columns of a prompt in the list of prompts.
@@ -153,7 +155,7 @@ impl Chart {
 
     fn compact(&mut self, it: &Compaction, id: &str) {
         let before = it.before.unwrap_or(self.now);
-        let summary = || weigh(&it.summary.message());
+        let summary = || weigh(&summary::message(&it.summary));
         self.now = it.summary.tokens_after.unwrap_or_else(summary);
         self.cuts.insert(id.to_owned(), before.saturating_sub(self.now));
         self.step(self.now, Kind::Compacted(before));

@@ -10,8 +10,8 @@ use super::emphasis::Marked;
 use super::markdown::{DIALECT, MOST, call_line};
 use super::words::{self, clean, html};
 use super::{Entry, Media, Options, Outcome, What, input, language, plot};
-use crate::messages::Role;
 use crate::printable::printable;
+use crate::record::content::Role;
 use jiff::Timestamp;
 use pulldown_cmark::{
     CodeBlockKind, CowStr, Event, HeadingLevel, Parser, Tag, TagEnd, TextMergeStream,

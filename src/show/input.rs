@@ -2,7 +2,7 @@
 
 use super::{Media, Reply, Session};
 use crate::json::{self, Object};
-use crate::messages::Block;
+use crate::record::content::Block;
 use crate::session::time;
 use crate::usage::Counts;
 use std::borrow::Cow;

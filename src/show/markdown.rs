@@ -10,8 +10,8 @@ use super::emphasis::is_escaped;
 use super::words::{self, clean, html};
 use super::{Entry, Options, Outcome, What, input};
 use crate::json;
-use crate::messages::Role;
 use crate::printable::{printable, printable_json};
+use crate::record::content::Role;
 use pulldown_cmark::{Event, LinkType, Options as Dialect, Parser, Tag};
 use std::io::{self, Write};
 

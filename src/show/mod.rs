@@ -27,10 +27,12 @@ pub mod walk;
 mod words;
 mod wrap;
 
-use crate::check::Finding;
-use crate::messages::meta::Shown;
-use crate::messages::summary::Summary;
-use crate::messages::{Role, checkpoint::Checkpoint, range, view};
+use crate::finding::Finding;
+use crate::messages::{range, view};
+use crate::record::checkpoint::Checkpoint;
+use crate::record::compaction::Summary;
+use crate::record::content::Role;
+use crate::record::truncation::KeptSpan;
 use crate::redact::Patterns;
 use crate::source::{self, Input};
 use crate::usage::{Counts, Table};
@@ -157,7 +159,7 @@ pub enum What {
         /// The id of the call.
         call: String,
         /// How much is sent.
-        shown: Shown,
+        shown: KeptSpan,
     },
     /// A summary made ahead of need.
     Checkpoint(Box<Checkpoint>),
@@ -213,7 +215,7 @@ pub struct Outcome {
     /// The tool failed.
     pub is_error: bool,
     /// How much of it is sent, where that is not all.
-    pub shown: Option<Shown>,
+    pub shown: Option<KeptSpan>,
     /// What it weighs less in a request for that, in tokens.
     pub saved: u64,
 }

@@ -8,8 +8,8 @@ use super::wrap::{chop, cut, expand_tabs, width, wrap};
 use super::{Entry, Options, Outcome, What, input};
 use crate::estimate::report::grouped;
 use crate::json::{self, Object};
-use crate::messages::Role;
 use crate::printable::{printable, printable_json};
+use crate::record::content::Role;
 use std::io::{self, Write};
 
 /// How many lines of a result or a summary are shown when it is folded.

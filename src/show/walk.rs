@@ -1,15 +1,16 @@
 //! Records to entries, in the order of the file.
 
 use super::{Compaction, Entry, Notes, Outcome, Refusal, Reply, Start, What, input};
-use crate::check::rules;
-use crate::check::{Finding, Place};
 use crate::estimate::{Estimate, Method, Request};
+use crate::finding::{Finding, Place, rules};
+use crate::id::Id;
 use crate::json::{self, Object};
 use crate::jsonl::Lines;
-use crate::messages::meta::Shown;
 use crate::messages::range::Turns;
 use crate::messages::view::View;
-use crate::messages::{Block, BlockKind, Content, Id, Message, Role, rebuild, shorten};
+use crate::messages::{Message, rebuild, shorten};
+use crate::record::content::{Block, BlockKind, Content, Role};
+use crate::record::truncation::KeptSpan;
 use crate::record::{self, Body, Record};
 use crate::redact::Patterns;
 use crate::session::time;
@@ -369,7 +370,7 @@ impl<'v> Walk<'v> {
         content: &Content<'_>,
         record: &Record<'_>,
         is_redacted: bool,
-    ) -> (Option<Shown>, u64) {
+    ) -> (Option<KeptSpan>, u64) {
         let key = (record.id.to_string(), id.to_owned());
         let Some(shown) = self.view.truncations.get(&key) else { return (None, 0) };
         let text = shorten::Text::whole(&shorten::text_of(content));

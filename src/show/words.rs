@@ -2,9 +2,9 @@
 
 use super::{Compaction, Entry, Media, Outcome, Refusal, Reply, Session, What};
 use crate::estimate::report::grouped;
-use crate::messages::meta::Shown;
-use crate::messages::summary::HEADING;
 use crate::printable::printable_lines;
+use crate::record::compaction::HEADING;
+use crate::record::truncation::KeptSpan;
 use crate::usage::Table;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -128,7 +128,7 @@ pub fn result(it: &Outcome) -> Vec<String> {
 }
 
 /// How much of a result is sent.
-fn amount(shown: &Shown) -> String {
+fn amount(shown: &KeptSpan) -> String {
     let kept = shown.head.saturating_add(shown.tail);
     let mut text = format!("{} of {} bytes", grouped(kept), grouped(shown.bytes));
     if !shown.media.is_empty() {

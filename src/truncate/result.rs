@@ -1,11 +1,14 @@
 //! A result in the messages, and what is done to it: its text shortened, its images left out.
 
-use crate::estimate::scale::Scale;
 use crate::estimate::{Gauge, Tally};
+use crate::id::Id;
 use crate::json::{Object, quote};
-use crate::messages::meta::{ResultMeta, Shown};
+use crate::messages::meta::ResultMeta;
 use crate::messages::shorten::{self, Text};
-use crate::messages::{Block, BlockKind, Content, Id, Message, media};
+use crate::messages::{Message, media};
+use crate::record::content::{Block, BlockKind, Content};
+use crate::record::scale::Scale;
+use crate::record::truncation::KeptSpan;
 use std::collections::HashMap;
 
 /// A result in the messages, as it was before.
@@ -20,7 +23,7 @@ pub(super) struct FoundResult<'a> {
     pub length: usize,
     pub meta: Option<ResultMeta>,
     /// How much is shown now, if that is less than before.
-    pub shown: Option<Shown>,
+    pub shown: Option<KeptSpan>,
     /// The names of the images and documents that are not shown now.
     media: Vec<String>,
     /// How many of them were shown before.
@@ -122,7 +125,7 @@ impl<'a> FoundResult<'a> {
         let Some(cut) = shorten::plan(&self.text, max, head_ratio, self.record_id()) else {
             return;
         };
-        let shown = Shown { media: self.media.clone(), ..cut };
+        let shown = KeptSpan { media: self.media.clone(), ..cut };
         let Some(short) = self.show(&shown) else { return };
         let length = shorten::text_of(&short).chars().count();
         let Some(changed) = self.with_content(messages, &short) else { return };
@@ -156,7 +159,7 @@ impl<'a> FoundResult<'a> {
         own[next] = stand_in;
         let aside = own.iter().filter(|block| block.kind == BlockKind::Other);
         self.media = aside.filter_map(media::name).collect();
-        let shown = Shown { media: self.media.clone(), ..cut };
+        let shown = KeptSpan { media: self.media.clone(), ..cut };
         let changed = self.show(&shown).and_then(|short| self.with_content(messages, &short));
         let Some(changed) = changed else { return false };
         self.left_out += 1;
@@ -169,7 +172,7 @@ impl<'a> FoundResult<'a> {
         self.meta.as_ref().map(|meta| meta.record.as_ref())
     }
 
-    fn show(&self, shown: &Shown) -> Option<Content<'a>> {
+    fn show(&self, shown: &KeptSpan) -> Option<Content<'a>> {
         shorten::show(&self.content, &self.text, shown, self.record_id())
     }
 

@@ -136,7 +136,7 @@ fn id(line: &[u8], offset: usize) -> Value {
 
 /// Severity of a rule, and whether rebuild mends it.
 fn of_rule(name: &str) -> (&'static str, bool) {
-    let rule = clawutils::check::rules::ALL.iter().find(|rule| rule.name == name);
+    let rule = clawutils::finding::rules::ALL.iter().find(|rule| rule.name == name);
     let rule = rule.unwrap_or_else(|| panic!("no rule {name}"));
     (rule.severity.name(), rule.mended)
 }
@@ -308,7 +308,7 @@ fn every_rule_is_tried() {
     let tried: BTreeSet<&str> = damages().iter().map(|damage| damage.rule).collect();
     // These have tests of their own, but for what would be a defect of rebuild.
     let others = ["open-at-end", "open-mode", "refused"];
-    let all = clawutils::check::rules::ALL.iter().map(|rule| rule.name);
+    let all = clawutils::finding::rules::ALL.iter().map(|rule| rule.name);
     let missing: Vec<&str> = all.filter(|name| !tried.contains(name)).collect();
     assert_eq!(BTreeSet::from_iter(missing), BTreeSet::from(others));
 }

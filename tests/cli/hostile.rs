@@ -1,8 +1,7 @@
-use clawutils::check::lint;
 use clawutils::estimate::{Gauge, Request};
 use clawutils::messages::rebuild::{Options, from_inputs};
 use clawutils::source::Input;
-use clawutils::truncate;
+use clawutils::{lint, truncate};
 use rustix::time::{ClockId, clock_gettime};
 use std::fmt::Write;
 use std::hint::black_box;

@@ -53,6 +53,7 @@ mod fake;
 mod fallbacks;
 /// All that read transcripts: files that are made to take long take no longer than others of their size.
 mod hostile;
+mod house;
 /// claw-call: servers that break off, stay open, drip and flood.
 #[cfg(feature = "http")]
 mod hostile_servers;

@@ -453,7 +453,7 @@ fn statuses_are_those_of_the_table() {
 
 #[test]
 fn rules_are_those_of_the_source() {
-    let all = clawutils::check::rules::ALL.iter();
+    let all = clawutils::finding::rules::ALL.iter();
     let every: BTreeSet<String> = all.map(|rule| rule.name.to_owned()).collect();
     // What rebuild itself finds is named outside of the linter.
     let is_linter = |path: &Path| path.to_string_lossy().contains("check");

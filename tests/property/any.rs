@@ -1,11 +1,11 @@
 //! What holds for any bytes that are read as a transcript. The fuzz targets hold it, too.
 
 use super::rules;
-use clawutils::check;
 use clawutils::json::quote;
 use clawutils::messages::Message;
 use clawutils::messages::fold::INTERRUPTED;
 use clawutils::messages::rebuild::{Options, Rebuilt, from_inputs};
+use clawutils::rules::violations;
 use clawutils::source::Input;
 
 /// A law that holds, or what breaks it.
@@ -42,7 +42,7 @@ pub fn same(what: &str, one: &[String], other: &[String]) -> Law {
 /// accepted, too. The judge is not ours.
 pub fn is_accepted(messages: &[Message<'_>], bytes: &[u8]) -> Law {
     is_sound(messages)?;
-    let broken = check::messages(messages);
+    let broken = violations(messages);
     match (judge(messages), broken.is_empty()) {
         (Ok(()), true) => return Ok(()),
         (Ok(()), false) => return Err(format!("accepted, but our own check: {}", broken[0])),
@@ -57,7 +57,7 @@ pub fn is_accepted(messages: &[Message<'_>], bytes: &[u8]) -> Law {
 
 /// Messages lack nothing, by our own check, but their end.
 pub fn is_sound(messages: &[Message<'_>]) -> Law {
-    match check::messages(messages).iter().find(|broken| !broken.unfinished) {
+    match violations(messages).iter().find(|broken| !broken.unfinished) {
         Some(broken) => Err(format!("our own check: {broken}")),
         None => Ok(()),
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::any::{Law, rebuild};
 use super::choices::Choices;
-use clawutils::check::is_id;
+use clawutils::id::is_id;
 use clawutils::json::quote;
 
 /// Pieces of ids: legal ones, other programs', and those that come out alike when they are made legal.

@@ -16,6 +16,7 @@ use crate::exit::{self, Exit, fail};
 use crate::json::quote;
 use crate::messages::Message;
 use crate::messages::rebuild::{self, Options};
+use crate::messages::summary;
 use crate::source::Input;
 use anyhow::Context;
 use std::io::Write;
@@ -160,7 +161,7 @@ fn before(
         && let Some(better) = summaries.better(&meta.id)
     {
         meta.summary = Some(better.clone());
-        first.content = better.message().content;
+        first.content = summary::message(better).content;
     }
     Ok(messages)
 }

@@ -7,7 +7,8 @@ use crate::compact::request::Wish;
 use crate::compact::{Planned, Task};
 use crate::exit::Exit;
 use crate::json::quote;
-use crate::messages::{Message, Role};
+use crate::messages::Message;
+use crate::record::content::Role;
 use anyhow::Context;
 use std::io::Write;
 

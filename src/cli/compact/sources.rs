@@ -3,7 +3,7 @@
 use crate::cli::compact::Session;
 use crate::cli::summary::Asked;
 use crate::messages::Message;
-use crate::messages::checkpoint::Known;
+use crate::messages::checkpoint::LatestCheckpoint;
 use std::path::PathBuf;
 
 /// One source of summaries.
@@ -25,7 +25,7 @@ impl Source {
     /// Whether there is such a source for these messages at all.
     #[must_use]
     pub fn is_there(&self, messages: &[Message<'_>]) -> bool {
-        !matches!(self, Source::Checkpoint) || Known::among(messages).is_some()
+        !matches!(self, Source::Checkpoint) || LatestCheckpoint::among(messages).is_some()
     }
 
     /// How it is named in diagnostics.

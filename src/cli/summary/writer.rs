@@ -1,15 +1,15 @@
 //! A text by a model: in as many calls as it takes, each by running `claw-call`.
 
-use crate::cli::Log;
 use crate::cli::child::{self, Limits};
-use crate::cli::diagnostics;
 use crate::cli::log::Outcome;
 use crate::cli::summary::{Asked, Spent};
+use crate::cli::{Log, diagnostics};
 use crate::compact::accept::Reply;
 use crate::compact::pieces::{self, Pieces};
 use crate::compact::request::Wish;
 use crate::exit::{Error, Exit, fail};
-use crate::messages::{Message, Role};
+use crate::messages::Message;
+use crate::record::content::Role;
 use crate::usage;
 
 /// Settings of the conversation's own requests, which a request for a summary does not have.

@@ -1,7 +1,7 @@
 //! A result's text, whole or as its two ends, and the marker between them.
 
-use crate::messages::meta::Shown;
 use crate::record::digest;
+use crate::record::truncation::KeptSpan;
 
 /// A result's text as it is known: whole, or the two ends of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Text {
     /// says, whatever the text itself looks like. `None` when what stands between them is not the marker
     /// of this truncation: something else changed the text since.
     #[must_use]
-    pub fn shortened(text: &str, shown: &Shown, record: Option<&str>) -> Option<Text> {
+    pub fn shortened(text: &str, shown: &KeptSpan, record: Option<&str>) -> Option<Text> {
         let (head, tail) = (usize::try_from(shown.head).ok()?, usize::try_from(shown.tail).ok()?);
         let end = text.len().checked_sub(tail)?;
         let middle = text.get(head..end)?;
@@ -110,8 +110,8 @@ impl Text {
 
     /// How much of it is shown now; of images and documents it knows nothing.
     #[must_use]
-    pub fn shown(&self) -> Shown {
-        Shown {
+    pub fn shown(&self) -> KeptSpan {
+        KeptSpan {
             head: self.head.len() as u64,
             tail: self.tail.len() as u64,
             bytes: self.bytes as u64,

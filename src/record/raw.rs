@@ -1,7 +1,7 @@
 //! The JSON text of a block, which is not put together as long as nobody looks at it in one piece.
 
+use crate::id::Id;
 use crate::json;
-use crate::messages::Id;
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::fmt;

@@ -6,10 +6,10 @@
 //! sealed by `claw-append` (no 16-digit id in front, or that of a session) are links without a lock: they cannot be checked
 //! themselves, but what follows them can. What reading found fault with is not found again.
 
-use super::rules::{self, Rule};
-use super::{Finding, Place};
+use crate::finding::rules::{self, Rule};
+use crate::finding::{Finding, Place};
+use crate::id::Id;
 use crate::json::Object;
-use crate::messages::Id;
 use crate::record;
 use crate::source::Input;
 use std::collections::HashSet;

@@ -14,7 +14,7 @@ pub struct Id(Option<Rc<str>>);
 
 /// What is kept by id. Ids are looked up several times for each record, and the hash of the standard
 /// library is made for worse enemies than a transcript has.
-pub(super) type ById<V> = HashMap<Id, V, foldhash::fast::RandomState>;
+pub(crate) type ById<V> = HashMap<Id, V, foldhash::fast::RandomState>;
 
 impl Deref for Id {
     type Target = str;
@@ -70,4 +70,11 @@ impl fmt::Debug for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&**self, f)
     }
+}
+
+/// Whether `id` is one that the API takes: letters, digits, `_` and `-`, 1 to 64 of them.
+#[must_use]
+pub fn is_id(id: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    (1..=64).contains(&id.len()) && id.bytes().all(fits)
 }

@@ -4,21 +4,25 @@
 //! What a record does not need to understand it does not look at: content, input and usage stay the
 //! text that was read. Types that are not known are kept as [`Body::Other`] and change nothing.
 
-use crate::check::Place;
-use crate::estimate::scale::Scale;
+pub mod checkpoint;
+pub mod compaction;
+pub mod content;
+pub mod details;
+pub mod raw;
+pub mod scale;
+pub mod truncation;
+
+use crate::finding::Place;
 use crate::json::{self, Object};
 use crate::jsonl::{self, Line};
-use crate::messages::Content;
-use crate::messages::checkpoint::Checkpoint;
-use crate::messages::meta::Shown;
-use crate::messages::summary::Summary;
+use crate::record::checkpoint::Checkpoint;
+use crate::record::compaction::Summary;
+use crate::record::content::Content;
+use crate::record::scale::Scale;
+use crate::record::truncation::KeptSpan;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::fmt::Write;
-
-/// How deep arrays and objects may be nested in a record, itself included. Common readers of JSON stop
-/// near 1000, and a provider that cannot read a request refuses it again on every later turn.
-pub const MOST_DEPTH: usize = 1000;
 
 /// A record and where it stands.
 #[derive(Clone, Debug)]
@@ -91,7 +95,7 @@ pub enum Body<'a> {
         /// The record that holds the result.
         record_id: String,
         /// What is kept, of how much.
-        shown: Box<Shown>,
+        shown: Box<KeptSpan>,
         /// The scale by the counts before it, which do not hold after it.
         scale: Option<Scale>,
     },
@@ -314,12 +318,12 @@ fn truncation<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
     Ok(Body::Truncation {
         tool_use_id: text(object, "tool_use_id")?,
         record_id: text(object, "record_id")?,
-        shown: Box::new(Shown {
+        shown: Box::new(KeptSpan {
             head: number("head")?,
             tail: number("tail")?,
             bytes: number("bytes")?,
             sha256: text(object, "sha256")?,
-            media: Shown::media_of(object)?,
+            media: KeptSpan::media_of(object)?,
         }),
         scale: object.get("scale").and_then(Scale::parse),
     })

@@ -1,8 +1,28 @@
 //! What a message says: blocks, each with its own bytes, or a plain string.
 
+use crate::id::Id;
 use crate::json::{self, Object};
-use crate::messages::{Id, Raw, Role};
+use crate::record::raw::Raw;
 use std::borrow::Cow;
+use std::fmt;
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The user; results of calls come from here too.
+    User,
+    /// The model.
+    Assistant,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Role::User => "user",
+            Role::Assistant => "assistant",
+        })
+    }
+}
 
 /// What a block is, as far as a program has to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -230,6 +250,15 @@ impl<'a> Content<'a> {
         }
     }
 
+    /// Returns whether it says nothing: a blank string, or no block.
+    #[must_use]
+    pub fn says_nothing(&self) -> bool {
+        match self {
+            Content::Text(raw) => json::is_blank(raw),
+            Content::Blocks(blocks) => blocks.is_empty(),
+        }
+    }
+
     /// All text in it, the blocks' joined by line feeds; other blocks say nothing.
     #[must_use]
     pub fn says(&self) -> String {
@@ -250,7 +279,7 @@ impl<'a> Content<'a> {
     }
 
     /// Gives the pieces of the content as JSON to `each`.
-    pub(super) fn pieces<'s>(&'s self, each: &mut impl FnMut(&'s str)) {
+    pub(crate) fn pieces<'s>(&'s self, each: &mut impl FnMut(&'s str)) {
         match self {
             Content::Text(raw) => each(raw),
             Content::Blocks(blocks) => {

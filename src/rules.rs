@@ -1,118 +1,12 @@
-//! Findings, and the rules that a list of messages must keep.
-//!
-//! A [`Finding`] is something wrong in an input, with its place; reading goes on. The rules of
-//! [`messages`] are those by which a provider refuses a request: rebuild must never break one, and
-//! `claw-call` refuses to send what does.
+//! The rules by which a provider refuses a list of messages. Rebuild never breaks one, claw-check reports those that
+//! are broken, and claw-call sends nothing that breaks one.
 
-pub mod chain;
-pub mod lint;
-pub mod rules;
-
-use crate::json::push_quoted;
-use crate::messages::{Block, BlockKind, Content, Id, Message, Role};
-use rules::Rule;
+use crate::exit::{Exit, fail};
+use crate::id::is_id;
+use crate::messages::Message;
+use crate::record::content::{Block, BlockKind, Role};
 use std::collections::HashSet;
-use std::fmt::{self, Write};
-use std::sync::Arc;
-
-/// How bad a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// Worth knowing; nothing was lost.
-    Note,
-    /// Mended on the way out; something stands in the file that no provider would take.
-    Warning,
-    /// Bytes that could not be used.
-    Error,
-}
-
-impl Severity {
-    /// The word for it in messages and JSON.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Severity::Note => "note",
-            Severity::Warning => "warning",
-            Severity::Error => "error",
-        }
-    }
-}
-
-/// The place of a line in an input.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The input's name: a path, or `<stdin>`.
-    pub input: Arc<str>,
-    /// Line number, from 1; unknown where reading began in the middle.
-    pub line: Option<u64>,
-    /// Byte offset of the line in its input, from 0.
-    pub offset: u64,
-    /// The line's length in bytes, without its end.
-    pub length: u64,
-}
-
-/// Something wrong at a place of an input; it never stops the reading.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// The rule that is broken.
-    pub rule: &'static Rule,
-    /// Where.
-    pub place: Place,
-    /// The record's id, if the line holds a record.
-    pub id: Option<Id>,
-    /// What is wrong and what was done about it.
-    pub message: String,
-}
-
-impl Finding {
-    /// The finding as members of a JSON object, without braces.
-    #[must_use]
-    pub fn members(&self) -> String {
-        let mut json = String::new();
-        self.push_members(&mut json);
-        json
-    }
-
-    /// Adds the finding as a JSON object to `json`.
-    pub fn push_json(&self, json: &mut String) {
-        json.push('{');
-        self.push_members(json);
-        json.push_str(r#","message":"#);
-        push_quoted(json, &self.message);
-        json.push('}');
-    }
-
-    fn push_members(&self, json: &mut String) {
-        let (Place { input, line, offset, length }, rule) = (&self.place, self.rule);
-        json.push_str(r#""rule":"#);
-        push_quoted(json, rule.name);
-        json.push_str(r#","severity":"#);
-        push_quoted(json, rule.severity.name());
-        json.push_str(r#","input":"#);
-        push_quoted(json, input);
-        // Writing into a String cannot fail.
-        let _ = match line {
-            Some(line) => write!(json, r#","line":{line}"#),
-            None => write!(json, r#","line":null"#),
-        };
-        let _ = write!(json, r#","offset":{offset},"length":{length},"id":"#);
-        match &self.id {
-            Some(id) => push_quoted(json, id),
-            None => json.push_str("null"),
-        }
-        json.push_str(if rule.mended { r#","mended":true"# } else { r#","mended":false"# });
-    }
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { input, line, offset, length } = &self.place;
-        let (rule, message) = (self.rule.name, &self.message);
-        write!(f, "{rule}: '{input}'")?;
-        line.map_or(Ok(()), |line| write!(f, " line {line},"))?;
-        write!(f, " byte {offset}, {length} bytes: {message}")
-    }
-}
+use std::fmt;
 
 /// A rule that a list of messages breaks: a provider would refuse it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,7 +32,7 @@ impl fmt::Display for Violation {
 /// empty text, and thinking), and returns every rule that is broken, in message order. An empty result means that
 /// the list can be sent.
 #[must_use]
-pub fn messages(messages: &[Message<'_>]) -> Vec<Violation> {
+pub fn violations(messages: &[Message<'_>]) -> Vec<Violation> {
     let mut found = Vec::new();
     if messages.is_empty() {
         let nothing = broken("no-messages", 0, "there is nothing to send");
@@ -268,18 +162,19 @@ fn check_results(messages: &[Message<'_>], index: usize, found: &mut Vec<Violati
     }
 }
 
-/// Whether `id` is one that the API takes: letters, digits, `_` and `-`, 1 to 64 of them.
-#[must_use]
-pub fn is_id(id: &str) -> bool {
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    (1..=64).contains(&id.len()) && id.bytes().all(fits)
-}
-
-/// Whether `content` says nothing: a blank string, or no block.
-#[must_use]
-pub fn says_nothing(content: &Content<'_>) -> bool {
-    match content {
-        Content::Text(raw) => crate::json::is_blank(raw),
-        Content::Blocks(blocks) => blocks.is_empty(),
-    }
+/// Whether the messages can be sent.
+///
+/// # Errors
+/// 7 when they end on the assistant or a call is open; 76 when a provider would refuse them.
+pub fn check_ready(messages: &[Message<'_>]) -> anyhow::Result<()> {
+    let broken = violations(messages);
+    let Some(first) = broken.iter().find(|broken| !broken.unfinished).or(broken.first()) else {
+        return Ok(());
+    };
+    let (exit, advice) = match first.rule {
+        _ if !first.unfinished => (Exit::Refused, "claw-rebuild makes messages that can be sent"),
+        "open-call" => (Exit::NotReady, "append its result, as claw-exec writes it"),
+        _ => (Exit::NotReady, "append a prompt first"),
+    };
+    fail(exit, format!("not ready to send: {first}; {advice}"))
 }

@@ -1,14 +1,17 @@
 //! The linter: everything that is wrong in a transcript, whether or not rebuild mends it.
 
-use super::rules::{self, Rule};
-use super::{Finding, Place, Severity, Violation, chain};
-use crate::check;
+mod chain;
+
 use crate::exit::Exit;
+use crate::finding::rules::{self, Rule};
+use crate::finding::{Finding, Place, Severity};
+use crate::id::Id;
 use crate::json::{self, Member, Object};
 use crate::jsonl::{Line, Lines};
 use crate::messages::rebuild::{self, Notes, Options};
-use crate::messages::{Id, Message, Meta};
+use crate::messages::{Message, Meta};
 use crate::record;
+use crate::rules::Violation;
 use crate::source::Input;
 use anyhow::Context;
 use foldhash::fast::RandomState;
@@ -81,7 +84,7 @@ fn unfit(
     inputs: &[Input; 1],
     records: &[At],
 ) -> anyhow::Result<Vec<Finding>> {
-    let mut broken = check::messages(messages);
+    let mut broken = crate::rules::violations(messages);
     // A conversation may well end on the assistant, or not have begun.
     broken.retain(|broken| !broken.unfinished || broken.rule == "open-call");
     if broken.is_empty() {

@@ -1,0 +1,36 @@
+//! Which files the covered calls of a compaction read and changed.
+
+use crate::json::{Object, elements, quote, string};
+use std::collections::BTreeSet;
+
+/// Files by what was done to them; a file that was changed is not listed as read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Details {
+    /// Files that were read and not changed.
+    pub read: BTreeSet<String>,
+    /// Files that were changed.
+    pub modified: BTreeSet<String>,
+}
+
+impl Details {
+    /// Reads the `details` of a compaction record; what is missing is empty.
+    #[must_use]
+    pub fn parse(raw: &str) -> Details {
+        let Ok(object) = Object::parse(raw) else { return Details::default() };
+        let list = |name: &str| {
+            let elements = object.get(name).and_then(elements).unwrap_or_default();
+            elements.into_iter().filter_map(string).map(|path| path.into_owned()).collect()
+        };
+        Details { read: list("read_files"), modified: list("modified_files") }
+    }
+
+    /// As `details` of a compaction record.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let list = |paths: &BTreeSet<String>| {
+            paths.iter().map(|path| quote(path)).collect::<Vec<_>>().join(",")
+        };
+        let (read, modified) = (list(&self.read), list(&self.modified));
+        format!(r#"{{"read_files":[{read}],"modified_files":[{modified}]}}"#)
+    }
+}
