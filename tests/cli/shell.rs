@@ -13,7 +13,9 @@ const SCRIPT: &str = r#"
 settings=$(claw-config shell turn -- "$@") || exit
 eval "$settings"
 printf '%s\0' "$session" "$message" "${CLAW_SYSTEM-unset}" "${CLAW_MODEL-unset}" "${CLAW_KEY_CMD-unset}"
-env -0 | grep -z '^CLAW_MODEL=' || :
+export settings
+env -0 | grep -z '^CLAW_MODEL=' || printf '\0'
+cat
 "#;
 
 /// Runs the script with these arguments in a shell.
@@ -78,6 +80,23 @@ fn hostile() -> Vec<Vec<u8>> {
     all
 }
 
+/// Linux limits an argument to 128 KiB, as it does a variable of the environment.
+#[test]
+fn a_message_as_long_as_an_argument_is_read_and_continues() {
+    let message = "'".repeat((128 << 10) - 1);
+    for shell in SHELLS {
+        let sandbox = Sandbox::new();
+        if sandbox.sh("command -v \"$1\"").arg("sh").arg(shell[0]).run().stdout.is_empty() {
+            continue;
+        }
+        let script =
+            "exec \"$@\" \"$(command -v claw-turn)\" --no-checkpoint -m \"$(cat)\" s.jsonl";
+        let cmd = sandbox.sh(script).arg("sh").args(shell).env("CLAW_PROVIDER", "offline");
+        cmd.stdin(message.as_str()).run().ok();
+        assert!(sandbox.read_json("s.jsonl")[0]["content"] == message.as_str(), "{shell:?}");
+    }
+}
+
 #[test]
 #[allow(clippy::print_stderr, reason = "whoever runs the tests should know what was left out")]
 fn values_of_any_bytes_reach_a_script_whole() {
@@ -121,6 +140,7 @@ fn continue_with(sandbox: &Sandbox, shell: &[&str]) {
         let message: &[u8] = if is_text { &text } else { b"m" };
         assert_eq!(got[0], b"./s.jsonl", "{shell:?} {value:?}");
         assert_eq!(got[1], message, "{shell:?} {value:?}");
+        assert_eq!(got[6], [message, b"\n"].concat(), "{shell:?} {value:?}");
         // Paths are absolute, since programs of a script may run elsewhere.
         let system = sandbox.path("system");
         assert_eq!(got[2], system.as_os_str().as_encoded_bytes(), "{shell:?} {value:?}");

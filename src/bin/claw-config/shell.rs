@@ -112,6 +112,16 @@ impl Text {
         self.set(name, if is_on { "yes" } else { "no" });
     }
 
+    /// Makes a message the standard input. The variable `settings` gets the code so far: unlike code with a message, it
+    /// can be exported, because Linux limits each string of the environment to 128 KiB.
+    fn set_input(&mut self, message: &str) {
+        let settings = std::mem::take(self).0;
+        self.set("settings", settings);
+        self.add("eval \"$settings\"\n");
+        self.set("message", message);
+        self.add("exec <<END\n$message\nEND\n");
+    }
+
     /// Adds the command that unsets a variable.
     pub fn unset(&mut self, name: &str) {
         self.add("unset ").add(name).add("\n");
@@ -196,14 +206,8 @@ fn turn(args: &Turn, decided: &Decided, text: &mut Text) -> anyhow::Result<()> {
     text.set("work", work_folder());
     text.set("session", &session);
     text.set("again", again(args));
-    let prompt = match (&args.message, args.again) {
-        (Some(_), _) => "message",
-        (None, true) => "again",
-        (None, false) => "input",
-    };
-    text.set("prompt", prompt);
+    text.set("prompt", if args.again { "again" } else { "input" });
     text.set("kept", if args.again { "the turn is not finished" } else { "the prompt is kept" });
-    text.set("message", args.message.clone().unwrap_or_default());
     let calls_itself = settings.call.command.contains("claw-call");
     text.set_switch("stream", args.reply.stream && calls_itself);
     text.set_switch("markdown", args.reply.markdown);
@@ -214,6 +218,9 @@ fn turn(args: &Turn, decided: &Decided, text: &mut Text) -> anyhow::Result<()> {
     text.set_switch("tools", settings.request.tools.is_some());
     text.set("max_rounds", settings.turn.max_rounds.to_string());
     call(&settings.call.command, text);
+    if let Some(message) = &args.message {
+        text.set_input(message);
+    }
     Ok(())
 }
 
