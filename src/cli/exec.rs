@@ -8,7 +8,6 @@ use crate::exit::{Exit, fail};
 use crate::printable::{printable, printable_json};
 use anyhow::Context;
 use rustix::termios::{InputModes, LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use std::borrow::Cow;
@@ -222,7 +221,7 @@ impl Drop for Terminal {
 /// after nohup(1).
 fn listen(sender: Sender<Event>) -> std::io::Result<()> {
     progress::leave_signals();
-    let heard = progress::heard_signals(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM]);
+    let heard = progress::heard_signals(&progress::ENDING);
     let mut signals = Signals::new(heard)?;
     thread::spawn(move || {
         for signal in signals.forever() {

@@ -40,7 +40,6 @@ pub use log::{Log, LogArgs, Outcome, report};
 pub use progress::Progress;
 
 use crate::exit::{Error, Exit};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -72,13 +71,13 @@ pub fn now() -> anyhow::Result<f64> {
     Ok((since.as_secs_f64() * 1e6).round() / 1e6)
 }
 
-/// Keeps SIGHUP, SIGINT and SIGTERM from ending the program, as `tee -i` does with SIGINT.
+/// Keeps SIGHUP, SIGINT, SIGQUIT and SIGTERM from ending the program, as `tee -i` does with SIGINT.
 ///
 /// # Errors
 /// When a signal cannot be caught.
 pub fn survive_signals() -> anyhow::Result<()> {
     progress::leave_signals();
-    for signal in [SIGHUP, SIGINT, SIGTERM] {
+    for signal in progress::ENDING {
         signal_hook::flag::register(signal, Arc::default())?;
     }
     Ok(())

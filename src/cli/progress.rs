@@ -18,7 +18,7 @@ use crate::printable::printable;
 use crate::source::{Input, total};
 use rustix::process::getpgrp;
 use rustix::termios::{LocalModes, Termios, tcgetattr, tcgetpgrp, tcgetwinsize};
-pub use signals::{heard as heard_signals, leave as leave_signals};
+pub use signals::{ENDING, heard as heard_signals, leave as leave_signals};
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;

@@ -231,7 +231,7 @@ fn what_a_tool_leaves_behind_is_ended_and_not_waited_for() {
 
 #[test]
 fn p_6_a_signal_ends_tools_and_what_they_started_and_keeps_what_was_done() {
-    for (name, number) in [("TERM", 15), ("INT", 2)] {
+    for (name, number) in [("TERM", 15), ("INT", 2), ("QUIT", 3)] {
         let hang = "sleep 600 & echo $! >child; sleep 600";
         let sandbox = tools(&[
             ("hang", hang),

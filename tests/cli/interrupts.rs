@@ -14,7 +14,7 @@ use crate::common::{Cmd, Sandbox, hears};
 use crate::shapes::{HELLO, call};
 use crate::talks::{Talk, log, rebuild, words};
 
-const SIGNALS: [(&str, i32); 4] = [("INT", 2), ("TERM", 15), ("HUP", 1), ("KILL", 9)];
+const SIGNALS: [(&str, i32); 5] = [("INT", 2), ("TERM", 15), ("HUP", 1), ("QUIT", 3), ("KILL", 9)];
 
 /// Those that a program here would hear.
 fn signals() -> Vec<(&'static str, i32)> {

@@ -322,6 +322,14 @@ fn every_takes_its_pause_from_the_configuration_and_a_signal_ends_it() {
         assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     }
     assert_eq!(calls(&sandbox), 1, "the first pass did it all");
+    // A shell without job control ignores QUIT in the background, so this runs in the foreground.
+    if hears(3) {
+        sandbox.sh("rm said").run().ok();
+        let kill =
+            "until grep -q 'no summary is missing' said; do sleep 0.05; done; kill -s QUIT $0";
+        let script = "sh -c \"$1\" $$ & exec claw-retry --every 30 s.jsonl 2>said";
+        sandbox.sh(script).arg("sh").arg(kill).run().code(131);
+    }
 }
 
 #[test]

@@ -159,7 +159,8 @@ fn what_cannot_be_run_is_said_before_anything_is_written() {
 fn p_6_a_signal_while_a_tool_runs_ends_it_and_keeps_what_was_done() {
     let hang =
         "sleep 600 & echo $! >child; test -e once || { touch once; sleep 600; }; echo at last";
-    for (name, status, to_group) in [("INT", 130, true), ("TERM", 143, false), ("TERM", 143, true)]
+    for (name, status, to_group) in
+        [("INT", 130, true), ("QUIT", 131, true), ("TERM", 143, false), ("TERM", 143, true)]
     {
         if !hears(status - 128) {
             continue;

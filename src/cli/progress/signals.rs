@@ -1,11 +1,14 @@
 //! A signal that ends a program while its line is on the terminal: the line goes first.
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
+
+/// The signals by which users and supervisors end programs.
+pub const ENDING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 
 /// Whether signals are heeded, here or in another place.
 static HEEDED: AtomicBool = AtomicBool::new(false);
@@ -33,7 +36,7 @@ pub(super) fn heed(step: fn(i32)) {
     if HEEDED.swap(true, Ordering::Relaxed) {
         return;
     }
-    let heard = heard(&[SIGHUP, SIGINT, SIGTERM]);
+    let heard = heard(&ENDING);
     // Without this no step is taken, and the signal ends the program all the same.
     let Ok(mut signals) = Signals::new(heard) else { return };
     let listen = move || {
