@@ -280,6 +280,11 @@ fn d7_sessions_are_forked_labelled_and_deleted_by_name() {
         piped(&sandbox, "/new other\n/switch init\n").ok();
         let mut pty = on_a_terminal(chat(&sandbox));
         pty.press("/delete other\r").wait_for("delete it for ever? [y/N] ").line("", "");
+        if hears(2) {
+            // Ctrl-C means no.
+            pty.press("/delete other\r").wait_for("delete it for ever? [y/N] ").press(CTRL_C);
+            pty.wait_for(PROMPT);
+        }
         pty.line("/list", "(other)");
         pty.press("/delete other\r").wait_for("delete it for ever? [y/N] ").line("y", ".jsonl");
         pty.line("/list", "(initial)").press(CTRL_D).end().ok();

@@ -385,6 +385,27 @@ fn the_prompt_comes_by_input_or_option() {
 }
 
 #[test]
+fn closed_standard_streams_and_variables_of_another_turn_change_nothing() {
+    for (redirect, shown) in
+        [("<&-", true), ("2>&-", true), (">&-", false), ("<&- 2>&-", true), ("<&- >&- 2>&-", false)]
+    {
+        for options in ["", "--stream"] {
+            let sandbox = Sandbox::new();
+            let script = format!("claw-turn --no-checkpoint {options} -m hi s.jsonl {redirect}");
+            let run = sandbox.sh(&script).env("CLAW_PROVIDER", "offline");
+            let run = run.env("CLAW_TURN", "1").env("settings", "exit 9").run();
+            run.ok().stdout_is(if shown { "Reply to 1 messages: hi\n" } else { "" }).err_is("");
+            assert_eq!(sandbox.read_json("s.jsonl").len(), 2, "{script}");
+        }
+    }
+    // Without a message, a prompt must come from somewhere.
+    let sandbox = Sandbox::new();
+    let closed = sandbox.sh("claw-turn s.jsonl <&-").env("CLAW_PROVIDER", "offline").run();
+    closed.code(74).err_has("standard input is closed");
+    assert!(!sandbox.exists("s.jsonl"));
+}
+
+#[test]
 fn an_empty_prompt_is_65_and_changes_nothing() {
     let provider = FakeProvider::new();
     let sandbox = Sandbox::new();
