@@ -88,10 +88,16 @@ pub enum ExtraArg {
 
 impl ExtraArg {
     fn parse(text: &str) -> Result<ExtraArg, Infallible> {
-        Ok(match text.trim_start().starts_with('{') {
+        Ok(ExtraArg::new(text))
+    }
+
+    /// Returns an object if the text begins with a brace, else a file.
+    #[must_use]
+    pub fn new(text: &str) -> ExtraArg {
+        match text.trim_start().starts_with('{') {
             true => ExtraArg::Members(text.to_owned()),
             false => ExtraArg::File(text.into()),
-        })
+        }
     }
 
     /// Reads the object.

@@ -138,14 +138,17 @@ pub struct ConfigFile {
     pub path: Option<PathBuf>,
     /// The profile in use.
     pub profile: Option<String>,
-    /// The names of all profiles.
-    pub profiles: Vec<String>,
     /// Known keys without an effect.
     pub not_used: Vec<String>,
     /// Problems with its keys.
     pub problems: Vec<String>,
-    entries: BTreeMap<String, Entry>,
+    /// The settings outside profiles by their keys.
+    entries: Entries,
+    profiles: BTreeMap<String, Entries>,
 }
+
+/// Entries by the keys of their settings.
+type Entries = BTreeMap<String, Entry>;
 
 /// Opens the file that the command line selects, else the variable, else the usual one if it exists.
 ///
@@ -227,7 +230,7 @@ fn home() -> Option<PathBuf> {
 }
 
 impl ConfigFile {
-    /// Parses the text of a file, with the keys of `profile`, else of the profile that the file itself selects.
+    /// Parses the text of a file, with the values of `profile`, else of the profile that the file itself selects.
     ///
     /// # Errors
     /// The first problem, and what to do.
@@ -248,15 +251,17 @@ impl ConfigFile {
             file.take_goclaw(&session);
         }
         let profiles = root.remove("profiles").map(|raw| file.members("profiles", &raw));
-        file.take("", root, None);
+        let own = file.take("", root, None);
+        file.entries.extend(own);
         let named = file.entries.get("profile").and_then(|entry| text_of(&entry.raw));
         file.profile = profile.or(named).filter(|name| !name.is_empty());
         file.take_profiles(profiles.unwrap_or_default());
         Ok(file)
     }
 
-    /// Adds the members of an object whose keys are settings.
-    fn take(&mut self, path: &str, all: Members, profile: Option<&str>) {
+    /// Returns the members of an object whose keys are settings. Notes a problem for each unknown key.
+    fn take(&mut self, path: &str, all: Members, profile: Option<&str>) -> Entries {
+        let mut entries = Entries::new();
         for (key, raw) in all {
             let name = format!("{path}{key}");
             if !KEYS.contains(&key.as_str()) || (key == "profile" && profile.is_some()) {
@@ -264,27 +269,36 @@ impl ConfigFile {
                 continue;
             }
             let profile = profile.map(str::to_owned);
-            self.entries.insert(key, Entry { name, raw, profile });
+            entries.insert(key, Entry { name, raw, profile });
         }
+        entries
     }
 
-    /// Checks all profiles, and adds the members of the one in use.
+    /// Adds the members of all profiles.
     fn take_profiles(&mut self, profiles: Members) {
-        self.profiles = profiles.keys().cloned().collect();
         if let Some(name) = self.profile.as_ref().filter(|name| !profiles.contains_key(*name)) {
-            let all = self.profiles.join(", ");
+            let all = profiles.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
             let all = if all.is_empty() { "none" } else { &all };
             self.problems.push(format!("no profile '{name}'; it has {all}"));
         }
-        for (name, raw) in &profiles {
+        for (name, raw) in profiles {
             let path = format!("profiles.{name}");
-            let members = self.members(&path, raw);
-            let is_used = self.profile.as_deref() == Some(name);
-            let mut scratch = ConfigFile::default();
-            let into = if is_used { &mut *self } else { &mut scratch };
-            into.take(&format!("{path}."), members, Some(name));
-            self.problems.append(&mut scratch.problems);
+            let members = self.members(&path, &raw);
+            let entries = self.take(&format!("{path}."), members, Some(&name));
+            self.profiles.insert(name, entries);
         }
+    }
+
+    /// Returns the names of all profiles.
+    #[must_use]
+    pub fn profiles(&self) -> Vec<String> {
+        self.profiles.keys().cloned().collect()
+    }
+
+    /// Returns the entry of a key in the profile in use, else the one outside profiles.
+    fn entry(&self, key: &str) -> Option<&Entry> {
+        let profile = self.profile.as_ref().and_then(|name| self.profiles.get(name));
+        profile.and_then(|entries| entries.get(key)).or_else(|| self.entries.get(key))
     }
 
     /// Adds the settings in GoClaw's `session` object. It is read first, so that the settings' own keys replace them.
@@ -333,13 +347,13 @@ impl ConfigFile {
     /// Returns whether the file selects JSON for diagnostics.
     #[must_use]
     pub fn logs_json(&self) -> bool {
-        self.entries.get("log").is_some_and(|entry| text_of(&entry.raw).as_deref() == Some("json"))
+        self.entry("log").is_some_and(|entry| text_of(&entry.raw).as_deref() == Some("json"))
     }
 
     /// Returns the full path of a setting's key in the file, if the file has it.
     #[must_use]
     pub fn name(&self, setting: &Setting) -> Option<&str> {
-        self.entries.get(&setting.key).map(|entry| entry.name.as_str())
+        self.entry(&setting.key).map(|entry| entry.name.as_str())
     }
 
     /// Returns the value of a setting, if the file has one.
@@ -347,7 +361,7 @@ impl ConfigFile {
     /// # Errors
     /// 78 if it is of the wrong kind.
     pub fn value(&self, setting: &Setting) -> anyhow::Result<Option<Value>> {
-        let (Some(path), Some(entry)) = (&self.path, self.entries.get(&setting.key)) else {
+        let (Some(path), Some(entry)) = (&self.path, self.entry(&setting.key)) else {
             return Ok(None);
         };
         if entry.raw.get() == "null" {

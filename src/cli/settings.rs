@@ -243,35 +243,35 @@ pub fn of(command: &Command) -> Vec<Setting> {
     command.get_arguments().filter_map(Setting::of).collect()
 }
 
-/// Checks the values of a setting of `command`; errors refer to it as `name`.
+/// Checks the values of a setting; errors refer to it as `name`.
 ///
 /// # Errors
 /// Says why a value cannot be used.
-pub fn check(
-    command: &Command,
-    setting: &Setting,
-    texts: &[OsString],
-    name: &str,
-) -> Result<(), String> {
-    let value = Value { origin: Origin::Default, texts: texts.to_vec() };
-    let mut whole = each(with_flags_alone(command), &|arg| {
-        let is_it = arg.get_id() == setting.arg.get_id() && !value.texts.is_empty();
-        if is_it { arg.default_values(value.texts.clone()) } else { arg }
-    });
-    let parsed = whole.try_get_matches_from_mut([command.get_name()]);
+pub fn check(setting: &Setting, texts: &[OsString], name: &str) -> Result<(), String> {
+    if texts.is_empty() {
+        return Ok(());
+    }
+    let alone = setting.arg.clone().env(Resettable::Reset).required(false);
+    let alone = alone.conflicts_with(Resettable::Reset).overrides_with(Resettable::Reset);
+    let mut command = Command::new("check").arg(alone.default_values(texts.to_vec()));
+    let parsed = command.try_get_matches_from_mut(["check"]);
     parsed.map(drop).map_err(|error| arguments::invalid_value(&error, name))
 }
 
-/// Checks that a file does not give two settings of `command` that exclude each other.
+/// Checks that a file does not give two of these settings of `command` that exclude each other.
 ///
 /// # Errors
 /// 78 if it does.
-pub fn check_together(command: &Command, file: &ConfigFile) -> anyhow::Result<()> {
-    let given = |setting: Setting| {
-        let value = file.value(&setting).ok().flatten()?;
-        Some((setting, value))
+pub fn check_together(
+    command: &Command,
+    settings: &[Setting],
+    file: &ConfigFile,
+) -> anyhow::Result<()> {
+    let given = |setting: &Setting| {
+        let value = file.value(setting).ok().flatten()?;
+        Some((setting.clone(), value))
     };
-    exclude(command, &mut of(command).into_iter().filter_map(given).collect::<Vec<_>>())
+    exclude(command, &mut settings.iter().filter_map(given).collect::<Vec<_>>())
 }
 
 /// Returns the text of help or version, with the names of variables but without their values.
@@ -372,7 +372,9 @@ fn is_given(given: &ArgMatches, id: &str) -> bool {
         && given.value_source(id) == Some(ValueSource::CommandLine)
 }
 
-fn by_flag(setting: &Setting, given: &ArgMatches) -> Option<Value> {
+/// Returns the value of a setting on the command line, if it is there.
+#[must_use]
+pub fn by_flag(setting: &Setting, given: &ArgMatches) -> Option<Value> {
     let id = setting.arg.get_id().as_str();
     let texts = match setting.kind {
         Kind::Switch if is_given(given, &opposite_id(id)) => {
@@ -472,7 +474,10 @@ impl Origin {
     pub fn name(&self, setting: &Setting) -> String {
         match self {
             Origin::Variable => setting.variable.clone(),
-            Origin::File(path, _) => format!("'{}' in '{}'", setting.key, path.display()),
+            Origin::File(path, None) => format!("'{}' in '{}'", setting.key, path.display()),
+            Origin::File(path, Some(profile)) => {
+                format!("'profiles.{profile}.{}' in '{}'", setting.key, path.display())
+            }
             Origin::Flag | Origin::Default => setting.flag(),
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
+use std::time::Duration;
 
 use clawutils::cli::config::{GOCLAW, KEYS};
 use serde_json::{Map, Value, json};
@@ -423,11 +424,14 @@ fn a_wrong_value_is_not_written() {
         (&["set", "model", "a", "b"], 2, "'model' takes one value; give one"),
         (&["set", "--profile", "p", "profile", "q"], 2, "a profile cannot select a profile; leave --profile out"),
         (&["set", "--no-config", "model", "x"], 78, "no configuration file: it is switched off; give --config"),
+        (&["set", "extra", "{\"a\":"], 2, "cannot use '--extra': not a JSON object: EOF while parsing a value at line 1 column 5; "),
         (&["unset", "windw"], 2, "unknown key 'windw'; did you mean 'window'?"),
     ] {
         config(&sandbox, args).run().code(status).stdout_is("").err_has(&format!("claw-config: {why}"));
         assert_eq!(sandbox.read_text(FILE), r#"{"modle": "x"}"#);
     }
+    let refused = config(&sandbox, &["set", "profile", "p"]).run();
+    refused.code(78).err_has("cannot change").err_has("config.json': no profile 'p'; it has none");
     // A key that is wrong can be removed.
     config(&sandbox, &["unset", "modle"]).run().ok();
     assert_eq!(sandbox.read_text(FILE), "{}");
@@ -481,6 +485,55 @@ fn check_finds_what_is_wrong_in_all_profiles() {
     config(&sandbox, &["check"]).env("CLAW_CA", "none").run().code(78).err_is(
         "claw-config: CLAW_CA: cannot read 'none': no such file or directory; check the path\n",
     );
+}
+
+#[test]
+fn check_names_the_profile_of_a_conflict_and_reads_objects() {
+    let sandbox = Sandbox::new();
+    sandbox.write("array.json", "[]");
+    let text = r#"{"extra": "array.json", "profiles": {"a": {"extra": "{"}, "b": {"key-file": "key", "key-cmd": "c"}}}"#;
+    sandbox.write("c.json", text);
+    sandbox.sh("echo k >key && chmod 600 key").run().ok();
+    let run = config(&sandbox, &["--config", "c.json", "check"]).run();
+    run.code(78).err_has("'extra' in 'c.json': cannot use 'array.json': not a JSON object: ");
+    run.err_has("'profiles.a.extra' in 'c.json': cannot use '--extra': not a JSON object: ");
+    let conflict = "'profiles.b.key-cmd' in 'c.json' exclude each other; unset one\n";
+    run.err_has(&format!("claw-config: 'profiles.b.key-file' in 'c.json' and {conflict}"));
+    assert_eq!(run.stderr.lines().count(), 3, "{}", run.stderr);
+    let set = |args: &[&str]| config(&sandbox, &["--config", "c.json", "set"]).args(args).run();
+    set(&["key-file", "key"]).ok();
+    let refused = set(&["key-cmd", "c"]);
+    refused.code(78).err_has("cannot change 'c.json': 'key-file' in 'c.json' and 'key-cmd' in ");
+}
+
+#[test]
+fn check_takes_time_in_proportion_to_the_profiles() {
+    let sandbox = Sandbox::new();
+    let profile = |n: u32| (format!("p{n}"), json!({"model": format!("m{n}")}));
+    let profiles: Map<String, Value> = (0..3000).map(profile).collect();
+    sandbox.write("c.json", json!({ "profiles": profiles }).to_string());
+    let check = config(&sandbox, &["--config", "c.json", "check"]);
+    check.timeout(Duration::from_secs(20)).run().ok();
+}
+
+#[test]
+fn options_before_shell_are_options_of_the_script() {
+    let sandbox = Sandbox::new();
+    sandbox.write("c.json", r#"{"profiles": {"p": {"model": "mine"}}}"#);
+    let script = "code=$(claw-config --config=c.json \"$@\") && eval \"$code\" && echo $stream && \
+        claw-config get model";
+    for options in [
+        &["--stream", "--provider=offline", "--profile", "p", "shell", "turn", "--"][..],
+        &["shell", "--profile=p", "turn", "--", "--provider=offline", "--stream"],
+        &["--profile=q", "shell", "turn", "--", "--stream", "--profile=p", "--provider=offline"],
+    ] {
+        let script = sandbox.sh(script).arg("sh").args(options);
+        script.args(["-m", "hi", "s.jsonl"]).run().ok().stdout_is("yes\nmine\n");
+    }
+    let wrong = config(&sandbox, &["--window=1", "shell", "chat", "--", "--window", "x"]).run();
+    wrong.code(2).stdout_is("").err_has("claw-chat: invalid value 'x' for --window");
+    let json = config(&sandbox, &["--log=json", "shell", "turn", "--", "--nope"]).run();
+    json.code(2).err_has(r#"{"program":"claw-turn","#);
 }
 
 #[test]

@@ -2,16 +2,18 @@
 
 use crate::all;
 use crate::list::warn_not_used;
-use clap::{ArgMatches, Command};
+use crate::program::not_found;
+use clap::ArgMatches;
+use clawutils::cli::budget::ExtraArg;
 use clawutils::cli::call::key::Source;
 use clawutils::cli::config::{self, ConfigFile};
 use clawutils::cli::settings::{self, Kind, Origin, Setting};
 use clawutils::cli::{Log, read_file};
 use clawutils::exit::{self, Exit};
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::Path;
-use std::process::{Command as Process, Stdio};
 
 /// Keys of folders that programs create if they are missing.
 const MADE: [&str; 2] = ["record", "workspace"];
@@ -31,8 +33,7 @@ pub fn check(given: &ArgMatches, log: Log) -> anyhow::Result<Exit> {
 fn in_file(path: &Path, log: Log) -> anyhow::Result<Vec<String>> {
     let bytes = read_file(path)?;
     let text = String::from_utf8_lossy(&bytes);
-    let read = |profile: &str| ConfigFile::read(path, &text, Some(profile.to_owned()));
-    let file = match read("") {
+    let mut file = match ConfigFile::read(path, &text, Some(String::new())) {
         Ok(file) => file,
         Err(why) => return Ok(vec![config::unusable(path, &why)]),
     };
@@ -40,22 +41,25 @@ fn in_file(path: &Path, log: Log) -> anyhow::Result<Vec<String>> {
     let mut problems: Vec<String> =
         file.problems.iter().map(|why| config::unusable(path, why)).collect();
     let command = all::command();
-    for profile in [String::new()].iter().chain(&file.profiles) {
-        let file = read(profile).unwrap_or_default();
-        problems.extend(in_profile(&file, profile, &command));
-        let together = settings::check_together(&command, &file).err();
-        let together = together.map(|error| exit::text(&error));
-        problems.extend(together.filter(|problem| !problems.contains(problem)));
+    let settings = settings::of(&command);
+    // Without a profile, and with each profile, a conflict outside profiles is the same.
+    let mut conflicts = HashSet::new();
+    for profile in [None].into_iter().chain(file.profiles().into_iter().map(Some)) {
+        file.profile = profile;
+        problems.extend(in_profile(&file, &settings));
+        let conflict = settings::check_together(&command, &settings, &file).err();
+        let conflict = conflict.map(|error| exit::text(&error));
+        problems.extend(conflict.filter(|conflict| conflicts.insert(conflict.clone())));
     }
     Ok(problems)
 }
 
-/// Returns the problems of the values in one profile, or of those outside all profiles if `profile` is empty.
-fn in_profile(file: &ConfigFile, profile: &str, command: &Command) -> Vec<String> {
+/// Returns the problems of the values in the profile in use, or of those outside all profiles if there is none.
+fn in_profile(file: &ConfigFile, settings: &[Setting]) -> Vec<String> {
     let mut problems = Vec::new();
-    for setting in settings::of(command) {
-        let (name, value) = match (file.name(&setting), file.value(&setting)) {
-            (Some(name), value) if name.starts_with("profiles.") != profile.is_empty() => {
+    for setting in settings {
+        let (name, value) = match (file.name(setting), file.value(setting)) {
+            (Some(name), value) if name.starts_with("profiles.") == file.profile.is_some() => {
                 (name, value)
             }
             _ => continue,
@@ -65,9 +69,9 @@ fn in_profile(file: &ConfigFile, profile: &str, command: &Command) -> Vec<String
         match value {
             Err(error) => problems.push(exit::text(&error)),
             Ok(Some(value)) => {
-                problems.extend(settings::check(command, &setting, &value.texts, &name).err());
+                problems.extend(settings::check(setting, &value.texts, &name).err());
                 let texts = value.texts.iter();
-                problems.extend(texts.filter_map(|text| missing(&setting, text, &name)));
+                problems.extend(texts.filter_map(|text| missing(setting, text, &name)));
             }
             Ok(None) => {}
         }
@@ -92,36 +96,21 @@ fn in_effect() -> Vec<String> {
     problems
 }
 
-/// Returns the reason why the file or program that a value names cannot be used, if there is one.
+/// Returns the reason why the file, object or program that a value gives cannot be used, if there is one.
 fn missing(setting: &Setting, text: &OsStr, name: &str) -> Option<String> {
-    let path = Path::new(text);
-    let is_path = match setting.kind {
-        Kind::Path => true,
-        Kind::Object => !text.to_string_lossy().trim_start().starts_with('{'),
-        _ => false,
-    };
+    let (path, text) = (Path::new(text), text.to_string_lossy());
     let why = match setting.key.as_str() {
-        "call" => return why_no_command(&text.to_string_lossy(), name),
+        "call" => {
+            let program = not_found(&text)?;
+            return Some(format!(
+                "{name}: cannot run '{program}': no such command; give its path, or install it"
+            ));
+        }
         "key-file" => Source::File(path.to_owned()).read().err()?,
-        key if !is_path || MADE.contains(&key) && !path.exists() => return None,
+        _ if setting.kind == Kind::Object => ExtraArg::new(&text).read().err()?,
+        key if setting.kind != Kind::Path || MADE.contains(&key) && !path.exists() => return None,
         _ => anyhow::Error::from(File::open(path).err()?)
             .context(format!("cannot read '{}'", path.display())),
     };
     Some(format!("{name}: {}", exit::text(&why)))
-}
-
-/// Returns an error if the shell does not find a command. Anything but a word with arguments is not checked.
-fn why_no_command(command: &str, name: &str) -> Option<String> {
-    let mut words = command.split_whitespace();
-    let word = words.find(|word| !word.contains('=')).unwrap_or_default();
-    if word.contains(|c: char| !c.is_alphanumeric() && !"/._-+@%:".contains(c)) {
-        return None;
-    }
-    let mut shell = Process::new("/bin/sh");
-    shell.args(["-c", "command -v -- \"$1\"", "sh", word]);
-    let status = shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
-    let is_there = status.is_ok_and(|status| status.success());
-    (!is_there).then(|| {
-        format!("{name}: cannot run '{word}': no such command; give its path, or install it")
-    })
 }

@@ -4,9 +4,10 @@ use crate::all;
 use crate::value::to_json;
 use anyhow::Context;
 use clap::ArgMatches;
-use clawutils::cli::config;
+use clawutils::cli::budget::ExtraArg;
+use clawutils::cli::config::{self, ConfigFile};
 use clawutils::cli::settings::{self, Kind, Setting};
-use clawutils::exit::{Error, Exit, fail};
+use clawutils::exit::{self, Error, Exit, fail};
 use clawutils::json::edit;
 use clawutils::session::index;
 use std::ffi::{OsStr, OsString};
@@ -43,7 +44,11 @@ impl Set {
         if place.profile.is_some() && setting.key == "profile" {
             return fail(Exit::Usage, "a profile cannot select a profile; leave --profile out");
         }
-        place.change(|text| edit::with(text, &place.path(&self.key), &json, 0))?;
+        place.change(|text| {
+            let changed = edit::with(text, &place.path(&self.key), &json, 0)?;
+            place.check(text, &changed)?;
+            Ok(changed)
+        })?;
         Ok(Exit::Done)
     }
 
@@ -73,8 +78,11 @@ impl Set {
             return fail(Exit::Usage, format!("invalid value '{text}': not UTF-8; use UTF-8"));
         }
         let name = format!("'{}'", setting.key);
-        settings::check(&all::command(), setting, &texts, &name)
-            .map_err(|why| Error::new(Exit::Usage, why))?;
+        settings::check(setting, &texts, &name).map_err(|why| Error::new(Exit::Usage, why))?;
+        for object in texts.iter().filter(|text| setting.kind == Kind::Object && is_object(text)) {
+            let read = ExtraArg::new(&object.to_string_lossy()).read();
+            read.map_err(|why| Error::new(Exit::Usage, exit::text(&why)))?;
+        }
         Ok(to_json(setting, &texts))
     }
 }
@@ -95,10 +103,14 @@ impl Unset {
     }
 }
 
+/// Returns whether the value of a setting is an object, rather than the path of a file.
+fn is_object(text: &OsStr) -> bool {
+    text.to_string_lossy().trim_start().starts_with('{')
+}
+
 /// Returns a value as the file stores it. Paths on the command line are relative to the working folder, but paths in the
 /// file to the file's folder, so they are made absolute.
 fn stored(setting: &Setting, text: OsString) -> OsString {
-    let is_object = |text: &OsStr| text.to_string_lossy().trim_start().starts_with('{');
     match setting.kind {
         Kind::Path | Kind::Object if text.is_empty() || is_object(&text) => text,
         Kind::Path | Kind::Object if text.to_string_lossy().starts_with("~/") => text,
@@ -132,6 +144,27 @@ impl Place {
             Some(name) => vec!["profiles", name, key],
             None => vec![key],
         }
+    }
+
+    /// Checks that a change of the file's text adds no problem: a profile that it does not have, or two settings that
+    /// exclude each other.
+    ///
+    /// # Errors
+    /// The first problem, and what to do.
+    fn check(&self, old: &str, new: &str) -> Result<(), String> {
+        let (before, after) = (self.problems(old), self.problems(new));
+        after.into_iter().find(|problem| !before.contains(problem)).map_or(Ok(()), Err)
+    }
+
+    /// Returns the problems of a text that are not those of a single value.
+    fn problems(&self, text: &str) -> Vec<String> {
+        let file = match ConfigFile::read(&self.file, text, self.profile.clone()) {
+            Ok(file) => file,
+            Err(why) => return vec![why],
+        };
+        let command = all::command();
+        let conflict = settings::check_together(&command, &settings::of(&command), &file).err();
+        file.problems.into_iter().chain(conflict.map(|error| exit::text(&error))).collect()
     }
 
     /// Writes the file with its changed text. Returns whether the text changed.

@@ -32,9 +32,7 @@ impl Export {
 /// Parses a value as if it were an option, so that it also undoes the settings that it excludes.
 fn parsed(setting: &Setting, value: &OsStr) -> anyhow::Result<Parsed> {
     let texts = if value.is_empty() { Vec::new() } else { setting.split(value) };
-    if let Err(why) =
-        settings::check(&all::command(), setting, &texts, &format!("'{}'", setting.key))
-    {
+    if let Err(why) = settings::check(setting, &texts, &format!("'{}'", setting.key)) {
         return fail(Exit::Usage, why);
     }
     let mut line = vec![OsString::from("claw-config")];
@@ -48,7 +46,7 @@ fn parsed(setting: &Setting, value: &OsStr) -> anyhow::Result<Parsed> {
 }
 
 /// Returns the options that give a setting these values.
-fn flags(setting: &Setting, texts: &[OsString]) -> Vec<OsString> {
+pub fn flags(setting: &Setting, texts: &[OsString]) -> Vec<OsString> {
     let is_on = |text: &OsString| (*text == *"true") != setting.is_negative();
     let flag = |text: &OsString| match setting.kind {
         Kind::Switch if is_on(text) => setting.flag().into(),

@@ -6,13 +6,14 @@ mod edit;
 mod export;
 mod list;
 mod plan;
+mod program;
 mod scripts;
 mod shell;
 mod value;
 
 use all::All;
-use clap::{Parser, Subcommand};
-use clawutils::cli::{self, LogArgs, arguments, diagnostics};
+use clap::{ArgMatches, CommandFactory, Parser, Subcommand};
+use clawutils::cli::{self, LogArgs, arguments, diagnostics, settings};
 use clawutils::exit::Exit;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -79,10 +80,16 @@ fn run<S: clap::Args>() -> anyhow::Result<Exit> {
         Command::Path => list::path(&given),
         Command::Check => check::check(&given, log),
         Command::Export(export) => export.run(),
-        Command::Shell(shell) => shell.run(),
+        Command::Shell(shell) => shell.run(options(&Args::<S>::command(), &given)),
         Command::Say { program, text } => {
             diagnostics::say(&program, &text);
             Ok(Exit::Done)
         }
     }
+}
+
+/// Returns the options on the command line that are settings.
+fn options(command: &clap::Command, given: &ArgMatches) -> Vec<OsString> {
+    let of = |setting| Some(export::flags(&setting, &settings::by_flag(&setting, given)?.texts));
+    settings::of(command).into_iter().filter_map(of).flatten().collect()
 }

@@ -4,11 +4,13 @@
 //! programs that the script runs read; values that only the script needs become plain variables.
 
 use crate::plan::plan;
+use crate::program::not_found;
 use crate::scripts::{COMMANDS, Chat, Retry, Settings, Turn};
 use anyhow::Context;
 use clap::Parser;
 use clawutils::cli::call::endpoint::Endpoint;
 use clawutils::cli::model::{ModelArgs, Provider, state_dir};
+use clawutils::cli::session::PlaceArgs;
 use clawutils::cli::settings::{Failed, Kind, Origin, Parsed, Setting, Value};
 use clawutils::cli::{Output, arguments, attach, diagnostics, variable};
 use clawutils::exec::tools::Folder;
@@ -20,7 +22,6 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
 /// Print shell code that sets the options of a script
 #[derive(Clone, Debug, clap::Args)]
@@ -41,17 +42,16 @@ enum Script {
 }
 
 impl Shell {
-    /// Prints the text. Errors are reported under the script's name.
+    /// Prints the text. `options` come before the arguments of the script. Errors are reported under its name.
     ///
     /// # Errors
     /// 74 if standard output cannot be written to.
-    pub fn run(&self) -> anyhow::Result<Exit> {
+    pub fn run(&self, options: Vec<OsString>) -> anyhow::Result<Exit> {
+        let arguments = [options, self.arguments.clone()].concat();
         let (name, printed) = match self.script {
-            Script::Turn => ("claw-turn", read("claw-turn", &self.arguments, turn)),
-            Script::Retry => {
-                ("claw-retry", read("claw-retry", &with_pause(&self.arguments), retry))
-            }
-            Script::Chat => ("claw-chat", read("claw-chat", &self.arguments, chat)),
+            Script::Turn => ("claw-turn", read("claw-turn", &arguments, turn)),
+            Script::Retry => ("claw-retry", read("claw-retry", &with_pause(&arguments), retry)),
+            Script::Chat => ("claw-chat", read("claw-chat", &arguments, chat)),
         };
         match printed {
             Ok(text) => text.print(),
@@ -359,17 +359,9 @@ fn say_default_model(model: &ModelArgs, session: &str) {
     }
 }
 
-/// Checks that the shell finds the program of a command. Anything but a plain first word is not checked.
+/// Checks that the shell finds the program of a command. The usual one is not checked, to save starting a shell.
 fn check_command(command: &str) -> anyhow::Result<()> {
-    let program = command.split_whitespace().next().unwrap_or_default();
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
-    if command == "claw-call" || !program.chars().all(is_plain) && !program.is_empty() {
-        return Ok(());
-    }
-    let mut shell = Command::new("/bin/sh");
-    shell.args(["-c", "command -v -- \"$1\"", "sh", program]);
-    let found = shell.stdout(Stdio::null()).stderr(Stdio::null()).status();
-    if found.is_ok_and(|status| status.success()) {
+    if command == "claw-call" || not_found(command).is_none() {
         return Ok(());
     }
     fail(
