@@ -525,7 +525,7 @@ fn settings_are_shown_and_changed() {
     let sandbox = Sandbox::new();
     sandbox.write(
         "config.json",
-        r#"{"max-rounds":7,"profiles":{"local":{"model":"small"},"big":{"model":"large"}}}"#,
+        r#"{"max-rounds":7,"profiles":{"local":{"model":"small"},"big":{"model":"large"},"away":{"agent":"other"}}}"#,
     );
     let chat = |lines: &str| {
         let cmd = sandbox
@@ -552,9 +552,12 @@ fn settings_are_shown_and_changed() {
         ("/set windo 5000", 2, "claw-config: unknown key 'windo'; did you mean 'window'?"),
         ("/set windo", 2, "claw-config: unknown key 'windo'; did you mean 'window'?"),
         ("/set window x", 2, "claw-config: invalid value 'x' for 'window': not a whole number"),
-        ("/set profile none", 78, "no profile 'none'; it has big, local"),
+        ("/set profile none", 78, "no profile 'none'; it has away, big, local"),
         ("/set system none.md", 74, "none.md': no such file"),
         ("/unset", 2, "unknown key ''"),
+        ("/set agent other", 2, "a conversation keeps its agent and its workspace; "),
+        ("/set workspace w", 2, "a conversation keeps its agent and its workspace; "),
+        ("/set profile away", 2, "a conversation keeps its agent and its workspace; "),
     ] {
         chat(&format!("{line}\n")).code(status).err_has(why).stdout_is("");
     }

@@ -260,6 +260,9 @@ fn chat(args: &Chat, _: &Decided, text: &mut Text) -> anyhow::Result<()> {
     text.set("history", history.unwrap_or_default());
     text.set("model", printable(&described(&settings.model)).into_owned());
     text.set("commands", COMMANDS);
+    let PlaceArgs { workspace, agent } = &settings.place;
+    let workspace = std::path::absolute(&workspace.workspace).unwrap_or_default();
+    text.set("place", workspace.join(agent.as_deref().unwrap_or_default()));
     text.set_switch("stream", chat.stream);
     text.set_switch("markdown", chat.markdown);
     Ok(())
