@@ -147,9 +147,19 @@ impl ExecArgs {
             max_output: self.max_output,
             keep: self.keep.clone().or_else(|| state_dir().map(|dir| dir.join("output"))),
             workspace,
-            environment: environment::visible(std::env::vars_os(), &self.permits.pass_env),
+            environment: self.environment(),
             running: Running::default(),
         })
+    }
+
+    /// Returns the variables for tools. The transcript's path becomes absolute, because tools run in the workspace.
+    fn environment(&self) -> Vec<(OsString, OsString)> {
+        let mut visible = environment::visible(std::env::vars_os(), &self.permits.pass_env);
+        for (_, path) in visible.iter_mut().filter(|(name, _)| name == "CLAW_SESSION") {
+            *path =
+                std::path::absolute(&*path).map_or_else(|_| path.clone(), PathBuf::into_os_string);
+        }
+        visible
     }
 
     fn job(&self, folder: &Folder, call: Call) -> Job {

@@ -17,7 +17,7 @@ const HOLDS: [&str; 9] = [
 ];
 const ENDS: [&str; 5] = ["_auth", "_dsn", "_pat", "_sas", "pwd"];
 /// Whole names.
-const IS: [&str; 2] = ["database_url", "ssh_agent_pid"];
+const IS: [&str; 4] = ["claw_call", "claw_extra", "database_url", "ssh_agent_pid"];
 /// Names that only look like it: folders, the keyboard, a library's switch.
 const HARMLESS: [&str; 5] =
     ["keyboard_layout", "keymap", "oldpwd", "pwd", "tokenizers_parallelism"];
@@ -68,6 +68,8 @@ mod tests {
             "ANTHROPIC_AUTH_TOKEN",
             "AWS_SESSION_TOKEN",
             "AWS_PROFILE",
+            "CLAW_CALL",
+            "CLAW_EXTRA",
             "CLAW_KEY_CMD",
             "DATABASE_URL",
             "DB_PASS",

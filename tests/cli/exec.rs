@@ -104,6 +104,19 @@ fn a_call_gets_its_input_and_gives_its_output() {
 }
 
 #[test]
+fn a_tool_gets_the_path_of_the_transcript_and_no_settings_that_may_hold_keys() {
+    let sandbox = tools(&[("show", "echo $CLAW_SESSION ${CLAW_CALL-none} ${CLAW_EXTRA-none}")]);
+    let exec = |args: &[&str]| {
+        let cmd =
+            exec(&sandbox, args).env("CLAW_SESSION", "s.jsonl").env("CLAW_CALL", "ask --key=k");
+        cmd.env("CLAW_EXTRA", r#"{"key":"k"}"#).stdin(calls(&["show"])).run().json_one()
+    };
+    let path = sandbox.path("s.jsonl").display().to_string();
+    assert_eq!(exec(&[])["content"], format!("{path} none none\n"));
+    assert_eq!(exec(&["--pass-env", "CLAW_CALL"])["content"], format!("{path} ask --key=k none\n"));
+}
+
+#[test]
 fn calls_run_at_once_and_results_come_in_call_order() {
     // Each waits for the other one, and the first one ends last.
     let meet = "n=$(cat); case $n in *1*) a=1 b=2 ;; *) a=2 b=1 ;; esac; echo $n >$a
