@@ -6,8 +6,10 @@ use crate::exec::tools::Folder;
 use crate::exec::{self, Call, Event, Job, Running, Settings, environment};
 use crate::exit::{Exit, fail};
 use crate::printable::{printable, printable_json};
+use crate::session::turn::await_end;
 use anyhow::Context;
 use rustix::termios::{InputModes, LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use signal_hook::consts::SIGTERM;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use std::borrow::Cow;
@@ -15,7 +17,7 @@ use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -228,15 +230,24 @@ impl Drop for Terminal {
 }
 
 /// Catches signals that end programs, instead of being ended by them. Ignored ones stay ignored, as a hang-up
-/// after nohup(1).
+/// after nohup(1). The end of the turn counts as a signal.
 fn listen(sender: Sender<Event>) -> std::io::Result<()> {
     progress::leave_signals();
     let heard = progress::heard_signals(&progress::ENDING);
     let mut signals = Signals::new(heard)?;
+    let of_turn = sender.clone();
     thread::spawn(move || {
         for signal in signals.forever() {
             let _ = sender.send(Event::Signal(signal));
         }
     });
+    if let Some(transcript) = variable("CLAW_SESSION") {
+        // A turn that is killed cannot end its tools, and the next one would run the same calls beside them.
+        thread::spawn(move || {
+            if await_end(Path::new(&transcript)) {
+                let _ = of_turn.send(Event::Signal(SIGTERM));
+            }
+        });
+    }
     Ok(())
 }

@@ -13,6 +13,7 @@ use rustix::io::{Errno, FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 use rustix::process::{Flock, FlockType, Pid, fcntl_getlk};
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::mem::ManuallyDrop;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -126,6 +127,25 @@ impl Turn {
 pub fn holder(lock: &Path) -> Option<Pid> {
     let file = open(lock, false).ok()?;
     fcntl_getlk(&file, &Flock::from(FlockType::WriteLock)).ok()??.pid
+}
+
+/// Waits until the process that holds the turn of a transcript has ended. Then this process has a share of the lock until
+/// it ends, too. Returns false at once if no other process holds the turn.
+#[must_use]
+pub fn await_end(transcript: &Path) -> bool {
+    let Ok(file) = open(&lock_path(transcript, Purpose::Turn), false) else { return false };
+    // If this process holds the turn itself, closing the file would end that.
+    let file = ManuallyDrop::new(file);
+    let held = fcntl_getlk(&*file, &Flock::from(FlockType::WriteLock));
+    if !held.is_ok_and(|lock| lock.is_some()) {
+        return false;
+    }
+    loop {
+        match fcntl_lock(&*file, FlockOperation::LockShared) {
+            Err(Errno::INTR) => {}
+            locked => return locked.is_ok(),
+        }
+    }
 }
 
 /// Removes a lock file that no process holds.

@@ -191,6 +191,30 @@ fn p_6_a_signal_while_a_tool_runs_ends_it_and_keeps_what_was_done() {
     }
 }
 
+/// Nothing can forward SIGKILL, so claw-exec itself sees that its turn has ended.
+#[test]
+fn a_killed_turn_ends_its_tools_before_the_next_one_runs_them() {
+    let hang = "sleep 600 & echo $! >child; p=$PPID
+        for n in 1 2; do read -r _ _ _ p _ </proc/$p/stat; done
+        test -e shell || { echo $p >shell; sleep 600; }; echo at last";
+    let (sandbox, provider) = (place(&[("hang", hang)]), FakeProvider::new());
+    if !std::path::Path::new("/proc/self/stat").exists() {
+        return;
+    }
+    provider.script(call(1, "hang"));
+    let mut child = turn(&sandbox, &provider, &["-m", "Go."]).spawn();
+    let shell = line_of(&sandbox, "workspace/shell");
+    let grandchild = line_of(&sandbox, "workspace/child");
+    let sent = Command::new("kill").args(["-s", "KILL", shell.trim()]).status();
+    assert!(sent.is_ok_and(|status| status.success()));
+    turn(&sandbox, &provider, &["--again"]).run().ok().stdout_has("Reply to ");
+    assert!(has_ended(&grandchild));
+    assert_eq!(child.wait().expect("its end").code(), None);
+    assert_eq!(answered(&sandbox), ["t1"]);
+    assert_eq!(sandbox.read_text("s.jsonl").matches("at last").count(), 1);
+    provider.all_legal();
+}
+
 #[test]
 fn v63_killed_at_any_moment_no_call_with_a_result_is_run_again() {
     let sandbox = place(&[("work", WORK)]);
