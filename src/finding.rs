@@ -5,7 +5,7 @@ pub mod rules;
 use crate::id::Id;
 use crate::json::push_quoted;
 use rules::Rule;
-use std::fmt::{self, Write};
+use std::fmt;
 use std::sync::Arc;
 
 /// How bad a finding is.
@@ -83,12 +83,15 @@ impl Finding {
         push_quoted(json, rule.severity.name());
         json.push_str(r#","input":"#);
         push_quoted(json, input);
-        // Writing into a String cannot fail.
-        let _ = match line {
-            Some(line) => write!(json, r#","line":{line}"#),
-            None => write!(json, r#","line":null"#),
+        let mut number = |name: &str, number: Option<u64>| {
+            json.push_str(name);
+            let mut digits = itoa::Buffer::new();
+            json.push_str(number.map_or("null", |number| digits.format(number)));
         };
-        let _ = write!(json, r#","offset":{offset},"length":{length},"id":"#);
+        number(r#","line":"#, *line);
+        number(r#","offset":"#, Some(*offset));
+        number(r#","length":"#, Some(*length));
+        json.push_str(r#","id":"#);
         match &self.id {
             Some(id) => push_quoted(json, id),
             None => json.push_str("null"),

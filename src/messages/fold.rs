@@ -181,7 +181,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
     /// When the last messages cannot be given out.
     pub fn finish(mut self) -> io::Result<Vec<String>> {
         for early in std::mem::take(&mut self.early).into_groups() {
-            let what = format!("result of call '{}' has no call, left out", early.answer.id);
+            let what = ["result of call '", &early.answer.id, "' has no call, left out"].concat();
             self.note_at(&rules::ORPHAN_RESULT, early.source, what);
         }
         let last = self.parts.iter().rposition(Part::says_something);

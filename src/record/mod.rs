@@ -22,7 +22,6 @@ use crate::record::scale::Scale;
 use crate::record::truncation::KeptSpan;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
-use std::fmt::Write;
 
 /// A record and where it stands.
 #[derive(Clone, Debug)]
@@ -342,13 +341,9 @@ fn text(object: &Object<'_>, name: &str) -> Result<String, String> {
 /// The id of a record that begins at byte `offset`: its own, or for one without an id `@` and `offset`.
 #[must_use]
 pub fn id_of<'a>(object: &Object<'a>, offset: u64) -> Cow<'a, str> {
-    object.string("id").unwrap_or_else(|| {
-        // As long as the longest of these.
-        let mut id = String::with_capacity(21);
-        // Writing into a String cannot fail.
-        let _ = write!(id, "@{offset}");
-        Cow::Owned(id)
-    })
+    object
+        .string("id")
+        .unwrap_or_else(|| Cow::Owned(["@", itoa::Buffer::new().format(offset)].concat()))
 }
 
 /// The id of a record: the first 16 hex digits of SHA-256 over the previous line's bytes, a line feed,
