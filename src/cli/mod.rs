@@ -1,34 +1,23 @@
 //! What two or more programs share on their command lines, and the only place (with `exit`) that
 //! touches standard input and output, the environment and arguments.
 
-pub mod append;
 pub mod arguments;
 pub mod attach;
 pub mod attempts;
 pub mod budget;
-pub mod call;
-pub mod check;
-pub mod checkpoint;
 pub mod child;
-pub mod compact;
 pub mod config;
-pub mod count;
 pub mod diagnostics;
-pub mod exec;
-mod foreground;
+pub mod endpoint;
 pub mod input;
+pub mod key;
 pub mod log;
 pub mod model;
-mod processes;
+pub mod options;
+pub mod processes;
 pub mod progress;
-pub mod rebuild;
-pub mod script;
-pub mod session;
 pub mod settings;
-pub mod show;
-pub mod stage;
 pub mod summary;
-pub mod tool;
 
 pub use arguments::{positive, seconds, share};
 pub use diagnostics::run;

@@ -4,7 +4,7 @@ use rustix::process::{Pid, getppid};
 use std::fs::{read_dir, read_to_string};
 
 /// Adds all descendants of these processes. Parents come before their children.
-pub(super) fn add_descendants(members: &mut Vec<Pid>) {
+pub fn add_descendants(members: &mut Vec<Pid>) {
     let mut others = parents();
     loop {
         let before = others.len();
@@ -22,7 +22,7 @@ pub(super) fn add_descendants(members: &mut Vec<Pid>) {
 }
 
 /// Returns whether a process is an ancestor of this one.
-pub(super) fn is_above(process: Pid) -> bool {
+pub fn is_above(process: Pid) -> bool {
     let above = std::iter::successors(getppid(), |process| parent(*process));
     above.into_iter().any(|above| above == process)
 }

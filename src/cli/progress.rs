@@ -16,10 +16,13 @@ use crate::cli::diagnostics::is_json;
 use crate::cli::variable;
 use crate::printable::printable;
 use crate::source::{Input, total};
+use crate::transcript;
 use rustix::process::getpgrp;
 use rustix::termios::{LocalModes, Termios, tcgetattr, tcgetpgrp, tcgetwinsize};
 pub use signals::{ENDING, heard as heard_signals, leave as leave_signals};
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -215,6 +218,17 @@ fn fitted(text: &str, columns: usize) -> String {
         left.is_some()
     };
     text.chars().take_while(fits).collect()
+}
+
+/// What an append waits for: other writers, and then the disk.
+pub fn appending(
+    file: &Path,
+    options: &transcript::Options,
+) -> impl FnMut() -> Option<String> + Send + 'static {
+    let (name, is_waiting) = (file.display(), options.is_waiting.clone());
+    let mut locked = since(format!("waiting for the lock of '{name}'"));
+    let mut writing = since(format!("writing to '{name}'"));
+    move || if is_waiting.load(Ordering::Relaxed) { locked() } else { writing() }
 }
 
 #[cfg(test)]

@@ -42,9 +42,37 @@ pub struct Entry {
     pub stamp: Option<Stamp>,
 }
 
+impl Entry {
+    /// Whether its transcript is another one than when the entry was read.
+    #[must_use]
+    pub fn has_changed(&self) -> bool {
+        let stamp = self.path.symlink_metadata().ok().map(|meta| Stamp::of(&meta));
+        stamp.is_none() || stamp != self.stamp
+    }
+}
+
 /// Sorts: what was active last comes first, and always in the same order.
 pub fn sort(entries: &mut [Entry]) {
     entries.sort_by(|a, b| {
         b.active.cmp(&a.active).then(b.created.cmp(&a.created)).then_with(|| a.path.cmp(&b.path))
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_to_since_it_was_listed_has_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        std::fs::write(&path, "{}\n").unwrap();
+        let stamp = Some(Stamp::of(&path.symlink_metadata().unwrap()));
+        let entry = Entry { path: path.clone(), stamp, ..Entry::default() };
+        assert!(!entry.has_changed());
+        std::fs::write(&path, "{}\n{}\n").unwrap();
+        assert!(entry.has_changed());
+        std::fs::remove_file(&path).unwrap();
+        assert!(entry.has_changed());
+    }
 }

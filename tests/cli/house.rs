@@ -57,3 +57,92 @@ fn a_module_uses_only_those_above_it() {
     assert!(order.len() > 20 && modules.len() > 100, "{order:?}, {} files", modules.len());
     assert!(wrong.is_empty(), "a module uses one below it: {wrong:#?}");
 }
+
+/// Returns which programs use each module of `cli`, directly or through another module of it.
+fn users_in_cli() -> BTreeMap<String, BTreeSet<String>> {
+    let cli = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli");
+    // A name that cli gives out itself belongs to the module that it comes from.
+    let given = Regex::new(r"pub use (\w+)::(\{[^}]*\}|\w+);").expect("a pattern");
+    let page = code(&cli.join("mod.rs"));
+    let home: BTreeMap<&str, &str> = given
+        .captures_iter(&page)
+        .flat_map(|found| {
+            let (_, [module, names]) = found.extract();
+            names.split(|c: char| !c.is_alphanumeric() && c != '_').map(move |name| (name, module))
+        })
+        .collect();
+    let path = Regex::new(r"\bcli::(\{[^}]*\}|\w+)").expect("a pattern");
+    let names = |code: &str| -> BTreeSet<String> {
+        let words = path.captures_iter(code).flat_map(|found| {
+            let list = found.get(1).expect("names").as_str().to_owned();
+            let words = list.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_owned);
+            words.collect::<Vec<_>>()
+        });
+        words
+            .map(|word| home.get(word.as_str()).map_or(word.clone(), |of| (*of).to_owned()))
+            .collect()
+    };
+    let inside: BTreeMap<String, BTreeSet<String>> = modules()
+        .into_iter()
+        .filter(|(module, _)| module.len() > 1 && module[0] == "cli")
+        .fold(BTreeMap::new(), |mut inside, (module, path)| {
+            inside
+                .entry(module[1].clone())
+                .or_insert_with(BTreeSet::new)
+                .extend(names(&code(&path)));
+            inside
+        });
+    let mut users: BTreeMap<String, BTreeSet<String>> =
+        inside.keys().map(|module| (module.clone(), BTreeSet::new())).collect();
+    for file in
+        WalkDir::new(cli.with_file_name("bin")).into_iter().map(|file| file.expect("a file"))
+    {
+        if !file.file_type().is_file() {
+            continue;
+        }
+        let program = file.path().parent().and_then(Path::file_name).expect("a folder");
+        let mut open: Vec<String> = names(&code(file.path())).into_iter().collect();
+        while let Some(name) = open.pop() {
+            let Some(known) = users.get_mut(&name) else { continue };
+            if known.insert(program.to_string_lossy().into_owned()) {
+                open.extend(inside[&name].iter().cloned());
+            }
+        }
+    }
+    users
+}
+
+#[test]
+fn what_only_one_program_uses_stands_with_that_program() {
+    let users = users_in_cli();
+    let of_one: Vec<_> = users.iter().filter(|(_, programs)| programs.len() < 2).collect();
+    assert!(users.len() > 10, "{users:?}");
+    assert!(of_one.is_empty(), "in src/cli for one program: {of_one:#?}");
+}
+
+#[test]
+fn no_two_modules_use_each_other() {
+    let modules = modules();
+    let names: Vec<&Vec<String>> = modules.keys().filter(|names| names.len() > 1).collect();
+    let uses = |own: &Vec<String>, other: &Vec<String>| {
+        let code = code(&modules[own]);
+        let (parent, name) = (other[..other.len() - 1].join("::"), &other[other.len() - 1]);
+        let paths = [
+            format!(r"\bcrate::{parent}::(\{{[^}}]*\b)?{name}\b"),
+            format!(r"\bsuper::(\{{[^}}]*\b)?{name}\b"),
+        ];
+        paths.iter().any(|path| Regex::new(path).expect("a pattern").is_match(&code))
+    };
+    let mut wrong = BTreeSet::new();
+    for (index, own) in names.iter().enumerate() {
+        let is_sibling = |other: &&&Vec<String>| {
+            other.len() == own.len() && other[..other.len() - 1] == own[..own.len() - 1]
+        };
+        for other in names[index + 1..].iter().filter(is_sibling) {
+            if uses(own, other) && uses(other, own) {
+                wrong.insert(format!("{} and {}", own.join("::"), other[other.len() - 1]));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "two modules use each other: {wrong:#?}");
+}

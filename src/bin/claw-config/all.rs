@@ -2,7 +2,7 @@
 
 use crate::scripts::{Chat, Turn};
 use clap::{Arg, ArgMatches, Args, Command, CommandFactory, FromArgMatches};
-use clawutils::cli::call::CallArgs;
+use clawutils::cli::budget::WindowArgs;
 use clawutils::cli::settings::{self, Setting, Value};
 use clawutils::cli::{arguments, config};
 use clawutils::exit::{Error, Exit};
@@ -13,7 +13,7 @@ pub struct All;
 
 /// Returns the options of the scripts and programs that have settings.
 fn options() -> impl Iterator<Item = Arg> {
-    let call = CallArgs::augment_args(Command::new("claw-call"));
+    let call = WindowArgs::augment_args(Command::new("claw-call"));
     let commands = [Turn::command(), Chat::command(), call];
     commands.into_iter().flat_map(|command| command.get_arguments().cloned().collect::<Vec<_>>())
 }

@@ -1,19 +1,14 @@
 //! The command line definitions of the scripts, and the settings that they share.
 
-use clap::{Args, Parser};
+use clap::{ArgAction, Args, Parser};
 use clawutils::cli::LogArgs;
 use clawutils::cli::budget::{BodyArgs, BudgetArgs, RequestArgs};
-use clawutils::cli::call::classify::FailuresArgs;
-use clawutils::cli::call::endpoint::WayArgs;
-use clawutils::cli::call::spent::LimitArgs;
-use clawutils::cli::call::{CassetteArgs, PatienceArgs};
-use clawutils::cli::checkpoint::DueArgs;
-use clawutils::cli::compact::{PauseArgs, SourceArgs};
-use clawutils::cli::exec::PermitArgs;
+use clawutils::cli::endpoint::WayArgs;
 use clawutils::cli::model::ModelArgs;
-use clawutils::cli::rebuild::LimitTurnsArgs;
-use clawutils::cli::script::{ChatArgs, LockArgs, ReplyArgs, TurnArgs};
-use clawutils::cli::session::{PlaceArgs, ResetArgs};
+use clawutils::cli::options::{
+    CassetteArgs, DueArgs, FailuresArgs, LimitArgs, LimitTurnsArgs, LockArgs, PatienceArgs,
+    PauseArgs, PermitArgs, PlaceArgs, ResetArgs, SourceArgs,
+};
 use clawutils::cli::summary::{CommandArgs, SummariserArgs};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -63,6 +58,48 @@ pub struct Settings {
     pub lock: LockArgs,
     #[command(flatten)]
     pub log: LogArgs,
+}
+
+/// The options for the output of a turn.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct ReplyArgs {
+    /// Write the reply's text as it arrives
+    #[arg(long, env = "CLAW_STREAM")]
+    pub stream: bool,
+    /// Render the reply's Markdown for a terminal, as claw-show --markdown does
+    #[arg(long, env = "CLAW_MARKDOWN")]
+    pub markdown: bool,
+}
+
+/// The options of a turn.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct TurnArgs {
+    /// Do not compact ahead of an overflow
+    #[arg(long = "no-proactive", env = "CLAW_PROACTIVE", action = ArgAction::SetFalse)]
+    pub proactive: bool,
+    /// Do not shorten tool results or compact after an overflow
+    #[arg(long = "no-guard", env = "CLAW_GUARD", action = ArgAction::SetFalse)]
+    pub guard: bool,
+    /// Do not make missing summaries after the reply
+    #[arg(long = "no-retry", env = "CLAW_RETRY", action = ArgAction::SetFalse)]
+    pub retry: bool,
+    /// Maximum number of rounds of tool calls in a turn
+    #[arg(long, value_name = "N", env = "CLAW_MAX_ROUNDS", default_value = "50")]
+    pub max_rounds: u32,
+}
+
+/// The options of a conversation on a terminal.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct ChatArgs {
+    /// Show a reply only when it is complete
+    #[arg(long = "no-stream", env = "CLAW_STREAM", action = ArgAction::SetFalse)]
+    pub stream: bool,
+    /// Show replies as plain text, neither wrapped nor rendered
+    #[arg(long = "no-markdown", visible_alias = "plain", env = "CLAW_MARKDOWN", action = ArgAction::SetFalse)]
+    pub markdown: bool,
+    /// Do not save the history of typed lines
+    #[arg(long = "no-history", env = "CLAW_HISTORY", action = ArgAction::SetFalse)]
+    pub history: bool,
 }
 
 /// Run one guarded turn on a transcript, with the prompt from standard input

@@ -116,7 +116,7 @@ fn end_all() {
 }
 
 /// Returns whether this program is in the foreground of a terminal.
-pub(in crate::cli) fn has_terminal() -> bool {
+pub fn has_terminal() -> bool {
     let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
     let terminal = rustix::fs::open("/dev/tty", flags, Mode::empty());
     terminal.is_ok_and(|terminal| tcgetpgrp(terminal).is_ok_and(|group| group == getpgrp()))

@@ -7,7 +7,7 @@ use crate::exec::child::await_own_signal;
 use crate::exit::{Error, Exit, fail};
 use anyhow::Context;
 use family::Family;
-pub(super) use family::has_terminal;
+pub use family::has_terminal;
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ChildStdout, Command, Stdio};

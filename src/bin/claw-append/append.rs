@@ -1,0 +1,134 @@
+//! `claw-append`: plain text as a record, and the patterns of what is taken out.
+
+use anyhow::Context;
+use clawutils::cli::{self, Output, attach};
+use clawutils::exit::{self, Exit};
+use clawutils::json::quote;
+use clawutils::messages::rebuild;
+use std::borrow::Cow;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+/// The option group for plain text.
+#[derive(Clone, Debug, clap::Args)]
+pub struct PlainArgs {
+    /// Take plain text as one user record
+    #[arg(long, group = "plain")]
+    pub user: bool,
+    /// Take plain text as one assistant record
+    #[arg(long, group = "plain")]
+    pub assistant: bool,
+    /// Take plain text as the result of call ID
+    #[arg(long, group = "plain", value_name = "ID")]
+    pub tool_result: Option<String>,
+    /// File to put before the text: an image, a PDF document or text; may be repeated
+    #[arg(long, value_name = "FILE", requires = "user")]
+    pub attach: Vec<PathBuf>,
+    /// Mark the result as that of a failed call
+    #[arg(long, requires = "tool_result", conflicts_with_all = ["user", "assistant"])]
+    pub is_error: bool,
+}
+
+impl PlainArgs {
+    /// Returns whether the input is plain text.
+    #[must_use]
+    pub fn is_text(&self) -> bool {
+        self.user || self.assistant || self.tool_result.is_some()
+    }
+
+    /// Standard input as records: plain text becomes one, its last line feed aside.
+    ///
+    /// # Errors
+    /// 65 when plain text is not UTF-8, or says nothing.
+    pub fn records<'a>(&self, input: &'a [u8]) -> anyhow::Result<Cow<'a, [u8]>> {
+        if !self.is_text() {
+            return Ok(Cow::Borrowed(input));
+        }
+        let text = cli::text(&cli::stdin_name(), input)?;
+        if self.tool_result.is_none() && text.trim().is_empty() {
+            return exit::fail(
+                Exit::Data,
+                "cannot append '<stdin>': the text is blank; give some text",
+            );
+        }
+        let text = quote(text.strip_suffix('\n').unwrap_or(text));
+        let record = match &self.tool_result {
+            Some(id) => {
+                let error = if self.is_error { r#","is_error":true"# } else { "" };
+                let id = quote(id);
+                format!(r#"{{"type":"tool_result","tool_use_id":{id},"content":{text}{error}}}"#)
+            }
+            None if !self.attach.is_empty() => {
+                let blocks = self.attach.iter().map(|path| attach::block(path));
+                let blocks = blocks.collect::<anyhow::Result<Vec<_>>>()?.join(",");
+                let text = format!(r#"{{"type":"text","text":{text}}}"#);
+                format!(r#"{{"type":"user","content":[{blocks},{text}]}}"#)
+            }
+            None if self.user => format!(r#"{{"type":"user","content":{text}}}"#),
+            None => {
+                format!(r#"{{"type":"assistant","content":[{{"type":"text","text":{text}}}]}}"#)
+            }
+        };
+        Ok(Cow::Owned(record.into_bytes()))
+    }
+}
+
+/// The option group for what is written to standard output.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct EchoArgs {
+    /// Also write the appended records, with their ids, to standard output
+    #[arg(long, conflicts_with = "print")]
+    pub tee: bool,
+    /// Also write the text of replies to standard output
+    #[arg(long)]
+    pub print: bool,
+}
+
+/// Writes appended records or their text to standard output. If that fails, appending continues.
+#[derive(Debug)]
+pub struct Echo {
+    args: EchoArgs,
+    out: Output,
+    is_terminal: bool,
+    failure: Option<io::Error>,
+}
+
+impl EchoArgs {
+    /// Opens standard output.
+    #[must_use]
+    pub fn open(self) -> Echo {
+        let is_terminal = io::stdout().is_terminal();
+        Echo { args: self, out: Output::open(), is_terminal, failure: None }
+    }
+}
+
+impl Echo {
+    /// Writes the output for these lines, and flushes it.
+    pub fn write(&mut self, lines: &[String]) {
+        if self.failure.is_none() {
+            self.failure = self.try_write(lines).err();
+        }
+    }
+
+    fn try_write(&mut self, lines: &[String]) -> io::Result<()> {
+        for line in lines {
+            if self.args.tee {
+                writeln!(self.out, "{line}")?;
+            } else if self.args.print {
+                rebuild::write_reply(line, self.is_terminal, &mut self.out)?;
+            }
+        }
+        self.out.flush()
+    }
+
+    /// Checks that everything was written to standard output; `file` has the records in any case.
+    ///
+    /// # Errors
+    /// 74 when it could not, 141 when the reader went away.
+    pub fn finish(self, file: &Path) -> anyhow::Result<()> {
+        let failed = self.failure.map_or(Ok(()), Err);
+        failed.with_context(|| {
+            format!("cannot write '<stdout>' ('{}' has the records)", file.display())
+        })
+    }
+}

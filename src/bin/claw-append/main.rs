@@ -1,0 +1,118 @@
+//! claw-append: write records to the end of a transcript.
+
+mod append;
+
+use crate::append::{Echo, EchoArgs, PlainArgs};
+use anyhow::Context;
+use clap::Parser;
+use clawutils::cli::options::RedactArgs;
+use clawutils::cli::progress::appending;
+use clawutils::cli::{self, Log, LogArgs, arguments};
+use clawutils::exit::Exit;
+use clawutils::redact::Patterns;
+use clawutils::transcript::{self, Batch};
+use std::io::{BufRead, IsTerminal};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Append records from standard input to a transcript
+#[derive(Parser)]
+#[command(name = "claw-append", version)]
+struct Args {
+    /// Transcript to append to; made if it is not there
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    #[command(flatten)]
+    plain: PlainArgs,
+    /// Append each record as its line arrives, and go on through signals until the input ends
+    #[arg(long, conflicts_with_all = ["plain", "expect_tail"])]
+    each: bool,
+    #[command(flatten)]
+    echo: EchoArgs,
+    #[command(flatten)]
+    redact: RedactArgs,
+    /// Append only if the last record has this id
+    #[arg(long, value_name = "ID")]
+    expect_tail: Option<String>,
+    /// Longest wait for another writer, in seconds
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = cli::seconds)]
+    lock_timeout: Duration,
+    /// Do not wait until the disk has the bytes
+    #[arg(long)]
+    no_sync: bool,
+    #[command(flatten)]
+    log: LogArgs,
+}
+
+fn main() -> ExitCode {
+    cli::run("claw-append", || {
+        let args = arguments::parse::<Args>()?;
+        let log = args.log.open("claw-append");
+        cli::survive_file_limits()?;
+        let mut echo = args.echo.open();
+        let patterns = args.redact.patterns()?;
+        if args.each {
+            args.append_each(patterns.as_ref(), &mut echo, log)?;
+        } else {
+            if args.plain.is_text() && std::io::stdin().is_terminal() {
+                log.note("reading the text from the terminal; end it with Ctrl-D");
+            }
+            let input = cli::read_stdin()?;
+            let _progress = log.wait_for("checking the records");
+            let records = args.plain.records(&input)?;
+            let batch = Batch::read(&cli::stdin_name(), &records)?;
+            args.append(batch, patterns.as_ref(), &mut echo, log)?;
+        }
+        echo.finish(&args.file)?;
+        Ok(Exit::Done)
+    })
+}
+
+impl Args {
+    /// Appends each line of standard input when it is there.
+    fn append_each(
+        &self,
+        patterns: Option<&Patterns>,
+        echo: &mut Echo,
+        log: Log,
+    ) -> anyhow::Result<()> {
+        cli::survive_signals()?;
+        let mut input = cli::open_stdin()?;
+        let mut line = Vec::new();
+        for number in 1.. {
+            line.clear();
+            if input.read_until(b'\n', &mut line).context("cannot read '<stdin>'")? == 0 {
+                break;
+            }
+            let batch = Batch::read_from(&cli::stdin_name(), number, &line)?;
+            self.append(batch, patterns, echo, log)?;
+        }
+        Ok(())
+    }
+
+    fn append(
+        &self,
+        mut batch: Batch<'_>,
+        patterns: Option<&Patterns>,
+        echo: &mut Echo,
+        log: Log,
+    ) -> anyhow::Result<()> {
+        if let Some(patterns) = patterns {
+            batch.redact(patterns);
+        }
+        let options = transcript::Options {
+            expect_tail: self.expect_tail.clone(),
+            lock_timeout: self.lock_timeout,
+            is_waiting: Arc::default(),
+            sync: !self.no_sync,
+            ts: cli::now()?.to_string(),
+        };
+        let progress = log.progress(appending(&self.file, &options));
+        let lines = transcript::append(&self.file, &batch, &options)?;
+        drop(progress);
+        echo.write(&lines);
+        Ok(())
+    }
+}

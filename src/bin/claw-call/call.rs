@@ -1,0 +1,254 @@
+//! `claw-call`: check, send, write the reply.
+
+use crate::classify::{self, RowArgs};
+use crate::outcome::{self, Destination, Prices};
+use crate::show::Show;
+use crate::spent::SpentArgs;
+use crate::world::{Network, Tape};
+use anyhow::Context;
+use clawutils::cli::budget::{BodyArgs, Extras, WindowArgs};
+use clawutils::cli::endpoint::{Endpoint, WayArgs};
+use clawutils::cli::model::{ModelArgs, Provider};
+use clawutils::cli::options::{CassetteArgs, PatienceArgs};
+use clawutils::cli::{Log, Output, messages, seconds};
+use clawutils::estimate::budget::default_output;
+use clawutils::exit::{Exit, fail};
+use clawutils::provider::call::{self, Call, Patience};
+use clawutils::provider::protocol::Protocol;
+use clawutils::provider::{Request, ollama};
+use clawutils::rules::check_ready;
+use signal_hook::low_level::emulate_default_handler;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The most tokens of an answer when nobody says and the window is large or unknown, as in claw0.
+const MAX_TOKENS: u64 = 8096;
+
+/// The options of `claw-call` alone.
+#[derive(Clone, Debug, clap::Args)]
+pub struct CallArgs {
+    /// The window, which the offline provider enforces, and the answer's part of it.
+    #[command(flatten)]
+    pub window: WindowArgs,
+    /// The rest of the request body.
+    #[command(flatten)]
+    pub body: BodyArgs,
+    /// Stream the answer, and show its text as it arrives: on standard error, in FILE, or with - on standard output
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    #[arg(requires_if("-", "reply"))]
+    pub stream: Option<Option<PathBuf>>,
+    /// Write the records to FILE instead of standard output
+    #[arg(long, value_name = "FILE")]
+    pub reply: Option<PathBuf>,
+    /// Add to the reply's first record what was asked: hashes of the request, the system prompt, the tools
+    #[arg(long)]
+    pub meta: bool,
+    /// Write the body that would be sent, say the headers, send nothing
+    #[arg(long, conflicts_with_all = ["count", "classify"])]
+    pub dry_run: bool,
+    /// Have the provider count the tokens of the request; write the number, send nothing else
+    #[arg(long, conflicts_with = "classify")]
+    pub count: bool,
+    /// Say what an answer of HTTP status STATUS means, whose body is the input; send nothing
+    #[arg(long, value_name = "STATUS", value_parser = classify::status)]
+    pub classify: Option<u16>,
+    /// Further rows of the failure table, and headers for --classify.
+    #[command(flatten)]
+    pub rows: RowArgs,
+    /// Write the error record of a failed call to FILE
+    #[arg(long, value_name = "FILE")]
+    pub failure: Option<PathBuf>,
+    /// The prices and limits.
+    #[command(flatten)]
+    pub spent: SpentArgs,
+    /// Where to record, or to take recordings from.
+    #[command(flatten)]
+    pub cassette: CassetteArgs,
+    /// The key and the way there.
+    #[command(flatten)]
+    pub way: WayArgs,
+    /// The timeouts and retries.
+    #[command(flatten)]
+    pub patience: PatienceArgs,
+    /// Longest time for the whole call, with all tries and waits, in seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub deadline: Option<Duration>,
+}
+
+/// Runs `claw-call` on messages.
+///
+/// # Errors
+/// 7 or 76 when the messages cannot be sent, 77 or 78 when key or configuration are missing, 74 when
+/// the reply cannot be written. A provider's refusal is no error here: it is said, noted, and its status
+/// returned.
+pub fn call(
+    args: &CallArgs,
+    model: &ModelArgs,
+    input: &[(Arc<str>, Vec<u8>)],
+    extras: &Extras,
+    log: Log,
+) -> anyhow::Result<Exit> {
+    let messages = messages(input)?;
+    check_ready(&messages)?;
+    let name = match model.model() {
+        Some(name) => name,
+        None => return fail(Exit::Config, "no model is named; give --model or set CLAW_MODEL"),
+    };
+    let (rows, extra) = (args.rows.failures.read()?, args.body.read()?);
+    let mut endpoint = Endpoint::new(model, &args.way)?;
+    let known = model.window(args.window.window)?;
+    if let Some(warning) = model.window_warning(args.window.window)? {
+        log.note(&warning);
+    }
+    let room = known.map_or(MAX_TOKENS, default_output);
+    let request = Request {
+        model: &name,
+        max_tokens: args.window.max_tokens.unwrap_or(room),
+        max_tokens_name: endpoint.output_limit_name(&name),
+        system: extras.system.as_deref(),
+        tools: extras.tools.as_deref(),
+        messages: &messages,
+        stream: args.stream.is_some(),
+        window: window(known, endpoint.provider),
+        extra: extra.as_deref(),
+    };
+    let (protocol, detect_truncation) = (endpoint.protocol, args.patience.detect_truncation);
+    let call =
+        Call { protocol, request, patience: args.patience(), rows: &rows, detect_truncation };
+    let prices = Prices::read(&args.spent.limits)?;
+    if args.dry_run {
+        endpoint.check()?;
+        return dry_run(&endpoint, &call, log);
+    }
+    args.spent.check(&request, prices.as_ref())?;
+    let mut tape = Tape::open(&args.cassette, &mut endpoint)?;
+    tape.check(&protocol.body(&request))?;
+    let mut network = Network {
+        tape: &mut tape,
+        endpoint: &endpoint,
+        timeout: args.patience.timeout,
+        log,
+        stopped: None,
+        deadline: args.until(),
+    };
+    if args.count {
+        return count(args, model, &call, &mut network);
+    }
+    if protocol == Protocol::Ollama && known.is_none() {
+        say_window(&name, log);
+    }
+    reply(args, model, &call, &mut network, prices.as_ref())
+}
+
+/// Asks for a reply, and writes it or says why there is none.
+fn reply(
+    args: &CallArgs,
+    model: &ModelArgs,
+    call: &Call<'_, '_, '_>,
+    network: &mut Network<'_>,
+    prices: Option<&Prices>,
+) -> anyhow::Result<Exit> {
+    let (endpoint, log) = (network.endpoint, network.log);
+    let mut show = Show::new(args.stream.as_ref())?;
+    let mut to = Destination::open(args.reply.as_deref())?;
+    let outcome = call::call(*call, network, &mut |text| show.text(text));
+    let shown = show.finish();
+    let mut failed = match outcome {
+        Ok(mut replies) => {
+            let exit = outcome::write_reply(
+                &mut replies,
+                &mut to,
+                endpoint.provider,
+                call,
+                args,
+                prices,
+                log,
+            )?;
+            return shown
+                .with_context(|| format!("cannot write '<stdout>' ('{}' has the reply)", to.name))
+                .and(Ok(exit));
+        }
+        Err(failed) => failed,
+    };
+    if !failed.shown.is_empty() {
+        outcome::write_records(&mut failed.shown, &mut to, endpoint.provider, call, args)?;
+    }
+    match network.stopped {
+        Some(signal) => {
+            emulate_default_handler(signal)?;
+            Ok(Exit::Failed)
+        }
+        None => outcome::note_failure(failed.failure, args, model, endpoint, log),
+    }
+}
+
+/// Says which window is asked for when none is known.
+fn say_window(model: &str, log: Log) {
+    let window = ollama::WINDOW;
+    log.note(&format!(
+        "the window of '{model}' is not known: {window} tokens are asked for; --window says otherwise"
+    ));
+}
+
+/// The window to ask for.
+fn window(known: Option<u64>, provider: Provider) -> Option<u64> {
+    match provider {
+        Provider::Ollama => Some(known.unwrap_or(ollama::WINDOW)),
+        _ => known,
+    }
+}
+
+impl CallArgs {
+    /// How often and how long to try.
+    fn patience(&self) -> Patience {
+        let PatienceArgs { max_retries: retries, max_wait, .. } = self.patience;
+        Patience { retries, max_wait: max_wait.as_secs_f64() }
+    }
+
+    /// The time that the call may take, and the moment at which it is over.
+    fn until(&self) -> Option<(Duration, Instant)> {
+        let end = |most: Duration| Some((most, Instant::now().checked_add(most)?));
+        self.deadline.and_then(end)
+    }
+}
+
+fn dry_run(endpoint: &Endpoint, call: &Call<'_, '_, '_>, log: Log) -> anyhow::Result<Exit> {
+    if endpoint.provider == Provider::Offline {
+        log.note("would ask the offline provider; this is what another would be sent");
+    } else {
+        endpoint.say_headers(&endpoint.url, log);
+    }
+    let body = call::first_body(call).unwrap_or_else(|_| call.protocol.body(&call.request));
+    let mut out = Output::open();
+    writeln!(out, "{body}").context("cannot write '<stdout>'")?;
+    out.finish()?;
+    Ok(Exit::Done)
+}
+
+/// Has the provider count, and writes the number.
+fn count(
+    args: &CallArgs,
+    model: &ModelArgs,
+    call: &Call<'_, '_, '_>,
+    network: &mut Network<'_>,
+) -> anyhow::Result<Exit> {
+    let (endpoint, log) = (network.endpoint, network.log);
+    if endpoint.count_url.is_none() && endpoint.provider != Provider::Offline {
+        let text = format!(
+            "{} cannot count the tokens of a request; leave --count out, claw-estimate counts by itself",
+            endpoint.provider.name()
+        );
+        return fail(Exit::Config, text);
+    }
+    match call::count(call, network) {
+        Ok(tokens) => {
+            let mut out = Output::open();
+            writeln!(out, "{tokens}").context("cannot write '<stdout>'")?;
+            out.finish()?;
+            Ok(Exit::Done)
+        }
+        Err(failure) => outcome::note_failure(failure, args, model, endpoint, log),
+    }
+}

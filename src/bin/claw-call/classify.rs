@@ -1,0 +1,91 @@
+//! `claw-call --classify`: what an answer means, without asking anybody.
+
+use anyhow::Context;
+use clawutils::cli::options::FailuresArgs;
+use clawutils::cli::{Log, Output, now};
+use clawutils::exit::{Error, Exit};
+use clawutils::json::{Object, quote};
+use clawutils::provider::Failure;
+use std::io::Write;
+
+/// The options for classifying an answer.
+#[derive(Clone, Debug, clap::Args)]
+pub struct RowArgs {
+    /// The failure table.
+    #[command(flatten)]
+    pub failures: FailuresArgs,
+    /// Header of the answer that is classified, as 'name: value'; may be given again
+    #[arg(long, value_name = "HEADER", requires = "classify", value_parser = header)]
+    pub header: Vec<(String, String)>,
+}
+
+fn header(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once(':').ok_or("no colon; write 'name: value'")?;
+    Ok((name.trim().to_ascii_lowercase(), value.trim().to_owned()))
+}
+
+/// Reads an argument that is an HTTP status.
+///
+/// # Errors
+/// When it is not one.
+pub fn status(text: &str) -> Result<u16, &'static str> {
+    let status = text.parse().ok().filter(|status| (100..600).contains(status));
+    status.ok_or("not an HTTP status; use a number from 100 to 599")
+}
+
+/// Writes what an answer of `status` with this body means, as a JSON object.
+///
+/// # Errors
+/// 74 or 78 as [`FailuresArgs::read`]; 65 when the answer is a reply and no failure.
+pub fn classify(status: u16, body: &[u8], args: &RowArgs, log: Log) -> anyhow::Result<Exit> {
+    let header = |name: &str| {
+        args.header.iter().find(|(own, _)| own == name).map(|(_, value)| value.clone())
+    };
+    if (200..300).contains(&status) && is_reply(body) {
+        return Err(Error::new(Exit::Data, "this answer is a reply, and no failure").into());
+    }
+    let failure = Failure::classify(status, &header, body, now()?, &args.failures.read()?);
+    let mut out = Output::open();
+    writeln!(out, "{}", to_json(&failure)).context("cannot write '<stdout>'")?;
+    out.finish()?;
+    log.note(&failure.to_string());
+    Ok(failure.exit())
+}
+
+/// Whether a body looks like what a provider says when all is well.
+fn is_reply(body: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(body);
+    let Ok(object) = Object::parse(text.trim()) else { return false };
+    let is_error = object.get("error").is_some_and(|error| error != "null");
+    let names = ["content", "choices", "message"];
+    !is_error && names.iter().any(|name| object.get(name).is_some_and(|raw| raw != "null"))
+}
+
+/// A failure as one JSON object. What is not known is null.
+fn to_json(failure: &Failure) -> String {
+    let number = |tokens: Option<u64>| tokens.map_or_else(null, |tokens| tokens.to_string());
+    let text = |text: Option<&str>| text.map_or_else(null, quote);
+    let members = [
+        ("class", quote(failure.class.name())),
+        ("status", number(failure.status.map(u64::from))),
+        ("exit", failure.exit().code().to_string()),
+        ("rule", quote(&failure.rule)),
+        ("limit", number(failure.limit)),
+        ("actual", number(failure.actual)),
+        ("actual_is_floor", failure.actual_is_floor.to_string()),
+        ("requested_output", number(failure.requested_output)),
+        ("output_cap", number(failure.output_cap)),
+        ("retryable", failure.retryable.to_string()),
+        ("retry_after", failure.retry_after.map_or_else(null, |seconds| seconds.to_string())),
+        ("kind", text(failure.kind.as_deref())),
+        ("request_id", text(failure.request_id.as_deref())),
+        ("message", quote(&failure.message)),
+    ];
+    let members: Vec<_> =
+        members.iter().map(|(name, value)| format!(r#""{name}":{value}"#)).collect();
+    format!("{{{}}}", members.join(","))
+}
+
+fn null() -> String {
+    "null".to_owned()
+}

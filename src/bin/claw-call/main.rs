@@ -1,0 +1,48 @@
+//! claw-call: one call to a provider; the only program with a network.
+
+mod call;
+mod classify;
+#[cfg(feature = "http")]
+mod listening;
+mod outcome;
+mod show;
+mod spent;
+mod world;
+
+use crate::call::{CallArgs, call};
+use crate::classify::classify;
+use clap::Parser;
+use clawutils::cli::budget::RequestArgs;
+use clawutils::cli::model::ModelArgs;
+use clawutils::cli::{self, LogArgs, Operands, arguments};
+use std::process::ExitCode;
+
+/// Send messages to a provider and write its reply as records
+#[derive(Parser)]
+#[command(name = "claw-call", version, args_override_self = true)]
+struct Args {
+    #[command(flatten)]
+    operands: Operands,
+    #[command(flatten)]
+    request: RequestArgs,
+    #[command(flatten)]
+    model: ModelArgs,
+    #[command(flatten)]
+    call: CallArgs,
+    #[command(flatten)]
+    log: LogArgs,
+}
+
+fn main() -> ExitCode {
+    cli::run("claw-call", || {
+        let args = arguments::parse::<Args>()?;
+        let log = args.log.open("claw-call");
+        let input = args.operands.read()?;
+        if let Some(status) = args.call.classify {
+            let body: Vec<u8> = input.into_iter().flat_map(|(_, bytes)| bytes).collect();
+            return classify(status, &body, &args.call.rows, log);
+        }
+        let extras = args.request.read()?;
+        call(&args.call, &args.model, &input, &extras, log)
+    })
+}

@@ -1,0 +1,265 @@
+//! What comes of a call: the reply's records, or a failure that is said and noted.
+
+use crate::call::CallArgs;
+use anyhow::Context;
+use clawutils::cli::endpoint::Endpoint;
+use clawutils::cli::model::{ModelArgs, Provider};
+use clawutils::cli::options::LimitArgs;
+use clawutils::cli::{Log, Output, progress};
+use clawutils::exit::{self, Exit};
+use clawutils::json::{Object, edit, quote};
+use clawutils::provider::call::Call;
+use clawutils::provider::{Failure, Reply};
+use clawutils::record;
+use clawutils::usage::{Counts, Table};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// The destination of the records of a reply.
+pub(super) struct Destination {
+    /// The name in diagnostics.
+    pub(super) name: String,
+    out: Box<dyn Write>,
+    is_file: bool,
+}
+
+impl Destination {
+    /// Opens standard output, or creates a file that only its owner can read, before a call that may cost money.
+    ///
+    /// # Errors
+    /// 74 or 77 if the file cannot be written.
+    pub(super) fn open(path: Option<&Path>) -> anyhow::Result<Destination> {
+        let name = path.map_or_else(|| "<stdout>".into(), |path| path.display().to_string());
+        let out: Box<dyn Write> = match path {
+            None => Box::new(Output::open()),
+            Some(path) => {
+                let file = open_private(path).with_context(|| format!("cannot write '{name}'"))?;
+                Box::new(BufWriter::new(file))
+            }
+        };
+        Ok(Destination { name, out, is_file: path.is_some() })
+    }
+
+    /// Writes these records. If they go to a file, no signal ends the program before it has all of them. Standard output may
+    /// have a reader that never reads, so there a signal does.
+    fn write(&mut self, records: &[String]) -> anyhow::Result<()> {
+        if self.is_file {
+            progress::leave_signals();
+        }
+        self.write_lines(records).with_context(|| format!("cannot write '{}'", self.name))
+    }
+
+    /// Writes each record without a copy of it: a record can be as long as the longest answer.
+    fn write_lines(&mut self, records: &[String]) -> io::Result<()> {
+        for record in records {
+            self.out.write_all(record.as_bytes())?;
+            self.out.write_all(b"\n")?;
+        }
+        self.out.flush()
+    }
+}
+
+/// Prices from a file.
+pub struct Prices {
+    name: String,
+    table: Table,
+}
+
+impl Prices {
+    /// The prices of the options, if there are any.
+    ///
+    /// # Errors
+    /// As [`LimitArgs::prices`].
+    pub(super) fn read(limits: &LimitArgs) -> anyhow::Result<Option<Prices>> {
+        let name = limits.prices.iter().map(|path| path.display().to_string()).collect();
+        Ok(limits.prices()?.map(|table| Prices { name, table }))
+    }
+
+    /// What these tokens of a model cost; `None` when it has no price.
+    pub(super) fn cost(&self, model: &str, counts: &Counts) -> Option<f64> {
+        self.table.cost(model, counts)
+    }
+
+    /// Says what a reply cost. What has no price is not free: it is said to have none.
+    fn say(&self, reply: &Reply, asked: &str, log: Log) {
+        let model = reply.model.as_deref().unwrap_or(asked);
+        let Some(counts) = reply.usage.as_deref().and_then(Counts::read) else {
+            log.outcome("the reply has no counts, so no price", r#""cost":"unpriced""#);
+            return;
+        };
+        let cost = self.table.cost(model, &counts).or_else(|| self.table.cost(asked, &counts));
+        match cost {
+            Some(cost) => {
+                log.outcome(
+                    &format!("{counts}: {cost}"),
+                    &format!(r#""cost":{cost},{}"#, counts.members()),
+                );
+            }
+            None => {
+                let text = format!("{counts}: unpriced, '{}' has no price of '{model}'", self.name);
+                log.outcome(&text, &format!(r#""cost":"unpriced",{}"#, counts.members()));
+            }
+        }
+    }
+}
+
+/// Writes the records of a reply: of several, if it was paused on the way.
+///
+/// # Errors
+/// 74 when they cannot be written.
+pub(super) fn write_reply(
+    replies: &mut [Reply],
+    to: &mut Destination,
+    provider: Provider,
+    call: &Call<'_, '_, '_>,
+    args: &CallArgs,
+    prices: Option<&Prices>,
+    log: Log,
+) -> anyhow::Result<Exit> {
+    let cut_call = write_records(replies, to, provider, call, args)?;
+    for reply in replies.iter() {
+        if let Some(prices) = prices {
+            prices.say(reply, call.request.model, log);
+        }
+        for kind in &reply.left_out {
+            log.note(&format!(
+                "the answer holds '{kind}', which a record cannot hold; it is left out"
+            ));
+        }
+    }
+    if let Some(name) = &cut_call {
+        log.note(&format!("the call of '{name}' was cut off in the middle and is left out"));
+    }
+    Ok(replies.last().map_or(Exit::Failed, |reply| ending(reply, log)))
+}
+
+/// Writes the records of replies, whole or broken off. Gives the name of a call that was cut
+/// off and left out.
+///
+/// # Errors
+/// 74 when they cannot be written.
+pub(super) fn write_records(
+    replies: &mut [Reply],
+    to: &mut Destination,
+    provider: Provider,
+    call: &Call<'_, '_, '_>,
+    args: &CallArgs,
+) -> anyhow::Result<Option<String>> {
+    let (mut lines, mut cut_call) = (Vec::new(), None);
+    for (number, reply) in replies.iter_mut().enumerate() {
+        let mut records = reply.take_records(provider.name());
+        if args.meta
+            && number == 0
+            && let Some(first) = records.lines.first_mut()
+            && let Ok(object) = Object::parse(first)
+        {
+            *first = object.with("call", &asked(call));
+        }
+        lines.append(&mut records.lines);
+        cut_call = records.cut_call;
+    }
+    to.write(&lines)?;
+    Ok(cut_call)
+}
+
+/// How a reply ended, as a status. One that ended in a way that is not known may be half of one.
+fn ending(reply: &Reply, log: Log) -> Exit {
+    let reason = reply.stop_reason.as_deref().unwrap_or("none");
+    match reason {
+        _ if reply.is_cut_off() => {
+            log.note(&format!("the answer was cut off: stop reason '{reason}'"));
+            Exit::CutOff
+        }
+        "end_turn" | "tool_use" | "stop_sequence" => Exit::Done,
+        "refusal" => {
+            log.note(&format!("the answer ended unusually: stop reason '{reason}'"));
+            Exit::Done
+        }
+        "pause_turn" => {
+            log.note("the answer was paused, and the rest of it was not asked for");
+            Exit::CutOff
+        }
+        _ => {
+            log.note(&format!(
+                "the answer ended in a way that is not known: stop reason '{reason}'"
+            ));
+            Exit::CutOff
+        }
+    }
+}
+
+/// What was asked, for the record: hashes as record ids have them.
+fn asked(call: &Call<'_, '_, '_>) -> String {
+    let request = &call.request;
+    let hash = |text: Option<&str>| match text {
+        Some(text) => quote(&record::digest(text)),
+        None => "null".to_owned(),
+    };
+    format!(
+        r#"{{"request":{},"model":{},"max_tokens":{},"stream":{},"system":{},"tools":{},"extra":{}}}"#,
+        hash(Some(&call.protocol.body(request))),
+        quote(request.model),
+        request.max_tokens,
+        request.stream,
+        hash(request.system),
+        hash(request.tools),
+        hash(request.extra),
+    )
+}
+
+/// Says why a call failed, writes the error record, and remembers the window if one was named. Gives the
+/// status of the failure.
+///
+/// # Errors
+/// 74 when the record cannot be written.
+pub(super) fn note_failure(
+    mut failure: Failure,
+    args: &CallArgs,
+    model: &ModelArgs,
+    endpoint: &Endpoint,
+    log: Log,
+) -> anyhow::Result<Exit> {
+    failure.message = endpoint.without_key(&failure.message);
+    failure.request_id = failure.request_id.map(|id| endpoint.without_key(&id));
+    let name = model.model();
+    let record = failure.to_error_record(name.as_deref());
+    let mut members = format!("{},\"rule\":{}", log_members(&record), quote(&failure.rule));
+    members.push_str(&format!(",\"retryable\":{}", failure.retryable));
+    if let Some(seconds) = failure.retry_after {
+        members.push_str(&format!(",\"retry_after\":{seconds}"));
+    }
+    if let Some(id) = &failure.request_id {
+        members.push_str(&format!(",\"request_id\":{}", quote(id)));
+    }
+    log.outcome(&failure.last_words(), &members);
+    if let Some(path) = &args.failure {
+        write_private(path, &(record + "\n"))
+            .with_context(|| format!("cannot write '{}'", path.display()))?;
+    }
+    // The offline provider only enforces the window that it was given.
+    if let Some(window) = failure.stated_window
+        && endpoint.provider != Provider::Offline
+        && let Err(error) = model.learn_window(window, args.window.window)
+    {
+        // The refusal itself was said; without the memory the next one says it again.
+        log.note(&exit::text(&error));
+    }
+    Ok(failure.exit())
+}
+
+/// The members of an error record, but for its message: that is in what is said.
+fn log_members(record: &str) -> String {
+    let members = edit::without(record, &["message"]).unwrap_or_default();
+    members.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or_default().to_owned()
+}
+
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    open_private(path)?.write_all(text.as_bytes())
+}
+
+fn open_private(path: &Path) -> io::Result<File> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600).open(path)
+}

@@ -1,0 +1,74 @@
+//! Showing what the model says, as it comes.
+
+use anyhow::Context;
+use clawutils::cli::progress;
+use clawutils::printable::printable_lines;
+use std::borrow::Cow;
+use std::fs::{File, OpenOptions};
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+/// Where text is shown.
+pub(super) struct Show {
+    out: Option<Box<dyn Write>>,
+    /// A terminal is shown control characters, and does not obey them.
+    is_terminal: bool,
+    /// The text so far ends in the middle of a line.
+    in_line: bool,
+    /// Standard output is what the program was asked to write: a failure is one of the program.
+    is_output: bool,
+    failure: Option<io::Error>,
+}
+
+impl Show {
+    /// Shows text on standard error, on standard output, or in a file; nowhere without the option.
+    pub(super) fn new(option: Option<&Option<PathBuf>>) -> anyhow::Result<Show> {
+        let (out, is_terminal): (Option<Box<dyn Write>>, bool) = match option {
+            None => (None, false),
+            Some(None) => (Some(Box::new(io::stderr())), io::stderr().is_terminal()),
+            Some(Some(path)) if path.as_os_str() == "-" => {
+                (Some(Box::new(io::stdout())), io::stdout().is_terminal())
+            }
+            Some(Some(path)) => {
+                let file = open(path)?;
+                let is_terminal = file.is_terminal();
+                (Some(Box::new(file)), is_terminal)
+            }
+        };
+        let is_output = option.is_some_and(|path| path.as_deref() == Some(Path::new("-")));
+        Ok(Show { out, is_terminal, in_line: false, is_output, failure: None })
+    }
+
+    /// Shows a piece of text.
+    pub(super) fn text(&mut self, text: &str) {
+        let Some(out) = self.out.as_mut().filter(|_| !text.is_empty()) else { return };
+        // It may come to the same terminal, whatever it goes through.
+        progress::stop();
+        let shown = match self.is_terminal {
+            true => printable_lines(text),
+            false => Cow::Borrowed(text),
+        };
+        self.in_line = !shown.ends_with('\n');
+        // Even if the reader went away, the reply is read to its end.
+        if let Err(error) = out.write_all(shown.as_bytes()).and_then(|()| out.flush()) {
+            self.out = None;
+            self.failure = Some(error);
+        }
+    }
+
+    /// Ends the last line.
+    ///
+    /// # Errors
+    /// If the text goes to standard output and could not all be written.
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        if self.in_line {
+            self.text("\n");
+        }
+        self.failure.filter(|_| self.is_output).map_or(Ok(()), Err)
+    }
+}
+
+fn open(path: &PathBuf) -> anyhow::Result<File> {
+    let file = OpenOptions::new().append(true).create(true).open(path);
+    file.with_context(|| format!("cannot write '{}'", path.display()))
+}

@@ -1,0 +1,83 @@
+//! Limits on the tokens and the cost of a session, checked before anything is sent.
+
+use crate::outcome::Prices;
+use anyhow::Context;
+use clawutils::cli::options::LimitArgs;
+use clawutils::cli::{open_transcript, variable};
+use clawutils::exit::{Error, Exit, fail};
+use clawutils::jsonl::{Line, Lines, read_line};
+use clawutils::provider::{Request, estimated};
+use clawutils::usage::{Calls, Counts};
+use std::path::PathBuf;
+
+/// The options for limits, and for the calls that count towards them.
+#[derive(Clone, Debug, clap::Args)]
+pub struct SpentArgs {
+    /// The limits.
+    #[command(flatten)]
+    pub limits: LimitArgs,
+    /// Transcript whose calls count towards the limits; may be repeated (default: CLAW_SESSION)
+    #[arg(long, value_name = "FILE")]
+    pub spent: Vec<PathBuf>,
+}
+
+impl SpentArgs {
+    /// Whether one more call is within the limits.
+    ///
+    /// # Errors
+    /// 5 when it is not; 74 when a transcript cannot be read; 78 when a model has no price.
+    pub(super) fn check(
+        &self,
+        request: &Request<'_, '_>,
+        prices: Option<&Prices>,
+    ) -> anyhow::Result<()> {
+        if self.limits.max_total.is_none() && self.limits.max_cost.is_none() {
+            return Ok(());
+        }
+        let prompt = Counts { input: estimated::prompt(request), ..Counts::default() };
+        let calls = self.calls()?;
+        let this = (request.model.to_owned(), prompt);
+        let all = || calls.each().chain([&this]);
+        if let Some(most) = self.limits.max_total {
+            let total = all().fold(0u64, |sum, (_, it)| sum.saturating_add(it.all()));
+            if total > most {
+                let text = format!(
+                    "not called: {total} tokens with this prompt are more than --max-total {most}; raise it, or shorten the session"
+                );
+                return fail(Exit::NoGain, text);
+            }
+        }
+        let (Some(most), Some(prices)) = (self.limits.max_cost, prices) else { return Ok(()) };
+        let mut total = 0.0;
+        for (model, counts) in all() {
+            total += prices.cost(model, counts).ok_or_else(|| {
+                let text = format!("cannot hold to --max-cost: no price of '{model}'");
+                Error::new(Exit::Config, text)
+            })?;
+        }
+        if total > most {
+            let text =
+                format!("not called: {total:.6} with this prompt is more than --max-cost {most}");
+            return fail(Exit::NoGain, text);
+        }
+        Ok(())
+    }
+
+    /// The calls that the transcripts tell of.
+    fn calls(&self) -> anyhow::Result<Calls> {
+        let mut calls = Calls::default();
+        let of_turn = variable("CLAW_SESSION").map(PathBuf::from).filter(|_| self.spent.is_empty());
+        for path in self.spent.iter().chain(&of_turn) {
+            let input = open_transcript(path)?;
+            let what = || format!("cannot read '{}'", input.name);
+            let mut lines = Lines::new(&input, 0, input.length);
+            let mut each = |line: Line<'_>| {
+                if let Line::Object { object, place, .. } = line {
+                    calls.take(&object, &place);
+                }
+            };
+            while lines.next(|line, place| read_line(line, place, &mut each)).with_context(what)? {}
+        }
+        Ok(calls)
+    }
+}

@@ -1,0 +1,233 @@
+//! The world that a call is made in: the network, the provider inside, or recordings.
+
+#[cfg(feature = "http")]
+use crate::listening::{Event, Listening};
+use clawutils::cli::endpoint::{Endpoint, path};
+use clawutils::cli::options::CassetteArgs;
+use clawutils::cli::{Log, now};
+use clawutils::exit::{self, Exit, fail};
+use clawutils::provider::call::{Ask, World};
+use clawutils::provider::cassette::{Cassette, Exchange, Recorder};
+use clawutils::provider::failure::Class;
+#[cfg(feature = "http")]
+use clawutils::provider::protocol::Rest;
+use clawutils::provider::reading::Reading;
+use clawutils::provider::{Failure, Request, offline};
+use std::hash::{BuildHasher, Hasher, RandomState};
+#[cfg(feature = "http")]
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+/// The longest wait, in all, for a part that an answer can do without: the rest of a refusal, or of a stream
+/// after the reason for its end.
+#[cfg(feature = "http")]
+const LINGER: Duration = Duration::from_secs(5);
+/// How many parts of an answer may wait to be read.
+#[cfg(feature = "http")]
+const WAITING: usize = 8;
+
+/// Where answers come from, and whether they are recorded.
+pub(super) enum Tape {
+    /// From the provider.
+    Live(Option<Recorder>),
+    /// From recordings.
+    Replay(Cassette),
+}
+
+impl Tape {
+    /// Opens what is asked for. Only where something is sent a key is read, and the address looked at.
+    ///
+    /// # Errors
+    /// As [`Endpoint::open`] and [`Cassette::open`].
+    pub(super) fn open(args: &CassetteArgs, endpoint: &mut Endpoint) -> anyhow::Result<Tape> {
+        if let Some(dir) = &args.replay {
+            return Ok(Tape::Replay(Cassette::open(dir)?));
+        }
+        endpoint.open()?;
+        let keys = || endpoint.secret().map(str::to_owned).into_iter().collect();
+        Ok(Tape::Live(args.record.as_ref().map(|dir| Recorder::new(dir, keys()))))
+    }
+
+    /// Whether a request may be sent: what would be recorded must hold no secret.
+    ///
+    /// # Errors
+    /// 65 when it holds what looks like one.
+    pub(super) fn check(&self, body: &str) -> anyhow::Result<()> {
+        match self {
+            Tape::Live(Some(recorder)) => match recorder.check(body) {
+                Ok(()) => Ok(()),
+                Err(why) => fail(Exit::Data, format!("cannot record, so nothing is sent: {why}")),
+            },
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The world that a call is made in.
+pub(super) struct Network<'n> {
+    pub(super) tape: &'n mut Tape,
+    pub(super) endpoint: &'n Endpoint,
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "nothing is waited for"))]
+    pub(super) timeout: Duration,
+    pub(super) log: Log,
+    /// The signal that stopped the reading of an answer.
+    pub(super) stopped: Option<i32>,
+    /// The time that the call may take, and the moment at which it is over.
+    pub(super) deadline: Option<(Duration, Instant)>,
+}
+
+impl World for Network<'_> {
+    fn send(
+        &mut self,
+        ask: Ask,
+        request: &Request<'_, '_>,
+        body: &str,
+        reading: &mut Reading<'_>,
+    ) -> Result<(), Failure> {
+        let endpoint = self.endpoint;
+        let url = match (ask, &endpoint.count_url) {
+            (Ask::Count, Some(url)) => url,
+            _ => &endpoint.url,
+        };
+        if let Tape::Replay(cassette) = self.tape {
+            let missed =
+                |miss: &dyn ToString| Failure::new(Class::NotRecorded, "replay", miss.to_string());
+            let found = cassette.next(path(url), body).map_err(|miss| missed(&miss))?;
+            return found.play(reading);
+        }
+        if matches!(self.tape, Tape::Live(Some(_))) {
+            reading.keep_all();
+        }
+        let outcome = match endpoint.provider.is_inside() {
+            true => {
+                let answer =
+                    offline::answer(ask, request, request.window.unwrap_or(offline::WINDOW));
+                reading.head(answer.status, answer.headers);
+                reading.take(&answer.body);
+                Ok(())
+            }
+            false => {
+                let _progress = self.log.wait_for(format!("waiting for {}", request.model));
+                self.exchange(url, body, reading)
+            }
+        };
+        if let Tape::Live(Some(recorder)) = self.tape
+            && self.stopped.is_none()
+        {
+            let headers = endpoint.headers().into_iter();
+            let headers: Vec<_> = headers.map(|(name, value)| (name.to_owned(), value)).collect();
+            let ended = outcome.as_ref().err().map(|failure| failure.message.clone());
+            let exchange = Exchange::of(path(url), &headers, body, reading.so_far(), ended);
+            if let Err(error) = recorder.write(&exchange) {
+                // The answer is here all the same, and was paid for.
+                self.log.note(&exit::text(&error));
+            }
+        }
+        outcome
+    }
+
+    fn left(&self) -> f64 {
+        let left = |(_, end): (_, Instant)| end.saturating_duration_since(Instant::now());
+        self.deadline.map_or(f64::INFINITY, |deadline| left(deadline).as_secs_f64())
+    }
+
+    fn wait(&mut self, seconds: f64) {
+        // A recording has no reason to be waited for.
+        if matches!(self.tape, Tape::Live(_)) {
+            let pause = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+            let end = Instant::now() + pause;
+            let left = move || end.saturating_duration_since(Instant::now()).as_secs_f64().ceil();
+            let _progress = self.log.progress(move || Some(format!("next try in {} s", left())));
+            std::thread::sleep(pause);
+        }
+    }
+
+    fn now(&self) -> f64 {
+        now().unwrap_or_default()
+    }
+
+    fn chance(&mut self) -> f64 {
+        // The hasher's seed is random for each process, which is all that spreading them takes.
+        RandomState::new().build_hasher().finish() as f64 / u64::MAX as f64
+    }
+
+    fn say(&mut self, text: &str) {
+        self.log.note(&self.endpoint.without_key(text));
+    }
+}
+
+/// The failure of a call that is not to be tried again.
+#[cfg(feature = "http")]
+fn stopped(why: &str) -> Failure {
+    Failure { retryable: false, ..Failure::unreachable(why) }
+}
+
+impl Network<'_> {
+    /// Sends a body, and reads the answer until it is whole, breaks off, or a signal comes.
+    #[cfg(feature = "http")]
+    fn exchange(
+        &mut self,
+        url: &str,
+        body: &str,
+        reading: &mut Reading<'_>,
+    ) -> Result<(), Failure> {
+        use clawutils::provider::http::{self, Part};
+        let post = self.post(url, body);
+        let (sender, events) = mpsc::sync_channel(WAITING);
+        let _listening = Listening::new(sender.clone());
+        std::thread::spawn(move || {
+            let outcome = http::post(post, |part| sender.send(Event::Part(part)).is_ok());
+            // Without a reader there is no one to notify.
+            let _ = sender.send(Event::End(outcome));
+        });
+        // The moment to stop waiting for a part that the answer can do without.
+        let mut enough = None;
+        loop {
+            match reading.rest() {
+                Rest::Nothing => return Ok(()),
+                Rest::Welcome => enough = enough.or(Some(Instant::now() + LINGER)),
+                Rest::Needed => enough = None,
+            }
+            let end = self.deadline.map(|(_, end)| end);
+            let until = enough.into_iter().chain(end).min();
+            let wait = until.map_or(Duration::MAX, |until| until - Instant::now());
+            match events.recv_timeout(wait) {
+                Ok(Event::Part(Part::Head(status, headers))) => reading.head(status, headers),
+                Ok(Event::Part(Part::Body(piece))) => {
+                    reading.take(&piece);
+                }
+                Ok(Event::End(outcome)) => return outcome,
+                Ok(Event::Signal(signal)) => {
+                    self.stopped = Some(signal);
+                    return Err(stopped("a signal came"));
+                }
+                Err(RecvTimeoutError::Timeout) if enough == until => return Ok(()),
+                Err(RecvTimeoutError::Timeout) => {
+                    let most = self.deadline.map_or(0.0, |(most, _)| most.as_secs_f64());
+                    return Err(stopped(&format!("no whole answer within {most} s (--deadline)")));
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Failure::unreachable("the connection's thread ended"));
+                }
+            }
+        }
+    }
+
+    #[cfg(feature = "http")]
+    fn post(&self, url: &str, body: &str) -> clawutils::provider::http::Post {
+        let endpoint = self.endpoint;
+        clawutils::provider::http::Post {
+            url: url.to_owned(),
+            is_local: endpoint.is_local,
+            headers: endpoint.headers(),
+            body: body.to_owned(),
+            timeout: self.timeout,
+            certificates: endpoint.certificates.clone(),
+        }
+    }
+
+    #[cfg(not(feature = "http"))]
+    fn exchange(&mut self, _: &str, _: &str, _: &mut Reading<'_>) -> Result<(), Failure> {
+        Err(Failure::unreachable("this build has no network"))
+    }
+}

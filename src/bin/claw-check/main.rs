@@ -1,0 +1,54 @@
+//! claw-check: what is wrong in a transcript.
+
+mod check;
+
+use crate::check::check_modes;
+use clap::Parser;
+use clawutils::cli::{self, LogArgs, Operands, Output, arguments};
+use clawutils::finding::rules;
+use clawutils::lint;
+use clawutils::printable::printable_json;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Report what is wrong in a transcript, where, and whether rebuild repairs it
+#[derive(Parser)]
+#[command(version)]
+struct Args {
+    #[command(flatten)]
+    operands: Operands,
+    /// List the rules: name, severity, whether rebuild repairs it, meaning
+    #[arg(long)]
+    rules: bool,
+    #[command(flatten)]
+    log: LogArgs,
+}
+
+fn main() -> ExitCode {
+    cli::run("claw-check", || {
+        let args = arguments::parse::<Args>()?;
+        let log = args.log.open("claw-check");
+        let mut out = Output::open();
+        let mut findings = Vec::new();
+        if args.rules {
+            for rule in rules::ALL {
+                writeln!(out, "{rule}")?;
+            }
+        } else {
+            findings.push(check_modes(&args.operands.files)?);
+            for input in args.operands.transcripts()? {
+                let _progress = log.wait_for(format!("checking {}", input.name));
+                findings.push(lint::lint(input)?);
+            }
+        }
+        let mut json = String::new();
+        for finding in findings.iter().flatten() {
+            json.clear();
+            finding.push_json(&mut json);
+            out.write_all(printable_json(&json).as_bytes())?;
+            out.write_all(b"\n")?;
+        }
+        out.finish()?;
+        Ok(lint::status(findings.iter().flatten()))
+    })
+}

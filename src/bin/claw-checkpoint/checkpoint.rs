@@ -1,0 +1,174 @@
+//! `claw-checkpoint`: ask whether one is due, get it from another program, read the reply.
+
+use anyhow::Context;
+use clawutils::checkpoint::due::{State, Triggers};
+use clawutils::checkpoint::reply::Said;
+use clawutils::checkpoint::{self, PROMPT, Plan};
+use clawutils::cli::budget::{BudgetArgs, Extras};
+use clawutils::cli::model::ModelArgs;
+use clawutils::cli::options::DueArgs;
+use clawutils::cli::summary::{Asked, CommandArgs, Spent, SummariserArgs, Writer, most_tokens};
+use clawutils::cli::{Log, Output, messages, now, read_file, require_meta, seconds, text};
+use clawutils::compact::accept::Reply;
+use clawutils::compact::request::Wish;
+use clawutils::estimate::{Budget, Gauge, Request};
+use clawutils::exit::{self, Exit, fail};
+use clawutils::record::checkpoint::Checkpoint;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The most calls to spend on one checkpoint.
+const MOST_CALLS: u32 = 6;
+
+/// The options of `claw-checkpoint` alone.
+#[derive(Clone, Debug, clap::Args)]
+pub struct CheckpointArgs {
+    /// Make one only if it is due
+    #[arg(long)]
+    pub if_due: bool,
+    /// The options for when a checkpoint is due.
+    #[command(flatten)]
+    pub due: DueArgs,
+    /// The models that are asked before that of the conversation.
+    #[command(flatten)]
+    pub summarisers: SummariserArgs,
+    /// The program that asks.
+    #[command(flatten)]
+    pub call: CommandArgs,
+    /// Longest time to spend
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub deadline: Option<Duration>,
+    /// File with what to ask for instead of our own words
+    #[arg(long, value_name = "FILE")]
+    pub prompt: Option<PathBuf>,
+}
+
+/// A run of `claw-checkpoint`.
+#[derive(Debug)]
+pub struct Session<'s> {
+    /// Its options.
+    pub args: &'s CheckpointArgs,
+    /// The provider's.
+    pub model: &'s ModelArgs,
+    /// The window's and the configuration's.
+    pub budget: &'s BudgetArgs,
+}
+
+impl Session<'_> {
+    /// Does it.
+    ///
+    /// # Errors
+    /// 5 when there is nothing to cover, or the request does not fit however short; 65 for bad input; 69
+    /// when the reply cannot be used; the status of the program that asks the model when that fails.
+    /// Nothing is written then.
+    pub fn run(
+        &self,
+        input: &[(Arc<str>, Vec<u8>)],
+        extras: &Extras,
+        log: Log,
+    ) -> anyhow::Result<Exit> {
+        let _progress = log.wait_for("estimating");
+        let messages = messages(input)?;
+        require_meta(&messages)?;
+        let (system, tools) = (extras.system.as_deref(), extras.tools.as_deref());
+        let model = self.model.model();
+        let request = Request { messages: &messages, system, tools, model: model.as_deref() };
+        let gauge = Gauge::new(request, None);
+        log.unused_count(gauge.unused());
+        let tokens = gauge.tokens(request);
+        let budget = self.budget.budget(self.model, None)?;
+        let state = State::of(&messages, tokens, budget.map(|budget| budget.window));
+        let plan = checkpoint::plan(&messages);
+        let why_not = self.why_not(state, plan.as_ref());
+        if let Some(why) = why_not.filter(|_| self.args.if_due) {
+            log.outcome(&format!("skipped: {why}"), r#""outcome":"skipped""#);
+            return Ok(Exit::Done);
+        }
+        let Some(plan) = plan else {
+            return fail(Exit::NoGain, "nothing to cover: no message is answered");
+        };
+        let spent = Spent::new(MOST_CALLS, self.args.deadline);
+        let reply = self.ask(&plan, (gauge, budget), &spent, log)?;
+        let Some(said) = Said::read(&reply.text) else {
+            return fail(Exit::Unavailable, "the checkpoint is not used: it is blank");
+        };
+        let generated_by = reply.model.or_else(|| Some(self.args.call.command.clone()));
+        let made = plan.checkpoint(said, messages.len(), tokens);
+        write(&Checkpoint { generated_by, usage: reply.usage, ..made })?;
+        let (count, calls, seconds) = (messages.len(), spent.calls(), spent.seconds());
+        let cost = format!("{calls} {}, {seconds:.1} s", if calls == 1 { "call" } else { "calls" });
+        log.outcome(
+            &format!("checkpoint of {count} messages, {tokens} tokens ({cost})"),
+            &format!(
+                r#""outcome":"made","messages":{count},"tokens":{tokens},"calls":{calls},"seconds":{seconds:.3}"#
+            ),
+        );
+        Ok(Exit::Done)
+    }
+
+    /// Asks the models in order, until one replies.
+    fn ask(
+        &self,
+        plan: &Plan<'_, '_>,
+        (gauge, budget): (Gauge, Option<Budget>),
+        spent: &Spent,
+        log: Log,
+    ) -> anyhow::Result<Reply> {
+        let prompt = self.prompt()?;
+        let wish = Wish { prompt: &prompt, focus: None };
+        let models = self.args.summarisers.models(self.model, budget)?;
+        let ask = |asked: &Asked| {
+            self.args.summarisers.refuse_failing(asked)?;
+            spent.check()?;
+            let writer = Writer { asked, command: &self.args.call.command, spent, log };
+            let limits = asked.limits(gauge, most_tokens(budget), spent.left());
+            let reply = writer.write(plan.covered, plan.earlier.as_deref(), wish, limits);
+            if let Some(attempts) = &asked.attempts {
+                attempts.note(reply.is_ok(), now()?);
+            }
+            reply
+        };
+        for pair in models.windows(2) {
+            match ask(&pair[0]) {
+                Ok(reply) => return Ok(reply),
+                Err(error) => {
+                    let (name, next, why) = (&pair[0].name, &pair[1].name, exit::text(&error));
+                    log.note(&format!("no checkpoint by {name}: {why}; the next model is {next}"));
+                }
+            }
+        }
+        match models.last() {
+            Some(last) => ask(last),
+            None => fail(Exit::Config, "no model is named; give --model"),
+        }
+    }
+
+    /// Why no checkpoint is due, if none is.
+    fn why_not(&self, state: State, plan: Option<&Plan<'_, '_>>) -> Option<String> {
+        if let Err(why) = self.triggers().ask(state) {
+            return Some(why.to_string());
+        }
+        let has_news = plan.is_some_and(|plan| plan.is_news);
+        (!has_news).then(|| "nothing was answered since the last one".to_owned())
+    }
+
+    fn triggers(&self) -> Triggers {
+        let DueArgs { checkpoint: enabled, percents, turns, min_tokens } = self.args.due.clone();
+        Triggers { enabled, percents, turns, min_tokens }
+    }
+
+    fn prompt(&self) -> anyhow::Result<String> {
+        match &self.args.prompt {
+            None => Ok(PROMPT.to_owned()),
+            Some(path) => Ok(text(&path.display().to_string(), &read_file(path)?)?.to_owned()),
+        }
+    }
+}
+
+fn write(checkpoint: &Checkpoint) -> anyhow::Result<()> {
+    let mut out = Output::open();
+    writeln!(out, "{}", checkpoint.record()).context("cannot write '<stdout>'")?;
+    out.finish()
+}

@@ -1,0 +1,297 @@
+//! `claw-compact`: plan, get a summary from one of several sources, check it, apply it.
+
+use crate::ladder::{Ladder, Made, listed};
+use anyhow::Context;
+use clawutils::cli::budget::{Extras, Refused};
+use clawutils::cli::log::Outcome;
+use clawutils::cli::model::ModelArgs;
+use clawutils::cli::options::{PauseArgs, SourceArgs};
+use clawutils::cli::summary::{Asked, CommandArgs, Spent, SummariserArgs};
+use clawutils::cli::{Log, Output, messages, read_file, require_meta, seconds, text};
+use clawutils::compact::cut::Rule;
+use clawutils::compact::pieces::Pieces;
+use clawutils::compact::request::{self, Wish};
+use clawutils::compact::{KEEP_USER, Planned, Source, Strategy, Task};
+use clawutils::estimate::{Budget, Request};
+use clawutils::exit::{self, Error, Exit, fail};
+use clawutils::json::quote;
+use clawutils::messages::{self as msg, Message};
+use clawutils::record::content::Role;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The options of `claw-compact` alone.
+#[derive(Clone, Debug, clap::Args)]
+pub struct CompactArgs {
+    /// Write a compaction record instead of messages
+    #[arg(long)]
+    pub record: bool,
+    /// Write the summary request, as messages, and stop there
+    #[arg(long, conflicts_with_all = ["record", "summary", "fallback", "emergency"])]
+    pub plan: bool,
+    /// Say as JSON what would be covered, kept and asked, and stop there
+    #[arg(long, conflicts_with_all = ["record", "plan"])]
+    pub show: bool,
+    /// Read transcripts and make the summaries that are still to be made
+    #[arg(long, conflicts_with_all = ["record", "plan", "summary", "fallback", "emergency"])]
+    pub retry: bool,
+    /// Take the summary from FILE instead of a model
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["fallback", "emergency"])]
+    pub summary: Option<PathBuf>,
+    /// The sources of summaries.
+    #[command(flatten)]
+    pub sources: SourceArgs,
+    /// The models that are asked before that of the conversation.
+    #[command(flatten)]
+    pub summarisers: SummariserArgs,
+    /// The program that asks.
+    #[command(flatten)]
+    pub call: CommandArgs,
+    /// The pause between tries of a missing summary.
+    #[command(flatten)]
+    pub pause: PauseArgs,
+    /// File with what to ask for instead of our own words
+    #[arg(long, value_name = "FILE")]
+    pub prompt: Option<PathBuf>,
+    /// What the summary should look at above all
+    #[arg(long, value_name = "TEXT")]
+    pub focus: Option<String>,
+    /// Tokens of the user's words to keep word for word, at most a quarter of the budget
+    #[arg(long, value_name = "TOKENS", default_value_t = KEEP_USER)]
+    pub keep_user: u64,
+    /// Keep the newest messages that have this many tokens, instead of the newest half
+    #[arg(long, value_name = "TOKENS", conflicts_with = "classic")]
+    pub keep_tokens: Option<u64>,
+    /// Cut by number alone, as the seeds do
+    #[arg(long)]
+    pub classic: bool,
+    /// Most calls to spend; 0 asks no model
+    #[arg(long, value_name = "N", default_value = "16")]
+    pub max_calls: u32,
+    /// Longest time to spend
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub deadline: Option<Duration>,
+}
+
+/// A run of `claw-compact`.
+#[derive(Debug)]
+pub struct Session<'s> {
+    /// Its options.
+    pub args: &'s CompactArgs,
+    /// The provider's.
+    pub model: &'s ModelArgs,
+    /// The window, if one is known.
+    pub budget: Option<Budget>,
+    /// What refused the request, if something did.
+    pub refused: Option<Refused>,
+    /// What goes with the messages.
+    pub extras: Extras,
+    /// The name of the conversation's model.
+    pub asked: Option<String>,
+}
+
+impl Session<'_> {
+    /// Compacts the messages of `input`.
+    ///
+    /// # Errors
+    /// 5 when there is nothing to gain, or the summary does not make the request fit; 65 for bad input;
+    /// 69 when the model's summary cannot be used; the status of the program that gets the summary when
+    /// that fails. Nothing is written then.
+    pub fn run(&self, input: &[(Arc<str>, Vec<u8>)], log: Log) -> anyhow::Result<Exit> {
+        let progress = log.wait_for("looking for a cut");
+        let messages = messages(input)?;
+        if self.args.record {
+            require_meta(&messages)?;
+        }
+        let task = self.task(&messages);
+        log.unused_count(task.gauge.unused());
+        let Some(planned) = task.plan() else {
+            let tokens = task.tokens(&messages);
+            let why = Error::new(Exit::NoGain, nothing_to_gain(&task));
+            return Err(why.with(Outcome::Skipped.members(tokens, tokens)).into());
+        };
+        let prompt = self.prompt()?;
+        let wish = Wish { prompt: &prompt, focus: self.args.focus.as_deref() };
+        if self.args.plan {
+            let asked = self.models()?.into_iter().next().unwrap_or_else(|| self.main());
+            let pieces = self.pieces(&asked, &task, &planned, wish)?;
+            let first = pieces.iter().next().map(|piece| piece.text.as_str());
+            let request = wish.request(planned.earlier.as_deref(), first.unwrap_or_default());
+            return write_messages(&[Message::say(Role::User, &request)]);
+        }
+        if self.args.show {
+            return self.show(&task, &planned, wish);
+        }
+        let spent = Spent::new(self.args.max_calls, self.args.deadline);
+        let ladder = Ladder { session: self, spent: &spent, wish, log };
+        let mut sources = self.sources(self.is_too_long(&task, &planned))?;
+        sources.retain(|source| source.is_there(&messages));
+        let made = ladder.climb(&sources, &task, &planned);
+        drop(progress);
+        let made = made.map_err(|error| with_outcome(error, planned.before, &spent))?;
+        self.write(&task, &made)?;
+        say_applied(log, &made, &spent);
+        Ok(Exit::Done)
+    }
+
+    pub(crate) fn task<'r, 'a>(&'r self, messages: &'r [Message<'a>]) -> Task<'r, 'a> {
+        let (system, tools) = (self.extras.system.as_deref(), self.extras.tools.as_deref());
+        let model = self.asked.as_deref();
+        let request = Request { messages, system, tools, model };
+        let rule = match self.args.keep_tokens {
+            Some(tokens) => Rule::Tail(tokens),
+            None if self.args.classic => Rule::Classic,
+            None => Rule::Half,
+        };
+        Task {
+            messages,
+            system,
+            tools,
+            model,
+            gauge: Refused::gauge(self.refused.as_ref(), request),
+            target: self.budget.map(|budget| budget.target()),
+            keep_user: self.args.keep_user,
+            rule,
+        }
+    }
+
+    /// Returns whether the request is known not to fit.
+    pub(crate) fn is_too_long(&self, task: &Task<'_, '_>, planned: &Planned) -> bool {
+        self.refused.is_some() || task.target.is_some_and(|target| planned.before > target)
+    }
+
+    pub(crate) fn prompt(&self) -> anyhow::Result<String> {
+        self.args.prompt.as_ref().map_or_else(|| Ok(request::PROMPT.to_owned()), |p| read_text(p))
+    }
+
+    /// What a model would be asked, and in how many calls.
+    pub(crate) fn pieces(
+        &self,
+        asked: &Asked,
+        task: &Task<'_, '_>,
+        planned: &Planned,
+        wish: Wish<'_>,
+    ) -> anyhow::Result<Pieces> {
+        let calls = self.args.max_calls.max(1) as usize;
+        let limits = asked.limits(task.gauge, task.summary_tokens(), calls);
+        let covered = &task.messages[planned.from..planned.at];
+        match Pieces::new(covered, wish, planned.earlier.as_deref(), limits) {
+            Some(pieces) => Ok(pieces),
+            None => {
+                fail(Exit::NoGain, "the summary request does not fit the window, however short")
+            }
+        }
+    }
+
+    pub(crate) fn write(&self, task: &Task<'_, '_>, made: &Made) -> anyhow::Result<()> {
+        if !self.args.record {
+            return write_messages(&task.apply(&made.planned, &made.reply.text)).map(|_| ());
+        }
+        let mut out = Output::open();
+        writeln!(out, "{}", record(task, made, None)?).context("cannot write '<stdout>'")?;
+        out.finish()
+    }
+}
+
+/// The compaction record of a summary.
+pub(crate) fn record(
+    task: &Task<'_, '_>,
+    made: &Made,
+    retry_of: Option<&str>,
+) -> anyhow::Result<String> {
+    let Some(first_kept) = task.first_kept(&made.planned) else {
+        return fail(Exit::Data, "cannot write a record: no message that is kept has a record");
+    };
+    let source = Source {
+        text: &made.reply.text,
+        strategy: made.strategy,
+        model: made.reply.model.as_deref(),
+        usage: made.reply.usage.as_deref(),
+        retry_of,
+        scale: task.gauge.scale(),
+    };
+    Ok(made.planned.record(&source, &first_kept, made.after))
+}
+
+/// A failure that tells programs what became of it all: no source had a summary, or the last one's was
+/// refused.
+pub(crate) fn with_outcome(error: anyhow::Error, before: u64, spent: &Spent) -> anyhow::Error {
+    let own = error.downcast_ref::<Error>().map(Error::members).filter(|own| !own.is_empty());
+    let outcome = own.unwrap_or(Outcome::Failed.member());
+    let (calls, seconds) = (spent.calls(), spent.seconds());
+    let members = format!(
+        r#"{outcome},"before":{before},"after":{before},"calls":{calls},"seconds":{seconds:.3}"#
+    );
+    Error::new(exit::status(&error), exit::text(&error)).with(members).into()
+}
+
+pub(crate) fn say_applied(log: Log, made: &Made, spent: &Spent) {
+    let (at, before, after) = (made.planned.at, made.planned.before, made.after);
+    let (calls, seconds) = (spent.calls(), spent.seconds());
+    let source = &made.source;
+    let calls_made = if calls == 1 { "call" } else { "calls" };
+    let cost = format!("{calls} {calls_made}, {seconds:.1} s; source: {source}");
+    let messages = if at == 1 { "message" } else { "messages" };
+    let done = match made.strategy {
+        Strategy::Stub => format!("left out {at} {messages} without a summary"),
+        _ => format!("summarised {at} {messages}"),
+    };
+    let next = if made.strategy == Strategy::Stub { "; claw-retry makes the summary" } else { "" };
+    if !made.lost.is_empty() {
+        log.note(&format!("the summary does not have {}", listed(&made.lost)));
+    }
+    let lost: Vec<String> = made.lost.names().iter().map(|name| quote(name)).collect();
+    log.outcome(
+        &format!("{done}: {before} -> {after} tokens ({cost}){next}"),
+        &format!(
+            r#"{},"strategy":"{}","source":{},"calls":{calls},"seconds":{seconds:.3},"lost":[{}]"#,
+            Outcome::Applied.members(before, after),
+            made.strategy.name(),
+            quote(source),
+            lost.join(",")
+        ),
+    );
+}
+
+fn nothing_to_gain(task: &Task<'_, '_>) -> String {
+    let tokens = task.tokens(task.messages);
+    let count = task.messages.len();
+    match task.target {
+        Some(target) if tokens > target => format!(
+            "nothing to gain: what has to stay of {count} messages ({tokens} tokens) is over the budget of {target}{}",
+            largest(task)
+        ),
+        _ => format!("nothing to gain: {count} messages, {tokens} tokens"),
+    }
+}
+
+/// The largest message, where it alone is most of the matter.
+fn largest(task: &Task<'_, '_>) -> String {
+    let sizes = task.messages.iter().map(|message| task.gauge.message(message));
+    let Some((at, size)) = sizes.enumerate().max_by_key(|(_, size)| *size) else {
+        return String::new();
+    };
+    let message = &task.messages[at];
+    if task.target.is_none_or(|target| size < target / 2) {
+        return String::new();
+    }
+    let help = match message.results().next() {
+        Some(_) => "; claw-truncate shortens its results",
+        None => "",
+    };
+    let id = message.meta.as_ref().map(|meta| format!(" (record '{}')", &*meta.id));
+    format!("; message {}{} alone has {size}{help}", at + 1, id.unwrap_or_default())
+}
+
+pub(crate) fn read_text(path: &Path) -> anyhow::Result<String> {
+    Ok(text(&path.display().to_string(), &read_file(path)?)?.to_owned())
+}
+
+pub(crate) fn write_messages(messages: &[Message<'_>]) -> anyhow::Result<Exit> {
+    let mut out = Output::open();
+    msg::write(messages, &mut out).context("cannot write '<stdout>'")?;
+    out.finish()?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,181 @@
+//! The ladder of sources: each is tried in turn, until one gives a summary that may be used.
+
+use crate::compact::{Session, read_text};
+use crate::sources::Source;
+use clawutils::cli::log::Outcome;
+use clawutils::cli::summary::{Asked, Spent, Writer};
+use clawutils::cli::{Log, now};
+use clawutils::compact::accept::{self, Reply};
+use clawutils::compact::cut::Rule;
+use clawutils::compact::identifiers::Used;
+use clawutils::compact::request::{self, Wish};
+use clawutils::compact::{Planned, Strategy, Task, local, stub};
+use clawutils::exit::{self, Error, Exit, fail};
+use clawutils::json::quote;
+
+/// A summary that may stand for what it covers.
+#[derive(Clone, Debug)]
+pub(super) struct Made {
+    /// The name of its source.
+    pub source: String,
+    pub planned: Planned,
+    pub strategy: Strategy,
+    pub reply: Reply,
+    /// The request's tokens with it.
+    pub after: u64,
+    /// What it does not name and the rest of the conversation uses.
+    pub lost: Used,
+}
+
+/// What one run climbs with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ladder<'s> {
+    pub session: &'s Session<'s>,
+    pub spent: &'s Spent,
+    pub wish: Wish<'s>,
+    pub log: Log,
+}
+
+impl Ladder<'_> {
+    /// Tries the sources in order. Why one failed is said, and the last failure is that of all.
+    pub fn climb(
+        &self,
+        sources: &[Source],
+        task: &Task<'_, '_>,
+        planned: &Planned,
+    ) -> anyhow::Result<Made> {
+        let Some((last, earlier)) = sources.split_last() else {
+            return fail(Exit::Unavailable, "no source of summaries is left to ask");
+        };
+        for (at, source) in earlier.iter().enumerate() {
+            match self.make(source, task, planned) {
+                Err(error) => self.say_failed(source, &sources[at + 1], &error),
+                made => return made,
+            }
+        }
+        self.make(last, task, planned)
+    }
+
+    fn say_failed(&self, source: &Source, next: &Source, error: &anyhow::Error) {
+        let (name, next) = (source.name(), next.name());
+        let text =
+            format!("no summary by {name}: {}; the next source is {next}", exit::text(error));
+        let own = error.downcast_ref::<Error>().map(Error::members).filter(|own| !own.is_empty());
+        let outcome = own.unwrap_or(Outcome::Failed.member());
+        self.log.outcome(&text, &format!(r#"{outcome},"source":{}"#, quote(name)));
+    }
+
+    fn make(
+        &self,
+        source: &Source,
+        task: &Task<'_, '_>,
+        planned: &Planned,
+    ) -> anyhow::Result<Made> {
+        let said = |text| Reply { text, ..Reply::default() };
+        let (strategy, planned, reply) = match source {
+            Source::File(path) => (Strategy::File, planned.clone(), said(read_text(path)?)),
+            Source::Checkpoint => {
+                let Some((planned, text)) = task.by_checkpoint() else {
+                    let why = "none covers enough, and leaves little enough beside it";
+                    return fail(Exit::NoGain, why);
+                };
+                (Strategy::Checkpoint, planned, said(text))
+            }
+            Source::Model(asked) => return self.ask(asked, task, planned),
+            Source::Local => {
+                let text = local::summary(task, planned);
+                (Strategy::Local, planned.clone(), said(text))
+            }
+            Source::Stub => {
+                // All but the newest fifth goes, for nobody knows when there will be a summary.
+                let task = Task { rule: Rule::Fifth, ..*task };
+                let planned = task.plan().unwrap_or_else(|| planned.clone());
+                let text = stub::text(&planned);
+                (Strategy::Stub, planned, said(text))
+            }
+        };
+        self.accept(source.name(), strategy, task, planned, reply)
+    }
+
+    /// Asks a model, and notes how that went.
+    fn ask(&self, asked: &Asked, task: &Task<'_, '_>, planned: &Planned) -> anyhow::Result<Made> {
+        self.session.args.summarisers.refuse_failing(asked)?;
+        // Who cannot be asked any more did not fail.
+        self.spent.check()?;
+        let command = self.session.args.call.command.as_str();
+        let writer = Writer { asked, command, spent: self.spent, log: self.log };
+        let covered = &task.messages[planned.from..planned.at];
+        let limits = asked.limits(task.gauge, task.summary_tokens(), self.spent.left());
+        let reply = writer.write(covered, planned.earlier.as_deref(), self.wish, limits);
+        let made = reply.and_then(|reply| {
+            self.accept(&asked.name, Strategy::Llm, task, planned.clone(), reply)
+        });
+        if let Some(attempts) = &asked.attempts {
+            attempts.note(made.is_ok(), now()?);
+        }
+        Ok(self.mend(&writer, task, made?))
+    }
+
+    fn accept(
+        &self,
+        source: &str,
+        strategy: Strategy,
+        task: &Task<'_, '_>,
+        planned: Planned,
+        reply: Reply,
+    ) -> anyhow::Result<Made> {
+        match accept::accept(task, &planned, &reply.text, strategy) {
+            Ok(after) => {
+                let (covered, kept) = task.messages.split_at(planned.at);
+                let lost = Used::find(&covered[planned.from..], kept).lost(&planned, &reply.text);
+                Ok(Made { source: source.to_owned(), planned, strategy, reply, after, lost })
+            }
+            Err(why) => {
+                let text = format!("the summary is not used: {why}");
+                let error = Error::new(why.exit(strategy), text);
+                Err(error.with(Outcome::Refused.member()).into())
+            }
+        }
+    }
+
+    /// Asks once more for the names that the summary lost, if there are any. What comes back is used if it
+    /// lost fewer; a failure costs nothing but the call.
+    fn mend(&self, writer: &Writer<'_>, task: &Task<'_, '_>, made: Made) -> Made {
+        let limits = writer.asked.limits(task.gauge, task.summary_tokens(), self.spent.left());
+        let request = request::mend(&made.reply.text, &made.lost.names(), &made.lost.lines());
+        let fits = limits.room.is_none_or(|room| task.gauge.text(&request) + 8 <= room);
+        if made.lost.is_empty() || self.spent.left() == 0 || !fits {
+            return made;
+        }
+        self.log.note(&format!("the summary lost {}; asking once more", listed(&made.lost)));
+        let again = || -> anyhow::Result<Made> {
+            let Some(reply) = writer.ask(&request, limits.summary)? else {
+                return fail(Exit::NoGain, "the request does not fit");
+            };
+            let usage = clawutils::usage::sum(made.reply.usage.as_deref(), reply.usage.as_deref());
+            let reply = Reply { usage, ..reply };
+            self.accept(&made.source, Strategy::Llm, task, made.planned.clone(), reply)
+        };
+        match again() {
+            Ok(better) if better.lost.len() < made.lost.len() => better,
+            Ok(worse) => {
+                let reply = Reply { usage: worse.reply.usage, ..made.reply };
+                Made { reply, ..made }
+            }
+            Err(error) => {
+                self.log.note(&format!("the first summary is used: {}", exit::text(&error)));
+                made
+            }
+        }
+    }
+}
+
+/// Names for a line of text.
+pub(crate) fn listed(lost: &Used) -> String {
+    let (names, all) = (lost.names(), lost.len());
+    let more = all - names.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let names: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
+    let what = if all == 1 { "name that is" } else { "names that are" };
+    format!("{all} {what} used later: {}{more}", names.join(", "))
+}

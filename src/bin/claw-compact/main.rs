@@ -1,0 +1,51 @@
+//! claw-compact: put a summary in the place of a conversation's old part.
+
+mod compact;
+mod ladder;
+mod retry;
+mod show;
+mod sources;
+
+use crate::compact::{CompactArgs, Session};
+use clap::Parser;
+use clawutils::cli::budget::{BudgetArgs, RefusedArgs, RequestArgs};
+use clawutils::cli::model::ModelArgs;
+use clawutils::cli::{self, LogArgs, Operands, arguments};
+use std::process::ExitCode;
+
+/// Summarise the old part of a conversation
+#[derive(Parser)]
+#[command(name = "claw-compact", version)]
+struct Args {
+    #[command(flatten)]
+    operands: Operands,
+    #[command(flatten)]
+    request: RequestArgs,
+    #[command(flatten)]
+    model: ModelArgs,
+    #[command(flatten)]
+    budget: BudgetArgs,
+    #[command(flatten)]
+    refused: RefusedArgs,
+    #[command(flatten)]
+    compact: CompactArgs,
+    #[command(flatten)]
+    log: LogArgs,
+}
+
+fn main() -> ExitCode {
+    cli::run("claw-compact", || {
+        let args = arguments::parse::<Args>()?;
+        let log = args.log.open("claw-compact");
+        let extras = args.request.read()?;
+        let refused = args.refused.read()?;
+        let budget = args.budget.budget(&args.model, refused.as_ref())?;
+        let asked = args.model.model();
+        let (args, operands, model) = (&args.compact, &args.operands, &args.model);
+        let session = Session { args, model, budget, refused, extras, asked };
+        if args.retry {
+            return session.retry(&operands.transcripts()?, log);
+        }
+        session.run(&operands.read()?, log)
+    })
+}

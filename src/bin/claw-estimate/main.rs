@@ -1,0 +1,88 @@
+//! claw-estimate: the tokens of a request.
+
+mod count;
+
+use crate::count::CountArgs;
+use anyhow::Context;
+use clap::Parser;
+use clawutils::cli::budget::{BudgetArgs, RequestArgs};
+use clawutils::cli::model::ModelArgs;
+use clawutils::cli::{self, LogArgs, Operands, Output, arguments};
+use clawutils::estimate::{Estimate, Method, Request, report};
+use clawutils::exit::{self, Exit};
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Estimate the tokens of messages, as they will be sent
+#[derive(Parser)]
+#[command(name = "claw-estimate", version)]
+struct Args {
+    #[command(flatten)]
+    operands: Operands,
+    #[command(flatten)]
+    request: RequestArgs,
+    #[command(flatten)]
+    model: ModelArgs,
+    #[command(flatten)]
+    budget: BudgetArgs,
+    /// Write a breakdown as one JSON object
+    #[arg(long, conflicts_with = "bar")]
+    json: bool,
+    /// Write the context bar: the tokens used of the window
+    #[arg(long)]
+    bar: bool,
+    /// Also list tokens by kind, one per line
+    #[arg(long, conflicts_with = "json")]
+    parts: bool,
+    /// Status 3 when the estimate reaches the window less the reserve
+    #[arg(long)]
+    check: bool,
+    /// How text is weighed
+    #[arg(long, value_name = "METHOD", default_value = "script")]
+    method: Method,
+    #[command(flatten)]
+    count: CountArgs,
+    #[command(flatten)]
+    log: LogArgs,
+}
+
+fn main() -> ExitCode {
+    cli::run("claw-estimate", || {
+        let args = arguments::parse::<Args>()?;
+        let log = args.log.open("claw-estimate");
+        let input = args.operands.read()?;
+        let _progress = log.wait_for("estimating");
+        let messages = cli::messages(&input)?;
+        let extras = args.request.read()?;
+        let (system, tools) = (extras.system.as_deref(), extras.tools.as_deref());
+        let model = args.model.model();
+        let request = Request { messages: &messages, system, tools, model: model.as_deref() };
+        let mut estimate = Estimate::of(request, args.method);
+        let own = estimate.unmeasured;
+        let counted = args.count.count(&messages, &args.request, &args.model, own, log)?;
+        if let Some(counted) = counted {
+            estimate.measure_all(counted);
+        }
+        log.unused_count(estimate.unused);
+        let budget = match args.check {
+            true => Some(args.budget.known_budget(&args.model, None)?),
+            false => args.budget.budget(&args.model, None)?,
+        };
+        let mut out = Output::open();
+        let line = match (args.json, args.bar, budget) {
+            (true, _, budget) => report::json(&estimate, &messages, budget),
+            (_, true, Some(budget)) => report::bar(&estimate, budget),
+            (_, true, None) => report::without_window(&estimate),
+            _ => estimate.tokens.to_string(),
+        };
+        let parts = if args.parts { report::parts(&estimate, budget) } else { Vec::new() };
+        for line in [line].iter().chain(&parts) {
+            writeln!(out, "{line}").context("cannot write '<stdout>'")?;
+        }
+        out.finish()?;
+        match budget.filter(|budget| args.check && estimate.tokens >= budget.trigger()) {
+            Some(budget) => exit::fail(Exit::Overflow, report::too_large(&estimate, budget)),
+            None => Ok(Exit::Done),
+        }
+    })
+}

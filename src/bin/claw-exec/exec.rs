@@ -1,0 +1,199 @@
+//! What `claw-exec` is told, what it asks, and what it writes.
+
+use anyhow::Context;
+use clawutils::cli::model::state_dir;
+use clawutils::cli::options::{PermitArgs, WorkspaceArgs};
+use clawutils::cli::{Log, Operands, Output, progress, variable};
+use clawutils::exec::tools::Folder;
+use clawutils::exec::{self, Call, Event, Job, Running, Settings, environment};
+use clawutils::exit::{Exit, fail};
+use clawutils::printable::{printable, printable_json};
+use clawutils::session::turn::await_end;
+use rustix::termios::{InputModes, LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use signal_hook::consts::SIGTERM;
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+
+/// The options of `claw-exec`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ExecArgs {
+    /// Folder of tools, one executable each
+    #[arg(long, value_name = "DIR", env = "CLAW_TOOLS")]
+    pub tools: Option<PathBuf>,
+    /// The workspace.
+    #[command(flatten)]
+    pub workspace: WorkspaceArgs,
+    /// The tools that may run, and how.
+    #[command(flatten)]
+    pub permits: PermitArgs,
+    /// Maximum length of a result in bytes; longer output is kept in a file
+    #[arg(long, value_name = "BYTES", default_value_t = 100_000)]
+    pub max_output: usize,
+    /// Folder for longer output (default: output in CLAW_STATE_DIR)
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+}
+
+impl ExecArgs {
+    /// Runs the calls among the records of all inputs and writes a result for each.
+    ///
+    /// # Errors
+    /// 65 when an input is no records, 78 when a folder is none, 74 when standard output cannot be written to.
+    pub fn run(&self, operands: &Operands, log: Log) -> anyhow::Result<Exit> {
+        let Some(tools) = &self.tools else {
+            return fail(Exit::Usage, "--tools is required; see claw-exec --help");
+        };
+        let (folder, settings) = (Folder::open(tools)?, self.settings()?);
+        let mut calls = Vec::new();
+        for input in operands.transcripts()? {
+            let bytes = input.bytes().with_context(|| format!("cannot read '{}'", input.name))?;
+            calls.extend(exec::calls(&input.name, &bytes)?);
+        }
+        let is_turn = variable("CLAW_SESSION").is_some();
+        if is_turn && !self.permits.ask && !calls.is_empty() {
+            let names: Vec<Cow<'_, str>> = calls.iter().map(|call| printable(&call.name)).collect();
+            log.note(&format!("running {}", names.join(", ")));
+        }
+        // Until the last answer is given a signal is the end, as for any program.
+        let jobs: Vec<Job> = calls.into_iter().map(|call| self.job(&folder, call)).collect();
+        let (sender, events) = channel();
+        listen(sender.clone()).context("cannot listen to signals")?;
+        let running = settings.running.clone();
+        let progress = log.progress(move || {
+            let (names, first) = running.now()?;
+            Some(format!("running {} ({} s)", names.join(", "), first.elapsed().as_secs()))
+        });
+        let mut out = Output::open();
+        let stopped = exec::run(&jobs, &settings, (&sender, &events), |record| {
+            writeln!(out, "{record}").and_then(|()| out.flush()).context("cannot write '<stdout>'")
+        })?;
+        drop(progress);
+        out.finish()?;
+        let Some(signal) = stopped else { return Ok(Exit::Done) };
+        log.note("stopped by a signal: the tools that ran were killed, their calls have no result");
+        emulate_default_handler(signal)?;
+        Ok(Exit::Failed)
+    }
+
+    fn settings(&self) -> anyhow::Result<Settings> {
+        let workspace = self.workspace.require()?;
+        Ok(Settings {
+            jobs: self
+                .permits
+                .jobs
+                .or_else(|| thread::available_parallelism().ok())
+                .map_or(1, NonZeroUsize::get),
+            timeout: self.permits.exec_timeout,
+            max_output: self.max_output,
+            keep: self.keep.clone().or_else(|| state_dir().map(|dir| dir.join("output"))),
+            workspace,
+            environment: self.environment(),
+            running: Running::default(),
+        })
+    }
+
+    /// Returns the variables for tools. The transcript's path becomes absolute, because tools run in the workspace.
+    fn environment(&self) -> Vec<(OsString, OsString)> {
+        let mut visible = environment::visible(std::env::vars_os(), &self.permits.pass_env);
+        for (_, path) in visible.iter_mut().filter(|(name, _)| name == "CLAW_SESSION") {
+            *path =
+                std::path::absolute(&*path).map_or_else(|_| path.clone(), PathBuf::into_os_string);
+        }
+        visible
+    }
+
+    fn job(&self, folder: &Folder, call: Call) -> Job {
+        let tool = self.permit(&call).and_then(|()| folder.find(&call.name));
+        Job { call, tool }
+    }
+
+    /// Whether a call may be run; if not, why.
+    fn permit(&self, call: &Call) -> Result<(), String> {
+        let (name, permits) = (&call.name, &self.permits);
+        let is_named = permits.allow.contains(name);
+        if permits.deny.contains(name) || !(is_named || permits.allow.is_empty() || permits.ask) {
+            return Err(format!("tool '{name}' is not allowed here; it was not run"));
+        }
+        if is_named || !permits.ask {
+            return Ok(());
+        }
+        match ask(call) {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                Err(format!("the user did not allow this call of tool '{name}'; it was not run"))
+            }
+            Err(_) => Err(format!(
+                "tool '{name}' is not allowed: there is no terminal to ask on; it was not run"
+            )),
+        }
+    }
+}
+
+/// Asks on the terminal whether a call may be run. It is shown whole, with its control characters escaped:
+/// what is not shown would be agreed to unseen.
+fn ask(call: &Call) -> std::io::Result<bool> {
+    let mut terminal = Terminal::open()?;
+    let (name, input) = (printable(&call.name), printable_json(&call.input).into_owned());
+    progress::clear();
+    write!(terminal.file, "run {name} {input}? [y/N] ")?;
+    let mut answer = String::new();
+    BufReader::new(&terminal.file).read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+/// The terminal while it is asked: it gives whole lines and shows what is typed, whatever it did before. What was
+/// typed before the question is discarded.
+struct Terminal {
+    file: File,
+    before: Termios,
+}
+
+impl Terminal {
+    fn open() -> std::io::Result<Terminal> {
+        let file: File = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
+        let before = tcgetattr(&file)?;
+        let mut asking = before.clone();
+        asking.local_modes |= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
+        asking.input_modes |= InputModes::ICRNL;
+        tcsetattr(&file, OptionalActions::Flush, &asking)?;
+        Ok(Terminal { file, before })
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // A terminal that is gone has no modes to restore.
+        let _ = tcsetattr(&self.file, OptionalActions::Drain, &self.before);
+    }
+}
+
+/// Catches signals that end programs, instead of being ended by them. Ignored ones stay ignored, as a hang-up
+/// after nohup(1). The end of the turn counts as a signal.
+fn listen(sender: Sender<Event>) -> std::io::Result<()> {
+    progress::leave_signals();
+    let heard = progress::heard_signals(&progress::ENDING);
+    let mut signals = Signals::new(heard)?;
+    let of_turn = sender.clone();
+    thread::spawn(move || {
+        for signal in signals.forever() {
+            let _ = sender.send(Event::Signal(signal));
+        }
+    });
+    if let Some(transcript) = variable("CLAW_SESSION") {
+        // A turn that is killed cannot end its tools, and the next one would run the same calls beside them.
+        thread::spawn(move || {
+            if await_end(Path::new(&transcript)) {
+                let _ = of_turn.send(Event::Signal(SIGTERM));
+            }
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,219 @@
+//! The commands of claw-session, and what they share.
+
+use crate::find;
+use crate::history;
+use crate::list;
+use crate::lock;
+use crate::make;
+use crate::remove;
+use crate::status;
+use clawutils::cli::options::PlaceArgs;
+use clawutils::cli::{Log, LogArgs, Output, now};
+use clawutils::exit::{Error, Exit, fail};
+use clawutils::printable::printable;
+use clawutils::session::resolve::{Found, exact, resolve};
+use clawutils::session::store::Store;
+use clawutils::session::{Entry, name, time};
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// What all commands take.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Shared {
+    /// The options that locate the sessions.
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    /// The diagnostics and the configuration.
+    #[command(flatten)]
+    pub log: LogArgs,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, clap::Subcommand)]
+pub enum Command {
+    /// Make a session, which becomes the current one, and print its id
+    New(make::New),
+    /// List sessions, the one that was active last first
+    List(list::List),
+    /// Print the path of a session's transcript
+    Path(find::Path),
+    /// Print the id of the current session
+    Current(find::Current),
+    /// Make a session the current one
+    Switch(find::Switch),
+    /// Give a session another label
+    Label(make::Label),
+    /// Show the last records of a session
+    History(history::History),
+    /// Show what is in a session
+    Status(status::Status),
+    /// Copy the beginning of a session into a new one, and print its id
+    Fork(make::Fork),
+    /// Delete a session
+    Delete(remove::Delete),
+    /// Delete sessions that are too old or too many
+    Expire(remove::Expire),
+    /// Make the indexes anew
+    Reindex(list::Reindex),
+    /// Hold a session's turn while a command runs
+    Lock(lock::Lock),
+}
+
+/// Where commands work.
+#[derive(Clone, Debug)]
+pub struct Place {
+    pub(crate) store: Store,
+    pub(crate) workspace: PathBuf,
+    pub(crate) agent: Option<String>,
+    pub(crate) log: Log,
+}
+
+/// The agent where none is named and there is none yet, as in claw0.
+const DEFAULT_AGENT: &str = "main";
+
+impl Shared {
+    /// Opens the store and the log.
+    ///
+    /// # Errors
+    /// 2 when the agent cannot be called so.
+    pub fn open(&self) -> anyhow::Result<Place> {
+        let log = self.log.open("claw-session");
+        let PlaceArgs { workspace, agent } = self.place.clone();
+        let workspace = workspace.workspace;
+        if let Some(agent) = &agent {
+            let refuse =
+                |why| Error::new(Exit::Usage, format!("invalid agent name '{agent}': {why}"));
+            name::component(agent).map_err(refuse)?;
+        }
+        Ok(Place { store: Store::new(&workspace), workspace, agent, log })
+    }
+}
+
+impl Command {
+    /// Does it.
+    ///
+    /// # Errors
+    /// As claw-session(1) says for each.
+    pub fn run(self, place: &Place) -> anyhow::Result<ExitCode> {
+        let exit = match self {
+            Command::New(new) => new.run(place),
+            Command::List(list) => list.run(place),
+            Command::Path(path) => path.run(place),
+            Command::Current(current) => current.run(place),
+            Command::Switch(switch) => switch.run(place),
+            Command::Label(label) => label.run(place),
+            Command::History(history) => history.run(place),
+            Command::Status(status) => status.run(place),
+            Command::Fork(fork) => fork.run(place),
+            Command::Delete(delete) => delete.run(place),
+            Command::Expire(expire) => expire.run(place),
+            Command::Reindex(reindex) => reindex.run(place),
+            Command::Lock(lock) => return lock.run(place),
+        }?;
+        Ok(exit.into())
+    }
+}
+
+impl Place {
+    /// The sessions of an agent, or of all: see [`Store::list`].
+    pub(crate) fn list(&self, agent: Option<&str>, is_fresh: bool) -> anyhow::Result<Vec<Entry>> {
+        let _progress = self.log.wait_for("looking at the transcripts of sessions");
+        self.store.list(agent, is_fresh)
+    }
+
+    /// The lock of an agent's folder: see [`Store::lock`].
+    pub(crate) fn lock(&self, agent: &str) -> anyhow::Result<File> {
+        let folder = self.store.folder(agent);
+        let what = format!("waiting for the lock of '{}'", folder.display());
+        let _progress = self.log.wait_for(what);
+        self.store.lock(agent)
+    }
+
+    /// All sessions that there are to choose from, sorted.
+    pub(crate) fn entries(&self) -> anyhow::Result<Vec<Entry>> {
+        self.list(self.agent.as_deref(), false)
+    }
+
+    /// The session that `name` means.
+    pub(crate) fn find<'e>(&self, entries: &'e [Entry], name: &str) -> anyhow::Result<&'e Entry> {
+        match self.look_up(entries, name, false)? {
+            Some(entry) => Ok(entry),
+            None => self.none(name),
+        }
+    }
+
+    /// The same, or none if there is none. `is_whole` takes no beginnings.
+    pub(crate) fn look_up<'e>(
+        &self,
+        entries: &'e [Entry],
+        name: &str,
+        is_whole: bool,
+    ) -> anyhow::Result<Option<&'e Entry>> {
+        let found = if is_whole { exact(entries, name) } else { resolve(entries, name) };
+        match found {
+            Found::One(entry) => Ok(Some(entry)),
+            Found::None => Ok(None),
+            Found::Several(found) => {
+                for entry in &found {
+                    let Entry { id, agent, key, label, .. } = entry;
+                    self.log.note(&format!(
+                        "'{name}' may be '{id}' of '{agent}': key '{key}', label '{label}'"
+                    ));
+                }
+                fail(
+                    Exit::Failed,
+                    format!("'{name}' names {} sessions; write more of the name", found.len()),
+                )
+            }
+        }
+    }
+
+    pub(crate) fn none<T>(&self, name: &str) -> anyhow::Result<T> {
+        let workspace = self.workspace.display();
+        fail(
+            Exit::Failed,
+            format!(
+                "no session '{name}' in '{workspace}'; see claw-session list, or make it with claw-session new --label"
+            ),
+        )
+    }
+
+    /// The agent of a session that has to be made: the one that is named, else that of its key, else the usual one.
+    pub(crate) fn agent_for(&self, key: Option<&str>) -> anyhow::Result<String> {
+        let of_key = || key.and_then(name::agent_of).map(str::to_owned);
+        match self.agent.clone().or_else(of_key) {
+            Some(agent) => Ok(agent),
+            None => Ok(usual_agent(&self.entries()?)),
+        }
+    }
+}
+
+/// The agent to use if none is named: the only one, so that a workspace of claw0 is
+/// continued without options, or else the default one.
+pub(crate) fn usual_agent(entries: &[Entry]) -> String {
+    let first = entries.first().map(|entry| entry.agent.as_str());
+    let is_only = |agent: &&str| entries.iter().all(|entry| entry.agent == *agent);
+    first.filter(is_only).unwrap_or(DEFAULT_AGENT).to_owned()
+}
+
+/// The time now in microseconds, and as it is written into records.
+pub(crate) fn clock() -> anyhow::Result<(i64, String)> {
+    let now = now()?;
+    Ok((time::of_seconds(now), now.to_string()))
+}
+
+/// Writes a line to standard output.
+pub(crate) fn print(text: &str) -> anyhow::Result<Exit> {
+    use std::io::Write;
+    let mut out = Output::open();
+    writeln!(out, "{text}")?;
+    out.finish()?;
+    Ok(Exit::Done)
+}
+
+/// A time, to be read.
+pub(crate) fn short(at: i64) -> String {
+    let text = time::to_text(at);
+    printable(&text.get(..19).unwrap_or(&text).replace('T', " ")).into_owned()
+}

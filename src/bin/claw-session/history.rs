@@ -1,0 +1,103 @@
+//! history: the last records of a session, a line each.
+
+use crate::commands::{Place, short};
+use anyhow::Context;
+use clawutils::cli::{Output, open_transcript};
+use clawutils::exit::Exit;
+use clawutils::json::{Object, elements, string};
+use clawutils::jsonl::{Line, Lines};
+use clawutils::printable::printable;
+use clawutils::session::time;
+use std::collections::VecDeque;
+use std::io::Write;
+
+/// Show the last records of a session.
+#[derive(Clone, Debug, clap::Args)]
+pub struct History {
+    /// Id, key or label of the session, or the beginning of one
+    pub name: String,
+    /// How many records
+    #[arg(short = 'n', long = "count", value_name = "N", default_value = "20")]
+    pub count: usize,
+}
+
+/// How much of a text is shown, in characters.
+const MOST: usize = 200;
+
+impl History {
+    pub(super) fn run(&self, place: &Place) -> anyhow::Result<Exit> {
+        let entries = place.entries()?;
+        let entry = place.find(&entries, &self.name)?;
+        let input = open_transcript(&entry.path)?;
+        let cannot_read = || format!("cannot read '{}'", input.name);
+        let mut last: VecDeque<String> = VecDeque::new();
+        let mut each = |line: Line<'_>| {
+            if let Line::Object { text, .. } = line {
+                last.push_back(text.to_owned());
+            }
+            while last.len() > self.count {
+                last.pop_front();
+            }
+        };
+        let mut lines = Lines::new(&input, 0, input.length);
+        while lines.read(&mut each).with_context(cannot_read)? {}
+        let mut out = Output::open();
+        for text in &last {
+            if let Ok(object) = Object::parse(text) {
+                writeln!(out, "{}", printable(row(&object).trim_end()))?;
+            }
+        }
+        out.finish()?;
+        Ok(Exit::Done)
+    }
+}
+
+fn row(object: &Object<'_>) -> String {
+    let time = object.get("ts").and_then(time::of_ts).map_or(String::new(), short);
+    let kind = object.string("type").unwrap_or_default();
+    format!("{time:19}  {kind:11}  {}", cut(&said(object)))
+}
+
+/// What a record says, in a line.
+fn said(object: &Object<'_>) -> String {
+    let text = |name| object.string(name).map(|text| text.into_owned()).unwrap_or_default();
+    match object.string("type").as_deref() {
+        Some("session") => [text("id"), text("key"), text("label")].join("  "),
+        Some("tool_use") => format!("{} {}", text("name"), object.get("input").unwrap_or_default()),
+        Some("compaction" | "checkpoint") => text("summary"),
+        Some("retract") => text("target"),
+        Some("truncation") => text("record_id"),
+        Some("error") => text("message"),
+        Some("label") => text("label"),
+        _ => {
+            let content = object.get("content").or_else(|| object.get("output"));
+            content.map(content_text).unwrap_or_default()
+        }
+    }
+}
+
+fn content_text(raw: &str) -> String {
+    if let Some(text) = string(raw) {
+        return text.into_owned();
+    }
+    let block = |raw: &str| {
+        let object = Object::parse(raw).ok()?;
+        let kind = object.string("type")?;
+        Some(match object.string("text") {
+            Some(text) if kind == "text" => text.into_owned(),
+            _ => format!("[{kind}]"),
+        })
+    };
+    let blocks = elements(raw).unwrap_or_default();
+    blocks.into_iter().filter_map(block).collect::<Vec<_>>().join(" ")
+}
+
+/// The beginning of a text, on one line.
+fn cut(text: &str) -> String {
+    let line: Vec<&str> = text.split_whitespace().collect();
+    let line = line.join(" ");
+    match line.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line,
+    }
+}

@@ -1,0 +1,98 @@
+//! list and reindex.
+
+use crate::commands::{Place, short};
+use clawutils::cli::Output;
+use clawutils::exit::Exit;
+use clawutils::json::quote;
+use clawutils::printable::{printable, printable_json};
+use clawutils::session::{Entry, time};
+use std::collections::HashMap;
+use std::io::Write;
+
+/// List sessions.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct List {
+    /// One JSON object a line
+    #[arg(long)]
+    pub json: bool,
+    /// Write only names: the ids and then the labels, one per line
+    #[arg(long, conflicts_with = "json")]
+    pub names: bool,
+}
+
+/// Make the indexes anew.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct Reindex {}
+
+impl List {
+    pub(super) fn run(self, place: &Place) -> anyhow::Result<Exit> {
+        let entries = place.entries()?;
+        if self.names {
+            return names(&entries);
+        }
+        let mut current = HashMap::new();
+        for entry in &entries {
+            let own = || place.store.current(&entry.agent, &entries).map(|own| own.path.clone());
+            current.entry(entry.agent.as_str()).or_insert_with(own);
+        }
+        let is_current = |entry: &Entry| {
+            current.get(entry.agent.as_str()).is_some_and(|own| own.as_ref() == Some(&entry.path))
+        };
+        let agents = entries.iter().map(|entry| entry.agent.chars().count()).max().unwrap_or(0);
+        let mut out = Output::open();
+        for entry in &entries {
+            if self.json {
+                writeln!(out, "{}", printable_json(&json(entry, is_current(entry))))?;
+            } else {
+                let mark = if is_current(entry) { '*' } else { ' ' };
+                writeln!(out, "{mark} {}", printable(&row(entry, agents)))?;
+            }
+        }
+        out.finish()?;
+        Ok(Exit::Done)
+    }
+}
+
+impl Reindex {
+    pub(super) fn run(self, place: &Place) -> anyhow::Result<Exit> {
+        let entries = place.list(place.agent.as_deref(), true)?;
+        let text = format!("{} sessions", entries.len());
+        place.log.outcome(&text, &format!(r#""sessions":{}"#, entries.len()));
+        Ok(Exit::Done)
+    }
+}
+
+/// Writes the ids and then the labels.
+fn names(entries: &[Entry]) -> anyhow::Result<Exit> {
+    let ids = entries.iter().map(|entry| &entry.id);
+    let labels = entries.iter().map(|entry| &entry.label).filter(|label| !label.is_empty());
+    let mut out = Output::open();
+    for name in ids.chain(labels) {
+        writeln!(out, "{}", printable(name))?;
+    }
+    out.finish()?;
+    Ok(Exit::Done)
+}
+
+fn row(entry: &Entry, agents: usize) -> String {
+    let Entry { id, agent, key, label, records, active, .. } = entry;
+    let label = if label.is_empty() { String::new() } else { format!(" ({label})") };
+    format!("{id:12}  {agent:agents$}  {}  {records:5}  {key}{label}", short(*active))
+        .trim_end()
+        .to_owned()
+}
+
+/// An entry as an object.
+pub(super) fn json(entry: &Entry, is_current: bool) -> String {
+    format!(
+        r#"{{"id":{},"agent":{},"key":{},"label":{},"created_at":"{}","last_active":"{}","message_count":{},"current":{is_current},"path":{}}}"#,
+        quote(&entry.id),
+        quote(&entry.agent),
+        quote(&entry.key),
+        quote(&entry.label),
+        time::to_text(entry.created),
+        time::to_text(entry.active),
+        entry.records,
+        quote(&entry.path.to_string_lossy())
+    )
+}

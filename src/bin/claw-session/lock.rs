@@ -1,0 +1,140 @@
+//! lock: hold the turn of a session while a command runs.
+//!
+//! This takes two processes. The first one chooses the session, starts the second one, forwards signals to it, waits, and
+//! removes the lock file. The second one takes the lock and then executes the command. The lock belongs to this process:
+//! it survives the first one, and programs that the command starts do not inherit it.
+
+use crate::commands::Place;
+use crate::find::follow;
+use crate::foreground;
+use anyhow::Context;
+use clawutils::cli::options::{LockArgs, ResetArgs};
+use clawutils::cli::{diagnostics, processes, variable};
+use clawutils::exit::{self, Exit, fail};
+use clawutils::session::turn::{Purpose, Turn, holder, lock_path, tidy};
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+/// Hold a session's turn while a command runs.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Lock {
+    /// Id, key or label of the session, or the path of a transcript (with a / or .jsonl)
+    pub name: OsString,
+    #[command(flatten)]
+    resets: ResetArgs,
+    /// Hold the lock for retrying missing summaries instead; turns do not wait for it
+    #[arg(long)]
+    pub retry: bool,
+    #[command(flatten)]
+    lock: LockArgs,
+    /// Take the lock in this process, and then execute the command
+    #[arg(long, hide = true)]
+    hold: bool,
+    /// Command and its arguments
+    #[arg(value_name = "CMD", trailing_var_arg = true, required = true)]
+    pub command: Vec<OsString>,
+}
+
+impl Lock {
+    pub(super) fn run(self, place: &Place) -> anyhow::Result<ExitCode> {
+        let path = self.path(place)?;
+        if self.hold {
+            return self.hold(place, &path);
+        }
+        let lock = lock_path(&path, self.purpose());
+        let is_held = is_held_above(&lock);
+        let mut command = if is_held { self.command()? } else { self.holding(&path)? };
+        command.env("CLAW_SESSION", operand(&path));
+        command.env("CLAW_LOCKED", std::process::id().to_string());
+        let ended = foreground::run(&mut command).or_else(|error| cannot_run(&command, &error))?;
+        if !is_held {
+            tidy(&lock);
+        }
+        Ok(foreground::end_like(ended))
+    }
+
+    /// Takes the lock and executes the command in this process.
+    fn hold(&self, place: &Place, path: &Path) -> anyhow::Result<ExitCode> {
+        let (purpose, shown) = (self.purpose(), path.display());
+        let mut command = self.command()?;
+        let progress =
+            place.log.wait_for(format!("waiting for the {} of '{shown}'", purpose.name()));
+        let turn = Turn::take(path, purpose, self.lock.lock_timeout)?;
+        drop(progress);
+        turn.leave().with_context(|| format!("cannot lock the {} of '{shown}'", purpose.name()))?;
+        let error = command.exec();
+        cannot_run(&command, &error)
+    }
+
+    fn purpose(&self) -> Purpose {
+        if self.retry { Purpose::Retry } else { Purpose::Turn }
+    }
+
+    /// Returns the command as given.
+    fn command(&self) -> anyhow::Result<Command> {
+        // After `-- NAME`, clap passes a second `--` on as a word.
+        let words = self.command.strip_prefix(&["--".into()]).unwrap_or(&self.command);
+        let Some((program, arguments)) = words.split_first() else {
+            return fail(Exit::Usage, "CMD is required; see claw-session lock --help");
+        };
+        let mut command = Command::new(program);
+        command.args(arguments);
+        Ok(command)
+    }
+
+    /// Returns the command for the second process, which takes the lock.
+    fn holding(&self, path: &Path) -> anyhow::Result<Command> {
+        let own = std::env::current_exe().context("cannot find the program 'claw-session'")?;
+        let mut command = Command::new(own);
+        command.args([
+            "lock",
+            "--hold",
+            "--log",
+            if diagnostics::is_json() { "json" } else { "text" },
+        ]);
+        command.arg("--lock-timeout").arg(self.lock.lock_timeout.as_secs_f64().to_string());
+        command.args(self.retry.then_some("--retry")).arg(operand(path)).arg("--");
+        let given = self.command()?;
+        command.arg(given.get_program()).args(given.get_args());
+        Ok(command)
+    }
+
+    /// Returns the path of the transcript.
+    fn path(&self, place: &Place) -> anyhow::Result<PathBuf> {
+        let (bytes, name) = (self.name.as_encoded_bytes(), self.name.to_string_lossy());
+        if !(bytes.contains(&b'/') || bytes.ends_with(b".jsonl")) {
+            return self.chosen(place, &name);
+        }
+        Ok(PathBuf::from(&self.name))
+    }
+
+    /// Returns the transcript of a named session, or of the session that replaces it after a reset.
+    fn chosen(&self, place: &Place, name: &str) -> anyhow::Result<PathBuf> {
+        let entries = place.entries()?;
+        if let Some(entry) = place.look_up(&entries, name, false)? {
+            return Ok(follow(self.resets, place, &entries, entry)?.path);
+        }
+        if Path::new(&self.name).is_file() {
+            place.log.note(&format!("there is a file '{name}'; to take its path write ./{name}"));
+        }
+        place.none(name)
+    }
+}
+
+/// Returns a path that cannot be mistaken for an option.
+fn operand(path: &Path) -> PathBuf {
+    let is_like_option = path.as_os_str().as_encoded_bytes().starts_with(b"-");
+    if is_like_option { Path::new(".").join(path) } else { path.to_owned() }
+}
+
+/// Returns whether an ancestor of this process holds the lock, and `CLAW_LOCKED` is set.
+fn is_held_above(lock: &Path) -> bool {
+    variable("CLAW_LOCKED").is_some() && holder(lock).is_some_and(processes::is_above)
+}
+
+fn cannot_run<T>(command: &Command, error: &std::io::Error) -> anyhow::Result<T> {
+    let program = command.get_program().display();
+    fail(Exit::Config, format!("cannot run '{program}': {}", exit::why(error)))
+}

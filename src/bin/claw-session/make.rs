@@ -1,0 +1,222 @@
+//! new, fork and label: what is written.
+
+use crate::commands::{Place, clock, print};
+use clawutils::cli::progress::appending;
+use clawutils::cli::{open_transcript, variable};
+use clawutils::exit::{Error, Exit, fail};
+use clawutils::json::quote;
+use clawutils::messages::range;
+use clawutils::messages::view::Options;
+use clawutils::printable::printable;
+use clawutils::session::store::{self, Header};
+use clawutils::session::{Entry, fork, name};
+use clawutils::transcript::{self, Batch};
+use std::collections::HashSet;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Make a session.
+#[derive(Clone, Debug, clap::Args)]
+pub struct New {
+    /// Label, to find it by
+    #[arg(long, value_name = "TEXT")]
+    pub label: Option<String>,
+    /// Key, as in agent:channel:peer (one of its own: AGENT:cli:user, AGENT:cli:user-2, ...)
+    #[arg(long, value_name = "KEY")]
+    pub key: Option<String>,
+}
+
+/// Give a session another label.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Label {
+    /// Id, key or label of the session, or the beginning of one
+    pub name: String,
+    /// The new label; an empty one removes it. Without it, print the label
+    pub text: Option<String>,
+}
+
+/// Copy the beginning of a session.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Fork {
+    /// Id, key or label of the session, or the beginning of one
+    pub name: String,
+    /// Copy up to this record, itself included
+    #[arg(long, value_name = "RECORD", conflicts_with = "to_turn")]
+    pub at: Option<String>,
+    /// Copy up to the end of this turn, counted from 1
+    #[arg(long, value_name = "N")]
+    pub to_turn: Option<u64>,
+    /// Label of the new session
+    #[arg(long, value_name = "TEXT")]
+    pub label: Option<String>,
+    /// Key of the new session; without it, one of its own
+    #[arg(long, value_name = "KEY")]
+    pub key: Option<String>,
+}
+
+/// A session to be made.
+pub(super) struct Plan {
+    /// Its agent.
+    pub agent: String,
+    /// Its key; without one it gets one that no other session has.
+    pub key: Option<String>,
+    /// Its label.
+    pub label: Option<String>,
+    /// None is made where there is one of this label, or else key, that was made then or later.
+    pub reuse: Option<i64>,
+}
+
+/// Makes a session.
+pub(super) fn make(place: &Place, plan: Plan) -> anyhow::Result<Entry> {
+    let (now, ts) = clock()?;
+    let usual_key = format!("{}:cli:user", plan.agent);
+    let has_key = plan.key.is_some();
+    let mut new = planned(plan.agent, plan.key.unwrap_or(usual_key), plan.label)?;
+    // Checked before a folder is made.
+    place.store.header(&new, now)?;
+    let _lock = place.lock(&new.agent)?;
+    let entries = place.list(Some(&new.agent), false)?;
+    let is_wanted = |entry: &&Entry| match &new.label {
+        Some(label) => entry.label == *label,
+        None => entry.key == new.key,
+    };
+    let is_late = |entry: &&Entry| plan.reuse.is_some_and(|since| entry.created >= since);
+    let mut same = entries.iter().filter(is_wanted).filter(is_late);
+    if let Some(entry) = same.next() {
+        return Ok(entry.clone());
+    }
+    if !has_key {
+        new.key = unused(&entries, new.key);
+    }
+    // The newest of a key is the newest, whatever the clock says.
+    let same = entries.iter().filter(|entry| entry.key == new.key);
+    let created = same.map(|entry| entry.created + 1).max().unwrap_or(now).max(now);
+    let header = place.store.header(&new, created)?;
+    place.store.write(&header.path, &header.line, &ts)?;
+    Ok(entry_of(new, header, created))
+}
+
+/// A key that no session has: `key` itself, or the first free one of `key-2`, `key-3` and so on.
+fn unused(entries: &[Entry], key: String) -> String {
+    let keys: HashSet<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
+    let mut number = 1;
+    let mut own = key.clone();
+    while keys.contains(own.as_str()) {
+        number += 1;
+        own = format!("{key}-{number}");
+    }
+    own
+}
+
+/// A new session, its key and label checked.
+fn planned(agent: String, key: String, label: Option<String>) -> anyhow::Result<store::New> {
+    let refuse = |what: &str, text: &str, why: String| {
+        Error::new(Exit::Usage, format!("invalid {what} '{text}': {why}"))
+    };
+    name::key(&key).map_err(|why| refuse("key", &key, why))?;
+    let label = label.filter(|label| !label.is_empty());
+    if let Some(label) = &label {
+        name::label(label).map_err(|why| refuse("label", label, why))?;
+    }
+    Ok(store::New { agent, key, label, parent: None, seed: seed() })
+}
+
+/// With a fixed time the same input gives the same ids.
+fn seed() -> u64 {
+    match variable("SOURCE_DATE_EPOCH") {
+        Some(_) => 0,
+        None => RandomState::new().build_hasher().finish(),
+    }
+}
+
+fn entry_of(new: store::New, header: Header, created: i64) -> Entry {
+    Entry {
+        id: header.id,
+        path: header.path,
+        agent: new.agent,
+        key: new.key,
+        label: new.label.unwrap_or_default(),
+        created,
+        active: created,
+        ..Entry::default()
+    }
+}
+
+impl New {
+    pub(super) fn run(&self, place: &Place) -> anyhow::Result<Exit> {
+        let agent = place.agent_for(self.key.as_deref())?;
+        let (key, label) = (self.key.clone(), self.label.clone());
+        let entry = make(place, Plan { agent, key, label, reuse: None })?;
+        place.store.choose(&entry.agent, &entry.id)?;
+        print(&entry.id)
+    }
+}
+
+impl Label {
+    pub(super) fn run(&self, place: &Place) -> anyhow::Result<Exit> {
+        let entries = place.entries()?;
+        let entry = place.find(&entries, &self.name)?;
+        let Some(text) = &self.text else {
+            if entry.label.is_empty() {
+                place.log.note(&format!("session '{}' has no label; TEXT gives it one", entry.id));
+            }
+            return print(&printable(&entry.label));
+        };
+        if let Err(why) = name::label(text) {
+            return fail(Exit::Usage, format!("invalid label '{text}': {why}"));
+        }
+        let record = format!(r#"{{"type":"label","label":{}}}"#, quote(text));
+        let options = transcript::Options {
+            expect_tail: None,
+            lock_timeout: Duration::from_secs(30),
+            is_waiting: Arc::default(),
+            sync: true,
+            ts: clock()?.1,
+        };
+        let _progress = place.log.progress(appending(&entry.path, &options));
+        transcript::append(&entry.path, &Batch::read("label", record.as_bytes())?, &options)?;
+        Ok(Exit::Done)
+    }
+}
+
+impl Fork {
+    pub(super) fn run(&self, place: &Place) -> anyhow::Result<Exit> {
+        let entries = place.entries()?;
+        let entry = place.find(&entries, &self.name)?;
+        let (now, ts) = clock()?;
+        let path = entry.path.display().to_string();
+        let inputs = [open_transcript(&entry.path)?];
+        let options = Options { at: self.at.clone(), to_turn: self.to_turn, ..Options::default() };
+        let end = range::find(&inputs, &options)?.end;
+        let agent = place.agent.clone().unwrap_or_else(|| entry.agent.clone());
+        let key = self.key.clone().unwrap_or_else(|| format!("{agent}:fork:{}", entry.id));
+        let mut new = planned(agent, key, self.label.clone())?;
+        let last = fork::last_id(&inputs[0], end)?.map_or("null".to_owned(), |id| quote(&id));
+        new.parent = Some(format!(r#"{{"session":{},"record":{last}}}"#, quote(&entry.id)));
+        place.store.header(&new, now)?;
+        let _lock = place.lock(&new.agent)?;
+        if self.key.is_none() {
+            new.key = unused(&place.list(Some(&new.agent), false)?, new.key);
+        }
+        let header = place.store.header(&new, now)?;
+        let forked = fork::fork(&inputs[0], end, &header.line, &ts)?;
+        place.store.write(&header.path, &forked.text, &ts)?;
+        self.tell(place, &path, &forked);
+        print(&header.id)
+    }
+
+    fn tell(&self, place: &Place, path: &str, forked: &fork::Forked) {
+        let fork::Forked { records, left_out, open, .. } = forked;
+        let members = format!(r#""records":{records},"left_out":{left_out},"open":{open}"#);
+        if *left_out > 0 {
+            let text =
+                format!("left out {left_out} damaged places of '{path}'; claw-check names them");
+            place.log.outcome(&text, &members);
+        }
+        if *open > 0 {
+            let text = format!("calls without a result at the end: {open}");
+            place.log.outcome(&text, &members);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! delete and expire: the only commands that ever remove something, and they say what.
+
+use crate::commands::{Place, clock};
+use anyhow::Context;
+use clawutils::cli::Output;
+use clawutils::exit::{self, Exit, fail};
+use clawutils::printable::printable;
+use clawutils::session::Entry;
+use clawutils::session::expire::{Keep, choose, duration};
+use clawutils::session::turn::{Purpose, Turn};
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Delete a session.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Delete {
+    /// Id, key or label of the session, or the beginning of one
+    pub name: String,
+    /// Say what would be removed, and remove nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Delete sessions that are too old or too many.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct Expire {
+    /// Those that were active last before so long: 30d, 12h, 90m
+    #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "max")]
+    pub older_than: Option<i64>,
+    /// Those that are not among the newest N of their agent
+    #[arg(long, value_name = "N")]
+    pub max: Option<usize>,
+    /// Say what would be removed, and remove nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+impl Delete {
+    pub(super) fn run(&self, place: &Place) -> anyhow::Result<Exit> {
+        let entries = place.entries()?;
+        let entry = place.find(&entries, &self.name)?;
+        let turn = Turn::take(&entry.path, Purpose::Turn, Duration::ZERO)?;
+        let is_chosen = chosen(place, entry);
+        let mut out = Output::open();
+        remove(entry, turn, self.dry_run, &mut out)?;
+        if is_chosen && !self.dry_run {
+            let path = place.store.current_path(&entry.agent);
+            std::fs::remove_file(&path)
+                .with_context(|| format!("cannot remove '{}'", path.display()))?;
+        }
+        out.finish()?;
+        Ok(Exit::Done)
+    }
+}
+
+/// Whether a session was chosen to be the current one.
+fn chosen(place: &Place, entry: &Entry) -> bool {
+    std::fs::read_to_string(place.store.current_path(&entry.agent))
+        .is_ok_and(|id| id.trim() == entry.id)
+}
+
+impl Expire {
+    pub(super) fn run(self, place: &Place) -> anyhow::Result<Exit> {
+        let (now, _) = clock()?;
+        let keep = match (self.older_than, self.max) {
+            (Some(age), _) => Keep::Since(now.saturating_sub(age)),
+            (None, Some(most)) => Keep::Newest(most),
+            (None, None) => {
+                return fail(Exit::Usage, "no limit is given; give --older-than or --max");
+            }
+        };
+        let entries = place.entries()?;
+        let current = current(place, &entries);
+        let mut out = Output::open();
+        for entry in choose(&entries, keep, |entry| current.contains(&entry.path)) {
+            match Turn::take(&entry.path, Purpose::Turn, Duration::ZERO) {
+                Ok(_) if entry.has_changed() => {
+                    let path = entry.path.display();
+                    place.log.note(&format!("kept '{path}': it has just been written to"));
+                }
+                Ok(turn) => remove(entry, turn, self.dry_run, &mut out)?,
+                Err(error) if exit::status(&error) == Exit::TryLater => {
+                    place.log.note(&format!("kept '{}': a turn runs in it", entry.path.display()));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        out.finish()?;
+        Ok(Exit::Done)
+    }
+}
+
+/// The transcripts of the current session of each agent.
+fn current(place: &Place, entries: &[Entry]) -> Vec<PathBuf> {
+    let mut agents: Vec<&str> = entries.iter().map(|entry| entry.agent.as_str()).collect();
+    agents.sort_unstable();
+    agents.dedup();
+    let own = |agent: &str| place.store.current(agent, entries).map(|entry| entry.path.clone());
+    agents.into_iter().filter_map(own).collect()
+}
+
+/// Removes a transcript whose turn is held, and says so. A line that was not said is not removed.
+fn remove(entry: &Entry, turn: Turn, is_dry: bool, out: &mut Output) -> anyhow::Result<()> {
+    let path = entry.path.display().to_string();
+    writeln!(out, "{}", printable(&path))?;
+    if !is_dry {
+        std::fs::remove_file(&entry.path).with_context(|| format!("cannot remove '{path}'"))?;
+    }
+    turn.remove();
+    Ok(())
+}

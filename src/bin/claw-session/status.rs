@@ -1,0 +1,84 @@
+//! status: what is in a session.
+
+use crate::commands::{Place, short};
+use crate::list;
+use clawutils::cli::{Output, open_transcript};
+use clawutils::exit::Exit;
+use clawutils::json::quote;
+use clawutils::printable::{printable, printable_json};
+use clawutils::session::Entry;
+use clawutils::session::status::Status as Contents;
+use std::io::Write;
+
+/// Show what is in a session.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Status {
+    /// Id, key or label of the session, or the beginning of one
+    pub name: String,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Status {
+    pub(super) fn run(&self, place: &Place) -> anyhow::Result<Exit> {
+        let entries = place.entries()?;
+        let entry = place.find(&entries, &self.name)?;
+        let input = open_transcript(&entry.path)?;
+        let contents = Contents::read(&input)?;
+        let mut out = Output::open();
+        if self.json {
+            let current = place.store.current(&entry.agent, &entries);
+            let entry = list::json(entry, current.is_some_and(|own| own.path == entry.path));
+            let members = members(&contents, input.length);
+            let text = format!("{},{members}}}", entry.trim_end_matches('}'));
+            writeln!(out, "{}", printable_json(&text))?;
+        } else {
+            for (name, value) in lines(entry, &contents, input.length) {
+                writeln!(out, "{}", printable(&format!("{name:13}{value}")))?;
+            }
+        }
+        out.finish()?;
+        Ok(Exit::Done)
+    }
+}
+
+/// What was counted, by name.
+fn counts(contents: &Contents, bytes: u64) -> [(&'static str, u64); 9] {
+    [
+        ("turns", contents.turns),
+        ("calls", contents.calls),
+        ("results", contents.results),
+        ("compactions", contents.compactions),
+        ("truncations", contents.truncations),
+        ("checkpoints", contents.checkpoints),
+        ("errors", contents.errors),
+        ("findings", contents.findings),
+        ("bytes", bytes),
+    ]
+}
+
+fn members(contents: &Contents, bytes: u64) -> String {
+    let counts = counts(contents, bytes).map(|(name, count)| format!("\"{name}\":{count},"));
+    let (model, used) = (quote(&contents.model), contents.used.members());
+    format!(r#"{}"model":{model},"used":{{{used}}}"#, counts.concat())
+}
+
+fn lines(entry: &Entry, contents: &Contents, bytes: u64) -> Vec<(&'static str, String)> {
+    let Entry { id, agent, key, label, path, created, active, .. } = entry;
+    let mut lines = vec![
+        ("id", id.clone()),
+        ("agent", agent.clone()),
+        ("key", key.clone()),
+        ("label", label.clone()),
+        ("path", path.display().to_string()),
+        ("created", short(*created)),
+        ("last record", short(*active)),
+        ("records", contents.records.to_string()),
+    ];
+    lines.extend(counts(contents, bytes).map(|(name, count)| (name, count.to_string())));
+    let used = if contents.used.all() > 0 { contents.used.to_string() } else { String::new() };
+    lines.extend([("model", contents.model.clone()), ("used", used)]);
+    lines.retain(|(_, value)| !value.is_empty());
+    lines
+}

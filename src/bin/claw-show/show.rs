@@ -1,0 +1,215 @@
+//! `claw-show`: how wide the lines are, whether there are colours, and following a file as it grows.
+
+use crate::file;
+use anyhow::Context;
+use clawutils::cli::options::RedactArgs;
+use clawutils::cli::{Log, Operands, Output, prices, progress, report, variable};
+use clawutils::exit::{Exit, fail};
+use clawutils::show::follow::{Event, Follow};
+use clawutils::show::render::Layout;
+use clawutils::show::stream::Stream;
+use clawutils::show::{self, Format, Notes, Options};
+use jiff::tz::TimeZone;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use std::io::{IsTerminal, Write, stdout};
+use std::path::PathBuf;
+
+/// How long a file that has nothing new is left alone, in nanoseconds.
+const PAUSE: i64 = 200_000_000;
+/// The columns where nothing says how many there are.
+const WIDTH: usize = 80;
+
+/// Whether there are colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// In any case
+    Always,
+    /// In no case
+    Never,
+}
+
+/// The options of `claw-show`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ShowArgs {
+    /// Form of the output (by the name of --output, else text)
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<Format>,
+    /// Write to a new file, whole or not at all, instead of standard output
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["follow", "markdown"])]
+    pub output: Option<PathBuf>,
+    /// Replace that file if it exists
+    #[arg(long, requires = "output")]
+    pub replace: bool,
+    /// Show all of what is folded
+    #[arg(long)]
+    pub full: bool,
+    /// Show only the last N turns
+    #[arg(long, value_name = "N")]
+    pub limit_turns: Option<u64>,
+    /// Go on as the file grows; text alone
+    #[arg(long)]
+    pub follow: bool,
+    /// Lay out Markdown from standard input for a terminal, as it arrives
+    #[arg(long, conflicts_with_all = ["format", "full", "limit_turns", "follow", "prices", "redact"])]
+    pub markdown: bool,
+    /// Columns of a line of text
+    #[arg(long, value_name = "N")]
+    pub width: Option<usize>,
+    /// Colours in text
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub color: Color,
+    /// Prices: a file with a line for each model; shows what replies cost
+    #[arg(long, value_name = "FILE")]
+    pub prices: Option<PathBuf>,
+    /// What is taken out.
+    #[command(flatten)]
+    pub redact: RedactArgs,
+}
+
+impl ShowArgs {
+    /// Shows the operands.
+    ///
+    /// # Errors
+    /// 2 when what is asked for does not go together; 65 for a dialect that cannot be read; 74, 77 or 141
+    /// when reading or writing fails.
+    pub fn run(&self, operands: &Operands, log: Log) -> anyhow::Result<Exit> {
+        if self.markdown {
+            return self.markdown(operands);
+        }
+        let (options, format) = (self.options()?, self.format()?);
+        if self.follow {
+            return self.follow(operands, &options, log);
+        }
+        let inputs = operands.transcripts()?;
+        let _progress = log.progress(progress::reading(&inputs));
+        // A page says no folders of whoever made it.
+        let name = operands.files.first().filter(|path| path.as_os_str() != "-");
+        let name = name.and_then(|path| path.file_name()).unwrap_or("transcript".as_ref());
+        let name = name.to_string_lossy();
+        let show = |out: &mut dyn Write| show::show(&inputs, &name, format, &options, out);
+        let notes = match &self.output {
+            Some(path) => file::create(path, self.replace, show)?,
+            None => {
+                let mut out = Output::open();
+                let notes = show(&mut out)?;
+                out.finish()?;
+                notes
+            }
+        };
+        tell(log, &notes)?;
+        Ok(Exit::Done)
+    }
+
+    /// Lays out Markdown from standard input. Each row is shown as soon as no further text can change it.
+    fn markdown(&self, operands: &Operands) -> anyhow::Result<Exit> {
+        if !operands.files.is_empty() {
+            return fail(
+                Exit::Usage,
+                "cannot use --markdown with files: it reads standard input; leave the files out",
+            );
+        }
+        let layout = Layout { width: self.columns(), color: self.has_color(), has_all: false };
+        let mut stream = Stream::new(layout, Output::open());
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            match rustix::io::read(std::io::stdin(), &mut buffer) {
+                Ok(0) => break,
+                Ok(length) => stream.take(&buffer[..length]).context("cannot write '<stdout>'")?,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => {
+                    return Err(std::io::Error::from(error)).context("cannot read '<stdin>'");
+                }
+            }
+        }
+        stream.end().context("cannot write '<stdout>'")?.finish()?;
+        Ok(Exit::Done)
+    }
+
+    /// The form that is named, or else that of the file's name.
+    fn format(&self) -> anyhow::Result<Format> {
+        match (self.format, &self.output) {
+            (Some(format), _) => Ok(format),
+            (None, Some(path)) => file::format(path),
+            (None, None) => Ok(Format::Text),
+        }
+    }
+
+    fn columns(&self) -> usize {
+        self.width.or_else(|| columns(self.output.is_none())).unwrap_or(WIDTH)
+    }
+
+    fn has_color(&self) -> bool {
+        match self.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => {
+                self.output.is_none() && stdout().is_terminal() && variable("NO_COLOR").is_none()
+            }
+        }
+    }
+
+    fn options(&self) -> anyhow::Result<Options> {
+        Ok(Options {
+            full: self.full,
+            limit_turns: self.limit_turns,
+            redact: self.redact.patterns()?,
+            prices: self.prices.as_deref().map(prices).transpose()?,
+            zone: TimeZone::try_system().unwrap_or(TimeZone::UTC),
+            width: self.columns(),
+            color: self.has_color(),
+        })
+    }
+
+    fn follow(&self, operands: &Operands, options: &Options, log: Log) -> anyhow::Result<Exit> {
+        if self.format.is_some_and(|format| format != Format::Text) {
+            return fail(Exit::Usage, "cannot follow a file in this format; leave --format out");
+        }
+        let [path] = operands.files.as_slice() else {
+            return fail(Exit::Usage, "--follow takes one file; name one");
+        };
+        if path.as_os_str() == "-" {
+            return fail(Exit::Usage, "cannot follow '<stdin>'; name a file");
+        }
+        let mut out = Output::open();
+        // The text of a file that does not grow is written the same way, so its code is there once.
+        let mut follow = Follow::open(path, options, &mut out as &mut dyn Write)?;
+        loop {
+            match follow.step()? {
+                Event::Read(notes) => tell(log, &notes)?,
+                Event::Begun(why) => log.note(&why),
+                Event::Nothing => pause().context("cannot write '<stdout>'")?,
+            }
+        }
+    }
+}
+
+/// Says what was found.
+fn tell(log: Log, notes: &Notes) -> anyhow::Result<()> {
+    report(log, &notes.findings, false)?;
+    log.replaced(notes.replaced);
+    Ok(())
+}
+
+/// The columns of a line: those of the environment, or else of the terminal that is written to.
+fn columns(is_stdout: bool) -> Option<usize> {
+    let said = variable("COLUMNS").and_then(|text| text.parse().ok());
+    let size = || rustix::termios::tcgetwinsize(stdout()).ok().filter(|_| is_stdout);
+    said.or_else(|| size().map(|size| usize::from(size.ws_col))).filter(|columns| *columns > 0)
+}
+
+/// Waits for a while; ends at once, as a failed write would, when the reader of standard output goes away.
+fn pause() -> std::io::Result<()> {
+    let stdout = stdout();
+    let mut ends = [PollFd::new(&stdout, PollFlags::empty())];
+    let pause = Timespec { tv_sec: 0, tv_nsec: PAUSE };
+    match rustix::event::poll(&mut ends, Some(&pause)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    match ends[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) {
+        true => Err(std::io::ErrorKind::BrokenPipe.into()),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,59 @@
+//! What `claw-tool` does: a tool reads its input and writes what the model is to see.
+
+use anyhow::Context;
+use clawutils::cli::{Output, now, read_stdin, stdin_name, text};
+use clawutils::exec::confined;
+use clawutils::exit::{Error, Exit};
+use clawutils::json::Object;
+use rustix::fs::CWD;
+use std::io::Write;
+
+/// A tool, named as the model names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum Tool {
+    /// A file, whole
+    ReadFile,
+    /// The entries of a folder
+    ListDirectory,
+    /// Date and time
+    GetCurrentTime,
+}
+
+impl Tool {
+    /// Does what the input on standard input asks for, in the working folder.
+    ///
+    /// # Errors
+    /// 65 when the input is not what it has to be, else what reading fails with.
+    pub fn run(self) -> anyhow::Result<Exit> {
+        let input = read_stdin()?;
+        let input = text(&stdin_name(), &input)?;
+        let bad = || Error::new(Exit::Data, "cannot read the input: not a JSON object");
+        let input = Object::parse(input).map_err(|_| bad())?;
+        let mut out = Output::open();
+        match self {
+            Tool::ReadFile => {
+                let path = input.string("file_path");
+                let path = path.ok_or_else(|| {
+                    Error::new(
+                        Exit::Data,
+                        "the input has no 'file_path'; give {\"file_path\": PATH}",
+                    )
+                })?;
+                confined::read(CWD, &path, &mut out)?;
+            }
+            Tool::ListDirectory => {
+                let path = input.string("directory").filter(|path| !path.is_empty());
+                let list = confined::list(CWD, path.as_deref().unwrap_or("."))?;
+                out.write_all(list.as_bytes()).context("cannot write '<stdout>'")?;
+            }
+            Tool::GetCurrentTime => {
+                let now = jiff::Timestamp::from_second(now()?.floor() as i64)?;
+                writeln!(out, "{}", now.strftime("%Y-%m-%d %H:%M:%S UTC"))
+                    .context("cannot write '<stdout>'")?;
+            }
+        }
+        out.finish()?;
+        Ok(Exit::Done)
+    }
+}

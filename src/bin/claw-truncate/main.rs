@@ -1,0 +1,75 @@
+//! claw-truncate: shorten tool results until a request fits.
+
+mod output;
+
+use clap::Parser;
+use clawutils::cli::budget::{BudgetArgs, Refused, RefusedArgs, RequestArgs};
+use clawutils::cli::model::ModelArgs;
+use clawutils::cli::{self, LogArgs, Operands, arguments};
+use clawutils::estimate::Request;
+use clawutils::truncate::{self, HEAD_RATIO, MAX_FRACTION, Options};
+use std::process::ExitCode;
+
+/// Shorten tool results until the request fits
+#[derive(Parser)]
+#[command(name = "claw-truncate", version)]
+struct Args {
+    #[command(flatten)]
+    operands: Operands,
+    #[command(flatten)]
+    request: RequestArgs,
+    #[command(flatten)]
+    model: ModelArgs,
+    #[command(flatten)]
+    budget: BudgetArgs,
+    #[command(flatten)]
+    refused: RefusedArgs,
+    /// Share of the window that one result may take, at 4 characters a token
+    #[arg(long, value_name = "SHARE", default_value_t = MAX_FRACTION, value_parser = cli::share)]
+    max_fraction: f64,
+    /// Share of what is kept that comes from the beginning; 1 keeps no end
+    #[arg(long, value_name = "SHARE", default_value_t = HEAD_RATIO, value_parser = cli::share)]
+    head_ratio: f64,
+    /// Characters that a result keeps at least (a tenth of its limit, 200 to 2000)
+    #[arg(long, value_name = "CHARACTERS")]
+    floor: Option<usize>,
+    /// Change nothing to gain less than this
+    #[arg(long, value_name = "TOKENS", default_value_t = 0)]
+    min_gain: u64,
+    /// Write truncation records instead of messages
+    #[arg(long)]
+    record: bool,
+    #[command(flatten)]
+    log: LogArgs,
+}
+
+fn main() -> ExitCode {
+    cli::run("claw-truncate", || {
+        let args = arguments::parse::<Args>()?;
+        let log = args.log.open("claw-truncate");
+        let input = args.operands.read()?;
+        let progress = log.wait_for("looking for what can be shortened");
+        let mut messages = cli::messages(&input)?;
+        if args.record {
+            cli::require_meta(&messages)?;
+        }
+        let extras = args.request.read()?;
+        let (system, tools) = (extras.system.as_deref(), extras.tools.as_deref());
+        let refused = args.refused.read()?;
+        let budget = args.budget.known_budget(&args.model, refused.as_ref())?;
+        let model = args.model.model();
+        let beside = Request { messages: &[], system, tools, model: model.as_deref() };
+        let request = Request { messages: &messages, ..beside };
+        let gauge = Refused::gauge(refused.as_ref(), request);
+        log.unused_count(gauge.unused());
+        let mut options = Options::new(budget.window, args.max_fraction, budget.prompt());
+        options.head_ratio = args.head_ratio;
+        options.min_gain = args.min_gain;
+        options.floor_chars = args.floor.unwrap_or(options.floor_chars);
+        let outcome = truncate::truncate(&mut messages, beside, gauge, options);
+        drop(progress);
+        output::write_truncated(&messages, &outcome, args.record)?;
+        let must_gain = args.record || refused.is_some();
+        output::report_truncated(log, &outcome, budget, must_gain)
+    })
+}

@@ -1,0 +1,81 @@
+//! What `claw-truncate` writes and says.
+
+use anyhow::Context;
+use clawutils::cli::{Log, Outcome, Output};
+use clawutils::estimate::Budget;
+use clawutils::exit::{Error, Exit};
+use clawutils::messages::{self, Message};
+use clawutils::truncate;
+use std::io::Write;
+
+/// Writes the messages, or the records that shorten them.
+///
+/// # Errors
+/// 74 when standard output cannot be written to.
+pub fn write_truncated(
+    messages: &[Message<'_>],
+    outcome: &truncate::Outcome,
+    record: bool,
+) -> anyhow::Result<()> {
+    let mut out = Output::open();
+    if record {
+        for line in &outcome.records {
+            writeln!(out, "{line}").context("cannot write '<stdout>'")?;
+        }
+    } else {
+        messages::write(messages, &mut out).context("cannot write '<stdout>'")?;
+    }
+    out.finish()
+}
+
+/// Says what became of it, in one outcome: skipped when nothing was changed, failed when the budget was
+/// not reached, else applied. With `must_gain` (a request was refused, or records are wanted) it is not
+/// enough that the request fits by estimate.
+///
+/// # Errors
+/// 5 when nothing was gained that had to be, or the budget was not reached.
+pub fn report_truncated(
+    log: Log,
+    outcome: &truncate::Outcome,
+    budget: Budget,
+    must_gain: bool,
+) -> anyhow::Result<Exit> {
+    let (after, prompt) = (outcome.after, budget.prompt());
+    let is_over = after > prompt;
+    let how = match outcome.is_nothing() {
+        true => Outcome::Skipped,
+        false if is_over => Outcome::Failed,
+        false => Outcome::Applied,
+    };
+    let text = match how {
+        Outcome::Skipped if outcome.forgone.is_some() => {
+            let gain = outcome.forgone.unwrap_or_default();
+            format!("nothing changed: it would gain {gain} of {after} tokens, less than --min-gain")
+        }
+        Outcome::Skipped if is_over || must_gain => {
+            format!("no result can be shortened: {after} tokens, budget {prompt}")
+        }
+        Outcome::Skipped => format!("nothing to shorten: {after} tokens, budget {prompt}"),
+        Outcome::Failed => {
+            format!("{}, still over the budget of {prompt}", what_was_done(outcome))
+        }
+        _ => what_was_done(outcome),
+    };
+    let members = how.members(outcome.before, after);
+    if is_over || outcome.forgone.is_some() || must_gain && how == Outcome::Skipped {
+        return Err(Error::new(Exit::NoGain, text).with(members).into());
+    }
+    log.outcome(&text, &members);
+    Ok(Exit::Done)
+}
+
+fn what_was_done(outcome: &truncate::Outcome) -> String {
+    let truncate::Outcome { before, after, shortened, left_out, .. } = outcome;
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    let texts = format!("shortened {shortened} result{}", plural(*shortened));
+    let (s, also) = (plural(*left_out), if *shortened == 0 { "" } else { ", " });
+    let media = format!("{also}left out {left_out} image{s} or document{s}");
+    let texts = if *shortened == 0 { "" } else { &texts };
+    let media = if *left_out == 0 { "" } else { &media };
+    format!("{texts}{media}: {before} -> {after} tokens")
+}
