@@ -46,6 +46,7 @@ static JSON: AtomicBool = AtomicBool::new(false);
 /// Makes every later diagnostic a JSON line.
 pub fn log_json() {
     JSON.store(true, Ordering::Relaxed);
+    progress::turn_off();
 }
 
 /// Whether diagnostics are JSON lines.

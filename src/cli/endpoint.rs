@@ -4,7 +4,7 @@ use crate::cli::key::{KeyArgs, Source, variables};
 use crate::cli::model::{ModelArgs, Provider};
 use crate::cli::{Log, read_file, variable};
 use crate::exit::{Exit, fail};
-use crate::provider::address::{self, Address};
+use crate::provider::address::{self, Address, is_azure};
 use crate::provider::protocol::Protocol;
 use crate::provider::{anthropic, openai, secret};
 use clap::ValueEnum;
@@ -280,13 +280,6 @@ fn why_no_certificates(_: &[u8]) -> Option<String> {
 #[cfg(not(feature = "http"))]
 fn why_no_address(_: &str) -> Option<String> {
     Some("this build has no network".to_owned())
-}
-
-/// Returns whether an address is Azure's.
-pub(super) fn is_azure(url: &str) -> bool {
-    let address = Address::parse(url);
-    let domains = ["openai.azure.com", "cognitiveservices.azure.com", "services.ai.azure.com"];
-    domains.into_iter().any(|domain| address.is_below(domain))
 }
 
 /// The path of an address, for recordings: a query may hold a key.

@@ -1,11 +1,10 @@
 //! Keys: from a file, a command or the environment, and never from an argument.
 
 use crate::cli::child::{self, Limits};
-use crate::cli::endpoint::is_azure;
 use crate::cli::model::Provider;
 use crate::cli::variable;
 use crate::exit::{Exit, fail};
-use crate::provider::address::Address;
+use crate::provider::address::{Address, is_azure};
 use anyhow::Context;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -7,19 +7,21 @@ pub mod attempts;
 pub mod budget;
 pub mod child;
 pub mod config;
+pub mod decide;
 pub mod diagnostics;
 pub mod endpoint;
 pub mod input;
 pub mod key;
 pub mod log;
+pub mod mistakes;
 pub mod model;
 pub mod options;
 pub mod processes;
 pub mod progress;
 pub mod settings;
 pub mod summary;
+mod values;
 
-pub use arguments::{positive, seconds, share};
 pub use diagnostics::run;
 pub use input::{
     Operands, Output, messages, open_stdin, open_transcript, prices, read_file, read_stdin,
@@ -27,6 +29,7 @@ pub use input::{
 };
 pub use log::{Log, LogArgs, Outcome, report};
 pub use progress::Progress;
+pub use values::{positive, seconds, share};
 
 use crate::exit::{Error, Exit};
 use std::sync::Arc;

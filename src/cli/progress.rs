@@ -12,7 +12,6 @@
 
 mod signals;
 
-use crate::cli::diagnostics::is_json;
 use crate::cli::variable;
 use crate::printable::printable;
 use crate::source::{Input, total};
@@ -22,7 +21,7 @@ use rustix::termios::{LocalModes, Termios, tcgetattr, tcgetpgrp, tcgetwinsize};
 pub use signals::{ENDING, heard as heard_signals, leave as leave_signals};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -51,6 +50,14 @@ struct State {
 
 static STATE: Mutex<State> =
     Mutex::new(State { text: None, shown: String::new(), from: None, has_thread: false });
+
+/// True once [`turn_off`] was called.
+static IS_OFF: AtomicBool = AtomicBool::new(false);
+
+/// Shows nothing from here on: diagnostics are for a program.
+pub fn turn_off() {
+    IS_OFF.store(true, Ordering::Relaxed);
+}
 
 /// Something that a program waits for, until this is dropped.
 #[derive(Debug)]
@@ -150,7 +157,7 @@ fn size(bytes: u64) -> String {
 /// Whether somebody looks on who can be shown a line that goes away again.
 fn is_wanted() -> bool {
     let can_erase = || variable("TERM").is_some_and(|term| term != "dumb");
-    io::stderr().is_terminal() && !is_json() && can_erase()
+    !IS_OFF.load(Ordering::Relaxed) && io::stderr().is_terminal() && can_erase()
 }
 
 fn state() -> MutexGuard<'static, State> {

@@ -2,10 +2,24 @@
 
 use crate::exit::{Exit, fail};
 use crate::jsonl::Lines;
-use crate::messages::view::Options;
 use crate::record::{self, Body};
 use crate::source::{self, Input};
 use std::ops::Range;
+
+/// Choices of the caller.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Show the records that compactions cover instead of their summaries.
+    pub ignore_compactions: bool,
+    /// Read only up to the record with this id, itself included.
+    pub at: Option<String>,
+    /// Read only up to the end of this turn, counted from 1.
+    pub to_turn: Option<u64>,
+    /// Show only the last turns, this many.
+    pub limit_turns: Option<u64>,
+    /// Show replies that broke off, too.
+    pub interrupted: bool,
+}
 
 /// The part of the inputs that `options` ask for, as byte offsets over all of them.
 ///

@@ -10,6 +10,7 @@ use crate::id::Id;
 use crate::json::{self, Object, string};
 use crate::jsonl::{Line, Lines};
 use crate::messages::fold::Fold;
+pub use crate::messages::range::Options;
 use crate::messages::view::{self, View};
 use crate::messages::{Message, shorten};
 use crate::printable::printable_lines;
@@ -21,7 +22,6 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::Arc;
-pub use view::Options;
 
 /// The messages of a transcript, and what was found on the way.
 #[derive(Debug, Default)]

@@ -5,7 +5,8 @@
 use crate::exit::{Exit, fail};
 use crate::json::{Object, quote};
 use crate::jsonl::search::{Needles, backwards};
-use crate::messages::view::{self, Options, View};
+use crate::messages::range::Options;
+use crate::messages::view::{self, View};
 use crate::record::content::{Block, BlockKind};
 use crate::record::{self, Body, Record};
 use crate::source::{self, Input};

@@ -16,7 +16,7 @@ use crate::json::Object;
 use crate::jsonl::search::{Needles, backwards, line_around};
 use crate::jsonl::{self, Line, Lines};
 use crate::messages::checkpoint::LatestCheckpoint;
-use crate::messages::range;
+use crate::messages::range::{self, Options};
 use crate::record::compaction::Summary;
 use crate::record::scale::Scale;
 use crate::record::truncation::KeptSpan;
@@ -26,21 +26,6 @@ use memchr::memmem;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::io;
-
-/// Choices of the caller.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Show the records that compactions cover instead of their summaries.
-    pub ignore_compactions: bool,
-    /// Read only up to the record with this id, itself included.
-    pub at: Option<String>,
-    /// Read only up to the end of this turn, counted from 1.
-    pub to_turn: Option<u64>,
-    /// Show only the last turns, this many.
-    pub limit_turns: Option<u64>,
-    /// Show replies that broke off, too.
-    pub interrupted: bool,
-}
 
 /// The summary that governs.
 #[derive(Clone, Debug)]

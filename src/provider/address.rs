@@ -121,6 +121,14 @@ pub fn origin(url: &str) -> String {
     shown[..end].to_owned()
 }
 
+/// Returns whether an address is Azure's.
+#[must_use]
+pub fn is_azure(url: &str) -> bool {
+    let address = Address::parse(url);
+    let domains = ["openai.azure.com", "cognitiveservices.azure.com", "services.ai.azure.com"];
+    domains.into_iter().any(|domain| address.is_below(domain))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

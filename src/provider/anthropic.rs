@@ -1,7 +1,7 @@
 //! The Anthropic Messages API: requests to bytes, bytes to replies.
 
 use crate::json::{Object, elements, offset_in, on_one_line, quote};
-use crate::provider::protocol::{Collect, Rest, Spelled, Unfinished, bounded};
+use crate::provider::collect::{Collect, RawString, Rest, Unfinished, bounded};
 use crate::provider::{Reply, Request, address};
 use std::borrow::Cow;
 
@@ -79,10 +79,10 @@ struct Building {
     /// The block as it was begun.
     begun: String,
     /// What its deltas add, by the member that they add to.
-    text: Spelled,
-    thinking: Spelled,
-    signature: Spelled,
-    input: Spelled,
+    text: RawString,
+    thinking: RawString,
+    signature: RawString,
+    input: RawString,
     citations: Vec<String>,
     has_ended: bool,
 }
@@ -200,7 +200,7 @@ fn shown(mut reply: Reply) -> Reply {
 }
 
 /// Adds to a string member of a block. The addition may be long, and is not copied.
-fn with_more(mut raw: String, name: &str, more: Spelled) -> String {
+fn with_more(mut raw: String, name: &str, more: RawString) -> String {
     let value_end = |raw: &str| {
         let object = Object::parse(raw).ok()?;
         let value = object.get(name).filter(|value| value.starts_with('"'))?;

@@ -8,9 +8,10 @@
 use crate::exit::Exit;
 use crate::json::Object;
 use crate::messages::Message;
+use crate::provider::collect::Rest;
 use crate::provider::failure::Rows;
 use crate::provider::ollama::Cut;
-use crate::provider::protocol::{Protocol, Rest};
+use crate::provider::protocol::Protocol;
 use crate::provider::reading::Reading;
 use crate::provider::{Failed, Failure, Reply, Request, estimated};
 use crate::record::content::{Block, Content, Role};

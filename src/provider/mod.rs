@@ -18,6 +18,7 @@ pub mod http;
 pub mod offline;
 pub mod ollama;
 pub mod openai;
+pub mod collect;
 pub mod protocol;
 pub mod reading;
 #[cfg(test)]

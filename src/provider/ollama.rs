@@ -7,7 +7,7 @@
 use crate::json::{Object, elements, quote};
 use crate::provider::chat::draft::{Call, Draft};
 use crate::provider::chat::{self, Part, Turn};
-use crate::provider::protocol::{Collect, Rest, Unfinished, bounded};
+use crate::provider::collect::{Collect, Rest, Unfinished, bounded};
 use crate::provider::{Reply, Request, address};
 use std::borrow::Cow;
 

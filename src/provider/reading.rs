@@ -7,9 +7,10 @@
 
 use crate::json::{Object, elements, is_deeper, is_wider};
 use crate::jsonl::MOST_DEPTH;
+use crate::provider::collect::{Collect, Rest, Unfinished};
 use crate::provider::extent::{Extent, completed};
 use crate::provider::failure::Rows;
-use crate::provider::protocol::{Collect, Protocol, Rest, Unfinished};
+use crate::provider::protocol::Protocol;
 use crate::provider::stream::{Event, Events, Framing, MOST_EVENT};
 use crate::provider::{Answer, Failed, Failure, Reply};
 

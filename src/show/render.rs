@@ -13,7 +13,7 @@ use super::emphasis::{Marked, is_escaped};
 use super::inline::{Inline, Style};
 use super::table::Table;
 use super::wrap::{expand_tabs, width};
-use pulldown_cmark::{Alignment, Event, LinkType, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
 use std::ops::Range;
 
 /// No text is laid out in fewer columns than this.
@@ -670,6 +670,3 @@ fn bracket_is_open(text: &str) -> bool {
     }
     true
 }
-
-/// How cells are aligned.
-pub(super) type Alignments = Vec<Alignment>;

@@ -1,9 +1,11 @@
 //! Tables for a terminal: columns as wide as their cells where that fits, else cells are wrapped.
 
 use super::inline::{Inline, Style};
-use super::render::Alignments;
 use super::wrap::width;
 use pulldown_cmark::Alignment;
+
+/// How cells are aligned.
+pub(super) type Alignments = Vec<Alignment>;
 
 /// The columns between two cells.
 const BETWEEN: usize = 3;

@@ -8,10 +8,10 @@ use clawutils::cli::{Log, now};
 use clawutils::exit::{self, Exit, fail};
 use clawutils::provider::call::{Ask, World};
 use clawutils::provider::cassette::{Cassette, Exchange, Recorder};
+use clawutils::provider::collect::Rest;
 use clawutils::provider::failure::Class;
-#[cfg(feature = "http")]
-use clawutils::provider::protocol::Rest;
 use clawutils::provider::reading::Reading;
+#[cfg(feature = "http")]
 use clawutils::provider::{Failure, Request, offline};
 use std::hash::{BuildHasher, Hasher, RandomState};
 #[cfg(feature = "http")]

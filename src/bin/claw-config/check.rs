@@ -6,6 +6,7 @@ use crate::program::not_found;
 use clap::ArgMatches;
 use clawutils::cli::budget::ExtraArg;
 use clawutils::cli::config::{self, ConfigFile};
+use clawutils::cli::decide;
 use clawutils::cli::key::Source;
 use clawutils::cli::settings::{self, Kind, Origin, Setting};
 use clawutils::cli::{Log, read_file};
@@ -47,7 +48,7 @@ fn in_file(path: &Path, log: Log) -> anyhow::Result<Vec<String>> {
     for profile in [None].into_iter().chain(file.profiles().into_iter().map(Some)) {
         file.profile = profile;
         problems.extend(in_profile(&file, &settings));
-        let conflict = settings::check_together(&command, &settings, &file).err();
+        let conflict = decide::check_together(&command, &settings, &file).err();
         let conflict = conflict.map(|error| exit::text(&error));
         problems.extend(conflict.filter(|conflict| conflicts.insert(conflict.clone())));
     }
@@ -69,7 +70,7 @@ fn in_profile(file: &ConfigFile, settings: &[Setting]) -> Vec<String> {
         match value {
             Err(error) => problems.push(exit::text(&error)),
             Ok(Some(value)) => {
-                problems.extend(settings::check(setting, &value.texts, &name).err());
+                problems.extend(decide::check(setting, &value.texts, &name).err());
                 let texts = value.texts.iter();
                 problems.extend(texts.filter_map(|text| missing(setting, text, &name)));
             }

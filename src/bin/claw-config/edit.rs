@@ -6,6 +6,7 @@ use anyhow::Context;
 use clap::ArgMatches;
 use clawutils::cli::budget::ExtraArg;
 use clawutils::cli::config::{self, ConfigFile};
+use clawutils::cli::decide;
 use clawutils::cli::settings::{self, Kind, Setting};
 use clawutils::exit::{self, Error, Exit, fail};
 use clawutils::json::edit;
@@ -78,7 +79,7 @@ impl Set {
             return fail(Exit::Usage, format!("invalid value '{text}': not UTF-8; use UTF-8"));
         }
         let name = format!("'{}'", setting.key);
-        settings::check(setting, &texts, &name).map_err(|why| Error::new(Exit::Usage, why))?;
+        decide::check(setting, &texts, &name).map_err(|why| Error::new(Exit::Usage, why))?;
         for object in texts.iter().filter(|text| setting.kind == Kind::Object && is_object(text)) {
             let read = ExtraArg::new(&object.to_string_lossy()).read();
             read.map_err(|why| Error::new(Exit::Usage, exit::text(&why)))?;
@@ -163,7 +164,7 @@ impl Place {
             Err(why) => return vec![why],
         };
         let command = all::command();
-        let conflict = settings::check_together(&command, &settings::of(&command), &file).err();
+        let conflict = decide::check_together(&command, &settings::of(&command), &file).err();
         file.problems.into_iter().chain(conflict.map(|error| exit::text(&error))).collect()
     }
 

@@ -2,8 +2,9 @@
 
 use crate::all::{self, All};
 use crate::shell::Text;
-use clawutils::cli::arguments;
-use clawutils::cli::settings::{self, Failed, Kind, Parsed, Setting};
+use clawutils::cli::decide::{self, Failed, Parsed};
+use clawutils::cli::settings::{Kind, Setting};
+use clawutils::cli::{arguments, mistakes};
 use clawutils::exit::{Error, Exit, fail};
 use std::ffi::{OsStr, OsString};
 
@@ -32,7 +33,7 @@ impl Export {
 /// Parses a value as if it were an option, so that it also undoes the settings that it excludes.
 fn parsed(setting: &Setting, value: &OsStr) -> anyhow::Result<Parsed> {
     let texts = if value.is_empty() { Vec::new() } else { setting.split(value) };
-    if let Err(why) = settings::check(setting, &texts, &format!("'{}'", setting.key)) {
+    if let Err(why) = decide::check(setting, &texts, &format!("'{}'", setting.key)) {
         return fail(Exit::Usage, why);
     }
     let mut line = vec![OsString::from("claw-config")];
@@ -40,7 +41,7 @@ fn parsed(setting: &Setting, value: &OsStr) -> anyhow::Result<Parsed> {
     arguments::read::<crate::Args<All>>(&line).map_err(|failed| match failed {
         Failed::Config(error) => error,
         Failed::Usage(command, error) => {
-            Error::new(Exit::Usage, arguments::usage_error(&error, &command, &line)).into()
+            Error::new(Exit::Usage, mistakes::usage_error(&error, &command, &line)).into()
         }
     })
 }

@@ -13,7 +13,7 @@ mod value;
 
 use all::All;
 use clap::{ArgMatches, CommandFactory, Parser, Subcommand};
-use clawutils::cli::{self, LogArgs, arguments, diagnostics, settings};
+use clawutils::cli::{self, LogArgs, arguments, decide, diagnostics, settings};
 use clawutils::exit::Exit;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -90,6 +90,6 @@ fn run<S: clap::Args>() -> anyhow::Result<Exit> {
 
 /// Returns the options on the command line that are settings.
 fn options(command: &clap::Command, given: &ArgMatches) -> Vec<OsString> {
-    let of = |setting| Some(export::flags(&setting, &settings::by_flag(&setting, given)?.texts));
+    let of = |setting| Some(export::flags(&setting, &decide::by_flag(&setting, given)?.texts));
     settings::of(command).into_iter().filter_map(of).flatten().collect()
 }

@@ -8,11 +8,12 @@ use crate::program::not_found;
 use crate::scripts::{COMMANDS, Chat, Retry, Settings, Turn};
 use anyhow::Context;
 use clap::Parser;
+use clawutils::cli::decide::{Failed, Parsed};
 use clawutils::cli::endpoint::Endpoint;
 use clawutils::cli::model::{ModelArgs, Provider, state_dir};
 use clawutils::cli::options::PlaceArgs;
-use clawutils::cli::settings::{Failed, Kind, Origin, Parsed, Setting, Value};
-use clawutils::cli::{Output, arguments, attach, diagnostics, variable};
+use clawutils::cli::settings::{Kind, Origin, Setting, Value};
+use clawutils::cli::{Output, arguments, attach, diagnostics, mistakes, variable};
 use clawutils::exec::tools::Folder;
 use clawutils::exit::{Exit, fail};
 use clawutils::printable::printable;
@@ -71,7 +72,7 @@ fn read<A: Parser>(
         Ok(parsed) => parsed,
         Err(Failed::Config(error)) => return Err(error),
         Err(Failed::Usage(command, error)) if error.use_stderr() => {
-            return fail(Exit::Usage, arguments::usage_error(&error, &command, &line));
+            return fail(Exit::Usage, mistakes::usage_error(&error, &command, &line));
         }
         Err(Failed::Usage(_, help)) => {
             let mut text = Text::default();

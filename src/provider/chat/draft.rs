@@ -2,7 +2,7 @@
 
 use crate::json::quote;
 use crate::provider::Reply;
-use crate::provider::protocol::{Spelled, Unfinished, call_block};
+use crate::provider::collect::{RawString, Unfinished, call_block};
 use std::collections::HashSet;
 
 /// What is known of a reply so far.
@@ -15,13 +15,13 @@ pub(crate) struct Draft {
     /// What was counted, a JSON object.
     pub(crate) usage: Option<String>,
     /// What is said.
-    pub(crate) text: Spelled,
+    pub(crate) text: RawString,
     /// The reason for a refusal, in the model's own words.
-    pub(crate) refusal: Spelled,
+    pub(crate) refusal: RawString,
     /// The kinds of parts that no record can hold: audio, an image.
     pub(crate) left_out: Vec<String>,
     /// What was thought aloud.
-    pub(crate) reasoning: Spelled,
+    pub(crate) reasoning: RawString,
     /// What is called, in order.
     pub(crate) calls: Vec<Call>,
 }
@@ -36,7 +36,7 @@ pub(crate) struct Call {
     /// What is called.
     pub(crate) name: String,
     /// With what: a JSON object, as a text.
-    input: Spelled,
+    input: RawString,
 }
 
 impl Draft {
@@ -52,8 +52,8 @@ impl Draft {
     }
 
     /// Returns the text, a refusal, and a word for each part that is left out, as blocks.
-    fn said(text: Spelled, refusal: Spelled, left_out: &[String]) -> Vec<String> {
-        let words = left_out.iter().map(|kind| Spelled::of(&format!("[{kind}]")));
+    fn said(text: RawString, refusal: RawString, left_out: &[String]) -> Vec<String> {
+        let words = left_out.iter().map(|kind| RawString::of(&format!("[{kind}]")));
         let all = [text, refusal].into_iter().chain(words);
         let all = all.filter(|text| !text.is_empty());
         all.map(|text| text.into_between(r#"{"type":"text","text":""#, r#""}"#)).collect()

@@ -4,7 +4,7 @@
 use crate::json::{Object, elements};
 use crate::provider::Reply;
 use crate::provider::chat::draft::{Call, Draft};
-use crate::provider::protocol::{Collect, Rest, Spelled, Unfinished, bounded};
+use crate::provider::collect::{Collect, RawString, Rest, Unfinished, bounded};
 use std::borrow::Cow;
 
 /// What servers call the thoughts that they send along. Some send two; the first that says something
@@ -44,7 +44,7 @@ pub fn read(answer: &Object<'_>) -> Result<Reply, String> {
 #[derive(Default)]
 pub struct Stream {
     draft: Draft,
-    reasoning: [Spelled; REASONING.len()],
+    reasoning: [RawString; REASONING.len()],
     /// The marker of the end came.
     is_done: bool,
 }

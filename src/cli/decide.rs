@@ -1,0 +1,283 @@
+//! Finding the value of each setting. The first of these places that has a value decides: the flag, the variable, the
+//! profile in use, the rest of the configuration file, the default.
+//!
+//! - An empty variable and `--no-NAME` mean no value: the file is not consulted, and the default applies.
+//! - Two settings that exclude each other (`conflicts_with`) are an error if both come from the same place. Otherwise
+//!   the one from the earlier place applies: `--key-file` is used even if `CLAW_KEY_CMD` is set.
+//! - A setting that may be repeated is a list. One place gives the whole list; lists are not merged.
+
+use crate::cli::config::{self, ConfigFile};
+use crate::cli::mistakes;
+use crate::cli::settings::{Kind, Origin, Setting, Value, opposite, opposite_id};
+use crate::exit::{Error, Exit};
+use clap::builder::Resettable;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Command};
+use std::ffi::{OsStr, OsString};
+
+/// A parsed command line with the values of its settings.
+#[derive(Debug)]
+pub struct Parsed {
+    /// The options and operands, including settings from other places.
+    pub matches: ArgMatches,
+    /// The settings and their values, in the order of their definition.
+    pub settings: Vec<(Setting, Value)>,
+}
+
+/// An error of [`read`].
+#[derive(Debug)]
+pub enum Failed {
+    /// clap's error about the command line, or the text of help or version.
+    Usage(Box<Command>, clap::Error),
+    /// An error in a variable or in the file.
+    Config(anyhow::Error),
+}
+
+impl From<anyhow::Error> for Failed {
+    fn from(error: anyhow::Error) -> Failed {
+        Failed::Config(error)
+    }
+}
+
+/// Parses `arguments`, the program's name first, and finds the values of the settings of `command`.
+///
+/// # Errors
+/// See [`Failed`].
+pub fn read(command: Command, arguments: &[OsString]) -> Result<Parsed, Failed> {
+    let mut flags = with_flags_alone(&command);
+    let given = given(&command, &mut flags, arguments)?;
+    let file = config::open(&given)?;
+    let settings = decide(&command, &given, &file)?;
+    let mut whole = with_values(flags, &settings);
+    match whole.try_get_matches_from_mut(arguments) {
+        Ok(matches) => Ok(Parsed { matches, settings }),
+        Err(error) => Err(Failed::Config(why_invalid(&settings, &error))),
+    }
+}
+
+/// Parses only the flags in `arguments`.
+///
+/// # Errors
+/// When they are wrong, or ask for help or version; see [`Failed`].
+pub fn flags(command: &Command, arguments: &[OsString]) -> Result<ArgMatches, Failed> {
+    given(command, &mut with_flags_alone(command), arguments)
+}
+
+/// Parses `arguments` with `flags`, which is `command` without variables.
+fn given(
+    command: &Command,
+    flags: &mut Command,
+    arguments: &[OsString],
+) -> Result<ArgMatches, Failed> {
+    match flags.try_get_matches_from_mut(arguments) {
+        Ok(given) => Ok(given),
+        Err(error) if error.use_stderr() => Err(Failed::Usage(Box::new(flags.clone()), error)),
+        Err(_) => Err(help(command.clone(), arguments)),
+    }
+}
+
+/// Checks the values of a setting; errors refer to it as `name`.
+///
+/// # Errors
+/// Says why a value cannot be used.
+pub fn check(setting: &Setting, texts: &[OsString], name: &str) -> Result<(), String> {
+    if texts.is_empty() {
+        return Ok(());
+    }
+    let alone = setting.arg.clone().env(Resettable::Reset).required(false);
+    let alone = alone.conflicts_with(Resettable::Reset).overrides_with(Resettable::Reset);
+    let mut command = Command::new("check").arg(alone.default_values(texts.to_vec()));
+    let parsed = command.try_get_matches_from_mut(["check"]);
+    parsed.map(drop).map_err(|error| mistakes::invalid_value(&error, name))
+}
+
+/// Checks that a file does not give two of these settings of `command` that exclude each other.
+///
+/// # Errors
+/// 78 if it does.
+pub fn check_together(
+    command: &Command,
+    settings: &[Setting],
+    file: &ConfigFile,
+) -> anyhow::Result<()> {
+    let given = |setting: &Setting| {
+        let value = file.value(setting).ok().flatten()?;
+        Some((setting.clone(), value))
+    };
+    exclude(command, &mut settings.iter().filter_map(given).collect::<Vec<_>>())
+}
+
+/// Returns the text of help or version, with the names of variables but without their values.
+fn help(command: Command, arguments: &[OsString]) -> Failed {
+    let mut command = each(command, &|arg| arg.hide_env_values(true));
+    match command.try_get_matches_from_mut(arguments) {
+        Err(error) => Failed::Usage(Box::new(command), error),
+        // Unreachable: help or version is asked for, whatever the variables are.
+        Ok(_) => Failed::Config(anyhow::anyhow!("cannot print the help")),
+    }
+}
+
+/// Applies `change` to each argument of a command and of its subcommands.
+fn each(command: Command, change: &dyn Fn(Arg) -> Arg) -> Command {
+    command.mut_args(change).mut_subcommands(|sub| each(sub, change))
+}
+
+/// Returns the same command without variables, and with the hidden opposites of its settings.
+fn with_flags_alone(command: &Command) -> Command {
+    let is_free = |it: &Arg| !command.get_arguments().any(|arg| arg.get_long() == it.get_long());
+    let opposites: Vec<Arg> =
+        command.get_arguments().filter_map(opposite).filter(is_free).collect();
+    let plain = |arg: Arg| {
+        if arg.get_env().is_none() {
+            return arg;
+        }
+        let opposite = opposite_id(arg.get_id().as_str());
+        let arg = arg.env(Resettable::Reset).required(false);
+        if opposites.iter().any(|it| it.get_id() == opposite.as_str()) {
+            return arg.overrides_with(opposite);
+        }
+        arg
+    };
+    let command = command.clone().mut_args(plain).args(opposites.iter());
+    command.mut_subcommands(|sub| with_flags_alone(&sub))
+}
+
+/// Adds the values that do not come from flags as clap's default values.
+fn with_values(command: Command, settings: &[(Setting, Value)]) -> Command {
+    each(command, &|arg| {
+        let decided = settings.iter().find(|(setting, _)| setting.arg.get_id() == arg.get_id());
+        match decided {
+            Some((_, value)) if value.origin != Origin::Flag && !value.texts.is_empty() => {
+                arg.default_values(value.texts.clone())
+            }
+            _ => arg,
+        }
+    })
+}
+
+/// Finds the value of each setting of `command` and of the subcommands that are called.
+fn decide(
+    command: &Command,
+    given: &ArgMatches,
+    file: &ConfigFile,
+) -> anyhow::Result<Vec<(Setting, Value)>> {
+    let mut decided: Vec<(Setting, Value)> = Vec::new();
+    for setting in command.get_arguments().filter_map(Setting::of) {
+        let value = match by_flag(&setting, given) {
+            Some(value) => {
+                if !value.texts.is_empty() {
+                    require_elements(&setting, &value.texts, &setting.flag(), Exit::Usage)?;
+                }
+                value
+            }
+            None => elsewhere(&setting, file)?,
+        };
+        decided.push((setting, value));
+    }
+    exclude(command, &mut decided)?;
+    if let Some((name, given)) = given.subcommand()
+        && let Some(sub) = command.find_subcommand(name)
+    {
+        decided.extend(decide(sub, given, file)?);
+    }
+    Ok(decided)
+}
+
+/// Returns whether an option is on the command line.
+fn is_given(given: &ArgMatches, id: &str) -> bool {
+    given.try_contains_id(id).unwrap_or(false)
+        && given.value_source(id) == Some(ValueSource::CommandLine)
+}
+
+/// Returns the value of a setting on the command line, if it is there.
+#[must_use]
+pub fn by_flag(setting: &Setting, given: &ArgMatches) -> Option<Value> {
+    let id = setting.arg.get_id().as_str();
+    let texts = match setting.kind {
+        Kind::Switch if is_given(given, &opposite_id(id)) => {
+            vec![OsString::from(setting.is_negative().to_string())]
+        }
+        _ if is_given(given, &opposite_id(id)) => Vec::new(),
+        _ if !is_given(given, id) => return None,
+        Kind::Switch => vec![OsString::from((!setting.is_negative()).to_string())],
+        _ => given.get_raw(id).into_iter().flatten().map(OsString::from).collect(),
+    };
+    Some(Value { origin: Origin::Flag, texts })
+}
+
+/// Checks that a list which is given has values: `--allow ''` must not mean that every tool is allowed.
+///
+/// # Errors
+/// `exit` if it has none.
+fn require_elements(
+    setting: &Setting,
+    texts: &[OsString],
+    name: &str,
+    exit: Exit,
+) -> anyhow::Result<()> {
+    let is_blank = |text: &OsString| text.to_str().is_some_and(|text| text.trim().is_empty());
+    if !setting.is_list || !texts.is_empty() && !texts.iter().any(is_blank) {
+        return Ok(());
+    }
+    Err(Error::new(exit, format!("a value is required for {name}; leave it out for none")).into())
+}
+
+/// Returns the value of a setting that no flag gives.
+fn elsewhere(setting: &Setting, file: &ConfigFile) -> anyhow::Result<Value> {
+    if let Some(text) = std::env::var_os(&setting.variable) {
+        let texts = if text.is_empty() { Vec::new() } else { setting.split(&text) };
+        if !text.is_empty() {
+            require_elements(setting, &texts, &setting.variable, Exit::Config)?;
+        }
+        return Ok(Value { origin: Origin::Variable, texts });
+    }
+    Ok(file.value(setting)?.unwrap_or(Value { origin: Origin::Default, texts: Vec::new() }))
+}
+
+/// Drops each value that a setting from an earlier place excludes.
+///
+/// # Errors
+/// 78 if two that exclude each other come from the same place. clap has checked the command line.
+fn exclude(command: &Command, decided: &mut [(Setting, Value)]) -> anyhow::Result<()> {
+    let has_value = |(_, value): &&(Setting, Value)| {
+        !value.texts.is_empty() && value.texts != [OsStr::new("false")]
+    };
+    let present: Vec<(Setting, Origin)> = decided
+        .iter()
+        .filter(has_value)
+        .map(|(setting, value)| (setting.clone(), value.origin.clone()))
+        .collect();
+    for (setting, value) in decided.iter_mut() {
+        let rival = present.iter().find(|(other, origin)| {
+            origin.distance() <= value.origin.distance()
+                && excludes(command, &other.arg, &setting.arg)
+        });
+        let Some((other, origin)) = rival.filter(|_| !value.texts.is_empty()) else { continue };
+        if origin.distance() == value.origin.distance() {
+            if *origin == Origin::Flag {
+                continue;
+            }
+            let (first, second) = (origin.name(setting), origin.name(other));
+            let text = format!("{first} and {second} exclude each other; unset one");
+            return Err(Error::new(Exit::Config, text).into());
+        }
+        *value = Value { origin: origin.clone(), texts: Vec::new() };
+    }
+    Ok(())
+}
+
+/// Returns whether two options of `command` cannot be given together.
+fn excludes(command: &Command, one: &Arg, other: &Arg) -> bool {
+    let names = |one: &Arg, other: &Arg| {
+        command.get_arg_conflicts_with(one).iter().any(|it| it.get_id() == other.get_id())
+    };
+    names(one, other) || names(other, one)
+}
+
+/// Returns the error about a value from a variable or the file.
+fn why_invalid(settings: &[(Setting, Value)], error: &clap::Error) -> anyhow::Error {
+    let option = mistakes::subject(error);
+    let found = settings.iter().find(|(setting, _)| setting.arg.get_long() == option.as_deref());
+    let name = found.map_or_else(String::new, |(it, value)| value.origin.name(it));
+    Error::new(Exit::Config, mistakes::invalid_value(error, &name)).into()
+}

@@ -1,0 +1,31 @@
+//! Values of options, read from their text.
+
+use std::num::{NonZeroU64, ParseIntError};
+use std::time::Duration;
+
+/// Reads an argument that is a whole number, at least 1.
+///
+/// # Errors
+/// When it is none.
+pub fn positive(text: &str) -> Result<u64, ParseIntError> {
+    text.parse().map(NonZeroU64::get)
+}
+
+/// Reads an argument that is a length of time in seconds, with or without fraction.
+///
+/// # Errors
+/// When it is not one.
+pub fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
+    seconds
+        .ok_or_else(|| "not a number of seconds; write digits alone, such as 90 or 0.5".to_owned())
+}
+
+/// Reads an argument that is a share, from 0 to 1.
+///
+/// # Errors
+/// When it is not one.
+pub fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "not a share from 0 to 1; write 0.3 for 30 %".to_owned())
+}
