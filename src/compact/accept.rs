@@ -1,6 +1,6 @@
 //! Whether a text may stand for what it summarises.
 
-use crate::compact::{Planned, Strategy, Task};
+use crate::compact::{CutPlan, Strategy, Task};
 use crate::exit::Exit;
 use crate::json::Object;
 use crate::messages::Message;
@@ -134,7 +134,7 @@ impl fmt::Display for Rejected {
 /// Says why not.
 pub fn accept(
     task: &Task<'_, '_>,
-    planned: &Planned,
+    planned: &CutPlan,
     text: &str,
     strategy: Strategy,
 ) -> Result<u64, Rejected> {

@@ -4,7 +4,7 @@
 //! calls: there they stand without what they were about, unless the summary says it. What is in a result
 //! there has its own surroundings.
 
-use crate::compact::Planned;
+use crate::compact::CutPlan;
 use crate::compact::request::whole;
 use crate::json::unescaped;
 use crate::messages::Message;
@@ -54,7 +54,7 @@ impl Used {
 
     /// Those that are not in the text that will stand for the covered part.
     #[must_use]
-    pub fn lost(&self, planned: &Planned, text: &str) -> Used {
+    pub fn lost(&self, planned: &CutPlan, text: &str) -> Used {
         let summary = planned.summary(text);
         let mut said = summary.render();
         for path in summary.details.read.iter().chain(&summary.details.modified) {
@@ -127,7 +127,7 @@ fn without_code_unit(text: &str) -> &str {
 /// Names in the messages that are no items of a list: few of their shape in the message. Those that
 /// most messages have first, and of these the newest.
 #[must_use]
-pub fn telling(messages: &[Message<'_>]) -> Vec<String> {
+pub fn distinctive(messages: &[Message<'_>]) -> Vec<String> {
     let mut known: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for (at, message) in messages.iter().filter(|message| !message.is_summary()).enumerate() {
         let text = whole(message);
@@ -275,8 +275,8 @@ mod tests {
         let mut names = used.names();
         names.sort();
         assert_eq!(names, ["ab12cd34", "config.yaml", "src/main.rs"]);
-        let mut telling = telling(&messages);
-        telling.sort();
-        assert_eq!(telling, ["ab12cd34", "config.yaml", "src/main.rs"]);
+        let mut names = distinctive(&messages);
+        names.sort();
+        assert_eq!(names, ["ab12cd34", "config.yaml", "src/main.rs"]);
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! The user's own words, and what is pinned, stand beside any summary and are not repeated here.
 
-use crate::compact::{Planned, Task, identifiers, telling};
+use crate::compact::{CutPlan, Task, identifiers, phrases};
 use crate::json::string;
 use crate::messages::Message;
 use crate::record::content::{BlockKind, Role};
@@ -35,7 +35,7 @@ const LEAST: usize = 4;
 /// The summary of the covered messages, as long as a summary may be. Of what does not fit the least is
 /// said, and something always is.
 #[must_use]
-pub fn summary(task: &Task<'_, '_>, planned: &Planned) -> String {
+pub fn summary(task: &Task<'_, '_>, planned: &CutPlan) -> String {
     let covered = &task.messages[planned.from..planned.at];
     let sections = Sections::gather(covered, task, planned);
     let fits = |text: &String| task.gauge.text(text) <= task.most_tokens(planned);
@@ -58,7 +58,7 @@ struct Sections {
 }
 
 impl Sections {
-    fn gather(covered: &[Message<'_>], task: &Task<'_, '_>, planned: &Planned) -> Sections {
+    fn gather(covered: &[Message<'_>], task: &Task<'_, '_>, planned: &CutPlan) -> Sections {
         let mut all = Sections::default();
         match planned.earlier.as_deref() {
             None => all.add(FIRST, first_request(covered, planned)),
@@ -76,8 +76,8 @@ impl Sections {
             !beside.any(|kept| kept.contains(text.as_str()))
         };
         let fresh = |texts: Vec<String>| texts.into_iter().filter(is_new).collect::<Vec<_>>();
-        all.add(DECISIONS, fresh(telling::decisions(covered)));
-        all.add(QUESTIONS, fresh(telling::questions(covered)));
+        all.add(DECISIONS, fresh(phrases::decisions(covered)));
+        all.add(QUESTIONS, fresh(phrases::questions(covered)));
         all.add(SAID, said(covered));
         let tools = tools(covered, all.of.remove(TOOLS).unwrap_or_default());
         all.add(TOOLS, tools);
@@ -86,7 +86,7 @@ impl Sections {
         all.of.remove(CHANGED);
         all.add(READ, read.iter().cloned().collect());
         all.add(CHANGED, modified.iter().cloned().collect());
-        let mut names = identifiers::telling(covered);
+        let mut names = identifiers::distinctive(covered);
         names.retain(|name| is_new(name) && !read.contains(name) && !modified.contains(name));
         names.extend(all.of.remove(NAMES).unwrap_or_default());
         all.add(NAMES, names);
@@ -149,8 +149,8 @@ impl Sections {
             let text = match title {
                 EARLIER => guarded(&short(&texts[0], most)),
                 FIRST | LAST => guarded(&short(&texts[0], 60 + 20 * step)),
-                DECISIONS => list(&best(texts, step, telling::decides), line),
-                QUESTIONS => list(&best(texts, step / 2, telling::asks), line),
+                DECISIONS => list(&best(texts, step, phrases::decides), line),
+                QUESTIONS => list(&best(texts, step / 2, phrases::asks), line),
                 SAID => list(&best(texts, step.saturating_sub(8), |_| 0), line),
                 NAMES => texts[..texts.len().min(2 * step)].join(", "),
                 _ => some(texts, 40 * step),
@@ -171,7 +171,7 @@ fn guarded(text: &str) -> String {
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The most telling of them, and of these the newest, in their order.
+/// The best of them, and of these the newest, in their order.
 fn best(texts: &[String], most: usize, tells: impl Fn(&str) -> usize) -> Vec<&String> {
     let mut order: Vec<usize> = (0..texts.len()).collect();
     order.sort_by_key(|at| std::cmp::Reverse((tells(&texts[*at]), *at)));
@@ -196,14 +196,14 @@ fn some(texts: &[String], mut room: usize) -> String {
 }
 
 /// The first thing that the user said, unless it is kept word for word.
-fn first_request(covered: &[Message<'_>], planned: &Planned) -> Vec<String> {
+fn first_request(covered: &[Message<'_>], planned: &CutPlan) -> Vec<String> {
     let first = covered.iter().find(|m| m.is_said_by_user() && !m.is_summary());
     let said = first.map(|message| message.content.says()).unwrap_or_default();
     if planned.kept_user.contains(&said) { Vec::new() } else { vec![said] }
 }
 
 /// The same when an earlier summary kept it word for word.
-fn first_kept(task: &Task<'_, '_>, planned: &Planned) -> Vec<String> {
+fn first_kept(task: &Task<'_, '_>, planned: &CutPlan) -> Vec<String> {
     let covered = &task.messages[..planned.at];
     let earlier = covered.iter().find_map(|m| m.meta.as_ref()?.summary.as_ref());
     let first = earlier.and_then(|summary| summary.kept_user.first());

@@ -10,7 +10,7 @@ pub mod accept;
 pub mod cut;
 pub mod details;
 pub mod identifiers;
-pub mod kept;
+pub mod verbatim;
 pub mod local;
 pub mod pending;
 pub mod pieces;
@@ -18,7 +18,7 @@ pub mod reads_like;
 pub mod request;
 pub mod rules;
 pub mod stub;
-pub mod telling;
+pub mod phrases;
 
 use crate::estimate::{Gauge, Request};
 use crate::json::quote;
@@ -59,7 +59,7 @@ pub struct Task<'r, 'a> {
 
 /// A compaction that only lacks its summary.
 #[derive(Clone, Debug)]
-pub struct Planned {
+pub struct CutPlan {
     /// How many messages from the first are covered.
     pub at: usize,
     /// How many of these render an earlier compaction.
@@ -86,7 +86,7 @@ impl<'a> Task<'_, 'a> {
     /// Finds the cut. `None` when there is nothing to gain: no legal cut, or none that could bring the
     /// request within the target however short the summary.
     #[must_use]
-    pub fn plan(&self) -> Option<Planned> {
+    pub fn plan(&self) -> Option<CutPlan> {
         let Task { messages, system, tools, model, .. } = *self;
         let before = self.tokens(messages);
         let request = |messages| Request { messages, system, tools, model };
@@ -112,7 +112,7 @@ impl<'a> Task<'_, 'a> {
 
     /// The plan of which record `id` is the first that is kept; `None` where no cut can be.
     #[must_use]
-    pub fn plan_from(&self, id: &str) -> Option<Planned> {
+    pub fn plan_from(&self, id: &str) -> Option<CutPlan> {
         let is_it = |at: &usize| self.first_record(*at).is_some_and(|(first, _)| first == id);
         let at = cut::legal(self.messages).into_iter().find(is_it)?;
         Some(self.planned(at, self.tokens(self.messages)))
@@ -123,7 +123,7 @@ impl<'a> Task<'_, 'a> {
     /// of the request's tokens or more (whole numbers: 5 of 11 will do), and what is left has to be smaller and
     /// within the target.
     #[must_use]
-    pub fn by_checkpoint(&self) -> Option<(Planned, String)> {
+    pub fn by_checkpoint(&self) -> Option<(CutPlan, String)> {
         let known = LatestCheckpoint::among(self.messages)?;
         let end = known.place(self.messages)? + 1;
         let before = self.tokens(self.messages);
@@ -131,7 +131,7 @@ impl<'a> Task<'_, 'a> {
             return None;
         }
         let text = known.checkpoint.render();
-        let fits = |planned: &Planned| {
+        let fits = |planned: &CutPlan| {
             let after = self.tokens(&self.apply(planned, &text));
             after < before && self.target.is_none_or(|target| after <= target)
         };
@@ -148,7 +148,7 @@ impl<'a> Task<'_, 'a> {
     /// The most tokens that a summary of this part may have: as long as any may be, and half of what it
     /// stands for.
     #[must_use]
-    pub fn most_tokens(&self, planned: &Planned) -> u64 {
+    pub fn most_tokens(&self, planned: &CutPlan) -> u64 {
         self.summary_tokens().min(planned.covered / 2)
     }
 
@@ -158,7 +158,7 @@ impl<'a> Task<'_, 'a> {
         self.target.map_or(SUMMARY_TOKENS, |target| (target / 8).clamp(64, SUMMARY_TOKENS))
     }
 
-    fn planned(&self, at: usize, before: u64) -> Planned {
+    fn planned(&self, at: usize, before: u64) -> CutPlan {
         let covered = &self.messages[..at];
         let earlier = covered.iter().find_map(|m| m.meta.as_ref()?.summary.as_ref());
         let mut pinned = earlier.map(|summary| summary.pinned.clone()).unwrap_or_default();
@@ -166,7 +166,7 @@ impl<'a> Task<'_, 'a> {
         pinned.extend(covered.iter().filter(|m| is_pinned(m)).map(pinned_text));
         let mut details = earlier.map(|summary| summary.details.clone()).unwrap_or_default();
         details::add(&mut details, covered);
-        Planned {
+        CutPlan {
             at,
             before,
             from: cut::leading_summary(covered),
@@ -191,12 +191,12 @@ impl<'a> Task<'_, 'a> {
         said.extend(covered.iter().filter(is_covered).map(|message| message.content.says()));
         let is_pending = !self.messages[covered.len()..].iter().any(Message::is_said_by_user);
         let budget = self.target.map_or(self.keep_user, |target| self.keep_user.min(target / 4));
-        kept::choose(self.gauge, &said, is_pending, budget)
+        verbatim::choose(self.gauge, &said, is_pending, budget)
     }
 
     /// The messages with the covered ones replaced by a summary that says `text`.
     #[must_use]
-    pub fn apply(&self, planned: &Planned, text: &str) -> Vec<Message<'a>> {
+    pub fn apply(&self, planned: &CutPlan, text: &str) -> Vec<Message<'a>> {
         let mut messages = vec![summary::message(&planned.summary(text))];
         let rest = &self.messages[planned.at..];
         if rest.first().is_some_and(|next| next.role == Role::User) {
@@ -228,7 +228,7 @@ impl<'a> Task<'_, 'a> {
     /// The first record that is kept, and where it begins; `None` when the messages came without
     /// `_meta`.
     #[must_use]
-    pub fn first_kept(&self, planned: &Planned) -> Option<(String, u64)> {
+    pub fn first_kept(&self, planned: &CutPlan) -> Option<(String, u64)> {
         self.first_record(planned.at)
     }
 
@@ -295,7 +295,7 @@ fn pinned_text(message: &Message<'_>) -> String {
     said
 }
 
-impl Planned {
+impl CutPlan {
     /// The summary with everything that is kept beside it.
     #[must_use]
     pub fn summary(&self, text: &str) -> Summary {

@@ -4,7 +4,7 @@
 //! piece, each with the summary so far, which it brings up to date. So the calls are known beforehand.
 //! When even the barest pieces are too many, messages from the middle go, and the request says how many.
 
-use crate::compact::request::{self, LEVELS, Level, Wish};
+use crate::compact::request::{self, LEVELS, Level, SummaryPrompt};
 use crate::estimate::{Gauge, Request};
 use crate::messages::Message;
 use crate::record::content::Role;
@@ -61,14 +61,14 @@ impl Pieces {
     #[must_use]
     pub fn new(
         covered: &[Message<'_>],
-        wish: Wish<'_>,
+        prompt: SummaryPrompt<'_>,
         earlier: Option<&str>,
         limits: Limits,
     ) -> Option<Pieces> {
         let quote = |level| quote(covered, level, limits.gauge);
         let Some(room) = limits.room else { return Some(one(&quote(LEVELS[0]))) };
         let overhead = |earlier| {
-            let request = [Message::say(Role::User, &wish.request(earlier, ""))];
+            let request = [Message::say(Role::User, &prompt.request(earlier, ""))];
             limits.gauge.tokens(Request { messages: &request, ..Request::default() })
         };
         let room_for_all = room.checked_sub(overhead(earlier))?;
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
     use crate::messages;
 
-    const WISH: Wish<'_> = Wish { prompt: request::PROMPT, focus: None };
+    const SUMMARY_PROMPT: SummaryPrompt<'_> = SummaryPrompt { text: request::PROMPT, focus: None };
 
     fn talk(messages: usize, words: usize) -> String {
         let line = |n: usize| {
@@ -204,12 +204,12 @@ mod tests {
 
     fn pieces(text: &str, limits: Limits) -> Option<Pieces> {
         let covered = messages::read("t", text.as_bytes()).unwrap();
-        let pieces = Pieces::new(&covered, WISH, None, limits)?;
+        let pieces = Pieces::new(&covered, SUMMARY_PROMPT, None, limits)?;
         // Each request fits, with the longest summary before it.
         for (number, piece) in pieces.iter().enumerate() {
             let earlier = "word ".repeat(280);
             let earlier = (number > 0).then_some(earlier.as_str());
-            let tokens = limits.gauge.text(&WISH.request(earlier, &piece.text));
+            let tokens = limits.gauge.text(&SUMMARY_PROMPT.request(earlier, &piece.text));
             assert!(tokens <= limits.room.unwrap(), "{tokens} of {:?}", limits.room);
         }
         Some(pieces)

@@ -1,10 +1,10 @@
 //! What stands for a part of which there is no summary: it says so, and how to read it.
 
-use crate::compact::Planned;
+use crate::compact::CutPlan;
 
 /// The text for `planned`. What an earlier summary says stays: it is all that is known of its part.
 #[must_use]
-pub fn text(planned: &Planned) -> String {
+pub fn text(planned: &CutPlan) -> String {
     let count = planned.at - planned.from;
     let messages = if count == 1 { "message" } else { "messages" };
     let said = format!(

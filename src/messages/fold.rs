@@ -16,7 +16,9 @@ use crate::json::{self, Object, quote};
 use crate::messages::layout::Layout;
 pub use crate::messages::layout::{BEGINNING, INTERRUPTED};
 use crate::messages::meta::{self, Meta, ResultMeta};
-use crate::messages::part::{Answer, Call, Early, Part, Source, can_be_sent};
+use crate::messages::pending::{
+    EarlyResult, PendingCall, PendingMessage, PendingResult, RecordName, can_be_sent,
+};
 use crate::messages::target::Ids;
 use crate::messages::view::View;
 use crate::messages::waiting::Waiting;
@@ -43,7 +45,7 @@ pub struct Fold<'v, 'b, F> {
     /// Whether messages are to say which records they are made of.
     with_meta: bool,
     /// The parts that are not given out yet; the first of them has this number.
-    parts: VecDeque<Part<'b>>,
+    parts: VecDeque<PendingMessage<'b>>,
     first: usize,
     /// For each id the newest call in these parts that has it: number of the part, index in it.
     calls: ById<(usize, usize)>,
@@ -96,7 +98,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         Fold {
             view: self.view,
             with_meta: self.with_meta,
-            parts: self.parts.into_iter().map(Part::into_owned).collect(),
+            parts: self.parts.into_iter().map(PendingMessage::into_owned).collect(),
             first: self.first,
             calls: self.calls,
             early: self.early,
@@ -184,7 +186,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
             let what = ["result of call '", &early.answer.id, "' has no call, left out"].concat();
             self.note_at(&rules::ORPHAN_RESULT, early.source, what);
         }
-        let last = self.parts.iter().rposition(Part::says_something);
+        let last = self.parts.iter().rposition(PendingMessage::says_something);
         let mut at_end = last.map(|last| last + self.first);
         while !self.parts.is_empty() {
             at_end = at_end.filter(|last| *last >= self.first);
@@ -243,7 +245,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
     }
 
     fn assistant(&mut self, content: Content<'b>, meta: Option<Box<Meta>>, record: &Record<'_>) {
-        let goes_on = self.parts.back().is_some_and(Part::goes_on);
+        let goes_on = self.parts.back().is_some_and(PendingMessage::goes_on);
         let part = self.open_part(Role::Assistant, goes_on, meta.clone());
         let Content::Blocks(blocks) = content else {
             part.content.absorb(content);
@@ -268,7 +270,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
                     let meta = if goes_on { None } else { meta.clone() };
                     let part = self.open_part(Role::Assistant, goes_on, meta);
                     if block.is_thinking() {
-                        part.thinking = Some(Source::of(record));
+                        part.thinking = Some(RecordName::of(record));
                     }
                     part.add_block(block);
                 }
@@ -283,11 +285,11 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         role: Role,
         goes_on: bool,
         mut meta: Option<Box<Meta>>,
-    ) -> &mut Part<'b> {
+    ) -> &mut PendingMessage<'b> {
         if !(goes_on && self.parts.back().is_some_and(|last| last.role == role)) {
-            let changed = self.parts.back_mut().map_or(0, Part::take_early_answers);
+            let changed = self.parts.back_mut().map_or(0, PendingMessage::take_early_answers);
             self.end_counts(changed);
-            self.parts.push_back(Part::begin(role));
+            self.parts.push_back(PendingMessage::begin(role));
         }
         if let Some(meta) = meta.as_mut().filter(|meta| meta.offset < self.counts_from) {
             meta.drop_count();
@@ -315,7 +317,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         let part = self.open_part(Role::Assistant, goes_on, meta);
         let (block, index) = (part.add_block(block), part.calls.len());
         let place = record.place.clone();
-        part.calls.push(Call { id: id.clone(), block, answer: None, early, place });
+        part.calls.push(PendingCall { id: id.clone(), block, answer: None, early, place });
         self.calls.insert(id, (self.first + self.parts.len() - 1, index));
     }
 
@@ -377,7 +379,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
             meta.results = vec![ResultMeta { tool_use_id, original_id: None, record, shown }];
         }
         let changed_at = self.changed_at(record);
-        self.place(Answer { id, raw, meta, changed_at }, record);
+        self.place(PendingResult { id, raw, meta, changed_at }, record);
     }
 
     /// How a result is shown: shortened if a truncation says so, never empty. Gives what the truncation
@@ -408,7 +410,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         }
     }
 
-    fn place(&mut self, answer: Answer<'b>, record: &Record<'_>) {
+    fn place(&mut self, answer: PendingResult<'b>, record: &Record<'_>) {
         let id = answer.id.clone();
         let newest = self.calls.get(&id).map(|(number, call)| (number - self.first, *call));
         match newest {
@@ -430,7 +432,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
             }
             None if !self.layout.ids.is_known(&id) => {
                 let answer = answer.into_owned();
-                self.early.push(Early { answer, source: Source::of(record) });
+                self.early.push(EarlyResult { answer, source: RecordName::of(record) });
             }
             _ => {
                 let what = format!("second or too late result of call '{id}', left out");
@@ -440,7 +442,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
     }
 
     /// Notes a result before its call that is not the call's.
-    fn pass_over(&mut self, early: Option<Early>) {
+    fn pass_over(&mut self, early: Option<EarlyResult>) {
         if let Some(early) = early {
             let id = &early.answer.id;
             let what = format!("result of call '{id}' stands before the call, left out");
@@ -454,11 +456,11 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
     }
 
     fn note(&mut self, rule: &'static Rule, record: &Record<'_>, what: impl Into<String>) {
-        self.note_at(rule, Source::of(record), what);
+        self.note_at(rule, RecordName::of(record), what);
     }
 
-    fn note_at(&mut self, rule: &'static Rule, source: Source, what: impl Into<String>) {
-        let Source { id, place } = source;
+    fn note_at(&mut self, rule: &'static Rule, source: RecordName, what: impl Into<String>) {
+        let RecordName { id, place } = source;
         self.findings.push(Finding { rule, place, id: Some(id), message: what.into() });
     }
 }

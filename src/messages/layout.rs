@@ -6,7 +6,7 @@ use crate::id::Id;
 use crate::json::{Object, quote};
 use crate::messages::checkpoint::LatestCheckpoint;
 use crate::messages::meta::{self, Meta};
-use crate::messages::part::{Answer, Part};
+use crate::messages::pending::{PendingMessage, PendingResult};
 use crate::messages::target::Ids;
 use crate::messages::view::Governing;
 use crate::messages::{Message, summary};
@@ -87,7 +87,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
     /// Adds a part and what answers its calls.
     pub(super) fn part(
         &mut self,
-        mut part: Part<'b>,
+        mut part: PendingMessage<'b>,
         at_end: bool,
         findings: &mut Vec<Finding>,
     ) -> io::Result<()> {
@@ -146,8 +146,8 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
 }
 
 /// A result under the id that its call has in the request.
-fn placed<'b>(answer: Answer<'b>, id: &Id) -> (Block<'b>, Option<Box<Meta>>) {
-    let Answer { id: own, raw, mut meta, .. } = answer;
+fn placed<'b>(answer: PendingResult<'b>, id: &Id) -> (Block<'b>, Option<Box<Meta>>) {
+    let PendingResult { id: own, raw, mut meta, .. } = answer;
     let is_renamed = own != *id;
     let mut block = Block { raw, kind: BlockKind::ToolResult { id: own } };
     if is_renamed {

@@ -13,7 +13,7 @@ pub mod fold;
 mod layout;
 pub mod media;
 pub mod meta;
-mod part;
+mod pending;
 pub mod range;
 pub mod rebuild;
 pub mod shorten;

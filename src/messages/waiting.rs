@@ -1,7 +1,7 @@
 //! Tool results that come before the call with their id, kept until that call comes.
 
 use crate::id::ById;
-use crate::messages::part::Early;
+use crate::messages::pending::EarlyResult;
 use std::collections::hash_map::Entry;
 use std::iter;
 
@@ -16,13 +16,13 @@ pub(super) struct Waiting {
 
 /// A result, and the place of the next one for the same call.
 struct Link {
-    early: Option<Early>,
+    early: Option<EarlyResult>,
     next: Option<usize>,
 }
 
 impl Waiting {
     /// Adds a result at the end.
-    pub(super) fn push(&mut self, early: Early) {
+    pub(super) fn push(&mut self, early: EarlyResult) {
         let place = self.results.len();
         match self.ends.entry(early.answer.id.clone()) {
             Entry::Vacant(ends) => {
@@ -38,7 +38,7 @@ impl Waiting {
     }
 
     /// Takes the first result for the call `id`.
-    pub(super) fn take_first(&mut self, id: &str) -> Option<Early> {
+    pub(super) fn take_first(&mut self, id: &str) -> Option<EarlyResult> {
         let (first, _) = self.ends.get_mut(id)?;
         let link = &mut self.results[*first];
         match link.next.take() {
@@ -51,7 +51,7 @@ impl Waiting {
     }
 
     /// Returns the remaining results, in the order of the file, but with those for the same call together.
-    pub(super) fn into_groups(self) -> impl Iterator<Item = Early> {
+    pub(super) fn into_groups(self) -> impl Iterator<Item = EarlyResult> {
         let Waiting { mut results, .. } = self;
         let (mut places, mut next) = (0..results.len(), None);
         iter::from_fn(move || {

@@ -47,7 +47,7 @@ pub enum Ask {
 }
 
 /// What a call needs of the world.
-pub trait World {
+pub trait Transport {
     /// Sends a body and gives the answer to `reading` as it comes.
     ///
     /// # Errors
@@ -93,7 +93,7 @@ pub struct Call<'c, 'r, 'a> {
 /// The failure of the last try, and what there is of the reply.
 pub fn call(
     call: Call<'_, '_, '_>,
-    world: &mut impl World,
+    world: &mut impl Transport,
     show: &mut dyn FnMut(&str),
 ) -> Result<Vec<Reply>, Failed> {
     let mut messages = call.request.messages.to_vec();
@@ -131,7 +131,7 @@ fn so_far(replies: &[Reply]) -> Message<'static> {
 /// The failure of the last try, and what was shown of its reply.
 fn one_reply(
     call: Call<'_, '_, '_>,
-    world: &mut impl World,
+    world: &mut impl Transport,
     show: &mut dyn FnMut(&str),
 ) -> Result<Reply, Failed> {
     let Call { protocol, mut request, patience, .. } = call;
@@ -161,7 +161,7 @@ fn one_reply(
 
 /// Does something until it succeeds, or its failure is one that does not pass, or patience is at its end,
 /// or `may_repeat` says no.
-fn with_patience<T, W: World>(
+fn with_patience<T, W: Transport>(
     patience: Patience,
     world: &mut W,
     may_repeat: impl Fn() -> bool,
@@ -184,7 +184,7 @@ fn with_patience<T, W: World>(
 /// One exchange.
 fn once(
     call: &Call<'_, '_, '_>,
-    world: &mut impl World,
+    world: &mut impl Transport,
     show: &mut dyn FnMut(&str),
 ) -> Result<Reply, Failed> {
     let Call { protocol, request, rows, .. } = call;
@@ -219,7 +219,7 @@ pub fn first_body(call: &Call<'_, '_, '_>) -> Result<String, Failure> {
 ///
 /// # Errors
 /// The [`Failure`] of the last try.
-pub fn count(call: &Call<'_, '_, '_>, world: &mut impl World) -> Result<u64, Failure> {
+pub fn count(call: &Call<'_, '_, '_>, world: &mut impl Transport) -> Result<u64, Failure> {
     let Call { protocol, request, patience, rows, .. } = call;
     let body = protocol.count_body(request);
     let counted = with_patience(
@@ -267,7 +267,12 @@ fn output_room(failure: &Failure, asked: u64) -> Option<u64> {
 }
 
 /// How long to wait before the next try, or `None` when there is to be none.
-fn pause(failure: &Failure, tries: u32, patience: Patience, world: &mut impl World) -> Option<f64> {
+fn pause(
+    failure: &Failure,
+    tries: u32,
+    patience: Patience,
+    world: &mut impl Transport,
+) -> Option<f64> {
     if !failure.retryable || tries >= patience.retries {
         return None;
     }
@@ -294,7 +299,7 @@ mod tests {
         waits: Vec<f64>,
     }
 
-    impl World for Scripted {
+    impl Transport for Scripted {
         fn send(
             &mut self,
             _: Ask,

@@ -12,7 +12,7 @@ use clawutils::checkpoint;
 use clawutils::checkpoint::reply::Said;
 use clawutils::compact::cut::Rule;
 use clawutils::compact::pending::Summaries;
-use clawutils::compact::{KEEP_USER, Planned, Source, Strategy, Task, accept, local, stub};
+use clawutils::compact::{CutPlan, KEEP_USER, Source, Strategy, Task, accept, local, stub};
 use clawutils::estimate::{Gauge, Request};
 use clawutils::finding::rules::RESULT_TWICE;
 use clawutils::messages::Message;
@@ -95,7 +95,7 @@ impl Session {
     fn turn(&mut self) -> Law {
         let n = self.said.len();
         let long = "many new words on a line ".repeat(1 + self.any(9) as usize);
-        let (words, is_pinned) = (format!("Wish number {n}, please."), self.any(3) == 0);
+        let (words, is_pinned) = (format!("SummaryPrompt number {n}, please."), self.any(3) == 0);
         let mut user = json!({"type": "user", "content": words});
         if is_pinned {
             user["pin"] = true.into();
@@ -238,7 +238,7 @@ fn gauge(messages: &[Message<'_>]) -> (Gauge, u64) {
 
 fn record(
     task: &Task<'_, '_>,
-    planned: &Planned,
+    planned: &CutPlan,
     text: &str,
     strategy: Strategy,
     after: u64,

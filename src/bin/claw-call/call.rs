@@ -1,10 +1,10 @@
 //! `claw-call`: check, send, write the reply.
 
 use crate::classify::{self, RowArgs};
-use crate::outcome::{self, Destination, Prices};
+use crate::reply::{self, Destination, Prices};
 use crate::show::Show;
 use crate::spent::SpentArgs;
-use crate::world::{Network, Tape};
+use crate::transport::{Network, Tape};
 use anyhow::Context;
 use clawutils::cli::budget::{BodyArgs, Extras, WindowArgs};
 use clawutils::cli::endpoint::{Endpoint, WayArgs};
@@ -139,11 +139,11 @@ pub fn call(
     if protocol == Protocol::Ollama && known.is_none() {
         say_window(&name, log);
     }
-    reply(args, model, &call, &mut network, prices.as_ref())
+    ask(args, model, &call, &mut network, prices.as_ref())
 }
 
 /// Asks for a reply, and writes it or says why there is none.
-fn reply(
+fn ask(
     args: &CallArgs,
     model: &ModelArgs,
     call: &Call<'_, '_, '_>,
@@ -157,7 +157,7 @@ fn reply(
     let shown = show.finish();
     let mut failed = match outcome {
         Ok(mut replies) => {
-            let exit = outcome::write_reply(
+            let exit = reply::write_reply(
                 &mut replies,
                 &mut to,
                 endpoint.provider,
@@ -173,14 +173,14 @@ fn reply(
         Err(failed) => failed,
     };
     if !failed.shown.is_empty() {
-        outcome::write_records(&mut failed.shown, &mut to, endpoint.provider, call, args)?;
+        reply::write_records(&mut failed.shown, &mut to, endpoint.provider, call, args)?;
     }
     match network.stopped {
         Some(signal) => {
             emulate_default_handler(signal)?;
             Ok(Exit::Failed)
         }
-        None => outcome::note_failure(failed.failure, args, model, endpoint, log),
+        None => reply::note_failure(failed.failure, args, model, endpoint, log),
     }
 }
 
@@ -249,6 +249,6 @@ fn count(
             out.finish()?;
             Ok(Exit::Done)
         }
-        Err(failure) => outcome::note_failure(failure, args, model, endpoint, log),
+        Err(failure) => reply::note_failure(failure, args, model, endpoint, log),
     }
 }

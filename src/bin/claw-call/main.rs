@@ -4,10 +4,10 @@ mod call;
 mod classify;
 #[cfg(feature = "http")]
 mod listening;
-mod outcome;
+mod reply;
 mod show;
 mod spent;
-mod world;
+mod transport;
 
 use crate::call::{CallArgs, call};
 use crate::classify::classify;

@@ -7,10 +7,12 @@ use clawutils::checkpoint::{self, PROMPT, Plan};
 use clawutils::cli::budget::{BudgetArgs, Extras};
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::options::DueArgs;
-use clawutils::cli::summary::{Asked, CommandArgs, Spent, SummariserArgs, Writer, most_tokens};
+use clawutils::cli::summary::{
+    CallBudget, CommandArgs, SummariserArgs, SummaryModel, Writer, most_tokens,
+};
 use clawutils::cli::{Log, Output, messages, now, read_file, require_meta, seconds, text};
 use clawutils::compact::accept::Reply;
-use clawutils::compact::request::Wish;
+use clawutils::compact::request::SummaryPrompt;
 use clawutils::estimate::{Budget, Gauge, Request};
 use clawutils::exit::{self, Exit, fail};
 use clawutils::record::checkpoint::Checkpoint;
@@ -47,7 +49,7 @@ pub struct CheckpointArgs {
 
 /// A run of `claw-checkpoint`.
 #[derive(Debug)]
-pub struct Session<'s> {
+pub struct Run<'s> {
     /// Its options.
     pub args: &'s CheckpointArgs,
     /// The provider's.
@@ -56,7 +58,7 @@ pub struct Session<'s> {
     pub budget: &'s BudgetArgs,
 }
 
-impl Session<'_> {
+impl Run<'_> {
     /// Does it.
     ///
     /// # Errors
@@ -89,7 +91,7 @@ impl Session<'_> {
         let Some(plan) = plan else {
             return fail(Exit::NoGain, "nothing to cover: no message is answered");
         };
-        let spent = Spent::new(MOST_CALLS, self.args.deadline);
+        let spent = CallBudget::new(MOST_CALLS, self.args.deadline);
         let reply = self.ask(&plan, (gauge, budget), &spent, log)?;
         let Some(said) = Said::read(&reply.text) else {
             return fail(Exit::Unavailable, "the checkpoint is not used: it is blank");
@@ -113,18 +115,18 @@ impl Session<'_> {
         &self,
         plan: &Plan<'_, '_>,
         (gauge, budget): (Gauge, Option<Budget>),
-        spent: &Spent,
+        spent: &CallBudget,
         log: Log,
     ) -> anyhow::Result<Reply> {
         let prompt = self.prompt()?;
-        let wish = Wish { prompt: &prompt, focus: None };
+        let prompt = SummaryPrompt { text: &prompt, focus: None };
         let models = self.args.summarisers.models(self.model, budget)?;
-        let ask = |asked: &Asked| {
+        let ask = |asked: &SummaryModel| {
             self.args.summarisers.refuse_failing(asked)?;
             spent.check()?;
             let writer = Writer { asked, command: &self.args.call.command, spent, log };
             let limits = asked.limits(gauge, most_tokens(budget), spent.left());
-            let reply = writer.write(plan.covered, plan.earlier.as_deref(), wish, limits);
+            let reply = writer.write(plan.covered, plan.earlier.as_deref(), prompt, limits);
             if let Some(attempts) = &asked.attempts {
                 attempts.note(reply.is_ok(), now()?);
             }

@@ -2,7 +2,7 @@
 
 mod checkpoint;
 
-use crate::checkpoint::{CheckpointArgs, Session};
+use crate::checkpoint::{CheckpointArgs, Run};
 use clap::Parser;
 use clawutils::cli::budget::{BudgetArgs, RequestArgs};
 use clawutils::cli::model::ModelArgs;
@@ -40,6 +40,6 @@ fn main() -> ExitCode {
         let input = args.operands.read()?;
         let extras = args.request.read()?;
         let (checkpoint, model, budget) = (&args.checkpoint, &args.model, &args.budget);
-        Session { args: checkpoint, model, budget }.run(&input, &extras, log)
+        Run { args: checkpoint, model, budget }.run(&input, &extras, log)
     })
 }

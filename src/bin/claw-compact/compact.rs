@@ -6,12 +6,12 @@ use clawutils::cli::budget::{Extras, Refused};
 use clawutils::cli::log::Outcome;
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::options::{PauseArgs, SourceArgs};
-use clawutils::cli::summary::{Asked, CommandArgs, Spent, SummariserArgs};
+use clawutils::cli::summary::{CallBudget, CommandArgs, SummariserArgs, SummaryModel};
 use clawutils::cli::{Log, Output, messages, read_file, require_meta, seconds, text};
 use clawutils::compact::cut::Rule;
 use clawutils::compact::pieces::Pieces;
-use clawutils::compact::request::{self, Wish};
-use clawutils::compact::{KEEP_USER, Planned, Source, Strategy, Task};
+use clawutils::compact::request::{self, SummaryPrompt};
+use clawutils::compact::{CutPlan, KEEP_USER, Source, Strategy, Task};
 use clawutils::estimate::{Budget, Request};
 use clawutils::exit::{self, Error, Exit, fail};
 use clawutils::json::quote;
@@ -77,7 +77,7 @@ pub struct CompactArgs {
 
 /// A run of `claw-compact`.
 #[derive(Debug)]
-pub struct Session<'s> {
+pub struct Run<'s> {
     /// Its options.
     pub args: &'s CompactArgs,
     /// The provider's.
@@ -92,7 +92,7 @@ pub struct Session<'s> {
     pub asked: Option<String>,
 }
 
-impl Session<'_> {
+impl Run<'_> {
     /// Compacts the messages of `input`.
     ///
     /// # Errors
@@ -113,19 +113,19 @@ impl Session<'_> {
             return Err(why.with(Outcome::Skipped.members(tokens, tokens)).into());
         };
         let prompt = self.prompt()?;
-        let wish = Wish { prompt: &prompt, focus: self.args.focus.as_deref() };
+        let prompt = SummaryPrompt { text: &prompt, focus: self.args.focus.as_deref() };
         if self.args.plan {
             let asked = self.models()?.into_iter().next().unwrap_or_else(|| self.main());
-            let pieces = self.pieces(&asked, &task, &planned, wish)?;
+            let pieces = self.pieces(&asked, &task, &planned, prompt)?;
             let first = pieces.iter().next().map(|piece| piece.text.as_str());
-            let request = wish.request(planned.earlier.as_deref(), first.unwrap_or_default());
+            let request = prompt.request(planned.earlier.as_deref(), first.unwrap_or_default());
             return write_messages(&[Message::say(Role::User, &request)]);
         }
         if self.args.show {
-            return self.show(&task, &planned, wish);
+            return self.show(&task, &planned, prompt);
         }
-        let spent = Spent::new(self.args.max_calls, self.args.deadline);
-        let ladder = Ladder { session: self, spent: &spent, wish, log };
+        let spent = CallBudget::new(self.args.max_calls, self.args.deadline);
+        let ladder = Ladder { session: self, spent: &spent, prompt, log };
         let mut sources = self.sources(self.is_too_long(&task, &planned))?;
         sources.retain(|source| source.is_there(&messages));
         let made = ladder.climb(&sources, &task, &planned);
@@ -158,7 +158,7 @@ impl Session<'_> {
     }
 
     /// Returns whether the request is known not to fit.
-    pub(crate) fn is_too_long(&self, task: &Task<'_, '_>, planned: &Planned) -> bool {
+    pub(crate) fn is_too_long(&self, task: &Task<'_, '_>, planned: &CutPlan) -> bool {
         self.refused.is_some() || task.target.is_some_and(|target| planned.before > target)
     }
 
@@ -169,15 +169,15 @@ impl Session<'_> {
     /// What a model would be asked, and in how many calls.
     pub(crate) fn pieces(
         &self,
-        asked: &Asked,
+        asked: &SummaryModel,
         task: &Task<'_, '_>,
-        planned: &Planned,
-        wish: Wish<'_>,
+        planned: &CutPlan,
+        prompt: SummaryPrompt<'_>,
     ) -> anyhow::Result<Pieces> {
         let calls = self.args.max_calls.max(1) as usize;
         let limits = asked.limits(task.gauge, task.summary_tokens(), calls);
         let covered = &task.messages[planned.from..planned.at];
-        match Pieces::new(covered, wish, planned.earlier.as_deref(), limits) {
+        match Pieces::new(covered, prompt, planned.earlier.as_deref(), limits) {
             Some(pieces) => Ok(pieces),
             None => {
                 fail(Exit::NoGain, "the summary request does not fit the window, however short")
@@ -217,7 +217,7 @@ pub(crate) fn record(
 
 /// A failure that tells programs what became of it all: no source had a summary, or the last one's was
 /// refused.
-pub(crate) fn with_outcome(error: anyhow::Error, before: u64, spent: &Spent) -> anyhow::Error {
+pub(crate) fn with_outcome(error: anyhow::Error, before: u64, spent: &CallBudget) -> anyhow::Error {
     let own = error.downcast_ref::<Error>().map(Error::members).filter(|own| !own.is_empty());
     let outcome = own.unwrap_or(Outcome::Failed.member());
     let (calls, seconds) = (spent.calls(), spent.seconds());
@@ -227,7 +227,7 @@ pub(crate) fn with_outcome(error: anyhow::Error, before: u64, spent: &Spent) -> 
     Error::new(exit::status(&error), exit::text(&error)).with(members).into()
 }
 
-pub(crate) fn say_applied(log: Log, made: &Made, spent: &Spent) {
+pub(crate) fn say_applied(log: Log, made: &Made, spent: &CallBudget) {
     let (at, before, after) = (made.planned.at, made.planned.before, made.after);
     let (calls, seconds) = (spent.calls(), spent.seconds());
     let source = &made.source;

@@ -1,15 +1,15 @@
 //! The ladder of sources: each is tried in turn, until one gives a summary that may be used.
 
-use crate::compact::{Session, read_text};
+use crate::compact::{Run, read_text};
 use crate::sources::Source;
 use clawutils::cli::log::Outcome;
-use clawutils::cli::summary::{Asked, Spent, Writer};
+use clawutils::cli::summary::{CallBudget, SummaryModel, Writer};
 use clawutils::cli::{Log, now};
 use clawutils::compact::accept::{self, Reply};
 use clawutils::compact::cut::Rule;
 use clawutils::compact::identifiers::Used;
-use clawutils::compact::request::{self, Wish};
-use clawutils::compact::{Planned, Strategy, Task, local, stub};
+use clawutils::compact::request::{self, SummaryPrompt};
+use clawutils::compact::{CutPlan, Strategy, Task, local, stub};
 use clawutils::exit::{self, Error, Exit, fail};
 use clawutils::json::quote;
 
@@ -18,7 +18,7 @@ use clawutils::json::quote;
 pub(super) struct Made {
     /// The name of its source.
     pub source: String,
-    pub planned: Planned,
+    pub planned: CutPlan,
     pub strategy: Strategy,
     pub reply: Reply,
     /// The request's tokens with it.
@@ -30,9 +30,9 @@ pub(super) struct Made {
 /// What one run climbs with.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ladder<'s> {
-    pub session: &'s Session<'s>,
-    pub spent: &'s Spent,
-    pub wish: Wish<'s>,
+    pub session: &'s Run<'s>,
+    pub spent: &'s CallBudget,
+    pub prompt: SummaryPrompt<'s>,
     pub log: Log,
 }
 
@@ -42,7 +42,7 @@ impl Ladder<'_> {
         &self,
         sources: &[Source],
         task: &Task<'_, '_>,
-        planned: &Planned,
+        planned: &CutPlan,
     ) -> anyhow::Result<Made> {
         let Some((last, earlier)) = sources.split_last() else {
             return fail(Exit::Unavailable, "no source of summaries is left to ask");
@@ -69,7 +69,7 @@ impl Ladder<'_> {
         &self,
         source: &Source,
         task: &Task<'_, '_>,
-        planned: &Planned,
+        planned: &CutPlan,
     ) -> anyhow::Result<Made> {
         let said = |text| Reply { text, ..Reply::default() };
         let (strategy, planned, reply) = match source {
@@ -98,7 +98,12 @@ impl Ladder<'_> {
     }
 
     /// Asks a model, and notes how that went.
-    fn ask(&self, asked: &Asked, task: &Task<'_, '_>, planned: &Planned) -> anyhow::Result<Made> {
+    fn ask(
+        &self,
+        asked: &SummaryModel,
+        task: &Task<'_, '_>,
+        planned: &CutPlan,
+    ) -> anyhow::Result<Made> {
         self.session.args.summarisers.refuse_failing(asked)?;
         // Who cannot be asked any more did not fail.
         self.spent.check()?;
@@ -106,7 +111,7 @@ impl Ladder<'_> {
         let writer = Writer { asked, command, spent: self.spent, log: self.log };
         let covered = &task.messages[planned.from..planned.at];
         let limits = asked.limits(task.gauge, task.summary_tokens(), self.spent.left());
-        let reply = writer.write(covered, planned.earlier.as_deref(), self.wish, limits);
+        let reply = writer.write(covered, planned.earlier.as_deref(), self.prompt, limits);
         let made = reply.and_then(|reply| {
             self.accept(&asked.name, Strategy::Llm, task, planned.clone(), reply)
         });
@@ -121,7 +126,7 @@ impl Ladder<'_> {
         source: &str,
         strategy: Strategy,
         task: &Task<'_, '_>,
-        planned: Planned,
+        planned: CutPlan,
         reply: Reply,
     ) -> anyhow::Result<Made> {
         match accept::accept(task, &planned, &reply.text, strategy) {

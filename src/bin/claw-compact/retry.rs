@@ -4,15 +4,15 @@
 //! Its record says in whose place it stands, so it never governs where that did not. The oldest comes first,
 //! and what one learns the next goes on from; one that fails again and again does not hold up the others.
 
-use crate::compact::{Session, record, say_applied};
+use crate::compact::{Run, record, say_applied};
 use crate::ladder::{Ladder, Made};
 use crate::sources::Source;
 use anyhow::Context;
 use clawutils::cli::attempts::Attempts;
-use clawutils::cli::summary::Spent;
+use clawutils::cli::summary::CallBudget;
 use clawutils::cli::{Log, Output, now};
 use clawutils::compact::pending::{Pending, Summaries};
-use clawutils::compact::request::Wish;
+use clawutils::compact::request::SummaryPrompt;
 use clawutils::exit::{self, Exit, fail};
 use clawutils::json::quote;
 use clawutils::messages::Message;
@@ -24,7 +24,7 @@ use std::io::Write;
 /// The longest pause between two tries of one summary, in seconds: a day.
 const LONGEST_PAUSE: f64 = 86_400.0;
 
-impl Session<'_> {
+impl Run<'_> {
     /// Makes the pending summaries of a transcript and writes a record for each.
     ///
     /// # Errors
@@ -100,7 +100,7 @@ impl Session<'_> {
         summaries: &mut Summaries,
         log: Log,
     ) -> anyhow::Result<String> {
-        let spent = Spent::new(self.args.max_calls, self.args.deadline);
+        let spent = CallBudget::new(self.args.max_calls, self.args.deadline);
         let made = messages.and_then(|messages| self.make_again(&messages, one, &spent, log));
         attempts(one).note(made.is_ok(), now()?);
         let (made, line) = made?;
@@ -113,7 +113,7 @@ impl Session<'_> {
         &self,
         messages: &[Message<'_>],
         one: &Pending,
-        spent: &Spent,
+        spent: &CallBudget,
         log: Log,
     ) -> anyhow::Result<(Made, String)> {
         let task = self.task(messages);
@@ -122,10 +122,10 @@ impl Session<'_> {
             return fail(Exit::Data, text);
         };
         let prompt = self.prompt()?;
-        let wish = Wish { prompt: &prompt, focus: self.args.focus.as_deref() };
+        let prompt = SummaryPrompt { text: &prompt, focus: self.args.focus.as_deref() };
         let models = self.models()?.into_iter();
         let sources: Vec<Source> = models.map(|asked| Source::Model(Box::new(asked))).collect();
-        let made = Ladder { session: self, spent, wish, log }.climb(&sources, &task, &planned)?;
+        let made = Ladder { session: self, spent, prompt, log }.climb(&sources, &task, &planned)?;
         let line = record(&task, &made, Some(&one.id))?;
         Ok((made, line))
     }

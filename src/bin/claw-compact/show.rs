@@ -1,32 +1,32 @@
 //! `--show`: what a compaction would do, as one JSON object; nothing is called.
 
-use crate::compact::Session;
+use crate::compact::Run;
 use crate::sources::Source;
 use anyhow::Context;
 use clawutils::cli::Output;
-use clawutils::compact::request::Wish;
-use clawutils::compact::{Planned, Task};
+use clawutils::compact::request::SummaryPrompt;
+use clawutils::compact::{CutPlan, Task};
 use clawutils::exit::Exit;
 use clawutils::json::quote;
 use clawutils::messages::Message;
 use clawutils::record::content::Role;
 use std::io::Write;
 
-impl Session<'_> {
+impl Run<'_> {
     /// Writes it.
     pub(crate) fn show(
         &self,
         task: &Task<'_, '_>,
-        planned: &Planned,
-        wish: Wish<'_>,
+        planned: &CutPlan,
+        prompt: SummaryPrompt<'_>,
     ) -> anyhow::Result<Exit> {
         let sources = self.sources(self.is_too_long(task, planned))?;
         // What the first of the models would be asked, if there is one.
         let model = sources.iter().find_map(Source::model);
-        let pieces = model.map(|asked| self.pieces(asked, task, planned, wish)).transpose()?;
+        let pieces = model.map(|asked| self.pieces(asked, task, planned, prompt)).transpose()?;
         let first = pieces.as_ref().and_then(|pieces| pieces.iter().next());
         let request = first.map(|piece| {
-            let text = wish.request(planned.earlier.as_deref(), &piece.text);
+            let text = prompt.request(planned.earlier.as_deref(), &piece.text);
             Message::say(Role::User, &text).to_line()
         });
         let (calls, left_out) = pieces.map_or((0, 0), |pieces| (pieces.calls(), pieces.left_out));
@@ -64,7 +64,7 @@ impl Session<'_> {
 }
 
 /// A message: who speaks, its first record, its size, and whether its words stay in any case.
-fn shown(task: &Task<'_, '_>, planned: &Planned, message: &Message<'_>) -> String {
+fn shown(task: &Task<'_, '_>, planned: &CutPlan, message: &Message<'_>) -> String {
     let meta = message.meta.as_ref();
     let id = meta.map(|meta| format!(r#""id":{},"#, quote(&meta.id))).unwrap_or_default();
     let is_kept =

@@ -1,7 +1,7 @@
 //! Where summaries may come from: models, by option and configuration, and those that ask nobody.
 
-use crate::compact::Session;
-use clawutils::cli::summary::Asked;
+use crate::compact::Run;
+use clawutils::cli::summary::SummaryModel;
 use clawutils::messages::Message;
 use clawutils::messages::checkpoint::LatestCheckpoint;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ pub enum Source {
     /// A checkpoint that is there already.
     Checkpoint,
     /// A model that is asked.
-    Model(Box<Asked>),
+    Model(Box<SummaryModel>),
     /// Put together without a model.
     Local,
     /// A note that there is no summary yet.
@@ -42,7 +42,7 @@ impl Source {
 
     /// The model that is asked, if it is one.
     #[must_use]
-    pub fn model(&self) -> Option<&Asked> {
+    pub fn model(&self) -> Option<&SummaryModel> {
         match self {
             Source::Model(asked) => Some(asked),
             _ => None,
@@ -50,7 +50,7 @@ impl Source {
     }
 }
 
-impl Session<'_> {
+impl Run<'_> {
     /// All sources, in the order in which they are tried. By default nothing is left out without a summary from
     /// a request that fits.
     ///
@@ -82,7 +82,7 @@ impl Session<'_> {
     ///
     /// # Errors
     /// 78 when the window of one leaves no room.
-    pub(crate) fn models(&self) -> anyhow::Result<Vec<Asked>> {
+    pub(crate) fn models(&self) -> anyhow::Result<Vec<SummaryModel>> {
         match self.args.max_calls {
             0 => Ok(Vec::new()),
             _ => self.args.summarisers.models(self.model, self.budget),
@@ -90,7 +90,7 @@ impl Session<'_> {
     }
 
     /// The model of the conversation.
-    pub(crate) fn main(&self) -> Asked {
-        Asked::main(self.model, self.budget)
+    pub(crate) fn main(&self) -> SummaryModel {
+        SummaryModel::main(self.model, self.budget)
     }
 }

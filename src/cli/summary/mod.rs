@@ -2,15 +2,15 @@
 //! `claw-checkpoint` do: which model, at what cost, in how many calls.
 
 mod models;
-pub mod spent;
+pub mod calls;
 pub mod writer;
 
 use crate::cli::attempts::Attempts;
 use crate::cli::model::ModelArgs;
 use crate::compact::{SUMMARY_TOKENS, pieces};
 use crate::estimate::{Budget, Gauge};
+pub use calls::CallBudget;
 pub use models::{SummariserArgs, Via};
-pub use spent::Spent;
 pub use writer::Writer;
 
 /// The option for the command that calls the model.
@@ -23,7 +23,7 @@ pub struct CommandArgs {
 
 /// A model that is asked for summaries.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct SummaryModel {
     /// How it is named: `main`, or as in `--via`.
     pub name: String,
     /// Where and which it is.
@@ -36,12 +36,12 @@ pub struct Asked {
     pub attempts: Option<Attempts>,
 }
 
-impl Asked {
+impl SummaryModel {
     /// The model of the conversation.
     #[must_use]
-    pub fn main(model: &ModelArgs, window: Option<Budget>) -> Asked {
+    pub fn main(model: &ModelArgs, window: Option<Budget>) -> SummaryModel {
         let (name, model) = ("main".to_owned(), model.clone());
-        Asked { name, model, window, timeout: None, attempts: None }
+        SummaryModel { name, model, window, timeout: None, attempts: None }
     }
 
     /// What its requests may cost. `most` is the longest that its text may be (tokens); of a small window it

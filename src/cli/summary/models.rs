@@ -4,7 +4,7 @@
 use crate::cli::attempts::Attempts;
 use crate::cli::model::{ModelArgs, Provider};
 use crate::cli::now;
-use crate::cli::summary::Asked;
+use crate::cli::summary::SummaryModel;
 use crate::estimate::Budget;
 use crate::exit::{Exit, fail};
 
@@ -67,8 +67,12 @@ impl SummariserArgs {
     ///
     /// # Errors
     /// 78 when the window of one leaves no room.
-    pub fn models(&self, main: &ModelArgs, budget: Option<Budget>) -> anyhow::Result<Vec<Asked>> {
-        let conversation = || Asked::main(main, budget);
+    pub fn models(
+        &self,
+        main: &ModelArgs,
+        budget: Option<Budget>,
+    ) -> anyhow::Result<Vec<SummaryModel>> {
+        let conversation = || SummaryModel::main(main, budget);
         if self.via.is_empty() {
             let ollama = self.ollama_model.as_ref().map(|model| self.ollama(main, model));
             return Ok(ollama.transpose()?.into_iter().chain([conversation()]).collect());
@@ -88,7 +92,7 @@ impl SummariserArgs {
     ///
     /// # Errors
     /// 69, with the time for which it is skipped.
-    pub fn refuse_failing(&self, asked: &Asked) -> anyhow::Result<()> {
+    pub fn refuse_failing(&self, asked: &SummaryModel) -> anyhow::Result<()> {
         let Some(attempts) = &asked.attempts else { return Ok(()) };
         let reset = self.failure_reset as f64 * 60.0;
         let failures = attempts.failures(reset);
@@ -107,7 +111,7 @@ impl SummariserArgs {
         fail(Exit::Unavailable, text)
     }
 
-    fn ollama(&self, main: &ModelArgs, model: &str) -> anyhow::Result<Asked> {
+    fn ollama(&self, main: &ModelArgs, model: &str) -> anyhow::Result<SummaryModel> {
         let (url, model) = (self.ollama_url.clone(), Some(model.to_owned()));
         let mut asked = other(main, Provider::Ollama, model, url)?;
         asked.timeout = self.ollama_timeout;
@@ -124,7 +128,7 @@ fn other(
     provider: Provider,
     model: Option<String>,
     url: Option<String>,
-) -> anyhow::Result<Asked> {
+) -> anyhow::Result<SummaryModel> {
     let base_url = url.unwrap_or_else(|| provider.usual_url());
     let provider_name = provider.name();
     let name = match &model {
@@ -135,7 +139,7 @@ fn other(
     let (provider, base_url) = (Some(provider), Some(base_url));
     let model = ModelArgs { provider, model, base_url, models: main.models.clone() };
     let window = model.own_window()?.map(|window| divided(window, &name)).transpose()?;
-    Ok(Asked { name, model, window, timeout: None, attempts: Some(Attempts::at(key)) })
+    Ok(SummaryModel { name, model, window, timeout: None, attempts: Some(Attempts::at(key)) })
 }
 
 fn divided(window: u64, name: &str) -> anyhow::Result<Budget> {

@@ -2,11 +2,11 @@
 
 use crate::cli::child::{self, Limits};
 use crate::cli::log::Outcome;
-use crate::cli::summary::{Asked, Spent};
+use crate::cli::summary::{CallBudget, SummaryModel};
 use crate::cli::{Log, diagnostics};
 use crate::compact::accept::Reply;
 use crate::compact::pieces::{self, Pieces};
-use crate::compact::request::Wish;
+use crate::compact::request::SummaryPrompt;
 use crate::exit::{Error, Exit, fail};
 use crate::messages::Message;
 use crate::record::content::Role;
@@ -35,11 +35,11 @@ const PROVIDER: [&str; 6] = [
 #[derive(Clone, Copy, Debug)]
 pub struct Writer<'s> {
     /// Which.
-    pub asked: &'s Asked,
+    pub asked: &'s SummaryModel,
     /// The program that asks it.
     pub command: &'s str,
     /// What it may cost.
-    pub spent: &'s Spent,
+    pub spent: &'s CallBudget,
     /// Where it is said what happens.
     pub log: Log,
 }
@@ -55,7 +55,7 @@ impl Writer<'_> {
         &self,
         covered: &[Message<'_>],
         earlier: Option<&str>,
-        wish: Wish<'_>,
+        prompt: SummaryPrompt<'_>,
         mut limits: pieces::Limits,
     ) -> anyhow::Result<Reply> {
         let text = earlier.unwrap_or_default().to_owned();
@@ -64,7 +64,7 @@ impl Writer<'_> {
         'again: loop {
             limits.calls = self.spent.left();
             let earlier = Some(so_far.text.as_str()).filter(|text| !text.is_empty());
-            let Some(pieces) = Pieces::new(&covered[from..], wish, earlier, limits) else {
+            let Some(pieces) = Pieces::new(&covered[from..], prompt, earlier, limits) else {
                 return fail(
                     Exit::NoGain,
                     "the summary request does not fit the window, however short",
@@ -73,7 +73,7 @@ impl Writer<'_> {
             self.say_left_out(&pieces);
             for (before, piece) in pieces.iter().enumerate() {
                 let earlier = Some(so_far.text.as_str()).filter(|text| !text.is_empty());
-                let request = wish.request(earlier, &piece.text);
+                let request = prompt.request(earlier, &piece.text);
                 if request == sent {
                     return fail(Exit::NoGain, "the summary request does not fit the window");
                 }

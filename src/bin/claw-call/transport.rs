@@ -6,7 +6,7 @@ use clawutils::cli::endpoint::{Endpoint, path};
 use clawutils::cli::options::CassetteArgs;
 use clawutils::cli::{Log, now};
 use clawutils::exit::{self, Exit, fail};
-use clawutils::provider::call::{Ask, World};
+use clawutils::provider::call::{Ask, Transport};
 use clawutils::provider::cassette::{Cassette, Exchange, Recorder};
 use clawutils::provider::collect::Rest;
 use clawutils::provider::failure::Class;
@@ -76,7 +76,7 @@ pub(super) struct Network<'n> {
     pub(super) deadline: Option<(Duration, Instant)>,
 }
 
-impl World for Network<'_> {
+impl Transport for Network<'_> {
     fn send(
         &mut self,
         ask: Ask,

@@ -1,4 +1,4 @@
-//! Parts: replies and runs of user words, as records put them together.
+//! Pending messages: replies and runs of user words, as records put them together.
 
 use crate::finding::Place;
 use crate::id::Id;
@@ -10,7 +10,7 @@ use crate::record::raw::Raw;
 
 /// A result, ready to be placed.
 #[derive(Clone, Debug)]
-pub(super) struct Answer<'b> {
+pub(super) struct PendingResult<'b> {
     /// The id of its call, as on disk.
     pub(super) id: Id,
     /// The result's block under this id.
@@ -21,80 +21,80 @@ pub(super) struct Answer<'b> {
     pub(super) changed_at: u64,
 }
 
-impl Answer<'_> {
+impl PendingResult<'_> {
     /// The same with bytes of its own.
-    pub(super) fn into_owned(self) -> Answer<'static> {
-        Answer { raw: self.raw.into_owned(), ..self }
+    pub(super) fn into_owned(self) -> PendingResult<'static> {
+        PendingResult { raw: self.raw.into_owned(), ..self }
     }
 }
 
 /// A record, as findings name it.
 #[derive(Clone, Debug)]
-pub(super) struct Source {
+pub(super) struct RecordName {
     pub(super) id: Id,
     pub(super) place: Place,
 }
 
-impl Source {
-    pub(super) fn of(record: &Record<'_>) -> Source {
-        Source { id: Id::from(record.id.as_ref()), place: record.place.clone() }
+impl RecordName {
+    pub(super) fn of(record: &Record<'_>) -> RecordName {
+        RecordName { id: Id::from(record.id.as_ref()), place: record.place.clone() }
     }
 }
 
 /// A result that stands before any call with its id. It has bytes of its own: its call may be far away, and
 /// there may be many that wait.
 #[derive(Clone, Debug)]
-pub(super) struct Early {
-    pub(super) answer: Answer<'static>,
-    pub(super) source: Source,
+pub(super) struct EarlyResult {
+    pub(super) answer: PendingResult<'static>,
+    pub(super) source: RecordName,
 }
 
 /// A call in a reply.
 #[derive(Debug)]
-pub(super) struct Call<'b> {
+pub(super) struct PendingCall<'b> {
     pub(super) id: Id,
     /// Index of the call's block in its reply.
     pub(super) block: usize,
-    pub(super) answer: Option<Answer<'b>>,
+    pub(super) answer: Option<PendingResult<'b>>,
     /// A result that stands before the call. It is the answer if none has come when something follows
     /// the reply.
-    pub(super) early: Option<Early>,
+    pub(super) early: Option<EarlyResult>,
     pub(super) place: Place,
 }
 
-impl Call<'_> {
-    fn into_owned(self) -> Call<'static> {
-        let Call { id, block, answer, early, place } = self;
-        Call { id, block, answer: answer.map(Answer::into_owned), early, place }
+impl PendingCall<'_> {
+    fn into_owned(self) -> PendingCall<'static> {
+        let PendingCall { id, block, answer, early, place } = self;
+        PendingCall { id, block, answer: answer.map(PendingResult::into_owned), early, place }
     }
 }
 
 /// A reply, or a run of user words, as it is being read.
 #[derive(Debug)]
-pub(super) struct Part<'b> {
+pub(super) struct PendingMessage<'b> {
     pub(super) role: Role,
     /// A plain string stays one if nothing more comes.
     pub(super) content: Content<'b>,
     /// The calls among the blocks of a reply.
-    pub(super) calls: Vec<Call<'b>>,
+    pub(super) calls: Vec<PendingCall<'b>>,
     pub(super) meta: Option<Box<Meta>>,
     /// A result of the reply was read: what comes next is another reply.
     pub(super) closed: bool,
     /// The record of the last thinking block in it.
-    pub(super) thinking: Option<Source>,
+    pub(super) thinking: Option<RecordName>,
 }
 
-impl<'b> Part<'b> {
-    pub(super) fn begin(role: Role) -> Part<'b> {
+impl<'b> PendingMessage<'b> {
+    pub(super) fn begin(role: Role) -> PendingMessage<'b> {
         let (content, calls, meta) = (Content::nothing(), Vec::new(), None);
-        Part { role, content, calls, meta, closed: false, thinking: None }
+        PendingMessage { role, content, calls, meta, closed: false, thinking: None }
     }
 
     /// The same with bytes of its own.
-    pub(super) fn into_owned(self) -> Part<'static> {
-        let Part { role, content, calls, meta, closed, thinking } = self;
-        let calls = calls.into_iter().map(Call::into_owned).collect();
-        Part { role, content: content.into_owned(), calls, meta, closed, thinking }
+    pub(super) fn into_owned(self) -> PendingMessage<'static> {
+        let PendingMessage { role, content, calls, meta, closed, thinking } = self;
+        let calls = calls.into_iter().map(PendingCall::into_owned).collect();
+        PendingMessage { role, content: content.into_owned(), calls, meta, closed, thinking }
     }
 
     /// Adds a block, and says which it is.
@@ -115,7 +115,7 @@ impl<'b> Part<'b> {
     /// result, wherever that stands: claw0's first program wrote results before their calls, and what
     /// it wrote after such calls is the model's next reply.
     pub(super) fn goes_on(&self) -> bool {
-        let is_early = |call: &Call<'_>| call.early.is_some();
+        let is_early = |call: &PendingCall<'_>| call.early.is_some();
         let answered_early = !self.calls.is_empty() && self.calls.iter().all(is_early);
         !self.closed && !answered_early
     }
@@ -138,7 +138,7 @@ impl<'b> Part<'b> {
 
     /// Drops the thinking that nothing follows, and says which record held the last of it. A reply ends
     /// like that when its tokens ran out while the model was thinking.
-    pub(super) fn drop_final_thinking(&mut self) -> Option<Source> {
+    pub(super) fn drop_final_thinking(&mut self) -> Option<RecordName> {
         let source = self.thinking.take()?;
         let Content::Blocks(blocks) = &mut self.content else { return None };
         let kept = blocks.iter().rposition(can_be_last).map_or(0, |last| last + 1);

@@ -6,18 +6,18 @@ use std::time::{Duration, Instant};
 
 /// What was spent, and the most that may be.
 #[derive(Debug)]
-pub struct Spent {
+pub struct CallBudget {
     calls: Cell<u32>,
     most: u32,
     begun: Instant,
     most_time: Option<Duration>,
 }
 
-impl Spent {
+impl CallBudget {
     /// Nothing yet.
     #[must_use]
-    pub fn new(most: u32, most_time: Option<Duration>) -> Spent {
-        Spent { calls: Cell::new(0), most, begun: Instant::now(), most_time }
+    pub fn new(most: u32, most_time: Option<Duration>) -> CallBudget {
+        CallBudget { calls: Cell::new(0), most, begun: Instant::now(), most_time }
     }
 
     /// How many calls there were.
@@ -62,7 +62,7 @@ impl Spent {
     /// One more call.
     ///
     /// # Errors
-    /// As [`Spent::check`].
+    /// As [`CallBudget::check`].
     pub fn take(&self) -> anyhow::Result<()> {
         self.check()?;
         self.calls.set(self.calls.get() + 1);
