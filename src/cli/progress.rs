@@ -219,12 +219,13 @@ fn columns() -> usize {
 /// As much of a text as has room on a line with the cursor behind it.
 fn fitted(text: &str, columns: usize) -> String {
     let mut room = columns.saturating_sub(1);
-    let fits = |c: &char| {
-        let left = room.checked_sub(c.width().unwrap_or(0));
-        room = left.unwrap_or(0);
-        left.is_some()
-    };
-    text.chars().take_while(fits).collect()
+    for (at, c) in text.char_indices() {
+        match room.checked_sub(c.width().unwrap_or(0)) {
+            Some(left) => room = left,
+            None => return text[..at].to_owned(),
+        }
+    }
+    text.to_owned()
 }
 
 /// What an append waits for: other writers, and then the disk.

@@ -31,6 +31,11 @@ const LAST: &str = "The last answer";
 const STEPS: usize = 48;
 /// Below this step an earlier summary by a model is shortened before anything else.
 const LEAST: usize = 4;
+/// The least that is said of an earlier summary by a model (characters).
+const LEAST_EARLIER: usize = 60;
+/// How much of the barest summary is left where even that is too long (characters), and the least.
+const BEGINNINGS: [usize; 5] = [200, 140, 100, 70, 40];
+const LEAST_BEGINNING: usize = 20;
 
 /// The summary of the covered messages, as long as a summary may be. Of what does not fit the least is
 /// said, and something always is.
@@ -39,16 +44,21 @@ pub fn summary(task: &Task<'_, '_>, planned: &CutPlan) -> String {
     let covered = &task.messages[planned.from..planned.at];
     let sections = Sections::gather(covered, task, planned);
     let fits = |text: &String| task.gauge.text(text) <= task.most_tokens(planned);
+    let mut texts = sizes().map(|(step, earlier)| sections.compose(step, earlier));
+    texts.find(fits).unwrap_or_else(|| {
+        let barest = sections.compose(0, LEAST_EARLIER);
+        let mut beginnings = BEGINNINGS.map(|most| short(&barest, most)).into_iter();
+        beginnings.find(fits).unwrap_or_else(|| short(&barest, LEAST_BEGINNING))
+    })
+}
+
+/// The steps to try, the most generous one first, each with how much is said of an earlier summary by a model
+/// (characters): all of that at first, then less of it, then less of everything.
+fn sizes() -> impl Iterator<Item = (usize, usize)> {
     let whole = (LEAST..=STEPS).rev().map(|step| (step, usize::MAX));
     let less = [4000, 2000, 1000, 500].map(|earlier| (LEAST, earlier));
-    let bare = (0..LEAST).rev().map(|step| (step, 60 * (step + 1)));
-    let mut texts = whole.chain(less).chain(bare).map(|(step, most)| sections.compose(step, most));
-    if let Some(text) = texts.find(&fits) {
-        return text;
-    }
-    let text = sections.compose(0, 60);
-    let shorter = [200, 140, 100, 70, 40, 20].map(|most| short(&text, most));
-    shorter.iter().find(|text| fits(text)).unwrap_or(&shorter[5]).clone()
+    let bare = (0..LEAST).rev().map(|step| (step, LEAST_EARLIER * (step + 1)));
+    whole.chain(less).chain(bare)
 }
 
 /// What there is to say under each title. Lists are oldest first, but names, which are best first.
@@ -186,13 +196,15 @@ fn list(texts: &[&String], line: usize) -> String {
 
 /// As many as these characters hold.
 fn some(texts: &[String], mut room: usize) -> String {
-    let mut fits = |text: &&String| {
-        let length = text.chars().count() + 2;
-        let fits = length <= room;
-        room = room.saturating_sub(length);
-        fits
-    };
-    texts.iter().take_while(|text| fits(text)).cloned().collect::<Vec<_>>().join(", ")
+    let mut taken = Vec::new();
+    for text in texts {
+        match room.checked_sub(text.chars().count() + ", ".len()) {
+            Some(left) => room = left,
+            None => break,
+        }
+        taken.push(text.as_str());
+    }
+    taken.join(", ")
 }
 
 /// The first thing that the user said, unless it is kept word for word.

@@ -9,6 +9,7 @@ use crate::estimate::Gauge;
 use crate::json::quote;
 use crate::messages::shorten::{self, Text};
 use crate::record::content::Content;
+use std::cmp::Reverse;
 use std::collections::HashSet;
 
 /// What stands for words that were left out between two sentences.
@@ -18,7 +19,7 @@ const GAP: &str = " [...] ";
 /// when nothing that the user said comes after it. `budget` is in tokens.
 #[must_use]
 pub fn choose(gauge: Gauge, said: &[String], pending: bool, budget: u64) -> Vec<String> {
-    let mut choice = Choice { gauge, said, kept: vec![None; said.len()], left: budget };
+    let mut choice = Choice { gauge, said, kept: vec![None; said.len()], room: Room(budget) };
     if pending && let Some((last, _)) = said.split_last() {
         choice.kept[said.len() - 1] = Some(last.clone());
     }
@@ -32,20 +33,29 @@ struct Choice<'s> {
     gauge: Gauge,
     said: &'s [String],
     kept: Vec<Option<String>>,
-    /// Tokens that are left.
-    left: u64,
+    room: Room,
+}
+
+/// Tokens that are left.
+struct Room(u64);
+
+impl Room {
+    /// Takes `tokens` of them if there are so many, and says whether there were.
+    fn take(&mut self, tokens: u64) -> bool {
+        let left = self.0.checked_sub(tokens);
+        self.0 = left.unwrap_or(self.0);
+        left.is_some()
+    }
 }
 
 impl Choice<'_> {
     /// Keeps text number `at` as `text`, if there is room for it.
     fn keep(&mut self, at: usize, text: String) -> bool {
-        let tokens = self.gauge.text(&text).max(1);
-        let fits = tokens <= self.left && !text.trim().is_empty();
-        if fits {
-            self.left -= tokens;
+        let is_kept = !text.trim().is_empty() && self.room.take(self.tokens(&text));
+        if is_kept {
             self.kept[at] = Some(text);
         }
-        fits
+        is_kept
     }
 
     /// Texts that are not kept yet, the newest first. What was said again later is not said twice.
@@ -72,28 +82,33 @@ impl Choice<'_> {
     /// What reads like a rule: the rules of all texts, without the longest if they are too much; where there
     /// is room, the whole of a short text.
     fn keep_rules(&mut self, most: u64) {
-        let tokens = |text: &str| self.gauge.text(text).max(1);
-        let rules = |at: usize| Some((at, rules_of(&self.said[at])?));
-        let mut found: Vec<(usize, String)> = self.others().into_iter().filter_map(rules).collect();
-        found.sort_by_key(|(_, rules)| tokens(rules));
-        let mut room = most.min(self.left);
-        let mut fits = |text: &str, instead_of: u64| {
-            let more = tokens(text).saturating_sub(instead_of);
-            let fits = more <= room;
-            room -= if fits { more } else { 0 };
-            fits
-        };
-        found.retain(|(_, rules)| fits(rules, 0));
-        found.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
-        for (at, rules) in &mut found {
-            let text = &self.said[*at];
-            if tokens(text) <= most / 8 && fits(text, tokens(rules)) {
-                rules.clone_from(text);
+        let mut room = Room(most.min(self.room.0));
+        let mut kept = Vec::new();
+        for (at, rules) in self.rules_shortest_first() {
+            if room.take(self.tokens(&rules)) {
+                kept.push((at, rules));
             }
         }
-        for (at, rules) in found {
-            self.keep(at, rules);
+        kept.sort_by_key(|(at, _)| Reverse(*at));
+        for (at, rules) in kept {
+            let whole = &self.said[at];
+            let tokens = self.tokens(whole);
+            let more = tokens.saturating_sub(self.tokens(&rules));
+            let is_kept_whole = tokens <= most / 8 && room.take(more);
+            self.keep(at, if is_kept_whole { whole.clone() } else { rules });
         }
+    }
+
+    /// The rules of each text that is not kept yet and has some.
+    fn rules_shortest_first(&self) -> Vec<(usize, String)> {
+        let rules = |at: usize| Some((at, rules_of(&self.said[at])?));
+        let mut found: Vec<(usize, String)> = self.others().into_iter().filter_map(rules).collect();
+        found.sort_by_key(|(_, rules)| self.tokens(rules));
+        found
+    }
+
+    fn tokens(&self, text: &str) -> u64 {
+        self.gauge.text(text).max(1)
     }
 
     /// The rest, newest first; the first one that does not fit is shortened, and that is all.
@@ -103,7 +118,7 @@ impl Choice<'_> {
             if text.trim().is_empty() || self.keep(at, text.clone()) {
                 continue;
             }
-            if let Some(short) = self.shortened(text, self.left) {
+            if let Some(short) = self.shortened(text, self.room.0) {
                 self.keep(at, short);
             }
             break;

@@ -125,50 +125,75 @@ pub fn run(
     mut write: impl FnMut(&str) -> anyhow::Result<()>,
 ) -> anyhow::Result<Option<i32>> {
     let (groups, next) = (Groups::default(), AtomicUsize::new(0));
-    let work = |sender: Sender<Event>| {
-        while let number = next.fetch_add(1, Ordering::Relaxed)
-            && let Some(job) = jobs.get(number)
-        {
-            settings.running.begin(number, &job.call.name);
-            let record = job.perform(number, &groups, settings);
-            settings.running.end(number);
-            // The one who listens goes on until all have ended.
-            let _ = sender.send(Event::Ended(number, record));
-        }
-    };
+    let mut results = Results { records: vec![None; jobs.len()], written: 0 };
     thread::scope(|scope| {
         for _ in 0..settings.jobs.min(jobs.len()) {
-            let sender = sender.clone();
-            scope.spawn(|| work(sender));
+            let (sender, next, groups) = (sender.clone(), &next, &groups);
+            scope.spawn(move || work(jobs, next, groups, settings, &sender));
         }
-        let mut results = vec![None; jobs.len()];
-        let (mut ended, mut written, mut signal, mut outcome) = (0, 0, None, Ok(()));
-        while ended < jobs.len() {
-            match events.recv() {
-                Err(_) => break,
-                Ok(Event::Signal(number)) => {
+        let (mut open, mut signal, mut outcome) = (jobs.len(), None, Ok(()));
+        while open > 0
+            && let Ok(event) = events.recv()
+        {
+            match event {
+                Event::Signal(number) => {
                     groups.end_all();
                     signal = Some(number);
                 }
-                Ok(Event::Ended(number, record)) => {
-                    results[number] = record;
-                    ended += 1;
+                Event::Ended(number, record) => {
+                    results.records[number] = record;
+                    open -= 1;
                 }
             }
-            while outcome.is_ok()
-                && let Some(record) = results.get_mut(written).and_then(Option::take)
-            {
-                outcome = write(&record);
-                written += 1;
-            }
+            outcome = outcome.and_then(|()| results.write_next(&mut write));
             if outcome.is_err() {
                 groups.end_all();
             }
         }
         outcome?;
-        results.iter().flatten().try_for_each(|record| write(record))?;
+        results.records.iter().flatten().try_for_each(|record| write(record))?;
         Ok(signal)
     })
+}
+
+/// The records of ended jobs, by number.
+struct Results {
+    records: Vec<Option<String>>,
+    /// So many from the first are written.
+    written: usize,
+}
+
+impl Results {
+    /// Writes the records whose turn it is.
+    fn write_next(
+        &mut self,
+        write: &mut impl FnMut(&str) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        while let Some(record) = self.records.get_mut(self.written).and_then(Option::take) {
+            self.written += 1;
+            write(&record)?;
+        }
+        Ok(())
+    }
+}
+
+/// Performs the next job that nobody has begun, until there is none.
+fn work(
+    jobs: &[Job],
+    next: &AtomicUsize,
+    groups: &Groups,
+    settings: &Settings,
+    sender: &Sender<Event>,
+) {
+    while let number = next.fetch_add(1, Ordering::Relaxed)
+        && let Some(job) = jobs.get(number)
+    {
+        settings.running.begin(number, &job.call.name);
+        let record = job.perform(number, groups, settings);
+        settings.running.end(number);
+        // The one who listens goes on until all have ended.
+        let _ = sender.send(Event::Ended(number, record));
+    }
 }
 
 impl Job {

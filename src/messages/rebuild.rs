@@ -8,7 +8,7 @@ use crate::exit::{Error, Exit, fail};
 use crate::finding::{Finding, Place, rules};
 use crate::id::Id;
 use crate::json::{self, Object, string};
-use crate::jsonl::{Line, Lines};
+use crate::jsonl::{Held, Line, Lines};
 use crate::messages::fold::Fold;
 pub use crate::messages::range::Options;
 use crate::messages::view::{self, View};
@@ -79,37 +79,48 @@ pub fn stream(
         let from = view.start.saturating_sub(base).min(input.length);
         let mut lines = Lines::new(input, from, view.end.saturating_sub(base).min(input.length));
         let failed = || format!("cannot read '{}'", input.name);
-        while let Some(mut held) = lines.held().with_context(failed)? {
+        while let Some(held) = lines.held().with_context(failed)? {
             // It can hold on to these lines while they are there.
             let mut within = fold;
-            loop {
-                watch.pass(&input.name, held.position());
-                let mut outcome = Ok(());
-                let is_there = held.read(&mut |line| {
-                    if outcome.is_ok() {
-                        outcome = read_line(line, base, &mut replaced, &mut |found| match found {
-                            Err(finding) => {
-                                within.find(finding);
-                                Ok(())
-                            }
-                            Ok(record) => {
-                                watch.see(&record);
-                                within.take(record).context("cannot write '<stdout>'")
-                            }
-                        });
-                    }
-                });
-                outcome?;
-                if !is_there {
-                    break;
-                }
-            }
+            fold_lines(held, (&input.name, base), &mut within, &mut watch, &mut replaced)?;
             fold = within.into_owned();
         }
     }
     let open_calls = fold.finish().context("cannot write '<stdout>'")?;
     let findings = watch.finish(view.start == 0, findings);
     Ok(Notes { findings, replaced, open_calls })
+}
+
+/// Gives the records of these lines to `fold`; `name` and `base` are those of their input.
+fn fold_lines<'h, F: FnMut(Message<'_>) -> io::Result<()>>(
+    mut lines: Held<'h>,
+    (name, base): (&Arc<str>, u64),
+    fold: &mut Fold<'_, 'h, F>,
+    watch: &mut Watch,
+    replaced: &mut usize,
+) -> anyhow::Result<()> {
+    loop {
+        watch.pass(name, lines.position());
+        let mut outcome = Ok(());
+        let is_there = lines.read(&mut |line| {
+            if outcome.is_ok() {
+                outcome = read_line(line, base, replaced, &mut |found| match found {
+                    Err(finding) => {
+                        fold.find(finding);
+                        Ok(())
+                    }
+                    Ok(record) => {
+                        watch.see(&record);
+                        fold.take(record).context("cannot write '<stdout>'")
+                    }
+                });
+            }
+        });
+        outcome?;
+        if !is_there {
+            return Ok(());
+        }
+    }
 }
 
 /// What the search from the end could not know, and reading from the beginning can: the numbers of

@@ -225,13 +225,7 @@ impl Search<'_> {
             return Ok(());
         }
         match &record.body {
-            Body::Retract { target } => {
-                self.view.retracted.insert(target.clone());
-                self.view.changed_at.entry(target.clone()).or_insert(record.offset);
-                let what = format!("nothing retracted: no record '{target}'");
-                let finding = found(&rules::UNKNOWN_TARGET, record, what);
-                self.view.unseen_targets.insert(target.clone(), finding);
-            }
+            Body::Retract { target } => self.retract(record, target),
             Body::Truncation { tool_use_id, record_id, shown, scale } => {
                 self.scale(*scale, record.offset);
                 self.view.changed_at.entry(record_id.clone()).or_insert(record.offset);
@@ -239,31 +233,13 @@ impl Search<'_> {
                 self.view.truncations.entry(key).or_insert_with(|| (**shown).clone());
             }
             Body::Compaction { summary, retry_of: Some(place), scale, .. } => {
-                let own = Governing::new(record, summary, *scale);
-                let what = format!("compaction not applied: no compaction '{place}' before it");
-                let finding = found(&rules::UNKNOWN_TARGET, record, what);
-                self.missing.entry(place.clone()).or_default().push(finding);
-                self.better.entry(place.clone()).or_insert(own);
+                self.replace(record, place, Governing::new(record, summary, *scale));
             }
             Body::Compaction { summary, first_kept, hint, retry_of: None, scale }
                 if self.kept.is_none() && !self.ignore =>
             {
-                match self.locate(first_kept, *hint, record.offset)? {
-                    Some(kept) => {
-                        self.kept = Some(kept);
-                        let better = self.better.remove(record.id.as_ref());
-                        let own = || Governing::new(record, summary, *scale);
-                        let governing = better.unwrap_or_else(own);
-                        self.scale(governing.scale, governing.at);
-                        self.view.counts_from = self.view.counts_from.max(governing.at);
-                        self.view.governing = Some(governing);
-                    }
-                    None => {
-                        let what =
-                            format!("compaction not applied: no record '{first_kept}' before it");
-                        self.findings.push(found(&rules::UNKNOWN_FIRST_KEPT, record, what));
-                    }
-                }
+                let own = Governing::new(record, summary, *scale);
+                self.compact(record, own, first_kept, *hint)?;
             }
             Body::Checkpoint(checkpoint)
                 if self.view.checkpoint.is_none() && checkpoint.is_usable() =>
@@ -275,6 +251,44 @@ impl Search<'_> {
             }
             _ => {}
         }
+        Ok(())
+    }
+
+    /// Leaves out the record `target`.
+    fn retract(&mut self, record: &Record<'_>, target: &str) {
+        self.view.retracted.insert(target.to_owned());
+        self.view.changed_at.entry(target.to_owned()).or_insert(record.offset);
+        let what = format!("nothing retracted: no record '{target}'");
+        let finding = found(&rules::UNKNOWN_TARGET, record, what);
+        self.view.unseen_targets.insert(target.to_owned(), finding);
+    }
+
+    /// Puts a summary in the place of the compaction `place`, should that govern.
+    fn replace(&mut self, record: &Record<'_>, place: &str, own: Governing) {
+        let what = format!("compaction not applied: no compaction '{place}' before it");
+        let finding = found(&rules::UNKNOWN_TARGET, record, what);
+        self.missing.entry(place.to_owned()).or_default().push(finding);
+        self.better.entry(place.to_owned()).or_insert(own);
+    }
+
+    /// Lets a compaction govern, or the summary that stands in its place, if its first kept record is there.
+    fn compact(
+        &mut self,
+        record: &Record<'_>,
+        own: Governing,
+        first_kept: &str,
+        hint: Option<u64>,
+    ) -> io::Result<()> {
+        let Some(kept) = self.locate(first_kept, hint, record.offset)? else {
+            let what = format!("compaction not applied: no record '{first_kept}' before it");
+            self.findings.push(found(&rules::UNKNOWN_FIRST_KEPT, record, what));
+            return Ok(());
+        };
+        self.kept = Some(kept);
+        let governing = self.better.remove(record.id.as_ref()).unwrap_or(own);
+        self.scale(governing.scale, governing.at);
+        self.view.counts_from = self.view.counts_from.max(governing.at);
+        self.view.governing = Some(governing);
         Ok(())
     }
 

@@ -160,6 +160,14 @@ fn level(svg: &mut String, class: &str, y: u64, text: &str, at_right: bool) {
     }
 }
 
+/// The point that stands for all of `points`, with its index: the first compaction, else the largest.
+fn shown(points: &[Point]) -> Option<(usize, &Point)> {
+    let is_compaction = |point: &Point| matches!(point.kind, Kind::Compacted(_));
+    let compaction = points.iter().position(is_compaction);
+    let largest = || points.iter().enumerate().max_by_key(|(_, point)| point.tokens);
+    compaction.map(|index| (index, &points[index])).or_else(largest)
+}
+
 /// The size as a line and the area under it, stretched to the page's width.
 fn line(svg: &mut String, frame: &Frame, points: &[Point]) {
     let mut path = String::new();
@@ -169,22 +177,11 @@ fn line(svg: &mut String, frame: &Frame, points: &[Point]) {
     };
     let bucket = points.len().div_ceil(MOST_POINTS);
     for (number, part) in points.chunks(bucket).enumerate() {
-        let at = number * bucket;
-        let highest = part.iter().enumerate().max_by_key(|(_, point)| point.tokens);
-        let falls =
-            part.iter().enumerate().find(|(_, point)| matches!(point.kind, Kind::Compacted(_)));
-        match (falls, highest) {
-            (Some((index, point @ Point { kind: Kind::Compacted(before), .. })), _) => {
-                put(at + index, *before);
-                put(at + index, point.tokens);
-            }
-            (_, Some((index, Point { kind: Kind::Shortened(before), tokens, .. }))) => {
-                put(at + index, *before);
-                put(at + index, *tokens);
-            }
-            (_, Some((index, point))) => put(at + index, point.tokens),
-            _ => {}
+        let Some((index, point)) = shown(part) else { continue };
+        if let Kind::Compacted(before) | Kind::Shortened(before) = point.kind {
+            put(number * bucket + index, before);
         }
+        put(number * bucket + index, point.tokens);
     }
     let _ = writeln!(
         svg,

@@ -60,37 +60,49 @@ impl Writer<'_> {
     ) -> anyhow::Result<Reply> {
         let text = earlier.unwrap_or_default().to_owned();
         let mut so_far = Reply { text, ..Reply::default() };
-        let (mut from, mut sent) = (0, String::new());
-        'again: loop {
+        let (mut rest, mut refused) = (covered, None);
+        loop {
             limits.calls = self.spent.left();
-            let earlier = Some(so_far.text.as_str()).filter(|text| !text.is_empty());
-            let Some(pieces) = Pieces::new(&covered[from..], prompt, earlier, limits) else {
-                return fail(
-                    Exit::NoGain,
-                    "the summary request does not fit the window, however short",
-                );
-            };
-            self.say_left_out(&pieces);
-            for (before, piece) in pieces.iter().enumerate() {
-                let earlier = Some(so_far.text.as_str()).filter(|text| !text.is_empty());
-                let request = prompt.request(earlier, &piece.text);
-                if request == sent {
-                    return fail(Exit::NoGain, "the summary request does not fit the window");
-                }
-                self.say_piece(before + 1, pieces.calls());
-                let Some(reply) = self.ask(&request, limits.summary)? else {
-                    self.log.note("the summary request does not fit; asking with half of it");
-                    let size = limits.gauge.text(&request);
-                    let room = limits.room.unwrap_or(size).min(size) / 2;
-                    (limits.room, limits.summary) = (Some(room), limits.summary.min(room / 4));
-                    (from, sent) = (from + piece.first, request);
-                    continue 'again;
-                };
-                let usage = usage::sum(so_far.usage.as_deref(), reply.usage.as_deref());
-                so_far = Reply { usage, ..reply };
-            }
-            return Ok(so_far);
+            let too_long = self.ask_for(rest, &mut so_far, prompt, limits, refused.as_deref())?;
+            let Some(TooLong { first, request }) = too_long else { return Ok(so_far) };
+            self.log.note("the summary request does not fit; asking with half of it");
+            let size = limits.gauge.text(&request);
+            let room = limits.room.unwrap_or(size).min(size) / 2;
+            (limits.room, limits.summary) = (Some(room), limits.summary.min(room / 4));
+            (rest, refused) = (&rest[first..], Some(request));
         }
+    }
+
+    /// Asks for one piece of `rest` after the other, and puts the newest summary in the place of `so_far`. It ends
+    /// at the first request that does not fit, and gives that; `refused` is the one that did not fit before.
+    fn ask_for(
+        &self,
+        rest: &[Message<'_>],
+        so_far: &mut Reply,
+        prompt: SummaryPrompt<'_>,
+        limits: pieces::Limits,
+        refused: Option<&str>,
+    ) -> anyhow::Result<Option<TooLong>> {
+        let Some(pieces) = Pieces::new(rest, prompt, said(so_far), limits) else {
+            return fail(
+                Exit::NoGain,
+                "the summary request does not fit the window, however short",
+            );
+        };
+        self.say_left_out(&pieces);
+        for (before, piece) in pieces.iter().enumerate() {
+            let request = prompt.request(said(so_far), &piece.text);
+            if refused == Some(request.as_str()) {
+                return fail(Exit::NoGain, "the summary request does not fit the window");
+            }
+            self.say_piece(before + 1, pieces.calls());
+            let Some(reply) = self.ask(&request, limits.summary)? else {
+                return Ok(Some(TooLong { first: piece.first, request }));
+            };
+            let usage = usage::sum(so_far.usage.as_deref(), reply.usage.as_deref());
+            *so_far = Reply { usage, ..reply };
+        }
+        Ok(None)
     }
 
     /// Says which of several calls comes next; the program that makes it says how long it takes.
@@ -147,6 +159,18 @@ impl Writer<'_> {
         }
         arguments
     }
+}
+
+/// A request that does not fit the window of the model.
+struct TooLong {
+    /// The number of the first message in it.
+    first: usize,
+    request: String,
+}
+
+/// The text of a summary, if there is one yet.
+fn said(reply: &Reply) -> Option<&str> {
+    Some(reply.text.as_str()).filter(|text| !text.is_empty())
 }
 
 fn read_reply(command: &str, stdout: &[u8]) -> anyhow::Result<Reply> {
