@@ -36,6 +36,13 @@ pub const KEEP_USER: u64 = 20_000;
 /// The most tokens that a summary is asked to have.
 pub const SUMMARY_TOKENS: u64 = 2048;
 
+/// How long a summary may be (tokens): an eighth of `target`, which the request has to get within, at most
+/// [`SUMMARY_TOKENS`].
+#[must_use]
+pub fn summary_tokens(target: Option<u64>) -> u64 {
+    target.map_or(SUMMARY_TOKENS, |target| (target / 8).clamp(64, SUMMARY_TOKENS))
+}
+
 /// What to compact, and how far.
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'r, 'a> {
@@ -152,10 +159,10 @@ impl<'a> Task<'_, 'a> {
         self.summary_tokens().min(planned.covered / 2)
     }
 
-    /// How long a summary may be (tokens): an eighth of the target, at most [`SUMMARY_TOKENS`].
+    /// How long a summary may be: see [`summary_tokens`].
     #[must_use]
     pub fn summary_tokens(&self) -> u64 {
-        self.target.map_or(SUMMARY_TOKENS, |target| (target / 8).clamp(64, SUMMARY_TOKENS))
+        summary_tokens(self.target)
     }
 
     fn planned(&self, at: usize, before: u64) -> CutPlan {

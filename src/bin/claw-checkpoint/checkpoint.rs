@@ -7,12 +7,11 @@ use clawutils::checkpoint::{self, PROMPT, Plan};
 use clawutils::cli::budget::{BudgetArgs, Extras};
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::options::DueArgs;
-use clawutils::cli::summary::{
-    CallBudget, CommandArgs, SummariserArgs, SummaryModel, Writer, most_tokens,
-};
+use clawutils::cli::summary::{CallBudget, CommandArgs, SummariserArgs, SummaryModel, Writer};
 use clawutils::cli::{Log, Output, messages, now, read_file, require_meta, seconds, text};
 use clawutils::compact::accept::Reply;
 use clawutils::compact::request::SummaryPrompt;
+use clawutils::compact::summary_tokens;
 use clawutils::estimate::{Budget, Gauge, Request};
 use clawutils::exit::{self, Exit, fail};
 use clawutils::record::checkpoint::Checkpoint;
@@ -125,7 +124,11 @@ impl Run<'_> {
             self.args.summarisers.refuse_failing(asked)?;
             spent.check()?;
             let writer = Writer { asked, command: &self.args.call.command, spent, log };
-            let limits = asked.limits(gauge, most_tokens(budget), spent.left());
+            let limits = asked.limits(
+                gauge,
+                summary_tokens(budget.map(|budget| budget.target())),
+                spent.left(),
+            );
             let reply = writer.write(plan.covered, plan.earlier.as_deref(), prompt, limits);
             if let Some(attempts) = &asked.attempts {
                 attempts.note(reply.is_ok(), now()?);

@@ -7,7 +7,7 @@ pub mod writer;
 
 use crate::cli::attempts::Attempts;
 use crate::cli::model::ModelArgs;
-use crate::compact::{SUMMARY_TOKENS, pieces};
+use crate::compact::pieces;
 use crate::estimate::{Budget, Gauge};
 pub use calls::CallBudget;
 pub use models::{SummariserArgs, Via};
@@ -52,11 +52,4 @@ impl SummaryModel {
         let room = self.window.map(|b| b.window.saturating_sub(summary + b.margin));
         pieces::Limits { gauge, room, summary, calls }
     }
-}
-
-/// How long a summary may be (tokens): an eighth of what the request has to get within, at most
-/// [`SUMMARY_TOKENS`].
-#[must_use]
-pub fn most_tokens(window: Option<Budget>) -> u64 {
-    window.map_or(SUMMARY_TOKENS, |budget| (budget.target() / 8).clamp(64, SUMMARY_TOKENS))
 }
