@@ -27,7 +27,7 @@
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
-mod vectors; // what depends on the processor
+mod simd; // what depends on the processor
 pub mod json; // text that is inspected, not decoded
 pub mod printable; // text made fit for a terminal
 pub mod exit; // statuses, and errors that end in them
@@ -36,6 +36,7 @@ pub mod finding; // what is wrong at a place of an input
 pub mod source; // inputs that can be read from any place
 pub mod jsonl; // bytes → lines
 pub mod record; // lines → records
+pub mod shorten; // how a shortened result reads
 pub mod redact; // what is taken out of records before they are written
 pub mod dialect; // what other programs wrote
 pub mod transcript; // the file: records go to its end under a lock, whole or not at all

@@ -6,9 +6,9 @@
 
 use crate::json::{Object, string, unescaped};
 use crate::messages::Message;
-use crate::messages::shorten::{self, Text};
 use crate::record::content::{Block, BlockKind, Content, Role};
 use crate::record::digest;
+use crate::shorten::{self, Text};
 
 /// What is asked for. A file of the user's replaces it.
 pub const PROMPT: &str = "\

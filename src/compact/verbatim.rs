@@ -7,8 +7,8 @@ use crate::compact::reads_like::sentences;
 use crate::compact::rules::is_rule;
 use crate::estimate::Gauge;
 use crate::json::quote;
-use crate::messages::shorten::{self, Text};
 use crate::record::content::Content;
+use crate::shorten::{self, Text};
 use std::cmp::Reverse;
 use std::collections::HashSet;
 

@@ -5,7 +5,7 @@
 //! a transcript is inside of long strings, and those are passed over 64 bytes at a time, which is why
 //! this is several times as fast as a reader that looks at every byte.
 
-use crate::vectors::{self, Marks, STEP, Walk};
+use crate::simd::{self, Marks, STEP, Walk};
 use wide::u8x16;
 
 /// A text that is being read.
@@ -24,7 +24,7 @@ impl<'a> Scan<'a> {
     #[must_use]
     pub fn new(text: &'a str) -> Scan<'a> {
         if text.len() > LONG {
-            vectors::ask();
+            simd::ask();
         }
         Scan { bytes: text.as_bytes(), has_surrogates: false }
     }
@@ -32,7 +32,7 @@ impl<'a> Scan<'a> {
     /// A scan of one of many texts.
     #[must_use]
     pub fn of_many(text: &'a str) -> Scan<'a> {
-        vectors::ask();
+        simd::ask();
         Scan::new(text)
     }
 
@@ -76,7 +76,7 @@ impl<'a> Scan<'a> {
 
     /// The end of the string that goes on at `at`.
     fn rest_of_string(&mut self, at: usize) -> Option<usize> {
-        vectors::with_known(RestOfString { scan: self, at })
+        simd::with_known(RestOfString { scan: self, at })
     }
 
     /// Passes over the four digits of a code unit.

@@ -4,8 +4,8 @@ use super::batch::{BLOCK, Block, MUCH};
 use super::place;
 use super::threads::{Here, processors, wait_briefly};
 use crate::finding::Place;
+use crate::simd::{self, Marks, STEP, Walk};
 use crate::source::Input;
-use crate::vectors::{self, Marks, STEP, Walk};
 use memchr::memmem;
 use std::io;
 use std::ops::Range;
@@ -71,12 +71,10 @@ impl Needles {
         };
         // How many there are has to be known when this is compiled.
         match ends[..] {
-            [one] => vectors::with_known(EndsIn { bytes, ends: [one], each: look_closer }),
-            [one, two] => {
-                vectors::with_known(EndsIn { bytes, ends: [one, two], each: look_closer })
-            }
+            [one] => simd::with_known(EndsIn { bytes, ends: [one], each: look_closer }),
+            [one, two] => simd::with_known(EndsIn { bytes, ends: [one, two], each: look_closer }),
             [one, two, three] => {
-                vectors::with_known(EndsIn { bytes, ends: [one, two, three], each: look_closer });
+                simd::with_known(EndsIn { bytes, ends: [one, two, three], each: look_closer });
             }
             _ => memchr::memchr_iter(b'"', bytes).for_each(look_closer),
         }
@@ -100,7 +98,7 @@ impl Needles {
     /// The same by all processors.
     fn find_together(&self, input: &Input, end: u64, rest: &Mutex<Rest>) -> io::Result<Vec<u64>> {
         thread::scope(|scope| {
-            vectors::ask();
+            simd::ask();
             let here = Here::new();
             let help = move || {
                 here.leave();

@@ -11,12 +11,10 @@
 pub mod checkpoint;
 pub mod fold;
 mod layout;
-pub mod media;
 pub mod meta;
 mod pending;
 pub mod range;
 pub mod rebuild;
-pub mod shorten;
 pub mod summary;
 pub mod target;
 pub mod undo;

@@ -3,12 +3,12 @@
 use crate::estimate::{Gauge, Tally};
 use crate::id::Id;
 use crate::json::{Object, quote};
+use crate::messages::Message;
 use crate::messages::meta::ResultMeta;
-use crate::messages::shorten::{self, Text};
-use crate::messages::{Message, media};
 use crate::record::content::{Block, BlockKind, Content};
 use crate::record::scale::Scale;
 use crate::record::truncation::KeptSpan;
+use crate::shorten::{self, Text, media};
 use std::collections::HashMap;
 
 /// A result in the messages, as it was before.

@@ -6,10 +6,10 @@
 //! what was shortened before cuts again from the same two ends. Where those are, the truncation record
 //! says: a marker in the text proves nothing, for a tool can write one.
 
+pub mod media;
 mod text;
 
 use crate::json::{self, Object};
-use crate::messages::media;
 use crate::record::content::{Block, BlockKind, Content};
 use crate::record::truncation::KeptSpan;
 use std::borrow::Cow;
