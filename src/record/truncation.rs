@@ -13,7 +13,7 @@ pub struct KeptSpan {
     pub bytes: u64,
     /// The first 16 hex digits of the whole text's SHA-256.
     pub sha256: String,
-    /// The images and documents that are left out, by the names that [`media`](super::media) gives.
+    /// The images and documents that are left out, by the names that `shorten::media` gives.
     pub media: Vec<String>,
 }
 
