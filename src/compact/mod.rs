@@ -1,6 +1,6 @@
 //! Compact: a summary for the old part of a conversation.
 //!
-//! Plan ([`cut`]: where; [`kept`]: what stays word for word), get a text (from a model: [`request`] is what
+//! Plan ([`cut`]: where; [`verbatim`]: what stays word for word), get a text (from a model: [`request`] is what
 //! it is asked, [`pieces`] in how many calls; from the user; or [`local`]), check it ([`accept`],
 //! [`identifiers`]), apply it. Nothing here runs a program or writes a file, so planning and applying can be
 //! two steps with anything in between. History is never dropped for want of a summary: what cannot be
