@@ -22,24 +22,28 @@ fn estimate(sandbox: &Sandbox, messages: String) -> u64 {
 
 #[test]
 fn v49_the_seeds_table() {
-    let table = [
-        0, 0, 0, 0, 0, 0, 2, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13,
-        14, 14, 15,
-    ];
-    // Short answers and long ones: without a window, and when all of it fits, the size is no matter.
-    for (length, args) in [(100, &[][..]), (3000, &[]), (100, &["--window", "100000"])] {
-        for (n, expected) in table.into_iter().enumerate() {
-            let sandbox = with_model();
-            sandbox.write("s.jsonl", "");
-            Talk::plain(n, length).append(&sandbox, "s.jsonl");
-            let run = compact(&sandbox, args);
-            if expected == 0 {
-                run.code(5).stdout_is("").err_has("nothing to gain: ");
-                assert_eq!(calls(&sandbox), 0, "D42: no call");
-            } else {
-                run.ok();
-                assert_eq!(covered(&sandbox, &run.json_one()), expected, "{n} of {length}");
-            }
+    let (long, window) = ((3000, &[][..]), (100, &["--window", "100000"][..]));
+    // src/compact/cut.rs holds the whole table. Without a window, and when all of it fits, the size is no matter.
+    for (n, expected, (length, args)) in [
+        (0, 0, (100, &[][..])),
+        (5, 0, (100, &[])),
+        (6, 2, (100, &[])),
+        (7, 3, window),
+        (8, 4, long),
+        (13, 6, window),
+        (30, 15, (100, &[])),
+        (30, 15, long),
+    ] {
+        let sandbox = with_model();
+        sandbox.write("s.jsonl", "");
+        Talk::plain(n, length).append(&sandbox, "s.jsonl");
+        let run = compact(&sandbox, args);
+        if expected == 0 {
+            run.code(5).stdout_is("").err_has("nothing to gain: ");
+            assert_eq!(calls(&sandbox), 0, "D42: no call");
+        } else {
+            run.ok();
+            assert_eq!(covered(&sandbox, &run.json_one()), expected, "{n} of {length}");
         }
     }
 }
