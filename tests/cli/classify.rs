@@ -1,5 +1,7 @@
 //! claw-call --classify: the failure table from outside, and rows of the user's own.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::common::{Cmd, Sandbox};
@@ -18,11 +20,31 @@ fn classify(sandbox: &Sandbox, status: &str, args: &[&str]) -> Cmd {
     cmd.args(["--classify", status]).args(args)
 }
 
-/// K-1, K-2, K-5, K-7, K-8, V64: overflows, and what only looks like one.
+/// Returns the rows that have something that no earlier row has: a class, a member, a header.
+fn first_of_each_kind() -> Vec<Value> {
+    let mut seen = BTreeSet::new();
+    let mut rows = rows();
+    rows.retain(|row| {
+        let class = row["class"].as_str().map(str::to_owned);
+        let names = |value: &Value| {
+            value
+                .as_object()
+                .into_iter()
+                .flatten()
+                .map(|(name, _)| name.clone())
+                .collect::<Vec<_>>()
+        };
+        let kinds = class.into_iter().chain(names(row)).chain(names(&row["headers"]));
+        kinds.filter(|kind| seen.insert(kind.clone())).count() > 0
+    });
+    rows
+}
+
+/// K-1, K-2, K-5, K-7, K-8, V64. The unit tests of the failure table hold every row.
 #[test]
-fn k7_each_row_of_the_table_is_classified() {
-    let (rows, sandbox) = (rows(), Sandbox::new());
-    assert!(rows.len() > 100);
+fn k7_rows_of_the_table_are_classified_by_the_program() {
+    let (rows, sandbox) = (first_of_each_kind(), Sandbox::new());
+    assert!(rows.len() > 12, "{}", rows.len());
     for row in &rows {
         let body = row["body"].as_str().unwrap();
         let mut cmd = classify(&sandbox, &row["status"].to_string(), &[]);
@@ -32,20 +54,24 @@ fn k7_each_row_of_the_table_is_classified() {
         let run = cmd.stdin(body).run();
         let exit = row["exit"].as_i64().unwrap();
         let found = run.code(i32::try_from(exit).unwrap()).json_one();
-        for name in ["class", "rule", "status", "exit"] {
-            assert_eq!(found[name], row[name], "{name}: {body}");
-        }
         // A number that the row does not have must not be made up.
-        for name in ["actual", "limit", "retry_after", "requested_output", "output_cap"] {
+        for name in [
+            "class",
+            "rule",
+            "status",
+            "exit",
+            "actual",
+            "limit",
+            "retry_after",
+            "requested_output",
+            "output_cap",
+        ] {
             assert_eq!(found[name], row[name], "{name}: {body}");
         }
-        let is_floor = row["actual_is_floor"] == true;
-        assert_eq!(found["actual_is_floor"], is_floor, "{body}");
+        assert_eq!(found["actual_is_floor"], row["actual_is_floor"] == true, "{body}");
         let may_pass = row.get("retryable").cloned().unwrap_or((exit == 75 || exit == 69).into());
         assert_eq!(found["retryable"], may_pass, "{body}");
     }
-    let has = |exit: u64| rows.iter().filter(|row| row["exit"] == exit).count();
-    assert!(has(3) > 40 && has(76) > 20 && has(75) > 15, "positives and lookalikes");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 use super::texts::Family;
 use super::verdict::{KINDS, STATUSES};
 use super::*;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// 2026-01-01T00:00:00Z.
 const NOW: f64 = 1_767_225_600.0;
@@ -114,10 +114,41 @@ fn each_overflow_text_gives_its_rule_and_its_numbers() {
     }
 }
 
-/// The rows of tests/data/failures.ndjson, which claw-call is held to as a process.
+/// The rows of tests/data/failures.ndjson. Some of them go through claw-call, too.
 fn rows() -> Vec<Value> {
     let text = include_str!("../../../tests/data/failures.ndjson");
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Overflows, what only looks like one, and all other classes.
+#[test]
+fn k7_each_row_of_the_table_is_classified() {
+    let rows = rows();
+    for row in &rows {
+        let headers: Vec<(&str, &str)> = (row["headers"].as_object().into_iter().flatten())
+            .map(|(name, value)| (name.as_str(), value.as_str().unwrap()))
+            .collect();
+        let status = u16::try_from(row["status"].as_u64().unwrap()).unwrap();
+        let body = row["body"].as_str().unwrap();
+        let found = classify_with(status, &headers, body);
+        let exit = found.exit().code();
+        let told = json!({
+            "class": found.class.name(), "rule": found.rule, "status": found.status, "exit": exit,
+            "actual": found.actual, "limit": found.limit, "retry_after": found.retry_after,
+            "requested_output": found.requested_output, "output_cap": found.output_cap,
+        });
+        // A number that the row does not have must not be made up.
+        for (name, value) in told.as_object().unwrap() {
+            let is_same =
+                *value == row[name] || value.is_number() && value.as_f64() == row[name].as_f64();
+            assert!(is_same, "{name}: {value}, expected {}: {body}", row[name]);
+        }
+        assert_eq!(found.actual_is_floor, row["actual_is_floor"] == true, "{body}");
+        let may_pass = row["retryable"].as_bool().unwrap_or(exit == 75 || exit == 69);
+        assert_eq!(found.retryable, may_pass, "{body}");
+    }
+    let has = |exit: u64| rows.iter().filter(|row| row["exit"] == exit).count();
+    assert!(has(3) > 40 && has(76) > 20 && has(75) > 15, "positives and lookalikes");
 }
 
 /// The message of a row whose body holds it without wrappings.
