@@ -476,17 +476,26 @@ mod tests {
 
     /// Reads an answer of this kind in these pieces; gives the text that was shown, too.
     fn read(kind: &str, pieces: &[&[u8]]) -> (Result<Reply, Failure>, String) {
+        let (outcome, shown) = read_as(Protocol::Anthropic, kind, pieces);
+        (outcome.map_err(|failed| failed.failure), shown)
+    }
+
+    /// Does the same for any protocol, and gives all of a failure.
+    fn read_as(
+        protocol: Protocol,
+        kind: &str,
+        pieces: &[&[u8]],
+    ) -> (Result<Reply, Failed>, String) {
         let mut shown = String::new();
         let mut show = |text: &str| shown.push_str(text);
         let rows = Rows::default();
-        let mut reading = Reading::new(Protocol::Anthropic, &rows, &mut show);
+        let mut reading = Reading::new(protocol, &rows, &mut show);
         let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         reading.head(200, vec![header("content-type", kind), header("request-id", "r")]);
         for piece in pieces {
             reading.take(piece);
         }
-        let outcome = reading.finish(0.0, Ok(())).map_err(|failed| failed.failure);
-        (outcome, shown)
+        (reading.finish(0.0, Ok(())), shown)
     }
 
     fn whole(body: &str) -> Result<Reply, Failure> {
@@ -592,6 +601,52 @@ data: {"type":"message_stop"}
         for at in (0..=end).filter(|at| STREAM.is_char_boundary(*at)) {
             let failure = stream(&STREAM[..at]).unwrap_err();
             assert_eq!((failure.exit(), failure.retryable), (Exit::Unavailable, true), "{at}");
+        }
+    }
+
+    /// The smallest whole streams with a text in them, by protocol and content type.
+    const SMALL: [(Protocol, &str, &str); 3] = [
+        (
+            Protocol::Anthropic,
+            "text/event-stream",
+            concat!(
+                "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\u{e9}\"}}\n\n",
+                "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\n",
+                "data: {\"type\":\"message_stop\"}\n\n",
+            ),
+        ),
+        (
+            Protocol::OpenAi,
+            "text/event-stream",
+            concat!(
+                "data: {\"choices\":[{\"delta\":{\"content\":\"\u{e9}\"}}]}\n\n",
+                "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n",
+            ),
+        ),
+        (
+            Protocol::Ollama,
+            "application/x-ndjson",
+            concat!(
+                "{\"message\":{\"content\":\"\u{e9}\"}}\n",
+                "{\"message\":{\"content\":\"\"},\"done\":true,\"done_reason\":\"stop\"}\n",
+            ),
+        ),
+    ];
+
+    #[test]
+    fn a_stream_that_ends_at_any_byte_before_its_end_is_broken_and_no_reply() {
+        for (protocol, kind, stream) in SMALL {
+            let read = |at: usize| read_as(protocol, kind, &[&stream.as_bytes()[..at]]);
+            let (reply, shown) = read(stream.len());
+            assert_eq!((reply.unwrap().interrupted, shown.as_str()), (false, "\u{e9}"));
+            // Ollama's last line needs no line feed.
+            let whole = stream.len() - usize::from(protocol == Protocol::Ollama);
+            for at in 0..whole {
+                let failed = read(at).0.unwrap_err();
+                let class = failed.failure.class;
+                assert_eq!(class, Class::Broken, "{protocol:?} {at}: {:?}", failed.failure);
+                assert!(failed.shown.iter().all(|part| part.interrupted), "{protocol:?} {at}");
+            }
         }
     }
 

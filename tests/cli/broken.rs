@@ -59,22 +59,22 @@ fn once(shape: Shape, stream: &[u8]) -> Run {
 
 // ---- cuts ------------------------------------------------------------------------------------
 
+/// src/provider/reading.rs tries every byte.
 #[test]
-fn a_stream_that_ends_at_any_byte_before_its_end_is_69_and_no_reply() {
-    thread::scope(|scope| {
-        for shape in Shape::ALL {
-            scope.spawn(move || {
-                let bytes = small(shape).as_bytes();
-                once(shape, bytes).ok().stdout_has("\u{e9}").err_is("\u{e9}\n");
-                // Ollama's last line needs no line feed.
-                let whole = bytes.len() - usize::from(shape == Shape::Ollama);
-                for at in 0..whole {
-                    let run = once(shape, &bytes[..at]);
-                    run.code(69).no_reply().err_has("claw-call: broken-answer (rule ");
-                }
-            });
+fn a_stream_that_ends_before_its_end_is_69_and_no_reply() {
+    for shape in Shape::ALL {
+        let text = small(shape);
+        once(shape, text.as_bytes()).ok().stdout_has("\u{e9}").err_is("\u{e9}\n");
+        // At once, in the middle of a character, behind the first line, and before the last byte that counts. Ollama's
+        // last line needs no line feed.
+        let character = text.find('\u{e9}').expect("a text") + 1;
+        let line = text.find('\n').expect("a line") + 1;
+        let last = text.len() - 1 - usize::from(shape == Shape::Ollama);
+        for at in [0, character, line, last] {
+            let run = once(shape, &text.as_bytes()[..at]);
+            run.code(69).no_reply().err_has("claw-call: broken-answer (rule ");
         }
-    });
+    }
 }
 
 #[test]
