@@ -63,7 +63,7 @@ mod interrupts;
 /// The key: where it comes from, where it goes, and that it is nowhere else.
 #[cfg(feature = "http")]
 mod keys;
-/// claw-turn: every branch in every shape, and again from its recording.
+/// claw-turn: every branch and every shape, and again from its recording.
 #[cfg(feature = "http")]
 mod ladder;
 /// claw-turn --stream: the reply is shown as it comes, once.
