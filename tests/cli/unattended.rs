@@ -11,7 +11,7 @@ use crate::talks::{append, log, words};
 
 const WINDOW: u64 = 4000;
 /// So many turns in every run of the tests, and in a full one.
-const TURNS: [usize; 2] = [60, 500];
+const TURNS: [usize; 2] = [24, 500];
 /// The most calls of one turn: three for its answer (as it is, shortened, summarised), and two summaries
 /// (ahead of an overflow and after one) of three calls each.
 const MOST_CALLS: usize = 3 + 2 * 3;
@@ -113,5 +113,5 @@ fn m4_n3_a_session_goes_on_and_keeps_its_rules() {
 
 #[test]
 fn j1_a_session_goes_on_where_only_refusals_tell_the_window() {
-    session(TURNS[0] / 2, &[]);
+    session(TURNS[0], &[]);
 }
