@@ -210,7 +210,7 @@ fn t3_what_is_redacted_is_nowhere() {
 fn a_reader_that_leaves_and_a_disk_that_is_full_are_told_apart() {
     let sandbox = Sandbox::new();
     let turn = user(&"words ".repeat(500)) + &reply(&"words ".repeat(500));
-    sandbox.write("s.jsonl", turn.repeat(300));
+    sandbox.write("s.jsonl", turn.repeat(30));
     for format in ["text", "markdown", "html"] {
         let show = format!("claw-show --format {format} s.jsonl");
         let script = format!("{{ {show}; echo $? >status; }} | head -n 1 >/dev/null");
