@@ -3,6 +3,7 @@
 //! [`Exit`] is the only place that knows a number. A stage reports a failure as an [`Error`], or as any error with an
 //! `Error` or an [`std::io::Error`] in its chain; [`status`] gives the status for it, and [`text`] the words.
 
+use crate::json::write::Members;
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
@@ -93,24 +94,24 @@ pub struct Error {
     /// The status to end with.
     pub exit: Exit,
     message: String,
-    members: String,
+    members: Members,
 }
 
 impl Error {
     /// A failure that says `message` (lower case, no full stop) and ends in `exit`.
     pub fn new(exit: Exit, message: impl Into<String>) -> Error {
-        Error { exit, message: message.into(), members: String::new() }
+        Error { exit, message: message.into(), members: Members::new() }
     }
 
-    /// The same with members (`"a":1,"b":2`) for programs to read, beside the status.
+    /// The same with members for programs to read, beside the status.
     #[must_use]
-    pub fn with(self, members: impl Into<String>) -> Error {
-        Error { members: members.into(), ..self }
+    pub fn with(self, members: Members) -> Error {
+        Error { members, ..self }
     }
 
     /// Those members.
     #[must_use]
-    pub fn members(&self) -> &str {
+    pub fn members(&self) -> &Members {
         &self.members
     }
 }

@@ -3,7 +3,7 @@
 pub mod rules;
 
 use crate::id::Id;
-use crate::json::push_quoted;
+use crate::json::write::Members;
 use rules::Rule;
 use std::fmt;
 use std::sync::Arc;
@@ -58,45 +58,25 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// The finding as members of a JSON object, without braces.
+    /// The finding as members of a JSON object, without its message.
     #[must_use]
-    pub fn members(&self) -> String {
-        let mut json = String::new();
-        self.push_members(&mut json);
-        json
-    }
-
-    /// Adds the finding as a JSON object to `json`.
-    pub fn push_json(&self, json: &mut String) {
-        json.push('{');
-        self.push_members(json);
-        json.push_str(r#","message":"#);
-        push_quoted(json, &self.message);
-        json.push('}');
-    }
-
-    fn push_members(&self, json: &mut String) {
+    pub fn members(&self) -> Members {
         let (Place { input, line, offset, length }, rule) = (&self.place, self.rule);
-        json.push_str(r#""rule":"#);
-        push_quoted(json, rule.name);
-        json.push_str(r#","severity":"#);
-        push_quoted(json, rule.severity.name());
-        json.push_str(r#","input":"#);
-        push_quoted(json, input);
-        let mut number = |name: &str, number: Option<u64>| {
-            json.push_str(name);
-            let mut digits = itoa::Buffer::new();
-            json.push_str(number.map_or("null", |number| digits.format(number)));
-        };
-        number(r#","line":"#, *line);
-        number(r#","offset":"#, Some(*offset));
-        number(r#","length":"#, Some(*length));
-        json.push_str(r#","id":"#);
-        match &self.id {
-            Some(id) => push_quoted(json, id),
-            None => json.push_str("null"),
-        }
-        json.push_str(if rule.mended { r#","mended":true"# } else { r#","mended":false"# });
+        Members::with_capacity(190)
+            .string("rule", rule.name)
+            .string("severity", rule.severity.name())
+            .string("input", input)
+            .or_null(Members::number, "line", *line)
+            .number("offset", *offset)
+            .number("length", *length)
+            .or_null(Members::string, "id", self.id.as_deref())
+            .bool("mended", rule.mended)
+    }
+
+    /// The finding as a JSON object.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        self.members().string("message", &self.message).into_json()
     }
 }
 

@@ -4,10 +4,12 @@
 //! escapes. So a value is handled as the text it was read from (a `&str` that holds exactly one JSON
 //! value), and this module finds the members and elements in it. [`scan`] is the fast way; where that
 //! declines, serde_json decides. Nothing here recurses, so depth is no danger.
+//! [`write`](mod@write) is the writer of all JSON that the programs produce.
 
 pub mod edit;
 pub mod scan;
 mod text;
+pub mod write;
 
 use scan::Scan;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
@@ -113,7 +115,7 @@ impl<'a> Object<'a> {
     /// As [`Object::parse`].
     pub fn parse_slowly(text: &'a str) -> Result<Object<'a>, serde_json::Error> {
         let mut reader = serde_json::Deserializer::from_str(text);
-        let members: Vec<Member<'_>> = reader.deserialize_map(Members)?;
+        let members: Vec<Member<'_>> = reader.deserialize_map(MembersVisitor)?;
         reader.end()?;
         let place = |part: &str| offset_in(text, part)..offset_in(text, part) + part.len();
         let span =
@@ -247,9 +249,9 @@ fn fast_elements(text: &str) -> Option<Vec<&str>> {
     (scan.blanks(end) == text.len()).then_some(elements)
 }
 
-struct Members;
+struct MembersVisitor;
 
-impl<'de> Visitor<'de> for Members {
+impl<'de> Visitor<'de> for MembersVisitor {
     type Value = Vec<Member<'de>>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -28,7 +28,7 @@
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 mod simd; // what depends on the processor
-pub mod json; // text that is inspected, not decoded
+pub mod json; // text that is inspected and written, not decoded
 pub mod printable; // text made fit for a terminal
 pub mod exit; // statuses, and errors that end in them
 pub mod id; // ids of records and of calls

@@ -9,6 +9,7 @@
 //! its signature; rebuild leaves it out.
 
 use crate::exit::{Error, Exit};
+use crate::json::write::strings;
 use crate::json::{self, Object, quote};
 use regex_lite::Regex;
 use std::borrow::Cow;
@@ -217,8 +218,7 @@ impl<'a> Walk<'_, 'a> {
         let old: Vec<Cow<'_, str>> = old.into_iter().filter_map(json::string).collect();
         let mut kinds = self.kinds.clone();
         kinds.extend(old.iter().map(AsRef::as_ref));
-        let kinds: Vec<String> = kinds.into_iter().map(quote).collect();
-        format!("[{}]", kinds.join(","))
+        strings(kinds)
     }
 }
 

@@ -5,6 +5,7 @@
 
 use crate::finding::Place;
 use crate::json::Object;
+use crate::json::write::Members;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -87,13 +88,14 @@ impl Counts {
         self.prompt().saturating_add(self.output)
     }
 
-    /// The counts as members of a JSON object.
+    /// Adds the counts.
     #[must_use]
-    pub fn members(&self) -> String {
-        format!(
-            r#""input":{},"cache_read":{},"cache_write":{},"output":{}"#,
-            self.input, self.cache_read, self.cache_write, self.output
-        )
+    pub fn add_to(&self, members: Members) -> Members {
+        members
+            .number("input", self.input)
+            .number("cache_read", self.cache_read)
+            .number("cache_write", self.cache_write)
+            .number("output", self.output)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::cli::read_file;
 use crate::exit::{Exit, fail};
-use crate::json::quote;
+use crate::json::write::Members;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use std::path::Path;
@@ -37,16 +37,17 @@ pub fn block(path: &Path) -> anyhow::Result<String> {
     if let Some(media_type) = media_type(&bytes) {
         let kind = if media_type.starts_with("image/") { "image" } else { "document" };
         let data = BASE64_STANDARD.encode(&bytes);
-        return Ok(format!(
-            r#"{{"type":"{kind}","source":{{"type":"base64","media_type":"{media_type}","data":"{data}"}}}}"#
-        ));
+        let source = |source: Members| {
+            source.string("type", "base64").string("media_type", media_type).string("data", &data)
+        };
+        return Ok(Members::of_type(kind).object("source", source).into_json());
     }
     let Ok(text) = std::str::from_utf8(&bytes) else {
         let takes = "give PNG, JPEG, GIF, WebP, PDF or UTF-8 text";
         return fail(Exit::Data, format!("cannot attach '{name}': unknown type; {takes}"));
     };
     let file = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-    Ok(format!(r#"{{"type":"text","text":{}}}"#, quote(&format!("File '{file}':\n\n{text}"))))
+    Ok(Members::of_type("text").string("text", &format!("File '{file}':\n\n{text}")).into_json())
 }
 
 /// Returns the type of an image or document by its first bytes.

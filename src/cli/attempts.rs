@@ -5,7 +5,8 @@
 //! what cannot be read or written is no failure.
 
 use crate::cli::model::state_dir;
-use crate::json::{Object, quote};
+use crate::json::Object;
+use crate::json::write::Members;
 use crate::transcript;
 use std::path::PathBuf;
 
@@ -49,9 +50,8 @@ impl Attempts {
         if std::fs::metadata(path).is_ok_and(|file| file.len() > MOST_BYTES) {
             let _ = std::fs::remove_file(path);
         }
-        let key = quote(&self.key);
-        let line = format!("{{\"key\":{key},\"ts\":{ts},\"ok\":{is_good}}}\n");
-        let _ = transcript::append_state(path, &line);
+        let line = Members::new().string("key", &self.key).decimal("ts", ts).bool("ok", is_good);
+        let _ = transcript::append_state(path, &line.into_line());
     }
 }
 

@@ -5,6 +5,7 @@ use crate::cli::{positive, read_file};
 use crate::estimate::{Budget, Gauge, Request};
 use crate::exec::tools::Folder;
 use crate::exit::{Error, Exit, fail};
+use crate::json::write::Members;
 use crate::json::{self, Object};
 use crate::jsonl;
 use std::convert::Infallible;
@@ -149,23 +150,15 @@ impl BodyArgs {
     pub fn read(&self) -> anyhow::Result<Option<String>> {
         let extra = self.extra.as_ref().map(ExtraArg::read).transpose()?;
         let Some(temperature) = self.temperature else { return Ok(extra) };
-        let mut members = format!("{{\"temperature\":{temperature}");
-        if let Some(extra) = &extra {
-            if Object::parse(extra).is_ok_and(|object| object.get("temperature").is_some()) {
-                return fail(
-                    Exit::Config,
-                    "--extra has a temperature, and so has --temperature; give it once",
-                );
-            }
-            let inner = extra.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
-            let inner = inner.unwrap_or_default().trim();
-            if !inner.is_empty() {
-                members.push(',');
-                members.push_str(inner);
-            }
+        let members = Members::new().decimal("temperature", temperature);
+        let Some(extra) = extra else { return Ok(Some(members.into_json())) };
+        if Object::parse(&extra).is_ok_and(|object| object.get("temperature").is_some()) {
+            return fail(
+                Exit::Config,
+                "--extra has a temperature, and so has --temperature; give it once",
+            );
         }
-        members.push('}');
-        Ok(Some(members))
+        Ok(Some(members.spread(&extra).into_json()))
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::cli::progress;
 use crate::exit::{Error, Exit, status, text};
-use crate::json::quote;
+use crate::json::write::Members;
 use crate::printable::{printable, printable_json};
 use std::fmt::{self, Write as _};
 use std::io::{self, Write as _};
@@ -34,10 +34,12 @@ pub fn report(name: &str, error: &anyhow::Error) -> Exit {
 }
 
 /// What a failure tells programs: the status, and what it brings along.
-fn members(error: &anyhow::Error, exit: Exit) -> String {
-    let own = error.downcast_ref::<Error>().map_or("", Error::members);
-    let comma = if own.is_empty() { "" } else { "," };
-    format!("\"status\":{}{comma}{own}", exit.code())
+fn members(error: &anyhow::Error, exit: Exit) -> Members {
+    let members = Members::new().number("status", exit.code());
+    match error.downcast_ref::<Error>() {
+        Some(own) => members.members(own.members()),
+        None => members,
+    }
 }
 
 /// Whether diagnostics are JSON lines (`--log json`); one choice for the whole process.
@@ -58,11 +60,11 @@ pub fn is_json() -> bool {
 /// Writes one diagnostic line to standard error: `NAME: text`, or an object with `program` and
 /// `message`.
 pub fn say(name: &str, text: &str) {
-    say_with(name, text, "");
+    say_with(name, text, &Members::new());
 }
 
-/// The same with further members (`"a":1,"b":2`) for programs to read.
-pub fn say_with(name: &str, text: &str, members: &str) {
+/// The same with further members for programs to read.
+pub fn say_with(name: &str, text: &str, members: &Members) {
     let mut line = String::new();
     push_line(&mut line, name, text, members);
     write_lines(&line);
@@ -72,14 +74,14 @@ pub fn say_with(name: &str, text: &str, members: &str) {
 pub fn say_all<'a, T: fmt::Display + 'a>(
     name: &str,
     all: impl Iterator<Item = &'a T>,
-    members: impl Fn(&T) -> String,
+    members: impl Fn(&T) -> Members,
 ) {
     let (mut lines, mut text) = (String::new(), String::new());
     for each in all {
         text.clear();
         // Writing into a String cannot fail.
         let _ = write!(text, "{each}");
-        let members = if is_json() { members(each) } else { String::new() };
+        let members = if is_json() { members(each) } else { Members::new() };
         let before = lines.len();
         push_line(&mut lines, name, &text, &members);
         if lines.len() > MOST_AT_ONCE {
@@ -95,15 +97,13 @@ pub fn say_all<'a, T: fmt::Display + 'a>(
 const MOST_AT_ONCE: usize = 4096;
 
 /// Adds the line of a diagnostic to `lines`.
-fn push_line(lines: &mut String, name: &str, text: &str, members: &str) {
+fn push_line(lines: &mut String, name: &str, text: &str, members: &Members) {
     if !is_json() {
         [name, ": ", &printable(text), "\n"].iter().for_each(|part| lines.push_str(part));
         return;
     }
-    let comma = if members.is_empty() { "" } else { "," };
-    let (program, message) = (quote(name), quote(text));
-    let line = format!("{{\"program\":{program},\"message\":{message}{comma}{members}}}");
-    lines.push_str(&printable_json(&line));
+    let line = Members::new().string("program", name).string("message", text).members(members);
+    lines.push_str(&printable_json(&line.into_json()));
     lines.push('\n');
 }
 
@@ -119,10 +119,12 @@ mod tests {
 
     #[test]
     fn a_failure_brings_its_members_along() {
-        let plain = Error::new(Exit::Data, "bad");
-        assert_eq!(members(&plain.into(), Exit::Data), r#""status":65"#);
-        let told = Error::new(Exit::NoGain, "no room").with(r#""outcome":"failed""#);
+        let plain = anyhow::Error::from(Error::new(Exit::Data, "bad"));
+        let json = |error, exit| members(error, exit).into_json();
+        assert_eq!(json(&plain, Exit::Data), r#"{"status":65}"#);
+        let told =
+            Error::new(Exit::NoGain, "no room").with(Members::new().string("outcome", "failed"));
         let told = anyhow::Error::from(told).context("cannot go on");
-        assert_eq!(members(&told, Exit::NoGain), r#""status":5,"outcome":"failed""#);
+        assert_eq!(json(&told, Exit::NoGain), r#"{"status":5,"outcome":"failed"}"#);
     }
 }

@@ -6,6 +6,7 @@ use crate::cli::progress::{self, Progress};
 use crate::estimate::Unused;
 use crate::exit::{Exit, fail};
 use crate::finding::Finding;
+use crate::json::write::Members;
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 
@@ -45,19 +46,22 @@ pub enum Outcome {
 impl Outcome {
     /// The members that say so, with the request's tokens before and after.
     #[must_use]
-    pub fn members(self, before: u64, after: u64) -> String {
-        format!(r#"{},"before":{before},"after":{after}"#, self.member())
+    pub fn members(self, before: u64, after: u64) -> Members {
+        self.member().number("before", before).number("after", after)
     }
 
     /// The member that says so.
     #[must_use]
-    pub fn member(self) -> &'static str {
-        match self {
-            Outcome::Applied => r#""outcome":"applied""#,
-            Outcome::Skipped => r#""outcome":"skipped""#,
-            Outcome::Refused => r#""outcome":"refused""#,
-            Outcome::Failed => r#""outcome":"failed""#,
-        }
+    pub fn member(self) -> Members {
+        Members::new().string(
+            "outcome",
+            match self {
+                Outcome::Applied => "applied",
+                Outcome::Skipped => "skipped",
+                Outcome::Refused => "refused",
+                Outcome::Failed => "failed",
+            },
+        )
     }
 }
 
@@ -83,8 +87,8 @@ impl Log {
         diagnostics::say(self.name, text);
     }
 
-    /// Says what a stage did: a sentence for people, members (`"a":1,"b":2`) for programs.
-    pub fn outcome(&self, text: &str, members: &str) {
+    /// Says what a stage did: a sentence for people, members for programs.
+    pub fn outcome(&self, text: &str, members: &Members) {
         diagnostics::say_with(self.name, text, members);
     }
 
@@ -101,8 +105,8 @@ impl Log {
     /// Says which of a provider's counts is not used, and why, if one is not.
     pub fn unused_count(&self, unused: Option<Unused>) {
         let Some(unused) = unused else { return };
-        let (count, why) = (unused.count(), unused.why());
-        let members = format!(r#""unused":{count},"unused_why":"{why}""#);
+        let members = Members::new().number("unused", unused.count());
+        let members = members.string("unused_why", unused.why());
         self.outcome(&unused.to_string(), &members);
     }
 
@@ -114,7 +118,7 @@ impl Log {
             _ => "lone surrogates",
         };
         let text = format!("replaced {count} {what} by U+FFFD");
-        self.outcome(&text, &format!(r#""replaced":{count}"#));
+        self.outcome(&text, &Members::new().number("replaced", count));
     }
 }
 

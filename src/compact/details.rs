@@ -30,6 +30,7 @@ fn path(input: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::write::Members;
     use crate::messages;
 
     #[test]
@@ -43,8 +44,9 @@ mod tests {
         let second = line(&[call("edit_file", "a"), call("list_directory", "c")]);
         let mut details = Details::default();
         add(&mut details, &messages::read("t", first.as_bytes()).unwrap());
-        let mut later = Details::parse(&details.to_json());
+        let json = |details: &Details| details.add_to(Members::new()).into_json();
+        let mut later = Details::parse(&json(&details));
         add(&mut later, &messages::read("t", second.as_bytes()).unwrap());
-        assert_eq!(later.to_json(), r#"{"read_files":["b"],"modified_files":["a"]}"#);
+        assert_eq!(json(&later), r#"{"read_files":["b"],"modified_files":["a"]}"#);
     }
 }

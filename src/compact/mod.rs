@@ -21,7 +21,7 @@ pub mod stub;
 pub mod phrases;
 
 use crate::estimate::{Gauge, Request};
-use crate::json::quote;
+use crate::json::write::Members;
 use crate::messages::checkpoint::{LatestCheckpoint, open_turns};
 use crate::messages::summary;
 use crate::messages::{Message, Meta};
@@ -320,23 +320,21 @@ impl CutPlan {
     /// The compaction record, without id and time.
     #[must_use]
     pub fn record(&self, source: &Source<'_>, first_kept: &(String, u64), after: u64) -> String {
-        let optional = |name: &str, value: Option<String>| {
-            value.map_or(String::new(), |value| format!(r#","{name}":{value}"#))
-        };
         let (id, offset) = first_kept;
         let mut summary = self.summary(source.text);
         summary.needs_retry |= source.strategy == Strategy::Stub;
-        format!(
-            r#"{{"type":"compaction",{},"first_kept_entry_id":{},"first_kept_offset":{offset},"tokens_before":{},"tokens_after":{after},"strategy":"{}"{}{}{}{}}}"#,
-            summary.members(),
-            quote(id),
-            self.before,
-            source.strategy.name(),
-            optional("model", source.model.map(quote)),
-            optional("usage", source.usage.map(str::to_owned)),
-            optional("retry_of", source.retry_of.map(quote)),
-            optional("scale", source.scale.map(|scale| scale.to_string())),
-        )
+        summary
+            .add_to(Members::of_type("compaction"))
+            .string("first_kept_entry_id", id)
+            .number("first_kept_offset", *offset)
+            .number("tokens_before", self.before)
+            .number("tokens_after", after)
+            .string("strategy", source.strategy.name())
+            .optional(Members::string, "model", source.model)
+            .optional(Members::raw, "usage", source.usage)
+            .optional(Members::string, "retry_of", source.retry_of)
+            .optional(Members::decimal, "scale", source.scale)
+            .into_json()
     }
 }
 

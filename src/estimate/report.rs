@@ -1,7 +1,8 @@
 //! An estimate for people and for programs.
 
+use crate::estimate::Unused;
 use crate::estimate::{Budget, Estimate};
-use crate::json::quote;
+use crate::json::write::Members;
 use crate::messages::Message;
 
 /// Cells of the context bar.
@@ -103,17 +104,17 @@ pub fn too_large(estimate: &Estimate, budget: Budget) -> String {
 /// window if it is known, and each message.
 #[must_use]
 pub fn json(estimate: &Estimate, messages: &[Message<'_>], budget: Option<Budget>) -> String {
-    let mut members = vec![
+    let mut numbers = vec![
         ("tokens", estimate.tokens),
         ("measured", estimate.measured),
         ("measured_messages", estimate.measured_messages as u64),
         ("estimated", estimate.tokens - estimate.measured),
     ];
-    members.extend(kinds(estimate));
-    members.push(("bytes", estimate.bytes));
-    members.extend(estimate.unused.map(|unused| ("unused", unused.count())));
+    numbers.extend(kinds(estimate));
+    numbers.push(("bytes", estimate.bytes));
+    numbers.extend(estimate.unused.map(|unused| ("unused", unused.count())));
     if let Some(budget) = budget {
-        members.extend([
+        numbers.extend([
             ("window", budget.window),
             ("reserve", budget.reserve),
             ("output", budget.output),
@@ -122,18 +123,20 @@ pub fn json(estimate: &Estimate, messages: &[Message<'_>], budget: Option<Budget
             ("left", budget.trigger().saturating_sub(estimate.tokens)),
         ]);
     }
-    let members: Vec<String> =
-        members.into_iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
-    let why = estimate.unused.map(|unused| format!("\"unused_why\":\"{}\"", unused.why()));
-    let scale = estimate.scale.map(|scale| format!("\"scale\":{scale}"));
-    let members: Vec<String> = members.into_iter().chain(why).chain(scale).collect();
-    let each = messages.iter().zip(&estimate.messages).map(|(message, tokens)| {
-        let id = message.meta.as_ref().map(|meta| format!(",\"id\":{}", quote(&meta.id)));
-        let id = id.unwrap_or_default();
-        format!("{{\"role\":\"{}\",\"tokens\":{tokens}{id}}}", message.role)
-    });
-    let each: Vec<String> = each.collect();
-    format!("{{{},\"messages\":[{}]}}", members.join(","), each.join(","))
+    let members =
+        numbers.into_iter().fold(Members::new(), |it, (name, value)| it.number(name, value));
+    members
+        .optional(Members::string, "unused_why", estimate.unused.map(Unused::why))
+        .optional(Members::decimal, "scale", estimate.scale)
+        .objects("messages", messages.iter().zip(&estimate.messages), |it, (message, tokens)| {
+            let id = message.meta.as_ref().map(|meta| &*meta.id);
+            it.string("role", message.role.name()).number("tokens", *tokens).optional(
+                Members::string,
+                "id",
+                id,
+            )
+        })
+        .into_json()
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@
 //! or not plausible: it outranks the table of models, so a wrong one would lock the model out.
 
 use crate::estimate::models;
-use crate::json::{Object, quote};
+use crate::json::Object;
+use crate::json::write::Members;
 
 /// The smallest window that is believed, in tokens; smaller numbers in refusals count something else.
 pub const LEAST: u64 = 1024;
@@ -31,13 +32,12 @@ pub fn is_plausible(window: u64, known: Option<u64>) -> bool {
 /// The line to add when a refusal by `endpoint` stated the window of `model`.
 #[must_use]
 pub fn line(endpoint: &str, model: &str, stated: Stated) -> String {
-    format!(
-        "{{\"endpoint\":{},\"model\":{},\"window\":{},\"ts\":{}}}\n",
-        quote(endpoint),
-        quote(model),
-        stated.window,
-        stated.ts
-    )
+    Members::new()
+        .string("endpoint", endpoint)
+        .string("model", model)
+        .number("window", stated.window)
+        .decimal("ts", stated.ts)
+        .into_line()
 }
 
 /// The newest window in `text` for `endpoint` and `model` that still counts at `now` and is plausible beside

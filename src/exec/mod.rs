@@ -11,7 +11,8 @@ pub mod running;
 pub mod tools;
 
 use crate::exit::{Error, Exit};
-use crate::json::{self, Object, quote};
+use crate::json::write::Members;
+use crate::json::{self, Object};
 use crate::record::{self, Body};
 use child::{Ended, Groups};
 use output::Output;
@@ -225,7 +226,7 @@ impl Job {
             _ if ended.is_endless() => {
                 format!("wrote more than {} bytes and was stopped", output::MOST)
             }
-            (Some(0), _) => return self.record(&stdout, ""),
+            (Some(0), _) => return self.record(&stdout, false),
             (Some(status), _) => format!("failed with status {status}"),
             (None, signal) => format!("was ended by signal {}", signal.unwrap_or_default()),
         };
@@ -242,15 +243,15 @@ impl Job {
     }
 
     fn failed(&self, why: &str) -> String {
-        self.record(why, r#","is_error":true"#)
+        self.record(why, true)
     }
 
-    fn record(&self, content: &str, rest: &str) -> String {
-        let (id, content) = (quote(&self.call.id), quote(content));
-        json::escape_line_breaks(&format!(
-            r#"{{"type":"tool_result","tool_use_id":{id},"content":{content}{rest}}}"#
-        ))
-        .into_owned()
+    fn record(&self, content: &str, is_error: bool) -> String {
+        Members::of_type("tool_result")
+            .string("tool_use_id", &self.call.id)
+            .string("content", content)
+            .flag("is_error", is_error)
+            .into_json()
     }
 }
 

@@ -1,7 +1,8 @@
 //! A folder of tools: an executable each, and beside it what the model is told of it.
 
 use crate::exit::{Error, Exit, fail};
-use crate::json::{self, Object, quote};
+use crate::json::write::{Members, list};
+use crate::json::{self, Object};
 use anyhow::Context;
 use rustix::fs::Access;
 use std::path::{Path, PathBuf};
@@ -87,7 +88,7 @@ impl Folder {
         }
         files.sort();
         let tools = files.iter().map(|(name, path)| definition(name, path));
-        Ok(format!("[{}]", tools.collect::<anyhow::Result<Vec<_>>>()?.join(",")))
+        Ok(list(tools.collect::<anyhow::Result<Vec<_>>>()?))
     }
 }
 
@@ -105,9 +106,7 @@ fn definition(name: &str, path: &Path) -> anyhow::Result<String> {
         return Err(bad("no 'input_schema' object; claw-tool(7) says what it holds").into());
     }
     let rest = object.members().filter(|member| member.name() != "name");
-    let rest: String =
-        rest.map(|member| format!(",{}:{}", member.raw_name, member.value)).collect();
-    Ok(format!(r#"{{"name":{}{rest}}}"#, quote(name)))
+    Ok(rest.fold(Members::new().string("name", name), Members::member).into_json())
 }
 
 /// Whether a name can be one of a tool: one component of a path, and no other thing.

@@ -10,6 +10,7 @@ use crate::finding::rules::{self, Rule};
 use crate::finding::{Finding, Place};
 use crate::id::Id;
 use crate::json::Object;
+use crate::json::write::opening;
 use crate::record;
 use crate::source::Input;
 use std::collections::HashSet;
@@ -131,7 +132,7 @@ struct Sealed<'a> {
 impl<'a> Sealed<'a> {
     fn read(line: &'a [u8]) -> Option<Sealed<'a>> {
         let text = std::str::from_utf8(line).ok()?;
-        let (id, rest) = text.strip_prefix("{\"id\":\"")?.split_once("\",")?;
+        let (id, rest) = text.strip_prefix(concat!(opening!("id"), "\""))?.split_once("\",")?;
         let is_ours =
             id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_hexdigit()) && !is_session(text);
         is_ours.then_some(Sealed { id, rest })

@@ -1,6 +1,7 @@
 //! The latest checkpoint, as messages know it.
 
-use crate::json::{Object, quote};
+use crate::json::Object;
+use crate::json::write::Members;
 use crate::messages::Message;
 use crate::record::checkpoint::Checkpoint;
 
@@ -29,11 +30,11 @@ impl LatestCheckpoint {
         Ok(LatestCheckpoint { id, is_current: object.is_true("is_current"), checkpoint })
     }
 
-    /// `_meta.checkpoint` as JSON.
+    /// Adds the members of `_meta.checkpoint`.
     #[must_use]
-    pub fn to_json(&self) -> String {
-        let (id, members) = (quote(&self.id), self.checkpoint.members());
-        format!(r#"{{"id":{id},"is_current":{},{members}}}"#, self.is_current)
+    pub fn add_to(&self, members: Members) -> Members {
+        let members = members.string("id", &self.id).bool("is_current", self.is_current);
+        self.checkpoint.add_to(members)
     }
 
     /// The checkpoint that messages know of.
@@ -89,7 +90,7 @@ mod tests {
         let read = Checkpoint::parse_object(&Object::parse(&record).unwrap());
         assert_eq!(read.as_ref(), Ok(&checkpoint));
         let known = LatestCheckpoint { id: "a".into(), is_current: true, checkpoint };
-        assert_eq!(LatestCheckpoint::parse(&known.to_json()), Ok(known));
+        assert_eq!(LatestCheckpoint::parse(&known.add_to(Members::new()).into_json()), Ok(known));
     }
 
     #[test]

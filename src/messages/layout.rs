@@ -3,6 +3,7 @@
 
 use crate::finding::{Finding, rules};
 use crate::id::Id;
+use crate::json::write::Members;
 use crate::json::{Object, quote};
 use crate::messages::checkpoint::LatestCheckpoint;
 use crate::messages::meta::{self, Meta};
@@ -174,15 +175,12 @@ fn rename(block: &mut Block<'_>, member: &str, id: &Id) {
 /// A call as a record.
 fn call_record(block: &Block<'_>, id: &Id) -> String {
     let member = |name: &str| block.member(name).unwrap_or_default();
-    let (id, name, input) = (quote(id), member("name"), member("input"));
-    format!(r#"{{"type":"tool_use","tool_use_id":{id},"name":{name},"input":{input}}}"#)
+    let record = Members::of_type("tool_use").string("tool_use_id", id);
+    record.raw("name", member("name")).raw("input", member("input")).into_json()
 }
 
 fn interrupted(id: &Id) -> Block<'static> {
-    let raw = format!(
-        r#"{{"type":"tool_result","tool_use_id":{},"content":{},"is_error":true}}"#,
-        quote(id),
-        quote(INTERRUPTED)
-    );
-    Block { raw: Raw::from(raw), kind: BlockKind::ToolResult { id: id.clone() } }
+    let raw = Members::of_type("tool_result").string("tool_use_id", id);
+    let raw = raw.string("content", INTERRUPTED).bool("is_error", true);
+    Block { raw: Raw::from(raw.into_json()), kind: BlockKind::ToolResult { id: id.clone() } }
 }

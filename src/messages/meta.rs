@@ -4,7 +4,8 @@
 //! request. The programs need it to say in a view record which records they mean.
 
 use crate::id::Id;
-use crate::json::{Object, elements, quote};
+use crate::json::write::Members;
+use crate::json::{Object, elements};
 use crate::messages::checkpoint::LatestCheckpoint;
 use crate::record::compaction::Summary;
 use crate::record::scale::Scale;
@@ -103,37 +104,26 @@ impl Meta {
         })
     }
 
-    /// `_meta` as JSON.
+    /// Adds the members of `_meta`.
     #[must_use]
-    pub fn to_json(&self) -> String {
-        let mut members = vec![
-            format!(r#""id":{}"#, quote(&self.id)),
-            format!(r#""offset":{}"#, self.offset),
-            format!(r#""end":{}"#, self.end),
-        ];
-        if let Some(usage) = &self.usage {
-            members.push(format!(r#""usage":{usage}"#));
-        }
-        if let Some(model) = &self.model {
-            members.push(format!(r#""model":{}"#, quote(model)));
-        }
-        if self.pin {
-            members.push(r#""pin":true"#.to_owned());
-        }
+    pub fn add_to(&self, members: Members) -> Members {
+        let mut members = members
+            .string("id", &self.id)
+            .number("offset", self.offset)
+            .number("end", self.end)
+            .optional(Members::raw, "usage", self.usage.as_deref())
+            .optional(Members::string, "model", self.model.as_deref())
+            .flag("pin", self.pin);
         if !self.results.is_empty() {
-            let results: Vec<String> = self.results.iter().map(result_to_json).collect();
-            members.push(format!(r#""results":[{}]"#, results.join(",")));
+            members = members.objects("results", &self.results, add_result);
         }
         if let Some(summary) = &self.summary {
-            members.push(format!(r#""compaction":{{{}}}"#, summary.members()));
+            members = members.object("compaction", |it| summary.add_to(it));
         }
         if let Some(checkpoint) = &self.checkpoint {
-            members.push(format!(r#""checkpoint":{}"#, checkpoint.to_json()));
+            members = members.object("checkpoint", |it| checkpoint.add_to(it));
         }
-        if let Some(scale) = self.scale {
-            members.push(format!(r#""scale":{scale}"#));
-        }
-        format!("{{{}}}", members.join(","))
+        members.optional(Members::decimal, "scale", self.scale)
     }
 }
 
@@ -165,17 +155,15 @@ fn parse_result(raw: &str) -> Result<ResultMeta, String> {
     })
 }
 
-fn result_to_json(result: &ResultMeta) -> String {
-    let mut json = format!(r#"{{"tool_use_id":{}"#, quote(&result.tool_use_id));
-    if let Some(original) = &result.original_id {
-        json.push_str(&format!(r#","original_id":{}"#, quote(original)));
+fn add_result(members: Members, result: &ResultMeta) -> Members {
+    let members = members
+        .string("tool_use_id", &result.tool_use_id)
+        .optional(Members::string, "original_id", result.original_id.as_deref())
+        .string("record", &result.record);
+    match &result.shown {
+        Some(shown) => shown.add_to(members),
+        None => members,
     }
-    json.push_str(&format!(r#","record":{}"#, quote(&result.record)));
-    if let Some(shown) = &result.shown {
-        json.push_str(&format!(",{}", shown.members()));
-    }
-    json.push('}');
-    json
 }
 
 #[cfg(test)]
@@ -213,7 +201,7 @@ mod tests {
             checkpoint: Some(Box::default()),
             scale: Some(Scale::new(7, 9)),
         };
-        assert_eq!(Meta::parse(&meta.to_json()), Ok(meta));
+        assert_eq!(Meta::parse(&meta.add_to(Members::new()).into_json()), Ok(meta));
     }
 
     #[test]

@@ -23,6 +23,7 @@ mod waiting;
 
 use crate::dialect::looks;
 use crate::exit::{Error, Exit};
+use crate::json::write::{Members, opening};
 use crate::json::{self, Object};
 use crate::jsonl::{self, without_mark};
 use crate::record::content::{Block, BlockKind, Content, Role};
@@ -159,14 +160,15 @@ impl<'a> Message<'a> {
     /// The member `_meta`, if it is asked for and there is one.
     fn meta_if(&self, asked: bool) -> String {
         let meta = self.meta.as_ref().filter(|_| asked);
-        meta.map(|meta| format!(r#","_meta":{}"#, meta.to_json())).unwrap_or_default()
+        let Some(meta) = meta else { return String::new() };
+        Members::with_capacity(254).object("_meta", |it| meta.add_to(it)).into_rest()
     }
 
     /// Gives the pieces of the message as JSON, with the member `meta`, to `each`.
     fn pieces<'s>(&'s self, meta: &'s str, each: &mut impl FnMut(&'s str)) {
         each(match self.role {
-            Role::User => r#"{"role":"user","content":"#,
-            Role::Assistant => r#"{"role":"assistant","content":"#,
+            Role::User => opening!("role": "user", "content"),
+            Role::Assistant => opening!("role": "assistant", "content"),
         });
         self.content.pieces(each);
         each(meta);

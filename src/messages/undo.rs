@@ -3,7 +3,8 @@
 //! The first record that an undo writes says so (`undo`), which tells two undos in a row apart.
 
 use crate::exit::{Exit, fail};
-use crate::json::{Object, quote};
+use crate::json::Object;
+use crate::json::write::Members;
 use crate::jsonl::search::{Needles, backwards};
 use crate::messages::range::Options;
 use crate::messages::view::{self, View};
@@ -52,11 +53,11 @@ pub fn write_redo(inputs: &[Input], out: &mut impl Write) -> anyhow::Result<()> 
 }
 
 fn retract(targets: &[String], undo: Option<Undo>, out: &mut impl Write) -> anyhow::Result<()> {
-    let mut mark = undo.map_or(String::new(), |undo| format!(r#","undo":"{}""#, undo.word()));
+    let mut mark = undo.map(Undo::word);
     for target in targets {
-        writeln!(out, r#"{{"type":"retract","target":{}{mark}}}"#, quote(target))
-            .context("cannot write '<stdout>'")?;
-        mark.clear();
+        let record = Members::of_type("retract").string("target", target);
+        let record = record.optional(Members::string, "undo", mark.take());
+        out.write_all(record.into_line().as_bytes()).context("cannot write '<stdout>'")?;
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The Anthropic Messages API: requests to bytes, bytes to replies.
 
-use crate::json::{Object, elements, offset_in, on_one_line, quote};
+use crate::json::write::{Members, list};
+use crate::json::{Member, Object, elements, offset_in, on_one_line};
 use crate::provider::collect::{Collect, RawString, Rest, Unfinished, bounded};
 use crate::provider::{Reply, Request, address};
 use std::borrow::Cow;
@@ -24,20 +25,14 @@ pub fn url(base: &str) -> String {
 /// The body of a request: always the same bytes for the same request.
 #[must_use]
 pub fn body(request: &Request<'_, '_>) -> String {
-    let mut body =
-        format!(r#"{{"model":{},"max_tokens":{}"#, quote(request.model), request.max_tokens);
-    if request.stream {
-        body.push_str(r#","stream":true"#);
-    }
-    if let Some(system) = request.system {
-        body.push_str(&format!(r#","system":{}"#, quote(system)));
-    }
-    if let Some(tools) = request.tools {
-        body.push_str(&format!(r#","tools":{tools}"#));
-    }
-    let messages: Vec<String> = request.messages.iter().map(|message| message.to_json()).collect();
-    body.push_str(&format!(r#","messages":[{}]}}"#, messages.join(",")));
-    body
+    Members::new()
+        .string("model", request.model)
+        .number("max_tokens", request.max_tokens)
+        .flag("stream", request.stream)
+        .optional(Members::string, "system", request.system)
+        .optional(Members::raw, "tools", request.tools)
+        .list("messages", request.messages.iter().map(|message| message.to_json()))
+        .into_json()
 }
 
 /// Reads an answer that came whole.
@@ -176,10 +171,10 @@ impl Stream {
 
     /// Returns the reply, without its blocks, and the blocks.
     fn parts(self) -> (Reply, Vec<Building>) {
-        let members = |counts: Vec<(String, String)>| {
-            counts.into_iter().map(|(name, value)| format!("{name}:{value}")).collect::<Vec<_>>()
+        let add = |it: Members, (raw_name, value): &(String, String)| {
+            it.member(Member { raw_name, value })
         };
-        let usage = self.counts.map(|counts| format!("{{{}}}", members(counts).join(",")));
+        let usage = self.counts.map(|counts| counts.iter().fold(Members::new(), add).into_json());
         (Reply { usage, ..self.reply }, self.blocks)
     }
 
@@ -250,7 +245,7 @@ impl Building {
         if !self.citations.is_empty()
             && let Ok(object) = Object::parse(&raw)
         {
-            raw = object.with("citations", &format!("[{}]", self.citations.join(",")));
+            raw = object.with("citations", &list(self.citations));
         }
         let object = Object::parse(&raw).map_err(|_| "has a block that is none")?;
         if !object.string("type").is_some_and(|kind| kind.ends_with("tool_use")) {

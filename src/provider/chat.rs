@@ -8,7 +8,8 @@
 
 pub(super) mod draft;
 
-use crate::json::{Object, elements, is_blank, quote};
+use crate::json::write::{self, Members};
+use crate::json::{Object, elements, is_blank};
 use crate::messages::Message;
 use crate::provider::Request;
 use crate::record::content::{Block, Content, Role};
@@ -83,13 +84,14 @@ fn turns<'m>(messages: &'m [Message<'_>]) -> Vec<Turn<'m>> {
     turns
 }
 
-/// The messages of a request as a JSON array: the system prompt, then each turn as `spell` has it.
-pub(super) fn messages(request: &Request<'_, '_>, spell: impl Fn(&Turn<'_>) -> String) -> String {
-    let system = request.system.map(quote);
-    let system = system.map(|system| format!(r#"{{"role":"system","content":{system}}}"#));
+/// The messages of a request: the system prompt, then each turn as `spell` has it.
+pub(super) fn messages(
+    request: &Request<'_, '_>,
+    spell: impl Fn(&Turn<'_>) -> String,
+) -> Vec<String> {
+    let system = |text| Members::new().string("role", "system").string("content", text).into_json();
     let turns = turns(request.messages);
-    let all: Vec<String> = system.into_iter().chain(turns.iter().map(spell)).collect();
-    format!("[{}]", all.join(","))
+    request.system.map(system).into_iter().chain(turns.iter().map(spell)).collect()
 }
 
 /// The names of what was called, JSON strings, by the call's id.
@@ -234,7 +236,7 @@ pub(super) fn inner(raw: &str) -> &str {
 pub(super) fn tools(raw: &str) -> Option<String> {
     let Some(tools) = elements(raw) else { return Some(raw.to_owned()) };
     let tools: Vec<String> = tools.into_iter().map(tool).collect();
-    (!tools.is_empty()).then(|| format!("[{}]", tools.join(",")))
+    (!tools.is_empty()).then(|| write::list(tools))
 }
 
 fn tool(raw: &str) -> String {
@@ -243,11 +245,12 @@ fn tool(raw: &str) -> String {
     if !is_ours || object.get("name").is_none() {
         return raw.to_owned();
     }
-    let members =
-        [("name", "name"), ("description", "description"), ("input_schema", "parameters")];
-    let member = |(ours, theirs): (&str, &str)| Some(format!("\"{theirs}\":{}", object.get(ours)?));
-    let members: Vec<String> = members.into_iter().filter_map(member).collect();
-    format!(r#"{{"type":"function","function":{{{}}}}}"#, members.join(","))
+    let function = |it: Members| {
+        it.optional(Members::raw, "name", object.get("name"))
+            .optional(Members::raw, "description", object.get("description"))
+            .optional(Members::raw, "parameters", object.get("input_schema"))
+    };
+    Members::of_type("function").object("function", function).into_json()
 }
 
 #[cfg(test)]

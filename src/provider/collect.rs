@@ -1,5 +1,6 @@
 //! Putting a reply together from the events of a stream: what all protocols share.
 
+use crate::json::write::Members;
 use crate::json::{Object, quote};
 use crate::provider::Reply;
 use crate::provider::stream::MOST_EVENT;
@@ -146,11 +147,8 @@ pub(super) fn call_block(id: &str, name: &str, input: &str) -> Result<String, St
     }
     // On one line, whatever white space it was sent with: a record is a line.
     let input = crate::json::on_one_line(input);
-    Ok(format!(
-        r#"{{"type":"tool_use","id":{},"name":{},"input":{input}}}"#,
-        quote(id),
-        quote(name)
-    ))
+    let block = Members::of_type("tool_use").string("id", id).string("name", name);
+    Ok(block.raw("input", &input).into_json())
 }
 
 #[cfg(test)]

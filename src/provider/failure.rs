@@ -36,6 +36,7 @@
 //! overflow. That includes the 400 without a body: at least one provider answers an overflow so,
 //! but only an estimate of the prompt could tell, and there is none here.
 
+use crate::json::write::Members;
 use std::fmt;
 
 use jiff::fmt::rfc2822::DateTimeParser;
@@ -48,7 +49,6 @@ mod texts;
 mod verdict;
 
 use crate::exit::Exit;
-use crate::json::quote;
 use crate::provider::address;
 use answer::Answer;
 pub use rows::Rows;
@@ -320,22 +320,15 @@ impl Failure {
     /// a line end. Unknown, `limit` and `actual` are left out, `status` and `model` are null.
     #[must_use]
     pub fn to_error_record(&self, model: Option<&str>) -> String {
-        let null = || "null".to_owned();
-        let members = [
-            ("type", Some(quote("error"))),
-            ("class", Some(quote(self.class.name()))),
-            ("status", Some(self.status.map_or_else(null, |status| status.to_string()))),
-            ("message", Some(quote(&self.message))),
-            ("limit", self.limit.map(|tokens| tokens.to_string())),
-            ("actual", self.actual.map(|tokens| tokens.to_string())),
-            ("actual_is_floor", self.actual_is_floor.then(|| "true".to_owned())),
-            ("model", Some(model.map_or_else(null, quote))),
-        ];
-        let known: Vec<String> = members
-            .into_iter()
-            .filter_map(|(name, value)| Some(format!(r#""{name}":{}"#, value?)))
-            .collect();
-        format!("{{{}}}", known.join(","))
+        Members::of_type("error")
+            .string("class", self.class.name())
+            .or_null(Members::number, "status", self.status)
+            .string("message", &self.message)
+            .optional(Members::number, "limit", self.limit)
+            .optional(Members::number, "actual", self.actual)
+            .flag("actual_is_floor", self.actual_is_floor)
+            .or_null(Members::string, "model", model)
+            .into_json()
     }
 }
 

@@ -26,7 +26,8 @@ mod recorded;
 pub mod secret;
 pub mod stream;
 
-use crate::json::{Object, is_deeper, on_one_line, quote};
+use crate::json::write::{Members, member, opening};
+use crate::json::{Object, is_deeper, on_one_line};
 use crate::jsonl;
 use crate::messages::Message;
 use crate::record;
@@ -260,23 +261,21 @@ impl Reply {
         out: &mut Vec<String>,
     ) {
         let blocks = std::mem::take(text);
-        let null = || "null".to_owned();
         if *first {
-            let string = |value: &Option<String>| value.as_deref().map_or_else(null, quote);
             // What was thought may be long, and is not copied twice.
             let (name, reasoning) = match self.reasoning.as_deref() {
-                Some(raw) => (r#","reasoning":"#, raw),
+                Some(raw) => (member!("reasoning"), raw),
                 None => ("", ""),
             };
-            let end = if self.interrupted { r#","interrupted":true}"# } else { "}" };
-            let around = format!(
-                r#","model":{},"provider":{},"stop_reason":{},"usage":{},"request_id":{}"#,
-                string(&self.model),
-                quote(provider),
-                string(&self.stop_reason),
-                self.usage.clone().unwrap_or_else(null),
-                string(&self.request_id),
-            );
+            let end =
+                if self.interrupted { concat!(member!("interrupted": true), "}") } else { "}" };
+            let around = Members::new()
+                .or_null(Members::string, "model", self.model.as_deref())
+                .string("provider", provider)
+                .or_null(Members::string, "stop_reason", self.stop_reason.as_deref())
+                .or_null(Members::raw, "usage", self.usage.as_deref())
+                .or_null(Members::string, "request_id", self.request_id.as_deref())
+                .into_rest();
             out.push(assistant_record(blocks, &[&around, name, reasoning, end]));
         } else if !blocks.is_empty() {
             out.push(assistant_record(blocks, &["}"]));
@@ -288,7 +287,7 @@ impl Reply {
 /// The line of an assistant record: its blocks, and what comes behind them. It is put together in the first
 /// block, which may be long, and others go as soon as they are in it.
 fn assistant_record(blocks: Vec<String>, behind: &[&str]) -> String {
-    let begin = r#"{"type":"assistant","content":["#;
+    let begin = concat!(opening!("type": "assistant", "content"), "[");
     let length = blocks.iter().map(|block| block.len() + 1).sum::<usize>();
     let length = length + behind.iter().map(|part| part.len()).sum::<usize>();
     let mut blocks = blocks.into_iter();
@@ -318,7 +317,8 @@ fn call_record(block: &str) -> Option<String> {
     }
     let (id, name) = (object.get("id")?, object.get("name")?);
     let input = object.get("input").unwrap_or("{}");
-    Some(format!(r#"{{"type":"tool_use","tool_use_id":{id},"name":{name},"input":{input}}}"#))
+    let record = Members::of_type("tool_use").raw("tool_use_id", id).raw("name", name);
+    Some(record.raw("input", input).into_json())
 }
 
 #[cfg(test)]

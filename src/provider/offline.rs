@@ -5,7 +5,7 @@
 //! quoted in it, as JSON where that is asked for. So the whole guard can be tried anywhere.
 
 use crate::estimate::{self, Estimate, Method};
-use crate::json::quote;
+use crate::json::write::Members;
 use crate::messages::Message;
 use crate::provider::call::Ask;
 use crate::provider::estimated::to_estimate;
@@ -21,7 +21,7 @@ pub const WINDOW: u64 = 200_000;
 pub fn answer(ask: Ask, request: &Request<'_, '_>, window: u64) -> Answer {
     let input = Estimate::of(to_estimate(request), Method::Script).unmeasured;
     if ask == Ask::Count {
-        let body = format!(r#"{{"input_tokens":{input}}}"#);
+        let body = Members::new().number("input_tokens", input).into_json();
         return Answer { status: 200, headers: Vec::new(), body: body.into_bytes() };
     }
     if input > window {
@@ -37,19 +37,21 @@ pub fn answer(ask: Ask, request: &Request<'_, '_>, window: u64) -> Answer {
     let text = reply(request.messages, request.max_tokens);
     let (text, stop_reason) = cut(&text, request.max_tokens);
     let output = estimate::script::weigh(&text).div_ceil(estimate::script::UNIT);
-    let body = format!(
-        r#"{{"id":"msg_offline","type":"message","role":"assistant","content":[{}],"model":{},"stop_reason":"{stop_reason}","usage":{{"input_tokens":{input},"output_tokens":{output}}}}}"#,
-        Block::text(&text).raw,
-        quote(request.model),
-    );
+    let body = Members::new()
+        .string("id", "msg_offline")
+        .string("type", "message")
+        .string("role", "assistant")
+        .list("content", [&*Block::text(&text).raw])
+        .string("model", request.model)
+        .string("stop_reason", stop_reason)
+        .object("usage", |it| it.number("input_tokens", input).number("output_tokens", output))
+        .into_json();
     Answer { status: 200, headers: Vec::new(), body: body.into_bytes() }
 }
 
 fn refuse(message: &str) -> Answer {
-    let body = format!(
-        r#"{{"type":"error","error":{{"type":"invalid_request_error","message":{}}}}}"#,
-        quote(message)
-    );
+    let error = |it: Members| it.string("type", "invalid_request_error").string("message", message);
+    let body = Members::of_type("error").object("error", error).into_json();
     Answer { status: 400, headers: Vec::new(), body: body.into_bytes() }
 }
 
@@ -82,12 +84,12 @@ fn summary(lines: &[String]) -> String {
 /// The same as the object that a checkpoint is asked for.
 fn checkpoint(lines: &[String]) -> String {
     let topics = lines.iter().filter_map(|line| line.strip_prefix("- user: ")).take(3);
-    let topics: Vec<String> = topics.map(quote).collect();
-    format!(
-        r#"{{"summary":{},"topics":[{}],"key_decisions":[],"open_questions":[]}}"#,
-        quote(&summary(lines)),
-        topics.join(",")
-    )
+    Members::new()
+        .string("summary", &summary(lines))
+        .strings("topics", topics)
+        .list("key_decisions", [""; 0])
+        .list("open_questions", [""; 0])
+        .into_json()
 }
 
 /// The first line of what each speaker said, as many as make a short text.

@@ -4,7 +4,8 @@
 //! window is to be, and that nothing is to be cut away from the prompt. An old server may ignore the
 //! latter; [`was_truncated`] looks at the counts of the answer.
 
-use crate::json::{Object, elements, quote};
+use crate::json::write::Members;
+use crate::json::{Object, elements};
 use crate::provider::chat::draft::{Call, Draft};
 use crate::provider::chat::{self, Part, Turn};
 use crate::provider::collect::{Collect, Rest, Unfinished, bounded};
@@ -47,44 +48,43 @@ pub fn url(base: &str) -> String {
 /// model answers (`shift`).
 #[must_use]
 pub fn body(request: &Request<'_, '_>) -> String {
-    let mut body = format!(
-        r#"{{"model":{},"stream":{},"truncate":false,"shift":false,"options":{{"num_ctx":{},"num_predict":{}}}"#,
-        quote(request.model),
-        request.stream,
-        request.window.unwrap_or(WINDOW),
-        request.max_tokens,
-    );
-    if let Some(tools) = request.tools.and_then(chat::tools) {
-        body.push_str(&format!(r#","tools":{tools}"#));
-    }
-    let messages = chat::messages(request, message);
-    body.push_str(&format!(r#","messages":{messages}}}"#));
-    body
+    let tools = request.tools.and_then(chat::tools);
+    Members::new()
+        .string("model", request.model)
+        .bool("stream", request.stream)
+        .bool("truncate", false)
+        .bool("shift", false)
+        .object("options", |it| {
+            it.number("num_ctx", request.window.unwrap_or(WINDOW))
+                .number("num_predict", request.max_tokens)
+        })
+        .optional(Members::raw, "tools", tools.as_deref())
+        .list("messages", chat::messages(request, message))
+        .into_json()
 }
 
 fn message(turn: &Turn<'_>) -> String {
     match turn {
         Turn::User(parts) => user(parts),
         Turn::Assistant { text, calls } => {
-            let text = text.as_deref().unwrap_or("\"\"");
-            let calls: Vec<String> = calls.iter().map(call).collect();
-            let calls = match calls.as_slice() {
-                [] => String::new(),
-                calls => format!(r#","tool_calls":[{}]"#, calls.join(",")),
-            };
-            format!(r#"{{"role":"assistant","content":{text}{calls}}}"#)
+            let calls = Some(calls.iter().map(call)).filter(|calls| calls.len() > 0);
+            Members::new()
+                .string("role", "assistant")
+                .raw("content", text.as_deref().unwrap_or("\"\""))
+                .optional(Members::list, "tool_calls", calls)
         }
-        Turn::Result { id, name, text } => {
-            let name = name.map_or(String::new(), |name| format!(r#""tool_name":{name},"#));
-            let id = quote(id);
-            format!(r#"{{"role":"tool",{name}"tool_call_id":{id},"content":{text}}}"#)
-        }
+        Turn::Result { id, name, text } => Members::new()
+            .string("role", "tool")
+            .optional(Members::raw, "tool_name", *name)
+            .string("tool_call_id", id)
+            .raw("content", text),
     }
+    .into_json()
 }
 
 /// What the user says: a text, and the images beside it. An image that has only an address cannot be
 /// sent; the address is.
-fn user(parts: &[Part<'_>]) -> String {
+fn user(parts: &[Part<'_>]) -> Members {
     let (mut texts, mut images) = (Vec::new(), Vec::new());
     for part in parts {
         match part {
@@ -92,16 +92,18 @@ fn user(parts: &[Part<'_>]) -> String {
             Part::Image { data, .. } => images.push(*data),
         }
     }
-    let images = match images.as_slice() {
-        [] => String::new(),
-        images => format!(r#","images":[{}]"#, images.join(",")),
-    };
-    format!(r#"{{"role":"user","content":{}{images}}}"#, chat::joined(&texts))
+    Members::new().string("role", "user").raw("content", &chat::joined(&texts)).optional(
+        Members::list,
+        "images",
+        Some(images).filter(|images| !images.is_empty()),
+    )
 }
 
 fn call(call: &chat::Call<'_>) -> String {
-    let (id, name, input) = (quote(&call.id), call.name, call.input);
-    format!(r#"{{"id":{id},"function":{{"name":{name},"arguments":{input}}}}}"#)
+    Members::new()
+        .string("id", &call.id)
+        .object("function", |it| it.raw("name", call.name).raw("arguments", call.input))
+        .into_json()
 }
 
 /// Reads an answer that came whole.
@@ -177,8 +179,8 @@ fn usage(data: &Object<'_>) -> Option<String> {
         matches!(name, "prompt_eval_count" | "eval_count") || name.ends_with("_duration")
     };
     let members = data.members().filter(|member| counts(&member.name()));
-    let members: Vec<_> = members.map(|m| format!("{}:{}", m.raw_name, m.value)).collect();
-    (!members.is_empty()).then(|| format!("{{{}}}", members.join(",")))
+    let usage = members.fold(Members::new(), Members::member);
+    (!usage.is_empty()).then(|| usage.into_json())
 }
 
 /// Whether something was cut away from a prompt without a word.

@@ -2,7 +2,7 @@
 
 mod stream;
 
-use crate::json::quote;
+use crate::json::write::{self, Members};
 use crate::provider::Request;
 use crate::provider::address::{self, Address};
 use crate::provider::chat::{self, Call, Part, Turn};
@@ -67,40 +67,36 @@ fn is_version(segment: &str) -> bool {
 /// called is up to the host, so the request says it.
 #[must_use]
 pub fn body(request: &Request<'_, '_>) -> String {
-    let mut body = format!(
-        r#"{{"model":{},{}:{}"#,
-        quote(request.model),
-        quote(request.max_tokens_name),
-        request.max_tokens
-    );
-    if request.stream {
-        body.push_str(r#","stream":true,"stream_options":{"include_usage":true}"#);
-    }
-    if let Some(tools) = request.tools.and_then(chat::tools) {
-        body.push_str(&format!(r#","tools":{tools}"#));
-    }
-    let messages = chat::messages(request, message);
-    body.push_str(&format!(r#","messages":{messages}}}"#));
-    body
+    let body = Members::new()
+        .string("model", request.model)
+        .named(request.max_tokens_name, &request.max_tokens.to_string())
+        .flag("stream", request.stream);
+    let body = match request.stream {
+        true => body.object("stream_options", |it| it.bool("include_usage", true)),
+        false => body,
+    };
+    let tools = request.tools.and_then(chat::tools);
+    body.optional(Members::raw, "tools", tools.as_deref())
+        .list("messages", chat::messages(request, message))
+        .into_json()
 }
 
 fn message(turn: &Turn<'_>) -> String {
     match turn {
-        Turn::User(parts) => format!(r#"{{"role":"user","content":{}}}"#, content(parts)),
+        Turn::User(parts) => Members::new().string("role", "user").raw("content", &content(parts)),
         Turn::Assistant { text, calls } => {
-            let text = text.as_deref().unwrap_or("null");
-            let calls: Vec<String> = calls.iter().map(call).collect();
-            let calls = match calls.as_slice() {
-                [] => String::new(),
-                calls => format!(r#","tool_calls":[{}]"#, calls.join(",")),
-            };
-            format!(r#"{{"role":"assistant","content":{text}{calls}}}"#)
+            let calls = Some(calls.iter().map(call)).filter(|calls| calls.len() > 0);
+            Members::new()
+                .string("role", "assistant")
+                .or_null(Members::raw, "content", text.as_deref())
+                .optional(Members::list, "tool_calls", calls)
         }
-        Turn::Result { id, text, .. } => {
-            let id = quote(&short(id));
-            format!(r#"{{"role":"tool","tool_call_id":{id},"content":{text}}}"#)
-        }
+        Turn::Result { id, text, .. } => Members::new()
+            .string("role", "tool")
+            .string("tool_call_id", &short(id))
+            .raw("content", text),
     }
+    .into_json()
 }
 
 /// What the user says: a text where that is enough, for not every host takes a list.
@@ -113,24 +109,25 @@ fn content(parts: &[Part<'_>]) -> String {
     if let Some(texts) = texts {
         return chat::joined(&texts);
     }
-    let image = |url: &str| format!(r#"{{"type":"image_url","image_url":{{"url":{url}}}}}"#);
-    let parts = parts.iter().map(|part| match part {
-        Part::Text(raw) => format!(r#"{{"type":"text","text":{raw}}}"#),
+    let image = |url: &str| {
+        Members::of_type("image_url").object("image_url", |it| it.raw("url", url)).into_json()
+    };
+    write::list(parts.iter().map(|part| match part {
+        Part::Text(raw) => Members::of_type("text").raw("text", raw).into_json(),
         Part::Link(url) => image(url),
         Part::Image { media_type, data } => {
             let (media_type, data) = (chat::inner(media_type), chat::inner(data));
             image(&format!(r#""data:{media_type};base64,{data}""#))
         }
-    });
-    format!("[{}]", parts.collect::<Vec<_>>().join(","))
+    }))
 }
 
 fn call(call: &Call<'_>) -> String {
-    let (id, arguments) = (quote(&short(&call.id)), quote(call.input));
-    format!(
-        r#"{{"id":{id},"type":"function","function":{{"name":{},"arguments":{arguments}}}}}"#,
-        call.name
-    )
+    Members::new()
+        .string("id", &short(&call.id))
+        .string("type", "function")
+        .object("function", |it| it.raw("name", call.name).string("arguments", call.input))
+        .into_json()
 }
 
 /// A call's id that is not too long. A longer one keeps its beginning; a digest of all of it keeps it

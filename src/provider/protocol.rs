@@ -2,6 +2,7 @@
 //! gives bytes and takes bytes.
 
 use crate::json::Object;
+use crate::json::write::Members;
 use crate::provider::collect::Collect;
 use crate::provider::{Reply, Request, address, anthropic, ollama, openai};
 
@@ -60,8 +61,7 @@ impl Protocol {
         let Ok(object) = Object::parse(&body) else { return body };
         let counts = |name: &str| !matches!(name, "max_tokens" | "max_completion_tokens");
         let members = object.members().filter(|member| counts(&member.name()));
-        let members: Vec<_> = members.map(|m| format!("{}:{}", m.raw_name, m.value)).collect();
-        format!("{{{}}}", members.join(","))
+        members.fold(Members::new(), Members::member).into_json()
     }
 
     /// Reads an answer that came whole.

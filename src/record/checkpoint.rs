@@ -1,7 +1,8 @@
 //! A checkpoint: a structured summary that was made ahead of need, and how it reads as one text.
 
-use super::compaction::{list, strings};
-use crate::json::{Object, quote};
+use super::compaction::strings;
+use crate::json::Object;
+use crate::json::write::Members;
 
 /// What a checkpoint record says.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -54,30 +55,25 @@ impl Checkpoint {
         self.covers_up_to.is_some() && !self.summary.trim().is_empty()
     }
 
-    /// Its members as JSON, without braces.
+    /// Adds its members, for a record and for `_meta`.
     #[must_use]
-    pub fn members(&self) -> String {
-        let mut members = vec![
-            format!(r#""summary":{}"#, quote(&self.summary)),
-            format!(r#""topics":{}"#, list(&self.topics)),
-            format!(r#""key_decisions":{}"#, list(&self.key_decisions)),
-            format!(r#""open_questions":{}"#, list(&self.open_questions)),
-            format!(r#""tokens_at_checkpoint":{}"#, self.tokens),
-            format!(r#""message_count_at_checkpoint":{}"#, self.messages),
-        ];
-        for (name, value) in
-            [("covers_up_to", &self.covers_up_to), ("generated_by", &self.generated_by)]
-        {
-            members.extend(value.as_ref().map(|value| format!(r#""{name}":{}"#, quote(value))));
-        }
-        members.extend(self.usage.as_ref().map(|usage| format!(r#""usage":{usage}"#)));
-        members.join(",")
+    pub fn add_to(&self, members: Members) -> Members {
+        members
+            .string("summary", &self.summary)
+            .strings("topics", &self.topics)
+            .strings("key_decisions", &self.key_decisions)
+            .strings("open_questions", &self.open_questions)
+            .number("tokens_at_checkpoint", self.tokens)
+            .number("message_count_at_checkpoint", self.messages)
+            .optional(Members::string, "covers_up_to", self.covers_up_to.as_deref())
+            .optional(Members::string, "generated_by", self.generated_by.as_deref())
+            .optional(Members::raw, "usage", self.usage.as_deref())
     }
 
     /// The checkpoint record, without id and time.
     #[must_use]
     pub fn record(&self) -> String {
-        format!(r#"{{"type":"checkpoint",{}}}"#, self.members())
+        self.add_to(Members::of_type("checkpoint")).into_json()
     }
 
     /// All that it says, as one text that can stand for what it covers.

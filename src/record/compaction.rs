@@ -1,6 +1,7 @@
 //! What stands for the records that a compaction covers, and how it reads in a request.
 
-use crate::json::{Object, elements, quote, string};
+use crate::json::write::Members;
+use crate::json::{Object, elements, string};
 use crate::record::details::Details;
 use std::borrow::Cow;
 
@@ -31,7 +32,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Reads what [`Summary::members`] writes from a compaction record (or from `_meta`).
+    /// Reads what [`Summary::add_to`] writes from a compaction record (or from `_meta`).
     ///
     /// # Errors
     /// Says why when the summary is missing or a list holds something that is no string.
@@ -57,21 +58,18 @@ impl Summary {
         })
     }
 
-    /// The members `summary`, `kept_user`, `pinned`, `details`, `needs_summary_retry`,
-    /// `turns_since_checkpoint` and, where it is known, `tokens_after` as JSON, without braces.
+    /// Adds the members `summary`, `kept_user`, `pinned`, `details`, `needs_summary_retry`,
+    /// `turns_since_checkpoint` and, where it is known, `tokens_after`.
     #[must_use]
-    pub fn members(&self) -> String {
-        format!(
-            r#""summary":{},"kept_user":{},"pinned":{},"details":{},"needs_summary_retry":{},"turns_since_checkpoint":{}{}"#,
-            quote(&self.text),
-            list(&self.kept_user),
-            list(&self.pinned),
-            self.details.to_json(),
-            self.needs_retry,
-            self.turns,
-            self.tokens_after
-                .map_or(String::new(), |tokens| format!(r#","tokens_after":{tokens}"#)),
-        )
+    pub fn add_to(&self, members: Members) -> Members {
+        members
+            .string("summary", &self.text)
+            .strings("kept_user", &self.kept_user)
+            .strings("pinned", &self.pinned)
+            .object("details", |it| self.details.add_to(it))
+            .bool("needs_summary_retry", self.needs_retry)
+            .number("turns_since_checkpoint", self.turns)
+            .optional(Members::number, "tokens_after", self.tokens_after)
     }
 
     /// The text of the user message that stands for the covered records.
@@ -96,10 +94,4 @@ pub(super) fn strings(object: &Object<'_>, name: &str, whose: &str) -> Result<Ve
     let Some(raw) = object.get(name).filter(|raw| *raw != "null") else { return Ok(Vec::new()) };
     let elements = elements(raw).ok_or_else(wrong)?;
     elements.into_iter().map(|raw| string(raw).map(Cow::into_owned).ok_or_else(wrong)).collect()
-}
-
-/// Texts as a JSON list.
-pub(super) fn list(texts: &[String]) -> String {
-    let quoted: Vec<String> = texts.iter().map(|text| quote(text)).collect();
-    format!("[{}]", quoted.join(","))
 }

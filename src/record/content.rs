@@ -1,6 +1,7 @@
 //! What a message says: blocks, each with its own bytes, or a plain string.
 
 use crate::id::Id;
+use crate::json::write::Members;
 use crate::json::{self, Object};
 use crate::record::raw::Raw;
 use std::borrow::Cow;
@@ -17,10 +18,18 @@ pub enum Role {
 
 impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        f.write_str(self.name())
+    }
+}
+
+impl Role {
+    /// Its word in messages.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
             Role::User => "user",
             Role::Assistant => "assistant",
-        })
+        }
     }
 }
 
@@ -87,7 +96,8 @@ impl<'a> Block<'a> {
 
     /// A text block around a JSON string, whose bytes it keeps.
     fn from_quoted(quoted: &str) -> Block<'static> {
-        let raw = format!(r#"{{"type":"text","text":{quoted}}}"#);
+        let raw = Members::with_capacity(quoted.len() + 21).string("type", "text");
+        let raw = raw.raw("text", quoted).into_json();
         let kind = if json::is_blank(quoted) { BlockKind::Blank } else { BlockKind::Text };
         Block { raw: Raw::from(raw), kind }
     }

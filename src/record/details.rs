@@ -1,6 +1,7 @@
 //! Which files the covered calls of a compaction read and changed.
 
-use crate::json::{Object, elements, quote, string};
+use crate::json::write::Members;
+use crate::json::{Object, elements, string};
 use std::collections::BTreeSet;
 
 /// Files by what was done to them; a file that was changed is not listed as read.
@@ -24,13 +25,9 @@ impl Details {
         Details { read: list("read_files"), modified: list("modified_files") }
     }
 
-    /// As `details` of a compaction record.
+    /// Adds its members, for a record and for `_meta`.
     #[must_use]
-    pub fn to_json(&self) -> String {
-        let list = |paths: &BTreeSet<String>| {
-            paths.iter().map(|path| quote(path)).collect::<Vec<_>>().join(",")
-        };
-        let (read, modified) = (list(&self.read), list(&self.modified));
-        format!(r#"{{"read_files":[{read}],"modified_files":[{modified}]}}"#)
+    pub fn add_to(&self, members: Members) -> Members {
+        members.strings("read_files", &self.read).strings("modified_files", &self.modified)
     }
 }

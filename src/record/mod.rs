@@ -13,6 +13,7 @@ pub mod scale;
 pub mod truncation;
 
 use crate::finding::Place;
+use crate::json::write::{Members, opening};
 use crate::json::{self, Object};
 use crate::jsonl::{self, Line};
 use crate::record::checkpoint::Checkpoint;
@@ -386,23 +387,22 @@ pub fn seal(text: &str, previous: &[u8], ts: &str) -> Result<String, String> {
     parse(&object)?;
     let is_session = object.string("type").as_deref() == Some("session");
     let own_id = object.string("id").filter(|_| is_session).map(Cow::into_owned);
-    let mut rest = String::with_capacity(text.len() + ts.len() + 8);
-    let mut push = |parts: [&str; 4]| parts.iter().for_each(|part| rest.push_str(part));
-    let (mut comma, mut lacks_ts) = ("", object.get("ts").is_none());
+    let mut sealed = Members::with_capacity(text.len() + ts.len() + 8);
+    let mut lacks_ts = object.get("ts").is_none();
     for member in object.members() {
         let name = member.name();
         if name == "id" {
             continue;
         }
-        push([std::mem::replace(&mut comma, ","), member.raw_name, ":", member.value]);
+        sealed = sealed.member(member);
         if name == "type" && lacks_ts {
-            push([comma, r#""ts""#, ":", ts]);
+            sealed = sealed.raw("ts", ts);
             lacks_ts = false;
         }
     }
-    rest.push('}');
-    let id = own_id.unwrap_or_else(|| id(previous, &rest));
-    Ok([r#"{"id":"#, &json::quote(&id), ",", &rest].concat())
+    let sealed = sealed.into_json();
+    let id = own_id.unwrap_or_else(|| id(previous, &sealed[1..]));
+    Ok([opening!("id"), &json::quote(&id), ",", &sealed[1..]].concat())
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use crate::id::Id;
 use crate::json;
+use crate::json::write::{member, opening};
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::fmt;
@@ -25,7 +26,7 @@ enum Text<'a> {
 }
 
 /// How a result ends, and one that says that the tool failed.
-const END: [&str; 2] = ["}", r#","is_error":true}"#];
+const END: [&str; 2] = ["}", concat!(member!("is_error": true), "}")];
 
 impl<'a> Raw<'a> {
     /// The text of a result of call `id`; `content` is JSON.
@@ -38,8 +39,8 @@ impl<'a> Raw<'a> {
             }
             content => {
                 let (id, end) = (json::quote(id), END[usize::from(is_error)]);
-                let begin = r#"{"type":"tool_result","tool_use_id":"#;
-                Raw::from([begin, &id, r#","content":"#, &content, end].concat())
+                let begin = opening!("type": "tool_result", "tool_use_id");
+                Raw::from([begin, &id, member!("content"), &content, end].concat())
             }
         }
     }
@@ -75,9 +76,9 @@ impl<'a> Raw<'a> {
         match &self.0 {
             Text::Whole(text) => each(text),
             Text::Result { id, content, is_error, .. } => {
-                each(r#"{"type":"tool_result","tool_use_id":""#);
+                each(concat!(opening!("type": "tool_result", "tool_use_id"), "\""));
                 each(id);
-                each(r#"","content":"#);
+                each(concat!("\"", member!("content")));
                 each(content);
                 each(END[usize::from(*is_error)]);
             }

@@ -1,6 +1,7 @@
 //! How much of a shortened result is kept.
 
-use crate::json::{self, Object, elements, quote};
+use crate::json::write::Members;
+use crate::json::{self, Object, elements};
 
 /// How a shortened result stands to the whole one.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -18,17 +19,16 @@ pub struct KeptSpan {
 }
 
 impl KeptSpan {
-    /// The members that say so, for a record and for `_meta`.
+    /// Adds its members, for a record and for `_meta`.
     #[must_use]
-    pub fn members(&self) -> String {
-        let KeptSpan { head, tail, bytes, .. } = self;
-        let sha256 = quote(&self.sha256);
-        let media: Vec<_> = self.media.iter().map(|name| quote(name)).collect();
-        let media = match media.is_empty() {
-            true => String::new(),
-            false => format!(r#","media":[{}]"#, media.join(",")),
-        };
-        format!(r#""head":{head},"tail":{tail},"bytes":{bytes},"sha256":{sha256}{media}"#)
+    pub fn add_to(&self, members: Members) -> Members {
+        let media = Some(&self.media).filter(|media| !media.is_empty());
+        members
+            .number("head", self.head)
+            .number("tail", self.tail)
+            .number("bytes", self.bytes)
+            .string("sha256", &self.sha256)
+            .optional(Members::strings, "media", media)
     }
 
     /// The member `media` of such an object; none counts as an empty list.

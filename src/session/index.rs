@@ -1,7 +1,8 @@
 //! The index of an agent's sessions: `sessions.json`, a cache that claw0 can read and write, too.
 
 use super::{Entry, probe::Stamp, time};
-use crate::json::{Object, quote};
+use crate::json::Object;
+use crate::json::write::{Members, table};
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -46,24 +47,23 @@ fn entry(id: String, object: &Object<'_>) -> Entry {
 pub fn to_text(entries: &[Entry]) -> String {
     let mut sorted: Vec<&Entry> = entries.iter().collect();
     sorted.sort_by(|a, b| a.id.cmp(&b.id));
-    let lines: Vec<String> = sorted.into_iter().map(line).collect();
-    format!("{{\n{}\n}}\n", lines.join(",\n"))
+    table(sorted.into_iter().map(|entry| (&entry.id, row(entry))))
 }
 
-fn line(entry: &Entry) -> String {
-    let stamp = entry.stamp.map_or(String::new(), |stamp| {
-        let Stamp { size, modified, inode } = stamp;
-        format!(r#","size":{size},"modified":{modified},"inode":{inode}"#)
-    });
-    format!(
-        r#"  {}: {{"label":{},"key":{},"created_at":"{}","last_active":"{}","message_count":{}{stamp}}}"#,
-        quote(&entry.id),
-        quote(&entry.label),
-        quote(&entry.key),
-        time::to_text(entry.created),
-        time::to_text(entry.active),
-        entry.records
-    )
+fn row(entry: &Entry) -> String {
+    let row = Members::new()
+        .string("label", &entry.label)
+        .string("key", &entry.key)
+        .string("created_at", &time::to_text(entry.created))
+        .string("last_active", &time::to_text(entry.active))
+        .number("message_count", entry.records);
+    match entry.stamp {
+        Some(Stamp { size, modified, inode }) => {
+            row.number("size", size).number("modified", modified).number("inode", inode)
+        }
+        None => row,
+    }
+    .into_json()
 }
 
 /// Puts a new file of this mode in the place of another, whole or not at all.

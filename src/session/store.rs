@@ -5,6 +5,7 @@
 use super::probe::{Facts, Stamp, look};
 use super::{Entry, index, name, sort};
 use crate::exit::{Error, Exit};
+use crate::json::write::Members;
 use crate::transcript::{self, Batch, make_folder};
 use anyhow::Context;
 use rustix::fs::OFlags;
@@ -225,15 +226,15 @@ impl Store {
 }
 
 fn header_line(new: &New, id: &str, created: &str) -> String {
-    use crate::json::quote;
-    let label =
-        new.label.as_ref().map_or(String::new(), |label| format!(r#","label":{}"#, quote(label)));
-    let parent =
-        new.parent.as_ref().map_or(String::new(), |parent| format!(r#","parent":{parent}"#));
-    format!(
-        r#"{{"id":"{id}","type":"session","key":{}{label},"created":"{created}","version":1{parent}}}"#,
-        quote(&new.key)
-    )
+    Members::new()
+        .string("id", id)
+        .string("type", "session")
+        .string("key", &new.key)
+        .optional(Members::string, "label", new.label.as_deref())
+        .string("created", created)
+        .number("version", 1)
+        .optional(Members::raw, "parent", new.parent.as_deref())
+        .into_json()
 }
 
 /// The names in a folder that `take` takes and that are safe, sorted; none where there is no folder.

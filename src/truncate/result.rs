@@ -2,7 +2,8 @@
 
 use crate::estimate::{Gauge, Tally};
 use crate::id::Id;
-use crate::json::{Object, quote};
+use crate::json::Object;
+use crate::json::write::Members;
 use crate::messages::Message;
 use crate::messages::meta::ResultMeta;
 use crate::record::content::{Block, BlockKind, Content};
@@ -194,11 +195,9 @@ impl<'a> FoundResult<'a> {
     /// that no longer hold.
     pub fn record(&self, scale: Option<Scale>) -> Option<String> {
         let (meta, shown) = (self.meta.as_ref()?, self.shown.as_ref()?);
-        let id = quote(meta.original_id.as_ref().unwrap_or(&meta.tool_use_id));
-        let (record, members) = (quote(&meta.record), shown.members());
-        let scale = scale.map(|scale| format!(r#","scale":{scale}"#)).unwrap_or_default();
-        Some(format!(
-            r#"{{"type":"truncation","tool_use_id":{id},"record_id":{record},{members}{scale}}}"#
-        ))
+        let id = meta.original_id.as_ref().unwrap_or(&meta.tool_use_id);
+        let record = Members::of_type("truncation").string("tool_use_id", id);
+        let record = shown.add_to(record.string("record_id", &meta.record));
+        Some(record.optional(Members::decimal, "scale", scale).into_json())
     }
 }

@@ -1,4 +1,4 @@
-//! The layers of the library: a module uses only what `src/lib.rs` lists above it.
+//! The layers of the library: a module uses only what `src/lib.rs` lists above it. All JSON has one writer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -145,4 +145,32 @@ fn no_two_modules_use_each_other() {
         }
     }
     assert!(wrong.is_empty(), "two modules use each other: {wrong:#?}");
+}
+
+#[test]
+fn all_json_is_written_by_the_writer() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    // A name with its colon, a brace before a name, and braces around what is filled in, in a literal. There is a
+    // space after the colon where a text describes JSON, and what is searched for is not written.
+    let written = Regex::new(r#"\\?"(\w+|\{\w*\})\\?":[^: ]|\{\{\\?"|\{\{\{|\}\}\}""#);
+    let written = written.expect("a pattern");
+    let searched = Regex::new(r##"\bb"(\\.|[^"\\])*"|\bbr#".*?"#|\bNeedles::\w+\(.*"##);
+    let searched = searched.expect("a pattern");
+    let (mut files, mut wrong) = (0, Vec::new());
+    for file in WalkDir::new(&src).into_iter().map(|entry| entry.expect("an entry of src")) {
+        let inside = file.path().strip_prefix(&src).expect("a path below src");
+        let is_source = inside.extension().is_some_and(|extension| extension == "rs");
+        let is_test = inside.file_name().is_some_and(|name| name == "tests.rs");
+        if !is_source || is_test || inside.starts_with("json") {
+            continue;
+        }
+        files += 1;
+        for (index, line) in code(file.path()).lines().enumerate() {
+            if written.is_match(&searched.replace_all(line, "")) {
+                wrong.push(format!("{}:{}: {}", inside.display(), index + 1, line.trim()));
+            }
+        }
+    }
+    assert!(files > 200, "{files} files");
+    assert!(wrong.is_empty(), "use json::write: {wrong:#?}");
 }

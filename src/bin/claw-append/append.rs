@@ -3,7 +3,7 @@
 use anyhow::Context;
 use clawutils::cli::{self, Output, attach};
 use clawutils::exit::{self, Exit};
-use clawutils::json::quote;
+use clawutils::json::write::Members;
 use clawutils::messages::rebuild;
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -51,24 +51,22 @@ impl PlainArgs {
                 "cannot append '<stdin>': the text is blank; give some text",
             );
         }
-        let text = quote(text.strip_suffix('\n').unwrap_or(text));
+        let text = text.strip_suffix('\n').unwrap_or(text);
+        let block = || Members::of_type("text").string("text", text).into_json();
         let record = match &self.tool_result {
-            Some(id) => {
-                let error = if self.is_error { r#","is_error":true"# } else { "" };
-                let id = quote(id);
-                format!(r#"{{"type":"tool_result","tool_use_id":{id},"content":{text}{error}}}"#)
-            }
+            Some(id) => Members::of_type("tool_result")
+                .string("tool_use_id", id)
+                .string("content", text)
+                .flag("is_error", self.is_error),
             None if !self.attach.is_empty() => {
                 let blocks = self.attach.iter().map(|path| attach::block(path));
-                let blocks = blocks.collect::<anyhow::Result<Vec<_>>>()?.join(",");
-                let text = format!(r#"{{"type":"text","text":{text}}}"#);
-                format!(r#"{{"type":"user","content":[{blocks},{text}]}}"#)
+                let blocks = blocks.chain([Ok(block())]).collect::<anyhow::Result<Vec<_>>>()?;
+                Members::of_type("user").list("content", blocks)
             }
-            None if self.user => format!(r#"{{"type":"user","content":{text}}}"#),
-            None => {
-                format!(r#"{{"type":"assistant","content":[{{"type":"text","text":{text}}}]}}"#)
-            }
+            None if self.user => Members::of_type("user").string("content", text),
+            None => Members::of_type("assistant").list("content", [block()]),
         };
+        let record = record.into_json();
         Ok(Cow::Owned(record.into_bytes()))
     }
 }

@@ -4,7 +4,8 @@ use anyhow::Context;
 use clawutils::cli::options::FailuresArgs;
 use clawutils::cli::{Log, Output, now};
 use clawutils::exit::{Error, Exit};
-use clawutils::json::{Object, quote};
+use clawutils::json::Object;
+use clawutils::json::write::Members;
 use clawutils::provider::Failure;
 use std::io::Write;
 
@@ -63,29 +64,20 @@ fn is_reply(body: &[u8]) -> bool {
 
 /// A failure as one JSON object. What is not known is null.
 fn to_json(failure: &Failure) -> String {
-    let number = |tokens: Option<u64>| tokens.map_or_else(null, |tokens| tokens.to_string());
-    let text = |text: Option<&str>| text.map_or_else(null, quote);
-    let members = [
-        ("class", quote(failure.class.name())),
-        ("status", number(failure.status.map(u64::from))),
-        ("exit", failure.exit().code().to_string()),
-        ("rule", quote(&failure.rule)),
-        ("limit", number(failure.limit)),
-        ("actual", number(failure.actual)),
-        ("actual_is_floor", failure.actual_is_floor.to_string()),
-        ("requested_output", number(failure.requested_output)),
-        ("output_cap", number(failure.output_cap)),
-        ("retryable", failure.retryable.to_string()),
-        ("retry_after", failure.retry_after.map_or_else(null, |seconds| seconds.to_string())),
-        ("kind", text(failure.kind.as_deref())),
-        ("request_id", text(failure.request_id.as_deref())),
-        ("message", quote(&failure.message)),
-    ];
-    let members: Vec<_> =
-        members.iter().map(|(name, value)| format!(r#""{name}":{value}"#)).collect();
-    format!("{{{}}}", members.join(","))
-}
-
-fn null() -> String {
-    "null".to_owned()
+    Members::new()
+        .string("class", failure.class.name())
+        .or_null(Members::number, "status", failure.status)
+        .number("exit", failure.exit().code())
+        .string("rule", &failure.rule)
+        .or_null(Members::number, "limit", failure.limit)
+        .or_null(Members::number, "actual", failure.actual)
+        .bool("actual_is_floor", failure.actual_is_floor)
+        .or_null(Members::number, "requested_output", failure.requested_output)
+        .or_null(Members::number, "output_cap", failure.output_cap)
+        .bool("retryable", failure.retryable)
+        .or_null(Members::decimal, "retry_after", failure.retry_after)
+        .or_null(Members::string, "kind", failure.kind.as_deref())
+        .or_null(Members::string, "request_id", failure.request_id.as_deref())
+        .string("message", &failure.message)
+        .into_json()
 }

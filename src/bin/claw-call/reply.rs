@@ -7,7 +7,8 @@ use clawutils::cli::model::{ModelArgs, Provider};
 use clawutils::cli::options::LimitArgs;
 use clawutils::cli::{Log, Output, progress};
 use clawutils::exit::{self, Exit};
-use clawutils::json::{Object, edit, quote};
+use clawutils::json::write::Members;
+use clawutils::json::{Object, edit};
 use clawutils::provider::call::Call;
 use clawutils::provider::{Failure, Reply};
 use clawutils::record;
@@ -86,7 +87,10 @@ impl Prices {
     fn say(&self, reply: &Reply, asked: &str, log: Log) {
         let model = reply.model.as_deref().unwrap_or(asked);
         let Some(counts) = reply.usage.as_deref().and_then(Counts::read) else {
-            log.outcome("the reply has no counts, so no price", r#""cost":"unpriced""#);
+            log.outcome(
+                "the reply has no counts, so no price",
+                &Members::new().string("cost", "unpriced"),
+            );
             return;
         };
         let cost = self.table.cost(model, &counts).or_else(|| self.table.cost(asked, &counts));
@@ -94,12 +98,12 @@ impl Prices {
             Some(cost) => {
                 log.outcome(
                     &format!("{counts}: {cost}"),
-                    &format!(r#""cost":{cost},{}"#, counts.members()),
+                    &counts.add_to(Members::new().decimal("cost", cost)),
                 );
             }
             None => {
                 let text = format!("{counts}: unpriced, '{}' has no price of '{model}'", self.name);
-                log.outcome(&text, &format!(r#""cost":"unpriced",{}"#, counts.members()));
+                log.outcome(&text, &counts.add_to(Members::new().string("cost", "unpriced")));
             }
         }
     }
@@ -193,20 +197,16 @@ fn ending(reply: &Reply, log: Log) -> Exit {
 /// What was asked, for the record: hashes as record ids have them.
 fn asked(call: &Call<'_, '_, '_>) -> String {
     let request = &call.request;
-    let hash = |text: Option<&str>| match text {
-        Some(text) => quote(&record::digest(text)),
-        None => "null".to_owned(),
-    };
-    format!(
-        r#"{{"request":{},"model":{},"max_tokens":{},"stream":{},"system":{},"tools":{},"extra":{}}}"#,
-        hash(Some(&call.protocol.body(request))),
-        quote(request.model),
-        request.max_tokens,
-        request.stream,
-        hash(request.system),
-        hash(request.tools),
-        hash(request.extra),
-    )
+    let hash = |text: Option<&str>| text.map(record::digest);
+    Members::new()
+        .string("request", &record::digest(&call.protocol.body(request)))
+        .string("model", request.model)
+        .number("max_tokens", request.max_tokens)
+        .bool("stream", request.stream)
+        .or_null(Members::string, "system", hash(request.system).as_deref())
+        .or_null(Members::string, "tools", hash(request.tools).as_deref())
+        .or_null(Members::string, "extra", hash(request.extra).as_deref())
+        .into_json()
 }
 
 /// Says why a call failed, writes the error record, and remembers the window if one was named. Gives the
@@ -225,14 +225,13 @@ pub(super) fn note_failure(
     failure.request_id = failure.request_id.map(|id| endpoint.without_key(&id));
     let name = model.model();
     let record = failure.to_error_record(name.as_deref());
-    let mut members = format!("{},\"rule\":{}", log_members(&record), quote(&failure.rule));
-    members.push_str(&format!(",\"retryable\":{}", failure.retryable));
-    if let Some(seconds) = failure.retry_after {
-        members.push_str(&format!(",\"retry_after\":{seconds}"));
-    }
-    if let Some(id) = &failure.request_id {
-        members.push_str(&format!(",\"request_id\":{}", quote(id)));
-    }
+    let members = Members::new()
+        // The message is in what is said.
+        .spread(&edit::without(&record, &["message"]).unwrap_or_default())
+        .string("rule", &failure.rule)
+        .bool("retryable", failure.retryable)
+        .optional(Members::decimal, "retry_after", failure.retry_after)
+        .optional(Members::string, "request_id", failure.request_id.as_deref());
     log.outcome(&failure.last_words(), &members);
     if let Some(path) = &args.failure {
         write_private(path, &(record + "\n"))
@@ -247,12 +246,6 @@ pub(super) fn note_failure(
         log.note(&exit::text(&error));
     }
     Ok(failure.exit())
-}
-
-/// The members of an error record, but for its message: that is in what is said.
-fn log_members(record: &str) -> String {
-    let members = edit::without(record, &["message"]).unwrap_or_default();
-    members.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or_default().to_owned()
 }
 
 fn write_private(path: &Path, text: &str) -> io::Result<()> {

@@ -41,11 +41,8 @@ fn main() -> ExitCode {
                 findings.push(lint::lint(input)?);
             }
         }
-        let mut json = String::new();
         for finding in findings.iter().flatten() {
-            json.clear();
-            finding.push_json(&mut json);
-            out.write_all(printable_json(&json).as_bytes())?;
+            out.write_all(printable_json(&finding.to_json()).as_bytes())?;
             out.write_all(b"\n")?;
         }
         out.finish()?;

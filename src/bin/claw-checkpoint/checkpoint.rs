@@ -4,6 +4,7 @@ use anyhow::Context;
 use clawutils::checkpoint::due::{State, Triggers};
 use clawutils::checkpoint::reply::Said;
 use clawutils::checkpoint::{self, PROMPT, Plan};
+use clawutils::cli::Outcome;
 use clawutils::cli::budget::{BudgetArgs, Extras};
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::options::DueArgs;
@@ -14,6 +15,7 @@ use clawutils::compact::request::SummaryPrompt;
 use clawutils::compact::summary_tokens;
 use clawutils::estimate::{Budget, Gauge, Request};
 use clawutils::exit::{self, Exit, fail};
+use clawutils::json::write::Members;
 use clawutils::record::checkpoint::Checkpoint;
 use std::io::Write;
 use std::path::PathBuf;
@@ -84,7 +86,7 @@ impl Run<'_> {
         let plan = checkpoint::plan(&messages);
         let why_not = self.why_not(state, plan.as_ref());
         if let Some(why) = why_not.filter(|_| self.args.if_due) {
-            log.outcome(&format!("skipped: {why}"), r#""outcome":"skipped""#);
+            log.outcome(&format!("skipped: {why}"), &Outcome::Skipped.member());
             return Ok(Exit::Done);
         }
         let Some(plan) = plan else {
@@ -102,9 +104,11 @@ impl Run<'_> {
         let cost = format!("{calls} {}, {seconds:.1} s", if calls == 1 { "call" } else { "calls" });
         log.outcome(
             &format!("checkpoint of {count} messages, {tokens} tokens ({cost})"),
-            &format!(
-                r#""outcome":"made","messages":{count},"tokens":{tokens},"calls":{calls},"seconds":{seconds:.3}"#
-            ),
+            &Members::new()
+                .string("outcome", "made")
+                .number("messages", count)
+                .number("tokens", tokens)
+                .with(|it| spent.add_to(it)),
         );
         Ok(Exit::Done)
     }

@@ -14,7 +14,7 @@ use clawutils::compact::request::{self, SummaryPrompt};
 use clawutils::compact::{CutPlan, KEEP_USER, Source, Strategy, Task};
 use clawutils::estimate::{Budget, Request};
 use clawutils::exit::{self, Error, Exit, fail};
-use clawutils::json::quote;
+use clawutils::json::write::Members;
 use clawutils::messages::{self as msg, Message};
 use clawutils::record::content::Role;
 use std::io::Write;
@@ -218,13 +218,15 @@ pub(crate) fn record(
 /// A failure that tells programs what became of it all: no source had a summary, or the last one's was
 /// refused.
 pub(crate) fn with_outcome(error: anyhow::Error, before: u64, spent: &CallBudget) -> anyhow::Error {
-    let own = error.downcast_ref::<Error>().map(Error::members).filter(|own| !own.is_empty());
-    let outcome = own.unwrap_or(Outcome::Failed.member());
-    let (calls, seconds) = (spent.calls(), spent.seconds());
-    let members = format!(
-        r#"{outcome},"before":{before},"after":{before},"calls":{calls},"seconds":{seconds:.3}"#
-    );
+    let members = outcome_of(&error).number("before", before).number("after", before);
+    let members = members.with(|it| spent.add_to(it));
     Error::new(exit::status(&error), exit::text(&error)).with(members).into()
+}
+
+/// The outcome that an error brings along; failed, if it brings none.
+pub(crate) fn outcome_of(error: &anyhow::Error) -> Members {
+    let own = error.downcast_ref::<Error>().map(Error::members).filter(|own| !own.is_empty());
+    own.cloned().unwrap_or_else(|| Outcome::Failed.member())
 }
 
 pub(crate) fn say_applied(log: Log, made: &Made, spent: &CallBudget) {
@@ -242,16 +244,14 @@ pub(crate) fn say_applied(log: Log, made: &Made, spent: &CallBudget) {
     if !made.lost.is_empty() {
         log.note(&format!("the summary does not have {}", listed(&made.lost)));
     }
-    let lost: Vec<String> = made.lost.names().iter().map(|name| quote(name)).collect();
     log.outcome(
         &format!("{done}: {before} -> {after} tokens ({cost}){next}"),
-        &format!(
-            r#"{},"strategy":"{}","source":{},"calls":{calls},"seconds":{seconds:.3},"lost":[{}]"#,
-            Outcome::Applied.members(before, after),
-            made.strategy.name(),
-            quote(source),
-            lost.join(",")
-        ),
+        &Outcome::Applied
+            .members(before, after)
+            .string("strategy", made.strategy.name())
+            .string("source", source)
+            .with(|it| spent.add_to(it))
+            .strings("lost", made.lost.names()),
     );
 }
 

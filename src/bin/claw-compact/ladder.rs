@@ -1,5 +1,6 @@
 //! The ladder of sources: each is tried in turn, until one gives a summary that may be used.
 
+use crate::compact::outcome_of;
 use crate::compact::{Run, read_text};
 use crate::sources::Source;
 use clawutils::cli::log::Outcome;
@@ -11,7 +12,6 @@ use clawutils::compact::identifiers::Used;
 use clawutils::compact::request::{self, SummaryPrompt};
 use clawutils::compact::{CutPlan, Strategy, Task, local, stub};
 use clawutils::exit::{self, Error, Exit, fail};
-use clawutils::json::quote;
 
 /// A summary that may stand for what it covers.
 #[derive(Clone, Debug)]
@@ -60,9 +60,7 @@ impl Ladder<'_> {
         let (name, next) = (source.name(), next.name());
         let text =
             format!("no summary by {name}: {}; the next source is {next}", exit::text(error));
-        let own = error.downcast_ref::<Error>().map(Error::members).filter(|own| !own.is_empty());
-        let outcome = own.unwrap_or(Outcome::Failed.member());
-        self.log.outcome(&text, &format!(r#"{outcome},"source":{}"#, quote(name)));
+        self.log.outcome(&text, &outcome_of(error).string("source", name));
     }
 
     fn make(

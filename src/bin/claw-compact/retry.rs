@@ -8,13 +8,14 @@ use crate::compact::{Run, record, say_applied};
 use crate::ladder::{Ladder, Made};
 use crate::sources::Source;
 use anyhow::Context;
+use clawutils::cli::Outcome;
 use clawutils::cli::attempts::Attempts;
 use clawutils::cli::summary::CallBudget;
 use clawutils::cli::{Log, Output, now};
 use clawutils::compact::pending::{Pending, Summaries};
 use clawutils::compact::request::SummaryPrompt;
 use clawutils::exit::{self, Exit, fail};
-use clawutils::json::quote;
+use clawutils::json::write::Members;
 use clawutils::messages::Message;
 use clawutils::messages::rebuild::{self, Options};
 use clawutils::messages::summary;
@@ -40,14 +41,14 @@ impl Run<'_> {
         let mut exit = Exit::Done;
         let pending = summaries.pending();
         if pending.is_empty() {
-            log.outcome("no summary is missing", r#""outcome":"skipped""#);
+            log.outcome("no summary is missing", &Outcome::Skipped.member());
         }
         for one in pending {
             let messages = before(inputs, &one, &summaries);
             let known = messages.as_deref().unwrap_or_default();
             if let Some(why) = self.why_not_yet(&one, known)? {
                 let text = format!("the summary of '{}' is not tried: {why}", one.id);
-                log.outcome(&text, &members("skipped", &one));
+                log.outcome(&text, &Outcome::Skipped.member().string("id", &one.id));
                 continue;
             }
             match self.retry_one(messages, &one, &mut summaries, log) {
@@ -58,7 +59,7 @@ impl Run<'_> {
                 Err(error) => {
                     exit = exit::status(&error);
                     let text = format!("no summary for '{}': {}", one.id, exit::text(&error));
-                    log.outcome(&text, &members("failed", &one));
+                    log.outcome(&text, &Outcome::Failed.member().string("id", &one.id));
                 }
             }
         }
@@ -132,16 +133,15 @@ impl Run<'_> {
 
     fn show_pending(&self, pending: &[Pending]) -> anyhow::Result<Exit> {
         let mut out = Output::open();
-        let shown = |one: &Pending| {
-            let failures = attempts(one).failures(f64::INFINITY).count;
-            let (id, next) = (quote(&one.id), self.next_try(one));
-            format!(r#"{{"id":{id},"failures":{failures},"next_try":{next}}}"#)
-        };
-        let list: Vec<String> = pending.iter().map(shown).collect();
-        let seconds = self.args.pause.retry_interval;
-        let list = list.join(",");
-        writeln!(out, r#"{{"pending":[{list}],"retry_seconds":{seconds}}}"#)
-            .context("cannot write '<stdout>'")?;
+        let shown = Members::new()
+            .objects("pending", pending, |it, one| {
+                let failures = attempts(one).failures(f64::INFINITY).count;
+                it.string("id", &one.id)
+                    .number("failures", failures)
+                    .decimal("next_try", self.next_try(one))
+            })
+            .number("retry_seconds", self.args.pause.retry_interval);
+        out.write_all(shown.into_line().as_bytes()).context("cannot write '<stdout>'")?;
         out.finish()?;
         Ok(Exit::Done)
     }
@@ -168,8 +168,4 @@ fn before(
 
 fn attempts(one: &Pending) -> Attempts {
     Attempts::at(format!("retry:{}", one.id))
-}
-
-fn members(outcome: &str, one: &Pending) -> String {
-    format!(r#""outcome":"{outcome}","id":{}"#, quote(&one.id))
 }

@@ -7,7 +7,7 @@ use clawutils::cli::Output;
 use clawutils::compact::request::SummaryPrompt;
 use clawutils::compact::{CutPlan, Task};
 use clawutils::exit::Exit;
-use clawutils::json::quote;
+use clawutils::json::write::Members;
 use clawutils::messages::Message;
 use clawutils::record::content::Role;
 use std::io::Write;
@@ -30,47 +30,44 @@ impl Run<'_> {
             Message::say(Role::User, &text).to_line()
         });
         let (calls, left_out) = pieces.map_or((0, 0), |pieces| (pieces.calls(), pieces.left_out));
-        let sources: Vec<String> = sources.iter().map(|source| quote(source.name())).collect();
         let (covered, kept) = task.messages.split_at(planned.at);
-        let list = |messages: &[Message<'_>]| -> String {
-            let shown = messages.iter().map(|message| shown(task, planned, message));
-            shown.collect::<Vec<_>>().join(",")
-        };
-        let texts =
-            |texts: &[String]| texts.iter().map(|text| quote(text)).collect::<Vec<_>>().join(",");
-        let members = [
-            format!(r#""tokens_before":{}"#, planned.before),
-            // With the longest summary that it may get.
-            format!(
-                r#""tokens_after":{}"#,
-                task.tokens(&task.apply(planned, "")) + task.most_tokens(planned)
-            ),
-            format!(r#""target":{}"#, task.target.map_or("null".into(), |t| t.to_string())),
-            format!(r#""covered":[{}]"#, list(covered)),
-            format!(r#""kept":[{}]"#, list(kept)),
-            format!(r#""kept_user":[{}]"#, texts(&planned.kept_user)),
-            format!(r#""pinned":[{}]"#, texts(&planned.pinned)),
-            format!(r#""details":{}"#, planned.details.to_json()),
-            format!(r#""sources":[{}]"#, sources.join(",")),
-            format!(r#""calls":{calls}"#),
-            format!(r#""left_out":{left_out}"#),
-            format!(r#""request":[{}]"#, request.unwrap_or_default()),
-        ];
+        let add = |it: Members, message| add_message(it, task, planned, message);
+        // With the longest summary that it may get.
+        let after = task.tokens(&task.apply(planned, "")) + task.most_tokens(planned);
+        let plan = Members::new()
+            .number("tokens_before", planned.before)
+            .number("tokens_after", after)
+            .or_null(Members::number, "target", task.target)
+            .objects("covered", covered, add)
+            .objects("kept", kept, add)
+            .strings("kept_user", &planned.kept_user)
+            .strings("pinned", &planned.pinned)
+            .object("details", |it| planned.details.add_to(it))
+            .strings("sources", sources.iter().map(Source::name))
+            .number("calls", calls)
+            .number("left_out", left_out)
+            .list("request", request);
         let mut out = Output::open();
-        writeln!(out, "{{{}}}", members.join(",")).context("cannot write '<stdout>'")?;
+        out.write_all(plan.into_line().as_bytes()).context("cannot write '<stdout>'")?;
         out.finish()?;
         Ok(Exit::Done)
     }
 }
 
-/// A message: who speaks, its first record, its size, and whether its words stay in any case.
-fn shown(task: &Task<'_, '_>, planned: &CutPlan, message: &Message<'_>) -> String {
+/// Adds a message: who speaks, its first record, its size, and whether its words stay in any case.
+fn add_message(
+    members: Members,
+    task: &Task<'_, '_>,
+    planned: &CutPlan,
+    message: &Message<'_>,
+) -> Members {
     let meta = message.meta.as_ref();
-    let id = meta.map(|meta| format!(r#""id":{},"#, quote(&meta.id))).unwrap_or_default();
     let is_kept =
         || message.is_said_by_user() && planned.kept_user.contains(&message.content.says());
     let is_pinned = meta.is_some_and(|meta| meta.pin);
-    let stays = if is_pinned || is_kept() { r#","stays":true"# } else { "" };
-    let tokens = task.gauge.message(message);
-    format!(r#"{{{id}"role":"{}","tokens":{tokens}{stays}}}"#, message.role)
+    members
+        .optional(Members::string, "id", meta.map(|meta| &*meta.id))
+        .string("role", message.role.name())
+        .number("tokens", task.gauge.message(message))
+        .flag("stays", is_pinned || is_kept())
 }

@@ -6,7 +6,7 @@ use clap::ArgMatches;
 use clawutils::cli::settings::{Kind, Origin, Setting, Value};
 use clawutils::cli::{Log, Output, config};
 use clawutils::exit::Exit;
-use clawutils::json::quote;
+use clawutils::json::write::Members;
 use clawutils::printable::{printable, printable_json, printable_lines};
 use std::io::Write;
 use unicode_width::UnicodeWidthStr;
@@ -155,31 +155,25 @@ fn object(setting: &Setting, value: &Value) -> String {
         Origin::File(path, profile) => (Some(path), profile.as_deref()),
         _ => (None, None),
     };
-    let text = |text: Option<&str>| text.map_or_else(|| "null".to_owned(), quote);
     let help = setting.arg.get_help().map(ToString::to_string);
     let possible = setting.arg.get_possible_values();
-    let possible: Vec<String> = match setting.kind {
-        Kind::Switch => Vec::new(),
-        _ => possible.iter().map(|value| quote(value.get_name())).collect(),
-    };
-    let members = [
-        ("key", quote(&setting.key)),
-        ("value", to_json(setting, &in_effect(setting, value))),
-        ("origin", quote(&origin(setting, value))),
-        ("file", text(path.map(|path| path.to_string_lossy()).as_deref())),
-        ("profile", text(profile)),
-        ("variable", quote(&setting.variable)),
-        ("flag", quote(&setting.flag())),
-        ("argument", text(argument(setting).as_deref())),
-        ("kind", quote(kind(setting.kind))),
-        ("list", setting.is_list.to_string()),
-        ("values", format!("[{}]", possible.join(","))),
-        ("default", to_json(setting, &setting.defaults())),
-        ("help", text(help.as_deref())),
-    ];
-    let members: Vec<String> =
-        members.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
-    printable_json(&format!("{{{}}}", members.join(","))).into_owned()
+    let possible = possible.iter().filter(|_| setting.kind != Kind::Switch);
+    let file = path.map(|path| path.to_string_lossy());
+    let object = Members::new()
+        .string("key", &setting.key)
+        .raw("value", &to_json(setting, &in_effect(setting, value)))
+        .string("origin", &origin(setting, value))
+        .or_null(Members::string, "file", file.as_deref())
+        .or_null(Members::string, "profile", profile)
+        .string("variable", &setting.variable)
+        .string("flag", &setting.flag())
+        .or_null(Members::string, "argument", argument(setting).as_deref())
+        .string("kind", kind(setting.kind))
+        .bool("list", setting.is_list)
+        .strings("values", possible.map(|value| value.get_name()))
+        .raw("default", &to_json(setting, &setting.defaults()))
+        .or_null(Members::string, "help", help.as_deref());
+    printable_json(&object.into_json()).into_owned()
 }
 
 /// Returns the name of the option's argument in help, `TOKENS`.

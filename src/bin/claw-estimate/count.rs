@@ -6,6 +6,7 @@ use clawutils::cli::model::ModelArgs;
 use clawutils::cli::summary::CommandArgs;
 use clawutils::cli::{Log, child};
 use clawutils::exit::{Error, Exit};
+use clawutils::json::write::Members;
 use clawutils::messages::{self, Message};
 
 /// Who counts.
@@ -56,7 +57,7 @@ impl CountArgs {
             Error::new(Exit::Unavailable, format!("what '{command}' wrote is no number of tokens"))
         })?;
         let text = format!("counted {counted} tokens, estimated {own}");
-        log.outcome(&text, &format!(r#""counted":{counted},"estimated":{own}"#));
+        log.outcome(&text, &Members::new().number("counted", counted).number("estimated", own));
         Ok(Some(counted))
     }
 }

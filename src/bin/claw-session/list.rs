@@ -3,7 +3,7 @@
 use crate::commands::{Place, short};
 use clawutils::cli::Output;
 use clawutils::exit::Exit;
-use clawutils::json::quote;
+use clawutils::json::write::Members;
 use clawutils::printable::{printable, printable_json};
 use clawutils::session::{Entry, time};
 use std::collections::HashMap;
@@ -42,7 +42,11 @@ impl List {
         let mut out = Output::open();
         for entry in &entries {
             if self.json {
-                writeln!(out, "{}", printable_json(&json(entry, is_current(entry))))?;
+                writeln!(
+                    out,
+                    "{}",
+                    printable_json(&members(entry, is_current(entry)).into_json())
+                )?;
             } else {
                 let mark = if is_current(entry) { '*' } else { ' ' };
                 writeln!(out, "{mark} {}", printable(&row(entry, agents)))?;
@@ -57,7 +61,7 @@ impl Reindex {
     pub(super) fn run(self, place: &Place) -> anyhow::Result<Exit> {
         let entries = place.list(place.agent.as_deref(), true)?;
         let text = format!("{} sessions", entries.len());
-        place.log.outcome(&text, &format!(r#""sessions":{}"#, entries.len()));
+        place.log.outcome(&text, &Members::new().number("sessions", entries.len()));
         Ok(Exit::Done)
     }
 }
@@ -82,17 +86,16 @@ fn row(entry: &Entry, agents: usize) -> String {
         .to_owned()
 }
 
-/// An entry as an object.
-pub(super) fn json(entry: &Entry, is_current: bool) -> String {
-    format!(
-        r#"{{"id":{},"agent":{},"key":{},"label":{},"created_at":"{}","last_active":"{}","message_count":{},"current":{is_current},"path":{}}}"#,
-        quote(&entry.id),
-        quote(&entry.agent),
-        quote(&entry.key),
-        quote(&entry.label),
-        time::to_text(entry.created),
-        time::to_text(entry.active),
-        entry.records,
-        quote(&entry.path.to_string_lossy())
-    )
+/// An entry as the members of an object.
+pub(super) fn members(entry: &Entry, is_current: bool) -> Members {
+    Members::new()
+        .string("id", &entry.id)
+        .string("agent", &entry.agent)
+        .string("key", &entry.key)
+        .string("label", &entry.label)
+        .string("created_at", &time::to_text(entry.created))
+        .string("last_active", &time::to_text(entry.active))
+        .number("message_count", entry.records)
+        .bool("current", is_current)
+        .string("path", &entry.path.to_string_lossy())
 }

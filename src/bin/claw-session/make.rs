@@ -4,7 +4,7 @@ use crate::commands::{Place, clock, print};
 use clawutils::cli::progress::appending;
 use clawutils::cli::{open_transcript, variable};
 use clawutils::exit::{Error, Exit, fail};
-use clawutils::json::quote;
+use clawutils::json::write::Members;
 use clawutils::messages::range::{self, Options};
 use clawutils::printable::printable;
 use clawutils::session::store::{self, Header};
@@ -165,7 +165,7 @@ impl Label {
         if let Err(why) = name::label(text) {
             return fail(Exit::Usage, format!("invalid label '{text}': {why}"));
         }
-        let record = format!(r#"{{"type":"label","label":{}}}"#, quote(text));
+        let record = Members::of_type("label").string("label", text).into_json();
         let options = transcript::Options {
             expect_tail: None,
             lock_timeout: Duration::from_secs(30),
@@ -191,8 +191,10 @@ impl Fork {
         let agent = place.agent.clone().unwrap_or_else(|| entry.agent.clone());
         let key = self.key.clone().unwrap_or_else(|| format!("{agent}:fork:{}", entry.id));
         let mut new = planned(agent, key, self.label.clone())?;
-        let last = fork::last_id(&inputs[0], end)?.map_or("null".to_owned(), |id| quote(&id));
-        new.parent = Some(format!(r#"{{"session":{},"record":{last}}}"#, quote(&entry.id)));
+        let last = fork::last_id(&inputs[0], end)?;
+        let parent = Members::new().string("session", &entry.id);
+        let parent = parent.or_null(Members::string, "record", last.as_deref());
+        new.parent = Some(parent.into_json());
         place.store.header(&new, now)?;
         let _lock = place.lock(&new.agent)?;
         if self.key.is_none() {
@@ -207,7 +209,10 @@ impl Fork {
 
     fn tell(&self, place: &Place, path: &str, forked: &fork::Forked) {
         let fork::Forked { records, left_out, open, .. } = forked;
-        let members = format!(r#""records":{records},"left_out":{left_out},"open":{open}"#);
+        let members = Members::new()
+            .number("records", *records)
+            .number("left_out", *left_out)
+            .number("open", *open);
         if *left_out > 0 {
             let text =
                 format!("left out {left_out} damaged places of '{path}'; claw-check names them");

@@ -4,7 +4,7 @@ use crate::commands::{Place, short};
 use crate::list;
 use clawutils::cli::{Output, open_transcript};
 use clawutils::exit::Exit;
-use clawutils::json::quote;
+use clawutils::json::write::Members;
 use clawutils::printable::{printable, printable_json};
 use clawutils::session::Entry;
 use clawutils::session::status::Status as Contents;
@@ -29,10 +29,9 @@ impl Status {
         let mut out = Output::open();
         if self.json {
             let current = place.store.current(&entry.agent, &entries);
-            let entry = list::json(entry, current.is_some_and(|own| own.path == entry.path));
-            let members = members(&contents, input.length);
-            let text = format!("{},{members}}}", entry.trim_end_matches('}'));
-            writeln!(out, "{}", printable_json(&text))?;
+            let entry = list::members(entry, current.is_some_and(|own| own.path == entry.path));
+            let members = add_counts(entry, &contents, input.length);
+            writeln!(out, "{}", printable_json(&members.into_json()))?;
         } else {
             for (name, value) in lines(entry, &contents, input.length) {
                 writeln!(out, "{}", printable(&format!("{name:13}{value}")))?;
@@ -58,10 +57,12 @@ fn counts(contents: &Contents, bytes: u64) -> [(&'static str, u64); 9] {
     ]
 }
 
-fn members(contents: &Contents, bytes: u64) -> String {
-    let counts = counts(contents, bytes).map(|(name, count)| format!("\"{name}\":{count},"));
-    let (model, used) = (quote(&contents.model), contents.used.members());
-    format!(r#"{}"model":{model},"used":{{{used}}}"#, counts.concat())
+fn add_counts(members: Members, contents: &Contents, bytes: u64) -> Members {
+    let counts = counts(contents, bytes).into_iter();
+    counts
+        .fold(members, |it, (name, count)| it.number(name, count))
+        .string("model", &contents.model)
+        .object("used", |it| contents.used.add_to(it))
 }
 
 fn lines(entry: &Entry, contents: &Contents, bytes: u64) -> Vec<(&'static str, String)> {

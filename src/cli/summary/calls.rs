@@ -1,6 +1,7 @@
 //! What a run may spend: calls and time.
 
 use crate::exit::{Exit, fail};
+use crate::json::write::Members;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
@@ -24,6 +25,14 @@ impl CallBudget {
     #[must_use]
     pub fn calls(&self) -> u32 {
         self.calls.get()
+    }
+
+    /// Adds how many calls there were, and the seconds since the beginning.
+    #[must_use]
+    pub fn add_to(&self, members: Members) -> Members {
+        members
+            .number("calls", self.calls())
+            .decimal("seconds", format_args!("{:.3}", self.seconds()))
     }
 
     /// How many there may still be.

@@ -8,6 +8,7 @@ use crate::compact::accept::Reply;
 use crate::compact::pieces::{self, Pieces};
 use crate::compact::request::SummaryPrompt;
 use crate::exit::{Error, Exit, fail};
+use crate::json::write::Members;
 use crate::messages::Message;
 use crate::record::content::Role;
 use crate::usage;
@@ -109,7 +110,7 @@ impl Writer<'_> {
     fn say_piece(&self, piece: usize, all: usize) {
         if all > 1 {
             let text = format!("asking for the summary, piece {piece} of {all}");
-            self.log.outcome(&text, &format!(r#""piece":{piece},"pieces":{all}"#));
+            self.log.outcome(&text, &Members::new().number("piece", piece).number("pieces", all));
         }
     }
 
@@ -118,7 +119,7 @@ impl Writer<'_> {
             let count = pieces.left_out;
             let text =
                 format!("{count} messages are too many for the summariser and left out of it");
-            self.log.outcome(&text, &format!(r#""left_out":{count}"#));
+            self.log.outcome(&text, &Members::new().number("left_out", count));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::{Exchange, key};
 use crate::exit::{Error, Exit};
+use crate::json::write::Members;
 use crate::json::{self, Object, quote};
 use std::fs;
 use std::io;
@@ -58,30 +59,26 @@ pub(super) fn request_json(exchange: &Exchange) -> String {
     // A JSON string in a file is always the text of a body: so there is no doubt when it is read.
     let is_raw = json::is_value(body) && !body.trim_start().starts_with('"');
     let body = if is_raw { body.to_owned() } else { quote(body) };
-    format!(
-        "{{\"method\":\"POST\",\"path\":{},\"headers\":{},\"body\":{body}}}\n",
-        quote(&exchange.path),
-        headers_json(&exchange.request_headers),
-    )
+    Members::new()
+        .string("method", "POST")
+        .string("path", &exchange.path)
+        .object("headers", |it| add_headers(it, &exchange.request_headers))
+        .raw("body", &body)
+        .into_line()
 }
 
 /// `response.json` of an exchange, with all its headers.
 pub(super) fn response_json(exchange: &Exchange) -> String {
-    let status = exchange.status.map_or_else(|| "null".to_owned(), |status| status.to_string());
-    let pieces: Vec<String> = exchange.pieces.iter().map(ToString::to_string).collect();
-    let ended = exchange.ended.as_deref().map(|why| format!(",\"ended\":{}", quote(why)));
-    format!(
-        "{{\"status\":{status},\"headers\":{},\"pieces\":[{}]{}}}\n",
-        headers_json(&exchange.headers),
-        pieces.join(","),
-        ended.unwrap_or_default(),
-    )
+    Members::new()
+        .or_null(Members::number, "status", exchange.status)
+        .object("headers", |it| add_headers(it, &exchange.headers))
+        .list("pieces", exchange.pieces.iter().map(ToString::to_string))
+        .optional(Members::string, "ended", exchange.ended.as_deref())
+        .into_line()
 }
 
-fn headers_json(headers: &[(String, String)]) -> String {
-    let member = |(name, value): &(String, String)| format!("{}:{}", quote(name), quote(value));
-    let members: Vec<String> = headers.iter().map(member).collect();
-    format!("{{{}}}", members.join(","))
+fn add_headers(members: Members, headers: &[(String, String)]) -> Members {
+    headers.iter().fold(members, |it, (name, value)| it.named(name, &quote(value)))
 }
 
 /// Reads the exchange in a folder.

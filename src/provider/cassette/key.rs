@@ -1,6 +1,7 @@
 //! Which requests are the same: the key of a request, and the spelling of JSON that it is made of.
 
 use crate::json::quote;
+use crate::json::write::{Members, list};
 use crate::record::digest;
 use serde_json::{Number, Value};
 
@@ -23,37 +24,19 @@ pub(super) fn parse(body: &str) -> Option<Value> {
 
 /// The one spelling of a value.
 pub(super) fn canonical(value: &Value) -> String {
-    let mut out = String::new();
-    write(value, &mut out);
-    out
-}
-
-fn write(value: &Value, out: &mut String) {
     match value {
-        Value::Null => out.push_str("null"),
-        Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
-        Value::Number(number) => out.push_str(&spelled(number)),
-        Value::String(text) => out.push_str(&quote(text)),
-        Value::Array(elements) => {
-            out.push('[');
-            for (index, element) in elements.iter().enumerate() {
-                out.push_str(if index == 0 { "" } else { "," });
-                write(element, out);
-            }
-            out.push(']');
-        }
+        Value::Null => "null".to_owned(),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(number) => spelled(number),
+        Value::String(text) => quote(text),
+        Value::Array(elements) => list(elements.iter().map(canonical)),
         Value::Object(members) => {
             // Whether serde_json keeps the order of members is up to the features of other crates.
             let mut members: Vec<_> = members.iter().collect();
             members.sort_unstable_by_key(|(name, _)| *name);
-            out.push('{');
-            for (index, (name, member)) in members.into_iter().enumerate() {
-                out.push_str(if index == 0 { "" } else { "," });
-                out.push_str(&quote(name));
-                out.push(':');
-                write(member, out);
-            }
-            out.push('}');
+            let add =
+                |it: Members, (name, value): (&String, &Value)| it.named(name, &canonical(value));
+            members.into_iter().fold(Members::new(), add).into_json()
         }
     }
 }

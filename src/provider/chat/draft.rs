@@ -1,6 +1,7 @@
 //! A reply that is being put together from the parts of a flat chat's answer: a text, and calls beside it.
 
 use crate::json::quote;
+use crate::json::write::opening;
 use crate::provider::Reply;
 use crate::provider::collect::{RawString, Unfinished, call_block};
 use std::collections::HashSet;
@@ -56,7 +57,8 @@ impl Draft {
         let words = left_out.iter().map(|kind| RawString::of(&format!("[{kind}]")));
         let all = [text, refusal].into_iter().chain(words);
         let all = all.filter(|text| !text.is_empty());
-        all.map(|text| text.into_between(r#"{"type":"text","text":""#, r#""}"#)).collect()
+        all.map(|text| text.into_between(concat!(opening!("type": "text", "text"), "\""), "\"}"))
+            .collect()
     }
 
     /// The part that was shown so far.
