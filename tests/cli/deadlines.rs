@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, LazyLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -54,13 +54,22 @@ fn kill(child: &Child, name: &str) {
     assert!(sent.is_ok_and(|status| status.success()));
 }
 
-/// A conversation to summarise, and one with a stub, in `s.jsonl` and `m`.
-fn place() -> Sandbox {
+/// A transcript with a stub and more to summarise, and its messages.
+static CONVERSATION: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
     let sandbox = with_model();
     Talk::plain(12, 300).append(&sandbox, "s.jsonl");
     compacted(&sandbox, &["--max-calls", "0", "--emergency"]);
     Talk::plain(12, 900).append(&sandbox, "s.jsonl");
-    sandbox.write("m", rebuild_meta(&sandbox, "s.jsonl"));
+    let messages = rebuild_meta(&sandbox, "s.jsonl");
+    [sandbox.read("s.jsonl"), messages.into_bytes()]
+});
+
+/// A conversation to summarise, with a stub in it, in `s.jsonl` and `m`.
+fn place() -> Sandbox {
+    let sandbox = with_model();
+    let [transcript, messages] = &*CONVERSATION;
+    sandbox.write("s.jsonl", transcript);
+    sandbox.write("m", messages);
     sandbox
 }
 
@@ -71,9 +80,20 @@ const PROGRAMS: [(&str, &[&str]); 3] = [
     ("claw-retry", &["s.jsonl"]),
 ];
 
+/// Runs a check of each program, all at a time: most of the time passes in waiting.
+fn with_each_program(check: impl Fn(&str, &[&str]) + Sync) {
+    LazyLock::force(&CONVERSATION);
+    thread::scope(|scope| {
+        for (program, args) in PROGRAMS {
+            let check = &check;
+            scope.spawn(move || check(program, args));
+        }
+    });
+}
+
 #[test]
 fn audit_12_a_deadline_ends_all_that_a_command_started() {
-    for (program, args) in PROGRAMS {
+    with_each_program(|program, args| {
         let (sandbox, mark) = (place(), format!("60{}.1{}", std::process::id(), program.len()));
         let options = ["--deadline", "0.4", "--call", &stubborn(&mark)];
         let begun = Instant::now();
@@ -82,32 +102,36 @@ fn audit_12_a_deadline_ends_all_that_a_command_started() {
         run.code(69).stdout_is("").err_has("did not end in time");
         assert!(took < AT_ONCE + Duration::from_millis(900), "{program}: {took:?}");
         assert!(sandbox.exists("begun") && !is_left(&mark), "{program}");
-    }
+    });
 }
 
 #[test]
 fn audit_12_a_signal_ends_all_that_a_command_started() {
-    for (program, args) in PROGRAMS {
+    with_each_program(|program, args| {
         for (name, number) in [("TERM", 15), ("INT", 2), ("HUP", 1)] {
-            if !hears(number) {
-                continue;
+            if hears(number) {
+                ends_by_a_signal(program, args, name, number);
             }
-            let mark = format!("60{}.2{}{number}", std::process::id(), program.len());
-            let sandbox = place();
-            let cmd = sandbox.cmd(program).args(["--call", &stubborn(&mark)]).args(args);
-            let mut child = cmd.spawn();
-            wait_for("call", || sandbox.exists("begun"));
-            let begun = Instant::now();
-            kill(&child, name);
-            let end = child.wait().expect("its end");
-            let took = begun.elapsed();
-            assert!(took < AT_ONCE, "{program} {name}: {took:?}");
-            let status = end.signal().or(end.code().map(|code| code - 128));
-            assert_eq!(status, Some(number), "{program} {name}: {end}");
-            assert!(!is_left(&mark), "{program} {name}");
-            assert!(!sandbox.exists(".s.jsonl.retry"), "{program} {name}");
         }
-    }
+    });
+}
+
+/// Sends the program a signal once its command runs; nothing is left of either.
+fn ends_by_a_signal(program: &str, args: &[&str], name: &str, number: i32) {
+    let mark = format!("60{}.2{}{number}", std::process::id(), program.len());
+    let sandbox = place();
+    let cmd = sandbox.cmd(program).args(["--call", &stubborn(&mark)]).args(args);
+    let mut child = cmd.spawn();
+    wait_for("call", || sandbox.exists("begun"));
+    let begun = Instant::now();
+    kill(&child, name);
+    let end = child.wait().expect("its end");
+    let took = begun.elapsed();
+    assert!(took < AT_ONCE, "{program} {name}: {took:?}");
+    let status = end.signal().or(end.code().map(|code| code - 128));
+    assert_eq!(status, Some(number), "{program} {name}: {end}");
+    assert!(!is_left(&mark), "{program} {name}");
+    assert!(!sandbox.exists(".s.jsonl.retry"), "{program} {name}");
 }
 
 #[test]

@@ -205,31 +205,28 @@ fn v59_through_the_whole_ladder_the_reply_is_shown_once() {
 
 // ---- statuses --------------------------------------------------------------------------------
 
+/// Each failure in one shape: in shapes.rs claw-call ends in these statuses in all of them.
 #[test]
 fn it_ends_as_without() {
-    for shape in Shape::ALL {
-        for (step, exit) in [
-            (Step::error(401, "authentication_error", "no such key"), 77),
-            (Step::error(404, "not_found_error", "no such model"), 76),
-            (Step::error(400, "invalid_request_error", "odd"), 76),
-            (Step::error(500, "api_error", "failed"), 69),
-            (Step::error(529, "overloaded_error", "busy"), 75),
-            (Step::Drop, 69),
-            (Step::Cut(0), 69),
-        ] {
-            for stream in [&["--stream"][..], &[]] {
-                let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
-                provider.script(step.clone());
-                let args = [stream, &["--max-retries", "0"]].concat();
-                let run = turn(&sandbox, &provider, shape, &args).run();
-                run.code(exit).stdout_is("");
-                let kinds: Vec<Value> = sandbox
-                    .read_json("s.jsonl")
-                    .iter()
-                    .map(|record| record["type"].clone())
-                    .collect();
-                assert_eq!(kinds, ["user", "error"], "{shape:?} {step:?}");
-            }
+    let failures = [
+        (Step::error(401, "authentication_error", "no such key"), 77),
+        (Step::error(404, "not_found_error", "no such model"), 76),
+        (Step::error(400, "invalid_request_error", "odd"), 76),
+        (Step::error(500, "api_error", "failed"), 69),
+        (Step::error(529, "overloaded_error", "busy"), 75),
+        (Step::Drop, 69),
+        (Step::Cut(0), 69),
+    ];
+    for ((step, exit), shape) in failures.into_iter().zip(Shape::ALL.into_iter().cycle()) {
+        for stream in [&["--stream"][..], &[]] {
+            let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+            provider.script(step.clone());
+            let args = [stream, &["--max-retries", "0"]].concat();
+            let run = turn(&sandbox, &provider, shape, &args).run();
+            run.code(exit).stdout_is("");
+            let records = sandbox.read_json("s.jsonl");
+            let kinds: Vec<&Value> = records.iter().map(|record| &record["type"]).collect();
+            assert_eq!(kinds, ["user", "error"], "{shape:?} {step:?}");
         }
     }
 }
