@@ -58,11 +58,11 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// The finding as members of a JSON object, without its message.
+    /// Adds the finding, without its message.
     #[must_use]
-    pub fn members(&self) -> Members {
+    pub fn add_to(&self, members: Members) -> Members {
         let (Place { input, line, offset, length }, rule) = (&self.place, self.rule);
-        Members::with_capacity(190)
+        members
             .string("rule", rule.name)
             .string("severity", rule.severity.name())
             .string("input", input)
@@ -71,12 +71,6 @@ impl Finding {
             .number("length", *length)
             .or_null(Members::string, "id", self.id.as_deref())
             .bool("mended", rule.mended)
-    }
-
-    /// The finding as a JSON object.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        self.members().string("message", &self.message).into_json()
     }
 }
 

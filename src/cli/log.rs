@@ -138,7 +138,7 @@ pub fn report(log: Log, findings: &[Finding], strict: bool) -> anyhow::Result<()
         *count += 1;
         *count <= most
     });
-    diagnostics::say_all(log.name, first, Finding::members);
+    diagnostics::say_all(log.name, first, |finding| finding.add_to(Members::new()));
     for (name, count) in counts.into_iter().filter(|(_, count)| *count > most) {
         log.note(&format!("{name}: {} more, which claw-check lists", count - most));
     }

@@ -36,11 +36,20 @@ impl Members {
     }
 
     /// No members yet, and room for so many bytes.
+    #[inline]
     #[must_use]
     pub fn with_capacity(bytes: usize) -> Members {
         let mut json = String::with_capacity(bytes + 2);
         json.push('{');
         Members { json }
+    }
+
+    /// No members yet, in the memory of `buffer`, for objects of which many are written.
+    #[must_use]
+    pub fn reusing(mut buffer: String) -> Members {
+        buffer.clear();
+        buffer.push('{');
+        Members { json: buffer }
     }
 
     /// A record or a block of this type: the member `type`.
@@ -72,6 +81,7 @@ impl Members {
     }
 
     /// Adds a string, which is quoted.
+    #[inline]
     #[must_use]
     pub fn string(mut self, name: &'static str, value: &str) -> Members {
         self.name(name);
@@ -80,6 +90,7 @@ impl Members {
     }
 
     /// Adds a value that is JSON already.
+    #[inline]
     #[must_use]
     pub fn raw(mut self, name: &'static str, value: &str) -> Members {
         self.name(name);
@@ -88,6 +99,7 @@ impl Members {
     }
 
     /// Adds a whole number.
+    #[inline]
     #[must_use]
     pub fn number(self, name: &'static str, value: impl itoa::Integer) -> Members {
         self.raw(name, itoa::Buffer::new().format(value))
@@ -103,6 +115,7 @@ impl Members {
     }
 
     /// Adds `true` or `false`.
+    #[inline]
     #[must_use]
     pub fn bool(self, name: &'static str, value: bool) -> Members {
         self.raw(name, if value { "true" } else { "false" })
@@ -241,6 +254,7 @@ impl Members {
     }
 
     /// Adds the text up to a value.
+    #[inline]
     fn name(&mut self, name: &'static str) {
         self.separate();
         self.json.push('"');
@@ -249,8 +263,9 @@ impl Members {
     }
 
     /// Adds the comma before a member, if it is not the first of its object. No value ends with an opening brace.
+    #[inline]
     fn separate(&mut self) {
-        if !self.json.ends_with('{') {
+        if self.json.as_bytes().last() != Some(&b'{') {
             self.json.push(',');
         }
     }
@@ -369,6 +384,12 @@ mod tests {
         let object = Object::parse(r#"{"\u0061" : 1e2}"#).unwrap();
         let copy = object.members().fold(Members::new(), Members::member);
         assert_eq!(copy.into_line(), "{\"\\u0061\":1e2}\n");
+    }
+
+    #[test]
+    fn a_buffer_that_is_used_again_is_empty() {
+        let first = Members::new().raw("a", "1").into_json();
+        assert_eq!(Members::reusing(first).raw("b", "2").into_json(), r#"{"b":2}"#);
     }
 
     #[test]

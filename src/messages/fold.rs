@@ -12,7 +12,7 @@
 use crate::finding::Finding;
 use crate::finding::rules::{self, Rule};
 use crate::id::{ById, Id};
-use crate::json::write::Members;
+use crate::json::write::{member, opening};
 use crate::json::{self, Object, quote};
 use crate::messages::Message;
 use crate::messages::layout::Layout;
@@ -149,10 +149,8 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
                 self.assistant(content, meta, &record);
             }
             Body::ToolUse { id, name, input } => {
-                // Content may be long, and is not moved as it grows.
-                let length = id.len() + name.len() + input.len();
-                let raw = Members::with_capacity(length + 42).string("type", "tool_use");
-                let raw = raw.string("id", &id).raw("name", &name).raw("input", &input).into_json();
+                let rest = [member!("name"), &*name, member!("input"), &*input, "}"];
+                let raw = put_together(opening!("type": "tool_use", "id"), &id, &rest);
                 let kind = BlockKind::ToolUse { id: Id::from(id) };
                 self.call(Block { raw: Raw::from(raw), kind }, meta, &record);
             }
@@ -467,6 +465,16 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         let RecordName { id, place } = source;
         self.findings.push(Finding { rule, place, id: Some(id), message: what.into() });
     }
+}
+
+/// A block's JSON: `before`, an id, and the rest. Content may be long, and is not moved as it grows.
+fn put_together(before: &str, id: &str, rest: &[&str]) -> String {
+    let length: usize = rest.iter().map(|part| part.len()).sum();
+    let mut raw = String::with_capacity(before.len() + id.len() + 2 + length);
+    raw.push_str(before);
+    json::push_quoted(&mut raw, id);
+    rest.iter().for_each(|part| raw.push_str(part));
+    raw
 }
 
 /// Whether something was taken out of a block: its record says that it was redacted, and it shows.

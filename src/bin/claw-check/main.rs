@@ -6,6 +6,7 @@ use crate::check::check_modes;
 use clap::Parser;
 use clawutils::cli::{self, LogArgs, Operands, Output, arguments};
 use clawutils::finding::rules;
+use clawutils::json::write::Members;
 use clawutils::lint;
 use clawutils::printable::printable_json;
 use std::io::Write;
@@ -41,8 +42,11 @@ fn main() -> ExitCode {
                 findings.push(lint::lint(input)?);
             }
         }
+        let mut json = String::new();
         for finding in findings.iter().flatten() {
-            out.write_all(printable_json(&finding.to_json()).as_bytes())?;
+            let members = finding.add_to(Members::reusing(json));
+            json = members.string("message", &finding.message).into_json();
+            out.write_all(printable_json(&json).as_bytes())?;
             out.write_all(b"\n")?;
         }
         out.finish()?;
