@@ -67,7 +67,7 @@ fuzz:
 
 # Longer runs, not part of check.
 check-full:
-	CLAW_TEST_FULL=1 $(CARGO) test --locked --test cli
-	CLAW_TEST_FULL=1 $(CARGO) test --locked --release --test property mutant -- --nocapture
+	CLAW_TEST_FULL=1 $(CARGO) test --locked --profile dev --test cli
+	CLAW_TEST_FULL=1 $(CARGO) test --locked --release --example property mutant -- --nocapture
 
 .PHONY: build static demo check recall bench fuzz install uninstall check-full

@@ -9,6 +9,10 @@
 //! the same ([`agree`]).
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may panic, and so may what helps it")]
+#![cfg_attr(
+    not(test),
+    allow(dead_code, unused_imports, reason = "an example is built as a program, too")
+)]
 
 mod agree;
 mod any;
@@ -173,3 +177,7 @@ fn audit_29_markdown_in_pieces_is_laid_out_as_at_once() {
         }
     }
 }
+
+/// Does nothing: the tests are all that there is.
+#[cfg(not(test))]
+fn main() {}
