@@ -8,7 +8,6 @@
 
 pub mod batch;
 pub mod search;
-mod threads;
 
 use crate::finding::rules::{self, Rule};
 use crate::finding::{Finding, Place};

@@ -4,10 +4,10 @@
 //! is done with them later. So where there is much to read, a thread of its own reads the next batches
 //! while the caller is still busy with this one, and whoever has less to do finds the lines in them.
 
-use super::threads::{Here, processors, wait_briefly};
 use crate::json::{Object, Span};
 use crate::source::Input;
 use std::io;
+use std::num::NonZero;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -248,7 +248,6 @@ impl Batches {
         match &mut self.reader {
             Reader::Here(reading) => reading.next(&mut self.current)?,
             Reader::Ahead { full, empty, waiting } => {
-                wait_briefly(|| waiting.load(Ordering::Relaxed) > 0);
                 // The reader is gone after the last batch.
                 let Ok(next) = full.recv() else { return Ok(false) };
                 waiting.fetch_sub(1, Ordering::Relaxed);
@@ -261,15 +260,18 @@ impl Batches {
     }
 }
 
+/// How many threads can work at the same time.
+pub(super) fn processors() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
+}
+
 /// Starts a thread that makes batches as long as somebody takes them; `None` where no thread can be had.
 fn read_ahead(mut reading: Reading) -> Option<Reader> {
     let ((give, full), (empty, take)) = (channel(), channel::<Batch>());
     (0..AHEAD).try_for_each(|_| empty.send(Batch::default())).ok()?;
     let waiting = Arc::new(AtomicUsize::new(0));
     let own_waiting = Arc::clone(&waiting);
-    let here = Here::new();
     let read = move || {
-        here.leave();
         for mut batch in take {
             let outcome = reading.next(&mut batch);
             let is_last = outcome.is_err() || batch.length == 0;

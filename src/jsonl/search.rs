@@ -1,8 +1,7 @@
 //! Lines that hold a text, from the end of an input backwards.
 
-use super::batch::{BLOCK, Block, MUCH};
+use super::batch::{BLOCK, Block, MUCH, processors};
 use super::place;
-use super::threads::{Here, processors, wait_briefly};
 use crate::finding::Place;
 use crate::simd::{self, Marks, STEP, Walk};
 use crate::source::Input;
@@ -99,15 +98,10 @@ impl Needles {
     fn find_together(&self, input: &Input, end: u64, rest: &Mutex<Rest>) -> io::Result<Vec<u64>> {
         thread::scope(|scope| {
             simd::ask();
-            let here = Here::new();
-            let help = move || {
-                here.leave();
-                self.find(input, end, rest)
-            };
+            let help = || self.find(input, end, rest);
             let others: Vec<_> = (1..processors()).map(|_| scope.spawn(help)).collect();
             let mut found = self.find(input, end, rest)?;
             for other in others {
-                wait_briefly(|| other.is_finished());
                 let gone = |_| Err(io::Error::other("a search ended early"));
                 found.extend(other.join().unwrap_or_else(gone)?);
             }
