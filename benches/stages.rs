@@ -10,10 +10,12 @@
 
 use clawutils::compact::cut;
 use clawutils::estimate::{Estimate, Gauge, Method, Request};
+use clawutils::input::Input;
 use clawutils::json::Object;
+use clawutils::messages;
 use clawutils::messages::rebuild::{Form, Options, from_inputs};
-use clawutils::source::Input;
-use clawutils::{messages, rules, truncate};
+use clawutils::rules;
+use clawutils::truncate;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
 

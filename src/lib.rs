@@ -8,7 +8,7 @@
 //! ```
 //! use clawutils::estimate::{Estimate, Method, Request};
 //! use clawutils::messages::rebuild::{Options, from_inputs};
-//! use clawutils::source::Input;
+//! use clawutils::input::Input;
 //!
 //! let transcript = br#"{"type":"user","content":"What is 2 + 2?"}
 //! {"type":"assistant","content":[{"type":"text","text":"4"}]}"#;
@@ -33,8 +33,7 @@ pub mod printable; // text made fit for a terminal
 pub mod exit; // statuses, and errors that end in them
 pub mod id; // ids of records and of calls
 pub mod finding; // what is wrong at a place of an input
-pub mod source; // inputs that can be read from any place
-pub mod jsonl; // bytes → lines
+pub mod input; // bytes in, by name, from any place; bytes → lines
 pub mod record; // lines → records
 pub mod shorten; // how a shortened result reads
 pub mod redact; // what is taken out of records before they are written

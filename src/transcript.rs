@@ -12,11 +12,11 @@ mod lock;
 
 use crate::dialect::{self, looks};
 use crate::exit::{Error, Exit};
+use crate::input::Input;
+use crate::input::lines::{self, without_mark};
 use crate::json::Object;
-use crate::jsonl::{self, without_mark};
 use crate::record;
 use crate::redact::Patterns;
-use crate::source::Input;
 use anyhow::Context;
 pub(crate) use lock::locked;
 use rustix::fs::OFlags;
@@ -100,8 +100,8 @@ impl<'a> Batch<'a> {
 fn check(line: &[u8]) -> Result<&str, String> {
     let text = std::str::from_utf8(line).map_err(|error| format!("not UTF-8: {error}"))?;
     let object = Object::parse(text).map_err(|error| format!("not a JSON object: {error}"))?;
-    if object.is_deeper(jsonl::MOST_DEPTH) {
-        let most = jsonl::MOST_DEPTH;
+    if object.is_deeper(lines::MOST_DEPTH) {
+        let most = lines::MOST_DEPTH;
         return Err(format!("nested more than {most} deep; put the deep part into a string"));
     }
     if let Some(dialect) = dialect::foreign_tree(&object) {

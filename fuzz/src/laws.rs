@@ -4,10 +4,10 @@ use crate::any::{Law, is_sound, lines, only_grows, rebuild, rebuild_all, same};
 use crate::view;
 use clawutils::dialect;
 use clawutils::exit::{self, Exit};
-use clawutils::jsonl::{self, Line, Lines};
+use clawutils::input::Input;
+use clawutils::input::lines::{self, Line, Lines};
 use clawutils::messages::rebuild::{Options, Rebuilt, from_inputs};
 use clawutils::record;
-use clawutils::source::Input;
 
 /// All that holds for any transcript. Gives what was rebuilt; nothing where the transcript is of a
 /// dialect that cannot be read.
@@ -68,7 +68,7 @@ fn line_ends(bytes: &[u8]) -> Vec<usize> {
 fn each_line(input: &Input, from: u64, to: u64, mut each: impl FnMut(Line<'_>)) {
     let mut lines = Lines::new(input, from, to);
     while lines
-        .next(|line, place| jsonl::read_line(line, place, &mut |found| each(found)))
+        .next(|line, place| lines::read_line(line, place, &mut |found| each(found)))
         .expect("memory can be read")
     {}
 }

@@ -1,10 +1,10 @@
 //! Lines, forwards and backwards: whatever the bytes are, all of them are in some line.
 
 use clawutils::finding::Place;
+use clawutils::input::Input;
+use clawutils::input::backward::{Needles, backwards};
+use clawutils::input::lines::{self, Line, Lines};
 use clawutils::json;
-use clawutils::jsonl::search::{Needles, backwards};
-use clawutils::jsonl::{self, Line, Lines};
-use clawutils::source::Input;
 use memchr::memmem::{self, Finder};
 
 /// How much is read at once; a block may end anywhere.
@@ -41,7 +41,7 @@ fn is_read_alike(input: &Input, from: u64, lines: &[Split]) {
     for (offset, line) in lines {
         number = number.map(|number| number + 1);
         let place = Place { line: number, ..place(input, *offset, line) };
-        jsonl::read_line(line, place, &mut |line| alone.push(said(line)));
+        lines::read_line(line, place, &mut |line| alone.push(said(line)));
     }
     assert_eq!(ahead, alone, "lines from byte {from} on, scanned ahead and alone");
 }
@@ -90,7 +90,7 @@ fn split(input: &Input, from: u64) -> Vec<Split> {
 /// What is in a line is an object, and stands where its place says; so does what is wrong with it.
 fn look_into(line: &[u8], place: Place) {
     let whole = place.offset..=place.offset + place.length;
-    jsonl::read_line(line, place, &mut |found| match found {
+    lines::read_line(line, place, &mut |found| match found {
         Line::Object { text, object, place } => {
             assert!(text.starts_with('{') && json::is_value(text), "an object: {text:?}");
             assert_eq!(object.text(), text, "the text of an object");

@@ -2,8 +2,8 @@
 
 use crate::{expect, laws};
 use clawutils::finding::rules::REFUSED;
+use clawutils::input::Input;
 use clawutils::lint;
-use clawutils::source::Input;
 
 /// Takes `bytes` as a transcript.
 pub fn hold(bytes: &[u8]) {

@@ -3,13 +3,13 @@
 
 use crate::any::Law;
 use clawutils::finding::Place;
+use clawutils::input::Input;
+use clawutils::input::lines::{self, Line, Lines};
 use clawutils::json::Object;
-use clawutils::jsonl::{self, Line, Lines};
 use clawutils::messages::range::Options;
 use clawutils::messages::view::{self, Governing, View};
 use clawutils::record::scale::Scale;
 use clawutils::record::{Body, Record};
-use clawutils::source::Input;
 use memchr::memmem;
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -50,7 +50,7 @@ fn objects(bytes: &[u8]) -> Vec<Found> {
     let input = Input::memory("t", bytes.to_vec());
     let mut found = Vec::new();
     let mut each = |bytes: &[u8], place| {
-        jsonl::read_line(bytes, place, &mut |line| {
+        lines::read_line(bytes, place, &mut |line| {
             if let Line::Object { text, object, place } = line {
                 let id = object.string("id").map(|id| id.into_owned());
                 let id = id.unwrap_or_else(|| format!("@{}", place.offset));

@@ -5,9 +5,9 @@ use crate::cli::{positive, read_file};
 use crate::estimate::{Budget, Gauge, Request};
 use crate::exec::tools::Folder;
 use crate::exit::{Error, Exit, fail};
+use crate::input::lines;
 use crate::json::write::Members;
 use crate::json::{self, Object};
-use crate::jsonl;
 use std::convert::Infallible;
 use std::path::PathBuf;
 
@@ -205,8 +205,8 @@ fn why_no_tools(text: &str) -> Option<String> {
     if json::elements(text).is_none() {
         return Some("not a JSON array; give a list of tools, or a folder of them".to_owned());
     }
-    let is_too_deep = json::is_deeper(text, jsonl::MOST_DEPTH);
-    is_too_deep.then(|| format!("nested more than {} deep", jsonl::MOST_DEPTH))
+    let is_too_deep = json::is_deeper(text, lines::MOST_DEPTH);
+    is_too_deep.then(|| format!("nested more than {} deep", lines::MOST_DEPTH))
 }
 
 /// What the `error` record of a refused request says.

@@ -3,8 +3,8 @@
 use crate::cli::progress;
 use crate::dialect::looks;
 use crate::exit::{Error, Exit};
+use crate::input::Input;
 use crate::messages::{self, Message};
-use crate::source::Input;
 use crate::usage::Table;
 use anyhow::Context;
 use rustix::fs::OFlags;

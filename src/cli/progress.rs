@@ -13,8 +13,8 @@
 mod signals;
 
 use crate::cli::variable;
+use crate::input::{Input, total};
 use crate::printable::printable;
-use crate::source::{Input, total};
 use crate::transcript;
 use rustix::process::getpgrp;
 use rustix::termios::{LocalModes, Termios, tcgetattr, tcgetpgrp, tcgetwinsize};

@@ -1,9 +1,9 @@
 //! Which compactions of a transcript still wait for a summary.
 
-use crate::jsonl::{Line, Lines};
+use crate::input::lines::{Line, Lines};
+use crate::input::{self, Input};
 use crate::record::compaction::Summary;
 use crate::record::{self, Body};
-use crate::source::{self, Input};
 use anyhow::Context;
 use std::collections::{HashMap, HashSet};
 
@@ -118,7 +118,7 @@ impl Summaries {
 
 fn read_records(inputs: &[Input]) -> anyhow::Result<Vec<Seen>> {
     let (mut seen, mut before) = (Vec::new(), None);
-    for (input, base) in inputs.iter().zip(source::bases(inputs)) {
+    for (input, base) in inputs.iter().zip(input::bases(inputs)) {
         let mut lines = Lines::new(input, 0, input.length);
         let mut take = |line: Line<'_>| {
             let Line::Object { object, place, .. } = line else { return };

@@ -13,8 +13,8 @@
 
 #[cfg(test)]
 mod tests {
+    use crate::input::Input;
     use crate::messages::rebuild::from_inputs;
-    use crate::source::Input;
 
     /// Rebuilds `text` and gives the messages as lines and the rules of the findings.
     fn messages(text: &str) -> (Vec<String>, Vec<&'static str>) {

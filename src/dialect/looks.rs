@@ -5,10 +5,10 @@
 
 use super::foreign_tree;
 use crate::exit::{Exit, fail};
+use crate::input::Input;
+use crate::input::lines::{Line, Lines};
 use crate::json::Object;
-use crate::jsonl::{Line, Lines};
 use crate::record::{self, Body};
-use crate::source::Input;
 use anyhow::Context;
 use std::io;
 use std::ops::Range;

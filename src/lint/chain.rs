@@ -9,10 +9,10 @@
 use crate::finding::rules::{self, Rule};
 use crate::finding::{Finding, Place};
 use crate::id::Id;
+use crate::input::Input;
 use crate::json::Object;
 use crate::json::write::opening;
 use crate::record;
-use crate::source::Input;
 use std::collections::HashSet;
 use std::io;
 

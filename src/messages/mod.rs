@@ -23,9 +23,9 @@ mod waiting;
 
 use crate::dialect::looks;
 use crate::exit::{Error, Exit};
+use crate::input::lines::{self, without_mark};
 use crate::json::write::{Members, opening};
 use crate::json::{self, Object};
-use crate::jsonl::{self, without_mark};
 use crate::record::content::{Block, BlockKind, Content, Role};
 pub use meta::Meta;
 use std::borrow::Cow;
@@ -33,7 +33,7 @@ use std::io::{self, IoSlice, Write};
 
 /// How deep arrays and objects may be nested in a message: as deep as in a record, and the list and the
 /// block that a call or a result stands in.
-const MOST_DEPTH: usize = jsonl::MOST_DEPTH + 2;
+const MOST_DEPTH: usize = lines::MOST_DEPTH + 2;
 
 /// One message of a request.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,9 +1,9 @@
 //! Which part of the inputs is read: up to a record, up to a turn, the last turns.
 
 use crate::exit::{Exit, fail};
-use crate::jsonl::Lines;
+use crate::input::lines::Lines;
+use crate::input::{self, Input};
 use crate::record::{self, Body};
-use crate::source::{self, Input};
 use std::ops::Range;
 
 /// Choices of the caller.
@@ -26,7 +26,7 @@ pub struct Options {
 /// # Errors
 /// When an input cannot be read, and 65 when there is no record `options.at`.
 pub fn find(inputs: &[Input], options: &Options) -> anyhow::Result<Range<u64>> {
-    let mut range = 0..source::total(inputs);
+    let mut range = 0..input::total(inputs);
     if let Some(at) = &options.at {
         let mut end = None;
         each_record(inputs, range.end, &mut |record| {
@@ -98,7 +98,7 @@ fn each_record(
     end: u64,
     each: &mut dyn FnMut(&record::Record<'_>),
 ) -> anyhow::Result<()> {
-    for (input, base) in inputs.iter().zip(source::bases(inputs)) {
+    for (input, base) in inputs.iter().zip(input::bases(inputs)) {
         let mut lines = Lines::new(input, 0, end.saturating_sub(base).min(input.length));
         let mut take = |line: &[u8], place| {
             record::read_line(line, place, base).iter().for_each(&mut *each);

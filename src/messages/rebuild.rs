@@ -7,8 +7,9 @@ use crate::dialect;
 use crate::exit::{Error, Exit, fail};
 use crate::finding::{Finding, Place, rules};
 use crate::id::Id;
+use crate::input::lines::{Held, Line, Lines};
+use crate::input::{self, Input};
 use crate::json::{self, Object, string};
-use crate::jsonl::{Held, Line, Lines};
 use crate::messages::Message;
 use crate::messages::fold::Fold;
 pub use crate::messages::range::Options;
@@ -17,7 +18,6 @@ use crate::printable::printable_lines;
 use crate::record::content::{Block, BlockKind, Content};
 use crate::record::{self, Body, Record};
 use crate::shorten;
-use crate::source::{self, Input};
 use anyhow::Context;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -76,7 +76,7 @@ pub fn stream(
     let mut watch = Watch::new(&mut view, &mut findings);
     let mut fold = Fold::new(&view, with_meta, &mut findings, out);
     let mut replaced = 0;
-    for (input, base) in inputs.iter().zip(source::bases(inputs)) {
+    for (input, base) in inputs.iter().zip(input::bases(inputs)) {
         let from = view.start.saturating_sub(base).min(input.length);
         let mut lines = Lines::new(input, from, view.end.saturating_sub(base).min(input.length));
         let failed = || format!("cannot read '{}'", input.name);
@@ -311,7 +311,7 @@ pub fn write_record(
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
     let mut found = None;
-    for (input, base) in inputs.iter().zip(source::bases(inputs)) {
+    for (input, base) in inputs.iter().zip(input::bases(inputs)) {
         let mut lines = Lines::new(input, 0, input.length);
         let mut each = |line: &[u8], place| {
             for record in record::read_line(line, place, base) {

@@ -3,14 +3,14 @@
 //! The first record that an undo writes says so (`undo`), which tells two undos in a row apart.
 
 use crate::exit::{Exit, fail};
+use crate::input::backward::{Needles, backwards};
+use crate::input::{self, Input};
 use crate::json::Object;
 use crate::json::write::Members;
-use crate::jsonl::search::{Needles, backwards};
 use crate::messages::range::Options;
 use crate::messages::view::{self, View};
 use crate::record::content::{Block, BlockKind};
 use crate::record::{self, Body, Record};
-use crate::source::{self, Input};
 use anyhow::Context;
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -181,7 +181,7 @@ fn walk(
 ) -> io::Result<()> {
     let needles = Needles::quoted(needles);
     let mut wants_more = true;
-    for (input, base) in inputs.iter().zip(source::bases(inputs)).rev() {
+    for (input, base) in inputs.iter().zip(input::bases(inputs)).rev() {
         backwards(input, input.length, &needles, |line, place| {
             for record in record::read_line(line, place, base).iter().rev() {
                 wants_more = wants_more && each(record);

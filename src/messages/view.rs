@@ -12,16 +12,16 @@
 use crate::finding::rules::{self, Rule};
 use crate::finding::{Finding, Place};
 use crate::id::Id;
+use crate::input::backward::{Needles, backwards, line_around};
+use crate::input::lines::{self, Line, Lines};
+use crate::input::{self, Input};
 use crate::json::Object;
-use crate::jsonl::search::{Needles, backwards, line_around};
-use crate::jsonl::{self, Line, Lines};
 use crate::messages::checkpoint::LatestCheckpoint;
 use crate::messages::range::{self, Options};
 use crate::record::compaction::Summary;
 use crate::record::scale::Scale;
 use crate::record::truncation::KeptSpan;
 use crate::record::{self, Body, Record};
-use crate::source::{self, Input};
 use memchr::memmem;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -188,7 +188,7 @@ impl Address {
 
 impl Search<'_> {
     fn run(&mut self, end: u64, needles: &Needles) -> io::Result<()> {
-        let bases = source::bases(self.inputs);
+        let bases = input::bases(self.inputs);
         for (input, base) in self.inputs.iter().zip(bases).rev() {
             let limit = end.saturating_sub(base).min(input.length);
             backwards(input, limit, needles, |line, place| {
@@ -324,7 +324,7 @@ impl Search<'_> {
     fn search_for(&self, id: &str, end: u64) -> io::Result<Option<u64>> {
         let needle = Needles::one(id);
         let mut found = None;
-        let bases = source::bases(self.inputs);
+        let bases = input::bases(self.inputs);
         for (input, base) in self.inputs.iter().zip(bases).rev() {
             let limit = end.saturating_sub(base).min(input.length);
             backwards(input, limit, &needle, |line, place| {
@@ -342,7 +342,7 @@ impl Search<'_> {
 
     /// Whether the record `id` begins at `offset`.
     fn is_at(&self, id: &str, offset: u64) -> io::Result<bool> {
-        let bases = source::bases(self.inputs);
+        let bases = input::bases(self.inputs);
         let mut inputs = self.inputs.iter().zip(bases);
         let Some((input, base)) =
             inputs.find(|(input, base)| (*base..base + input.length).contains(&offset))
@@ -375,7 +375,7 @@ fn found(rule: &'static Rule, record: &Record<'_>, message: String) -> Finding {
 /// Indexes the records of `inputs` by id.
 fn places_of(inputs: &[Input]) -> io::Result<HashMap<String, Places>> {
     let mut places: HashMap<String, Places> = HashMap::new();
-    for (input, base) in inputs.iter().zip(source::bases(inputs)) {
+    for (input, base) in inputs.iter().zip(input::bases(inputs)) {
         let mut lines = Lines::new(input, 0, input.length);
         let mut each = |line: Line<'_>| {
             if let Line::Object { text, object, place } = line {
@@ -393,7 +393,7 @@ fn places_of(inputs: &[Input]) -> io::Result<HashMap<String, Places>> {
 /// Returns the addresses of the records in a line.
 fn records_of(line: &[u8], place: Place, base: u64) -> Vec<Address> {
     let mut found = Vec::new();
-    jsonl::read_line(line, place, &mut |line| {
+    lines::read_line(line, place, &mut |line| {
         if let Line::Object { text, object, place } = line {
             found.push(Address::new(text, &object, base + place.offset));
         }

@@ -26,9 +26,9 @@ mod recorded;
 pub mod secret;
 pub mod stream;
 
+use crate::input::lines;
 use crate::json::write::{Members, member, opening};
 use crate::json::{Object, is_deeper, on_one_line};
-use crate::jsonl;
 use crate::messages::Message;
 use crate::record;
 use crate::record::content::Block;
@@ -188,11 +188,11 @@ impl Reply {
     #[must_use]
     pub fn flaw(&self) -> Option<String> {
         // A call is a record of its own; another block stands in a list, which stands in a record.
-        let most = |block: &str| jsonl::MOST_DEPTH - if call_name(block).is_some() { 0 } else { 2 };
+        let most = |block: &str| lines::MOST_DEPTH - if call_name(block).is_some() { 0 } else { 2 };
         let is_deep = |block: &String| is_deeper(block, most(block));
         let usage = self.usage.as_deref().unwrap_or_default();
-        if self.blocks.iter().any(is_deep) || is_deeper(usage, jsonl::MOST_DEPTH - 1) {
-            return Some(format!("is nested more than {} deep", jsonl::MOST_DEPTH));
+        if self.blocks.iter().any(is_deep) || is_deeper(usage, lines::MOST_DEPTH - 1) {
+            return Some(format!("is nested more than {} deep", lines::MOST_DEPTH));
         }
         let flaw = |block: &String| match call_name(block) {
             Some(_) => {

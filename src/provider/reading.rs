@@ -5,8 +5,8 @@
 //! [`MOST_ANSWER`] or [`MOST_BODY`], one event of it to [`MOST_EVENT`]; of a refusal [`MOST_REFUSAL`] is read. Lists
 //! and objects are limited to [`MOST_MEMBERS`], because a member takes more memory than it has bytes.
 
+use crate::input::lines::MOST_DEPTH;
 use crate::json::{Object, elements, is_deeper, is_wider};
-use crate::jsonl::MOST_DEPTH;
 use crate::provider::collect::{Collect, Rest, Unfinished};
 use crate::provider::extent::{Extent, completed};
 use crate::provider::failure::Rows;

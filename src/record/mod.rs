@@ -13,9 +13,9 @@ pub mod scale;
 pub mod truncation;
 
 use crate::finding::Place;
+use crate::input::lines::{self, Line};
 use crate::json::write::{Members, opening};
 use crate::json::{self, Object};
-use crate::jsonl::{self, Line};
 use crate::record::checkpoint::Checkpoint;
 use crate::record::compaction::Summary;
 use crate::record::content::Content;
@@ -222,7 +222,7 @@ impl<'a> Record<'a> {
 #[must_use]
 pub fn read_line(line: &[u8], place: Place, base: u64) -> Vec<Record<'_>> {
     let mut records = Vec::new();
-    jsonl::read_line(line, place, &mut |line| {
+    lines::read_line(line, place, &mut |line| {
         if let Line::Object { text, object, place } = line {
             records.extend(Record::new(text, &object, place, base).ok());
         }

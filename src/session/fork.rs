@@ -5,11 +5,11 @@
 
 use crate::dialect;
 use crate::exit::{Exit, fail};
+use crate::input::Input;
+use crate::input::lines::{Line, Lines};
 use crate::json::{Object, quote};
-use crate::jsonl::{Line, Lines};
 use crate::messages::rebuild::{self, Options};
 use crate::record::{self, Body, Record};
-use crate::source::Input;
 use std::collections::HashMap;
 
 /// The members of view records and checkpoints that hold the id of another record.

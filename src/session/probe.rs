@@ -3,8 +3,8 @@
 //! A transcript that only grew is read from where it ended the last time.
 
 use super::time;
+use crate::input::lines::without_mark;
 use crate::json::Object;
-use crate::jsonl::without_mark;
 use memchr::memmem::Finder;
 use std::fs::{File, Metadata};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};

@@ -1,9 +1,9 @@
 //! When a new session begins under a key: each day at a time, or after a silence.
 
 use super::time;
+use crate::input::Input;
+use crate::input::backward::{Needles, backwards};
 use crate::json::Object;
-use crate::jsonl::search::{Needles, backwards};
-use crate::source::Input;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, civil};
 use std::io;

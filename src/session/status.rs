@@ -1,12 +1,12 @@
 //! What is in a transcript: how much was said, what was cut, and what the calls took.
 
 use crate::finding::Finding;
+use crate::input::Input;
+use crate::input::lines::{Line, Lines};
 use crate::json::Object;
-use crate::jsonl::{Line, Lines};
 use crate::messages::range::Turns;
 use crate::messages::{rebuild, view};
 use crate::record::{Body, Record};
-use crate::source::Input;
 use crate::usage::{Calls, Counts};
 use anyhow::Context;
 

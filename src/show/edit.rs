@@ -94,7 +94,7 @@ pub fn read(input: &str) -> Option<Edit> {
         }
     }
     let rest = object.members().filter(|member| !used.contains(&member.name().as_ref()));
-    let others = rest.map(|member| super::input::member(&member.name(), member.value)).collect();
+    let others = rest.map(|member| super::facts::member(&member.name(), member.value)).collect();
     (!lines.is_empty()).then_some(Edit { others, lines })
 }
 

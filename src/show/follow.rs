@@ -5,7 +5,7 @@ use super::walk::Walk;
 use super::{Notes, Options, Start, view};
 use crate::dialect::looks;
 use crate::exit::{Exit, fail};
-use crate::source::Input;
+use crate::input::Input;
 use anyhow::Context;
 use std::fs::File;
 use std::io::{self, Write};

@@ -9,7 +9,7 @@ use super::edit::{self, Edit, Kind, Line};
 use super::emphasis::Marked;
 use super::markdown::{DIALECT, MOST, call_line};
 use super::words::{self, clean, html};
-use super::{Entry, Media, Options, Outcome, What, input, language, plot};
+use super::{Entry, Media, Options, Outcome, What, facts, language, plot};
 use crate::printable::printable;
 use crate::record::content::Role;
 use jiff::Timestamp;
@@ -128,7 +128,7 @@ impl<'o, W: Write> Page<'o, W> {
                 self.speaks(Role::Assistant, entry)?;
                 let line = call_line(name, input, *is_answered);
                 let body = edit::read(input)
-                    .map_or_else(|| pre(&input::members(input)), |edit| diff(&edit));
+                    .map_or_else(|| pre(&facts::members(input)), |edit| diff(&edit));
                 self.fold(&format!("call{back}"), &line, &body)
             }
             What::Result(result) => {

@@ -8,7 +8,7 @@ use super::chart::Prompt;
 use super::edit::{self, Edit};
 use super::emphasis::is_escaped;
 use super::words::{self, clean, html};
-use super::{Entry, Options, Outcome, What, input};
+use super::{Entry, Options, Outcome, What, facts};
 use crate::json;
 use crate::printable::{printable, printable_json};
 use crate::record::content::Role;
@@ -81,7 +81,7 @@ impl<'o, W: Write> Markdown<'o, W> {
             What::Call { name, input, is_answered, .. } => {
                 self.speaks(Role::Assistant, entry)?;
                 let body = edit::read(input).map_or_else(
-                    || fenced(&input::members(input), "text"),
+                    || fenced(&facts::members(input), "text"),
                     |edit| fenced(&diff(&edit), "diff"),
                 );
                 self.fold(&call_line(name, input, *is_answered), &body)

@@ -15,7 +15,7 @@ mod emphasis;
 pub mod follow;
 pub mod html;
 mod inline;
-mod input;
+mod facts;
 mod language;
 pub mod markdown;
 mod plot;
@@ -28,13 +28,13 @@ mod words;
 mod wrap;
 
 use crate::finding::Finding;
+use crate::input::{self, Input};
 use crate::messages::{range, view};
 use crate::record::checkpoint::Checkpoint;
 use crate::record::compaction::Summary;
 use crate::record::content::Role;
 use crate::record::truncation::KeptSpan;
 use crate::redact::Patterns;
-use crate::source::{self, Input};
 use crate::usage::{Counts, Table};
 use anyhow::Context;
 use jiff::tz::TimeZone;
@@ -292,7 +292,7 @@ impl Start {
     /// When an input cannot be read.
     pub fn find(inputs: &[Input], limit: Option<u64>) -> anyhow::Result<Start> {
         let Some(limit) = limit else { return Ok(Start::default()) };
-        let end = source::total(inputs);
+        let end = input::total(inputs);
         let starts = range::turn_starts(inputs, end)?;
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let turns = starts.len().saturating_sub(limit);

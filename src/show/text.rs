@@ -5,7 +5,7 @@ use super::markdown::MOST;
 use super::render::{Layout, render};
 use super::words::{self, clean};
 use super::wrap::{chop, cut, expand_tabs, width, wrap};
-use super::{Entry, Options, Outcome, What, input};
+use super::{Entry, Options, Outcome, What, facts};
 use crate::estimate::report::grouped;
 use crate::json::{self, Object};
 use crate::printable::{printable, printable_json};
@@ -274,8 +274,8 @@ impl<'o, W: Write> Text<'o, W> {
     fn members(&mut self, json: &str) -> io::Result<()> {
         let Ok(object) = Object::parse(json) else { return self.folded(json, "") };
         for member in object.members() {
-            let text = input::member(&member.name(), member.value);
-            match input::is_command(&member.name()) {
+            let text = facts::member(&member.name(), member.value);
+            match facts::is_command(&member.name()) {
                 true => self.wrapped(&text)?,
                 false => self.folded(&text, "")?,
             }

@@ -1,11 +1,12 @@
 //! Records to entries, in the order of the file.
 
-use super::{Compaction, Entry, Notes, Outcome, Refusal, Reply, Start, What, input};
+use super::{Compaction, Entry, Notes, Outcome, Refusal, Reply, Start, What, facts};
 use crate::estimate::{Estimate, Method, Request};
 use crate::finding::{Finding, Place, rules};
 use crate::id::Id;
+use crate::input::lines::Lines;
+use crate::input::{self, Input};
 use crate::json::{self, Object};
-use crate::jsonl::Lines;
 use crate::messages::range::Turns;
 use crate::messages::view::View;
 use crate::messages::{Message, rebuild};
@@ -15,7 +16,6 @@ use crate::record::{self, Body, Record};
 use crate::redact::Patterns;
 use crate::session::time;
 use crate::shorten;
-use crate::source::{self, Input};
 use anyhow::Context;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -93,7 +93,7 @@ impl<'v> Walk<'v> {
     /// # Errors
     /// As [`Walk::read`].
     pub fn read_all(&mut self, inputs: &[Input], each: &mut Each<'_>) -> anyhow::Result<()> {
-        for (input, base) in inputs.iter().zip(source::bases(inputs)) {
+        for (input, base) in inputs.iter().zip(input::bases(inputs)) {
             let from = self.start.offset.saturating_sub(base).min(input.length);
             self.read(input, base, from, input.length, each)?;
         }
@@ -187,7 +187,7 @@ impl<'v> Walk<'v> {
             self.note_place(record);
         }
         match &record.body {
-            Body::Session => out.push(What::Session(input::session(object))),
+            Body::Session => out.push(What::Session(facts::session(object))),
             Body::User { content, .. } => {
                 for block in content.clone().into_blocks() {
                     if !block.is_result() {
@@ -197,7 +197,7 @@ impl<'v> Walk<'v> {
                 }
             }
             Body::Interrupted { content } => {
-                self.begin_reply(input::reply(object), out);
+                self.begin_reply(facts::reply(object), out);
                 for block in content.clone().into_blocks() {
                     self.block(block, Role::Assistant, record, is_redacted, out);
                 }
@@ -206,7 +206,7 @@ impl<'v> Walk<'v> {
             Body::Assistant { content, usage, .. } => {
                 let Open { is_open, is_closed, is_answered, .. } = self.reply;
                 if !is_open || is_closed || is_answered || usage.is_some() {
-                    self.begin_reply(input::reply(object), out);
+                    self.begin_reply(facts::reply(object), out);
                 }
                 if let Some(reasoning) = string("reasoning").filter(|text| !text.trim().is_empty())
                 {
@@ -297,7 +297,7 @@ impl<'v> Walk<'v> {
                 self.result(id, content, is_error, record, is_redacted, out);
                 return;
             }
-            BlockKind::Media => out.push(What::Media { role, media: input::media(&block) }),
+            BlockKind::Media => out.push(What::Media { role, media: facts::media(&block) }),
             BlockKind::Thinking { .. } | BlockKind::Other => {
                 let kind = member("type").and_then(json::string).unwrap_or_default();
                 let (kind, bytes) = (kind.into_owned(), block.raw.len());
@@ -356,7 +356,7 @@ impl<'v> Walk<'v> {
             call,
             follows: self.reply.last.take().is_some_and(|last| last == id),
             text: shorten::text_of(&content),
-            media: content.blocks().iter().filter(is_media).map(input::media).collect(),
+            media: content.blocks().iter().filter(is_media).map(facts::media).collect(),
             is_error,
             shown,
             saved,

@@ -1,7 +1,8 @@
 use clawutils::estimate::{Gauge, Request};
+use clawutils::input::Input;
+use clawutils::lint;
 use clawutils::messages::rebuild::{Options, from_inputs};
-use clawutils::source::Input;
-use clawutils::{lint, truncate};
+use clawutils::truncate;
 use rustix::time::{ClockId, clock_gettime};
 use std::fmt::Write;
 use std::hint::black_box;

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use clawutils::input::Input;
 use clawutils::messages::Message;
 use clawutils::messages::rebuild::{Options, from_inputs};
 use clawutils::rules::violations;
-use clawutils::source::Input;
 
 use crate::common::{Run, Sandbox, rules};
 use crate::talks::Talk;

@@ -1,12 +1,12 @@
 //! What holds for any bytes that are read as a transcript. The fuzz targets hold it, too.
 
 use super::rules;
+use clawutils::input::Input;
 use clawutils::json::quote;
 use clawutils::messages::Message;
 use clawutils::messages::fold::INTERRUPTED;
 use clawutils::messages::rebuild::{Options, Rebuilt, from_inputs};
 use clawutils::rules::violations;
-use clawutils::source::Input;
 
 /// A law that holds, or what breaks it.
 pub type Law = Result<(), String>;

@@ -15,9 +15,9 @@ use clawutils::compact::pending::Summaries;
 use clawutils::compact::{CutPlan, KEEP_USER, Source, Strategy, Task, accept, local, stub};
 use clawutils::estimate::{Gauge, Request};
 use clawutils::finding::rules::RESULT_TWICE;
+use clawutils::input::Input;
 use clawutils::messages::Message;
 use clawutils::messages::rebuild::{Options, from_inputs};
-use clawutils::source::Input;
 use clawutils::truncate;
 
 /// How many steps are taken on each talk.

@@ -7,9 +7,9 @@ use serde_json::Value;
 use super::any::{Law, is_accepted, lines, only_grows, rebuild, rebuild_all, same};
 use super::model::{self, Answered, Said};
 use super::records::{Body, Id, Item, Piece, Talk};
+use clawutils::input::Input;
 use clawutils::messages::Message;
 use clawutils::messages::rebuild::{Form, Options, Rebuilt};
-use clawutils::source::Input;
 
 /// All laws about messages as they are rebuilt.
 pub fn of_rebuild(talk: &Talk) -> Law {

@@ -4,12 +4,12 @@
 use super::any::Law;
 use super::choices::Choices;
 use super::records::Talk;
+use clawutils::input::Input;
 use clawutils::messages::Message;
 use clawutils::messages::rebuild::{self, from_inputs};
 use clawutils::show::render::Layout;
 use clawutils::show::stream::Stream;
 use clawutils::show::{self, Format, Options};
-use clawutils::source::Input;
 use pulldown_cmark::{Event, HeadingLevel, Options as Dialect, Parser, Tag, TagEnd};
 use std::collections::BTreeSet;
 

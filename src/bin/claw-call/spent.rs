@@ -5,7 +5,7 @@ use anyhow::Context;
 use clawutils::cli::options::LimitArgs;
 use clawutils::cli::{open_transcript, variable};
 use clawutils::exit::{Error, Exit, fail};
-use clawutils::jsonl::{Line, Lines, read_line};
+use clawutils::input::lines::{Line, Lines, read_line};
 use clawutils::provider::{Request, estimated};
 use clawutils::usage::{Calls, Counts};
 use std::path::PathBuf;

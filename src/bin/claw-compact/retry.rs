@@ -8,18 +8,16 @@ use crate::compact::{Run, record, say_applied};
 use crate::ladder::{Ladder, Made};
 use crate::sources::Source;
 use anyhow::Context;
-use clawutils::cli::Outcome;
 use clawutils::cli::attempts::Attempts;
 use clawutils::cli::summary::CallBudget;
-use clawutils::cli::{Log, Output, now};
+use clawutils::cli::{Log, Outcome, Output, now};
 use clawutils::compact::pending::{Pending, Summaries};
 use clawutils::compact::request::SummaryPrompt;
 use clawutils::exit::{self, Exit, fail};
+use clawutils::input::Input;
 use clawutils::json::write::Members;
-use clawutils::messages::Message;
 use clawutils::messages::rebuild::{self, Options};
-use clawutils::messages::summary;
-use clawutils::source::Input;
+use clawutils::messages::{Message, summary};
 use std::io::Write;
 
 /// The longest pause between two tries of one summary, in seconds: a day.

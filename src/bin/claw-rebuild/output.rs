@@ -2,9 +2,9 @@
 
 use clawutils::cli::options::LimitTurnsArgs;
 use clawutils::cli::{Log, Output, report};
+use clawutils::input::Input;
 use clawutils::messages::rebuild::{self, Form, Options};
 use clawutils::rules::check_ready;
-use clawutils::source::Input;
 
 /// The option group for the part that is read.
 #[derive(Clone, Debug, clap::Args)]

@@ -6,14 +6,11 @@
 //! Tolerated with a finding are runs of NUL bytes (a crash of the machine leaves them) and fused
 //! lines: a torn prefix, or a whole object, followed by a whole object.
 
-pub mod batch;
-pub mod search;
-
+use super::block::{Batch, Batches};
 use crate::finding::rules::{self, Rule};
 use crate::finding::{Finding, Place};
+use crate::input::Input;
 use crate::json::{self, Object};
-use crate::source::Input;
-use batch::{Batch, Batches};
 use memchr::memmem;
 use std::io;
 
@@ -144,7 +141,7 @@ impl<'h> Held<'h> {
     }
 }
 
-fn place(input: &Input, line: Option<u64>, offset: u64, length: usize) -> Place {
+pub(super) fn place(input: &Input, line: Option<u64>, offset: u64, length: usize) -> Place {
     Place { input: input.name.clone(), line, offset, length: length as u64 }
 }
 
@@ -365,9 +362,9 @@ fn finding<'a>(rule: &'static Rule, place: &Place, message: String) -> Line<'a> 
 
 #[cfg(test)]
 mod tests {
+    use super::super::backward::line_around;
+    use super::super::block::BLOCK;
     use super::*;
-    use batch::BLOCK;
-    use search::line_around;
 
     fn texts(bytes: &[u8]) -> (Vec<String>, Vec<&'static str>) {
         let (mut objects, mut rules) = (Vec::new(), Vec::new());

@@ -4,6 +4,10 @@
 //! terminal) is held in memory. Several inputs are one text, as if they had been concatenated, except
 //! that a last line without line feed ends with its input.
 
+pub mod backward;
+pub mod block;
+pub mod lines;
+
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};

@@ -1,10 +1,10 @@
 //! Lines that hold a text, from the end of an input backwards.
 
-use super::batch::{BLOCK, Block, MUCH, processors};
-use super::place;
+use super::block::{BLOCK, Block, MUCH, processors};
+use super::lines::place;
 use crate::finding::Place;
+use crate::input::Input;
 use crate::simd::{self, Marks, STEP, Walk};
-use crate::source::Input;
 use memchr::memmem;
 use std::io;
 use std::ops::Range;

@@ -4,8 +4,8 @@
 //! is done with them later. So where there is much to read, a thread of its own reads the next batches
 //! while the caller is still busy with this one, and whoever has less to do finds the lines in them.
 
+use crate::input::Input;
 use crate::json::{Object, Span};
-use crate::source::Input;
 use std::io;
 use std::num::NonZero;
 use std::ops::Range;
