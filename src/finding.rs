@@ -1,4 +1,4 @@
-//! Findings: what is wrong at a place of an input. Reading goes on after one.
+//! Findings: what is wrong at a place of an input. Reading continues after one.
 
 pub mod rules;
 
@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub enum Severity {
     /// Worth knowing; nothing was lost.
     Note,
-    /// Mended on the way out; something stands in the file that no provider would take.
+    /// Repaired in the output; the file has something that a provider refuses.
     Warning,
     /// Bytes that could not be used.
     Error,

@@ -1,7 +1,7 @@
 //! The one place where the processor's vectors show.
 //!
-//! Vectors of 16 bytes are had everywhere. Those of 32 bytes have to be asked for when the program runs. Without
-//! them claw-rebuild takes 1.10 (`--meta`) to 1.16 times as long on 256 MiB; vectors of 64 bytes gained less than 5 %.
+//! Every processor has vectors of 16 bytes. Larger ones of 32 bytes are looked for when the program runs. Without them
+//! claw-rebuild takes 1.10 (`--meta`) to 1.16 times as long on 256 MiB; vectors of 64 bytes gained less than 5 %.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use wide::u8x32;

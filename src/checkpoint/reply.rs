@@ -12,7 +12,7 @@ const MOST_TRIES: usize = 1000;
 pub struct Said {
     /// The summary; never blank.
     pub summary: String,
-    /// What was talked about.
+    /// The topics of the conversation.
     pub topics: Vec<String>,
     /// What was decided.
     pub key_decisions: Vec<String>,

@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Runs a program's body and turns its outcome into an exit status.
 ///
 /// An error is printed on standard error as one line, `NAME: message: cause`; control characters in
-/// it are escaped, so text from outside cannot reach a terminal raw. A standard error that is closed
-/// is no further error.
+/// it are escaped, so text from outside cannot reach a terminal raw. If standard error is closed, that
+/// is not reported.
 pub fn run<T: Into<ExitCode>>(name: &str, body: impl FnOnce() -> anyhow::Result<T>) -> ExitCode {
     match body() {
         Ok(exit) => exit.into(),
@@ -33,7 +33,7 @@ pub fn report(name: &str, error: &anyhow::Error) -> Exit {
     exit
 }
 
-/// What a failure tells programs: the status, and what it brings along.
+/// Returns the members of a failure for programs: the status, and the members of the error.
 fn members(error: &anyhow::Error, exit: Exit) -> Members {
     let members = Members::new().number("status", exit.code());
     match error.downcast_ref::<Error>() {
@@ -42,7 +42,7 @@ fn members(error: &anyhow::Error, exit: Exit) -> Members {
     }
 }
 
-/// Whether diagnostics are JSON lines (`--log json`); one choice for the whole process.
+/// True if diagnostics are JSON lines (`--log json`); one choice for the whole process.
 static JSON: AtomicBool = AtomicBool::new(false);
 
 /// Makes every later diagnostic a JSON line.
@@ -51,7 +51,7 @@ pub fn log_json() {
     progress::turn_off();
 }
 
-/// Whether diagnostics are JSON lines.
+/// Returns whether diagnostics are JSON lines.
 #[must_use]
 pub fn is_json() -> bool {
     JSON.load(Ordering::Relaxed)
@@ -109,7 +109,7 @@ fn push_line(lines: &mut String, name: &str, text: &str, members: &Members) {
 
 fn write_lines(lines: &str) {
     progress::clear();
-    // Nobody is left to tell when standard error itself is gone.
+    // If standard error itself fails, there is no place to report it.
     let _ = io::stderr().lock().write_all(lines.as_bytes());
 }
 

@@ -61,7 +61,7 @@ impl LimitArgs {
     /// Reads the prices.
     ///
     /// # Errors
-    /// 74 when they cannot be read, 78 when a line of them is none; 2 when they are missing for a limit on the cost.
+    /// 74 when they cannot be read, 78 when one of their lines is not a price; 2 when they are missing for a limit on the cost.
     pub fn prices(&self) -> anyhow::Result<Option<Table>> {
         if self.max_cost.is_some() && self.prices.is_none() {
             return fail(
@@ -117,7 +117,7 @@ pub struct SourceArgs {
     pub emergency: bool,
 }
 
-/// A source of summaries that asks nobody.
+/// A source of summaries that calls no model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Fallback {
     /// Put together from what was said, without a model
@@ -236,7 +236,7 @@ pub struct ResetArgs {
     pub idle: Option<u32>,
 }
 
-/// The option for what is taken out.
+/// The option for redaction.
 #[derive(Clone, Debug, clap::Args)]
 pub struct RedactArgs {
     /// Take out of the records what matches a pattern in FILE
@@ -245,10 +245,10 @@ pub struct RedactArgs {
 }
 
 impl RedactArgs {
-    /// What is to be taken out.
+    /// Reads the patterns.
     ///
     /// # Errors
-    /// 74 when the file cannot be read, 65 when a line of it is no pattern.
+    /// 74 when the file cannot be read, 65 when one of its lines is not a pattern.
     pub fn patterns(&self) -> anyhow::Result<Option<Patterns>> {
         let read = |path: &PathBuf| Patterns::read(&path.display().to_string(), &read_file(path)?);
         self.redact.as_ref().map(read).transpose()
@@ -267,7 +267,7 @@ impl FailuresArgs {
     /// Reads the rows.
     ///
     /// # Errors
-    /// 74 when the file cannot be read, 78 when a line of it is none.
+    /// 74 when the file cannot be read, 78 when one of its lines is not a row.
     pub fn read(&self) -> anyhow::Result<Rows> {
         self.failures.as_deref().map_or_else(|| Ok(Rows::default()), rows_in)
     }

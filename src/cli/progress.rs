@@ -54,7 +54,7 @@ static STATE: Mutex<State> =
 /// True once [`turn_off`] was called.
 static IS_OFF: AtomicBool = AtomicBool::new(false);
 
-/// Shows nothing from here on: diagnostics are for a program.
+/// Turns progress off, because a program reads the diagnostics.
 pub fn turn_off() {
     IS_OFF.store(true, Ordering::Relaxed);
 }
@@ -228,7 +228,7 @@ fn fitted(text: &str, columns: usize) -> String {
     text.to_owned()
 }
 
-/// What an append waits for: other writers, and then the disk.
+/// Returns the text about an append that takes long: it waits for other writers, and then for the disk.
 pub fn appending(
     file: &Path,
     options: &transcript::Options,

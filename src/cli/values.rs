@@ -6,7 +6,7 @@ use std::time::Duration;
 /// Reads an argument that is a whole number, at least 1.
 ///
 /// # Errors
-/// When it is none.
+/// If it is not one.
 pub fn positive(text: &str) -> Result<u64, ParseIntError> {
     text.parse().map(NonZeroU64::get)
 }
@@ -14,7 +14,7 @@ pub fn positive(text: &str) -> Result<u64, ParseIntError> {
 /// Reads an argument that is a length of time in seconds, with or without fraction.
 ///
 /// # Errors
-/// When it is not one.
+/// If it is not one.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
     seconds
@@ -24,7 +24,7 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
 /// Reads an argument that is a share, from 0 to 1.
 ///
 /// # Errors
-/// When it is not one.
+/// If it is not one.
 pub fn share(text: &str) -> Result<f64, String> {
     let share = text.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
     share.ok_or_else(|| "not a share from 0 to 1; write 0.3 for 30 %".to_owned())

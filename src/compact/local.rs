@@ -31,9 +31,9 @@ const LAST: &str = "The last answer";
 const STEPS: usize = 48;
 /// Below this step an earlier summary by a model is shortened before anything else.
 const LEAST: usize = 4;
-/// The least that is said of an earlier summary by a model (characters).
+/// The shortest form of an earlier summary by a model (characters).
 const LEAST_EARLIER: usize = 60;
-/// How much of the barest summary is left where even that is too long (characters), and the least.
+/// Lengths to which the barest summary is cut if even that is too long (characters), and the shortest one.
 const BEGINNINGS: [usize; 5] = [200, 140, 100, 70, 40];
 const LEAST_BEGINNING: usize = 20;
 

@@ -40,7 +40,7 @@ struct Choice<'s> {
 struct Room(u64);
 
 impl Room {
-    /// Takes `tokens` of them if there are so many, and says whether there were.
+    /// Takes `tokens` if that many are left. Returns whether it did.
     fn take(&mut self, tokens: u64) -> bool {
         let left = self.0.checked_sub(tokens);
         self.0 = left.unwrap_or(self.0);
@@ -99,7 +99,7 @@ impl Choice<'_> {
         }
     }
 
-    /// The rules of each text that is not kept yet and has some.
+    /// Returns the rules of each text that has some and is not kept yet.
     fn rules_shortest_first(&self) -> Vec<(usize, String)> {
         let rules = |at: usize| Some((at, rules_of(&self.said[at])?));
         let mut found: Vec<(usize, String)> = self.others().into_iter().filter_map(rules).collect();

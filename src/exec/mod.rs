@@ -160,12 +160,12 @@ pub fn run(
 /// The records of ended jobs, by number.
 struct Results {
     records: Vec<Option<String>>,
-    /// So many from the first are written.
+    /// The number of records that are written.
     written: usize,
 }
 
 impl Results {
-    /// Writes the records whose turn it is.
+    /// Writes the next records in order, up to the first job that has not ended.
     fn write_next(
         &mut self,
         write: &mut impl FnMut(&str) -> anyhow::Result<()>,
@@ -178,7 +178,7 @@ impl Results {
     }
 }
 
-/// Performs the next job that nobody has begun, until there is none.
+/// Performs jobs that no other thread has begun, until none is left.
 fn work(
     jobs: &[Job],
     next: &AtomicUsize,
@@ -192,7 +192,7 @@ fn work(
         settings.running.begin(number, &job.call.name);
         let record = job.perform(number, groups, settings);
         settings.running.end(number);
-        // The one who listens goes on until all have ended.
+        // The receiver stays until all jobs have ended.
         let _ = sender.send(Event::Ended(number, record));
     }
 }

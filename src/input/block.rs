@@ -260,7 +260,7 @@ impl Batches {
     }
 }
 
-/// How many threads can work at the same time.
+/// Returns the number of threads that can run at the same time.
 pub(super) fn processors() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }

@@ -29,13 +29,13 @@ impl Default for Members {
 }
 
 impl Members {
-    /// No members yet.
+    /// Returns an object without members.
     #[must_use]
     pub fn new() -> Members {
         Members::with_capacity(62)
     }
 
-    /// No members yet, and room for so many bytes.
+    /// Returns an object without members, with room for `bytes` bytes.
     #[inline]
     #[must_use]
     pub fn with_capacity(bytes: usize) -> Members {
@@ -44,7 +44,7 @@ impl Members {
         Members { json }
     }
 
-    /// No members yet, in the memory of `buffer`, for objects of which many are written.
+    /// Returns an object without members in the memory of `buffer`, for code that writes many objects.
     #[must_use]
     pub fn reusing(mut buffer: String) -> Members {
         buffer.clear();
@@ -52,27 +52,27 @@ impl Members {
         Members { json: buffer }
     }
 
-    /// A record or a block of this type: the member `type`.
+    /// Returns a record or a block of this type: an object with the member `type`.
     #[must_use]
     pub fn of_type(name: &str) -> Members {
         Members::new().string("type", name)
     }
 
-    /// The object.
+    /// Returns the object.
     #[must_use]
     pub fn into_json(mut self) -> String {
         self.json.push('}');
         self.json
     }
 
-    /// The object as a line, with its line feed.
+    /// Returns the object as a line, with its line feed.
     #[must_use]
     pub fn into_line(mut self) -> String {
         self.json.push_str("}\n");
         self.json
     }
 
-    /// The members as the rest of an object that has others: after a comma, if there are any, without braces.
+    /// Returns the members as the rest of an object that has others: without braces, after a comma if there are any.
     #[must_use]
     pub fn into_rest(mut self) -> String {
         let comma = if self.is_empty() { "" } else { "," };
@@ -323,7 +323,7 @@ macro_rules! opening {
     };
 }
 
-/// The text of a further member up to its value, `member!("content")`, or with a value that is no string,
+/// The text of a further member up to its value, `member!("content")`, or with a value that is not a string,
 /// `member!("is_error": true)`.
 macro_rules! member {
     ($name:literal $(: $value:literal)?) => {

@@ -1,8 +1,8 @@
 //! Records to messages: replies put together, calls paired with their results, roles alternating.
 //!
-//! Records are read in file order into *parts* (one for each reply and each run of user words), and a
+//! Records are read in file order into *pending messages* (one for each reply and each run of user words), and a
 //! result goes to its call by id wherever it stands: to the nearest before it, or to the next one after it if
-//! that has no other when something follows its reply. Then the parts are laid out as messages: the
+//! that has no other when something follows its reply. Then they are laid out as messages: the
 //! results of a reply come together right after it, in call order, before any words of the user. What
 //! has no place (a result without a call, a second result) is a finding; what is missing in the middle
 //! (a call that was never answered) is filled in with a fixed text. The order is the file's alone, so
@@ -46,10 +46,10 @@ pub struct Fold<'v, 'b, F> {
     view: &'v View,
     /// Whether messages are to say which records they are made of.
     with_meta: bool,
-    /// The parts that are not given out yet; the first of them has this number.
+    /// The pending messages; the first of them has this number.
     parts: VecDeque<PendingMessage<'b>>,
     first: usize,
-    /// For each id the newest call in these parts that has it: number of the part, index in it.
+    /// For each id the newest call in these messages that has it: number of the message, index in it.
     calls: ById<(usize, usize)>,
     early: Waiting,
     layout: Layout<'b, F>,
@@ -178,7 +178,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         self.counts_from = self.counts_from.max(place);
     }
 
-    /// Ends the reading. Results whose call never came have no place; calls of the last part stay open, and
+    /// Ends the reading. Results whose call never came have no place; calls of the last message stay open, and
     /// their records are given.
     ///
     /// # Errors
@@ -197,7 +197,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         self.layout.finish()
     }
 
-    /// Lays out the first part.
+    /// Lays out the first pending message.
     fn give_out(&mut self, at_end: bool) -> io::Result<()> {
         let Some(mut part) = self.parts.pop_front() else { return Ok(()) };
         if let Some(source) = part.drop_final_thinking() {
@@ -280,7 +280,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         }
     }
 
-    /// The part that records are added to: the last one if it is of that role and `goes_on`, else a
+    /// The pending message that records are added to: the last one if it is of that role and `goes_on`, else a
     /// new one.
     fn open_part(
         &mut self,

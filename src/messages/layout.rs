@@ -85,7 +85,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
         self.after_summary = Some(id);
     }
 
-    /// Adds a part and what answers its calls.
+    /// Adds a pending message and what answers its calls.
     pub(super) fn part(
         &mut self,
         mut part: PendingMessage<'b>,

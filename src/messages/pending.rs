@@ -1,4 +1,4 @@
-//! Pending messages: replies and runs of user words, as records put them together.
+//! Pending messages: replies and runs of user words, to which records still add.
 
 use crate::finding::Place;
 use crate::id::Id;
@@ -131,7 +131,7 @@ impl<'b> PendingMessage<'b> {
         changed_at
     }
 
-    /// Whether nothing that comes can change it, once another part has begun.
+    /// Whether nothing that comes can change it, once another message has begun.
     pub(super) fn is_settled(&self) -> bool {
         self.calls.iter().all(|call| call.answer.is_some())
     }

@@ -92,7 +92,7 @@ pub fn stream(
     Ok(Notes { findings, replaced, open_calls })
 }
 
-/// Gives the records of these lines to `fold`; `name` and `base` are those of their input.
+/// Passes the records of these lines to `fold`; `name` and `base` belong to their input.
 fn fold_lines<'h, F: FnMut(Message<'_>) -> io::Result<()>>(
     mut lines: Held<'h>,
     (name, base): (&Arc<str>, u64),

@@ -263,7 +263,7 @@ impl Search<'_> {
         self.view.unseen_targets.insert(target.to_owned(), finding);
     }
 
-    /// Puts a summary in the place of the compaction `place`, should that govern.
+    /// Replaces the summary of the compaction `place`, if that one governs.
     fn replace(&mut self, record: &Record<'_>, place: &str, own: Governing) {
         let what = format!("compaction not applied: no compaction '{place}' before it");
         let finding = found(&rules::UNKNOWN_TARGET, record, what);
@@ -271,7 +271,7 @@ impl Search<'_> {
         self.better.entry(place.to_owned()).or_insert(own);
     }
 
-    /// Lets a compaction govern, or the summary that stands in its place, if its first kept record is there.
+    /// Makes a compaction govern if its first kept record exists. A summary that replaces its own is used instead.
     fn compact(
         &mut self,
         record: &Record<'_>,

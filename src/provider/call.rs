@@ -46,7 +46,7 @@ pub enum Ask {
     Count,
 }
 
-/// What a call needs of the world.
+/// What a call needs from outside: sending, waiting, time and chance.
 pub trait Transport {
     /// Sends a body and gives the answer to `reading` as it comes.
     ///
@@ -93,14 +93,14 @@ pub struct Call<'c, 'r, 'a> {
 /// The failure of the last try, and what there is of the reply.
 pub fn call(
     call: Call<'_, '_, '_>,
-    world: &mut impl Transport,
+    transport: &mut impl Transport,
     show: &mut dyn FnMut(&str),
 ) -> Result<Vec<Reply>, Failed> {
     let mut messages = call.request.messages.to_vec();
     let mut replies: Vec<Reply> = Vec::new();
     loop {
         let request = Request { messages: &messages, ..call.request };
-        match one_reply(Call { request, ..call }, world, show) {
+        match one_reply(Call { request, ..call }, transport, show) {
             Ok(reply) => replies.push(reply),
             Err(mut failed) => {
                 replies.iter_mut().for_each(|reply| reply.interrupted = true);
@@ -131,7 +131,7 @@ fn so_far(replies: &[Reply]) -> Message<'static> {
 /// The failure of the last try, and what was shown of its reply.
 fn one_reply(
     call: Call<'_, '_, '_>,
-    world: &mut impl Transport,
+    transport: &mut impl Transport,
     show: &mut dyn FnMut(&str),
 ) -> Result<Reply, Failed> {
     let Call { protocol, mut request, patience, .. } = call;
@@ -143,16 +143,16 @@ fn one_reply(
     };
     request.max_tokens = estimated::room(protocol, &request, LEAST_OUTPUT)?;
     let may_repeat = || !has_shown.get();
-    with_patience(patience, world, may_repeat, |world| {
+    with_patience(patience, transport, may_repeat, |transport| {
         loop {
-            let failed = match once(&Call { request, ..call }, world, &mut show) {
+            let failed = match once(&Call { request, ..call }, transport, &mut show) {
                 Err(failed) if !has_shown.get() && !has_lowered => failed,
                 outcome => return outcome,
             };
             let Some(room) = output_room(&failed.failure, request.max_tokens) else {
                 return Err(failed);
             };
-            world.say(&format!("{}; trying again with --max-tokens {room}", failed.failure));
+            transport.say(&format!("{}; trying again with --max-tokens {room}", failed.failure));
             request.max_tokens = room;
             has_lowered = true;
         }
@@ -163,20 +163,20 @@ fn one_reply(
 /// or `may_repeat` says no.
 fn with_patience<T, W: Transport>(
     patience: Patience,
-    world: &mut W,
+    transport: &mut W,
     may_repeat: impl Fn() -> bool,
     mut attempt: impl FnMut(&mut W) -> Result<T, Failed>,
 ) -> Result<T, Failed> {
     let mut tries = 0;
     loop {
-        let failed = match attempt(world) {
+        let failed = match attempt(transport) {
             Err(failed) if may_repeat() => failed,
             outcome => return outcome,
         };
         let failure = &failed.failure;
-        let Some(pause) = pause(failure, tries, patience, world) else { return Err(failed) };
-        world.say(&format!("{failure}; trying again in {pause:.1} s"));
-        world.wait(pause);
+        let Some(pause) = pause(failure, tries, patience, transport) else { return Err(failed) };
+        transport.say(&format!("{failure}; trying again in {pause:.1} s"));
+        transport.wait(pause);
         tries += 1;
     }
 }
@@ -184,14 +184,14 @@ fn with_patience<T, W: Transport>(
 /// One exchange.
 fn once(
     call: &Call<'_, '_, '_>,
-    world: &mut impl Transport,
+    transport: &mut impl Transport,
     show: &mut dyn FnMut(&str),
 ) -> Result<Reply, Failed> {
     let Call { protocol, request, rows, .. } = call;
     let mut reading = Reading::new(*protocol, rows, show);
-    let sent = world.send(Ask::Reply, request, &protocol.body(request), &mut reading);
+    let sent = transport.send(Ask::Reply, request, &protocol.body(request), &mut reading);
     let is_empty = reading.so_far().0.body.trim_ascii().is_empty();
-    let reply = reading.finish(world.now(), sent);
+    let reply = reading.finish(transport.now(), sent);
     let reply = reply.map_err(|Failed { failure, shown }| Failed {
         failure: estimated::reconsider(failure, is_empty, request),
         shown,
@@ -199,7 +199,7 @@ fn once(
     match estimated::truncated(*protocol, request, &reply) {
         (Cut::No, _) => Ok(reply),
         (Cut::Perhaps, failure) if !call.detect_truncation => {
-            world.say(&format!("{}; it may have dropped the rest", failure.message));
+            transport.say(&format!("{}; it may have dropped the rest", failure.message));
             Ok(reply)
         }
         (_, failure) => Err(failure.into()),
@@ -219,17 +219,17 @@ pub fn first_body(call: &Call<'_, '_, '_>) -> Result<String, Failure> {
 ///
 /// # Errors
 /// The [`Failure`] of the last try.
-pub fn count(call: &Call<'_, '_, '_>, world: &mut impl Transport) -> Result<u64, Failure> {
+pub fn count(call: &Call<'_, '_, '_>, transport: &mut impl Transport) -> Result<u64, Failure> {
     let Call { protocol, request, patience, rows, .. } = call;
     let body = protocol.count_body(request);
     let counted = with_patience(
         *patience,
-        world,
+        transport,
         || true,
-        |world| {
-            let (mut show, now) = (|_: &str| {}, world.now());
+        |transport| {
+            let (mut show, now) = (|_: &str| {}, transport.now());
             let mut reading = Reading::new(*protocol, rows, &mut show);
-            let sent = world.send(Ask::Count, request, &body, &mut reading);
+            let sent = transport.send(Ask::Count, request, &body, &mut reading);
             if reading.rest() != Rest::Nothing {
                 sent?;
             }
@@ -271,7 +271,7 @@ fn pause(
     failure: &Failure,
     tries: u32,
     patience: Patience,
-    world: &mut impl Transport,
+    transport: &mut impl Transport,
 ) -> Option<f64> {
     if !failure.retryable || tries >= patience.retries {
         return None;
@@ -281,10 +281,10 @@ fn pause(
         Some(seconds) => seconds,
         None => {
             let pause = (FIRST_PAUSE * 2f64.powi(tries.min(10).cast_signed())).min(LONGEST_PAUSE);
-            pause * (1.0 - 0.25 * world.chance())
+            pause * (1.0 - 0.25 * transport.chance())
         }
     };
-    (pause < world.left()).then_some(pause)
+    (pause < transport.left()).then_some(pause)
 }
 
 #[cfg(test)]
@@ -292,7 +292,7 @@ mod tests {
     use super::*;
     use crate::provider::Answer;
 
-    /// A world with a list of answers.
+    /// A transport with a list of answers.
     struct Scripted {
         answers: Vec<Result<Answer, Failure>>,
         asked: Vec<u64>,
@@ -342,15 +342,15 @@ mod tests {
     fn run(answers: Vec<Result<Answer, Failure>>) -> (bool, Vec<u64>, Vec<f64>) {
         let messages = [Message::say(Role::User, "hi")];
         let request = Request::plain(&messages, 4000);
-        let mut world = Scripted { answers, asked: vec![], waits: vec![] };
+        let mut transport = Scripted { answers, asked: vec![], waits: vec![] };
         let patience = Patience { retries: 2, max_wait: 60.0 };
         let (protocol, rows) = (Protocol::Anthropic, &Rows::default());
         let outcome = call(
             Call { protocol, request, patience, rows, detect_truncation: false },
-            &mut world,
+            &mut transport,
             &mut |_| {},
         );
-        (outcome.is_ok(), world.asked, world.waits)
+        (outcome.is_ok(), transport.asked, transport.waits)
     }
 
     const ROOM: &str = "input length and `max_tokens` exceed context limit: 7000 + 4000 > 10000, x";

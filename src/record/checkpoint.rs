@@ -9,7 +9,7 @@ use crate::json::write::Members;
 pub struct Checkpoint {
     /// The summary itself.
     pub summary: String,
-    /// What was talked about.
+    /// The topics of the conversation.
     pub topics: Vec<String>,
     /// What was decided.
     pub key_decisions: Vec<String>,

@@ -43,7 +43,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Whether its transcript is another one than when the entry was read.
+    /// Returns whether the transcript has changed since the entry was read.
     #[must_use]
     pub fn has_changed(&self) -> bool {
         let stamp = self.path.symlink_metadata().ok().map(|meta| Stamp::of(&meta));

@@ -129,8 +129,8 @@ pub fn holder(lock: &Path) -> Option<Pid> {
     fcntl_getlk(&file, &Flock::from(FlockType::WriteLock)).ok()??.pid
 }
 
-/// Waits until the process that holds the turn of a transcript has ended. Then this process has a share of the lock until
-/// it ends, too. Returns false at once if no other process holds the turn.
+/// Waits until the process that holds the turn of a transcript has ended. From then on this process shares the lock, until
+/// it ends. Returns false at once if no other process holds the turn.
 #[must_use]
 pub fn await_end(transcript: &Path) -> bool {
     let Ok(file) = open(&lock_path(transcript, Purpose::Turn), false) else { return false };

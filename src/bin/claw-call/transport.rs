@@ -1,4 +1,4 @@
-//! The world that a call is made in: the network, the provider inside, or recordings.
+//! The transport of a call: the network, the provider inside, or recordings.
 
 #[cfg(feature = "http")]
 use crate::listening::{Event, Listening};
@@ -63,7 +63,7 @@ impl Tape {
     }
 }
 
-/// The world that a call is made in.
+/// The transport of a call.
 pub(super) struct Network<'n> {
     pub(super) tape: &'n mut Tape,
     pub(super) endpoint: &'n Endpoint,

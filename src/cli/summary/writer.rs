@@ -74,8 +74,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Asks for one piece of `rest` after the other, and puts the newest summary in the place of `so_far`. It ends
-    /// at the first request that does not fit, and gives that; `refused` is the one that did not fit before.
+    /// Asks for a summary of each piece of `rest` in turn, and replaces `so_far` by each reply. Returns the first
+    /// request that does not fit; `refused` is the one that did not fit before.
     fn ask_for(
         &self,
         rest: &[Message<'_>],
@@ -169,7 +169,7 @@ struct TooLong {
     request: String,
 }
 
-/// The text of a summary, if there is one yet.
+/// Returns the text of a summary, if there is one yet.
 fn said(reply: &Reply) -> Option<&str> {
     Some(reply.text.as_str()).filter(|text| !text.is_empty())
 }
