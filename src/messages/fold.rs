@@ -47,7 +47,7 @@ pub struct Fold<'v, 'b, F> {
     /// Whether messages are to say which records they are made of.
     with_meta: bool,
     /// The pending messages; the first of them has this number.
-    parts: VecDeque<PendingMessage<'b>>,
+    pending: VecDeque<PendingMessage<'b>>,
     first: usize,
     /// For each id the newest call in these messages that has it: number of the message, index in it.
     calls: ById<(usize, usize)>,
@@ -78,12 +78,12 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         if let Some(governing) = &view.governing {
             layout.summary(governing);
         }
-        let (parts, calls, early) = (VecDeque::new(), ById::default(), Waiting::default());
+        let (pending, calls, early) = (VecDeque::new(), ById::default(), Waiting::default());
         let (counts_from, is_other_reply) = (view.counts_from, false);
         Fold {
             view,
             with_meta,
-            parts,
+            pending,
             first: 0,
             calls,
             early,
@@ -100,7 +100,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         Fold {
             view: self.view,
             with_meta: self.with_meta,
-            parts: self.parts.into_iter().map(PendingMessage::into_owned).collect(),
+            pending: self.pending.into_iter().map(PendingMessage::into_owned).collect(),
             first: self.first,
             calls: self.calls,
             early: self.early,
@@ -161,7 +161,9 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
             Body::Compaction { .. } if self.view.is_whole => self.end_counts(u64::MAX),
             _ => return Ok(()),
         }
-        while self.parts.len() > 1 && (self.parts[0].is_settled() || self.parts.len() > HORIZON) {
+        while self.pending.len() > 1
+            && (self.pending[0].is_settled() || self.pending.len() > HORIZON)
+        {
             self.give_out(false)?;
         }
         Ok(())
@@ -188,9 +190,9 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
             let what = ["result of call '", &early.answer.id, "' has no call, left out"].concat();
             self.note_at(&rules::ORPHAN_RESULT, early.source, what);
         }
-        let last = self.parts.iter().rposition(PendingMessage::says_something);
+        let last = self.pending.iter().rposition(PendingMessage::says_something);
         let mut at_end = last.map(|last| last + self.first);
-        while !self.parts.is_empty() {
+        while !self.pending.is_empty() {
             at_end = at_end.filter(|last| *last >= self.first);
             self.give_out(at_end == Some(self.first))?;
         }
@@ -199,14 +201,14 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
 
     /// Lays out the first pending message.
     fn give_out(&mut self, at_end: bool) -> io::Result<()> {
-        let Some(mut part) = self.parts.pop_front() else { return Ok(()) };
-        if let Some(source) = part.drop_final_thinking() {
+        let Some(mut message) = self.pending.pop_front() else { return Ok(()) };
+        if let Some(source) = message.drop_final_thinking() {
             self.note_at(&rules::FINAL_THINKING, source, "a reply ends in thinking, left out");
         }
-        for call in &mut part.calls {
+        for call in &mut message.calls {
             self.pass_over(call.early.take());
         }
-        for call in &part.calls {
+        for call in &message.calls {
             if let Entry::Occupied(newest) = self.calls.entry(call.id.clone())
                 && newest.get().0 == self.first
             {
@@ -214,8 +216,8 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
             }
         }
         self.first += 1;
-        if part.says_something() {
-            self.layout.part(part, at_end, self.findings)?;
+        if message.says_something() {
+            self.layout.message(message, at_end, self.findings)?;
         }
         Ok(())
     }
@@ -239,7 +241,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
             }
         };
         if can_be_sent(&words) {
-            self.open_part(Role::User, true, meta).content.absorb(words);
+            self.open_message(Role::User, true, meta).content.absorb(words);
         } else if !only_results {
             let what = "a user record says nothing, left out";
             self.note(&rules::EMPTY_MESSAGE, record, what);
@@ -247,10 +249,10 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
     }
 
     fn assistant(&mut self, content: Content<'b>, meta: Option<Box<Meta>>, record: &Record<'_>) {
-        let goes_on = self.parts.back().is_some_and(PendingMessage::goes_on);
-        let part = self.open_part(Role::Assistant, goes_on, meta.clone());
+        let goes_on = self.pending.back().is_some_and(PendingMessage::goes_on);
+        let message = self.open_message(Role::Assistant, goes_on, meta.clone());
         let Content::Blocks(blocks) = content else {
-            part.content.absorb(content);
+            message.content.absorb(content);
             return;
         };
         for block in blocks {
@@ -268,13 +270,13 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
                     self.note(&rules::UNSIGNED_THINKING, record, what);
                 }
                 _ => {
-                    let goes_on = self.parts.back().is_some_and(|last| !last.closed);
+                    let goes_on = self.pending.back().is_some_and(|last| !last.closed);
                     let meta = if goes_on { None } else { meta.clone() };
-                    let part = self.open_part(Role::Assistant, goes_on, meta);
+                    let message = self.open_message(Role::Assistant, goes_on, meta);
                     if block.is_thinking() {
-                        part.thinking = Some(RecordName::of(record));
+                        message.thinking = Some(RecordName::of(record));
                     }
-                    part.add_block(block);
+                    message.add_block(block);
                 }
             }
         }
@@ -282,53 +284,54 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
 
     /// The pending message that records are added to: the last one if it is of that role and `goes_on`, else a
     /// new one.
-    fn open_part(
+    fn open_message(
         &mut self,
         role: Role,
         goes_on: bool,
         mut meta: Option<Box<Meta>>,
     ) -> &mut PendingMessage<'b> {
-        if !(goes_on && self.parts.back().is_some_and(|last| last.role == role)) {
-            let changed = self.parts.back_mut().map_or(0, PendingMessage::take_early_answers);
+        if !(goes_on && self.pending.back().is_some_and(|last| last.role == role)) {
+            let changed = self.pending.back_mut().map_or(0, PendingMessage::take_early_answers);
             self.end_counts(changed);
-            self.parts.push_back(PendingMessage::begin(role));
+            self.pending.push_back(PendingMessage::begin(role));
         }
         if let Some(meta) = meta.as_mut().filter(|meta| meta.offset < self.counts_from) {
             meta.drop_count();
         }
-        let last = self.parts.len() - 1;
-        let part = &mut self.parts[last];
+        let last = self.pending.len() - 1;
+        let message = &mut self.pending[last];
         let is_other_reply = std::mem::take(&mut self.is_other_reply);
-        if let Some(meta) = part.meta.as_mut().filter(|_| is_other_reply && role == Role::Assistant)
+        if let Some(meta) =
+            message.meta.as_mut().filter(|_| is_other_reply && role == Role::Assistant)
         {
             // It covers a part of what is now one reply.
             meta.drop_count();
         }
-        meta::join(&mut part.meta, meta);
-        part
+        meta::join(&mut message.meta, meta);
+        message
     }
 
     fn call(&mut self, block: Block<'b>, meta: Option<Box<Meta>>, record: &Record<'_>) {
         let BlockKind::ToolUse { id } = block.kind.clone() else { return };
         if self.is_written_again(&id, &block, record) {
-            self.open_part(Role::Assistant, true, meta);
+            self.open_message(Role::Assistant, true, meta);
             return;
         }
         let early = self.early.take_first(&id);
-        let goes_on = self.parts.back().is_some_and(|last| !last.closed);
-        let part = self.open_part(Role::Assistant, goes_on, meta);
-        let (block, index) = (part.add_block(block), part.calls.len());
+        let goes_on = self.pending.back().is_some_and(|last| !last.closed);
+        let message = self.open_message(Role::Assistant, goes_on, meta);
+        let (block, index) = (message.add_block(block), message.calls.len());
         let place = record.place.clone();
-        part.calls.push(PendingCall { id: id.clone(), block, answer: None, early, place });
-        self.calls.insert(id, (self.first + self.parts.len() - 1, index));
+        message.calls.push(PendingCall { id: id.clone(), block, answer: None, early, place });
+        self.calls.insert(id, (self.first + self.pending.len() - 1, index));
     }
 
     /// Whether the newest reply has this call already: claw0's present program writes every call
     /// twice, inside the assistant record and again as a `tool_use` record.
     fn is_written_again(&mut self, id: &str, block: &Block<'_>, record: &Record<'_>) -> bool {
         let Some((number, index)) = self.calls.get(id).copied() else { return false };
-        let reply = match self.parts.back() {
-            Some(last) if number + 1 == self.first + self.parts.len() => last,
+        let reply = match self.pending.back() {
+            Some(last) if number + 1 == self.first + self.pending.len() => last,
             _ => return false,
         };
         let Some(call) = reply.calls.get(index) else { return false };
@@ -416,17 +419,19 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         let id = answer.id.clone();
         let newest = self.calls.get(&id).map(|(number, call)| (number - self.first, *call));
         match newest {
-            Some((at, call)) if self.parts[at].calls[call].answer.is_none() => {
+            Some((at, call)) if self.pending[at].calls[call].answer.is_none() => {
                 self.end_counts(answer.changed_at);
-                let part = &mut self.parts[at];
-                part.closed = true;
-                part.calls[call].answer = Some(answer);
-                let early = part.calls[call].early.take();
+                let message = &mut self.pending[at];
+                message.closed = true;
+                message.calls[call].answer = Some(answer);
+                let early = message.calls[call].early.take();
                 self.pass_over(early);
-                if at + 1 < self.parts.len() {
+                if at + 1 < self.pending.len() {
                     // A later count was made with a fixed text in the place of this result.
-                    let later =
-                        self.parts.range_mut(at + 1..).filter_map(|part| part.meta.as_mut());
+                    let later = self
+                        .pending
+                        .range_mut(at + 1..)
+                        .filter_map(|message| message.meta.as_mut());
                     later.for_each(|meta| meta.drop_count());
                     let what = format!("result of call '{id}' comes late, moved to its call");
                     self.note(&rules::LATE_RESULT, record, what);

@@ -86,19 +86,19 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
     }
 
     /// Adds a pending message and what answers its calls.
-    pub(super) fn part(
+    pub(super) fn message(
         &mut self,
-        mut part: PendingMessage<'b>,
+        mut message: PendingMessage<'b>,
         at_end: bool,
         findings: &mut Vec<Finding>,
     ) -> io::Result<()> {
-        let calls = std::mem::take(&mut part.calls);
+        let calls = std::mem::take(&mut message.calls);
         let mut results = Vec::with_capacity(calls.len());
-        let mut meta_of_results = part.meta.is_some().then(Box::default);
+        let mut meta_of_results = message.meta.is_some().then(Box::default);
         for call in calls {
             let id = self.ids.give(&call.id);
             if id != call.id {
-                rename(&mut part.content.blocks_mut()[call.block], "id", &id);
+                rename(&mut message.content.blocks_mut()[call.block], "id", &id);
             }
             match call.answer {
                 Some(answer) => {
@@ -108,7 +108,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
                 }
                 // At the end a call may still be answered.
                 None if at_end => {
-                    let block = &part.content.blocks()[call.block];
+                    let block = &message.content.blocks()[call.block];
                     self.open_calls.push(call_record(block, &call.id));
                 }
                 None => {
@@ -120,8 +120,8 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
                 }
             }
         }
-        let role = part.role;
-        let (content, meta) = part.content();
+        let role = message.role;
+        let (content, meta) = message.content();
         self.push(role, content, meta)?;
         if results.is_empty() {
             return Ok(());
