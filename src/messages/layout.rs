@@ -1,4 +1,4 @@
-//! Parts to messages: results right after their calls, roles alternating, each message given out as soon
+//! Pending messages to messages: results right after their calls, roles alternating, each message given out as soon
 //! as the next one begins.
 
 use crate::finding::{Finding, rules};
