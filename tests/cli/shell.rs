@@ -92,6 +92,8 @@ fn a_message_as_long_as_an_argument_is_read_and_continues() {
         let script =
             "exec \"$@\" \"$(command -v claw-turn)\" --no-checkpoint -m \"$(cat)\" s.jsonl";
         let cmd = sandbox.sh(script).arg("sh").args(shell).env("CLAW_PROVIDER", "offline");
+        // One that is exported stays so when a shell sets it.
+        let cmd = cmd.env("message", "exported");
         cmd.stdin(message.as_str()).run().ok();
         assert!(sandbox.read_json("s.jsonl")[0]["content"] == message.as_str(), "{shell:?}");
     }

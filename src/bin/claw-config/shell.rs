@@ -119,6 +119,8 @@ impl Text {
         let settings = std::mem::take(self).0;
         self.set("settings", settings);
         self.add("eval \"$settings\"\n");
+        // A variable of the environment stays exported when it is set.
+        self.unset("message");
         self.set("message", message);
         self.add("exec <<END\n$message\nEND\n");
     }
