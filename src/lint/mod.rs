@@ -11,7 +11,6 @@ use crate::input::lines::{Line, Lines};
 use crate::json::{self, Member, Object};
 use crate::messages::rebuild::{self, Notes, Options};
 use crate::messages::{Message, Meta};
-use crate::record;
 use crate::rules::Violation;
 use anyhow::Context;
 use foldhash::fast::RandomState;
@@ -109,7 +108,15 @@ struct At {
     offset: u64,
     line: u64,
     length: u64,
-    id: Id,
+    /// Its own id. One without has its address, which nobody needs of most.
+    id: Option<Id>,
+}
+
+impl At {
+    /// The id of a record that begins at `offset`, by its own id.
+    fn id(own: Option<&Id>, offset: u64) -> Id {
+        own.cloned().unwrap_or_else(|| Id::from(format!("@{offset}")))
+    }
 }
 
 /// The record that begins at `offset`; `records` are in the order of the file.
@@ -127,7 +134,7 @@ impl Finding {
         let Some(record) = record_at(records, self.place.offset) else { return };
         if record.length == self.place.length {
             self.place.line.get_or_insert(record.line);
-            self.id.get_or_insert_with(|| record.id.clone());
+            self.id.get_or_insert_with(|| At::id(record.id.as_ref(), record.offset));
         }
     }
 }
@@ -137,7 +144,10 @@ impl Finding {
 struct Scan {
     findings: Vec<Finding>,
     records: Vec<At>,
+    /// The ids that records have of their own.
     ids: HashSet<Id, RandomState>,
+    /// True if one of these could be an address.
+    has_addresses: bool,
 }
 
 impl Scan {
@@ -158,14 +168,15 @@ impl Scan {
 
     fn take(&mut self, text: &str, object: &Object<'_>, place: Place, is_misfit: bool) {
         let Place { offset, length, .. } = place;
-        let id = Id::from(record::id_of(object, offset));
-        self.records.push(At { offset, line: place.line.unwrap_or(0), length, id: id.clone() });
+        let own = object.string("id").map(Id::from);
+        let was_used = self.was_used(own.as_ref(), offset);
         let mut find = |rule: &'static Rule, message: String| {
-            let (place, id) = (place.clone(), Some(id.clone()));
+            let (place, id) = (place.clone(), Some(At::id(own.as_ref(), offset)));
             self.findings.push(Finding { rule, place, id, message });
         };
         // A copy that was put in has been found already.
-        if !self.ids.insert(id.clone()) && !is_misfit {
+        if was_used && !is_misfit {
+            let id = At::id(own.as_ref(), offset);
             find(&rules::ID_TWICE, format!("id '{id}' was used before"));
         }
         for name in names_twice(object) {
@@ -179,6 +190,21 @@ impl Scan {
             let what = format!("U+FFFD is sent for each half of a surrogate pair, {halves} in all");
             find(&rules::LONE_SURROGATE, what);
         }
+        self.records.push(At { offset, line: place.line.unwrap_or(0), length, id: own });
+    }
+
+    /// Notes the id of the record at `offset`, and returns whether an earlier record has it: as its own, or by its
+    /// address.
+    fn was_used(&mut self, own: Option<&Id>, offset: u64) -> bool {
+        let Some(own) = own else {
+            return self.has_addresses && self.ids.contains(&At::id(None, offset));
+        };
+        let address = own.strip_prefix('@').and_then(|offset| offset.parse().ok());
+        self.has_addresses |= address.is_some();
+        let before = address.and_then(|offset| record_at(&self.records, offset));
+        let is_address_of =
+            |record: &At| record.id.is_none() && At::id(None, record.offset) == *own;
+        !self.ids.insert(own.clone()) || before.is_some_and(is_address_of)
     }
 }
 
@@ -200,5 +226,28 @@ pub fn status<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Exit {
         Some(Severity::Error) => Exit::Data,
         Some(Severity::Warning) => Exit::Failed,
         Some(Severity::Note) | None => Exit::Done,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_that_is_the_address_of_another_record_is_there_twice() {
+        let plain = r#"{"type":"user","content":"a"}"#;
+        let named = |id: &str| format!(r#"{{"type":"user","content":"a","id":"{id}"}}"#);
+        let next = named("@44").len() + 1;
+        for (records, expected) in [
+            ([plain.to_owned(), named("@0"), named("@00")], vec![plain.len() + 1]),
+            ([named(&format!("@{next}")), plain.to_owned(), named("@1")], vec![next]),
+            ([named("@x"), named("@x"), plain.to_owned()], vec![named("@x").len() + 1]),
+        ] {
+            let input = Input::memory("t", records.join("\n").into_bytes());
+            let findings = lint(input).unwrap();
+            let twice = findings.iter().filter(|found| found.rule == &rules::ID_TWICE);
+            let places: Vec<u64> = twice.map(|found| found.place.offset).collect();
+            assert_eq!(places, expected.iter().map(|at| *at as u64).collect::<Vec<_>>());
+        }
     }
 }
