@@ -178,7 +178,8 @@ fn audit_09_what_broke_off_and_what_was_refused_is_told_by_what_arrived() {
 
 #[test]
 fn audit_10_sizes_are_bounded() {
-    check(Shape::ALL.into_iter().flat_map(large).chain(huge()).collect(), 2);
+    // One after the other: 64 MiB take these programs, which are not optimised, much of their time.
+    check(Shape::ALL.into_iter().flat_map(large).chain(huge()).collect(), 1);
 }
 
 #[test]
