@@ -108,7 +108,7 @@ struct At {
     offset: u64,
     line: u64,
     length: u64,
-    /// Its own id. One without has its address, which nobody needs of most.
+    /// The id in the record. `None` stands for its address, which is made only where a finding needs it.
     id: Option<Id>,
 }
 
