@@ -102,12 +102,21 @@ pub struct ChatArgs {
     pub history: bool,
 }
 
-/// Run one guarded turn on a transcript, with the prompt from standard input
+/// The examples of claw-turn for --help.
+const TURN_EXAMPLES: &str = "\
+Examples:
+  Send a prompt and print the reply:
+      echo 'What is 2 + 2?' | claw-turn s.jsonl
+  Let the model call tools, and ask before each call:
+      claw-turn --tools tools --ask -m 'What is in src?' s.jsonl";
+
+/// Run one turn of a conversation within the context window, with the prompt from standard input
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "claw-turn",
     version,
     args_override_self = true,
+    after_help = TURN_EXAMPLES,
     override_usage = "claw-turn [OPTIONS] SESSION"
 )]
 pub struct Turn {
@@ -117,7 +126,7 @@ pub struct Turn {
     /// Take the turn in the current session
     #[arg(short = 'c', long = "continue")]
     pub current: bool,
-    /// Take the prompt from the command line
+    /// Take the prompt from the command line instead of standard input
     #[arg(short, long, value_name = "TEXT", conflicts_with = "again", allow_hyphen_values = true)]
     pub message: Option<String>,
     /// Continue a turn that failed, without a new prompt
@@ -135,9 +144,17 @@ pub struct Turn {
     pub settings: Settings,
 }
 
-/// Make the missing summaries of transcripts
+/// The examples of claw-retry for --help.
+const RETRY_EXAMPLES: &str = "\
+Examples:
+  Make the missing summaries of a transcript:
+      claw-retry s.jsonl
+  Limit the calls and the time for each summary of two sessions:
+      claw-retry --max-calls 4 --deadline 300 work home";
+
+/// Make missing summaries
 #[derive(Clone, Debug, Parser)]
-#[command(name = "claw-retry", version, args_override_self = true)]
+#[command(name = "claw-retry", version, args_override_self = true, after_help = RETRY_EXAMPLES)]
 pub struct Retry {
     /// Paths of transcripts (with a / or .jsonl), or names of sessions
     #[arg(value_name = "SESSION", required = true)]
