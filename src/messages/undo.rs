@@ -18,9 +18,9 @@ use std::io::{self, Write};
 /// What is to be taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Undo {
-    /// The newest cut that counts: a compaction, or the truncations that stand together
+    /// The newest cut in effect: the compaction that applies, or the newest group of truncations
     Cut,
-    /// The newest record of the user, and what was said after it
+    /// The newest prompt and everything after it
     Turn,
 }
 

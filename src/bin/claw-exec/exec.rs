@@ -37,7 +37,7 @@ pub struct ExecArgs {
     /// Maximum length of a result in bytes; longer output is kept in a file
     #[arg(long, value_name = "BYTES", default_value_t = 100_000)]
     pub max_output: usize,
-    /// Folder for longer output (default: output in CLAW_STATE_DIR)
+    /// Folder for longer output, one file per call (default: output in CLAW_STATE_DIR)
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! claw-exec: run calls as executables.
+//! claw-exec: run tool calls and write their results.
 
 mod exec;
 
@@ -7,11 +7,19 @@ use clap::Parser;
 use clawutils::cli::{self, LogArgs, Operands, arguments};
 use std::process::ExitCode;
 
-/// Run the calls among records and write a result for each
+const EXAMPLES: &str = "\
+Examples:
+  Run the open tool calls of a transcript and append their results:
+      claw-rebuild --open s.jsonl | claw-exec --tools tools | claw-append --each s.jsonl
+  Ask before each call, except for one tool:
+      claw-rebuild --open s.jsonl | claw-exec --tools tools --ask --allow read_file";
+
+/// Run tool calls and write their results
 #[derive(Parser)]
 #[command(
     name = "claw-exec",
     version,
+    after_help = EXAMPLES,
     mut_arg("exec_timeout", |arg| arg.visible_alias("timeout"))
 )]
 struct Args {

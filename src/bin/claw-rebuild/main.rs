@@ -1,4 +1,4 @@
-//! claw-rebuild: the messages of a transcript.
+//! claw-rebuild: rebuild the messages for a provider from a transcript.
 
 mod output;
 
@@ -10,34 +10,41 @@ use clawutils::messages::rebuild::{self, Form};
 use clawutils::messages::undo::{self, Undo};
 use std::process::ExitCode;
 
-/// Rebuild from records the messages that a provider accepts
+const EXAMPLES: &str = "\
+Examples:
+  Print the messages of the last two turns:
+      claw-rebuild --limit-turns 2 s.jsonl
+  Undo the last turn:
+      claw-rebuild --undo turn s.jsonl | claw-append s.jsonl";
+
+/// Rebuild the messages for a provider from a transcript
 #[derive(Parser)]
-#[command(name = "claw-rebuild", version)]
+#[command(name = "claw-rebuild", version, after_help = EXAMPLES)]
 struct Args {
     #[command(flatten)]
     operands: Operands,
-    /// Write one JSON array instead of a message a line
+    /// Write one JSON array instead of one message per line
     #[arg(long)]
     array: bool,
-    /// Add `_meta` to each message: the records behind it
+    /// Add a member _meta to each message, which names the records behind it
     #[arg(long)]
     meta: bool,
     #[command(flatten)]
     rules: RuleArgs,
-    /// Write the original content of record ID, whole, and nothing else
+    /// Write the complete content of record ID as text
     #[arg(long, value_name = "ID", conflicts_with_all = ["array", "meta", "ready"])]
     record: Option<String>,
-    /// Write control characters in it as escapes, fit for a terminal
+    /// Escape control characters in that content
     #[arg(long, requires = "record")]
     printable: bool,
-    /// Write instead the calls at the end that have no result yet, as records
+    /// Write the tool calls at the end that have no result yet
     #[arg(long, conflicts_with_all = ["array", "meta", "ready", "record"])]
     open: bool,
-    /// Write instead the records that take back the newest cut or turn
+    /// Write the retract records that undo the newest cut or turn
     #[arg(long, value_name = "WHAT", conflicts_with_all = ["array", "meta", "strict", "ready", "record", "open", "at",
         "to_turn", "limit_turns", "ignore_compactions", "interrupted"])]
     undo: Option<Undo>,
-    /// Write instead the records that bring back what the last undo took back
+    /// Write the retract records that reverse the last undo
     #[arg(long, conflicts_with_all = ["array", "meta", "strict", "ready", "record", "open", "undo", "at", "to_turn",
         "limit_turns", "ignore_compactions", "interrupted"])]
     redo: bool,

@@ -1,4 +1,4 @@
-//! `claw-rebuild`: which part of the transcripts is read, and how messages are held to rules before they are written.
+//! The options of `claw-rebuild` for the part of the transcripts to read, and for checks of the messages.
 
 use clawutils::cli::options::LimitTurnsArgs;
 use clawutils::cli::{Log, Output, report};
@@ -6,10 +6,10 @@ use clawutils::input::Input;
 use clawutils::messages::rebuild::{self, Form, Options};
 use clawutils::rules::check_ready;
 
-/// The option group for the part that is read.
+/// The options for the part of the transcripts to read.
 #[derive(Clone, Debug, clap::Args)]
 pub struct PartArgs {
-    /// Read only up to record ID
+    /// Read only up to and including record ID
     #[arg(long, value_name = "ID")]
     pub at: Option<String>,
     /// Read only up to the end of turn N
@@ -18,16 +18,16 @@ pub struct PartArgs {
     /// The number of turns to keep.
     #[command(flatten)]
     pub limit: LimitTurnsArgs,
-    /// Show what compactions cover instead of their summaries
+    /// Show the records that compactions cover instead of the summaries
     #[arg(long)]
     pub ignore_compactions: bool,
-    /// Show replies that broke off, too
+    /// Include the stored parts of interrupted replies
     #[arg(long)]
     pub interrupted: bool,
 }
 
 impl PartArgs {
-    /// The same for the rebuild.
+    /// Returns the options as the library takes them.
     #[must_use]
     pub fn options(self) -> Options {
         Options {
@@ -40,21 +40,21 @@ impl PartArgs {
     }
 }
 
-/// The option group for what messages have to be.
+/// The options that make findings or unsendable messages errors.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct RuleArgs {
-    /// Any finding is an error: status 65, no output
+    /// Treat any finding as an error: write no messages and exit with 65
     #[arg(long)]
     pub strict: bool,
-    /// Status 7, no output, unless the messages can be sent as they are
+    /// Write messages only if they can be sent as they are; otherwise exit with 7 or 76
     #[arg(long)]
     pub ready: bool,
 }
 
-/// Rebuilds the messages and writes them: one by one, or none until all are known to keep the rules.
+/// Rebuilds the messages and writes them. With `strict` or `ready`, nothing is written before all messages are checked.
 ///
 /// # Errors
-/// As [`rebuild::from_inputs`]; what the rules say, and when `out` cannot be written to.
+/// The errors of [`rebuild::from_inputs`] and of the checks; 74 if `out` cannot be written.
 pub fn write_messages(
     inputs: &[Input],
     options: &Options,

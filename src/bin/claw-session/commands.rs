@@ -32,31 +32,31 @@ pub struct Shared {
 /// What is to be done.
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum Command {
-    /// Make a session, which becomes the current one, and print its id
+    /// Make a session, which becomes the current session of its agent, and print its id
     New(make::New),
-    /// List sessions, the one that was active last first
+    /// List sessions, the most recently active first
     List(list::List),
     /// Print the path of a session's transcript
     Path(find::Path),
     /// Print the id of the current session
     Current(find::Current),
-    /// Make a session the current one
+    /// Make a session the current session of its agent, and print its id
     Switch(find::Switch),
-    /// Give a session another label
+    /// Change the label of a session, or print it
     Label(make::Label),
-    /// Show the last records of a session
+    /// Show the last records of a session, one line each
     History(history::History),
-    /// Show what is in a session
+    /// Show the names, the path and the contents of a session in numbers
     Status(status::Status),
-    /// Copy the beginning of a session into a new one, and print its id
+    /// Copy a session or its beginning into a new session, and print the id of the copy
     Fork(make::Fork),
-    /// Delete a session
+    /// Delete a session, and print the path of its transcript
     Delete(remove::Delete),
-    /// Delete sessions that are too old or too many
+    /// Delete sessions that are too old or too many, and print the paths of their transcripts
     Expire(remove::Expire),
-    /// Make the indexes anew
+    /// Rebuild the indexes
     Reindex(list::Reindex),
-    /// Hold a session's turn while a command runs
+    /// Hold the turn lock of a session while a command runs
     Lock(lock::Lock),
 }
 

@@ -17,7 +17,7 @@ use std::time::Duration;
 pub struct Path {
     /// Id, key or label of the session, or the beginning of one
     pub name: String,
-    /// Make the session if there is none
+    /// Make the session if there is none; NAME is its key if it contains a colon, else its label
     #[arg(long)]
     pub create: bool,
     #[command(flatten)]
@@ -27,7 +27,7 @@ pub struct Path {
 /// Print the id of the current session.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Current {
-    /// Create a session with this label if there is none
+    /// Make a session with this label if there is none
     #[arg(long, value_name = "LABEL")]
     create: Option<String>,
     #[command(flatten)]

@@ -16,7 +16,7 @@ use std::io::Write;
 pub struct History {
     /// Id, key or label of the session, or the beginning of one
     pub name: String,
-    /// How many records
+    /// Number of records to show
     #[arg(short = 'n', long = "count", value_name = "N", default_value = "20")]
     pub count: usize,
 }

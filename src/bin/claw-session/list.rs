@@ -12,7 +12,7 @@ use std::io::Write;
 /// List sessions.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct List {
-    /// One JSON object a line
+    /// Write one JSON object per line
     #[arg(long)]
     pub json: bool,
     /// Write only names: the ids and then the labels, one per line
@@ -20,7 +20,7 @@ pub struct List {
     pub names: bool,
 }
 
-/// Make the indexes anew.
+/// Rebuild the indexes.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct Reindex {}
 

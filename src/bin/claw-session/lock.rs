@@ -17,14 +17,14 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// Hold a session's turn while a command runs.
+/// Hold the turn lock of a session while a command runs.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Lock {
     /// Id, key or label of the session, or the path of a transcript (with a / or .jsonl)
     pub name: OsString,
     #[command(flatten)]
     resets: ResetArgs,
-    /// Hold the lock for retrying missing summaries instead; turns do not wait for it
+    /// Hold the lock of claw-retry instead, which turns do not wait for
     #[arg(long)]
     pub retry: bool,
     #[command(flatten)]
@@ -32,7 +32,7 @@ pub struct Lock {
     /// Take the lock in this process, and then execute the command
     #[arg(long, hide = true)]
     hold: bool,
-    /// Command and its arguments
+    /// Command to run, and its arguments
     #[arg(value_name = "CMD", trailing_var_arg = true, required = true)]
     pub command: Vec<OsString>,
 }

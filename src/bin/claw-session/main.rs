@@ -1,4 +1,4 @@
-//! claw-session: sessions by name.
+//! claw-session: create, list, find, fork and delete sessions.
 
 mod commands;
 mod find;
@@ -15,9 +15,17 @@ use clap::Parser;
 use clawutils::cli::{self, arguments};
 use std::process::ExitCode;
 
-/// Make, list, find, fork and delete sessions by name
+const EXAMPLES: &str = "\
+Examples:
+  Make a session and send a prompt in it:
+      claw-session new --label work
+      claw-turn -m 'What is 2 + 2?' work
+  Show a session by its label:
+      claw-show \"$(claw-session path work)\"";
+
+/// Create, list, find, fork and delete sessions
 #[derive(Parser)]
-#[command(name = "claw-session", version)]
+#[command(name = "claw-session", version, after_help = EXAMPLES)]
 struct Args {
     #[command(flatten)]
     shared: Shared,

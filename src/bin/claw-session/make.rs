@@ -18,20 +18,20 @@ use std::time::Duration;
 /// Make a session.
 #[derive(Clone, Debug, clap::Args)]
 pub struct New {
-    /// Label, to find it by
+    /// Label of the new session
     #[arg(long, value_name = "TEXT")]
     pub label: Option<String>,
-    /// Key, as in agent:channel:peer (one of its own: AGENT:cli:user, AGENT:cli:user-2, ...)
+    /// Key of the new session (default: the first unused of AGENT:cli:user, AGENT:cli:user-2, ...)
     #[arg(long, value_name = "KEY")]
     pub key: Option<String>,
 }
 
-/// Give a session another label.
+/// Change the label of a session, or print it.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Label {
     /// Id, key or label of the session, or the beginning of one
     pub name: String,
-    /// The new label; an empty one removes it. Without it, print the label
+    /// New label; an empty one removes the label (default: print the label)
     pub text: Option<String>,
 }
 
@@ -40,16 +40,16 @@ pub struct Label {
 pub struct Fork {
     /// Id, key or label of the session, or the beginning of one
     pub name: String,
-    /// Copy up to this record, itself included
+    /// Copy only up to and including this record
     #[arg(long, value_name = "RECORD", conflicts_with = "to_turn")]
     pub at: Option<String>,
-    /// Copy up to the end of this turn, counted from 1
+    /// Copy only up to the end of turn N, counted from 1
     #[arg(long, value_name = "N")]
     pub to_turn: Option<u64>,
     /// Label of the new session
     #[arg(long, value_name = "TEXT")]
     pub label: Option<String>,
-    /// Key of the new session; without it, one of its own
+    /// Key of the new session (default: AGENT:fork:ID, with a number from the second fork on)
     #[arg(long, value_name = "KEY")]
     pub key: Option<String>,
 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 pub struct Delete {
     /// Id, key or label of the session, or the beginning of one
     pub name: String,
-    /// Say what would be removed, and remove nothing
+    /// Print the paths without deleting anything
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -25,13 +25,13 @@ pub struct Delete {
 /// Delete sessions that are too old or too many.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct Expire {
-    /// Those that were active last before so long: 30d, 12h, 90m
+    /// Delete sessions whose last record is older than this: a number and s, m, h, d or w, such as 30d
     #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "max")]
     pub older_than: Option<i64>,
-    /// Those that are not among the newest N of their agent
+    /// Keep only the N most recently active sessions of each agent
     #[arg(long, value_name = "N")]
     pub max: Option<usize>,
-    /// Say what would be removed, and remove nothing
+    /// Print the paths without deleting anything
     #[arg(long)]
     pub dry_run: bool,
 }

@@ -15,7 +15,7 @@ use std::io::Write;
 pub struct Status {
     /// Id, key or label of the session, or the beginning of one
     pub name: String,
-    /// One JSON object
+    /// Write one JSON object
     #[arg(long)]
     pub json: bool,
 }

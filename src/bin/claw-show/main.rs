@@ -1,4 +1,4 @@
-//! claw-show: a transcript for a person.
+//! claw-show: show a transcript as text, Markdown or HTML.
 
 mod file;
 mod show;
@@ -8,9 +8,16 @@ use clap::Parser;
 use clawutils::cli::{self, LogArgs, Operands, arguments};
 use std::process::ExitCode;
 
-/// Show a transcript to a person, as text, Markdown or HTML
+const EXAMPLES: &str = "\
+Examples:
+  Show the last turn:
+      claw-show --limit-turns 1 s.jsonl
+  Make an HTML page:
+      claw-show --output s.html s.jsonl";
+
+/// Show a transcript as text, Markdown or HTML
 #[derive(Parser)]
-#[command(name = "claw-show", version)]
+#[command(name = "claw-show", version, after_help = EXAMPLES)]
 struct Args {
     #[command(flatten)]
     operands: Operands,

@@ -24,43 +24,43 @@ const WIDTH: usize = 80;
 pub enum Color {
     /// On a terminal, unless NO_COLOR is set
     Auto,
-    /// In any case
+    /// Always
     Always,
-    /// In no case
+    /// Never
     Never,
 }
 
 /// The options of `claw-show`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ShowArgs {
-    /// Form of the output (by the name of --output, else text)
+    /// Format of the output (default: from the extension of --output, else text)
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<Format>,
-    /// Write to a new file, whole or not at all, instead of standard output
+    /// Write to a new file instead of standard output
     #[arg(long, value_name = "FILE", conflicts_with_all = ["follow", "markdown"])]
     pub output: Option<PathBuf>,
-    /// Replace that file if it exists
+    /// Replace the file of --output if it exists
     #[arg(long, requires = "output")]
     pub replace: bool,
-    /// Show all of what is folded
+    /// Do not fold anything
     #[arg(long)]
     pub full: bool,
     /// Show only the last N turns
     #[arg(long, value_name = "N")]
     pub limit_turns: Option<u64>,
-    /// Go on as the file grows; text alone
+    /// Show the file, and then what is appended to it, until a signal ends the program
     #[arg(long)]
     pub follow: bool,
-    /// Lay out Markdown from standard input for a terminal, as it arrives
+    /// Render Markdown from standard input for a terminal as it arrives, instead of a transcript
     #[arg(long, conflicts_with_all = ["format", "full", "limit_turns", "follow", "prices", "redact"])]
     pub markdown: bool,
-    /// Columns of a line of text
+    /// Number of columns of the text, at least 24 (default: COLUMNS, the width of the terminal, or 80)
     #[arg(long, value_name = "N")]
     pub width: Option<usize>,
-    /// Colours in text
+    /// Use colours in text
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub color: Color,
-    /// Prices: a file with a line for each model; shows what replies cost
+    /// File of prices, one model per line; the cost of each reply is shown
     #[arg(long, value_name = "FILE")]
     pub prices: Option<PathBuf>,
     /// What is taken out.

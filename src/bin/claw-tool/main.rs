@@ -1,4 +1,4 @@
-//! claw-tool: tools that read, confined to the working folder.
+//! claw-tool: tools that read files in the workspace.
 
 mod tool;
 
@@ -8,11 +8,18 @@ use clawutils::cli::arguments;
 use clawutils::cli::{self, LogArgs};
 use std::process::ExitCode;
 
-/// Be a tool: read the input of a call and write its result
+const EXAMPLES: &str = "\
+Examples:
+  List a folder:
+      echo '{\"directory\":\"docs\"}' | claw-tool list_directory
+  Read a file:
+      echo '{\"file_path\":\"docs/a.txt\"}' | claw-tool read_file";
+
+/// Read files in the workspace, as a tool: input on standard input, result on standard output
 #[derive(Parser)]
-#[command(name = "claw-tool", version)]
+#[command(name = "claw-tool", version, after_help = EXAMPLES)]
 struct Args {
-    /// The tool to be
+    /// Tool to run
     #[arg(value_name = "TOOL")]
     tool: Tool,
     #[command(flatten)]

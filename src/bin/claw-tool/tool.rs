@@ -12,11 +12,11 @@ use std::io::Write;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub enum Tool {
-    /// A file, whole
+    /// Write the whole content of the file file_path
     ReadFile,
-    /// The entries of a folder
+    /// Write the names in the folder directory, one per line and sorted
     ListDirectory,
-    /// Date and time
+    /// Write the current date and time in UTC
     GetCurrentTime,
 }
 

@@ -1,4 +1,4 @@
-//! claw-truncate: shorten tool results until a request fits.
+//! claw-truncate: shorten tool results until a request fits the context window.
 
 mod output;
 
@@ -10,9 +10,16 @@ use clawutils::estimate::Request;
 use clawutils::truncate::{self, HEAD_RATIO, MAX_FRACTION, Options};
 use std::process::ExitCode;
 
-/// Shorten tool results until the request fits
+const EXAMPLES: &str = "\
+Examples:
+  Shorten long results in a transcript:
+      claw-rebuild --meta s.jsonl | claw-truncate --window 8000 --record | claw-append s.jsonl
+  Do nothing unless it saves at least 2000 tokens:
+      claw-rebuild s.jsonl | claw-truncate --window 8000 --min-gain 2000";
+
+/// Shorten tool results until a request fits the context window
 #[derive(Parser)]
-#[command(name = "claw-truncate", version)]
+#[command(name = "claw-truncate", version, after_help = EXAMPLES)]
 struct Args {
     #[command(flatten)]
     operands: Operands,
@@ -24,19 +31,19 @@ struct Args {
     budget: BudgetArgs,
     #[command(flatten)]
     refused: RefusedArgs,
-    /// Share of the window that one result may take, at 4 characters a token
+    /// Share of the window that one result may take, from 0 to 1, at 4 characters per token
     #[arg(long, value_name = "SHARE", default_value_t = MAX_FRACTION, value_parser = cli::share)]
     max_fraction: f64,
-    /// Share of what is kept that comes from the beginning; 1 keeps no end
+    /// Share of the kept text that comes from the beginning, from 0 to 1
     #[arg(long, value_name = "SHARE", default_value_t = HEAD_RATIO, value_parser = cli::share)]
     head_ratio: f64,
-    /// Characters that a result keeps at least (a tenth of its limit, 200 to 2000)
+    /// Number of characters to which results may be shortened (default: a tenth of the limit, 200 to 2000)
     #[arg(long, value_name = "CHARACTERS")]
     floor: Option<usize>,
-    /// Change nothing to gain less than this
+    /// Do nothing unless it saves at least this many tokens
     #[arg(long, value_name = "TOKENS", default_value_t = 0)]
     min_gain: u64,
-    /// Write truncation records instead of messages
+    /// Write truncation records for claw-append instead of messages
     #[arg(long)]
     record: bool,
     #[command(flatten)]
