@@ -1,11 +1,13 @@
-# make            build everything for release
-# make demo       see the main job, with no key and no network
-# make check      the whole test run
-# make static     the programs as they are installed: static, where they can be linked so
-# make fuzz       try bytes that nobody thought of; FUZZ=scan one target, SECONDS=60 for less time
-# make recall     count what survives compaction
-# make bench      measure them beside other programs
-# make install    programs, scripts, tools, pages and the schema under $(DESTDIR)$(PREFIX)
+# make            build all programs in release mode
+# make demo       show an overflow and how it is handled, without a key or a network
+# make check      run everything that CI runs
+# make static     build the programs that make install copies, statically linked where possible
+# make fuzz       fuzz all targets; FUZZ=scan one target, SECONDS=60 for a minute each
+# make recall     measure which facts survive a summary
+# make bench      measure speed, memory and size, beside other programs
+# make pictures   draw the pictures in docs/pictures
+# make install    install programs, tools, manual pages and the schema under $(DESTDIR)$(PREFIX)
+# make uninstall  remove them
 
 PREFIX = /usr/local
 DESTDIR =
@@ -62,12 +64,16 @@ recall:
 bench:
 	scripts/dev/bench
 
+pictures:
+	$(CARGO) build --quiet --locked
+	PATH="$(TARGET)/debug:scripts:$$PATH" scripts/dev/pictures
+
 fuzz:
 	scripts/dev/fuzz --seconds $(SECONDS) $(FUZZ)
 
-# Longer runs, not part of check.
+# Long tests that check does not run.
 check-full:
 	CLAW_TEST_FULL=1 $(CARGO) test --locked --profile dev --test cli
 	CLAW_TEST_FULL=1 $(CARGO) test --locked --release --example property mutant -- --nocapture
 
-.PHONY: build static demo check recall bench fuzz install uninstall check-full
+.PHONY: build static demo check recall bench pictures fuzz install uninstall check-full

@@ -93,7 +93,10 @@ mod progress;
 mod provider;
 /// claw-rebuild: messages that a provider takes, from whatever stands in the file.
 mod rebuild;
-/// scripts/dev/recall: what survives ten compactions, and whether the README tells what is measured.
+/// README.md: its commands do what it says.
+#[cfg(feature = "http")]
+mod readme;
+/// scripts/dev/recall: what survives ten compactions, and the table of docs/recall.md.
 mod recall;
 /// claw-call: what a real server answered, once more.
 #[cfg(feature = "http")]

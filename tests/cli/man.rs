@@ -71,7 +71,7 @@ fn scripts() -> Vec<String> {
 }
 
 /// All programs, a file or a folder each, and scripts.
-fn programs() -> BTreeSet<String> {
+pub fn programs() -> BTreeSet<String> {
     let entries = fs::read_dir(root().join("src/bin")).expect("src/bin");
     let programs = entries.map(|entry| stem(&entry.expect("an entry of src/bin").path()));
     programs.chain(scripts()).collect()
@@ -158,7 +158,7 @@ fn page(file: &str) -> Page {
 
 /// Fails with all that is wrong.
 #[track_caller]
-fn none(wrong: &[String]) {
+pub fn none(wrong: &[String]) {
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
 }
 
@@ -504,15 +504,6 @@ fn files_are_those_that_are_used() {
 }
 
 #[test]
-fn the_table_of_the_readme_names_every_command() {
-    let readme = read(&root().join("README.md"));
-    let rows: Vec<&str> = readme.lines().filter(|line| line.starts_with('|')).collect();
-    let is_named = |name: &String| rows.iter().any(|row| row.contains(&format!("`{name}`")));
-    let missing = programs().into_iter().filter(|name| !is_named(name));
-    none(&missing.map(|name| format!("README.md: no row for {name}")).collect::<Vec<_>>());
-}
-
-#[test]
 #[allow(clippy::print_stderr, reason = "whoever runs the tests should know what was left out")]
 fn mandoc_has_nothing_to_say() {
     let sandbox = Sandbox::new();
@@ -542,32 +533,41 @@ fn examples_print_what_the_page_says() {
     none(&wrong);
 }
 
-/// A command of a page, and what it is said to print.
+/// A command of a page, and the lines that it prints according to the page.
 #[derive(Debug, Default)]
-struct Example {
-    command: String,
-    prints: Vec<String>,
+pub struct Example {
+    pub command: String,
+    pub prints: Vec<String>,
 }
 
-/// The commands in literal displays: lines that begin with `$`, and `>` where a command goes on.
+/// Returns the commands in the literal displays of a section.
 fn commands_in(section: &[&str]) -> Vec<Example> {
-    let mut examples: Vec<Example> = Vec::new();
+    let mut lines = Vec::new();
     let mut in_display = false;
     for line in section {
-        match (line, examples.last_mut()) {
-            (line, _) if line.starts_with(".Bd -literal") => in_display = true,
-            (&".Ed", _) => in_display = false,
-            _ if !in_display => {}
-            (line, last) => match (plain(line), last) {
-                (text, _) if text.starts_with("$ ") => {
-                    examples.push(Example { command: text[2..].to_owned(), prints: Vec::new() });
-                }
-                (text, Some(last)) if text.starts_with("> ") && last.prints.is_empty() => {
-                    last.command.push_str(&format!("\n{}", &text[2..]));
-                }
-                (text, Some(last)) => last.prints.push(text),
-                (text, None) => panic!("no command before {text:?}"),
-            },
+        match *line {
+            line if line.starts_with(".Bd -literal") => in_display = true,
+            ".Ed" => in_display = false,
+            line if in_display => lines.push(plain(line)),
+            _ => {}
+        }
+    }
+    examples(lines)
+}
+
+/// Returns the commands in lines of a terminal: a command begins with `$` and continues with `>`.
+pub fn examples(lines: Vec<String>) -> Vec<Example> {
+    let mut examples: Vec<Example> = Vec::new();
+    for line in lines {
+        match (line.strip_prefix("$ "), line.strip_prefix("> "), examples.last_mut()) {
+            (Some(command), ..) => {
+                examples.push(Example { command: command.to_owned(), prints: Vec::new() });
+            }
+            (_, Some(more), Some(last)) if last.prints.is_empty() => {
+                last.command.push_str(&format!("\n{more}"));
+            }
+            (.., Some(last)) => last.prints.push(line),
+            (.., None) => panic!("no command before {line:?}"),
         }
     }
     examples
@@ -584,28 +584,39 @@ fn escaped(line: &str) -> String {
     if line.starts_with('.') { format!(r"\&{line}") } else { line }
 }
 
-/// Runs the examples of a page in one shell, as somebody would who follows it on a terminal.
+/// Runs the examples of a page, and writes what they print into it with `CLAW_BLESS=1`.
 fn try_examples(page: &Page, examples: &[Example]) -> Vec<String> {
+    let parts = printed_by(examples);
+    if std::env::var_os("CLAW_BLESS").is_some() {
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        bless(page, &parts);
+        return Vec::new();
+    }
+    wrong_examples(&page.file, examples, &parts)
+}
+
+/// Runs examples in one shell, as a person does who follows them on a terminal, and returns what each prints.
+pub fn printed_by(examples: &[Example]) -> Vec<String> {
     // After each command a byte that no program prints; the status stays for `echo $?`.
     let mark = "s=$?; printf '\\001'; (exit $s)";
     let commands = examples.iter().map(|example| format!("{}\n{mark}\n", example.command));
     let script = format!("exec 2>&1\n{}", commands.collect::<String>());
     // A page says itself what the examples need.
     let printed = Sandbox::new().sh(&script).env_remove("SOURCE_DATE_EPOCH").run().stdout_text();
-    let parts: Vec<&str> = printed.split('\u{1}').collect();
-    if std::env::var_os("CLAW_BLESS").is_some() {
-        bless(page, &parts);
-        return Vec::new();
-    }
+    printed.split('\u{1}').map(str::to_owned).collect()
+}
+
+/// Returns a complaint for each example that prints something else than the file says.
+pub fn wrong_examples(file: &str, examples: &[Example], printed: &[String]) -> Vec<String> {
     let mut wrong = Vec::new();
     for (index, Example { command, prints }) in examples.iter().enumerate() {
-        let lines: Vec<&str> = parts.get(index).copied().unwrap_or("(not run)").lines().collect();
+        let lines: Vec<&str> =
+            printed.get(index).map_or("(not run)", String::as_str).lines().collect();
         let prints: Vec<&str> = prints.iter().map(String::as_str).collect();
         if !matches(&prints, &lines) {
             let (said, printed) = (prints.join("\n"), lines.join("\n"));
             wrong.push(format!(
-                "{}: $ {command}\n--- the page says\n{said}\n--- it prints\n{printed}",
-                page.file
+                "{file}: $ {command}\n--- the page says\n{said}\n--- it prints\n{printed}"
             ));
         }
     }

@@ -1,5 +1,5 @@
-//! scripts/dev/recall: what survives compaction, without a model, of the facts that are planted in
-//! `tests/data/recall`. `CLAW_BLESS=1` writes the measured rows into the README.
+//! scripts/dev/recall: which of the facts that are planted in `tests/data/recall` survive compaction without a
+//! model. `CLAW_BLESS=1` writes the measured rows into docs/recall.md.
 
 use std::fs;
 use std::path::Path;
@@ -62,17 +62,27 @@ fn n5_what_is_pinned_survives_ten_compactions() {
 }
 
 #[test]
-fn the_readme_tells_what_is_measured() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    let readme = fs::read_to_string(&path).expect("the README");
+fn the_documents_have_the_numbers_that_are_measured() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (path, readme) = (root.join("docs/recall.md"), root.join("README.md"));
+    let page = fs::read_to_string(&path).expect("docs/recall.md");
     let is_measured = |line: &&str| ["| local", "| replay"].iter().any(|row| line.starts_with(row));
-    let rows = readme.lines().filter(is_measured).collect::<Vec<_>>();
+    let rows = page.lines().filter(is_measured).collect::<Vec<_>>();
     let measured = [&TABLE.rows[..], &TABLE.held_out, &TABLE.replay].concat();
     if std::env::var_os("CLAW_BLESS").is_some() {
-        let blessed = readme.replace(&rows.join("\n"), &measured.join("\n"));
-        fs::write(&path, blessed).expect("the README is written");
+        let blessed = page.replace(&rows.join("\n"), &measured.join("\n"));
+        fs::write(&path, blessed).expect("docs/recall.md can be written");
         return;
     }
-    assert_eq!(rows, measured, "the README's rows; CLAW_BLESS=1 writes what is measured");
-    assert!(readme.contains(&TABLE.header), "the README lacks the header {}", TABLE.header);
+    assert_eq!(rows, measured, "docs/recall.md; CLAW_BLESS=1 writes what is measured");
+    assert!(page.contains(&TABLE.header), "docs/recall.md lacks the header {}", TABLE.header);
+
+    let kept = |row: &String| -> u32 {
+        let share = row.split('|').nth(4).expect("a column").trim();
+        share.trim_end_matches(" %").parse().expect("a percentage")
+    };
+    let shares = || TABLE.rows.iter().chain(&TABLE.held_out).map(kept);
+    let range = format!("{} to {} %", shares().min().expect("rows"), shares().max().expect("rows"));
+    let readme = fs::read_to_string(readme).expect("README.md");
+    assert!(readme.contains(&range), "README.md does not say that {range} of the facts are kept");
 }

@@ -1,0 +1,101 @@
+//! README.md: what its examples print, and commands that a reader copies. Nothing here needs a network or an account.
+
+use std::fs;
+use std::path::Path;
+
+use crate::common::Sandbox;
+use crate::man::{examples, none, printed_by, programs, wrong_examples};
+
+fn readme() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    fs::read_to_string(path).expect("README.md")
+}
+
+/// Returns the blocks of code in a language, as their lines.
+fn blocks<'a>(text: &'a str, language: &str) -> Vec<Vec<&'a str>> {
+    let mut blocks = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if let Some(name) = line.strip_prefix("```") {
+            let block = lines.by_ref().take_while(|line| *line != "```").collect();
+            if name == language {
+                blocks.push(block);
+            }
+        }
+    }
+    blocks
+}
+
+#[test]
+fn examples_print_what_the_readme_says() {
+    let readme = readme();
+    let lines: Vec<String> =
+        blocks(&readme, "console").concat().into_iter().map(str::to_owned).collect();
+    let examples = examples(lines);
+    assert!(examples.len() > 8, "{examples:?}");
+    none(&wrong_examples("README.md", &examples, &printed_by(&examples)));
+}
+
+/// These need an account or a server. What they store is checked, and what would be sent.
+#[test]
+fn the_settings_of_each_provider_can_be_stored_and_used() {
+    let readme = readme();
+    let blocks = blocks(&readme, "sh");
+    let mut stored = 0;
+    for block in &blocks {
+        let script = block.join("\n");
+        Sandbox::new().sh("sh -n").stdin(script.clone()).run().ok();
+        let sets = |line: &&&str| line.starts_with("claw-config set");
+        let settings: Vec<&str> = block.iter().filter(sets).copied().collect();
+        if !settings.is_empty() {
+            stored += 1;
+            let check = "claw-config check\nclaw-turn -m hi --dry-run s.jsonl";
+            let script = format!("set -eu\n{}\n{check}", settings.join("\n"));
+            Sandbox::new().sh(&script).env("ANTHROPIC_API_KEY", "key").run().ok();
+        }
+    }
+    assert_eq!(stored, 3, "{blocks:?}");
+}
+
+/// Commands in the text of this section, in a folder with the files that they name.
+#[test]
+fn commands_for_people_who_come_from_another_program_work() {
+    let readme = readme();
+    let section = readme.split("\n## ").find(|part| part.starts_with("Coming from")).expect("it");
+    let section = section.replace("\n  ", " ");
+    let spans = section.split('`').skip(1).step_by(2);
+    let is_command = |span: &&str| span.contains(' ') && !span.starts_with("agent:");
+    let commands: Vec<&str> = spans.filter(is_command).collect();
+    assert!(commands.len() >= 5, "{commands:?}");
+    let sandbox = Sandbox::new();
+    let has_jq = sandbox.sh("command -v jq").run().status == Some(0);
+    sandbox.write("goclaw.json", r#"{"session":{"compaction":{"reserveTokens":4000}},"llm":{}}"#);
+    sandbox.write(
+        "messages.json",
+        r#"[{"role":"user","content":"Hi."},{"role":"assistant","content":[{"type":"text","text":"Hello."}]}]"#,
+    );
+    let folder = "workspace/.sessions/agents/claw0/sessions";
+    let record = r#"{"type":"user","content":"Hi.","ts":1767225600.5}"#;
+    sandbox.write(&format!("{folder}/0123456789ab.jsonl"), format!("{record}\n"));
+    for command in commands.into_iter().filter(|command| has_jq || !needs_jq(command)) {
+        sandbox.sh(command).run().ok();
+    }
+    if has_jq {
+        sandbox.sh("claw-rebuild s.jsonl | wc -l").run().ok().stdout_is("2\n");
+    }
+    sandbox.sh("claw-session list").run().ok().stdout_has("0123456789ab");
+}
+
+/// Returns true if a command runs jq, or reads the file that jq makes.
+fn needs_jq(command: &str) -> bool {
+    command.starts_with("jq") || command.contains("config.json")
+}
+
+#[test]
+fn the_table_names_every_program() {
+    let readme = readme();
+    let rows: Vec<&str> = readme.lines().filter(|line| line.starts_with('|')).collect();
+    let is_named = |name: &String| rows.iter().any(|row| row.contains(&format!("`{name}`")));
+    let missing = programs().into_iter().filter(|name| !is_named(name));
+    none(&missing.map(|name| format!("README.md: no row for {name}")).collect::<Vec<_>>());
+}
