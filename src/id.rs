@@ -72,6 +72,13 @@ impl fmt::Debug for Id {
     }
 }
 
+/// Returns the id of a record that has none of its own: `@` and the byte offset at which the record begins. It stays
+/// the same in a file that is only appended to.
+#[must_use]
+pub fn address(offset: u64) -> String {
+    ["@", itoa::Buffer::new().format(offset)].concat()
+}
+
 /// Whether `id` is one that the API takes: letters, digits, `_` and `-`, 1 to 64 of them.
 #[must_use]
 pub fn is_id(id: &str) -> bool {

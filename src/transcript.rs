@@ -12,6 +12,7 @@ mod lock;
 
 use crate::dialect::{self, looks};
 use crate::exit::{Error, Exit};
+use crate::id;
 use crate::input::Input;
 use crate::input::lines::{self, without_mark};
 use crate::json::Object;
@@ -287,9 +288,9 @@ const NEAR: u64 = 4 * 1024;
 /// which would not find its own leaf again.
 fn refuse_stranger(file: &File, path: &Path) -> anyhow::Result<()> {
     let name = path.display().to_string();
-    let looks = file.try_clone().and_then(|file| looks::of(&Input::file(&name, file)?));
-    let looks = looks.with_context(|| format!("cannot read '{name}'"))?;
-    let Some(words) = looks.stranger() else { return Ok(()) };
+    let input = file.try_clone().and_then(|file| Input::file(&name, file));
+    let input = input.with_context(|| format!("cannot read '{name}'"))?;
+    let Some(words) = looks::of(&input)?.stranger() else { return Ok(()) };
     let text = format!("cannot append to '{name}': {words}; append to a new file");
     Err(Error::new(Exit::Data, text).into())
 }
@@ -339,7 +340,7 @@ impl Tail {
                 .ok()
                 .and_then(|object| object.string("id").map(|id| id.into_owned()))
         });
-        own.unwrap_or_else(|| format!("@{}", self.start))
+        own.unwrap_or_else(|| id::address(self.start))
     }
 }
 

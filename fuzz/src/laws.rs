@@ -5,7 +5,7 @@ use crate::view;
 use clawutils::dialect;
 use clawutils::exit::{self, Exit};
 use clawutils::input::Input;
-use clawutils::input::lines::{self, Line, Lines};
+use clawutils::input::lines::{LineObject, Lines};
 use clawutils::messages::rebuild::{Options, Rebuilt, from_inputs};
 use clawutils::record;
 
@@ -64,35 +64,26 @@ fn line_ends(bytes: &[u8]) -> Vec<usize> {
     feeds.filter(|end| *end < bytes.len()).collect()
 }
 
-/// Gives what is in the lines between two offsets to `each`.
-fn each_line(input: &Input, from: u64, to: u64, mut each: impl FnMut(Line<'_>)) {
-    let mut lines = Lines::new(input, from, to);
-    while lines
-        .next(|line, place| lines::read_line(line, place, &mut |found| each(found)))
-        .expect("memory can be read")
-    {}
+/// Returns true if an object in the lines from byte `from` on has a property.
+fn any_object(input: &Input, from: u64, has: impl Fn(LineObject<'_>) -> bool) -> bool {
+    let mut lines = Lines::new(std::slice::from_ref(input), from..input.length);
+    while let Some(batch) = lines.batch().expect("memory can be read") {
+        if batch.flatten().any(&has) {
+            return true;
+        }
+    }
+    false
 }
 
 fn has_tree(input: &Input) -> bool {
-    let mut found = false;
-    each_line(input, 0, input.length, |line| {
-        if let Line::Object { object, .. } = line {
-            found |= dialect::foreign_tree(&object).is_some();
-        }
-    });
-    found
+    any_object(input, 0, |line| dialect::foreign_tree(&line.object).is_some())
 }
 
 /// What stands before byte `cut` gives the same messages up to the last, which only grows, unless a
 /// view record comes after it.
 fn more_changes_only_the_end(input: &Input, bytes: &[u8], cut: usize, now: &Rebuilt) -> Law {
-    let mut has_view = false;
-    each_line(input, cut as u64, input.length, |line| {
-        if let Line::Object { object, .. } = line {
-            has_view |= record::parse(&object).is_ok_and(|body| body.is_view());
-        }
-    });
-    if has_view {
+    let is_view = |line: LineObject<'_>| record::parse(&line.object).is_ok_and(|it| it.is_view());
+    if any_object(input, cut as u64, is_view) {
         return Ok(());
     }
     let then = rebuild(&bytes[..cut])?;

@@ -2,10 +2,12 @@
 
 use clawutils::finding::Place;
 use clawutils::input::Input;
-use clawutils::input::backward::{Needles, backwards};
-use clawutils::input::lines::{self, Line, Lines};
+use clawutils::input::backward::{Backward, Needles};
+use clawutils::input::block::Batches;
+use clawutils::input::lines::{self, Line, LineObject, Lines};
 use clawutils::json;
 use memchr::memmem::{self, Finder};
+use std::slice;
 
 /// How much is read at once; a block may end anywhere.
 const BLOCK: usize = 256 * 1024;
@@ -35,13 +37,15 @@ pub fn hold(bytes: &[u8]) {
 /// What was scanned ahead is what a line alone gives.
 fn is_read_alike(input: &Input, from: u64, lines: &[Split]) {
     let (mut ahead, mut alone) = (Vec::new(), Vec::new());
-    let mut reading = Lines::new(input, from, input.length);
-    while reading.read(&mut |line| ahead.push(said(line))).expect("memory can be read") {}
+    let mut reading = Lines::new(slice::from_ref(input), from..input.length);
+    while let Some(batch) = reading.batch().expect("memory can be read") {
+        ahead.extend(batch.map(said));
+    }
     let mut number = (from == 0).then_some(0);
     for (offset, line) in lines {
         number = number.map(|number| number + 1);
         let place = Place { line: number, ..place(input, *offset, line) };
-        lines::read_line(line, place, &mut |line| alone.push(said(line)));
+        alone.extend(lines::read_line(line, place, 0).into_iter().map(said));
     }
     assert_eq!(ahead, alone, "lines from byte {from} on, scanned ahead and alone");
 }
@@ -49,11 +53,11 @@ fn is_read_alike(input: &Input, from: u64, lines: &[Split]) {
 /// All there is to a line, but that a line which was not scanned only may have surrogates.
 fn said(line: Line<'_>) -> String {
     match line {
-        Line::Object { text, object, place } => {
+        Ok(LineObject { object, place, offset }) => {
             let members: Vec<_> = object.members().collect();
-            format!("{place:?} {text} {members:?}")
+            format!("{place:?} {offset} {} {members:?}", object.text())
         }
-        Line::Finding(finding) => format!("{finding:?}"),
+        Err(finding) => format!("{finding:?}"),
     }
 }
 
@@ -74,37 +78,38 @@ fn place(input: &Input, offset: u64, line: &[u8]) -> Place {
 
 fn split(input: &Input, from: u64) -> Vec<Split> {
     let mut out = Vec::new();
-    let mut lines = Lines::new(input, from, input.length);
-    let mut number = (from == 0).then_some(0);
-    while lines
-        .next(|line, place| {
-            number = number.map(|number| number + 1);
-            assert_eq!((place.line, place.length), (number, line.len() as u64), "the place");
-            out.push((place.offset, line.to_vec()));
-        })
-        .expect("memory can be read")
-    {}
+    let mut offset = from;
+    let mut batches = Batches::new(input, from..input.length);
+    while batches.advance().expect("memory can be read") {
+        for index in 0..batches.current().len() {
+            let (line, has_feed) = batches.current().line(index);
+            out.push((offset, line.to_vec()));
+            offset += line.len() as u64 + u64::from(has_feed);
+        }
+    }
     out
 }
 
 /// What is in a line is an object, and stands where its place says; so does what is wrong with it.
 fn look_into(line: &[u8], place: Place) {
     let whole = place.offset..=place.offset + place.length;
-    lines::read_line(line, place, &mut |found| match found {
-        Line::Object { text, object, place } => {
-            assert!(text.starts_with('{') && json::is_value(text), "an object: {text:?}");
-            assert_eq!(object.text(), text, "the text of an object");
-            let from = (place.offset - whole.start()) as usize;
-            let own = &line[from..from + place.length as usize];
-            let at = memmem::find(own, text.as_bytes());
-            assert!(at.is_some(), "an object at its place, {place:?}: {text:?}");
+    for found in lines::read_line(line, place, 0) {
+        match found {
+            Ok(LineObject { object, place, .. }) => {
+                let text = object.text();
+                assert!(text.starts_with('{') && json::is_value(text), "an object: {text:?}");
+                let from = (place.offset - whole.start()) as usize;
+                let own = &line[from..from + place.length as usize];
+                let at = memmem::find(own, text.as_bytes());
+                assert!(at.is_some(), "an object at its place, {place:?}: {text:?}");
+            }
+            Err(finding) => {
+                let place = &finding.place;
+                let ends = [place.offset, place.offset + place.length];
+                assert!(ends.iter().all(|end| whole.contains(end)), "in the line: {place:?}");
+            }
         }
-        Line::Finding(finding) => {
-            let place = &finding.place;
-            let ends = [place.offset, place.offset + place.length];
-            assert!(ends.iter().all(|end| whole.contains(end)), "a place in the line: {place:?}");
-        }
-    });
+    }
 }
 
 /// From the end come the lines that hold a needle, and no others; from `floor` on if that is asked for.
@@ -134,12 +139,12 @@ fn go_backwards_for(
     let count = all.iter().skip(1).take_while(|(offset, _)| *offset >= floor).count();
     for (floor, expected) in [(0, &all[..]), (floor, &all[..all.len().min(1 + count)])] {
         let mut found = Vec::new();
-        backwards(input, input.length, needles, |line, place| {
-            assert_eq!(place.length, line.len() as u64, "the place");
-            found.push((place.offset, line.to_vec()));
-            Ok(floor)
-        })
-        .expect("memory can be read");
+        let mut search = Backward::new(slice::from_ref(input), input.length, needles);
+        while let Some(line) = search.next_line().expect("memory can be read") {
+            assert_eq!(line.place.length, line.bytes.len() as u64, "the place");
+            found.push((line.place.offset, line.bytes));
+            search.stop_at(floor);
+        }
         assert_eq!(found, expected, "lines backwards to byte {floor}");
     }
 }

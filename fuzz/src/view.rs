@@ -4,7 +4,7 @@
 use crate::any::Law;
 use clawutils::finding::Place;
 use clawutils::input::Input;
-use clawutils::input::lines::{self, Line, Lines};
+use clawutils::input::lines::{LineObject, Lines};
 use clawutils::json::Object;
 use clawutils::messages::range::Options;
 use clawutils::messages::view::{self, Governing, View};
@@ -49,17 +49,14 @@ fn same<T: PartialEq + Debug>(what: &str, found: &T, expected: &T) -> Law {
 fn objects(bytes: &[u8]) -> Vec<Found> {
     let input = Input::memory("t", bytes.to_vec());
     let mut found = Vec::new();
-    let mut each = |bytes: &[u8], place| {
-        lines::read_line(bytes, place, &mut |line| {
-            if let Line::Object { text, object, place } = line {
-                let id = object.string("id").map(|id| id.into_owned());
-                let id = id.unwrap_or_else(|| format!("@{}", place.offset));
-                found.push(Found { place, id, text: text.to_owned() });
-            }
-        });
-    };
-    let mut lines = Lines::new(&input, 0, input.length);
-    while lines.next(&mut each).expect("memory can be read") {}
+    let mut lines = Lines::of(&input);
+    while let Some(batch) = lines.batch().expect("memory can be read") {
+        found.extend(batch.flatten().map(|LineObject { object, place, .. }| {
+            let id = object.string("id").map(|id| id.into_owned());
+            let id = id.unwrap_or_else(|| format!("@{}", place.offset));
+            Found { place, id, text: object.text().to_owned() }
+        }));
+    }
     found
 }
 
@@ -70,7 +67,8 @@ fn read(bytes: &[u8]) -> View {
     let mut better: HashMap<String, Governing> = HashMap::new();
     for found in objects.iter().rev() {
         let object = Object::parse(&found.text).expect("it was one");
-        let record = Record::new(&found.text, &object, found.place.clone(), 0);
+        let (place, offset) = (found.place.clone(), found.place.offset);
+        let record = Record::new(LineObject { object, place, offset });
         let Ok(record) = record.as_ref() else { continue };
         if record.offset < view.start || !record.body.is_view() {
             continue;

@@ -68,8 +68,7 @@ impl Operands {
     /// 74 or 77 when one cannot be read.
     pub fn read(&self) -> anyhow::Result<Vec<(Arc<str>, Vec<u8>)>> {
         let read = |input: Input| -> anyhow::Result<(Arc<str>, Vec<u8>)> {
-            let bytes = input.bytes().with_context(|| format!("cannot read '{}'", input.name))?;
-            Ok((input.name.clone(), bytes.into_owned()))
+            Ok((input.name.clone(), input.bytes()?.into_owned()))
         };
         self.open()?.into_iter().map(read).collect()
     }

@@ -1,10 +1,9 @@
 //! Which compactions of a transcript still wait for a summary.
 
-use crate::input::lines::{Line, Lines};
-use crate::input::{self, Input};
+use crate::input::Input;
+use crate::input::lines::Lines;
 use crate::record::compaction::Summary;
 use crate::record::{self, Body};
-use anyhow::Context;
 use std::collections::{HashMap, HashSet};
 
 /// A compaction that waits for a summary.
@@ -118,12 +117,11 @@ impl Summaries {
 
 fn read_records(inputs: &[Input]) -> anyhow::Result<Vec<Seen>> {
     let (mut seen, mut before) = (Vec::new(), None);
-    for (input, base) in inputs.iter().zip(input::bases(inputs)) {
-        let mut lines = Lines::new(input, 0, input.length);
-        let mut take = |line: Line<'_>| {
-            let Line::Object { object, place, .. } = line else { return };
-            let id = record::id_of(&object, base + place.offset).into_owned();
-            let kind = match record::parse(&object) {
+    let mut lines = Lines::new(inputs, 0..u64::MAX);
+    while let Some(batch) = lines.batch()? {
+        for line in batch.flatten() {
+            let (id, object) = (line.id().into_owned(), &line.object);
+            let kind = match record::parse(object) {
                 Ok(Body::Compaction { summary, first_kept, retry_of, .. }) => {
                     let is_stub = object.string("strategy").as_deref() == Some("stub");
                     Some(Kind::Compaction { summary: *summary, first_kept, retry_of, is_stub })
@@ -133,8 +131,7 @@ fn read_records(inputs: &[Input]) -> anyhow::Result<Vec<Seen>> {
             };
             let before = before.replace(id.clone());
             seen.extend(kind.map(|kind| Seen { id, before, kind }));
-        };
-        while lines.read(&mut take).with_context(|| format!("cannot read '{}'", input.name))? {}
+        }
     }
     Ok(seen)
 }

@@ -6,11 +6,9 @@
 use super::foreign_tree;
 use crate::exit::{Exit, fail};
 use crate::input::Input;
-use crate::input::lines::{Line, Lines};
+use crate::input::lines::{Line, LineObject, Lines};
 use crate::json::Object;
 use crate::record::{self, Body};
-use anyhow::Context;
-use std::io;
 use std::ops::Range;
 
 /// How much of an input is read first: nearly always there is a record in it.
@@ -54,12 +52,10 @@ pub enum Looks {
 /// # Errors
 /// 65 with what the input looks like and what to do; 74 when it cannot be read.
 pub fn require_records(input: &Input) -> anyhow::Result<()> {
-    let cannot_read = || format!("cannot read '{}'", input.name);
-    let looks = of(input).with_context(cannot_read)?;
-    match looks.stranger() {
-        None => Ok(()),
-        Some(words) => fail(Exit::Data, format!("{}: {words}; {}", cannot_read(), looks.advice())),
-    }
+    let looks = of(input)?;
+    let Some(words) = looks.stranger() else { return Ok(()) };
+    let text = format!("cannot read '{}': {words}; {}", input.name, looks.advice());
+    fail(Exit::Data, text)
 }
 
 impl Looks {
@@ -134,7 +130,7 @@ pub fn advice_for_records(looks: Looks) -> Option<&'static str> {
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn of(input: &Input) -> io::Result<Looks> {
+pub fn of(input: &Input) -> anyhow::Result<Looks> {
     if let Some(looks) = of_ends(input)? {
         return Ok(looks);
     }
@@ -145,7 +141,7 @@ pub fn of(input: &Input) -> io::Result<Looks> {
 }
 
 /// Returns what an input looks like if its ends say so for certain.
-fn of_ends(input: &Input) -> io::Result<Option<Looks>> {
+fn of_ends(input: &Input) -> anyhow::Result<Option<Looks>> {
     let length = input.length;
     let near = input.part(0, length.min(NEAR))?;
     let feed = memchr::memrchr(b'\n', &near).unwrap_or_default();
@@ -179,19 +175,25 @@ struct Objects {
 
 impl Objects {
     /// Reads the lines in a range, which begins and ends with whole lines.
-    fn of(input: &Input, range: Range<u64>) -> io::Result<Objects> {
+    fn of(input: &Input, range: Range<u64>) -> anyhow::Result<Objects> {
         let mut objects = Objects::default();
-        let mut lines = Lines::new(input, range.start, range.end);
-        while objects.decided.is_none() && lines.read(&mut |line| objects.take(line))? {}
+        let mut lines = Lines::new(std::slice::from_ref(input), range);
+        while let Some(mut batch) = lines.batch()? {
+            while objects.decided.is_none()
+                && let Some(line) = batch.next()
+            {
+                objects.take(line);
+            }
+            if objects.decided.is_some() {
+                break;
+            }
+        }
         Ok(objects)
     }
 
     fn take(&mut self, line: Line<'_>) {
-        if self.decided.is_some() {
-            return;
-        }
         self.count += 1;
-        let Line::Object { object, .. } = line else { return };
+        let Ok(LineObject { object, .. }) = line else { return };
         let body = record::parse(&object);
         let is_record = !matches!(body, Ok(Body::Session | Body::Other) | Err(_));
         if is_record {

@@ -1,7 +1,7 @@
 //! Lines that hold a text, from the end of an input backwards.
 
 use super::block::{BLOCK, Block, MUCH, processors};
-use super::lines::place;
+use super::lines::{Line, place, read_line};
 use crate::finding::Place;
 use crate::input::Input;
 use crate::simd::{self, Marks, STEP, Walk};
@@ -163,51 +163,133 @@ impl<F: FnMut(usize), const COUNT: usize> Walk for EndsIn<'_, F, COUNT> {
     }
 }
 
-/// Whole lines that hold one of `needles`, from the end of the input's first `end` bytes backwards;
-/// the same line is not given twice. `each` says how far to go on: to lines that begin at that offset or
-/// after it (0 is to the beginning, the input's end is no further).
-///
-/// # Errors
-/// When the input cannot be read.
-pub fn backwards(
-    input: &Input,
+/// The lines that hold one of several texts, from the end of the inputs backwards. Each line comes once.
+#[derive(Debug)]
+pub struct Backward<'s> {
+    /// The inputs up to the one that is being searched, which is the last.
+    inputs: &'s [Input],
+    needles: &'s Needles,
+    /// Where the search begins, over all inputs.
     end: u64,
-    needles: &Needles,
-    mut each: impl FnMut(&[u8], Place) -> io::Result<u64>,
-) -> io::Result<()> {
-    let (mut upper, mut floor, mut reach) = (end, 0, 0);
-    let mut last_line = u64::MAX;
-    while upper > floor {
-        // Nobody waits for threads to find what is near the end, and what is far is looked for in long steps.
-        let far = end.saturating_sub(MUCH);
-        let (is_near, least) = (upper > far, upper.saturating_sub(reach));
-        let most = if is_near { far.max(floor) } else { floor };
-        let rest = Mutex::new(Rest { end: upper, least, most, has_found: false });
-        let mut found = match is_near {
-            true => needles.find(input, end, &rest)?,
-            false => needles.find_together(input, end, &rest)?,
-        };
-        found.sort_unstable();
-        for at in found.into_iter().rev() {
-            if at >= last_line || at < floor {
-                continue;
-            }
-            let (offset, line) = line_around(input, at, end)?;
-            last_line = offset;
-            let place = place(input, None, offset, line.len());
-            floor = each(&line, place)?.max(floor);
-        }
-        upper = rest.into_inner().unwrap_or_else(PoisonError::into_inner).end;
-        reach = (reach * 4).clamp(BLOCK as u64, MOST_REACH);
-    }
-    Ok(())
+    /// Lines that begin before this offset are not wanted, over all inputs.
+    floor: u64,
+    /// Where the input that is being searched begins, over all inputs. The other offsets count from there.
+    base: u64,
+    /// Where its part to search ends.
+    limit: u64,
+    /// Where the part of it begins that was searched.
+    upper: u64,
+    /// How many bytes the next step searches at least.
+    reach: u64,
+    /// The needles found in the last step, in order. Lines that were returned have theirs removed.
+    found: Vec<u64>,
+    /// Where the line begins that was returned last.
+    last_line: u64,
 }
 
-/// The line that byte `at` lies in, among the first `end` bytes: where it begins, and its bytes.
+/// A line, with bytes of its own.
+#[derive(Clone, Debug)]
+pub struct FoundLine {
+    /// Its bytes, without the line feed.
+    pub bytes: Vec<u8>,
+    /// Its place in its own input.
+    pub place: Place,
+    /// Where that input begins, over all inputs.
+    base: u64,
+}
+
+impl FoundLine {
+    /// Reads the line: its object, or what is wrong with it and what can be recovered.
+    #[must_use]
+    pub fn read(&self) -> Vec<Line<'_>> {
+        read_line(&self.bytes, self.place.clone(), self.base)
+    }
+}
+
+impl<'s> Backward<'s> {
+    /// Creates a search for `needles` that begins at byte `end`, over all inputs.
+    #[must_use]
+    pub fn new(inputs: &'s [Input], end: u64, needles: &'s Needles) -> Backward<'s> {
+        let base = super::total(inputs);
+        let (floor, limit, upper, reach, last_line) = (0, 0, 0, 0, 0);
+        let found = Vec::new();
+        let mut search =
+            Backward { inputs, needles, end, floor, base, limit, upper, reach, found, last_line };
+        search.enter(inputs);
+        search
+    }
+
+    /// Begins with the last of `inputs`.
+    fn enter(&mut self, inputs: &'s [Input]) {
+        let length = inputs.last().map_or(0, |input| input.length);
+        self.inputs = inputs;
+        self.base -= length;
+        self.limit = self.end.saturating_sub(self.base).min(length);
+        (self.upper, self.reach, self.last_line) = (self.limit, 0, u64::MAX);
+    }
+
+    /// Does not return lines that begin before `offset`, over all inputs.
+    pub fn stop_at(&mut self, offset: u64) {
+        self.floor = self.floor.max(offset);
+    }
+
+    /// Returns the next line towards the beginning.
+    ///
+    /// # Errors
+    /// When an input cannot be read.
+    pub fn next_line(&mut self) -> anyhow::Result<Option<FoundLine>> {
+        while let Some((input, before)) = self.inputs.split_last() {
+            let floor = self.floor.saturating_sub(self.base);
+            if let Some(at) = self.found.pop() {
+                if at < self.last_line && at >= floor {
+                    return self.line_at(input, at).map(Some);
+                }
+            } else if self.upper > floor {
+                input.named(self.search(input, floor))?;
+            } else {
+                self.enter(before);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the line that byte `at` of `input` lies in.
+    fn line_at(&mut self, input: &Input, at: u64) -> anyhow::Result<FoundLine> {
+        let (offset, bytes) = line_around(input, at, self.limit)?;
+        self.last_line = offset;
+        Ok(FoundLine { place: place(input, None, offset, bytes.len()), bytes, base: self.base })
+    }
+
+    /// Searches the next part of `input`, but nothing before `floor`. What is near the end is found sooner without
+    /// threads; the rest is searched by all processors in steps that grow.
+    fn search(&mut self, input: &Input, floor: u64) -> io::Result<()> {
+        let far = self.limit.saturating_sub(MUCH);
+        let (is_near, least) = (self.upper > far, self.upper.saturating_sub(self.reach));
+        let most = if is_near { far.max(floor) } else { floor };
+        let rest = Mutex::new(Rest { end: self.upper, least, most, has_found: false });
+        self.found = match is_near {
+            true => self.needles.find(input, self.limit, &rest)?,
+            false => self.needles.find_together(input, self.limit, &rest)?,
+        };
+        self.found.sort_unstable();
+        self.upper = rest.into_inner().unwrap_or_else(PoisonError::into_inner).end;
+        self.reach = (self.reach * 4).clamp(BLOCK as u64, MOST_REACH);
+        Ok(())
+    }
+}
+
+/// Returns the line that lies at byte `offset`, over all inputs; `None` after their end.
 ///
 /// # Errors
-/// When the input cannot be read.
-pub fn line_around(input: &Input, at: u64, end: u64) -> io::Result<(u64, Vec<u8>)> {
+/// When an input cannot be read.
+pub fn line_at(inputs: &[Input], offset: u64) -> anyhow::Result<Option<FoundLine>> {
+    let Some((input, base)) = super::input_at(inputs, offset) else { return Ok(None) };
+    let (start, bytes) = line_around(input, offset - base, input.length)?;
+    Ok(Some(FoundLine { place: place(input, None, start, bytes.len()), bytes, base }))
+}
+
+/// Returns where the line begins that byte `at` lies in, among the first `end` bytes, and its bytes.
+fn line_around(input: &Input, at: u64, end: u64) -> anyhow::Result<(u64, Vec<u8>)> {
     let mut start = at;
     while start > 0 {
         let from = start.saturating_sub(PART);
@@ -237,6 +319,18 @@ pub fn line_around(input: &Input, at: u64, end: u64) -> io::Result<(u64, Vec<u8>
 mod tests {
     use super::*;
 
+    /// Returns the offsets of the lines that hold a needle, in the order of the search.
+    fn offsets(input: Input, needles: &Needles) -> Vec<u64> {
+        let end = input.length;
+        let inputs = [input];
+        let mut search = Backward::new(&inputs, end, needles);
+        let mut found = Vec::new();
+        while let Some(line) = search.next_line().unwrap() {
+            found.push(line.place.offset);
+        }
+        found
+    }
+
     #[test]
     fn backwards_finds_every_line_once_and_from_the_end() {
         // Short, and long enough for several threads.
@@ -252,14 +346,7 @@ mod tests {
             }
             expected.reverse();
             let input = Input::memory("t", text.into_bytes());
-            let mut found = Vec::new();
-            let needles = Needles::quoted(&["needle\"", "eedle\""]);
-            backwards(&input, input.length, &needles, |_, place| {
-                found.push(place.offset);
-                Ok(0)
-            })
-            .unwrap();
-            assert_eq!(found, expected);
+            assert_eq!(offsets(input, &Needles::quoted(&["needle\"", "eedle\""])), expected);
         }
     }
 
@@ -271,13 +358,7 @@ mod tests {
             let input = Input::memory("t", text.into_bytes());
             for needles in [Needles::one("needle\""), Needles::quoted(&["needle\"", "no needle\""])]
             {
-                let mut found = Vec::new();
-                let note = |_: &[u8], place: Place| {
-                    found.push(place.offset);
-                    Ok(0)
-                };
-                backwards(&input, input.length, &needles, note).unwrap();
-                assert_eq!(found, [6], "{after}");
+                assert_eq!(offsets(input.clone(), &needles), [6], "{after}");
             }
         }
     }

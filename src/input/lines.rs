@@ -1,130 +1,190 @@
-//! Lines in: bytes to objects, one line at a time.
+//! Lines in: bytes to objects, in order, over one or several inputs.
 //!
-//! Lines end at byte 0x0A and nowhere else. A line that is no JSON object is a value
-//! ([`Line::Finding`]), not an error: the next line is read all the same. Tolerated without a word are
-//! blank lines, a byte order mark before the first line, and a carriage return before the line feed.
-//! Tolerated with a finding are runs of NUL bytes (a crash of the machine leaves them) and fused
-//! lines: a torn prefix, or a whole object, followed by a whole object.
+//! Only byte 0x0A ends a line. A line that is not a JSON object is a finding, not an error, and reading continues
+//! with the next line. Three things are accepted without a finding: blank lines, a byte order mark before the first
+//! line, and a carriage return before the line feed. Two are repaired with a finding: runs of NUL bytes (a crash of
+//! the machine leaves them), and fused lines (a torn prefix or a whole object, followed by a whole object).
 
 use super::block::{Batch, Batches};
 use crate::finding::rules::{self, Rule};
 use crate::finding::{Finding, Place};
+use crate::id;
 use crate::input::Input;
 use crate::json::{self, Object};
 use memchr::memmem;
-use std::io;
+use std::borrow::Cow;
+use std::ops::Range;
+use std::slice;
+use std::vec;
 
 /// How deep arrays and objects may be nested in a record, itself included. Common readers of JSON stop
 /// near 1000, and a provider that cannot read a request refuses it again on every later turn.
 pub const MOST_DEPTH: usize = 1000;
 
-/// A line of an input.
+/// What a line holds: an object, or what is wrong. After the finding of a damaged line come the objects that
+/// could be recovered from it.
+pub type Line<'a> = Result<LineObject<'a>, Finding>;
+
+/// The JSON object of a line.
 #[derive(Debug)]
-pub enum Line<'a> {
-    /// An object.
-    Object {
-        /// Its JSON text.
-        text: &'a str,
-        /// Its members.
-        object: Object<'a>,
-        /// Where it stands.
-        place: Place,
-    },
-    /// Something that is wrong; what could be saved of the line follows as objects of its own.
-    Finding(Finding),
+pub struct LineObject<'a> {
+    /// Its text and members.
+    pub object: Object<'a>,
+    /// Its place in its own input.
+    pub place: Place,
+    /// The byte offset at which it begins, over all inputs.
+    pub offset: u64,
 }
 
-/// The most times that a line is read to find where its last object begins. Readings differ only in what is
-/// taken for the inside of a string, so two are nearly always enough.
+impl<'a> LineObject<'a> {
+    fn new(object: Object<'a>, place: Place, base: u64) -> LineObject<'a> {
+        let offset = base + place.offset;
+        LineObject { object, place, offset }
+    }
+
+    /// Returns the id of the record: its own, or else its address.
+    #[must_use]
+    pub fn id(&self) -> Cow<'a, str> {
+        self.object.string("id").unwrap_or_else(|| Cow::Owned(id::address(self.offset)))
+    }
+}
+
+/// The most readings of a line that look for the beginning of its last object. Readings differ only in what they
+/// take for the inside of a string, so two are nearly always enough.
 const MOST_READINGS: usize = 4;
 
-/// The lines of an input between two offsets, in order.
+/// The lines of several inputs, read in order as if the inputs were one text.
+///
+/// ```
+/// # use clawutils::input::{Input, lines::Lines};
+/// let inputs = [Input::memory("example", b"{\"type\":\"user\"}\nnoise\n".to_vec())];
+/// let (mut objects, mut findings) = (0, 0);
+/// let mut lines = Lines::new(&inputs, 0..u64::MAX);
+/// while let Some(batch) = lines.batch()? {
+///     for line in batch {
+///         if line.is_ok() { objects += 1 } else { findings += 1 }
+///     }
+/// }
+/// assert_eq!((objects, findings), (1, 1));
+/// # Ok::<(), anyhow::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Lines<'i> {
+    inputs: slice::Iter<'i, Input>,
+    /// The bytes to read, counted over all inputs.
+    range: Range<u64>,
+    /// Where the next input begins, in the same count.
+    base: u64,
+    open: Option<Open<'i>>,
+}
+
+/// The input that is being read.
+#[derive(Debug)]
+struct Open<'i> {
     input: &'i Input,
+    base: u64,
     batches: Batches,
     next: Next,
 }
 
-/// Which line is next.
+/// The position of the next line.
 #[derive(Clone, Copy, Debug)]
 struct Next {
     /// Its index in its batch.
     index: usize,
+    /// Its byte offset in its input.
     offset: u64,
-    /// Not known when reading begins in the middle.
+    /// Its number, from 1. Unknown when reading begins in the middle.
     number: Option<u64>,
 }
 
-/// Lines that are in memory together: what is read from them lasts until the next are asked for.
+/// The lines that are in memory together. What they borrow lasts until the next batch is read.
 #[derive(Debug)]
-pub struct Held<'h> {
+pub struct LineBatch<'h> {
     input: &'h Input,
+    base: u64,
     batch: &'h Batch,
     next: &'h mut Next,
+    /// The rest of a damaged line.
+    recovered: vec::IntoIter<Line<'h>>,
 }
 
 impl<'i> Lines<'i> {
-    /// Reads from byte `from`, which must be the beginning of a line, to byte `to`.
+    /// Creates a reader of the lines in `range`, in bytes over all inputs. It must begin at the beginning of a line;
+    /// it may end after the end of the inputs.
     #[must_use]
-    pub fn new(input: &'i Input, from: u64, to: u64) -> Lines<'i> {
-        let number = (from == 0).then_some(1);
-        let next = Next { index: 0, offset: from, number };
-        Lines { input, batches: Batches::new(input, from..to), next }
+    pub fn new(inputs: &'i [Input], range: Range<u64>) -> Lines<'i> {
+        Lines { inputs: inputs.iter(), range, base: 0, open: None }
     }
 
-    /// Gives the bytes of the next line, without its line feed, to `each`; says whether there was one.
-    ///
-    /// # Errors
-    /// When the input cannot be read.
-    pub fn next(&mut self, each: impl FnOnce(&[u8], Place)) -> io::Result<bool> {
-        let Some(mut held) = self.held()? else { return Ok(false) };
-        let Some((line, place)) = held.advance() else { return Ok(false) };
-        each(held.batch.line(line).0, place);
-        Ok(true)
+    /// Creates a reader of all lines of one input.
+    #[must_use]
+    pub fn of(input: &'i Input) -> Lines<'i> {
+        Lines::new(slice::from_ref(input), 0..input.length)
     }
 
-    /// Gives what is in the next line to `each`; says whether there was one.
+    /// Reads the next lines, as many as are in memory together. Returns `None` at the end.
     ///
     /// # Errors
-    /// When the input cannot be read.
-    pub fn read(&mut self, each: &mut dyn FnMut(Line<'_>)) -> io::Result<bool> {
-        Ok(self.held()?.is_some_and(|mut held| held.read(each)))
-    }
-
-    /// The next lines, as many as are in memory together; there is at least one, until there is none.
-    ///
-    /// # Errors
-    /// When the input cannot be read.
-    pub fn held(&mut self) -> io::Result<Option<Held<'_>>> {
-        if self.next.index >= self.batches.current().len() {
-            if !self.batches.advance()? {
+    /// When an input cannot be read.
+    pub fn batch(&mut self) -> anyhow::Result<Option<LineBatch<'_>>> {
+        while !self.advance()? {
+            if !self.open_next() {
                 return Ok(None);
             }
-            self.next.index = 0;
         }
-        Ok(Some(Held { input: self.input, batch: self.batches.current(), next: &mut self.next }))
+        Ok(self.open.as_mut().map(|Open { input, base, batches, next }| {
+            let (batch, recovered) = (batches.current(), vec::IntoIter::default());
+            LineBatch { input, base: *base, batch, next, recovered }
+        }))
+    }
+
+    /// Moves to the next batch of the open input, unless lines of this one are left. Returns false at the end of the
+    /// input.
+    fn advance(&mut self) -> anyhow::Result<bool> {
+        let Some(Open { input, batches, next, .. }) = &mut self.open else { return Ok(false) };
+        if next.index < batches.current().len() {
+            return Ok(true);
+        }
+        next.index = 0;
+        input.named(batches.advance())
+    }
+
+    /// Opens the next input. Returns false if there is none.
+    fn open_next(&mut self) -> bool {
+        let Some(input) = self.inputs.next() else { return false };
+        let base = self.base;
+        self.base += input.length;
+        let own = |offset: u64| offset.saturating_sub(base).min(input.length);
+        let (from, to) = (own(self.range.start), own(self.range.end));
+        let next = Next { index: 0, offset: from, number: (from == 0).then_some(1) };
+        self.open = Some(Open { input, base, batches: Batches::new(input, from..to), next });
+        true
     }
 }
 
-impl<'h> Held<'h> {
-    /// Gives what is in the next line to `each`; says whether there was one.
-    pub fn read(&mut self, each: &mut dyn FnMut(Line<'h>)) -> bool {
-        let Some((line, place)) = self.advance() else { return false };
-        match self.batch.object(line) {
-            Some(object) => each(Line::Object { text: object.text(), object, place }),
-            None => read_line(self.batch.line(line).0, place, each),
+impl<'h> Iterator for LineBatch<'h> {
+    type Item = Line<'h>;
+
+    fn next(&mut self) -> Option<Line<'h>> {
+        loop {
+            if let Some(line) = self.recovered.next() {
+                return Some(line);
+            }
+            let (index, place) = self.advance()?;
+            match self.batch.object(index) {
+                Some(object) => return Some(Ok(LineObject::new(object, place, self.base))),
+                None => {
+                    let (bytes, _) = self.batch.line(index);
+                    self.recovered = read_line(bytes, place, self.base).into_iter();
+                }
+            }
         }
-        true
     }
+}
 
-    /// The offset of the next line, and its number if that is known.
-    #[must_use]
-    pub fn position(&self) -> (u64, Option<u64>) {
-        (self.next.offset, self.next.number)
-    }
-
-    /// The index of the next line in its batch, and its place.
+impl LineBatch<'_> {
+    /// Returns the index of the next line in its batch, and its place.
     fn advance(&mut self) -> Option<(usize, Place)> {
         let Next { index, offset, number } = *self.next;
         if index >= self.batch.len() {
@@ -145,41 +205,39 @@ pub(super) fn place(input: &Input, line: Option<u64>, offset: u64, length: usize
     Place { input: input.name.clone(), line, offset, length: length as u64 }
 }
 
-/// Reads a line and gives what is in it to `each`.
-pub fn read_line<'a>(bytes: &'a [u8], place: Place, each: &mut dyn FnMut(Line<'a>)) {
+/// Reads a line of an input that begins at byte `base` of the whole.
+#[must_use]
+pub fn read_line(bytes: &[u8], place: Place, base: u64) -> Vec<Line<'_>> {
     let whole = if place.offset == 0 { without_mark(bytes) } else { bytes };
     let (line, nuls) = without_nuls(whole);
-    let mut find_nuls = || {
-        if nuls > 0 {
-            each(finding(&rules::NUL_BYTES, &place, format!("{nuls} NUL bytes passed over")));
-        }
+    let found_nuls = |place: &Place| {
+        let message = format!("{nuls} NUL bytes passed over");
+        (nuls > 0).then(|| finding(&rules::NUL_BYTES, place, message))
     };
     let line = line.trim_ascii();
-    // How far into its line what is left begins: recovered records are named by their own place.
+    // Recovered records are named by their own place, so how far into the line the rest begins matters.
     let lead = line.as_ptr() as usize - bytes.as_ptr() as usize;
     if line.is_empty() {
-        find_nuls();
-        return;
+        return found_nuls(&place).into_iter().collect();
     }
     let text = match simdutf8::compat::from_utf8(line) {
         Ok(text) => text,
         Err(error) => {
             let why = format!("skipped: not UTF-8 from byte {} on", error.valid_up_to());
-            // The good part of a torn character's line may still hold a whole object.
-            recover(line, lead, place, (&rules::INVALID_UTF8, why), each);
-            return;
+            // The part before a torn character may still hold a whole object.
+            return recover(line, lead, place, base, (&rules::INVALID_UTF8, why));
         }
     };
     match Object::parse(text) {
         Ok(object) if object.is_deeper(MOST_DEPTH) => {
             let why = format!("skipped: nested more than {MOST_DEPTH} deep");
-            each(finding(&rules::TOO_DEEP, &place, why));
+            vec![finding(&rules::TOO_DEEP, &place, why)]
         }
         Ok(object) => {
-            find_nuls();
-            each(Line::Object { text, object, place });
+            let found = found_nuls(&place);
+            found.into_iter().chain([Ok(LineObject::new(object, place, base))]).collect()
         }
-        Err(error) => recover(line, lead, place, describe(text, &error), each),
+        Err(error) => recover(line, lead, place, base, describe(text, &error)),
     }
 }
 
@@ -213,44 +271,42 @@ fn without_nuls(line: &[u8]) -> (&[u8], usize) {
     (&line[first..last], line.len() - (last - first))
 }
 
-/// Looks for whole objects in a line that is none: first object after object from the beginning, then,
-/// past whatever was torn, the first place from which the rest of the line is a record. `why` is what is
-/// wrong with the line; where nothing of it is lost, that is only that it holds several records.
+/// Recovers the whole objects of a line that is not one: the objects at its beginning, one after the other, then,
+/// after what was torn, the first place from which the rest of the line is a record. `lead` is the distance in bytes from
+/// the beginning of the line to `line`. `why` says what is wrong with the line; if nothing is lost, the finding only says
+/// that the line holds several records.
 fn recover<'a>(
     line: &'a [u8],
     lead: usize,
     place: Place,
+    base: u64,
     why: (&'static Rule, String),
-    each: &mut dyn FnMut(Line<'a>),
-) {
+) -> Vec<Line<'a>> {
     let saved = records_in(line);
     let whole = nothing_lost(line, &saved);
     let is_whole = whole.is_some();
     let (rule, what) = whole.unwrap_or(why);
-    each(finding(rule, &place, what));
-    for (start, text, object) in saved {
-        let (at, length) = (lead + start, text.len());
+    let mut lines = vec![finding(rule, &place, what)];
+    for (start, object) in saved {
+        let (at, length) = (lead + start, object.text().len());
         if !is_whole {
             let what = format!("{length} bytes at byte {at} of the line are a whole record, kept");
-            each(finding(&rules::FUSED_LINE, &place, what));
+            lines.push(finding(&rules::FUSED_LINE, &place, what));
         }
         let offset = place.offset + at as u64;
         let own = Place { offset, length: length as u64, ..place.clone() };
-        each(Line::Object { text, object, place: own });
+        lines.push(Ok(LineObject::new(object, own, base)));
     }
+    lines
 }
 
-/// What there is to say of a line that is all whole records, with nothing but NUL bytes and white space
-/// between them.
-fn nothing_lost(
-    line: &[u8],
-    saved: &[(usize, &str, Object<'_>)],
-) -> Option<(&'static Rule, String)> {
+/// Describes a line that is nothing but whole records, NUL bytes and white space. Returns `None` for any other.
+fn nothing_lost(line: &[u8], saved: &[(usize, Object<'_>)]) -> Option<(&'static Rule, String)> {
     let mut end = 0;
     let mut between = Vec::new();
-    for (start, text, _) in saved {
+    for (start, object) in saved {
         between.extend_from_slice(&line[end..*start]);
-        end = start + text.len();
+        end = start + object.text().len();
     }
     between.extend_from_slice(&line[end..]);
     let nuls = between.iter().filter(|byte| **byte == 0).count();
@@ -265,8 +321,8 @@ fn nothing_lost(
     }
 }
 
-/// The whole records in a line that is none, each with its place in the line.
-fn records_in(line: &[u8]) -> Vec<(usize, &str, Object<'_>)> {
+/// Finds the whole records in a damaged line, each with its byte offset in the line.
+fn records_in(line: &[u8]) -> Vec<(usize, Object<'_>)> {
     let valid = std::str::from_utf8(line).unwrap_or_else(|error| {
         std::str::from_utf8(&line[..error.valid_up_to()]).unwrap_or_default()
     });
@@ -277,7 +333,7 @@ fn records_in(line: &[u8]) -> Vec<(usize, &str, Object<'_>)> {
         let text = std::str::from_utf8(line.get(start..end)?).ok()?;
         let object = Object::parse(text).ok()?;
         let is_one = object.string("type").is_some() && !object.is_deeper(MOST_DEPTH);
-        is_one.then_some((start, text, object))
+        is_one.then_some((start, object))
     };
     spans.into_iter().filter_map(record).collect()
 }
@@ -357,24 +413,28 @@ fn last_object(text: &[u8], start: usize, outside: &mut Vec<usize>) -> Option<us
 }
 
 fn finding<'a>(rule: &'static Rule, place: &Place, message: String) -> Line<'a> {
-    Line::Finding(Finding { rule, place: place.clone(), id: None, message })
+    Err(Finding { rule, place: place.clone(), id: None, message })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::backward::line_around;
+    use super::super::backward::line_at;
     use super::super::block::BLOCK;
     use super::*;
 
     fn texts(bytes: &[u8]) -> (Vec<String>, Vec<&'static str>) {
         let (mut objects, mut rules) = (Vec::new(), Vec::new());
         let input = Input::memory("t", bytes.to_vec());
-        let mut lines = Lines::new(&input, 0, input.length);
-        let mut each = |line: Line<'_>| match line {
-            Line::Object { text, .. } => objects.push(text.to_owned()),
-            Line::Finding(finding) => rules.push(finding.rule.name),
-        };
-        while lines.next(|line, place| read_line(line, place, &mut each)).unwrap() {}
+        let mut lines = Lines::of(&input);
+        while let Some(batch) = lines.batch().unwrap() {
+            for line in batch {
+                match line {
+                    Ok(found) => objects.push(found.object.text().to_owned()),
+                    Err(finding) => rules.push(finding.rule.name),
+                }
+            }
+        }
+        assert!(lines.batch().unwrap().is_none(), "the end stays the end");
         (objects, rules)
     }
 
@@ -386,12 +446,15 @@ mod tests {
         assert!(rules.is_empty());
     }
 
-    /// Offset and bytes of each line.
+    /// Returns offset and bytes of each line.
     fn split(input: &Input) -> Vec<(u64, Vec<u8>)> {
         let mut out = Vec::new();
-        let mut lines = Lines::new(input, 0, input.length);
-        while lines.next(|line, place| out.push((place.offset, line.to_vec()))).unwrap() {}
-        assert!(!lines.next(|_, _| {}).unwrap(), "the end stays the end");
+        let mut lines = Lines::of(input);
+        while let Some(mut batch) = lines.batch().unwrap() {
+            while let Some((index, place)) = batch.advance() {
+                out.push((place.offset, batch.batch.line(index).0.to_vec()));
+            }
+        }
         out
     }
 
@@ -413,8 +476,8 @@ mod tests {
                 // A text that ends in one line feed has no empty line after it.
                 assert!(found == expected || length == 0 && tail.is_empty(), "{length} {tail:?}");
                 for (offset, line) in lines.iter().filter(|(_, line)| !line.is_empty()) {
-                    let around = line_around(&input, *offset, input.length).unwrap();
-                    assert_eq!(around, (*offset, line.clone()));
+                    let around = line_at(std::slice::from_ref(&input), *offset).unwrap().unwrap();
+                    assert_eq!((around.place.offset, &around.bytes), (*offset, line));
                 }
             }
         }
@@ -423,11 +486,13 @@ mod tests {
     #[test]
     fn an_input_says_how_far_a_walk_is() {
         let input = Input::memory("t", b"{}\n".repeat(BLOCK));
-        let mut lines = Lines::new(&input, 3, input.length);
+        let mut lines = Lines::new(std::slice::from_ref(&input), 3..input.length);
         assert_eq!(input.position(), 0);
-        assert!(lines.next(|_, _| {}).unwrap());
+        assert!(lines.batch().unwrap().is_some());
         assert_eq!(input.clone().position(), 3 + BLOCK as u64);
-        while lines.next(|_, _| {}).unwrap() {}
+        while let Some(batch) = lines.batch().unwrap() {
+            batch.for_each(drop);
+        }
         assert_eq!(input.position(), input.length);
     }
 

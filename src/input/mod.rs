@@ -8,6 +8,7 @@ pub mod backward;
 pub mod block;
 pub mod lines;
 
+use anyhow::Context;
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};
@@ -60,27 +61,35 @@ impl Input {
         Ok(Input::memory(name, bytes))
     }
 
-    /// All of it.
+    /// Returns all its bytes.
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn bytes(&self) -> io::Result<Cow<'_, [u8]>> {
+    pub fn bytes(&self) -> anyhow::Result<Cow<'_, [u8]>> {
         match &*self.store {
             Store::Memory(bytes) => Ok(Cow::Borrowed(bytes)),
             Store::File(_) => self.part(0, self.length).map(Cow::Owned),
         }
     }
 
-    /// The bytes from `from` to `to`; fewer if the file got shorter.
+    /// Returns the bytes from `from` to `to`; fewer if the file got shorter.
     ///
     /// # Errors
     /// When they cannot be read.
-    pub fn part(&self, from: u64, to: u64) -> io::Result<Vec<u8>> {
-        let length = usize::try_from(to.saturating_sub(from)).map_err(io::Error::other)?;
-        let mut bytes = vec![0; length];
-        let read = self.read_at(from, &mut bytes)?;
-        bytes.truncate(read);
-        Ok(bytes)
+    pub fn part(&self, from: u64, to: u64) -> anyhow::Result<Vec<u8>> {
+        let read = || {
+            let length = usize::try_from(to.saturating_sub(from)).map_err(io::Error::other)?;
+            let mut bytes = vec![0; length];
+            let read = self.read_at(from, &mut bytes)?;
+            bytes.truncate(read);
+            Ok(bytes)
+        };
+        self.named(read())
+    }
+
+    /// Names the input in the error of `result`.
+    fn named<T>(&self, result: io::Result<T>) -> anyhow::Result<T> {
+        result.with_context(|| format!("cannot read '{}'", self.name))
     }
 
     /// Where the last walk over its lines is, of this or a clone; 0 before the first one.
@@ -121,19 +130,18 @@ impl Input {
     }
 }
 
-/// Where each input begins in the whole.
+/// Returns the input that byte `offset` of all inputs lies in, and where that input begins.
 #[must_use]
-pub fn bases(inputs: &[Input]) -> Vec<u64> {
+pub fn input_at(inputs: &[Input], offset: u64) -> Option<(&Input, u64)> {
     let mut base = 0;
-    let mut bases = Vec::with_capacity(inputs.len());
-    for input in inputs {
-        bases.push(base);
+    inputs.iter().find_map(|input| {
+        let begin = base;
         base += input.length;
-    }
-    bases
+        (offset < base).then_some((input, begin))
+    })
 }
 
-/// Length of all inputs together.
+/// Returns the length of all inputs together, in bytes.
 #[must_use]
 pub fn total(inputs: &[Input]) -> u64 {
     inputs.iter().map(|input| input.length).sum()

@@ -14,13 +14,12 @@ use crate::json::Object;
 use crate::json::write::opening;
 use crate::record;
 use std::collections::HashSet;
-use std::io;
 
 /// Checks the ids in an input. `damaged` are the numbers of the lines that are known to be bad.
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn check(input: &Input, damaged: &HashSet<u64>) -> io::Result<Vec<Finding>> {
+pub fn check(input: &Input, damaged: &HashSet<u64>) -> anyhow::Result<Vec<Finding>> {
     let bytes = input.bytes()?;
     let lines = Lines::of(&bytes);
     let mut findings = Vec::new();

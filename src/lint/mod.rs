@@ -5,18 +5,16 @@ mod chain;
 use crate::exit::Exit;
 use crate::finding::rules::{self, Rule};
 use crate::finding::{Finding, Place, Severity};
-use crate::id::Id;
+use crate::id::{self, Id};
 use crate::input::Input;
-use crate::input::lines::{Line, Lines};
+use crate::input::lines::{LineObject, Lines};
 use crate::json::{self, Member, Object};
 use crate::messages::rebuild::{self, Notes, Options};
 use crate::messages::{Message, Meta};
 use crate::rules::Violation;
-use anyhow::Context;
 use foldhash::fast::RandomState;
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::io;
 
 /// Checks one transcript. Findings come in the order of the file.
 ///
@@ -26,11 +24,10 @@ pub fn lint(input: Input) -> anyhow::Result<Vec<Finding>> {
     let inputs = [input];
     let (mut findings, shown) = rebuilt(&inputs)?;
     let [input] = &inputs;
-    let cannot_read = || format!("cannot read '{}'", input.name);
     let damaged = findings.iter().filter(|found| costs_a_line(found.rule));
     let damaged = damaged.filter_map(|found| found.place.line).collect();
-    let chain = chain::check(input, &damaged).with_context(cannot_read)?;
-    let scan = Scan::of(input, &chain).with_context(cannot_read)?;
+    let chain = chain::check(input, &damaged)?;
+    let scan = Scan::of(input, &chain)?;
     findings.splice(0..0, chain);
     findings.extend(scan.findings);
     for finding in &mut findings {
@@ -115,7 +112,7 @@ struct At {
 impl At {
     /// The id of a record that begins at `offset`, by its own id.
     fn id(own: Option<&Id>, offset: u64) -> Id {
-        own.cloned().unwrap_or_else(|| Id::from(format!("@{offset}")))
+        own.cloned().unwrap_or_else(|| Id::from(id::address(offset)))
     }
 }
 
@@ -152,21 +149,20 @@ struct Scan {
 
 impl Scan {
     /// Reads all of the input; `chain` is what was found of its ids.
-    fn of(input: &Input, chain: &[Finding]) -> io::Result<Scan> {
+    fn of(input: &Input, chain: &[Finding]) -> anyhow::Result<Scan> {
         let mut scan = Scan::default();
         let misfits: HashSet<u64> = chain.iter().map(|found| found.place.offset).collect();
-        let mut lines = Lines::new(input, 0, input.length);
-        let mut each = |line: Line<'_>| {
-            if let Line::Object { text, object, place } = line {
-                let is_misfit = misfits.contains(&place.offset);
-                scan.take(text, &object, place, is_misfit);
+        let mut lines = Lines::of(input);
+        while let Some(batch) = lines.batch()? {
+            for line in batch.flatten() {
+                let is_misfit = misfits.contains(&line.place.offset);
+                scan.take(line, is_misfit);
             }
-        };
-        while lines.read(&mut each)? {}
+        }
         Ok(scan)
     }
 
-    fn take(&mut self, text: &str, object: &Object<'_>, place: Place, is_misfit: bool) {
+    fn take(&mut self, LineObject { object, place, .. }: LineObject<'_>, is_misfit: bool) {
         let Place { offset, length, .. } = place;
         let own = object.string("id").map(Id::from);
         let was_used = self.was_used(own.as_ref(), offset);
@@ -179,11 +175,11 @@ impl Scan {
             let id = At::id(own.as_ref(), offset);
             find(&rules::ID_TWICE, format!("id '{id}' was used before"));
         }
-        for name in names_twice(object) {
+        for name in names_twice(&object) {
             find(&rules::NAME_TWICE, format!("member '{name}' comes twice; the last one counts"));
         }
         let halves = match object.may_have_surrogates() {
-            true => json::mend_surrogates(text).1,
+            true => json::mend_surrogates(object.text()).1,
             false => 0,
         };
         if halves > 0 {

@@ -3,7 +3,7 @@
 use crate::exit::{Exit, fail};
 use crate::input::lines::Lines;
 use crate::input::{self, Input};
-use crate::record::{self, Body};
+use crate::record::{Body, Record};
 use std::ops::Range;
 
 /// Choices of the caller.
@@ -96,14 +96,11 @@ pub fn turn_starts(inputs: &[Input], end: u64) -> anyhow::Result<Vec<u64>> {
 fn each_record(
     inputs: &[Input],
     end: u64,
-    each: &mut dyn FnMut(&record::Record<'_>),
+    each: &mut dyn FnMut(&Record<'_>),
 ) -> anyhow::Result<()> {
-    for (input, base) in inputs.iter().zip(input::bases(inputs)) {
-        let mut lines = Lines::new(input, 0, end.saturating_sub(base).min(input.length));
-        let mut take = |line: &[u8], place| {
-            record::read_line(line, place, base).iter().for_each(&mut *each);
-        };
-        while lines.next(&mut take)? {}
+    let mut lines = Lines::new(inputs, 0..end);
+    while let Some(batch) = lines.batch()? {
+        batch.flatten().filter_map(|line| Record::new(line).ok()).for_each(|record| each(&record));
     }
     Ok(())
 }

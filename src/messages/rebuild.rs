@@ -7,8 +7,8 @@ use crate::dialect;
 use crate::exit::{Error, Exit, fail};
 use crate::finding::{Finding, Place, rules};
 use crate::id::Id;
-use crate::input::lines::{Held, Line, Lines};
-use crate::input::{self, Input};
+use crate::input::Input;
+use crate::input::lines::{Line, LineObject, Lines};
 use crate::json::{self, Object, string};
 use crate::messages::Message;
 use crate::messages::fold::Fold;
@@ -76,52 +76,25 @@ pub fn stream(
     let mut watch = Watch::new(&mut view, &mut findings);
     let mut fold = Fold::new(&view, with_meta, &mut findings, out);
     let mut replaced = 0;
-    for (input, base) in inputs.iter().zip(input::bases(inputs)) {
-        let from = view.start.saturating_sub(base).min(input.length);
-        let mut lines = Lines::new(input, from, view.end.saturating_sub(base).min(input.length));
-        let failed = || format!("cannot read '{}'", input.name);
-        while let Some(held) = lines.held().with_context(failed)? {
-            // It can hold on to these lines while they are there.
-            let mut within = fold;
-            fold_lines(held, (&input.name, base), &mut within, &mut watch, &mut replaced)?;
-            fold = within.into_owned();
+    let mut lines = Lines::new(inputs, view.start..view.end);
+    while let Some(batch) = lines.batch()? {
+        // The fold borrows from the lines of a batch until that ends.
+        let mut within = fold;
+        for line in batch {
+            watch.pass(&line);
+            match read_record(line, &mut replaced)? {
+                Err(finding) => within.find(finding),
+                Ok(record) => {
+                    watch.see(&record);
+                    within.take(record).context("cannot write '<stdout>'")?;
+                }
+            }
         }
+        fold = within.into_owned();
     }
     let open_calls = fold.finish().context("cannot write '<stdout>'")?;
     let findings = watch.finish(view.start == 0, findings);
     Ok(Notes { findings, replaced, open_calls })
-}
-
-/// Passes the records of these lines to `fold`; `name` and `base` belong to their input.
-fn fold_lines<'h, F: FnMut(Message<'_>) -> io::Result<()>>(
-    mut lines: Held<'h>,
-    (name, base): (&Arc<str>, u64),
-    fold: &mut Fold<'_, 'h, F>,
-    watch: &mut Watch,
-    replaced: &mut usize,
-) -> anyhow::Result<()> {
-    loop {
-        watch.pass(name, lines.position());
-        let mut outcome = Ok(());
-        let is_there = lines.read(&mut |line| {
-            if outcome.is_ok() {
-                outcome = read_line(line, base, replaced, &mut |found| match found {
-                    Err(finding) => {
-                        fold.find(finding);
-                        Ok(())
-                    }
-                    Ok(record) => {
-                        watch.see(&record);
-                        fold.take(record).context("cannot write '<stdout>'")
-                    }
-                });
-            }
-        });
-        outcome?;
-        if !is_there {
-            return Ok(());
-        }
-    }
 }
 
 /// What the search from the end could not know, and reading from the beginning can: the numbers of
@@ -142,12 +115,14 @@ impl Watch {
         Watch { numbers: numbers.collect(), early, unseen }
     }
 
-    /// Notes where a line begins.
-    fn pass(&mut self, input: &Arc<str>, (offset, line): (u64, Option<u64>)) {
-        if !self.numbers.is_empty()
-            && let Some(number) = self.numbers.get_mut(&(input.clone(), offset))
-        {
-            *number = line;
+    /// Notes the number of a line.
+    fn pass(&mut self, line: &Line<'_>) {
+        if self.numbers.is_empty() {
+            return;
+        }
+        let place = line.as_ref().map_or_else(|finding| &finding.place, |object| &object.place);
+        if let Some(number) = self.numbers.get_mut(&(place.input.clone(), place.offset)) {
+            *number = place.line;
         }
     }
 
@@ -173,53 +148,46 @@ impl Watch {
     }
 }
 
-/// Reads what is in a line: a record, or what is wrong. Lone surrogates become U+FFFD, and `replaced` counts
-/// them. `base` is where the line's input begins in the whole.
+/// Reads the record of a line, or a finding. Lone surrogates become U+FFFD; `replaced` counts them.
 ///
 /// # Errors
-/// 65 when the line is of a transcript that cannot be read, and what `each` fails with.
-pub fn read_line<'a>(
+/// 65 when the line belongs to a transcript of another program that cannot be read.
+pub fn read_record<'a>(
     line: Line<'a>,
-    base: u64,
     replaced: &mut usize,
-    each: &mut impl FnMut(Result<Record<'a>, Finding>) -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
-    let (text, object, place) = match line {
-        Line::Finding(finding) => return each(Err(finding)),
-        Line::Object { text, object, place } => (text, object, place),
+) -> anyhow::Result<Result<Record<'a>, Finding>> {
+    let line = match line {
+        Ok(line) => line,
+        Err(finding) => return Ok(Err(finding)),
     };
-    if object.may_have_surrogates()
-        && let (Cow::Owned(mended), halves) = json::mend_surrogates(text)
-        && let Ok(object) = Object::parse(&mended)
+    if line.object.may_have_surrogates()
+        && let (Cow::Owned(repaired), halves) = json::mend_surrogates(line.object.text())
+        && let Ok(object) = Object::parse(&repaired)
     {
         *replaced += halves;
-        return each(read_object(&mended, &object, place, base)?.map(Record::into_owned));
+        return Ok(read_object(LineObject { object, ..line })?.map(Record::into_owned));
     }
-    each(read_object(text, &object, place, base)?)
+    read_object(line)
 }
 
-/// The record that the object of a line is, or what is wrong with it.
-fn read_object<'a>(
-    text: &'a str,
-    object: &Object<'a>,
-    place: Place,
-    base: u64,
-) -> anyhow::Result<Result<Record<'a>, Finding>> {
+fn read_object(line: LineObject<'_>) -> anyhow::Result<Result<Record<'_>, Finding>> {
+    let object = &line.object;
     let body = match record::parse(object) {
         Ok(body) => body,
         Err(why) => {
             let (rule, id) = (&rules::BAD_RECORD, object.string("id").map(Id::from));
-            return Ok(Err(Finding { rule, place, id, message: format!("skipped: {why}") }));
+            let message = format!("skipped: {why}");
+            return Ok(Err(Finding { rule, place: line.place, id, message }));
         }
     };
     if matches!(body, Body::Session | Body::Other)
         && let Some(dialect) = dialect::foreign_tree(object)
     {
-        let advice = "convert it to records first, see claw-record(5)";
-        let text = format!("cannot read '{}': a transcript of {dialect}; {advice}", place.input);
+        let (input, advice) = (line.place.input, "convert it to records first, see claw-record(5)");
+        let text = format!("cannot read '{input}': a transcript of {dialect}; {advice}");
         return fail(Exit::Data, text);
     }
-    Ok(Ok(Record::of(body, text, object, place, base)))
+    Ok(Ok(Record::of(body, line)))
 }
 
 /// Writes the calls at the end that have no result yet, as records. A call that the user spoke after is not
@@ -311,16 +279,13 @@ pub fn write_record(
     out: &mut impl Write,
 ) -> anyhow::Result<()> {
     let mut found = None;
-    for (input, base) in inputs.iter().zip(input::bases(inputs)) {
-        let mut lines = Lines::new(input, 0, input.length);
-        let mut each = |line: &[u8], place| {
-            for record in record::read_line(line, place, base) {
-                if record.id == id {
-                    found = Some(original(&record.text));
-                }
+    let mut lines = Lines::new(inputs, 0..u64::MAX);
+    while let Some(batch) = lines.batch()? {
+        for record in batch.flatten().filter_map(|line| Record::new(line).ok()) {
+            if record.id == id {
+                found = Some(original(&record.text));
             }
-        };
-        while lines.next(&mut each)? {}
+        }
     }
     let text = found.ok_or_else(|| Error::new(Exit::Data, format!("cannot find record '{id}'")))?;
     write_text(text, printable, out).context("cannot write '<stdout>'")
@@ -406,5 +371,15 @@ mod tests {
             let kept: Vec<_> = kept.iter().map(Message::to_json).collect();
             assert!(expected.lines().eq(kept));
         }
+    }
+
+    #[test]
+    fn a_finding_about_a_recovered_record_has_the_number_of_its_line() {
+        let torn = r#"{"type":"user","content":"to{"type":"compaction","summary":"s","first_kept_entry_id":"x"}"#;
+        let text = format!("{{\"type\":\"user\",\"content\":\"hi\"}}\n{torn}\n");
+        let input = Input::memory("t", text.into_bytes());
+        let findings = from_inputs(&[input], &Options::default()).unwrap().findings;
+        let unknown = findings.iter().find(|found| *found.rule == rules::UNKNOWN_FIRST_KEPT);
+        assert_eq!(unknown.map(|found| found.place.line), Some(Some(2)), "{findings:?}");
     }
 }

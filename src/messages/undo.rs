@@ -3,7 +3,7 @@
 //! The first record that an undo writes says so (`undo`), which tells two undos in a row apart.
 
 use crate::exit::{Exit, fail};
-use crate::input::backward::{Needles, backwards};
+use crate::input::backward::{Backward, Needles};
 use crate::input::{self, Input};
 use crate::json::Object;
 use crate::json::write::Members;
@@ -13,7 +13,7 @@ use crate::record::content::{Block, BlockKind};
 use crate::record::{self, Body, Record};
 use anyhow::Context;
 use std::collections::HashSet;
-use std::io::{self, Write};
+use std::io::Write;
 
 /// What is to be taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -156,7 +156,7 @@ fn newest_undo(inputs: &[Input]) -> anyhow::Result<Vec<String>> {
 }
 
 /// The retractions after the last message or cut, the newest first.
-fn last_retractions(inputs: &[Input]) -> io::Result<Vec<Retraction>> {
+fn last_retractions(inputs: &[Input]) -> anyhow::Result<Vec<Retraction>> {
     let mut found = Vec::new();
     let needles = [&MESSAGES[..], &["\"compaction\"", "\"truncation\"", "\"retract\""]].concat();
     walk(inputs, &needles, |record| match &record.body {
@@ -178,17 +178,11 @@ fn walk(
     inputs: &[Input],
     needles: &[&'static str],
     mut each: impl FnMut(&Record<'_>) -> bool,
-) -> io::Result<()> {
+) -> anyhow::Result<()> {
     let needles = Needles::quoted(needles);
-    let mut wants_more = true;
-    for (input, base) in inputs.iter().zip(input::bases(inputs)).rev() {
-        backwards(input, input.length, &needles, |line, place| {
-            for record in record::read_line(line, place, base).iter().rev() {
-                wants_more = wants_more && each(record);
-            }
-            Ok(if wants_more { 0 } else { input.length })
-        })?;
-        if !wants_more {
+    let mut lines = Backward::new(inputs, input::total(inputs), &needles);
+    while let Some(line) = lines.next_line()? {
+        if !record::in_line(&line).iter().rev().all(&mut each) {
             break;
         }
     }

@@ -9,13 +9,12 @@
 //! View records are looked for from the end backwards, and no further than to the first record that the
 //! governing compaction keeps: what stands before that is never read.
 
+use crate::finding::Finding;
 use crate::finding::rules::{self, Rule};
-use crate::finding::{Finding, Place};
 use crate::id::Id;
-use crate::input::backward::{Needles, backwards, line_around};
-use crate::input::lines::{self, Line, Lines};
+use crate::input::backward::{Backward, Needles, line_at};
+use crate::input::lines::{LineObject, Lines};
 use crate::input::{self, Input};
-use crate::json::Object;
 use crate::messages::checkpoint::LatestCheckpoint;
 use crate::messages::range::{self, Options};
 use crate::record::compaction::Summary;
@@ -25,7 +24,6 @@ use crate::record::{self, Body, Record};
 use memchr::memmem;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
-use std::io;
 
 /// The summary that governs.
 #[derive(Clone, Debug)]
@@ -177,32 +175,23 @@ struct Address {
 }
 
 impl Address {
-    fn new(text: &str, object: &Object<'_>, offset: u64) -> Address {
-        let Some(id) = object.string("id") else {
-            return Address { id: format!("@{offset}"), offset, is_plain: false };
-        };
-        let is_plain = memmem::find(text.as_bytes(), id.as_bytes()).is_some();
-        Address { id: id.into_owned(), offset, is_plain }
+    fn of(line: &LineObject<'_>) -> Address {
+        let (id, text) = (line.id().into_owned(), line.object.text().as_bytes());
+        let is_plain = memmem::find(text, id.as_bytes()).is_some();
+        Address { id, offset: line.offset, is_plain }
     }
 }
 
 impl Search<'_> {
-    fn run(&mut self, end: u64, needles: &Needles) -> io::Result<()> {
-        let bases = input::bases(self.inputs);
-        for (input, base) in self.inputs.iter().zip(bases).rev() {
-            let limit = end.saturating_sub(base).min(input.length);
-            backwards(input, limit, needles, |line, place| {
-                // A damaged line can hold several records: the newest first here, too.
-                for record in record::read_line(line, place, base).iter().rev() {
-                    if self.kept.is_none_or(|kept| record.offset >= kept) {
-                        self.take(record)?;
-                    }
+    fn run(&mut self, end: u64, needles: &Needles) -> anyhow::Result<()> {
+        let mut lines = Backward::new(self.inputs, end, needles);
+        while let Some(line) = lines.next_line()? {
+            for record in record::in_line(&line).iter().rev() {
+                if self.kept.is_none_or(|kept| record.offset >= kept) {
+                    self.take(record)?;
                 }
-                Ok(self.kept.unwrap_or(0).saturating_sub(base))
-            })?;
-            if self.kept.is_some_and(|kept| kept >= base) {
-                break;
             }
+            lines.stop_at(self.kept.unwrap_or(0));
         }
         Ok(())
     }
@@ -217,7 +206,7 @@ impl Search<'_> {
     }
 
     /// Takes in a view record; they come newest first.
-    fn take(&mut self, record: &Record<'_>) -> io::Result<()> {
+    fn take(&mut self, record: &Record<'_>) -> anyhow::Result<()> {
         if let Body::Compaction { retry_of: None, .. } = &record.body {
             self.missing.remove(record.id.as_ref());
         }
@@ -278,7 +267,7 @@ impl Search<'_> {
         own: Governing,
         first_kept: &str,
         hint: Option<u64>,
-    ) -> io::Result<()> {
+    ) -> anyhow::Result<()> {
         let Some(kept) = self.locate(first_kept, hint, record.offset)? else {
             let what = format!("compaction not applied: no record '{first_kept}' before it");
             self.findings.push(found(&rules::UNKNOWN_FIRST_KEPT, record, what));
@@ -302,7 +291,7 @@ impl Search<'_> {
 
     /// Where the record `id` begins, somewhere before `end`: at the hint if that is true, else the
     /// nearest one backwards.
-    fn locate(&mut self, id: &str, hint: Option<u64>, end: u64) -> io::Result<Option<u64>> {
+    fn locate(&mut self, id: &str, hint: Option<u64>, end: u64) -> anyhow::Result<Option<u64>> {
         let address = id.strip_prefix('@').and_then(|offset| offset.parse().ok());
         let hints = address.into_iter().chain(hint).filter(|offset| *offset < end);
         if let Some(places) = &self.places {
@@ -321,49 +310,30 @@ impl Search<'_> {
     }
 
     /// Returns where the last record begins that stands before `end` and spells `id` without escapes.
-    fn search_for(&self, id: &str, end: u64) -> io::Result<Option<u64>> {
+    fn search_for(&self, id: &str, end: u64) -> anyhow::Result<Option<u64>> {
         let needle = Needles::one(id);
-        let mut found = None;
-        let bases = input::bases(self.inputs);
-        for (input, base) in self.inputs.iter().zip(bases).rev() {
-            let limit = end.saturating_sub(base).min(input.length);
-            backwards(input, limit, &needle, |line, place| {
-                let here = records_of(line, place, base);
-                let last = here.into_iter().rfind(|record| record.is_plain && record.id == id);
-                found = last.map(|record| record.offset);
-                Ok(if found.is_none() { 0 } else { limit })
-            })?;
-            if found.is_some() {
-                break;
+        let mut lines = Backward::new(self.inputs, end, &needle);
+        while let Some(line) = lines.next_line()? {
+            let records = line.read().into_iter().flatten().map(|line| Address::of(&line));
+            let matching = records.filter(|record| record.is_plain && record.id == id);
+            if let Some(last) = matching.last() {
+                return Ok(Some(last.offset));
             }
         }
-        Ok(found)
+        Ok(None)
     }
 
-    /// Whether the record `id` begins at `offset`.
-    fn is_at(&self, id: &str, offset: u64) -> io::Result<bool> {
-        let bases = input::bases(self.inputs);
-        let mut inputs = self.inputs.iter().zip(bases);
-        let Some((input, base)) =
-            inputs.find(|(input, base)| (*base..base + input.length).contains(&offset))
-        else {
-            return Ok(false);
-        };
+    /// Returns true if the record `id` begins at `offset`. A wrong hint does not cost the reading of its line.
+    fn is_at(&self, id: &str, offset: u64) -> anyhow::Result<bool> {
+        let Some((input, base)) = input::input_at(self.inputs, offset) else { return Ok(false) };
         let own = offset - base;
-        // A hint that is wrong must not cost the reading of whatever line it lies in.
         let around = input.part(own.saturating_sub(1), own + 1)?;
         if own > 0 && around.first() != Some(&b'\n') && around.last() != Some(&b'{') {
             return Ok(false);
         }
-        let (start, line) = line_around(input, own, input.length)?;
-        let place = Place {
-            input: input.name.clone(),
-            line: None,
-            offset: start,
-            length: line.len() as u64,
-        };
-        let here = records_of(&line, place, base);
-        Ok(here.iter().any(|record| record.id == id && record.offset == offset))
+        let Some(line) = line_at(self.inputs, offset)? else { return Ok(false) };
+        let is_it = |line: LineObject<'_>| line.offset == offset && line.id() == id;
+        Ok(line.read().into_iter().flatten().any(is_it))
     }
 }
 
@@ -373,30 +343,14 @@ fn found(rule: &'static Rule, record: &Record<'_>, message: String) -> Finding {
 }
 
 /// Indexes the records of `inputs` by id.
-fn places_of(inputs: &[Input]) -> io::Result<HashMap<String, Places>> {
+fn places_of(inputs: &[Input]) -> anyhow::Result<HashMap<String, Places>> {
     let mut places: HashMap<String, Places> = HashMap::new();
-    for (input, base) in inputs.iter().zip(input::bases(inputs)) {
-        let mut lines = Lines::new(input, 0, input.length);
-        let mut each = |line: Line<'_>| {
-            if let Line::Object { text, object, place } = line {
-                let Address { id, offset, is_plain } =
-                    Address::new(text, &object, base + place.offset);
-                let places = places.entry(id).or_default();
-                if is_plain { places.plain.push(offset) } else { places.escaped.push(offset) }
-            }
-        };
-        while lines.read(&mut each)? {}
+    let mut lines = Lines::new(inputs, 0..u64::MAX);
+    while let Some(batch) = lines.batch()? {
+        for Address { id, offset, is_plain } in batch.flatten().map(|line| Address::of(&line)) {
+            let places = places.entry(id).or_default();
+            if is_plain { places.plain.push(offset) } else { places.escaped.push(offset) }
+        }
     }
     Ok(places)
-}
-
-/// Returns the addresses of the records in a line.
-fn records_of(line: &[u8], place: Place, base: u64) -> Vec<Address> {
-    let mut found = Vec::new();
-    lines::read_line(line, place, &mut |line| {
-        if let Line::Object { text, object, place } = line {
-            found.push(Address::new(text, &object, base + place.offset));
-        }
-    });
-    found
 }

@@ -13,7 +13,8 @@ pub mod scale;
 pub mod truncation;
 
 use crate::finding::Place;
-use crate::input::lines::{self, Line};
+use crate::input::backward::FoundLine;
+use crate::input::lines::LineObject;
 use crate::json::write::{Members, opening};
 use crate::json::{self, Object};
 use crate::record::checkpoint::Checkpoint;
@@ -27,8 +28,7 @@ use std::borrow::Cow;
 /// A record and where it stands.
 #[derive(Clone, Debug)]
 pub struct Record<'a> {
-    /// Its `id`; for a line without one `@` and its byte offset, which is stable in a file that is
-    /// only appended to.
+    /// Its `id`, or its address if it has none.
     pub id: Cow<'a, str>,
     /// Byte offset over all inputs, as if they had been concatenated: the order of the file.
     pub offset: u64,
@@ -181,32 +181,20 @@ impl Body<'_> {
 }
 
 impl<'a> Record<'a> {
-    /// A record from the object of a line. `base` is where its input begins in the whole.
+    /// Reads the record of a line.
     ///
     /// # Errors
     /// As [`parse`].
-    pub fn new(
-        text: &'a str,
-        object: &Object<'a>,
-        place: Place,
-        base: u64,
-    ) -> Result<Record<'a>, String> {
-        Ok(Record::of(parse(object)?, text, object, place, base))
+    pub fn new(line: LineObject<'a>) -> Result<Record<'a>, String> {
+        Ok(Record::of(parse(&line.object)?, line))
     }
 
-    /// The same for an object whose body was read already.
+    /// Puts a record together from a line and its body, which was read before.
     #[must_use]
-    pub fn of(
-        body: Body<'a>,
-        text: &'a str,
-        object: &Object<'a>,
-        place: Place,
-        base: u64,
-    ) -> Record<'a> {
-        let offset = base + place.offset;
-        let id = id_of(object, offset);
-        let end = offset + place.length;
-        Record { id, offset, end, place, text: Cow::Borrowed(text), body }
+    pub fn of(body: Body<'a>, line: LineObject<'a>) -> Record<'a> {
+        let (id, text) = (line.id(), Cow::Borrowed(line.object.text()));
+        let LineObject { place, offset, .. } = line;
+        Record { id, offset, end: offset + place.length, place, text, body }
     }
 
     /// The record with bytes of its own.
@@ -218,16 +206,10 @@ impl<'a> Record<'a> {
     }
 }
 
-/// The records in a line; what is none is passed over.
+/// Returns the records of a line and ignores everything else in it. A damaged line can hold several.
 #[must_use]
-pub fn read_line(line: &[u8], place: Place, base: u64) -> Vec<Record<'_>> {
-    let mut records = Vec::new();
-    lines::read_line(line, place, &mut |line| {
-        if let Line::Object { text, object, place } = line {
-            records.extend(Record::new(text, &object, place, base).ok());
-        }
-    });
-    records
+pub fn in_line(line: &FoundLine) -> Vec<Record<'_>> {
+    line.read().into_iter().flatten().filter_map(|line| Record::new(line).ok()).collect()
 }
 
 /// Reads what the object of a line says.
@@ -337,14 +319,6 @@ fn said<'a>(object: &Object<'a>, name: &str) -> Result<Cow<'a, str>, String> {
 
 fn text(object: &Object<'_>, name: &str) -> Result<String, String> {
     said(object, name).map(Cow::into_owned)
-}
-
-/// The id of a record that begins at byte `offset`: its own, or for one without an id `@` and `offset`.
-#[must_use]
-pub fn id_of<'a>(object: &Object<'a>, offset: u64) -> Cow<'a, str> {
-    object
-        .string("id")
-        .unwrap_or_else(|| Cow::Owned(["@", itoa::Buffer::new().format(offset)].concat()))
 }
 
 /// The id of a record: the first 16 hex digits of SHA-256 over the previous line's bytes, a line feed,

@@ -6,7 +6,7 @@
 use crate::dialect;
 use crate::exit::{Exit, fail};
 use crate::input::Input;
-use crate::input::lines::{Line, Lines};
+use crate::input::lines::Lines;
 use crate::json::{Object, quote};
 use crate::messages::rebuild::{self, Options};
 use crate::record::{self, Body, Record};
@@ -122,16 +122,17 @@ fn each(
     end: u64,
     take: &mut dyn FnMut(&Record<'_>, &Object<'_>) -> anyhow::Result<()>,
 ) -> anyhow::Result<usize> {
-    let mut lines = Lines::new(input, 0, end);
-    let (mut damaged, mut outcome) = (0, Ok(()));
-    let mut read = |line: Line<'_>| match line {
-        Line::Finding(_) => damaged += 1,
-        Line::Object { .. } if outcome.is_err() => {}
-        Line::Object { text, object, place } => match Record::new(text, &object, place, 0) {
-            Ok(record) => outcome = take(&record, &object),
-            Err(_) => damaged += 1,
-        },
-    };
-    while lines.read(&mut read)? {}
-    outcome.map(|()| damaged)
+    let mut lines = Lines::new(std::slice::from_ref(input), 0..end);
+    let mut damaged = 0;
+    while let Some(batch) = lines.batch()? {
+        for line in batch {
+            let record =
+                line.ok().and_then(|line| Some((line.object.clone(), Record::new(line).ok()?)));
+            match record {
+                Some((object, record)) => take(&record, &object)?,
+                None => damaged += 1,
+            }
+        }
+    }
+    Ok(damaged)
 }

@@ -2,11 +2,10 @@
 
 use super::time;
 use crate::input::Input;
-use crate::input::backward::{Needles, backwards};
+use crate::input::backward::{Backward, Needles};
 use crate::json::Object;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, civil};
-use std::io;
 
 /// When a session is over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,19 +58,19 @@ pub fn daily(text: &str) -> Result<civil::Time, String> {
 ///
 /// # Errors
 /// When the transcript cannot be read.
-pub fn last_said(input: &Input) -> io::Result<Option<i64>> {
+pub fn last_said(input: &Input) -> anyhow::Result<Option<i64>> {
     let needles = Needles::quoted(&[r#""type":"user""#, r#""type": "user""#]);
-    let mut found = None;
-    backwards(input, input.length, &needles, |line, _| {
-        let text = std::str::from_utf8(line).unwrap_or_default().trim();
-        if let Ok(object) = Object::parse(text)
-            && object.string("type").as_deref() == Some("user")
-        {
-            found = found.or_else(|| object.get("ts").and_then(time::of_ts));
+    let mut lines = Backward::new(std::slice::from_ref(input), input.length, &needles);
+    while let Some(line) = lines.next_line()? {
+        let text = std::str::from_utf8(&line.bytes).unwrap_or_default().trim();
+        let object = Object::parse(text).ok();
+        let is_user = |object: &Object<'_>| object.string("type").as_deref() == Some("user");
+        let ts = object.filter(is_user).and_then(|object| time::of_ts(object.get("ts")?));
+        if ts.is_some() {
+            return Ok(ts);
         }
-        Ok(if found.is_some() { input.length } else { 0 })
-    })?;
-    Ok(found)
+    }
+    Ok(None)
 }
 
 #[cfg(test)]

@@ -1,14 +1,12 @@
 //! What is in a transcript: how much was said, what was cut, and what the calls took.
 
-use crate::finding::Finding;
 use crate::input::Input;
-use crate::input::lines::{Line, Lines};
+use crate::input::lines::Lines;
 use crate::json::Object;
 use crate::messages::range::Turns;
 use crate::messages::{rebuild, view};
-use crate::record::{Body, Record};
+use crate::record::Body;
 use crate::usage::{Calls, Counts};
-use anyhow::Context;
 
 /// Counts of what is in a transcript.
 #[derive(Clone, Debug, Default)]
@@ -46,27 +44,20 @@ impl Status {
         let view = view::whole(std::slice::from_ref(input))?;
         let (mut status, mut calls) = (Status::default(), Calls::default());
         let (mut turns, mut replaced) = (Turns::default(), 0);
-        let mut outcome = Ok(());
-        let mut take = |found: Result<Record<'_>, Finding>| {
-            let Ok(record) = found else {
-                status.findings += 1;
-                return Ok(());
-            };
-            if let Ok(object) = Object::parse(&record.text) {
-                calls.take(&object, &record.place);
-                let counts = !view.retracted.contains(record.id.as_ref());
-                status.take(&record.body, &object, counts, &mut turns);
+        let mut lines = Lines::of(input);
+        while let Some(batch) = lines.batch()? {
+            for line in batch {
+                let Ok(record) = rebuild::read_record(line, &mut replaced)? else {
+                    status.findings += 1;
+                    continue;
+                };
+                if let Ok(object) = Object::parse(&record.text) {
+                    calls.take(&object, &record.place);
+                    let counts = !view.retracted.contains(record.id.as_ref());
+                    status.take(&record.body, &object, counts, &mut turns);
+                }
             }
-            Ok(())
-        };
-        let mut each = |line: Line<'_>| {
-            if outcome.is_ok() {
-                outcome = rebuild::read_line(line, 0, &mut replaced, &mut take);
-            }
-        };
-        let mut lines = Lines::new(input, 0, input.length);
-        while lines.read(&mut each).with_context(|| format!("cannot read '{}'", input.name))? {}
-        outcome?;
+        }
         status.used = calls.total();
         Ok(status)
     }

@@ -2,16 +2,17 @@
 
 use super::text::Text;
 use super::walk::Walk;
-use super::{Notes, Options, Start, view};
+use super::{Entry, Notes, Options, Start, view};
 use crate::dialect::looks;
 use crate::exit::{Exit, fail};
 use crate::input::Input;
 use anyhow::Context;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::slice;
 
 /// How much is looked through at once for the end of a line.
 const PART: u64 = 64 * 1024;
@@ -66,8 +67,9 @@ impl<'o, W: Write> Follow<'o, W> {
         if input.length < self.at {
             return self.begin_anew("was truncated");
         }
-        if let Some(end) = self.end_of_lines(&input).with_context(cannot)? {
-            self.walk.read(&input, 0, self.at, end, &mut |entry| self.text.show(entry))?;
+        if let Some(end) = self.end_of_lines(&input)? {
+            let mut show = |entry: &Entry| self.text.show(entry);
+            self.walk.read(slice::from_ref(&input), self.at..end, &mut show)?;
             self.text.flush().context("cannot write '<stdout>'")?;
             (self.at, self.seen) = (end, end);
             return Ok(Event::Read(self.walk.notes()));
@@ -91,7 +93,7 @@ impl<'o, W: Write> Follow<'o, W> {
     }
 
     /// Where the last line ends that has ended, if there is a new one.
-    fn end_of_lines(&self, input: &Input) -> io::Result<Option<u64>> {
+    fn end_of_lines(&self, input: &Input) -> anyhow::Result<Option<u64>> {
         let mut to = input.length;
         while to > self.seen {
             let from = to.saturating_sub(PART).max(self.seen);

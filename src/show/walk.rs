@@ -4,8 +4,8 @@ use super::{Compaction, Entry, Notes, Outcome, Refusal, Reply, Start, What, fact
 use crate::estimate::{Estimate, Method, Request};
 use crate::finding::{Finding, Place, rules};
 use crate::id::Id;
+use crate::input::Input;
 use crate::input::lines::Lines;
-use crate::input::{self, Input};
 use crate::json::{self, Object};
 use crate::messages::range::Turns;
 use crate::messages::view::View;
@@ -20,6 +20,7 @@ use anyhow::Context;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
+use std::ops::Range;
 use std::rc::Rc;
 
 /// So many names of calls are kept at the least for results that come late, and so many records for
@@ -93,49 +94,30 @@ impl<'v> Walk<'v> {
     /// # Errors
     /// As [`Walk::read`].
     pub fn read_all(&mut self, inputs: &[Input], each: &mut Each<'_>) -> anyhow::Result<()> {
-        for (input, base) in inputs.iter().zip(input::bases(inputs)) {
-            let from = self.start.offset.saturating_sub(base).min(input.length);
-            self.read(input, base, from, input.length, each)?;
-        }
-        Ok(())
+        self.read(inputs, self.start.offset..u64::MAX, each)
     }
 
-    /// Reads an input from one byte, which begins a line, to another. `base` is where the input begins in the
-    /// whole.
+    /// Reads the lines in a range of bytes, over all inputs, which begins at the beginning of a line.
     ///
     /// # Errors
-    /// When it cannot be read or an entry cannot be taken; 65 when it is of a dialect that cannot be read.
+    /// When an input cannot be read or an entry cannot be taken; 65 when it is a transcript of a dialect that cannot be
+    /// read.
     pub fn read(
         &mut self,
-        input: &Input,
-        base: u64,
-        from: u64,
-        to: u64,
+        inputs: &[Input],
+        range: Range<u64>,
         each: &mut Each<'_>,
     ) -> anyhow::Result<()> {
-        let mut lines = Lines::new(input, from, to);
-        let mut replaced = 0;
-        loop {
-            let mut outcome = Ok(());
-            let is_more = lines.read(&mut |line| {
-                if outcome.is_ok() {
-                    outcome = rebuild::read_line(line, base, &mut replaced, &mut |found| {
-                        match found {
-                            Err(finding) => self.notes.findings.push(finding),
-                            Ok(record) => {
-                                self.take(&record, each).context("cannot write '<stdout>'")?
-                            }
-                        }
-                        Ok(())
-                    });
+        let mut lines = Lines::new(inputs, range);
+        while let Some(batch) = lines.batch()? {
+            for line in batch {
+                match rebuild::read_record(line, &mut self.notes.replaced)? {
+                    Err(finding) => self.notes.findings.push(finding),
+                    Ok(record) => self.take(&record, each).context("cannot write '<stdout>'")?,
                 }
-            });
-            outcome?;
-            if !is_more.with_context(|| format!("cannot read '{}'", input.name))? {
-                self.notes.replaced += replaced;
-                return Ok(());
             }
         }
+        Ok(())
     }
 
     /// Takes the next record.

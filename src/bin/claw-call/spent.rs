@@ -1,11 +1,10 @@
 //! Limits on the tokens and the cost of a session, checked before anything is sent.
 
 use crate::reply::Prices;
-use anyhow::Context;
 use clawutils::cli::options::LimitArgs;
 use clawutils::cli::{open_transcript, variable};
 use clawutils::exit::{Error, Exit, fail};
-use clawutils::input::lines::{Line, Lines, read_line};
+use clawutils::input::lines::Lines;
 use clawutils::provider::{Request, estimated};
 use clawutils::usage::{Calls, Counts};
 use std::path::PathBuf;
@@ -69,14 +68,10 @@ impl SpentArgs {
         let of_turn = variable("CLAW_SESSION").map(PathBuf::from).filter(|_| self.spent.is_empty());
         for path in self.spent.iter().chain(&of_turn) {
             let input = open_transcript(path)?;
-            let what = || format!("cannot read '{}'", input.name);
-            let mut lines = Lines::new(&input, 0, input.length);
-            let mut each = |line: Line<'_>| {
-                if let Line::Object { object, place, .. } = line {
-                    calls.take(&object, &place);
-                }
-            };
-            while lines.next(|line, place| read_line(line, place, &mut each)).with_context(what)? {}
+            let mut lines = Lines::of(&input);
+            while let Some(batch) = lines.batch()? {
+                batch.flatten().for_each(|line| calls.take(&line.object, &line.place));
+            }
         }
         Ok(calls)
     }

@@ -54,7 +54,7 @@ impl ExecArgs {
         let (folder, settings) = (Folder::open(tools)?, self.settings()?);
         let mut calls = Vec::new();
         for input in operands.transcripts()? {
-            let bytes = input.bytes().with_context(|| format!("cannot read '{}'", input.name))?;
+            let bytes = input.bytes()?;
             calls.extend(exec::calls(&input.name, &bytes)?);
         }
         let is_turn = variable("CLAW_SESSION").is_some();

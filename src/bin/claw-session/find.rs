@@ -2,7 +2,6 @@
 
 use crate::commands::{Place, clock, print, usual_agent};
 use crate::make::{Plan, make};
-use anyhow::Context;
 use clawutils::cli::open_transcript;
 use clawutils::cli::options::ResetArgs;
 use clawutils::exit::{Error, Exit, fail};
@@ -143,7 +142,7 @@ fn is_over(resets: ResetArgs, entry: &Entry) -> anyhow::Result<bool> {
     }
     let (now, _) = clock()?;
     let input = open_transcript(&entry.path)?;
-    let said = reset::last_said(&input).with_context(|| format!("cannot read '{}'", input.name))?;
+    let said = reset::last_said(&input)?;
     let last = said.unwrap_or(entry.created);
     Ok(reset.is_over(last, now, &zone(resets.reset.is_some())?) && !is_held(entry)?)
 }

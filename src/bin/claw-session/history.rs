@@ -1,10 +1,9 @@
 //! history: the last records of a session, a line each.
 
 use crate::commands::{Place, short};
-use anyhow::Context;
 use clawutils::cli::{Output, open_transcript};
 use clawutils::exit::Exit;
-use clawutils::input::lines::{Line, Lines};
+use clawutils::input::lines::Lines;
 use clawutils::json::{Object, elements, string};
 use clawutils::printable::printable;
 use clawutils::session::time;
@@ -29,18 +28,16 @@ impl History {
         let entries = place.entries()?;
         let entry = place.find(&entries, &self.name)?;
         let input = open_transcript(&entry.path)?;
-        let cannot_read = || format!("cannot read '{}'", input.name);
         let mut last: VecDeque<String> = VecDeque::new();
-        let mut each = |line: Line<'_>| {
-            if let Line::Object { text, .. } = line {
-                last.push_back(text.to_owned());
+        let mut lines = Lines::of(&input);
+        while let Some(batch) = lines.batch()? {
+            for line in batch.flatten() {
+                last.push_back(line.object.text().to_owned());
+                if last.len() > self.count {
+                    last.pop_front();
+                }
             }
-            while last.len() > self.count {
-                last.pop_front();
-            }
-        };
-        let mut lines = Lines::new(&input, 0, input.length);
-        while lines.read(&mut each).with_context(cannot_read)? {}
+        }
         let mut out = Output::open();
         for text in &last {
             if let Ok(object) = Object::parse(text) {
