@@ -192,7 +192,7 @@ fn a_long_talk_is_compacted_and_the_cut_is_taken_back() {
     let before = messages();
     piped(&sandbox, "/compact the questions\n").ok();
     assert!(messages().starts_with(r#"{"role":"user","content":"[Previous conversation summary]"#));
-    piped(&sandbox, "/undo\n").ok().err_has("taken back: the newest cut");
+    piped(&sandbox, "/undo\n").ok().err_has("undone: the newest compaction or truncation");
     assert_eq!(messages(), before);
     piped(&sandbox, "/undo\n").code(5).err_has("no cut is in effect");
     piped(&sandbox, "/undo turn\n").ok();
@@ -248,7 +248,7 @@ fn what_is_no_command_is_not_sent() {
         ("/switch\n", 2, "a session is required: /switch NAME"),
         ("/switch nowhere\n", 1, "no session 'nowhere'"),
         ("/delete\n", 2, "a session is required: /delete NAME"),
-        ("/delete init\n", 2, "you are in this session"),
+        ("/delete init\n", 2, "cannot delete the current session"),
         ("/history many\n", 2, "invalid value 'many' for --count: not a whole number"),
         ("/undo all\n", 2, "invalid value 'all' for --undo: use"),
         ("/\u{1b}[31m\n", 2, r"$'/\E[31m'"),
@@ -279,14 +279,20 @@ fn d7_sessions_are_forked_labelled_and_deleted_by_name() {
     if is_there() {
         piped(&sandbox, "/new other\n/switch init\n").ok();
         let mut pty = on_a_terminal(chat(&sandbox));
-        pty.press("/delete other\r").wait_for("delete it for ever? [y/N] ").line("", "");
+        pty.press("/delete other\r")
+            .wait_for("delete this session permanently? [y/N] ")
+            .line("", "");
         if hears(2) {
             // Ctrl-C means no.
-            pty.press("/delete other\r").wait_for("delete it for ever? [y/N] ").press(CTRL_C);
+            pty.press("/delete other\r")
+                .wait_for("delete this session permanently? [y/N] ")
+                .press(CTRL_C);
             pty.wait_for(PROMPT);
         }
         pty.line("/list", "(other)");
-        pty.press("/delete other\r").wait_for("delete it for ever? [y/N] ").line("y", ".jsonl");
+        pty.press("/delete other\r")
+            .wait_for("delete this session permanently? [y/N] ")
+            .line("y", ".jsonl");
         pty.line("/list", "(initial)").press(CTRL_D).end().ok();
         assert!(!pty.screen().ends_with("(other)\nyou>"), "{}", pty.screen());
     }
@@ -330,7 +336,7 @@ fn a_turn_is_interrupted_and_goes_on_later() {
     pty.press("hello\r").wait_for("hello");
     sandbox.sh("while test ! -e asked; do sleep 0.02; done").run().ok();
     pty.press(CTRL_C)
-        .wait_for("claw-chat: interrupted; /again continues, /undo turn takes it back")
+        .wait_for("claw-chat: interrupted; /again continues the turn, /undo turn undoes it")
         .wait_for(PROMPT);
     sandbox.write("go", "");
     pty.line("/again", r"late \u{1b}[31mred").press(CTRL_D);
@@ -392,7 +398,8 @@ fn audit_04_what_is_advised_after_a_failure_goes_by_what_was_stored() {
     // And after it.
     sandbox.program("away", "cat >/dev/null; exit 69");
     let away = |lines: &str| chat(&sandbox).args(["--call", "away"]).stdin(lines).run();
-    let advice = "claw-chat: no answer (status 69); /again continues, /undo turn takes it back\n";
+    let advice =
+        "claw-chat: no answer (status 69); /again continues the turn, /undo turn undoes it\n";
     away("kept\n").code(69).err_has(advice);
     away("/again\n").code(69).err_has(advice);
     piped(&sandbox, "/undo turn\n").ok();
@@ -407,9 +414,9 @@ fn audit_04_an_undo_is_brought_back_until_something_is_said() {
     let sandbox = Sandbox::new();
     piped(&sandbox, "one\ntwo\n").ok();
     let before = messages(&sandbox);
-    piped(&sandbox, "/undo turn\n/undo turn\n").ok().err_has("/redo brings it back\n");
+    piped(&sandbox, "/undo turn\n/undo turn\n").ok().err_has("/redo restores it\n");
     assert_eq!(messages(&sandbox), "");
-    piped(&sandbox, "/redo\n/redo\n").ok().err_has("brought back what the last /undo took back");
+    piped(&sandbox, "/redo\n/redo\n").ok().err_has("reversed the last /undo");
     assert_eq!(messages(&sandbox), before);
     piped(&sandbox, "/redo\n").code(5).err_has("nothing to bring back");
     piped(&sandbox, "/undo turn\nthree\n/redo\n").code(5).err_has("nothing to bring back");
@@ -555,9 +562,9 @@ fn settings_are_shown_and_changed() {
         ("/set profile none", 78, "no profile 'none'; it has away, big, local"),
         ("/set system none.md", 74, "none.md': no such file"),
         ("/unset", 2, "unknown key ''"),
-        ("/set agent other", 2, "a conversation keeps its agent and its workspace; "),
-        ("/set workspace w", 2, "a conversation keeps its agent and its workspace; "),
-        ("/set profile away", 2, "a conversation keeps its agent and its workspace; "),
+        ("/set agent other", 2, "cannot change the agent or the workspace of a conversation; "),
+        ("/set workspace w", 2, "cannot change the agent or the workspace of a conversation; "),
+        ("/set profile away", 2, "cannot change the agent or the workspace of a conversation; "),
     ] {
         chat(&format!("{line}\n")).code(status).err_has(why).stdout_is("");
     }
