@@ -223,7 +223,7 @@ pub struct Refused {
 /// The option that names such a record.
 #[derive(Clone, Debug, clap::Args)]
 pub struct RefusedArgs {
-    /// File with the error record of the refused request, whose numbers are used; an empty one has none
+    /// File with the error record of the refused request
     #[arg(long, value_name = "FILE")]
     pub failure: Option<PathBuf>,
 }

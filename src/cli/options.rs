@@ -239,7 +239,7 @@ pub struct ResetArgs {
 /// The option for redaction.
 #[derive(Clone, Debug, clap::Args)]
 pub struct RedactArgs {
-    /// Take out of the records what matches a pattern in FILE
+    /// Redact text that matches a pattern in FILE
     #[arg(long, value_name = "FILE")]
     pub redact: Option<PathBuf>,
 }
@@ -248,7 +248,7 @@ impl RedactArgs {
     /// Reads the patterns.
     ///
     /// # Errors
-    /// 74 when the file cannot be read, 65 when one of its lines is not a pattern.
+    /// 74 if the file cannot be read, 78 if one of its lines is not a pattern.
     pub fn patterns(&self) -> anyhow::Result<Option<Patterns>> {
         let read = |path: &PathBuf| Patterns::read(&path.display().to_string(), &read_file(path)?);
         self.redact.as_ref().map(read).transpose()

@@ -1,4 +1,4 @@
-//! `claw-append`: plain text as a record, and the patterns of what is taken out.
+//! The options of `claw-append` for plain text and for standard output.
 
 use anyhow::Context;
 use clawutils::cli::{self, Output, attach};
@@ -12,34 +12,34 @@ use std::path::{Path, PathBuf};
 /// The option group for plain text.
 #[derive(Clone, Debug, clap::Args)]
 pub struct PlainArgs {
-    /// Take plain text as one user record
+    /// Append the text on standard input as one user record
     #[arg(long, group = "plain")]
     pub user: bool,
-    /// Take plain text as one assistant record
+    /// Append the text on standard input as one assistant record
     #[arg(long, group = "plain")]
     pub assistant: bool,
-    /// Take plain text as the result of call ID
+    /// Append the text on standard input as the result of tool call ID
     #[arg(long, group = "plain", value_name = "ID")]
     pub tool_result: Option<String>,
-    /// File to put before the text: an image, a PDF document or text; may be repeated
+    /// Put the content of FILE before the text: an image, a PDF document or text; may be repeated
     #[arg(long, value_name = "FILE", requires = "user")]
     pub attach: Vec<PathBuf>,
-    /// Mark the result as that of a failed call
+    /// Mark the result as that of a failed tool call
     #[arg(long, requires = "tool_result", conflicts_with_all = ["user", "assistant"])]
     pub is_error: bool,
 }
 
 impl PlainArgs {
-    /// Returns whether the input is plain text.
+    /// Returns true if the input is plain text.
     #[must_use]
     pub fn is_text(&self) -> bool {
         self.user || self.assistant || self.tool_result.is_some()
     }
 
-    /// Standard input as records: plain text becomes one, its last line feed aside.
+    /// Returns the records on standard input. Plain text becomes one record, without a line feed at its end.
     ///
     /// # Errors
-    /// 65 when plain text is not UTF-8, or says nothing.
+    /// 65 if plain text is not UTF-8 or is blank; 65, 74 or 77 if an attached file cannot be used.
     pub fn records<'a>(&self, input: &'a [u8]) -> anyhow::Result<Cow<'a, [u8]>> {
         if !self.is_text() {
             return Ok(Cow::Borrowed(input));
@@ -119,10 +119,10 @@ impl Echo {
         self.out.flush()
     }
 
-    /// Checks that everything was written to standard output; `file` has the records in any case.
+    /// Checks that everything was written to standard output. `file` has the records in any case.
     ///
     /// # Errors
-    /// 74 when it could not, 141 when the reader went away.
+    /// 74 if standard output cannot be written, 141 if its reader went away.
     pub fn finish(self, file: &Path) -> anyhow::Result<()> {
         let failed = self.failure.map_or(Ok(()), Err);
         failed.with_context(|| {

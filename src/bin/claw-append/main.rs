@@ -1,4 +1,4 @@
-//! claw-append: write records to the end of a transcript.
+//! claw-append: append records to a transcript.
 
 mod append;
 
@@ -17,29 +17,36 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+const EXAMPLES: &str = "\
+Examples:
+  Append a prompt:
+      echo 'What is 2 + 2?' | claw-append --user s.jsonl
+  Send the conversation to a model, append its reply, and print the reply:
+      claw-rebuild s.jsonl | claw-call | claw-append --print s.jsonl";
+
 /// Append records from standard input to a transcript
 #[derive(Parser)]
-#[command(name = "claw-append", version)]
+#[command(name = "claw-append", version, after_help = EXAMPLES)]
 struct Args {
-    /// Transcript to append to; made if it is not there
+    /// Transcript to append to; created if missing
     #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]
     plain: PlainArgs,
-    /// Append each record as its line arrives, and go on through signals until the input ends
+    /// Append each record as soon as its line arrives, and ignore signals until the input ends
     #[arg(long, conflicts_with_all = ["plain", "expect_tail"])]
     each: bool,
     #[command(flatten)]
     echo: EchoArgs,
     #[command(flatten)]
     redact: RedactArgs,
-    /// Append only if the last record has this id
+    /// Append only if the id of the last record is ID
     #[arg(long, value_name = "ID")]
     expect_tail: Option<String>,
-    /// Longest wait for another writer, in seconds
+    /// Wait at most SECONDS for another writer
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = cli::seconds)]
     lock_timeout: Duration,
-    /// Do not wait until the disk has the bytes
+    /// Do not wait until the records are on disk
     #[arg(long)]
     no_sync: bool,
     #[command(flatten)]
@@ -71,7 +78,7 @@ fn main() -> ExitCode {
 }
 
 impl Args {
-    /// Appends each line of standard input when it is there.
+    /// Appends each line of standard input as soon as it arrives.
     fn append_each(
         &self,
         patterns: Option<&Patterns>,

@@ -42,16 +42,16 @@ pub struct CallArgs {
     /// Write the records to FILE instead of standard output
     #[arg(long, value_name = "FILE")]
     pub reply: Option<PathBuf>,
-    /// Add to the reply's first record what was asked: hashes of the request, the system prompt, the tools
+    /// Add the member call to the reply's first record: the model, the room for the answer, and hashes of the request
     #[arg(long)]
     pub meta: bool,
-    /// Write the body that would be sent, say the headers, send nothing
+    /// Write the request body and report the address and headers, but send nothing
     #[arg(long, conflicts_with_all = ["count", "classify"])]
     pub dry_run: bool,
-    /// Have the provider count the tokens of the request; write the number, send nothing else
+    /// Write the number of tokens that the provider counts in the request, without asking for a reply
     #[arg(long, conflicts_with = "classify")]
     pub count: bool,
-    /// Say what an answer of HTTP status STATUS means, whose body is the input; send nothing
+    /// Classify an answer of HTTP status STATUS whose body is the input, without sending anything
     #[arg(long, value_name = "STATUS", value_parser = classify::status)]
     pub classify: Option<u16>,
     /// Further rows of the failure table, and headers for --classify.
@@ -72,7 +72,7 @@ pub struct CallArgs {
     /// The timeouts and retries.
     #[command(flatten)]
     pub patience: PatienceArgs,
-    /// Longest time for the whole call, with all tries and waits, in seconds
+    /// End the call after SECONDS, including all retries and waits
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub deadline: Option<Duration>,
 }

@@ -15,7 +15,7 @@ pub struct RowArgs {
     /// The failure table.
     #[command(flatten)]
     pub failures: FailuresArgs,
-    /// Header of the answer that is classified, as 'name: value'; may be given again
+    /// Header of the answer to classify, as 'name: value'; may be repeated
     #[arg(long, value_name = "HEADER", requires = "classify", value_parser = header)]
     pub header: Vec<(String, String)>,
 }

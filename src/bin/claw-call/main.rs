@@ -1,4 +1,4 @@
-//! claw-call: one call to a provider; the only program with a network.
+//! claw-call: make one call to a model. This is the only program that uses the network.
 
 mod call;
 mod classify;
@@ -17,9 +17,16 @@ use clawutils::cli::model::ModelArgs;
 use clawutils::cli::{self, LogArgs, Operands, arguments};
 use std::process::ExitCode;
 
-/// Send messages to a provider and write its reply as records
+const EXAMPLES: &str = "\
+Examples:
+  Send the conversation to a model, append its reply, and print the reply:
+      claw-rebuild s.jsonl | claw-call | claw-append --print s.jsonl
+  Show the request that would be sent, without sending it:
+      claw-rebuild s.jsonl | claw-call --dry-run";
+
+/// Send messages to a model and write its reply as records
 #[derive(Parser)]
-#[command(name = "claw-call", version, args_override_self = true)]
+#[command(name = "claw-call", version, args_override_self = true, after_help = EXAMPLES)]
 struct Args {
     #[command(flatten)]
     operands: Operands,

@@ -1,4 +1,4 @@
-//! claw-check: what is wrong in a transcript.
+//! claw-check: report errors in transcripts.
 
 mod check;
 
@@ -12,13 +12,20 @@ use clawutils::printable::printable_json;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Report what is wrong in a transcript, where, and whether rebuild repairs it
+const EXAMPLES: &str = "\
+Examples:
+  Check a transcript:
+      claw-check s.jsonl
+  List the rules:
+      claw-check --rules";
+
+/// Report errors in transcripts
 #[derive(Parser)]
-#[command(version)]
+#[command(name = "claw-check", version, after_help = EXAMPLES)]
 struct Args {
     #[command(flatten)]
     operands: Operands,
-    /// List the rules: name, severity, whether rebuild repairs it, meaning
+    /// List the rules instead of checking files, one per line: name, severity, whether rebuild repairs it, meaning
     #[arg(long)]
     rules: bool,
     #[command(flatten)]

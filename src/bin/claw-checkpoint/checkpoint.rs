@@ -28,7 +28,7 @@ const MOST_CALLS: u32 = 6;
 /// The options of `claw-checkpoint` alone.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CheckpointArgs {
-    /// Make one only if it is due
+    /// Make a checkpoint only if one is due
     #[arg(long)]
     pub if_due: bool,
     /// The options for when a checkpoint is due.
@@ -40,10 +40,10 @@ pub struct CheckpointArgs {
     /// The program that asks.
     #[command(flatten)]
     pub call: CommandArgs,
-    /// Longest time to spend
+    /// End after SECONDS, including all calls
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub deadline: Option<Duration>,
-    /// File with what to ask for instead of our own words
+    /// Ask the model with the text in FILE instead of the built-in prompt
     #[arg(long, value_name = "FILE")]
     pub prompt: Option<PathBuf>,
 }

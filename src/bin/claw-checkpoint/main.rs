@@ -1,4 +1,4 @@
-//! claw-checkpoint: a structured summary of a conversation, made ahead of need.
+//! claw-checkpoint: summarise a conversation before the summary is needed.
 
 mod checkpoint;
 
@@ -9,11 +9,20 @@ use clawutils::cli::model::ModelArgs;
 use clawutils::cli::{self, LogArgs, Operands, arguments};
 use std::process::ExitCode;
 
-/// Make a structured summary of a conversation, ahead of need
+const EXAMPLES: &str = "\
+Examples:
+  Make a checkpoint:
+      claw-rebuild --meta s.jsonl | claw-checkpoint | claw-append s.jsonl
+  Make a checkpoint only if one is due:
+      claw-rebuild --meta s.jsonl |
+        claw-checkpoint --if-due | claw-append s.jsonl";
+
+/// Summarise a conversation before the summary is needed
 #[derive(Parser)]
 #[command(
     name = "claw-checkpoint",
     version,
+    after_help = EXAMPLES,
     mut_arg("percents", |arg| arg.visible_alias("percents")),
     mut_arg("turns", |arg| arg.visible_alias("turns")),
     mut_arg("min_tokens", |arg| arg.visible_alias("min-tokens"))

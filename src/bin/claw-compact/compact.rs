@@ -28,13 +28,13 @@ pub struct CompactArgs {
     /// Write a compaction record instead of messages
     #[arg(long)]
     pub record: bool,
-    /// Write the summary request, as messages, and stop there
+    /// Write the request for the summary, as messages, without calling a model
     #[arg(long, conflicts_with_all = ["record", "summary", "fallback", "emergency"])]
     pub plan: bool,
-    /// Say as JSON what would be covered, kept and asked, and stop there
+    /// Write what would be covered, kept and requested as one JSON object, without calling a model
     #[arg(long, conflicts_with_all = ["record", "plan"])]
     pub show: bool,
-    /// Read transcripts and make the summaries that are still to be made
+    /// Read transcripts and make their missing summaries
     #[arg(long, conflicts_with_all = ["record", "plan", "summary", "fallback", "emergency"])]
     pub retry: bool,
     /// Take the summary from FILE instead of a model
@@ -52,25 +52,25 @@ pub struct CompactArgs {
     /// The pause between tries of a missing summary.
     #[command(flatten)]
     pub pause: PauseArgs,
-    /// File with what to ask for instead of our own words
+    /// Ask the model with the text in FILE instead of the built-in prompt
     #[arg(long, value_name = "FILE")]
     pub prompt: Option<PathBuf>,
-    /// What the summary should look at above all
+    /// Ask the model to pay particular attention to TEXT
     #[arg(long, value_name = "TEXT")]
     pub focus: Option<String>,
-    /// Tokens of the user's words to keep word for word, at most a quarter of the budget
+    /// Keep up to TOKENS of the user's words verbatim, at most a quarter of the budget
     #[arg(long, value_name = "TOKENS", default_value_t = KEEP_USER)]
     pub keep_user: u64,
-    /// Keep the newest messages that have this many tokens, instead of the newest half
+    /// Keep the newest messages that together have at least TOKENS, instead of the newest half
     #[arg(long, value_name = "TOKENS", conflicts_with = "classic")]
     pub keep_tokens: Option<u64>,
-    /// Cut by number alone, as the seeds do
+    /// Choose the cut by the number of messages alone, as claw0 does
     #[arg(long)]
     pub classic: bool,
-    /// Most calls to spend; 0 asks no model
+    /// Make at most N calls, over all models; 0 calls no model
     #[arg(long, value_name = "N", default_value = "16")]
     pub max_calls: u32,
-    /// Longest time to spend
+    /// End after SECONDS, including all calls
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub deadline: Option<Duration>,
 }

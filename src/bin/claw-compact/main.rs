@@ -1,4 +1,4 @@
-//! claw-compact: put a summary in the place of a conversation's old part.
+//! claw-compact: summarise the old part of a conversation.
 
 mod compact;
 mod ladder;
@@ -13,9 +13,16 @@ use clawutils::cli::model::ModelArgs;
 use clawutils::cli::{self, LogArgs, Operands, arguments};
 use std::process::ExitCode;
 
+const EXAMPLES: &str = "\
+Examples:
+  Compact a transcript:
+      claw-rebuild --meta s.jsonl | claw-compact --record | claw-append s.jsonl
+  Show what would be covered and kept, without calling a model:
+      claw-rebuild --meta s.jsonl | claw-compact --show";
+
 /// Summarise the old part of a conversation
 #[derive(Parser)]
-#[command(name = "claw-compact", version)]
+#[command(name = "claw-compact", version, after_help = EXAMPLES)]
 struct Args {
     #[command(flatten)]
     operands: Operands,

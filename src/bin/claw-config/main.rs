@@ -1,4 +1,4 @@
-//! claw-config: list, change and check the settings of all programs, and read the options of the scripts.
+//! claw-config: show, change and check the settings of all programs, and read the options of the scripts.
 
 mod all;
 mod check;
@@ -18,7 +18,7 @@ use clawutils::exit::Exit;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// List and change settings, and read the options of scripts
+/// Show and change settings
 #[derive(Parser)]
 #[command(name = "claw-config", version, after_help = AFTER_HELP)]
 struct Args<S: clap::Args> {
@@ -34,7 +34,15 @@ struct Args<S: clap::Args> {
 #[derive(clap::Args)]
 struct NoSettings {}
 
-const AFTER_HELP: &str = "Options of other programs that are settings are accepted, too, so that list shows their effect. Without a command, all settings are listed.";
+const AFTER_HELP: &str = "\
+Without a command, all settings are listed. Options of other programs that are settings are accepted, so that list \
+shows their effect.
+
+Examples:
+  Show the settings that are not at their defaults, and where they come from:
+      claw-config list --changed
+  Store a setting in the configuration file:
+      claw-config set model claude-haiku-4-5";
 
 #[derive(Subcommand)]
 enum Command {

@@ -223,13 +223,21 @@ pub const COMMANDS: &str = "  /new [LABEL]         begin a new session
 A line that ends with a backslash continues on the next line.
 A prompt that begins with \"//\" is sent with one slash.";
 
-/// Have a conversation with a model, in sessions that are kept
+/// The examples of claw-chat for --help.
+const CHAT_EXAMPLES: &str = "\
+Examples:
+  Continue the current session:
+      claw-chat
+  Begin a session with a label and another model:
+      claw-chat --new --model claude-haiku-4-5 my-project";
+
+/// Have a conversation with a model on a terminal
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "claw-chat",
     version,
     args_override_self = true,
-    after_help = format!("In a conversation:\n{COMMANDS}")
+    after_help = format!("In a conversation:\n{COMMANDS}\n\n{CHAT_EXAMPLES}")
 )]
 pub struct Chat {
     /// Id, key or label of the session, or the beginning of one (default: the current session)

@@ -21,7 +21,7 @@ pub enum Counter {
 /// The option group for it.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CountArgs {
-    /// Who counts: this program, or the provider
+    /// Source of the count: this program or the provider
     #[arg(long, value_name = "WHO", default_value = "local")]
     pub count: Counter,
     /// The program that asks the provider.

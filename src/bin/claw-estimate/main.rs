@@ -13,9 +13,16 @@ use clawutils::exit::{self, Exit};
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Estimate the tokens of messages, as they will be sent
+const EXAMPLES: &str = "\
+Examples:
+  Estimate the tokens of a conversation:
+      claw-rebuild --meta s.jsonl | claw-estimate
+  Show how full the context window is:
+      claw-rebuild --meta s.jsonl | claw-estimate --bar --parts";
+
+/// Estimate the tokens of a request
 #[derive(Parser)]
-#[command(name = "claw-estimate", version)]
+#[command(name = "claw-estimate", version, after_help = EXAMPLES)]
 struct Args {
     #[command(flatten)]
     operands: Operands,
@@ -28,16 +35,16 @@ struct Args {
     /// Write a breakdown as one JSON object
     #[arg(long, conflicts_with = "bar")]
     json: bool,
-    /// Write the context bar: the tokens used of the window
+    /// Write a bar that shows how full the context window is
     #[arg(long)]
     bar: bool,
     /// Also list tokens by kind, one per line
     #[arg(long, conflicts_with = "json")]
     parts: bool,
-    /// Status 3 when the estimate reaches the window less the reserve
+    /// Exit with 3 if the estimate reaches the window less the reserve
     #[arg(long)]
     check: bool,
-    /// How text is weighed
+    /// Method of estimating text
     #[arg(long, value_name = "METHOD", default_value = "script")]
     method: Method,
     #[command(flatten)]
