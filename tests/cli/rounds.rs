@@ -109,7 +109,7 @@ fn rounds_are_bounded_and_again_goes_on() {
     let run = turn(&sandbox, &provider, &["-m", "Go.", "--max-rounds", "2"]).run();
     run.code(5)
         .stdout_has("Reply to 5 messages: Go.\n")
-        .err_has("the turn ends after 2 rounds of calls (--max-rounds)");
+        .err_has("stopped after 2 rounds of tool calls; raise --max-rounds");
     assert_eq!(log(&sandbox), ["t1", "t2"]);
     turn(&sandbox, &provider, &["--again"]).run().ok().stdout_has("Reply to ");
     assert_eq!(
