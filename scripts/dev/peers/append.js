@@ -1,4 +1,4 @@
-// append: a record from standard input to the end of a transcript.
+// Appends a record from standard input to a transcript.
 "use strict";
 
 const fs = require("fs");

@@ -1,4 +1,4 @@
-"""append: a record from standard input to the end of a transcript, as claw0 does."""
+"""Appends a record from standard input to a transcript, as claw0 does."""
 
 import json
 import sys

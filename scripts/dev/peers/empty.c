@@ -1,2 +1,2 @@
-/* The least that a program can be: what starting one costs. */
+/* Does nothing: measures the cost of starting a program. */
 int main(void) { return 0; }

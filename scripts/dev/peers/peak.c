@@ -1,5 +1,5 @@
-/* peak: runs a program, with its output to /dev/null, and prints the most memory that it held, in KiB.
- * It is small itself, because a program that is started is counted with what its parent held. */
+/* Runs a program with its output to /dev/null, and prints its peak memory in KiB. The count starts with the memory of
+ * the process that starts the program, so this one is small. */
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>

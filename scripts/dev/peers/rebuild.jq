@@ -1,4 +1,4 @@
-# rebuild: the messages of a transcript, as rebuild.py makes them. Run with -n and -c.
+# Rebuilds the messages of a transcript by the rules of rebuild.py. Run with -n and -c.
 def say($role; $content): {out: .open, open: {role: $role, content: $content}};
 def add($role; $block):
   if .open.role == $role and (.open.content | type) == "array"

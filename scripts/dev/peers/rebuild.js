@@ -1,6 +1,6 @@
-// rebuild: the messages of a transcript, as rebuild.py makes them. The first argument says how the
-// file is read: as one string that is split (at most 512 MiB, which is all that a string can hold), by
-// the module for reading lines, or as bytes of which each line is decoded, the quickest of the three.
+// Rebuilds the messages of a transcript by the rules of rebuild.py. The first argument selects how the file is read:
+// "string" reads it as one string (at most 512 MiB, the longest string of V8) and splits it, "lines" uses the module
+// readline, and "bytes" decodes each line by itself, which is the fastest.
 "use strict";
 
 const fs = require("fs");

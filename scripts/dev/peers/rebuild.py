@@ -1,5 +1,5 @@
-"""rebuild: the messages of a transcript, by the rules of claw0's _rebuild_history: the whole file is
-read and split at line feeds, each line decoded; what is no JSON is passed over."""
+"""Rebuilds the messages of a transcript by the rules of claw0's _rebuild_history: the whole file is read and split at
+line feeds, and lines that are not JSON are skipped."""
 
 import json
 import sys
