@@ -31,6 +31,7 @@ mod simd; // what depends on the processor
 pub mod json; // text that is inspected and written, not decoded
 pub mod printable; // text made fit for a terminal
 pub mod exit; // statuses, and errors that end in them
+pub mod settings; // options, variables and the configuration file → the value of each setting
 pub mod id; // ids of records and of calls
 pub mod finding; // what is wrong at a place of an input
 pub mod input; // bytes in, by name, from any place; bytes → lines

@@ -1,12 +1,11 @@
 //! Command line parsing, in one place, so that every program reports mistakes in the same way: in one line that ends with
 //! what to do.
 
-use crate::cli::config;
-use crate::cli::decide::{self, Failed, Parsed};
-use crate::cli::diagnostics;
-use crate::cli::mistakes::usage_error;
-use crate::cli::settings::{Setting, Value};
+use crate::cli::{ENVIRONMENT, config, diagnostics};
 use crate::exit::{Error, Exit};
+use crate::settings::decide::{CommandLine, Failed, Parsed};
+use crate::settings::mistakes::usage_error;
+use crate::settings::{Setting, Value};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Command, Parser};
 use std::ffi::OsString;
@@ -28,8 +27,8 @@ pub fn parse<A: Parser>() -> anyhow::Result<A> {
 /// 2 when the command line is wrong.
 pub fn parse_flags<A: Parser>() -> anyhow::Result<(A, ArgMatches)> {
     let arguments = of_process();
-    let given = decide::flags(&with_negative_numbers(A::command()), &arguments);
-    let parsed = given.and_then(|given| Ok((from_matches(&mut given.clone())?, given)));
+    let line = CommandLine::parse(with_negative_numbers(A::command()), &arguments);
+    let parsed = line.and_then(|line| Ok((from_matches(&mut line.given.clone())?, line.given)));
     let (parsed, given) = parsed.map_err(|failed| why(failed, &arguments))?;
     if !log_json_if_asked(&arguments) && config::open(&given).is_ok_and(|file| file.logs_json()) {
         diagnostics::log_json();
@@ -75,7 +74,9 @@ fn why(failed: Failed, arguments: &[OsString]) -> anyhow::Error {
 /// # Errors
 /// See [`Failed`].
 pub fn read<A: Parser>(arguments: &[OsString]) -> Result<Parsed, Failed> {
-    decide::read(with_negative_numbers(A::command()), arguments)
+    let line = CommandLine::parse(with_negative_numbers(A::command()), arguments)?;
+    let file = config::open(&line.given)?;
+    line.decide(ENVIRONMENT, &file)
 }
 
 /// Selects JSON for diagnostics if the command line asks for it, else if the variable does. Returns whether either is

@@ -1,14 +1,14 @@
 //! The window and how it is divided, from options, environment and configuration.
 
 use crate::cli::model::ModelArgs;
-use crate::cli::{positive, read_file};
+use crate::cli::read_file;
 use crate::estimate::{Budget, Gauge, Request};
 use crate::exec::tools::Folder;
 use crate::exit::{Error, Exit, fail};
 use crate::input::lines;
 use crate::json::write::Members;
 use crate::json::{self, Object};
-use std::convert::Infallible;
+use crate::settings::values::{ExtraArg, positive};
 use std::path::PathBuf;
 
 /// The options for the context window and the room for the answer.
@@ -78,51 +78,25 @@ pub struct RequestArgs {
     pub tools: Option<PathBuf>,
 }
 
-/// Further members of a request's body: a JSON object, or the file that holds it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ExtraArg {
-    /// The object itself.
-    Members(String),
-    /// A file.
-    File(PathBuf),
-}
-
-impl ExtraArg {
-    fn parse(text: &str) -> Result<ExtraArg, Infallible> {
-        Ok(ExtraArg::new(text))
-    }
-
-    /// Returns an object if the text begins with a brace, else a file.
-    #[must_use]
-    pub fn new(text: &str) -> ExtraArg {
-        match text.trim_start().starts_with('{') {
-            true => ExtraArg::Members(text.to_owned()),
-            false => ExtraArg::File(text.into()),
+/// Reads the object of an argument.
+///
+/// # Errors
+/// 74 when the file cannot be read, 65 when it is not a JSON object.
+pub fn read_extra(extra: &ExtraArg) -> anyhow::Result<String> {
+    let (name, text) = match extra {
+        ExtraArg::Members(text) => ("--extra".to_owned(), text.clone()),
+        ExtraArg::File(path) => {
+            let bytes = read_file(path)?;
+            (path.display().to_string(), String::from_utf8_lossy(&bytes).into_owned())
         }
-    }
-
-    /// Reads the object.
-    ///
-    /// # Errors
-    /// 74 when the file cannot be read, 65 when it is not a JSON object.
-    pub fn read(&self) -> anyhow::Result<String> {
-        let (name, text) = match self {
-            ExtraArg::Members(text) => ("--extra".to_owned(), text.clone()),
-            ExtraArg::File(path) => {
-                let bytes = read_file(path)?;
-                (path.display().to_string(), String::from_utf8_lossy(&bytes).into_owned())
-            }
-        };
-        let text = text.trim();
-        match Object::parse(text) {
-            Ok(_) => Ok(text.to_owned()),
-            Err(error) => fail(
-                Exit::Data,
-                format!(
-                    "cannot use '{name}': not a JSON object: {error}; write the members in braces"
-                ),
-            ),
-        }
+    };
+    let text = text.trim();
+    match Object::parse(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(error) => fail(
+            Exit::Data,
+            format!("cannot use '{name}': not a JSON object: {error}; write the members in braces"),
+        ),
     }
 }
 
@@ -146,9 +120,9 @@ impl BodyArgs {
     /// Reads the members, the temperature among them.
     ///
     /// # Errors
-    /// As [`ExtraArg::read`]; 78 when both have a temperature.
+    /// As [`read_extra`]; 78 when both have a temperature.
     pub fn read(&self) -> anyhow::Result<Option<String>> {
-        let extra = self.extra.as_ref().map(ExtraArg::read).transpose()?;
+        let extra = self.extra.as_ref().map(read_extra).transpose()?;
         let Some(temperature) = self.temperature else { return Ok(extra) };
         let members = Members::new().decimal("temperature", temperature);
         let Some(extra) = extra else { return Ok(Some(members.into_json())) };

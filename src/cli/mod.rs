@@ -7,20 +7,16 @@ pub mod attempts;
 pub mod budget;
 pub mod child;
 pub mod config;
-pub mod decide;
 pub mod diagnostics;
 pub mod endpoint;
 pub mod input;
 pub mod key;
 pub mod log;
-pub mod mistakes;
 pub mod model;
 pub mod options;
 pub mod processes;
 pub mod progress;
-pub mod settings;
 pub mod summary;
-mod values;
 
 pub use diagnostics::run;
 pub use input::{
@@ -29,17 +25,20 @@ pub use input::{
 };
 pub use log::{Log, LogArgs, Outcome, report};
 pub use progress::Progress;
-pub use values::{positive, seconds, share};
 
 use crate::exit::{Error, Exit};
+use crate::settings::Variables;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// The variables of this process.
+pub const ENVIRONMENT: Variables<'static> = Variables(&|name| std::env::var_os(name));
+
 /// A variable of the environment; empty counts as unset.
 #[must_use]
 pub fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
+    ENVIRONMENT.text(name)
 }
 
 /// The time now in Unix seconds, with fraction; `SOURCE_DATE_EPOCH` fixes it.

@@ -1,10 +1,11 @@
 //! Option groups that a program shares with the scripts, and so with claw-config.
 
-use crate::cli::{prices, read_file, seconds};
+use crate::cli::{prices, read_file};
 use crate::exit::{Error, Exit, fail};
 use crate::provider::failure::Rows;
 use crate::redact::Patterns;
 use crate::session::reset;
+use crate::settings::values::seconds;
 use crate::usage::Table;
 use clap::ArgAction;
 use jiff::civil;

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::time::Duration;
 
-use clawutils::cli::config::{GOCLAW, KEYS};
+use clawutils::settings::file::{GOCLAW, KEYS};
 use serde_json::{Map, Value, json};
 
 use crate::common::{Cmd, Run, Sandbox};

@@ -10,6 +10,7 @@ use clawutils::cli::progress::appending;
 use clawutils::cli::{self, Log, LogArgs, arguments};
 use clawutils::exit::Exit;
 use clawutils::redact::Patterns;
+use clawutils::settings::values::seconds;
 use clawutils::transcript::{self, Batch};
 use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
@@ -44,7 +45,7 @@ struct Args {
     #[arg(long, value_name = "ID")]
     expect_tail: Option<String>,
     /// Wait at most SECONDS for another writer
-    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = cli::seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     lock_timeout: Duration,
     /// Do not wait until the records are on disk
     #[arg(long)]

@@ -2,10 +2,11 @@
 
 use crate::scripts::{Chat, Turn};
 use clap::{Arg, ArgMatches, Args, Command, CommandFactory, FromArgMatches};
+use clawutils::cli::arguments;
 use clawutils::cli::budget::WindowArgs;
-use clawutils::cli::settings::{self, Setting, Value};
-use clawutils::cli::{arguments, config};
 use clawutils::exit::{Error, Exit};
+use clawutils::settings::file::{KEYS, unknown};
+use clawutils::settings::{self, Setting, Value};
 
 /// The settings of all programs as hidden options.
 #[derive(Clone, Copy, Debug)]
@@ -65,8 +66,8 @@ pub fn decided() -> anyhow::Result<Vec<(Setting, Value)>> {
 /// 2 for an unknown key; the error suggests the most similar one.
 pub fn definition(key: &str) -> anyhow::Result<Setting> {
     let found = settings::of(&command()).into_iter().find(|setting| setting.key == key);
-    let unknown = || Error::new(Exit::Usage, config::unknown(key, key, config::KEYS));
-    Ok(found.filter(is_listed).ok_or_else(unknown)?)
+    let why = || Error::new(Exit::Usage, unknown(key, key, KEYS));
+    Ok(found.filter(is_listed).ok_or_else(why)?)
 }
 
 /// Returns whether a setting can be in the file. `config`, which selects the file, cannot.

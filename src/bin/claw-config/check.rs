@@ -4,13 +4,15 @@ use crate::all;
 use crate::list::warn_not_used;
 use crate::program::not_found;
 use clap::ArgMatches;
-use clawutils::cli::budget::ExtraArg;
-use clawutils::cli::config::{self, ConfigFile};
-use clawutils::cli::decide;
+use clawutils::cli::budget::read_extra;
 use clawutils::cli::key::Source;
-use clawutils::cli::settings::{self, Kind, Origin, Setting};
-use clawutils::cli::{Log, read_file};
+use clawutils::cli::{ENVIRONMENT, Log, read_file};
 use clawutils::exit::{self, Exit};
+use clawutils::settings::decide;
+use clawutils::settings::file::{ConfigFile, unusable};
+use clawutils::settings::place;
+use clawutils::settings::values::ExtraArg;
+use clawutils::settings::{self, Kind, Origin, Setting};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -21,7 +23,7 @@ const MADE: [&str; 2] = ["record", "workspace"];
 
 /// Reports each problem on a line of its own.
 pub fn check(given: &ArgMatches, log: Log) -> anyhow::Result<Exit> {
-    let path = config::path(given).ok().filter(|path| path.symlink_metadata().is_ok());
+    let path = place::path(given, ENVIRONMENT).ok().filter(|path| path.symlink_metadata().is_ok());
     let mut problems = path.map_or_else(|| Ok(Vec::new()), |path| in_file(&path, log))?;
     if problems.is_empty() {
         problems = in_effect();
@@ -34,13 +36,13 @@ pub fn check(given: &ArgMatches, log: Log) -> anyhow::Result<Exit> {
 fn in_file(path: &Path, log: Log) -> anyhow::Result<Vec<String>> {
     let bytes = read_file(path)?;
     let text = String::from_utf8_lossy(&bytes);
-    let mut file = match ConfigFile::read(path, &text, Some(String::new())) {
-        Ok(file) => file,
-        Err(why) => return Ok(vec![config::unusable(path, &why)]),
-    };
+    let mut file =
+        match ConfigFile::read(path, &text, Some(String::new()), place::home(ENVIRONMENT)) {
+            Ok(file) => file,
+            Err(why) => return Ok(vec![unusable(path, &why)]),
+        };
     warn_not_used(&file.not_used, log);
-    let mut problems: Vec<String> =
-        file.problems.iter().map(|why| config::unusable(path, why)).collect();
+    let mut problems: Vec<String> = file.problems.iter().map(|why| unusable(path, why)).collect();
     let command = all::command();
     let settings = settings::of(&command);
     // Without a profile, and with each profile, a conflict outside profiles is the same.
@@ -108,7 +110,7 @@ fn missing(setting: &Setting, text: &OsStr, name: &str) -> Option<String> {
             ));
         }
         "key-file" => Source::File(path.to_owned()).read().err()?,
-        _ if setting.kind == Kind::Object => ExtraArg::new(&text).read().err()?,
+        _ if setting.kind == Kind::Object => read_extra(&ExtraArg::new(&text)).err()?,
         key if setting.kind != Kind::Path || MADE.contains(&key) && !path.exists() => return None,
         _ => anyhow::Error::from(File::open(path).err()?)
             .context(format!("cannot read '{}'", path.display())),

@@ -4,13 +4,16 @@ use crate::all;
 use crate::value::to_json;
 use anyhow::Context;
 use clap::ArgMatches;
-use clawutils::cli::budget::ExtraArg;
-use clawutils::cli::config::{self, ConfigFile};
-use clawutils::cli::decide;
-use clawutils::cli::settings::{self, Kind, Setting};
+use clawutils::cli::ENVIRONMENT;
+use clawutils::cli::budget::read_extra;
 use clawutils::exit::{self, Error, Exit, fail};
 use clawutils::json::edit;
 use clawutils::session::index;
+use clawutils::settings::decide;
+use clawutils::settings::file::ConfigFile;
+use clawutils::settings::place::{self, home};
+use clawutils::settings::values::ExtraArg;
+use clawutils::settings::{self, Kind, Setting};
 use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
 use std::io::ErrorKind;
@@ -81,7 +84,7 @@ impl Set {
         let name = format!("'{}'", setting.key);
         decide::check(setting, &texts, &name).map_err(|why| Error::new(Exit::Usage, why))?;
         for object in texts.iter().filter(|text| setting.kind == Kind::Object && is_object(text)) {
-            let read = ExtraArg::new(&object.to_string_lossy()).read();
+            let read = read_extra(&ExtraArg::new(&object.to_string_lossy()));
             read.map_err(|why| Error::new(Exit::Usage, exit::text(&why)))?;
         }
         Ok(to_json(setting, &texts))
@@ -136,7 +139,7 @@ struct Place {
 impl Place {
     fn of(given: &ArgMatches) -> anyhow::Result<Place> {
         let profile = given.try_get_one::<String>("profile").ok().flatten().cloned();
-        Ok(Place { file: config::path(given)?, profile })
+        Ok(Place { file: place::path(given, ENVIRONMENT)?, profile })
     }
 
     /// Returns the path of a key in the file.
@@ -159,7 +162,8 @@ impl Place {
 
     /// Returns the problems of a text that are not those of a single value.
     fn problems(&self, text: &str) -> Vec<String> {
-        let file = match ConfigFile::read(&self.file, text, self.profile.clone()) {
+        let file = match ConfigFile::read(&self.file, text, self.profile.clone(), home(ENVIRONMENT))
+        {
             Ok(file) => file,
             Err(why) => return vec![why],
         };

@@ -2,10 +2,11 @@
 
 use crate::all::{self, All};
 use crate::shell::Text;
-use clawutils::cli::decide::{self, Failed, Parsed};
-use clawutils::cli::settings::{Kind, Setting};
-use clawutils::cli::{arguments, mistakes};
+use clawutils::cli::arguments;
 use clawutils::exit::{Error, Exit, fail};
+use clawutils::settings::decide::{self, Failed, Parsed};
+use clawutils::settings::mistakes;
+use clawutils::settings::{Kind, Setting};
 use std::ffi::{OsStr, OsString};
 
 /// Print the shell command that sets the variable of a setting

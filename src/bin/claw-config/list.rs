@@ -3,11 +3,12 @@
 use crate::all;
 use crate::value::{in_effect, to_json};
 use clap::ArgMatches;
-use clawutils::cli::settings::{Kind, Origin, Setting, Value};
-use clawutils::cli::{Log, Output, config};
+use clawutils::cli::{ENVIRONMENT, Log, Output, config};
 use clawutils::exit::Exit;
 use clawutils::json::write::Members;
 use clawutils::printable::{printable, printable_json, printable_lines};
+use clawutils::settings::place;
+use clawutils::settings::{Kind, Origin, Setting, Value};
 use std::io::Write;
 use unicode_width::UnicodeWidthStr;
 
@@ -81,7 +82,7 @@ impl Get {
 
 /// Prints the path of the file that is used, or that `set` would create.
 pub fn path(given: &ArgMatches) -> anyhow::Result<Exit> {
-    print(&[printable(&config::path(given)?.to_string_lossy()).into_owned()])
+    print(&[printable(&place::path(given, ENVIRONMENT)?.to_string_lossy()).into_owned()])
 }
 
 /// Warns about keys without an effect.

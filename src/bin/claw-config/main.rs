@@ -13,8 +13,9 @@ mod value;
 
 use all::All;
 use clap::{ArgMatches, CommandFactory, Parser, Subcommand};
-use clawutils::cli::{self, LogArgs, arguments, decide, diagnostics, settings};
+use clawutils::cli::{self, LogArgs, arguments, diagnostics};
 use clawutils::exit::Exit;
+use clawutils::settings::{self, decide};
 use std::ffi::OsString;
 use std::process::ExitCode;
 

@@ -2,8 +2,8 @@
 
 use crate::scripts::Turn;
 use crate::shell::quoted;
-use clawutils::cli::settings::{Origin, Setting, Value};
 use clawutils::provider::address;
+use clawutils::settings::{Origin, Setting, Value};
 use std::ffi::{OsStr, OsString};
 
 /// Returns a shell script with the settings that are not at their defaults and the pipelines that the turn would run.

@@ -10,6 +10,7 @@ use clawutils::cli::options::{
     PauseArgs, PermitArgs, PlaceArgs, ResetArgs, SourceArgs,
 };
 use clawutils::cli::summary::{CommandArgs, SummariserArgs};
+use clawutils::settings::values::{positive, seconds};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -160,13 +161,13 @@ pub struct Retry {
     #[arg(value_name = "SESSION", required = true)]
     pub sessions: Vec<String>,
     /// Repeat until stopped, with this pause in seconds (default: --retry-interval)
-    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, value_parser = clawutils::cli::positive)]
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, value_parser = positive)]
     pub every: Option<Option<u64>>,
     /// Maximum number of calls for one summary
-    #[arg(long, value_name = "N", value_parser = clawutils::cli::positive)]
+    #[arg(long, value_name = "N", value_parser = positive)]
     pub max_calls: Option<u64>,
     /// Time limit for one summary, in seconds
-    #[arg(long, value_name = "SECONDS", value_parser = clawutils::cli::seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub deadline: Option<Duration>,
     #[command(flatten)]
     pub model: ModelArgs,

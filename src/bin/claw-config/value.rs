@@ -1,8 +1,8 @@
 //! The value of a setting as text and as JSON.
 
-use clawutils::cli::settings::{Kind, Setting, Value};
 use clawutils::json::{self, Object, quote};
 use clawutils::provider::address;
+use clawutils::settings::{Kind, Setting, Value};
 use std::ffi::OsString;
 
 /// Returns the values in effect: those that a place gives, else the default.

@@ -7,6 +7,7 @@ use clawutils::cli::budget::{BudgetArgs, Refused, RefusedArgs, RequestArgs};
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::{self, LogArgs, Operands, arguments};
 use clawutils::estimate::Request;
+use clawutils::settings::values::share;
 use clawutils::truncate::{self, HEAD_RATIO, MAX_FRACTION, Options};
 use std::process::ExitCode;
 
@@ -32,10 +33,10 @@ struct Args {
     #[command(flatten)]
     refused: RefusedArgs,
     /// Share of the window that one result may take, from 0 to 1, at 4 characters per token
-    #[arg(long, value_name = "SHARE", default_value_t = MAX_FRACTION, value_parser = cli::share)]
+    #[arg(long, value_name = "SHARE", default_value_t = MAX_FRACTION, value_parser = share)]
     max_fraction: f64,
     /// Share of the kept text that comes from the beginning, from 0 to 1
-    #[arg(long, value_name = "SHARE", default_value_t = HEAD_RATIO, value_parser = cli::share)]
+    #[arg(long, value_name = "SHARE", default_value_t = HEAD_RATIO, value_parser = share)]
     head_ratio: f64,
     /// Number of characters to which results may be shortened (default: a tenth of the limit, 200 to 2000)
     #[arg(long, value_name = "CHARACTERS")]

@@ -1,7 +1,37 @@
 //! Values of options, read from their text.
 
+use std::convert::Infallible;
 use std::num::{NonZeroU64, ParseIntError};
+use std::path::PathBuf;
 use std::time::Duration;
+
+/// A JSON object, or the file that holds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExtraArg {
+    /// The object itself.
+    Members(String),
+    /// A file.
+    File(PathBuf),
+}
+
+impl ExtraArg {
+    /// Parses an argument, which is always one or the other.
+    ///
+    /// # Errors
+    /// None.
+    pub fn parse(text: &str) -> Result<ExtraArg, Infallible> {
+        Ok(ExtraArg::new(text))
+    }
+
+    /// Returns an object if the text begins with a brace, else a file.
+    #[must_use]
+    pub fn new(text: &str) -> ExtraArg {
+        match text.trim_start().starts_with('{') {
+            true => ExtraArg::Members(text.to_owned()),
+            false => ExtraArg::File(text.into()),
+        }
+    }
+}
 
 /// Reads an argument that is a whole number, at least 1.
 ///

@@ -1,15 +1,25 @@
 //! Settings: options that can also be given by a variable or in the configuration file.
 //!
 //! A setting is a clap argument whose `env` begins with `CLAW_`; nothing else defines it. Its key in the file is
-//! derived from the variable: `CLAW_BASE_URL` becomes `base-url`. [`decide`](super::decide) finds its value.
+//! derived from the variable: `CLAW_BASE_URL` becomes `base-url`. [`decide`] finds its value.
+//!
+//! Nothing here reads the environment or a file: variables are looked up by whoever calls, and a file is its text.
 
-use crate::cli::budget::ExtraArg;
+pub mod decide;
+pub mod file;
+pub mod mistakes;
+pub mod place;
+pub mod values;
+mod variables;
+
 use clap::{Arg, ArgAction, Command};
 use std::any::TypeId;
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
+use values::ExtraArg;
+pub use variables::Variables;
 
 /// The kind of value that a setting takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +79,7 @@ fn key(variable: &str) -> Option<String> {
 }
 
 impl Setting {
-    pub(super) fn of(arg: &Arg) -> Option<Setting> {
+    fn of(arg: &Arg) -> Option<Setting> {
         let variable = arg.get_env()?.to_str()?.to_owned();
         let is_list =
             matches!(arg.get_action(), ArgAction::Append) || arg.get_value_delimiter().is_some();
@@ -144,7 +154,7 @@ impl Setting {
 }
 
 impl Kind {
-    pub(super) fn of(arg: &Arg) -> Kind {
+    fn of(arg: &Arg) -> Kind {
         let value = arg.get_value_parser().type_id();
         let is_any = |types: &[TypeId]| types.iter().any(|it| value == *it);
         let numbers = [
@@ -167,7 +177,7 @@ impl Kind {
 
 impl Origin {
     /// Returns the rank of the place: 0 has the highest precedence. A profile comes before the rest of its file.
-    pub(super) fn distance(&self) -> u8 {
+    fn distance(&self) -> u8 {
         match self {
             Origin::Flag => 0,
             Origin::Variable => 1,
@@ -204,7 +214,7 @@ pub fn opposite_id(id: &str) -> String {
 }
 
 /// Returns the option that undoes a setting: `--no-stream` for `--stream`, `--guard` for `--no-guard`.
-pub(super) fn opposite(arg: &Arg) -> Option<Arg> {
+fn opposite(arg: &Arg) -> Option<Arg> {
     arg.get_env()?;
     let (id, long) = (arg.get_id(), arg.get_long()?);
     let name = long.strip_prefix("no-").map_or_else(|| format!("no-{long}"), str::to_owned);

@@ -6,14 +6,24 @@
 //!   the one from the earlier place applies: `--key-file` is used even if `CLAW_KEY_CMD` is set.
 //! - A setting that may be repeated is a list. One place gives the whole list; lists are not merged.
 
-use crate::cli::config::{self, ConfigFile};
-use crate::cli::mistakes;
-use crate::cli::settings::{Kind, Origin, Setting, Value, opposite, opposite_id};
 use crate::exit::{Error, Exit};
+use crate::settings::file::ConfigFile;
+use crate::settings::{Kind, Origin, Setting, Value, Variables, mistakes, opposite, opposite_id};
 use clap::builder::Resettable;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use std::ffi::{OsStr, OsString};
+
+/// A command line of which the flags alone are parsed.
+#[derive(Debug)]
+pub struct CommandLine<'a> {
+    command: Command,
+    /// The command without variables, and with the hidden opposites of its settings.
+    flags: Command,
+    arguments: &'a [OsString],
+    /// The flags and operands.
+    pub given: ArgMatches,
+}
 
 /// A parsed command line with the values of its settings.
 #[derive(Debug)]
@@ -24,7 +34,7 @@ pub struct Parsed {
     pub settings: Vec<(Setting, Value)>,
 }
 
-/// An error of [`read`].
+/// An error of a command line or of its settings.
 #[derive(Debug)]
 pub enum Failed {
     /// clap's error about the command line, or the text of help or version.
@@ -39,40 +49,31 @@ impl From<anyhow::Error> for Failed {
     }
 }
 
-/// Parses `arguments`, the program's name first, and finds the values of the settings of `command`.
-///
-/// # Errors
-/// See [`Failed`].
-pub fn read(command: Command, arguments: &[OsString]) -> Result<Parsed, Failed> {
-    let mut flags = with_flags_alone(&command);
-    let given = given(&command, &mut flags, arguments)?;
-    let file = config::open(&given)?;
-    let settings = decide(&command, &given, &file)?;
-    let mut whole = with_values(flags, &settings);
-    match whole.try_get_matches_from_mut(arguments) {
-        Ok(matches) => Ok(Parsed { matches, settings }),
-        Err(error) => Err(Failed::Config(why_invalid(&settings, &error))),
+impl<'a> CommandLine<'a> {
+    /// Parses the flags in `arguments`, the program's name first.
+    ///
+    /// # Errors
+    /// If they are wrong, or ask for help or version.
+    pub fn parse(command: Command, arguments: &'a [OsString]) -> Result<CommandLine<'a>, Failed> {
+        let mut flags = with_flags_alone(&command);
+        match flags.try_get_matches_from_mut(arguments) {
+            Ok(given) => Ok(CommandLine { command, flags, arguments, given }),
+            Err(error) if error.use_stderr() => Err(Failed::Usage(Box::new(flags), error)),
+            Err(_) => Err(help(command, arguments)),
+        }
     }
-}
 
-/// Parses only the flags in `arguments`.
-///
-/// # Errors
-/// When they are wrong, or ask for help or version; see [`Failed`].
-pub fn flags(command: &Command, arguments: &[OsString]) -> Result<ArgMatches, Failed> {
-    given(command, &mut with_flags_alone(command), arguments)
-}
-
-/// Parses `arguments` with `flags`, which is `command` without variables.
-fn given(
-    command: &Command,
-    flags: &mut Command,
-    arguments: &[OsString],
-) -> Result<ArgMatches, Failed> {
-    match flags.try_get_matches_from_mut(arguments) {
-        Ok(given) => Ok(given),
-        Err(error) if error.use_stderr() => Err(Failed::Usage(Box::new(flags.clone()), error)),
-        Err(_) => Err(help(command.clone(), arguments)),
+    /// Finds the values of the settings.
+    ///
+    /// # Errors
+    /// If a variable or the file has a value that cannot be used.
+    pub fn decide(self, variables: Variables<'_>, file: &ConfigFile) -> Result<Parsed, Failed> {
+        let settings = decide(&self.command, &self.given, variables, file)?;
+        let mut whole = with_values(self.flags, &settings);
+        match whole.try_get_matches_from_mut(self.arguments) {
+            Ok(matches) => Ok(Parsed { matches, settings }),
+            Err(error) => Err(Failed::Config(why_invalid(&settings, &error))),
+        }
     }
 }
 
@@ -159,6 +160,7 @@ fn with_values(command: Command, settings: &[(Setting, Value)]) -> Command {
 fn decide(
     command: &Command,
     given: &ArgMatches,
+    variables: Variables<'_>,
     file: &ConfigFile,
 ) -> anyhow::Result<Vec<(Setting, Value)>> {
     let mut decided: Vec<(Setting, Value)> = Vec::new();
@@ -170,7 +172,7 @@ fn decide(
                 }
                 value
             }
-            None => elsewhere(&setting, file)?,
+            None => elsewhere(&setting, variables, file)?,
         };
         decided.push((setting, value));
     }
@@ -178,7 +180,7 @@ fn decide(
     if let Some((name, given)) = given.subcommand()
         && let Some(sub) = command.find_subcommand(name)
     {
-        decided.extend(decide(sub, given, file)?);
+        decided.extend(decide(sub, given, variables, file)?);
     }
     Ok(decided)
 }
@@ -223,8 +225,12 @@ fn require_elements(
 }
 
 /// Returns the value of a setting that no flag gives.
-fn elsewhere(setting: &Setting, file: &ConfigFile) -> anyhow::Result<Value> {
-    if let Some(text) = std::env::var_os(&setting.variable) {
+fn elsewhere(
+    setting: &Setting,
+    variables: Variables<'_>,
+    file: &ConfigFile,
+) -> anyhow::Result<Value> {
+    if let Some(text) = variables.get(&setting.variable) {
         let texts = if text.is_empty() { Vec::new() } else { setting.split(&text) };
         if !text.is_empty() {
             require_elements(setting, &texts, &setting.variable, Exit::Config)?;

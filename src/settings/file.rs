@@ -1,0 +1,377 @@
+//! The configuration file: one JSON object of settings, with named profiles and GoClaw's `session` object.
+//!
+//! Each program checks all keys in the file, but only the values of its own settings; `claw-config check` checks all
+//! values.
+
+use crate::exit::{Error, Exit};
+use crate::json::{Object, elements, string};
+use crate::settings::{Kind, Origin, Setting, Value};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The keys of all settings that the file can hold, sorted. A test compares them with the definitions.
+pub const KEYS: &[&str] = &[
+    "agent",
+    "allow",
+    "ask",
+    "base-url",
+    "beta",
+    "ca",
+    "call",
+    "checkpoint",
+    "checkpoint-min-tokens",
+    "checkpoint-percents",
+    "checkpoint-turns",
+    "deny",
+    "detect-truncation",
+    "emergency",
+    "exec-timeout",
+    "extra",
+    "failure-reset",
+    "failures",
+    "fallback",
+    "guard",
+    "history",
+    "idle",
+    "insecure-http",
+    "jobs",
+    "key-cmd",
+    "key-file",
+    "limit-turns",
+    "lock-timeout",
+    "log",
+    "markdown",
+    "max-cost",
+    "max-failures",
+    "max-retries",
+    "max-rounds",
+    "max-tokens",
+    "max-tokens-field",
+    "max-total",
+    "max-wait",
+    "model",
+    "models",
+    "no-fallback",
+    "ollama-model",
+    "ollama-timeout",
+    "ollama-url",
+    "ollama-window",
+    "pass-env",
+    "prefer-checkpoint",
+    "prices",
+    "proactive",
+    "profile",
+    "provider",
+    "record",
+    "replay",
+    "reserve",
+    "reset",
+    "retry",
+    "retry-interval",
+    "stream",
+    "system",
+    "temperature",
+    "timeout",
+    "tools",
+    "via",
+    "window",
+    "workspace",
+];
+
+/// GoClaw's names in its `session` object, and the keys of the same settings.
+pub const GOCLAW: [(&str, &str); 13] = [
+    ("checkpoint.enabled", "checkpoint"),
+    ("checkpoint.tokenThresholdPercents", "checkpoint-percents"),
+    ("checkpoint.turnThreshold", "checkpoint-turns"),
+    ("checkpoint.minTokensForGen", "checkpoint-min-tokens"),
+    ("compaction.reserveTokens", "reserve"),
+    ("compaction.preferCheckpoint", "prefer-checkpoint"),
+    ("compaction.retryIntervalSeconds", "retry-interval"),
+    ("compaction.ollamaFailureThreshold", "max-failures"),
+    ("compaction.ollamaResetMinutes", "failure-reset"),
+    ("compaction.ollama.url", "ollama-url"),
+    ("compaction.ollama.model", "ollama-model"),
+    ("compaction.ollama.timeoutSeconds", "ollama-timeout"),
+    ("compaction.ollama.contextTokens", "ollama-window"),
+];
+
+/// GoClaw's keys for the storage of sessions, which have no effect: sessions are always files.
+const NOT_USED: [&str; 2] = ["store", "storePath"];
+
+/// The most bytes of a configuration file.
+pub const MOST_BYTES: u64 = 4 << 20;
+
+/// The members of a JSON object.
+type Members = BTreeMap<String, Box<RawValue>>;
+
+/// A value in the file.
+#[derive(Clone, Debug)]
+struct Entry {
+    /// The full path of the key: `window`, `profiles.local.window`, `session.compaction.reserveTokens`.
+    name: String,
+    raw: Box<RawValue>,
+    profile: Option<String>,
+}
+
+/// A configuration file. The default is an empty one.
+#[derive(Clone, Debug, Default)]
+pub struct ConfigFile {
+    /// The path of the file, if there is one.
+    pub path: Option<PathBuf>,
+    /// The home folder, which `~/` at the beginning of a path means.
+    home: Option<PathBuf>,
+    /// The profile in use.
+    pub profile: Option<String>,
+    /// Known keys without an effect.
+    pub not_used: Vec<String>,
+    /// Problems with its keys.
+    pub problems: Vec<String>,
+    /// The settings outside profiles by their keys.
+    entries: Entries,
+    profiles: BTreeMap<String, Entries>,
+}
+
+/// Entries by the keys of their settings.
+type Entries = BTreeMap<String, Entry>;
+
+/// Returns the text of a file with these bytes; one without text is an empty object.
+///
+/// # Errors
+/// 78 if it is too large or not UTF-8.
+pub fn text(path: &Path, bytes: Vec<u8>) -> anyhow::Result<String> {
+    let wrong = |why: &str| Error::new(Exit::Config, unusable(path, why));
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(wrong("more than 4 MiB; use a smaller file").into());
+    }
+    let text = String::from_utf8(bytes).map_err(|_| wrong("not UTF-8; correct it"))?;
+    Ok(if text.trim().is_empty() { "{}".to_owned() } else { text })
+}
+
+/// Returns the text of an error about a file.
+#[must_use]
+pub fn unusable(path: &Path, why: &str) -> String {
+    format!("cannot use configuration '{}': {why}", path.display())
+}
+
+impl ConfigFile {
+    /// Parses the text of a file, with the values of `profile`, else of the profile that the file itself selects.
+    ///
+    /// # Errors
+    /// The first problem, and what to do.
+    pub fn parse(
+        path: &Path,
+        text: &str,
+        profile: Option<String>,
+        home: Option<PathBuf>,
+    ) -> Result<ConfigFile, String> {
+        let mut file = ConfigFile::read(path, text, profile, home)?;
+        if file.problems.is_empty() { Ok(file) } else { Err(file.problems.swap_remove(0)) }
+    }
+
+    /// Parses the text of a file as [`ConfigFile::parse`] does, but collects the problems with its keys.
+    ///
+    /// # Errors
+    /// If it is not a JSON object.
+    pub fn read(
+        path: &Path,
+        text: &str,
+        profile: Option<String>,
+        home: Option<PathBuf>,
+    ) -> Result<ConfigFile, String> {
+        let mut root: Members =
+            serde_json::from_str(text).map_err(|error| format!("{error}; correct it"))?;
+        let mut file = ConfigFile { path: Some(path.to_owned()), home, ..ConfigFile::default() };
+        if let Some(session) = root.remove("session") {
+            file.take_goclaw(&session);
+        }
+        let profiles = root.remove("profiles").map(|raw| file.members("profiles", &raw));
+        let own = file.take("", root, None);
+        file.entries.extend(own);
+        let named = file.entries.get("profile").and_then(|entry| text_of(&entry.raw));
+        file.profile = profile.or(named).filter(|name| !name.is_empty());
+        file.take_profiles(profiles.unwrap_or_default());
+        Ok(file)
+    }
+
+    /// Returns the members of an object whose keys are settings. Notes a problem for each unknown key.
+    fn take(&mut self, path: &str, all: Members, profile: Option<&str>) -> Entries {
+        let mut entries = Entries::new();
+        for (key, raw) in all {
+            let name = format!("{path}{key}");
+            if !KEYS.contains(&key.as_str()) || (key == "profile" && profile.is_some()) {
+                self.problems.push(unknown(&name, &key, KEYS));
+                continue;
+            }
+            let profile = profile.map(str::to_owned);
+            entries.insert(key, Entry { name, raw, profile });
+        }
+        entries
+    }
+
+    /// Adds the members of all profiles.
+    fn take_profiles(&mut self, profiles: Members) {
+        if let Some(name) = self.profile.as_ref().filter(|name| !profiles.contains_key(*name)) {
+            let all = profiles.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+            let all = if all.is_empty() { "none" } else { &all };
+            self.problems.push(format!("no profile '{name}'; it has {all}"));
+        }
+        for (name, raw) in profiles {
+            let path = format!("profiles.{name}");
+            let members = self.members(&path, &raw);
+            let entries = self.take(&format!("{path}."), members, Some(&name));
+            self.profiles.insert(name, entries);
+        }
+    }
+
+    /// Returns the names of all profiles.
+    #[must_use]
+    pub fn profiles(&self) -> Vec<String> {
+        self.profiles.keys().cloned().collect()
+    }
+
+    /// Returns the entry of a key in the profile in use, else the one outside profiles.
+    fn entry(&self, key: &str) -> Option<&Entry> {
+        let profile = self.profile.as_ref().and_then(|name| self.profiles.get(name));
+        profile.and_then(|entries| entries.get(key)).or_else(|| self.entries.get(key))
+    }
+
+    /// Adds the settings in GoClaw's `session` object. It is read first, so that the settings' own keys replace them.
+    fn take_goclaw(&mut self, raw: &RawValue) {
+        let mut leaves = Vec::new();
+        let session = self.members("session", raw);
+        self.flatten("", session, &mut leaves);
+        let known: Vec<&str> = GOCLAW.iter().map(|(name, _)| *name).chain(NOT_USED).collect();
+        for (leaf, raw) in leaves {
+            let name = format!("session.{leaf}");
+            match GOCLAW.iter().find(|(goclaw, _)| *goclaw == leaf) {
+                Some((_, key)) => {
+                    let entry = Entry { name, raw, profile: None };
+                    self.entries.insert((*key).to_owned(), entry);
+                }
+                None if NOT_USED.contains(&leaf.as_str()) => self.not_used.push(name),
+                None => self.problems.push(unknown(&name, &leaf, &known)),
+            }
+        }
+    }
+
+    /// Returns the members of an object in the file. Notes a problem if it is not an object.
+    fn members(&mut self, name: &str, raw: &RawValue) -> Members {
+        if raw.get() == "null" {
+            return Members::new();
+        }
+        serde_json::from_str(raw.get()).unwrap_or_else(|_| {
+            self.problems.push(format!("'{name}' is not an object; correct it"));
+            Members::new()
+        })
+    }
+
+    /// Collects the values of nested objects by their paths, `compaction.ollama.url`.
+    fn flatten(&mut self, path: &str, all: Members, leaves: &mut Vec<(String, Box<RawValue>)>) {
+        for (key, raw) in all {
+            let name = format!("{path}{key}");
+            if GOCLAW.iter().any(|(known, _)| known.starts_with(&format!("{name}."))) {
+                let inner = self.members(&format!("session.{name}"), &raw);
+                self.flatten(&format!("{name}."), inner, leaves);
+            } else {
+                leaves.push((name, raw));
+            }
+        }
+    }
+
+    /// Returns whether the file selects JSON for diagnostics.
+    #[must_use]
+    pub fn logs_json(&self) -> bool {
+        self.entry("log").is_some_and(|entry| text_of(&entry.raw).as_deref() == Some("json"))
+    }
+
+    /// Returns the full path of a setting's key in the file, if the file has it.
+    #[must_use]
+    pub fn name(&self, setting: &Setting) -> Option<&str> {
+        self.entry(&setting.key).map(|entry| entry.name.as_str())
+    }
+
+    /// Returns the value of a setting, if the file has one.
+    ///
+    /// # Errors
+    /// 78 if it is of the wrong kind.
+    pub fn value(&self, setting: &Setting) -> anyhow::Result<Option<Value>> {
+        let (Some(path), Some(entry)) = (&self.path, self.entry(&setting.key)) else {
+            return Ok(None);
+        };
+        if entry.raw.get() == "null" {
+            return Ok(None);
+        }
+        let origin = Origin::File(path.clone(), entry.profile.clone());
+        let wrong = || {
+            let (name, wanted) = (&entry.name, wanted(setting));
+            let text = unusable(path, &format!("'{name}' is not {wanted}; correct it"));
+            anyhow::Error::from(Error::new(Exit::Config, text))
+        };
+        let texts = match setting.is_list {
+            true => elements(entry.raw.get())
+                .and_then(|all| all.into_iter().map(|raw| self.text(setting.kind, raw)).collect()),
+            false => self.text(setting.kind, entry.raw.get()).map(|text| vec![text]),
+        };
+        let texts: Vec<OsString> = texts.ok_or_else(wrong)?;
+        if setting.is_list && (texts.is_empty() || texts.iter().any(|text| text.is_empty())) {
+            let why = format!("'{}' has an empty value; remove it, or write null", entry.name);
+            return Err(Error::new(Exit::Config, unusable(path, &why)).into());
+        }
+        Ok(Some(Value { origin, texts: texts.into_iter().filter(|it| !it.is_empty()).collect() }))
+    }
+
+    /// Converts a JSON value to the text that an option takes. Returns none if it is of another kind.
+    fn text(&self, kind: Kind, raw: &str) -> Option<OsString> {
+        let is_number = || raw.starts_with(|first: char| first == '-' || first.is_ascii_digit());
+        match kind {
+            Kind::Switch => matches!(raw, "true" | "false").then(|| raw.into()),
+            Kind::Number => is_number().then(|| raw.into()),
+            Kind::Object if Object::parse(raw).is_ok() => Some(raw.into()),
+            Kind::Path | Kind::Object => string(raw).map(|text| self.resolve(&text)),
+            Kind::Text => string(raw).map(|text| text.into_owned().into()),
+        }
+    }
+
+    /// Resolves a path in the file, which is relative to the file's folder, or with `~/` to the home folder.
+    fn resolve(&self, text: &str) -> OsString {
+        if text.is_empty() {
+            return OsString::new();
+        }
+        if let (Some(rest), Some(home)) = (text.strip_prefix("~/"), &self.home) {
+            return home.join(rest).into();
+        }
+        let folder = self.path.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
+        folder.join(text).into()
+    }
+}
+
+/// Returns the JSON type that a setting takes, for errors.
+fn wanted(setting: &Setting) -> &'static str {
+    match (setting.kind, setting.is_list) {
+        (Kind::Number, true) => "an array of numbers",
+        (_, true) => "an array of strings",
+        (Kind::Switch, false) => "true or false",
+        (Kind::Number, false) => "a number",
+        (Kind::Path | Kind::Text, false) => "a string",
+        (Kind::Object, false) => "an object or the path of a file",
+    }
+}
+
+fn text_of(raw: &RawValue) -> Option<String> {
+    string(raw.get()).map(|text| text.into_owned())
+}
+
+/// Returns the text of an error about an unknown key, with the most similar known one.
+#[must_use]
+pub fn unknown(name: &str, key: &str, known: &[&str]) -> String {
+    let distance = |other: &&&str| strsim::damerau_levenshtein(key, other);
+    let nearest = known.iter().min_by_key(distance).filter(|other| {
+        strsim::jaro_winkler(key, other) > 0.7 || strsim::damerau_levenshtein(key, other) < 3
+    });
+    match nearest {
+        Some(nearest) => format!("unknown key '{name}'; did you mean '{nearest}'?"),
+        None => format!("unknown key '{name}'; claw-config list shows all keys"),
+    }
+}
