@@ -32,6 +32,7 @@ pub mod json; // text that is inspected and written, not decoded
 pub mod printable; // text made fit for a terminal
 pub mod exit; // statuses, and errors that end in them
 pub mod settings; // options, variables and the configuration file → the value of each setting
+pub mod process; // other programs: started, and ended with all that they started
 pub mod id; // ids of records and of calls
 pub mod finding; // what is wrong at a place of an input
 pub mod input; // bytes in, by name, from any place; bytes → lines

@@ -1,9 +1,9 @@
 //! Keys: from a file, a command or the environment, and never from an argument.
 
-use crate::cli::child::{self, Limits};
 use crate::cli::model::Provider;
 use crate::cli::variable;
 use crate::exit::{Exit, fail};
+use crate::process::{self, Limits};
 use crate::provider::address::{Address, is_azure};
 use anyhow::Context;
 use std::os::unix::fs::PermissionsExt;
@@ -128,7 +128,7 @@ fn read_file(path: &Path) -> anyhow::Result<Vec<u8>> {
 }
 
 fn run(command: &str) -> anyhow::Result<Vec<u8>> {
-    let ended = child::run(command, &[], Vec::new(), Limits::default())
+    let ended = process::run(command, &[], Vec::new(), Limits::default())
         .context("cannot run the key command")?;
     let how = match ended.status {
         Some(0) => return Ok(ended.stdout),

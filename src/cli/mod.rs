@@ -5,7 +5,6 @@ pub mod arguments;
 pub mod attach;
 pub mod attempts;
 pub mod budget;
-pub mod child;
 pub mod config;
 pub mod diagnostics;
 pub mod endpoint;
@@ -14,7 +13,6 @@ pub mod key;
 pub mod log;
 pub mod model;
 pub mod options;
-pub mod processes;
 pub mod progress;
 pub mod summary;
 
@@ -27,6 +25,7 @@ pub use log::{Log, LogArgs, Outcome, report};
 pub use progress::Progress;
 
 use crate::exit::{Error, Exit};
+use crate::process::signals;
 use crate::settings::Variables;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -67,8 +66,8 @@ pub fn now() -> anyhow::Result<f64> {
 /// # Errors
 /// When a signal cannot be caught.
 pub fn survive_signals() -> anyhow::Result<()> {
-    progress::leave_signals();
-    for signal in progress::ENDING {
+    signals::leave();
+    for signal in signals::ENDING {
         signal_hook::flag::register(signal, Arc::default())?;
     }
     Ok(())

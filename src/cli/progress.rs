@@ -10,15 +10,13 @@
 //! There is one line in a process. A thread draws it, which is there while there is something to show, and
 //! programs that end within a second write nothing.
 
-mod signals;
-
 use crate::cli::variable;
 use crate::input::{Input, total};
 use crate::printable::printable;
+use crate::process::signals;
 use crate::transcript;
 use rustix::process::getpgrp;
 use rustix::termios::{LocalModes, Termios, tcgetattr, tcgetpgrp, tcgetwinsize};
-pub use signals::{ENDING, heard as heard_signals, leave as leave_signals};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -111,8 +109,8 @@ fn stop_at_once() {
 /// Runs `before`, with the signal's number, when a signal is about to end the program; then the line goes and
 /// the program ends.
 pub fn end_by_signals(before: fn(i32)) {
-    signals::heed(|_| stop_at_once());
-    signals::heed(before);
+    signals::before_end(|_| stop_at_once());
+    signals::before_end(before);
 }
 
 /// A text with the time that has passed since it was given: `waiting for x (3 s)`.
@@ -186,7 +184,7 @@ impl State {
     fn draw(&mut self) {
         let text = self.text.as_mut().and_then(|text| text());
         if self.from.is_none_or(|from| Instant::now() >= from) && is_free() {
-            signals::heed(|_| stop_at_once());
+            signals::before_end(|_| stop_at_once());
             let text = text.map(|text| fitted(&printable(&text), columns()));
             self.show(text.unwrap_or_default());
         }

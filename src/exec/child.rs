@@ -1,6 +1,7 @@
 //! Tools that run: each leads a process group of its own, and nothing in that group outlives its call.
 
 use crate::exec::output::Output;
+use crate::process::signals::{await_own_signal, is_interrupted};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::collections::HashSet;
 use std::io::{self, Read, Write};
@@ -13,8 +14,6 @@ use std::time::Duration;
 
 /// How long output is waited for that a process holds open which left the group.
 const GRACE: Duration = Duration::from_millis(300);
-/// The longest wait for the signal that ended a child to arrive in this process.
-const ARRIVAL: Duration = Duration::from_millis(200);
 
 /// The process groups that run now.
 #[derive(Debug, Default)]
@@ -128,21 +127,6 @@ pub fn run(
     let is_ours = is_interrupted(status) || status.signal() == Some(Signal::KILL.as_raw());
     let was_stopped = is_ours && groups.state().is_ending;
     Ok((!was_stopped).then_some(Ended { status, is_late, stdout, stderr }))
-}
-
-/// Waits a moment after a signal ended a child. If the sender signals all processes of a session, this process is ended,
-/// too, and does not store the end of the child as a result.
-pub fn await_own_signal(status: ExitStatus) {
-    if is_interrupted(status) {
-        thread::sleep(ARRIVAL);
-    }
-}
-
-/// Returns whether SIGHUP, SIGINT, SIGQUIT or SIGTERM ended a process, or a command of a shell as its status reports.
-fn is_interrupted(status: ExitStatus) -> bool {
-    let signal = status.signal().or_else(|| status.code().map(|code| code - 128));
-    let signals = [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM];
-    signals.iter().any(|interrupt| signal == Some(interrupt.as_raw()))
 }
 
 /// Waits in a thread until a process has ended, and leaves it to be waited for.

@@ -5,10 +5,11 @@ use anyhow::Context;
 use clawutils::cli::endpoint::Endpoint;
 use clawutils::cli::model::{ModelArgs, Provider};
 use clawutils::cli::options::LimitArgs;
-use clawutils::cli::{Log, Output, progress};
+use clawutils::cli::{Log, Output};
 use clawutils::exit::{self, Exit};
 use clawutils::json::write::Members;
 use clawutils::json::{Object, edit};
+use clawutils::process::signals;
 use clawutils::provider::call::Call;
 use clawutils::provider::{Failure, Reply};
 use clawutils::record;
@@ -47,7 +48,7 @@ impl Destination {
     /// have a reader that never reads, so there a signal does.
     fn write(&mut self, records: &[String]) -> anyhow::Result<()> {
         if self.is_file {
-            progress::leave_signals();
+            signals::leave();
         }
         self.write_lines(records).with_context(|| format!("cannot write '{}'", self.name))
     }

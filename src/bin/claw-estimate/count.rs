@@ -1,13 +1,13 @@
 //! Asking the provider how many tokens a request has, through the program that has a network.
 
 use clawutils::cli::budget::RequestArgs;
-use clawutils::cli::child::Limits;
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::summary::CommandArgs;
-use clawutils::cli::{Log, child};
+use clawutils::cli::{Log, progress};
 use clawutils::exit::{Error, Exit};
 use clawutils::json::write::Members;
 use clawutils::messages::{self, Message};
+use clawutils::process::{self, Limits};
 
 /// Who counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -48,7 +48,9 @@ impl CountArgs {
         let command = &self.call.command;
         let mut lines = Vec::new();
         messages::write(messages, &mut lines)?;
-        let ended = child::run(command, &arguments(request, model), lines, Limits::default())?;
+        // The command shows what it waits for.
+        progress::stop();
+        let ended = process::run(command, &arguments(request, model), lines, Limits::default())?;
         if ended.exit() != Some(Exit::Done) {
             return Err(ended.failure(command, "cannot count"));
         }

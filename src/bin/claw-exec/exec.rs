@@ -8,6 +8,7 @@ use clawutils::exec::tools::Folder;
 use clawutils::exec::{self, Call, Event, Job, Running, Settings, environment};
 use clawutils::exit::{Exit, fail};
 use clawutils::printable::{printable, printable_json};
+use clawutils::process::signals;
 use clawutils::session::turn::await_end;
 use rustix::termios::{InputModes, LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use signal_hook::consts::SIGTERM;
@@ -178,8 +179,8 @@ impl Drop for Terminal {
 /// Catches signals that end programs, instead of being ended by them. Ignored ones stay ignored, as a hang-up
 /// after nohup(1). The end of the turn counts as a signal.
 fn listen(sender: Sender<Event>) -> std::io::Result<()> {
-    progress::leave_signals();
-    let heard = progress::heard_signals(&progress::ENDING);
+    signals::leave();
+    let heard = signals::heard(&signals::ENDING);
     let mut signals = Signals::new(heard)?;
     let of_turn = sender.clone();
     thread::spawn(move || {

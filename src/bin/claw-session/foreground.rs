@@ -7,8 +7,7 @@
 //! Ctrl-Z stops this program only after it has stopped the command. The shell takes the terminal back as soon as this
 //! program stops, and a command that is still running would read what is typed at the prompt.
 
-use clawutils::cli::child::has_terminal;
-use clawutils::cli::{processes, progress};
+use clawutils::process::{has_terminal, relatives, signals};
 use rustix::process::{
     Pid, Resource, Signal, WaitId, WaitIdOptions, WaitIdStatus, getrlimit, kill_process, setrlimit,
     waitid,
@@ -31,8 +30,8 @@ static FORWARDING: Mutex<()> = Mutex::new(());
 /// # Errors
 /// If the command cannot be started, or the signals cannot be caught.
 pub(super) fn run(command: &mut Command) -> io::Result<ExitStatus> {
-    progress::leave_signals();
-    let heard = progress::heard_signals(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP]);
+    signals::leave();
+    let heard = signals::heard(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP]);
     let mut signals = SignalsInfo::<WithRawSiginfo>::new(heard)?;
     let mut child = command.spawn()?;
     let process = Pid::from_child(&child);
@@ -100,7 +99,7 @@ fn forward(process: Pid, signal: i32) {
     while stopped < members.len() {
         send(&members[stopped..], Signal::STOP);
         stopped = members.len();
-        processes::add_descendants(&mut members);
+        relatives::add_descendants(&mut members);
     }
     send(&members, signal);
     send(&members, Signal::CONT);

@@ -1,15 +1,15 @@
 //! A text by a model: in as many calls as it takes, each by running `claw-call`.
 
-use crate::cli::child::{self, Limits};
 use crate::cli::log::Outcome;
 use crate::cli::summary::{CallBudget, SummaryModel};
-use crate::cli::{Log, diagnostics};
+use crate::cli::{Log, diagnostics, progress};
 use crate::compact::accept::Reply;
 use crate::compact::pieces::{self, Pieces};
 use crate::compact::request::SummaryPrompt;
 use crate::exit::{Error, Exit, fail};
 use crate::json::write::Members;
 use crate::messages::Message;
+use crate::process::{self, Limits};
 use crate::record::content::Role;
 use crate::usage;
 
@@ -135,7 +135,9 @@ impl Writer<'_> {
         let own = PROVIDER.iter().filter(|_| is_other);
         let without: Vec<&str> = REQUEST.iter().chain(own).copied().collect();
         let limits = Limits { until: self.spent.until(), without: &without };
-        let ended = child::run(command, &self.arguments(most_tokens), line.into_bytes(), limits)?;
+        // The command shows what it waits for.
+        progress::stop();
+        let ended = process::run(command, &self.arguments(most_tokens), line.into_bytes(), limits)?;
         match ended.exit() {
             Some(Exit::Done | Exit::CutOff) => read_reply(command, &ended.stdout).map(Some),
             Some(Exit::Overflow) => Ok(None),

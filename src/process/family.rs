@@ -5,8 +5,8 @@
 //!
 //! A signal that ends this program ends its children first.
 
-use crate::cli::processes::add_descendants;
-use crate::cli::progress;
+use crate::process::relatives::add_descendants;
+use crate::process::signals;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{
     Pid, Signal, getpgrp, kill_process, kill_process_group, test_kill_process,
@@ -41,7 +41,7 @@ pub(super) struct Family {
 impl Family {
     /// Starts a child. Until it is [`Family::forget`]ed, a signal that ends this program ends it first.
     pub(super) fn start(command: &mut Command) -> io::Result<(Child, Family)> {
-        progress::end_by_signals(|_| end_all());
+        signals::before_end(|_| end_all());
         let leads_group = !has_terminal();
         if leads_group {
             command.process_group(0);

@@ -1,13 +1,15 @@
-//! Running another program: the user's command, with messages on its standard input.
+//! Running other programs: a command of the user's, with messages on its standard input. A command ends with all
+//! that it started.
 
 mod family;
+pub mod relatives;
+pub mod signals;
 
-use crate::cli::progress;
-use crate::exec::child::await_own_signal;
 use crate::exit::{Error, Exit, fail};
 use anyhow::Context;
 use family::Family;
 pub use family::has_terminal;
+use signals::await_own_signal;
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ChildStdout, Command, Stdio};
@@ -73,11 +75,9 @@ pub fn run(
     for name in limits.without {
         shell.env(name, "");
     }
-    let shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped());
-    // It may have something to show on the terminal itself, or to say.
-    progress::stop();
+    shell.stdin(Stdio::piped()).stdout(Stdio::piped());
     let (mut child, family) =
-        Family::start(shell).with_context(|| format!("cannot run '{command}'"))?;
+        Family::start(&mut shell).with_context(|| format!("cannot run '{command}'"))?;
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
     // A child that does not read to the end has its reasons; its status tells them.
     std::thread::spawn(move || stdin.map(|mut stdin| stdin.write_all(&input)));
