@@ -9,7 +9,6 @@ pub mod config;
 pub mod diagnostics;
 pub mod endpoint;
 pub mod input;
-pub mod key;
 pub mod log;
 pub mod model;
 pub mod options;

@@ -1,104 +1,13 @@
-//! Which provider and model, where, and what is known of its window.
+//! The options for the model, its provider and address, and what is known of its window.
 
-use crate::cli::{now, read_file, variable};
+use crate::cli::{ENVIRONMENT, now, read_file, variable};
 use crate::estimate::models;
 use crate::estimate::windows::{self, Stated};
 use crate::exit::{Error, Exit};
-use crate::provider::protocol::Protocol;
-use crate::provider::{address, anthropic, offline, openai};
+use crate::provider::{Provider, address, offline};
 use crate::transcript;
 use anyhow::Context;
 use std::path::{Path, PathBuf};
-
-/// A kind of provider.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Provider {
-    /// The Anthropic Messages API
-    Anthropic,
-    /// Chat completions: OpenAI, OpenRouter, LiteLLM, vLLM, llama.cpp
-    Openai,
-    /// Ollama's own API
-    Ollama,
-    /// Inside the program: no network, no key, a window of 200000 tokens unless another is set
-    Offline,
-}
-
-impl Provider {
-    /// Its word in options and records.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Provider::Anthropic => "anthropic",
-            Provider::Openai => "openai",
-            Provider::Ollama => "ollama",
-            Provider::Offline => "offline",
-        }
-    }
-
-    /// Whether it is inside the program.
-    #[must_use]
-    pub fn is_inside(self) -> bool {
-        self == Provider::Offline
-    }
-
-    /// The protocol that it speaks. The one inside answers as Anthropic does.
-    #[must_use]
-    pub fn protocol(self) -> Protocol {
-        match self {
-            Provider::Anthropic | Provider::Offline => Protocol::Anthropic,
-            Provider::Openai => Protocol::OpenAi,
-            Provider::Ollama => Protocol::Ollama,
-        }
-    }
-
-    /// The providers that are found by their keys, in this order.
-    const BY_KEY: [Provider; 2] = [Provider::Anthropic, Provider::Openai];
-
-    /// Returns the model to use if none is named.
-    #[must_use]
-    pub fn default_model(self) -> Option<&'static str> {
-        match self {
-            Provider::Anthropic => Some("claude-sonnet-5"),
-            Provider::Openai => Some("gpt-5.4"),
-            Provider::Ollama => None,
-            Provider::Offline => Some("offline"),
-        }
-    }
-
-    /// Returns whether a variable of the provider's own has a key.
-    fn has_key(self) -> bool {
-        let names: &[&str] = match self {
-            Provider::Anthropic => &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
-            Provider::Openai => &["OPENAI_API_KEY"],
-            Provider::Ollama | Provider::Offline => &[],
-        };
-        names.iter().any(|name| variable(name).is_some())
-    }
-
-    /// Returns whether no variable of the provider's own gives another address.
-    fn has_usual_url(self) -> bool {
-        match self {
-            Provider::Anthropic => variable("ANTHROPIC_BASE_URL").is_none(),
-            Provider::Openai => variable("OPENAI_BASE_URL").is_none(),
-            Provider::Ollama | Provider::Offline => true,
-        }
-    }
-
-    /// Where it is when nobody says: by its own variable, else its usual address.
-    #[must_use]
-    pub fn usual_url(self) -> String {
-        let (name, usual) = match self {
-            Provider::Anthropic => ("ANTHROPIC_BASE_URL", anthropic::BASE_URL),
-            Provider::Openai => ("OPENAI_BASE_URL", openai::BASE_URL),
-            Provider::Ollama => {
-                return variable("OLLAMA_HOST")
-                    .map_or_else(|| ollama_url(""), |host| ollama_url(&host));
-            }
-            Provider::Offline => return "offline".to_owned(),
-        };
-        variable(name).unwrap_or_else(|| usual.to_owned())
-    }
-}
 
 /// The option group for the model.
 #[derive(Clone, Debug, clap::Args)]
@@ -135,7 +44,7 @@ impl ModelArgs {
     #[must_use]
     pub fn provider(&self) -> Provider {
         let by_key = || match self.base_url {
-            None => Provider::BY_KEY.into_iter().find(|provider| provider.has_key()),
+            None => Provider::BY_KEY.into_iter().find(|provider| provider.has_key(ENVIRONMENT)),
             Some(_) => None,
         };
         self.provider.or_else(by_key).unwrap_or(Provider::Anthropic)
@@ -153,8 +62,8 @@ impl ModelArgs {
     pub fn model(&self) -> Option<String> {
         let provider = self.provider();
         self.named_model().or_else(|| {
-            let is_usual = self.base_url.is_none() && provider.has_usual_url();
-            let is_ready = provider.is_inside() || is_usual && provider.has_key();
+            let is_usual = self.base_url.is_none() && provider.has_usual_url(ENVIRONMENT);
+            let is_ready = provider.is_inside() || is_usual && provider.has_key(ENVIRONMENT);
             provider.default_model().filter(|_| is_ready).map(str::to_owned)
         })
     }
@@ -164,7 +73,7 @@ impl ModelArgs {
     pub fn endpoint(&self) -> String {
         let provider = self.provider();
         let named = self.base_url.clone().filter(|_| provider != Provider::Offline);
-        let url = named.unwrap_or_else(|| provider.usual_url());
+        let url = named.unwrap_or_else(|| provider.usual_url(ENVIRONMENT));
         url.trim_end_matches('/').to_owned()
     }
 
@@ -249,35 +158,6 @@ impl ModelArgs {
     }
 }
 
-/// The address that `OLLAMA_HOST` means, as Ollama's own client reads it: without a scheme it is HTTP and
-/// port 11434, with one that scheme's port; an address that only a server can have is this machine.
-fn ollama_url(host: &str) -> String {
-    let host = host.trim().trim_end_matches('/');
-    let (scheme, rest) = host.split_once("://").unwrap_or(("", host));
-    let (authority, path) = match rest.find('/') {
-        Some(slash) => rest.split_at(slash),
-        None => (rest, ""),
-    };
-    let (name, port) = match authority.rsplit_once(':') {
-        Some((name, port)) if !port.contains(']') => (name, port.parse::<u16>().ok()),
-        _ => (authority, None),
-    };
-    let is_cloud = scheme.is_empty() && name == "ollama.com";
-    let scheme = if is_cloud { "https" } else { scheme };
-    let usual = match scheme {
-        "http" => 80,
-        "https" => 443,
-        _ => 11434,
-    };
-    let name = match name {
-        "" | "0.0.0.0" => "127.0.0.1",
-        "[::]" => "[::1]",
-        name => name,
-    };
-    let scheme = if scheme.is_empty() { "http" } else { scheme };
-    format!("{scheme}://{name}:{}{path}", port.unwrap_or(usual))
-}
-
 /// The file of the windows that refusals stated.
 fn windows_file() -> Option<PathBuf> {
     state_dir().map(|dir| dir.join("windows.jsonl"))
@@ -291,29 +171,4 @@ pub fn state_dir() -> Option<PathBuf> {
     let xdg = || variable("XDG_STATE_HOME").map(|dir| PathBuf::from(dir).join("clawutils"));
     let home = || variable("HOME").map(|dir| PathBuf::from(dir).join(".local/state/clawutils"));
     own.or_else(xdg).or_else(home)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_ollama_host_is_read_as_its_own_client_reads_it() {
-        for (host, url) in [
-            ("", "http://127.0.0.1:11434"),
-            ("box", "http://box:11434"),
-            ("box:1234", "http://box:1234"),
-            ("http://box", "http://box:80"),
-            ("https://box", "https://box:443"),
-            ("https://box:8443/ollama/", "https://box:8443/ollama"),
-            ("0.0.0.0", "http://127.0.0.1:11434"),
-            ("0.0.0.0:80", "http://127.0.0.1:80"),
-            ("[::]:5000", "http://[::1]:5000"),
-            ("[::1]", "http://[::1]:11434"),
-            ("ollama.com", "https://ollama.com:443"),
-            ("box:none", "http://box:11434"),
-        ] {
-            assert_eq!(ollama_url(host), url, "{host}");
-        }
-    }
 }

@@ -129,6 +129,25 @@ pub fn is_azure(url: &str) -> bool {
     domains.into_iter().any(|domain| address.is_below(domain))
 }
 
+/// Returns the path of an address, for recordings: a query may hold a key.
+#[must_use]
+pub fn path(url: &str) -> &str {
+    match Address::parse(url).path {
+        "" => "/",
+        path => path,
+    }
+}
+
+/// Returns whether an address is on this machine.
+#[must_use]
+pub fn is_local(url: &str) -> bool {
+    let Address { user, host, .. } = Address::parse(url);
+    let ip: Option<std::net::IpAddr> = host.parse().ok();
+    let is_here = host.eq_ignore_ascii_case("localhost") || ip.is_some_and(|ip| ip.is_loopback());
+    // With a user name the host is what follows '@'; such addresses are not for keys.
+    user.is_none() && is_here
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,5 +210,47 @@ mod tests {
         ] {
             assert_eq!(shown(url), expected);
         }
+    }
+
+    #[test]
+    fn t5_what_is_on_this_machine() {
+        for url in [
+            "http://127.0.0.1:1/v1",
+            "http://localhost/x",
+            "http://[::1]:8080/",
+            "https://127.0.0.1/",
+            "https://LOCALHOST:8443",
+        ] {
+            assert!(is_local(url), "{url}");
+        }
+        for url in [
+            "http://example.org/",
+            "http://127.0.0.1@example.org/",
+            "http://127.0.0.1.example.org/",
+            "https://127.0.0.1@example.org/",
+            "https://localhost.example.org/",
+            "http://10.0.0.1/",
+        ] {
+            assert!(!is_local(url), "{url}");
+        }
+    }
+
+    #[test]
+    fn t5_a_password_in_an_address_is_not_shown() {
+        for (url, expected) in [
+            ("https://a.example/v1", "https://a.example/v1"),
+            ("https://u:p@a.example/v1", "https://(hidden)@a.example/v1"),
+            ("http:///u:p@q@a.example", "http://(hidden)@a.example"),
+            ("u:p://@a.example", "(hidden)@a.example"),
+        ] {
+            assert_eq!(shown(url), expected);
+        }
+    }
+
+    #[test]
+    fn a_path_is_what_follows_the_host() {
+        assert_eq!(path("https://a.example/v1/messages"), "/v1/messages");
+        assert_eq!(path("http://a.example"), "/");
+        assert_eq!(path("https://a.example/v1/messages?key=x"), "/v1/messages");
     }
 }

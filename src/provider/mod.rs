@@ -11,10 +11,13 @@ pub mod call;
 pub mod cassette;
 mod chat;
 pub mod estimated;
+pub mod endpoint;
 mod extent;
 pub mod failure;
 #[cfg(feature = "http")]
 pub mod http;
+pub mod key;
+mod kind;
 pub mod offline;
 pub mod ollama;
 pub mod openai;
@@ -34,6 +37,7 @@ use crate::record;
 use crate::record::content::Block;
 pub use failure::Failure;
 use failure::Rows;
+pub use kind::Provider;
 
 /// What is asked of a provider.
 #[derive(Clone, Copy, Debug)]

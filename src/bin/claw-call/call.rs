@@ -7,15 +7,16 @@ use crate::spent::SpentArgs;
 use crate::transport::{Network, Tape};
 use anyhow::Context;
 use clawutils::cli::budget::{BodyArgs, Extras, WindowArgs};
-use clawutils::cli::endpoint::{Endpoint, WayArgs};
-use clawutils::cli::model::{ModelArgs, Provider};
+use clawutils::cli::endpoint::WayArgs;
+use clawutils::cli::model::ModelArgs;
 use clawutils::cli::options::{CassetteArgs, PatienceArgs};
 use clawutils::cli::{Log, Output, messages};
 use clawutils::estimate::budget::default_output;
 use clawutils::exit::{Exit, fail};
 use clawutils::provider::call::{self, Call, Patience};
+use clawutils::provider::endpoint::Endpoint;
 use clawutils::provider::protocol::Protocol;
-use clawutils::provider::{Request, ollama};
+use clawutils::provider::{Provider, Request, ollama};
 use clawutils::rules::check_ready;
 use clawutils::settings::values::seconds;
 use signal_hook::low_level::emulate_default_handler;
@@ -98,7 +99,7 @@ pub fn call(
         None => return fail(Exit::Config, "no model is named; give --model or set CLAW_MODEL"),
     };
     let (rows, extra) = (args.rows.failures.read()?, args.body.read()?);
-    let mut endpoint = Endpoint::new(model, &args.way)?;
+    let mut endpoint = args.way.endpoint(model)?;
     let known = model.window(args.window.window)?;
     if let Some(warning) = model.window_warning(args.window.window)? {
         log.note(&warning);
@@ -219,7 +220,7 @@ fn dry_run(endpoint: &Endpoint, call: &Call<'_, '_, '_>, log: Log) -> anyhow::Re
     if endpoint.provider == Provider::Offline {
         log.note("would ask the offline provider; this is what another would be sent");
     } else {
-        endpoint.say_headers(&endpoint.url, log);
+        endpoint.shown().iter().for_each(|line| log.note(line));
     }
     let body = call::first_body(call).unwrap_or_else(|_| call.protocol.body(&call.request));
     let mut out = Output::open();

@@ -2,8 +2,7 @@
 
 use crate::call::CallArgs;
 use anyhow::Context;
-use clawutils::cli::endpoint::Endpoint;
-use clawutils::cli::model::{ModelArgs, Provider};
+use clawutils::cli::model::ModelArgs;
 use clawutils::cli::options::LimitArgs;
 use clawutils::cli::{Log, Output};
 use clawutils::exit::{self, Exit};
@@ -11,7 +10,8 @@ use clawutils::json::write::Members;
 use clawutils::json::{Object, edit};
 use clawutils::process::signals;
 use clawutils::provider::call::Call;
-use clawutils::provider::{Failure, Reply};
+use clawutils::provider::endpoint::Endpoint;
+use clawutils::provider::{Failure, Provider, Reply};
 use clawutils::record;
 use clawutils::usage::{Counts, Table};
 use std::fs::File;

@@ -2,13 +2,14 @@
 
 #[cfg(feature = "http")]
 use crate::listening::{Event, Listening};
-use clawutils::cli::endpoint::{Endpoint, path};
 use clawutils::cli::options::CassetteArgs;
 use clawutils::cli::{Log, now};
 use clawutils::exit::{self, Exit, fail};
+use clawutils::provider::address::path;
 use clawutils::provider::call::{Ask, Transport};
 use clawutils::provider::cassette::{Cassette, Exchange, Recorder};
 use clawutils::provider::collect::Rest;
+use clawutils::provider::endpoint::Endpoint;
 use clawutils::provider::failure::Class;
 use clawutils::provider::reading::Reading;
 #[cfg(feature = "http")]
@@ -222,7 +223,7 @@ impl Network<'_> {
             headers: endpoint.headers(),
             body: body.to_owned(),
             timeout: self.timeout,
-            certificates: endpoint.certificates.clone(),
+            certificates: endpoint.certificates().map(<[u8]>::to_vec),
         }
     }
 

@@ -5,9 +5,9 @@ use crate::list::warn_not_used;
 use crate::program::not_found;
 use clap::ArgMatches;
 use clawutils::cli::budget::read_extra;
-use clawutils::cli::key::Source;
 use clawutils::cli::{ENVIRONMENT, Log, read_file};
 use clawutils::exit::{self, Exit};
+use clawutils::provider::key::KeySource;
 use clawutils::settings::decide;
 use clawutils::settings::file::{ConfigFile, unusable};
 use clawutils::settings::place;
@@ -109,7 +109,7 @@ fn missing(setting: &Setting, text: &OsStr, name: &str) -> Option<String> {
                 "{name}: cannot run '{program}': no such command; give its path, or install it"
             ));
         }
-        "key-file" => Source::File(path.to_owned()).read().err()?,
+        "key-file" => KeySource::File(path.to_owned()).read().err()?,
         _ if setting.kind == Kind::Object => read_extra(&ExtraArg::new(&text)).err()?,
         key if setting.kind != Kind::Path || MADE.contains(&key) && !path.exists() => return None,
         _ => anyhow::Error::from(File::open(path).err()?)

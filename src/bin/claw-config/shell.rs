@@ -8,13 +8,13 @@ use crate::program::not_found;
 use crate::scripts::{COMMANDS, Chat, Retry, Settings, Turn};
 use anyhow::Context;
 use clap::Parser;
-use clawutils::cli::endpoint::Endpoint;
-use clawutils::cli::model::{ModelArgs, Provider, state_dir};
+use clawutils::cli::model::{ModelArgs, state_dir};
 use clawutils::cli::options::PlaceArgs;
 use clawutils::cli::{Output, arguments, attach, diagnostics, variable};
 use clawutils::exec::tools::Folder;
 use clawutils::exit::{Exit, fail};
 use clawutils::printable::printable;
+use clawutils::provider::Provider;
 use clawutils::settings::decide::{Failed, Parsed};
 use clawutils::settings::mistakes;
 use clawutils::settings::{Kind, Origin, Setting, Value};
@@ -301,7 +301,7 @@ fn check(settings: &Settings) -> anyhow::Result<bool> {
         settings.place.workspace.require()?;
     }
     if call.command == "claw-call" {
-        let endpoint = Endpoint::new(model, &settings.way)?;
+        let endpoint = settings.way.endpoint(model)?;
         endpoint.check()?;
         if settings.cassette.replay.is_none() {
             let checked = endpoint.require_key();

@@ -2,11 +2,12 @@
 //! conversation.
 
 use crate::cli::attempts::Attempts;
-use crate::cli::model::{ModelArgs, Provider};
-use crate::cli::now;
+use crate::cli::model::ModelArgs;
 use crate::cli::summary::SummaryModel;
+use crate::cli::{ENVIRONMENT, now};
 use crate::estimate::Budget;
 use crate::exit::{Exit, fail};
+use crate::provider::Provider;
 
 /// The options for the models that write summaries.
 #[derive(Clone, Debug, clap::Args)]
@@ -129,7 +130,7 @@ fn other(
     model: Option<String>,
     url: Option<String>,
 ) -> anyhow::Result<SummaryModel> {
-    let base_url = url.unwrap_or_else(|| provider.usual_url());
+    let base_url = url.unwrap_or_else(|| provider.usual_url(ENVIRONMENT));
     let provider_name = provider.name();
     let name = match &model {
         Some(model) => format!("{provider_name}:{model}"),

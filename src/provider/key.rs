@@ -1,28 +1,16 @@
 //! Keys: from a file, a command or the environment, and never from an argument.
 
-use crate::cli::model::Provider;
-use crate::cli::variable;
 use crate::exit::{Exit, fail};
 use crate::process::{self, Limits};
-use crate::provider::address::{Address, is_azure};
+use crate::provider::Provider;
+use crate::settings::Variables;
 use anyhow::Context;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The option group for the key.
-#[derive(Clone, Debug, clap::Args)]
-pub struct KeyArgs {
-    /// File with the API key, readable only by its owner
-    #[arg(long, value_name = "FILE", env = "CLAW_KEY_FILE", conflicts_with = "key_cmd")]
-    pub key_file: Option<PathBuf>,
-    /// Shell command that prints the API key
-    #[arg(long, value_name = "COMMAND", env = "CLAW_KEY_CMD")]
-    pub key_cmd: Option<String>,
-}
-
-/// Where a key is to come from.
+/// The place that a key comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum KeySource {
     /// A file.
     File(PathBuf),
     /// What a command prints.
@@ -36,52 +24,26 @@ pub enum Source {
     },
 }
 
-impl KeyArgs {
-    /// Returns where the key of a provider comes from, if there is one: the settings, then the provider's own
-    /// variables.
-    ///
-    /// # Errors
-    /// 78 when two of the provider's variables are set.
-    pub fn source(&self, provider: Provider, base_url: &str) -> anyhow::Result<Option<Source>> {
-        if let Some(path) = &self.key_file {
-            return Ok(Some(Source::File(path.clone())));
-        }
-        if let Some(command) = &self.key_cmd {
-            return Ok(Some(Source::Command(command.clone())));
-        }
-        from_environment(provider, base_url)
-    }
-}
-
-/// The variables of a provider that can hold its key, for those who look for one.
-#[must_use]
-pub fn variables(provider: Provider, base_url: &str) -> &'static [&'static str] {
-    match provider {
-        Provider::Anthropic => &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
-        Provider::Openai if Address::parse(base_url).is_below("openrouter.ai") => {
-            &["OPENROUTER_API_KEY"]
-        }
-        Provider::Openai if is_azure(base_url) => {
-            &["AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"]
-        }
-        Provider::Openai => &["OPENAI_API_KEY"],
-        Provider::Ollama => &["OLLAMA_API_KEY"],
-        Provider::Offline => &[],
-    }
-}
-
-fn from_environment(provider: Provider, base_url: &str) -> anyhow::Result<Option<Source>> {
-    let names = variables(provider, base_url);
-    let mut set = names.iter().filter_map(|name| Some((*name, variable(name)?)));
+/// Returns the key in the provider's own variables, if there is one.
+///
+/// # Errors
+/// 78 when two of them are set.
+pub fn from_environment(
+    provider: Provider,
+    base_url: &str,
+    variables: Variables<'_>,
+) -> anyhow::Result<Option<KeySource>> {
+    let names = provider.key_variables(base_url);
+    let mut set = names.iter().filter_map(|name| Some((*name, variables.text(name)?)));
     let Some((first, key)) = set.next() else { return Ok(None) };
     if let Some((second, _)) = set.next() {
         // Sent together they are refused.
         return fail(Exit::Config, format!("both {first} and {second} are set; unset one"));
     }
-    Ok(Some(Source::Variable { key, is_token: first.ends_with("TOKEN") }))
+    Ok(Some(KeySource::Variable { key, is_token: first.ends_with("TOKEN") }))
 }
 
-impl Source {
+impl KeySource {
     /// Reads the key.
     ///
     /// # Errors
@@ -89,9 +51,9 @@ impl Source {
     /// the file cannot be read; 78 when it is no key that could be sent.
     pub fn read(&self) -> anyhow::Result<String> {
         let key = match self {
-            Source::File(path) => read_file(path)?,
-            Source::Command(command) => run(command)?,
-            Source::Variable { key, .. } => key.clone().into_bytes(),
+            KeySource::File(path) => read_file(path)?,
+            KeySource::Command(command) => run(command)?,
+            KeySource::Variable { key, .. } => key.clone().into_bytes(),
         };
         let key = String::from_utf8_lossy(&key);
         let key = key.trim();
@@ -110,9 +72,9 @@ impl Source {
 
     fn place(&self) -> String {
         match self {
-            Source::File(path) => format!("in '{}'", path.display()),
-            Source::Command(_) => "in what the key command printed".to_owned(),
-            Source::Variable { .. } => "in the environment".to_owned(),
+            KeySource::File(path) => format!("in '{}'", path.display()),
+            KeySource::Command(_) => "in what the key command printed".to_owned(),
+            KeySource::Variable { .. } => "in the environment".to_owned(),
         }
     }
 }

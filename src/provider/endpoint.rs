@@ -1,0 +1,256 @@
+//! The endpoint of requests: its address, its key and its headers.
+
+use crate::exit::{Exit, fail};
+use crate::provider::address::{self, Address, is_azure, is_local};
+use crate::provider::key::KeySource;
+use crate::provider::protocol::Protocol;
+use crate::provider::{Provider, anthropic, openai, secret};
+use crate::settings::Variables;
+use clap::ValueEnum;
+use std::path::PathBuf;
+
+/// Names of the field for the most tokens of the answer in chat completions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub enum OutputField {
+    /// By model; the newer one for OpenAI itself
+    Auto,
+    /// The older one, which most servers know
+    MaxTokens,
+    /// The newer one, which OpenAI's newer models require
+    MaxCompletionTokens,
+}
+
+/// The options of an endpoint.
+pub struct EndpointOptions {
+    /// The place of the key, if there is one.
+    pub key: Option<KeySource>,
+    /// The path and content of a file of certificates to trust beside the system's.
+    pub certificates: Option<(PathBuf, Vec<u8>)>,
+    /// The name of the field that limits the answer.
+    pub output_field: OutputField,
+    /// The beta features to request, with commas between them.
+    pub beta: String,
+    /// True if plain HTTP to other machines is allowed.
+    pub insecure_http: bool,
+    /// The variables, for hints on keys.
+    pub variables: Variables<'static>,
+}
+
+/// The endpoint of requests.
+pub struct Endpoint {
+    /// The provider that answers.
+    pub provider: Provider,
+    /// The protocol that it speaks.
+    pub protocol: Protocol,
+    /// The address for a reply.
+    pub url: String,
+    /// The address that counts, where there is one.
+    pub count_url: Option<String>,
+    /// True if it is on this machine.
+    pub is_local: bool,
+    options: EndpointOptions,
+    /// The header that carries the key.
+    key: Option<(&'static str, String)>,
+}
+
+impl Endpoint {
+    /// Returns the endpoint of a provider at the address `base`. The key is not read yet.
+    #[must_use]
+    pub fn new(provider: Provider, base: &str, options: EndpointOptions) -> Endpoint {
+        let protocol = provider.protocol();
+        let (url, count_url) = (protocol.url(base), protocol.count_url(base));
+        let is_local = is_local(&url);
+        Endpoint { provider, protocol, url, count_url, is_local, options, key: None }
+    }
+
+    /// Sees whether sending there is safe.
+    ///
+    /// # Errors
+    /// 78 when it is not.
+    pub fn check(&self) -> anyhow::Result<()> {
+        if self.provider == Provider::Offline {
+            return Ok(());
+        }
+        let is_safe = self.url.starts_with("https://")
+            || self.url.starts_with("http://") && (self.is_local || self.options.insecure_http);
+        if !is_safe {
+            let why = match self.url.starts_with("http://") {
+                true => "not https; http to another machine needs --insecure-http",
+                false => "not an https address; begin it with https://",
+            };
+            let text = format!("cannot send to '{}': {why}", address::shown(&self.url));
+            return fail(Exit::Config, text);
+        }
+        if Address::parse(&self.url).user.is_some() {
+            let text = "cannot send: the address holds a user name; give the key by --key-file or a variable";
+            return fail(Exit::Config, text);
+        }
+        Ok(())
+    }
+
+    /// Sees whether the address is safe, and reads the key.
+    ///
+    /// # Errors
+    /// 77 when there is no key, or it may not be used; 78 when the address is not safe.
+    pub fn open(&mut self) -> anyhow::Result<()> {
+        self.check()?;
+        self.check_transport()?;
+        if self.provider == Provider::Offline {
+            return Ok(());
+        }
+        if let Some(source) = &self.options.key {
+            let key = source.read()?;
+            self.key = Some(match self.key_header(Some(&key)) {
+                "authorization" => ("authorization", format!("Bearer {key}")),
+                name => (name, key),
+            });
+        }
+        self.require_key()
+    }
+
+    /// Checks the address and the certificates as the code of the network reads them, which claw-call alone has.
+    fn check_transport(&self) -> anyhow::Result<()> {
+        if self.provider == Provider::Offline {
+            return Ok(());
+        }
+        if let Some(why) = why_no_address(&self.url) {
+            return fail(
+                Exit::Config,
+                format!("cannot send to '{}': {why}", address::shown(&self.url)),
+            );
+        }
+        if let Some((path, pem)) = &self.options.certificates
+            && let Some(why) = why_no_certificates(pem)
+        {
+            let text = format!("cannot use certificates '{}': {why}", path.display());
+            return fail(Exit::Config, text);
+        }
+        Ok(())
+    }
+
+    /// Checks that there is a key if one is needed, without reading it.
+    ///
+    /// # Errors
+    /// 77 if there is none.
+    pub fn require_key(&self) -> anyhow::Result<()> {
+        let is_needed =
+            !self.is_local && !matches!(self.provider, Provider::Ollama | Provider::Offline);
+        match is_needed && self.options.key.is_none() {
+            true => fail(Exit::Permission, self.no_key()),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns the error for a missing key: how to give one, and which other provider has one.
+    fn no_key(&self) -> String {
+        let names = self.provider.key_variables(&self.url).join(" or ");
+        let others = Provider::value_variants().iter().filter(|other| **other != self.provider);
+        let set = others.flat_map(|other| {
+            let set = other
+                .key_variables("")
+                .iter()
+                .find(|name| self.options.variables.text(name).is_some());
+            set.map(|variable| format!(" ({variable} is for --provider {})", other.name()))
+        });
+        let (name, hint) = (self.provider.name(), set.collect::<String>());
+        format!("no key for {name}; set {names}, or give --key-file or --key-cmd{hint}")
+    }
+
+    /// The header for the key, as far as it is known: Azure takes its keys in a header of its own, and the
+    /// tokens of its identity service, which are JWTs, like others.
+    fn key_header(&self, key: Option<&str>) -> &'static str {
+        let is_token = matches!(self.options.key, Some(KeySource::Variable { is_token: true, .. }));
+        match self.provider {
+            Provider::Anthropic if !is_token => "x-api-key",
+            Provider::Openai
+                if is_azure(&self.url)
+                    && !is_token
+                    && !key.is_some_and(|key| key.starts_with("eyJ")) =>
+            {
+                "api-key"
+            }
+            _ => "authorization",
+        }
+    }
+
+    /// The headers of a request, with the key if it was read.
+    #[must_use]
+    pub fn headers(&self) -> Vec<(&'static str, String)> {
+        let mut headers = Vec::new();
+        if self.provider == Provider::Anthropic {
+            headers.push(("anthropic-version", anthropic::VERSION.to_owned()));
+            if !self.options.beta.is_empty() {
+                headers.push(("anthropic-beta", self.options.beta.clone()));
+            }
+        }
+        headers.extend(self.key.clone());
+        headers
+    }
+
+    /// The secret in use.
+    #[must_use]
+    pub fn secret(&self) -> Option<&str> {
+        let (_, value) = self.key.as_ref()?;
+        Some(value.strip_prefix("Bearer ").unwrap_or(value))
+    }
+
+    /// A provider's text: some repeat the key that they do not accept. Where the text was shortened there
+    /// may be only the beginning of it, which tells too much as well.
+    #[must_use]
+    pub fn without_key(&self, text: &str) -> String {
+        self.secret().map_or_else(|| text.to_owned(), |key| secret::hidden(text, key))
+    }
+
+    /// Returns what would be sent for a reply, a line for the address and each header; never the key.
+    #[must_use]
+    pub fn shown(&self) -> Vec<String> {
+        let mut lines = vec![format!("would send POST {}", address::shown(&self.url))];
+        let headers = self.headers().into_iter();
+        lines.extend(headers.map(|(name, value)| format!("would send {name}: {value}")));
+        if self.options.key.is_some() {
+            lines.push(format!("would send {}: (hidden)", self.key_header(None)));
+        }
+        lines
+    }
+
+    /// Returns the certificates to trust beside the system's.
+    #[must_use]
+    pub fn certificates(&self) -> Option<&[u8]> {
+        self.options.certificates.as_ref().map(|(_, pem)| pem.as_slice())
+    }
+
+    /// Returns the name of the field for the most tokens of an answer, in chat completions. OpenAI's own
+    /// servers take the newer name for all their models.
+    #[must_use]
+    pub fn output_limit_name(&self, model: &str) -> &'static str {
+        match self.options.output_field {
+            OutputField::MaxTokens => openai::LIMIT_NAME,
+            OutputField::MaxCompletionTokens => openai::NEWER_LIMIT_NAME,
+            OutputField::Auto if Address::parse(&self.url).is_below("api.openai.com") => {
+                openai::NEWER_LIMIT_NAME
+            }
+            OutputField::Auto => openai::output_limit_name(model),
+        }
+    }
+}
+
+#[cfg(feature = "http")]
+fn why_no_certificates(pem: &[u8]) -> Option<String> {
+    crate::provider::http::why_no_certificates(pem)
+}
+
+#[cfg(feature = "http")]
+fn why_no_address(url: &str) -> Option<String> {
+    crate::provider::http::why_no_address(url)
+}
+
+#[cfg(not(feature = "http"))]
+fn why_no_certificates(_: &[u8]) -> Option<String> {
+    why_no_address("")
+}
+
+#[cfg(not(feature = "http"))]
+fn why_no_address(_: &str) -> Option<String> {
+    Some("this build has no network".to_owned())
+}

@@ -1,0 +1,163 @@
+//! The kinds of providers: their names, addresses, keys and default models.
+
+use crate::provider::address::{Address, is_azure};
+use crate::provider::protocol::Protocol;
+use crate::provider::{anthropic, openai};
+use crate::settings::Variables;
+
+/// A kind of provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Provider {
+    /// The Anthropic Messages API
+    Anthropic,
+    /// Chat completions: OpenAI, OpenRouter, LiteLLM, vLLM, llama.cpp
+    Openai,
+    /// Ollama's own API
+    Ollama,
+    /// Inside the program: no network, no key, a window of 200000 tokens unless another is set
+    Offline,
+}
+
+impl Provider {
+    /// Its word in options and records.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Provider::Anthropic => "anthropic",
+            Provider::Openai => "openai",
+            Provider::Ollama => "ollama",
+            Provider::Offline => "offline",
+        }
+    }
+
+    /// Whether it is inside the program.
+    #[must_use]
+    pub fn is_inside(self) -> bool {
+        self == Provider::Offline
+    }
+
+    /// The protocol that it speaks. The one inside answers as Anthropic does.
+    #[must_use]
+    pub fn protocol(self) -> Protocol {
+        match self {
+            Provider::Anthropic | Provider::Offline => Protocol::Anthropic,
+            Provider::Openai => Protocol::OpenAi,
+            Provider::Ollama => Protocol::Ollama,
+        }
+    }
+
+    /// The providers that are found by their keys, in this order.
+    pub const BY_KEY: [Provider; 2] = [Provider::Anthropic, Provider::Openai];
+
+    /// Returns the model to use if none is named.
+    #[must_use]
+    pub fn default_model(self) -> Option<&'static str> {
+        match self {
+            Provider::Anthropic => Some("claude-sonnet-5"),
+            Provider::Openai => Some("gpt-5.4"),
+            Provider::Ollama => None,
+            Provider::Offline => Some("offline"),
+        }
+    }
+
+    /// Returns whether a variable of the provider's own has a key.
+    #[must_use]
+    pub fn has_key(self, variables: Variables<'_>) -> bool {
+        self.key_variables("").iter().any(|name| variables.text(name).is_some())
+    }
+
+    /// Returns whether no variable of the provider's own gives another address.
+    #[must_use]
+    pub fn has_usual_url(self, variables: Variables<'_>) -> bool {
+        match self {
+            Provider::Anthropic => variables.text("ANTHROPIC_BASE_URL").is_none(),
+            Provider::Openai => variables.text("OPENAI_BASE_URL").is_none(),
+            Provider::Ollama | Provider::Offline => true,
+        }
+    }
+
+    /// Returns its address if none is given: the one in its own variable, else the usual one.
+    #[must_use]
+    pub fn usual_url(self, variables: Variables<'_>) -> String {
+        let (name, usual) = match self {
+            Provider::Anthropic => ("ANTHROPIC_BASE_URL", anthropic::BASE_URL),
+            Provider::Openai => ("OPENAI_BASE_URL", openai::BASE_URL),
+            Provider::Ollama => {
+                return ollama_url(&variables.text("OLLAMA_HOST").unwrap_or_default());
+            }
+            Provider::Offline => return "offline".to_owned(),
+        };
+        variables.text(name).unwrap_or_else(|| usual.to_owned())
+    }
+
+    /// Returns the variables that can hold the provider's key at this address.
+    #[must_use]
+    pub fn key_variables(self, base_url: &str) -> &'static [&'static str] {
+        match self {
+            Provider::Anthropic => &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
+            Provider::Openai if Address::parse(base_url).is_below("openrouter.ai") => {
+                &["OPENROUTER_API_KEY"]
+            }
+            Provider::Openai if is_azure(base_url) => {
+                &["AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"]
+            }
+            Provider::Openai => &["OPENAI_API_KEY"],
+            Provider::Ollama => &["OLLAMA_API_KEY"],
+            Provider::Offline => &[],
+        }
+    }
+}
+
+/// The address that `OLLAMA_HOST` means, as Ollama's own client reads it: without a scheme it is HTTP and
+/// port 11434, with one that scheme's port; an address that only a server can have is this machine.
+fn ollama_url(host: &str) -> String {
+    let host = host.trim().trim_end_matches('/');
+    let (scheme, rest) = host.split_once("://").unwrap_or(("", host));
+    let (authority, path) = match rest.find('/') {
+        Some(slash) => rest.split_at(slash),
+        None => (rest, ""),
+    };
+    let (name, port) = match authority.rsplit_once(':') {
+        Some((name, port)) if !port.contains(']') => (name, port.parse::<u16>().ok()),
+        _ => (authority, None),
+    };
+    let is_cloud = scheme.is_empty() && name == "ollama.com";
+    let scheme = if is_cloud { "https" } else { scheme };
+    let usual = match scheme {
+        "http" => 80,
+        "https" => 443,
+        _ => 11434,
+    };
+    let name = match name {
+        "" | "0.0.0.0" => "127.0.0.1",
+        "[::]" => "[::1]",
+        name => name,
+    };
+    let scheme = if scheme.is_empty() { "http" } else { scheme };
+    format!("{scheme}://{name}:{}{path}", port.unwrap_or(usual))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ollama_host_is_read_as_its_own_client_reads_it() {
+        for (host, url) in [
+            ("", "http://127.0.0.1:11434"),
+            ("box", "http://box:11434"),
+            ("box:1234", "http://box:1234"),
+            ("http://box", "http://box:80"),
+            ("https://box", "https://box:443"),
+            ("https://box:8443/ollama/", "https://box:8443/ollama"),
+            ("0.0.0.0", "http://127.0.0.1:11434"),
+            ("0.0.0.0:80", "http://127.0.0.1:80"),
+            ("[::]:5000", "http://[::1]:5000"),
+            ("[::1]", "http://[::1]:11434"),
+            ("ollama.com", "https://ollama.com:443"),
+            ("box:none", "http://box:11434"),
+        ] {
+            assert_eq!(ollama_url(host), url, "{host}");
+        }
+    }
+}
