@@ -1,28 +1,28 @@
-//! How a window is divided: prompt, answer, margin, reserve.
+//! How the context window is divided: prompt, answer, margin and reserve.
 
-/// The part of the window that is kept free for what an estimate gets wrong: one part in twenty, the
-/// most by which the estimate may be under.
+/// The margin is the window divided by this number, which is 5 %: the most by which an estimate may fall
+/// short.
 const MARGIN: u64 = 20;
 
-/// A window, divided. All numbers are tokens.
+/// A context window and its parts, all in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// The most that the model accepts, prompt and answer.
+    /// The model's limit for prompt and answer together.
     pub window: u64,
     /// Room for the answer.
     pub output: u64,
-    /// Room for what the estimate gets wrong.
+    /// Room for the estimate's error.
     pub margin: u64,
-    /// What a prompt leaves free before compaction sets in by itself.
+    /// Space that a prompt leaves free; a prompt that reaches into it is compacted automatically.
     pub reserve: u64,
 }
 
 impl Budget {
-    /// Divides `window`. Room for the answer is by default the smaller of 8096 and a quarter of the
-    /// window; the reserve the smaller of 30000 and 15 % of it.
+    /// Divides `window`. By default the answer gets 8096 tokens or a quarter of the window, whichever is
+    /// smaller, and the reserve 30000 tokens or 15 %.
     ///
     /// # Errors
-    /// Says the arithmetic when nothing is left for the prompt.
+    /// If nothing is left for the prompt; the message shows the arithmetic.
     pub fn new(window: u64, output: Option<u64>, reserve: Option<u64>) -> Result<Budget, String> {
         let output = output.unwrap_or(default_output(window));
         let reserve = reserve.unwrap_or((window * 15 / 100).min(30_000));
@@ -40,26 +40,27 @@ impl Budget {
         Ok(Budget { window, output, margin, reserve })
     }
 
-    /// The most that a prompt may be, by estimate.
+    /// Returns the largest estimate that a prompt may have.
     #[must_use]
     pub fn prompt(&self) -> u64 {
         self.window - self.output - self.margin
     }
 
-    /// The estimate from which on compaction sets in by itself.
+    /// Returns the estimate at which automatic compaction starts.
     #[must_use]
     pub fn trigger(&self) -> u64 {
         self.window - self.reserve
     }
 
-    /// What a compaction has to get below: a prompt that fits and that does not set off the next one.
+    /// Returns the largest estimate that a compaction may leave: the prompt fits and does not trigger the
+    /// next compaction.
     #[must_use]
     pub fn target(&self) -> u64 {
         self.prompt().min(self.trigger().saturating_sub(1))
     }
 }
 
-/// Room for the answer when nobody says: the smaller of 8096 and a quarter of the window (tokens).
+/// Returns the default room for the answer in tokens: 8096 or a quarter of the window, whichever is smaller.
 #[must_use]
 pub fn default_output(window: u64) -> u64 {
     (window / 4).clamp(1, 8096)
@@ -82,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_without_room_says_its_arithmetic() {
+    fn the_error_for_a_window_without_room_shows_the_arithmetic() {
         let why = Budget::new(8000, Some(8000), None).unwrap_err();
         let arithmetic = "nothing is left for the prompt: window 8000 - answer 8000 - margin 400; ";
         assert!(why.starts_with(arithmetic), "{why}");

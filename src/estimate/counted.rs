@@ -1,7 +1,8 @@
-//! The providers' counts in the messages: which are used, and which are not.
+//! The providers' token counts in the messages, and the choice of those that the estimate uses.
 //!
-//! [`rebuild`](crate::messages::rebuild) gives a message its count only while no later record has changed
-//! what that covers. Here a count has to be plausible as well: beside the estimate, and for the model.
+//! [`rebuild`](crate::messages::rebuild) gives a message its count only as long as no later record has
+//! changed what it covers. Here the count must also be close to the estimate and come from the model's
+//! family.
 
 use super::{Request, families, tokens};
 use crate::messages::Message;
@@ -9,40 +10,41 @@ use crate::messages::meta::Meta;
 use crate::usage::Counts;
 use std::fmt;
 
-/// A prompt's count that is less than half or more than twice the estimate is not used, if it is off by more
-/// tokens than these: providers add prompts of their own, which weigh more in short conversations.
+/// The difference in tokens below which a count is never implausible. Above it, a count of less than half or
+/// more than twice the estimate is ignored. Providers add prompts of their own, which weigh more in short
+/// conversations.
 const SLACK: u64 = 500;
 
-/// A count that is used.
+/// A count that the estimate uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Anchor {
-    /// How many messages from the first one it covers.
+    /// The number of messages that it covers, from the first one.
     pub covered: usize,
-    /// The tokens of the prompt and of the answer that is now the last of these messages.
+    /// The tokens of the prompt and of the answer, which is now the last of these messages.
     pub tokens: u64,
-    /// Our weight of the same.
+    /// The weight of the same messages by our own estimate.
     pub weight: u64,
 }
 
-/// A count that is not used.
+/// A count that the estimate ignores, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unused {
-    /// It is too far from the estimate.
+    /// The count is too far from the estimate.
     Implausible {
-        /// The prompt's tokens by the count.
+        /// The prompt's tokens by the provider's count.
         count: u64,
-        /// Our estimate of the same.
+        /// The prompt's tokens by the estimate.
         estimate: u64,
     },
-    /// It was made by a model of another family than the one that is asked.
+    /// A model of another family counted the tokens.
     OtherFamily {
-        /// The prompt's tokens by the count.
+        /// The prompt's tokens by the provider's count.
         count: u64,
     },
 }
 
 impl Unused {
-    /// The count.
+    /// Returns the provider's count in tokens.
     #[must_use]
     pub fn count(self) -> u64 {
         match self {
@@ -50,7 +52,7 @@ impl Unused {
         }
     }
 
-    /// One word for why it is not used.
+    /// Returns the reason as one word, for JSON.
     #[must_use]
     pub fn why(self) -> &'static str {
         match self {
@@ -73,8 +75,8 @@ impl fmt::Display for Unused {
     }
 }
 
-/// The newest count that is used, and the newest after it that is not. `base` weighs what stands before the
-/// messages, `weights` each of them.
+/// Returns the newest count that is used, and the newest ignored one after it. `base` is the weight of
+/// everything before the messages, and `weights` holds the weight of each message.
 pub(super) fn find(
     request: &Request<'_, '_>,
     base: u64,
@@ -103,7 +105,7 @@ fn count_of<'m>(message: &'m Message<'_>) -> Option<(&'m Meta, Counts)> {
     Some((meta, Counts::read(meta.usage.as_ref()?)?))
 }
 
-/// Why the count of a prompt is not used, if it is not.
+/// Returns why the count of a prompt is ignored, or `None` if it is used.
 fn why_not(count: u64, model: Option<&str>, estimate: u64, asked: Option<&str>) -> Option<Unused> {
     if let (Some(model), Some(asked)) = (model, asked)
         && families::differ(model, asked)
@@ -119,14 +121,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn audit_14_a_count_is_used_within_half_and_twice_the_estimate() {
+    fn audit_14_a_count_between_half_and_twice_the_estimate_is_used() {
         for (count, estimate, is_used) in [
             (5, 12_000, false),
             (5999, 12_000, false),
             (6000, 12_000, true),
             (24_001, 12_000, true),
             (24_002, 12_000, false),
-            // Too small to tell.
+            // The difference is too small to matter.
             (5, 505, true),
             (5, 506, false),
             (520, 20, true),

@@ -1,8 +1,8 @@
-//! Families of models: the models of one family have about the same tokenizer, so their counts are alike.
+//! Families of models. The models of a family have similar tokenizers, so their counts are comparable.
 
 use super::models::bare;
 
-/// The beginnings of models' names, and the family of each.
+/// The prefixes of model names and the family of each.
 const FAMILIES: [(&str, &str); 23] = [
     ("claude", "claude"),
     ("gpt", "gpt"),
@@ -29,8 +29,8 @@ const FAMILIES: [(&str, &str); 23] = [
     ("minimax", "minimax"),
 ];
 
-/// Returns whether two models are known to be of different families. A name that tells no family, such as an
-/// alias or a deployment's, may be any model.
+/// Returns true if the two models are known to belong to different families. Any model may be behind a name
+/// without a known family, such as an alias or a deployment name.
 #[must_use]
 pub fn differ(one: &str, other: &str) -> bool {
     matches!((family(one), family(other)), (Some(one), Some(other)) if one != other)

@@ -1,31 +1,29 @@
 //! The tokens of an image, from its size in pixels.
 //!
-//! [`tokens`] answers in whole tokens, by the rule that Anthropic documents: an image is scaled
-//! down until its long edge is at most 1568 pixels, and then costs its area divided by 750, rounded
-//! up. No other limit is applied.
+//! [`tokens`] follows the rule that Anthropic documents: an image is scaled down until its long edge is at
+//! most 1568 pixels, and then costs its area divided by 750, rounded up. No other limit is applied.
 //!
-//! The size is read from the header of the file ([`size`]): PNG, JPEG, GIF and WebP. Only the
-//! header is decoded, never the picture, so the work does not grow with the picture. Damaged data
-//! is not an error: an image whose size cannot be read, or that is given as an address, costs
-//! [`UNKNOWN`].
+//! The size comes from the header of the file ([`size`]): PNG, JPEG, GIF or WebP. The picture itself is never
+//! decoded, so the work does not grow with it. Damaged data is not an error: an image that is given as a URL,
+//! or whose size cannot be read, costs [`UNKNOWN`].
 
-/// The cost of an image whose size is not known: about the most of an image that is sent as it is.
+/// The tokens of an image of unknown size: about the highest cost of an image that is not scaled down.
 pub const UNKNOWN: u64 = 1600;
 
-/// The longest edge, in pixels, that is not scaled down.
+/// The longest edge in pixels of an image that is not scaled down.
 const LONG_EDGE: u64 = 1568;
-/// The pixels that cost one token.
+/// Pixels per token.
 const AREA: u64 = 750;
 
-/// The cost in tokens of the image in `base64`, at least 1; [`UNKNOWN`] if its size cannot be read.
+/// Returns the tokens of the image in `base64`, at least 1; [`UNKNOWN`] if its size cannot be read.
 pub fn tokens(base64: &str) -> u64 {
     size(base64).map_or(UNKNOWN, |(width, height)| cost(width, height))
 }
 
-/// The width and height in pixels of the image in `base64`, or `None` if this is not the start of a
-/// PNG, JPEG, GIF or WebP file, or if an edge is zero.
+/// Returns the width and height in pixels of the image in `base64`. Returns `None` if the data does not begin
+/// like a PNG, JPEG, GIF or WebP file, or if an edge is zero.
 ///
-/// Both base64 alphabets are read, with or without line breaks, also after a `data:` prefix.
+/// Both base64 alphabets are accepted, with or without line breaks and a `data:` prefix.
 pub fn size(base64: &str) -> Option<(u32, u32)> {
     let header: Vec<u8> = Decoder::new(base64).take(HEADER).collect();
     let size = match header.as_slice() {
@@ -38,7 +36,7 @@ pub fn size(base64: &str) -> Option<(u32, u32)> {
     size.filter(|&(width, height)| width > 0 && height > 0)
 }
 
-/// The bytes in which every format but JPEG has its size.
+/// The number of bytes that hold the size in every format except JPEG.
 const HEADER: usize = 30;
 
 fn cost(width: u32, height: u32) -> u64 {
@@ -52,7 +50,7 @@ fn cost(width: u32, height: u32) -> u64 {
     }
 }
 
-/// The first chunk is always IHDR: a length, the name, the width, the height.
+/// Reads the first chunk, which is always IHDR: length, name, width, height.
 fn png(header: &[u8]) -> Option<(u32, u32)> {
     if header.get(12..16)? != b"IHDR" {
         return None;
@@ -64,11 +62,12 @@ fn gif(header: &[u8]) -> Option<(u32, u32)> {
     Some((little_endian(header.get(6..8)?), little_endian(header.get(8..10)?)))
 }
 
-/// Three kinds: `VP8 ` (lossy), `VP8L` (lossless), `VP8X` (extended: animated, with a profile).
+/// Reads one of three formats: `VP8 ` (lossy), `VP8L` (lossless) or `VP8X` (extended, with animation or a
+/// colour profile).
 fn webp(header: &[u8]) -> Option<(u32, u32)> {
     match header.get(12..16)? {
         b"VP8 " if header.get(23..26)? == [0x9D, 0x01, 0x2A] => {
-            // 14 bits each; the two above are a hint for display.
+            // 14 bits each; the top two bits are a hint for scaling.
             let edge = |at: usize| Some(little_endian(header.get(at..at + 2)?) & 0x3FFF);
             Some((edge(26)?, edge(28)?))
         }
@@ -84,7 +83,7 @@ fn webp(header: &[u8]) -> Option<(u32, u32)> {
     }
 }
 
-/// A JPEG is a list of segments; the size is in the one that starts a frame.
+/// Reads the segments of a JPEG up to the one that starts a frame, which holds the size.
 fn jpeg(mut bytes: impl Iterator<Item = u8>) -> Option<(u32, u32)> {
     const START_OF_IMAGE: u8 = 0xD8;
     const END_OF_IMAGE: u8 = 0xD9;
@@ -95,7 +94,7 @@ fn jpeg(mut bytes: impl Iterator<Item = u8>) -> Option<(u32, u32)> {
         }
         let marker = bytes.find(|&byte| byte != 0xFF)?;
         match marker {
-            START_OF_IMAGE | 0x01 | 0xD0..=0xD7 => continue, // nothing follows
+            START_OF_IMAGE | 0x01 | 0xD0..=0xD7 => continue, // a marker without a segment
             END_OF_IMAGE | START_OF_SCAN => return None,
             _ => {}
         }
@@ -107,30 +106,30 @@ fn jpeg(mut bytes: impl Iterator<Item = u8>) -> Option<(u32, u32)> {
             return Some((width.into(), height.into()));
         }
         if let Some(last) = usize::from(length).checked_sub(3) {
-            bytes.nth(last)?; // the length counts its own two bytes
+            bytes.nth(last)?; // the length includes its own two bytes
         }
     }
 }
 
-/// C0 to CF start a frame, save for three that define tables.
+/// Returns true if the marker starts a frame: C0 to CF, except for three that define tables.
 fn is_frame(marker: u8) -> bool {
     matches!(marker, 0xC0..=0xCF) && !matches!(marker, 0xC4 | 0xC8 | 0xCC)
 }
 
-/// A number of at most four bytes, the highest first.
+/// Reads a big-endian number of at most four bytes.
 fn big_endian(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0, |number, &byte| number << 8 | u32::from(byte))
 }
 
-/// A number of at most four bytes, the lowest first.
+/// Reads a little-endian number of at most four bytes.
 fn little_endian(bytes: &[u8]) -> u32 {
     bytes.iter().rev().fold(0, |number, &byte| number << 8 | u32::from(byte))
 }
 
-/// The bytes of a base64 text, as far as it is one.
+/// An iterator over the bytes of a base64 text, up to the first invalid character.
 struct Decoder<'a> {
     text: std::slice::Iter<'a, u8>,
-    /// The bits read and not yet given, in the lowest `pending` places.
+    /// The bits that were read and not yet returned, in the lowest `pending` places.
     bits: u32,
     pending: u32,
 }
@@ -202,7 +201,7 @@ mod tests {
     fn jpeg(width: u16, height: u16, marker: u8) -> Vec<u8> {
         let mut file = b"\xFF\xD8\xFF\xE1".to_vec();
         file.extend(20_002_u16.to_be_bytes());
-        file.extend([0xFF; 20_000]); // a thumbnail, say; its bytes are no markers
+        file.extend([0xFF; 20_000]); // for example a thumbnail; these bytes are not markers
         file.extend(b"\xFF\xFF\xDB\0\x04\x01\x02\xFF\xD0"); // a fill byte, a table, a lone marker
         file.extend([0xFF, marker, 0, 17, 8]);
         file.extend(height.to_be_bytes());
@@ -247,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_costs_the_unknown_price() {
+    fn other_data_costs_the_price_of_an_unknown_size() {
         let zero = encode(&png(0, 240));
         let text = encode(b"not an image, however long it may be");
         for source in
@@ -258,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn no_cut_and_no_damage_panics() {
+    fn truncated_and_damaged_data_never_panics() {
         for file in [png(320, 240), jpeg(320, 240, 0xC0), webp(b"VP8X", &[0; 10])] {
             let whole = encode(&file);
             for end in 0..whole.len().min(80) {

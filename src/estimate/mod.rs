@@ -1,12 +1,11 @@
-//! Estimate: messages to tokens. The one place that counts.
+//! Estimates the tokens of messages. No other module counts tokens.
 //!
-//! What will be sent is walked by type: system, tools, every block, and a fixed cost for each message;
-//! never the length of the JSON. Text is weighed by script ([`script`]), images by their size
-//! ([`images`]). The trigger, the cut and the report all use this count, so they cannot disagree.
+//! A request is counted by type: the system prompt, the tools, each block, and a fixed cost for each message;
+//! never by the length of its JSON. Text is weighed by script ([`script`]), images by size ([`images`]). The
+//! trigger of compaction, the cut and the reports all use this count, so they cannot disagree.
 //!
-//! Where a provider has counted (`_meta.usage`, or the number in a refusal), its number stands for
-//! what it covered, and the estimate only for the rest. Which counts are used is decided in [`Estimate::of`]
-//! alone, for every program.
+//! If a provider has counted (`_meta.usage`, or the number in a refusal), its number replaces the estimate of
+//! the part that it covers. [`Estimate::of`] alone decides which counts are used, for every program.
 
 pub mod budget;
 mod counted;
@@ -25,15 +24,15 @@ pub use budget::Budget;
 use counted::Anchor;
 pub use counted::Unused;
 
-/// Tokens that a message costs beside its content: role and turn markers. Not published by any
-/// provider; chat templates of open models take 4 to 8.
+/// The tokens of a message besides its content: role and turn markers. No provider publishes the number; the
+/// chat templates of open models take 4 to 8.
 const MESSAGE: u64 = 8 * script::UNIT;
-/// Tokens that a call or a result costs beside its content: block markers and its id.
+/// The tokens of a tool call or result besides its content: block markers and its id.
 const CALL: u64 = 24 * script::UNIT;
-/// Tokens that a request with tools costs beside them: the provider's own instructions on their use.
-/// Anthropic's documentation gives 264 to 530 by model.
+/// The tokens of a request with tools besides the tools: the provider's own instructions for them. Anthropic
+/// documents 264 to 530, depending on the model.
 const TOOLS: u64 = 530 * script::UNIT;
-/// A document whose pages cannot be told costs one token for so many bytes of its base64.
+/// The bytes of base64 per token of a document whose pages cannot be counted.
 const DOCUMENT_BYTES: u64 = 12;
 
 /// How text is weighed.
@@ -46,7 +45,7 @@ pub enum Method {
     Chars4,
 }
 
-/// What will be sent.
+/// The contents of a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Request<'r, 'a> {
     /// The messages.
@@ -55,18 +54,18 @@ pub struct Request<'r, 'a> {
     pub system: Option<&'r str>,
     /// The tools, as the JSON array that is sent.
     pub tools: Option<&'r str>,
-    /// The model that is asked, if it is known: counts of another family's models are not used.
+    /// The model that the request is for, if known. Counts from models of another family are ignored.
     pub model: Option<&'r str>,
 }
 
 /// Tokens by kind of content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kinds {
-    /// Text of the user's and the assistant's.
+    /// Text by the user and the assistant.
     pub text: u64,
-    /// Calls: names and inputs.
+    /// Tool calls: names and inputs.
     pub calls: u64,
-    /// Results of calls.
+    /// Tool results.
     pub results: u64,
     /// Thinking.
     pub thinking: u64,
@@ -76,21 +75,22 @@ pub struct Kinds {
     pub other: u64,
 }
 
-/// What a request costs. All numbers are tokens but `bytes`.
+/// The estimated size of a request. All numbers are tokens, except for `bytes`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Estimate {
-    /// The whole prompt: `measured` and the estimate of what it does not cover.
+    /// The whole prompt: `measured`, plus the estimate of what that does not cover.
     pub tokens: u64,
-    /// The whole prompt if no provider had counted.
+    /// The estimate of the whole prompt without any provider's count.
     pub unmeasured: u64,
-    /// What the provider counted for the system prompt, the tools and the messages up to
-    /// `measured_messages`; 0 when nothing is known.
+    /// The provider's count of the system prompt, the tools and the first `measured_messages` messages; 0
+    /// without a count.
     pub measured: u64,
-    /// How many messages from the first one `measured` covers.
+    /// The number of messages that `measured` covers, from the first one.
     pub measured_messages: usize,
-    /// Where nothing is measured: what `unmeasured` is multiplied by, if a count that no longer holds told it.
+    /// The factor applied to `unmeasured` if nothing is measured; it comes from a count that no longer
+    /// applies.
     pub scale: Option<Scale>,
-    /// The newest count that is not used, if there is one after those that are.
+    /// The newest ignored count, if it is newer than the one in use.
     pub unused: Option<Unused>,
     /// The estimate of the system prompt.
     pub system: u64,
@@ -100,12 +100,12 @@ pub struct Estimate {
     pub kinds: Kinds,
     /// The estimate of each message.
     pub messages: Vec<u64>,
-    /// The request's length in bytes, about: messages, system prompt and tools as they are sent.
+    /// The approximate length of the request in bytes: messages, system prompt and tools as they are sent.
     pub bytes: u64,
 }
 
 impl Estimate {
-    /// Takes the provider's own count of the whole prompt instead.
+    /// Replaces the estimate by the provider's count of the whole prompt.
     pub fn measure_all(&mut self, counted: u64) {
         (self.tokens, self.measured) = (counted, counted);
         self.measured_messages = self.messages.len();
@@ -155,7 +155,8 @@ impl Kinds {
     }
 }
 
-/// The size of a request: what is measured and the estimate of the rest, or else the scaled estimate.
+/// Returns the size of a request in tokens: the measured part plus the estimate of the rest, or else the
+/// scaled estimate.
 fn size(anchor: Option<Anchor>, scale: Scale, weight: u64) -> u64 {
     match anchor {
         Some(anchor) => anchor.tokens.saturating_add(tokens(weight - anchor.weight)),
@@ -163,25 +164,25 @@ fn size(anchor: Option<Anchor>, scale: Scale, weight: u64) -> u64 {
     }
 }
 
-/// The scale of the estimates by counts that no longer hold.
+/// Returns the factor for estimates that comes from counts which no longer apply.
 fn scale_of(messages: &[Message<'_>]) -> Option<Scale> {
     messages.first()?.meta.as_ref()?.scale
 }
 
-/// Turns estimates of one request and of changed versions of it into tokens: what a provider said of
-/// the request sets how much a token of ours is worth.
+/// Converts weights to tokens for a request and its changed versions. The provider's count of the request, if
+/// there is one, calibrates the estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gauge {
-    /// The factor of estimates where no count holds; `None` if no provider counted.
+    /// The factor for estimates where no count applies; `None` if no provider has counted.
     scale: Option<Scale>,
-    /// A refusal counted the whole request, so older counts are not used.
-    is_told: bool,
+    /// True if a refusal counted the whole request. Older counts are then ignored.
+    is_from_refusal: bool,
     unused: Option<Unused>,
 }
 
 impl Gauge {
-    /// A gauge for `request`. `actual` is the count that a refusal of this very request named; else
-    /// what the provider counted for a part of it is used; else ours stand as they are.
+    /// Returns a gauge for `request`. It uses `actual`, the count in a refusal of this very request; else the
+    /// provider's count of a part of it; else the plain estimate.
     #[must_use]
     pub fn new(request: Request<'_, '_>, actual: Option<u64>) -> Gauge {
         let estimate = Estimate::of(request, Method::Script);
@@ -189,22 +190,22 @@ impl Gauge {
         let measured = (estimate.measured > 0).then(|| by_count(estimate.tokens));
         let scale = actual.map(by_count).or(measured).or(estimate.scale);
         let unused = estimate.unused.filter(|_| actual.is_none());
-        Gauge { scale, is_told: actual.is_some(), unused }
+        Gauge { scale, is_from_refusal: actual.is_some(), unused }
     }
 
-    /// The newest count of the request that is not used, if there is one.
+    /// Returns the newest ignored count of the request, if there is one.
     #[must_use]
     pub fn unused(&self) -> Option<Unused> {
         self.unused
     }
 
-    /// Tokens of a request: the same as its [`Estimate`] has, unless a refusal told better.
+    /// Returns the tokens of a request: those of its [`Estimate`], unless a refusal gave a better count.
     #[must_use]
     pub fn tokens(&self, request: Request<'_, '_>) -> u64 {
         self.tally(request).tokens()
     }
 
-    /// The count of a request that is about to be changed, block by block.
+    /// Starts a running count of a request that is changed block by block.
     #[must_use]
     pub fn tally(&self, request: Request<'_, '_>) -> Tally {
         let script = Method::Script;
@@ -214,11 +215,12 @@ impl Gauge {
         let weights: Vec<u64> =
             request.messages.iter().map(|message| weigh(message, script, kinds)).collect();
         let base = system + tools;
-        let anchor = if self.is_told { None } else { counted::find(&request, base, &weights).0 };
+        let anchor =
+            if self.is_from_refusal { None } else { counted::find(&request, base, &weights).0 };
         Tally { gauge: *self, weight: base + weights.iter().sum::<u64>(), anchor }
     }
 
-    /// For each message the tokens of the request without the messages before it.
+    /// Returns for each message the tokens of the request without the messages before it.
     #[must_use]
     pub fn rests(&self, request: Request<'_, '_>) -> Vec<u64> {
         let mut rest = self.tally(Request { messages: &[], ..request });
@@ -232,38 +234,38 @@ impl Gauge {
         rests
     }
 
-    /// Tokens of one message.
+    /// Returns the tokens of one message.
     #[must_use]
     pub fn message(&self, message: &Message<'_>) -> u64 {
         self.scaled(tokens(weigh(message, Method::Script, &mut Kinds::default())))
     }
 
-    /// Tokens of one block.
+    /// Returns the tokens of one block.
     #[must_use]
     pub fn block(&self, block: &Block<'_>) -> u64 {
         self.scaled(tokens(weight_of(block)))
     }
 
-    /// Tokens of a text.
+    /// Returns the tokens of a text.
     #[must_use]
     pub fn text(&self, text: &str) -> u64 {
         self.scaled(tokens(script::weigh(text)))
     }
 
-    /// Tokens for an estimate of ours.
+    /// Applies the scale to an estimate.
     #[must_use]
     pub fn scaled(&self, ours: u64) -> u64 {
         self.scale.unwrap_or_default().apply(ours)
     }
 
-    /// The scale, for messages that no count holds for any longer.
+    /// Returns the scale, for messages to which no count applies any longer.
     #[must_use]
     pub fn scale(&self) -> Option<Scale> {
         self.scale
     }
 }
 
-/// A running count: what changes is weighed, and the rest is not weighed again.
+/// A running count of a request. Only the changed blocks are weighed again.
 #[derive(Clone, Copy, Debug)]
 pub struct Tally {
     gauge: Gauge,
@@ -272,33 +274,32 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Tokens of the whole request.
+    /// Returns the tokens of the whole request.
     #[must_use]
     pub fn tokens(&self) -> u64 {
         size(self.anchor, self.gauge.scale.unwrap_or_default(), self.weight)
     }
 
-    /// The factor of the estimates now; `None` while a count holds, and if there never was one.
+    /// Returns the current factor of the estimates; `None` while a count applies, or if there never was one.
     #[must_use]
     pub fn scale(&self) -> Option<Scale> {
         self.gauge.scale.filter(|_| self.anchor.is_none())
     }
 
-    /// Returns whether one block costs less than another.
+    /// Returns true if one block costs less than another.
     #[must_use]
     pub fn is_smaller(&self, new: &Block<'_>, old: &Block<'_>) -> bool {
         weight_of(new) < weight_of(old)
     }
 
-    /// Puts a block of the request in the place of another, in one of its messages. A count that covers this
-    /// message no longer holds.
+    /// Replaces a block in the message with this index. A count that covers the message no longer applies.
     pub fn replace(&mut self, message: usize, old: &Block<'_>, new: &Block<'_>) {
         self.anchor = self.anchor.filter(|anchor| anchor.covered <= message);
         self.weight = (self.weight + weight_of(new)).saturating_sub(weight_of(old));
     }
 }
 
-/// Whole tokens for a weight, rounded up.
+/// Converts a weight to whole tokens, rounded up.
 fn tokens(weight: u64) -> u64 {
     weight.div_ceil(script::UNIT)
 }
@@ -324,7 +325,7 @@ fn weigh_tools(tools: &str, method: Method) -> u64 {
     }
 }
 
-/// The weight of a message, which is also added to `kinds`.
+/// Returns the weight of a message and adds it to `kinds`.
 fn weigh(message: &Message<'_>, method: Method, kinds: &mut Kinds) -> u64 {
     let overhead = if method == Method::Script { MESSAGE } else { 0 };
     kinds.other += overhead;
@@ -347,7 +348,7 @@ fn weight_of(block: &Block<'_>) -> u64 {
 
 fn weigh_block(block: &Block<'_>, method: Method, kinds: &mut Kinds) -> u64 {
     let Ok(object) = Object::parse(&block.raw) else { return 0 };
-    let string = |name: &str| object.string(name).map_or(0, |said| text(&said, method));
+    let string = |name: &str| object.string(name).map_or(0, |value| text(&value, method));
     let script = method == Method::Script;
     let (kind, weight) = match block.kind {
         BlockKind::Text | BlockKind::Blank => (&mut kinds.text, string("text")),
@@ -373,19 +374,19 @@ fn weigh_block(block: &Block<'_>, method: Method, kinds: &mut Kinds) -> u64 {
     weight
 }
 
-/// JSON with its escapes of other scripts resolved, as a model reads it.
+/// Returns JSON with its `\u` escapes decoded, as a model reads it.
 fn as_sent(json: &str) -> String {
     if !json.contains("\\u") {
         return json.to_owned();
     }
-    // A value that cannot be read is weighed as it stands.
+    // Invalid JSON is weighed unchanged.
     serde_json::from_str::<serde_json::Value>(json)
         .map_or(json.to_owned(), |value| value.to_string())
 }
 
 fn weigh_result(raw: &str, method: Method) -> u64 {
-    if let Some(said) = json::string(raw) {
-        return text(&said, method);
+    if let Some(value) = json::string(raw) {
+        return text(&value, method);
     }
     if method == Method::Chars4 {
         return 0;
@@ -424,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn v35_everything_that_is_sent_counts() {
+    fn v35_every_part_of_a_request_is_counted() {
         let with = |block: &str| tokens_of(&format!(r#"{{"role":"user","content":[{block}]}}"#));
         let empty = tokens_of(r#"{"role":"user","content":""}"#);
         for block in [
@@ -445,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn v36_the_newest_usage_counts_with_its_cache_fields() {
+    fn v36_the_newest_usage_is_used_with_its_cache_fields() {
         let line = r#"{"role":"assistant","content":"a","_meta":{"id":"x","usage":{"input_tokens":10,"cache_read_input_tokens":150000,"cache_creation_input_tokens":20000,"output_tokens":500}}}"#;
         let first = format!(r#"{{"role":"user","content":"{}"}}"#, "word ".repeat(150_000));
         let text = format!("{first}\n{line}\n{}", r#"{"role":"user","content":"and now?"}"#);
@@ -457,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn chars4_is_what_claw0_counts() {
+    fn chars4_counts_like_claw0() {
         let line = r#"{"role":"user","content":[{"type":"text","text":"日本語日本語"},{"type":"text","text":"abc"},{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"not counted"}]}]}"#;
         let messages = messages::read("t", line.as_bytes()).unwrap();
         let system = Some("not counted");
@@ -466,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_that_names_the_count_sets_the_gauge() {
+    fn a_count_in_a_refusal_calibrates_the_gauge() {
         let messages =
             messages::read("t", br#"{"role":"user","content":"some words here"}"#).unwrap();
         let request = Request { messages: &messages, ..Request::default() };

@@ -1,33 +1,33 @@
-//! The windows of models, by name: a plain-text table that the user can extend.
+//! Context windows of models by name: a plain-text table that users can extend.
 //!
-//! [`lookup`] finds a name in `models.txt`, which is part of the program and explains its own form,
-//! and before that in a table of the user's. A model that is in neither has no window, and none is
-//! made up for it: a window that is guessed too large shows only when a session overflows.
+//! [`lookup`] searches the user's table first, and then `models.txt`, which is compiled in and documents its
+//! format. A model in neither has no known window. The program does not guess one: a guess that is too large
+//! shows only when a session overflows.
 //!
-//! A row names the start of a model's name, so that one row serves `claude-haiku-4-5` and
-//! `claude-haiku-4-5-20251001`. It does not reach into a version: the row `gpt-5` says nothing of
-//! `gpt-5.9`, nor `claude-opus-4-1` of `claude-opus-4-10`.
+//! A row names a prefix of a model's name, so one row covers both `claude-haiku-4-5` and
+//! `claude-haiku-4-5-20251001`. A prefix does not match part of a version: the row `gpt-5` does not match
+//! `gpt-5.9`, and `claude-opus-4-1` does not match `claude-opus-4-10`.
 
-/// The table that is part of the program.
+/// The table that is compiled in.
 const BUILT_IN: &str = include_str!("models.txt");
 
-/// What is known of a model, in tokens.
+/// The limits of a model in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Model {
-    /// The most that a request may take, prompt and answer together.
+    /// The limit for prompt and answer together.
     pub window: u64,
-    /// The most that an answer may take, if that does not depend on the host.
+    /// The limit for an answer, unless it depends on the host.
     pub max_output: Option<u64>,
 }
 
-/// Finds `name` in `extra`, the text of a user's table, and then in the table of the program.
+/// Finds `name` in `extra`, the text of a user's table, and then in the table that is compiled in.
 ///
-/// Case does not matter, nor does a provider before the last `/`, on either side. In each table the
-/// longest fitting row wins, and of two equal ones the later. `Ok(None)` says that no row fits.
+/// Both sides are compared without case and without a provider, up to the last `/`. In each table the longest
+/// matching row wins; of two with the same length, the later one. Returns `Ok(None)` if no row matches.
 ///
 /// # Errors
 ///
-/// The first malformed line of `extra`: its number, and what is wrong with it.
+/// If a line of `extra` is malformed. The message has the number of the first such line and the reason.
 pub fn lookup(name: &str, extra: Option<&str>) -> Result<Option<Model>, String> {
     let name = bare(name);
     for table in extra.into_iter().chain([BUILT_IN]) {
@@ -38,19 +38,19 @@ pub fn lookup(name: &str, extra: Option<&str>) -> Result<Option<Model>, String> 
     Ok(None)
 }
 
-/// A name without its provider, in small letters.
+/// Returns a model's name without its provider, in lower case.
 pub(super) fn bare(name: &str) -> String {
     name.rsplit('/').next().unwrap_or_default().to_ascii_lowercase()
 }
 
-/// Returns whether two names are those of one model, as the table of models sees it: case does not matter, nor
-/// a provider before the last `/`, nor the date of a version at the end.
+/// Returns true if both names belong to the same model: they are compared without case, without a provider up
+/// to the last `/`, and without the date of a version at the end.
 #[must_use]
 pub fn is_same(one: &str, other: &str) -> bool {
     undated(&bare(one)) == undated(&bare(other))
 }
 
-/// A bare name without a date at its end: `-20251001`, `@20251001` or `-2025-10-01`.
+/// Removes a date from the end of a bare name: `-20251001`, `@20251001` or `-2025-10-01`.
 fn undated(name: &str) -> &str {
     let without = |pattern: &str| {
         let (before, end) = name.split_at_checked(name.len().checked_sub(pattern.len())?)?;
@@ -64,7 +64,7 @@ fn undated(name: &str) -> &str {
     ["@0000-00-00", "@00000000"].into_iter().find_map(without).unwrap_or(name)
 }
 
-/// The model of the best row in `table` for a bare name.
+/// Returns the model in the row of `table` that matches a bare name best.
 fn find(name: &str, table: &str) -> Result<Option<Model>, String> {
     let mut best: Option<(usize, Model)> = None;
     for (index, line) in table.lines().enumerate() {
@@ -78,7 +78,8 @@ fn find(name: &str, table: &str) -> Result<Option<Model>, String> {
     Ok(best.map(|(_, model)| model))
 }
 
-/// The row of a line, its prefix a bare name; `None` if there is only a comment or nothing.
+/// Parses a line into a prefix, as a bare name, and a model. Returns `None` if the line has only a comment or
+/// is blank.
 fn parse(line: &str) -> Result<Option<(String, Model)>, String> {
     let row = line.split('#').next().unwrap_or_default();
     let mut columns = row.split_whitespace();
@@ -109,14 +110,14 @@ fn number(column: &str, text: &str) -> Result<u64, String> {
 }
 
 fn fits(name: &str, prefix: &str) -> bool {
-    name.strip_prefix(prefix).is_some_and(|rest| !goes_on(prefix, rest))
+    name.strip_prefix(prefix).is_some_and(|rest| !continues_version(prefix, rest))
 }
 
-/// Whether `rest` goes on with the version number that `prefix` ends with.
+/// Returns true if `rest` continues the version number at the end of `prefix`.
 ///
-/// It does with a digit, and with a dot or hyphen and a number of one or two digits. A longer
-/// number is a date, and one with a letter after it (`-32b`) is a size.
-fn goes_on(prefix: &str, rest: &str) -> bool {
+/// A digit does, and so does a dot or hyphen with a number of one or two digits. A longer number is a date,
+/// and a number with a letter after it (`-32b`) is a size.
+fn continues_version(prefix: &str, rest: &str) -> bool {
     let is_digit = |c: char| c.is_ascii_digit();
     if !prefix.ends_with(is_digit) {
         return false;
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_of_the_program_is_well_formed() {
+    fn the_built_in_table_is_well_formed() {
         assert_eq!(find("", BUILT_IN), Ok(None));
     }
 
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_a_date_and_case_do_not_matter() {
+    fn provider_date_and_case_are_ignored() {
         let haiku = Some(Model { window: 200_000, max_output: Some(64_000) });
         for name in [
             "claude-haiku-4-5",
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rows_of_the_user_win() {
+    fn the_users_rows_come_first() {
         let table =
             "# mine\n\nClaude 90000 4096 # the proxy allows no more\r\nlocal 4096 -\nlocal 8192";
         let found = |name| lookup(name, Some(table)).unwrap();
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_line_is_named_with_its_reason() {
+    fn an_error_names_the_malformed_line_and_the_reason() {
         for (line, reason) in [
             ("m", "'m' has no window"),
             ("m many", "the window 'many' is not a number of tokens"),

@@ -1,15 +1,15 @@
-//! An estimate for people and for programs.
+//! Reports of an estimate, as text and as JSON.
 
 use crate::estimate::Unused;
 use crate::estimate::{Budget, Estimate};
 use crate::json::write::Members;
 use crate::messages::Message;
 
-/// Cells of the context bar.
+/// The width of the context bar in characters.
 const CELLS: u64 = 30;
 
-/// claw0's context bar: thirty cells, a percentage with one decimal, used of window. The bar is never
-/// longer than it is; the percentage says the truth.
+/// Returns claw0's context bar: thirty cells, a percentage with one decimal, and the tokens used of the
+/// window. The bar stays within its thirty cells; the percentage can exceed 100.
 #[must_use]
 pub fn bar(estimate: &Estimate, budget: Budget) -> String {
     let (used, window) = (estimate.tokens, budget.window);
@@ -24,14 +24,15 @@ pub fn bar(estimate: &Estimate, budget: Budget) -> String {
     )
 }
 
-/// The tokens in words, where no window is known that they could be shown as a part of.
+/// Returns the tokens as text, for a prompt whose window is not known.
 #[must_use]
 pub fn without_window(estimate: &Estimate) -> String {
     let used = grouped(estimate.tokens);
     format!("~{used} tokens; the window is not known: set it with --window or CLAW_WINDOW")
 }
 
-/// The tokens of each kind, by its name: the whole prompt, divided as the estimates are.
+/// Returns the name and the tokens of each kind. They add up to the whole prompt, in proportion to the
+/// estimates.
 fn kinds(estimate: &Estimate) -> [(&'static str, u64); 8] {
     let kinds = estimate.kinds;
     let mut kinds = [
@@ -48,9 +49,9 @@ fn kinds(estimate: &Estimate) -> [(&'static str, u64); 8] {
     kinds
 }
 
-/// Scales `parts` so that they add up to `total`, which they do not by themselves: each is rounded up, and a
-/// provider's count replaces estimates in the total. The ends of the parts are rounded, so each part is within one
-/// of its share. The last one takes everything where all are empty.
+/// Scales `parts` so that they add up to `total`. The estimates do not: each is rounded up, and a provider's
+/// count replaces some of them in the total. Rounding applies to the cumulative sums, so that each part
+/// differs by at most one from its share. If all parts are empty, the last one gets everything.
 fn share_out(total: u64, parts: &mut [(&'static str, u64)]) {
     let sum: u128 = parts.iter().map(|(_, tokens)| u128::from(*tokens)).sum();
     let (mut before, mut shared) = (0, 0);
@@ -65,7 +66,7 @@ fn share_out(total: u64, parts: &mut [(&'static str, u64)]) {
     }
 }
 
-/// What fills the window, a line each: the kinds that are there, and what is left of it.
+/// Returns a line for each kind of content that the prompt has, and one for the space left in the window.
 #[must_use]
 pub fn parts(estimate: &Estimate, budget: Option<Budget>) -> Vec<String> {
     let left = budget
@@ -74,7 +75,7 @@ pub fn parts(estimate: &Estimate, budget: Option<Budget>) -> Vec<String> {
     there.map(|(name, tokens)| format!("{:>11}  {name}", grouped(tokens))).collect()
 }
 
-/// A number with commas between its thousands.
+/// Formats a number with commas between groups of three digits.
 #[must_use]
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -88,7 +89,7 @@ pub fn grouped(number: u64) -> String {
     out
 }
 
-/// Why `--check` fails, with the arithmetic.
+/// Returns the error for a prompt that does not fit, with the arithmetic.
 #[must_use]
 pub fn too_large(estimate: &Estimate, budget: Budget) -> String {
     format!(
@@ -100,8 +101,8 @@ pub fn too_large(estimate: &Estimate, budget: Budget) -> String {
     )
 }
 
-/// The breakdown as one JSON object: what is measured and what is estimated, tokens by kind, the
-/// window if it is known, and each message.
+/// Returns the breakdown as one JSON object: measured and estimated tokens, tokens by kind, the window if it
+/// is known, and each message.
 #[must_use]
 pub fn json(estimate: &Estimate, messages: &[Message<'_>], budget: Option<Budget>) -> String {
     let mut numbers = vec![
@@ -160,14 +161,14 @@ mod tests {
             let is_empty = parts == [0; 8];
             assert!(is_empty || parts.iter().zip(&shared).all(is_kept), "{parts:?} {shared:?}");
         }
-        // Parts that add up already do not change.
+        // Parts that already add up do not change.
         let mut parts = [("a", 5), ("b", 0), ("c", 1_000_003)];
         share_out(1_000_008, &mut parts);
         assert_eq!(parts, [("a", 5), ("b", 0), ("c", 1_000_003)]);
     }
 
     #[test]
-    fn v38_the_bar_is_never_longer_than_it_is() {
+    fn v38_the_bar_never_exceeds_its_width() {
         let budget = Budget::new(100_000, None, None).unwrap();
         let bar = |tokens| bar(&Estimate { tokens, ..Estimate::default() }, budget);
         assert_eq!(bar(0), format!("[{}] 0.0%  ~0 / 100,000 tokens", "-".repeat(30)));

@@ -1,112 +1,112 @@
-//! The tokens of a text, estimated: a weight for each kind of run, added up in one pass.
+//! Estimates the tokens of a text: each kind of run has a weight, and one pass adds them up.
 //!
-//! [`weigh`] answers in units of 1/64 token ([`UNIT`]). It needs no vocabulary. It is linear in the
-//! length, deterministic, never panics, and is zero only for the empty text and for single spaces.
-//! Cutting a text in two changes the sum by less than twenty tokens, unless the cut goes through a
-//! run of hundreds of characters without a space that is half words and half keys.
+//! [`weigh`] returns units of 1/64 token ([`UNIT`]). It needs no vocabulary, takes linear time, is
+//! deterministic and never panics. Only the empty text and single spaces weigh zero. Cutting a text in two
+//! changes the sum by less than twenty tokens, unless the cut is in a run of hundreds of characters without a
+//! space that is half words and half keys.
 //!
-//! The weights are fitted against the *largest* count of five public tokenizers (o200k, cl100k, the
-//! older Claude, Qwen3, DeepSeek-V3), because a prompt that turns out too large costs a failed call
-//! and one that turns out small costs nothing. On the texts in `tests/data/estimate` the estimate
-//! is never more than 5 % under that count, nor more than 40 % over it; a short text can be further
-//! off. The texts and their counts are the test at the end of this file: after a change of weights
-//! it says which kind of text came out wrong.
+//! The weights are fitted to the *largest* count of five public tokenizers (o200k, cl100k, the older Claude,
+//! Qwen3, DeepSeek-V3): a prompt that is larger than estimated costs a failed call, one that is smaller costs
+//! nothing. On the texts in `tests/data/estimate` the estimate is at most 5 % below that count and at most 40
+//! % above it; a short text can be further off. A test at the end of this file holds the texts and counts:
+//! after a change of weights it names the kinds of text that are off.
 //!
-//! What the kinds are:
+//! The kinds of runs:
 //!
-//! - A **word** is cut into pieces as in `camelCase`. A piece is about one token; letters beyond
-//!   the fifth, letter pairs that English seldom has, and a missing space before it make it dearer.
-//!   The pairs are what tells Dutch or `strcspn`, which come apart into many tokens, from plain
-//!   English.
-//! - A word with an **accented** letter is weighed as a whole: cutting it at its accents would
-//!   misjudge Polish, Turkish and Vietnamese.
-//! - A **dense** run is base64, a hash, a key: no words in it, so it is weighed by the character.
-//! - **Other scripts** are weighed by the character, each with its own weight (`SCRIPTS`).
+//! - A **word** is split into pieces as in `camelCase`. A piece costs about one token; letters after the
+//!   fifth, letter pairs that are rare in English, and a missing space before the piece cost extra. The pairs
+//!   distinguish plain English from Dutch or `strcspn`, which tokenizers split into many tokens.
+//! - A word with an **accented** letter is weighed as a whole: splitting it at its accents would give wrong
+//!   weights for Polish, Turkish and Vietnamese.
+//! - A **dense** run is base64, a hash or a key. It has no words, so it is weighed per character.
+//! - **Other scripts** are weighed per character, each script with its own weight (`SCRIPTS`).
 
 mod pairs;
 
-/// The unit of [`weigh`]: this many make one token.
+/// The units of [`weigh`] per token.
 pub const UNIT: u64 = 64;
 
-/// Hundredths of a token in units of [`UNIT`], rounded up.
+/// Converts hundredths of a token to units of [`UNIT`], rounded up.
 const fn tokens(hundredths: u64) -> u64 {
     (hundredths * UNIT).div_ceil(100)
 }
 
 // The weights of ASCII text.
 //
-// They began as an earlier fit of the same kind and differ from it in six ways. Unusual letter
-// pairs are new: without them Dutch, Indonesian and Welsh were up to a third under, and with them a
-// word could weigh more and its length less. Capitals, spaces and newlines are lower, which takes
-// SQL from 50 % over to 23 % and pretty JSON from 29 % to 14 %. Cyrillic, Han and Hangul are
-// higher, for plain prose instead of short messages. Long runs of newlines, tabs and rules grow
-// with their length. Symbols, joiners and variation selectors have each their own size. An unknown
-// script is weighed by its bytes instead of 2.5 a character: that is the most that a byte-level
-// tokenizer charges for one, and what it does charge for Amharic and Khmer.
+// They come from an earlier fit of the same kind, with six changes. Unusual letter pairs are new: without
+// them the estimates for Dutch, Indonesian and Welsh were up to a third too low; with them, a word weighs
+// more for its pairs and less for its length. Capitals, spaces and newlines weigh less, which takes SQL from
+// 50 % too high to 23 % and pretty-printed JSON from 29 % to 14 %. Cyrillic, Han and Hangul weigh more, for
+// plain prose instead of short messages. The weight of long runs of newlines, tabs and rules grows with their
+// length. Symbols, joiners and variation selectors have separate weights. Unknown scripts are weighed by
+// their bytes instead of 2.5 tokens per character: a byte-level tokenizer charges at most one token per byte,
+// and that is what it charges for Amharic and Khmer.
 
 /// A piece of a word, such as `read` or `Line`.
 const WORD: u64 = tokens(100);
-/// Each letter of a piece beyond [`WORD_SHORT`].
+/// Each letter of a piece after the first [`WORD_SHORT`].
 const WORD_LETTER: u64 = tokens(27);
 const WORD_SHORT: u64 = 5;
-/// Each pair of different neighbours in a piece that is not usual, see [`pairs`].
+/// Each unusual pair of different neighbours in a piece, see [`pairs`].
 const UNUSUAL: u64 = tokens(118);
 /// A piece all in capitals, such as `HTTP`.
 const CAPITALS: u64 = tokens(72);
-/// Each letter of it beyond [`CAPITALS_SHORT`].
+/// Each letter of such a piece after the first [`CAPITALS_SHORT`].
 const CAPITALS_LETTER: u64 = tokens(40);
 const CAPITALS_SHORT: u64 = 2;
-/// A piece that does not follow a space, which tokenizers would have taken along for nothing.
+/// A piece without a space before it. Tokenizers include a space in the token of the piece after it.
 const GLUED: u64 = tokens(50);
 
-/// A word with an accented Latin letter; each of its letters; each byte that its accents add.
+/// A word with an accented Latin letter; each of its letters; each extra byte of its accented letters.
 const ACCENTED: u64 = tokens(216);
 const ACCENTED_LETTER: u64 = tokens(37);
 const ACCENT: u64 = tokens(10);
 
-/// A run of digits; each digit (some tokenizers never join two).
+/// A run of digits; each digit (some tokenizers give each digit a token).
 const DIGITS: u64 = tokens(33);
 const DIGIT: u64 = tokens(120);
 
-/// A run of punctuation; each character of it beyond the first.
+/// A run of punctuation; each character of it after the first.
 const PUNCTUATION: u64 = tokens(31);
 const PUNCTUATION_MORE: u64 = tokens(36);
-/// Four or more of one character of [`RULES`]; each eight of them.
+/// Four or more of the same character from [`RULES`]; each eight of them.
 const RULE: u64 = tokens(100);
 const RULE_EIGHT: u64 = tokens(20);
 const RULES: &[u8] = b"-=*#_./~";
 
-/// Two or more spaces; each sixteen. A single space belongs to the word after it.
+/// Two or more spaces; each sixteen of them. A single space belongs to the word after it.
 const SPACES: u64 = tokens(35);
 const SPACES_SIXTEEN: u64 = tokens(13);
-/// A run of newlines; each sixteen.
+/// A run of newlines; each sixteen of them.
 const NEWLINES: u64 = tokens(165);
 const NEWLINES_SIXTEEN: u64 = tokens(100);
-/// A run of tabs; each eight.
+/// A run of tabs; each eight of them.
 const TABS: u64 = tokens(115);
 const TABS_EIGHT: u64 = tokens(100);
-/// Each control character, carriage returns among them.
+/// Each control character, including carriage returns.
 const CONTROL: u64 = tokens(100);
 
-/// In a dense run: each character that is not a digit, the same if the run is hexadecimal, each
-/// digit.
+/// The characters of a dense run: each one that is not a digit; each one that is not a digit in a hexadecimal
+/// run; each digit.
 const DENSE: u64 = tokens(84);
 const DENSE_HEX: u64 = tokens(170);
 const DENSE_DIGIT: u64 = tokens(40);
-/// The shortest dense run, and the length of the blocks in which a long one is judged.
+/// The minimum length of a dense run, and the length of the blocks in which a long one is judged, both in
+/// bytes.
 const DENSE_SHORTEST: usize = 16;
 const DENSE_BLOCK: usize = 64;
 
-/// Arrows, mathematics, box drawing: each one, unless four or more of the same stand together.
+/// Arrows, mathematics and box drawing: each character; a run of four or more of the same one; each character
+/// of such a run.
 const SYMBOL: u64 = tokens(168);
 const SYMBOL_RULE: u64 = tokens(100);
 const SYMBOL_RULE_EACH: u64 = tokens(20);
 const SYMBOL_RULE_SHORTEST: u64 = 4;
 
-/// Each byte of a character in no table.
+/// Each byte of a character that is in no table.
 const OTHER_BYTE: u64 = tokens(108);
 
-/// First and last code point, and the weight of each character between: in ascending order.
+/// The first and last code point of a range, and the weight of each of its characters; in ascending order.
 static SCRIPTS: [(char, char, u64); 27] = [
     ('\u{00A0}', '\u{00BF}', tokens(130)),   // Latin signs
     ('\u{0370}', '\u{03FF}', tokens(140)),   // Greek
@@ -137,7 +137,7 @@ static SCRIPTS: [(char, char, u64); 27] = [
     ('\u{1F000}', '\u{1FAFF}', tokens(295)), // emoji
 ];
 
-/// The estimated cost of `text` in units of 1/64 token.
+/// Returns the estimated cost of `text` in units of 1/64 token.
 pub fn weigh(text: &str) -> u64 {
     let mut scan = Scan { text, bytes: text.as_bytes(), at: 0, sparse_until: 0 };
     std::iter::from_fn(|| scan.run()).sum()
@@ -177,7 +177,7 @@ static CLASS: [Class; 256] = {
     table
 };
 
-/// The alphabet of dense runs.
+/// The bytes that a dense run can contain.
 static DENSE_BYTE: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0u8;
@@ -193,17 +193,17 @@ fn class(byte: u8) -> Class {
     CLASS[usize::from(byte)]
 }
 
-/// A position in a text, always on a character boundary; what takes a run moves past it.
+/// A position in a text, always on a character boundary; taking a run moves it past the run.
 struct Scan<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
-    /// Up to here the text is known not to be dense.
+    /// The text before this position is known not to be dense.
     sparse_until: usize,
 }
 
 impl Scan<'_> {
-    /// Takes the next run, whatever it is, and weighs it.
+    /// Takes the next run and returns its weight.
     fn run(&mut self) -> Option<u64> {
         let byte = *self.bytes.get(self.at)?;
         if let Some(weight) = self.dense() {
@@ -228,12 +228,12 @@ impl Scan<'_> {
         self.bytes.get(self.at..).unwrap_or_default()
     }
 
-    /// How many bytes from here on are `wanted`.
+    /// Counts the `wanted` bytes from the current position on.
     fn ahead(&self, wanted: impl Fn(u8) -> bool) -> usize {
         self.rest().iter().take_while(|&&byte| wanted(byte)).count()
     }
 
-    /// Takes the ASCII bytes that are `wanted` and returns their number.
+    /// Takes the `wanted` ASCII bytes and returns their number.
     fn take(&mut self, wanted: impl Fn(u8) -> bool) -> u64 {
         let n = self.ahead(wanted);
         self.at += n;
@@ -244,7 +244,7 @@ impl Scan<'_> {
         self.text.get(at..)?.chars().next()
     }
 
-    /// Takes the characters that are `wanted` and returns their number.
+    /// Takes the `wanted` characters and returns their number.
     fn take_chars(&mut self, wanted: impl Fn(char) -> bool) -> u64 {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let mut n = 0;
@@ -255,10 +255,10 @@ impl Scan<'_> {
         n
     }
 
-    /// Takes a dense run, or the next block of one, if there is one here.
+    /// Takes a dense run, or the next block of one, if the text continues with one.
     ///
-    /// A run is judged in blocks, so that a key after a long path is found, and so that no byte is
-    /// looked at more than twice.
+    /// A run is judged in blocks, so that a key after a long path is recognised and no byte is examined more
+    /// than twice.
     fn dense(&mut self) -> Option<u64> {
         if self.at < self.sparse_until {
             return None;
@@ -290,7 +290,7 @@ impl Scan<'_> {
         weight
     }
 
-    /// Takes capitals and the small letters after them.
+    /// Takes capitals and the lower-case letters after them.
     fn piece(&mut self) -> u64 {
         let start = self.at;
         let upper = self.take(|b| b.is_ascii_uppercase());
@@ -337,7 +337,7 @@ impl Scan<'_> {
 
     fn wide(&mut self) -> u64 {
         let Some(c) = self.char_at(self.at) else {
-            self.at += 1; // Cannot be: the position is on a boundary. Moving on is safe anyway.
+            self.at += 1; // Unreachable, because the position is on a boundary; skipping a byte is safe.
             return OTHER_BYTE;
         };
         if is_accented(c) {
@@ -362,18 +362,19 @@ impl Scan<'_> {
     }
 }
 
-/// A Latin letter beyond ASCII, or a mark that combines with one.
+/// Returns true for a Latin letter outside ASCII, or a mark that combines with a letter.
 fn is_accented(c: char) -> bool {
     matches!(c, '\u{C0}'..='\u{24F}' | '\u{300}'..='\u{36F}' | '\u{1E00}'..='\u{1EFF}')
         && !matches!(c, '×' | '÷')
 }
 
-/// No words in it: a change between small letters, capitals and digits at every fifth byte or more.
+/// Returns true if a block has no words: on average, at least every fifth byte starts a change between lower
+/// case, upper case and digits.
 fn is_dense(block: &[u8]) -> bool {
     block.len() >= DENSE_SHORTEST && changes(block) * 5 >= block.len()
 }
 
-/// The changes between small letters, capitals and digits, but for the usual one of `Word`.
+/// Counts the changes between lower case, upper case and digits, except for the usual one of `Word`.
 fn changes(block: &[u8]) -> usize {
     use Class::{Digit, Lower, Upper};
     let classes = block.iter().map(|&b| class(b));
@@ -398,7 +399,7 @@ mod tests {
     use super::{UNIT, weigh};
     use std::fs;
 
-    /// The texts with known counts: name, text, the largest count of the tokenizers.
+    /// Returns the texts with known counts: name, text, and the largest count of the tokenizers.
     fn samples() -> Vec<(String, String, u64)> {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/estimate");
         let table = fs::read_to_string(format!("{folder}/counts.tsv")).unwrap();
@@ -441,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn only_nothing_and_a_single_space_are_free() {
+    fn only_the_empty_text_and_a_single_space_are_free() {
         assert_eq!(weigh(""), 0);
         assert_eq!(weigh(" "), 0);
         for text in
@@ -455,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn length_alone_breaks_nothing() {
+    fn weight_grows_with_length_and_at_most_linearly() {
         for unit in
             ["a", "A", "7", "-", "}", " ", "\n", "\t", "\u{1b}", "é", "中", "─", "😀", "aB3", "ሀ"]
         {
@@ -471,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn a_foreign_word_is_dearer_than_an_english_one() {
+    fn a_foreign_word_costs_more_than_an_english_one() {
         assert!(weigh(" vrijheid") > weigh(" notation"));
         assert!(weigh(" strcspn") > weigh(" strings"));
     }
@@ -493,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn an_accent_makes_the_whole_word_accented() {
+    fn an_accent_applies_to_the_whole_word() {
         assert!(weigh("Leuchtturmwärter") > weigh("Leuchtturmwarter") - 4 * UNIT);
         assert_eq!(weigh("état"), weigh("taté"));
     }

@@ -1,35 +1,36 @@
-//! Windows that refusals stated: one JSON object a line, in a file beside other state.
+//! Context windows that refusals stated, in a file with one JSON object per line.
 //!
-//! A window belongs to an endpoint and a model together. The newest line for both counts, unless it is too old
-//! or not plausible: it outranks the table of models, so a wrong one would lock the model out.
+//! A window belongs to an endpoint and a model together. The newest line for both applies, unless it is too
+//! old or implausible. It takes precedence over the table of models, so a wrong line would make the model
+//! unusable.
 
 use crate::estimate::models;
 use crate::json::Object;
 use crate::json::write::Members;
 
-/// The smallest window that is believed, in tokens; smaller numbers in refusals count something else.
+/// The smallest plausible window in tokens; smaller numbers in refusals count something else.
 pub const LEAST: u64 = 1024;
-/// The largest one, as a multiple of the window that was known before.
+/// The largest plausible window, as a multiple of the one known before.
 pub const MOST_TIMES: u64 = 10;
-/// How long a stated window applies, in seconds: 30 days. Servers are reconfigured.
+/// The time in seconds that a stated window applies: 30 days. Servers are reconfigured.
 pub const LIFETIME: f64 = 30.0 * 86_400.0;
 
 /// A window that a refusal stated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stated {
-    /// In tokens.
+    /// The window in tokens.
     pub window: u64,
-    /// When it was stated, in Unix seconds.
+    /// The time of the refusal in Unix seconds.
     pub ts: f64,
 }
 
-/// Returns whether `window` can be the window of a model whose window is `known`, if one is.
+/// Returns true if a model whose window is `known`, if at all, can have the window `window`.
 #[must_use]
 pub fn is_plausible(window: u64, known: Option<u64>) -> bool {
     window >= LEAST && known.is_none_or(|known| window <= known.saturating_mul(MOST_TIMES))
 }
 
-/// The line to add when a refusal by `endpoint` stated the window of `model`.
+/// Returns the line that records the window of `model` in a refusal from `endpoint`.
 #[must_use]
 pub fn line(endpoint: &str, model: &str, stated: Stated) -> String {
     Members::new()
@@ -40,8 +41,9 @@ pub fn line(endpoint: &str, model: &str, stated: Stated) -> String {
         .into_line()
 }
 
-/// The newest window in `text` for `endpoint` and `model` that still counts at `now` and is plausible beside
-/// the `known` one. `is_place` tells whether a line's endpoint is the one. Other lines are passed over.
+/// Returns the newest window in `text` for `endpoint` and `model` that still applies at `now` and is
+/// plausible compared with the `known` one. `is_place` returns true for the endpoint in question. Other lines
+/// are skipped.
 #[must_use]
 pub fn lookup(
     text: &str,
@@ -75,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_line_for_both_counts() {
+    fn the_newest_line_for_endpoint_and_model_applies() {
         let text = [
             line("a", "m", stated(1100, 1.0)),
             line("a", "n", stated(1500, 2.5)),
@@ -90,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn audit_11_what_is_old_or_not_plausible_does_not_count() {
+    fn audit_11_old_and_implausible_windows_are_ignored() {
         let text = line("a", "m", stated(1100, 0.0)) + &line("a", "m", stated(5, 1.0));
         assert_eq!(
             found(&text, "a", "m", LIFETIME),

@@ -1,4 +1,4 @@
-//! Asking the provider how many tokens a request has, through the program that has a network.
+//! Asks the provider for a token count, through claw-call.
 
 use clawutils::cli::budget::RequestArgs;
 use clawutils::cli::model::ModelArgs;
@@ -9,7 +9,7 @@ use clawutils::json::write::Members;
 use clawutils::messages::{self, Message};
 use clawutils::process::{self, Limits};
 
-/// Who counts.
+/// The program or service that counts the tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Counter {
     /// This program, by its own rules
@@ -18,7 +18,7 @@ pub enum Counter {
     Api,
 }
 
-/// The option group for it.
+/// The options for counting through the provider.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CountArgs {
     /// Source of the count: this program or the provider
@@ -30,10 +30,10 @@ pub struct CountArgs {
 }
 
 impl CountArgs {
-    /// The provider's number, if it is to be asked; says what our own would have been.
+    /// Returns the provider's count, if `--count api` asks for it, and logs it beside `own`, our estimate.
     ///
     /// # Errors
-    /// Those of `claw-call`, under its own statuses; 69 when what it writes is no number.
+    /// Those of `claw-call`, with its statuses; 69 if its output is not a number.
     pub fn count(
         &self,
         messages: &[Message<'_>],
@@ -56,7 +56,10 @@ impl CountArgs {
         }
         let text = String::from_utf8_lossy(&ended.stdout);
         let counted: u64 = text.trim().parse().map_err(|_| {
-            Error::new(Exit::Unavailable, format!("what '{command}' wrote is no number of tokens"))
+            Error::new(
+                Exit::Unavailable,
+                format!("cannot read the token count of '{command}': not a number"),
+            )
         })?;
         let text = format!("counted {counted} tokens, estimated {own}");
         log.outcome(&text, &Members::new().number("counted", counted).number("estimated", own));

@@ -1,4 +1,4 @@
-//! claw-estimate: the tokens of a request.
+//! claw-estimate: estimates the tokens of a request.
 
 mod count;
 

@@ -1,8 +1,8 @@
-//! Which letters usually follow each other: a piece whose neighbours are unusual is cut up by tokenizers.
+//! Pairs of letters that are common in English. Tokenizers split words with uncommon pairs into more tokens.
 
-/// What usually follows at the start of a piece (first row) and after each letter from `a` to `z`;
-/// a dot is the end of the piece. These are the 280 most frequent pairs of English text and code,
-/// less the ends `a.` and `i.`, by which Italian and Indonesian words are known.
+/// The letters that usually come at the start of a piece (first row) and after each letter from `a` to `z`; a
+/// dot is the end of the piece. These are the 280 most frequent pairs in English text and code, without the
+/// endings `a.` and `i.`, which set Italian and Indonesian words apart.
 static USUAL: [u32; 27] = masks([
     "abcdefghijklmnoprstuvwxy", // start
     "bcdgiklmnprstuvy",         // a
@@ -33,7 +33,7 @@ static USUAL: [u32; 27] = masks([
     "e",                        // z
 ]);
 
-/// The bit of the end of a piece in a row of [`USUAL`]; letters have the bits 0 to 25.
+/// The bit for the end of a piece in a row of [`USUAL`]; letters have the bits 0 to 25.
 const END: u32 = 26;
 
 const fn masks(rows: [&str; 27]) -> [u32; 27] {
@@ -50,9 +50,9 @@ const fn masks(rows: [&str; 27]) -> [u32; 27] {
     masks
 }
 
-/// The pairs of neighbours in `piece`, its edges included, that are not usual.
+/// Counts the pairs of neighbours in `piece` that are unusual, including its start and end.
 ///
-/// A lone letter has none, nor has a letter that is repeated: tokenizers know `aaaa` and `zzz`.
+/// A single letter has none, and a repeated letter counts as usual: tokenizers know `aaaa` and `zzz`.
 pub(super) fn unusual(piece: &[u8]) -> u64 {
     if piece.len() < 2 {
         return 0;
