@@ -1,7 +1,8 @@
-//! Exit statuses, and the errors that end in them.
+//! Exit statuses, and errors with an exit status.
 //!
-//! [`Exit`] is the only place that knows a number. A stage reports a failure as an [`Error`], or as any error with an
-//! `Error` or an [`std::io::Error`] in its chain; [`status`] gives the status for it, and [`text`] the words.
+//! Only [`Exit`] knows the numbers. A stage reports a failure as an [`Error`], or as any error with an
+//! `Error` or [`std::io::Error`] in its chain. [`status`] returns the exit status of such an error, and
+//! [`text`] its message.
 
 use crate::json::write::Members;
 use std::fmt;
@@ -11,7 +12,7 @@ use std::process::ExitCode;
 /// The exit statuses of every program, as listed in claw(7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// 0: done; standard output is the whole result.
+    /// 0: success; standard output is complete.
     Done = 0,
     /// 1: any other failure.
     Failed = 1,
@@ -21,34 +22,34 @@ pub enum Exit {
     Overflow = 3,
     /// 4: the request is too large in bytes.
     TooLarge = 4,
-    /// 5: nothing to gain, or the budget could not be reached.
+    /// 5: compaction would save nothing, or cannot reach the budget.
     NoGain = 5,
     /// 6: the answer was cut off.
     CutOff = 6,
-    /// 7: not ready to send: it ends on the assistant, or a call is open.
+    /// 7: not ready to send: the last message is the assistant's, or a tool call has no result.
     NotReady = 7,
-    /// 8: nothing recorded for this request.
+    /// 8: no recorded answer for this request.
     NotRecorded = 8,
-    /// 65: bad input data.
+    /// 65: invalid input data.
     Data = 65,
-    /// 69: the provider is unreachable, timed out or broken.
+    /// 69: the provider is unreachable, timed out or failed.
     Unavailable = 69,
     /// 74: reading or writing failed.
     Io = 74,
-    /// 75: rate limited, overloaded or locked: try again after a while.
+    /// 75: rate limited, overloaded or locked; try again later.
     TryLater = 75,
-    /// 76: the provider refuses the request's shape.
+    /// 76: the provider refuses the form of the request.
     Refused = 76,
-    /// 77: no permission: key, account or file mode.
+    /// 77: permission denied: API key, account or file mode.
     Permission = 77,
-    /// 78: the configuration cannot work.
+    /// 78: invalid configuration.
     Config = 78,
-    /// 141: the reader of standard output went away.
+    /// 141: the reader of standard output closed it.
     ReaderGone = 141,
 }
 
 impl Exit {
-    /// Every status, in the order of the table in claw(7).
+    /// All statuses, in the order of the table in claw(7).
     pub const ALL: [Exit; 17] = [
         Exit::Done,
         Exit::Failed,
@@ -69,13 +70,13 @@ impl Exit {
         Exit::ReaderGone,
     ];
 
-    /// The number that the shell sees.
+    /// Returns the number that the shell sees.
     #[must_use]
     pub fn code(self) -> u8 {
         self as u8
     }
 
-    /// The status with this number, if it is one of ours.
+    /// Returns the status with this number, if there is one.
     #[must_use]
     pub fn from_code(code: i32) -> Option<Exit> {
         Exit::ALL.into_iter().find(|exit| i32::from(exit.code()) == code)
@@ -88,28 +89,28 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// A failure with the status it ends in.
+/// A failure with its exit status.
 #[derive(Debug)]
 pub struct Error {
-    /// The status to end with.
+    /// The status that the program exits with.
     pub exit: Exit,
     message: String,
     members: Members,
 }
 
 impl Error {
-    /// A failure that says `message` (lower case, no full stop) and ends in `exit`.
+    /// Returns an error with this status and message (lower case, no full stop).
     pub fn new(exit: Exit, message: impl Into<String>) -> Error {
         Error { exit, message: message.into(), members: Members::new() }
     }
 
-    /// The same with members for programs to read, beside the status.
+    /// Adds members for `--log json`, besides the status.
     #[must_use]
     pub fn with(self, members: Members) -> Error {
         Error { members, ..self }
     }
 
-    /// Those members.
+    /// Returns the members for `--log json`.
     #[must_use]
     pub fn members(&self) -> &Members {
         &self.members
@@ -124,16 +125,16 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Ends a stage: `Err` with `exit` and `message`.
+/// Returns an error with this status and message.
 ///
 /// # Errors
-/// Always; that is what it is for.
+/// Always.
 pub fn fail<T>(exit: Exit, message: impl Into<String>) -> anyhow::Result<T> {
     Err(Error::new(exit, message).into())
 }
 
-/// The status for an error: an [`Error`]'s own, 141 for a reader that went away, 77 for a file that
-/// may not be touched, 74 for any other failed read or write, else 1.
+/// Returns the exit status for an error: 141 for a closed standard output, else that of an [`Error`], 77 for
+/// a file without permission, 74 for other failed reads and writes, else 1.
 #[must_use]
 pub fn status(error: &anyhow::Error) -> Exit {
     for cause in error.chain() {
@@ -157,7 +158,7 @@ pub fn status(error: &anyhow::Error) -> Exit {
     Exit::Failed
 }
 
-/// An error and its causes, as one text; after an error of the system, the advice for it.
+/// Returns the message of an error and its causes. Advice follows the message of a system error.
 #[must_use]
 pub fn text(error: &anyhow::Error) -> String {
     let told = |cause: &(dyn std::error::Error + 'static)| match cause.downcast_ref() {
@@ -167,7 +168,7 @@ pub fn text(error: &anyhow::Error) -> String {
     error.chain().map(told).collect::<Vec<_>>().join(": ")
 }
 
-/// Why reading or writing failed, in the system's words, and what can be done about it.
+/// Returns the system's message for a failed read or write, and advice if there is any.
 #[must_use]
 pub fn why(error: &io::Error) -> String {
     let text = cause(&error.to_string());
@@ -177,7 +178,7 @@ pub fn why(error: &io::Error) -> String {
     }
 }
 
-/// The system's words without the number behind them, in lower case as any other cause.
+/// Returns the system's message without its error number, beginning in lower case.
 #[must_use]
 pub fn cause(text: &str) -> String {
     let Some((words, _)) = text.split_once(" (os error ") else { return text.to_owned() };
@@ -210,14 +211,14 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_left_wins_over_any_other_cause() {
+    fn a_closed_standard_output_takes_precedence() {
         let gone = anyhow::Error::from(io::Error::from(io::ErrorKind::BrokenPipe))
             .context(Error::new(Exit::Data, "cannot write"));
         assert_eq!(status(&gone), Exit::ReaderGone);
     }
 
     #[test]
-    fn the_outermost_status_holds() {
+    fn the_outermost_status_applies() {
         let inner = anyhow::Error::from(io::Error::other("boom"));
         assert_eq!(status(&inner), Exit::Io);
         assert_eq!(status(&inner.context(Error::new(Exit::Config, "no window"))), Exit::Config);

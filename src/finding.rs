@@ -1,4 +1,4 @@
-//! Findings: what is wrong at a place of an input. Reading continues after one.
+//! Findings: problems at a place of an input. Reading continues after a finding.
 
 pub mod rules;
 
@@ -8,19 +8,19 @@ use rules::Rule;
 use std::fmt;
 use std::sync::Arc;
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Worth knowing; nothing was lost.
+    /// For information; nothing was lost.
     Note,
-    /// Repaired in the output; the file has something that a provider refuses.
+    /// Repaired in the output; a provider would refuse the file's own content.
     Warning,
-    /// Bytes that could not be used.
+    /// Some bytes could not be used.
     Error,
 }
 
 impl Severity {
-    /// The word for it in messages and JSON.
+    /// Returns the word for messages and JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -34,31 +34,31 @@ impl Severity {
 /// The place of a line in an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The input's name: a path, or `<stdin>`.
+    /// The name of the input: a path, or `<stdin>`.
     pub input: Arc<str>,
-    /// Line number, from 1; unknown where reading began in the middle.
+    /// The line number, from 1; `None` if reading began in the middle of the input.
     pub line: Option<u64>,
-    /// Byte offset of the line in its input, from 0.
+    /// The byte offset of the line in the input, from 0.
     pub offset: u64,
-    /// The line's length in bytes, without its end.
+    /// The length of the line in bytes, without its line feed.
     pub length: u64,
 }
 
-/// Something wrong at a place of an input; it never stops the reading.
+/// A problem at a place of an input. It does not stop the reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The rule that is broken.
     pub rule: &'static Rule,
-    /// Where.
+    /// The place of the line or record.
     pub place: Place,
-    /// The record's id, if the line holds a record.
+    /// The id of the record, if the line holds one.
     pub id: Option<Id>,
-    /// What is wrong and what was done about it.
+    /// The problem, and what was done about it.
     pub message: String,
 }
 
 impl Finding {
-    /// Adds the finding, without its message.
+    /// Adds the members of the finding except for the message.
     #[must_use]
     pub fn add_to(&self, members: Members) -> Members {
         let (Place { input, line, offset, length }, rule) = (&self.place, self.rule);

@@ -1,4 +1,4 @@
-//! Ids of records and of calls.
+//! Ids of records and tool calls.
 
 use std::borrow::{Borrow, Cow};
 use std::collections::HashMap;
@@ -7,13 +7,12 @@ use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::rc::Rc;
 
-/// An id. Many things of one message hold the same, so a copy costs next to nothing, and none costs
-/// nothing at all: that is the empty text.
+/// An id. Cloning is cheap, because many parts of a message share the same id. The empty id takes no memory.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Id(Option<Rc<str>>);
 
-/// What is kept by id. Ids are looked up several times for each record, and the hash of the standard
-/// library is made for worse enemies than a transcript has.
+/// A map by id. Each record needs several lookups, and ids need no protection against hash collisions that an
+/// attacker chose, so this uses a faster hash than the standard library's.
 pub(crate) type ById<V> = HashMap<Id, V, foldhash::fast::RandomState>;
 
 impl Deref for Id {
@@ -72,14 +71,14 @@ impl fmt::Debug for Id {
     }
 }
 
-/// Returns the id of a record that has none of its own: `@` and the byte offset at which the record begins. It stays
-/// the same in a file that is only appended to.
+/// Returns the id for a record without one: `@` and the byte offset of the record. It stays the same as long as the
+/// file only grows.
 #[must_use]
 pub fn address(offset: u64) -> String {
     ["@", itoa::Buffer::new().format(offset)].concat()
 }
 
-/// Whether `id` is one that the API takes: letters, digits, `_` and `-`, 1 to 64 of them.
+/// Returns true if the API accepts the id: 1 to 64 letters, digits, `_` and `-`.
 #[must_use]
 pub fn is_id(id: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';

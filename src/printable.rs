@@ -1,9 +1,9 @@
-//! Text from outside made fit for a terminal: control characters are written as escapes.
+//! Makes text from outside safe for a terminal by escaping control characters.
 
 use crate::json;
 use std::borrow::Cow;
 
-/// Whether a character makes a terminal do something else than show it: a control character, or one of
+/// Returns true for a character that a terminal does not print but acts on: a control character, or one of
 /// Unicode's line and direction controls.
 fn is_hidden(c: char) -> bool {
     c.is_control()
@@ -11,20 +11,20 @@ fn is_hidden(c: char) -> bool {
         || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// `text` with every such character written as an escape, fit for a terminal and for one line.
+/// Returns `text` with such characters escaped, safe for a terminal and on one line.
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, is_hidden)
 }
 
-/// The same for a text of many lines: line feeds and tabs stay.
+/// Returns `text` with such characters escaped, except for line feeds and tabs.
 #[must_use]
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| is_hidden(c) && !matches!(c, '\n' | '\t'))
 }
 
-/// Returns whether all of `text` is printable ASCII. Nearly all text is, and this is much quicker to tell than
-/// whether a character is hidden.
+/// Returns true if all of `text` is printable ASCII, as most text is. This test is much faster than
+/// [`is_hidden`] on each character.
 fn is_plain(text: &str) -> bool {
     text.bytes().fold(true, |is_plain, byte| is_plain & matches!(byte, b' '..=b'~'))
 }
@@ -44,8 +44,7 @@ fn escaped(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// A line of JSON with every such character written as JSON's own escape: the same value, fit for a
-/// terminal.
+/// Returns a line of JSON with such characters written as JSON escapes: the same value, safe for a terminal.
 #[must_use]
 pub fn printable_json(line: &str) -> Cow<'_, str> {
     if is_plain(line) { Cow::Borrowed(line) } else { json::escape(line, is_hidden) }

@@ -1,12 +1,12 @@
-//! Redaction: what matches a pattern is taken out of a record before it is written.
+//! Redaction: replaces text that matches a pattern, before a record is written.
 //!
-//! A file of patterns has a kind and a regular expression on each line. Every match in a string
-//! becomes `[REDACTED:kind]`, and the record's `redacted` lists the kinds that were found. Strings
-//! that match nothing keep their bytes, and so does everything between strings.
+//! Each line of a pattern file has a kind and a regular expression. Every match in a string becomes
+//! `[REDACTED:kind]`, and the record's `redacted` member lists the kinds. Strings without a match keep their
+//! bytes, and so does everything between strings.
 //!
-//! What programs and providers have to find as it was is never looked into: names of members, and
-//! what `Walk::object` passes over. A signed thinking block whose text was changed no longer fits
-//! its signature; rebuild leaves it out.
+//! Member names are never searched, nor the members that `Walk::object` skips, because programs and providers
+//! need them unchanged. The signature of a thinking block no longer matches if the text was redacted, so
+//! rebuild leaves the block out.
 
 use crate::exit::{Error, Exit};
 use crate::json::write::strings;
@@ -16,10 +16,10 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// How what stands in a match's place begins.
+/// The start of the text that replaces a match.
 pub const MARK: &str = "[REDACTED:";
 
-/// Members of records and blocks that are addresses, hashes, or words that programs go by.
+/// Members of records and blocks that hold references, hashes, or words that programs depend on.
 const KEPT: [&str; 20] = [
     "covers_up_to",
     "created",
@@ -43,7 +43,7 @@ const KEPT: [&str; 20] = [
     "type",
 ];
 
-/// What to take out.
+/// The patterns to redact.
 #[derive(Clone, Debug)]
 pub struct Patterns(Vec<Pattern>);
 
@@ -54,11 +54,11 @@ struct Pattern {
 }
 
 impl Patterns {
-    /// Reads a file of patterns; blank lines and those that begin with `#` are passed over.
+    /// Reads a pattern file. Blank lines and lines that begin with `#` are skipped.
     ///
     /// # Errors
-    /// 78 at the first line that is no pattern, naming `file` and the line, and for a file without any:
-    /// nobody asks for redaction to get none.
+    /// 78 at the first invalid line, with `file` and the line number, and for a file without patterns,
+    /// because the user expects redaction.
     pub fn read(file: &str, bytes: &[u8]) -> anyhow::Result<Patterns> {
         let mut patterns = Vec::new();
         for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
@@ -72,14 +72,15 @@ impl Patterns {
             })?);
         }
         if patterns.is_empty() {
-            let text =
-                format!("cannot use patterns '{file}': none in it; write 'KIND REGEX' lines");
+            let text = format!(
+                "cannot use patterns '{file}': it has no patterns; write lines of the form 'KIND REGEX'"
+            );
             return Err(Error::new(Exit::Config, text).into());
         }
         Ok(Patterns(patterns))
     }
 
-    /// A record, which must be a JSON object, without what matches.
+    /// Returns the record, a JSON object, with all matches replaced.
     #[must_use]
     pub fn redact<'a>(&self, record: &'a str) -> Cow<'a, str> {
         let mut walk = Walk { patterns: self, edits: Vec::new(), kinds: BTreeSet::new() };
@@ -94,8 +95,8 @@ impl Patterns {
         })
     }
 
-    /// `text` without what matches, and the kinds of that; `None` when nothing does. Matches are
-    /// looked for in the text as it was, and where some overlap, all that they cover goes.
+    /// Returns `text` with its matches replaced, and their kinds; `None` without a match. All patterns search
+    /// the original text. Overlapping matches are replaced together.
     fn replace(&self, text: &str) -> Option<(String, Vec<&str>)> {
         let mut found: Vec<(Range<usize>, &str)> = Vec::new();
         for Pattern { kind, regex } in &self.0 {
@@ -126,13 +127,13 @@ impl Pattern {
         let (kind, regex) = line.split_once([' ', '\t']).unwrap_or((line, ""));
         let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
         if !kind.bytes().all(is_word) {
-            return Err(format!("kind '{kind}' is not of letters, digits, '.', '_' and '-'"));
+            return Err(format!("invalid kind '{kind}': use letters, digits, '.', '_' and '-'"));
         }
         if regex.is_empty() {
             return Err(format!("no regular expression after kind '{kind}'"));
         }
         let regex = Regex::new(regex.trim_start())
-            .map_err(|error| format!("no regular expression: {error}"))?;
+            .map_err(|error| format!("invalid regular expression: {error}"))?;
         if regex.is_match("") {
             return Err(format!("'{regex}' matches the empty text"));
         }
@@ -143,22 +144,22 @@ impl Pattern {
 /// A walk through a record, in the order of its bytes.
 struct Walk<'p, 'a> {
     patterns: &'p Patterns,
-    /// Strings of the record, each with what stands in its place.
+    /// Strings of the record, each with its replacement.
     edits: Vec<(&'a str, String)>,
     kinds: BTreeSet<&'p str>,
 }
 
 impl<'a> Walk<'_, 'a> {
-    /// A record, a block, or the source of an image or a document.
+    /// Handles a record, a block, or the source of an image or document.
     fn object(&mut self, raw: &'a str) {
         let Ok(object) = Object::parse(raw) else { return };
         let kind = object.string("type").unwrap_or_default();
         for member in object.members() {
             match (kind.as_ref(), member.name().as_ref()) {
                 (_, name) if KEPT.contains(&name) => {}
-                // A call by another name is another call.
+                // A tool call with another name would be another call.
                 ("tool_use" | "server_tool_use" | "mcp_tool_use", "name") => {}
-                // Bytes in base64, where a match is chance.
+                // Base64, where a match can only be a coincidence.
                 ("base64" | "redacted_thinking", "data") => {}
                 ("image" | "document", "source") => self.object(member.value),
                 (_, "content" | "output") => self.content(member.value),
@@ -167,7 +168,7 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
-    /// A string, a block, or a list of blocks.
+    /// Handles a string, a block, or a list of blocks.
     fn content(&mut self, raw: &'a str) {
         match raw.as_bytes().first() {
             Some(b'{') => self.object(raw),
@@ -178,7 +179,7 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
-    /// Every string in a value but the names of members.
+    /// Handles every string in a value, except for member names.
     fn strings(&mut self, raw: &'a str) {
         let bytes = raw.as_bytes();
         let mut at = 0;
@@ -199,7 +200,7 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
-    /// The record with its edits.
+    /// Returns the record with the edits applied.
     fn apply(&self, record: &str) -> String {
         let (mut out, mut at) = (String::with_capacity(record.len()), 0);
         for (old, new) in &self.edits {
@@ -212,7 +213,7 @@ impl<'a> Walk<'_, 'a> {
         out
     }
 
-    /// The kinds that were found, and those that the record brought along, as a list.
+    /// Returns the list of the kinds that were found and of those that the record already listed.
     fn kinds(&self, record: &Object<'_>) -> String {
         let old = record.get("redacted").and_then(json::elements).unwrap_or_default();
         let old: Vec<Cow<'_, str>> = old.into_iter().filter_map(json::string).collect();
@@ -226,14 +227,14 @@ impl<'a> Walk<'_, 'a> {
 mod tests {
     use super::*;
 
-    /// What becomes of a record when `s3cret-` and digits are a key, and names with @ are mail.
+    /// Redacts `s3cret-` with digits as a key, and names with @ as mail.
     fn redacted(record: &str) -> String {
         let patterns = b"# what is not to be kept\n\nkey s3cret-\\d+\nmail\t\\w+@\\w+\\.org\r\n";
         Patterns::read("p", patterns).unwrap().redact(record).into_owned()
     }
 
     #[test]
-    fn a_match_in_a_string_is_replaced_and_noted() {
+    fn a_match_in_a_string_is_replaced_and_its_kind_is_listed() {
         assert_eq!(
             redacted(r#"{"type":"user","content":"a s3cret-1, s3cret-22 of me@x.org"}"#),
             r#"{"type":"user","content":"a [REDACTED:key], [REDACTED:key] of [REDACTED:mail]","redacted":["key","mail"]}"#
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_are_matched_as_they_read_and_not_as_they_are_written() {
+    fn escapes_are_decoded_before_matching() {
         assert_eq!(
             redacted(r#"{"type":"user","content":"\u00e9 s\u0033cret-1\n\"\\"}"#),
             r#"{"type":"user","content":"é [REDACTED:key]\n\"\\","redacted":["key"]}"#
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_a_tool_is_given_and_gives_is_looked_into() {
+    fn tool_inputs_and_results_are_redacted() {
         for (record, count) in [
             (
                 r#"{"type":"tool_use","tool_use_id":"t","name":"f","input":{"id":"s3cret-1","a":[{"type":"s3cret-2"}]}}"#,
@@ -312,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn where_matches_overlap_all_that_they_cover_goes() {
+    fn overlapping_matches_are_replaced_together() {
         let patterns = Patterns::read("p", b"b bcd\na abc\nc cde").unwrap();
         assert_eq!(
             patterns.redact(r#"{"type":"user","content":"xabcdex"}"#),
@@ -321,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_that_were_noted_before_stay_noted() {
+    fn kinds_already_listed_are_kept() {
         assert_eq!(
             redacted(r#"{"redacted":["old","key"],"type":"user","content":"s3cret-1"}"#),
             r#"{"redacted":["key","old"],"type":"user","content":"[REDACTED:key]"}"#
@@ -329,16 +330,16 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_pattern_is_named_with_its_line() {
+    fn an_error_names_the_line_of_the_invalid_pattern() {
         for (file, why) in [
             (
                 "a x\n\nb (",
-                "'p' line 3: no regular expression: found open group without closing ')'",
+                "'p' line 3: invalid regular expression: found open group without closing ')'",
             ),
             ("key", "'p' line 1: no regular expression after kind 'key'"),
-            ("k/y x", "'p' line 1: kind 'k/y' is not of letters"),
+            ("k/y x", "'p' line 1: invalid kind 'k/y': use letters"),
             ("key x*", "'p' line 1: 'x*' matches the empty text"),
-            ("# nothing\n", "'p': none in it"),
+            ("# nothing\n", "'p': it has no patterns"),
         ] {
             let error = Patterns::read("p", file.as_bytes()).unwrap_err();
             assert!(error.to_string().contains(why), "{error}");

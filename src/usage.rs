@@ -1,7 +1,8 @@
-//! Usage: what a provider counted, under whatever names, and what that costs.
+//! Token usage as providers report it, under their various names, and its cost.
 //!
-//! The counts of a reply stay in its record as they were sent; here they are only read. Prices come from a
-//! table that the user has, and a model without a row there has no price, which is not the price zero.
+//! A reply's record keeps the usage exactly as the provider sent it; this module only reads it. Prices come
+//! from the user's table. A model that is not in it has no known price, which is different from a price of
+//! zero.
 
 use crate::finding::Place;
 use crate::json::Object;
@@ -9,7 +10,8 @@ use crate::json::write::Members;
 use std::collections::HashMap;
 use std::fmt;
 
-/// Two usage objects added up: whole numbers under the same name, and all else as the later one has it.
+/// Adds up two usage objects: numbers with the same name are added, and other members come from the later
+/// object.
 #[must_use]
 pub fn sum(earlier: Option<&str>, later: Option<&str>) -> Option<String> {
     let (Some(earlier), Some(later)) = (earlier, later) else {
@@ -31,28 +33,28 @@ pub fn sum(earlier: Option<&str>, later: Option<&str>) -> Option<String> {
     Some(sum)
 }
 
-/// The tokens of one reply.
+/// The token counts of one reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Of the prompt, what no cache held.
+    /// Prompt tokens that were in no cache.
     pub input: u64,
-    /// Of the prompt, what was read from a cache.
+    /// Prompt tokens read from a cache.
     pub cache_read: u64,
-    /// Of the prompt, what was written into a cache.
+    /// Prompt tokens written to a cache.
     pub cache_write: u64,
-    /// Of the answer.
+    /// Tokens of the answer.
     pub output: u64,
 }
 
 impl Counts {
-    /// Reads a usage object, under the names of whichever provider it has:
+    /// Reads a usage object with the member names of any of these APIs:
     ///
-    /// - chat completions: `prompt_tokens`, what a cache held included, and `completion_tokens`. They come
-    ///   first: some gateways add Anthropic's names for what the cache held, and not the rest;
-    /// - Anthropic: `input_tokens`, only what no cache held, what the caches held, and `output_tokens`;
+    /// - chat completions: `prompt_tokens`, which includes cached tokens, and `completion_tokens`. These
+    ///   names are tried first, because some gateways add only Anthropic's cache counts to them;
+    /// - Anthropic: `input_tokens`, which excludes cached tokens, the cache counts, and `output_tokens`;
     /// - Ollama: `prompt_eval_count` and `eval_count`.
     ///
-    /// `None` when no prompt was counted: a count that is missing or 0 says nothing.
+    /// Returns `None` without a count of the prompt: a missing count and 0 are both unknown.
     #[must_use]
     pub fn read(usage: &str) -> Option<Counts> {
         let usage = Object::parse(usage).ok()?;
@@ -76,19 +78,19 @@ impl Counts {
         (counts.prompt() > 0).then_some(counts)
     }
 
-    /// All tokens of the prompt.
+    /// Returns all tokens of the prompt.
     #[must_use]
     pub fn prompt(&self) -> u64 {
         self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
     }
 
-    /// All tokens of the prompt and the answer.
+    /// Returns all tokens of the prompt and the answer.
     #[must_use]
     pub fn all(&self) -> u64 {
         self.prompt().saturating_add(self.output)
     }
 
-    /// Adds the counts.
+    /// Adds the counts as members.
     #[must_use]
     pub fn add_to(&self, members: Members) -> Members {
         members
@@ -109,14 +111,15 @@ impl fmt::Display for Counts {
     }
 }
 
-/// The calls that records tell of, each once: by the provider's id of the request, or else by where it stands.
+/// The provider calls in a transcript, each counted once: identified by the provider's request id, or else by
+/// the place of the record.
 #[derive(Clone, Debug, Default)]
 pub struct Calls {
     by_id: HashMap<String, (String, Counts)>,
 }
 
 impl Calls {
-    /// Takes in a record: a reply, a compaction or a checkpoint with a usage tells of a call.
+    /// Adds the call of a record: a reply, compaction or checkpoint with a usage.
     pub fn take(&mut self, record: &Object<'_>, place: &Place) {
         let kind = record.string("type").unwrap_or_default();
         if !matches!(&*kind, "assistant" | "compaction" | "checkpoint") {
@@ -129,12 +132,12 @@ impl Calls {
         self.by_id.insert(id, (model, counts));
     }
 
-    /// The model and the counts of each.
+    /// Returns the model and the counts of each call.
     pub fn each(&self) -> impl Iterator<Item = &(String, Counts)> {
         self.by_id.values()
     }
 
-    /// The counts of all of them.
+    /// Returns the total of all calls.
     #[must_use]
     pub fn total(&self) -> Counts {
         self.each().fold(Counts::default(), |sum, (_, own)| Counts {
@@ -146,7 +149,7 @@ impl Calls {
     }
 }
 
-/// Prices by model.
+/// Prices of models.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     rows: Vec<Row>,
@@ -154,19 +157,19 @@ pub struct Table {
 
 #[derive(Clone, Debug)]
 struct Row {
-    /// The model's name, or the beginning of it and a star.
+    /// The model's name, or a prefix that ends in a star.
     model: String,
-    /// For a million tokens: of input, from cache, to cache, of output.
+    /// Prices per million tokens: input, read from cache, written to cache, output.
     prices: [f64; 4],
 }
 
 impl Table {
-    /// Reads a table. A line has the model's name (or the beginning of names and `*`) and four prices for
-    /// a million tokens, of input, read from cache, written to cache and of output, all in one currency.
-    /// Blank lines and lines that begin with `#` are passed over; of several rows the first that fits counts.
+    /// Reads a table. Each line has a model's name (or a prefix and `*`) and four prices per million tokens:
+    /// for input, tokens read from a cache, tokens written to a cache, and output, all in the same currency.
+    /// Blank lines and lines that begin with `#` are skipped. The first matching row applies.
     ///
     /// # Errors
-    /// Says which line is none.
+    /// If a line is invalid; the message has its number.
     pub fn read(text: &str) -> Result<Table, String> {
         let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
         let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
@@ -177,7 +180,7 @@ impl Table {
         Ok(Table { rows: lines.map(row).collect::<Result<_, _>>()? })
     }
 
-    /// What these tokens cost; `None` when there is no price for the model.
+    /// Returns the cost of these tokens; `None` if the model has no price.
     #[must_use]
     pub fn cost(&self, model: &str, counts: &Counts) -> Option<f64> {
         let fits = |row: &&Row| match row.model.strip_suffix('*') {
@@ -187,7 +190,7 @@ impl Table {
         let row = self.rows.iter().find(fits)?;
         let tokens = [counts.input, counts.cache_read, counts.cache_write, counts.output];
         let sum: f64 = tokens.iter().zip(row.prices).map(|(n, price)| *n as f64 * price).sum();
-        // To the millionth, so that it can be read.
+        // Rounded to a millionth.
         Some((sum / 1e6 * 1e6).round() / 1e6)
     }
 }
@@ -205,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r1_counts_are_read_under_every_name() {
+    fn r1_counts_are_read_under_all_member_names() {
         let read = |usage: &str| {
             Counts::read(usage).map(|c| [c.input, c.cache_read, c.cache_write, c.output])
         };
@@ -241,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn r3_what_has_no_price_is_not_free() {
+    fn r3_a_model_without_a_price_is_not_free() {
         let table = Table::read("# prices\nclaude-x  3 0.3 3.75 15\nlocal* 0 0 0 0\n").unwrap();
         let counts =
             Counts { input: 1_000_000, cache_read: 1_000_000, cache_write: 0, output: 1000 };

@@ -1,22 +1,22 @@
-//! claw0's two transcript formats, and why reading them needs no conversion.
+//! claw0's two transcript formats. Reading them needs no conversion.
 //!
-//! Both have a record type for each of ours, under the same names, so `record::parse` reads them as
-//! they stand, and folding makes messages of them by the same rules. What is peculiar:
+//! Both use the same record types and names as ours, so `record::parse` reads them directly, and the same
+//! rules fold them into messages. The differences:
 //!
-//! - The present format writes each call twice: inside the assistant record, and again as a `tool_use`
-//!   record between the results. The second copy is in the reply already, and is passed over.
-//! - The first format calls a result's content `output`, has times as ISO 8601 strings, a `session`
-//!   header, one assistant record for each text block, and writes the results of a turn *before* its
-//!   user and call records. Results go to their calls by id, and a reply ends where its calls were
-//!   answered early.
-//! - Neither has ids: a record is addressed by its byte offset, `@1234`.
+//! - The current format writes each tool call twice: in the assistant record, and again as a `tool_use`
+//!   record between the results. The second copy is skipped, because the reply already has it.
+//! - The first format calls the content of a result `output`, writes times as ISO 8601 strings, starts with a
+//!   `session` header, writes one assistant record per text block, and writes the results of a turn *before*
+//!   its user and call records. Results are assigned to calls by id, and a reply ends where the results of
+//!   its calls came early.
+//! - Neither has ids: a record is identified by its byte offset, `@1234`.
 
 #[cfg(test)]
 mod tests {
     use crate::input::Input;
     use crate::messages::rebuild::from_inputs;
 
-    /// Rebuilds `text` and gives the messages as lines and the rules of the findings.
+    /// Rebuilds `text`. Returns the messages as lines, and the rules of the findings.
     fn messages(text: &str) -> (Vec<String>, Vec<&'static str>) {
         let inputs = [Input::memory("t", text.as_bytes().to_vec())];
         let rebuilt = from_inputs(&inputs, &Default::default()).unwrap();
@@ -63,7 +63,7 @@ mod tests {
     const TEXT: &str = r#"{"type":"text","text":"look"}"#;
 
     #[test]
-    fn v11_a_call_written_twice_is_one_call() {
+    fn v11_a_call_written_twice_becomes_one_call() {
         let reply = reply(&format!("{TEXT},{CALL}"));
         let (lines, rules) = messages(&[ASK, &reply, USE, RESULT, END].join("\n"));
         let reply = answer(&format!("{TEXT},{CALL}"));
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn v13_calls_that_stand_only_as_records_join_their_reply() {
+    fn v13_calls_that_are_only_records_join_their_reply() {
         let text = r#"{"type":"assistant","content":"look"}"#;
         let (lines, _) = messages(&[ASK, text, USE, USE_2, RESULT, RESULT_2, END].join("\n"));
         let both = results(&[("c1", "r1"), ("c2", "r2")]);
@@ -88,14 +88,14 @@ mod tests {
     }
 
     #[test]
-    fn v14_a_call_first_in_the_file_makes_its_own_reply() {
+    fn v14_a_call_at_the_start_of_the_file_becomes_a_reply() {
         let (lines, _) = messages(&[USE, RESULT, END].join("\n"));
         assert_eq!(lines[1..], [answer(CALL), results(&[("c1", "r1")]), LAST.to_owned()]);
         assert!(lines[0].contains("begins with the assistant"));
     }
 
     #[test]
-    fn v15_an_id_used_again_keeps_both_pairs() {
+    fn v15_a_reused_id_keeps_both_pairs() {
         let turn = [ASK, &reply(CALL), RESULT, END].join("\n");
         let second = turn.replace("r1", "r2");
         let (lines, rules) = messages(&[turn, second].join("\n"));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn v16_an_unanswered_call_in_the_middle_is_filled_in_and_at_the_end_stays_open() {
+    fn v16_a_call_without_a_result_gets_one_unless_it_is_at_the_end() {
         let (lines, rules) = messages(&[ASK, &reply(CALL), ASK].join("\n"));
         assert!(lines[2].contains(r#""is_error":true"#) && lines[2].contains("interrupted"));
         assert!(lines[2].ends_with(r#"{"type":"text","text":"q"}]}"#));
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn v17_results_without_a_place_are_left_out_and_late_ones_moved() {
+    fn v17_results_without_a_call_are_left_out_and_late_ones_moved() {
         let reply = reply(CALL);
         let other = RESULT.replace("r1", "other");
         for (records, result, found) in [
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn v19_what_says_nothing_goes() {
+    fn v19_records_without_content_are_left_out() {
         for nothing in [
             r#"{"type":"assistant","content":[]}"#,
             r#"{"type":"assistant","content":null}"#,
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn v20_odd_records_cost_only_themselves() {
+    fn v20_an_invalid_record_loses_only_itself() {
         for (odd, rule) in [
             (r#"{"type":"user"}"#, Some("bad-record")),
             (r#"{"type":"tool_use","name":"f"}"#, Some("bad-record")),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn v22_one_bad_byte_costs_one_line() {
+    fn v22_one_bad_byte_loses_one_line() {
         let mut bytes = ASK.as_bytes().to_vec();
         bytes.extend(b"\n{\"type\":\"user\",\"content\":\"\xff\"}\n");
         bytes.extend(END.as_bytes());
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn v24_a_header_is_no_message_and_text_records_are_one_reply() {
+    fn v24_a_header_is_not_a_message_and_text_records_form_one_reply() {
         let header = r#"{"type":"session","id":"81efc48888b7","key":"main:cli:user","created":"2026-01-01T00:00:00+00:00"}"#;
         let text = r#"{"type":"assistant","content":"a"}"#;
         let (lines, rules) =
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn v25_a_turn_that_failed_half_way_leaves_orphans_out() {
+    fn v25_orphans_of_an_incomplete_turn_are_left_out() {
         let (lines, rules) = messages(&[RESULT, RESULT_2, ASK, END].join("\n"));
         assert_eq!(lines, [USER, LAST]);
         assert_eq!(rules, ["orphan-result", "orphan-result"]);

@@ -1,7 +1,7 @@
-//! A guess at what an input is that holds no record, so that an error can say what to do with it.
+//! Guesses the kind of an input that holds no records, so that an error can say what to do with it.
 //!
-//! A record that a crash cut off or damaged still counts as one: the input can be read, with findings, and appended
-//! to.
+//! Records that are truncated or damaged after a crash still count as records: the input can be read, with
+//! findings, and appended to.
 
 use super::foreign_tree;
 use crate::exit::{Exit, fail};
@@ -11,27 +11,27 @@ use crate::json::Object;
 use crate::record::{self, Body};
 use std::ops::Range;
 
-/// How much of an input is read first: nearly always there is a record in it.
+/// The bytes of an input that are read first; nearly always they contain a record.
 const NEAR: u64 = 4 * 1024;
-/// How much of an input is looked at where no line of it is an object, and how much of its end.
+/// The bytes at the beginning of an input that are examined if no line is an object, and at its end.
 const BEGINNING: u64 = 64 * 1024;
-/// How records begin, as these programs and claw0 write them.
+/// The first bytes of a record, as these programs and claw0 write it.
 const RECORD_BEGINNINGS: [&[u8]; 2] = [b"{\"id\":\"", b"{\"type\":\""];
 
-/// A kind of content.
+/// The kind of an input's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Looks {
-    /// Nothing, or only what a crash leaves: NUL bytes, or the beginning of a record.
+    /// Empty, or only NUL bytes or the beginning of a record, which a crash can leave.
     Empty,
-    /// Records of ours or of claw0, sound or damaged.
+    /// Our records or claw0's, intact or damaged.
     Records,
-    /// A record on several lines.
+    /// A record that spans several lines.
     Spread,
-    /// Messages, one a line.
+    /// Messages, one per line.
     Messages,
     /// The body of a request to a provider.
     Request,
-    /// The body of a provider's answer.
+    /// The body of a provider's response.
     Answer,
     /// A JSON array.
     Array,
@@ -39,18 +39,19 @@ pub enum Looks {
     Foreign(&'static str),
     /// A transcript of another program whose records name their parents.
     Tree(&'static str),
-    /// JSON objects of any other kind.
+    /// Other JSON objects.
     Objects,
     /// Text.
     Text,
-    /// Binary data of a kind.
+    /// Binary data, with its kind.
     Binary(&'static str),
 }
 
-/// Refuses an input that is not empty and holds no record. Every program that reads records asks this first.
+/// Returns an error for an input that is not empty and holds no records. Every program that reads records
+/// calls this first.
 ///
 /// # Errors
-/// 65 with what the input looks like and what to do; 74 when it cannot be read.
+/// 65 with what the input looks like and what to do; 74 if it cannot be read.
 pub fn require_records(input: &Input) -> anyhow::Result<()> {
     let looks = of(input)?;
     let Some(words) = looks.stranger() else { return Ok(()) };
@@ -59,26 +60,26 @@ pub fn require_records(input: &Input) -> anyhow::Result<()> {
 }
 
 impl Looks {
-    /// Returns what is wrong with it as a transcript, if something is.
+    /// Returns why it is not a transcript, or `None` if it is one.
     #[must_use]
     pub fn stranger(self) -> Option<String> {
         let kind = match self {
             Looks::Empty | Looks::Records => return None,
-            Looks::Spread => "a record on several lines",
+            Looks::Spread => "a record that spans several lines",
             Looks::Messages => "messages, as claw-rebuild prints them",
             Looks::Request => "a request to a provider",
             Looks::Answer => "a provider's answer",
             Looks::Array => "a JSON array",
             Looks::Foreign(program) => &format!("a transcript of {program}"),
             Looks::Tree(program) => &format!("a transcript of {program}, which is a tree"),
-            Looks::Objects => "JSON without the member 'type' of records",
+            Looks::Objects => "JSON objects without a record's 'type'",
             Looks::Text => "text",
             Looks::Binary(kind) => kind,
         };
-        Some(format!("no record in it, it looks like {kind}"))
+        Some(format!("not a transcript (looks like {kind})"))
     }
 
-    /// Returns what to do instead of reading it as a transcript.
+    /// Returns what to do with an input that is not a transcript.
     fn advice(self) -> &'static str {
         match self {
             Looks::Spread => "write each record on one line, as 'jq -c .' does",
@@ -92,22 +93,21 @@ impl Looks {
     }
 }
 
-/// Returns what to do with bytes that are not what they were to be, for the end of an error; empty where nothing is
-/// known.
+/// Returns the advice for invalid input as the end of an error message; empty if there is none.
 #[must_use]
 pub fn advice(what_to_do: impl Fn(Looks) -> Option<&'static str>, bytes: &[u8]) -> String {
     let looks = of(&Input::memory("", bytes.to_vec())).unwrap_or(Looks::Empty);
     what_to_do(looks).map(|advice| format!("; {advice}")).unwrap_or_default()
 }
 
-/// Returns what to do with an input that was to be messages, one a line.
+/// Returns what to do with an input that should be messages.
 #[must_use]
 pub fn advice_for_messages(looks: Looks) -> Option<&'static str> {
     match looks {
         Looks::Messages | Looks::Empty => None,
         Looks::Records => Some("these are records, pipe them through claw-rebuild"),
-        Looks::Request => Some("give its messages, one a line: jq -c '.messages[]'"),
-        Looks::Array => Some("give one message a line: jq -c '.[]'"),
+        Looks::Request => Some("give its messages, one per line: jq -c '.messages[]'"),
+        Looks::Array => Some("give one message per line: jq -c '.[]'"),
         Looks::Foreign(_) | Looks::Tree(_) => {
             Some("convert it to records and pipe them through claw-rebuild")
         }
@@ -115,7 +115,7 @@ pub fn advice_for_messages(looks: Looks) -> Option<&'static str> {
     }
 }
 
-/// Returns what to do with an input that was to be records to append.
+/// Returns what to do with an input that should be records to append.
 #[must_use]
 pub fn advice_for_records(looks: Looks) -> Option<&'static str> {
     match looks {
@@ -125,11 +125,11 @@ pub fn advice_for_records(looks: Looks) -> Option<&'static str> {
     }
 }
 
-/// Returns what an input looks like. It is read up to its first record, and between its ends only if there is none in
-/// these.
+/// Returns the kind of an input. It is read up to its first record; the middle is read only if neither end
+/// contains a record.
 ///
 /// # Errors
-/// When it cannot be read.
+/// If it cannot be read.
 pub fn of(input: &Input) -> anyhow::Result<Looks> {
     if let Some(looks) = of_ends(input)? {
         return Ok(looks);
@@ -140,7 +140,7 @@ pub fn of(input: &Input) -> anyhow::Result<Looks> {
     }
 }
 
-/// Returns what an input looks like if its ends say so for certain.
+/// Returns the kind of an input if its beginning or end is conclusive.
 fn of_ends(input: &Input) -> anyhow::Result<Option<Looks>> {
     let length = input.length;
     let near = input.part(0, length.min(NEAR))?;
@@ -158,23 +158,23 @@ fn of_ends(input: &Input) -> anyhow::Result<Option<Looks>> {
     Ok(end.decided.or((is_unknown && !is_foreign).then_some(Looks::Records)))
 }
 
-/// The kinds of the objects of an input, up to the first that decides.
+/// The kinds of the objects of an input, up to the first conclusive one.
 #[derive(Default)]
 struct Objects {
-    /// A record of a known type, or a tree.
+    /// A record of a known type, or of a tree format.
     decided: Option<Looks>,
-    /// The first line that only another program writes.
+    /// The kind of the first line that only another program writes.
     foreign: Option<Looks>,
-    /// A record of a type that is not known.
+    /// True after a record of an unknown type.
     has_unknown: bool,
-    /// The first line, if it is an object and no record.
+    /// The kind of the first line, if it is an object but not a record.
     first: Option<Looks>,
-    /// How many lines there were.
+    /// The number of lines so far.
     count: usize,
 }
 
 impl Objects {
-    /// Reads the lines in a range, which begins and ends with whole lines.
+    /// Reads a range of complete lines.
     fn of(input: &Input, range: Range<u64>) -> anyhow::Result<Objects> {
         let mut objects = Objects::default();
         let mut lines = Lines::new(std::slice::from_ref(input), range);
@@ -207,7 +207,8 @@ impl Objects {
         } else if matches!(body, Ok(Body::Other)) {
             self.has_unknown = true;
         } else {
-            // A header, or a record of a known type that lacks a member: damage, and no other thing.
+            // A header, or a record of a known type that lacks a member: a damaged transcript, not another
+            // kind.
             self.decided = Some(Looks::Records);
         }
     }
@@ -218,7 +219,7 @@ impl Objects {
     }
 }
 
-/// Returns what an object with a type looks like that no record of ours has.
+/// Returns the kind of an object whose type is not one of our records.
 fn foreign(object: &Object<'_>) -> Option<Looks> {
     let has = |name: &str| object.get(name).is_some();
     let kind = object.string("type")?;
@@ -233,7 +234,7 @@ fn foreign(object: &Object<'_>) -> Option<Looks> {
     }
 }
 
-/// Returns what an object without a type looks like.
+/// Returns the kind of an object without a type.
 fn without_type(object: &Object<'_>) -> Looks {
     let has = |name: &str| object.get(name).is_some();
     if has("messages") || has("contents") || has("model") && has("input") {
@@ -247,7 +248,7 @@ fn without_type(object: &Object<'_>) -> Looks {
     }
 }
 
-/// Returns what an input looks like by its beginning, where no line is an object.
+/// Returns the kind of an input by its beginning, if no line is an object.
 fn of_beginning(beginning: &[u8]) -> Looks {
     let bytes = beginning.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(beginning);
     let is_blank = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0;
@@ -268,21 +269,21 @@ fn of_beginning(beginning: &[u8]) -> Looks {
     }
 }
 
-/// Returns what an object on several lines looks like.
+/// Returns the kind of an object that spans several lines.
 fn on_several_lines(bytes: &[u8]) -> Looks {
     let holds = |name: &str| memchr::memmem::find(bytes, name.as_bytes()).is_some();
     let text = std::str::from_utf8(bytes).unwrap_or_default();
     match Object::parse(text) {
         Ok(object) if object.string("type").is_none() => without_type(&object),
         Ok(object) => foreign(&object).unwrap_or(Looks::Spread),
-        // There is more than one, or it is long.
+        // There are several objects, or the object is cut off.
         Err(_) if holds("\"messages\"") => Looks::Request,
         Err(_) if holds("\"type\"") => Looks::Spread,
         Err(_) => Looks::Objects,
     }
 }
 
-/// Returns the kind of binary file that the bytes come from.
+/// Returns the kind of a binary file.
 fn binary(bytes: &[u8]) -> Option<&'static str> {
     let kinds: [(&[u8], &'static str); 7] = [
         (b"%PDF-", "a PDF file"),
@@ -294,7 +295,7 @@ fn binary(bytes: &[u8]) -> Option<&'static str> {
         (b"SQLite format 3", "an SQLite database"),
     ];
     let known = kinds.into_iter().find(|(begin, _)| bytes.starts_with(begin));
-    // The last character may be cut off.
+    // The last character may be incomplete.
     let is_utf8 =
         std::str::from_utf8(bytes).map_or_else(|error| error.error_len().is_none(), |_| true);
     let is_text = is_utf8 && !bytes.contains(&0);
@@ -310,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn audit_13_what_is_no_transcript_is_told_by_its_content() {
+    fn audit_13_other_files_are_recognised_by_their_content() {
         let claude = r#"{"type":"file-history-snapshot","messageId":"m"}
 {"parentUuid":null,"type":"user","message":{"role":"user","content":"x"},"uuid":"u","sessionId":"s"}"#;
         let codex = r#"{"timestamp":"t","type":"session_meta","payload":{"id":"x"}}
@@ -357,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn audit_13_records_and_what_is_left_of_one_are_no_other_thing() {
+    fn audit_13_damaged_records_still_count_as_records() {
         let far = "garbage\n".repeat(20_000) + "{\"type\":\"user\",\"content\":\"x\"}\n";
         let long = format!("{{\"type\":\"user\",\"content\":\"{}\"}}", "x".repeat(100_000));
         for bytes in [

@@ -1,16 +1,16 @@
-//! What other programs wrote.
+//! Transcripts of other programs.
 //!
-//! The dialect is told from the content, never from a file's name. claw0's two formats
-//! ([`claw0`]) are read record by record like our own. Tree formats (pi, OpenClaw, GoClaw: records
-//! that name their parents) are another thing; nothing may be appended to such a file.
+//! The dialect is detected from the content, never from a file name. claw0's two formats ([`claw0`]) are read
+//! record by record, like our own. Tree formats (pi, OpenClaw, GoClaw), whose records name their parents, are
+//! only detected, and nothing may be appended to such a file.
 
 pub mod claw0;
 pub mod looks;
 
 use crate::json::Object;
 
-/// The name of the tree dialect that a record belongs to, if it belongs to one: pi, OpenClaw and
-/// GoClaw write `message` records, and headers with `timestamp` where ours (and claw0's) have `created`.
+/// Returns the name of the tree format that a record belongs to, if any. pi, OpenClaw and GoClaw write
+/// `message` records, and session headers with `timestamp` where ours and claw0's have `created`.
 #[must_use]
 pub fn foreign_tree(object: &Object<'_>) -> Option<&'static str> {
     let kind = object.string("type")?;

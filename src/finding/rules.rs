@@ -1,24 +1,24 @@
-//! Every rule that an input can break, with what it means. `claw-check --rules` prints this table, and
-//! claw-check(1) holds it.
+//! The rules that an input can break, and what each means. `claw-check --rules` prints this table, and
+//! claw-check(1) documents it.
 
 use super::Severity::{self, Error, Note, Warning};
 use std::fmt;
 
-/// A rule.
+/// A rule that an input can break.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Its name, a kebab-case word.
+    /// The name, in kebab case.
     pub name: &'static str,
-    /// How bad it is when it is broken.
+    /// The severity of a finding of this rule.
     pub severity: Severity,
-    /// Whether rebuild gives messages as if nothing were wrong.
+    /// True if rebuild gives the same messages as if nothing were wrong.
     pub mended: bool,
-    /// What is wrong when it is broken, in a sentence.
+    /// The problem and its effect, in one sentence.
     pub meaning: &'static str,
 }
 
 impl fmt::Display for Rule {
-    /// A line of the table: name, severity, whether rebuild mends it, meaning; tabs between them.
+    /// Writes a line of the table: name, severity, `mended` or `-`, and meaning, separated by tabs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mended = if self.mended { "mended" } else { "-" };
         write!(f, "{}\t{}\t{mended}\t{}", self.name, self.severity.name(), self.meaning)
@@ -32,72 +32,72 @@ macro_rules! rules {
             pub const $constant: Rule =
                 Rule { name: $name, severity: $severity, mended: $mended, meaning: $meaning };
         )*
-        /// All of them, in the order in which an input is read.
+        /// All rules, in the order in which an input is read.
         pub const ALL: &[&Rule] = &[$(&$constant),*];
     };
 }
 
 rules! {
     TORN_LINE, "torn-line", Error, false,
-        "The line ends in the middle of an object; it is passed over.";
+        "The line ends in the middle of an object; it is skipped.";
     BAD_JSON, "bad-json", Error, false,
-        "The line begins like an object and is none; it is passed over.";
+        "The line begins like an object but is not valid JSON; it is skipped.";
     NOT_AN_OBJECT, "not-an-object", Error, false,
-        "The line is no JSON object; it is passed over.";
+        "The line is not a JSON object; it is skipped.";
     INVALID_UTF8, "invalid-utf8", Error, false,
-        "The line has bytes that are not UTF-8; it is passed over.";
+        "The line contains bytes that are not UTF-8; it is skipped.";
     TOO_DEEP, "too-deep", Error, false,
-        "The line's arrays and objects are nested more than 1000 deep; it is passed over.";
+        "The line's arrays and objects are nested more than 1000 levels deep; it is skipped.";
     NUL_BYTES, "nul-bytes", Warning, true,
-        "NUL bytes stand before, after or between the line's objects, as a crash of the machine leaves them.";
+        "There are NUL bytes before, after or between the line's objects, as after a system crash.";
     FUSED_LINE, "fused-line", Note, true,
-        "A line holds several whole records, or a whole one behind a torn one; they are kept.";
+        "A line holds several complete records, or a complete one after a torn one; complete records are kept.";
     BAD_RECORD, "bad-record", Error, false,
-        "A record of a known type lacks a member, or a member has the wrong kind; it is passed over.";
+        "A record of a known type lacks a member, or a member has the wrong type; it is skipped.";
     LINE_CHANGED, "line-changed", Error, false,
-        "A record's id does not fit its line: the line was changed after it was written.";
+        "A record's id does not match its line: the line was changed after it was written.";
     LINE_PUT_IN, "line-put-in", Error, false,
-        "A record's id does not fit, and the next one fits without it: the line was put in.";
+        "A record's id does not match, but the next one matches without it: the line was inserted.";
     LINES_SWAPPED, "lines-swapped", Error, false,
-        "A record's id fits behind the next line, and that one's in its place: the two were swapped.";
+        "The ids of two neighbouring lines match in the opposite order: the lines were swapped.";
     LINE_MISSING, "line-missing", Error, false,
-        "A record's id does not fit the line before it: a line between them was removed.";
+        "A record's id does not match the line before it: a line between them was removed.";
     ID_TWICE, "id-twice", Warning, true,
-        "Two records have one id; view records that name it mean the later one.";
+        "Two records have the same id; view records that name it refer to the later one.";
     NAME_TWICE, "name-twice", Note, true,
-        "A record has a member twice; the last one counts.";
+        "A record has the same member twice; the last one is used.";
     LONE_SURROGATE, "lone-surrogate", Note, true,
-        "A string holds half a surrogate pair; U+FFFD is sent in its place.";
+        "A string contains half of a surrogate pair; U+FFFD is sent in its place.";
     UNKNOWN_TARGET, "unknown-target", Error, false,
-        "A retraction, or a summary in the place of another, names a record that is not there.";
+        "A retraction, or a summary that replaces another, names a record that does not exist.";
     UNKNOWN_FIRST_KEPT, "unknown-first-kept", Error, false,
-        "A compaction's first kept record is not before it; the compaction is not applied.";
+        "The first record that a compaction keeps is not before it; the compaction is not applied.";
     TRUNCATION_MISMATCH, "truncation-mismatch", Warning, true,
-        "A truncation does not fit the result that it names; the result is shown whole.";
+        "A truncation does not match the tool result that it names; the result is not truncated.";
     EMPTY_MESSAGE, "empty-message", Note, true,
-        "A user record says nothing; it is left out.";
+        "A user record has no content; it is left out.";
     CALL_TWICE, "call-twice", Warning, true,
-        "A call comes twice in one reply and differs; the first is kept.";
+        "A tool call comes twice in a reply, with differences; the first one is kept.";
     RESULT_TWICE, "result-twice", Warning, true,
-        "A call has a second result, or one that comes too late by far; it is left out.";
+        "A tool call has a second result, or one that comes far too late; it is left out.";
     LATE_RESULT, "late-result", Note, true,
-        "A result comes after the talk went on; it is moved to its call.";
+        "A tool result comes after later messages; it is moved to its call.";
     ORPHAN_RESULT, "orphan-result", Warning, true,
-        "A result has no call, or stands before one that has another after it; it is left out.";
+        "A tool result has no call, or comes before a call that has another one; it is left out.";
     OPEN_CALL, "open-call", Warning, true,
-        "A call in the middle has no result; it gets one that says so.";
+        "A tool call before the end has no result; an error result is inserted.";
     MISPLACED_BLOCK, "misplaced-block", Warning, true,
-        "A block stands in a record of a role that cannot say it; it is left out.";
+        "A record contains a block that its role cannot have; the block is left out.";
     UNSIGNED_THINKING, "unsigned-thinking", Note, true,
-        "A thinking block has no signature, or was redacted and no longer fits it; it is left out.";
+        "A thinking block has no signature, or was redacted and no longer matches it; it is left out.";
     FINAL_THINKING, "final-thinking", Note, true,
-        "A reply ends in thinking, as one does whose tokens ran out; that thinking is left out.";
+        "A reply ends in thinking, usually because it reached the token limit; it is left out.";
     OPEN_AT_END, "open-at-end", Note, false,
-        "A call at the end has no result yet: the turn is not finished.";
+        "A tool call at the end has no result yet: the turn is not finished.";
     REFUSED, "refused", Error, false,
-        "What rebuild gives would be refused by a provider. This is a defect of rebuild.";
+        "A provider would refuse the rebuilt messages. This is a bug in claw-rebuild.";
     OPEN_MODE, "open-mode", Note, false,
-        "Others than the owner may read or write the file.";
+        "Users other than the owner may read or write the file.";
 }
 
 #[cfg(test)]
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_words_and_each_is_used_once() {
+    fn names_are_words_and_unique() {
         for rule in ALL {
             let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
             assert!(rule.name.chars().all(is_word), "{}", rule.name);

@@ -367,8 +367,12 @@ fn t_3_without_patterns_that_can_be_used_nothing_is_written() {
     sandbox.write("bad", "key sk-\\w+\n\nkey (\n");
     sandbox.write("none", "# nothing\n");
     for (file, code, why) in [
-        ("bad", 78, "cannot use patterns 'bad' line 3: no regular expression: found open group"),
-        ("none", 78, "cannot use patterns 'none': none in it"),
+        (
+            "bad",
+            78,
+            "cannot use patterns 'bad' line 3: invalid regular expression: found open group",
+        ),
+        ("none", 78, "cannot use patterns 'none': it has no patterns"),
         ("missing", 74, "cannot read 'missing'"),
     ] {
         let run = append(&sandbox).args(["--redact", file]).stdin(HI).run();

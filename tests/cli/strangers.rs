@@ -41,7 +41,7 @@ const STRANGERS: [(&str, &str, &str); 14] = [
     ),
     (
         "{\n  \"type\": \"user\",\n  \"content\": \"hi\"\n}\n",
-        "a record on several lines",
+        "a record that spans several lines",
         "write each record on one line, as 'jq -c .' does",
     ),
     (
@@ -61,7 +61,7 @@ const STRANGERS: [(&str, &str, &str); 14] = [
     ),
     (
         "{\"a\":1}\n",
-        "JSON without the member 'type' of records",
+        "JSON objects without a record's 'type'",
         "a transcript has one record on each line",
     ),
     // The windows of the search for a record end within this line.
@@ -109,7 +109,7 @@ fn audit_13_every_reader_says_in_one_line_what_holds_no_record() {
     for (text, looks, advice) in STRANGERS {
         // Long enough for thousands of findings.
         let sandbox = place(&text.repeat(if text.starts_with('\u{7f}') { 1 } else { 3000 }));
-        let expected = format!("': no record in it, it looks like {looks}; {advice}");
+        let expected = format!("': not a transcript (looks like {looks}); {advice}");
         // All programs share one reader of files; the first is held to all of them.
         let readers = if text == STRANGERS[0].0 { &READERS[..] } else { &READERS[..1] };
         for words in readers {
@@ -127,7 +127,7 @@ fn audit_13_nothing_is_appended_to_what_holds_no_record() {
         let sandbox = place(&text);
         let run = sandbox.cmd("claw-append").arg("x").stdin(RECORD).run();
         let expected = format!(
-            "claw-append: cannot append to 'x': no record in it, it looks like {looks}; append to a new file\n"
+            "claw-append: cannot append to 'x': not a transcript (looks like {looks}); append to a new file\n"
         );
         run.code(65).stdout_is("").err_is(&expected);
         assert_eq!(sandbox.read_text("x"), text);
@@ -135,7 +135,7 @@ fn audit_13_nothing_is_appended_to_what_holds_no_record() {
     let sandbox = place("Buy milk.\n");
     sandbox.cmd("claw-session").args(["label", "s", "text"]).run().code(65);
     let turn = ["--provider", "offline", "-m", "hi", "./x"];
-    sandbox.cmd("claw-turn").args(turn).run().code(65).err_has("it looks like text");
+    sandbox.cmd("claw-turn").args(turn).run().code(65).err_has("looks like text");
     assert_eq!(sandbox.read_text("x"), "Buy milk.\n");
 }
 
@@ -147,9 +147,9 @@ fn audit_13_one_stranger_among_transcripts_is_found() {
     sandbox.write("notes", "Buy milk.\n");
     sandbox.cmd("claw-rebuild").args(["empty", "s.jsonl", "empty"]).run().ok().err_is("");
     let run = sandbox.cmd("claw-rebuild").args(["s.jsonl", "notes"]).run();
-    run.code(65).stdout_is("").err_has("cannot read 'notes': no record in it, it looks like text");
+    run.code(65).stdout_is("").err_has("cannot read 'notes': not a transcript (looks like text)");
     let run = sandbox.cmd("claw-rebuild").stdin("Buy milk.\n").run();
-    run.code(65).err_has("cannot read '<stdin>': no record in it, it looks like text");
+    run.code(65).err_has("cannot read '<stdin>': not a transcript (looks like text)");
 }
 
 #[test]
@@ -205,12 +205,12 @@ fn audit_13_input_that_is_no_messages_or_records_says_what_to_do() {
         (STRANGERS[3].0, "", "these are messages; a record has a type, see claw-record(5)"),
         (
             STRANGERS[7].0,
-            "give one message a line: jq -c '.[]'",
+            "give one message per line: jq -c '.[]'",
             "a transcript has one record on each line, see claw-record(5)",
         ),
         (
             STRANGERS[4].0,
-            "give its messages, one a line: jq -c '.messages[]'",
+            "give its messages, one per line: jq -c '.messages[]'",
             "a transcript has one record on each line, see claw-record(5)",
         ),
         (
