@@ -1,10 +1,9 @@
-//! JSON text that is looked into but not decoded.
+//! Access to JSON text without decoding it.
 //!
-//! Everything that passes through a program keeps its own bytes: key order, the spelling of numbers,
-//! escapes. So a value is handled as the text it was read from (a `&str` that holds exactly one JSON
-//! value), and this module finds the members and elements in it. [`scan`] is the fast way; where that
-//! declines, serde_json decides. Nothing here recurses, so depth is no danger.
-//! [`write`](mod@write) is the writer of all JSON that the programs produce.
+//! Everything that passes through a program keeps its bytes: key order, the spelling of numbers, escapes. So
+//! a value is a `&str` that holds exactly one JSON value, and this module finds the members and elements in
+//! it. [`scan`] is the fast path; if it declines, serde_json decides. Nothing here is recursive, so deep
+//! nesting cannot overflow the stack. [`write`](mod@write) writes all JSON that the programs produce.
 
 pub mod edit;
 pub mod scan;
@@ -23,7 +22,7 @@ pub use text::{
     unescaped,
 };
 
-/// An object: its members in file order, each value as its own text.
+/// An object, as its members in file order. Each value is a slice of the object's text.
 #[derive(Clone, Debug)]
 pub struct Object<'a> {
     text: &'a str,
@@ -35,26 +34,26 @@ pub struct Object<'a> {
 /// A member of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member<'a> {
-    /// The name's own text, quotes and all.
+    /// The text of the name, with its quotes.
     pub raw_name: &'a str,
-    /// The value's own text.
+    /// The text of the value.
     pub value: &'a str,
 }
 
 impl<'a> Member<'a> {
-    /// The name, decoded.
+    /// Returns the decoded name.
     #[must_use]
     pub fn name(&self) -> Cow<'a, str> {
         string(self.raw_name).unwrap_or_default()
     }
 }
 
-/// Where a member stands in the text of its object. Unlike a member, it does not hold on to the text.
+/// The place of a member in the text of its object. Unlike a member, it does not borrow the text.
 #[derive(Clone, Debug)]
 pub struct Span {
     name: Range<usize>,
     value: Range<usize>,
-    /// Whether the name is spelled with escapes.
+    /// True if the name contains escapes.
     is_escaped: bool,
 }
 
@@ -64,13 +63,14 @@ impl Span {
         Span { name, value, is_escaped }
     }
 
-    /// The member, in its object's text.
+    /// Returns the member in the text of its object.
     fn of<'a>(&self, text: &'a str) -> Member<'a> {
         let part = |range: &Range<usize>| text.get(range.clone()).unwrap_or_default();
         Member { raw_name: part(&self.name), value: part(&self.value) }
     }
 
-    /// Whether the name is `name`. Nearly always that is a constant, and then a comparison of words.
+    /// Returns true if the name is `name`. That is usually a constant, so the comparison compiles to a few
+    /// instructions.
     #[inline(always)]
     fn is(&self, name: &str, text: &str) -> bool {
         if self.is_escaped {
@@ -82,23 +82,24 @@ impl Span {
 }
 
 impl<'a> Object<'a> {
-    /// Adds the members of the object that `text`, one of many, begins with to `spans`, if the scanner is sure
-    /// of it. Says where it ends (bytes), and whether a surrogate is escaped in it.
+    /// Adds the members of the object at the start of `text` to `spans`, if the fast path can read it.
+    /// Returns the byte offset of the object's end, and true if it contains an escaped surrogate. `text` is
+    /// one of many, so detecting the processor's vectors pays off.
     #[must_use]
     pub fn scan(text: &str, spans: &mut Vec<Span>) -> Option<(usize, bool)> {
         scan_members(text, Scan::of_many(text), spans)
     }
 
-    /// The object of a text from which [`Object::scan`] had `spans`.
+    /// Returns the object for `spans` that [`Object::scan`] found in `text`.
     #[must_use]
     pub fn scanned(text: &'a str, spans: &'a [Span], has_surrogates: bool) -> Object<'a> {
         Object { text, spans: Cow::Borrowed(spans), is_shallow: true, has_surrogates }
     }
 
-    /// Reads `text`, which must be one JSON object with at most white space around it.
+    /// Parses `text`, which must be a JSON object with at most white space around it.
     ///
     /// # Errors
-    /// When `text` is anything else; the error says where.
+    /// If `text` is anything else; the error has the position.
     pub fn parse(text: &'a str) -> Result<Object<'a>, serde_json::Error> {
         let mut spans = Vec::with_capacity(8);
         match scan_members(text, Scan::new(text), &mut spans) {
@@ -109,7 +110,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// The same by serde_json alone.
+    /// Parses with serde_json alone.
     ///
     /// # Errors
     /// As [`Object::parse`].
@@ -121,28 +122,28 @@ impl<'a> Object<'a> {
         let span =
             |member: &Member<'_>| Span::new(text, place(member.raw_name), place(member.value));
         let spans = members.iter().map(span).collect();
-        // Whoever has to know of surrogates looks closer.
+        // Callers that need to know about surrogates examine the text.
         Ok(Object { text, spans: Cow::Owned(spans), is_shallow: false, has_surrogates: true })
     }
 
-    /// Whether there may be an escape of a surrogate in it, of a pair or alone; if not, there is none.
+    /// Returns true if the text may contain an escaped surrogate, paired or lone; if false, there is none.
     #[must_use]
     pub fn may_have_surrogates(&self) -> bool {
         self.has_surrogates
     }
 
-    /// Whether arrays and objects in it are nested deeper than `most`, which is at least 64.
+    /// Returns true if arrays and objects are nested deeper than `most` levels; `most` is at least 64.
     #[must_use]
     pub fn is_deeper(&self, most: usize) -> bool {
-        // The scanner declines what is deeper than that.
+        // The scanner declines text that is nested deeper than that.
         !self.is_shallow && is_deeper(self.text, most)
     }
 
-    /// The text of member `name`; of the last one where a name comes twice, as most readers do.
+    /// Returns the text of member `name`. If the name occurs twice, the last member wins, as in most readers.
     #[inline(always)]
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&'a str> {
-        // A loop, so that the compiler knows the name in it.
+        // This is a loop so that the compiler can specialise it for a constant name.
         for span in self.spans.iter().rev() {
             if span.is(name, self.text) {
                 return Some(span.of(self.text).value);
@@ -151,40 +152,40 @@ impl<'a> Object<'a> {
         None
     }
 
-    /// Member `name` as a string; `None` when it is absent or something else.
+    /// Returns member `name` as a string; `None` if it is absent or of another type.
     #[inline(always)]
     #[must_use]
     pub fn string(&self, name: &str) -> Option<Cow<'a, str>> {
         self.get(name).and_then(string)
     }
 
-    /// Member `name` as a whole number; `None` when it is absent or something else.
+    /// Returns member `name` as a whole number; `None` if it is absent or of another type.
     #[inline(always)]
     #[must_use]
     pub fn number(&self, name: &str) -> Option<u64> {
         self.get(name).and_then(|raw| raw.parse().ok())
     }
 
-    /// Whether member `name` is `true`.
+    /// Returns true if member `name` is `true`.
     #[inline(always)]
     #[must_use]
     pub fn is_true(&self, name: &str) -> bool {
         self.get(name) == Some("true")
     }
 
-    /// The object's own text.
+    /// Returns the text of the object.
     #[must_use]
     pub fn text(&self) -> &'a str {
         self.text
     }
 
-    /// The members in file order.
+    /// Returns the members in file order.
     pub fn members(&self) -> impl Iterator<Item = Member<'a>> {
         self.spans.iter().map(|span| span.of(self.text))
     }
 
-    /// The object's text with the value of member `name` replaced by `value`, or with the member put
-    /// last where there was none; all other bytes stay.
+    /// Returns the object's text with the value of member `name` replaced, or with the member added at the
+    /// end if it is missing. All other bytes stay the same.
     #[must_use]
     pub fn with(&self, name: &str, value: &str) -> String {
         match self.get(name) {
@@ -202,13 +203,13 @@ impl<'a> Object<'a> {
     }
 }
 
-/// Where `part`, a slice of `whole`, begins in it (bytes).
+/// Returns the byte offset of `part`, a slice of `whole`.
 pub(crate) fn offset_in(whole: &str, part: &str) -> usize {
     (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize)
 }
 
-/// Adds where the members of the object stand that `text` begins with, if the scanner is sure of it. Says where
-/// it ends, and whether a surrogate is escaped in it.
+/// Adds the places of the members of the object at the start of `text`, if the fast path can read it. Returns
+/// the byte offset of the object's end, and true if it contains an escaped surrogate.
 fn scan_members(text: &str, mut scan: Scan<'_>, spans: &mut Vec<Span>) -> Option<(usize, bool)> {
     let mut at = scan.token(0, b'{')?;
     if let Some(end) = scan.token(at, b'}') {
@@ -228,7 +229,7 @@ fn scan_members(text: &str, mut scan: Scan<'_>, spans: &mut Vec<Span>) -> Option
     Some((scan.token(at, b'}')?, scan.has_surrogates()))
 }
 
-/// The elements of an array, if the scanner is sure of it.
+/// Returns the elements of an array, if the fast path can read it.
 fn fast_elements(text: &str) -> Option<Vec<&str>> {
     let mut scan = Scan::new(text);
     let mut elements = Vec::new();
@@ -260,18 +261,18 @@ impl<'de> Visitor<'de> for MembersVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut members = Vec::new();
-        // Keys are taken raw too: a lone surrogate in one must not cost the line.
+        // Keys are read raw, too, so that a lone surrogate in one does not make the line unusable.
         while let Some(key) = map.next_key::<&'de RawValue>()? {
             let value: &'de RawValue = map.next_value()?;
-            // A name that cannot be decoded would be nobody's.
-            string(key.get()).ok_or_else(|| de::Error::custom("a key is no string"))?;
+            // No member can have a name that cannot be decoded.
+            string(key.get()).ok_or_else(|| de::Error::custom("a key is not a string"))?;
             members.push(Member { raw_name: key.get(), value: value.get() });
         }
         Ok(members)
     }
 }
 
-/// The elements of a JSON array, each as its own text; `None` when `raw` is no array.
+/// Returns the elements of a JSON array, each as its text; `None` if `raw` is not an array.
 #[must_use]
 pub fn elements(raw: &str) -> Option<Vec<&str>> {
     if let Some(elements) = fast_elements(raw) {
@@ -281,8 +282,8 @@ pub fn elements(raw: &str) -> Option<Vec<&str>> {
     Some(elements.into_iter().map(RawValue::get).collect())
 }
 
-/// Where the string that begins at the quote `open` ends, in the bytes of valid JSON: the index after
-/// its closing quote.
+/// Returns the index after the closing quote of the string that begins at the quote `open`. The JSON must be
+/// valid.
 pub(crate) fn string_end(json: &[u8], open: usize) -> usize {
     let mut at = open + 1;
     while let Some(found) = json.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
@@ -295,11 +296,11 @@ pub(crate) fn string_end(json: &[u8], open: usize) -> usize {
     json.len()
 }
 
-/// Whether arrays and objects in `json`, which must be valid, are nested deeper than `most`.
+/// Returns true if arrays and objects in `json`, which must be valid, are nested deeper than `most` levels.
 #[must_use]
 pub fn is_deeper(json: &str, most: usize) -> bool {
     let bytes = json.as_bytes();
-    // Nearly every text has not even so many brackets, and that is quickly told.
+    // Most texts do not have that many brackets, which is quick to check.
     if memchr::memchr2_iter(b'[', b'{', bytes).nth(most).is_none() {
         return false;
     }
@@ -319,14 +320,14 @@ pub fn is_deeper(json: &str, most: usize) -> bool {
     depth > most
 }
 
-/// Tells that an array or an object in `json` has more than `most` members, or that so many are nested in each
-/// other. `json` need not be valid.
+/// Returns true if an array or object in `json` has more than `most` members, or nesting is deeper than
+/// `most` levels. `json` need not be valid.
 #[must_use]
 pub fn is_wider(json: &str, most: usize) -> bool {
     let bytes = json.as_bytes();
-    // The members that came in each array and object that is open.
+    // The number of members so far in each open array and object.
     let (mut open, mut at) = (vec![0_usize], 0);
-    // So many members have at least as many commas between them.
+    // That many members need at least as many commas.
     while bytes.len() > most && at < bytes.len() {
         match bytes[at] {
             b'"' => {
@@ -346,7 +347,7 @@ pub fn is_wider(json: &str, most: usize) -> bool {
     false
 }
 
-/// Whether `text` is one JSON value and nothing else.
+/// Returns true if `text` is one JSON value and nothing else.
 #[must_use]
 pub fn is_value(text: &str) -> bool {
     serde_json::from_str::<&RawValue>(text).is_ok()
@@ -357,7 +358,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn audit_10_too_many_members_are_told_before_they_are_parsed() {
+    fn audit_10_too_many_members_are_detected_before_parsing() {
         for (json, is_wide) in [
             ("[1,2,3,4]", false),
             ("[1,2,3,4,5]", true),
@@ -379,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replaced_member_leaves_the_other_bytes_alone() {
+    fn replacing_a_member_keeps_all_other_bytes() {
         let object = Object::parse(r#"{ "a" : "x" , "id":  1 }"#).unwrap();
         assert_eq!(object.with("a", "\"y\""), r#"{ "a" : "y" , "id":  1 }"#);
         assert_eq!(object.with("b", "2"), r#"{ "a" : "x" , "id":  1 ,"b":2}"#);
@@ -393,13 +394,13 @@ mod tests {
     }
 
     #[test]
-    fn depth_is_no_danger() {
+    fn deep_nesting_does_not_overflow_the_stack() {
         let deep = format!("{{\"a\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
         assert!(Object::parse(&deep).is_ok());
     }
 
     #[test]
-    fn depth_is_that_of_brackets_outside_of_strings() {
+    fn brackets_in_strings_do_not_count_as_depth() {
         let nested = |count: usize| format!("{}1{}", "[".repeat(count), "]".repeat(count));
         assert!(!is_deeper(&nested(3), 3));
         assert!(is_deeper(&nested(4), 3));

@@ -1,32 +1,33 @@
-//! The one place where the processor's vectors show.
+//! The only module that uses the processor's vectors.
 //!
-//! Every processor has vectors of 16 bytes. Larger ones of 32 bytes are looked for when the program runs. Without them
-//! claw-rebuild takes 1.10 (`--meta`) to 1.16 times as long on 256 MiB; vectors of 64 bytes gained less than 5 %.
+//! Every processor has vectors of 16 bytes; the program detects vectors of 32 bytes when it runs. Without
+//! those, claw-rebuild takes 1.10 (`--meta`) to 1.16 times as long on 256 MiB. Vectors of 64 bytes gained
+//! less than 5 %.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use wide::u8x32;
 
-/// How many bytes are marked at once.
+/// The number of bytes that are marked at once.
 pub(crate) const STEP: usize = 64;
 
-/// The bytes of a kind, lowest bit first.
+/// For each kind of byte, the bits of its positions in a block, lowest first.
 pub(crate) struct Marks {
     pub(crate) quote: u64,
     pub(crate) backslash: u64,
-    /// Less than a blank.
+    /// Bytes less than a space.
     pub(crate) control: u64,
-    /// What may stand behind a backslash.
+    /// Characters that may follow a backslash.
     pub(crate) letter: u64,
     pub(crate) u: u64,
 }
 
-/// Something that vectors make quicker.
+/// A computation that vectors make faster.
 pub(crate) trait Walk {
-    /// What comes of it.
+    /// The result.
     type Output;
 
-    /// Does it. What is given is compiled into it: `marks`, and `equal`, which says which bytes are the one
-    /// that is looked for, lowest bit first. It has to be `#[inline(always)]`.
+    /// Computes the result. `marks`, and `equal`, which returns the bits of the bytes equal to a given one
+    /// (lowest first), are compiled into it, so it has to be `#[inline(always)]`.
     fn walk(
         self,
         marks: impl Fn(&[u8; STEP]) -> Marks,
@@ -34,11 +35,11 @@ pub(crate) trait Walk {
     ) -> Self::Output;
 }
 
-/// What is known of this processor's vectors: nothing, or how many bytes the largest hold.
+/// The width in bytes of this processor's largest vectors; 0 until it is detected.
 static WIDTH: AtomicU8 = AtomicU8::new(0);
 
-/// Finds out which vectors this processor has, if that is not known yet. In a virtual machine that takes longer
-/// than a short text does with any vectors.
+/// Detects the processor's vectors, unless that is done already. In a virtual machine, detection takes longer
+/// than scanning a short text with any vectors.
 pub(crate) fn ask() {
     if WIDTH.load(Ordering::Relaxed) == 0 {
         WIDTH.store(width(), Ordering::Relaxed);
@@ -56,31 +57,31 @@ fn width() -> u8 {
     16
 }
 
-/// Does `walk` with the best vectors that are known of.
+/// Runs `walk` with the best vectors detected so far.
 #[inline]
 pub(crate) fn with_known<W: Walk>(walk: W) -> W::Output {
     #[cfg(target_arch = "x86_64")]
-    #[allow(unsafe_code, reason = "the compiler cannot know what was found out at run time")]
-    // SAFETY: the processor has what the functions ask for: only `width` says so.
+    #[allow(unsafe_code, reason = "the compiler cannot know what was detected at run time")]
+    // SAFETY: only `width` sets 32, after it has found the features that these functions require.
     if WIDTH.load(Ordering::Relaxed) == 32 {
         return unsafe { avx2::walk(walk) };
     }
     with_any(walk)
 }
 
-/// Does `walk` with vectors that every processor has.
+/// Runs `walk` with the vectors that every processor has.
 #[inline]
 fn with_any<W: Walk>(walk: W) -> W::Output {
     walk.walk(portable, portable_equal)
 }
 
-/// Marks by vectors of 16 bytes.
+/// Computes the marks with vectors of 16 bytes.
 #[inline]
 fn portable(part: &[u8; STEP]) -> Marks {
     let half = |half: &[u8]| {
         let half = half.first_chunk().map_or(u8x32::ZERO, |half| u8x32::from(*half));
         let is = |byte: u8| half.simd_eq(u8x32::splat(byte));
-        // Two letters that differ in one bit are one test.
+        // Two letters that differ in one bit take only one test.
         let b_or_f = (half | u8x32::splat(4)).simd_eq(u8x32::splat(b'f'));
         let t_or_u = (half | u8x32::splat(1)).simd_eq(u8x32::splat(b'u'));
         let (quote, backslash) = (is(b'"'), is(b'\\'));
@@ -93,7 +94,7 @@ fn portable(part: &[u8; STEP]) -> Marks {
     Marks::join(half(low), half(high))
 }
 
-/// Which bytes are `byte`, by vectors of 16 bytes.
+/// Returns the bits of the bytes equal to `byte`, with vectors of 16 bytes.
 #[inline]
 fn portable_equal(part: &[u8; STEP], byte: u8) -> u64 {
     let half = |half: &[u8]| {
@@ -105,7 +106,7 @@ fn portable_equal(part: &[u8; STEP], byte: u8) -> u64 {
 }
 
 impl Marks {
-    /// Those of two halves, in the order of the members.
+    /// Joins the marks of two halves, given in the order of the fields.
     #[inline(always)]
     fn join(low: [u64; 5], high: [u64; 5]) -> Marks {
         Marks {
@@ -131,7 +132,7 @@ mod avx2 {
         walk.walk(|part| marks(part), |part, byte| equal(part, byte))
     }
 
-    /// Which bytes are `byte`.
+    /// Returns the bits of the bytes equal to `byte`.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn equal(part: &[u8; STEP], byte: u8) -> u64 {
@@ -139,7 +140,7 @@ mod avx2 {
         bits(is(load(low), byte)) | bits(is(load(high), byte)) << 32
     }
 
-    /// Marks by vectors of 32 bytes.
+    /// Computes the marks with vectors of 32 bytes.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn marks(part: &[u8; STEP]) -> Marks {
@@ -172,7 +173,7 @@ mod avx2 {
     #[target_feature(enable = "avx2")]
     fn load(bytes: &[u8]) -> __m256i {
         let bytes: &[u8; STEP / 2] = bytes.first_chunk().unwrap_or(&[0; STEP / 2]);
-        // SAFETY: these are 32 bytes, and they may begin anywhere.
+        // SAFETY: the pointer is to 32 bytes, and the load has no alignment requirement.
         #[allow(unsafe_code, reason = "the library has no other way to load a vector")]
         unsafe {
             _mm256_loadu_si256(bytes.as_ptr().cast())
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_is_marked_in_every_place_by_all_vectors() {
+    fn all_vectors_mark_every_byte_at_every_position() {
         let kinds: [fn(u8) -> bool; 5] = [
             |byte| byte == b'"',
             |byte| byte == b'\\',

@@ -21,7 +21,7 @@ pub fn with(object: &str, path: &[&str], value: &str, depth: usize) -> Result<St
     Ok(match (old, members.last()) {
         (Some(old), _) => replaced(object, place(object, old.value), &new),
         (None, Some(last)) => {
-            // Spaced like the last member.
+            // Use the same spacing as the last member.
             let (key, last) = (place(object, last.raw_name), place(object, last.value));
             let before = &object[..key.start];
             let gap = &before[before.trim_end().len()..];
@@ -58,7 +58,7 @@ pub fn without(object: &str, path: &[&str]) -> Result<String, String> {
         (Some(before), None) => place(object, before.value).end..value.end,
         (None, None) => inside(object),
     };
-    // The object may have this name twice.
+    // The object may have a second member with this name.
     without(&replaced(object, span, ""), path)
 }
 
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_member_is_set_and_the_rest_stays_as_it_is() {
+    fn setting_a_member_keeps_the_rest() {
         for (before, path, after) in [
             ("{}\n", &["a"][..], "{\n  \"a\": 1\n}\n"),
             ("{\n\t\"b\" : 2\n}", &["a"], "{\n\t\"b\" : 2,\n\t\"a\" : 1\n}"),
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_is_removed_and_the_rest_stays_as_it_is() {
+    fn removing_a_member_keeps_the_rest() {
         for (before, path, after) in [
             ("{}", &["a"][..], "{}"),
             ("{\n  \"a\": 1\n}\n", &["a"], "{}\n"),

@@ -1,26 +1,26 @@
-//! The fast way through JSON text: where a value ends, strictly by the grammar, nothing decoded.
+//! The fast path through JSON text: finds where a value ends, strictly by the grammar, without decoding.
 //!
-//! It says yes only to what serde_json says yes to; where it is not sure (white space other than
-//! blanks, nesting past 63 levels, anything wrong) it declines, and the caller asks serde_json. Most of
-//! a transcript is inside of long strings, and those are passed over 64 bytes at a time, which is why
-//! this is several times as fast as a reader that looks at every byte.
+//! It accepts only what serde_json accepts. If it is not certain (white space other than spaces, nesting
+//! deeper than 63 levels, any error), it declines, and the caller uses serde_json. Most of a transcript is
+//! inside long strings, which are skipped 64 bytes at a time. That makes it several times as fast as a parser
+//! that examines each byte.
 
 use crate::simd::{self, Marks, STEP, Walk};
 use wide::u8x16;
 
-/// A text that is being read.
+/// A text that is being scanned.
 #[derive(Clone, Debug)]
 pub struct Scan<'a> {
     bytes: &'a [u8],
-    /// Whether an escape of a surrogate was passed, of a pair or alone.
+    /// True after an escaped surrogate, paired or lone.
     has_surrogates: bool,
 }
 
-/// Nesting is remembered as bits of one word.
+/// The deepest nesting: each level takes one bit of a word.
 const MOST_DEPTH: u32 = 63;
 
 impl<'a> Scan<'a> {
-    /// A scan of `text`.
+    /// Returns a scan of `text`.
     #[must_use]
     pub fn new(text: &'a str) -> Scan<'a> {
         if text.len() > LONG {
@@ -29,14 +29,14 @@ impl<'a> Scan<'a> {
         Scan { bytes: text.as_bytes(), has_surrogates: false }
     }
 
-    /// A scan of one of many texts.
+    /// Returns a scan of one of many texts.
     #[must_use]
     pub fn of_many(text: &'a str) -> Scan<'a> {
         simd::ask();
         Scan::new(text)
     }
 
-    /// Whether the escape of a surrogate was in what was passed over.
+    /// Returns true if the scanned part contains an escaped surrogate.
     #[must_use]
     pub fn has_surrogates(&self) -> bool {
         self.has_surrogates
@@ -46,7 +46,7 @@ impl<'a> Scan<'a> {
         self.bytes.get(at).copied()
     }
 
-    /// Passes over blanks from `at` on.
+    /// Skips spaces from `at` on.
     #[must_use]
     pub fn blanks(&self, mut at: usize) -> usize {
         while self.at(at) == Some(b' ') {
@@ -55,17 +55,17 @@ impl<'a> Scan<'a> {
         at
     }
 
-    /// Passes over `byte` and the blanks before it.
+    /// Skips spaces and then `byte`.
     #[must_use]
     pub fn token(&self, at: usize, byte: u8) -> Option<usize> {
         let at = self.blanks(at);
         (self.at(at) == Some(byte)).then_some(at + 1)
     }
 
-    /// The end of the string that begins with a quote at `at`.
+    /// Returns the end of the string whose opening quote is at `at`.
     pub fn string(&mut self, at: usize) -> Option<usize> {
         let start = self.at(at).filter(|byte| *byte == b'"').map(|_| at + 1)?;
-        // Names and ids are short and plain.
+        // Names and ids are usually short, without escapes.
         let special = u32::from(special(self.bytes, start));
         if special == 0 {
             return self.rest_of_string(start + SHORT);
@@ -74,21 +74,21 @@ impl<'a> Scan<'a> {
         if self.at(found)? == b'"' { Some(found + 1) } else { self.rest_of_string(start) }
     }
 
-    /// The end of the string that goes on at `at`.
+    /// Returns the end of a string, with `at` inside it.
     fn rest_of_string(&mut self, at: usize) -> Option<usize> {
         simd::with_known(RestOfString { scan: self, at })
     }
 
-    /// Passes over the four digits of a code unit.
+    /// Checks the four digits of an escaped code unit.
     fn unit(&mut self, at: usize) -> Option<()> {
         let digits = self.bytes.get(at..at + 4)?;
         self.has_surrogates |= digits[0] | 0x20 == b'd' && !matches!(digits[1], b'0'..=b'7');
         digits.iter().all(u8::is_ascii_hexdigit).then_some(())
     }
 
-    /// The end of the value that begins at `at` (no blanks before it).
+    /// Returns the end of the value that begins at `at`, without spaces before it.
     pub fn value(&mut self, mut at: usize) -> Option<usize> {
-        // One bit a level, the innermost lowest: 1 for an object.
+        // One bit per level, the innermost lowest: 1 for an object.
         let (mut depth, mut kinds) = (0, 0_u64);
         loop {
             at = match self.at(at)? {
@@ -114,7 +114,7 @@ impl<'a> Scan<'a> {
                 b'n' => self.word(at, b"null")?,
                 _ => return None,
             };
-            // A value has ended: go on inside its parent, or up.
+            // After a value: continue in its parent, or close the parent.
             loop {
                 if depth == 0 {
                     return Some(at);
@@ -138,7 +138,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Passes over a member's name, its colon and the blanks after it.
+    /// Skips a member's name, its colon and the spaces after it.
     fn key(&mut self, at: usize) -> Option<usize> {
         let end = self.string(at)?;
         Some(self.blanks(self.token(end, b':')?))
@@ -166,12 +166,12 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// How much of a string is looked at at first.
+/// The number of bytes of a string that are checked first.
 const SHORT: usize = 16;
-/// A text that is longer than this is worth asking for the best vectors.
+/// The length in bytes above which detecting the processor's vectors pays off.
 const LONG: usize = 8 * 1024;
 
-/// A scan in the middle of a string.
+/// A scan that is inside a string.
 struct RestOfString<'s, 'a> {
     scan: &'s mut Scan<'a>,
     at: usize,
@@ -180,8 +180,8 @@ struct RestOfString<'s, 'a> {
 impl Walk for RestOfString<'_, '_> {
     type Output = Option<usize>;
 
-    /// Nothing in here depends on where escapes stand but for those of code units, which are rare: a
-    /// branch that cannot be foreseen costs as much as the rest.
+    /// The code branches on the positions of escapes only for code units, which are rare: a branch that the
+    /// processor mispredicts costs as much as all other work.
     #[inline(always)]
     fn walk(
         self,
@@ -194,9 +194,9 @@ impl Walk for RestOfString<'_, '_> {
             let marks = marks(&part(scan.bytes, at));
             let escaped = escaped(marks.backslash, &mut is_escaped);
             let end = marks.quote & !escaped;
-            // The bits before the first end; all where there is none.
+            // The bits before the first end; all bits if there is none.
             let inside = end.wrapping_sub(1) & !end;
-            // After the end of the text come zeros, which are control characters.
+            // The text is padded with zeros, which are control characters.
             if (marks.control | escaped & !marks.letter) & inside != 0 {
                 return None;
             }
@@ -213,7 +213,7 @@ impl Walk for RestOfString<'_, '_> {
     }
 }
 
-/// The bytes from `at` on, with zeros after the end.
+/// Returns the bytes from `at` on, padded with zeros.
 #[inline]
 fn part<const SIZE: usize>(bytes: &[u8], at: usize) -> [u8; SIZE] {
     let rest = bytes.get(at..).unwrap_or_default();
@@ -224,8 +224,8 @@ fn part<const SIZE: usize>(bytes: &[u8], at: usize) -> [u8; SIZE] {
     })
 }
 
-/// Which of the first bytes from `at` on a string cannot simply pass over, lowest bit first: quotes,
-/// backslashes and control characters. The end of the text is one, too.
+/// Returns a bit for each of the first bytes from `at` on, lowest first: 1 for a quote, a backslash, a
+/// control character, or the end of the text.
 #[inline]
 fn special(bytes: &[u8], at: usize) -> u16 {
     let part = u8x16::from(part::<SHORT>(bytes, at));
@@ -234,13 +234,13 @@ fn special(bytes: &[u8], at: usize) -> u16 {
     (is_special | is_control).to_bitmask() as u16
 }
 
-/// Which bytes stand behind a backslash that is not itself behind one. `is_escaped` (0 or 1) says so of
-/// the first byte, and then of the one after these.
+/// Returns the bits of the bytes that are escaped by a backslash. `is_escaped` is 0 or 1 for the first byte,
+/// and is updated for the byte after this block.
 #[inline]
 fn escaped(backslash: u64, is_escaped: &mut u64) -> u64 {
     const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
-    // In a run of backslashes every other one escapes, from the first on. Adding to a run carries out of
-    // its end, and where that is tells by odd and even whether the run's length is.
+    // In a run of backslashes, the first one and then every other one escapes. The subtraction borrows up to
+    // the end of a run. Whether the end is at an odd or even position shows the parity of the run's length.
     let begins = backslash & !*is_escaped;
     let runs = ((begins << 1) | ODD).wrapping_sub(begins) ^ ODD;
     let escapes = runs & backslash;
@@ -253,7 +253,7 @@ fn escaped(backslash: u64, is_escaped: &mut u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// By the definition, byte by byte.
+    /// Computes the same byte by byte, as a reference.
     fn slowly(backslash: u64, is_escaped: &mut u64) -> u64 {
         let mut all = 0;
         for bit in 0..64 {
@@ -273,7 +273,7 @@ mod tests {
             state
         };
         for round in 0..20_000 {
-            // From sparse to dense.
+            // Sparse and dense backslashes.
             let backslash = (0..round % 7).fold(random(), |bits, n| {
                 if n % 2 == 0 { bits & random() } else { bits | random() }
             });
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_string_ends_where_it_ends_wherever_it_stands() {
+    fn the_end_of_a_string_is_found_at_every_alignment() {
         for lead in 0..70 {
             for inner in ["", "a", "\\\\", "\\\"", "\\\\\\n", "\\u00e9", "\\ud83d", "\u{65e5}"] {
                 let text = format!("\"{}{inner}\" rest\"", "x".repeat(lead));

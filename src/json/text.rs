@@ -1,16 +1,16 @@
-//! Strings in JSON text: what they say, and how a text is spelled as one.
+//! Strings in JSON text: decoding and quoting.
 //!
-//! Lone surrogates can stand in JSON, but in no Rust string, and no provider takes them.
+//! JSON can contain lone surrogates, but Rust strings cannot, and no provider accepts them.
 
 use serde::de::{self, Deserializer, Visitor};
 use std::borrow::Cow;
 use std::fmt;
 
-/// Whether `raw` is a string of nothing but white space (or none at all).
+/// Returns true if `raw` is not a string, or one of only white space.
 #[must_use]
 pub fn is_blank(raw: &str) -> bool {
     let Some(mut rest) = raw.strip_prefix('"') else { return true };
-    // Most strings say something at once, so none is decoded for this.
+    // Most strings begin with another character, so this does not decode them.
     while let Some(first) = rest.chars().next().filter(|first| *first != '"') {
         let (is_blank, length) = match first {
             '\\' => match rest.as_bytes().get(1) {
@@ -28,12 +28,12 @@ pub fn is_blank(raw: &str) -> bool {
     true
 }
 
-/// Whether a code unit is white space; no half of a surrogate pair is.
+/// Returns true if a code unit is white space; half of a surrogate pair never is.
 fn is_blank_unit(unit: u16) -> bool {
     char::from_u32(u32::from(unit)).is_some_and(char::is_whitespace)
 }
 
-/// The string that `raw` spells; a lone surrogate in it becomes U+FFFD. `None` when `raw` is no string.
+/// Decodes the string `raw`; a lone surrogate becomes U+FFFD. Returns `None` if `raw` is not a string.
 #[must_use]
 pub fn string(raw: &str) -> Option<Cow<'_, str>> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
@@ -59,7 +59,7 @@ impl<'de> Visitor<'de> for Bytes {
     }
 }
 
-/// serde_json hands a lone surrogate over as the three bytes that UTF-8 forbids (ED A0..BF xx).
+/// serde_json returns a lone surrogate as the three bytes that UTF-8 forbids (ED A0..BF xx).
 fn from_wtf8(mut bytes: Vec<u8>) -> String {
     let mut at = 0;
     while at + 2 < bytes.len() {
@@ -71,14 +71,14 @@ fn from_wtf8(mut bytes: Vec<u8>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// `text` as a JSON string. U+2028, U+2029 and U+0085 are escaped, so that readers which split lines
-/// on them (many do) still see one line.
+/// Returns `text` as a JSON string. U+2028, U+2029 and U+0085 are escaped, because many readers split lines
+/// at them.
 #[must_use]
 pub fn quote(text: &str) -> String {
     if is_plain(text) {
         return ["\"", text, "\""].concat();
     }
-    // Writing a string into a String cannot fail.
+    // Serialising a string cannot fail.
     let quoted = serde_json::to_string(text).unwrap_or_default();
     match escape_line_breaks(&quoted) {
         Cow::Borrowed(_) => quoted,
@@ -86,7 +86,7 @@ pub fn quote(text: &str) -> String {
     }
 }
 
-/// Adds `text` as a JSON string, as [`quote`] spells it, to `json`.
+/// Appends `text` to `json` as a JSON string, like [`quote`].
 pub fn push_quoted(json: &mut String, text: &str) {
     if is_plain(text) {
         json.push('"');
@@ -97,15 +97,15 @@ pub fn push_quoted(json: &mut String, text: &str) {
     }
 }
 
-/// Returns whether a JSON string spells `text` without escapes. It looks at every byte, so that the compiler can
-/// vectorise it.
+/// Returns true if a JSON string holds `text` without escapes. The loop examines every byte so that the
+/// compiler can vectorise it.
 pub(crate) fn is_plain(text: &str) -> bool {
     let is_plain = |byte| matches!(byte, 0x20..=0x7E) & (byte != b'"') & (byte != b'\\');
     text.bytes().fold(true, |all, byte| all & is_plain(byte))
 }
 
-/// JSON text as one line for every reader: raw U+2028, U+2029 and U+0085 (they can stand only in strings) as
-/// escapes, line feeds and carriage returns (they can stand only between values) as spaces.
+/// Returns JSON text as one line for every reader. U+2028, U+2029 and U+0085, which occur only in strings,
+/// become escapes; line feeds and carriage returns, which occur only between values, become spaces.
 #[must_use]
 pub fn escape_line_breaks(json: &str) -> Cow<'_, str> {
     let escaped = escape(json, |c| matches!(c, '\u{2028}' | '\u{2029}' | '\u{85}'));
@@ -115,8 +115,8 @@ pub fn escape_line_breaks(json: &str) -> Cow<'_, str> {
     }
 }
 
-/// JSON text with the characters that are `hidden` written as escapes; they must be such as can stand
-/// only in strings.
+/// Returns JSON text with the `hidden` characters escaped. They must be characters that occur only in
+/// strings.
 pub fn escape(json: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     if !json.contains(&hidden) {
         return Cow::Borrowed(json);
@@ -133,13 +133,14 @@ pub fn escape(json: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// JSON text with its line breaks, which can stand only between values, as spaces.
+/// Replaces line breaks, which occur only between values, by spaces.
 #[must_use]
 pub fn on_one_line(json: &str) -> String {
     json.replace(['\n', '\r'], " ")
 }
 
-/// Valid JSON text with the escapes in its strings decoded: it is to be read, and is not JSON any more.
+/// Decodes the escapes in the strings of valid JSON text. The result is for people to read and need not be
+/// valid JSON.
 #[must_use]
 pub fn unescaped(json: &str) -> Cow<'_, str> {
     if !json.contains('\\') {
@@ -157,8 +158,8 @@ pub fn unescaped(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// JSON text with every escape of a lone surrogate replaced by that of U+FFFD, which is as long, and how
-/// many there were. Everything else keeps its bytes. No provider accepts a lone surrogate.
+/// Replaces each escaped lone surrogate in JSON text by the escape of U+FFFD, which has the same length, and
+/// counts them. All other bytes stay the same. No provider accepts a lone surrogate.
 #[must_use]
 pub fn mend_surrogates(json: &str) -> (Cow<'_, str>, usize) {
     if memchr::memmem::find(json.as_bytes(), b"\\u").is_none() {
@@ -194,7 +195,7 @@ pub fn mend_surrogates(json: &str) -> (Cow<'_, str>, usize) {
     }
 }
 
-/// The code unit of a `\uXXXX` escape that begins at `at`.
+/// Returns the code unit of the `\uXXXX` escape that begins at `at`.
 fn escaped_unit(bytes: &[u8], at: usize) -> Option<u16> {
     let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
     u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
@@ -205,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_lone_surrogates_are_replaced_on_the_way_out() {
+    fn only_lone_surrogates_are_replaced() {
         let raw = r#""\ud83d\ude00 \\ud83d \ud83d \uD83Dx \udc00\ud83d\n""#;
         let (mended, count) = mend_surrogates(raw);
         assert_eq!(mended, r#""\ud83d\ude00 \\ud83d \ufffd \ufffdx \ufffd\ufffd\n""#);
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_are_decoded_where_they_stand() {
+    fn escapes_in_strings_are_decoded() {
         for (json, text) in [
             (r#"{"a\t":["\u65e5 \"b\"",1]}"#, "{\"a\t\":[\"日 \"b\"\",1]}"),
             (r#"{"a":"\ud83d\ude00\ud83d"}"#, "{\"a\":\"😀\u{fffd}\"}"),
@@ -225,14 +226,14 @@ mod tests {
     }
 
     #[test]
-    fn line_breaks_of_other_readers_are_escaped() {
+    fn unicode_line_breaks_are_escaped() {
         assert_eq!(quote("a\u{2028}b\u{85}\n"), "\"a\\u2028b\\u0085\\n\"");
         assert_eq!(string(&quote("a\u{2028}b")).unwrap(), "a\u{2028}b");
         assert_eq!(escape_line_breaks("[1,\r\"\u{85}\"]"), "[1, \"\\u0085\"]");
     }
 
     #[test]
-    fn blank_is_what_decodes_to_white_space() {
+    fn a_string_is_blank_if_it_decodes_to_white_space() {
         for blank in
             [r#""""#, r#"" ""#, r#""\n\t\r\f \u0020\u00a0\u2003""#, "\"\u{3000}\u{85}\"", "5", ""]
         {

@@ -1,4 +1,4 @@
-//! The writer of all JSON that this crate produces.
+//! Writes all JSON that this crate produces.
 //!
 //! An object is written from front to back into one `String`, and each method adds a member:
 //!
@@ -9,8 +9,9 @@
 //! assert_eq!(call.into_json(), r#"{"id":"c1","function":{"arguments":{}}}"#);
 //! ```
 //!
-//! Names that the code knows are `&'static str` and are written as they are. `opening!` and `member!` are the same at
-//! compile time, for objects that are written in pieces around a long value without a copy of it.
+//! Names that are known at compile time are `&'static str` and are written without escaping. `opening!` and
+//! `member!` do the same at compile time, for objects that are written in pieces around a long value, to
+//! avoid copying it.
 
 use super::{Member, push_quoted, quote};
 use std::fmt::{Display, Write as _};
@@ -52,7 +53,7 @@ impl Members {
         Members { json: buffer }
     }
 
-    /// Returns a record or a block of this type: an object with the member `type`.
+    /// Returns a record or block of this type: an object with the member `type`.
     #[must_use]
     pub fn of_type(name: &str) -> Members {
         Members::new().string("type", name)
@@ -65,14 +66,15 @@ impl Members {
         self.json
     }
 
-    /// Returns the object as a line, with its line feed.
+    /// Returns the object as a line with a line feed.
     #[must_use]
     pub fn into_line(mut self) -> String {
         self.json.push_str("}\n");
         self.json
     }
 
-    /// Returns the members as the rest of an object that has others: without braces, after a comma if there are any.
+    /// Returns the members without braces, to follow other members of an object: with a leading comma, unless
+    /// there are none.
     #[must_use]
     pub fn into_rest(mut self) -> String {
         let comma = if self.is_empty() { "" } else { "," };
@@ -89,7 +91,7 @@ impl Members {
         self
     }
 
-    /// Adds a value that is JSON already.
+    /// Adds a value that already is JSON.
     #[inline]
     #[must_use]
     pub fn raw(mut self, name: &'static str, value: &str) -> Members {
@@ -105,7 +107,7 @@ impl Members {
         self.raw(name, itoa::Buffer::new().format(value))
     }
 
-    /// Adds a number that is displayed as JSON spells it.
+    /// Adds a number whose `Display` form is valid JSON.
     #[must_use]
     pub fn decimal(mut self, name: &'static str, value: impl Display) -> Members {
         self.name(name);
@@ -121,13 +123,13 @@ impl Members {
         self.raw(name, if value { "true" } else { "false" })
     }
 
-    /// Adds `true` if it is set, and nothing otherwise.
+    /// Adds `true` if `is_set`, and nothing otherwise.
     #[must_use]
     pub fn flag(self, name: &'static str, is_set: bool) -> Members {
         if is_set { self.bool(name, true) } else { self }
     }
 
-    /// Adds a value with one of the other methods if there is one, and nothing otherwise.
+    /// Adds a value with one of the other methods, or nothing if there is none.
     #[must_use]
     pub fn optional<T>(
         self,
@@ -141,7 +143,7 @@ impl Members {
         }
     }
 
-    /// Adds a value with one of the other methods if there is one, and `null` otherwise.
+    /// Adds a value with one of the other methods, or `null` if there is none.
     #[must_use]
     pub fn or_null<T>(
         self,
@@ -167,7 +169,7 @@ impl Members {
         self
     }
 
-    /// Adds a list of values that are JSON already.
+    /// Adds a list of values that already are JSON.
     #[must_use]
     pub fn list(
         mut self,
@@ -200,7 +202,7 @@ impl Members {
         self
     }
 
-    /// Adds a value that is JSON already under a name that is not known in advance.
+    /// Adds a value that already is JSON, under a name known only at run time.
     #[must_use]
     pub fn named(mut self, name: &str, value: &str) -> Members {
         self.separate();
@@ -210,7 +212,7 @@ impl Members {
         self
     }
 
-    /// Adds a member of another object, with its own bytes.
+    /// Adds a member of another object with its bytes unchanged.
     #[must_use]
     pub fn member(mut self, member: Member<'_>) -> Members {
         self.separate();
@@ -226,7 +228,7 @@ impl Members {
         self.inner(&other.json[1..])
     }
 
-    /// Adds all members of `object`, which is JSON already, with the bytes between its braces.
+    /// Adds all members of the JSON object `object`, with the bytes between its braces unchanged.
     #[must_use]
     pub fn spread(self, object: &str) -> Members {
         let inner = object.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
@@ -241,19 +243,19 @@ impl Members {
         self
     }
 
-    /// Adds what `add` adds.
+    /// Passes the members to `add` and returns its result.
     #[must_use]
     pub fn with(self, add: impl FnOnce(Members) -> Members) -> Members {
         add(self)
     }
 
-    /// Returns whether there are no members.
+    /// Returns true if there are no members.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.json.len() == 1
     }
 
-    /// Adds the text up to a value.
+    /// Adds the name and colon of a member.
     #[inline]
     fn name(&mut self, name: &'static str) {
         self.separate();
@@ -262,7 +264,7 @@ impl Members {
         self.json.push_str("\":");
     }
 
-    /// Adds the comma before a member, if it is not the first of its object. No value ends with an opening brace.
+    /// Adds a comma unless the next member is the first of its object. No value ends with an opening brace.
     #[inline]
     fn separate(&mut self) {
         if self.json.as_bytes().last() != Some(&b'{') {
@@ -271,7 +273,7 @@ impl Members {
     }
 }
 
-/// Returns a list of values that are JSON already.
+/// Returns a list of values that already are JSON.
 #[must_use]
 pub fn list(items: impl IntoIterator<Item: AsRef<str>>) -> String {
     let mut json = String::new();
@@ -287,7 +289,7 @@ pub fn strings(items: impl IntoIterator<Item: AsRef<str>>) -> String {
     json
 }
 
-/// Returns an object with a line for each member, whose value is JSON already, and a line feed at its end.
+/// Returns an object with one line per member, whose value already is JSON, and a final line feed.
 #[must_use]
 pub fn table(rows: impl IntoIterator<Item = (impl AsRef<str>, String)>) -> String {
     let row = |(name, value): (_, String)| [quote(AsRef::as_ref(&name)), value].join(": ");
@@ -323,7 +325,7 @@ macro_rules! opening {
     };
 }
 
-/// The text of a further member up to its value, `member!("content")`, or with a value that is not a string,
+/// The text of another member up to its value, `member!("content")`, or with a value that is not a string,
 /// `member!("is_error": true)`.
 macro_rules! member {
     ($name:literal $(: $value:literal)?) => {
@@ -339,7 +341,7 @@ mod tests {
     use crate::json::Object;
 
     #[test]
-    fn each_kind_of_member_is_written_as_json_spells_it() {
+    fn each_kind_of_member_is_written_as_valid_json() {
         type Add = fn(Members) -> Members;
         let cases: [(Add, &str); 20] = [
             (|it| it, "{}"),
@@ -387,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_that_is_used_again_is_empty() {
+    fn a_reused_buffer_starts_empty() {
         let first = Members::new().raw("a", "1").into_json();
         assert_eq!(Members::reusing(first).raw("b", "2").into_json(), r#"{"b":2}"#);
     }
@@ -399,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_at_compile_time_are_those_of_the_writer() {
+    fn the_macros_write_the_same_text_as_the_writer() {
         let whole = Members::new().string("role", "user").raw("content", "[]").bool("x", true);
         let pieces = [opening!("role": "user", "content"), "[]", member!("x": true), "}"];
         assert_eq!(pieces.concat(), whole.into_json());

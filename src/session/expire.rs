@@ -1,19 +1,19 @@
-//! Which sessions are too old, or too many.
+//! Selects the sessions that are too old or too many.
 
 use super::Entry;
 use std::collections::HashMap;
 
-/// What is kept.
+/// The sessions to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// What was active since then (microseconds since 1970), that moment included.
+    /// Sessions that were active at or after this time (microseconds since 1970).
     Since(i64),
-    /// So many of each agent.
+    /// This many sessions of each agent.
     Newest(usize),
 }
 
-/// The sessions that are not kept, of `entries`, which are sorted. Those that `is_current` counts among the
-/// newest and stays in any case.
+/// Returns the sessions in `entries`, which are sorted, that are not kept. Those for which `is_current`
+/// returns true are always kept, and count among the newest.
 #[must_use]
 pub fn choose(entries: &[Entry], keep: Keep, is_current: impl Fn(&Entry) -> bool) -> Vec<&Entry> {
     let mut counts: HashMap<&str, usize> = HashMap::new();
@@ -35,10 +35,10 @@ pub fn choose(entries: &[Entry], keep: Keep, is_current: impl Fn(&Entry) -> bool
     gone
 }
 
-/// Reads a length of time: a whole number and `s`, `m`, `h`, `d` or `w`; in microseconds.
+/// Parses a duration, a whole number followed by `s`, `m`, `h`, `d` or `w`, into microseconds.
 ///
 /// # Errors
-/// When it is not one.
+/// If the text is not a duration.
 pub fn duration(text: &str) -> Result<i64, String> {
     let read = || {
         let unit = text.chars().last()?;
@@ -55,7 +55,7 @@ pub fn duration(text: &str) -> Result<i64, String> {
         let count = if is_number { digits.parse::<i64>().ok()? } else { return None };
         count.checked_mul(seconds)?.checked_mul(1_000_000)
     };
-    read().ok_or_else(|| "not a length of time; write 30d, 12h or 90m".to_owned())
+    read().ok_or_else(|| "not a duration; write it like 30d, 12h or 90m".to_owned())
 }
 
 #[cfg(test)]
@@ -77,7 +77,7 @@ mod tests {
         for most in [1, 49, 50, 51, 500] {
             let gone = choose(&entries, Keep::Newest(most), |entry| entry.id == "000");
             assert_eq!(gone.len(), 51_usize.saturating_sub(most), "{most}");
-            // The current one is the oldest, and stays in the place of another.
+            // The current session is the oldest, and counts in place of another.
             let gone = choose(&entries, Keep::Newest(most), |entry| entry.id == "050");
             assert_eq!(gone.len(), 51_usize.saturating_sub(most), "{most}");
             assert!(gone.iter().all(|entry| entry.id != "050"));
@@ -85,14 +85,14 @@ mod tests {
     }
 
     #[test]
-    fn v78_exactly_the_age_is_kept() {
+    fn v78_a_session_of_exactly_that_age_is_kept() {
         let entries = entries(3);
         let gone = choose(&entries, Keep::Since(-1), |_| false);
         assert_eq!(gone.iter().map(|entry| entry.id.as_str()).collect::<Vec<_>>(), ["002"]);
     }
 
     #[test]
-    fn lengths_of_time() {
+    fn durations() {
         assert_eq!(duration("30d"), Ok(30 * 86_400_000_000));
         for wrong in ["", "d", "3", "-3d", "3x", "1.5h", "99999999999999w", "3é"] {
             assert!(duration(wrong).is_err(), "{wrong}");

@@ -1,7 +1,7 @@
-//! A prefix of a transcript, as the beginning of another one.
+//! Forks a transcript: copies its beginning into a new one.
 //!
-//! The records are copied under a header of their own, so their ids, which cover what stands before, are made
-//! anew, and view records are told the new ids of what they mean.
+//! The copied records follow a new header, so they get new ids, which depend on the record before. The ids in
+//! view records are replaced accordingly.
 
 use crate::dialect;
 use crate::exit::{Exit, fail};
@@ -15,24 +15,24 @@ use std::collections::HashMap;
 /// The members of view records and checkpoints that hold the id of another record.
 const LINKS: [&str; 5] = ["first_kept_entry_id", "record_id", "retry_of", "target", "covers_up_to"];
 
-/// The new transcript.
+/// A new transcript with copied records.
 #[derive(Debug, Default)]
 pub struct Forked {
-    /// Its lines.
+    /// The lines of the transcript.
     pub text: String,
-    /// How many records were copied.
+    /// The number of copied records.
     pub records: usize,
-    /// How many damaged places were left out.
+    /// The number of damaged places that were left out.
     pub left_out: usize,
-    /// How many calls are open at the end.
+    /// The number of tool calls without a result at the end.
     pub open: usize,
     ids: HashMap<String, (String, usize)>,
 }
 
-/// The id of the last record before byte `end`.
+/// Returns the id of the last record before byte `end`.
 ///
 /// # Errors
-/// When the transcript cannot be read.
+/// If the transcript cannot be read.
 pub fn last_id(input: &Input, end: u64) -> anyhow::Result<Option<String>> {
     let mut last = None;
     each(input, end, &mut |record, _| {
@@ -44,10 +44,10 @@ pub fn last_id(input: &Input, end: u64) -> anyhow::Result<Option<String>> {
     Ok(last)
 }
 
-/// Copies the records before byte `end` behind `header`, a record.
+/// Copies the records before byte `end` after the record `header`.
 ///
 /// # Errors
-/// 65 for a tree transcript of another program; 74 when it cannot be read.
+/// 65 for a tree transcript of another program; 74 if it cannot be read.
 pub fn fork(input: &Input, end: u64, header: &str, ts: &str) -> anyhow::Result<Forked> {
     let mut forked = Forked::default();
     let mut previous = match record::seal(header, b"", ts) {
@@ -60,10 +60,10 @@ pub fn fork(input: &Input, end: u64, header: &str, ts: &str) -> anyhow::Result<F
             let name = &input.name;
             return fail(
                 Exit::Data,
-                format!("cannot fork '{name}': a transcript of {dialect}, which keeps a tree"),
+                format!("cannot fork '{name}': a transcript of {dialect}, which is a tree"),
             );
         }
-        // The new session has a header and a label of its own.
+        // The new session has its own header and label.
         if matches!(record.body, Body::Session | Body::Label) {
             return Ok(());
         }
@@ -94,7 +94,7 @@ impl Forked {
         self.records += 1;
     }
 
-    /// The text of a record with the new ids of the records that it names.
+    /// Returns the text of a record in which the ids of copied records are replaced by their new ids.
     fn relink(&self, object: &Object<'_>, body: &Body<'_>) -> String {
         let mut text = object.text().to_owned();
         if !body.is_view() && !matches!(body, Body::Checkpoint(_)) {
@@ -116,7 +116,7 @@ fn with(text: &str, name: &str, value: &str) -> String {
     Object::parse(text).map_or_else(|_| text.to_owned(), |object| object.with(name, value))
 }
 
-/// Gives each whole record before byte `end` to `take`, and says how many places were none.
+/// Calls `take` for each intact record before byte `end`, and returns the number of damaged places.
 fn each(
     input: &Input,
     end: u64,

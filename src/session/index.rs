@@ -1,4 +1,4 @@
-//! The index of an agent's sessions: `sessions.json`, a cache that claw0 can read and write, too.
+//! The index of an agent's sessions: `sessions.json`, a cache that claw0 can also read and write.
 
 use super::{Entry, probe::Stamp, time};
 use crate::json::Object;
@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-/// What an index says, by the session's id; nothing where it is missing or broken.
+/// Reads the entries of an index by session id; an invalid or missing index has none.
 #[must_use]
 pub fn read(path: &Path) -> HashMap<String, Entry> {
     std::fs::read(path).ok().and_then(|bytes| parse(&bytes)).unwrap_or_default()
@@ -42,7 +42,7 @@ fn entry(id: String, object: &Object<'_>) -> Entry {
     }
 }
 
-/// The text of an index, in the order of the ids.
+/// Returns the text of an index, sorted by id.
 #[must_use]
 pub fn to_text(entries: &[Entry]) -> String {
     let mut sorted: Vec<&Entry> = entries.iter().collect();
@@ -66,15 +66,15 @@ fn row(entry: &Entry) -> String {
     .into_json()
 }
 
-/// Puts a new file of this mode in the place of another, whole or not at all.
+/// Replaces a file atomically by one with this text and mode.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn replace(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let new = path.with_file_name(format!(".{name}.{}", std::process::id()));
     let write = || {
-        // One that a process of the same number left is nobody's.
+        // A killed process with the same id may have left one.
         let _ = std::fs::remove_file(&new);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
         file.set_permissions(Permissions::from_mode(mode))?;
@@ -85,8 +85,8 @@ pub fn replace(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     write().inspect_err(|_| drop(std::fs::remove_file(&new)))
 }
 
-/// Writes the index of a folder under the folder's lock. Where another program has that, or the folder cannot
-/// be written, nothing is lost.
+/// Writes the index of a folder while holding the folder's lock. Failures are ignored, because the index is
+/// only a cache: another program may hold the lock, or the folder may be read-only.
 pub fn write(folder: &Path, text: &str) {
     let Ok(lock) = File::open(folder) else { return };
     if lock.try_lock().is_ok() {
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_and_what_is_broken_is_empty() {
+    fn an_index_is_read_as_written_and_an_invalid_one_is_empty() {
         let stamp = Some(Stamp { size: 1, modified: 1_767_225_600_123_456_789, inode: 3 });
         let label = "a \"b\"\u{1b}".to_owned();
         let entry =

@@ -1,8 +1,8 @@
-//! Sessions by name: the store of transcripts, its index, and what a name means.
+//! Sessions by name: the store of transcripts, its index, and the resolution of names.
 //!
-//! All that is known of a session stands in its transcript; the index beside the transcripts is a cache that
-//! may be lost, broken or old at any time. Names from outside are compared with what is there and never
-//! become a part of a path; the names of agents and sessions that do are checked first ([`name`]).
+//! A session's transcript has all its data. The index beside the transcripts is a cache, and may be missing,
+//! broken or outdated at any time. Session names from the user are compared with existing ones and never
+//! become part of a path. Names of agents and sessions that do are checked first ([`name`]).
 
 pub mod expire;
 pub mod fork;
@@ -19,31 +19,31 @@ pub mod turn;
 use probe::Stamp;
 use std::path::PathBuf;
 
-/// A session, as listings show it. Times are microseconds since 1970.
+/// A session in a listing. Times are in microseconds since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// The name of its file, without the end.
+    /// The name of its file without the suffix.
     pub id: String,
-    /// The agent that it belongs to.
+    /// The agent of the session.
     pub agent: String,
-    /// Its transcript.
+    /// The path of its transcript.
     pub path: PathBuf,
-    /// Its key; empty where it has none.
+    /// Its key, or an empty text.
     pub key: String,
-    /// Its label; empty where it has none.
+    /// Its label, or an empty text.
     pub label: String,
-    /// When it was made.
+    /// The time of its creation.
     pub created: i64,
     /// The time of its last record.
     pub active: i64,
-    /// How many records it has, without the header.
+    /// The number of its records, without the header.
     pub records: u64,
-    /// The state of the file in which all this was found.
+    /// The state of the file when this entry was read.
     pub stamp: Option<Stamp>,
 }
 
 impl Entry {
-    /// Returns whether the transcript has changed since the entry was read.
+    /// Returns true if the transcript has changed since the entry was read.
     #[must_use]
     pub fn has_changed(&self) -> bool {
         let stamp = self.path.symlink_metadata().ok().map(|meta| Stamp::of(&meta));
@@ -51,7 +51,7 @@ impl Entry {
     }
 }
 
-/// Sorts: what was active last comes first, and always in the same order.
+/// Sorts the most recently active sessions first, with a stable order for ties.
 pub fn sort(entries: &mut [Entry]) {
     entries.sort_by(|a, b| {
         b.active.cmp(&a.active).then(b.created.cmp(&a.created)).then_with(|| a.path.cmp(&b.path))
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_to_since_it_was_listed_has_changed() {
+    fn a_transcript_written_to_after_listing_has_changed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.jsonl");
         std::fs::write(&path, "{}\n").unwrap();

@@ -1,14 +1,14 @@
-//! What agents, sessions, keys and labels may be called.
+//! Checks the names of agents and sessions, keys and labels.
 
-/// The longest name of an agent or a session, in bytes.
+/// The length limit for the name of an agent or a session, in bytes.
 const MOST_NAME: usize = 64;
-/// The longest key or label, in bytes.
+/// The length limit for a key or label, in bytes.
 const MOST_TEXT: usize = 256;
 
-/// Checks that `name` is one safe component of a path on any file system.
+/// Checks that `name` is a safe path component on any file system.
 ///
 /// # Errors
-/// Says why it is none.
+/// The reason if it is not.
 pub fn component(name: &str) -> Result<(), String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     if name.is_empty() {
@@ -16,17 +16,17 @@ pub fn component(name: &str) -> Result<(), String> {
     } else if name.len() > MOST_NAME {
         Err(format!("too long; use at most {MOST_NAME} bytes"))
     } else if !name.chars().all(is_plain) {
-        Err("use letters, digits, '.', '_' and '-' alone".to_owned())
+        Err("use only letters, digits, '.', '_' and '-'".to_owned())
     } else if name.starts_with(['-', '.']) || name.ends_with('.') {
-        Err("use no '-' or '.' at the beginning, and no '.' at the end".to_owned())
+        Err("it may not begin with '-' or '.', or end with '.'".to_owned())
     } else if is_device(name) {
-        Err("some systems have a device of this name; use another".to_owned())
+        Err("reserved for a device on some systems; use another name".to_owned())
     } else {
         Ok(())
     }
 }
 
-/// Whether DOS had a device of this name, whatever stands behind a dot.
+/// Returns true for the name of a DOS device, with or without a suffix.
 fn is_device(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or_default().to_ascii_lowercase();
     let numbered = |kind| {
@@ -39,7 +39,7 @@ fn is_device(name: &str) -> bool {
 /// Checks a key.
 ///
 /// # Errors
-/// Says why it is none.
+/// The reason if it is invalid.
 pub fn key(text: &str) -> Result<(), String> {
     if text.trim().is_empty() {
         Err("it is empty; write at least one character".to_owned())
@@ -48,21 +48,21 @@ pub fn key(text: &str) -> Result<(), String> {
     }
 }
 
-/// Checks a label; an empty one takes a label away.
+/// Checks a label. An empty label removes the label of a session.
 ///
 /// # Errors
-/// Says why it is none.
+/// The reason if it is invalid.
 pub fn label(text: &str) -> Result<(), String> {
     if text.len() > MOST_TEXT {
         Err(format!("too long; use at most {MOST_TEXT} bytes"))
     } else if text.chars().any(char::is_control) {
-        Err("use no control characters".to_owned())
+        Err("it contains control characters; remove them".to_owned())
     } else {
         Ok(())
     }
 }
 
-/// The agent that a key names: the first part of `agent:channel:peer`, the second where the first is the
+/// Returns the agent in a key: the first part of `agent:channel:peer`, or the second part if the first is the
 /// word `agent`, as OpenClaw writes it.
 #[must_use]
 pub fn agent_of(key: &str) -> Option<&str> {
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn t_4_only_safe_components_are_names() {
+    fn t_4_only_safe_path_components_are_valid_names() {
         for good in ["a", "claw0", "A.b_c-d", "com", "com10", "console", "7ab2385f6138"] {
             assert_eq!(component(good), Ok(()), "{good}");
         }

@@ -1,6 +1,6 @@
-//! One transcript, looked at for a listing: its header, and its lines counted.
+//! Reads the data of a listing from a transcript: its header, labels and number of lines.
 //!
-//! A transcript that only grew is read from where it ended the last time.
+//! If a transcript has only grown, only the new part is read.
 
 use super::time;
 use crate::input::lines::without_mark;
@@ -10,14 +10,14 @@ use std::fs::{File, Metadata};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 
-/// The state of a file: when all of it is the same, so is what is in the file.
+/// The state of a file. The content is unchanged as long as all of this is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
     /// Its length in bytes.
     pub size: u64,
-    /// When it was changed last, in nanoseconds since 1970.
+    /// The time of the last change, in nanoseconds since 1970.
     pub modified: u64,
-    /// Its number in the file system.
+    /// Its inode number.
     pub inode: u64,
 }
 
@@ -32,31 +32,31 @@ impl Stamp {
     }
 }
 
-/// What a transcript says of itself; none is what it does not say.
+/// The data of a listing; `None` if the transcript does not have it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The key in its header.
     pub key: Option<String>,
     /// The newest label.
     pub label: Option<String>,
-    /// When it was made, by its header.
+    /// The time of creation in its header.
     pub created: Option<i64>,
     /// The time of the first record.
     pub first: Option<i64>,
-    /// The time of the last record that has one.
+    /// The time of the last record that has a time.
     pub active: Option<i64>,
-    /// Lines but the header's and blank ones.
+    /// The number of lines, without the header and blank lines.
     pub records: u64,
 }
 
-/// How much is read at once: most transcripts are shorter.
+/// The number of bytes read at once: most transcripts are shorter.
 const BLOCK: usize = 64 * 1024;
 
-/// Looks at a transcript's first `end` bytes. `before` is what it said at an earlier time, and how long it was
-/// then.
+/// Reads the first `end` bytes of a transcript. `before` has the result of an earlier read and the file's
+/// length at that time.
 ///
 /// # Errors
-/// When it cannot be read.
+/// If it cannot be read.
 pub fn look(mut file: File, end: u64, before: Option<(Facts, u64)>) -> io::Result<Facts> {
     let (mut facts, from) = before.unwrap_or_default();
     let from = if from > 0 && is_line_end(&mut file, from)? { from } else { 0 };
@@ -85,7 +85,7 @@ pub fn look(mut file: File, end: u64, before: Option<(Facts, u64)>) -> io::Resul
     Ok(facts)
 }
 
-/// Whether the byte before `at` ends a line.
+/// Returns true if the byte before `at` ends a line.
 fn is_line_end(file: &mut File, at: u64) -> io::Result<bool> {
     let mut byte = [0];
     file.seek(SeekFrom::Start(at - 1))?;
@@ -101,7 +101,7 @@ fn ts(line: &[u8]) -> Option<i64> {
 }
 
 impl Facts {
-    /// Reads the first line: a header, or a record of a transcript that has none.
+    /// Reads the first line: a header, or a record if there is no header.
     fn read_first(&mut self, line: &[u8]) {
         let Some(object) = object(line) else { return };
         self.first = object.get("ts").and_then(time::of_ts);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_is_no_record_and_the_newest_label_counts() {
+    fn a_header_is_not_counted_and_the_newest_label_applies() {
         let facts = looked(&format!(
             "{HEADER}{{\"type\":\"user\",\"ts\":6,\"content\":\"\\\"type\\\":\\\"label\\\"\"}}\n\n\
              {{\"type\":\"label\",\"ts\":7,\"label\":\"two\"}}\n\
@@ -154,19 +154,19 @@ mod tests {
     }
 
     #[test]
-    fn what_was_counted_is_not_read_again() {
+    fn lines_already_counted_are_not_read_again() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         let first = format!("{HEADER}{{\"type\":\"user\",\"ts\":6}}\n");
         file.write_all(first.as_bytes()).unwrap();
         let before = look(file.reopen().unwrap(), u64::MAX, None).unwrap();
         file.write_all(b"{\"type\":\"user\",\"ts\":9}\n").unwrap();
         let bounded = look(file.reopen().unwrap(), first.len() as u64, None).unwrap();
-        assert_eq!(bounded, before, "what is appended meanwhile is for the next time");
+        assert_eq!(bounded, before, "lines appended in the meantime are not counted");
         let whole = look(file.reopen().unwrap(), u64::MAX, None).unwrap();
         let grown =
             look(file.reopen().unwrap(), u64::MAX, Some((before.clone(), first.len() as u64)));
         assert_eq!((&whole, whole.active), (&grown.unwrap(), Some(9_000_000)));
-        // It ended in the middle of a line: all is read.
+        // The earlier read ended inside a line, so everything is read again.
         let torn = look(file.reopen().unwrap(), u64::MAX, Some((before, first.len() as u64 - 3)));
         assert_eq!(whole, torn.unwrap());
     }

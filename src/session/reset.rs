@@ -1,4 +1,4 @@
-//! When a new session begins under a key: each day at a time, or after a silence.
+//! Decides when a new session begins under a key: daily at a fixed time, or after an idle time.
 
 use super::time;
 use crate::input::Input;
@@ -7,18 +7,18 @@ use crate::json::Object;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, civil};
 
-/// When a session is over.
+/// The conditions that end a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reset {
-    /// Each day at this local time.
+    /// Ends at this local time every day.
     pub daily: Option<civil::Time>,
-    /// When nothing was said for more than so many minutes.
+    /// Ends after more than this many minutes without a message from the user.
     pub idle: Option<u32>,
 }
 
 impl Reset {
-    /// Whether a session is over in which something was said last at `last`. Where the clock was set back, it
-    /// is not.
+    /// Returns true if a session is over whose last user message was at `last`. It is not over if the clock
+    /// was set back.
     #[must_use]
     pub fn is_over(self, last: i64, now: i64, zone: &TimeZone) -> bool {
         let idle = self.idle.is_some_and(|minutes| now - last > i64::from(minutes) * 60_000_000);
@@ -27,8 +27,8 @@ impl Reset {
     }
 }
 
-/// The newest moment, now or before, at which it was this time of the day. A time that a day leaves out comes
-/// as much later as clocks were put forward; of one that comes twice the first counts.
+/// Returns the latest moment up to `now` at which the local time was `at`. If daylight saving skips that
+/// time, the moment is later by the skipped interval; if the time comes twice, the first moment is used.
 fn last_border(at: civil::Time, now: i64, zone: &TimeZone) -> Option<i64> {
     let today = Timestamp::from_microsecond(now).ok()?.to_zoned(zone.clone()).date();
     let border = |date: civil::Date| {
@@ -38,10 +38,10 @@ fn last_border(at: civil::Time, now: i64, zone: &TimeZone) -> Option<i64> {
     border(today).or_else(|| border(today.yesterday().ok()?))
 }
 
-/// Reads `daily@HH:MM`.
+/// Parses `daily@HH:MM`.
 ///
 /// # Errors
-/// Says so when it is something else.
+/// If the text has another form.
 pub fn daily(text: &str) -> Result<civil::Time, String> {
     let read = || {
         let (hour, minute) = text.strip_prefix("daily@")?.split_once(':')?;
@@ -51,13 +51,13 @@ pub fn daily(text: &str) -> Result<civil::Time, String> {
         };
         civil::Time::new(number(hour)?, number(minute)?, 0, 0).ok()
     };
-    read().ok_or_else(|| "not a time of the day; write daily@04:00".to_owned())
+    read().ok_or_else(|| "not a daily time; write it like daily@04:00".to_owned())
 }
 
-/// When the user said something last; what programs note by themselves does not count.
+/// Returns the time of the last user message. Records that programs append do not count.
 ///
 /// # Errors
-/// When the transcript cannot be read.
+/// If the transcript cannot be read.
 pub fn last_said(input: &Input) -> anyhow::Result<Option<i64>> {
     let needles = Needles::quoted(&[r#""type":"user""#, r#""type": "user""#]);
     let mut lines = Backward::new(std::slice::from_ref(input), input.length, &needles);
@@ -100,7 +100,7 @@ mod tests {
             (four, "2026-03-28T20:00:00Z", "2026-03-29T02:00:00Z", true),
             (four, "2026-10-24T20:00:00Z", "2026-10-25T02:59:59Z", false),
             (four, "2026-10-24T20:00:00Z", "2026-10-25T03:00:00Z", true),
-            // A time that the day leaves out comes an hour later; the first of two counts.
+            // A skipped time comes an hour later; of two equal times, the first is used.
             (half_past_two, "2026-03-28T20:00:00Z", "2026-03-29T01:29:59Z", false),
             (half_past_two, "2026-03-28T20:00:00Z", "2026-03-29T01:30:00Z", true),
             (half_past_two, "2026-10-24T20:00:00Z", "2026-10-25T00:29:59Z", false),
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn v77_idle_is_more_than_the_minutes() {
+    fn v77_a_session_ends_after_more_than_the_idle_minutes() {
         let reset = Reset { daily: None, idle: Some(30) };
         let over = |now| reset.is_over(at("2026-01-10T12:00:00Z"), at(now), &zone());
         assert!(!over("2026-01-10T12:30:00Z") && over("2026-01-10T12:30:00.000001Z"));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn times_of_the_day() {
+    fn daily_times() {
         for wrong in ["04:00", "daily@4:00", "daily@24:00", "daily@04:60", "daily@+4:00", "daily@"]
         {
             assert!(daily(wrong).is_err(), "{wrong}");

@@ -1,19 +1,19 @@
-//! What a name means: exactly an id, a key or a label; else the beginning of one of them.
+//! Resolves a name to a session: an id, key or label, or else a unique prefix of one.
 
 use super::Entry;
 
-/// What was found under a name.
+/// The result of resolving a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found<'e> {
-    /// One session.
+    /// One session matches.
     One(&'e Entry),
-    /// Several sessions; all of them.
+    /// All of several matching sessions.
     Several(Vec<&'e Entry>),
-    /// None.
+    /// No session matches.
     None,
 }
 
-/// Finds the session that `name` means. A key means the newest session that has it.
+/// Finds the session with this name. If a key matches several sessions, the newest one is used.
 #[must_use]
 pub fn resolve<'e>(entries: &'e [Entry], name: &str) -> Found<'e> {
     match exact(entries, name) {
@@ -22,7 +22,8 @@ pub fn resolve<'e>(entries: &'e [Entry], name: &str) -> Found<'e> {
     }
 }
 
-/// The same for names that are whole: what is made where it is missing must not be another's.
+/// Finds a session by its complete id, key or label. Programs that create missing sessions use this, so that
+/// a prefix of an existing name does not select another session.
 #[must_use]
 pub fn exact<'e>(entries: &'e [Entry], name: &str) -> Found<'e> {
     if name.is_empty() {
@@ -59,7 +60,7 @@ fn one_of(found: Vec<&Entry>) -> Found<'_> {
     }
 }
 
-/// Of each agent and key the session that was made last.
+/// Returns the newest session of each agent and key.
 fn newest(found: Vec<&Entry>) -> Vec<&Entry> {
     let is_newest = |entry: &&Entry| {
         !found.iter().any(|other| {
@@ -87,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn v81_d63_exact_before_prefix_and_several_are_all_told() {
+    fn v81_d63_exact_names_win_over_prefixes_and_all_ambiguous_ones_are_returned() {
         let entries = [
             entry("abc", "main:cli:one", "work", 1),
             entry("abcd", "main:cli:one", "workshop", 2),

@@ -1,4 +1,4 @@
-//! What is in a transcript: how much was said, what was cut, and what the calls took.
+//! Statistics of a transcript: records, turns, compactions and token usage.
 
 use crate::input::Input;
 use crate::input::lines::Lines;
@@ -8,38 +8,38 @@ use crate::messages::{rebuild, view};
 use crate::record::Body;
 use crate::usage::{Calls, Counts};
 
-/// Counts of what is in a transcript.
+/// The statistics of a transcript.
 #[derive(Clone, Debug, Default)]
 pub struct Status {
-    /// Records, the header not counted.
+    /// Records, without the header.
     pub records: u64,
-    /// Turns: what the user said, each with what came after it. What was taken back is not counted.
+    /// Turns, each a prompt with all that follows it. Retracted turns are not counted.
     pub turns: u64,
-    /// Calls of tools.
+    /// Tool calls.
     pub calls: u64,
-    /// Results of such calls.
+    /// Tool results.
     pub results: u64,
-    /// Compactions that were not taken back.
+    /// Compactions that were not retracted.
     pub compactions: u64,
-    /// Truncations that were not taken back.
+    /// Truncations that were not retracted.
     pub truncations: u64,
-    /// Checkpoints that were not taken back.
+    /// Checkpoints that were not retracted.
     pub checkpoints: u64,
-    /// Calls to a provider that failed.
+    /// Failed calls to a provider.
     pub errors: u64,
-    /// Lines that could not be used, or not in whole.
+    /// Lines that could not be read, or only in part.
     pub findings: u64,
-    /// The model of the newest reply; empty where none is told.
+    /// The model of the newest reply, or an empty text.
     pub model: String,
-    /// What all calls took, summaries included.
+    /// The token usage of all calls, including those for summaries.
     pub used: Counts,
 }
 
 impl Status {
-    /// Reads a transcript, whole.
+    /// Reads a whole transcript.
     ///
     /// # Errors
-    /// When it cannot be read; 65 when it is a tree transcript of another program.
+    /// If it cannot be read; 65 if it is a tree transcript of another program.
     pub fn read(input: &Input) -> anyhow::Result<Status> {
         let view = view::whole(std::slice::from_ref(input))?;
         let (mut status, mut calls) = (Status::default(), Calls::default());
@@ -62,7 +62,7 @@ impl Status {
         Ok(status)
     }
 
-    /// Takes in a record; `counts` says that it was not taken back.
+    /// Counts a record; `counts` is false if it was retracted.
     fn take(&mut self, body: &Body<'_>, object: &Object<'_>, counts: bool, turns: &mut Turns) {
         self.records += u64::from(!matches!(body, Body::Session));
         self.turns += u64::from(counts && turns.begins_with(body));

@@ -1,5 +1,5 @@
-//! Where transcripts lie: `.sessions/agents/AGENT/sessions/ID.jsonl` in the workspace, the index and the name
-//! of the current session beside that folder. Transcripts of claw0's first program, in
+//! The folders of transcripts: `.sessions/agents/AGENT/sessions/ID.jsonl` in the workspace, with the index
+//! and the name of the current session beside that folder. Transcripts of claw0's first program, in
 //! `.sessions/transcripts`, are listed as well.
 
 use super::probe::{Facts, Stamp, look};
@@ -19,60 +19,60 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// What names a transcript's file: `.jsonl`.
+/// The suffix of a transcript's file name.
 const END: &str = ".jsonl";
-/// From so many sessions on, they are looked at on all processors.
+/// The number of sessions from which on all processors read them.
 const MANY: usize = 256;
 
-/// All sessions of a workspace.
+/// The sessions of a workspace.
 #[derive(Clone, Debug)]
 pub struct Store {
     root: PathBuf,
 }
 
-/// What a new session is to be.
+/// The properties of a new session.
 #[derive(Clone, Debug, Default)]
 pub struct New {
-    /// Its agent; checked.
+    /// The agent's name, which is checked.
     pub agent: String,
-    /// Its key.
+    /// The key.
     pub key: String,
-    /// Its label, if it has one.
+    /// The label, if there is one.
     pub label: Option<String>,
     /// The member `parent` of the header, as JSON.
     pub parent: Option<String>,
-    /// Makes ids differ.
+    /// A number that makes ids differ.
     pub seed: u64,
 }
 
-/// A header, and the file that it is for.
+/// The header of a new transcript, and its file.
 #[derive(Clone, Debug)]
 pub struct Header {
-    /// The record.
+    /// The record of the header.
     pub line: String,
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
     /// The session's id.
     pub id: String,
 }
 
 impl Store {
-    /// The store in `workspace`, there or not.
+    /// Returns the store in `workspace`, which need not exist.
     #[must_use]
     pub fn new(workspace: &Path) -> Store {
         Store { root: workspace.join(".sessions") }
     }
 
-    /// The folder of an agent.
+    /// Returns the folder of an agent.
     #[must_use]
     pub fn folder(&self, agent: &str) -> PathBuf {
         self.root.join("agents").join(agent)
     }
 
-    /// The agents that there are.
+    /// Returns the names of the agents that have sessions.
     ///
     /// # Errors
-    /// When the folder cannot be read.
+    /// If the folder cannot be read.
     pub fn agents(&self) -> anyhow::Result<Vec<String>> {
         let names = read_folder(&self.root.join("agents"), |name| Some(name.to_owned()))?;
         let is_there = |agent: &String| {
@@ -82,11 +82,11 @@ impl Store {
         Ok(names.into_iter().filter(is_there).collect())
     }
 
-    /// The sessions of an agent, or of all, sorted; the indexes are brought up to date. `is_fresh` makes them
-    /// anew.
+    /// Returns the sessions of one agent or of all, sorted, and updates the indexes. `is_fresh` rebuilds
+    /// them.
     ///
     /// # Errors
-    /// When a folder cannot be read.
+    /// If a folder cannot be read.
     pub fn list(&self, agent: Option<&str>, is_fresh: bool) -> anyhow::Result<Vec<Entry>> {
         let mut entries = Vec::new();
         for own in self.agents()?.iter().filter(|own| agent.is_none_or(|agent| agent == *own)) {
@@ -116,8 +116,8 @@ impl Store {
         Ok(entries)
     }
 
-    /// The sessions of claw0's first program. Its index goes by key and is left alone: where two sessions got
-    /// one key, it knows only one of them.
+    /// Returns the sessions of claw0's first program. Its index maps keys to sessions and is not used: if two
+    /// sessions had the same key, it has only one of them.
     fn list_first(&self, agent: Option<&str>) -> anyhow::Result<Vec<Entry>> {
         let folder = self.root.join("transcripts");
         let stems = read_folder(&folder, |name| name.strip_suffix(END).map(str::to_owned))?;
@@ -136,10 +136,10 @@ impl Store {
         Ok(entries)
     }
 
-    /// A header for a new session, with an id that no file has.
+    /// Returns the header for a new session, with an unused id.
     ///
     /// # Errors
-    /// 2 when the agent cannot be called so.
+    /// 2 if the name of the agent is invalid.
     pub fn header(&self, new: &New, created: i64) -> anyhow::Result<Header> {
         let agent = &new.agent;
         let refuse = |why: &str| {
@@ -166,10 +166,10 @@ impl Store {
         }
     }
 
-    /// Writes a new transcript: records, of which the first is a header.
+    /// Writes a new transcript from records that begin with a header.
     ///
     /// # Errors
-    /// 75 when another program made a file of this name first; 74 or 77 when it cannot be written.
+    /// 75 if another program created the file first; 74 or 77 if it cannot be written.
     pub fn write(&self, path: &Path, records: &str, ts: &str) -> anyhow::Result<()> {
         let options = transcript::Options {
             expect_tail: Some(String::new()),
@@ -183,10 +183,11 @@ impl Store {
         Ok(())
     }
 
-    /// The lock of an agent's folder, which is made; held while a session is looked for and then made.
+    /// Locks an agent's folder, and creates it if necessary. Programs hold this lock while they look for a
+    /// session and then create it.
     ///
     /// # Errors
-    /// 74 or 77 when the folder cannot be made or locked, 75 when another program held it for too long.
+    /// 74 or 77 if the folder cannot be created or locked, 75 if another program holds the lock for too long.
     pub fn lock(&self, agent: &str) -> anyhow::Result<File> {
         let folder = self.folder(agent);
         let cannot = || format!("cannot lock '{}'", folder.display());
@@ -196,14 +197,14 @@ impl Store {
         })
     }
 
-    /// Where the current session of an agent is remembered.
+    /// Returns the path of the file with the current session of an agent.
     #[must_use]
     pub fn current_path(&self, agent: &str) -> PathBuf {
         self.folder(agent).join("current")
     }
 
-    /// The current session among `entries`, which are sorted: the one that was chosen last, or else the one that
-    /// was active last.
+    /// Returns the current session in `entries`, which are sorted: the one that was chosen last, or else the
+    /// most recently active one.
     #[must_use]
     pub fn current<'e>(&self, agent: &str, entries: &'e [Entry]) -> Option<&'e Entry> {
         let text = std::fs::read_to_string(self.current_path(agent)).unwrap_or_default();
@@ -211,10 +212,10 @@ impl Store {
         own.clone().find(|entry| entry.id == text.trim()).or_else(|| own.next())
     }
 
-    /// Remembers the current session of its agent.
+    /// Makes a session the current one of its agent.
     ///
     /// # Errors
-    /// When that cannot be written.
+    /// If the file cannot be written.
     pub fn choose(&self, agent: &str, id: &str) -> anyhow::Result<()> {
         let path = self.current_path(agent);
         let write = || {
@@ -237,7 +238,8 @@ fn header_line(new: &New, id: &str, created: &str) -> String {
         .into_json()
 }
 
-/// The names in a folder that `take` takes and that are safe, sorted; none where there is no folder.
+/// Returns the names in a folder for which `take` returns one and that are safe, sorted; none if the folder
+/// does not exist.
 fn read_folder(
     folder: &Path,
     take: impl Fn(&str) -> Option<String>,
@@ -253,7 +255,7 @@ fn read_folder(
     Ok(names)
 }
 
-/// Looks at all sessions, those that are gone left out.
+/// Reads all sessions, except those that have disappeared.
 fn look_at_all(ids: &[String], look: &(impl Fn(&str) -> Option<Entry> + Sync)) -> Vec<Entry> {
     let look_at = |ids: &[String]| ids.iter().filter_map(|id| look(id)).collect::<Vec<Entry>>();
     if ids.len() < MANY {
@@ -267,8 +269,8 @@ fn look_at_all(ids: &[String], look: &(impl Fn(&str) -> Option<Entry> + Sync)) -
     })
 }
 
-/// An entry with what its file says: from the index where the file is as it was, else from the file. None where
-/// there is no regular file.
+/// Completes an entry from the index if the file is unchanged, or else from the file. Returns `None` if there
+/// is no regular file.
 fn update(place: Entry, known: Option<&Entry>, is_fresh: bool) -> Option<Entry> {
     let meta = place.path.symlink_metadata().ok().filter(|meta| meta.is_file())?;
     let stamp = Some(Stamp::of(&meta));
@@ -283,12 +285,12 @@ fn update(place: Entry, known: Option<&Entry>, is_fresh: bool) -> Option<Entry> 
     if looked.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
         return None;
     }
-    // One that cannot be read is listed with what is known of it, and looked at again.
+    // A session that cannot be read is listed with the data known so far, and read again next time.
     let stamp = stamp.filter(|_| looked.is_ok());
     let found = looked.unwrap_or_default();
     let old = known.cloned().unwrap_or_default();
     let changed = i64::try_from(Stamp::of(&meta).modified / 1000).unwrap_or(0);
-    // claw0's transcripts have no header: its index alone says when they were made.
+    // claw0's transcripts have no header; only its index has the time of creation.
     let remembered = Some(old.created).filter(|time| *time != 0);
     let created = found.created.or(remembered).or(found.first);
     Some(Entry {
@@ -304,7 +306,7 @@ fn update(place: Entry, known: Option<&Entry>, is_fresh: bool) -> Option<Entry> 
     })
 }
 
-/// What was known of a file that can only have grown since, and how long it was.
+/// Returns the known data and length of a file that has only grown since.
 fn before(known: &Entry, now: &Stamp) -> Option<(Facts, u64)> {
     let old = known.stamp.filter(|old| old.inode == now.inode && old.size <= now.size)?;
     Some((facts(known), old.size))

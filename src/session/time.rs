@@ -1,21 +1,21 @@
-//! Times in transcripts and in the index, as microseconds since 1970.
+//! Times in transcripts and in the index, in microseconds since 1970.
 
 use crate::json;
 use jiff::Timestamp;
 
-/// Microseconds of a number of seconds.
+/// Converts seconds to microseconds.
 #[must_use]
 pub fn of_seconds(seconds: f64) -> i64 {
     (seconds * 1e6).round() as i64
 }
 
-/// Microseconds of a time in RFC 3339.
+/// Parses a time in RFC 3339.
 #[must_use]
 pub fn of_text(text: &str) -> Option<i64> {
     text.parse::<Timestamp>().ok().map(Timestamp::as_microsecond)
 }
 
-/// Microseconds of a `ts`, as JSON: seconds, or a text as claw0 wrote it first.
+/// Parses a `ts` member: seconds, or the text that claw0 first wrote.
 #[must_use]
 pub fn of_ts(raw: &str) -> Option<i64> {
     match json::string(raw) {
@@ -24,7 +24,7 @@ pub fn of_ts(raw: &str) -> Option<i64> {
     }
 }
 
-/// A time in RFC 3339, in the form that claw0 writes, which sorts as text.
+/// Formats a time in RFC 3339 as claw0 does, so that times sort as text.
 #[must_use]
 pub fn to_text(time: i64) -> String {
     let time = Timestamp::from_microsecond(time).unwrap_or(Timestamp::UNIX_EPOCH);
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_of_both_of_claw0s_formats() {
+    fn times_in_both_formats_of_claw0() {
         let time = of_text("2026-11-21T21:09:59.819858+00:00").unwrap();
         assert_eq!(to_text(time), "2026-11-21T21:09:59.819858+00:00");
         assert_eq!(of_ts("1795295399.819858"), Some(time));

@@ -1,9 +1,10 @@
-//! The lock of a session's turn: one program at a time holds a transcript for longer than an append. The work on
-//! missing summaries has a lock of its own, so that no turn waits for it.
+//! The lock of a session's turn: only one program at a time works on a transcript for longer than an append.
+//! Retrying missing summaries has a separate lock, so that turns do not wait for it.
 //!
-//! It is a kernel lock of an empty file beside the transcript (`.ID.jsonl.lock`, `.ID.jsonl.retry`), which
-//! appends do not look at. It belongs to the process, also to the program that this turns into, and to none that
-//! it starts: what a turn leaves running does not hold it, and the lock of a process that died is free.
+//! It is a kernel lock on an empty file beside the transcript (`.ID.jsonl.lock`, `.ID.jsonl.retry`), which
+//! appends ignore. It belongs to the process; [`Turn::leave`] keeps it for the program that the process
+//! executes. Programs that the process starts do not hold it, so a background process that a turn leaves
+//! behind does not block the next one. When the process dies, the kernel releases the lock.
 
 use crate::exit::{Error, Exit};
 use crate::transcript::make_folder;
@@ -19,28 +20,28 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Shells give descriptors from 10 on to their own files, and a lock is lost with the first descriptor of its
-/// file that is closed.
+/// The lowest descriptor for a lock file. Shells use descriptors from 10 on for their own files, and a
+/// process loses a lock when it closes any descriptor of the file.
 const HIGH: i32 = 100;
 
-/// A turn that is held, until this is dropped or the process ends.
+/// A turn that this process holds, until the value is dropped or the process ends.
 #[derive(Debug)]
 pub struct Turn {
     file: OwnedFd,
     path: PathBuf,
 }
 
-/// The work that one program at a time does on a transcript.
+/// The kind of work that a lock is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// A turn, from the prompt to the reply.
     Turn,
-    /// Making summaries that are missing.
+    /// Retrying missing summaries.
     Retry,
 }
 
 impl Purpose {
-    /// Its name in diagnostics.
+    /// Returns the name for diagnostics.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -57,7 +58,7 @@ impl Purpose {
     }
 }
 
-/// The file that is locked for such work on a transcript.
+/// Returns the path of the lock file for this kind of work on a transcript.
 #[must_use]
 pub fn lock_path(transcript: &Path, purpose: Purpose) -> PathBuf {
     let name = transcript.file_name().unwrap_or_default().to_string_lossy();
@@ -65,10 +66,10 @@ pub fn lock_path(transcript: &Path, purpose: Purpose) -> PathBuf {
 }
 
 impl Turn {
-    /// Takes the turn of a transcript, which need not be there.
+    /// Locks the turn of a transcript, which need not exist.
     ///
     /// # Errors
-    /// 75 when another program holds it for longer than `timeout`; 74 or 77 when its file cannot be opened.
+    /// 75 if another program holds it for longer than `timeout`; 74 or 77 if the lock file cannot be opened.
     pub fn take(transcript: &Path, purpose: Purpose, timeout: Duration) -> anyhow::Result<Turn> {
         let path = lock_path(transcript, purpose);
         let name = purpose.name();
@@ -98,7 +99,7 @@ impl Turn {
             Err(Errno::AGAIN | Errno::ACCESS) => return Ok(None),
             locked => locked?,
         }
-        // Who held it may have removed the file.
+        // The previous holder may have removed the file.
         let own = rustix::fs::fstat(&file)?;
         let is_there = path
             .symlink_metadata()
@@ -106,35 +107,35 @@ impl Turn {
         Ok(is_there.then(|| Turn { file, path: path.to_owned() }))
     }
 
-    /// Leaves the lock to the program that this process turns into.
+    /// Keeps the lock for the program that this process executes next.
     ///
     /// # Errors
-    /// When that cannot be done.
+    /// If the descriptor cannot be changed.
     pub fn leave(self) -> io::Result<()> {
         fcntl_setfd(&self.file, FdFlags::empty())?;
         std::mem::forget(self.file);
         Ok(())
     }
 
-    /// Removes the lock's file, which is held; who waits for it sees that.
+    /// Removes the lock file while holding the lock; waiting programs notice that.
     pub fn remove(self) {
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
-/// Returns the process that holds the lock of a file, if one does.
+/// Returns the process that holds a lock, if there is one.
 #[must_use]
 pub fn holder(lock: &Path) -> Option<Pid> {
     let file = open(lock, false).ok()?;
     fcntl_getlk(&file, &Flock::from(FlockType::WriteLock)).ok()??.pid
 }
 
-/// Waits until the process that holds the turn of a transcript has ended. From then on this process shares the lock, until
-/// it ends. Returns false at once if no other process holds the turn.
+/// Waits until the process that holds the turn of a transcript has ended. From then on this process holds a
+/// shared lock until it ends. Returns false at once if no other process holds the turn.
 #[must_use]
 pub fn await_end(transcript: &Path) -> bool {
     let Ok(file) = open(&lock_path(transcript, Purpose::Turn), false) else { return false };
-    // If this process holds the turn itself, closing the file would end that.
+    // If this process itself holds the turn, closing the file would release it.
     let file = ManuallyDrop::new(file);
     let held = fcntl_getlk(&*file, &Flock::from(FlockType::WriteLock));
     if !held.is_ok_and(|lock| lock.is_some()) {
@@ -169,7 +170,7 @@ fn open(path: &Path, create: bool) -> io::Result<File> {
         .open(path)
 }
 
-/// The same file under a high number, where there may be one.
+/// Returns a duplicate of the file with a high descriptor, if the limit permits one.
 fn high(file: File) -> io::Result<OwnedFd> {
     match fcntl_dupfd_cloexec(&file, HIGH) {
         Ok(high) => Ok(high),

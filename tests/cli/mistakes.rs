@@ -114,9 +114,9 @@ fn audit_26_a_wrong_command_line_is_told_in_one_line() {
         Row("claw-session lits", 2, "claw-session: no such command: 'lits'; try list, or see claw-session --help"),
         Row("claw-session path", 2, "claw-session: NAME is required; see claw-session path --help"),
         Row("claw-session path --idle 2h work", 2, "claw-session: invalid value '2h' for --idle: not a whole number; write digits alone, without a unit"),
-        Row("claw-session path --reset daily@25:00 work", 2, "claw-session: invalid value 'daily@25:00' for --reset: not a time of the day; write daily@04:00"),
+        Row("claw-session path --reset daily@25:00 work", 2, "claw-session: invalid value 'daily@25:00' for --reset: not a daily time; write it like daily@04:00"),
         Row("claw-session expire", 2, "claw-session: no limit is given; give --older-than or --max"),
-        Row("claw-session expire --older-than 30", 2, "claw-session: invalid value '30' for --older-than: not a length of time; write 30d, 12h or 90m"),
+        Row("claw-session expire --older-than 30", 2, "claw-session: invalid value '30' for --older-than: not a duration; write it like 30d, 12h or 90m"),
     ]);
 }
 
@@ -226,7 +226,7 @@ fn audit_26_a_session_that_is_not_there_says_how_to_make_it() {
     check(&[
         Row("claw-session path work", 1, "claw-session: no session 'work' in 'workspace'; see claw-session list, or make it with claw-session new --label"),
         Row("claw-session current", 1, "claw-session: no session of agent 'main' in 'workspace'; make one with claw-session new"),
-        Row("claw-session --agent ../x new", 2, "claw-session: invalid agent name '../x': use letters, digits, '.', '_' and '-' alone"),
+        Row("claw-session --agent ../x new", 2, "claw-session: invalid agent name '../x': use only letters, digits, '.', '_' and '-'"),
         Row("claw-session new --key ''", 2, "claw-session: invalid key '': it is empty; write at least one character"),
         Row("claw-session new --label wool >id; claw-session new --label work >id; claw-session delete wo 2>all; status=$?; sed 's/[0-9a-f]\\{12\\}/ID/' all | sort >&2; exit $status", 1,
             "claw-session: 'wo' may be 'ID' of 'main': key 'main:cli:user', label 'wool'
