@@ -1,5 +1,5 @@
-//! The size of the context over the turns: what was counted or estimated of each request, and what made it
-//! smaller.
+//! The size of the context over the turns: the tokens of each request, counted or estimated, and what reduced
+//! them.
 
 use super::language::Languages;
 use super::walk::weigh;
@@ -11,77 +11,77 @@ use crate::printable::printable;
 use crate::record::content::{Block, Content, Role};
 use std::collections::HashMap;
 
-/// The most columns of a prompt in the list of prompts.
+/// The width limit of a prompt in the list of prompts, in columns.
 const PROMPT: usize = 72;
 
-/// What is known of the requests of a transcript.
+/// The data of the chart, collected from the entries of a transcript.
 #[derive(Debug, Default)]
 pub struct Chart {
     /// The steps in order.
     pub points: Vec<Point>,
     /// The first header, and the newest label.
     pub session: Option<Session>,
-    /// The number of the first turn; 0 before any.
+    /// The number of the first turn; 0 before the first turn.
     pub first_turn: u64,
-    /// The number of the newest one.
+    /// The number of the newest turn.
     pub turn: u64,
-    /// The window, as a refusal named it last.
+    /// The window that the newest refusal named.
     pub window: Option<u64>,
     /// The prompt of each turn.
     pub prompts: Vec<Prompt>,
-    /// The languages of the texts.
+    /// The languages of the messages.
     pub languages: Languages,
-    /// The request's tokens at this place.
+    /// The tokens of the request at the current entry.
     now: u64,
-    /// A provider's count covers what the model says here.
+    /// True if a provider's count covers what the model writes here.
     is_counted: bool,
-    /// What was saved by truncations that are still to come, by call.
+    /// The tokens that later truncations save, by call.
     savings: HashMap<String, u64>,
-    /// What compactions took away, by record.
+    /// The tokens that compactions saved, by record.
     cuts: HashMap<String, u64>,
 }
 
-/// How a turn begins.
+/// The start of a turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prompt {
-    /// The turn.
+    /// The number of the turn.
     pub turn: u64,
-    /// Its time, in microseconds since 1970.
+    /// The time of the prompt, in microseconds since 1970.
     pub time: Option<i64>,
-    /// The beginning of the prompt, on one line.
+    /// The first line of the prompt, shortened.
     pub text: String,
-    /// It was taken back.
+    /// True if the prompt was retracted.
     pub taken_back: bool,
 }
 
-/// A step of the context's size.
+/// A change of the context's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// The turn in which it is.
+    /// The turn of the change.
     pub turn: u64,
-    /// The request's tokens.
+    /// The tokens of the request.
     pub tokens: u64,
-    /// What happened.
+    /// The cause.
     pub kind: Kind,
 }
 
-/// What a step is.
+/// The cause of a change of the context's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A request, as the provider counted it.
+    /// A request with the provider's count.
     Counted,
-    /// A request, as we estimate it.
+    /// A request with our estimate.
     Estimated,
-    /// A request that was refused.
+    /// A request that the provider refused.
     Refused,
-    /// A summary took the place of so many tokens.
+    /// A compaction; the context had this many tokens before it.
     Compacted(u64),
-    /// Results were shortened; before it were so many tokens.
+    /// Truncated tool results; the context had this many tokens before.
     Shortened(u64),
 }
 
 impl Chart {
-    /// Takes the next entry.
+    /// Adds the next entry.
     pub fn take(&mut self, entry: &Entry) {
         self.read(entry);
         match &entry.what {
@@ -130,7 +130,7 @@ impl Chart {
         }
     }
 
-    /// Reads what is said.
+    /// Collects prompts and languages.
     fn read(&mut self, entry: &Entry) {
         match &entry.what {
             What::Turn(turn) => {
@@ -161,7 +161,7 @@ impl Chart {
         self.step(self.now, Kind::Compacted(before));
     }
 
-    /// Adds what is said to the request.
+    /// Adds the tokens of an entry to the request.
     fn add(&mut self, what: &What) {
         let by_model = matches!(
             what,

@@ -1,21 +1,21 @@
-//! Code in colours.
+//! Syntax highlighting of code.
 //!
-//! The parser reads words and marks, not grammar, in time that grows with the length of the code. What it makes of a
-//! line may depend on the lines after it, so only code that is complete is coloured.
+//! The parser recognises tokens, not grammar, in linear time. The colours of a line can depend on the lines
+//! after it, so only complete code is highlighted.
 
 use super::edit::{self, Kind};
 use super::inline::Style;
 use hl_lite::{Kind as Token, Lang, highlight};
 
-/// Longer code is shown without colours.
+/// The length in bytes above which code is shown without colours.
 const MOST: usize = 64 * 1024;
 
-/// The role of a piece of code.
+/// The role of a piece of code, which selects its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Anything that the others are not.
+    /// Anything else.
     Plain,
-    /// A word of the language.
+    /// A keyword of the language.
     Keyword,
     /// A string.
     String,
@@ -23,18 +23,18 @@ pub enum Part {
     Comment,
     /// A number or another constant.
     Value,
-    /// The name of a type, a function, a member, a variable and the like.
+    /// A name of a type, function, member, variable or the like.
     Name,
     /// A line that a patch adds.
     Added,
     /// A line that a patch removes.
     Removed,
-    /// A line that names a place in a patch.
+    /// A line of a patch that names a file or position.
     Place,
 }
 
 impl Part {
-    /// Returns the class of such pieces in a page.
+    /// Returns the class of such pieces in HTML.
     pub fn class(self) -> Option<&'static str> {
         Some(match self {
             Part::Plain => return None,
@@ -92,7 +92,8 @@ impl From<Kind> for Part {
     }
 }
 
-/// Returns the pieces of code whose fence has this info string, if its language is known. They make up all of `text`.
+/// Returns the coloured pieces of the code in a fence with this info string, or `None` if its language is
+/// unknown. Together they are all of `text`.
 pub fn pieces<'t>(info: &str, text: &'t str) -> Option<Vec<(Part, &'t str)>> {
     let is_end = |c: char| c.is_whitespace() || matches!(c, ',' | '{' | ':');
     let name = info.trim_start().split(is_end).next().unwrap_or_default();
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn audit_30_code_is_coloured_by_its_language() {
+    fn audit_30_code_is_highlighted_by_its_language() {
         for (info, text, expected) in [
             ("rust,ignore", "let x = 1; // c", "<keyword let> x = <value 1>; <comment // c>"),
             ("python", "if 'a': pass", "<keyword if> <string 'a'>: <keyword pass>"),
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn audit_30_any_text_is_kept_whole_and_takes_little_time() {
+    fn audit_30_highlighting_keeps_the_text_and_is_fast() {
         let languages = [
             "rust",
             "sh",

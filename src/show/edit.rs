@@ -1,16 +1,16 @@
-//! Calls that edit files: what they change, as lines of a diff.
+//! Tool calls that edit files: shows their changes as a diff.
 //!
-//! Tools name the text before and after in a few ways, and some take a patch. Which tool it is does not
-//! matter: the members of the input say it.
+//! Tools use a few names for the text before and after, and some take a patch. The code goes by the members
+//! of the input, not by the name of the tool.
 
 use crate::json::{self, Object};
 use imara_diff::{Algorithm, Diff, InternedInput};
 
-/// Lines that are the same, around each change.
+/// The lines of context around each change.
 const AROUND: usize = 3;
-/// Texts of more lines than this are not compared, which takes time that grows with the square of them.
+/// The number of lines above which texts are not compared, because that takes quadratic time.
 const MOST: usize = 4000;
-/// The members that hold a text before and after, as tools name them.
+/// The members for the text before and after, as tools name them.
 const PAIRS: [(&str, &str); 7] = [
     ("old_string", "new_string"),
     ("old_str", "new_str"),
@@ -20,35 +20,35 @@ const PAIRS: [(&str, &str); 7] = [
     ("old", "new"),
     ("search", "replace"),
 ];
-/// The members that hold a list of such pairs.
+/// The members for a list of such pairs.
 const LISTS: [&str; 2] = ["edits", "changes"];
-/// The members that may hold a patch.
+/// The members that may be a patch.
 const PATCHES: [&str; 3] = ["patch", "diff", "input"];
 
 /// A line of a diff.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Added, removed or kept.
+    /// Whether the line is added, removed or unchanged.
     pub kind: Kind,
-    /// Its text, without the sign before it.
+    /// The text without the sign.
     pub text: String,
 }
 
 /// The kind of a line of a diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It is in both texts.
+    /// In both texts.
     Same,
-    /// It is in the new text only.
+    /// Only in the new text.
     Added,
-    /// It is in the old text only.
+    /// Only in the old text.
     Removed,
-    /// It names the place or the file of the lines that follow.
+    /// The file or position of the following lines.
     Place,
 }
 
 impl Kind {
-    /// Returns the sign before such a line.
+    /// Returns the sign in front of such a line.
     pub fn sign(self) -> &'static str {
         match self {
             Kind::Same => " ",
@@ -63,16 +63,16 @@ impl Kind {
     }
 }
 
-/// The changes that a call makes.
+/// The changes of a tool call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Edit {
-    /// The other members of its input, such as the path, a line each.
+    /// The other members of the input, such as the path, one per line.
     pub others: String,
     /// The lines of the diff.
     pub lines: Vec<Line>,
 }
 
-/// Returns the changes that a call with this input makes, if it edits anything.
+/// Returns the changes that a call with this input makes, or `None` if it edits nothing.
 pub fn read(input: &str) -> Option<Edit> {
     let object = Object::parse(input).ok()?;
     let mut lines = pair(&object).unwrap_or_default();
@@ -80,7 +80,7 @@ pub fn read(input: &str) -> Option<Edit> {
     for list in LISTS {
         let Some(elements) = object.get(list).and_then(json::elements) else { continue };
         let pairs = elements.into_iter().map(|raw| pair(&Object::parse(raw).ok()?));
-        // A list that holds anything else is shown as it is.
+        // A list with other elements is shown unchanged.
         if let Some(pairs) = pairs.collect::<Option<Vec<_>>>().filter(|pairs| !pairs.is_empty()) {
             pairs.into_iter().for_each(|pair| join(&mut lines, pair));
             used.push(list);
@@ -107,7 +107,7 @@ fn has_pair(object: &Object<'_>, old: &str, new: &str) -> bool {
     object.string(old).is_some() && object.string(new).is_some()
 }
 
-/// Compares the texts that an object names.
+/// Compares the two texts of an object.
 fn pair(object: &Object<'_>) -> Option<Vec<Line>> {
     let (old, new) = PAIRS.into_iter().find(|(old, new)| has_pair(object, old, new))?;
     Some(compare(&object.string(old)?, &object.string(new)?))
@@ -137,7 +137,7 @@ fn compare(old: &str, new: &str) -> Vec<Line> {
     around_changes(&lines)
 }
 
-/// Leaves out the lines that are far from any change.
+/// Removes the lines that are far from any change.
 fn around_changes(all: &[Line]) -> Vec<Line> {
     let is_near = |at: usize| {
         let end = all.len().min(at + AROUND + 1);
@@ -157,7 +157,7 @@ fn around_changes(all: &[Line]) -> Vec<Line> {
     lines
 }
 
-/// Puts one diff behind another.
+/// Appends a diff to another.
 fn join(lines: &mut Vec<Line>, more: Vec<Line>) {
     if !lines.is_empty() && !more.is_empty() {
         lines.push(Kind::Place.line("…"));
@@ -165,7 +165,7 @@ fn join(lines: &mut Vec<Line>, more: Vec<Line>) {
     lines.extend(more);
 }
 
-/// Returns whether a text is a patch: it names a place, and adds or removes a line.
+/// Returns true if a text is a patch: it names a position, and adds or removes a line.
 fn is_patch(text: &str) -> bool {
     let has =
         |marks: &[&str]| text.lines().any(|line| marks.iter().any(|mark| line.starts_with(mark)));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn audit_30_what_an_edit_changes_is_a_diff() {
+    fn audit_30_an_edit_is_shown_as_a_diff() {
         for (input, expected) in [
             (
                 r#"{"path":"a.c","old_string":"one\ntwo\n","new_string":"one\nthree\n"}"#,

@@ -1,20 +1,20 @@
 //! Emphasis beside Chinese, Japanese and Korean text.
 //!
-//! CommonMark takes `**` for the end of emphasis only where no punctuation stands before it, or where
-//! a space or punctuation follows. Texts without spaces cannot keep that: in `これは**「永久」**です` nothing would be
-//! emphasised. The proposal for CommonMark that repairs this counts CJK punctuation as letters here, and lets other
-//! punctuation stand between emphasis and a CJK character. [`Marked`] has the same effect with any parser: it
-//! puts a character of private use, which counts as a letter, between such punctuation and the delimiter.
-//! [`Marked::without`] takes it out again of whatever the parser makes of the text.
+//! In CommonMark, `**` ends emphasis only if no punctuation precedes it, or a space or punctuation follows.
+//! That fails for languages without spaces: nothing in `これは**「永久」**です` would be emphasised. A proposed
+//! amendment of CommonMark counts CJK punctuation as letters here, and allows other punctuation between
+//! emphasis and a CJK character. [`Marked`] has the same effect with any parser: it inserts a private-use
+//! character, which counts as a letter, between such punctuation and the delimiter. [`Marked::without`]
+//! removes it from the parser's output.
 
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, Tag};
 use std::borrow::Cow;
 use unicode_width::UnicodeWidthChar;
 
-/// Characters of private use; one that the text does not have becomes the mark.
+/// Private-use characters. The first one that the text does not contain is the mark.
 const MARKS: std::ops::RangeInclusive<char> = '\u{e000}'..='\u{e0ff}';
 
-/// A Markdown text, with marks where it needs them.
+/// A Markdown text with marks inserted where necessary.
 #[derive(Debug)]
 pub struct Marked<'t> {
     /// The marked text, for a parser.
@@ -28,8 +28,8 @@ impl<'t> Marked<'t> {
         Marked::at(text, places(text))
     }
 
-    /// The same for a part of a text: `[label]: address` is plain text and not a definition, for what it would define stands
-    /// in other parts.
+    /// Marks a part of a longer text. `[label]: address` is not treated as a link definition, because the
+    /// links that it would define can be in other parts.
     pub fn part(text: &'t str) -> Marked<'t> {
         let mut places = places(text);
         places.extend(text.match_indices("]:").map(|(at, _)| at + 1));
@@ -52,7 +52,7 @@ impl<'t> Marked<'t> {
         Marked { text: Cow::Owned(marked), mark: Some(mark) }
     }
 
-    /// A piece of the text without marks.
+    /// Removes the marks from a piece of the text.
     pub fn without<'p>(&self, piece: &'p str) -> Cow<'p, str> {
         match self.mark {
             Some(mark) if piece.contains(mark) => Cow::Owned(piece.replace(mark, "")),
@@ -60,7 +60,7 @@ impl<'t> Marked<'t> {
         }
     }
 
-    /// The parser's output without marks.
+    /// Removes the marks from an event of the parser.
     pub fn event<'e>(&self, event: Event<'e>) -> Event<'e> {
         let own = |text: CowStr<'e>| match self.without(&text) {
             Cow::Owned(text) => CowStr::from(text),
@@ -82,7 +82,7 @@ impl<'t> Marked<'t> {
         }
     }
 
-    /// The parts of a piece that stand between marks, with where they begin in it.
+    /// Returns the parts of a piece between marks, with their offsets in it.
     pub fn parts<'p>(&self, piece: &'p str) -> impl Iterator<Item = (usize, &'p str)> {
         let mark = self.mark.unwrap_or('\0');
         let parts = piece.split(mark).filter(|_| self.mark.is_some());
@@ -91,14 +91,14 @@ impl<'t> Marked<'t> {
         parts.map(move |part| (part.as_ptr() as usize - base, part)).chain(whole)
     }
 
-    /// Where a place in the marked text is in the original.
+    /// Converts an offset in the marked text to one in the original.
     pub fn original(&self, at: usize) -> usize {
         let Some(mark) = self.mark else { return at };
         at - self.text[..at].matches(mark).count() * mark.len_utf8()
     }
 }
 
-/// Where a mark changes how a delimiter counts, and is meant to.
+/// Returns the offsets where a mark is necessary.
 fn places(text: &str) -> Vec<usize> {
     let mut places = Vec::new();
     if text.is_ascii() {
@@ -109,7 +109,7 @@ fn places(text: &str) -> Vec<usize> {
         if first < end {
             continue;
         }
-        // An escaped one is a character like others.
+        // An escaped delimiter is an ordinary character.
         let at = first + usize::from(is_escaped(&text[..first]));
         end = text.len() - text[at..].trim_start_matches('*').len();
         if at == end {
@@ -125,19 +125,20 @@ fn places(text: &str) -> Vec<usize> {
     places
 }
 
-/// Returns whether what follows this text is escaped: the backslashes at its end are odd in number.
+/// Returns true if the character after this text is escaped: an odd number of backslashes precedes it.
 pub fn is_escaped(before: &str) -> bool {
     (before.len() - before.trim_end_matches('\\').len()) % 2 == 1
 }
 
-/// Returns whether a character is Chinese, Japanese or Korean, or of the punctuation and the forms made for these.
+/// Returns true if a character is Chinese, Japanese or Korean, or one of their punctuation marks or width
+/// variants.
 fn is_cjk(c: char) -> bool {
     let is_emoji = matches!(c, '\u{1f000}'..='\u{1faff}' | '\u{2300}'..='\u{2bff}');
     !is_emoji
         && (c.width() == Some(2) || matches!(c, '\u{ff61}'..='\u{ffdc}' | '\u{1100}'..='\u{11ff}'))
 }
 
-/// Returns whether CommonMark may count a character as punctuation. Letters never do.
+/// Returns true if CommonMark may count a character as punctuation. Letters never count.
 fn is_punctuation(c: char) -> bool {
     !c.is_alphanumeric() && !c.is_whitespace()
 }
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn audit_30_text_without_cjk_characters_is_left_as_it_is() {
+    fn audit_30_text_without_cjk_characters_is_unchanged() {
         for text in [
             "a **(b)**c",
             "a**\"b\"**c “d”**e**",
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_in_the_marked_text_is_found_in_the_original() {
+    fn offsets_are_converted_to_the_original_text() {
         let text = "は**「永久」**で、]: ";
         let marked = Marked::part(text);
         let at = marked.text.find('で').unwrap();

@@ -1,4 +1,4 @@
-//! What records say of sessions, replies, inputs and media, as a person reads it.
+//! Extracts the displayed data of sessions, replies, tool inputs and media from records.
 
 use super::{Media, Reply, Session};
 use crate::json::{self, Object};
@@ -7,13 +7,13 @@ use crate::session::time;
 use crate::usage::Counts;
 use std::borrow::Cow;
 
-/// The input of a call, a member a line; a text of several lines stands below its name.
+/// Formats the input of a tool call, one member per line. A text of several lines is indented below its name.
 pub fn members(input: &str) -> String {
     let Ok(object) = Object::parse(input) else { return input.to_owned() };
     object.members().map(|own| member(&own.name(), own.value)).collect()
 }
 
-/// A member of an input.
+/// Formats a member of an input.
 pub fn member(name: &str, value: &str) -> String {
     let value = json::string(value).unwrap_or(Cow::Borrowed(value));
     if !value.contains('\n') {
@@ -23,12 +23,12 @@ pub fn member(name: &str, value: &str) -> String {
     format!("{name}:\n{lines}")
 }
 
-/// Returns whether a member of an input is what a tool runs.
+/// Returns true if a member of an input is the command or code that a tool runs.
 pub fn is_command(name: &str) -> bool {
     ["command", "cmd", "script", "code"].contains(&name)
 }
 
-/// What is known of an image or a document.
+/// Returns the data of an image or document.
 pub fn media(block: &Block<'_>) -> Media {
     let string = |object: &Object<'_>, name: &str| object.string(name).map(Cow::into_owned);
     let Ok(object) = Object::parse(&block.raw) else { return Media::default() };
@@ -51,7 +51,7 @@ pub fn media(block: &Block<'_>) -> Media {
     }
 }
 
-/// What the header of a session says.
+/// Returns the data of a session header.
 pub fn session(object: &Object<'_>) -> Session {
     let string = |name: &str| object.string(name).map(Cow::into_owned).filter(|it| !it.is_empty());
     let parent = object.get("parent").and_then(|raw| Object::parse(raw).ok());
@@ -64,7 +64,7 @@ pub fn session(object: &Object<'_>) -> Session {
     }
 }
 
-/// What is known of a reply.
+/// Returns the data of a reply.
 pub fn reply(object: &Object<'_>) -> Reply {
     let string = |name: &str| object.string(name).map(Cow::into_owned);
     Reply {

@@ -1,4 +1,4 @@
-//! A transcript as it grows.
+//! Shows a transcript as it grows.
 
 use super::text::Text;
 use super::walk::Walk;
@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::slice;
 
-/// How much is looked through at once for the end of a line.
+/// The bytes that are searched at once for the end of a line.
 const PART: u64 = 64 * 1024;
 
-/// A file that is shown as it grows, and from its beginning if it is another one. A line is shown when it has
-/// ended.
+/// A file that is shown as it grows. If it is replaced by another file, that is shown from its beginning. A
+/// line is shown when it is complete.
 pub struct Follow<'o, W> {
     path: PathBuf,
     name: String,
@@ -26,28 +26,28 @@ pub struct Follow<'o, W> {
     file: File,
     walk: Walk<'o>,
     text: Text<'o, W>,
-    /// Where the next line begins.
+    /// The offset of the next line.
     at: u64,
-    /// Up to here no line ends after that.
+    /// The end of the part that contains no further line feed.
     seen: u64,
 }
 
-/// What came of a look at the file.
+/// The result of checking the file for new lines.
 #[derive(Debug)]
 pub enum Event {
     /// New lines were shown.
     Read(Notes),
-    /// It is another file, or a shorter one; the text says so. What is in it comes next.
+    /// The file was replaced or truncated, as the text says. Its content is read next.
     Begun(String),
     /// There is nothing new.
     Nothing,
 }
 
 impl<'o, W: Write> Follow<'o, W> {
-    /// Opens the file, to be shown on `out`.
+    /// Opens the file, for output on `out`.
     ///
     /// # Errors
-    /// 74 or 77 when it cannot be read, 2 when it is no regular file.
+    /// 74 or 77 if it cannot be read, 2 if it is not a regular file.
     pub fn open(path: &Path, options: &'o Options, out: W) -> anyhow::Result<Follow<'o, W>> {
         let name = path.display().to_string();
         let (file, at, walk) = begin(path, &name, options)?;
@@ -55,11 +55,11 @@ impl<'o, W: Write> Follow<'o, W> {
         Ok(Follow { path: path.to_owned(), name, options, file, walk, text, at, seen: at })
     }
 
-    /// Shows what is new.
+    /// Shows the new lines.
     ///
     /// # Errors
-    /// 74 or 77 when the file cannot be read, 141 when its reader went away; 65 when it turns out to be of a
-    /// dialect that cannot be read.
+    /// 74 or 77 if the file cannot be read, 141 if the reader of the output has closed it, 65 if the file
+    /// turns out to be in a dialect that cannot be read.
     pub fn step(&mut self) -> anyhow::Result<Event> {
         let cannot = || format!("cannot read '{}'", self.name);
         let input = self.file.try_clone().and_then(|file| Input::file(&self.name, file));
@@ -76,7 +76,7 @@ impl<'o, W: Write> Follow<'o, W> {
         }
         self.seen = input.length;
         let own = self.file.metadata().with_context(cannot)?;
-        // A file that is gone may come again.
+        // A file that was removed may be created again.
         match self.path.metadata() {
             Ok(other) if (other.dev(), other.ino()) != (own.dev(), own.ino()) => {
                 self.begin_anew("was replaced")
@@ -92,7 +92,7 @@ impl<'o, W: Write> Follow<'o, W> {
         Ok(Event::Begun(format!("'{}' {why}; it is shown from its beginning", self.name)))
     }
 
-    /// Where the last line ends that has ended, if there is a new one.
+    /// Returns the end of the last complete line, if it is a new one.
     fn end_of_lines(&self, input: &Input) -> anyhow::Result<Option<u64>> {
         let mut to = input.length;
         while to > self.seen {
@@ -106,7 +106,7 @@ impl<'o, W: Write> Follow<'o, W> {
     }
 }
 
-/// Opens a file, and finds where its reading begins.
+/// Opens a file, and finds the offset where reading begins.
 fn begin<'o>(
     path: &Path,
     name: &str,

@@ -1,7 +1,7 @@
-//! Entries as one HTML page that needs nothing else: no script, no font, no picture from anywhere.
+//! Writes entries as a self-contained HTML page: no scripts, fonts or external images.
 //!
-//! All text is escaped. The model's Markdown is rendered; raw HTML in it is text, images are words, and links go
-//! to the web or to mail. A policy in the page forbids the browser what the page does not need anyway.
+//! All text is escaped. The Markdown of messages is rendered: raw HTML in it becomes text, images become
+//! words, and links may only be for the web or mail. A content security policy makes browsers enforce this.
 
 use super::chart::{Chart, Prompt};
 use super::code::{self, Part};
@@ -19,16 +19,16 @@ use pulldown_cmark::{
 use std::io::{self, Write};
 
 const STYLE: &str = include_str!("page.css");
-/// Images of these types are shown; a picture that can hold a script is not among them.
+/// The types of images that are shown. Formats that can contain scripts are excluded.
 const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/// A page, an entry at a time.
+/// A page that is written entry by entry.
 pub struct Page<'o, W> {
     options: &'o Options,
     out: W,
-    /// The language of most of it.
+    /// The main language of the page.
     language: &'static str,
-    /// The header of the first session is in that of the page.
+    /// True if the header of the page shows the first session's header.
     is_named: bool,
     in_turn: bool,
     speaker: Option<Role>,
@@ -36,10 +36,10 @@ pub struct Page<'o, W> {
 }
 
 impl<'o, W: Write> Page<'o, W> {
-    /// Begins the page. It is called after its session, or `name`.
+    /// Begins the page. Its title is the name of its session, or else `name`.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn begin(
         options: &'o Options,
         name: &str,
@@ -78,7 +78,7 @@ impl<'o, W: Write> Page<'o, W> {
     /// Ends the page.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn end(mut self) -> io::Result<()> {
         self.close_turn()?;
         self.out.write_all(b"</main>\n</body>\n</html>\n")
@@ -87,7 +87,7 @@ impl<'o, W: Write> Page<'o, W> {
     /// Writes an entry.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn show(&mut self, entry: &Entry) -> io::Result<()> {
         if let Some(note) = words::note(entry) {
             return self.note(&note, entry.time);
@@ -187,7 +187,7 @@ impl<'o, W: Write> Page<'o, W> {
         )
     }
 
-    /// A time of day; nothing if there is none.
+    /// Returns the time of day, or an empty text without a time.
     fn time(&self, time: Option<i64>) -> String {
         let exact = time.and_then(|time| Timestamp::from_microsecond(time).ok());
         let both = exact.zip(words::clock(time, &self.options.zone));
@@ -196,13 +196,14 @@ impl<'o, W: Write> Page<'o, W> {
         })
     }
 
-    /// The model's words.
+    /// Renders a message.
     fn prose(&self, text: &str) -> String {
         let attributes = self.attributes(text);
         format!("<div class=\"prose\"{attributes}>{}</div>", rendered(text))
     }
 
-    /// The direction of a text, and its language where the page is in another one.
+    /// Returns the attributes for the direction of a text, and for its language if it differs from the
+    /// page's.
     fn attributes(&self, text: &str) -> String {
         let language = language::of(text).filter(|own| *own != self.language);
         let language = language.map_or(String::new(), |own| format!(" lang=\"{own}\""));
@@ -239,7 +240,7 @@ impl<'o, W: Write> Page<'o, W> {
     }
 
     fn note(&mut self, note: &words::Note, time: Option<i64>) -> io::Result<()> {
-        // Who speaks next is said again.
+        // The next message gets a heading again.
         self.close_speaker()?;
         let (title, line) = (note.title, html(&printable(&note.line)));
         let time = self.time(time);
@@ -251,7 +252,7 @@ impl<'o, W: Write> Page<'o, W> {
         writeln!(self.out, "</aside>")
     }
 
-    /// Something folded; `summary` is plain text, `body` is HTML.
+    /// Writes a folded part; `summary` is plain text, `body` is HTML.
     fn fold(&mut self, class: &str, summary: &str, body: &str) -> io::Result<()> {
         let open = if self.options.full { " open" } else { "" };
         let summary = html(&printable(summary));
@@ -262,7 +263,7 @@ impl<'o, W: Write> Page<'o, W> {
     }
 }
 
-/// A list of the prompts, with links to their turns.
+/// Returns a list of the prompts with links to their turns.
 fn index(chart: &Chart) -> String {
     if chart.prompts.len() < 2 {
         return String::new();
@@ -282,7 +283,7 @@ fn index(chart: &Chart) -> String {
     )
 }
 
-/// The changes that a call makes.
+/// Renders the changes of a tool call.
 fn diff(edit: &Edit) -> String {
     let line = |line: &Line| {
         let class = match line.kind {
@@ -305,7 +306,7 @@ fn pre(text: &str) -> String {
     format!("<pre dir=\"auto\" tabindex=\"0\">\n{}</pre>", html(text.trim_end_matches('\n')))
 }
 
-/// An image that is there and harmless, or what is known of it.
+/// Renders an image whose data is included and safe, or else its properties.
 fn picture(media: &Media) -> String {
     let words = html(&printable(&words::media(media)));
     let media_type = media.media_type.as_deref().filter(|it| IMAGES.contains(it));
@@ -320,7 +321,7 @@ fn picture(media: &Media) -> String {
     }
 }
 
-/// The model's Markdown as HTML. A very long text is shown as it stands.
+/// Renders Markdown as HTML. Very long text is not parsed.
 fn rendered(text: &str) -> String {
     let text = clean(text);
     if text.len() > MOST {
@@ -336,7 +337,7 @@ fn rendered(text: &str) -> String {
     out
 }
 
-/// An event; the code in a fence is coloured. `language` is that of the fence which is open.
+/// Highlights code in fences. `language` is that of the open fence.
 fn coloured<'a>(event: Event<'a>, language: &mut Option<CowStr<'a>>) -> Event<'a> {
     let code = match (&event, &language) {
         (Event::Text(text), Some(language)) => code::pieces(language, text),
@@ -351,7 +352,7 @@ fn coloured<'a>(event: Event<'a>, language: &mut Option<CowStr<'a>>) -> Event<'a
     code.map_or(event, |code| Event::Html(code.into()))
 }
 
-/// Pieces of code, escaped.
+/// Renders pieces of code, escaped.
 fn spans(pieces: &[(Part, &str)]) -> String {
     let span = |(part, text): &(Part, &str)| match part.class() {
         Some(class) => format!("<span class=\"{class}\">{}</span>", html(text)),
@@ -360,13 +361,13 @@ fn spans(pieces: &[(Part, &str)]) -> String {
     pieces.iter().map(span).collect()
 }
 
-/// An event, made harmless. `links` says of each open link whether it is kept.
+/// Makes an event safe. `links` has an element for each open link: true if it is kept.
 fn safe<'a>(event: Event<'a>, links: &mut Vec<bool>) -> Option<Event<'a>> {
     Some(match event {
         Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
         Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
         Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),
-        // The page's own headings stand above.
+        // The headings of the page itself have higher levels.
         Event::Start(Tag::Heading { level, .. }) => {
             let (id, classes, attrs) = (None, Vec::new(), Vec::new());
             Event::Start(Tag::Heading { level: below(level), id, classes, attrs })
@@ -391,7 +392,7 @@ fn below(level: HeadingLevel) -> HeadingLevel {
     }
 }
 
-/// Whether a link goes to the web or to mail.
+/// Returns true if a link is for the web or mail.
 fn is_safe(url: &str) -> bool {
     let scheme = url.split(':').next().unwrap_or_default().to_ascii_lowercase();
     url.contains(':') && ["http", "https", "mailto"].contains(&scheme.as_str())
@@ -402,7 +403,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_never_markup() {
+    fn text_of_messages_is_never_markup() {
         for (said, shown) in [
             ("a <b>x</b>", "<p>a &lt;b&gt;x&lt;/b&gt;</p>\n"),
             ("<script>\nx\n</script>", "<p>&lt;script&gt;\nx\n&lt;/script&gt;</p>\n"),
@@ -425,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_that_can_hold_a_script_are_words() {
+    fn images_that_can_contain_scripts_are_not_shown() {
         let media = |media_type: &str, data: &str| Media {
             kind: "image".into(),
             media_type: Some(media_type.into()),

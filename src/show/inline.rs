@@ -1,9 +1,9 @@
-//! Words with styles, in lines that can be wrapped.
+//! Styled text in lines that can be wrapped.
 
 use super::wrap::rows;
 use std::ops::Range;
 
-/// How a piece of text looks: any of a few properties.
+/// The style of a piece of text, a combination of properties.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style(u16);
 
@@ -20,20 +20,20 @@ impl Style {
     pub const VALUE: Style = Style(256);
     pub const RED: Style = Style(512);
 
-    /// The numbers that terminals know the properties by.
+    /// The terminal codes of the properties.
     const NUMBERS: [&'static str; 10] = ["1", "3", "9", "4", "2", "36", "35", "32", "33", "31"];
 
-    /// The style of a heading.
+    /// Returns the style of a heading.
     pub fn heading(level: usize) -> Style {
         if level == 1 { Style::BOLD.with(Style::LINK) } else { Style::BOLD }
     }
 
-    /// Both styles.
+    /// Combines two styles.
     pub fn with(self, other: Style) -> Style {
         Style(self.0 | other.0)
     }
 
-    /// A text in this style, for a terminal.
+    /// Returns a text in this style, for a terminal.
     pub fn paint(self, text: &str) -> String {
         if self == Style::PLAIN || text.is_empty() {
             return text.to_owned();
@@ -44,22 +44,22 @@ impl Style {
     }
 }
 
-/// Words with styles. A line feed ends a line.
+/// Styled text. A line feed ends a line.
 #[derive(Clone, Debug, Default)]
 pub struct Inline {
     pub text: String,
-    /// The pieces: where each ends, its style, and where it begins in the source.
+    /// For each piece: its end in the text, its style, and its offset in the source.
     pieces: Vec<(usize, Style, usize)>,
 }
 
 impl Inline {
-    /// Adds a piece that begins at `source`.
+    /// Adds a piece whose offset in the source is `source`.
     pub fn push(&mut self, text: &str, style: Style, source: usize) {
         self.text.push_str(text);
         self.pieces.push((self.text.len(), style, source));
     }
 
-    /// The rows of all lines.
+    /// Returns the rows of all lines.
     pub fn rows(&self, room: usize) -> Vec<Range<usize>> {
         let mut all = Vec::new();
         let mut start = 0;
@@ -72,14 +72,14 @@ impl Inline {
         all
     }
 
-    /// Where in the source the text reaches that ends here.
+    /// Returns the offset in the source of the text that ends here.
     pub fn source_at(&self, at: usize) -> usize {
         let index = self.pieces.iter().position(|(end, ..)| *end >= at).unwrap_or(0);
         let start = index.checked_sub(1).map_or(0, |index| self.pieces[index].0);
         self.pieces.get(index).map_or(0, |(_, _, source)| source + (at - start))
     }
 
-    /// A part of the text for a terminal.
+    /// Returns a part of the text for a terminal.
     pub fn paint(&self, range: Range<usize>, color: bool) -> String {
         let text = self.text.get(range.clone()).unwrap_or_default();
         if !color {
@@ -88,7 +88,7 @@ impl Inline {
         let (mut out, mut from) = (String::new(), range.start);
         let mut pieces = self.pieces.iter().skip_while(|(end, ..)| *end <= range.start).peekable();
         while let Some((end, style, _)) = pieces.next() {
-            // Neighbours with one style are written together.
+            // Adjacent pieces with the same style are written together.
             if pieces.peek().is_some_and(|(_, next, _)| next == style && *end < range.end) {
                 continue;
             }

@@ -1,16 +1,16 @@
-//! The language of a text, as HTML names it, where that is certain.
+//! Detects the language of a text, as an HTML language code, if it is certain.
 //!
-//! A browser needs it to choose between Chinese, Japanese and Korean forms of a character, to hyphenate, and to read
-//! aloud. A script tells some languages; the commonest words tell others. The tables of a library that knows seventy
-//! languages would take an eighth of what the program may weigh.
+//! Browsers use it to choose between Chinese, Japanese and Korean forms of characters, to hyphenate, and to
+//! read text aloud. Some languages are known by their script, others by their most common words. The tables
+//! of a library for seventy languages would take an eighth of the size limit of the program.
 
 use std::collections::BTreeMap;
 
-/// Only so many characters of a text are read.
+/// The number of characters that are examined.
 const BEGINNING: usize = 4096;
-/// A language is certain when this many of its words are there,
+/// The minimum number of a language's words in the text.
 const FEWEST: usize = 3;
-/// and at least one word of so many is one of them.
+/// The maximum number of words in the text for each of the language's words.
 const RARITY: usize = 16;
 
 /// Words that are common in one language, and rare in the others that share its script.
@@ -31,14 +31,14 @@ const WORDS: [(&str, &str); 14] = [
     ("uk", "і в не на що це як та він або ви для є"),
 ];
 
-/// Returns the language of a text; `None` where it cannot be told.
+/// Returns the language of a text; `None` if it is uncertain.
 pub fn of(text: &str) -> Option<&'static str> {
     let end = text.char_indices().nth(BEGINNING).map_or(text.len(), |(at, _)| at);
     let text = &text[..end];
     by_script(text).or_else(|| by_words(text))
 }
 
-/// Names of files and code in Latin letters do not change the language of a text in another script.
+/// Detects a language by its script. File names and code in Latin letters do not count against it.
 fn by_script(text: &str) -> Option<&'static str> {
     let (mut kana, mut han, mut hangul, mut greek, mut hebrew, mut thai) = (0, 0, 0, 0, 0, 0);
     let mut letters = 0;
@@ -54,7 +54,7 @@ fn by_script(text: &str) -> Option<&'static str> {
         }
         letters += usize::from(c.is_alphabetic());
     }
-    // A character of these is about a third of a word.
+    // A CJK character is about a third of a word.
     let cjk = kana + han + hangul;
     if cjk * 4 > letters {
         let is_korean = hangul > kana;
@@ -86,19 +86,19 @@ fn by_words(text: &str) -> Option<&'static str> {
     WORDS.get(best).filter(|_| is_certain).map(|(language, _)| *language)
 }
 
-/// How much of a conversation is in which language.
+/// The amount of text in each language of a conversation.
 #[derive(Debug, Default)]
 pub struct Languages(BTreeMap<&'static str, usize>);
 
 impl Languages {
-    /// Takes the next text.
+    /// Adds a text.
     pub fn take(&mut self, text: &str) {
         if let Some(language) = of(text) {
             *self.0.entry(language).or_default() += text.len();
         }
     }
 
-    /// Returns the language of most of it; English if none is certain.
+    /// Returns the language of most of the text; English if none is certain.
     pub fn main(&self) -> &'static str {
         self.0.iter().max_by_key(|(_, length)| **length).map_or("en", |(language, _)| *language)
     }
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn audit_30_the_language_of_a_text_is_told_where_it_is_certain() {
+    fn audit_30_the_language_of_a_text_is_detected_if_certain() {
         for (text, language) in [
             ("これは「永久」です", Some("ja")),
             ("`src/main.rs` を修正しました", Some("ja")),

@@ -1,8 +1,9 @@
-//! Entries as Markdown (CommonMark, with what GitHub adds).
+//! Writes entries as Markdown (CommonMark with GitHub's extensions).
 //!
-//! Headings say turns and who speaks, and they are the only ones outside of block quotes: what was said stands
-//! in block quotes, which end where they end whatever is open in them. Raw HTML in it is escaped, and so is
-//! what would load an image. Inputs and results are folded, in fences that are longer than any in them.
+//! Headings name turns and speakers, and are the only headings outside block quotes. Messages are in block
+//! quotes, which close all constructs that a message leaves open. Raw HTML in messages is escaped, and so is
+//! anything that would load an image. Tool inputs and results are folded, in fences longer than any that they
+//! contain.
 
 use super::chart::Prompt;
 use super::edit::{self, Edit};
@@ -15,36 +16,36 @@ use crate::record::content::Role;
 use pulldown_cmark::{Event, LinkType, Options as Dialect, Parser, Tag};
 use std::io::{self, Write};
 
-/// A text of more bytes than this is shown as it stands, in a fence.
+/// The length in bytes above which a text is shown verbatim in a fence.
 pub(super) const MOST: usize = 256 * 1024;
-/// So many characters of an input stand in its summary line.
+/// The length limit of a tool input in its summary line, in characters.
 const ABRIDGED: usize = 80;
-/// A text that is not tame after so many rounds goes into a fence.
+/// The number of attempts to escape a text before it goes into a fence.
 const ROUNDS: usize = 4;
 
-/// Markdown, an entry at a time.
+/// Markdown output that is written entry by entry.
 pub struct Markdown<'o, W> {
     options: &'o Options,
     out: W,
-    /// Something was written.
+    /// True after the first output.
     is_begun: bool,
-    /// The list of prompts was written.
+    /// True after the list of prompts.
     has_index: bool,
     speaker: Option<Role>,
     marked: Option<String>,
 }
 
 impl<'o, W: Write> Markdown<'o, W> {
-    /// Markdown for `out`.
+    /// Returns a writer of Markdown for `out`.
     pub fn new(options: &'o Options, out: W) -> Markdown<'o, W> {
         let (is_begun, has_index) = (false, false);
         Markdown { options, out, is_begun, has_index, speaker: None, marked: None }
     }
 
-    /// Writes an entry. The list of all prompts comes before the first one.
+    /// Writes an entry. The list of all prompts precedes the first one.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn show(&mut self, entry: &Entry, prompts: &[Prompt]) -> io::Result<()> {
         if !matches!(entry.what, What::Session(_)) && !std::mem::replace(&mut self.has_index, true)
         {
@@ -102,7 +103,7 @@ impl<'o, W: Write> Markdown<'o, W> {
         }
     }
 
-    /// A list of the prompts, with links to their turns.
+    /// Writes a list of the prompts with links to their turns.
     fn index(&mut self, prompts: &[Prompt]) -> io::Result<()> {
         if prompts.len() < 2 {
             return Ok(());
@@ -116,7 +117,7 @@ impl<'o, W: Write> Markdown<'o, W> {
         self.fold(&words::plural(prompts.len() as u64, "prompt"), &lines.join("\n"))
     }
 
-    /// The heading of a turn.
+    /// Returns the heading of a turn.
     fn turn(&self, number: u64, time: Option<i64>) -> String {
         let time = time.map(|time| words::when(time, &self.options.zone));
         time.map_or(format!("Turn {number}"), |time| format!("Turn {number}, {time}"))
@@ -159,7 +160,7 @@ impl<'o, W: Write> Markdown<'o, W> {
     }
 
     fn note(&mut self, note: &words::Note, time: Option<i64>) -> io::Result<()> {
-        // Who speaks next is said again.
+        // The next message gets a heading again.
         self.speaker = None;
         self.block("---")?;
         let time = words::clock(time, &self.options.zone);
@@ -168,7 +169,7 @@ impl<'o, W: Write> Markdown<'o, W> {
         note.body.as_ref().map_or(Ok(()), |body| self.fold(note.title, &quoted(body)))
     }
 
-    /// Something folded; `summary` is plain text.
+    /// Writes a folded part; `summary` is plain text.
     fn fold(&mut self, summary: &str, block: &str) -> io::Result<()> {
         let open = if self.options.full { " open" } else { "" };
         let summary = html(&printable(summary));
@@ -177,20 +178,20 @@ impl<'o, W: Write> Markdown<'o, W> {
         self.block("</details>")
     }
 
-    /// A line of facts.
+    /// Writes a line of facts.
     fn facts(&mut self, facts: &[String]) -> io::Result<()> {
         let facts: Vec<String> = facts.iter().map(|fact| inline(fact)).collect();
         if facts.is_empty() { Ok(()) } else { self.block(&format!("({})", facts.join(" · "))) }
     }
 
-    /// A block; blank lines stand between two of them.
+    /// Writes a block, after a blank line unless it is the first.
     fn block(&mut self, text: &str) -> io::Result<()> {
         let gap = if std::mem::replace(&mut self.is_begun, true) { "\n" } else { "" };
         writeln!(self.out, "{gap}{text}")
     }
 }
 
-/// The line under which a call is folded.
+/// Returns the summary line of a folded call.
 pub(super) fn call_line(name: &str, input: &str, is_answered: bool) -> String {
     let input = json::on_one_line(&printable_json(input));
     let mut line: String = input.chars().take(ABRIDGED).collect();
@@ -203,7 +204,7 @@ pub(super) fn call_line(name: &str, input: &str, is_answered: bool) -> String {
     format!("→ {name} {line}")
 }
 
-/// A text of one line in which nothing is Markdown.
+/// Escapes a text of one line so that none of it is Markdown.
 fn inline(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in printable(text).chars() {
@@ -215,7 +216,7 @@ fn inline(text: &str) -> String {
     out
 }
 
-/// The address of a heading, as GitHub and GitLab make it.
+/// Returns the anchor of a heading, as GitHub and GitLab generate it.
 fn anchor(heading: &str) -> String {
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-'));
     kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
@@ -227,7 +228,7 @@ fn diff(edit: &Edit) -> String {
     if edit.others.is_empty() { lines } else { format!("{}\n{lines}", edit.others) }
 }
 
-/// A text in a fence that is longer than any run of backticks in it.
+/// Returns a text in a fence that is longer than any run of backticks in it.
 fn fenced(text: &str, language: &str) -> String {
     let text = clean(text);
     let mut longest = 2;
@@ -239,7 +240,7 @@ fn fenced(text: &str, language: &str) -> String {
     format!("{fence}{language}\n{text}{end}{fence}")
 }
 
-/// Somebody's Markdown in a block quote; a text that cannot be tamed is quoted as it stands.
+/// Returns a message in a block quote, with HTML and images escaped; if that fails, verbatim in a fence.
 fn quoted(text: &str) -> String {
     let text = clean(text);
     let text = text.trim_matches('\n');
@@ -253,10 +254,10 @@ fn in_quote(text: &str) -> String {
     text.split('\n').map(quote).collect::<Vec<_>>().join("\n")
 }
 
-/// Markdown in which outside of code nothing can begin HTML or an image; `None` if that cannot be had.
+/// Escapes HTML and images outside code; returns `None` if that fails.
 fn tamed(text: &str) -> Option<String> {
     let mut text = text.to_owned();
-    // What was escaped can have been the end, or the beginning, of code.
+    // An escaped character may have started or ended code, so the result is parsed again.
     for _ in 0..ROUNDS {
         let marks = marks(&text);
         if marks.is_empty() {
@@ -275,7 +276,7 @@ fn tamed(text: &str) -> Option<String> {
     None
 }
 
-/// Where, outside of code, HTML or an image could begin.
+/// Returns the offsets outside code where HTML or an image could begin.
 fn marks(text: &str) -> Vec<usize> {
     let mut safe = Vec::new();
     for (event, range) in Parser::new_ext(text, DIALECT).into_offset_iter() {
@@ -298,14 +299,14 @@ fn marks(text: &str) -> Vec<usize> {
     places.filter(is_free).filter(|at| !is_escaped(&text[..*at])).collect()
 }
 
-/// Whether a reader of Markdown sees HTML or an image in a text.
+/// Returns true if a Markdown parser finds HTML or an image in a text.
 fn is_wild(text: &str) -> bool {
     Parser::new_ext(text, DIALECT).any(|event| {
         matches!(event, Event::Html(_) | Event::InlineHtml(_) | Event::Start(Tag::Image { .. }))
     })
 }
 
-/// What is read of what was said.
+/// The Markdown extensions for messages.
 pub(super) const DIALECT: Dialect = Dialect::ENABLE_TABLES.union(Dialect::ENABLE_STRIKETHROUGH);
 
 #[cfg(test)]
@@ -321,14 +322,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_hidden_by_html_is_escaped_too() {
+    fn markup_hidden_by_html_is_escaped_too() {
         let text = "<div>\n```\n\n```\n<script>\n```";
         let shown = "> \\<div>\n> ```\n>\n> ```\n> \\<script>\n> ```";
         assert_eq!(quoted(text), shown);
     }
 
     #[test]
-    fn a_fence_is_longer_than_any_in_it() {
+    fn a_fence_is_longer_than_any_that_it_contains() {
         assert_eq!(fenced("a", "text"), "```text\na\n```");
         assert_eq!(fenced("````\n```` `", "text"), "`````text\n````\n```` `\n`````");
     }

@@ -1,12 +1,12 @@
-//! Show: a transcript for a person, as text, Markdown or HTML.
+//! Shows a transcript to a person, as text, Markdown or HTML.
 //!
-//! [`walk`] reads records in the order of the file and makes [`Entry`]s of them, the same for every format; what a
-//! compaction covers is shown like all else, and view records are lines at their place. [`text`], [`markdown`] and
-//! [`html`] write an entry at a time, so memory follows the longest record and not the transcript. `words`
-//! holds what all formats say in the same words.
+//! [`walk`] reads records in file order and turns them into [`Entry`] values, the same for every format.
+//! Compacted records are shown like all others, and view records are shown at their place in the file.
+//! [`text`], [`markdown`] and [`html`] write one entry at a time, so memory depends on the longest record,
+//! not on the length of the transcript. `words` has the texts that all formats share.
 //!
-//! No text of a transcript reaches the output raw: control characters and direction controls are shown
-//! escaped, and each format has its own way to keep text from being taken for its structure.
+//! Control and direction characters in a transcript are escaped before they reach the output, and each format
+//! escapes text that would be taken for its markup.
 
 pub mod chart;
 mod code;
@@ -54,22 +54,22 @@ pub enum Format {
     Html,
 }
 
-/// Choices of the caller.
+/// The options for showing transcripts.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Fold nothing.
     pub full: bool,
-    /// Only the last turns, this many.
+    /// Show only this many of the last turns.
     pub limit_turns: Option<u64>,
-    /// What is taken out before anything is shown.
+    /// The patterns to redact before anything is shown.
     pub redact: Option<Patterns>,
-    /// What tokens cost.
+    /// The prices of tokens.
     pub prices: Option<Table>,
-    /// The zone of the times that are shown.
+    /// The time zone for display.
     pub zone: TimeZone,
-    /// The columns of a line of text.
+    /// The width of text output in columns.
     pub width: usize,
-    /// Colours in text.
+    /// Use colours in text output.
     pub color: bool,
 }
 
@@ -88,84 +88,84 @@ impl Default for Options {
     }
 }
 
-/// What is shown in one place: a piece of a record.
+/// A part of a record as it is shown.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// The id of its record.
     pub id: String,
     /// The time of its record, in microseconds since 1970.
     pub time: Option<i64>,
-    /// The record was taken back.
+    /// True if the record was retracted.
     pub taken_back: bool,
-    /// The record is pinned.
+    /// True if the record is pinned.
     pub pinned: bool,
-    /// What it is.
+    /// The content.
     pub what: What,
 }
 
-/// What an entry is.
+/// The content of an entry.
 #[derive(Clone, Debug)]
 pub enum What {
     /// The header of a session.
     Session(Session),
-    /// A turn begins, counted from 1.
+    /// The start of a turn, counted from 1.
     Turn(u64),
-    /// The model begins to speak.
+    /// The start of a reply.
     Reply(Reply),
-    /// Words.
+    /// Text of a message.
     Said {
-        /// Whose.
+        /// The author.
         role: Role,
-        /// The words.
+        /// The text.
         text: String,
     },
-    /// What the model thought.
+    /// Thinking of the model.
     Thinking(String),
-    /// A call.
+    /// A tool call.
     Call {
-        /// Its id.
+        /// The id of the call.
         id: String,
-        /// The tool.
+        /// The name of the tool.
         name: String,
-        /// Its input, as JSON.
+        /// The input as JSON.
         input: String,
-        /// Its result stands before it.
+        /// True if the result comes before the call in the file.
         is_answered: bool,
     },
-    /// The result of a call.
+    /// A tool result.
     Result(Outcome),
     /// An image or a document.
     Media {
-        /// Whose.
+        /// The author.
         role: Role,
-        /// What it is.
+        /// Its properties and data.
         media: Media,
     },
     /// A block of another kind.
     Other {
-        /// Whose.
+        /// The author.
         role: Role,
-        /// Its type.
+        /// The type of the block.
         kind: String,
-        /// Its length in bytes.
+        /// The length of the block in bytes.
         bytes: usize,
     },
-    /// A summary stands for what is before.
+    /// A compaction, with a summary of the records before it.
     Compaction(Compaction),
-    /// A result is sent shortened from here on.
+    /// A truncation: from here on, a tool result is sent shortened.
     Truncation {
-        /// The tool, where it is known.
+        /// The name of the tool, if known.
         name: Option<String>,
         /// The id of the call.
         call: String,
-        /// How much is sent.
+        /// The part of the result that is sent.
         shown: KeptSpan,
     },
-    /// A summary made ahead of need.
+    /// A checkpoint, a summary that was made in advance.
     Checkpoint(Box<Checkpoint>),
-    /// The record with this id is taken back.
+    /// The retraction of the record with this id.
     Retract(String),
-    /// A call to the provider that failed.
+    /// A failed call to the provider.
     Error(Refusal),
     /// The session's new label.
     Label(String),
@@ -174,49 +174,49 @@ pub enum What {
 /// The header of a session.
 #[derive(Clone, Debug, Default)]
 pub struct Session {
-    /// Its id.
+    /// The id of the session.
     pub id: String,
-    /// Its key.
+    /// The key.
     pub key: Option<String>,
-    /// Its label.
+    /// The label.
     pub label: Option<String>,
-    /// When it was made, in microseconds since 1970.
+    /// The time of creation, in microseconds since 1970.
     pub created: Option<i64>,
-    /// The session that it is a copy of.
+    /// The session that it was forked from.
     pub parent: Option<String>,
 }
 
-/// What is known of a reply as a whole.
+/// The data of a whole reply.
 #[derive(Clone, Debug, Default)]
 pub struct Reply {
     /// The model.
     pub model: Option<String>,
-    /// What the provider counted.
+    /// The provider's token counts.
     pub counts: Option<Counts>,
-    /// Why it ended.
+    /// The reason why it ended.
     pub stop_reason: Option<String>,
-    /// It was cut off from outside.
+    /// True if it was interrupted.
     pub interrupted: bool,
 }
 
-/// The result of a call.
+/// A tool result.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The id of the call.
     pub id: String,
-    /// The tool, and the beginning of the input; `None` when the call does not stand before.
+    /// The tool and the start of its input; `None` if the call is missing.
     pub call: Option<(String, String)>,
-    /// The call stands right before.
+    /// True if the call comes immediately before.
     pub follows: bool,
-    /// All of its text.
+    /// The complete text.
     pub text: String,
-    /// Images and documents in it.
+    /// The images and documents in the result.
     pub media: Vec<Media>,
-    /// The tool failed.
+    /// True if the tool failed.
     pub is_error: bool,
-    /// How much of it is sent, where that is not all.
+    /// The part that is sent, if the result is shortened.
     pub shown: Option<KeptSpan>,
-    /// What it weighs less in a request for that, in tokens.
+    /// The tokens that shortening saves.
     pub saved: u64,
 }
 
@@ -225,71 +225,71 @@ pub struct Outcome {
 pub struct Media {
     /// `image` or `document`.
     pub kind: String,
-    /// Its media type.
+    /// The media type.
     pub media_type: Option<String>,
-    /// Its length in bytes, where it is there.
+    /// The length in bytes, if the data is included.
     pub bytes: Option<usize>,
-    /// Its bytes in base64.
+    /// The data in base64.
     pub data: Option<String>,
-    /// The block's JSON text.
+    /// The JSON text of the block.
     pub raw: String,
 }
 
 /// A compaction.
 #[derive(Clone, Debug)]
 pub struct Compaction {
-    /// The summary, and what it keeps word for word.
+    /// The summary, with the messages that it keeps verbatim.
     pub summary: Summary,
-    /// How many records it stands for, where that is known.
+    /// The number of records that it replaces, if known.
     pub records: Option<u64>,
-    /// The request's tokens before.
+    /// The tokens of the request before the compaction.
     pub before: Option<u64>,
-    /// Where the summary is from.
+    /// The method that made the summary.
     pub strategy: Option<String>,
     /// The model that wrote it.
     pub model: Option<String>,
-    /// The compaction in whose place it stands.
+    /// The compaction that it replaces.
     pub retry_of: Option<String>,
 }
 
-/// A call to the provider that failed.
+/// A failed call to the provider.
 #[derive(Clone, Debug, Default)]
 pub struct Refusal {
-    /// The kind of failure.
+    /// The failure class.
     pub class: String,
-    /// The status of HTTP.
+    /// The HTTP status.
     pub status: Option<u64>,
-    /// What the provider said.
+    /// The provider's message.
     pub message: String,
-    /// The window, as the provider named it.
+    /// The window according to the provider.
     pub limit: Option<u64>,
-    /// The tokens of the prompt, as the provider counted them.
+    /// The tokens of the prompt according to the provider.
     pub actual: Option<u64>,
 }
 
-/// What there is to say beside the output.
+/// The diagnostics of showing a transcript.
 #[derive(Debug, Default)]
 pub struct Notes {
-    /// What is wrong in the inputs.
+    /// The findings in the inputs.
     pub findings: Vec<Finding>,
-    /// So many lone surrogates became U+FFFD.
+    /// The number of lone surrogates that became U+FFFD.
     pub replaced: usize,
 }
 
-/// Where the reading begins.
+/// The place where reading begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Start {
-    /// The byte, over all inputs.
+    /// The byte offset over all inputs.
     pub offset: u64,
-    /// The turns before it.
+    /// The number of turns before it.
     pub turns: u64,
 }
 
 impl Start {
-    /// Where the last `limit` turns begin; the beginning, if all are to be shown.
+    /// Returns the start of the last `limit` turns, or the beginning if all are shown.
     ///
     /// # Errors
-    /// When an input cannot be read.
+    /// If an input cannot be read.
     pub fn find(inputs: &[Input], limit: Option<u64>) -> anyhow::Result<Start> {
         let Some(limit) = limit else { return Ok(Start::default()) };
         let end = input::total(inputs);
@@ -305,15 +305,15 @@ impl Start {
     }
 }
 
-/// A reader of all entries.
+/// A function that reads all entries.
 type Read<'r> = dyn Fn(&mut dyn FnMut(&Entry) -> io::Result<()>) -> anyhow::Result<Notes> + 'r;
 
-/// Shows all inputs, which are read as if they had been concatenated. `name` is what the page is called if it
-/// has no name of its own.
+/// Shows all inputs as if they were concatenated. `name` is the title of an HTML page whose session has no
+/// name.
 ///
 /// # Errors
-/// When an input cannot be read or `out` cannot be written to; 65 when an input is of a dialect that
-/// cannot be read.
+/// If an input cannot be read or `out` cannot be written to; 65 if an input is in a dialect that cannot be
+/// read.
 pub fn show(
     inputs: &[Input],
     name: &str,

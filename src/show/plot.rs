@@ -1,29 +1,29 @@
-//! The chart as inline SVG, with the same in words and in a table.
+//! Draws the chart as inline SVG, with a description and a table of the same numbers.
 //!
-//! The picture has no size of its own: lines are stretched to the width of the page, and places of texts are in
-//! percent, so letters are as large on a phone as anywhere.
+//! The SVG has no fixed width: lines are stretched to the width of the page, and positions of text are in
+//! percent, so that text has a readable size on any screen.
 
 use super::chart::{Chart, Kind, Point};
 use super::words::plural;
 use crate::estimate::report::grouped;
 use std::fmt::Write;
 
-/// Rows of pixels above the plot, in it, and below it.
+/// The heights in pixels above the plot, of the plot, and below it.
 const TOP: u64 = 22;
 const PLOT: u64 = 150;
 const BOTTOM: u64 = 24;
-/// Units from the left of the plot to its right.
+/// The width of the plot in SVG units.
 const ACROSS: u64 = 1000;
-/// More points than this are not told apart: of neighbours the largest is drawn.
+/// The maximum number of points: above it, only the largest of neighbouring points is drawn.
 const MOST_POINTS: usize = 400;
-/// More dots than this are one line.
+/// The maximum number of dots; above it, only the line is drawn.
 const MOST_DOTS: usize = 60;
-/// More compactions than this are not told one by one, but in the table.
+/// The maximum number of compactions that the description names; the table has them all.
 const MOST_NAMED: usize = 6;
-/// The table has at most so many rows.
+/// The maximum number of rows in the table.
 const MOST_ROWS: usize = 500;
 
-/// The chart as a figure; nothing where no request was made.
+/// Returns the chart as a figure, or an empty text without requests.
 pub fn figure(chart: &Chart) -> String {
     let asked = chart.points.iter().filter(|point| is_asked(point)).count();
     if asked == 0 {
@@ -38,7 +38,7 @@ fn is_asked(point: &Point) -> bool {
     matches!(point.kind, Kind::Counted | Kind::Estimated | Kind::Refused)
 }
 
-/// What the picture shows, in words.
+/// Describes the picture.
 fn words(chart: &Chart) -> String {
     let count = |fits: fn(&Kind) -> bool| {
         chart.points.iter().filter(|point| fits(&point.kind)).count() as u64
@@ -82,16 +82,16 @@ fn words(chart: &Chart) -> String {
     text
 }
 
-/// Where things are in the picture.
+/// The scale of the picture.
 struct Frame {
-    /// The steps across.
+    /// The index of the last point.
     last: usize,
     /// The tokens at the top.
     most: u64,
 }
 
 impl Frame {
-    /// In hundredths of a percent of the width.
+    /// Returns the horizontal position of a point in percent.
     fn x(&self, index: usize) -> f64 {
         index as f64 * 100.0 / self.last.max(1) as f64
     }
@@ -100,7 +100,7 @@ impl Frame {
         (index as u64 * ACROSS) / self.last.max(1) as u64
     }
 
-    /// In pixels from the top of the plot.
+    /// Returns the distance from the top of the plot in pixels.
     fn y(&self, tokens: u64) -> u64 {
         PLOT - (tokens.min(self.most) as f64 * PLOT as f64 / self.most.max(1) as f64).round() as u64
     }
@@ -112,7 +112,7 @@ fn picture(chart: &Chart, words: &str) -> String {
         _ => point.tokens,
     });
     let largest = largest.max().unwrap_or(0).max(1);
-    // A window that is far above would press all else flat.
+    // A window far above all points would flatten the plot.
     let window = chart.window.filter(|window| *window <= largest * 2);
     let step = nice(largest.max(window.unwrap_or(0)));
     let most = largest.max(window.unwrap_or(0)).div_ceil(step) * step;
@@ -147,7 +147,7 @@ fn grid(svg: &mut String, frame: &Frame, step: u64) {
     }
 }
 
-/// A line across, with what it means at one of its ends.
+/// Draws a horizontal line with its label at one end.
 fn level(svg: &mut String, class: &str, y: u64, text: &str, at_right: bool) {
     let (x, anchor) = if at_right { ("100%", " text-anchor=\"end\"") } else { ("0", "") };
     let _ = writeln!(svg, "<line class=\"{class}\" x1=\"0\" x2=\"100%\" y1=\"{y}\" y2=\"{y}\"/>");
@@ -160,7 +160,8 @@ fn level(svg: &mut String, class: &str, y: u64, text: &str, at_right: bool) {
     }
 }
 
-/// The point that stands for all of `points`, with its index: the first compaction, else the largest.
+/// Returns the point that represents all of `points`, with its index: the first compaction, or else the
+/// largest.
 fn shown(points: &[Point]) -> Option<(usize, &Point)> {
     let is_compaction = |point: &Point| matches!(point.kind, Kind::Compacted(_));
     let compaction = points.iter().position(is_compaction);
@@ -168,7 +169,7 @@ fn shown(points: &[Point]) -> Option<(usize, &Point)> {
     compaction.map(|index| (index, &points[index])).or_else(largest)
 }
 
-/// The size as a line and the area under it, stretched to the page's width.
+/// Draws the size as a line with an area below it, stretched to the width of the page.
 fn line(svg: &mut String, frame: &Frame, points: &[Point]) {
     let mut path = String::new();
     let mut put = |index: usize, tokens: u64| {
@@ -239,7 +240,7 @@ fn marks(svg: &mut String, frame: &Frame, points: &[Point]) {
     }
 }
 
-/// Numbers of turns below: the first, the last, and one between them.
+/// Draws the turn numbers: the first, the last, and one between them.
 fn turns(svg: &mut String, frame: &Frame, points: &[Point]) {
     let y = TOP + PLOT + 16;
     let mut last_turn = None;
@@ -256,7 +257,7 @@ fn turns(svg: &mut String, frame: &Frame, points: &[Point]) {
     }
 }
 
-/// The same numbers as a table, the largest request of each turn.
+/// Returns a table of the same numbers, with the largest request of each turn.
 fn table(chart: &Chart) -> String {
     let mut rows: Vec<(u64, u64, String)> = Vec::new();
     for point in &chart.points {
@@ -298,7 +299,7 @@ fn table(chart: &Chart) -> String {
     html
 }
 
-/// A round number of which three or four reach `most`.
+/// Returns a round step of which three or four reach `most`.
 fn nice(most: u64) -> u64 {
     let mut unit = 1;
     while unit * 10 * 3 <= most {
@@ -307,7 +308,7 @@ fn nice(most: u64) -> u64 {
     [1, 2, 5, 10].into_iter().map(|of| of * unit).find(|step| step * 4 >= most).unwrap_or(unit * 10)
 }
 
-/// A number in few characters.
+/// Formats a number in few characters.
 fn short(number: u64) -> String {
     let tenths = |unit: u64, name: &str| {
         let tenths = (number + unit / 20) / (unit / 10);
@@ -339,12 +340,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_drawn_of_a_talk_without_requests() {
+    fn nothing_is_drawn_without_requests() {
         assert_eq!(figure(&Chart::default()), "");
     }
 
     #[test]
-    fn a_compaction_is_a_fall_in_the_line() {
+    fn a_compaction_is_a_drop_in_the_line() {
         let point = |tokens, kind| Point { turn: 1, tokens, kind };
         let mut chart = Chart::default();
         chart.points.extend([

@@ -1,12 +1,12 @@
-//! Markdown as rows for a terminal.
+//! Lays out Markdown as rows for a terminal.
 //!
-//! With colours the marks of Markdown become styles; without them they stay, so that nothing depends on what cannot be
-//! seen. The words are the same in both. A line of a paragraph stays a line and is wrapped; code is not wrapped;
-//! tables are laid out, and wrapped within their columns.
+//! With colours, styles replace the Markdown delimiters; without colours the delimiters stay, so that no
+//! meaning is lost. The words are the same in both. Each line of a paragraph starts a new row and is wrapped.
+//! Code is not wrapped; tables are laid out, and wrapped within their columns.
 //!
-//! A text that is still growing is laid out again and again. [`Rendered::settled`] says how many rows no further text
-//! can change: those of all blocks before the last one, and of that one the rows before whatever may still be the
-//! beginning of emphasis, code or a link.
+//! A text that is still growing is laid out repeatedly. [`Rendered::settled`] is the number of rows that no
+//! further text can change: those of all blocks before the last one, and the rows of the last block before
+//! anything that may still become emphasis, code or a link.
 
 use super::code;
 use super::emphasis::{Marked, is_escaped};
@@ -16,41 +16,41 @@ use super::wrap::{expand_tabs, width};
 use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
 use std::ops::Range;
 
-/// No text is laid out in fewer columns than this.
+/// The minimum width of the layout in columns.
 const NARROWEST: usize = 10;
-/// The Markdown extensions that are read.
+/// The supported Markdown extensions.
 const DIALECT: Options = Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHROUGH);
 
-/// How Markdown is laid out.
+/// The options of the layout.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
-    /// The columns of a row.
+    /// The width of a row in columns.
     pub width: usize,
-    /// Styles take the place of marks.
+    /// Replace delimiters by styles.
     pub color: bool,
-    /// Code is coloured by its language. A text that still grows has none of that: what a line of code is may depend
-    /// on the lines after it.
+    /// Highlight code by its language. This needs complete code, because the colours of a line can depend on
+    /// the lines after it.
     pub has_all: bool,
 }
 
-/// Markdown that was laid out.
+/// Markdown after layout.
 #[derive(Debug, Default)]
 pub struct Rendered {
-    /// The rows, with the index of the top-level block that each belongs to.
+    /// The rows, each with the index of its top-level block.
     pub rows: Vec<(usize, String)>,
-    /// Where each top-level block begins in the text, and whether a blank row is its first.
+    /// For each top-level block its offset in the text, and true if it starts with a blank row.
     pub tops: Vec<(usize, bool)>,
-    /// How many rows no further text can change.
+    /// The number of rows that no further text can change.
     pub settled: usize,
 }
 
-/// Lays out a whole text.
+/// Lays out a complete text.
 pub fn render(text: &str, layout: Layout) -> Vec<String> {
     let rendered = render_part(text, layout, false);
     rendered.rows.into_iter().map(|(_, row)| row).collect()
 }
 
-/// Lays out a part of a text that begins where a block begins; a blank row comes first if `has_gap`.
+/// Lays out a part of a text that begins at the start of a block; a blank row comes first if `has_gap`.
 pub fn render_part(text: &str, layout: Layout, has_gap: bool) -> Rendered {
     let marked = Marked::part(text);
     let mut renderer = Renderer::new(&marked, layout, has_gap);
@@ -62,15 +62,15 @@ pub fn render_part(text: &str, layout: Layout, has_gap: bool) -> Rendered {
     Rendered { rows: renderer.rows, tops, settled }
 }
 
-/// The prefix of the rows of a container.
+/// The prefix of the rows in a container.
 struct Prefix {
     first: String,
     others: String,
-    /// Its first row was written.
+    /// True after the first row.
     is_used: bool,
 }
 
-/// A block without blocks in it.
+/// A block that contains no other blocks.
 enum Leaf {
     /// Words, and the line below them that would have made them a heading.
     Text {
@@ -85,17 +85,17 @@ enum Leaf {
     Table(Table),
 }
 
-/// The state of the newest leaf, to find which rows are settled.
+/// The state of the newest leaf, for finding out which rows are settled.
 #[derive(Default)]
 struct Newest {
     range: Range<usize>,
     /// The index of its first row.
     first_row: usize,
-    /// For each row, up to where in the text it reaches.
+    /// For each row its end in the text.
     ends: Vec<usize>,
-    /// From here on everything may change.
+    /// The offset from which everything may still change.
     unsettled: usize,
-    /// The rows that are settled, if it is code.
+    /// The number of settled rows, if it is code.
     settled: usize,
     is_code: bool,
 }
@@ -108,23 +108,23 @@ struct Renderer<'m> {
     tops: Vec<(usize, bool)>,
     depth: usize,
     prefixes: Vec<Prefix>,
-    /// The fewest containers that were open since the last leaf.
+    /// The smallest number of open containers since the last leaf.
     lowest: usize,
     leaf: Option<Leaf>,
     start: usize,
     /// The end of the last leaf.
     end: Option<usize>,
-    /// The beginning of the first container opened since.
+    /// The start of the first container opened since then.
     outer: Option<usize>,
     has_gap: bool,
     styles: Vec<Style>,
-    /// The inline elements that are open: where they begin.
+    /// The offsets of the open inline elements.
     open: Vec<usize>,
     /// The end of the last inline event.
     inner_end: usize,
-    /// The addresses of the links that are open, and where in the text of the block their words begin.
+    /// The addresses of the open links, and the offsets of their words in the block's text.
     links: Vec<(String, usize)>,
-    /// The outermost open inline element, or what may become one.
+    /// The offset of the outermost open inline element, or of a delimiter that may open one.
     unsettled: usize,
     newest: Newest,
 }
@@ -156,7 +156,7 @@ impl<'m> Renderer<'m> {
 
     fn take(&mut self, event: Event<'_>, range: Range<usize>) {
         if self.depth == 0 && !matches!(event, Event::End(_)) {
-            // Its indentation is part of it.
+            // The indentation is part of the block.
             let line = self.source[..range.start].rfind('\n').map_or(0, |feed| feed + 1);
             self.tops.push((line, false));
         }
@@ -178,7 +178,7 @@ impl<'m> Renderer<'m> {
             Event::SoftBreak => self.push("\n", range.start),
             Event::HardBreak => self.push("\n", range.start),
             Event::Rule => self.rule(range),
-            // The dialect has no others.
+            // The dialect produces no other events.
             Event::InlineHtml(html) => self.text(&html, range),
             _ => {}
         }
@@ -267,7 +267,7 @@ impl<'m> Renderer<'m> {
         self.prefixes.push(Prefix { first, others, is_used: false });
     }
 
-    /// Ends a container. One without a row is a row of its own.
+    /// Ends a container. An empty container takes one row.
     fn close(&mut self, range: Range<usize>) {
         if self.prefixes.last().is_some_and(|prefix| !prefix.is_used) {
             self.gap(range.start);
@@ -293,7 +293,8 @@ impl<'m> Renderer<'m> {
         }
     }
 
-    /// The line below a heading that is too long for one: it was shown before that line came.
+    /// Returns the line below a text that is too long for a heading. The text was already shown as a
+    /// paragraph when that line came.
     fn line_below(&self, heading: &str) -> Option<String> {
         let heading = heading.trim();
         let (words, line) = heading.rsplit_once('\n').filter(|_| !heading.starts_with('#'))?;
@@ -307,7 +308,7 @@ impl<'m> Renderer<'m> {
         (self.inner_end, self.unsettled) = (at, usize::MAX);
     }
 
-    /// Writes the leaf that is open.
+    /// Writes the open leaf.
     fn finish(&mut self, end: usize) {
         let Some(leaf) = self.leaf.take() else { return };
         let end = self.start + self.source[self.start..end.max(self.start)].trim_end().len();
@@ -334,7 +335,7 @@ impl<'m> Renderer<'m> {
         Newest { first_row: self.rows.len(), ..Newest::default() }
     }
 
-    /// A blank row where the text has a blank line before what begins here.
+    /// Adds a blank row if the text has a blank line before the new block.
     fn gap(&mut self, at: usize) {
         let at = self.outer.take().unwrap_or(at);
         let is_blank = |end: usize| self.source[end..at.max(end)].matches('\n').count() > 1;
@@ -359,7 +360,7 @@ impl<'m> Renderer<'m> {
             self.newest.ends.push(end);
         }
         below.iter().for_each(|line| self.row(line));
-        // The line may be the head of a table.
+        // The line may become the header of a table.
         let own = &self.source[self.newest.range.clone()];
         let line = own.rfind('\n').map_or(0, |feed| feed + 1);
         if own[line..].contains('|') {
@@ -380,7 +381,7 @@ impl<'m> Renderer<'m> {
         let mut settled = self.rows.len();
         for line in self.code_lines(language, &self.marked.without(text)) {
             self.row(&format!("{indent}{line}"));
-            // Blank lines at the end of what is indented are none of its own.
+            // Blank lines at the end of indented code are not part of it.
             if is_fenced || !line.is_empty() {
                 settled = self.rows.len();
             }
@@ -461,7 +462,7 @@ impl<'m> Renderer<'m> {
 
     // ---- inline --------------------------------------------------------------------------
 
-    /// Words of the text itself.
+    /// Adds text that is not a delimiter.
     fn text(&mut self, text: &str, range: Range<usize>) {
         if let Some(Leaf::Code { text: code, .. }) = &mut self.leaf {
             return code.push_str(text);
@@ -491,7 +492,7 @@ impl<'m> Renderer<'m> {
         self.inner_end = range.end;
     }
 
-    /// Begins an element whose mark has so many bytes.
+    /// Opens an element whose delimiter has `length` bytes.
     fn open(&mut self, style: Style, length: usize, range: Range<usize>) {
         self.open.push(range.start);
         self.style(style);
@@ -549,7 +550,7 @@ impl<'m> Renderer<'m> {
         self.inner_end = range.end;
     }
 
-    /// Text of an item without a paragraph begins a leaf by itself.
+    /// Adds text to the open leaf. In an item without a paragraph, text opens a leaf.
     fn push(&mut self, text: &str, at: usize) {
         if self.leaf.is_none() {
             self.begin(Leaf::text(None), at);
@@ -579,7 +580,7 @@ impl<'m> Renderer<'m> {
         self.styles.push(style);
     }
 
-    /// How long the run of equal characters is that begins here.
+    /// Returns the length of the run of equal characters at this offset.
     fn run_at(&self, at: usize) -> usize {
         let text = &self.source[at..];
         let first = text.chars().next().unwrap_or_default();
@@ -588,7 +589,7 @@ impl<'m> Renderer<'m> {
 
     // ---- what is settled -----------------------------------------------------------------
 
-    /// Looks in words for what may become emphasis, code, a link or HTML with the text that follows.
+    /// Searches words for what further text may turn into emphasis, code, a link or HTML.
     fn look_for_beginnings(&mut self, range: Range<usize>) {
         for (at, c) in self.source[range.clone()].char_indices() {
             let at = range.start + at;
@@ -627,7 +628,7 @@ impl<'m> Renderer<'m> {
         if rest.matches('\n').count() > 1 {
             return self.rows.len();
         }
-        // `- - -` may become a line. Where a row ends depends on what comes after it.
+        // `- - -` may become a rule. The end of a row depends on the text after it.
         let has_letters = self.source[range.clone()].contains(char::is_alphanumeric);
         let certain = ends.iter().take_while(|end| **end <= *unsettled && has_letters).count();
         first_row + certain.saturating_sub(1)
@@ -640,7 +641,7 @@ impl Leaf {
     }
 }
 
-/// Where a link goes, and what it is called.
+/// Returns the address of a link with its title.
 fn address(url: &str, title: &str) -> String {
     if title.is_empty() { url.to_owned() } else { format!("{url} \"{title}\"") }
 }
@@ -649,12 +650,12 @@ fn is_auto(link: LinkType) -> bool {
     matches!(link, LinkType::Autolink | LinkType::Email)
 }
 
-/// The columns of a prefix, which may hold a style.
+/// Returns the width in columns of a prefix, which may contain a style.
 fn prefix_width(prefix: &str) -> usize {
     if prefix.contains('│') { 2 } else { width(prefix) }
 }
 
-/// Returns whether the bracket that begins this text, or the address after it, does not end in it.
+/// Returns true if the bracket at the start of this text, or the address after it, is not closed in it.
 fn bracket_is_open(text: &str) -> bool {
     let mut depth = 0_usize;
     for (at, c) in text.char_indices() {

@@ -1,48 +1,49 @@
-//! Markdown that is laid out as it arrives.
+//! Lays out Markdown while it arrives.
 //!
-//! What is written never depends on how the text was cut on its way: a row is written when no further text can change
-//! it. A block that is longer than 32 KiB is cut, so memory is bounded whatever comes.
+//! The output does not depend on how the input is split into pieces: a row is written when no further text
+//! can change it. A block longer than 32 KiB is split, so memory is bounded.
 
 use super::render::{Layout, Rendered, render_part};
 use super::words::clean;
 use std::io::{self, Write};
 
-/// A block of more bytes is laid out as two.
+/// The length in bytes above which a block is split.
 const MOST: usize = 32 * 1024;
-/// A line that has not ended is read once it has this many bytes.
+/// The number of new bytes after which an incomplete line is laid out.
 const STEP: usize = 24;
-/// The beginning of a line shows what kind of block it begins; shorter ones are waited for.
+/// The bytes of a line that show what kind of block it begins. Shorter lines are not laid out until they
+/// grow.
 const BEGINNING: usize = 32;
 
-/// A text that arrives piece by piece, laid out on `out`.
+/// A text that is laid out on `out` while it arrives.
 pub struct Stream<W> {
     layout: Layout,
     out: W,
-    /// Bytes of a character that is not whole, or a carriage return.
+    /// The bytes of an incomplete character, or a carriage return.
     rest: Vec<u8>,
-    /// The text from where the oldest block begins that is not settled.
+    /// The text from the start of the oldest block that can still change.
     text: String,
-    /// The number of its rows that were written.
+    /// The number of rows of `text` that were written.
     written: usize,
-    /// A blank line stands before it.
+    /// True if a blank line precedes `text`.
     has_gap: bool,
-    /// It continues a block of code that was cut: its first line is there again, and was shown.
+    /// The first line of a block of code that was split: `text` repeats it, and it was already shown.
     fence: String,
-    /// How long the text was when it was laid out last.
+    /// The length of `text` when it was last laid out.
     seen: usize,
 }
 
 impl<W: Write> Stream<W> {
-    /// A text for `out`.
+    /// Returns a stream for `out`.
     pub fn new(layout: Layout, out: W) -> Stream<W> {
         let (rest, text, fence) = Default::default();
         Stream { layout, out, rest, text, written: 0, has_gap: false, fence, seen: 0 }
     }
 
-    /// Takes what came, and writes the rows that are settled by it.
+    /// Adds text, and writes the rows that no further text can change.
     ///
     /// # Errors
-    /// When they cannot be written.
+    /// If they cannot be written.
     pub fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
         for part in bytes.chunks(MOST) {
             self.rest.extend_from_slice(part);
@@ -56,10 +57,10 @@ impl<W: Write> Stream<W> {
         self.out.flush()
     }
 
-    /// Writes what is left.
+    /// Writes the remaining rows.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If they cannot be written.
     pub fn end(mut self) -> io::Result<W> {
         let rest = std::mem::take(&mut self.rest);
         self.text.push_str(&clean(&String::from_utf8_lossy(&rest)));
@@ -68,8 +69,8 @@ impl<W: Write> Stream<W> {
         Ok(self.out)
     }
 
-    /// The text of the bytes that came, but for a character that is not whole. A carriage return may belong to the
-    /// end of a line.
+    /// Takes the complete characters of the bytes so far. A carriage return is kept back, because it may be
+    /// half of a line end.
     fn whole_characters(&mut self) -> String {
         let mut end = self.rest.len();
         let newest = self.rest.iter().rev().take(4).position(|byte| byte & 0xc0 != 0x80);
@@ -102,7 +103,7 @@ impl<W: Write> Stream<W> {
             let rows = if is_end { rendered.rows.len() } else { rendered.settled };
             self.write(&rendered, rows)?;
             match rendered.tops.as_slice() {
-                // Blank lines.
+                // Only blank lines.
                 [] => drop(self.text.drain(..self.text.rfind('\n').map_or(0, |feed| feed + 1))),
                 [_] => {}
                 _ => self.forget(&rendered),
@@ -112,19 +113,19 @@ impl<W: Write> Stream<W> {
         }
     }
 
-    /// The text up to which it is certain what is there: whole lines, and of a long line what ends in a letter, since
-    /// punctuation may be half of something.
+    /// Returns the offset up to which the text can be parsed reliably: complete lines, and a long line up to
+    /// its last character that is not punctuation, because punctuation may be half of a delimiter.
     fn certain(&self) -> usize {
         let line = self.text.rfind('\n').map_or(0, |feed| feed + 1);
         let newest = &self.text[line..];
         let end = newest.trim_end_matches(|c: char| c.is_ascii_punctuation()).len();
-        // What comes later in the line says whether it begins code.
+        // The rest of the line shows whether this is a fence.
         let is_container = |c: char| " >-+*.)".contains(c) || c.is_ascii_digit();
         let is_fence = newest.trim_start_matches(is_container).starts_with("```");
         if end < BEGINNING || is_fence { line } else { line + end }
     }
 
-    /// The first top-level block that is too long, and where it is cut.
+    /// Returns the first top-level block that is too long, and the offset at which to split it.
     fn long_block(&self, tops: &[(usize, bool)], end: usize) -> Option<(usize, usize)> {
         let starts = || tops.iter().map(|(at, _)| *at);
         let mut blocks = starts().zip(starts().skip(1).chain([end])).enumerate();
@@ -136,7 +137,7 @@ impl<W: Write> Stream<W> {
         Some((top, start + at.filter(|at| *at > self.fence.len()).unwrap_or(part.len())))
     }
 
-    /// Writes all up to a place in a block, and begins anew there.
+    /// Writes everything before a place in a block, and continues from there.
     fn cut(&mut self, whole: &Rendered, top: usize, at: usize) -> io::Result<()> {
         let fence = open_fence(&self.text[whole.tops[top].0..at]);
         let part = render_part(&self.text[..at], self.layout, self.has_gap);
@@ -144,7 +145,7 @@ impl<W: Write> Stream<W> {
         let (before, after) = self.text.split_at(at);
         self.has_gap = fence.is_empty() && (before.ends_with("\n\n") || after.starts_with('\n'));
         self.text = [&fence, after].concat();
-        // The line that begins the code was shown.
+        // The first line of the code was already shown.
         self.written = render_part(&fence, self.layout, false).rows.len();
         self.fence = fence;
         Ok(())
@@ -158,7 +159,7 @@ impl<W: Write> Stream<W> {
         Ok(())
     }
 
-    /// Forgets all blocks but the last.
+    /// Removes all blocks but the last from the text.
     fn forget(&mut self, rendered: &Rendered) {
         let Some((at, has_gap)) = rendered.tops.last().copied() else { return };
         let last = rendered.tops.len() - 1;
@@ -170,7 +171,7 @@ impl<W: Write> Stream<W> {
     }
 }
 
-/// The line that begins a block of code; nothing if the block is of another kind.
+/// Returns the opening line of a block of code; an empty text for other blocks.
 fn open_fence(block: &str) -> String {
     let line = block.split_inclusive('\n').next().unwrap_or_default();
     let is_fence = line.starts_with("```") || line.starts_with("~~~");

@@ -1,25 +1,25 @@
-//! Tables for a terminal: columns as wide as their cells where that fits, else cells are wrapped.
+//! Tables for a terminal. Columns are as wide as their cells if there is room; otherwise cells are wrapped.
 
 use super::inline::{Inline, Style};
 use super::wrap::width;
 use pulldown_cmark::Alignment;
 
-/// How cells are aligned.
+/// The alignments of the columns.
 pub(super) type Alignments = Vec<Alignment>;
 
-/// The columns between two cells.
+/// The columns of the terminal between two cells.
 const BETWEEN: usize = 3;
-/// No column of a table is made narrower than this.
+/// The minimum width to which a column of a table is reduced.
 const NARROWEST: usize = 4;
 
-/// A table that is being read.
+/// A table that is being parsed.
 pub struct Table {
     alignments: Alignments,
     rows: Vec<Vec<Inline>>,
 }
 
 impl Table {
-    /// A table without rows.
+    /// Returns a table without rows.
     pub fn new(alignments: Alignments) -> Table {
         Table { alignments, rows: Vec::new() }
     }
@@ -34,12 +34,12 @@ impl Table {
         }
     }
 
-    /// The cell that is being read.
+    /// Returns the cell that is being parsed.
     pub fn cell(&mut self) -> Option<&mut Inline> {
         self.rows.last_mut()?.last_mut()
     }
 
-    /// The rows of text; the first one is the head.
+    /// Returns the rows of text. The first row of cells is the header.
     pub fn rows(&self, room: usize, color: bool) -> Vec<String> {
         let widths = self.widths(room);
         let mut out = Vec::new();
@@ -73,7 +73,7 @@ impl Table {
         (0..height).map(line).collect()
     }
 
-    /// The columns of each column: the widest are made narrower until all fit.
+    /// Returns the width of each column. The widest columns are reduced until the table fits.
     fn widths(&self, room: usize) -> Vec<usize> {
         let count = self.alignments.len();
         let widest = |column: usize| {
@@ -85,7 +85,7 @@ impl Table {
         let mut most = widths.iter().copied().max().unwrap_or(0);
         while widths.iter().sum::<usize>() > room && most > NARROWEST {
             most -= 1;
-            // One column at a time, so that none is narrower than it has to be.
+            // Reduce one column at a time, so that none is narrower than necessary.
             let mut over = (widths.iter().sum::<usize>()).saturating_sub(room);
             for width in widths.iter_mut().rev().filter(|width| **width > most) {
                 if over > 0 {

@@ -1,4 +1,4 @@
-//! Entries as text for a terminal.
+//! Writes entries as text for a terminal.
 
 use super::edit::{self, Kind, Line};
 use super::markdown::MOST;
@@ -12,14 +12,14 @@ use crate::printable::{printable, printable_json};
 use crate::record::content::Role;
 use std::io::{self, Write};
 
-/// How many lines of a result or a summary are shown when it is folded.
+/// The lines of a result or a summary that are shown when it is folded.
 const FOLDED: usize = 6;
-/// The same of a diff.
+/// The lines of a diff that are shown when it is folded.
 const DIFF: usize = 24;
-/// No text is laid out in less columns than this.
+/// The minimum width of the layout in columns.
 const NARROWEST: usize = 24;
 
-/// Colours and the like, as terminals take them.
+/// Styles as terminal codes.
 mod style {
     pub const BOLD: &str = "1";
     pub const DIM: &str = "2";
@@ -33,36 +33,36 @@ mod style {
     pub const VIEW: &str = "1;33";
 }
 
-/// Text, an entry at a time.
+/// Text output that is written entry by entry.
 pub struct Text<'o, W> {
     options: &'o Options,
     out: W,
     width: usize,
-    /// Who speaks, if that was said.
+    /// The speaker that the last heading named.
     speaker: Option<Role>,
-    /// The record whose marks were shown.
+    /// The record whose marks were last shown.
     marked: Option<String>,
-    /// What was written last, if no blank line came after it.
+    /// The last output, if no blank line follows it yet.
     last: Last,
 }
 
-/// What was written last.
+/// A kind of output, which decides whether a blank line follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Last {
     /// Nothing, or a blank line.
     Gap,
-    /// Who speaks, or a line that belongs to what comes next.
+    /// A heading, or another line that belongs to the next output.
     Heading,
-    /// A call of which nothing else is known yet.
+    /// A tool call without its result.
     Call,
-    /// A line on a view record or the like.
+    /// A note on a view record or the like.
     Note,
     /// Anything else.
     Text,
 }
 
 impl<'o, W: Write> Text<'o, W> {
-    /// Text for `out`.
+    /// Returns a writer of text for `out`.
     pub fn new(options: &'o Options, out: W) -> Text<'o, W> {
         let width = options.width.max(NARROWEST);
         Text { options, out, width, speaker: None, marked: None, last: Last::Gap }
@@ -71,7 +71,7 @@ impl<'o, W: Write> Text<'o, W> {
     /// Writes an entry.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn show(&mut self, entry: &Entry) -> io::Result<()> {
         if let Some(note) = words::note(entry) {
             return self.note(&note, entry.time);
@@ -127,15 +127,15 @@ impl<'o, W: Write> Text<'o, W> {
         }
     }
 
-    /// Begins another transcript.
+    /// Starts over for another transcript.
     pub fn begin_anew(&mut self) {
         (self.speaker, self.marked) = (None, None);
     }
 
-    /// Writes out what is held.
+    /// Flushes the output.
     ///
     /// # Errors
-    /// When that cannot be done.
+    /// If it cannot be written.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
@@ -150,7 +150,7 @@ impl<'o, W: Write> Text<'o, W> {
         self.line(style::DIM, 0, &format!("{name}{}{time}", "─".repeat(room)))
     }
 
-    /// A heading that says who speaks.
+    /// Writes a heading with the speaker.
     fn speak(&mut self, role: Role, facts: &[String], time: Option<i64>) -> io::Result<()> {
         self.gap()?;
         let time = words::clock(time, &self.options.zone);
@@ -170,7 +170,7 @@ impl<'o, W: Write> Text<'o, W> {
         Ok(())
     }
 
-    /// The same where it is not said already; then what marks the record.
+    /// Writes a heading unless the speaker is the same, and then the marks of the record.
     fn speaks(&mut self, role: Role, entry: &Entry) -> io::Result<()> {
         if self.speaker != Some(role) {
             self.speak(role, &[], entry.time)?;
@@ -197,7 +197,7 @@ impl<'o, W: Write> Text<'o, W> {
         if entry.taken_back { style::STRUCK } else { "" }
     }
 
-    /// Text of the user's or the model's: wrapped, but for code and tables.
+    /// Writes a message without layout: wrapped, except for code and tables.
     fn prose(&mut self, text: &str, style: &'static str) -> io::Result<()> {
         let room = self.width - 2;
         let mut fence: Option<&str> = None;
@@ -221,7 +221,7 @@ impl<'o, W: Write> Text<'o, W> {
         Ok(())
     }
 
-    /// The model's Markdown with colours, laid out.
+    /// Writes a reply's Markdown with colours and layout.
     fn styled(&mut self, text: &str) -> io::Result<()> {
         if text.len() > MOST {
             return self.prose(text, "");
@@ -270,7 +270,7 @@ impl<'o, W: Write> Text<'o, W> {
         }
     }
 
-    /// The members of an input. A command is shown whole.
+    /// Writes the members of a tool input. A command is shown in full.
     fn members(&mut self, json: &str) -> io::Result<()> {
         let Ok(object) = Object::parse(json) else { return self.folded(json, "") };
         for member in object.members() {
@@ -283,7 +283,7 @@ impl<'o, W: Write> Text<'o, W> {
         Ok(())
     }
 
-    /// All lines of a text, with its words whole.
+    /// Writes all lines of a text, wrapped at words.
     fn wrapped(&mut self, text: &str) -> io::Result<()> {
         for line in clean(text).lines() {
             self.rows("", 4, &wrap(&expand_tabs(line), self.width - 4))?;
@@ -291,7 +291,7 @@ impl<'o, W: Write> Text<'o, W> {
         Ok(())
     }
 
-    /// The lines of a diff.
+    /// Writes the lines of a diff.
     fn edit(&mut self, lines: &[Line]) -> io::Result<()> {
         let most = if self.options.full { usize::MAX } else { DIFF };
         let shown = if lines.len() <= most.saturating_add(1) { lines.len() } else { most };
@@ -339,7 +339,7 @@ impl<'o, W: Write> Text<'o, W> {
         let style = if note.title == "error" { style::BAD } else { style::VIEW };
         let line = format!("━━ {}: {}{time}", note.title, note.line);
         self.rows(style, 0, &wrap(&printable(&line), self.width))?;
-        // Who speaks next is said again.
+        // The next message gets a heading again.
         (self.speaker, self.last) = (None, Last::Note);
         match &note.body {
             Some(body) if self.options.full => self.prose(body, style::DIM),
@@ -348,13 +348,13 @@ impl<'o, W: Write> Text<'o, W> {
         }
     }
 
-    /// A word on something that is not shown.
+    /// Writes a remark about something that is not shown.
     fn aside(&mut self, indent: usize, what: &str) -> io::Result<()> {
         let line = cut(&format!("[{}]", printable(what)), self.width - indent);
         self.line(style::DIM, indent, &line)
     }
 
-    /// The first lines of a text, or all of them.
+    /// Writes the first lines of a text, or all of them with `--full`.
     fn folded(&mut self, text: &str, style: &str) -> io::Result<()> {
         let text = text.trim_end_matches(['\r', '\n']);
         if self.options.full {
@@ -362,7 +362,7 @@ impl<'o, W: Write> Text<'o, W> {
         }
         let feeds = memchr::memchr_iter(b'\n', text.as_bytes()).count();
         let count = if text.is_empty() { 0 } else { feeds + 1 };
-        // A line that says that one is left out takes as much room as that line.
+        // The line about left-out lines takes a row itself, so it never replaces just one line.
         let shown = if count <= FOLDED + 1 { count } else { FOLDED };
         for line in text.lines().take(shown) {
             self.line(style, 4, &cut(&expand_tabs(&clean(line)), self.width - 4))?;
@@ -370,7 +370,7 @@ impl<'o, W: Write> Text<'o, W> {
         self.more(count - shown)
     }
 
-    /// Says how many lines are left out, if any are.
+    /// Writes how many lines are left out, if any are.
     fn more(&mut self, count: usize) -> io::Result<()> {
         if count == 0 {
             return Ok(());
@@ -379,7 +379,7 @@ impl<'o, W: Write> Text<'o, W> {
         self.line(style::DIM, 4, &format!("… {rest} (--full)"))
     }
 
-    /// All lines of a text, broken where they are too long.
+    /// Writes all lines of a text, broken where they are too long.
     fn verbatim(&mut self, text: &str) -> io::Result<()> {
         for line in clean(text).lines() {
             self.rows("", 4, &chop(&expand_tabs(line), self.width - 4))?;
@@ -405,12 +405,12 @@ impl<'o, W: Write> Text<'o, W> {
         self.out.write_all(b"\n")
     }
 
-    /// A blank line, if there is none.
+    /// Writes a blank line, unless there is one.
     fn gap(&mut self) -> io::Result<()> {
         self.gap_unless(&[])
     }
 
-    /// The same, but not after what this belongs to.
+    /// Writes a blank line, unless there is one or the last output is one of `after`.
     fn gap_unless(&mut self, after: &[Last]) -> io::Result<()> {
         let last = std::mem::replace(&mut self.last, Last::Gap);
         if last == Last::Gap || after.contains(&last) { Ok(()) } else { writeln!(self.out) }
@@ -424,7 +424,7 @@ impl<'o, W: Write> Text<'o, W> {
     }
 }
 
-/// The marks with which a line begins or ends a block of code.
+/// Returns the fence at the start of a line, if there is one.
 fn fence_mark(line: &str) -> Option<&str> {
     let text = line.trim_start();
     ['`', '~'].into_iter().find_map(|mark| {

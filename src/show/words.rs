@@ -1,4 +1,4 @@
-//! What all formats say in the same words. It is plain text, and each format escapes it in its own way.
+//! Texts that all formats share. They are plain text, which each format escapes.
 
 use super::{Compaction, Entry, Media, Outcome, Refusal, Reply, Session, What};
 use crate::estimate::report::grouped;
@@ -9,20 +9,20 @@ use crate::usage::Table;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// What marks a call whose result stands before it, as claw0 wrote them first.
+/// The remark at a call whose result comes before it in the file, as in claw0's first format.
 pub const ANSWERED: &str = "its result is above";
 
-/// A view record, or another that is no part of the talk.
+/// A view record, or another record that is not part of the conversation.
 pub struct Note {
-    /// What it is, in a word.
+    /// The kind of record, one word.
     pub title: &'static str,
-    /// A line on it.
+    /// A one-line description.
     pub line: String,
-    /// What it says at length.
+    /// The full text, if there is one.
     pub body: Option<String>,
 }
 
-/// The note that an entry is, if it is one.
+/// Returns the note for an entry that is not part of the conversation.
 pub fn note(entry: &Entry) -> Option<Note> {
     let (title, line, body) = match &entry.what {
         What::Compaction(it) => ("compaction", compaction(it), Some(summary(it))),
@@ -68,7 +68,7 @@ fn compaction(it: &Compaction) -> String {
     line
 }
 
-/// A summary as a model reads it, without the line that heads it there.
+/// Returns the summary as the model reads it, without its heading.
 fn summary(it: &Compaction) -> String {
     let text = it.summary.render();
     text.strip_prefix(HEADING).unwrap_or(&text).trim_start().to_owned()
@@ -87,7 +87,7 @@ fn error(it: &Refusal) -> String {
     line
 }
 
-/// What is known of a session, in order.
+/// Returns the facts about a session, in order of display.
 pub fn session(it: &Session, zone: &TimeZone) -> Vec<String> {
     let created = it.created.map(|time| when(time, zone));
     let parent = it.parent.as_ref().map(|parent| format!("a copy of {parent}"));
@@ -95,7 +95,7 @@ pub fn session(it: &Session, zone: &TimeZone) -> Vec<String> {
     all.into_iter().flatten().filter(|it| !it.is_empty()).collect()
 }
 
-/// What is known of a reply, in order.
+/// Returns the facts about a reply, in order of display.
 pub fn reply(it: &Reply, prices: Option<&Table>) -> Vec<String> {
     let mut facts: Vec<String> = it.model.iter().cloned().collect();
     if let Some(counts) = &it.counts {
@@ -115,7 +115,7 @@ pub fn reply(it: &Reply, prices: Option<&Table>) -> Vec<String> {
     facts
 }
 
-/// What a result is, beside its text: of which call, whether it failed, how much of it is sent.
+/// Returns the facts about a tool result: its call, failure, and the part that is sent.
 pub fn result(it: &Outcome) -> Vec<String> {
     let mut facts = vec![match &it.call {
         Some((name, _)) if it.follows => name.clone(),
@@ -127,7 +127,7 @@ pub fn result(it: &Outcome) -> Vec<String> {
     facts
 }
 
-/// How much of a result is sent.
+/// Returns the size of the part of a result that is sent.
 fn amount(shown: &KeptSpan) -> String {
     let kept = shown.head.saturating_add(shown.tail);
     let mut text = format!("{} of {} bytes", grouped(kept), grouped(shown.bytes));
@@ -138,7 +138,7 @@ fn amount(shown: &KeptSpan) -> String {
     text
 }
 
-/// What is known of an image or a document.
+/// Describes an image or document.
 pub fn media(it: &Media) -> String {
     let mut facts = vec![it.kind.clone()];
     facts.extend(it.media_type.clone());
@@ -146,12 +146,12 @@ pub fn media(it: &Media) -> String {
     facts.join(", ")
 }
 
-/// What is known of a block of another kind.
+/// Describes a block of another type.
 pub fn other(kind: &str, bytes: usize) -> String {
     format!("{kind}, {}", plural(bytes as u64, "byte"))
 }
 
-/// What marks a record among others.
+/// Returns the mark of a retracted or pinned record.
 pub fn marks(entry: &Entry) -> Option<&'static str> {
     match (entry.taken_back, entry.pinned) {
         (true, _) => Some("taken back"),
@@ -160,19 +160,19 @@ pub fn marks(entry: &Entry) -> Option<&'static str> {
     }
 }
 
-/// A local time, to the minute.
+/// Formats a local time to the minute.
 pub fn when(time: i64, zone: &TimeZone) -> String {
     let time = Timestamp::from_microsecond(time).unwrap_or(Timestamp::UNIX_EPOCH);
     time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string()
 }
 
-/// A local time of day, to the second.
+/// Formats a local time of day to the second.
 pub fn clock(time: Option<i64>, zone: &TimeZone) -> Option<String> {
     let time = Timestamp::from_microsecond(time?).ok()?;
     Some(time.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string())
 }
 
-/// A number of things.
+/// Formats a count with its noun.
 pub fn plural(count: u64, what: &str) -> String {
     match count {
         1 => format!("1 {what}"),
@@ -180,8 +180,7 @@ pub fn plural(count: u64, what: &str) -> String {
     }
 }
 
-/// A text of many lines whose control characters are shown. Line feeds with carriage returns are ends of
-/// lines like others.
+/// Escapes control characters in a text of many lines. CRLF line ends become line feeds.
 pub fn clean(text: &str) -> String {
     match text.contains("\r\n") {
         true => printable_lines(&text.replace("\r\n", "\n")).into_owned(),
@@ -189,7 +188,7 @@ pub fn clean(text: &str) -> String {
     }
 }
 
-/// A text in HTML, where it stands between tags.
+/// Escapes a text for HTML content, outside tags.
 pub fn html(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 16);
     for c in text.chars() {

@@ -1,31 +1,31 @@
-//! Lines for a terminal: how wide a text is there, and where it may be broken.
+//! The width of text on a terminal, and line breaking.
 //!
-//! What a reader takes for one character is never split, however many code points it has, and wide ones
-//! (Chinese, Japanese, Korean, emoji) count as two columns. The lines hold no control characters.
+//! Grapheme clusters are never split, and wide characters (Chinese, Japanese, Korean, emoji) count as two
+//! columns. The lines contain no control characters.
 
 use std::borrow::Cow;
 use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// What may not begin a line: closing marks of texts that have no spaces.
+/// Characters that may not begin a line: closing marks in languages without spaces.
 const CLOSING: &str = "、。，．！？：；）」』】〉》〕ー々…";
-/// What may not end one.
+/// Characters that may not end a line.
 const OPENING: &str = "（「『【〈《〔";
-/// Columns between two stops of tabs.
+/// The distance between tab stops in columns.
 const TAB: usize = 8;
 
-/// The columns that a text takes.
+/// Returns the width of a text in columns.
 pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// The columns of what reads as one character.
+/// Returns the width of a grapheme cluster in columns.
 fn columns(piece: &str) -> usize {
     if piece.len() == 1 { 1 } else { piece.width() }
 }
 
-/// Spaces in the place of tabs.
+/// Replaces tabs by spaces.
 pub fn expand_tabs(line: &str) -> Cow<'_, str> {
     if !line.contains('\t') {
         return Cow::Borrowed(line);
@@ -41,12 +41,12 @@ pub fn expand_tabs(line: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether a line fits for certain: no character takes more columns than it has bytes.
+/// Returns true if a line certainly fits: no character is wider than its number of bytes.
 fn is_short(line: &str, room: usize) -> bool {
     line.len() <= room
 }
 
-/// The beginning of a line that fits `room` columns; an ellipsis ends what does not fit.
+/// Shortens a line to `room` columns, with an ellipsis if it does not fit.
 pub fn cut(line: &str, room: usize) -> String {
     let (mut column, mut end) = (0, 0);
     for (at, piece) in line.grapheme_indices(true) {
@@ -54,7 +54,7 @@ pub fn cut(line: &str, room: usize) -> String {
         if column > room {
             return [&line[..end], "…"].concat();
         }
-        // Here there is still room for the ellipsis.
+        // The ellipsis still fits here.
         if column < room {
             end = at + piece.len();
         }
@@ -62,7 +62,7 @@ pub fn cut(line: &str, room: usize) -> String {
     line.to_owned()
 }
 
-/// A line in rows of at most `room` columns, broken anywhere between characters.
+/// Splits a line into rows of at most `room` columns, between any characters.
 pub fn chop(line: &str, room: usize) -> Vec<&str> {
     if is_short(line, room) {
         return vec![line];
@@ -80,8 +80,8 @@ pub fn chop(line: &str, room: usize) -> Vec<&str> {
     rows
 }
 
-/// A line in rows of at most `room` columns, broken at spaces and between wide characters where that can be. Rows
-/// after the first are indented by as much as the marker of a list takes.
+/// Wraps a line into rows of at most `room` columns, at spaces and between wide characters if possible.
+/// Further rows are indented by the width of a list marker.
 pub fn wrap(line: &str, room: usize) -> Vec<String> {
     if is_short(line, room) {
         return vec![line.to_owned()];
@@ -92,8 +92,8 @@ pub fn wrap(line: &str, room: usize) -> Vec<String> {
     first.into_iter().chain(rows.map(|row| [&hang, &line[row]].concat())).collect()
 }
 
-/// The rows of a line: `first` columns for the first one and `room` for each that follows. Spaces where a row ends
-/// belong to no row. The rows of a longer line begin with the same ones, but for the last.
+/// Returns the rows of a line: the first with `first` columns, the others with `room`. Spaces at the end of a
+/// row belong to no row. If the line grows, all rows but the last stay the same.
 pub fn rows(line: &str, first: usize, room: usize) -> Vec<Range<usize>> {
     if is_short(line, first) {
         return std::iter::once(0..line.len()).collect();
@@ -122,16 +122,16 @@ pub fn rows(line: &str, first: usize, room: usize) -> Vec<Range<usize>> {
 /// A row that is being filled.
 #[derive(Default)]
 struct Row<'l> {
-    /// Where it begins, in bytes of the line.
+    /// The byte offset of its start in the line.
     start: usize,
     columns: usize,
-    /// The columns that it may take.
+    /// Its width limit in columns.
     room: usize,
     has_words: bool,
     is_continued: bool,
     /// The piece that was added last.
     last: &'l str,
-    /// Where it may be broken, in bytes of the line.
+    /// The last byte offset in the line at which it may be broken.
     at: Option<usize>,
 }
 
@@ -156,7 +156,7 @@ impl<'l> Row<'l> {
     }
 }
 
-/// By how many columns the rows of a line are indented after its first one: blanks, and the marker of a list.
+/// Returns the indentation of the further rows of a line: its leading spaces, and the width of a list marker.
 fn hang(line: &str) -> usize {
     let text = line.trim_start_matches(' ');
     let blanks = line.len() - text.len();
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_kept_whole_where_they_fit() {
+    fn words_that_fit_are_not_split() {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap("one two  three", 7), ["one two", "three"]);
         assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_hang() {
+    fn wrapped_list_items_are_indented() {
         assert_eq!(wrap("- one two three", 9), ["- one two", "  three"]);
         assert_eq!(wrap("  12. one two", 9), ["  12. one", "    two"]);
         assert_eq!(wrap("1999. was", 5), ["1999.", "was"]);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reads_as_one_character_is_not_split() {
+    fn grapheme_clusters_are_not_split() {
         let family = "👩\u{200d}👩\u{200d}👧";
         let accent = "e\u{301}";
         for unit in [family, accent] {
