@@ -58,7 +58,7 @@ pub fn daily(text: &str) -> Result<civil::Time, String> {
 ///
 /// # Errors
 /// If the transcript cannot be read.
-pub fn last_said(input: &Input) -> anyhow::Result<Option<i64>> {
+pub fn last_prompt_time(input: &Input) -> anyhow::Result<Option<i64>> {
     let needles = Needles::quoted(&[r#""type":"user""#, r#""type": "user""#]);
     let mut lines = Backward::new(std::slice::from_ref(input), input.length, &needles);
     while let Some(line) = lines.next_line()? {
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn v77_only_the_user_counts() {
-        let said = |text: &str| last_said(&Input::memory("t", text.into())).unwrap();
+        let said = |text: &str| last_prompt_time(&Input::memory("t", text.into())).unwrap();
         let text = "{\"type\":\"user\",\"ts\":5,\"content\":\"x\"}\n\
                     {\"type\":\"checkpoint\",\"ts\":9,\"summary\":{\"type\":\"user\",\"ts\":8}}\n";
         assert_eq!(said(text), Some(5_000_000));

@@ -247,7 +247,7 @@ impl<'o, W: Write> Page<'o, W> {
         writeln!(self.out, "<aside class=\"{title}\">\n<p><b>{title}</b> {line}{time}</p>")?;
         if let Some(body) = &note.body {
             let body = self.prose(body);
-            self.fold("summary", "what it says", &body)?;
+            self.fold("summary", "text of the summary", &body)?;
         }
         writeln!(self.out, "</aside>")
     }

@@ -110,7 +110,7 @@ impl<'o, W: Write> Markdown<'o, W> {
         }
         let line = |prompt: &Prompt| {
             let anchor = anchor(&self.turn(prompt.turn, prompt.time));
-            let back = if prompt.taken_back { " (taken back)" } else { "" };
+            let back = if prompt.taken_back { " (retracted)" } else { "" };
             format!("- [Turn {}](#{anchor}): {}{back}", prompt.turn, inline(&prompt.text))
         };
         let lines: Vec<String> = prompts.iter().map(line).collect();

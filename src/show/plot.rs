@@ -47,9 +47,9 @@ fn words(chart: &Chart) -> String {
     let most = asked.clone().max_by_key(|point| point.tokens);
     let (most, last) = (most.map_or((0, 0), |it| (it.tokens, it.turn)), asked.next_back());
     let mut text = format!(
-        "The context had {} at the most, in turn {}, and {} in the last request.",
-        plural(most.0, "token"),
+        "The context was largest in turn {}, with {}, and had {} in the last request.",
         most.1,
+        plural(most.0, "token"),
         grouped(last.map_or(0, |point| point.tokens)),
     );
     let compacted = |point: &&Point| matches!(point.kind, Kind::Compacted(_));
@@ -61,7 +61,8 @@ fn words(chart: &Chart) -> String {
         if let Kind::Compacted(before) = point.kind {
             let (before, after) = (grouped(before), grouped(point.tokens));
             let turn = point.turn;
-            let _ = write!(text, " A compaction in turn {turn} took it from {before} to {after}.");
+            let _ =
+                write!(text, " A compaction in turn {turn} reduced it from {before} to {after}.");
         }
     }
     let refused = count(|kind| *kind == Kind::Refused);
@@ -291,7 +292,7 @@ fn table(chart: &Chart) -> String {
     if skipped > 0 {
         let _ = writeln!(
             html,
-            "<caption>{} before are left out</caption>",
+            "<caption>{} before these are left out</caption>",
             plural(skipped as u64, "turn")
         );
     }
@@ -355,6 +356,6 @@ mod tests {
         ]);
         let svg = figure(&chart);
         assert!(svg.contains("d=\"M0 75L500 0L500 120L1000 112\""), "{svg}");
-        assert!(svg.contains("A compaction in turn 1 took it from 200 to 40."), "{svg}");
+        assert!(svg.contains("A compaction in turn 1 reduced it from 200 to 40."), "{svg}");
     }
 }

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 /// The remark at a call whose result comes before it in the file, as in claw0's first format.
-pub const ANSWERED: &str = "its result is above";
+pub const ANSWERED: &str = "the result is above";
 
 /// A view record, or another record that is not part of the conversation.
 pub struct Note {
@@ -35,20 +35,20 @@ pub fn note(entry: &Entry) -> Option<Note> {
             let by =
                 it.generated_by.as_ref().map_or(String::new(), |model| format!(", by {model}"));
             let (messages, tokens) = (plural(it.messages, "message"), plural(it.tokens, "token"));
-            let line = format!("a summary ahead of need: {messages}, {tokens}{by}");
+            let line = format!("a summary made in advance: {messages}, {tokens}{by}");
             ("checkpoint", line, Some(it.render()))
         }
-        What::Retract(target) => ("retract", format!("record {target} is taken back"), None),
+        What::Retract(target) => ("retract", format!("record {target} is retracted"), None),
         What::Error(it) => ("error", error(it), None),
-        What::Label(label) => ("label", format!("the session is now called {label}"), None),
+        What::Label(label) => ("label", format!("the label is now '{label}'"), None),
         _ => return None,
     };
-    let line = if entry.taken_back { format!("{line} (taken back)") } else { line };
+    let line = if entry.taken_back { format!("{line} (retracted)") } else { line };
     Some(Note { title, line, body })
 }
 
 fn compaction(it: &Compaction) -> String {
-    let what = it.records.map_or("what is above".to_owned(), |count| plural(count, "record"));
+    let what = it.records.map_or("the records above".to_owned(), |count| plural(count, "record"));
     let mut line = format!("a summary of {what}");
     match (it.before, it.summary.tokens_after) {
         (Some(before), Some(after)) => {
@@ -60,10 +60,10 @@ fn compaction(it: &Compaction) -> String {
     let by = [it.strategy.as_deref(), it.model.as_deref()];
     by.into_iter().flatten().for_each(|word| line.push_str(&format!(", {word}")));
     if let Some(place) = &it.retry_of {
-        line.push_str(&format!(", in the place of {place}"));
+        line.push_str(&format!(", replaces {place}"));
     }
     if it.summary.needs_retry {
-        line.push_str(", still to be made");
+        line.push_str(", not made yet");
     }
     line
 }
@@ -90,7 +90,7 @@ fn error(it: &Refusal) -> String {
 /// Returns the facts about a session, in order of display.
 pub fn session(it: &Session, zone: &TimeZone) -> Vec<String> {
     let created = it.created.map(|time| when(time, zone));
-    let parent = it.parent.as_ref().map(|parent| format!("a copy of {parent}"));
+    let parent = it.parent.as_ref().map(|parent| format!("forked from {parent}"));
     let all = [Some(it.id.clone()), it.key.clone(), it.label.clone(), created, parent];
     all.into_iter().flatten().filter(|it| !it.is_empty()).collect()
 }
@@ -120,7 +120,7 @@ pub fn result(it: &Outcome) -> Vec<String> {
     let mut facts = vec![match &it.call {
         Some((name, _)) if it.follows => name.clone(),
         Some((name, input)) => format!("{name} {input}"),
-        None => format!("result of call {}, which is not above", it.id),
+        None => format!("result of call {}, without a call before it", it.id),
     }];
     facts.extend(it.is_error.then(|| "failed".to_owned()));
     facts.extend(it.shown.as_ref().map(|shown| format!("sent shortened: {}", amount(shown))));
@@ -142,7 +142,7 @@ fn amount(shown: &KeptSpan) -> String {
 pub fn media(it: &Media) -> String {
     let mut facts = vec![it.kind.clone()];
     facts.extend(it.media_type.clone());
-    facts.push(it.bytes.map_or("elsewhere".to_owned(), |bytes| plural(bytes as u64, "byte")));
+    facts.push(it.bytes.map_or("not included".to_owned(), |bytes| plural(bytes as u64, "byte")));
     facts.join(", ")
 }
 
@@ -154,7 +154,7 @@ pub fn other(kind: &str, bytes: usize) -> String {
 /// Returns the mark of a retracted or pinned record.
 pub fn marks(entry: &Entry) -> Option<&'static str> {
     match (entry.taken_back, entry.pinned) {
-        (true, _) => Some("taken back"),
+        (true, _) => Some("retracted"),
         (false, true) => Some("pinned"),
         (false, false) => None,
     }

@@ -197,7 +197,7 @@ fn a_long_talk_is_compacted_and_the_cut_is_taken_back() {
     piped(&sandbox, "/undo\n").code(5).err_has("no cut is in effect");
     piped(&sandbox, "/undo turn\n").ok();
     assert_eq!(messages().lines().count(), 14);
-    piped(&sandbox, "/show\n").ok().stdout_has("── turn 8 ").stdout_has("(taken back)");
+    piped(&sandbox, "/show\n").ok().stdout_has("── turn 8 ").stdout_has("(retracted)");
     piped(&sandbox, "/checkpoint\n").ok();
     let status = piped(&sandbox, "/status\n").ok().stdout_text();
     for line in ["turns        7\n", "compactions  0\n", "checkpoints  1\n"] {

@@ -115,7 +115,7 @@ fn audit_26_a_wrong_command_line_is_told_in_one_line() {
         Row("claw-session path", 2, "claw-session: NAME is required; see claw-session path --help"),
         Row("claw-session path --idle 2h work", 2, "claw-session: invalid value '2h' for --idle: not a whole number; write digits alone, without a unit"),
         Row("claw-session path --reset daily@25:00 work", 2, "claw-session: invalid value 'daily@25:00' for --reset: not a daily time; write it like daily@04:00"),
-        Row("claw-session expire", 2, "claw-session: no limit is given; give --older-than or --max"),
+        Row("claw-session expire", 2, "claw-session: a limit is required; give --older-than or --max"),
         Row("claw-session expire --older-than 30", 2, "claw-session: invalid value '30' for --older-than: not a duration; write it like 30d, 12h or 90m"),
     ]);
 }

@@ -519,7 +519,7 @@ fn audit_24_a_fork_counts_the_calls_at_its_end_that_have_no_result() {
     let lines: Vec<String> = records.iter().map(ToString::to_string).collect();
     append(&sandbox, &path, lines.join("\n"));
     let run = session(&sandbox, &["fork", "source"]).run();
-    run.ok().err_is("claw-session: calls without a result at the end: 2\n");
+    run.ok().err_is("claw-session: tool calls without a result at the end: 2\n");
     append(&sandbox, &path, prompt().to_string());
     session(&sandbox, &["fork", "source"]).run().ok().err_is("");
 }
@@ -597,7 +597,11 @@ fn v80_one_holds_the_turn_until_it_ends_and_appends_go_on() {
     let path = said(&sandbox, &["path", "a"]);
     append(&sandbox, &path, json!({"type": "user", "content": "meanwhile"}).to_string());
     session(&sandbox, &["delete", "a"]).run().code(75);
-    session(&sandbox, &["expire", "--max", "0"]).run().ok().err_has("a turn runs").stdout_is("");
+    session(&sandbox, &["expire", "--max", "0"])
+        .run()
+        .ok()
+        .err_has("a turn is running in it")
+        .stdout_is("");
     kill_group(child.id());
     child.wait().expect("an end");
     take("a", "5").ok().stdout_is("mine\n");

@@ -99,9 +99,9 @@ fn a_result_before_its_call_is_shown_where_it_stands() {
     let records =
         [&result("c1", "r1"), &user("q"), &text("look"), &call("c1"), &text("done"), &call("c2")];
     show(&records.map(String::as_str).concat(), &["--width", "40"]).ok().err_is("").stdout_is(
-        "  ◂ result of call c1, which is not\n  above\n    r1\n\n── turn 1 \
+        "  ◂ result of call c1, without a call\n  before it\n    r1\n\n── turn 1 \
          ──────────────────────────────\n\nuser\n  q\n\nassistant\n  look\n\n  \
-         ▸ f {\"n\":\"c1\"}\n    (its result is above)\n\nassistant\n  done\n\n  \
+         ▸ f {\"n\":\"c1\"}\n    (the result is above)\n\nassistant\n  done\n\n  \
          ▸ f {\"n\":\"c2\"}\n",
     );
 }
@@ -369,7 +369,7 @@ fn audit_30_prompts_are_listed_and_times_said() {
     markdown.ok().stdout_has("<summary>4 prompts</summary>\n\n- [Turn 1]");
     markdown.stdout_has("- [Turn 4](#turn-4-2026-01-01-0006): Now push.\n");
     markdown.stdout_has("\n## Turn 4, 2026-01-01 00:06\n");
-    markdown.stdout_has("- [Turn 3](#turn-3-2026-01-01-0004): Delete everything. (taken back)\n");
+    markdown.stdout_has("- [Turn 3](#turn-3-2026-01-01-0004): Delete everything. (retracted)\n");
     let html = show_file("show/everything.jsonl", &["--format", "html"]);
     html.ok().stdout_has("<li value=\"4\"><a href=\"#turn-4\" dir=\"auto\">Now push.</a></li>\n");
     html.stdout_has("<time datetime=\"2026-01-01T00:06:14Z\">00:06:14</time>");

@@ -70,7 +70,7 @@ pub fn definition(key: &str) -> anyhow::Result<Setting> {
     Ok(found.filter(is_listed).ok_or_else(why)?)
 }
 
-/// Returns whether a setting can be in the file. `config`, which selects the file, cannot.
+/// Returns true if a setting can be in the file. `config`, which selects the file, cannot.
 pub fn is_listed(setting: &Setting) -> bool {
     setting.key != "config"
 }

@@ -1,4 +1,4 @@
-//! set, unset: change one setting in the configuration file, and keep the rest of the file as it is.
+//! set and unset: change one setting in the configuration file, and keep the rest of the file unchanged.
 
 use crate::all;
 use crate::value::to_json;
@@ -107,13 +107,13 @@ impl Unset {
     }
 }
 
-/// Returns whether the value of a setting is an object, rather than the path of a file.
+/// Returns true if the value of a setting is an object, not the path of a file.
 fn is_object(text: &OsStr) -> bool {
     text.to_string_lossy().trim_start().starts_with('{')
 }
 
-/// Returns a value as the file stores it. Paths on the command line are relative to the working folder, but paths in the
-/// file to the file's folder, so they are made absolute.
+/// Returns a value as the file stores it. Paths on the command line are relative to the working folder, but
+/// paths in the file are relative to its folder, so they are made absolute.
 fn stored(setting: &Setting, text: OsString) -> OsString {
     match setting.kind {
         Kind::Path | Kind::Object if text.is_empty() || is_object(&text) => text,
@@ -150,8 +150,8 @@ impl Place {
         }
     }
 
-    /// Checks that a change of the file's text adds no problem: a profile that it does not have, or two settings that
-    /// exclude each other.
+    /// Checks that a change of the file's text adds no problem, such as a profile that does not exist, or two
+    /// settings that exclude each other.
     ///
     /// # Errors
     /// The first problem, and what to do.
@@ -160,7 +160,7 @@ impl Place {
         after.into_iter().find(|problem| !before.contains(problem)).map_or(Ok(()), Err)
     }
 
-    /// Returns the problems of a text that are not those of a single value.
+    /// Returns the problems of a text, except for invalid single values.
     fn problems(&self, text: &str) -> Vec<String> {
         let file = match ConfigFile::read(&self.file, text, self.profile.clone(), home(ENVIRONMENT))
         {
@@ -172,7 +172,7 @@ impl Place {
         file.problems.into_iter().chain(conflict.map(|error| exit::text(&error))).collect()
     }
 
-    /// Writes the file with its changed text. Returns whether the text changed.
+    /// Writes the changed text to the file. Returns true if it changed.
     fn change(&self, changed: impl FnOnce(&str) -> Result<String, String>) -> anyhow::Result<bool> {
         let path = target(&self.file);
         let refused = |why: String| {
@@ -194,7 +194,7 @@ impl Place {
         let owner = found.map(|found| (Some(found.uid()), Some(found.gid())));
         write(&path, &new, mode).with_context(|| format!("cannot write '{}'", path.display()))?;
         if let Some((user, group)) = owner {
-            // The file was replaced by one of this user; only the superuser can give it back.
+            // The new file belongs to this user; only the superuser can restore the owner.
             let _ = chown(&path, user, group);
         }
         Ok(true)

@@ -12,7 +12,7 @@ use clawutils::settings::{Kind, Origin, Setting, Value};
 use std::io::Write;
 use unicode_width::UnicodeWidthStr;
 
-/// The widest value that widens its column; longer ones stick out.
+/// The width in columns above which a value does not widen its column.
 const MOST_COLUMNS: usize = 40;
 
 /// List settings: key, value, and the place that the value comes from
@@ -80,7 +80,7 @@ impl Get {
     }
 }
 
-/// Prints the path of the file that is used, or that `set` would create.
+/// Prints the path of the configuration file, which `set` creates if it does not exist.
 pub fn path(given: &ArgMatches) -> anyhow::Result<Exit> {
     print(&[printable(&place::path(given, ENVIRONMENT)?.to_string_lossy()).into_owned()])
 }
@@ -177,7 +177,7 @@ fn object(setting: &Setting, value: &Value) -> String {
     printable_json(&object.into_json()).into_owned()
 }
 
-/// Returns the name of the option's argument in help, `TOKENS`.
+/// Returns the name of the option's argument in help, such as `TOKENS`.
 fn argument(setting: &Setting) -> Option<String> {
     let names = setting.arg.get_value_names().filter(|_| setting.kind != Kind::Switch);
     names.and_then(|names| names.first()).map(ToString::to_string)

@@ -67,7 +67,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    // Building the definitions of all settings takes time, which these two commands of scripts save.
+    // These two commands are called by scripts. They skip the definitions of all settings, which take time to
+    // build.
     let is_for_script = |word: OsString| word == "shell" || word == "say";
     cli::run(
         "claw-config",

@@ -1,9 +1,9 @@
-//! The program of a command that a shell runs.
+//! Finds the program of a shell command.
 
 use std::process::{Command, Stdio};
 
-/// Returns the program of a command if the shell does not find it. Variables before the program are skipped, and
-/// anything but a plain word is not checked.
+/// Returns the program of a command if the shell cannot find it. Variables before the program are skipped,
+/// and only a plain word is checked.
 pub fn not_found(command: &str) -> Option<&str> {
     let mut words = command.split_whitespace();
     let program = words.find(|word| !word.contains('=')).unwrap_or_default();

@@ -44,7 +44,8 @@ enum Script {
 }
 
 impl Shell {
-    /// Prints the text. `options` come before the arguments of the script. Errors are reported under its name.
+    /// Prints shell code. `options` precede the arguments of the script. Errors are reported under the name
+    /// of the script.
     ///
     /// # Errors
     /// 74 if standard output cannot be written to.
@@ -140,7 +141,7 @@ impl Text {
         }
     }
 
-    /// Writes it to standard output.
+    /// Writes the code to standard output.
     pub fn print(&self) -> anyhow::Result<Exit> {
         let mut out = Output::open();
         out.write_all(self.0.as_bytes())?;
@@ -149,7 +150,7 @@ impl Text {
     }
 }
 
-/// Makes paths absolute: programs of the script may run in another folder.
+/// Makes paths absolute, because programs of the script may run in another folder.
 fn absolute(setting: &Setting, texts: &[OsString]) -> Vec<OsString> {
     let is_object = |text: &OsString| text.to_string_lossy().trim_start().starts_with('{');
     let one = |text: &OsString| match setting.kind {
@@ -293,7 +294,8 @@ fn described(model: &ModelArgs) -> String {
     }
 }
 
-/// Checks everything that would otherwise fail only after the prompt is stored. Returns whether the window is known.
+/// Checks everything that would otherwise fail only after the prompt is stored. Returns true if the window is
+/// known.
 fn check(settings: &Settings) -> anyhow::Result<bool> {
     let has_window = check_values(settings)?;
     let Settings { model, call, .. } = settings;
@@ -317,7 +319,7 @@ fn check(settings: &Settings) -> anyhow::Result<bool> {
     Ok(has_window)
 }
 
-/// Checks the values of settings and the files that they name. Returns whether the window is known.
+/// Checks the values of settings and the files that they name. Returns true if the window is known.
 fn check_values(settings: &Settings) -> anyhow::Result<bool> {
     let Settings { model, request, budget, call, .. } = settings;
     request.read()?;
@@ -366,7 +368,8 @@ fn say_default_model(model: &ModelArgs, session: &str) {
     }
 }
 
-/// Checks that the shell finds the program of a command. The usual one is not checked, to save starting a shell.
+/// Checks that the shell finds the program of a command. `claw-call` is not checked, to save starting a
+/// shell.
 fn check_command(command: &str) -> anyhow::Result<()> {
     if command == "claw-call" || not_found(command).is_none() {
         return Ok(());
@@ -388,7 +391,7 @@ fn call(command: &str, text: &mut Text) {
     text.add("call () { ").add(body).add(" \"$@\"; }\n");
 }
 
-/// Returns whether an argument is the path of a transcript, not the name of a session.
+/// Returns true if an argument is the path of a transcript, not the name of a session.
 pub fn is_path(session: &str) -> bool {
     session.contains('/') || session.ends_with(".jsonl")
 }

@@ -1,4 +1,4 @@
-//! The commands of claw-session, and what they share.
+//! The commands of claw-session and their common parts.
 
 use crate::find;
 use crate::history;
@@ -18,18 +18,18 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// What all commands take.
+/// The options of all commands.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Shared {
     /// The options that locate the sessions.
     #[command(flatten)]
     pub place: PlaceArgs,
-    /// The diagnostics and the configuration.
+    /// The options for diagnostics and the configuration file.
     #[command(flatten)]
     pub log: LogArgs,
 }
 
-/// What is to be done.
+/// The commands.
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum Command {
     /// Make a session, which becomes the current session of its agent, and print its id
@@ -60,7 +60,7 @@ pub enum Command {
     Lock(lock::Lock),
 }
 
-/// Where commands work.
+/// The context of a command: the store, the agent and the log.
 #[derive(Clone, Debug)]
 pub struct Place {
     pub(crate) store: Store,
@@ -69,14 +69,14 @@ pub struct Place {
     pub(crate) log: Log,
 }
 
-/// The agent where none is named and there is none yet, as in claw0.
+/// The default agent of a workspace without sessions, as in claw0.
 const DEFAULT_AGENT: &str = "main";
 
 impl Shared {
     /// Opens the store and the log.
     ///
     /// # Errors
-    /// 2 when the agent cannot be called so.
+    /// 2 if the name of the agent is invalid.
     pub fn open(&self) -> anyhow::Result<Place> {
         let log = self.log.open("claw-session");
         let PlaceArgs { workspace, agent } = self.place.clone();
@@ -91,10 +91,10 @@ impl Shared {
 }
 
 impl Command {
-    /// Does it.
+    /// Runs the command.
     ///
     /// # Errors
-    /// As claw-session(1) says for each.
+    /// As documented for each command in claw-session(1).
     pub fn run(self, place: &Place) -> anyhow::Result<ExitCode> {
         let exit = match self {
             Command::New(new) => new.run(place),
@@ -116,13 +116,13 @@ impl Command {
 }
 
 impl Place {
-    /// The sessions of an agent, or of all: see [`Store::list`].
+    /// Lists the sessions of an agent, or of all, see [`Store::list`].
     pub(crate) fn list(&self, agent: Option<&str>, is_fresh: bool) -> anyhow::Result<Vec<Entry>> {
         let _progress = self.log.wait_for("looking at the transcripts of sessions");
         self.store.list(agent, is_fresh)
     }
 
-    /// The lock of an agent's folder: see [`Store::lock`].
+    /// Locks an agent's folder, see [`Store::lock`].
     pub(crate) fn lock(&self, agent: &str) -> anyhow::Result<File> {
         let folder = self.store.folder(agent);
         let what = format!("waiting for the lock of '{}'", folder.display());
@@ -130,12 +130,12 @@ impl Place {
         self.store.lock(agent)
     }
 
-    /// All sessions that there are to choose from, sorted.
+    /// Returns all sessions that a name can refer to, sorted.
     pub(crate) fn entries(&self) -> anyhow::Result<Vec<Entry>> {
         self.list(self.agent.as_deref(), false)
     }
 
-    /// The session that `name` means.
+    /// Returns the session with this name.
     pub(crate) fn find<'e>(&self, entries: &'e [Entry], name: &str) -> anyhow::Result<&'e Entry> {
         match self.look_up(entries, name, false)? {
             Some(entry) => Ok(entry),
@@ -143,7 +143,7 @@ impl Place {
         }
     }
 
-    /// The same, or none if there is none. `is_whole` takes no beginnings.
+    /// Returns the session with this name, or `None`. With `is_whole`, the name must be complete.
     pub(crate) fn look_up<'e>(
         &self,
         entries: &'e [Entry],
@@ -179,7 +179,8 @@ impl Place {
         )
     }
 
-    /// The agent of a session that has to be made: the one that is named, else that of its key, else the usual one.
+    /// Returns the agent of a session to create: the one from the option, else that of the key, else the
+    /// usual one.
     pub(crate) fn agent_for(&self, key: Option<&str>) -> anyhow::Result<String> {
         let of_key = || key.and_then(name::agent_of).map(str::to_owned);
         match self.agent.clone().or_else(of_key) {
@@ -189,15 +190,15 @@ impl Place {
     }
 }
 
-/// The agent to use if none is named: the only one, so that a workspace of claw0 is
-/// continued without options, or else the default one.
+/// Returns the agent to use by default: the only one that has sessions, so that a workspace of claw0 can be
+/// continued without options, or else `main`.
 pub(crate) fn usual_agent(entries: &[Entry]) -> String {
     let first = entries.first().map(|entry| entry.agent.as_str());
     let is_only = |agent: &&str| entries.iter().all(|entry| entry.agent == *agent);
     first.filter(is_only).unwrap_or(DEFAULT_AGENT).to_owned()
 }
 
-/// The time now in microseconds, and as it is written into records.
+/// Returns the current time in microseconds, and as records have it.
 pub(crate) fn clock() -> anyhow::Result<(i64, String)> {
     let now = now()?;
     Ok((time::of_seconds(now), now.to_string()))
@@ -212,7 +213,7 @@ pub(crate) fn print(text: &str) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// A time, to be read.
+/// Formats a time for people.
 pub(crate) fn short(at: i64) -> String {
     let text = time::to_text(at);
     printable(&text.get(..19).unwrap_or(&text).replace('T', " ")).into_owned()

@@ -1,4 +1,4 @@
-//! path, current and switch: from a name to a session.
+//! path, current and switch: find the session with a name.
 
 use crate::commands::{Place, clock, print, usual_agent};
 use crate::make::{Plan, make};
@@ -56,7 +56,7 @@ impl Path {
         print(path)
     }
 
-    /// A new session with the name as its key, if it looks like one, or else as its label.
+    /// Creates a session with the name as its key if it looks like a key, or else as its label.
     fn made(&self, place: &Place) -> anyhow::Result<Entry> {
         let is_key = self.name.contains(':');
         let name = Some(self.name.clone());
@@ -108,8 +108,8 @@ impl Switch {
     }
 }
 
-/// The session to use for `entry`: itself, or if it is over the newest under its key, or a new one if that is
-/// over, too. A session without a key is never over.
+/// Returns the session to use for `entry`: itself, or, if it is over, the newest session with its key, or a
+/// new one if that is over, too. A session without a key is never over.
 pub fn follow(
     resets: ResetArgs,
     place: &Place,
@@ -134,7 +134,7 @@ pub fn follow(
     Ok(next)
 }
 
-/// Returns whether a session is over. While a turn runs in it, it is not.
+/// Returns true if a session is over. It is not over while a turn runs in it.
 fn is_over(resets: ResetArgs, entry: &Entry) -> anyhow::Result<bool> {
     let reset = Reset { daily: resets.reset, idle: resets.idle };
     if reset == Reset::default() || entry.key.is_empty() {
@@ -142,12 +142,11 @@ fn is_over(resets: ResetArgs, entry: &Entry) -> anyhow::Result<bool> {
     }
     let (now, _) = clock()?;
     let input = open_transcript(&entry.path)?;
-    let said = reset::last_said(&input)?;
-    let last = said.unwrap_or(entry.created);
+    let last = reset::last_prompt_time(&input)?.unwrap_or(entry.created);
     Ok(reset.is_over(last, now, &zone(resets.reset.is_some())?) && !is_held(entry)?)
 }
 
-/// The zone of local time.
+/// Returns the local time zone.
 fn zone(is_needed: bool) -> anyhow::Result<TimeZone> {
     match TimeZone::try_system() {
         Ok(zone) => Ok(zone),
@@ -159,7 +158,7 @@ fn zone(is_needed: bool) -> anyhow::Result<TimeZone> {
     }
 }
 
-/// Whether a turn runs in a session.
+/// Returns true if a turn runs in a session.
 fn is_held(entry: &Entry) -> anyhow::Result<bool> {
     if lock_path(&entry.path, Purpose::Turn).symlink_metadata().is_err() {
         return Ok(false);

@@ -68,9 +68,9 @@ fn wait_for_end(process: Pid) {
     }
 }
 
-/// Returns whether this program also stops, now that the command has stopped. Some programs stop themselves with SIGSTOP
-/// after Ctrl-Z. Away from a terminal, a SIGSTOP is for the command alone. SIGTTIN and SIGTTOU go to the whole process
-/// group, so they stop this program without its help.
+/// Returns true if this program must also stop, now that the command has stopped. Some programs stop
+/// themselves with SIGSTOP after Ctrl-Z. Without a terminal, a SIGSTOP is for the command alone. SIGTTIN and
+/// SIGTTOU go to the whole process group, so they stop this program directly.
 fn is_to_follow(status: &WaitIdStatus) -> bool {
     match status.stopping_signal() {
         Some(SIGTSTP) => true,
@@ -83,7 +83,7 @@ fn lock_forwarding() -> MutexGuard<'static, ()> {
     FORWARDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns whether a process sent a signal with this `si_code`, rather than the kernel for a terminal.
+/// Returns true if a signal with this `si_code` comes from a process, not from the kernel for a terminal.
 fn is_from_process(code: i32) -> bool {
     // Linux uses 0 and below. On macOS and FreeBSD, SI_USER is 0x10001.
     code <= 0 || code == 0x10001

@@ -1,4 +1,4 @@
-//! history: the last records of a session, a line each.
+//! history: print the last records of a session, one per line.
 
 use crate::commands::{Place, short};
 use clawutils::cli::{Output, open_transcript};
@@ -20,7 +20,7 @@ pub struct History {
     pub count: usize,
 }
 
-/// How much of a text is shown, in characters.
+/// The length limit of a text in characters.
 const MOST: usize = 200;
 
 impl History {
@@ -52,11 +52,11 @@ impl History {
 fn row(object: &Object<'_>) -> String {
     let time = object.get("ts").and_then(time::of_ts).map_or(String::new(), short);
     let kind = object.string("type").unwrap_or_default();
-    format!("{time:19}  {kind:11}  {}", cut(&said(object)))
+    format!("{time:19}  {kind:11}  {}", cut(&summary(object)))
 }
 
-/// What a record says, in a line.
-fn said(object: &Object<'_>) -> String {
+/// Summarises a record in one line.
+fn summary(object: &Object<'_>) -> String {
     let text = |name| object.string(name).map(|text| text.into_owned()).unwrap_or_default();
     match object.string("type").as_deref() {
         Some("session") => [text("id"), text("key"), text("label")].join("  "),
@@ -89,7 +89,7 @@ fn content_text(raw: &str) -> String {
     blocks.into_iter().filter_map(block).collect::<Vec<_>>().join(" ")
 }
 
-/// The beginning of a text, on one line.
+/// Returns the beginning of a text, on one line.
 fn cut(text: &str) -> String {
     let line: Vec<&str> = text.split_whitespace().collect();
     let line = line.join(" ");

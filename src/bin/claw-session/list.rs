@@ -1,4 +1,4 @@
-//! list and reindex.
+//! list and reindex: list sessions, and rebuild the indexes.
 
 use crate::commands::{Place, short};
 use clawutils::cli::Output;
@@ -86,7 +86,7 @@ fn row(entry: &Entry, agents: usize) -> String {
         .to_owned()
 }
 
-/// An entry as the members of an object.
+/// Returns an entry as the members of an object.
 pub(super) fn members(entry: &Entry, is_current: bool) -> Members {
     Members::new()
         .string("id", &entry.id)

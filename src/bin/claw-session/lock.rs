@@ -73,7 +73,7 @@ impl Lock {
         if self.retry { Purpose::Retry } else { Purpose::Turn }
     }
 
-    /// Returns the command as given.
+    /// Returns the command on the command line.
     fn command(&self) -> anyhow::Result<Command> {
         // After `-- NAME`, clap passes a second `--` on as a word.
         let words = self.command.strip_prefix(&["--".into()]).unwrap_or(&self.command);
@@ -130,7 +130,7 @@ fn operand(path: &Path) -> PathBuf {
     if is_like_option { Path::new(".").join(path) } else { path.to_owned() }
 }
 
-/// Returns whether an ancestor of this process holds the lock, and `CLAW_LOCKED` is set.
+/// Returns true if an ancestor of this process holds the lock, and `CLAW_LOCKED` is set.
 fn is_held_above(lock: &Path) -> bool {
     variable("CLAW_LOCKED").is_some() && holder(lock).is_some_and(is_above)
 }

@@ -1,4 +1,4 @@
-//! new, fork and label: what is written.
+//! new, fork and label: create sessions and change labels.
 
 use crate::commands::{Place, clock, print};
 use clawutils::cli::progress::appending;
@@ -54,15 +54,16 @@ pub struct Fork {
     pub key: Option<String>,
 }
 
-/// A session to be made.
+/// The properties of a session to create.
 pub(super) struct Plan {
-    /// Its agent.
+    /// The agent.
     pub agent: String,
-    /// Its key; without one it gets one that no other session has.
+    /// The key; without one, the session gets an unused key.
     pub key: Option<String>,
-    /// Its label.
+    /// The label.
     pub label: Option<String>,
-    /// None is made where there is one of this label, or else key, that was made then or later.
+    /// If set, a session with this label, or else this key, is used instead of a new one if it was created at
+    /// this time or later.
     pub reuse: Option<i64>,
 }
 
@@ -72,7 +73,7 @@ pub(super) fn make(place: &Place, plan: Plan) -> anyhow::Result<Entry> {
     let usual_key = format!("{}:cli:user", plan.agent);
     let has_key = plan.key.is_some();
     let mut new = planned(plan.agent, plan.key.unwrap_or(usual_key), plan.label)?;
-    // Checked before a folder is made.
+    // Invalid names fail before a folder is created.
     place.store.header(&new, now)?;
     let _lock = place.lock(&new.agent)?;
     let entries = place.list(Some(&new.agent), false)?;
@@ -88,7 +89,7 @@ pub(super) fn make(place: &Place, plan: Plan) -> anyhow::Result<Entry> {
     if !has_key {
         new.key = unused(&entries, new.key);
     }
-    // The newest of a key is the newest, whatever the clock says.
+    // The new session must be the newest of its key, even if the clock was set back.
     let same = entries.iter().filter(|entry| entry.key == new.key);
     let created = same.map(|entry| entry.created + 1).max().unwrap_or(now).max(now);
     let header = place.store.header(&new, created)?;
@@ -96,7 +97,7 @@ pub(super) fn make(place: &Place, plan: Plan) -> anyhow::Result<Entry> {
     Ok(entry_of(new, header, created))
 }
 
-/// A key that no session has: `key` itself, or the first free one of `key-2`, `key-3` and so on.
+/// Returns a key that no session has: `key`, or the first unused one of `key-2`, `key-3` and so on.
 fn unused(entries: &[Entry], key: String) -> String {
     let keys: HashSet<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
     let mut number = 1;
@@ -108,7 +109,7 @@ fn unused(entries: &[Entry], key: String) -> String {
     own
 }
 
-/// A new session, its key and label checked.
+/// Checks the key and label of a new session.
 fn planned(agent: String, key: String, label: Option<String>) -> anyhow::Result<store::New> {
     let refuse = |what: &str, text: &str, why: String| {
         Error::new(Exit::Usage, format!("invalid {what} '{text}': {why}"))
@@ -121,7 +122,7 @@ fn planned(agent: String, key: String, label: Option<String>) -> anyhow::Result<
     Ok(store::New { agent, key, label, parent: None, seed: seed() })
 }
 
-/// With a fixed time the same input gives the same ids.
+/// Returns a seed for ids. It is fixed if the time is fixed, so that the same input gives the same ids.
 fn seed() -> u64 {
     match variable("SOURCE_DATE_EPOCH") {
         Some(_) => 0,
@@ -203,11 +204,11 @@ impl Fork {
         let header = place.store.header(&new, now)?;
         let forked = fork::fork(&inputs[0], end, &header.line, &ts)?;
         place.store.write(&header.path, &forked.text, &ts)?;
-        self.tell(place, &path, &forked);
+        self.report(place, &path, &forked);
         print(&header.id)
     }
 
-    fn tell(&self, place: &Place, path: &str, forked: &fork::Forked) {
+    fn report(&self, place: &Place, path: &str, forked: &fork::Forked) {
         let fork::Forked { records, left_out, open, .. } = forked;
         let members = Members::new()
             .number("records", *records)
@@ -215,11 +216,11 @@ impl Fork {
             .number("open", *open);
         if *left_out > 0 {
             let text =
-                format!("left out {left_out} damaged places of '{path}'; claw-check names them");
+                format!("left out {left_out} damaged places in '{path}'; claw-check lists them");
             place.log.outcome(&text, &members);
         }
         if *open > 0 {
-            let text = format!("calls without a result at the end: {open}");
+            let text = format!("tool calls without a result at the end: {open}");
             place.log.outcome(&text, &members);
         }
     }

@@ -1,4 +1,4 @@
-//! delete and expire: the only commands that ever remove something, and they say what.
+//! delete and expire: the only commands that remove transcripts. They print the path of each.
 
 use crate::commands::{Place, clock};
 use anyhow::Context;
@@ -54,7 +54,7 @@ impl Delete {
     }
 }
 
-/// Whether a session was chosen to be the current one.
+/// Returns true if a session was chosen as the current one.
 fn chosen(place: &Place, entry: &Entry) -> bool {
     std::fs::read_to_string(place.store.current_path(&entry.agent))
         .is_ok_and(|id| id.trim() == entry.id)
@@ -67,7 +67,7 @@ impl Expire {
             (Some(age), _) => Keep::Since(now.saturating_sub(age)),
             (None, Some(most)) => Keep::Newest(most),
             (None, None) => {
-                return fail(Exit::Usage, "no limit is given; give --older-than or --max");
+                return fail(Exit::Usage, "a limit is required; give --older-than or --max");
             }
         };
         let entries = place.entries()?;
@@ -77,11 +77,13 @@ impl Expire {
             match Turn::take(&entry.path, Purpose::Turn, Duration::ZERO) {
                 Ok(_) if entry.has_changed() => {
                     let path = entry.path.display();
-                    place.log.note(&format!("kept '{path}': it has just been written to"));
+                    place.log.note(&format!("kept '{path}': it was written to in the meantime"));
                 }
                 Ok(turn) => remove(entry, turn, self.dry_run, &mut out)?,
                 Err(error) if exit::status(&error) == Exit::TryLater => {
-                    place.log.note(&format!("kept '{}': a turn runs in it", entry.path.display()));
+                    place
+                        .log
+                        .note(&format!("kept '{}': a turn is running in it", entry.path.display()));
                 }
                 Err(error) => return Err(error),
             }
@@ -91,7 +93,7 @@ impl Expire {
     }
 }
 
-/// The transcripts of the current session of each agent.
+/// Returns the transcript of each agent's current session.
 fn current(place: &Place, entries: &[Entry]) -> Vec<PathBuf> {
     let mut agents: Vec<&str> = entries.iter().map(|entry| entry.agent.as_str()).collect();
     agents.sort_unstable();
@@ -100,7 +102,8 @@ fn current(place: &Place, entries: &[Entry]) -> Vec<PathBuf> {
     agents.into_iter().filter_map(own).collect()
 }
 
-/// Removes a transcript whose turn is held, and says so. A line that was not said is not removed.
+/// Prints the path of a transcript, whose turn is held, and removes it. If printing fails, the transcript is
+/// kept.
 fn remove(entry: &Entry, turn: Turn, is_dry: bool, out: &mut Output) -> anyhow::Result<()> {
     let path = entry.path.display().to_string();
     writeln!(out, "{}", printable(&path))?;

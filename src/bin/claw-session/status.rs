@@ -1,4 +1,4 @@
-//! status: what is in a session.
+//! status: print statistics of a session.
 
 use crate::commands::{Place, short};
 use crate::list;
@@ -42,7 +42,7 @@ impl Status {
     }
 }
 
-/// What was counted, by name.
+/// Returns the counts by name.
 fn counts(contents: &Contents, bytes: u64) -> [(&'static str, u64); 9] {
     [
         ("turns", contents.turns),

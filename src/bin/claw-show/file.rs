@@ -104,7 +104,7 @@ impl Write for Out {
     }
 }
 
-/// Removes a file on drop, if it still exists.
+/// Removes a file on drop, if it still has this name.
 struct Removed<'p>(&'p Path);
 
 impl Drop for Removed<'_> {

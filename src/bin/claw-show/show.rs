@@ -1,4 +1,4 @@
-//! `claw-show`: how wide the lines are, whether there are colours, and following a file as it grows.
+//! Runs `claw-show`: chooses the width and colours, and follows a growing file.
 
 use crate::file;
 use anyhow::Context;
@@ -14,12 +14,12 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use std::io::{IsTerminal, Write, stdout};
 use std::path::PathBuf;
 
-/// How long a file that has nothing new is left alone, in nanoseconds.
+/// The pause between two checks of a followed file, in nanoseconds.
 const PAUSE: i64 = 200_000_000;
-/// The columns where nothing says how many there are.
+/// The width in columns if neither the environment nor the terminal gives one.
 const WIDTH: usize = 80;
 
-/// Whether there are colours.
+/// When to use colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Color {
     /// On a terminal, unless NO_COLOR is set
@@ -63,7 +63,7 @@ pub struct ShowArgs {
     /// File of prices, one model per line; the cost of each reply is shown
     #[arg(long, value_name = "FILE")]
     pub prices: Option<PathBuf>,
-    /// What is taken out.
+    /// The patterns to redact.
     #[command(flatten)]
     pub redact: RedactArgs,
 }
@@ -72,8 +72,8 @@ impl ShowArgs {
     /// Shows the operands.
     ///
     /// # Errors
-    /// 2 when what is asked for does not go together; 65 for a dialect that cannot be read; 74, 77 or 141
-    /// when reading or writing fails.
+    /// 2 if options do not go together; 65 for a dialect that cannot be read; 74, 77 or 141 if reading or
+    /// writing fails.
     pub fn run(&self, operands: &Operands, log: Log) -> anyhow::Result<Exit> {
         if self.markdown {
             return self.markdown(operands);
@@ -84,7 +84,7 @@ impl ShowArgs {
         }
         let inputs = operands.transcripts()?;
         let _progress = log.progress(progress::reading(&inputs));
-        // A page says no folders of whoever made it.
+        // The title of a page does not show the author's folders.
         let name = operands.files.first().filter(|path| path.as_os_str() != "-");
         let name = name.and_then(|path| path.file_name()).unwrap_or("transcript".as_ref());
         let name = name.to_string_lossy();
@@ -127,7 +127,7 @@ impl ShowArgs {
         Ok(Exit::Done)
     }
 
-    /// The form that is named, or else that of the file's name.
+    /// Returns the format of the option, or else that of the file's name.
     fn format(&self) -> anyhow::Result<Format> {
         match (self.format, &self.output) {
             (Some(format), _) => Ok(format),
@@ -173,7 +173,8 @@ impl ShowArgs {
             return fail(Exit::Usage, "cannot follow '<stdin>'; name a file");
         }
         let mut out = Output::open();
-        // The text of a file that does not grow is written the same way, so its code is there once.
+        // This is a `dyn Write` like the output of other files, so that the code for text is compiled only
+        // once.
         let mut follow = Follow::open(path, options, &mut out as &mut dyn Write)?;
         loop {
             match follow.step()? {
@@ -185,21 +186,21 @@ impl ShowArgs {
     }
 }
 
-/// Says what was found.
+/// Reports the diagnostics.
 fn tell(log: Log, notes: &Notes) -> anyhow::Result<()> {
     report(log, &notes.findings, false)?;
     log.replaced(notes.replaced);
     Ok(())
 }
 
-/// The columns of a line: those of the environment, or else of the terminal that is written to.
+/// Returns the width of a line, from the environment or else from the terminal that is written to.
 fn columns(is_stdout: bool) -> Option<usize> {
-    let said = variable("COLUMNS").and_then(|text| text.parse().ok());
+    let given = variable("COLUMNS").and_then(|text| text.parse().ok());
     let size = || rustix::termios::tcgetwinsize(stdout()).ok().filter(|_| is_stdout);
-    said.or_else(|| size().map(|size| usize::from(size.ws_col))).filter(|columns| *columns > 0)
+    given.or_else(|| size().map(|size| usize::from(size.ws_col))).filter(|columns| *columns > 0)
 }
 
-/// Waits for a while; ends at once, as a failed write would, when the reader of standard output goes away.
+/// Waits before the next check. Fails like a write at once if the reader of standard output closes it.
 fn pause() -> std::io::Result<()> {
     let stdout = stdout();
     let mut ends = [PollFd::new(&stdout, PollFlags::empty())];
