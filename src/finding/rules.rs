@@ -51,13 +51,13 @@ rules! {
     NUL_BYTES, "nul-bytes", Warning, true,
         "There are NUL bytes before, after or between the line's objects, as after a system crash.";
     FUSED_LINE, "fused-line", Note, true,
-        "A line holds several complete records, or a complete one after a torn one; complete records are kept.";
+        "A line has several complete records, or a complete one after a torn one; complete records are kept.";
     BAD_RECORD, "bad-record", Error, false,
         "A record of a known type lacks a member, or a member has the wrong type; it is skipped.";
     LINE_CHANGED, "line-changed", Error, false,
         "A record's id does not match its line: the line was changed after it was written.";
     LINE_PUT_IN, "line-put-in", Error, false,
-        "A record's id does not match, but the next one matches without it: the line was inserted.";
+        "A record's id does not match, but the next one matches without it: the line was inserted later.";
     LINES_SWAPPED, "lines-swapped", Error, false,
         "The ids of two neighbouring lines match in the opposite order: the lines were swapped.";
     LINE_MISSING, "line-missing", Error, false,
@@ -77,7 +77,7 @@ rules! {
     EMPTY_MESSAGE, "empty-message", Note, true,
         "A user record has no content; it is left out.";
     CALL_TWICE, "call-twice", Warning, true,
-        "A tool call comes twice in a reply, with differences; the first one is kept.";
+        "A reply has two different tool calls with the same id; the first one is kept.";
     RESULT_TWICE, "result-twice", Warning, true,
         "A tool call has a second result, or one that comes far too late; it is left out.";
     LATE_RESULT, "late-result", Note, true,
@@ -85,7 +85,7 @@ rules! {
     ORPHAN_RESULT, "orphan-result", Warning, true,
         "A tool result has no call, or comes before a call that has another one; it is left out.";
     OPEN_CALL, "open-call", Warning, true,
-        "A tool call before the end has no result; an error result is inserted.";
+        "A tool call has no result, although the conversation continues; it gets an error result.";
     MISPLACED_BLOCK, "misplaced-block", Warning, true,
         "A record contains a block that its role cannot have; the block is left out.";
     UNSIGNED_THINKING, "unsigned-thinking", Note, true,
