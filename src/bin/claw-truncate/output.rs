@@ -1,4 +1,4 @@
-//! What `claw-truncate` writes and says.
+//! The output and the diagnostics of `claw-truncate`.
 
 use anyhow::Context;
 use clawutils::cli::{Log, Outcome, Output};
@@ -8,10 +8,10 @@ use clawutils::messages::{self, Message};
 use clawutils::truncate;
 use std::io::Write;
 
-/// Writes the messages, or the records that shorten them.
+/// Writes the messages or the truncation records.
 ///
 /// # Errors
-/// 74 when standard output cannot be written to.
+/// 74 if standard output cannot be written.
 pub fn write_truncated(
     messages: &[Message<'_>],
     outcome: &truncate::Outcome,
@@ -28,12 +28,14 @@ pub fn write_truncated(
     out.finish()
 }
 
-/// Says what became of it, in one outcome: skipped when nothing was changed, failed when the budget was
-/// not reached, else applied. With `must_gain` (a request was refused, or records are wanted) it is not
-/// enough that the request fits by estimate.
+/// Reports the outcome: skipped if nothing was changed, failed if the request is still over its budget, else applied.
+///
+/// `must_gain` is true after a refused request, and for records. It is then an error to change nothing, even if the
+/// estimate is within the budget: the provider may count more tokens.
 ///
 /// # Errors
-/// 5 when nothing was gained that had to be, or the budget was not reached.
+/// 5 if the request is over its budget, if the gain is less than `--min-gain`, or if nothing was changed with
+/// `must_gain`.
 pub fn report_truncated(
     log: Log,
     outcome: &truncate::Outcome,
