@@ -68,7 +68,7 @@ fn stages(criterion: &mut Criterion) {
         bencher.iter(|| Estimate::of(black_box(request), Method::Script).tokens);
     });
     group.bench_function("truncate", |bencher| {
-        let options = truncate::Options::new(tokens, truncate::MAX_FRACTION, tokens / 2);
+        let options = truncate::TruncateOptions::new(tokens, truncate::MAX_FRACTION, tokens / 2);
         let gauge = Gauge::new(request, None);
         bencher.iter(|| {
             let mut messages = rebuilt.messages.clone();

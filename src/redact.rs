@@ -83,7 +83,7 @@ impl Patterns {
     /// Returns the record, a JSON object, with all matches replaced.
     #[must_use]
     pub fn redact<'a>(&self, record: &'a str) -> Cow<'a, str> {
-        let mut walk = Walk { patterns: self, edits: Vec::new(), kinds: BTreeSet::new() };
+        let mut walk = RedactWalk { patterns: self, edits: Vec::new(), kinds: BTreeSet::new() };
         walk.object(record);
         if walk.edits.is_empty() {
             return Cow::Borrowed(record);
@@ -142,14 +142,14 @@ impl Pattern {
 }
 
 /// A walk through a record, in the order of its bytes.
-struct Walk<'p, 'a> {
+struct RedactWalk<'p, 'a> {
     patterns: &'p Patterns,
     /// Strings of the record, each with its replacement.
     edits: Vec<(&'a str, String)>,
     kinds: BTreeSet<&'p str>,
 }
 
-impl<'a> Walk<'_, 'a> {
+impl<'a> RedactWalk<'_, 'a> {
     /// Handles a record, a block, or the source of an image or document.
     fn object(&mut self, raw: &'a str) {
         let Ok(object) = Object::parse(raw) else { return };

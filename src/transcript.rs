@@ -32,7 +32,7 @@ use std::time::Duration;
 
 /// How to append.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct AppendOptions {
     /// Append only if the file's last record has this id.
     pub expect_tail: Option<String>,
     /// How long to wait for another writer.
@@ -120,7 +120,11 @@ fn check(line: &[u8]) -> Result<&str, String> {
 /// 65 when the file is not empty and holds no record; 75 when another writer held the lock for too long or
 /// came first (`expect_tail`); 74 or 77 when the file cannot be read or written, with its
 /// bytes as they were.
-pub fn append(path: &Path, batch: &Batch<'_>, options: &Options) -> anyhow::Result<Vec<String>> {
+pub fn append(
+    path: &Path,
+    batch: &Batch<'_>,
+    options: &AppendOptions,
+) -> anyhow::Result<Vec<String>> {
     if batch.is_empty() && (options.expect_tail.is_none() || is_absent(path)) {
         // No file is made for nothing.
         return check_tail(path, "", options).map(|()| Vec::new());
@@ -146,7 +150,7 @@ fn is_absent(path: &Path) -> bool {
 }
 
 /// Opens the file, which is made if it is not there; `is_new` then says so.
-fn open(path: &Path, options: &Options, is_new: &mut bool) -> anyhow::Result<File> {
+fn open(path: &Path, options: &AppendOptions, is_new: &mut bool) -> anyhow::Result<File> {
     let name = path.display();
     let cannot_open = || format!("cannot open '{name}'");
     let opened = match open_existing(path) {
@@ -170,7 +174,7 @@ fn add(
     file: &mut File,
     path: &Path,
     batch: &Batch<'_>,
-    options: &Options,
+    options: &AppendOptions,
 ) -> anyhow::Result<Vec<String>> {
     let name = path.display();
     let cannot_read = || format!("cannot read '{name}'");
@@ -212,7 +216,7 @@ fn remove_empty(file: &File, path: &Path) {
 }
 
 /// Whether the last record, `found`, is the one that the caller expects.
-fn check_tail(path: &Path, found: &str, options: &Options) -> anyhow::Result<()> {
+fn check_tail(path: &Path, found: &str, options: &AppendOptions) -> anyhow::Result<()> {
     let Some(expected) = options.expect_tail.as_deref().filter(|expected| *expected != found)
     else {
         return Ok(());
@@ -393,8 +397,8 @@ fn sync_folder(path: &Path) -> std::io::Result<()> {
 mod tests {
     use super::*;
 
-    fn options() -> Options {
-        Options {
+    fn options() -> AppendOptions {
+        AppendOptions {
             expect_tail: None,
             lock_timeout: Duration::from_millis(20),
             is_waiting: Arc::default(),
@@ -476,7 +480,7 @@ mod tests {
             let holder = File::open(&path).unwrap();
             holder.lock().unwrap();
             let batch = Batch::read("t", RECORD.as_bytes()).unwrap();
-            let options = Options { lock_timeout: Duration::from_secs(20), ..options() };
+            let options = AppendOptions { lock_timeout: Duration::from_secs(20), ..options() };
             std::thread::scope(|scope| {
                 let waiter = scope.spawn(|| append(&path, &batch, &options));
                 while !options.is_waiting.load(Ordering::Relaxed) {
@@ -520,7 +524,7 @@ mod tests {
         let id = |lines: Vec<String>| lines[0][7..23].to_owned();
         let first = id(add_text(&path, RECORD).unwrap());
         let batch = Batch::read("t", RECORD.as_bytes()).unwrap();
-        let expecting = Options { expect_tail: Some(first), ..options() };
+        let expecting = AppendOptions { expect_tail: Some(first), ..options() };
         append(&path, &batch, &expecting).unwrap();
         let error = append(&path, &batch, &expecting).unwrap_err();
         assert_eq!(crate::exit::status(&error), Exit::TryLater);

@@ -24,7 +24,7 @@ pub const HEAD_RATIO: f64 = 0.7;
 
 /// How far to go.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct TruncateOptions {
     /// The most characters that one result may have, marker included.
     pub max_chars: usize,
     /// The characters down to which results are shortened for the sake of the whole.
@@ -37,20 +37,20 @@ pub struct Options {
     pub min_gain: u64,
 }
 
-impl Options {
+impl TruncateOptions {
     /// The defaults for a window: `fraction` of it for one result at 4 characters a token, a floor of
     /// a tenth of that (200 to 2000 characters).
     #[must_use]
-    pub fn new(window: u64, fraction: f64, budget: u64) -> Options {
+    pub fn new(window: u64, fraction: f64, budget: u64) -> TruncateOptions {
         let max_chars = (window as f64 * CHARS_PER_TOKEN * fraction) as usize;
         let floor_chars = (max_chars / 10).clamp(200, 2000).min(max_chars);
-        Options { max_chars, floor_chars, head_ratio: HEAD_RATIO, budget, min_gain: 0 }
+        TruncateOptions { max_chars, floor_chars, head_ratio: HEAD_RATIO, budget, min_gain: 0 }
     }
 }
 
 /// What was done. All sizes are tokens.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct TruncateOutcome {
     /// The request before.
     pub before: u64,
     /// The request now.
@@ -65,7 +65,7 @@ pub struct Outcome {
     pub records: Vec<String>,
 }
 
-impl Outcome {
+impl TruncateOutcome {
     /// Whether nothing was changed.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
@@ -79,8 +79,8 @@ pub fn truncate(
     messages: &mut Vec<Message<'_>>,
     beside: Request<'_, '_>,
     gauge: Gauge,
-    options: Options,
-) -> Outcome {
+    options: TruncateOptions,
+) -> TruncateOutcome {
     let whole = (options.min_gain > 0).then(|| messages.clone());
     let mut tally = gauge.tally(Request { messages, ..beside });
     let before = tally.tokens();
@@ -112,10 +112,15 @@ pub fn truncate(
     let gain = before.saturating_sub(after);
     if let Some(whole) = whole.filter(|_| gain < options.min_gain) {
         *messages = whole;
-        return Outcome { before, after: before, forgone: Some(gain), ..Outcome::default() };
+        return TruncateOutcome {
+            before,
+            after: before,
+            forgone: Some(gain),
+            ..TruncateOutcome::default()
+        };
     }
     update_meta(messages, &results, tally.scale());
-    Outcome {
+    TruncateOutcome {
         before,
         after,
         shortened: results.iter().filter(|result| result.is_shorter).count(),
@@ -172,7 +177,7 @@ mod tests {
         lines.join("\n")
     }
 
-    fn cut(text: &str, options: Options) -> (Vec<String>, Outcome) {
+    fn cut(text: &str, options: TruncateOptions) -> (Vec<String>, TruncateOutcome) {
         let mut messages = messages::read("t", text.as_bytes()).unwrap();
         let gauge = Gauge::new(Request { messages: &messages, ..Request::default() }, None);
         let outcome = truncate(&mut messages, Request::default(), gauge, options);
@@ -181,7 +186,7 @@ mod tests {
 
     #[test]
     fn v39_the_seeds_limit_is_three_tenths_of_the_window() {
-        let options = Options::new(180_000, MAX_FRACTION, u64::MAX);
+        let options = TruncateOptions::new(180_000, MAX_FRACTION, u64::MAX);
         assert_eq!(options.max_chars, 216_000);
         let lengths = [215_999, 216_000, 216_001];
         let results: Vec<String> = lengths.iter().map(|length| "x".repeat(*length)).collect();
@@ -200,9 +205,11 @@ mod tests {
         let mut text = talk(&results[..8]);
         text.push_str("\n{\"role\":\"assistant\",\"content\":\"done\"}\n");
         text.push_str(&talk(&results[8..]).replace("\"t0\"", "\"u0\"").replace("\"t1\"", "\"u1\""));
-        let all = cut(&text, Options::new(1_000_000, MAX_FRACTION, u64::MAX)).1.before;
-        let options =
-            Options { floor_chars: 400, ..Options::new(1_000_000, MAX_FRACTION, all / 3) };
+        let all = cut(&text, TruncateOptions::new(1_000_000, MAX_FRACTION, u64::MAX)).1.before;
+        let options = TruncateOptions {
+            floor_chars: 400,
+            ..TruncateOptions::new(1_000_000, MAX_FRACTION, all / 3)
+        };
         let (lines, outcome) = cut(&text, options);
         assert!(outcome.after <= all / 3, "{outcome:?}");
         let before: Vec<&str> = text.lines().collect();
@@ -216,7 +223,7 @@ mod tests {
         let results: Vec<String> =
             (0..6).map(|n| format!("{n} words on a line\n").repeat(400)).collect();
         for budget in [u64::MAX, 5000, 1000, 1] {
-            let options = Options::new(8000, MAX_FRACTION, budget);
+            let options = TruncateOptions::new(8000, MAX_FRACTION, budget);
             let (once, first) = cut(&talk(&results), options);
             let (twice, second) = cut(&once.join("\n"), options);
             assert_eq!(once, twice);
@@ -229,7 +236,8 @@ mod tests {
     fn v44_a_tiny_budget_is_bounded() {
         let results = ["y".repeat(50_000)];
         for window in [1, 10, 100] {
-            let (lines, outcome) = cut(&talk(&results), Options::new(window, MAX_FRACTION, 0));
+            let (lines, outcome) =
+                cut(&talk(&results), TruncateOptions::new(window, MAX_FRACTION, 0));
             assert!(lines[2].len() < 1000 && outcome.after > 0);
         }
     }
@@ -240,7 +248,7 @@ mod tests {
             "\"role\":\"user\",\"content\":[",
             "\"role\":\"user\",\"_meta\":{\"id\":\"r\",\"pin\":true},\"content\":[",
         );
-        assert_eq!(cut(&text, Options::new(1000, MAX_FRACTION, 10)).1.shortened, 0);
+        assert_eq!(cut(&text, TruncateOptions::new(1000, MAX_FRACTION, 10)).1.shortened, 0);
     }
 
     const IMAGE: &str = r#"{"type":"image","source":{"type":"url","url":"x"}}"#;
@@ -254,9 +262,9 @@ mod tests {
     #[test]
     fn l5_images_go_whole_and_oldest_first_and_no_more_than_it_takes() {
         let text = images(4);
-        let all = cut(&text, Options::new(100_000, MAX_FRACTION, u64::MAX)).1.before;
+        let all = cut(&text, TruncateOptions::new(100_000, MAX_FRACTION, u64::MAX)).1.before;
         for (budget, count) in [(all, 0), (all - 1, 1), (all - 2000, 2), (all - 5000, 4), (1, 4)] {
-            let options = Options::new(100_000, MAX_FRACTION, budget);
+            let options = TruncateOptions::new(100_000, MAX_FRACTION, budget);
             let (once, outcome) = cut(&text, options);
             let has_image: Vec<bool> = once.iter().map(|line| line.contains(IMAGE)).collect();
             let kept: Vec<bool> = (0..4).map(|nth| has_image[2 + 2 * nth]).collect();
@@ -272,7 +280,7 @@ mod tests {
     #[test]
     fn l5_texts_go_to_their_floors_before_any_image() {
         let text = images(1) + "\n" + &talk(&["many words\n".repeat(3000)]).replace("t0", "u0");
-        let options = |budget| Options::new(100_000, MAX_FRACTION, budget);
+        let options = |budget| TruncateOptions::new(100_000, MAX_FRACTION, budget);
         let all = cut(&text, options(u64::MAX)).1.before;
         let some = cut(&text, options(all - 1000)).1;
         assert_eq!((some.shortened, some.left_out), (1, 0));
@@ -284,12 +292,12 @@ mod tests {
     fn l6_a_gain_below_what_is_asked_for_changes_nothing() {
         let results = ["some words\n".repeat(2000)];
         let text = talk(&results);
-        let options = Options::new(4000, MAX_FRACTION, 3000);
+        let options = TruncateOptions::new(4000, MAX_FRACTION, 3000);
         let (short, outcome) = cut(&text, options);
         let gain = outcome.before - outcome.after;
-        let (same, done) = cut(&text, Options { min_gain: gain, ..options });
+        let (same, done) = cut(&text, TruncateOptions { min_gain: gain, ..options });
         assert_eq!((same, done), (short, outcome.clone()));
-        let (whole, none) = cut(&text, Options { min_gain: gain + 1, ..options });
+        let (whole, none) = cut(&text, TruncateOptions { min_gain: gain + 1, ..options });
         assert_eq!(whole.join("\n"), text);
         assert_eq!((none.forgone, none.after), (Some(gain), outcome.before));
         assert!(none.is_nothing() && none.records.is_empty());
@@ -301,7 +309,7 @@ mod tests {
             "\"role\":\"user\",\"content\":[",
             "\"role\":\"user\",\"_meta\":{\"id\":\"r\",\"results\":[{\"tool_use_id\":\"t0\",\"original_id\":\"t:0\",\"record\":\"r\"}]},\"content\":[",
         );
-        let outcome = cut(&text, Options::new(4000, MAX_FRACTION, 10_000)).1;
+        let outcome = cut(&text, TruncateOptions::new(4000, MAX_FRACTION, 10_000)).1;
         let record = Object::parse(&outcome.records[0]).unwrap();
         assert_eq!(record.string("tool_use_id").unwrap(), "t:0");
         assert_eq!(record.string("record_id").unwrap(), "r");

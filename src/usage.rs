@@ -151,39 +151,39 @@ impl Calls {
 
 /// Prices of models.
 #[derive(Clone, Debug, Default)]
-pub struct Table {
-    rows: Vec<Row>,
+pub struct PriceTable {
+    rows: Vec<PriceRow>,
 }
 
 #[derive(Clone, Debug)]
-struct Row {
+struct PriceRow {
     /// The model's name, or a prefix that ends in a star.
     model: String,
     /// Prices per million tokens: input, read from cache, written to cache, output.
     prices: [f64; 4],
 }
 
-impl Table {
+impl PriceTable {
     /// Reads a table. Each line has a model's name (or a prefix and `*`) and four prices per million tokens:
     /// for input, tokens read from a cache, tokens written to a cache, and output, all in the same currency.
     /// Blank lines and lines that begin with `#` are skipped. The first matching row applies.
     ///
     /// # Errors
     /// If a line is invalid; the message has its number.
-    pub fn read(text: &str) -> Result<Table, String> {
+    pub fn read(text: &str) -> Result<PriceTable, String> {
         let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
         let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
         let row = |(number, line)| {
             row(line)
                 .ok_or_else(|| format!("line {number} is not a model and four prices: '{line}'"))
         };
-        Ok(Table { rows: lines.map(row).collect::<Result<_, _>>()? })
+        Ok(PriceTable { rows: lines.map(row).collect::<Result<_, _>>()? })
     }
 
     /// Returns the cost of these tokens; `None` if the model has no price.
     #[must_use]
     pub fn cost(&self, model: &str, counts: &Counts) -> Option<f64> {
-        let fits = |row: &&Row| match row.model.strip_suffix('*') {
+        let fits = |row: &&PriceRow| match row.model.strip_suffix('*') {
             Some(begin) => model.starts_with(begin),
             None => model == row.model,
         };
@@ -195,12 +195,12 @@ impl Table {
     }
 }
 
-fn row(line: &str) -> Option<Row> {
+fn row(line: &str) -> Option<PriceRow> {
     let mut words = line.split_whitespace();
     let model = words.next()?.to_owned();
     let prices: Vec<f64> = words.map(|word| word.parse().ok()).collect::<Option<_>>()?;
     let are_prices = prices.iter().all(|price| price.is_finite() && *price >= 0.0);
-    Some(Row { model, prices: prices.try_into().ok()? }).filter(|_| are_prices)
+    Some(PriceRow { model, prices: prices.try_into().ok()? }).filter(|_| are_prices)
 }
 
 #[cfg(test)]
@@ -245,7 +245,8 @@ mod tests {
 
     #[test]
     fn r3_a_model_without_a_price_is_not_free() {
-        let table = Table::read("# prices\nclaude-x  3 0.3 3.75 15\nlocal* 0 0 0 0\n").unwrap();
+        let table =
+            PriceTable::read("# prices\nclaude-x  3 0.3 3.75 15\nlocal* 0 0 0 0\n").unwrap();
         let counts =
             Counts { input: 1_000_000, cache_read: 1_000_000, cache_write: 0, output: 1000 };
         assert_eq!(table.cost("claude-x", &counts), Some(3.315));
@@ -254,7 +255,7 @@ mod tests {
         for bad in
             ["claude-x 3 0.3 3.75", "claude-x 3 x 3 4", "m 1 2 3 -4", "m 1 2 3 4 5", "m 1 2 3 inf"]
         {
-            assert!(Table::read(bad).is_err(), "{bad}");
+            assert!(PriceTable::read(bad).is_err(), "{bad}");
         }
     }
 }

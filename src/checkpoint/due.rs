@@ -19,7 +19,7 @@ pub struct Triggers {
 
 /// Where a conversation stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct ConversationState {
     /// The request's tokens.
     pub tokens: u64,
     /// Those when the last checkpoint was made, or right after the compaction that governs.
@@ -52,19 +52,19 @@ pub enum NotDue {
         min: u64,
     },
     /// No share of the window was passed, and there were too few turns.
-    NotYet(State),
+    NotYet(ConversationState),
 }
 
-impl State {
+impl ConversationState {
     /// Where the conversation stands, whose request has so many tokens.
     #[must_use]
-    pub fn of(messages: &[Message<'_>], tokens: u64, window: Option<u64>) -> State {
+    pub fn of(messages: &[Message<'_>], tokens: u64, window: Option<u64>) -> ConversationState {
         let last = LatestCheckpoint::among(messages).filter(|known| known.is_current);
         let summary = messages.iter().find_map(|m| m.meta.as_ref()?.summary.as_ref());
         let baseline = last
             .map_or(0, |known| known.checkpoint.tokens)
             .max(summary.and_then(|summary| summary.tokens_after).unwrap_or(0));
-        State { tokens, baseline, turns: open_turns(messages, messages.len()), window }
+        ConversationState { tokens, baseline, turns: open_turns(messages, messages.len()), window }
     }
 }
 
@@ -73,8 +73,8 @@ impl Triggers {
     ///
     /// # Errors
     /// Says why none is.
-    pub fn ask(&self, state: State) -> Result<Due, NotDue> {
-        let State { tokens, baseline, turns, window } = state;
+    pub fn ask(&self, state: ConversationState) -> Result<Due, NotDue> {
+        let ConversationState { tokens, baseline, turns, window } = state;
         if !self.enabled {
             return Err(NotDue::Disabled);
         }
@@ -110,7 +110,7 @@ impl fmt::Display for NotDue {
             NotDue::Short { tokens, min } => {
                 write!(f, "{tokens} tokens, at least {min} are wanted")
             }
-            NotDue::NotYet(State { tokens, baseline, turns, window }) => {
+            NotDue::NotYet(ConversationState { tokens, baseline, turns, window }) => {
                 let since = if *turns == 1 { "turn" } else { "turns" };
                 write!(f, "{tokens} tokens, {baseline} at the last one, {turns} {since} since; ")?;
                 match window {
@@ -130,8 +130,8 @@ mod tests {
         Triggers { enabled: true, percents: vec![25, 50, 75], turns: 10, min_tokens: 5000 }
     }
 
-    fn state(tokens: u64, baseline: u64) -> State {
-        State { tokens, baseline, turns: 0, window: Some(100_000) }
+    fn state(tokens: u64, baseline: u64) -> ConversationState {
+        ConversationState { tokens, baseline, turns: 0, window: Some(100_000) }
     }
 
     #[test]
@@ -152,7 +152,7 @@ mod tests {
             assert_eq!(outcome, due.map(Due::Percent), "{tokens} {baseline}");
         }
         // Odd windows are not rounded: a quarter of 40001 is 10000.25.
-        let odd = |tokens| State { window: Some(40_001), ..state(tokens, 0) };
+        let odd = |tokens| ConversationState { window: Some(40_001), ..state(tokens, 0) };
         assert!(triggers().ask(odd(10_000)).is_err() && triggers().ask(odd(10_001)).is_ok());
     }
 
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn v72_tokens_and_turns() {
-        let state = |tokens, turns| State { tokens, baseline: 0, turns, window: None };
+        let state = |tokens, turns| ConversationState { tokens, baseline: 0, turns, window: None };
         for (tokens, turns, due) in
             [(4999, 50, false), (5000, 9, false), (5000, 10, true), (5000, 11, true)]
         {

@@ -1,6 +1,6 @@
 //! Checkpoint: a structured summary, made ahead of need while everything is still in sight.
 //!
-//! Whether one is due ([`due`]), what it would cover ([`Plan`]), what the model is asked, and what its reply
+//! Whether one is due ([`due`]), what it would cover ([`CheckpointPlan`]), what the model is asked, and what its reply
 //! says ([`reply`]). Nothing here runs a program or writes a file. All that counts is in the messages, so
 //! no count is ever another session's.
 
@@ -31,7 +31,7 @@ Write in the language of the conversation.";
 
 /// What a checkpoint would cover.
 #[derive(Clone, Debug)]
-pub struct Plan<'m, 'a> {
+pub struct CheckpointPlan<'m, 'a> {
     /// What stands for all before the messages to ask about: the last checkpoint, or a summary.
     pub earlier: Option<String>,
     /// The messages to ask about.
@@ -45,7 +45,7 @@ pub struct Plan<'m, 'a> {
 /// What a checkpoint of these messages would cover; `None` if there is nothing to cover but what stands for
 /// an earlier compaction.
 #[must_use]
-pub fn plan<'m, 'a>(messages: &'m [Message<'a>]) -> Option<Plan<'m, 'a>> {
+pub fn plan<'m, 'a>(messages: &'m [Message<'a>]) -> Option<CheckpointPlan<'m, 'a>> {
     let end = covered(messages);
     let first = leading_summary(messages);
     let up_to = id(messages[..end].last().filter(|_| end > first)?).to_owned();
@@ -56,7 +56,7 @@ pub fn plan<'m, 'a>(messages: &'m [Message<'a>]) -> Option<Plan<'m, 'a>> {
         Some((known, last)) if is_news => (Some(known.checkpoint.render()), last + 1),
         _ => (summary_of(messages), first),
     };
-    Some(Plan { earlier, covered: &messages[from..end], up_to, is_news })
+    Some(CheckpointPlan { earlier, covered: &messages[from..end], up_to, is_news })
 }
 
 /// What an earlier compaction says.
@@ -80,7 +80,7 @@ fn id<'m>(message: &'m Message<'_>) -> &'m str {
     message.meta.as_ref().map_or("", |meta| &*meta.id)
 }
 
-impl Plan<'_, '_> {
+impl CheckpointPlan<'_, '_> {
     /// The checkpoint that says this. `messages` and `tokens` are those of the conversation now.
     #[must_use]
     pub fn checkpoint(&self, said: Said, messages: usize, tokens: u64) -> Checkpoint {

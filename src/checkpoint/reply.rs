@@ -21,7 +21,7 @@ pub struct Said {
 }
 
 /// What is found in a text that may be an object with a summary.
-enum Found {
+enum FoundSummary {
     Summary(Said),
     /// It has a summary, and that is blank.
     Blank,
@@ -36,9 +36,9 @@ impl Said {
         let mut blank = false;
         for text in std::iter::once(reply.trim()).chain(objects(reply)) {
             match read_object(text) {
-                Found::Summary(said) => return Some(said),
-                Found::Blank => blank = true,
-                Found::Nothing => {}
+                FoundSummary::Summary(said) => return Some(said),
+                FoundSummary::Blank => blank = true,
+                FoundSummary::Nothing => {}
             }
         }
         let summary: String = reply.trim().chars().take(MOST_PLAIN).collect();
@@ -46,14 +46,14 @@ impl Said {
     }
 }
 
-fn read_object(text: &str) -> Found {
-    let Ok(object) = Object::parse(text) else { return Found::Nothing };
-    let Some(summary) = object.get("summary").and_then(texts) else { return Found::Nothing };
+fn read_object(text: &str) -> FoundSummary {
+    let Ok(object) = Object::parse(text) else { return FoundSummary::Nothing };
+    let Some(summary) = object.get("summary").and_then(texts) else { return FoundSummary::Nothing };
     if summary.is_empty() {
-        return Found::Blank;
+        return FoundSummary::Blank;
     }
     let list = |name: &str| object.get(name).and_then(texts).unwrap_or_default();
-    Found::Summary(Said {
+    FoundSummary::Summary(Said {
         summary: summary.join("\n\n"),
         topics: list("topics"),
         key_decisions: list("key_decisions"),

@@ -3,9 +3,9 @@
 
 use crate::cli::{ENVIRONMENT, config, diagnostics};
 use crate::exit::{Error, Exit};
-use crate::settings::decide::{CommandLine, Failed, Parsed};
+use crate::settings::decide::{CommandLine, CommandLineError, Parsed};
 use crate::settings::mistakes::usage_error;
-use crate::settings::{Setting, Value};
+use crate::settings::{Setting, SettingValue};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Command, Parser};
 use std::ffi::OsString;
@@ -40,7 +40,7 @@ pub fn parse_flags<A: Parser>() -> anyhow::Result<(A, ArgMatches)> {
 ///
 /// # Errors
 /// As [`parse`].
-pub fn decided<A: Parser>() -> anyhow::Result<Vec<(Setting, Value)>> {
+pub fn decided<A: Parser>() -> anyhow::Result<Vec<(Setting, SettingValue)>> {
     let arguments = of_process();
     read::<A>(&arguments).map(|parsed| parsed.settings).map_err(|failed| why(failed, &arguments))
 }
@@ -49,21 +49,22 @@ fn of_process() -> Vec<OsString> {
     std::env::args_os().collect()
 }
 
-fn from_matches<A: Parser>(matches: &mut ArgMatches) -> Result<A, Failed> {
-    A::from_arg_matches_mut(matches).map_err(|error| Failed::Usage(Box::new(A::command()), error))
+fn from_matches<A: Parser>(matches: &mut ArgMatches) -> Result<A, CommandLineError> {
+    A::from_arg_matches_mut(matches)
+        .map_err(|error| CommandLineError::Usage(Box::new(A::command()), error))
 }
 
 /// Returns the error for a command line that cannot be parsed. Prints help and version, and ends the process.
-fn why(failed: Failed, arguments: &[OsString]) -> anyhow::Error {
+fn why(failed: CommandLineError, arguments: &[OsString]) -> anyhow::Error {
     log_json_if_asked(arguments);
     match failed {
-        Failed::Config(error) => error,
-        Failed::Usage(_, error)
+        CommandLineError::Config(error) => error,
+        CommandLineError::Usage(_, error)
             if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) =>
         {
             error.exit()
         }
-        Failed::Usage(command, error) => {
+        CommandLineError::Usage(command, error) => {
             Error::new(Exit::Usage, usage_error(&error, &command, arguments)).into()
         }
     }
@@ -72,8 +73,8 @@ fn why(failed: Failed, arguments: &[OsString]) -> anyhow::Error {
 /// Parses `arguments`, the program's name first, as defined by `A`, and finds the values of its settings.
 ///
 /// # Errors
-/// See [`Failed`].
-pub fn read<A: Parser>(arguments: &[OsString]) -> Result<Parsed, Failed> {
+/// See [`CommandLineError`].
+pub fn read<A: Parser>(arguments: &[OsString]) -> Result<Parsed, CommandLineError> {
     let line = CommandLine::parse(with_negative_numbers(A::command()), arguments)?;
     let file = config::open(&line.given)?;
     line.decide(ENVIRONMENT, &file)

@@ -5,7 +5,7 @@ use crate::dialect::looks;
 use crate::exit::{Error, Exit};
 use crate::input::Input;
 use crate::messages::{self, Message};
-use crate::usage::Table;
+use crate::usage::PriceTable;
 use anyhow::Context;
 use rustix::fs::OFlags;
 use std::fs::File;
@@ -92,8 +92,8 @@ pub fn read_file(path: &Path) -> anyhow::Result<Vec<u8>> {
 ///
 /// # Errors
 /// 74 when it cannot be read, 78 when a line of it is none.
-pub fn prices(path: &Path) -> anyhow::Result<Table> {
-    let table = Table::read(&String::from_utf8_lossy(&read_file(path)?));
+pub fn prices(path: &Path) -> anyhow::Result<PriceTable> {
+    let table = PriceTable::read(&String::from_utf8_lossy(&read_file(path)?));
     let why = |why| {
         format!(
             "cannot use prices '{}': {why}; write a model and four prices a line",

@@ -12,7 +12,7 @@ use std::io::IsTerminal;
 
 /// Form of the diagnostics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Format {
+pub enum LogFormat {
     /// One line of text per diagnostic
     Text,
     /// One JSON object per diagnostic
@@ -24,7 +24,7 @@ pub enum Format {
 pub struct LogArgs {
     /// Format of the diagnostics on standard error
     #[arg(long, value_name = "FORMAT", env = "CLAW_LOG", default_value = "text", global = true)]
-    pub log: Format,
+    pub log: LogFormat,
     /// The configuration file; its settings become those of the other options.
     #[command(flatten)]
     pub config: ConfigArgs,
@@ -32,7 +32,7 @@ pub struct LogArgs {
 
 /// What became of the work of a stage that makes a request smaller, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum StageOutcome {
     /// Done, and the request is within its budget.
     Applied,
     /// Nothing was changed: nothing was to be done, or too little was to be gained.
@@ -43,7 +43,7 @@ pub enum Outcome {
     Failed,
 }
 
-impl Outcome {
+impl StageOutcome {
     /// The members that say so, with the request's tokens before and after.
     #[must_use]
     pub fn members(self, before: u64, after: u64) -> Members {
@@ -56,10 +56,10 @@ impl Outcome {
         Members::new().string(
             "outcome",
             match self {
-                Outcome::Applied => "applied",
-                Outcome::Skipped => "skipped",
-                Outcome::Refused => "refused",
-                Outcome::Failed => "failed",
+                StageOutcome::Applied => "applied",
+                StageOutcome::Skipped => "skipped",
+                StageOutcome::Refused => "refused",
+                StageOutcome::Failed => "failed",
             },
         )
     }
@@ -74,7 +74,7 @@ pub struct Log {
 impl LogArgs {
     /// The log of program `name`; from here on, all its diagnostics have the chosen form.
     pub fn open(&self, name: &'static str) -> Log {
-        if self.log == Format::Json {
+        if self.log == LogFormat::Json {
             diagnostics::log_json();
         }
         Log { name }

@@ -20,7 +20,7 @@ pub use input::{
     Operands, Output, messages, open_stdin, open_transcript, prices, read_file, read_stdin,
     require_meta, stdin_name, text,
 };
-pub use log::{Log, LogArgs, Outcome, report};
+pub use log::{Log, LogArgs, StageOutcome, report};
 pub use progress::Progress;
 
 use crate::exit::{Error, Exit};

@@ -6,7 +6,7 @@ use crate::provider::failure::Rows;
 use crate::redact::Patterns;
 use crate::session::reset;
 use crate::settings::values::seconds;
-use crate::usage::Table;
+use crate::usage::PriceTable;
 use clap::ArgAction;
 use jiff::civil;
 use std::ffi::OsString;
@@ -63,7 +63,7 @@ impl LimitArgs {
     ///
     /// # Errors
     /// 74 when they cannot be read, 78 when one of their lines is not a price; 2 when they are missing for a limit on the cost.
-    pub fn prices(&self) -> anyhow::Result<Option<Table>> {
+    pub fn prices(&self) -> anyhow::Result<Option<PriceTable>> {
         if self.max_cost.is_some() && self.prices.is_none() {
             return fail(
                 Exit::Usage,

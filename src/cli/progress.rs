@@ -35,10 +35,10 @@ const COLUMNS: usize = 80;
 const ERASE: &str = "\x1b[K";
 
 /// Gives what the line says at this moment, if anything.
-type Text = Box<dyn FnMut() -> Option<String> + Send>;
+type LineText = Box<dyn FnMut() -> Option<String> + Send>;
 
-struct State {
-    text: Option<Text>,
+struct LineState {
+    text: Option<LineText>,
     /// What the terminal shows now.
     shown: String,
     /// When something may be shown.
@@ -46,8 +46,8 @@ struct State {
     has_thread: bool,
 }
 
-static STATE: Mutex<State> =
-    Mutex::new(State { text: None, shown: String::new(), from: None, has_thread: false });
+static STATE: Mutex<LineState> =
+    Mutex::new(LineState { text: None, shown: String::new(), from: None, has_thread: false });
 
 /// True once [`turn_off`] was called.
 static IS_OFF: AtomicBool = AtomicBool::new(false);
@@ -158,7 +158,7 @@ fn is_wanted() -> bool {
     !IS_OFF.load(Ordering::Relaxed) && io::stderr().is_terminal() && can_erase()
 }
 
-fn state() -> MutexGuard<'static, State> {
+fn state() -> MutexGuard<'static, LineState> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -175,7 +175,7 @@ fn draw() {
     }
 }
 
-impl State {
+impl LineState {
     fn clear(&mut self) {
         self.show(String::new());
         self.from = Some(Instant::now() + SILENCE);
@@ -229,7 +229,7 @@ fn fitted(text: &str, columns: usize) -> String {
 /// Returns the text about an append that takes long: it waits for other writers, and then for the disk.
 pub fn appending(
     file: &Path,
-    options: &transcript::Options,
+    options: &transcript::AppendOptions,
 ) -> impl FnMut() -> Option<String> + Send + 'static {
     let (name, is_waiting) = (file.display(), options.is_waiting.clone());
     let mut locked = since(format!("waiting for the lock of '{name}'"));

@@ -9,7 +9,7 @@ use std::fmt;
 
 /// A reply of the model that was asked for a summary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reply {
+pub struct SummaryReply {
     /// What it said.
     pub text: String,
     /// Why it stopped.
@@ -22,13 +22,13 @@ pub struct Reply {
     pub usage: Option<String>,
 }
 
-impl Reply {
+impl SummaryReply {
     /// Reads the records that `claw-call` (or what stands in for it) wrote.
     ///
     /// # Errors
     /// Says why when a line is no record.
-    pub fn read(records: &str) -> Result<Reply, String> {
-        let mut reply = Reply::default();
+    pub fn read(records: &str) -> Result<SummaryReply, String> {
+        let mut reply = SummaryReply::default();
         for (index, line) in records.lines().enumerate().filter(|(_, line)| !line.trim().is_empty())
         {
             let bad = |why: &str| format!("line {}: {why}", index + 1);

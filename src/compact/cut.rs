@@ -5,7 +5,7 @@ use crate::record::content::Role;
 
 /// How the place of a cut is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Rule {
+pub enum CutRule {
     /// The oldest half goes, at least the last fifth and four messages stay, and a budget moves it on.
     #[default]
     Half,
@@ -17,16 +17,16 @@ pub enum Rule {
     Fifth,
 }
 
-impl Rule {
+impl CutRule {
     /// How many of the messages go, before it is asked whether a cut is legal there. `rests` are the
     /// request's tokens from each message on.
     #[must_use]
     pub fn preferred(self, rests: &[u64]) -> usize {
         let n = rests.len();
         match self {
-            Rule::Half | Rule::Classic => classic(n),
-            Rule::Tail(tokens) => rests.iter().rposition(|rest| *rest >= tokens).unwrap_or(0),
-            Rule::Fifth => latest(n),
+            CutRule::Half | CutRule::Classic => classic(n),
+            CutRule::Tail(tokens) => rests.iter().rposition(|rest| *rest >= tokens).unwrap_or(0),
+            CutRule::Fifth => latest(n),
         }
     }
 
@@ -35,8 +35,8 @@ impl Rule {
     #[must_use]
     pub fn latest(self, n: usize) -> usize {
         match self {
-            Rule::Half | Rule::Fifth => latest(n),
-            Rule::Classic | Rule::Tail(_) => n,
+            CutRule::Half | CutRule::Fifth => latest(n),
+            CutRule::Classic | CutRule::Tail(_) => n,
         }
     }
 }
@@ -156,7 +156,7 @@ mod tests {
         for (n, covered) in table.into_iter().enumerate() {
             assert_eq!(classic(n), covered, "{n}");
             // Neither the size of the messages nor the way to ask for it matters.
-            for rule in [Rule::Half, Rule::Classic] {
+            for rule in [CutRule::Half, CutRule::Classic] {
                 assert_eq!(rule.preferred(&vec![9000; n]), covered, "{n}");
             }
         }

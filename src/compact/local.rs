@@ -265,7 +265,7 @@ fn short(text: &str, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compact::cut::Rule;
+    use crate::compact::cut::CutRule;
     use crate::estimate::{Gauge, Request};
     use crate::messages;
 
@@ -290,7 +290,7 @@ mod tests {
             gauge,
             target,
             keep_user,
-            rule: Rule::Half,
+            rule: CutRule::Half,
         };
         let planned = task.planned(4, 0);
         summary(&task, &planned)
@@ -330,7 +330,7 @@ mod tests {
                 gauge,
                 target,
                 keep_user: 0,
-                rule: Rule::Half,
+                rule: CutRule::Half,
             };
             let planned = task.planned(20, 0);
             let text = summary(&task, &planned);

@@ -29,7 +29,7 @@ use crate::record::compaction::Summary;
 use crate::record::content::Role;
 use crate::record::details::Details;
 use crate::record::scale::Scale;
-use cut::Rule;
+use cut::CutRule;
 
 /// The user's words that are kept word for word by default, in tokens.
 pub const KEEP_USER: u64 = 20_000;
@@ -61,7 +61,7 @@ pub struct Task<'r, 'a> {
     /// How much of the user's words in the covered part is kept (tokens).
     pub keep_user: u64,
     /// How the place of the cut is chosen.
-    pub rule: Rule,
+    pub rule: CutRule,
 }
 
 /// A compaction that only lacks its summary.
@@ -104,13 +104,13 @@ impl<'a> Task<'_, 'a> {
         let preferred = self.rule.preferred(&tails);
         let legal = cut::legal(messages);
         let is_over = self.target.is_some_and(|target| before > target);
-        let may_do_without = is_over && self.rule != Rule::Classic;
+        let may_do_without = is_over && self.rule != CutRule::Classic;
         if preferred == 0 && !may_do_without {
             return None;
         }
-        let choice = Choice { task: self, before, rests: &rests };
+        let choice = CutChoice { task: self, before, rests: &rests };
         let at = match self.rule {
-            Rule::Classic => cut::choose(&legal, preferred, messages.len(), |_| true),
+            CutRule::Classic => cut::choose(&legal, preferred, messages.len(), |_| true),
             _ if !is_over => choice.where_it_fits(&legal, preferred),
             _ => choice.where_it_gets_small(&legal, preferred),
         };
@@ -248,17 +248,17 @@ impl<'a> Task<'_, 'a> {
 }
 
 /// Whether a cut is worth it.
-struct Choice<'t> {
+struct CutChoice<'t> {
     task: &'t Task<'t, 't>,
     before: u64,
     rests: &'t [u64],
 }
 
-impl Choice<'_> {
+impl CutChoice<'_> {
     /// Whether a cut at `at` leaves a request that is smaller and within the target: with a summary as long
     /// as may be if `is_sure`, else with none at all.
     fn fits(&self, at: usize, is_sure: bool) -> bool {
-        let Choice { task, before, rests } = *self;
+        let CutChoice { task, before, rests } = *self;
         // What would stay is too much even without a summary: told without trying.
         if task.target.is_some_and(|target| rests[at] > target) {
             return false;
@@ -274,7 +274,7 @@ impl Choice<'_> {
     fn where_it_fits(&self, legal: &[usize], preferred: usize) -> Option<usize> {
         let first = legal.iter().copied().find(|at| *at >= preferred);
         let latest = self.latest();
-        let most = if self.task.rule == Rule::Half { latest } else { preferred };
+        let most = if self.task.rule == CutRule::Half { latest } else { preferred };
         let may_cut = |at: usize| at <= most || Some(at) == first;
         cut::choose(legal, preferred, latest, |at| may_cut(at) && self.fits(at, false))
     }
@@ -319,7 +319,12 @@ impl CutPlan {
 
     /// The compaction record, without id and time.
     #[must_use]
-    pub fn record(&self, source: &Source<'_>, first_kept: &(String, u64), after: u64) -> String {
+    pub fn record(
+        &self,
+        source: &MadeSummary<'_>,
+        first_kept: &(String, u64),
+        after: u64,
+    ) -> String {
         let (id, offset) = first_kept;
         let mut summary = self.summary(source.text);
         summary.needs_retry |= source.strategy == Strategy::Stub;
@@ -369,7 +374,7 @@ impl Strategy {
 
 /// A summary, and where it comes from.
 #[derive(Clone, Copy, Debug)]
-pub struct Source<'s> {
+pub struct MadeSummary<'s> {
     /// The summary.
     pub text: &'s str,
     /// How it was made.

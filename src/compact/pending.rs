@@ -43,10 +43,10 @@ struct Compaction {
 struct Seen {
     id: String,
     before: Option<String>,
-    kind: Kind,
+    kind: PendingKind,
 }
 
-enum Kind {
+enum PendingKind {
     Compaction { summary: Summary, first_kept: String, retry_of: Option<String>, is_stub: bool },
     Retract { target: String },
 }
@@ -60,7 +60,7 @@ impl Summaries {
         let seen = read_records(inputs)?;
         let mut retracted = HashSet::new();
         for one in seen.iter().rev() {
-            if let Kind::Retract { target } = &one.kind
+            if let PendingKind::Retract { target } = &one.kind
                 && !retracted.contains(&one.id)
             {
                 retracted.insert(target.clone());
@@ -68,7 +68,8 @@ impl Summaries {
         }
         let mut summaries = Summaries::default();
         for one in seen.into_iter().filter(|one| !retracted.contains(&one.id)) {
-            let Kind::Compaction { summary, first_kept, retry_of, is_stub } = one.kind else {
+            let PendingKind::Compaction { summary, first_kept, retry_of, is_stub } = one.kind
+            else {
                 continue;
             };
             let place = retry_of.clone().unwrap_or_else(|| one.id.clone());
@@ -124,9 +125,14 @@ fn read_records(inputs: &[Input]) -> anyhow::Result<Vec<Seen>> {
             let kind = match record::parse(object) {
                 Ok(Body::Compaction { summary, first_kept, retry_of, .. }) => {
                     let is_stub = object.string("strategy").as_deref() == Some("stub");
-                    Some(Kind::Compaction { summary: *summary, first_kept, retry_of, is_stub })
+                    Some(PendingKind::Compaction {
+                        summary: *summary,
+                        first_kept,
+                        retry_of,
+                        is_stub,
+                    })
                 }
-                Ok(Body::Retract { target }) => Some(Kind::Retract { target }),
+                Ok(Body::Retract { target }) => Some(PendingKind::Retract { target }),
                 _ => None,
             };
             let before = before.replace(id.clone());

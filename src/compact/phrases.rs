@@ -1,12 +1,12 @@
 //! Sentences that read like a decision or like a question that is still open.
 
-use crate::compact::reads_like::{Table, is_question, sentences};
+use crate::compact::reads_like::{PhraseTable, is_question, sentences};
 use crate::messages::Message;
 use crate::record::content::Role;
 
 /// What is decided.
 #[rustfmt::skip]
-const DECISIONS: Table = Table {
+const DECISIONS: PhraseTable = PhraseTable {
     words: &[
         "decided", "decide", "decision", "we will use", "i will use", "we'll use", "i'll use", "we use", "i chose",
         "we chose", "going with", "go with", "we went with", "settled on", "we agreed", "we keep", "we take",
@@ -23,7 +23,7 @@ const DECISIONS: Table = Table {
 
 /// Why. By itself it tells little.
 #[rustfmt::skip]
-const REASONS: Table = Table {
+const REASONS: PhraseTable = PhraseTable {
     words: &["because", "since", "so that", "therefore", "weil", "parce que", "porque", "потому что"],
     parts: &["ためです$", "からです$", "理由", "因为", "由于", "这样"],
     not: &["since then", "这样的"],
@@ -31,7 +31,7 @@ const REASONS: Table = Table {
 
 /// What is still open.
 #[rustfmt::skip]
-const OPEN: Table = Table {
+const OPEN: PhraseTable = PhraseTable {
     words: &[
         "open question", "still open", "^open", "unclear", "to be decided", "tbd", "todo", "not decided", "need to know",
         "not known", "whether", "offen", "à décider", "por decidir",

@@ -19,7 +19,7 @@ const WHOLE_LEVELS: usize = 4;
 
 /// What a summary may cost.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct PieceLimits {
     /// Counts tokens.
     pub gauge: Gauge,
     /// The most tokens that one request may have, if a window is known.
@@ -48,7 +48,7 @@ pub struct Piece {
 }
 
 /// A quoted message.
-struct Part {
+struct QuotedPart {
     text: String,
     /// Its number.
     message: usize,
@@ -63,7 +63,7 @@ impl Pieces {
         covered: &[Message<'_>],
         prompt: SummaryPrompt<'_>,
         earlier: Option<&str>,
-        limits: Limits,
+        limits: PieceLimits,
     ) -> Option<Pieces> {
         let quote = |level| quote(covered, level, limits.gauge);
         let Some(room) = limits.room else { return Some(one(&quote(LEVELS[0]))) };
@@ -105,23 +105,23 @@ impl Pieces {
     }
 }
 
-fn quote(covered: &[Message<'_>], level: Level, gauge: Gauge) -> Vec<Part> {
+fn quote(covered: &[Message<'_>], level: Level, gauge: Gauge) -> Vec<QuotedPart> {
     let part = |(message, quoted): (usize, &Message<'_>)| {
         let text = request::quoted(quoted, level);
-        Part { tokens: gauge.text(&text), text, message }
+        QuotedPart { tokens: gauge.text(&text), text, message }
     };
     covered.iter().enumerate().map(part).filter(|part| !part.text.is_empty()).collect()
 }
 
-fn tokens(parts: &[Part]) -> u64 {
+fn tokens(parts: &[QuotedPart]) -> u64 {
     parts.iter().map(|part| part.tokens).sum()
 }
 
-fn one(parts: &[Part]) -> Pieces {
+fn one(parts: &[QuotedPart]) -> Pieces {
     Pieces { pieces: vec![piece(parts)], left_out: 0 }
 }
 
-fn piece(parts: &[Part]) -> Piece {
+fn piece(parts: &[QuotedPart]) -> Piece {
     let text = parts.iter().map(|part| part.text.as_str()).collect();
     Piece { text, first: parts.first().map_or(0, |part| part.message) }
 }
@@ -135,7 +135,7 @@ fn share(average: f64, room: f64) -> f64 {
 
 /// As few pieces as hold all parts in order, each within `room` tokens; `None` when there would be more
 /// than `most`, or a part is too large for any.
-fn divide(parts: &[Part], room: u64, most: usize) -> Option<Vec<Piece>> {
+fn divide(parts: &[QuotedPart], room: u64, most: usize) -> Option<Vec<Piece>> {
     let (mut pieces, mut start, mut filled) = (Vec::new(), 0, 0);
     for (at, part) in parts.iter().enumerate() {
         if part.tokens > room {
@@ -153,21 +153,21 @@ fn divide(parts: &[Part], room: u64, most: usize) -> Option<Vec<Piece>> {
 
 /// Leaves out messages from the middle until the pieces are few enough; the first and the last stay
 /// longest. Messages that are too large for any piece go first.
-fn without_middle(parts: Vec<Part>, room: u64, limits: Limits) -> Option<Pieces> {
+fn without_middle(parts: Vec<QuotedPart>, room: u64, limits: PieceLimits) -> Option<Pieces> {
     let all = parts.len();
-    let parts: Vec<Part> = parts.into_iter().filter(|part| part.tokens <= room).collect();
+    let parts: Vec<QuotedPart> = parts.into_iter().filter(|part| part.tokens <= room).collect();
     let with = |kept: usize| {
         let (head, tail) = (kept.div_ceil(2), kept / 2);
         let text = format!("({} messages are left out here)\n", all - kept);
-        let gap = Part {
+        let gap = QuotedPart {
             tokens: limits.gauge.text(&text),
             text,
             message: parts.get(head).map_or(0, |part| part.message),
         };
-        let copy = |part: &Part| Part { text: part.text.clone(), ..*part };
+        let copy = |part: &QuotedPart| QuotedPart { text: part.text.clone(), ..*part };
         let head = parts[..head].iter().map(copy);
         let tail = parts[parts.len() - tail..].iter().map(copy);
-        let some: Vec<Part> = head.chain([gap]).chain(tail).collect();
+        let some: Vec<QuotedPart> = head.chain([gap]).chain(tail).collect();
         let pieces = divide(&some, room, limits.calls)?;
         Some(Pieces { pieces, left_out: all - kept })
     };
@@ -197,12 +197,12 @@ mod tests {
         (0..messages).map(line).collect::<Vec<_>>().join("\n")
     }
 
-    fn limits(room: u64, calls: usize) -> Limits {
+    fn limits(room: u64, calls: usize) -> PieceLimits {
         let nothing = Request { messages: &[], ..Request::default() };
-        Limits { gauge: Gauge::new(nothing, None), room: Some(room), summary: 300, calls }
+        PieceLimits { gauge: Gauge::new(nothing, None), room: Some(room), summary: 300, calls }
     }
 
-    fn pieces(text: &str, limits: Limits) -> Option<Pieces> {
+    fn pieces(text: &str, limits: PieceLimits) -> Option<Pieces> {
         let covered = messages::read("t", text.as_bytes()).unwrap();
         let pieces = Pieces::new(&covered, SUMMARY_PROMPT, None, limits)?;
         // Each request fits, with the longest summary before it.

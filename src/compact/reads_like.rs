@@ -1,11 +1,11 @@
-//! What a sentence reads like, told by words and phrases in a [`Table`]; nobody is asked.
+//! What a sentence reads like, told by words and phrases in a [`PhraseTable`]; nobody is asked.
 //!
 //! In a phrase `…` stands for any words. `^` at its beginning is that of the sentence, `$` at its end that of
 //! the sentence.
 
 /// Phrases that tell what a sentence is, all in small letters.
 #[derive(Clone, Copy, Debug)]
-pub struct Table {
+pub struct PhraseTable {
     /// Of languages that part words by spaces: they have to stand by themselves.
     pub words: &'static [&'static str],
     /// Of languages that do not.
@@ -14,7 +14,7 @@ pub struct Table {
     pub not: &'static [&'static str],
 }
 
-impl Table {
+impl PhraseTable {
     /// How many of its phrases the sentence has.
     #[must_use]
     pub fn count(&self, sentence: &str) -> usize {
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn phrases_have_places_and_gaps() {
         let words = &["^keep…under", "never"];
-        let table = Table { words, parts: &["先…再", "こと$"], not: &["never mind"] };
+        let table = PhraseTable { words, parts: &["先…再", "こと$"], not: &["never mind"] };
         for like in ["Keep it under ten.", "- please keep it under 3", "先问我再删", "消すこと。"]
         {
             assert!(table.is_like(like), "{like}");

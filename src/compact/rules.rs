@@ -3,9 +3,9 @@
 //! A sentence that is taken for a rule and is none costs some room, a rule that is not seen is kept as long
 //! as any other words of the user's.
 
-use crate::compact::reads_like::{Table, is_question};
+use crate::compact::reads_like::{PhraseTable, is_question};
 
-const RULES: Table = Table { words: WORDS, parts: PARTS, not: NO_RULES };
+const RULES: PhraseTable = PhraseTable { words: WORDS, parts: PARTS, not: NO_RULES };
 
 /// Words and phrases of languages that part words by spaces, in small letters.
 #[rustfmt::skip]

@@ -19,7 +19,7 @@ const GAP: &str = " [...] ";
 /// when nothing that the user said comes after it. `budget` is in tokens.
 #[must_use]
 pub fn choose(gauge: Gauge, said: &[String], pending: bool, budget: u64) -> Vec<String> {
-    let mut choice = Choice { gauge, said, kept: vec![None; said.len()], room: Room(budget) };
+    let mut choice = QuoteChoice { gauge, said, kept: vec![None; said.len()], room: Room(budget) };
     if pending && let Some((last, _)) = said.split_last() {
         choice.kept[said.len() - 1] = Some(last.clone());
     }
@@ -29,7 +29,7 @@ pub fn choose(gauge: Gauge, said: &[String], pending: bool, budget: u64) -> Vec<
     choice.kept.into_iter().flatten().collect()
 }
 
-struct Choice<'s> {
+struct QuoteChoice<'s> {
     gauge: Gauge,
     said: &'s [String],
     kept: Vec<Option<String>>,
@@ -48,7 +48,7 @@ impl Room {
     }
 }
 
-impl Choice<'_> {
+impl QuoteChoice<'_> {
     /// Keeps text number `at` as `text`, if there is room for it.
     fn keep(&mut self, at: usize, text: String) -> bool {
         let is_kept = !text.trim().is_empty() && self.room.take(self.tokens(&text));

@@ -139,13 +139,13 @@ static SCRIPTS: [(char, char, u64); 27] = [
 
 /// Returns the estimated cost of `text` in units of 1/64 token.
 pub fn weigh(text: &str) -> u64 {
-    let mut scan = Scan { text, bytes: text.as_bytes(), at: 0, sparse_until: 0 };
+    let mut scan = TextScan { text, bytes: text.as_bytes(), at: 0, sparse_until: 0 };
     std::iter::from_fn(|| scan.run()).sum()
 }
 
 /// The kind of a byte.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum ByteClass {
     Lower,
     Upper,
     Digit,
@@ -158,19 +158,19 @@ enum Class {
     Wide,
 }
 
-static CLASS: [Class; 256] = {
-    let mut table = [Class::Wide; 256];
+static CLASS: [ByteClass; 256] = {
+    let mut table = [ByteClass::Wide; 256];
     let mut byte = 0u8;
     while byte < 128 {
         table[byte as usize] = match byte {
-            b'a'..=b'z' => Class::Lower,
-            b'A'..=b'Z' => Class::Upper,
-            b'0'..=b'9' => Class::Digit,
-            b'!'..=b'~' => Class::Punctuation,
-            b' ' => Class::Space,
-            b'\n' => Class::Newline,
-            b'\t' => Class::Tab,
-            _ => Class::Control,
+            b'a'..=b'z' => ByteClass::Lower,
+            b'A'..=b'Z' => ByteClass::Upper,
+            b'0'..=b'9' => ByteClass::Digit,
+            b'!'..=b'~' => ByteClass::Punctuation,
+            b' ' => ByteClass::Space,
+            b'\n' => ByteClass::Newline,
+            b'\t' => ByteClass::Tab,
+            _ => ByteClass::Control,
         };
         byte += 1;
     }
@@ -189,12 +189,12 @@ static DENSE_BYTE: [bool; 256] = {
     table
 };
 
-fn class(byte: u8) -> Class {
+fn class(byte: u8) -> ByteClass {
     CLASS[usize::from(byte)]
 }
 
 /// A position in a text, always on a character boundary; taking a run moves it past the run.
-struct Scan<'a> {
+struct TextScan<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
@@ -202,7 +202,7 @@ struct Scan<'a> {
     sparse_until: usize,
 }
 
-impl Scan<'_> {
+impl TextScan<'_> {
     /// Takes the next run and returns its weight.
     fn run(&mut self) -> Option<u64> {
         let byte = *self.bytes.get(self.at)?;
@@ -210,17 +210,17 @@ impl Scan<'_> {
             return Some(weight);
         }
         Some(match class(byte) {
-            Class::Lower | Class::Upper => self.word(),
-            Class::Digit => DIGITS + DIGIT * self.take(|b| b.is_ascii_digit()),
-            Class::Punctuation => self.punctuation(byte),
-            Class::Space => match self.take(|b| b == b' ') {
+            ByteClass::Lower | ByteClass::Upper => self.word(),
+            ByteClass::Digit => DIGITS + DIGIT * self.take(|b| b.is_ascii_digit()),
+            ByteClass::Punctuation => self.punctuation(byte),
+            ByteClass::Space => match self.take(|b| b == b' ') {
                 1 => 0,
                 n => SPACES + SPACES_SIXTEEN * (n / 16),
             },
-            Class::Newline => NEWLINES + NEWLINES_SIXTEEN * (self.take(|b| b == b'\n') / 16),
-            Class::Tab => TABS + TABS_EIGHT * (self.take(|b| b == b'\t') / 8),
-            Class::Control => CONTROL * self.take(|b| class(b) == Class::Control),
-            Class::Wide => self.wide(),
+            ByteClass::Newline => NEWLINES + NEWLINES_SIXTEEN * (self.take(|b| b == b'\n') / 16),
+            ByteClass::Tab => TABS + TABS_EIGHT * (self.take(|b| b == b'\t') / 8),
+            ByteClass::Control => CONTROL * self.take(|b| class(b) == ByteClass::Control),
+            ByteClass::Wide => self.wide(),
         })
     }
 
@@ -277,7 +277,7 @@ impl Scan<'_> {
 
     fn word(&mut self) -> u64 {
         let end = self.at + self.ahead(|b| b.is_ascii_alphabetic());
-        let wide = self.bytes.get(end).is_some_and(|&b| class(b) == Class::Wide);
+        let wide = self.bytes.get(end).is_some_and(|&b| class(b) == ByteClass::Wide);
         if wide && self.char_at(end).is_some_and(is_accented) {
             return self.accented_word();
         }
@@ -325,7 +325,7 @@ impl Scan<'_> {
     }
 
     fn at_punctuation(&self) -> bool {
-        self.bytes.get(self.at).is_some_and(|&b| class(b) == Class::Punctuation)
+        self.bytes.get(self.at).is_some_and(|&b| class(b) == ByteClass::Punctuation)
     }
 
     fn at_rule(&self) -> bool {
@@ -376,7 +376,7 @@ fn is_dense(block: &[u8]) -> bool {
 
 /// Counts the changes between lower case, upper case and digits, except for the usual one of `Word`.
 fn changes(block: &[u8]) -> usize {
-    use Class::{Digit, Lower, Upper};
+    use ByteClass::{Digit, Lower, Upper};
     let classes = block.iter().map(|&b| class(b));
     classes
         .clone()

@@ -1,6 +1,6 @@
 //! Tools that run: each leads a process group of its own, and nothing in that group outlives its call.
 
-use crate::exec::output::Output;
+use crate::exec::output::ToolOutput;
 use crate::process::signals::{await_own_signal, is_interrupted};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::collections::HashSet;
@@ -18,17 +18,17 @@ const GRACE: Duration = Duration::from_millis(300);
 /// The process groups that run now.
 #[derive(Debug, Default)]
 pub struct Groups {
-    state: Mutex<State>,
+    state: Mutex<GroupsState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct GroupsState {
     running: HashSet<Pid>,
     is_ending: bool,
 }
 
 impl Groups {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, GroupsState> {
         lock(&self.state)
     }
 
@@ -66,21 +66,21 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// How a tool ended, and what it wrote.
 #[derive(Debug)]
-pub struct Ended {
+pub struct EndedTool {
     /// How its process ended.
     pub status: ExitStatus,
     /// It was killed since it took too long.
     pub is_late: bool,
     /// What it wrote to standard output.
-    pub stdout: Arc<Mutex<Output>>,
+    pub stdout: Arc<Mutex<ToolOutput>>,
     /// What it wrote to standard error.
-    pub stderr: Arc<Mutex<Output>>,
+    pub stderr: Arc<Mutex<ToolOutput>>,
 }
 
-impl Ended {
+impl EndedTool {
     /// What an output of it says.
     #[must_use]
-    pub fn text(output: &Mutex<Output>) -> String {
+    pub fn text(output: &Mutex<ToolOutput>) -> String {
         lock(output).text()
     }
 
@@ -101,8 +101,8 @@ pub fn run(
     mut command: Command,
     input: String,
     timeout: Duration,
-    outputs: [Output; 2],
-) -> io::Result<Option<Ended>> {
+    outputs: [ToolOutput; 2],
+) -> io::Result<Option<EndedTool>> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let Some(child) = groups.start(&mut command) else { return Ok(None) };
     let mut child = child?;
@@ -126,7 +126,7 @@ pub fn run(
     }
     let is_ours = is_interrupted(status) || status.signal() == Some(Signal::KILL.as_raw());
     let was_stopped = is_ours && groups.state().is_ending;
-    Ok((!was_stopped).then_some(Ended { status, is_late, stdout, stderr }))
+    Ok((!was_stopped).then_some(EndedTool { status, is_late, stdout, stderr }))
 }
 
 /// Waits in a thread until a process has ended, and leaves it to be waited for.
@@ -142,7 +142,7 @@ fn watch(process: Pid) -> Receiver<()> {
 }
 
 /// Reads a pipe to its end in a thread.
-fn drain(pipe: Option<impl Read + Send + 'static>, into: &Arc<Mutex<Output>>) -> Receiver<()> {
+fn drain(pipe: Option<impl Read + Send + 'static>, into: &Arc<Mutex<ToolOutput>>) -> Receiver<()> {
     let (sender, receiver) = channel();
     let into = Arc::clone(into);
     thread::spawn(move || {

@@ -14,8 +14,8 @@ use crate::exit::{Error, Exit};
 use crate::json::write::Members;
 use crate::json::{self, Object};
 use crate::record::{self, Body};
-use child::{Ended, Groups};
-use output::Output;
+use child::{EndedTool, Groups};
+use output::ToolOutput;
 pub use running::Running;
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -32,7 +32,7 @@ const MOST_ERRORS: usize = 4000;
 
 /// A call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Call {
+pub struct ToolCall {
     /// Its id.
     pub id: String,
     /// The name of the tool.
@@ -46,7 +46,7 @@ pub struct Call {
 ///
 /// # Errors
 /// 65 at the first line that is no record.
-pub fn calls(input: &str, bytes: &[u8]) -> anyhow::Result<Vec<Call>> {
+pub fn calls(input: &str, bytes: &[u8]) -> anyhow::Result<Vec<ToolCall>> {
     let (mut calls, mut seen, mut done) = (Vec::new(), HashSet::new(), HashSet::new());
     for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
         if line.trim_ascii().is_empty() {
@@ -66,7 +66,7 @@ pub fn calls(input: &str, bytes: &[u8]) -> anyhow::Result<Vec<Call>> {
         match record::parse(&object).map_err(bad)? {
             Body::ToolUse { id, name, input } if seen.insert(id.to_string()) => {
                 let name = json::string(&name).unwrap_or_default().into_owned();
-                calls.push(Call { id: id.into_owned(), name, input: input.into_owned() });
+                calls.push(ToolCall { id: id.into_owned(), name, input: input.into_owned() });
             }
             Body::ToolResult { id, .. } => drop(done.insert(id.into_owned())),
             _ => {}
@@ -80,14 +80,14 @@ pub fn calls(input: &str, bytes: &[u8]) -> anyhow::Result<Vec<Call>> {
 #[derive(Debug)]
 pub struct Job {
     /// The call.
-    pub call: Call,
+    pub call: ToolCall,
     /// The executable, or why none is run.
     pub tool: Result<PathBuf, String>,
 }
 
 /// How tools are run.
 #[derive(Debug)]
-pub struct Settings {
+pub struct ExecSettings {
     /// So many at a time.
     pub jobs: usize,
     /// Where each ends at the latest.
@@ -106,7 +106,7 @@ pub struct Settings {
 
 /// What happens while tools run.
 #[derive(Debug)]
-pub enum Event {
+pub enum JobEvent {
     /// A call, by its number, has ended, and this is its record, if it was not stopped.
     Ended(usize, Option<String>),
     /// A signal says that it is enough.
@@ -121,8 +121,8 @@ pub enum Event {
 /// What `write` fails with; the tools that run are ended first.
 pub fn run(
     jobs: &[Job],
-    settings: &Settings,
-    (sender, events): (&Sender<Event>, &Receiver<Event>),
+    settings: &ExecSettings,
+    (sender, events): (&Sender<JobEvent>, &Receiver<JobEvent>),
     mut write: impl FnMut(&str) -> anyhow::Result<()>,
 ) -> anyhow::Result<Option<i32>> {
     let (groups, next) = (Groups::default(), AtomicUsize::new(0));
@@ -137,11 +137,11 @@ pub fn run(
             && let Ok(event) = events.recv()
         {
             match event {
-                Event::Signal(number) => {
+                JobEvent::Signal(number) => {
                     groups.end_all();
                     signal = Some(number);
                 }
-                Event::Ended(number, record) => {
+                JobEvent::Ended(number, record) => {
                     results.records[number] = record;
                     open -= 1;
                 }
@@ -183,8 +183,8 @@ fn work(
     jobs: &[Job],
     next: &AtomicUsize,
     groups: &Groups,
-    settings: &Settings,
-    sender: &Sender<Event>,
+    settings: &ExecSettings,
+    sender: &Sender<JobEvent>,
 ) {
     while let number = next.fetch_add(1, Ordering::Relaxed)
         && let Some(job) = jobs.get(number)
@@ -193,14 +193,14 @@ fn work(
         let record = job.perform(number, groups, settings);
         settings.running.end(number);
         // The receiver stays until all jobs have ended.
-        let _ = sender.send(Event::Ended(number, record));
+        let _ = sender.send(JobEvent::Ended(number, record));
     }
 }
 
 impl Job {
     /// Runs the tool, if it may be run, and gives the record of the result.
-    fn perform(&self, number: usize, groups: &Groups, settings: &Settings) -> Option<String> {
-        let Call { name, input, .. } = &self.call;
+    fn perform(&self, number: usize, groups: &Groups, settings: &ExecSettings) -> Option<String> {
+        let ToolCall { name, input, .. } = &self.call;
         let path = match &self.tool {
             Ok(path) => path,
             Err(why) => return Some(self.failed(why)),
@@ -209,7 +209,7 @@ impl Job {
         command.current_dir(&settings.workspace).env_clear();
         command.envs(settings.environment.iter().map(|(name, value)| (name, value)));
         let keep = settings.keep.as_ref().map(|folder| folder.join(file_name(name, number)));
-        let outputs = [Output::new(settings.max_output, keep), Output::end(MOST_ERRORS)];
+        let outputs = [ToolOutput::new(settings.max_output, keep), ToolOutput::end(MOST_ERRORS)];
         match child::run(groups, command, input.clone(), settings.timeout, outputs) {
             Ok(ended) => ended.map(|ended| self.tell(&ended, settings)),
             Err(error) => Some(self.failed(&format!("tool '{name}' cannot be run: {error}"))),
@@ -217,8 +217,8 @@ impl Job {
     }
 
     /// The record of a result, whatever came of the call.
-    fn tell(&self, ended: &Ended, settings: &Settings) -> String {
-        let stdout = Ended::text(&ended.stdout);
+    fn tell(&self, ended: &EndedTool, settings: &ExecSettings) -> String {
+        let stdout = EndedTool::text(&ended.stdout);
         let how = match (ended.status.code(), ended.status.signal()) {
             _ if ended.is_late => {
                 format!("did not end in {} s and was killed", settings.timeout.as_secs_f64())
@@ -232,7 +232,7 @@ impl Job {
         };
         let mut text = format!("tool '{}' {how}", self.call.name);
         for (title, said) in
-            [("standard error", Ended::text(&ended.stderr)), ("standard output", stdout)]
+            [("standard error", EndedTool::text(&ended.stderr)), ("standard output", stdout)]
         {
             let said = said.trim_end();
             if !said.is_empty() {
@@ -274,7 +274,7 @@ mod tests {
         let records =
             [r#"{"type":"user","content":"x"}"#, "", &call("a"), &call("b"), &call("a"), done]
                 .join("\n");
-        let expected = Call { id: "a".into(), name: "f".into(), input: r#"{"a":1e2}"#.into() };
+        let expected = ToolCall { id: "a".into(), name: "f".into(), input: r#"{"a":1e2}"#.into() };
         assert_eq!(calls("x", records.as_bytes()).unwrap(), [expected]);
     }
 

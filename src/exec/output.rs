@@ -14,7 +14,7 @@ const HEAD_TENTHS: usize = 7;
 
 /// Output as it comes.
 #[derive(Debug)]
-pub struct Output {
+pub struct ToolOutput {
     /// All of it, or, once that is too much, its beginning.
     head: Vec<u8>,
     /// The end of what is too much.
@@ -27,19 +27,19 @@ pub struct Output {
     file: Option<io::Result<File>>,
 }
 
-impl Output {
+impl ToolOutput {
     /// Keeps `most` bytes, from both ends, and all in file `path` if it is more.
     #[must_use]
-    pub fn new(most: usize, path: Option<PathBuf>) -> Output {
+    pub fn new(most: usize, path: Option<PathBuf>) -> ToolOutput {
         let head_size = most / 10 * HEAD_TENTHS;
-        Output { head_size, tail_size: most - head_size, path, ..Output::end(0) }
+        ToolOutput { head_size, tail_size: most - head_size, path, ..ToolOutput::end(0) }
     }
 
     /// Keeps the last `most` bytes.
     #[must_use]
-    pub fn end(most: usize) -> Output {
+    pub fn end(most: usize) -> ToolOutput {
         let (head, tail) = (Vec::new(), Vec::new());
-        Output { head, tail, head_size: 0, tail_size: most, total: 0, path: None, file: None }
+        ToolOutput { head, tail, head_size: 0, tail_size: most, total: 0, path: None, file: None }
     }
 
     /// Takes more; says whether it takes more still.
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     fn cut(most: usize, text: &str, piece: usize) -> String {
-        let mut output = Output::new(most, None);
+        let mut output = ToolOutput::new(most, None);
         for bytes in text.as_bytes().chunks(piece) {
             assert!(output.take(bytes));
         }
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn what_never_ends_is_not_read_for_ever() {
-        let (mut output, piece) = (Output::end(5), vec![b'x'; 1 << 20]);
+        let (mut output, piece) = (ToolOutput::end(5), vec![b'x'; 1 << 20]);
         assert_eq!((0..1000).take_while(|_| output.take(&piece)).count(), 64);
         assert!(
             output.is_endless()

@@ -21,7 +21,7 @@ use std::collections::HashSet;
 /// When it cannot be read.
 pub fn check(input: &Input, damaged: &HashSet<u64>) -> anyhow::Result<Vec<Finding>> {
     let bytes = input.bytes()?;
-    let lines = Lines::of(&bytes);
+    let lines = ChainLines::of(&bytes);
     let mut findings = Vec::new();
     // So many of the next lines do not fit because of what was found before them.
     let mut explained = 0;
@@ -65,16 +65,16 @@ fn message(rule: &Rule, line: u64) -> String {
 }
 
 /// All lines of an input.
-struct Lines<'a> {
+struct ChainLines<'a> {
     lines: Vec<&'a [u8]>,
 }
 
-impl<'a> Lines<'a> {
-    fn of(bytes: &'a [u8]) -> Lines<'a> {
+impl<'a> ChainLines<'a> {
+    fn of(bytes: &'a [u8]) -> ChainLines<'a> {
         let mut begin = 0;
         let line = |end| &bytes[std::mem::replace(&mut begin, end + 1)..end];
         let ends = memchr::memchr_iter(b'\n', bytes).chain([bytes.len()]);
-        Lines { lines: ends.map(line).collect() }
+        ChainLines { lines: ends.map(line).collect() }
     }
 
     fn sealed(&self, index: usize) -> Option<Sealed<'a>> {

@@ -27,7 +27,7 @@ pub fn lint(input: Input) -> anyhow::Result<Vec<Finding>> {
     let damaged = findings.iter().filter(|found| costs_a_line(found.rule));
     let damaged = damaged.filter_map(|found| found.place.line).collect();
     let chain = chain::check(input, &damaged)?;
-    let scan = Scan::of(input, &chain)?;
+    let scan = LineScan::of(input, &chain)?;
     findings.splice(0..0, chain);
     findings.extend(scan.findings);
     for finding in &mut findings {
@@ -138,7 +138,7 @@ impl Finding {
 
 /// What can be told from a line alone, and from the ids of those before it.
 #[derive(Default)]
-struct Scan {
+struct LineScan {
     findings: Vec<Finding>,
     records: Vec<At>,
     /// The ids that records have of their own.
@@ -147,10 +147,10 @@ struct Scan {
     has_addresses: bool,
 }
 
-impl Scan {
+impl LineScan {
     /// Reads all of the input; `chain` is what was found of its ids.
-    fn of(input: &Input, chain: &[Finding]) -> anyhow::Result<Scan> {
-        let mut scan = Scan::default();
+    fn of(input: &Input, chain: &[Finding]) -> anyhow::Result<LineScan> {
+        let mut scan = LineScan::default();
         let misfits: HashSet<u64> = chain.iter().map(|found| found.place.offset).collect();
         let mut lines = Lines::of(input);
         while let Some(batch) = lines.batch()? {

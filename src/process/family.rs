@@ -27,20 +27,20 @@ const GRACE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// The children that run.
-static RUNNING: Mutex<Vec<Family>> = Mutex::new(Vec::new());
+static RUNNING: Mutex<Vec<ProcessFamily>> = Mutex::new(Vec::new());
 /// True if a signal is ending them.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
 /// A child and all that it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Family {
+pub(super) struct ProcessFamily {
     child: Pid,
     leads_group: bool,
 }
 
-impl Family {
-    /// Starts a child. Until it is [`Family::forget`]ed, a signal that ends this program ends it first.
-    pub(super) fn start(command: &mut Command) -> io::Result<(Child, Family)> {
+impl ProcessFamily {
+    /// Starts a child. Until it is [`ProcessFamily::forget`]ed, a signal that ends this program ends it first.
+    pub(super) fn start(command: &mut Command) -> io::Result<(Child, ProcessFamily)> {
         signals::before_end(|_| end_all());
         let leads_group = !has_terminal();
         if leads_group {
@@ -48,7 +48,7 @@ impl Family {
         }
         let mut running = running();
         let child = command.spawn()?;
-        let family = Family { child: Pid::from_child(&child), leads_group };
+        let family = ProcessFamily { child: Pid::from_child(&child), leads_group };
         running.push(family);
         Ok((child, family))
     }
@@ -96,7 +96,7 @@ impl Family {
     }
 }
 
-fn running() -> MutexGuard<'static, Vec<Family>> {
+fn running() -> MutexGuard<'static, Vec<ProcessFamily>> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

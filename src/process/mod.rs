@@ -7,7 +7,7 @@ pub mod signals;
 
 use crate::exit::{Error, Exit, fail};
 use anyhow::Context;
-use family::Family;
+use family::ProcessFamily;
 pub use family::has_terminal;
 use signals::await_own_signal;
 use std::io::{Read, Write};
@@ -18,7 +18,7 @@ use std::time::Instant;
 
 /// What a child left.
 #[derive(Debug)]
-pub struct Ended {
+pub struct EndedCommand {
     /// Its exit status; none when a signal ended it.
     pub status: Option<i32>,
     /// The signal that ended it, if one did.
@@ -27,7 +27,7 @@ pub struct Ended {
     pub stdout: Vec<u8>,
 }
 
-impl Ended {
+impl EndedCommand {
     /// Its status, if that is one of ours.
     #[must_use]
     pub fn exit(&self) -> Option<Exit> {
@@ -52,7 +52,7 @@ impl Ended {
 
 /// What a child may do and see.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Limits<'l> {
+pub struct ChildLimits<'l> {
     /// When it is ended if it has not ended by itself.
     pub until: Option<Instant>,
     /// Settings that it must not get from the environment or the configuration file.
@@ -68,8 +68,8 @@ pub fn run(
     command: &str,
     arguments: &[String],
     input: Vec<u8>,
-    limits: Limits<'_>,
-) -> anyhow::Result<Ended> {
+    limits: ChildLimits<'_>,
+) -> anyhow::Result<EndedCommand> {
     let mut shell = Command::new("/bin/sh");
     shell.arg("-c").arg(format!("{command} \"$@\"")).arg("sh").args(arguments);
     for name in limits.without {
@@ -77,7 +77,7 @@ pub fn run(
     }
     shell.stdin(Stdio::piped()).stdout(Stdio::piped());
     let (mut child, family) =
-        Family::start(&mut shell).with_context(|| format!("cannot run '{command}'"))?;
+        ProcessFamily::start(&mut shell).with_context(|| format!("cannot run '{command}'"))?;
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
     // A child that does not read to the end has its reasons; its status tells them.
     std::thread::spawn(move || stdin.map(|mut stdin| stdin.write_all(&input)));
@@ -100,7 +100,7 @@ pub fn run(
     let status = child.wait().with_context(|| format!("cannot wait for '{command}'"))?;
     await_own_signal(status);
     family.forget();
-    Ok(Ended { status: status.code(), signal: status.signal(), stdout })
+    Ok(EndedCommand { status: status.code(), signal: status.signal(), stdout })
 }
 
 fn read_all(output: Option<ChildStdout>) -> std::io::Result<Vec<u8>> {

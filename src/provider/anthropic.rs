@@ -3,7 +3,7 @@
 use crate::json::write::{Members, list};
 use crate::json::{Member, Object, elements, offset_in, on_one_line};
 use crate::provider::collect::{Collect, RawString, Rest, Unfinished, bounded};
-use crate::provider::{Reply, Request, address};
+use crate::provider::{ModelRequest, Reply, address};
 use std::borrow::Cow;
 
 /// Where the API is when nobody says.
@@ -24,7 +24,7 @@ pub fn url(base: &str) -> String {
 
 /// The body of a request: always the same bytes for the same request.
 #[must_use]
-pub fn body(request: &Request<'_, '_>) -> String {
+pub fn body(request: &ModelRequest<'_, '_>) -> String {
     Members::new()
         .string("model", request.model)
         .number("max_tokens", request.max_tokens)
@@ -59,7 +59,7 @@ const LONGEST_COUNT: usize = 4096;
 /// `message_delta` and `message_stop`. Events and deltas that are not known change nothing. Servers that
 /// speak this protocol without being Anthropic's leave out the start.
 #[derive(Default)]
-pub struct Stream {
+pub struct AnthropicStream {
     reply: Reply,
     /// The members of `usage`, as they are spelled.
     counts: Option<Vec<(String, String)>>,
@@ -82,7 +82,7 @@ struct Building {
     has_ended: bool,
 }
 
-impl Collect for Stream {
+impl Collect for AnthropicStream {
     fn take(&mut self, data: &Object<'_>, show: &mut dyn FnMut(&str)) -> Result<(), String> {
         let inner = |name: &str| data.get(name).and_then(|raw| Object::parse(raw).ok());
         match data.string("type").unwrap_or_default().as_ref() {
@@ -150,7 +150,7 @@ impl Collect for Stream {
     }
 }
 
-impl Stream {
+impl AnthropicStream {
     /// Takes counts in: later ones are not added, they stand for earlier ones.
     fn count(&mut self, usage: Option<&str>) -> Result<(), String> {
         let Some(Ok(new)) = usage.map(Object::parse) else { return Ok(()) };

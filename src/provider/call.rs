@@ -13,7 +13,7 @@ use crate::provider::failure::Rows;
 use crate::provider::ollama::Cut;
 use crate::provider::protocol::Protocol;
 use crate::provider::reading::Reading;
-use crate::provider::{Failed, Failure, Reply, Request, estimated};
+use crate::provider::{FailedCall, Failure, ModelRequest, Reply, estimated};
 use crate::record::content::{Block, Content, Role};
 use std::cell::Cell;
 
@@ -55,7 +55,7 @@ pub trait Transport {
     fn send(
         &mut self,
         ask: Ask,
-        request: &Request<'_, '_>,
+        request: &ModelRequest<'_, '_>,
         body: &str,
         reading: &mut Reading<'_>,
     ) -> Result<(), Failure>;
@@ -73,11 +73,11 @@ pub trait Transport {
 
 /// What a call is.
 #[derive(Clone, Copy, Debug)]
-pub struct Call<'c, 'r, 'a> {
+pub struct ModelCall<'c, 'r, 'a> {
     /// How it is spelled.
     pub protocol: Protocol,
     /// What is asked.
-    pub request: Request<'r, 'a>,
+    pub request: ModelRequest<'r, 'a>,
     /// How often and how long to try.
     pub patience: Patience,
     /// The user's rows of the failure table.
@@ -92,15 +92,15 @@ pub struct Call<'c, 'r, 'a> {
 /// # Errors
 /// The failure of the last try, and what there is of the reply.
 pub fn call(
-    call: Call<'_, '_, '_>,
+    call: ModelCall<'_, '_, '_>,
     transport: &mut impl Transport,
     show: &mut dyn FnMut(&str),
-) -> Result<Vec<Reply>, Failed> {
+) -> Result<Vec<Reply>, FailedCall> {
     let mut messages = call.request.messages.to_vec();
     let mut replies: Vec<Reply> = Vec::new();
     loop {
-        let request = Request { messages: &messages, ..call.request };
-        match one_reply(Call { request, ..call }, transport, show) {
+        let request = ModelRequest { messages: &messages, ..call.request };
+        match one_reply(ModelCall { request, ..call }, transport, show) {
             Ok(reply) => replies.push(reply),
             Err(mut failed) => {
                 replies.iter_mut().for_each(|reply| reply.interrupted = true);
@@ -130,11 +130,11 @@ fn so_far(replies: &[Reply]) -> Message<'static> {
 /// # Errors
 /// The failure of the last try, and what was shown of its reply.
 fn one_reply(
-    call: Call<'_, '_, '_>,
+    call: ModelCall<'_, '_, '_>,
     transport: &mut impl Transport,
     show: &mut dyn FnMut(&str),
-) -> Result<Reply, Failed> {
-    let Call { protocol, mut request, patience, .. } = call;
+) -> Result<Reply, FailedCall> {
+    let ModelCall { protocol, mut request, patience, .. } = call;
     let mut has_lowered = false;
     let has_shown = Cell::new(false);
     let mut show = |text: &str| {
@@ -145,7 +145,7 @@ fn one_reply(
     let may_repeat = || !has_shown.get();
     with_patience(patience, transport, may_repeat, |transport| {
         loop {
-            let failed = match once(&Call { request, ..call }, transport, &mut show) {
+            let failed = match once(&ModelCall { request, ..call }, transport, &mut show) {
                 Err(failed) if !has_shown.get() && !has_lowered => failed,
                 outcome => return outcome,
             };
@@ -165,8 +165,8 @@ fn with_patience<T, W: Transport>(
     patience: Patience,
     transport: &mut W,
     may_repeat: impl Fn() -> bool,
-    mut attempt: impl FnMut(&mut W) -> Result<T, Failed>,
-) -> Result<T, Failed> {
+    mut attempt: impl FnMut(&mut W) -> Result<T, FailedCall>,
+) -> Result<T, FailedCall> {
     let mut tries = 0;
     loop {
         let failed = match attempt(transport) {
@@ -183,16 +183,16 @@ fn with_patience<T, W: Transport>(
 
 /// One exchange.
 fn once(
-    call: &Call<'_, '_, '_>,
+    call: &ModelCall<'_, '_, '_>,
     transport: &mut impl Transport,
     show: &mut dyn FnMut(&str),
-) -> Result<Reply, Failed> {
-    let Call { protocol, request, rows, .. } = call;
+) -> Result<Reply, FailedCall> {
+    let ModelCall { protocol, request, rows, .. } = call;
     let mut reading = Reading::new(*protocol, rows, show);
     let sent = transport.send(Ask::Reply, request, &protocol.body(request), &mut reading);
     let is_empty = reading.so_far().0.body.trim_ascii().is_empty();
     let reply = reading.finish(transport.now(), sent);
-    let reply = reply.map_err(|Failed { failure, shown }| Failed {
+    let reply = reply.map_err(|FailedCall { failure, shown }| FailedCall {
         failure: estimated::reconsider(failure, is_empty, request),
         shown,
     })?;
@@ -210,17 +210,17 @@ fn once(
 ///
 /// # Errors
 /// The [`Failure`] that keeps it from being sent.
-pub fn first_body(call: &Call<'_, '_, '_>) -> Result<String, Failure> {
+pub fn first_body(call: &ModelCall<'_, '_, '_>) -> Result<String, Failure> {
     let max_tokens = estimated::room(call.protocol, &call.request, LEAST_OUTPUT)?;
-    Ok(call.protocol.body(&Request { max_tokens, ..call.request }))
+    Ok(call.protocol.body(&ModelRequest { max_tokens, ..call.request }))
 }
 
 /// Has the provider count the tokens of the prompt.
 ///
 /// # Errors
 /// The [`Failure`] of the last try.
-pub fn count(call: &Call<'_, '_, '_>, transport: &mut impl Transport) -> Result<u64, Failure> {
-    let Call { protocol, request, patience, rows, .. } = call;
+pub fn count(call: &ModelCall<'_, '_, '_>, transport: &mut impl Transport) -> Result<u64, Failure> {
+    let ModelCall { protocol, request, patience, rows, .. } = call;
     let body = protocol.count_body(request);
     let counted = with_patience(
         *patience,
@@ -303,7 +303,7 @@ mod tests {
         fn send(
             &mut self,
             _: Ask,
-            request: &Request<'_, '_>,
+            request: &ModelRequest<'_, '_>,
             _: &str,
             reading: &mut Reading<'_>,
         ) -> Result<(), Failure> {
@@ -341,12 +341,12 @@ mod tests {
 
     fn run(answers: Vec<Result<Answer, Failure>>) -> (bool, Vec<u64>, Vec<f64>) {
         let messages = [Message::say(Role::User, "hi")];
-        let request = Request::plain(&messages, 4000);
+        let request = ModelRequest::plain(&messages, 4000);
         let mut transport = Scripted { answers, asked: vec![], waits: vec![] };
         let patience = Patience { retries: 2, max_wait: 60.0 };
         let (protocol, rows) = (Protocol::Anthropic, &Rows::default());
         let outcome = call(
-            Call { protocol, request, patience, rows, detect_truncation: false },
+            ModelCall { protocol, request, patience, rows, detect_truncation: false },
             &mut transport,
             &mut |_| {},
         );

@@ -11,7 +11,7 @@ pub(super) mod draft;
 use crate::json::write::{self, Members};
 use crate::json::{Object, elements, is_blank};
 use crate::messages::Message;
-use crate::provider::Request;
+use crate::provider::ModelRequest;
 use crate::record::content::{Block, Content, Role};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -21,15 +21,15 @@ const FAILED: &str = "ERROR: ";
 
 /// One message of a flat chat.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Turn<'m> {
+pub(super) enum ChatTurn<'m> {
     /// What the user says; never empty.
-    User(Vec<Part<'m>>),
+    User(Vec<UserPart<'m>>),
     /// What the model says, a JSON string, and what it calls; never neither.
     Assistant {
         /// The texts of the message, joined.
         text: Option<String>,
         /// The calls, in order.
-        calls: Vec<Call<'m>>,
+        calls: Vec<ChatCall<'m>>,
     },
     /// The result of one call.
     Result {
@@ -44,7 +44,7 @@ pub(super) enum Turn<'m> {
 
 /// A part of what the user says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part<'m> {
+pub(super) enum UserPart<'m> {
     /// A text, a JSON string.
     Text(&'m str),
     /// An image; both are JSON strings, the data in base64.
@@ -60,7 +60,7 @@ pub(super) enum Part<'m> {
 
 /// A call of the model's.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Call<'m> {
+pub(super) struct ChatCall<'m> {
     /// Its id.
     pub(super) id: Cow<'m, str>,
     /// What is called, a JSON string.
@@ -72,7 +72,7 @@ pub(super) struct Call<'m> {
 /// Our messages as a flat chat. The results of a message come first, each by itself, then what the user
 /// says in it, with the images of the results at its front. Thinking and blocks that are not known are
 /// left out, and messages of which nothing is left; what the user says around one is put together.
-fn turns<'m>(messages: &'m [Message<'_>]) -> Vec<Turn<'m>> {
+fn turns<'m>(messages: &'m [Message<'_>]) -> Vec<ChatTurn<'m>> {
     let mut names = HashMap::new();
     let mut turns = Vec::new();
     for message in messages {
@@ -86,8 +86,8 @@ fn turns<'m>(messages: &'m [Message<'_>]) -> Vec<Turn<'m>> {
 
 /// The messages of a request: the system prompt, then each turn as `spell` has it.
 pub(super) fn messages(
-    request: &Request<'_, '_>,
-    spell: impl Fn(&Turn<'_>) -> String,
+    request: &ModelRequest<'_, '_>,
+    spell: impl Fn(&ChatTurn<'_>) -> String,
 ) -> Vec<String> {
     let system = |text| Members::new().string("role", "system").string("content", text).into_json();
     let turns = turns(request.messages);
@@ -97,7 +97,7 @@ pub(super) fn messages(
 /// The names of what was called, JSON strings, by the call's id.
 type Names<'m> = HashMap<Cow<'m, str>, &'m str>;
 
-fn assistant<'m>(content: &'m Content<'_>, names: &mut Names<'m>) -> Option<Turn<'m>> {
+fn assistant<'m>(content: &'m Content<'_>, names: &mut Names<'m>) -> Option<ChatTurn<'m>> {
     let (mut texts, mut calls) = (Vec::new(), Vec::new());
     if let Content::Text(raw) = content {
         texts.extend(said(raw));
@@ -114,18 +114,18 @@ fn assistant<'m>(content: &'m Content<'_>, names: &mut Names<'m>) -> Option<Turn
         }
     }
     let text = (!texts.is_empty()).then(|| joined(&texts));
-    (text.is_some() || !calls.is_empty()).then_some(Turn::Assistant { text, calls })
+    (text.is_some() || !calls.is_empty()).then_some(ChatTurn::Assistant { text, calls })
 }
 
-fn call<'m>(object: &Object<'m>) -> Option<Call<'m>> {
+fn call<'m>(object: &Object<'m>) -> Option<ChatCall<'m>> {
     let (name, input) = (object.get("name")?, object.get("input")?);
-    Some(Call { id: object.string("id")?, name, input })
+    Some(ChatCall { id: object.string("id")?, name, input })
 }
 
-fn user<'m>(content: &'m Content<'_>, names: &Names<'m>, turns: &mut Vec<Turn<'m>>) {
+fn user<'m>(content: &'m Content<'_>, names: &Names<'m>, turns: &mut Vec<ChatTurn<'m>>) {
     let (mut moved, mut own) = (Vec::new(), Vec::new());
     if let Content::Text(raw) = content {
-        own.extend(said(raw).map(Part::Text));
+        own.extend(said(raw).map(UserPart::Text));
     }
     for object in objects(content) {
         if object.string("type").as_deref() == Some("tool_result") {
@@ -137,9 +137,9 @@ fn user<'m>(content: &'m Content<'_>, names: &Names<'m>, turns: &mut Vec<Turn<'m
     moved.append(&mut own);
     match turns.last_mut() {
         // What stood between them was left out, and templates of models ask for turns.
-        Some(Turn::User(before)) => before.append(&mut moved),
+        Some(ChatTurn::User(before)) => before.append(&mut moved),
         _ if moved.is_empty() => {}
-        _ => turns.push(Turn::User(moved)),
+        _ => turns.push(ChatTurn::User(moved)),
     }
 }
 
@@ -147,8 +147,8 @@ fn user<'m>(content: &'m Content<'_>, names: &Names<'m>, turns: &mut Vec<Turn<'m
 fn result<'m>(
     object: &Object<'m>,
     names: &Names<'m>,
-    moved: &mut Vec<Part<'m>>,
-) -> Option<Turn<'m>> {
+    moved: &mut Vec<UserPart<'m>>,
+) -> Option<ChatTurn<'m>> {
     let id = object.string("tool_use_id")?;
     let content = object.get("content").unwrap_or("\"\"");
     let mut texts = Vec::new();
@@ -158,7 +158,7 @@ fn result<'m>(
     for raw in elements(content).unwrap_or_default() {
         for part in Object::parse(raw).iter().flat_map(parts) {
             match part {
-                Part::Text(text) => texts.push(text),
+                UserPart::Text(text) => texts.push(text),
                 image => {
                     texts.push("\"[image]\"");
                     moved.push(image);
@@ -171,29 +171,29 @@ fn result<'m>(
         true => format!("\"{FAILED}{}\"", inner(&text)),
         false => text,
     };
-    Some(Turn::Result { name: names.get(&id).copied(), id, text })
+    Some(ChatTurn::Result { name: names.get(&id).copied(), id, text })
 }
 
 /// The parts of a block: of a search result its title, its source and its texts.
-fn parts<'m>(object: &Object<'m>) -> Vec<Part<'m>> {
+fn parts<'m>(object: &Object<'m>) -> Vec<UserPart<'m>> {
     if object.string("type").as_deref() != Some("search_result") {
         return part(object).into_iter().collect();
     }
     let found = ["title", "source"].into_iter().filter_map(|name| object.get(name));
     let texts = elements(object.get("content").unwrap_or("[]")).unwrap_or_default();
     let texts = texts.into_iter().filter_map(|raw| Object::parse(raw).ok()?.get("text"));
-    found.chain(texts).filter_map(said).map(Part::Text).collect()
+    found.chain(texts).filter_map(said).map(UserPart::Text).collect()
 }
 
 /// A block that says or shows something. What cannot be sent there leaves a word where it stood.
-fn part<'m>(object: &Object<'m>) -> Option<Part<'m>> {
+fn part<'m>(object: &Object<'m>) -> Option<UserPart<'m>> {
     let kind = object.string("type")?;
     if kind == "text" {
-        return object.get("text").and_then(said).map(Part::Text);
+        return object.get("text").and_then(said).map(UserPart::Text);
     }
     let left = match kind.as_ref() {
-        "image" => Part::Text("\"[image]\""),
-        "document" => Part::Text("\"[document]\""),
+        "image" => UserPart::Text("\"[image]\""),
+        "document" => UserPart::Text("\"[document]\""),
         _ => return None,
     };
     let Some(Ok(source)) = object.get("source").map(Object::parse) else { return Some(left) };
@@ -201,9 +201,9 @@ fn part<'m>(object: &Object<'m>) -> Option<Part<'m>> {
     let shown = match (kind.as_ref(), source.string("type").as_deref()) {
         ("image", Some("base64")) => string("media_type")
             .zip(string("data"))
-            .map(|(media_type, data)| Part::Image { media_type, data }),
-        ("image", Some("url")) => string("url").map(Part::Link),
-        ("document", Some("text")) => string("data").map(Part::Text),
+            .map(|(media_type, data)| UserPart::Image { media_type, data }),
+        ("image", Some("url")) => string("url").map(UserPart::Link),
+        ("document", Some("text")) => string("data").map(UserPart::Text),
         _ => None,
     };
     Some(shown.unwrap_or(left))
@@ -269,19 +269,19 @@ mod tests {
         let lines = r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{"x":1e2}},{"type":"tool_use","id":"b","name":"g","input":{}}]}
 {"role":"user","content":[{"type":"text","text":"now \u00e9"},{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"1"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"eA=="}},{"type":"text","text":"2"}]},{"type":"tool_result","tool_use_id":"b","content":"no","is_error":true},{"type":"tool_result","tool_use_id":"c"}]}"#;
         let messages = messages::read("t", lines.as_bytes()).unwrap();
-        let result = |id: &'static str, name, text: &str| Turn::Result {
+        let result = |id: &'static str, name, text: &str| ChatTurn::Result {
             id: Cow::Borrowed(id),
             name,
             text: text.to_owned(),
         };
-        let image = Part::Image { media_type: "\"image/png\"", data: "\"eA==\"" };
+        let image = UserPart::Image { media_type: "\"image/png\"", data: "\"eA==\"" };
         assert_eq!(
             turns(&messages)[1..],
             [
                 result("a", Some("\"f\""), r#""1\n[image]\n2""#),
                 result("b", Some("\"g\""), r#""ERROR: no""#),
                 result("c", None, "\"\""),
-                Turn::User(vec![image, Part::Text(r#""now \u00e9""#)]),
+                ChatTurn::User(vec![image, UserPart::Text(r#""now \u00e9""#)]),
             ]
         );
     }
@@ -291,7 +291,7 @@ mod tests {
         let line = r#"{"role":"assistant","content":[{"type":"text","text":"a\u00e9\/"},{"type":"text","text":" "},{"type":"text","text":"\"b"}]}"#;
         let messages = messages::read("t", line.as_bytes()).unwrap();
         let text = Some(r#""a\u00e9\/\n\"b""#.to_owned());
-        assert_eq!(turns(&messages), [Turn::Assistant { text, calls: vec![] }]);
+        assert_eq!(turns(&messages), [ChatTurn::Assistant { text, calls: vec![] }]);
     }
 
     #[test]

@@ -3,10 +3,10 @@
 
 use crate::estimate::{self, Estimate, Method};
 use crate::messages::Message;
-use crate::provider::failure::Class;
+use crate::provider::failure::FailureClass;
 use crate::provider::ollama::{self, Cut};
 use crate::provider::protocol::Protocol;
-use crate::provider::{Failure, Reply, Request};
+use crate::provider::{Failure, ModelRequest, Reply};
 use crate::record::content::BlockKind;
 use crate::usage::Counts;
 
@@ -16,19 +16,19 @@ const NEARLY_FULL: f64 = 0.8;
 
 /// The prompt's tokens by our own count, which is rather too high than too low.
 #[must_use]
-pub fn prompt(request: &Request<'_, '_>) -> u64 {
+pub fn prompt(request: &ModelRequest<'_, '_>) -> u64 {
     Estimate::of(to_estimate(request), Method::Script).tokens
 }
 
 /// The parts of a request that count.
-pub(super) fn to_estimate<'r, 'a>(request: &Request<'r, 'a>) -> estimate::Request<'r, 'a> {
-    let Request { messages, system, tools, model, .. } = *request;
+pub(super) fn to_estimate<'r, 'a>(request: &ModelRequest<'r, 'a>) -> estimate::Request<'r, 'a> {
+    let ModelRequest { messages, system, tools, model, .. } = *request;
     estimate::Request { messages, system, tools, model: Some(model) }
 }
 
 /// The least tokens that what is sent of the prompt can have, to go by where too high a number does harm.
 /// Fixed costs and repetitive text weigh less on some models than we count, and thinking is not sent.
-fn least(request: &Request<'_, '_>) -> u64 {
+fn least(request: &ModelRequest<'_, '_>) -> u64 {
     let sent = |method| {
         let estimate = Estimate::of(to_estimate(request), method);
         estimate.unmeasured.saturating_sub(estimate.kinds.thinking)
@@ -41,7 +41,11 @@ fn least(request: &Request<'_, '_>) -> u64 {
 ///
 /// # Errors
 /// The failure that it should have been, if the prompt leaves less than `least` tokens.
-pub fn room(protocol: Protocol, request: &Request<'_, '_>, least: u64) -> Result<u64, Failure> {
+pub fn room(
+    protocol: Protocol,
+    request: &ModelRequest<'_, '_>,
+    least: u64,
+) -> Result<u64, Failure> {
     let asked = request.max_tokens;
     let (Protocol::Ollama, Some(window)) = (protocol, request.window) else { return Ok(asked) };
     let prompt = prompt(request);
@@ -50,23 +54,23 @@ pub fn room(protocol: Protocol, request: &Request<'_, '_>, least: u64) -> Result
         return Ok(room);
     }
     let text = format!("the prompt has about {prompt} tokens, the window {window}; it is not sent");
-    let failure = Failure::new(Class::Overflow, "preflight", text);
+    let failure = Failure::new(FailureClass::Overflow, "preflight", text);
     Err(Failure { actual: Some(prompt), limit: Some(window), ..failure })
 }
 
 /// A refusal with a second thought: one without a body, where the window is nearly full, is an overflow;
 /// and a gate for long prompts that was shut to a short one is the account's.
 #[must_use]
-pub fn reconsider(failure: Failure, is_empty: bool, request: &Request<'_, '_>) -> Failure {
+pub fn reconsider(failure: Failure, is_empty: bool, request: &ModelRequest<'_, '_>) -> Failure {
     let is_bare = is_empty && matches!(failure.status, Some(400 | 413));
     let over = |window: u64| prompt(request) as f64 > NEARLY_FULL * window as f64;
     if is_bare && let Some(window) = request.window.filter(|window| over(*window)) {
-        let (class, rule) = (Class::Overflow, "empty-body".into());
+        let (class, rule) = (FailureClass::Overflow, "empty-body".into());
         return Failure { class, rule, limit: Some(window), retryable: false, ..failure };
     }
     match failure.limit {
         Some(limit) if failure.rule == "T2" && !over(limit) => {
-            let (class, rule) = (Class::Billing, "T2-short-prompt".into());
+            let (class, rule) = (FailureClass::Billing, "T2-short-prompt".into());
             Failure { class, rule, limit: None, retryable: false, ..failure }
         }
         _ => failure,
@@ -78,7 +82,11 @@ pub fn reconsider(failure: Failure, is_empty: bool, request: &Request<'_, '_>) -
 ///
 /// Ollama's counts tell, and images are left out of this: how many tokens they are nobody knows.
 #[must_use]
-pub fn truncated(protocol: Protocol, request: &Request<'_, '_>, reply: &Reply) -> (Cut, Failure) {
+pub fn truncated(
+    protocol: Protocol,
+    request: &ModelRequest<'_, '_>,
+    reply: &Reply,
+) -> (Cut, Failure) {
     let prompt = least(request);
     let usage = reply.usage.as_deref();
     let cut = match (protocol, request.window) {
@@ -89,7 +97,7 @@ pub fn truncated(protocol: Protocol, request: &Request<'_, '_>, reply: &Reply) -
     };
     let read = usage.and_then(Counts::read).map_or(0, |counts| counts.prompt());
     let text = format!("the provider read {read} tokens of a prompt of about {prompt}");
-    let failure = Failure::new(Class::Overflow, "silent-truncation", text);
+    let failure = Failure::new(FailureClass::Overflow, "silent-truncation", text);
     (cut, Failure { status: Some(200), limit: request.window, ..failure })
 }
 

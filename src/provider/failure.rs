@@ -2,15 +2,15 @@
 //!
 //! [`Failure::classify`] is a pure function of the status, the headers and the bytes of the body.
 //! It never fails and never panics, whatever the bytes are; its work is linear in their number. The
-//! [`Class`] that it finds decides the exit status, and [`Failure::rule`] says which rule found it.
+//! [`FailureClass`] that it finds decides the exit status, and [`Failure::rule`] says which rule found it.
 //!
 //! # Order of decisions
 //!
 //! The first that applies holds.
 //!
-//! 1. 401 is [`Class::Auth`], 402 [`Class::Billing`], 403 [`Class::Permission`]; no text is read.
+//! 1. 401 is [`FailureClass::Auth`], 402 [`FailureClass::Billing`], 403 [`FailureClass::Permission`]; no text is read.
 //!    (A 403 may name its type: billing or authentication. A 402 that says when to come back is
-//!    [`Class::RateLimit`].)
+//!    [`FailureClass::RateLimit`].)
 //! 2. A rate or subscription limit that this one request exceeds by itself, texts T1 and T2: see
 //!    [`Failure::limit`].
 //! 3. The structured type or code: throttling, money and keys first, then overflow. At 429 only
@@ -50,7 +50,7 @@ mod verdict;
 
 use crate::exit::Exit;
 use crate::provider::address;
-use answer::Answer;
+use answer::ErrorBody;
 pub use rows::Rows;
 use std::borrow::Cow;
 use verdict::decide;
@@ -64,7 +64,7 @@ const LONGEST_WAIT: f64 = 31.0 * 86_400.0;
 
 /// What kind of failure it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Class {
+pub enum FailureClass {
     /// The request does not fit the window, in tokens.
     Overflow,
     /// The request is too large in bytes.
@@ -96,36 +96,42 @@ pub enum Class {
     NotRecorded,
 }
 
-impl Class {
+impl FailureClass {
     /// Every class, in the order of the table in claw-call(1).
-    pub const ALL: [Class; 14] = [
-        Class::Overflow,
-        Class::TooLarge,
-        Class::RateLimit,
-        Class::Overloaded,
-        Class::Server,
-        Class::Unreachable,
-        Class::Broken,
-        Class::Auth,
-        Class::Billing,
-        Class::Permission,
-        Class::NotFound,
-        Class::OutputCap,
-        Class::BadRequest,
-        Class::NotRecorded,
+    pub const ALL: [FailureClass; 14] = [
+        FailureClass::Overflow,
+        FailureClass::TooLarge,
+        FailureClass::RateLimit,
+        FailureClass::Overloaded,
+        FailureClass::Server,
+        FailureClass::Unreachable,
+        FailureClass::Broken,
+        FailureClass::Auth,
+        FailureClass::Billing,
+        FailureClass::Permission,
+        FailureClass::NotFound,
+        FailureClass::OutputCap,
+        FailureClass::BadRequest,
+        FailureClass::NotRecorded,
     ];
 
     /// The status that a program ends in.
     #[must_use]
     pub fn exit(self) -> Exit {
         match self {
-            Class::Overflow => Exit::Overflow,
-            Class::TooLarge => Exit::TooLarge,
-            Class::RateLimit | Class::Overloaded => Exit::TryLater,
-            Class::Server | Class::Unreachable | Class::Broken => Exit::Unavailable,
-            Class::Auth | Class::Billing | Class::Permission => Exit::Permission,
-            Class::NotFound | Class::OutputCap | Class::BadRequest => Exit::Refused,
-            Class::NotRecorded => Exit::NotRecorded,
+            FailureClass::Overflow => Exit::Overflow,
+            FailureClass::TooLarge => Exit::TooLarge,
+            FailureClass::RateLimit | FailureClass::Overloaded => Exit::TryLater,
+            FailureClass::Server | FailureClass::Unreachable | FailureClass::Broken => {
+                Exit::Unavailable
+            }
+            FailureClass::Auth | FailureClass::Billing | FailureClass::Permission => {
+                Exit::Permission
+            }
+            FailureClass::NotFound | FailureClass::OutputCap | FailureClass::BadRequest => {
+                Exit::Refused
+            }
+            FailureClass::NotRecorded => Exit::NotRecorded,
         }
     }
 
@@ -133,20 +139,20 @@ impl Class {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Class::Overflow => "overflow",
-            Class::TooLarge => "too-large",
-            Class::RateLimit => "rate-limit",
-            Class::Overloaded => "overloaded",
-            Class::Server => "server",
-            Class::Unreachable => "unreachable",
-            Class::Broken => "broken-answer",
-            Class::Auth => "auth",
-            Class::Billing => "billing",
-            Class::Permission => "permission",
-            Class::NotFound => "not-found",
-            Class::OutputCap => "output-cap",
-            Class::BadRequest => "bad-request",
-            Class::NotRecorded => "not-recorded",
+            FailureClass::Overflow => "overflow",
+            FailureClass::TooLarge => "too-large",
+            FailureClass::RateLimit => "rate-limit",
+            FailureClass::Overloaded => "overloaded",
+            FailureClass::Server => "server",
+            FailureClass::Unreachable => "unreachable",
+            FailureClass::Broken => "broken-answer",
+            FailureClass::Auth => "auth",
+            FailureClass::Billing => "billing",
+            FailureClass::Permission => "permission",
+            FailureClass::NotFound => "not-found",
+            FailureClass::OutputCap => "output-cap",
+            FailureClass::BadRequest => "bad-request",
+            FailureClass::NotRecorded => "not-recorded",
         }
     }
 
@@ -154,18 +160,20 @@ impl Class {
     #[must_use]
     pub fn advice(self) -> &'static str {
         match self {
-            Class::Overflow => "shorten it (claw-truncate, claw-compact)",
-            Class::TooLarge => "leave out images or long results (claw-truncate)",
-            Class::RateLimit | Class::Overloaded | Class::Server => "try again later",
-            Class::Unreachable => "check that the server runs, and its address (--base-url)",
-            Class::Broken => "try again, or check the address (--base-url)",
-            Class::Auth => "check the key (--key-file, --key-cmd or its variable)",
-            Class::Billing => "check the account",
-            Class::Permission => "check what the key may use",
-            Class::NotFound => "check --model and --base-url",
-            Class::OutputCap => "give a smaller --max-tokens",
-            Class::BadRequest => "claw-call --dry-run shows the request",
-            Class::NotRecorded => "record it first (--record)",
+            FailureClass::Overflow => "shorten it (claw-truncate, claw-compact)",
+            FailureClass::TooLarge => "leave out images or long results (claw-truncate)",
+            FailureClass::RateLimit | FailureClass::Overloaded | FailureClass::Server => {
+                "try again later"
+            }
+            FailureClass::Unreachable => "check that the server runs, and its address (--base-url)",
+            FailureClass::Broken => "try again, or check the address (--base-url)",
+            FailureClass::Auth => "check the key (--key-file, --key-cmd or its variable)",
+            FailureClass::Billing => "check the account",
+            FailureClass::Permission => "check what the key may use",
+            FailureClass::NotFound => "check --model and --base-url",
+            FailureClass::OutputCap => "give a smaller --max-tokens",
+            FailureClass::BadRequest => "claw-call --dry-run shows the request",
+            FailureClass::NotRecorded => "record it first (--record)",
         }
     }
 
@@ -180,7 +188,7 @@ impl Class {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
     /// What kind of failure it is.
-    pub class: Class,
+    pub class: FailureClass,
     /// The HTTP status; none when there was no answer.
     pub status: Option<u16>,
     /// The provider's own type or code: the one that decided, else the innermost.
@@ -232,7 +240,7 @@ impl Failure {
     /// A failure that was found here and not told by the provider: no numbers, no status.
     #[must_use]
     pub fn new(
-        class: Class,
+        class: FailureClass,
         rule: impl Into<Cow<'static, str>>,
         message: impl AsRef<str>,
     ) -> Failure {
@@ -257,13 +265,13 @@ impl Failure {
     /// No answer came: connection refused or reset, name not found, time out.
     #[must_use]
     pub fn unreachable(message: impl AsRef<str>) -> Failure {
-        Failure::new(Class::Unreachable, "no-answer", message)
+        Failure::new(FailureClass::Unreachable, "no-answer", message)
     }
 
     /// An answer of `status` came that cannot be used: cut off, not what was promised.
     #[must_use]
     pub fn broken(status: u16, message: impl AsRef<str>) -> Failure {
-        let failure = Failure::new(Class::Broken, "broken-answer", message);
+        let failure = Failure::new(FailureClass::Broken, "broken-answer", message);
         Failure { status: Some(status), ..failure }
     }
 
@@ -271,7 +279,7 @@ impl Failure {
     ///
     /// `header` gives a response header's value by its lower-case name; `now_unix` is the time in
     /// Unix seconds, against which a date in `retry-after` is measured. An `x-should-retry` header
-    /// overrides `retryable` and nothing else. A 2xx without an error in it is [`Class::Broken`],
+    /// overrides `retryable` and nothing else. A 2xx without an error in it is [`FailureClass::Broken`],
     /// unless its stop reason says that the window is full; call this only for failures. `rows` are the
     /// user's own.
     #[must_use]
@@ -282,7 +290,7 @@ impl Failure {
         now_unix: f64,
         rows: &Rows,
     ) -> Failure {
-        let answer = Answer::read(body);
+        let answer = ErrorBody::read(body);
         let retry_after = retry_after(header, now_unix);
         let verdict = decide(status, &answer, retry_after.is_some(), rows);
         let numbers = verdict.numbers(&answer);

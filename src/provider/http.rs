@@ -37,7 +37,7 @@ pub struct Post {
 
 /// A part of an answer.
 #[derive(Debug)]
-pub enum Part {
+pub enum AnswerPart {
     /// The status, and the headers with names in lower case.
     Head(u16, Vec<(String, String)>),
     /// The next piece of the body.
@@ -50,7 +50,7 @@ pub enum Part {
 /// # Errors
 /// A [`Failure`] when there was no whole answer: a name that is not found, a refused or broken
 /// connection, a certificate that is not trusted, a time out.
-pub fn post(mut post: Post, mut each: impl FnMut(Part) -> bool) -> Result<(), Failure> {
+pub fn post(mut post: Post, mut each: impl FnMut(AnswerPart) -> bool) -> Result<(), Failure> {
     let client = client(&post).map_err(|error| no_answer(&post, &error))?;
     let mut request = client.post(&post.url).header("content-type", "application/json");
     for (name, value) in &post.headers {
@@ -58,12 +58,12 @@ pub fn post(mut post: Post, mut each: impl FnMut(Part) -> bool) -> Result<(), Fa
     }
     let body = std::mem::take(&mut post.body);
     let mut response = request.body(body).send().map_err(|e| no_answer(&post, &e))?;
-    let mut wants_more = each(Part::Head(response.status().as_u16(), headers(&response)));
+    let mut wants_more = each(AnswerPart::Head(response.status().as_u16(), headers(&response)));
     let mut piece = vec![0; PIECE];
     while wants_more {
         match response.read(&mut piece) {
             Ok(0) => return Ok(()),
-            Ok(count) => wants_more = each(Part::Body(piece[..count].to_vec())),
+            Ok(count) => wants_more = each(AnswerPart::Body(piece[..count].to_vec())),
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
             Err(error) => return Err(broke_off(&error)),
         }

@@ -1,7 +1,7 @@
 //! Keys: from a file, a command or the environment, and never from an argument.
 
 use crate::exit::{Exit, fail};
-use crate::process::{self, Limits};
+use crate::process::{self, ChildLimits};
 use crate::provider::Provider;
 use crate::settings::Variables;
 use anyhow::Context;
@@ -90,7 +90,7 @@ fn read_file(path: &Path) -> anyhow::Result<Vec<u8>> {
 }
 
 fn run(command: &str) -> anyhow::Result<Vec<u8>> {
-    let ended = process::run(command, &[], Vec::new(), Limits::default())
+    let ended = process::run(command, &[], Vec::new(), ChildLimits::default())
         .context("cannot run the key command")?;
     let how = match ended.status {
         Some(0) => return Ok(ended.stdout),

@@ -41,7 +41,7 @@ pub use kind::Provider;
 
 /// What is asked of a provider.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'r, 'a> {
+pub struct ModelRequest<'r, 'a> {
     /// The model's name.
     pub model: &'r str,
     /// The most tokens of the answer.
@@ -63,10 +63,10 @@ pub struct Request<'r, 'a> {
 }
 
 #[cfg(test)]
-impl<'r, 'a> Request<'r, 'a> {
+impl<'r, 'a> ModelRequest<'r, 'a> {
     /// A request with these messages and nothing else that is special.
-    fn plain(messages: &'r [Message<'a>], max_tokens: u64) -> Request<'r, 'a> {
-        Request {
+    fn plain(messages: &'r [Message<'a>], max_tokens: u64) -> ModelRequest<'r, 'a> {
+        ModelRequest {
             model: "m",
             max_tokens,
             max_tokens_name: "max_tokens",
@@ -136,16 +136,16 @@ pub struct Reply {
 
 /// A call that failed.
 #[derive(Clone, Debug)]
-pub struct Failed {
+pub struct FailedCall {
     /// The reason.
     pub failure: Failure,
     /// The part of the reply that was shown by then, behind any replies that the provider paused.
     pub shown: Vec<Reply>,
 }
 
-impl From<Failure> for Failed {
-    fn from(failure: Failure) -> Failed {
-        Failed { failure, shown: Vec::new() }
+impl From<Failure> for FailedCall {
+    fn from(failure: Failure) -> FailedCall {
+        FailedCall { failure, shown: Vec::new() }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::json::write::Members;
 use crate::messages::Message;
 use crate::provider::call::Ask;
 use crate::provider::estimated::to_estimate;
-use crate::provider::{Answer, Request};
+use crate::provider::{Answer, ModelRequest};
 use crate::record::content::Block;
 
 /// The window of a model that no table names.
@@ -18,7 +18,7 @@ pub const WINDOW: u64 = 200_000;
 /// Answers a request, or counts its tokens. `window` is the most tokens of prompt and answer together, counted by our own
 /// estimate.
 #[must_use]
-pub fn answer(ask: Ask, request: &Request<'_, '_>, window: u64) -> Answer {
+pub fn answer(ask: Ask, request: &ModelRequest<'_, '_>, window: u64) -> Answer {
     let input = Estimate::of(to_estimate(request), Method::Script).unmeasured;
     if ask == Ask::Count {
         let body = Members::new().number("input_tokens", input).into_json();

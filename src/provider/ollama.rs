@@ -6,10 +6,10 @@
 
 use crate::json::write::Members;
 use crate::json::{Object, elements};
-use crate::provider::chat::draft::{Call, Draft};
-use crate::provider::chat::{self, Part, Turn};
+use crate::provider::chat::draft::{CallDraft, Draft};
+use crate::provider::chat::{self, ChatTurn, UserPart};
 use crate::provider::collect::{Collect, Rest, Unfinished, bounded};
-use crate::provider::{Reply, Request, address};
+use crate::provider::{ModelRequest, Reply, address};
 use std::borrow::Cow;
 
 /// Where the API is when nobody says; the server's own default (`OLLAMA_HOST`).
@@ -47,7 +47,7 @@ pub fn url(base: &str) -> String {
 /// be refused: neither the prompt is to be cut (`truncate`), nor what was said to be forgotten while the
 /// model answers (`shift`).
 #[must_use]
-pub fn body(request: &Request<'_, '_>) -> String {
+pub fn body(request: &ModelRequest<'_, '_>) -> String {
     let tools = request.tools.and_then(chat::tools);
     Members::new()
         .string("model", request.model)
@@ -63,17 +63,17 @@ pub fn body(request: &Request<'_, '_>) -> String {
         .into_json()
 }
 
-fn message(turn: &Turn<'_>) -> String {
+fn message(turn: &ChatTurn<'_>) -> String {
     match turn {
-        Turn::User(parts) => user(parts),
-        Turn::Assistant { text, calls } => {
+        ChatTurn::User(parts) => user(parts),
+        ChatTurn::Assistant { text, calls } => {
             let calls = Some(calls.iter().map(call)).filter(|calls| calls.len() > 0);
             Members::new()
                 .string("role", "assistant")
                 .raw("content", text.as_deref().unwrap_or("\"\""))
                 .optional(Members::list, "tool_calls", calls)
         }
-        Turn::Result { id, name, text } => Members::new()
+        ChatTurn::Result { id, name, text } => Members::new()
             .string("role", "tool")
             .optional(Members::raw, "tool_name", *name)
             .string("tool_call_id", id)
@@ -84,12 +84,12 @@ fn message(turn: &Turn<'_>) -> String {
 
 /// What the user says: a text, and the images beside it. An image that has only an address cannot be
 /// sent; the address is.
-fn user(parts: &[Part<'_>]) -> Members {
+fn user(parts: &[UserPart<'_>]) -> Members {
     let (mut texts, mut images) = (Vec::new(), Vec::new());
     for part in parts {
         match part {
-            Part::Text(raw) | Part::Link(raw) => texts.push(*raw),
-            Part::Image { data, .. } => images.push(*data),
+            UserPart::Text(raw) | UserPart::Link(raw) => texts.push(*raw),
+            UserPart::Image { data, .. } => images.push(*data),
         }
     }
     Members::new().string("role", "user").raw("content", &chat::joined(&texts)).optional(
@@ -99,7 +99,7 @@ fn user(parts: &[Part<'_>]) -> Members {
     )
 }
 
-fn call(call: &chat::Call<'_>) -> String {
+fn call(call: &chat::ChatCall<'_>) -> String {
     Members::new()
         .string("id", &call.id)
         .object("function", |it| it.raw("name", call.name).raw("arguments", call.input))
@@ -112,7 +112,7 @@ fn call(call: &chat::Call<'_>) -> String {
 /// Says what it lacks, or which call has an input that is no object.
 pub fn read(answer: &Object<'_>) -> Result<Reply, String> {
     answer.get("message").ok_or("has no message")?;
-    let mut stream = Box::<Stream>::default();
+    let mut stream = Box::<OllamaStream>::default();
     stream.take(answer, &mut |_| {})?;
     stream.finish().map_err(|unfinished| unfinished.why)
 }
@@ -120,12 +120,12 @@ pub fn read(answer: &Object<'_>) -> Result<Reply, String> {
 /// A reply that comes line by line: pieces of the text, whole calls in any line, and in the last line why
 /// it ends and the counts. A whole answer is the same in one line.
 #[derive(Default)]
-pub struct Stream {
+pub struct OllamaStream {
     draft: Draft,
     is_complete: bool,
 }
 
-impl Collect for Stream {
+impl Collect for OllamaStream {
     fn take(&mut self, data: &Object<'_>, show: &mut dyn FnMut(&str)) -> Result<(), String> {
         self.draft.model(data.string("model"));
         if let Some(Ok(message)) = data.get("message").map(Object::parse) {
@@ -162,8 +162,8 @@ impl Collect for Stream {
     }
 }
 
-fn read_call(raw: &str) -> Call {
-    let mut call = Call::default();
+fn read_call(raw: &str) -> CallDraft {
+    let mut call = CallDraft::default();
     let Ok(object) = Object::parse(raw) else { return call };
     call.id = object.string("id").unwrap_or_default().into_owned();
     if let Some(Ok(function)) = object.get("function").map(Object::parse) {
@@ -233,8 +233,8 @@ mod tests {
 {"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"found"},{"type":"tool_result","tool_use_id":"b","content":[{"type":"text","text":"no"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"eQ=="}}],"is_error":true},{"type":"text","text":"and?"}]}
 {"role":"assistant","content":"so"}"#;
 
-    fn request<'r, 'a>(messages: &'r [Message<'a>]) -> Request<'r, 'a> {
-        Request::plain(messages, 9)
+    fn request<'r, 'a>(messages: &'r [Message<'a>]) -> ModelRequest<'r, 'a> {
+        ModelRequest::plain(messages, 9)
     }
 
     #[test]
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn a_session_becomes_a_flat_chat() {
         let messages = messages::read("t", LINES.as_bytes()).unwrap();
-        let request = Request {
+        let request = ModelRequest {
             system: Some("be brief"),
             tools: Some(r#"[{"name":"f","input_schema":{}}]"#),
             ..request(&messages)
@@ -267,7 +267,7 @@ mod tests {
             r#"{"role":"assistant","content":"so"}]}"#
         );
         assert_eq!(body(&request), expected);
-        let wide = body(&Request { window: Some(8192), stream: true, ..request });
+        let wide = body(&ModelRequest { window: Some(8192), stream: true, ..request });
         assert!(wide.contains(r#""stream":true"#) && wide.contains(r#""num_ctx":8192"#), "{wide}");
     }
 

@@ -3,12 +3,12 @@
 mod stream;
 
 use crate::json::write::{self, Members};
-use crate::provider::Request;
+use crate::provider::ModelRequest;
 use crate::provider::address::{self, Address};
-use crate::provider::chat::{self, Call, Part, Turn};
+use crate::provider::chat::{self, ChatCall, ChatTurn, UserPart};
 use crate::record;
 use std::borrow::Cow;
-pub use stream::{Stream, read};
+pub use stream::{ChatStream, read};
 
 /// Where the API is when nobody says.
 pub const BASE_URL: &str = "https://api.openai.com/v1";
@@ -66,7 +66,7 @@ fn is_version(segment: &str) -> bool {
 /// The body of a request: always the same bytes for the same request. What the room for the answer is
 /// called is up to the host, so the request says it.
 #[must_use]
-pub fn body(request: &Request<'_, '_>) -> String {
+pub fn body(request: &ModelRequest<'_, '_>) -> String {
     let body = Members::new()
         .string("model", request.model)
         .named(request.max_tokens_name, &request.max_tokens.to_string())
@@ -81,17 +81,19 @@ pub fn body(request: &Request<'_, '_>) -> String {
         .into_json()
 }
 
-fn message(turn: &Turn<'_>) -> String {
+fn message(turn: &ChatTurn<'_>) -> String {
     match turn {
-        Turn::User(parts) => Members::new().string("role", "user").raw("content", &content(parts)),
-        Turn::Assistant { text, calls } => {
+        ChatTurn::User(parts) => {
+            Members::new().string("role", "user").raw("content", &content(parts))
+        }
+        ChatTurn::Assistant { text, calls } => {
             let calls = Some(calls.iter().map(call)).filter(|calls| calls.len() > 0);
             Members::new()
                 .string("role", "assistant")
                 .or_null(Members::raw, "content", text.as_deref())
                 .optional(Members::list, "tool_calls", calls)
         }
-        Turn::Result { id, text, .. } => Members::new()
+        ChatTurn::Result { id, text, .. } => Members::new()
             .string("role", "tool")
             .string("tool_call_id", &short(id))
             .raw("content", text),
@@ -100,10 +102,10 @@ fn message(turn: &Turn<'_>) -> String {
 }
 
 /// What the user says: a text where that is enough, for not every host takes a list.
-fn content(parts: &[Part<'_>]) -> String {
+fn content(parts: &[UserPart<'_>]) -> String {
     let texts = parts.iter().map(|part| match part {
-        Part::Text(raw) => Some(*raw),
-        Part::Image { .. } | Part::Link(_) => None,
+        UserPart::Text(raw) => Some(*raw),
+        UserPart::Image { .. } | UserPart::Link(_) => None,
     });
     let texts: Option<Vec<&str>> = texts.collect();
     if let Some(texts) = texts {
@@ -113,16 +115,16 @@ fn content(parts: &[Part<'_>]) -> String {
         Members::of_type("image_url").object("image_url", |it| it.raw("url", url)).into_json()
     };
     write::list(parts.iter().map(|part| match part {
-        Part::Text(raw) => Members::of_type("text").raw("text", raw).into_json(),
-        Part::Link(url) => image(url),
-        Part::Image { media_type, data } => {
+        UserPart::Text(raw) => Members::of_type("text").raw("text", raw).into_json(),
+        UserPart::Link(url) => image(url),
+        UserPart::Image { media_type, data } => {
             let (media_type, data) = (chat::inner(media_type), chat::inner(data));
             image(&format!(r#""data:{media_type};base64,{data}""#))
         }
     }))
 }
 
-fn call(call: &Call<'_>) -> String {
+fn call(call: &ChatCall<'_>) -> String {
     Members::new()
         .string("id", &short(&call.id))
         .string("type", "function")
@@ -151,8 +153,8 @@ mod tests {
 {"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"found"},{"type":"tool_result","tool_use_id":"b","content":[{"type":"text","text":"no"}],"is_error":true},{"type":"text","text":"and?"}]}
 {"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"}]}"#;
 
-    fn request<'r, 'a>(messages: &'r [Message<'a>]) -> Request<'r, 'a> {
-        Request::plain(messages, 9)
+    fn request<'r, 'a>(messages: &'r [Message<'a>]) -> ModelRequest<'r, 'a> {
+        ModelRequest::plain(messages, 9)
     }
 
     fn sent(lines: &str) -> String {
@@ -215,7 +217,7 @@ mod tests {
     #[test]
     fn a_session_becomes_a_flat_chat() {
         let messages = messages::read("t", LINES.as_bytes()).unwrap();
-        let request = Request {
+        let request = ModelRequest {
             system: Some("be \"brief\""),
             tools: Some(r#"[{"name":"f","input_schema":{}}]"#),
             stream: true,

@@ -4,7 +4,7 @@
 use crate::json::Object;
 use crate::json::write::Members;
 use crate::provider::collect::Collect;
-use crate::provider::{Reply, Request, address, anthropic, ollama, openai};
+use crate::provider::{ModelRequest, Reply, address, anthropic, ollama, openai};
 
 /// A way to talk to a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl Protocol {
 
     /// The body of a request: always the same bytes for the same request.
     #[must_use]
-    pub fn body(self, request: &Request<'_, '_>) -> String {
+    pub fn body(self, request: &ModelRequest<'_, '_>) -> String {
         let body = match self {
             Protocol::Anthropic => anthropic::body(request),
             Protocol::OpenAi => openai::body(request),
@@ -56,8 +56,8 @@ impl Protocol {
 
     /// The body of a request that counts: without what only shapes the answer.
     #[must_use]
-    pub fn count_body(self, request: &Request<'_, '_>) -> String {
-        let body = self.body(&Request { stream: false, ..*request });
+    pub fn count_body(self, request: &ModelRequest<'_, '_>) -> String {
+        let body = self.body(&ModelRequest { stream: false, ..*request });
         let Ok(object) = Object::parse(&body) else { return body };
         let counts = |name: &str| !matches!(name, "max_tokens" | "max_completion_tokens");
         let members = object.members().filter(|member| counts(&member.name()));
@@ -80,9 +80,9 @@ impl Protocol {
     #[must_use]
     pub fn collect(self) -> Box<dyn Collect> {
         match self {
-            Protocol::Anthropic => Box::<anthropic::Stream>::default(),
-            Protocol::OpenAi => Box::<openai::Stream>::default(),
-            Protocol::Ollama => Box::<ollama::Stream>::default(),
+            Protocol::Anthropic => Box::<anthropic::AnthropicStream>::default(),
+            Protocol::OpenAi => Box::<openai::ChatStream>::default(),
+            Protocol::Ollama => Box::<ollama::OllamaStream>::default(),
         }
     }
 }

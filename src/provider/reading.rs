@@ -11,8 +11,8 @@ use crate::provider::collect::{Collect, Rest, Unfinished};
 use crate::provider::extent::{Extent, completed};
 use crate::provider::failure::Rows;
 use crate::provider::protocol::Protocol;
-use crate::provider::stream::{Event, Events, Framing, MOST_EVENT};
-use crate::provider::{Answer, Failed, Failure, Reply};
+use crate::provider::stream::{Events, Framing, MOST_EVENT, StreamEvent};
+use crate::provider::{Answer, FailedCall, Failure, Reply};
 
 /// The most bytes of a stream: 64 MiB.
 pub const MOST_ANSWER: usize = 64 << 20;
@@ -39,30 +39,30 @@ pub struct Reading<'s> {
     received: usize,
     /// The lengths of the pieces in which it came, in bytes, if all is kept.
     pieces: Vec<usize>,
-    form: Form,
+    form: AnswerForm,
     /// Takes the text that the model says, as it comes.
     show: &'s mut dyn FnMut(&str),
 }
 
 /// The form of an answer.
-enum Form {
+enum AnswerForm {
     /// Too little came to tell; this framing was announced.
     Unknown(Option<Framing>),
     /// One JSON value.
     Whole(Extent),
     /// Events.
-    Stream(Stream),
+    Stream(StreamReading),
 }
 
 /// A stream that is being read.
-struct Stream {
+struct StreamReading {
     events: Events,
     collect: Box<dyn Collect>,
-    state: State,
+    state: StreamState,
 }
 
 /// The state of a stream, by its events.
-enum State {
+enum StreamState {
     /// Nothing yet.
     Silent,
     Going,
@@ -86,7 +86,7 @@ impl<'s> Reading<'s> {
             keeps_all: false,
             received: 0,
             pieces: Vec::new(),
-            form: Form::Unknown(None),
+            form: AnswerForm::Unknown(None),
             show,
         }
     }
@@ -101,16 +101,16 @@ impl<'s> Reading<'s> {
         self.answer = Answer { status, headers, body: Vec::new() };
         let kind = self.answer.header("content-type").unwrap_or_default();
         self.form = match self.answer.is_success() {
-            true => Form::Unknown(Framing::of(&kind)),
+            true => AnswerForm::Unknown(Framing::of(&kind)),
             // A refusal comes whole, whatever it says that it is.
-            false => Form::Whole(Extent::default()),
+            false => AnswerForm::Whole(Extent::default()),
         };
     }
 
     /// Takes the next piece of the body, and says how much is still to come.
     pub fn take(&mut self, piece: &[u8]) -> Rest {
         self.received += piece.len();
-        let is_stream = matches!(self.form, Form::Stream(_));
+        let is_stream = matches!(self.form, AnswerForm::Stream(_));
         if self.keeps_all {
             self.pieces.push(piece.len());
         }
@@ -118,13 +118,13 @@ impl<'s> Reading<'s> {
             keep(&mut self.answer.body, piece);
         }
         match &mut self.form {
-            Form::Unknown(_) => self.tell_form(false),
-            Form::Whole(extent) => {
+            AnswerForm::Unknown(_) => self.tell_form(false),
+            AnswerForm::Whole(extent) => {
                 if let Some(end) = extent.take(piece) {
                     self.end_whole(end);
                 }
             }
-            Form::Stream(stream) => stream.take(piece, self.show),
+            AnswerForm::Stream(stream) => stream.take(piece, self.show),
         }
         self.rest()
     }
@@ -134,7 +134,7 @@ impl<'s> Reading<'s> {
     pub fn rest(&self) -> Rest {
         let is_success = self.answer.is_success();
         let most = match &self.form {
-            Form::Stream(_) => MOST_ANSWER,
+            AnswerForm::Stream(_) => MOST_ANSWER,
             _ if is_success => MOST_BODY,
             _ => MOST_REFUSAL,
         };
@@ -142,17 +142,17 @@ impl<'s> Reading<'s> {
             return Rest::Nothing;
         }
         match &self.form {
-            Form::Whole(extent) if extent.end().is_some() => Rest::Nothing,
-            Form::Stream(stream) => stream.rest(),
+            AnswerForm::Whole(extent) if extent.end().is_some() => Rest::Nothing,
+            AnswerForm::Stream(stream) => stream.rest(),
             _ if self.answer.status != 0 && !is_success => Rest::Welcome,
-            Form::Unknown(_) | Form::Whole(_) => Rest::Needed,
+            AnswerForm::Unknown(_) | AnswerForm::Whole(_) => Rest::Needed,
         }
     }
 
     /// Tells a stream from a whole answer by how it begins: some proxies gather streams, others do not say
     /// that there is one.
     fn tell_form(&mut self, is_all: bool) {
-        let Form::Unknown(announced) = self.form else { return };
+        let AnswerForm::Unknown(announced) = self.form else { return };
         let body = &self.answer.body;
         let begin = body.strip_prefix("\u{feff}".as_bytes()).unwrap_or(body).trim_ascii_start();
         let is_field = |name: &str| begin.starts_with(name.as_bytes());
@@ -171,7 +171,7 @@ impl<'s> Reading<'s> {
             None => {
                 let mut extent = Extent::default();
                 let end = extent.take(&self.answer.body);
-                self.form = Form::Whole(extent);
+                self.form = AnswerForm::Whole(extent);
                 if let Some(end) = end {
                     self.end_whole(end);
                 }
@@ -181,9 +181,9 @@ impl<'s> Reading<'s> {
 
     /// Reads as a stream what has come, and what is to come.
     fn begin_stream(&mut self, framing: Framing) {
-        let mut stream = Stream::new(framing, self.protocol);
+        let mut stream = StreamReading::new(framing, self.protocol);
         stream.take(&self.answer.body, self.show);
-        self.form = Form::Stream(stream);
+        self.form = AnswerForm::Stream(stream);
         if !self.keeps_all {
             self.answer.body = Vec::new();
         }
@@ -220,7 +220,7 @@ impl<'s> Reading<'s> {
     /// # Errors
     /// A [`Failure`]: a refusal, an answer that cannot be read, or the end of the connection; and the part that was
     /// shown by then.
-    pub fn finish(mut self, now: f64, sent: Result<(), Failure>) -> Result<Reply, Failed> {
+    pub fn finish(mut self, now: f64, sent: Result<(), Failure>) -> Result<Reply, FailedCall> {
         if self.answer.status == 0 {
             let failure = sent.err().unwrap_or_else(|| Failure::unreachable("no answer"));
             return Err(failure.into());
@@ -230,17 +230,19 @@ impl<'s> Reading<'s> {
         if !self.answer.is_success() {
             return Err(self.refusal(now, sent.is_err()).into());
         }
-        let (received, is_stream) = (self.received, matches!(self.form, Form::Stream(_)));
+        let (received, is_stream) = (self.received, matches!(self.form, AnswerForm::Stream(_)));
         let Reading { protocol, rows, mut answer, form, show, .. } = self;
         let body = std::mem::take(&mut answer.body);
         let (outcome, shown) = match form {
-            Form::Stream(mut stream) => {
+            AnswerForm::Stream(mut stream) => {
                 stream.limit(received);
                 stream.finish(show)
             }
-            _ if received > MOST_BODY => (Err(Ended::TooLong(over("all of it", MOST_BODY))), None),
-            Form::Whole(extent) => (read(protocol, body, extent.end(), show), None),
-            Form::Unknown(_) => (read(protocol, body, None, show), None),
+            _ if received > MOST_BODY => {
+                (Err(StreamEnd::TooLong(over("all of it", MOST_BODY))), None)
+            }
+            AnswerForm::Whole(extent) => (read(protocol, body, extent.end(), show), None),
+            AnswerForm::Unknown(_) => (read(protocol, body, None, show), None),
         };
         let broken = |why: &str| Failure::broken(status, format!("the answer {why}"));
         let failure = match (outcome, sent) {
@@ -248,25 +250,25 @@ impl<'s> Reading<'s> {
                 None => return Ok(Reply { request_id, ..reply }),
                 Some(why) => {
                     let failure = broken(&why);
-                    return Err(Failed { failure, shown: Vec::new() });
+                    return Err(FailedCall { failure, shown: Vec::new() });
                 }
             },
-            (Err(Ended::Refused(data)), _) => answer.refusal(data.as_bytes(), now, rows),
+            (Err(StreamEnd::Refused(data)), _) => answer.refusal(data.as_bytes(), now, rows),
             // The answer lacks something because the connection ended.
-            (Err(Ended::Broken(_)), Err(failure)) => failure,
-            (Err(Ended::Broken(why)), Ok(())) => broken(&why),
-            (Err(Ended::TooLong(why)), _) => Failure { retryable: false, ..broken(&why) },
+            (Err(StreamEnd::Broken(_)), Err(failure)) => failure,
+            (Err(StreamEnd::Broken(why)), Ok(())) => broken(&why),
+            (Err(StreamEnd::TooLong(why)), _) => Failure { retryable: false, ..broken(&why) },
         };
         let shown = shown.filter(|shown| is_stream && !shown.blocks.is_empty());
         let shown = shown.map(|shown| Reply { request_id, interrupted: true, ..shown });
-        Err(Failed { failure, shown: shown.into_iter().collect() })
+        Err(FailedCall { failure, shown: shown.into_iter().collect() })
     }
 
     /// The refusal that the body tells, also where it broke off: then a number at its end may be half of one.
     fn refusal(&self, now: f64, is_cut: bool) -> Failure {
         let body = &self.answer.body;
         let end = match &self.form {
-            Form::Whole(extent) => extent.end(),
+            AnswerForm::Whole(extent) => extent.end(),
             _ => None,
         };
         let body = &body[..end.unwrap_or(body.len()).min(MOST_REFUSAL)];
@@ -294,7 +296,7 @@ fn keep(body: &mut Vec<u8>, piece: &[u8]) {
 }
 
 /// The reason why an answer did not make a reply.
-enum Ended {
+enum StreamEnd {
     /// It says itself what is wrong.
     Refused(String),
     Broken(String),
@@ -318,52 +320,56 @@ fn too_wide(json: &str) -> Option<String> {
     is_wider(json, MOST_MEMBERS).then(why)
 }
 
-impl Stream {
-    fn new(framing: Framing, protocol: Protocol) -> Stream {
+impl StreamReading {
+    fn new(framing: Framing, protocol: Protocol) -> StreamReading {
         let (events, collect) = (Events::new(framing), protocol.collect());
-        Stream { events, collect, state: State::Silent }
+        StreamReading { events, collect, state: StreamState::Silent }
     }
 
     fn take(&mut self, piece: &[u8], show: &mut dyn FnMut(&str)) {
-        let Stream { events, collect, state } = self;
+        let StreamReading { events, collect, state } = self;
         events.take(piece, |event| take_event(event, collect.as_mut(), state, show));
-        if matches!(state, State::Silent | State::Going) && events.is_too_large() {
-            *state = State::TooLong(over("one event of it", MOST_EVENT));
+        if matches!(state, StreamState::Silent | StreamState::Going) && events.is_too_large() {
+            *state = StreamState::TooLong(over("one event of it", MOST_EVENT));
         }
     }
 
     /// Compares the number of bytes that came with the limit. An answer that has reached its end is not too long.
     fn limit(&mut self, received: usize) {
-        if received > MOST_ANSWER && matches!(self.state, State::Silent | State::Going) {
-            self.state = State::TooLong(over("all of it", MOST_ANSWER));
+        if received > MOST_ANSWER && matches!(self.state, StreamState::Silent | StreamState::Going)
+        {
+            self.state = StreamState::TooLong(over("all of it", MOST_ANSWER));
         }
     }
 
     fn rest(&self) -> Rest {
         match &self.state {
-            State::Silent => Rest::Needed,
-            State::Going => self.collect.rest(),
-            State::Over | State::Refused(_) | State::Broken(_) | State::TooLong(_) => Rest::Nothing,
+            StreamState::Silent => Rest::Needed,
+            StreamState::Going => self.collect.rest(),
+            StreamState::Over
+            | StreamState::Refused(_)
+            | StreamState::Broken(_)
+            | StreamState::TooLong(_) => Rest::Nothing,
         }
     }
 
     /// Gives the reply, or the reason why there is none and the part that was shown.
-    fn finish(self, show: &mut dyn FnMut(&str)) -> (Result<Reply, Ended>, Option<Reply>) {
-        let Stream { events, mut collect, mut state } = self;
+    fn finish(self, show: &mut dyn FnMut(&str)) -> (Result<Reply, StreamEnd>, Option<Reply>) {
+        let StreamReading { events, mut collect, mut state } = self;
         let begun = events.begun();
         events.finish(|event| take_event(event, collect.as_mut(), &mut state, show));
         // An error that has arrived counts, even if its event was not ended.
         let is_refused = || Object::parse(begun.trim()).is_ok_and(|object| is_error(&object));
         let ended = match state {
-            State::Refused(data) => Ended::Refused(data),
-            State::Broken(why) => Ended::Broken(why),
-            State::TooLong(why) => Ended::TooLong(why),
-            State::Silent | State::Going if is_refused() => Ended::Refused(begun),
-            State::Silent => Ended::Broken("is an empty stream".to_owned()),
-            State::Going | State::Over => {
+            StreamState::Refused(data) => StreamEnd::Refused(data),
+            StreamState::Broken(why) => StreamEnd::Broken(why),
+            StreamState::TooLong(why) => StreamEnd::TooLong(why),
+            StreamState::Silent | StreamState::Going if is_refused() => StreamEnd::Refused(begun),
+            StreamState::Silent => StreamEnd::Broken("is an empty stream".to_owned()),
+            StreamState::Going | StreamState::Over => {
                 return match collect.finish() {
                     Ok(reply) => (Ok(reply), None),
-                    Err(Unfinished { why, shown }) => (Err(Ended::Broken(why)), Some(shown)),
+                    Err(Unfinished { why, shown }) => (Err(StreamEnd::Broken(why)), Some(shown)),
                 };
             }
         };
@@ -373,35 +379,35 @@ impl Stream {
 
 /// Takes one event. After the last one, an error, or one that cannot be used, nothing counts any more.
 fn take_event(
-    event: &Event,
+    event: &StreamEvent,
     collect: &mut dyn Collect,
-    state: &mut State,
+    state: &mut StreamState,
     show: &mut dyn FnMut(&str),
 ) {
     let data = event.data.trim();
-    if data.is_empty() || !matches!(state, State::Silent | State::Going) {
+    if data.is_empty() || !matches!(state, StreamState::Silent | StreamState::Going) {
         return;
     }
     if data == "[DONE]" {
-        if matches!(state, State::Going) {
+        if matches!(state, StreamState::Going) {
             collect.done();
         }
     } else if let Some(why) = too_wide(data) {
-        *state = State::TooLong(why);
+        *state = StreamState::TooLong(why);
     } else {
         *state = match Object::parse(data) {
-            Ok(object) if is_error(&object) => State::Refused(error_of(&object)),
+            Ok(object) if is_error(&object) => StreamState::Refused(error_of(&object)),
             // The data of an error may be anything.
-            _ if event.name == "error" => State::Refused(data.to_owned()),
-            Err(_) => State::Broken("has an event that is not a JSON object".to_owned()),
+            _ if event.name == "error" => StreamState::Refused(data.to_owned()),
+            Err(_) => StreamState::Broken("has an event that is not a JSON object".to_owned()),
             Ok(object) => match collect.take(&object, show) {
-                Ok(()) => State::Going,
-                Err(why) => State::Broken(why),
+                Ok(()) => StreamState::Going,
+                Err(why) => StreamState::Broken(why),
             },
         };
     }
-    if matches!(state, State::Going) && collect.rest() == Rest::Nothing {
-        *state = State::Over;
+    if matches!(state, StreamState::Going) && collect.rest() == Rest::Nothing {
+        *state = StreamState::Over;
     }
 }
 
@@ -411,7 +417,7 @@ fn read(
     body: Vec<u8>,
     end: Option<usize>,
     show: &mut dyn FnMut(&str),
-) -> Result<Reply, Ended> {
+) -> Result<Reply, StreamEnd> {
     let reply = read_body(protocol, &body[..end.unwrap_or(body.len())])?;
     // It may be long, and what is shown is a copy.
     drop(body);
@@ -419,25 +425,25 @@ fn read(
     Ok(reply)
 }
 
-fn read_body(protocol: Protocol, body: &[u8]) -> Result<Reply, Ended> {
-    let broken = |why: &str| Ended::Broken(why.to_owned());
+fn read_body(protocol: Protocol, body: &[u8]) -> Result<Reply, StreamEnd> {
+    let broken = |why: &str| StreamEnd::Broken(why.to_owned());
     let text = std::str::from_utf8(body).map_err(|_| broken("is not UTF-8"))?;
     let text = text.trim_start_matches('\u{feff}').trim();
     if let Some(why) = too_wide(text) {
-        return Err(Ended::TooLong(why));
+        return Err(StreamEnd::TooLong(why));
     }
     let Ok(object) = Object::parse(text) else {
         let begun = if text.len() > MOST_REFUSAL { "" } else { text };
         let (whole, _) = completed(begun);
         return match Object::parse(&whole) {
-            Ok(object) if is_error(&object) => Err(Ended::Refused(whole)),
+            Ok(object) if is_error(&object) => Err(StreamEnd::Refused(whole)),
             _ => Err(broken("is not a JSON object")),
         };
     };
     if is_error(&object) {
-        return Err(Ended::Refused(error_of(&object)));
+        return Err(StreamEnd::Refused(error_of(&object)));
     }
-    protocol.read(&object).map_err(Ended::Broken)
+    protocol.read(&object).map_err(StreamEnd::Broken)
 }
 
 /// Tells that an object of a successful answer is an error all the same. Some servers send an empty `error` with
@@ -472,7 +478,7 @@ fn is_empty(value: &str) -> bool {
 mod tests {
     use super::*;
     use crate::exit::Exit;
-    use crate::provider::failure::Class;
+    use crate::provider::failure::FailureClass;
 
     /// Reads an answer of this kind in these pieces; gives the text that was shown, too.
     fn read(kind: &str, pieces: &[&[u8]]) -> (Result<Reply, Failure>, String) {
@@ -485,7 +491,7 @@ mod tests {
         protocol: Protocol,
         kind: &str,
         pieces: &[&[u8]],
-    ) -> (Result<Reply, Failed>, String) {
+    ) -> (Result<Reply, FailedCall>, String) {
         let mut shown = String::new();
         let mut show = |text: &str| shown.push_str(text);
         let rows = Rows::default();
@@ -644,7 +650,7 @@ data: {"type":"message_stop"}
             for at in 0..whole {
                 let failed = read(at).0.unwrap_err();
                 let class = failed.failure.class;
-                assert_eq!(class, Class::Broken, "{protocol:?} {at}: {:?}", failed.failure);
+                assert_eq!(class, FailureClass::Broken, "{protocol:?} {at}: {:?}", failed.failure);
                 assert!(failed.shown.iter().all(|part| part.interrupted), "{protocol:?} {at}");
             }
         }
@@ -655,7 +661,7 @@ data: {"type":"message_stop"}
         let error = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
         let begin = &STREAM[..STREAM.find("data: {\"type\":\"content_block_stop\"").unwrap()];
         for text in [error.to_owned(), format!("{begin}{error}"), format!("{error}{begin}")] {
-            assert_eq!(stream(&text).unwrap_err().class, Class::Overloaded, "{text}");
+            assert_eq!(stream(&text).unwrap_err().class, FailureClass::Overloaded, "{text}");
         }
         assert!(stream("event: error\ndata: oh no\n\n").unwrap_err().retryable);
         let overflow = "data: {\"error\":{\"type\":\"invalid_request_error\",\"message\":\"prompt is too long: 9 tokens > 5 maximum\"}}\n\n";

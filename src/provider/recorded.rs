@@ -1,7 +1,7 @@
 //! Answers of real servers, read as they came; and what the tests of the protocols share.
 
 use crate::json::Object;
-use crate::provider::failure::{Class, Failure, Rows};
+use crate::provider::failure::{Failure, FailureClass, Rows};
 use crate::provider::protocol::Protocol;
 use crate::provider::reading::Reading;
 use crate::provider::{Answer, Reply};
@@ -112,7 +112,7 @@ fn a_recorded_overflow_names_its_numbers() {
     for name in ["llama-chat-overflow", "llama-messages-overflow", "llama-messages-overflow-stream"]
     {
         let failure = outcome(name).unwrap_err();
-        assert_eq!(failure.class, Class::Overflow, "{name}");
+        assert_eq!(failure.class, FailureClass::Overflow, "{name}");
         assert_eq!((failure.limit, failure.actual), (Some(2048), Some(5031)), "{name}");
     }
 }

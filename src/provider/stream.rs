@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 /// An event of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Event {
+pub struct StreamEvent {
     /// What the server calls it; empty if it has no name.
     pub name: String,
     /// Its data. Bytes that are not UTF-8 became U+FFFD.
@@ -46,7 +46,7 @@ pub struct Events {
     line: Vec<u8>,
     /// The last byte was a carriage return: a line feed after it ends no further line.
     after_return: bool,
-    event: Event,
+    event: StreamEvent,
     has_data: bool,
     /// No byte came yet: a byte order mark may be the first thing.
     is_new: bool,
@@ -61,7 +61,7 @@ impl Events {
     /// A stream of that framing.
     #[must_use]
     pub fn new(framing: Framing) -> Events {
-        let (line, event) = (Vec::new(), Event::default());
+        let (line, event) = (Vec::new(), StreamEvent::default());
         Events {
             framing,
             line,
@@ -74,7 +74,7 @@ impl Events {
     }
 
     /// Takes the next piece and gives each event that is whole now to `each`.
-    pub fn take(&mut self, piece: &[u8], mut each: impl FnMut(&Event)) {
+    pub fn take(&mut self, piece: &[u8], mut each: impl FnMut(&StreamEvent)) {
         if self.framing == Framing::Lines {
             return self.take_values(piece, each);
         }
@@ -97,7 +97,7 @@ impl Events {
 
     /// The same where events are JSON values: each ends with its last bracket, so the line feed behind it need
     /// not have come. Anything but an object or a list ends with its line.
-    fn take_values(&mut self, piece: &[u8], mut each: impl FnMut(&Event)) {
+    fn take_values(&mut self, piece: &[u8], mut each: impl FnMut(&StreamEvent)) {
         let mut rest = piece;
         while !rest.is_empty() {
             let begun = self.line.len();
@@ -129,13 +129,13 @@ impl Events {
     }
 
     /// Ends the stream. A last line of JSON needs no line feed; an event without its blank line is none.
-    pub fn finish(mut self, mut each: impl FnMut(&Event)) {
+    pub fn finish(mut self, mut each: impl FnMut(&StreamEvent)) {
         if self.framing == Framing::Lines {
             self.end_line(&mut each);
         }
     }
 
-    fn end_line(&mut self, each: &mut impl FnMut(&Event)) {
+    fn end_line(&mut self, each: &mut impl FnMut(&StreamEvent)) {
         let bytes = std::mem::take(&mut self.line);
         let line = match String::from_utf8_lossy(&bytes) {
             Cow::Owned(repaired) => repaired,
@@ -149,7 +149,7 @@ impl Events {
         match self.framing {
             Framing::Lines if line.trim().is_empty() => {}
             Framing::Lines => {
-                each(&Event { name: String::new(), data: line.trim().to_owned() });
+                each(&StreamEvent { name: String::new(), data: line.trim().to_owned() });
             }
             Framing::Events if line.is_empty() => {
                 let event = std::mem::take(&mut self.event);
@@ -186,7 +186,7 @@ impl Events {
 mod tests {
     use super::*;
 
-    fn events(framing: Framing, pieces: &[&[u8]]) -> Vec<Event> {
+    fn events(framing: Framing, pieces: &[&[u8]]) -> Vec<StreamEvent> {
         let (mut stream, mut all) = (Events::new(framing), Vec::new());
         for piece in pieces {
             stream.take(piece, |event| all.push(event.clone()));

@@ -1,6 +1,6 @@
 //! Selects the sessions that are too old or too many.
 
-use super::Entry;
+use super::SessionEntry;
 use std::collections::HashMap;
 
 /// The sessions to keep.
@@ -15,7 +15,11 @@ pub enum Keep {
 /// Returns the sessions in `entries`, which are sorted, that are not kept. Those for which `is_current`
 /// returns true are always kept, and count among the newest.
 #[must_use]
-pub fn choose(entries: &[Entry], keep: Keep, is_current: impl Fn(&Entry) -> bool) -> Vec<&Entry> {
+pub fn choose(
+    entries: &[SessionEntry],
+    keep: Keep,
+    is_current: impl Fn(&SessionEntry) -> bool,
+) -> Vec<&SessionEntry> {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for entry in entries.iter().filter(|entry| is_current(entry)) {
         *counts.entry(&entry.agent).or_default() += 1;
@@ -62,11 +66,11 @@ pub fn duration(text: &str) -> Result<i64, String> {
 mod tests {
     use super::*;
 
-    fn entries(count: usize) -> Vec<Entry> {
-        let entry = |number: usize| Entry {
+    fn entries(count: usize) -> Vec<SessionEntry> {
+        let entry = |number: usize| SessionEntry {
             id: format!("{number:03}"),
             active: -(number as i64),
-            ..Entry::default()
+            ..SessionEntry::default()
         };
         (0..count).map(entry).collect()
     }

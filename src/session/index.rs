@@ -1,6 +1,6 @@
 //! The index of an agent's sessions: `sessions.json`, a cache that claw0 can also read and write.
 
-use super::{Entry, probe::Stamp, time};
+use super::{SessionEntry, probe::Stamp, time};
 use crate::json::Object;
 use crate::json::write::{Members, table};
 use std::collections::HashMap;
@@ -11,11 +11,11 @@ use std::path::Path;
 
 /// Reads the entries of an index by session id; an invalid or missing index has none.
 #[must_use]
-pub fn read(path: &Path) -> HashMap<String, Entry> {
+pub fn read(path: &Path) -> HashMap<String, SessionEntry> {
     std::fs::read(path).ok().and_then(|bytes| parse(&bytes)).unwrap_or_default()
 }
 
-fn parse(bytes: &[u8]) -> Option<HashMap<String, Entry>> {
+fn parse(bytes: &[u8]) -> Option<HashMap<String, SessionEntry>> {
     let object = Object::parse(std::str::from_utf8(bytes).ok()?.trim()).ok()?;
     let entry = |member: crate::json::Member<'_>| {
         let id = member.name().into_owned();
@@ -24,13 +24,13 @@ fn parse(bytes: &[u8]) -> Option<HashMap<String, Entry>> {
     Some(object.members().filter_map(entry).collect())
 }
 
-fn entry(id: String, object: &Object<'_>) -> Entry {
+fn entry(id: String, object: &Object<'_>) -> SessionEntry {
     let text = |name| object.string(name).map(|text| text.into_owned()).unwrap_or_default();
     let stamp = || {
         let (size, modified) = (object.number("size")?, object.number("modified")?);
         Some(Stamp { size, modified, inode: object.number("inode")? })
     };
-    Entry {
+    SessionEntry {
         id,
         key: text("key"),
         label: text("label"),
@@ -38,19 +38,19 @@ fn entry(id: String, object: &Object<'_>) -> Entry {
         active: time::of_text(&text("last_active")).unwrap_or(0),
         records: object.number("message_count").unwrap_or(0),
         stamp: stamp(),
-        ..Entry::default()
+        ..SessionEntry::default()
     }
 }
 
 /// Returns the text of an index, sorted by id.
 #[must_use]
-pub fn to_text(entries: &[Entry]) -> String {
-    let mut sorted: Vec<&Entry> = entries.iter().collect();
+pub fn to_text(entries: &[SessionEntry]) -> String {
+    let mut sorted: Vec<&SessionEntry> = entries.iter().collect();
     sorted.sort_by(|a, b| a.id.cmp(&b.id));
     table(sorted.into_iter().map(|entry| (&entry.id, row(entry))))
 }
 
-fn row(entry: &Entry) -> String {
+fn row(entry: &SessionEntry) -> String {
     let row = Members::new()
         .string("label", &entry.label)
         .string("key", &entry.key)
@@ -102,8 +102,14 @@ mod tests {
     fn an_index_is_read_as_written_and_an_invalid_one_is_empty() {
         let stamp = Some(Stamp { size: 1, modified: 1_767_225_600_123_456_789, inode: 3 });
         let label = "a \"b\"\u{1b}".to_owned();
-        let entry =
-            Entry { id: "x".into(), label, active: 7, records: 2, stamp, ..Entry::default() };
+        let entry = SessionEntry {
+            id: "x".into(),
+            label,
+            active: 7,
+            records: 2,
+            stamp,
+            ..SessionEntry::default()
+        };
         let text = to_text(std::slice::from_ref(&entry));
         assert_eq!(parse(text.as_bytes()).unwrap()["x"], entry);
         assert!(parse(b"{\"x\": {").is_none() && parse(b"").is_none() && parse(b"[]").is_none());

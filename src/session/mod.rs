@@ -21,7 +21,7 @@ use std::path::PathBuf;
 
 /// A session in a listing. Times are in microseconds since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Entry {
+pub struct SessionEntry {
     /// The name of its file without the suffix.
     pub id: String,
     /// The agent of the session.
@@ -42,7 +42,7 @@ pub struct Entry {
     pub stamp: Option<Stamp>,
 }
 
-impl Entry {
+impl SessionEntry {
     /// Returns true if the transcript has changed since the entry was read.
     #[must_use]
     pub fn has_changed(&self) -> bool {
@@ -52,7 +52,7 @@ impl Entry {
 }
 
 /// Sorts the most recently active sessions first, with a stable order for ties.
-pub fn sort(entries: &mut [Entry]) {
+pub fn sort(entries: &mut [SessionEntry]) {
     entries.sort_by(|a, b| {
         b.active.cmp(&a.active).then(b.created.cmp(&a.created)).then_with(|| a.path.cmp(&b.path))
     });
@@ -68,7 +68,7 @@ mod tests {
         let path = folder.path().join("s.jsonl");
         std::fs::write(&path, "{}\n").unwrap();
         let stamp = Some(Stamp::of(&path.symlink_metadata().unwrap()));
-        let entry = Entry { path: path.clone(), stamp, ..Entry::default() };
+        let entry = SessionEntry { path: path.clone(), stamp, ..SessionEntry::default() };
         assert!(!entry.has_changed());
         std::fs::write(&path, "{}\n{}\n").unwrap();
         assert!(entry.has_changed());

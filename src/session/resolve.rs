@@ -1,21 +1,21 @@
 //! Resolves a name to a session: an id, key or label, or else a unique prefix of one.
 
-use super::Entry;
+use super::SessionEntry;
 
 /// The result of resolving a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found<'e> {
     /// One session matches.
-    One(&'e Entry),
+    One(&'e SessionEntry),
     /// All of several matching sessions.
-    Several(Vec<&'e Entry>),
+    Several(Vec<&'e SessionEntry>),
     /// No session matches.
     None,
 }
 
 /// Finds the session with this name. If a key matches several sessions, the newest one is used.
 #[must_use]
-pub fn resolve<'e>(entries: &'e [Entry], name: &str) -> Found<'e> {
+pub fn resolve<'e>(entries: &'e [SessionEntry], name: &str) -> Found<'e> {
     match exact(entries, name) {
         Found::None if !name.is_empty() => beginning(entries, name),
         found => found,
@@ -25,7 +25,7 @@ pub fn resolve<'e>(entries: &'e [Entry], name: &str) -> Found<'e> {
 /// Finds a session by its complete id, key or label. Programs that create missing sessions use this, so that
 /// a prefix of an existing name does not select another session.
 #[must_use]
-pub fn exact<'e>(entries: &'e [Entry], name: &str) -> Found<'e> {
+pub fn exact<'e>(entries: &'e [SessionEntry], name: &str) -> Found<'e> {
     if name.is_empty() {
         return Found::None;
     }
@@ -36,7 +36,7 @@ pub fn exact<'e>(entries: &'e [Entry], name: &str) -> Found<'e> {
     one_of(found.unwrap_or_default())
 }
 
-fn beginning<'e>(entries: &'e [Entry], name: &str) -> Found<'e> {
+fn beginning<'e>(entries: &'e [SessionEntry], name: &str) -> Found<'e> {
     let keys = newest(with(entries, |entry| entry.key.starts_with(name)));
     let others = with(entries, |entry| entry.id.starts_with(name) || entry.label.starts_with(name));
     let mut found = others;
@@ -48,11 +48,11 @@ fn beginning<'e>(entries: &'e [Entry], name: &str) -> Found<'e> {
     one_of(found)
 }
 
-fn with(entries: &[Entry], fits: impl Fn(&Entry) -> bool) -> Vec<&Entry> {
+fn with(entries: &[SessionEntry], fits: impl Fn(&SessionEntry) -> bool) -> Vec<&SessionEntry> {
     entries.iter().filter(|entry| fits(entry)).collect()
 }
 
-fn one_of(found: Vec<&Entry>) -> Found<'_> {
+fn one_of(found: Vec<&SessionEntry>) -> Found<'_> {
     match found.as_slice() {
         [] => Found::None,
         [entry] => Found::One(entry),
@@ -61,8 +61,8 @@ fn one_of(found: Vec<&Entry>) -> Found<'_> {
 }
 
 /// Returns the newest session of each agent and key.
-fn newest(found: Vec<&Entry>) -> Vec<&Entry> {
-    let is_newest = |entry: &&Entry| {
+fn newest(found: Vec<&SessionEntry>) -> Vec<&SessionEntry> {
+    let is_newest = |entry: &&SessionEntry| {
         !found.iter().any(|other| {
             (&other.agent, &other.key) == (&entry.agent, &entry.key)
                 && (other.created, &other.id) > (entry.created, &entry.id)
@@ -75,15 +75,15 @@ fn newest(found: Vec<&Entry>) -> Vec<&Entry> {
 mod tests {
     use super::*;
 
-    fn entry(id: &str, key: &str, label: &str, created: i64) -> Entry {
+    fn entry(id: &str, key: &str, label: &str, created: i64) -> SessionEntry {
         let agent = "a".to_owned();
-        Entry {
+        SessionEntry {
             id: id.into(),
             agent,
             key: key.into(),
             label: label.into(),
             created,
-            ..Entry::default()
+            ..SessionEntry::default()
         }
     }
 

@@ -10,7 +10,7 @@ use crate::usage::{Calls, Counts};
 
 /// The statistics of a transcript.
 #[derive(Clone, Debug, Default)]
-pub struct Status {
+pub struct SessionStatus {
     /// Records, without the header.
     pub records: u64,
     /// Turns, each a prompt with all that follows it. Retracted turns are not counted.
@@ -35,14 +35,14 @@ pub struct Status {
     pub used: Counts,
 }
 
-impl Status {
+impl SessionStatus {
     /// Reads a whole transcript.
     ///
     /// # Errors
     /// If it cannot be read; 65 if it is a tree transcript of another program.
-    pub fn read(input: &Input) -> anyhow::Result<Status> {
+    pub fn read(input: &Input) -> anyhow::Result<SessionStatus> {
         let view = view::whole(std::slice::from_ref(input))?;
-        let (mut status, mut calls) = (Status::default(), Calls::default());
+        let (mut status, mut calls) = (SessionStatus::default(), Calls::default());
         let (mut turns, mut replaced) = (Turns::default(), 0);
         let mut lines = Lines::of(input);
         while let Some(batch) = lines.batch()? {

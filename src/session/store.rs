@@ -3,7 +3,7 @@
 //! `.sessions/transcripts`, are listed as well.
 
 use super::probe::{Facts, Stamp, look};
-use super::{Entry, index, name, sort};
+use super::{SessionEntry, index, name, sort};
 use crate::exit::{Error, Exit};
 use crate::json::write::Members;
 use crate::transcript::{self, Batch, make_folder};
@@ -32,7 +32,7 @@ pub struct Store {
 
 /// The properties of a new session.
 #[derive(Clone, Debug, Default)]
-pub struct New {
+pub struct NewSession {
     /// The agent's name, which is checked.
     pub agent: String,
     /// The key.
@@ -87,7 +87,7 @@ impl Store {
     ///
     /// # Errors
     /// If a folder cannot be read.
-    pub fn list(&self, agent: Option<&str>, is_fresh: bool) -> anyhow::Result<Vec<Entry>> {
+    pub fn list(&self, agent: Option<&str>, is_fresh: bool) -> anyhow::Result<Vec<SessionEntry>> {
         let mut entries = Vec::new();
         for own in self.agents()?.iter().filter(|own| agent.is_none_or(|agent| agent == *own)) {
             entries.extend(self.list_agent(own, is_fresh)?);
@@ -97,19 +97,20 @@ impl Store {
         Ok(entries)
     }
 
-    fn list_agent(&self, agent: &str, is_fresh: bool) -> anyhow::Result<Vec<Entry>> {
+    fn list_agent(&self, agent: &str, is_fresh: bool) -> anyhow::Result<Vec<SessionEntry>> {
         let folder = self.folder(agent);
         let sessions = folder.join("sessions");
         let known = index::read(&folder.join("sessions.json"));
         let ids = read_folder(&sessions, |name| name.strip_suffix(END).map(str::to_owned))?;
-        let place = |id: &str| Entry {
+        let place = |id: &str| SessionEntry {
             id: id.to_owned(),
             agent: agent.to_owned(),
             path: sessions.join(format!("{id}{END}")),
-            ..Entry::default()
+            ..SessionEntry::default()
         };
         let entries = look_at_all(&ids, &|id| update(place(id), known.get(id), is_fresh));
-        let is_known = |entry: &Entry| known.get(&entry.id).is_some_and(|k| k.stamp == entry.stamp);
+        let is_known =
+            |entry: &SessionEntry| known.get(&entry.id).is_some_and(|k| k.stamp == entry.stamp);
         if is_fresh || entries.len() != known.len() || !entries.iter().all(is_known) {
             index::write(&folder, &index::to_text(&entries));
         }
@@ -118,14 +119,16 @@ impl Store {
 
     /// Returns the sessions of claw0's first program. Its index maps keys to sessions and is not used: if two
     /// sessions had the same key, it has only one of them.
-    fn list_first(&self, agent: Option<&str>) -> anyhow::Result<Vec<Entry>> {
+    fn list_first(&self, agent: Option<&str>) -> anyhow::Result<Vec<SessionEntry>> {
         let folder = self.root.join("transcripts");
         let stems = read_folder(&folder, |name| name.strip_suffix(END).map(str::to_owned))?;
         let mut entries = Vec::new();
         for stem in stems {
             let id = stem.rsplit('_').next().unwrap_or_default().to_owned();
             let path = folder.join(format!("{stem}{END}"));
-            let Some(mut entry) = update(Entry { id, path, ..Entry::default() }, None, true) else {
+            let Some(mut entry) =
+                update(SessionEntry { id, path, ..SessionEntry::default() }, None, true)
+            else {
                 continue;
             };
             entry.agent = name::agent_of(&entry.key).unwrap_or("main").to_owned();
@@ -140,7 +143,7 @@ impl Store {
     ///
     /// # Errors
     /// 2 if the name of the agent is invalid.
-    pub fn header(&self, new: &New, created: i64) -> anyhow::Result<Header> {
+    pub fn header(&self, new: &NewSession, created: i64) -> anyhow::Result<Header> {
         let agent = &new.agent;
         let refuse = |why: &str| {
             let text = format!("cannot make a session of agent '{agent}': {why}");
@@ -171,7 +174,7 @@ impl Store {
     /// # Errors
     /// 75 if another program created the file first; 74 or 77 if it cannot be written.
     pub fn write(&self, path: &Path, records: &str, ts: &str) -> anyhow::Result<()> {
-        let options = transcript::Options {
+        let options = transcript::AppendOptions {
             expect_tail: Some(String::new()),
             lock_timeout: Duration::from_secs(10),
             is_waiting: Arc::default(),
@@ -206,7 +209,11 @@ impl Store {
     /// Returns the current session in `entries`, which are sorted: the one that was chosen last, or else the
     /// most recently active one.
     #[must_use]
-    pub fn current<'e>(&self, agent: &str, entries: &'e [Entry]) -> Option<&'e Entry> {
+    pub fn current<'e>(
+        &self,
+        agent: &str,
+        entries: &'e [SessionEntry],
+    ) -> Option<&'e SessionEntry> {
         let text = std::fs::read_to_string(self.current_path(agent)).unwrap_or_default();
         let mut own = entries.iter().filter(|entry| entry.agent == agent);
         own.clone().find(|entry| entry.id == text.trim()).or_else(|| own.next())
@@ -226,7 +233,7 @@ impl Store {
     }
 }
 
-fn header_line(new: &New, id: &str, created: &str) -> String {
+fn header_line(new: &NewSession, id: &str, created: &str) -> String {
     Members::new()
         .string("id", id)
         .string("type", "session")
@@ -256,8 +263,12 @@ fn read_folder(
 }
 
 /// Reads all sessions, except those that have disappeared.
-fn look_at_all(ids: &[String], look: &(impl Fn(&str) -> Option<Entry> + Sync)) -> Vec<Entry> {
-    let look_at = |ids: &[String]| ids.iter().filter_map(|id| look(id)).collect::<Vec<Entry>>();
+fn look_at_all(
+    ids: &[String],
+    look: &(impl Fn(&str) -> Option<SessionEntry> + Sync),
+) -> Vec<SessionEntry> {
+    let look_at =
+        |ids: &[String]| ids.iter().filter_map(|id| look(id)).collect::<Vec<SessionEntry>>();
     if ids.len() < MANY {
         return look_at(ids);
     }
@@ -271,12 +282,16 @@ fn look_at_all(ids: &[String], look: &(impl Fn(&str) -> Option<Entry> + Sync)) -
 
 /// Completes an entry from the index if the file is unchanged, or else from the file. Returns `None` if there
 /// is no regular file.
-fn update(place: Entry, known: Option<&Entry>, is_fresh: bool) -> Option<Entry> {
+fn update(
+    place: SessionEntry,
+    known: Option<&SessionEntry>,
+    is_fresh: bool,
+) -> Option<SessionEntry> {
     let meta = place.path.symlink_metadata().ok().filter(|meta| meta.is_file())?;
     let stamp = Some(Stamp::of(&meta));
-    let Entry { id, agent, path, .. } = place;
+    let SessionEntry { id, agent, path, .. } = place;
     if let Some(known) = known.filter(|known| !is_fresh && known.stamp == stamp) {
-        return Some(Entry { agent, path, ..known.clone() });
+        return Some(SessionEntry { agent, path, ..known.clone() });
     }
     let before = known.filter(|_| !is_fresh).and_then(|known| before(known, &Stamp::of(&meta)));
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
@@ -293,7 +308,7 @@ fn update(place: Entry, known: Option<&Entry>, is_fresh: bool) -> Option<Entry> 
     // claw0's transcripts have no header; only its index has the time of creation.
     let remembered = Some(old.created).filter(|time| *time != 0);
     let created = found.created.or(remembered).or(found.first);
-    Some(Entry {
+    Some(SessionEntry {
         id,
         agent,
         path,
@@ -307,12 +322,12 @@ fn update(place: Entry, known: Option<&Entry>, is_fresh: bool) -> Option<Entry> 
 }
 
 /// Returns the known data and length of a file that has only grown since.
-fn before(known: &Entry, now: &Stamp) -> Option<(Facts, u64)> {
+fn before(known: &SessionEntry, now: &Stamp) -> Option<(Facts, u64)> {
     let old = known.stamp.filter(|old| old.inode == now.inode && old.size <= now.size)?;
     Some((facts(known), old.size))
 }
 
-fn facts(known: &Entry) -> Facts {
+fn facts(known: &SessionEntry) -> Facts {
     let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     Facts {
         key: text(&known.key),

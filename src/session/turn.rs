@@ -2,7 +2,7 @@
 //! Retrying missing summaries has a separate lock, so that turns do not wait for it.
 //!
 //! It is a kernel lock on an empty file beside the transcript (`.ID.jsonl.lock`, `.ID.jsonl.retry`), which
-//! appends ignore. It belongs to the process; [`Turn::leave`] keeps it for the program that the process
+//! appends ignore. It belongs to the process; [`HeldTurn::leave`] keeps it for the program that the process
 //! executes. Programs that the process starts do not hold it, so a background process that a turn leaves
 //! behind does not block the next one. When the process dies, the kernel releases the lock.
 
@@ -26,7 +26,7 @@ const HIGH: i32 = 100;
 
 /// A turn that this process holds, until the value is dropped or the process ends.
 #[derive(Debug)]
-pub struct Turn {
+pub struct HeldTurn {
     file: OwnedFd,
     path: PathBuf,
 }
@@ -65,12 +65,16 @@ pub fn lock_path(transcript: &Path, purpose: Purpose) -> PathBuf {
     transcript.with_file_name(format!(".{name}.{}", purpose.extension()))
 }
 
-impl Turn {
+impl HeldTurn {
     /// Locks the turn of a transcript, which need not exist.
     ///
     /// # Errors
     /// 75 if another program holds it for longer than `timeout`; 74 or 77 if the lock file cannot be opened.
-    pub fn take(transcript: &Path, purpose: Purpose, timeout: Duration) -> anyhow::Result<Turn> {
+    pub fn take(
+        transcript: &Path,
+        purpose: Purpose,
+        timeout: Duration,
+    ) -> anyhow::Result<HeldTurn> {
         let path = lock_path(transcript, purpose);
         let name = purpose.name();
         let cannot = || format!("cannot lock the {name} of '{}'", transcript.display());
@@ -80,7 +84,7 @@ impl Turn {
         let begun = Instant::now();
         let mut pause = Duration::from_millis(1);
         loop {
-            if let Some(turn) = Turn::try_take(&path).with_context(cannot)? {
+            if let Some(turn) = HeldTurn::try_take(&path).with_context(cannot)? {
                 return Ok(turn);
             }
             if begun.elapsed() >= timeout {
@@ -93,7 +97,7 @@ impl Turn {
         }
     }
 
-    fn try_take(path: &Path) -> io::Result<Option<Turn>> {
+    fn try_take(path: &Path) -> io::Result<Option<HeldTurn>> {
         let file = high(open(path, true)?)?;
         match fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
             Err(Errno::AGAIN | Errno::ACCESS) => return Ok(None),
@@ -104,7 +108,7 @@ impl Turn {
         let is_there = path
             .symlink_metadata()
             .is_ok_and(|meta| (meta.dev(), meta.ino()) == (own.st_dev, own.st_ino));
-        Ok(is_there.then(|| Turn { file, path: path.to_owned() }))
+        Ok(is_there.then(|| HeldTurn { file, path: path.to_owned() }))
     }
 
     /// Keeps the lock for the program that this process executes next.
@@ -152,7 +156,7 @@ pub fn await_end(transcript: &Path) -> bool {
 /// Removes a lock file that no process holds.
 pub fn tidy(lock: &Path) {
     if lock.symlink_metadata().is_ok()
-        && let Ok(Some(turn)) = Turn::try_take(lock)
+        && let Ok(Some(turn)) = HeldTurn::try_take(lock)
     {
         turn.remove();
     }

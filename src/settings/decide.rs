@@ -8,7 +8,9 @@
 
 use crate::exit::{Error, Exit};
 use crate::settings::file::ConfigFile;
-use crate::settings::{Kind, Origin, Setting, Value, Variables, mistakes, opposite, opposite_id};
+use crate::settings::{
+    Origin, Setting, SettingValue, ValueKind, Variables, mistakes, opposite, opposite_id,
+};
 use clap::builder::Resettable;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
@@ -31,21 +33,21 @@ pub struct Parsed {
     /// The options and operands, including settings from other places.
     pub matches: ArgMatches,
     /// The settings and their values, in the order of their definition.
-    pub settings: Vec<(Setting, Value)>,
+    pub settings: Vec<(Setting, SettingValue)>,
 }
 
 /// An error of a command line or of its settings.
 #[derive(Debug)]
-pub enum Failed {
+pub enum CommandLineError {
     /// clap's error about the command line, or the text of help or version.
     Usage(Box<Command>, clap::Error),
     /// An error in a variable or in the file.
     Config(anyhow::Error),
 }
 
-impl From<anyhow::Error> for Failed {
-    fn from(error: anyhow::Error) -> Failed {
-        Failed::Config(error)
+impl From<anyhow::Error> for CommandLineError {
+    fn from(error: anyhow::Error) -> CommandLineError {
+        CommandLineError::Config(error)
     }
 }
 
@@ -54,11 +56,16 @@ impl<'a> CommandLine<'a> {
     ///
     /// # Errors
     /// If they are wrong, or ask for help or version.
-    pub fn parse(command: Command, arguments: &'a [OsString]) -> Result<CommandLine<'a>, Failed> {
+    pub fn parse(
+        command: Command,
+        arguments: &'a [OsString],
+    ) -> Result<CommandLine<'a>, CommandLineError> {
         let mut flags = with_flags_alone(&command);
         match flags.try_get_matches_from_mut(arguments) {
             Ok(given) => Ok(CommandLine { command, flags, arguments, given }),
-            Err(error) if error.use_stderr() => Err(Failed::Usage(Box::new(flags), error)),
+            Err(error) if error.use_stderr() => {
+                Err(CommandLineError::Usage(Box::new(flags), error))
+            }
             Err(_) => Err(help(command, arguments)),
         }
     }
@@ -67,12 +74,16 @@ impl<'a> CommandLine<'a> {
     ///
     /// # Errors
     /// If a variable or the file has a value that cannot be used.
-    pub fn decide(self, variables: Variables<'_>, file: &ConfigFile) -> Result<Parsed, Failed> {
+    pub fn decide(
+        self,
+        variables: Variables<'_>,
+        file: &ConfigFile,
+    ) -> Result<Parsed, CommandLineError> {
         let settings = decide(&self.command, &self.given, variables, file)?;
         let mut whole = with_values(self.flags, &settings);
         match whole.try_get_matches_from_mut(self.arguments) {
             Ok(matches) => Ok(Parsed { matches, settings }),
-            Err(error) => Err(Failed::Config(why_invalid(&settings, &error))),
+            Err(error) => Err(CommandLineError::Config(why_invalid(&settings, &error))),
         }
     }
 }
@@ -109,12 +120,12 @@ pub fn check_together(
 }
 
 /// Returns the text of help or version, with the names of variables but without their values.
-fn help(command: Command, arguments: &[OsString]) -> Failed {
+fn help(command: Command, arguments: &[OsString]) -> CommandLineError {
     let mut command = each(command, &|arg| arg.hide_env_values(true));
     match command.try_get_matches_from_mut(arguments) {
-        Err(error) => Failed::Usage(Box::new(command), error),
+        Err(error) => CommandLineError::Usage(Box::new(command), error),
         // Unreachable: help or version is asked for, whatever the variables are.
-        Ok(_) => Failed::Config(anyhow::anyhow!("cannot print the help")),
+        Ok(_) => CommandLineError::Config(anyhow::anyhow!("cannot print the help")),
     }
 }
 
@@ -144,7 +155,7 @@ fn with_flags_alone(command: &Command) -> Command {
 }
 
 /// Adds the values that do not come from flags as clap's default values.
-fn with_values(command: Command, settings: &[(Setting, Value)]) -> Command {
+fn with_values(command: Command, settings: &[(Setting, SettingValue)]) -> Command {
     each(command, &|arg| {
         let decided = settings.iter().find(|(setting, _)| setting.arg.get_id() == arg.get_id());
         match decided {
@@ -162,8 +173,8 @@ fn decide(
     given: &ArgMatches,
     variables: Variables<'_>,
     file: &ConfigFile,
-) -> anyhow::Result<Vec<(Setting, Value)>> {
-    let mut decided: Vec<(Setting, Value)> = Vec::new();
+) -> anyhow::Result<Vec<(Setting, SettingValue)>> {
+    let mut decided: Vec<(Setting, SettingValue)> = Vec::new();
     for setting in command.get_arguments().filter_map(Setting::of) {
         let value = match by_flag(&setting, given) {
             Some(value) => {
@@ -193,18 +204,18 @@ fn is_given(given: &ArgMatches, id: &str) -> bool {
 
 /// Returns the value of a setting on the command line, if it is there.
 #[must_use]
-pub fn by_flag(setting: &Setting, given: &ArgMatches) -> Option<Value> {
+pub fn by_flag(setting: &Setting, given: &ArgMatches) -> Option<SettingValue> {
     let id = setting.arg.get_id().as_str();
     let texts = match setting.kind {
-        Kind::Switch if is_given(given, &opposite_id(id)) => {
+        ValueKind::Switch if is_given(given, &opposite_id(id)) => {
             vec![OsString::from(setting.is_negative().to_string())]
         }
         _ if is_given(given, &opposite_id(id)) => Vec::new(),
         _ if !is_given(given, id) => return None,
-        Kind::Switch => vec![OsString::from((!setting.is_negative()).to_string())],
+        ValueKind::Switch => vec![OsString::from((!setting.is_negative()).to_string())],
         _ => given.get_raw(id).into_iter().flatten().map(OsString::from).collect(),
     };
-    Some(Value { origin: Origin::Flag, texts })
+    Some(SettingValue { origin: Origin::Flag, texts })
 }
 
 /// Checks that a list which is given has values: `--allow ''` must not mean that every tool is allowed.
@@ -229,23 +240,23 @@ fn elsewhere(
     setting: &Setting,
     variables: Variables<'_>,
     file: &ConfigFile,
-) -> anyhow::Result<Value> {
+) -> anyhow::Result<SettingValue> {
     if let Some(text) = variables.get(&setting.variable) {
         let texts = if text.is_empty() { Vec::new() } else { setting.split(&text) };
         if !text.is_empty() {
             require_elements(setting, &texts, &setting.variable, Exit::Config)?;
         }
-        return Ok(Value { origin: Origin::Variable, texts });
+        return Ok(SettingValue { origin: Origin::Variable, texts });
     }
-    Ok(file.value(setting)?.unwrap_or(Value { origin: Origin::Default, texts: Vec::new() }))
+    Ok(file.value(setting)?.unwrap_or(SettingValue { origin: Origin::Default, texts: Vec::new() }))
 }
 
 /// Drops each value that a setting from an earlier place excludes.
 ///
 /// # Errors
 /// 78 if two that exclude each other come from the same place. clap has checked the command line.
-fn exclude(command: &Command, decided: &mut [(Setting, Value)]) -> anyhow::Result<()> {
-    let has_value = |(_, value): &&(Setting, Value)| {
+fn exclude(command: &Command, decided: &mut [(Setting, SettingValue)]) -> anyhow::Result<()> {
+    let has_value = |(_, value): &&(Setting, SettingValue)| {
         !value.texts.is_empty() && value.texts != [OsStr::new("false")]
     };
     let present: Vec<(Setting, Origin)> = decided
@@ -267,7 +278,7 @@ fn exclude(command: &Command, decided: &mut [(Setting, Value)]) -> anyhow::Resul
             let text = format!("{first} and {second} exclude each other; unset one");
             return Err(Error::new(Exit::Config, text).into());
         }
-        *value = Value { origin: origin.clone(), texts: Vec::new() };
+        *value = SettingValue { origin: origin.clone(), texts: Vec::new() };
     }
     Ok(())
 }
@@ -281,7 +292,7 @@ fn excludes(command: &Command, one: &Arg, other: &Arg) -> bool {
 }
 
 /// Returns the error about a value from a variable or the file.
-fn why_invalid(settings: &[(Setting, Value)], error: &clap::Error) -> anyhow::Error {
+fn why_invalid(settings: &[(Setting, SettingValue)], error: &clap::Error) -> anyhow::Error {
     let option = mistakes::subject(error);
     let found = settings.iter().find(|(setting, _)| setting.arg.get_long() == option.as_deref());
     let name = found.map_or_else(String::new, |(it, value)| value.origin.name(it));

@@ -5,7 +5,7 @@
 
 use crate::exit::{Error, Exit};
 use crate::json::{Object, elements, string};
-use crate::settings::{Kind, Origin, Setting, Value};
+use crate::settings::{Origin, Setting, SettingValue, ValueKind};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -104,11 +104,11 @@ const NOT_USED: [&str; 2] = ["store", "storePath"];
 pub const MOST_BYTES: u64 = 4 << 20;
 
 /// The members of a JSON object.
-type Members = BTreeMap<String, Box<RawValue>>;
+type RawMembers = BTreeMap<String, Box<RawValue>>;
 
 /// A value in the file.
 #[derive(Clone, Debug)]
-struct Entry {
+struct FileEntry {
     /// The full path of the key: `window`, `profiles.local.window`, `session.compaction.reserveTokens`.
     name: String,
     raw: Box<RawValue>,
@@ -129,12 +129,12 @@ pub struct ConfigFile {
     /// Problems with its keys.
     pub problems: Vec<String>,
     /// The settings outside profiles by their keys.
-    entries: Entries,
-    profiles: BTreeMap<String, Entries>,
+    entries: FileEntries,
+    profiles: BTreeMap<String, FileEntries>,
 }
 
 /// Entries by the keys of their settings.
-type Entries = BTreeMap<String, Entry>;
+type FileEntries = BTreeMap<String, FileEntry>;
 
 /// Returns the text of a file with these bytes; one without text is an empty object.
 ///
@@ -180,7 +180,7 @@ impl ConfigFile {
         profile: Option<String>,
         home: Option<PathBuf>,
     ) -> Result<ConfigFile, String> {
-        let mut root: Members =
+        let mut root: RawMembers =
             serde_json::from_str(text).map_err(|error| format!("{error}; correct it"))?;
         let mut file = ConfigFile { path: Some(path.to_owned()), home, ..ConfigFile::default() };
         if let Some(session) = root.remove("session") {
@@ -196,8 +196,8 @@ impl ConfigFile {
     }
 
     /// Returns the members of an object whose keys are settings. Notes a problem for each unknown key.
-    fn take(&mut self, path: &str, all: Members, profile: Option<&str>) -> Entries {
-        let mut entries = Entries::new();
+    fn take(&mut self, path: &str, all: RawMembers, profile: Option<&str>) -> FileEntries {
+        let mut entries = FileEntries::new();
         for (key, raw) in all {
             let name = format!("{path}{key}");
             if !KEYS.contains(&key.as_str()) || (key == "profile" && profile.is_some()) {
@@ -205,13 +205,13 @@ impl ConfigFile {
                 continue;
             }
             let profile = profile.map(str::to_owned);
-            entries.insert(key, Entry { name, raw, profile });
+            entries.insert(key, FileEntry { name, raw, profile });
         }
         entries
     }
 
     /// Adds the members of all profiles.
-    fn take_profiles(&mut self, profiles: Members) {
+    fn take_profiles(&mut self, profiles: RawMembers) {
         if let Some(name) = self.profile.as_ref().filter(|name| !profiles.contains_key(*name)) {
             let all = profiles.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
             let all = if all.is_empty() { "none" } else { &all };
@@ -232,7 +232,7 @@ impl ConfigFile {
     }
 
     /// Returns the entry of a key in the profile in use, else the one outside profiles.
-    fn entry(&self, key: &str) -> Option<&Entry> {
+    fn entry(&self, key: &str) -> Option<&FileEntry> {
         let profile = self.profile.as_ref().and_then(|name| self.profiles.get(name));
         profile.and_then(|entries| entries.get(key)).or_else(|| self.entries.get(key))
     }
@@ -247,7 +247,7 @@ impl ConfigFile {
             let name = format!("session.{leaf}");
             match GOCLAW.iter().find(|(goclaw, _)| *goclaw == leaf) {
                 Some((_, key)) => {
-                    let entry = Entry { name, raw, profile: None };
+                    let entry = FileEntry { name, raw, profile: None };
                     self.entries.insert((*key).to_owned(), entry);
                 }
                 None if NOT_USED.contains(&leaf.as_str()) => self.not_used.push(name),
@@ -257,18 +257,18 @@ impl ConfigFile {
     }
 
     /// Returns the members of an object in the file. Notes a problem if it is not an object.
-    fn members(&mut self, name: &str, raw: &RawValue) -> Members {
+    fn members(&mut self, name: &str, raw: &RawValue) -> RawMembers {
         if raw.get() == "null" {
-            return Members::new();
+            return RawMembers::new();
         }
         serde_json::from_str(raw.get()).unwrap_or_else(|_| {
             self.problems.push(format!("'{name}' is not an object; correct it"));
-            Members::new()
+            RawMembers::new()
         })
     }
 
     /// Collects the values of nested objects by their paths, `compaction.ollama.url`.
-    fn flatten(&mut self, path: &str, all: Members, leaves: &mut Vec<(String, Box<RawValue>)>) {
+    fn flatten(&mut self, path: &str, all: RawMembers, leaves: &mut Vec<(String, Box<RawValue>)>) {
         for (key, raw) in all {
             let name = format!("{path}{key}");
             if GOCLAW.iter().any(|(known, _)| known.starts_with(&format!("{name}."))) {
@@ -296,7 +296,7 @@ impl ConfigFile {
     ///
     /// # Errors
     /// 78 if it is of the wrong kind.
-    pub fn value(&self, setting: &Setting) -> anyhow::Result<Option<Value>> {
+    pub fn value(&self, setting: &Setting) -> anyhow::Result<Option<SettingValue>> {
         let (Some(path), Some(entry)) = (&self.path, self.entry(&setting.key)) else {
             return Ok(None);
         };
@@ -319,18 +319,21 @@ impl ConfigFile {
             let why = format!("'{}' has an empty value; remove it, or write null", entry.name);
             return Err(Error::new(Exit::Config, unusable(path, &why)).into());
         }
-        Ok(Some(Value { origin, texts: texts.into_iter().filter(|it| !it.is_empty()).collect() }))
+        Ok(Some(SettingValue {
+            origin,
+            texts: texts.into_iter().filter(|it| !it.is_empty()).collect(),
+        }))
     }
 
     /// Converts a JSON value to the text that an option takes. Returns none if it is of another kind.
-    fn text(&self, kind: Kind, raw: &str) -> Option<OsString> {
+    fn text(&self, kind: ValueKind, raw: &str) -> Option<OsString> {
         let is_number = || raw.starts_with(|first: char| first == '-' || first.is_ascii_digit());
         match kind {
-            Kind::Switch => matches!(raw, "true" | "false").then(|| raw.into()),
-            Kind::Number => is_number().then(|| raw.into()),
-            Kind::Object if Object::parse(raw).is_ok() => Some(raw.into()),
-            Kind::Path | Kind::Object => string(raw).map(|text| self.resolve(&text)),
-            Kind::Text => string(raw).map(|text| text.into_owned().into()),
+            ValueKind::Switch => matches!(raw, "true" | "false").then(|| raw.into()),
+            ValueKind::Number => is_number().then(|| raw.into()),
+            ValueKind::Object if Object::parse(raw).is_ok() => Some(raw.into()),
+            ValueKind::Path | ValueKind::Object => string(raw).map(|text| self.resolve(&text)),
+            ValueKind::Text => string(raw).map(|text| text.into_owned().into()),
         }
     }
 
@@ -350,12 +353,12 @@ impl ConfigFile {
 /// Returns the JSON type that a setting takes, for errors.
 fn wanted(setting: &Setting) -> &'static str {
     match (setting.kind, setting.is_list) {
-        (Kind::Number, true) => "an array of numbers",
+        (ValueKind::Number, true) => "an array of numbers",
         (_, true) => "an array of strings",
-        (Kind::Switch, false) => "true or false",
-        (Kind::Number, false) => "a number",
-        (Kind::Path | Kind::Text, false) => "a string",
-        (Kind::Object, false) => "an object or the path of a file",
+        (ValueKind::Switch, false) => "true or false",
+        (ValueKind::Number, false) => "a number",
+        (ValueKind::Path | ValueKind::Text, false) => "a string",
+        (ValueKind::Object, false) => "an object or the path of a file",
     }
 }
 

@@ -23,7 +23,7 @@ pub use variables::Variables;
 
 /// The kind of value that a setting takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// True or false.
     Switch,
     /// A number.
@@ -46,7 +46,7 @@ pub struct Setting {
     /// The key in the configuration file, `base-url`.
     pub key: String,
     /// The kind of its value, or of each element of a list.
-    pub kind: Kind,
+    pub kind: ValueKind,
     /// True if it takes several values.
     pub is_list: bool,
 }
@@ -66,7 +66,7 @@ pub enum Origin {
 
 /// The value of a setting.
 #[derive(Clone, Debug)]
-pub struct Value {
+pub struct SettingValue {
     /// The place that the value comes from.
     pub origin: Origin,
     /// The value, or the elements of a list. Empty if no place gives a value.
@@ -83,7 +83,7 @@ impl Setting {
         let variable = arg.get_env()?.to_str()?.to_owned();
         let is_list =
             matches!(arg.get_action(), ArgAction::Append) || arg.get_value_delimiter().is_some();
-        let (key, kind) = (key(&variable)?, Kind::of(arg));
+        let (key, kind) = (key(&variable)?, ValueKind::of(arg));
         Some(Setting { key, variable, kind, is_list, arg: arg.clone() })
     }
 
@@ -103,7 +103,7 @@ impl Setting {
     /// Returns the default value, or the elements of a default list.
     #[must_use]
     pub fn defaults(&self) -> Vec<OsString> {
-        if self.kind == Kind::Switch {
+        if self.kind == ValueKind::Switch {
             return vec![self.is_negative().to_string().into()];
         }
         self.arg.get_default_values().iter().flat_map(|text| self.split_element(text)).collect()
@@ -135,8 +135,8 @@ impl Setting {
                     false => elements(',').map(|one| one.trim().into()).collect(),
                 }
             }
-            Some("1" | "yes" | "on") if self.kind == Kind::Switch => vec!["true".into()],
-            Some("0" | "no" | "off") if self.kind == Kind::Switch => vec!["false".into()],
+            Some("1" | "yes" | "on") if self.kind == ValueKind::Switch => vec!["true".into()],
+            Some("0" | "no" | "off") if self.kind == ValueKind::Switch => vec!["false".into()],
             _ => vec![text.to_owned()],
         }
     }
@@ -153,8 +153,8 @@ impl Setting {
     }
 }
 
-impl Kind {
-    fn of(arg: &Arg) -> Kind {
+impl ValueKind {
+    fn of(arg: &Arg) -> ValueKind {
         let value = arg.get_value_parser().type_id();
         let is_any = |types: &[TypeId]| types.iter().any(|it| value == *it);
         let numbers = [
@@ -166,11 +166,11 @@ impl Kind {
             TypeId::of::<Duration>(),
         ];
         match arg.get_action() {
-            ArgAction::SetTrue | ArgAction::SetFalse => Kind::Switch,
-            _ if is_any(&numbers) => Kind::Number,
-            _ if is_any(&[TypeId::of::<PathBuf>()]) => Kind::Path,
-            _ if is_any(&[TypeId::of::<ExtraArg>()]) => Kind::Object,
-            _ => Kind::Text,
+            ArgAction::SetTrue | ArgAction::SetFalse => ValueKind::Switch,
+            _ if is_any(&numbers) => ValueKind::Number,
+            _ if is_any(&[TypeId::of::<PathBuf>()]) => ValueKind::Path,
+            _ if is_any(&[TypeId::of::<ExtraArg>()]) => ValueKind::Object,
+            _ => ValueKind::Text,
         }
     }
 }

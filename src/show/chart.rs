@@ -62,12 +62,12 @@ pub struct Point {
     /// The tokens of the request.
     pub tokens: u64,
     /// The cause.
-    pub kind: Kind,
+    pub kind: StepKind,
 }
 
 /// The cause of a change of the context's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum StepKind {
     /// A request with the provider's count.
     Counted,
     /// A request with our estimate.
@@ -100,7 +100,8 @@ impl Chart {
             }
             What::Reply(reply) => {
                 let tokens = reply.counts.map_or(self.now, |counts| counts.prompt());
-                let kind = if reply.counts.is_some() { Kind::Counted } else { Kind::Estimated };
+                let kind =
+                    if reply.counts.is_some() { StepKind::Counted } else { StepKind::Estimated };
                 self.step(tokens, kind);
                 self.is_counted = reply.counts.is_some();
                 self.now = reply.counts.map_or(tokens, |counts| counts.all());
@@ -110,8 +111,10 @@ impl Chart {
                 let before = self.now;
                 self.now = before.saturating_sub(self.savings.remove(call).unwrap_or(0));
                 match self.points.last_mut() {
-                    Some(last @ Point { kind: Kind::Shortened(_), .. }) => last.tokens = self.now,
-                    _ => self.step(self.now, Kind::Shortened(before)),
+                    Some(last @ Point { kind: StepKind::Shortened(_), .. }) => {
+                        last.tokens = self.now
+                    }
+                    _ => self.step(self.now, StepKind::Shortened(before)),
                 }
             }
             What::Retract(target) => self.now += self.cuts.remove(target).unwrap_or(0),
@@ -119,7 +122,7 @@ impl Chart {
                 self.window = refusal.limit.or(self.window);
                 if let Some(actual) = refusal.actual {
                     self.now = actual;
-                    self.step(actual, Kind::Refused);
+                    self.step(actual, StepKind::Refused);
                 }
             }
             what => {
@@ -149,7 +152,7 @@ impl Chart {
         }
     }
 
-    fn step(&mut self, tokens: u64, kind: Kind) {
+    fn step(&mut self, tokens: u64, kind: StepKind) {
         self.points.push(Point { turn: self.turn, tokens, kind });
     }
 
@@ -158,7 +161,7 @@ impl Chart {
         let summary = || weigh(&summary::message(&it.summary));
         self.now = it.summary.tokens_after.unwrap_or_else(summary);
         self.cuts.insert(id.to_owned(), before.saturating_sub(self.now));
-        self.step(self.now, Kind::Compacted(before));
+        self.step(self.now, StepKind::Compacted(before));
     }
 
     /// Adds the tokens of an entry to the request.

@@ -3,7 +3,7 @@
 //! The parser recognises tokens, not grammar, in linear time. The colours of a line can depend on the lines
 //! after it, so only complete code is highlighted.
 
-use super::edit::{self, Kind};
+use super::edit::{self, DiffKind};
 use super::inline::Style;
 use hl_lite::{Kind as Token, Lang, highlight};
 
@@ -12,7 +12,7 @@ const MOST: usize = 64 * 1024;
 
 /// The role of a piece of code, which selects its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum CodePart {
     /// Anything else.
     Plain,
     /// A keyword of the language.
@@ -33,68 +33,68 @@ pub enum Part {
     Place,
 }
 
-impl Part {
+impl CodePart {
     /// Returns the class of such pieces in HTML.
     pub fn class(self) -> Option<&'static str> {
         Some(match self {
-            Part::Plain => return None,
-            Part::Keyword => "keyword",
-            Part::String => "string",
-            Part::Comment => "comment",
-            Part::Value => "value",
-            Part::Name => "name",
-            Part::Added => "added",
-            Part::Removed => "removed",
-            Part::Place => "place",
+            CodePart::Plain => return None,
+            CodePart::Keyword => "keyword",
+            CodePart::String => "string",
+            CodePart::Comment => "comment",
+            CodePart::Value => "value",
+            CodePart::Name => "name",
+            CodePart::Added => "added",
+            CodePart::Removed => "removed",
+            CodePart::Place => "place",
         })
     }
 
     /// Returns the style of such pieces on a terminal.
     pub fn style(self) -> Style {
         match self {
-            Part::Plain => Style::PLAIN,
-            Part::Keyword => Style::KEYWORD,
-            Part::String | Part::Added => Style::GREEN,
-            Part::Comment => Style::DIM,
-            Part::Value => Style::VALUE,
-            Part::Name | Part::Place => Style::CODE,
-            Part::Removed => Style::RED,
+            CodePart::Plain => Style::PLAIN,
+            CodePart::Keyword => Style::KEYWORD,
+            CodePart::String | CodePart::Added => Style::GREEN,
+            CodePart::Comment => Style::DIM,
+            CodePart::Value => Style::VALUE,
+            CodePart::Name | CodePart::Place => Style::CODE,
+            CodePart::Removed => Style::RED,
         }
     }
 }
 
-impl From<Token> for Part {
-    fn from(token: Token) -> Part {
+impl From<Token> for CodePart {
+    fn from(token: Token) -> CodePart {
         match token {
-            Token::Plain | Token::Operator | Token::Punctuation => Part::Plain,
-            Token::Keyword => Part::Keyword,
-            Token::String => Part::String,
-            Token::Comment => Part::Comment,
-            Token::Number | Token::Constant => Part::Value,
+            Token::Plain | Token::Operator | Token::Punctuation => CodePart::Plain,
+            Token::Keyword => CodePart::Keyword,
+            Token::String => CodePart::String,
+            Token::Comment => CodePart::Comment,
+            Token::Number | Token::Constant => CodePart::Value,
             Token::Type
             | Token::Function
             | Token::Attribute
             | Token::Property
             | Token::Tag
-            | Token::Variable => Part::Name,
+            | Token::Variable => CodePart::Name,
         }
     }
 }
 
-impl From<Kind> for Part {
-    fn from(kind: Kind) -> Part {
+impl From<DiffKind> for CodePart {
+    fn from(kind: DiffKind) -> CodePart {
         match kind {
-            Kind::Same => Part::Plain,
-            Kind::Added => Part::Added,
-            Kind::Removed => Part::Removed,
-            Kind::Place => Part::Place,
+            DiffKind::Same => CodePart::Plain,
+            DiffKind::Added => CodePart::Added,
+            DiffKind::Removed => CodePart::Removed,
+            DiffKind::Place => CodePart::Place,
         }
     }
 }
 
 /// Returns the coloured pieces of the code in a fence with this info string, or `None` if its language is
 /// unknown. Together they are all of `text`.
-pub fn pieces<'t>(info: &str, text: &'t str) -> Option<Vec<(Part, &'t str)>> {
+pub fn pieces<'t>(info: &str, text: &'t str) -> Option<Vec<(CodePart, &'t str)>> {
     let is_end = |c: char| c.is_whitespace() || matches!(c, ',' | '{' | ':');
     let name = info.trim_start().split(is_end).next().unwrap_or_default();
     if text.len() > MOST {
@@ -102,10 +102,10 @@ pub fn pieces<'t>(info: &str, text: &'t str) -> Option<Vec<(Part, &'t str)>> {
     }
     if ["diff", "patch"].contains(&name) {
         let lines = text.split_inclusive('\n');
-        return Some(lines.map(|line| (Part::from(edit::kind(line)), line)).collect());
+        return Some(lines.map(|line| (CodePart::from(edit::kind(line)), line)).collect());
     }
     let tokens = highlight(Lang::from_slug(name)?, text).into_iter();
-    Some(tokens.map(|token| (Part::from(token.kind), token.text)).collect())
+    Some(tokens.map(|token| (CodePart::from(token.kind), token.text)).collect())
 }
 
 #[cfg(test)]
@@ -114,7 +114,7 @@ mod tests {
 
     fn shown(info: &str, text: &str) -> String {
         let Some(pieces) = pieces(info, text) else { return "unknown".to_owned() };
-        let piece = |(part, text): (Part, &str)| match part.class() {
+        let piece = |(part, text): (CodePart, &str)| match part.class() {
             Some(class) => format!("<{class} {text}>"),
             None => text.to_owned(),
         };

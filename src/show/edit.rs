@@ -27,16 +27,16 @@ const PATCHES: [&str; 3] = ["patch", "diff", "input"];
 
 /// A line of a diff.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct DiffLine {
     /// Whether the line is added, removed or unchanged.
-    pub kind: Kind,
+    pub kind: DiffKind,
     /// The text without the sign.
     pub text: String,
 }
 
 /// The kind of a line of a diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum DiffKind {
     /// In both texts.
     Same,
     /// Only in the new text.
@@ -47,19 +47,19 @@ pub enum Kind {
     Place,
 }
 
-impl Kind {
+impl DiffKind {
     /// Returns the sign in front of such a line.
     pub fn sign(self) -> &'static str {
         match self {
-            Kind::Same => " ",
-            Kind::Added => "+",
-            Kind::Removed => "-",
-            Kind::Place => "",
+            DiffKind::Same => " ",
+            DiffKind::Added => "+",
+            DiffKind::Removed => "-",
+            DiffKind::Place => "",
         }
     }
 
-    fn line(self, text: &str) -> Line {
-        Line { kind: self, text: text.to_owned() }
+    fn line(self, text: &str) -> DiffLine {
+        DiffLine { kind: self, text: text.to_owned() }
     }
 }
 
@@ -69,7 +69,7 @@ pub struct Edit {
     /// The other members of the input, such as the path, one per line.
     pub others: String,
     /// The lines of the diff.
-    pub lines: Vec<Line>,
+    pub lines: Vec<DiffLine>,
 }
 
 /// Returns the changes that a call with this input makes, or `None` if it edits nothing.
@@ -108,16 +108,16 @@ fn has_pair(object: &Object<'_>, old: &str, new: &str) -> bool {
 }
 
 /// Compares the two texts of an object.
-fn pair(object: &Object<'_>) -> Option<Vec<Line>> {
+fn pair(object: &Object<'_>) -> Option<Vec<DiffLine>> {
     let (old, new) = PAIRS.into_iter().find(|(old, new)| has_pair(object, old, new))?;
     Some(compare(&object.string(old)?, &object.string(new)?))
 }
 
-fn compare(old: &str, new: &str) -> Vec<Line> {
+fn compare(old: &str, new: &str) -> Vec<DiffLine> {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     if old.len() + new.len() > MOST {
-        let removed = old.into_iter().map(|line| Kind::Removed.line(line));
-        return removed.chain(new.into_iter().map(|line| Kind::Added.line(line))).collect();
+        let removed = old.into_iter().map(|line| DiffKind::Removed.line(line));
+        return removed.chain(new.into_iter().map(|line| DiffKind::Added.line(line))).collect();
     }
     let mut input = InternedInput::default();
     input.update_before(old.iter().copied());
@@ -128,20 +128,20 @@ fn compare(old: &str, new: &str) -> Vec<Line> {
     for hunk in diff.hunks() {
         let start = hunk.before.start as usize;
         let (removed, added) = (start..hunk.before.end as usize, hunk.after.start..hunk.after.end);
-        lines.extend(old[at..start].iter().map(|line| Kind::Same.line(line)));
+        lines.extend(old[at..start].iter().map(|line| DiffKind::Same.line(line)));
         at = removed.end;
-        lines.extend(old[removed].iter().map(|line| Kind::Removed.line(line)));
-        lines.extend(added.map(|index| Kind::Added.line(new[index as usize])));
+        lines.extend(old[removed].iter().map(|line| DiffKind::Removed.line(line)));
+        lines.extend(added.map(|index| DiffKind::Added.line(new[index as usize])));
     }
-    lines.extend(old[at..].iter().map(|line| Kind::Same.line(line)));
+    lines.extend(old[at..].iter().map(|line| DiffKind::Same.line(line)));
     around_changes(&lines)
 }
 
 /// Removes the lines that are far from any change.
-fn around_changes(all: &[Line]) -> Vec<Line> {
+fn around_changes(all: &[DiffLine]) -> Vec<DiffLine> {
     let is_near = |at: usize| {
         let end = all.len().min(at + AROUND + 1);
-        all[at.saturating_sub(AROUND)..end].iter().any(|line| line.kind != Kind::Same)
+        all[at.saturating_sub(AROUND)..end].iter().any(|line| line.kind != DiffKind::Same)
     };
     let (mut lines, mut is_left_out) = (Vec::new(), false);
     for (at, line) in all.iter().enumerate() {
@@ -150,7 +150,7 @@ fn around_changes(all: &[Line]) -> Vec<Line> {
             continue;
         }
         if std::mem::take(&mut is_left_out) {
-            lines.push(Kind::Place.line("…"));
+            lines.push(DiffKind::Place.line("…"));
         }
         lines.push(line.clone());
     }
@@ -158,9 +158,9 @@ fn around_changes(all: &[Line]) -> Vec<Line> {
 }
 
 /// Appends a diff to another.
-fn join(lines: &mut Vec<Line>, more: Vec<Line>) {
+fn join(lines: &mut Vec<DiffLine>, more: Vec<DiffLine>) {
     if !lines.is_empty() && !more.is_empty() {
-        lines.push(Kind::Place.line("…"));
+        lines.push(DiffKind::Place.line("…"));
     }
     lines.extend(more);
 }
@@ -172,20 +172,20 @@ fn is_patch(text: &str) -> bool {
     has(&["@@", "*** ", "--- "]) && has(&["+", "-"])
 }
 
-fn of_patch(line: &str) -> Line {
+fn of_patch(line: &str) -> DiffLine {
     let kind = kind(line);
     kind.line(&line[kind.sign().len()..])
 }
 
 /// Returns the kind of a line of a patch.
-pub fn kind(line: &str) -> Kind {
+pub fn kind(line: &str) -> DiffKind {
     let places = ["@@", "*** ", "--- ", "+++ ", "diff ", "index "];
     match line.as_bytes().first() {
-        _ if places.iter().any(|mark| line.starts_with(mark)) => Kind::Place,
-        Some(b'+') => Kind::Added,
-        Some(b'-') => Kind::Removed,
-        Some(b' ') => Kind::Same,
-        _ => Kind::Place,
+        _ if places.iter().any(|mark| line.starts_with(mark)) => DiffKind::Place,
+        Some(b'+') => DiffKind::Added,
+        Some(b'-') => DiffKind::Removed,
+        Some(b' ') => DiffKind::Same,
+        _ => DiffKind::Place,
     }
 }
 

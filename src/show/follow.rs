@@ -1,6 +1,6 @@
 //! Shows a transcript as it grows.
 
-use super::text::Text;
+use super::text::TextWriter;
 use super::walk::Walk;
 use super::{Entry, Notes, Options, Start, view};
 use crate::dialect::looks;
@@ -25,7 +25,7 @@ pub struct Follow<'o, W> {
     options: &'o Options,
     file: File,
     walk: Walk<'o>,
-    text: Text<'o, W>,
+    text: TextWriter<'o, W>,
     /// The offset of the next line.
     at: u64,
     /// The end of the part that contains no further line feed.
@@ -34,7 +34,7 @@ pub struct Follow<'o, W> {
 
 /// The result of checking the file for new lines.
 #[derive(Debug)]
-pub enum Event {
+pub enum FollowEvent {
     /// New lines were shown.
     Read(Notes),
     /// The file was replaced or truncated, as the text says. Its content is read next.
@@ -51,7 +51,7 @@ impl<'o, W: Write> Follow<'o, W> {
     pub fn open(path: &Path, options: &'o Options, out: W) -> anyhow::Result<Follow<'o, W>> {
         let name = path.display().to_string();
         let (file, at, walk) = begin(path, &name, options)?;
-        let text = Text::new(options, out);
+        let text = TextWriter::new(options, out);
         Ok(Follow { path: path.to_owned(), name, options, file, walk, text, at, seen: at })
     }
 
@@ -60,7 +60,7 @@ impl<'o, W: Write> Follow<'o, W> {
     /// # Errors
     /// 74 or 77 if the file cannot be read, 141 if the reader of the output has closed it, 65 if the file
     /// turns out to be in a dialect that cannot be read.
-    pub fn step(&mut self) -> anyhow::Result<Event> {
+    pub fn step(&mut self) -> anyhow::Result<FollowEvent> {
         let cannot = || format!("cannot read '{}'", self.name);
         let input = self.file.try_clone().and_then(|file| Input::file(&self.name, file));
         let input = input.with_context(cannot)?;
@@ -72,7 +72,7 @@ impl<'o, W: Write> Follow<'o, W> {
             self.walk.read(slice::from_ref(&input), self.at..end, &mut show)?;
             self.text.flush().context("cannot write '<stdout>'")?;
             (self.at, self.seen) = (end, end);
-            return Ok(Event::Read(self.walk.notes()));
+            return Ok(FollowEvent::Read(self.walk.notes()));
         }
         self.seen = input.length;
         let own = self.file.metadata().with_context(cannot)?;
@@ -81,15 +81,15 @@ impl<'o, W: Write> Follow<'o, W> {
             Ok(other) if (other.dev(), other.ino()) != (own.dev(), own.ino()) => {
                 self.begin_anew("was replaced")
             }
-            _ => Ok(Event::Nothing),
+            _ => Ok(FollowEvent::Nothing),
         }
     }
 
-    fn begin_anew(&mut self, why: &str) -> anyhow::Result<Event> {
+    fn begin_anew(&mut self, why: &str) -> anyhow::Result<FollowEvent> {
         let (file, at, walk) = begin(&self.path, &self.name, self.options)?;
         (self.file, self.at, self.seen, self.walk) = (file, at, at, walk);
         self.text.begin_anew();
-        Ok(Event::Begun(format!("'{}' {why}; it is shown from its beginning", self.name)))
+        Ok(FollowEvent::Begun(format!("'{}' {why}; it is shown from its beginning", self.name)))
     }
 
     /// Returns the end of the last complete line, if it is a new one.

@@ -4,8 +4,8 @@
 //! words, and links may only be for the web or mail. A content security policy makes browsers enforce this.
 
 use super::chart::{Chart, Prompt};
-use super::code::{self, Part};
-use super::edit::{self, Edit, Kind, Line};
+use super::code::{self, CodePart};
+use super::edit::{self, DiffKind, DiffLine, Edit};
 use super::emphasis::Marked;
 use super::markdown::{DIALECT, MOST, call_line};
 use super::words::{self, clean, html};
@@ -285,12 +285,12 @@ fn index(chart: &Chart) -> String {
 
 /// Renders the changes of a tool call.
 fn diff(edit: &Edit) -> String {
-    let line = |line: &Line| {
+    let line = |line: &DiffLine| {
         let class = match line.kind {
-            Kind::Same => "same",
-            Kind::Added => "added",
-            Kind::Removed => "removed",
-            Kind::Place => "place",
+            DiffKind::Same => "same",
+            DiffKind::Added => "added",
+            DiffKind::Removed => "removed",
+            DiffKind::Place => "place",
         };
         let text = html(&clean(&line.text));
         format!("<span class=\"{class}\">{}{text}</span>\n", line.kind.sign())
@@ -353,8 +353,8 @@ fn coloured<'a>(event: Event<'a>, language: &mut Option<CowStr<'a>>) -> Event<'a
 }
 
 /// Renders pieces of code, escaped.
-fn spans(pieces: &[(Part, &str)]) -> String {
-    let span = |(part, text): &(Part, &str)| match part.class() {
+fn spans(pieces: &[(CodePart, &str)]) -> String {
+    let span = |(part, text): &(CodePart, &str)| match part.class() {
         Some(class) => format!("<span class=\"{class}\">{}</span>", html(text)),
         None => html(text),
     };

@@ -35,7 +35,7 @@ use crate::record::compaction::Summary;
 use crate::record::content::Role;
 use crate::record::truncation::KeptSpan;
 use crate::redact::Patterns;
-use crate::usage::{Counts, Table};
+use crate::usage::{Counts, PriceTable};
 use anyhow::Context;
 use jiff::tz::TimeZone;
 use std::io::{self, Write};
@@ -64,7 +64,7 @@ pub struct Options {
     /// The patterns to redact before anything is shown.
     pub redact: Option<Patterns>,
     /// The prices of tokens.
-    pub prices: Option<Table>,
+    pub prices: Option<PriceTable>,
     /// The time zone for display.
     pub zone: TimeZone,
     /// The width of text output in columns.
@@ -337,7 +337,7 @@ pub fn show(
     };
     match format {
         Format::Text => {
-            let mut text = text::Text::new(options, out);
+            let mut text = text::TextWriter::new(options, out);
             read(&mut |entry| text.show(entry))
         }
         Format::Markdown => {

@@ -3,7 +3,7 @@
 //! The SVG has no fixed width: lines are stretched to the width of the page, and positions of text are in
 //! percent, so that text has a readable size on any screen.
 
-use super::chart::{Chart, Kind, Point};
+use super::chart::{Chart, Point, StepKind};
 use super::words::plural;
 use crate::estimate::report::grouped;
 use std::fmt::Write;
@@ -35,12 +35,12 @@ pub fn figure(chart: &Chart) -> String {
 }
 
 fn is_asked(point: &Point) -> bool {
-    matches!(point.kind, Kind::Counted | Kind::Estimated | Kind::Refused)
+    matches!(point.kind, StepKind::Counted | StepKind::Estimated | StepKind::Refused)
 }
 
 /// Describes the picture.
 fn words(chart: &Chart) -> String {
-    let count = |fits: fn(&Kind) -> bool| {
+    let count = |fits: fn(&StepKind) -> bool| {
         chart.points.iter().filter(|point| fits(&point.kind)).count() as u64
     };
     let mut asked = chart.points.iter().filter(|point| is_asked(point));
@@ -52,24 +52,24 @@ fn words(chart: &Chart) -> String {
         plural(most.0, "token"),
         grouped(last.map_or(0, |point| point.tokens)),
     );
-    let compacted = |point: &&Point| matches!(point.kind, Kind::Compacted(_));
+    let compacted = |point: &&Point| matches!(point.kind, StepKind::Compacted(_));
     let compactions = chart.points.iter().filter(compacted).count();
     if compactions > MOST_NAMED {
         let _ = write!(text, " There were {compactions} compactions.");
     }
     for point in chart.points.iter().filter(|_| compactions <= MOST_NAMED) {
-        if let Kind::Compacted(before) = point.kind {
+        if let StepKind::Compacted(before) = point.kind {
             let (before, after) = (grouped(before), grouped(point.tokens));
             let turn = point.turn;
             let _ =
                 write!(text, " A compaction in turn {turn} reduced it from {before} to {after}.");
         }
     }
-    let refused = count(|kind| *kind == Kind::Refused);
+    let refused = count(|kind| *kind == StepKind::Refused);
     if refused > 0 {
         let _ = write!(text, " {} did not fit.", plural(refused, "request"));
     }
-    let estimated = count(|kind| *kind == Kind::Estimated);
+    let estimated = count(|kind| *kind == StepKind::Estimated);
     if estimated > 0 {
         let _ = write!(
             text,
@@ -109,7 +109,7 @@ impl Frame {
 
 fn picture(chart: &Chart, words: &str) -> String {
     let largest = chart.points.iter().map(|point| match point.kind {
-        Kind::Compacted(before) | Kind::Shortened(before) => before.max(point.tokens),
+        StepKind::Compacted(before) | StepKind::Shortened(before) => before.max(point.tokens),
         _ => point.tokens,
     });
     let largest = largest.max().unwrap_or(0).max(1);
@@ -164,7 +164,7 @@ fn level(svg: &mut String, class: &str, y: u64, text: &str, at_right: bool) {
 /// Returns the point that represents all of `points`, with its index: the first compaction, or else the
 /// largest.
 fn shown(points: &[Point]) -> Option<(usize, &Point)> {
-    let is_compaction = |point: &Point| matches!(point.kind, Kind::Compacted(_));
+    let is_compaction = |point: &Point| matches!(point.kind, StepKind::Compacted(_));
     let compaction = points.iter().position(is_compaction);
     let largest = || points.iter().enumerate().max_by_key(|(_, point)| point.tokens);
     compaction.map(|index| (index, &points[index])).or_else(largest)
@@ -180,7 +180,7 @@ fn line(svg: &mut String, frame: &Frame, points: &[Point]) {
     let bucket = points.len().div_ceil(MOST_POINTS);
     for (number, part) in points.chunks(bucket).enumerate() {
         let Some((index, point)) = shown(part) else { continue };
-        if let Kind::Compacted(before) | Kind::Shortened(before) = point.kind {
+        if let StepKind::Compacted(before) | StepKind::Shortened(before) = point.kind {
             put(number * bucket + index, before);
         }
         put(number * bucket + index, point.tokens);
@@ -196,12 +196,12 @@ fn line(svg: &mut String, frame: &Frame, points: &[Point]) {
 
 fn marks(svg: &mut String, frame: &Frame, points: &[Point]) {
     let has_dots = points.len() <= MOST_DOTS;
-    let compactions = points.iter().filter(|it| matches!(it.kind, Kind::Compacted(_))).count();
+    let compactions = points.iter().filter(|it| matches!(it.kind, StepKind::Compacted(_))).count();
     for (index, point) in points.iter().enumerate() {
         let (x, y) = (frame.x(index), TOP + frame.y(point.tokens));
         let turn = point.turn;
         match point.kind {
-            Kind::Compacted(before) => {
+            StepKind::Compacted(before) => {
                 let (from, to) = (grouped(before), grouped(point.tokens));
                 let _ = write!(
                     svg,
@@ -221,15 +221,15 @@ fn marks(svg: &mut String, frame: &Frame, points: &[Point]) {
                 }
                 svg.push_str("</g>\n");
             }
-            Kind::Refused => {
+            StepKind::Refused => {
                 let tokens = grouped(point.tokens);
                 let _ = writeln!(
                     svg,
                     "<circle class=\"refused\" cx=\"{x:.2}%\" cy=\"{y}\" r=\"4\"><title>turn {turn}: {tokens} did not fit</title></circle>"
                 );
             }
-            Kind::Counted | Kind::Estimated if has_dots => {
-                let class = if point.kind == Kind::Counted { "counted" } else { "estimated" };
+            StepKind::Counted | StepKind::Estimated if has_dots => {
+                let class = if point.kind == StepKind::Counted { "counted" } else { "estimated" };
                 let tokens = grouped(point.tokens);
                 let _ = writeln!(
                     svg,
@@ -267,13 +267,13 @@ fn table(chart: &Chart) -> String {
         }
         let Some(row) = rows.last_mut() else { continue };
         match point.kind {
-            Kind::Counted | Kind::Estimated => row.1 = row.1.max(point.tokens),
+            StepKind::Counted | StepKind::Estimated => row.1 = row.1.max(point.tokens),
             kind => {
                 let what = match kind {
-                    Kind::Compacted(before) => {
+                    StepKind::Compacted(before) => {
                         format!("compaction, {} → {}", grouped(before), grouped(point.tokens))
                     }
-                    Kind::Refused => format!("{} did not fit", grouped(point.tokens)),
+                    StepKind::Refused => format!("{} did not fit", grouped(point.tokens)),
                     _ => "results shortened".to_owned(),
                 };
                 let gap = if row.2.is_empty() { "" } else { "; " };
@@ -350,9 +350,9 @@ mod tests {
         let point = |tokens, kind| Point { turn: 1, tokens, kind };
         let mut chart = Chart::default();
         chart.points.extend([
-            point(100, Kind::Counted),
-            point(40, Kind::Compacted(200)),
-            point(50, Kind::Estimated),
+            point(100, StepKind::Counted),
+            point(40, StepKind::Compacted(200)),
+            point(50, StepKind::Estimated),
         ]);
         let svg = figure(&chart);
         assert!(svg.contains("d=\"M0 75L500 0L500 120L1000 112\""), "{svg}");

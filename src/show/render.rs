@@ -23,7 +23,7 @@ const DIALECT: Options = Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHRO
 
 /// The options of the layout.
 #[derive(Clone, Copy, Debug)]
-pub struct Layout {
+pub struct MarkdownLayout {
     /// The width of a row in columns.
     pub width: usize,
     /// Replace delimiters by styles.
@@ -45,13 +45,13 @@ pub struct Rendered {
 }
 
 /// Lays out a complete text.
-pub fn render(text: &str, layout: Layout) -> Vec<String> {
+pub fn render(text: &str, layout: MarkdownLayout) -> Vec<String> {
     let rendered = render_part(text, layout, false);
     rendered.rows.into_iter().map(|(_, row)| row).collect()
 }
 
 /// Lays out a part of a text that begins at the start of a block; a blank row comes first if `has_gap`.
-pub fn render_part(text: &str, layout: Layout, has_gap: bool) -> Rendered {
+pub fn render_part(text: &str, layout: MarkdownLayout, has_gap: bool) -> Rendered {
     let marked = Marked::part(text);
     let mut renderer = Renderer::new(&marked, layout, has_gap);
     for (event, range) in Parser::new_ext(&marked.text, DIALECT).into_offset_iter() {
@@ -103,7 +103,7 @@ struct Newest {
 struct Renderer<'m> {
     marked: &'m Marked<'m>,
     source: &'m str,
-    layout: Layout,
+    layout: MarkdownLayout,
     rows: Vec<(usize, String)>,
     tops: Vec<(usize, bool)>,
     depth: usize,
@@ -130,7 +130,7 @@ struct Renderer<'m> {
 }
 
 impl<'m> Renderer<'m> {
-    fn new(marked: &'m Marked<'m>, layout: Layout, has_gap: bool) -> Renderer<'m> {
+    fn new(marked: &'m Marked<'m>, layout: MarkdownLayout, has_gap: bool) -> Renderer<'m> {
         Renderer {
             marked,
             source: &marked.text,

@@ -3,7 +3,7 @@
 //! The output does not depend on how the input is split into pieces: a row is written when no further text
 //! can change it. A block longer than 32 KiB is split, so memory is bounded.
 
-use super::render::{Layout, Rendered, render_part};
+use super::render::{MarkdownLayout, Rendered, render_part};
 use super::words::clean;
 use std::io::{self, Write};
 
@@ -17,7 +17,7 @@ const BEGINNING: usize = 32;
 
 /// A text that is laid out on `out` while it arrives.
 pub struct Stream<W> {
-    layout: Layout,
+    layout: MarkdownLayout,
     out: W,
     /// The bytes of an incomplete character, or a carriage return.
     rest: Vec<u8>,
@@ -35,7 +35,7 @@ pub struct Stream<W> {
 
 impl<W: Write> Stream<W> {
     /// Returns a stream for `out`.
-    pub fn new(layout: Layout, out: W) -> Stream<W> {
+    pub fn new(layout: MarkdownLayout, out: W) -> Stream<W> {
         let (rest, text, fence) = Default::default();
         Stream { layout, out, rest, text, written: 0, has_gap: false, fence, seen: 0 }
     }

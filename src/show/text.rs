@@ -1,8 +1,8 @@
 //! Writes entries as text for a terminal.
 
-use super::edit::{self, Kind, Line};
+use super::edit::{self, DiffKind, DiffLine};
 use super::markdown::MOST;
-use super::render::{Layout, render};
+use super::render::{MarkdownLayout, render};
 use super::words::{self, clean};
 use super::wrap::{chop, cut, expand_tabs, width, wrap};
 use super::{Entry, Options, Outcome, What, facts};
@@ -34,7 +34,7 @@ mod style {
 }
 
 /// Text output that is written entry by entry.
-pub struct Text<'o, W> {
+pub struct TextWriter<'o, W> {
     options: &'o Options,
     out: W,
     width: usize,
@@ -61,11 +61,11 @@ enum Last {
     Text,
 }
 
-impl<'o, W: Write> Text<'o, W> {
+impl<'o, W: Write> TextWriter<'o, W> {
     /// Returns a writer of text for `out`.
-    pub fn new(options: &'o Options, out: W) -> Text<'o, W> {
+    pub fn new(options: &'o Options, out: W) -> TextWriter<'o, W> {
         let width = options.width.max(NARROWEST);
-        Text { options, out, width, speaker: None, marked: None, last: Last::Gap }
+        TextWriter { options, out, width, speaker: None, marked: None, last: Last::Gap }
     }
 
     /// Writes an entry.
@@ -226,7 +226,7 @@ impl<'o, W: Write> Text<'o, W> {
         if text.len() > MOST {
             return self.prose(text, "");
         }
-        let layout = Layout { width: self.width - 2, color: true, has_all: true };
+        let layout = MarkdownLayout { width: self.width - 2, color: true, has_all: true };
         let text = clean(text);
         let rows = render(text.trim_matches('\n'), layout);
         self.rows("", 2, &rows)
@@ -292,15 +292,15 @@ impl<'o, W: Write> Text<'o, W> {
     }
 
     /// Writes the lines of a diff.
-    fn edit(&mut self, lines: &[Line]) -> io::Result<()> {
+    fn edit(&mut self, lines: &[DiffLine]) -> io::Result<()> {
         let most = if self.options.full { usize::MAX } else { DIFF };
         let shown = if lines.len() <= most.saturating_add(1) { lines.len() } else { most };
         for line in &lines[..shown] {
             let style = match line.kind {
-                Kind::Same => "",
-                Kind::Added => style::ADDED,
-                Kind::Removed => style::BAD,
-                Kind::Place => style::TOOL,
+                DiffKind::Same => "",
+                DiffKind::Added => style::ADDED,
+                DiffKind::Removed => style::BAD,
+                DiffKind::Place => style::TOOL,
             };
             let text = format!("{}{}", line.kind.sign(), expand_tabs(&clean(&line.text)));
             self.rows(style, 4, &chop(&text, self.width - 4))?;

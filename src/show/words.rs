@@ -5,7 +5,7 @@ use crate::estimate::report::grouped;
 use crate::printable::printable_lines;
 use crate::record::compaction::HEADING;
 use crate::record::truncation::KeptSpan;
-use crate::usage::Table;
+use crate::usage::PriceTable;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -96,7 +96,7 @@ pub fn session(it: &Session, zone: &TimeZone) -> Vec<String> {
 }
 
 /// Returns the facts about a reply, in order of display.
-pub fn reply(it: &Reply, prices: Option<&Table>) -> Vec<String> {
+pub fn reply(it: &Reply, prices: Option<&PriceTable>) -> Vec<String> {
     let mut facts: Vec<String> = it.model.iter().cloned().collect();
     if let Some(counts) = &it.counts {
         let cached = match counts.cache_read {

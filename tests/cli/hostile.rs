@@ -77,7 +77,7 @@ fn cost(transcript: &str) -> u64 {
     black_box(lint::lint(input()).expect("findings"));
     let mut messages = from_inputs(&[input()], &Options::default()).expect("messages").messages;
     let gauge = Gauge::new(Request { messages: &messages, ..Request::default() }, None);
-    let options = truncate::Options::new(1000, truncate::MAX_FRACTION, 1);
+    let options = truncate::TruncateOptions::new(1000, truncate::MAX_FRACTION, 1);
     black_box(truncate::truncate(&mut messages, Request::default(), gauge, options));
     now() - begun
 }

@@ -10,9 +10,9 @@ use super::records::Talk;
 use super::views::{File, with_plain_ids};
 use clawutils::checkpoint;
 use clawutils::checkpoint::reply::Said;
-use clawutils::compact::cut::Rule;
+use clawutils::compact::cut::CutRule;
 use clawutils::compact::pending::Summaries;
-use clawutils::compact::{CutPlan, KEEP_USER, Source, Strategy, Task, accept, local, stub};
+use clawutils::compact::{CutPlan, KEEP_USER, MadeSummary, Strategy, Task, accept, local, stub};
 use clawutils::estimate::{Gauge, Request};
 use clawutils::finding::rules::RESULT_TWICE;
 use clawutils::input::Input;
@@ -119,7 +119,7 @@ impl Session {
     fn truncate(&mut self) -> Law {
         let mut messages = rebuild(&self.file.bytes)?.messages;
         let (gauge, tokens) = gauge(&messages);
-        let options = truncate::Options {
+        let options = truncate::TruncateOptions {
             max_chars: 300,
             floor_chars: 150,
             head_ratio: 0.7,
@@ -151,7 +151,7 @@ impl Session {
         let messages = rebuild(&self.file.bytes)?.messages;
         let (gauge, tokens) = gauge(&messages);
         let target = self.has_target.then_some(tokens * (5 + self.any(6)) / 10);
-        let rules = [Rule::Half, Rule::Classic, Rule::Tail(tokens / 4), Rule::Fifth];
+        let rules = [CutRule::Half, CutRule::Classic, CutRule::Tail(tokens / 4), CutRule::Fifth];
         let rule = rules[self.any(4) as usize];
         let task = task(&messages, gauge, target, rule);
         let Some(planned) = task.plan() else { return Ok(()) };
@@ -186,7 +186,7 @@ impl Session {
             let options = Options { at: Some(at), ..Options::default() };
             let then = from_inputs(&inputs, &options).map_err(|error| error.to_string())?.messages;
             let (gauge, _) = gauge(&then);
-            let task = task(&then, gauge, None, Rule::Half);
+            let task = task(&then, gauge, None, CutRule::Half);
             let planned = task.plan_from(&one.first_kept);
             let planned = planned.ok_or(format!("what '{}' covers is not found", one.id))?;
             let text = "Made later.";
@@ -216,7 +216,7 @@ fn task<'r, 'a>(
     messages: &'r [Message<'a>],
     gauge: Gauge,
     target: Option<u64>,
-    rule: Rule,
+    rule: CutRule,
 ) -> Task<'r, 'a> {
     Task {
         messages,
@@ -246,6 +246,6 @@ fn record(
 ) -> Result<String, String> {
     let first_kept = task.first_kept(planned).ok_or("nothing kept has a record")?;
     let scale = task.gauge.scale();
-    let source = Source { text, strategy, model: None, usage: None, retry_of, scale };
+    let source = MadeSummary { text, strategy, model: None, usage: None, retry_of, scale };
     Ok(planned.record(&source, &first_kept, after))
 }

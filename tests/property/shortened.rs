@@ -6,7 +6,7 @@ use super::choices::Choices;
 use super::views::File;
 use clawutils::estimate::{Estimate, Gauge, Method, Request};
 use clawutils::record::digest;
-use clawutils::truncate::{Options, truncate};
+use clawutils::truncate::{TruncateOptions, truncate};
 use serde_json::{Value, json};
 
 /// Pieces that cuts, markers and blocks may meet.
@@ -83,7 +83,7 @@ fn shorten(file: &mut File, choices: &mut Choices, contents: &[Value]) -> Law {
     let budget = gauge.tokens(request) * (3 + choices.below(7) as u64) / 10;
     // A result that is just over its limit may become smaller in characters alone.
     let limit = Some(200 + choices.below(800)).filter(|_| choices.one_in(2));
-    let options = Options {
+    let options = TruncateOptions {
         max_chars: limit.unwrap_or(usize::MAX),
         floor_chars: choices.below(300),
         head_ratio: choices.of_these(&[0.0, 0.3, 0.7, 1.0]),

@@ -7,7 +7,7 @@ use super::records::Talk;
 use clawutils::input::Input;
 use clawutils::messages::Message;
 use clawutils::messages::rebuild::{self, from_inputs};
-use clawutils::show::render::Layout;
+use clawutils::show::render::MarkdownLayout;
 use clawutils::show::stream::Stream;
 use clawutils::show::{self, Format, Options};
 use pulldown_cmark::{Event, HeadingLevel, Options as Dialect, Parser, Tag, TagEnd};
@@ -327,7 +327,8 @@ pub fn of_streams(choices: &mut Choices) -> Law {
             _ => choices.of_these(PIECES),
         });
     }
-    let layout = Layout { width: 24 + choices.below(60), color: choices.one_in(2), has_all: false };
+    let layout =
+        MarkdownLayout { width: 24 + choices.below(60), color: choices.one_in(2), has_all: false };
     let mut whole = Stream::new(layout, Vec::new());
     let wrong = |error: std::io::Error| error.to_string();
     whole.take(text.as_bytes()).map_err(wrong)?;

@@ -8,13 +8,13 @@ use serde_json::Value;
 use super::any::{Law, is_accepted, lines, rebuild, same};
 use super::laws::{has_calls_of_its_own, has_plain_ids, values};
 use super::records::Talk;
-use clawutils::compact::cut::Rule;
-use clawutils::compact::{Source, Strategy, Task};
+use clawutils::compact::cut::CutRule;
+use clawutils::compact::{MadeSummary, Strategy, Task};
 use clawutils::estimate::{Estimate, Gauge, Method, Request};
 use clawutils::finding::rules::RESULT_TWICE;
 use clawutils::messages::Message;
 use clawutils::record;
-use clawutils::truncate::{self, Options};
+use clawutils::truncate::{self, TruncateOptions};
 
 /// A transcript that is appended to as `claw-append` does it.
 pub struct File {
@@ -110,7 +110,7 @@ fn has_size(messages: &[Message<'_>], told: u64) -> Law {
 fn truncated(file: &mut File, tenths: u64) -> Law {
     let mut messages = rebuild(&file.bytes)?.messages;
     let (gauge, tokens) = gauge(&messages);
-    let options = Options {
+    let options = TruncateOptions {
         max_chars: 300,
         floor_chars: 150,
         head_ratio: 0.7,
@@ -144,11 +144,11 @@ fn compacted(file: &mut File, turn: usize) -> Law {
         gauge,
         target,
         keep_user: 100,
-        rule: Rule::Half,
+        rule: CutRule::Half,
     };
     let Some(planned) = task.plan() else { return Ok(()) };
     let text = format!("what happened up to turn {turn}");
-    let source = Source {
+    let source = MadeSummary {
         text: &text,
         strategy: Strategy::File,
         model: None,

@@ -110,7 +110,7 @@ impl Args {
         if let Some(patterns) = patterns {
             batch.redact(patterns);
         }
-        let options = transcript::Options {
+        let options = transcript::AppendOptions {
             expect_tail: self.expect_tail.clone(),
             lock_timeout: self.lock_timeout,
             is_waiting: Arc::default(),

@@ -13,10 +13,10 @@ use clawutils::cli::options::{CassetteArgs, PatienceArgs};
 use clawutils::cli::{Log, Output, messages};
 use clawutils::estimate::budget::default_output;
 use clawutils::exit::{Exit, fail};
-use clawutils::provider::call::{self, Call, Patience};
+use clawutils::provider::call::{self, ModelCall, Patience};
 use clawutils::provider::endpoint::Endpoint;
 use clawutils::provider::protocol::Protocol;
-use clawutils::provider::{Provider, Request, ollama};
+use clawutils::provider::{ModelRequest, Provider, ollama};
 use clawutils::rules::check_ready;
 use clawutils::settings::values::seconds;
 use signal_hook::low_level::emulate_default_handler;
@@ -105,7 +105,7 @@ pub fn call(
         log.note(&warning);
     }
     let room = known.map_or(MAX_TOKENS, default_output);
-    let request = Request {
+    let request = ModelRequest {
         model: &name,
         max_tokens: args.window.max_tokens.unwrap_or(room),
         max_tokens_name: endpoint.output_limit_name(&name),
@@ -118,7 +118,7 @@ pub fn call(
     };
     let (protocol, detect_truncation) = (endpoint.protocol, args.patience.detect_truncation);
     let call =
-        Call { protocol, request, patience: args.patience(), rows: &rows, detect_truncation };
+        ModelCall { protocol, request, patience: args.patience(), rows: &rows, detect_truncation };
     let prices = Prices::read(&args.spent.limits)?;
     if args.dry_run {
         endpoint.check()?;
@@ -148,7 +148,7 @@ pub fn call(
 fn ask(
     args: &CallArgs,
     model: &ModelArgs,
-    call: &Call<'_, '_, '_>,
+    call: &ModelCall<'_, '_, '_>,
     network: &mut Network<'_>,
     prices: Option<&Prices>,
 ) -> anyhow::Result<Exit> {
@@ -216,7 +216,7 @@ impl CallArgs {
     }
 }
 
-fn dry_run(endpoint: &Endpoint, call: &Call<'_, '_, '_>, log: Log) -> anyhow::Result<Exit> {
+fn dry_run(endpoint: &Endpoint, call: &ModelCall<'_, '_, '_>, log: Log) -> anyhow::Result<Exit> {
     if endpoint.provider == Provider::Offline {
         log.note("would ask the offline provider; this is what another would be sent");
     } else {
@@ -233,7 +233,7 @@ fn dry_run(endpoint: &Endpoint, call: &Call<'_, '_, '_>, log: Log) -> anyhow::Re
 fn count(
     args: &CallArgs,
     model: &ModelArgs,
-    call: &Call<'_, '_, '_>,
+    call: &ModelCall<'_, '_, '_>,
     network: &mut Network<'_>,
 ) -> anyhow::Result<Exit> {
     let (endpoint, log) = (network.endpoint, network.log);

@@ -14,14 +14,14 @@ const GRACE: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The sender to the reader of the current answer, if one is being read.
-static READER: Mutex<Option<SyncSender<Event>>> = Mutex::new(None);
+static READER: Mutex<Option<SyncSender<AnswerEvent>>> = Mutex::new(None);
 
 /// Something that the reader of an answer waits for.
 #[derive(Debug)]
-pub(super) enum Event {
+pub(super) enum AnswerEvent {
     /// A part of the answer.
     #[cfg(feature = "http")]
-    Part(clawutils::provider::http::Part),
+    Part(clawutils::provider::http::AnswerPart),
     /// The answer ended, well or not.
     #[cfg(feature = "http")]
     End(Result<(), clawutils::provider::Failure>),
@@ -33,7 +33,7 @@ pub(super) enum Event {
 pub(super) struct Listening(());
 
 impl Listening {
-    pub(super) fn new(reader: SyncSender<Event>) -> Listening {
+    pub(super) fn new(reader: SyncSender<AnswerEvent>) -> Listening {
         progress::end_by_signals(tell);
         *slot() = Some(reader);
         Listening(())
@@ -46,7 +46,7 @@ impl Drop for Listening {
     }
 }
 
-fn slot() -> MutexGuard<'static, Option<SyncSender<Event>>> {
+fn slot() -> MutexGuard<'static, Option<SyncSender<AnswerEvent>>> {
     READER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -56,7 +56,7 @@ fn tell(signal: i32) {
     let end = Instant::now() + GRACE;
     let mut is_told = false;
     while Instant::now() < end {
-        is_told = is_told || reader.try_send(Event::Signal(signal)).is_ok();
+        is_told = is_told || reader.try_send(AnswerEvent::Signal(signal)).is_ok();
         thread::sleep(PAUSE);
     }
 }

@@ -9,11 +9,11 @@ use clawutils::exit::{self, Exit};
 use clawutils::json::write::Members;
 use clawutils::json::{Object, edit};
 use clawutils::process::signals;
-use clawutils::provider::call::Call;
+use clawutils::provider::call::ModelCall;
 use clawutils::provider::endpoint::Endpoint;
 use clawutils::provider::{Failure, Provider, Reply};
 use clawutils::record;
-use clawutils::usage::{Counts, Table};
+use clawutils::usage::{Counts, PriceTable};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -66,7 +66,7 @@ impl Destination {
 /// Prices from a file.
 pub struct Prices {
     name: String,
-    table: Table,
+    table: PriceTable,
 }
 
 impl Prices {
@@ -118,7 +118,7 @@ pub(super) fn write_reply(
     replies: &mut [Reply],
     to: &mut Destination,
     provider: Provider,
-    call: &Call<'_, '_, '_>,
+    call: &ModelCall<'_, '_, '_>,
     args: &CallArgs,
     prices: Option<&Prices>,
     log: Log,
@@ -149,7 +149,7 @@ pub(super) fn write_records(
     replies: &mut [Reply],
     to: &mut Destination,
     provider: Provider,
-    call: &Call<'_, '_, '_>,
+    call: &ModelCall<'_, '_, '_>,
     args: &CallArgs,
 ) -> anyhow::Result<Option<String>> {
     let (mut lines, mut cut_call) = (Vec::new(), None);
@@ -196,7 +196,7 @@ fn ending(reply: &Reply, log: Log) -> Exit {
 }
 
 /// What was asked, for the record: hashes as record ids have them.
-fn asked(call: &Call<'_, '_, '_>) -> String {
+fn asked(call: &ModelCall<'_, '_, '_>) -> String {
     let request = &call.request;
     let hash = |text: Option<&str>| text.map(record::digest);
     Members::new()

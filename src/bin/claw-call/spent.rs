@@ -5,7 +5,7 @@ use clawutils::cli::options::LimitArgs;
 use clawutils::cli::{open_transcript, variable};
 use clawutils::exit::{Error, Exit, fail};
 use clawutils::input::lines::Lines;
-use clawutils::provider::{Request, estimated};
+use clawutils::provider::{ModelRequest, estimated};
 use clawutils::usage::{Calls, Counts};
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ impl SpentArgs {
     /// 5 when it is not; 74 when a transcript cannot be read; 78 when a model has no price.
     pub(super) fn check(
         &self,
-        request: &Request<'_, '_>,
+        request: &ModelRequest<'_, '_>,
         prices: Option<&Prices>,
     ) -> anyhow::Result<()> {
         if self.limits.max_total.is_none() && self.limits.max_cost.is_none() {

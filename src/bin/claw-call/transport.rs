@@ -1,7 +1,7 @@
 //! The transport of a call: the network, the provider inside, or recordings.
 
 #[cfg(feature = "http")]
-use crate::listening::{Event, Listening};
+use crate::listening::{AnswerEvent, Listening};
 use clawutils::cli::options::CassetteArgs;
 use clawutils::cli::{Log, now};
 use clawutils::exit::{self, Exit, fail};
@@ -10,10 +10,10 @@ use clawutils::provider::call::{Ask, Transport};
 use clawutils::provider::cassette::{Cassette, Exchange, Recorder};
 use clawutils::provider::collect::Rest;
 use clawutils::provider::endpoint::Endpoint;
-use clawutils::provider::failure::Class;
+use clawutils::provider::failure::FailureClass;
 use clawutils::provider::reading::Reading;
 #[cfg(feature = "http")]
-use clawutils::provider::{Failure, Request, offline};
+use clawutils::provider::{Failure, ModelRequest, offline};
 use std::hash::{BuildHasher, Hasher, RandomState};
 #[cfg(feature = "http")]
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -81,7 +81,7 @@ impl Transport for Network<'_> {
     fn send(
         &mut self,
         ask: Ask,
-        request: &Request<'_, '_>,
+        request: &ModelRequest<'_, '_>,
         body: &str,
         reading: &mut Reading<'_>,
     ) -> Result<(), Failure> {
@@ -91,8 +91,9 @@ impl Transport for Network<'_> {
             _ => &endpoint.url,
         };
         if let Tape::Replay(cassette) = self.tape {
-            let missed =
-                |miss: &dyn ToString| Failure::new(Class::NotRecorded, "replay", miss.to_string());
+            let missed = |miss: &dyn ToString| {
+                Failure::new(FailureClass::NotRecorded, "replay", miss.to_string())
+            };
             let found = cassette.next(path(url), body).map_err(|miss| missed(&miss))?;
             return found.play(reading);
         }
@@ -172,14 +173,14 @@ impl Network<'_> {
         body: &str,
         reading: &mut Reading<'_>,
     ) -> Result<(), Failure> {
-        use clawutils::provider::http::{self, Part};
+        use clawutils::provider::http::{self, AnswerPart};
         let post = self.post(url, body);
         let (sender, events) = mpsc::sync_channel(WAITING);
         let _listening = Listening::new(sender.clone());
         std::thread::spawn(move || {
-            let outcome = http::post(post, |part| sender.send(Event::Part(part)).is_ok());
+            let outcome = http::post(post, |part| sender.send(AnswerEvent::Part(part)).is_ok());
             // Without a reader there is no one to notify.
-            let _ = sender.send(Event::End(outcome));
+            let _ = sender.send(AnswerEvent::End(outcome));
         });
         // The moment to stop waiting for a part that the answer can do without.
         let mut enough = None;
@@ -193,12 +194,14 @@ impl Network<'_> {
             let until = enough.into_iter().chain(end).min();
             let wait = until.map_or(Duration::MAX, |until| until - Instant::now());
             match events.recv_timeout(wait) {
-                Ok(Event::Part(Part::Head(status, headers))) => reading.head(status, headers),
-                Ok(Event::Part(Part::Body(piece))) => {
+                Ok(AnswerEvent::Part(AnswerPart::Head(status, headers))) => {
+                    reading.head(status, headers)
+                }
+                Ok(AnswerEvent::Part(AnswerPart::Body(piece))) => {
                     reading.take(&piece);
                 }
-                Ok(Event::End(outcome)) => return outcome,
-                Ok(Event::Signal(signal)) => {
+                Ok(AnswerEvent::End(outcome)) => return outcome,
+                Ok(AnswerEvent::Signal(signal)) => {
                     self.stopped = Some(signal);
                     return Err(stopped("a signal came"));
                 }

@@ -1,16 +1,16 @@
 //! `claw-checkpoint`: ask whether one is due, get it from another program, read the reply.
 
 use anyhow::Context;
-use clawutils::checkpoint::due::{State, Triggers};
+use clawutils::checkpoint::due::{ConversationState, Triggers};
 use clawutils::checkpoint::reply::Said;
-use clawutils::checkpoint::{self, PROMPT, Plan};
-use clawutils::cli::Outcome;
+use clawutils::checkpoint::{self, CheckpointPlan, PROMPT};
+use clawutils::cli::StageOutcome;
 use clawutils::cli::budget::{BudgetArgs, Extras};
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::options::DueArgs;
 use clawutils::cli::summary::{CallBudget, CommandArgs, SummariserArgs, SummaryModel, Writer};
 use clawutils::cli::{Log, Output, messages, now, read_file, require_meta, text};
-use clawutils::compact::accept::Reply;
+use clawutils::compact::accept::SummaryReply;
 use clawutils::compact::request::SummaryPrompt;
 use clawutils::compact::summary_tokens;
 use clawutils::estimate::{Budget, Gauge, Request};
@@ -51,7 +51,7 @@ pub struct CheckpointArgs {
 
 /// A run of `claw-checkpoint`.
 #[derive(Debug)]
-pub struct Run<'s> {
+pub struct CheckpointRun<'s> {
     /// Its options.
     pub args: &'s CheckpointArgs,
     /// The provider's.
@@ -60,7 +60,7 @@ pub struct Run<'s> {
     pub budget: &'s BudgetArgs,
 }
 
-impl Run<'_> {
+impl CheckpointRun<'_> {
     /// Does it.
     ///
     /// # Errors
@@ -83,11 +83,11 @@ impl Run<'_> {
         log.unused_count(gauge.unused());
         let tokens = gauge.tokens(request);
         let budget = self.budget.budget(self.model, None)?;
-        let state = State::of(&messages, tokens, budget.map(|budget| budget.window));
+        let state = ConversationState::of(&messages, tokens, budget.map(|budget| budget.window));
         let plan = checkpoint::plan(&messages);
         let why_not = self.why_not(state, plan.as_ref());
         if let Some(why) = why_not.filter(|_| self.args.if_due) {
-            log.outcome(&format!("skipped: {why}"), &Outcome::Skipped.member());
+            log.outcome(&format!("skipped: {why}"), &StageOutcome::Skipped.member());
             return Ok(Exit::Done);
         }
         let Some(plan) = plan else {
@@ -117,11 +117,11 @@ impl Run<'_> {
     /// Asks the models in order, until one replies.
     fn ask(
         &self,
-        plan: &Plan<'_, '_>,
+        plan: &CheckpointPlan<'_, '_>,
         (gauge, budget): (Gauge, Option<Budget>),
         spent: &CallBudget,
         log: Log,
-    ) -> anyhow::Result<Reply> {
+    ) -> anyhow::Result<SummaryReply> {
         let prompt = self.prompt()?;
         let prompt = SummaryPrompt { text: &prompt, focus: None };
         let models = self.args.summarisers.models(self.model, budget)?;
@@ -156,7 +156,11 @@ impl Run<'_> {
     }
 
     /// Why no checkpoint is due, if none is.
-    fn why_not(&self, state: State, plan: Option<&Plan<'_, '_>>) -> Option<String> {
+    fn why_not(
+        &self,
+        state: ConversationState,
+        plan: Option<&CheckpointPlan<'_, '_>>,
+    ) -> Option<String> {
         if let Err(why) = self.triggers().ask(state) {
             return Some(why.to_string());
         }

@@ -2,7 +2,7 @@
 
 mod checkpoint;
 
-use crate::checkpoint::{CheckpointArgs, Run};
+use crate::checkpoint::{CheckpointArgs, CheckpointRun};
 use clap::Parser;
 use clawutils::cli::budget::{BudgetArgs, RequestArgs};
 use clawutils::cli::model::ModelArgs;
@@ -49,6 +49,6 @@ fn main() -> ExitCode {
         let input = args.operands.read()?;
         let extras = args.request.read()?;
         let (checkpoint, model, budget) = (&args.checkpoint, &args.model, &args.budget);
-        Run { args: checkpoint, model, budget }.run(&input, &extras, log)
+        CheckpointRun { args: checkpoint, model, budget }.run(&input, &extras, log)
     })
 }

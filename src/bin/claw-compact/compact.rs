@@ -3,15 +3,15 @@
 use crate::ladder::{Ladder, Made, listed};
 use anyhow::Context;
 use clawutils::cli::budget::{Extras, Refused};
-use clawutils::cli::log::Outcome;
+use clawutils::cli::log::StageOutcome;
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::options::{PauseArgs, SourceArgs};
 use clawutils::cli::summary::{CallBudget, CommandArgs, SummariserArgs, SummaryModel};
 use clawutils::cli::{Log, Output, messages, read_file, require_meta, text};
-use clawutils::compact::cut::Rule;
+use clawutils::compact::cut::CutRule;
 use clawutils::compact::pieces::Pieces;
 use clawutils::compact::request::{self, SummaryPrompt};
-use clawutils::compact::{CutPlan, KEEP_USER, Source, Strategy, Task};
+use clawutils::compact::{CutPlan, KEEP_USER, MadeSummary, Strategy, Task};
 use clawutils::estimate::{Budget, Request};
 use clawutils::exit::{self, Error, Exit, fail};
 use clawutils::json::write::Members;
@@ -78,7 +78,7 @@ pub struct CompactArgs {
 
 /// A run of `claw-compact`.
 #[derive(Debug)]
-pub struct Run<'s> {
+pub struct CompactRun<'s> {
     /// Its options.
     pub args: &'s CompactArgs,
     /// The provider's.
@@ -93,7 +93,7 @@ pub struct Run<'s> {
     pub asked: Option<String>,
 }
 
-impl Run<'_> {
+impl CompactRun<'_> {
     /// Compacts the messages of `input`.
     ///
     /// # Errors
@@ -111,7 +111,7 @@ impl Run<'_> {
         let Some(planned) = task.plan() else {
             let tokens = task.tokens(&messages);
             let why = Error::new(Exit::NoGain, nothing_to_gain(&task));
-            return Err(why.with(Outcome::Skipped.members(tokens, tokens)).into());
+            return Err(why.with(StageOutcome::Skipped.members(tokens, tokens)).into());
         };
         let prompt = self.prompt()?;
         let prompt = SummaryPrompt { text: &prompt, focus: self.args.focus.as_deref() };
@@ -142,9 +142,9 @@ impl Run<'_> {
         let model = self.asked.as_deref();
         let request = Request { messages, system, tools, model };
         let rule = match self.args.keep_tokens {
-            Some(tokens) => Rule::Tail(tokens),
-            None if self.args.classic => Rule::Classic,
-            None => Rule::Half,
+            Some(tokens) => CutRule::Tail(tokens),
+            None if self.args.classic => CutRule::Classic,
+            None => CutRule::Half,
         };
         Task {
             messages,
@@ -205,7 +205,7 @@ pub(crate) fn record(
     let Some(first_kept) = task.first_kept(&made.planned) else {
         return fail(Exit::Data, "cannot write a record: no message that is kept has a record");
     };
-    let source = Source {
+    let source = MadeSummary {
         text: &made.reply.text,
         strategy: made.strategy,
         model: made.reply.model.as_deref(),
@@ -227,7 +227,7 @@ pub(crate) fn with_outcome(error: anyhow::Error, before: u64, spent: &CallBudget
 /// The outcome that an error brings along; failed, if it brings none.
 pub(crate) fn outcome_of(error: &anyhow::Error) -> Members {
     let own = error.downcast_ref::<Error>().map(Error::members).filter(|own| !own.is_empty());
-    own.cloned().unwrap_or_else(|| Outcome::Failed.member())
+    own.cloned().unwrap_or_else(|| StageOutcome::Failed.member())
 }
 
 pub(crate) fn say_applied(log: Log, made: &Made, spent: &CallBudget) {
@@ -247,7 +247,7 @@ pub(crate) fn say_applied(log: Log, made: &Made, spent: &CallBudget) {
     }
     log.outcome(
         &format!("{done}: {before} -> {after} tokens ({cost}){next}"),
-        &Outcome::Applied
+        &StageOutcome::Applied
             .members(before, after)
             .string("strategy", made.strategy.name())
             .string("source", source)

@@ -1,13 +1,13 @@
 //! The ladder of sources: each is tried in turn, until one gives a summary that may be used.
 
 use crate::compact::outcome_of;
-use crate::compact::{Run, read_text};
+use crate::compact::{CompactRun, read_text};
 use crate::sources::Source;
-use clawutils::cli::log::Outcome;
+use clawutils::cli::log::StageOutcome;
 use clawutils::cli::summary::{CallBudget, SummaryModel, Writer};
 use clawutils::cli::{Log, now};
-use clawutils::compact::accept::{self, Reply};
-use clawutils::compact::cut::Rule;
+use clawutils::compact::accept::{self, SummaryReply};
+use clawutils::compact::cut::CutRule;
 use clawutils::compact::identifiers::Used;
 use clawutils::compact::request::{self, SummaryPrompt};
 use clawutils::compact::{CutPlan, Strategy, Task, local, stub};
@@ -20,7 +20,7 @@ pub(super) struct Made {
     pub source: String,
     pub planned: CutPlan,
     pub strategy: Strategy,
-    pub reply: Reply,
+    pub reply: SummaryReply,
     /// The request's tokens with it.
     pub after: u64,
     /// What it does not name and the rest of the conversation uses.
@@ -30,7 +30,7 @@ pub(super) struct Made {
 /// What one run climbs with.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ladder<'s> {
-    pub session: &'s Run<'s>,
+    pub session: &'s CompactRun<'s>,
     pub spent: &'s CallBudget,
     pub prompt: SummaryPrompt<'s>,
     pub log: Log,
@@ -69,7 +69,7 @@ impl Ladder<'_> {
         task: &Task<'_, '_>,
         planned: &CutPlan,
     ) -> anyhow::Result<Made> {
-        let said = |text| Reply { text, ..Reply::default() };
+        let said = |text| SummaryReply { text, ..SummaryReply::default() };
         let (strategy, planned, reply) = match source {
             Source::File(path) => (Strategy::File, planned.clone(), said(read_text(path)?)),
             Source::Checkpoint => {
@@ -86,7 +86,7 @@ impl Ladder<'_> {
             }
             Source::Stub => {
                 // All but the newest fifth goes, for nobody knows when there will be a summary.
-                let task = Task { rule: Rule::Fifth, ..*task };
+                let task = Task { rule: CutRule::Fifth, ..*task };
                 let planned = task.plan().unwrap_or_else(|| planned.clone());
                 let text = stub::text(&planned);
                 (Strategy::Stub, planned, said(text))
@@ -125,7 +125,7 @@ impl Ladder<'_> {
         strategy: Strategy,
         task: &Task<'_, '_>,
         planned: CutPlan,
-        reply: Reply,
+        reply: SummaryReply,
     ) -> anyhow::Result<Made> {
         match accept::accept(task, &planned, &reply.text, strategy) {
             Ok(after) => {
@@ -136,7 +136,7 @@ impl Ladder<'_> {
             Err(why) => {
                 let text = format!("the summary is not used: {why}");
                 let error = Error::new(why.exit(strategy), text);
-                Err(error.with(Outcome::Refused.member()).into())
+                Err(error.with(StageOutcome::Refused.member()).into())
             }
         }
     }
@@ -156,13 +156,13 @@ impl Ladder<'_> {
                 return fail(Exit::NoGain, "the request does not fit");
             };
             let usage = clawutils::usage::sum(made.reply.usage.as_deref(), reply.usage.as_deref());
-            let reply = Reply { usage, ..reply };
+            let reply = SummaryReply { usage, ..reply };
             self.accept(&made.source, Strategy::Llm, task, made.planned.clone(), reply)
         };
         match again() {
             Ok(better) if better.lost.len() < made.lost.len() => better,
             Ok(worse) => {
-                let reply = Reply { usage: worse.reply.usage, ..made.reply };
+                let reply = SummaryReply { usage: worse.reply.usage, ..made.reply };
                 Made { reply, ..made }
             }
             Err(error) => {

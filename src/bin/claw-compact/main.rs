@@ -6,7 +6,7 @@ mod retry;
 mod show;
 mod sources;
 
-use crate::compact::{CompactArgs, Run};
+use crate::compact::{CompactArgs, CompactRun};
 use clap::Parser;
 use clawutils::cli::budget::{BudgetArgs, RefusedArgs, RequestArgs};
 use clawutils::cli::model::ModelArgs;
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
         let budget = args.budget.budget(&args.model, refused.as_ref())?;
         let asked = args.model.model();
         let (args, operands, model) = (&args.compact, &args.operands, &args.model);
-        let session = Run { args, model, budget, refused, extras, asked };
+        let session = CompactRun { args, model, budget, refused, extras, asked };
         if args.retry {
             return session.retry(&operands.transcripts()?, log);
         }

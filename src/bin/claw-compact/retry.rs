@@ -4,13 +4,13 @@
 //! Its record says in whose place it stands, so it never governs where that did not. The oldest comes first,
 //! and what one learns the next goes on from; one that fails again and again does not hold up the others.
 
-use crate::compact::{Run, record, say_applied};
+use crate::compact::{CompactRun, record, say_applied};
 use crate::ladder::{Ladder, Made};
 use crate::sources::Source;
 use anyhow::Context;
 use clawutils::cli::attempts::Attempts;
 use clawutils::cli::summary::CallBudget;
-use clawutils::cli::{Log, Outcome, Output, now};
+use clawutils::cli::{Log, Output, StageOutcome, now};
 use clawutils::compact::pending::{Pending, Summaries};
 use clawutils::compact::request::SummaryPrompt;
 use clawutils::exit::{self, Exit, fail};
@@ -23,7 +23,7 @@ use std::io::Write;
 /// The longest pause between two tries of one summary, in seconds: a day.
 const LONGEST_PAUSE: f64 = 86_400.0;
 
-impl Run<'_> {
+impl CompactRun<'_> {
     /// Makes the pending summaries of a transcript and writes a record for each.
     ///
     /// # Errors
@@ -39,14 +39,14 @@ impl Run<'_> {
         let mut exit = Exit::Done;
         let pending = summaries.pending();
         if pending.is_empty() {
-            log.outcome("no summary is missing", &Outcome::Skipped.member());
+            log.outcome("no summary is missing", &StageOutcome::Skipped.member());
         }
         for one in pending {
             let messages = before(inputs, &one, &summaries);
             let known = messages.as_deref().unwrap_or_default();
             if let Some(why) = self.why_not_yet(&one, known)? {
                 let text = format!("the summary of '{}' is not tried: {why}", one.id);
-                log.outcome(&text, &Outcome::Skipped.member().string("id", &one.id));
+                log.outcome(&text, &StageOutcome::Skipped.member().string("id", &one.id));
                 continue;
             }
             match self.retry_one(messages, &one, &mut summaries, log) {
@@ -57,7 +57,7 @@ impl Run<'_> {
                 Err(error) => {
                     exit = exit::status(&error);
                     let text = format!("no summary for '{}': {}", one.id, exit::text(&error));
-                    log.outcome(&text, &Outcome::Failed.member().string("id", &one.id));
+                    log.outcome(&text, &StageOutcome::Failed.member().string("id", &one.id));
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! `--show`: what a compaction would do, as one JSON object; nothing is called.
 
-use crate::compact::Run;
+use crate::compact::CompactRun;
 use crate::sources::Source;
 use anyhow::Context;
 use clawutils::cli::Output;
@@ -12,7 +12,7 @@ use clawutils::messages::Message;
 use clawutils::record::content::Role;
 use std::io::Write;
 
-impl Run<'_> {
+impl CompactRun<'_> {
     /// Writes it.
     pub(crate) fn show(
         &self,

@@ -1,6 +1,6 @@
 //! Where summaries may come from: models, by option and configuration, and those that ask nobody.
 
-use crate::compact::Run;
+use crate::compact::CompactRun;
 use clawutils::cli::summary::SummaryModel;
 use clawutils::messages::Message;
 use clawutils::messages::checkpoint::LatestCheckpoint;
@@ -50,7 +50,7 @@ impl Source {
     }
 }
 
-impl Run<'_> {
+impl CompactRun<'_> {
     /// All sources, in the order in which they are tried. By default nothing is left out without a summary from
     /// a request that fits.
     ///

@@ -6,7 +6,7 @@ use clawutils::cli::arguments;
 use clawutils::cli::budget::WindowArgs;
 use clawutils::exit::{Error, Exit};
 use clawutils::settings::file::{KEYS, unknown};
-use clawutils::settings::{self, Setting, Value};
+use clawutils::settings::{self, Setting, SettingValue};
 
 /// The settings of all programs as hidden options.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +56,7 @@ pub fn command() -> Command {
 ///
 /// # Errors
 /// 78 if a variable or the file is invalid.
-pub fn decided() -> anyhow::Result<Vec<(Setting, Value)>> {
+pub fn decided() -> anyhow::Result<Vec<(Setting, SettingValue)>> {
     arguments::decided::<crate::Args<All>>()
 }
 

@@ -12,7 +12,7 @@ use clawutils::settings::decide;
 use clawutils::settings::file::{ConfigFile, unusable};
 use clawutils::settings::place;
 use clawutils::settings::values::ExtraArg;
-use clawutils::settings::{self, Kind, Origin, Setting};
+use clawutils::settings::{self, Origin, Setting, ValueKind};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -110,8 +110,10 @@ fn missing(setting: &Setting, text: &OsStr, name: &str) -> Option<String> {
             ));
         }
         "key-file" => KeySource::File(path.to_owned()).read().err()?,
-        _ if setting.kind == Kind::Object => read_extra(&ExtraArg::new(&text)).err()?,
-        key if setting.kind != Kind::Path || MADE.contains(&key) && !path.exists() => return None,
+        _ if setting.kind == ValueKind::Object => read_extra(&ExtraArg::new(&text)).err()?,
+        key if setting.kind != ValueKind::Path || MADE.contains(&key) && !path.exists() => {
+            return None;
+        }
         _ => anyhow::Error::from(File::open(path).err()?)
             .context(format!("cannot read '{}'", path.display())),
     };

@@ -13,7 +13,7 @@ use clawutils::settings::decide;
 use clawutils::settings::file::ConfigFile;
 use clawutils::settings::place::{self, home};
 use clawutils::settings::values::ExtraArg;
-use clawutils::settings::{self, Kind, Setting};
+use clawutils::settings::{self, Setting, ValueKind};
 use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
 use std::io::ErrorKind;
@@ -44,7 +44,7 @@ impl Set {
     pub fn run(&self, given: &ArgMatches) -> anyhow::Result<Exit> {
         let setting = all::definition(&self.key)?;
         let json = self.json(&setting)?;
-        let place = Place::of(given)?;
+        let place = EditedObject::of(given)?;
         if place.profile.is_some() && setting.key == "profile" {
             return fail(Exit::Usage, "a profile cannot select a profile; leave --profile out");
         }
@@ -73,7 +73,7 @@ impl Set {
                 format!("a value is required for '{key}'; 'claw-config unset {key}' removes it");
             return fail(Exit::Usage, text);
         }
-        if is_empty && !matches!(setting.kind, Kind::Switch | Kind::Number) {
+        if is_empty && !matches!(setting.kind, ValueKind::Switch | ValueKind::Number) {
             // An empty value means none: a profile can undo a value outside it.
             return Ok("\"\"".to_owned());
         }
@@ -83,7 +83,9 @@ impl Set {
         }
         let name = format!("'{}'", setting.key);
         decide::check(setting, &texts, &name).map_err(|why| Error::new(Exit::Usage, why))?;
-        for object in texts.iter().filter(|text| setting.kind == Kind::Object && is_object(text)) {
+        for object in
+            texts.iter().filter(|text| setting.kind == ValueKind::Object && is_object(text))
+        {
             let read = read_extra(&ExtraArg::new(&object.to_string_lossy()));
             read.map_err(|why| Error::new(Exit::Usage, exit::text(&why)))?;
         }
@@ -93,7 +95,7 @@ impl Set {
 
 impl Unset {
     pub fn run(&self, given: &ArgMatches) -> anyhow::Result<Exit> {
-        let place = Place::of(given)?;
+        let place = EditedObject::of(given)?;
         if place.profile.is_none() && ["profiles", "session"].contains(&self.key.as_str()) {
             let text =
                 format!("'{}' is not a setting but an object of settings; edit the file", self.key);
@@ -116,30 +118,30 @@ fn is_object(text: &OsStr) -> bool {
 /// paths in the file are relative to its folder, so they are made absolute.
 fn stored(setting: &Setting, text: OsString) -> OsString {
     match setting.kind {
-        Kind::Path | Kind::Object if text.is_empty() || is_object(&text) => text,
-        Kind::Path | Kind::Object if text.to_string_lossy().starts_with("~/") => text,
-        Kind::Path | Kind::Object => {
+        ValueKind::Path | ValueKind::Object if text.is_empty() || is_object(&text) => text,
+        ValueKind::Path | ValueKind::Object if text.to_string_lossy().starts_with("~/") => text,
+        ValueKind::Path | ValueKind::Object => {
             std::path::absolute(&text).map_or(text, PathBuf::into_os_string)
         }
-        Kind::Switch => match text.to_str() {
+        ValueKind::Switch => match text.to_str() {
             Some("1" | "yes" | "on") => "true".into(),
             Some("0" | "no" | "off") => "false".into(),
             _ => text,
         },
-        Kind::Number | Kind::Text => text,
+        ValueKind::Number | ValueKind::Text => text,
     }
 }
 
 /// The object to change: the whole file, or one profile.
-struct Place {
+struct EditedObject {
     file: PathBuf,
     profile: Option<String>,
 }
 
-impl Place {
-    fn of(given: &ArgMatches) -> anyhow::Result<Place> {
+impl EditedObject {
+    fn of(given: &ArgMatches) -> anyhow::Result<EditedObject> {
         let profile = given.try_get_one::<String>("profile").ok().flatten().cloned();
-        Ok(Place { file: place::path(given, ENVIRONMENT)?, profile })
+        Ok(EditedObject { file: place::path(given, ENVIRONMENT)?, profile })
     }
 
     /// Returns the path of a key in the file.

@@ -1,12 +1,12 @@
 //! export: print a shell command that sets or unsets the variable of a setting.
 
 use crate::all::{self, All};
-use crate::shell::Text;
+use crate::shell::ShellCode;
 use clawutils::cli::arguments;
 use clawutils::exit::{Error, Exit, fail};
-use clawutils::settings::decide::{self, Failed, Parsed};
+use clawutils::settings::decide::{self, CommandLineError, Parsed};
 use clawutils::settings::mistakes;
-use clawutils::settings::{Kind, Setting};
+use clawutils::settings::{Setting, ValueKind};
 use std::ffi::{OsStr, OsString};
 
 /// Print the shell command that sets the variable of a setting
@@ -22,7 +22,7 @@ pub struct Export {
 impl Export {
     pub fn run(&self) -> anyhow::Result<Exit> {
         let setting = all::definition(&self.key)?;
-        let mut text = Text::default();
+        let mut text = ShellCode::default();
         match &self.value {
             Some(value) => text.exports(&parsed(&setting, value)?),
             None => text.unset(&setting.variable),
@@ -40,8 +40,8 @@ fn parsed(setting: &Setting, value: &OsStr) -> anyhow::Result<Parsed> {
     let mut line = vec![OsString::from("claw-config")];
     line.extend(flags(setting, &texts));
     arguments::read::<crate::Args<All>>(&line).map_err(|failed| match failed {
-        Failed::Config(error) => error,
-        Failed::Usage(command, error) => {
+        CommandLineError::Config(error) => error,
+        CommandLineError::Usage(command, error) => {
             Error::new(Exit::Usage, mistakes::usage_error(&error, &command, &line)).into()
         }
     })
@@ -51,8 +51,8 @@ fn parsed(setting: &Setting, value: &OsStr) -> anyhow::Result<Parsed> {
 pub fn flags(setting: &Setting, texts: &[OsString]) -> Vec<OsString> {
     let is_on = |text: &OsString| (*text == *"true") != setting.is_negative();
     let flag = |text: &OsString| match setting.kind {
-        Kind::Switch if is_on(text) => setting.flag().into(),
-        Kind::Switch => setting.opposite().into(),
+        ValueKind::Switch if is_on(text) => setting.flag().into(),
+        ValueKind::Switch => setting.opposite().into(),
         _ => {
             let mut flag = OsString::from(setting.flag() + "=");
             flag.push(text);

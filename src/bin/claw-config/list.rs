@@ -8,7 +8,7 @@ use clawutils::exit::Exit;
 use clawutils::json::write::Members;
 use clawutils::printable::{printable, printable_json, printable_lines};
 use clawutils::settings::place;
-use clawutils::settings::{Kind, Origin, Setting, Value};
+use clawutils::settings::{Origin, Setting, SettingValue, ValueKind};
 use std::io::Write;
 use unicode_width::UnicodeWidthStr;
 
@@ -102,8 +102,8 @@ fn print(lines: &[String]) -> anyhow::Result<Exit> {
 }
 
 /// Returns lines with key, value and origin in columns.
-fn table(all: &[(Setting, Value)]) -> Vec<String> {
-    let row = |(setting, value): &(Setting, Value)| {
+fn table(all: &[(Setting, SettingValue)]) -> Vec<String> {
+    let row = |(setting, value): &(Setting, SettingValue)| {
         let origin = printable(&origin(setting, value)).into_owned();
         [setting.key.clone(), plain(setting, value), origin]
     };
@@ -121,7 +121,7 @@ fn table(all: &[(Setting, Value)]) -> Vec<String> {
 }
 
 /// Returns the value as plain text; `-` for none.
-fn plain(setting: &Setting, value: &Value) -> String {
+fn plain(setting: &Setting, value: &SettingValue) -> String {
     let texts = in_effect(setting, value);
     let texts = texts.iter().map(|text| printable(&text.to_string_lossy()).into_owned());
     match texts.collect::<Vec<_>>().join(", ") {
@@ -131,7 +131,7 @@ fn plain(setting: &Setting, value: &Value) -> String {
 }
 
 /// Returns the place that a value comes from as plain text.
-fn origin(setting: &Setting, value: &Value) -> String {
+fn origin(setting: &Setting, value: &SettingValue) -> String {
     match &value.origin {
         Origin::Flag => flag(setting, value),
         Origin::Variable => setting.variable.clone(),
@@ -142,23 +142,23 @@ fn origin(setting: &Setting, value: &Value) -> String {
 }
 
 /// Returns the option that gave the value: the setting's own, or the one that undoes it.
-fn flag(setting: &Setting, value: &Value) -> String {
+fn flag(setting: &Setting, value: &SettingValue) -> String {
     let is_undone = match setting.kind {
-        Kind::Switch => value.texts == [setting.is_negative().to_string().as_str()],
+        ValueKind::Switch => value.texts == [setting.is_negative().to_string().as_str()],
         _ => value.texts.is_empty(),
     };
     if is_undone { setting.opposite() } else { setting.flag() }
 }
 
 /// Returns a setting as a JSON object with its value and its definition.
-fn object(setting: &Setting, value: &Value) -> String {
+fn object(setting: &Setting, value: &SettingValue) -> String {
     let (path, profile) = match &value.origin {
         Origin::File(path, profile) => (Some(path), profile.as_deref()),
         _ => (None, None),
     };
     let help = setting.arg.get_help().map(ToString::to_string);
     let possible = setting.arg.get_possible_values();
-    let possible = possible.iter().filter(|_| setting.kind != Kind::Switch);
+    let possible = possible.iter().filter(|_| setting.kind != ValueKind::Switch);
     let file = path.map(|path| path.to_string_lossy());
     let object = Members::new()
         .string("key", &setting.key)
@@ -179,16 +179,16 @@ fn object(setting: &Setting, value: &Value) -> String {
 
 /// Returns the name of the option's argument in help, such as `TOKENS`.
 fn argument(setting: &Setting) -> Option<String> {
-    let names = setting.arg.get_value_names().filter(|_| setting.kind != Kind::Switch);
+    let names = setting.arg.get_value_names().filter(|_| setting.kind != ValueKind::Switch);
     names.and_then(|names| names.first()).map(ToString::to_string)
 }
 
-fn kind(kind: Kind) -> &'static str {
+fn kind(kind: ValueKind) -> &'static str {
     match kind {
-        Kind::Switch => "switch",
-        Kind::Number => "number",
-        Kind::Path => "path",
-        Kind::Object => "object",
-        Kind::Text => "text",
+        ValueKind::Switch => "switch",
+        ValueKind::Number => "number",
+        ValueKind::Path => "path",
+        ValueKind::Object => "object",
+        ValueKind::Text => "text",
     }
 }

@@ -3,11 +3,11 @@
 use crate::scripts::Turn;
 use crate::shell::quoted;
 use clawutils::provider::address;
-use clawutils::settings::{Origin, Setting, Value};
+use clawutils::settings::{Origin, Setting, SettingValue};
 use std::ffi::{OsStr, OsString};
 
 /// Returns a shell script with the settings that are not at their defaults and the pipelines that the turn would run.
-pub fn plan(args: &Turn, decided: &[(Setting, Value)], has_window: bool) -> String {
+pub fn plan(args: &Turn, decided: &[(Setting, SettingValue)], has_window: bool) -> String {
     let mut script = String::new();
     for (setting, value) in decided {
         if value.origin != Origin::Default && !value.texts.is_empty() {

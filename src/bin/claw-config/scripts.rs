@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// The settings of all programs that a turn runs.
 #[derive(Clone, Debug, Args)]
-pub struct Settings {
+pub struct TurnSettings {
     #[command(flatten)]
     pub model: ModelArgs,
     #[command(flatten)]
@@ -142,7 +142,7 @@ pub struct Turn {
     #[command(flatten)]
     pub reply: ReplyArgs,
     #[command(flatten)]
-    pub settings: Settings,
+    pub settings: TurnSettings,
 }
 
 /// The examples of claw-retry for --help.
@@ -253,5 +253,5 @@ pub struct Chat {
     #[command(flatten)]
     pub chat: ChatArgs,
     #[command(flatten)]
-    pub settings: Settings,
+    pub settings: TurnSettings,
 }

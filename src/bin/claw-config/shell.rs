@@ -5,7 +5,7 @@
 
 use crate::plan::plan;
 use crate::program::not_found;
-use crate::scripts::{COMMANDS, Chat, Retry, Settings, Turn};
+use crate::scripts::{COMMANDS, Chat, Retry, Turn, TurnSettings};
 use anyhow::Context;
 use clap::Parser;
 use clawutils::cli::model::{ModelArgs, state_dir};
@@ -15,9 +15,9 @@ use clawutils::exec::tools::Folder;
 use clawutils::exit::{Exit, fail};
 use clawutils::printable::printable;
 use clawutils::provider::Provider;
-use clawutils::settings::decide::{Failed, Parsed};
+use clawutils::settings::decide::{CommandLineError, Parsed};
 use clawutils::settings::mistakes;
-use clawutils::settings::{Kind, Origin, Setting, Value};
+use clawutils::settings::{Origin, Setting, SettingValue, ValueKind};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -67,22 +67,22 @@ impl Shell {
 fn read<A: Parser>(
     name: &str,
     arguments: &[OsString],
-    print: fn(&A, &Decided, &mut Text) -> anyhow::Result<()>,
-) -> anyhow::Result<Text> {
+    print: fn(&A, &Decided, &mut ShellCode) -> anyhow::Result<()>,
+) -> anyhow::Result<ShellCode> {
     let line: Vec<OsString> = [name.into()].into_iter().chain(arguments.iter().cloned()).collect();
     let mut parsed = match arguments::read::<A>(&line) {
         Ok(parsed) => parsed,
-        Err(Failed::Config(error)) => return Err(error),
-        Err(Failed::Usage(command, error)) if error.use_stderr() => {
+        Err(CommandLineError::Config(error)) => return Err(error),
+        Err(CommandLineError::Usage(command, error)) if error.use_stderr() => {
             return fail(Exit::Usage, mistakes::usage_error(&error, &command, &line));
         }
-        Err(Failed::Usage(_, help)) => {
-            let mut text = Text::default();
+        Err(CommandLineError::Usage(_, help)) => {
+            let mut text = ShellCode::default();
             text.add("printf '%s' ").add(quoted(help.to_string().as_ref())).add("\nexit 0\n");
             return Ok(text);
         }
     };
-    let mut text = Text::default();
+    let mut text = ShellCode::default();
     text.exports(&parsed);
     let arguments = A::from_arg_matches_mut(&mut parsed.matches)?;
     print(&arguments, &parsed.settings, &mut text)?;
@@ -90,14 +90,14 @@ fn read<A: Parser>(
 }
 
 /// Settings with their values.
-type Decided = [(Setting, Value)];
+type Decided = [(Setting, SettingValue)];
 
 /// Shell code.
 #[derive(Debug, Default)]
-pub struct Text(OsString);
+pub struct ShellCode(OsString);
 
-impl Text {
-    fn add(&mut self, piece: impl AsRef<OsStr>) -> &mut Text {
+impl ShellCode {
+    fn add(&mut self, piece: impl AsRef<OsStr>) -> &mut ShellCode {
         self.0.push(piece);
         self
     }
@@ -154,7 +154,7 @@ impl Text {
 fn absolute(setting: &Setting, texts: &[OsString]) -> Vec<OsString> {
     let is_object = |text: &OsString| text.to_string_lossy().trim_start().starts_with('{');
     let one = |text: &OsString| match setting.kind {
-        Kind::Path | Kind::Object if !text.is_empty() && !is_object(text) => {
+        ValueKind::Path | ValueKind::Object if !text.is_empty() && !is_object(text) => {
             std::path::absolute(text).map_or_else(|_| text.clone(), PathBuf::into_os_string)
         }
         _ => text.clone(),
@@ -175,7 +175,7 @@ pub fn quoted(word: &OsStr) -> OsString {
     OsString::from_vec(quoted)
 }
 
-fn turn(args: &Turn, decided: &Decided, text: &mut Text) -> anyhow::Result<()> {
+fn turn(args: &Turn, decided: &Decided, text: &mut ShellCode) -> anyhow::Result<()> {
     let settings = &args.settings;
     let is_given = |keys: &[&str]| {
         let mut flags = decided.iter().filter(|(_, value)| value.origin == Origin::Flag);
@@ -229,7 +229,7 @@ fn turn(args: &Turn, decided: &Decided, text: &mut Text) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn retry(args: &Retry, _: &Decided, text: &mut Text) -> anyhow::Result<()> {
+fn retry(args: &Retry, _: &Decided, text: &mut ShellCode) -> anyhow::Result<()> {
     check_command(&args.call.command)?;
     args.summarisers.models(&args.model, None)?;
     for path in args.sessions.iter().filter(|session| is_path(session)) {
@@ -252,7 +252,7 @@ fn retry(args: &Retry, _: &Decided, text: &mut Text) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn chat(args: &Chat, _: &Decided, text: &mut Text) -> anyhow::Result<()> {
+fn chat(args: &Chat, _: &Decided, text: &mut ShellCode) -> anyhow::Result<()> {
     let Chat { chat, settings, .. } = args;
     check_values(settings)?;
     if !args.new && args.session.as_deref() == Some("") {
@@ -274,7 +274,7 @@ fn chat(args: &Chat, _: &Decided, text: &mut Text) -> anyhow::Result<()> {
 }
 
 /// Adds `set --` with the files to attach as options of claw-append, and checks them.
-fn set_attached(files: &[PathBuf], text: &mut Text) -> anyhow::Result<()> {
+fn set_attached(files: &[PathBuf], text: &mut ShellCode) -> anyhow::Result<()> {
     text.add("set --");
     for file in files {
         attach::block(file)?;
@@ -296,9 +296,9 @@ fn described(model: &ModelArgs) -> String {
 
 /// Checks everything that would otherwise fail only after the prompt is stored. Returns true if the window is
 /// known.
-fn check(settings: &Settings) -> anyhow::Result<bool> {
+fn check(settings: &TurnSettings) -> anyhow::Result<bool> {
     let has_window = check_values(settings)?;
-    let Settings { model, call, .. } = settings;
+    let TurnSettings { model, call, .. } = settings;
     if settings.request.tools.is_some() {
         settings.place.workspace.require()?;
     }
@@ -320,8 +320,8 @@ fn check(settings: &Settings) -> anyhow::Result<bool> {
 }
 
 /// Checks the values of settings and the files that they name. Returns true if the window is known.
-fn check_values(settings: &Settings) -> anyhow::Result<bool> {
-    let Settings { model, request, budget, call, .. } = settings;
+fn check_values(settings: &TurnSettings) -> anyhow::Result<bool> {
+    let TurnSettings { model, request, budget, call, .. } = settings;
     request.read()?;
     settings.body.read()?;
     settings.limits.prices()?;
@@ -381,7 +381,7 @@ fn check_command(command: &str) -> anyhow::Result<()> {
 }
 
 /// Adds the shell function `call`, which calls the model.
-fn call(command: &str, text: &mut Text) {
+fn call(command: &str, text: &mut ShellCode) {
     let body = match command {
         "claw-call" => "claw-call",
         _ => "sh -c \"$CLAW_CALL \\\"\\$@\\\"\" sh",

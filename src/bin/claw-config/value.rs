@@ -2,11 +2,11 @@
 
 use clawutils::json::{self, Object, quote};
 use clawutils::provider::address;
-use clawutils::settings::{Kind, Setting, Value};
+use clawutils::settings::{Setting, SettingValue, ValueKind};
 use std::ffi::OsString;
 
 /// Returns the values in effect: those that a place gives, else the default.
-pub fn in_effect(setting: &Setting, value: &Value) -> Vec<OsString> {
+pub fn in_effect(setting: &Setting, value: &SettingValue) -> Vec<OsString> {
     let texts = if value.texts.is_empty() { setting.defaults() } else { value.texts.clone() };
     texts.into_iter().map(|text| shown(setting, text)).collect()
 }
@@ -29,13 +29,13 @@ pub fn to_json(setting: &Setting, texts: &[OsString]) -> String {
     }
 }
 
-fn element(kind: Kind, text: &OsString) -> String {
+fn element(kind: ValueKind, text: &OsString) -> String {
     let text = text.to_string_lossy();
     match kind {
-        Kind::Switch => text.into_owned(),
-        Kind::Number => number(&text),
-        Kind::Object if Object::parse(text.trim()).is_ok() => json::on_one_line(text.trim()),
-        Kind::Object | Kind::Path | Kind::Text => quote(&text),
+        ValueKind::Switch => text.into_owned(),
+        ValueKind::Number => number(&text),
+        ValueKind::Object if Object::parse(text.trim()).is_ok() => json::on_one_line(text.trim()),
+        ValueKind::Object | ValueKind::Path | ValueKind::Text => quote(&text),
     }
 }
 

@@ -7,7 +7,7 @@ use clawutils::cli::{Log, progress};
 use clawutils::exit::{Error, Exit};
 use clawutils::json::write::Members;
 use clawutils::messages::{self, Message};
-use clawutils::process::{self, Limits};
+use clawutils::process::{self, ChildLimits};
 
 /// The program or service that counts the tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -50,7 +50,8 @@ impl CountArgs {
         messages::write(messages, &mut lines)?;
         // The command shows what it waits for.
         progress::stop();
-        let ended = process::run(command, &arguments(request, model), lines, Limits::default())?;
+        let ended =
+            process::run(command, &arguments(request, model), lines, ChildLimits::default())?;
         if ended.exit() != Some(Exit::Done) {
             return Err(ended.failure(command, "cannot count"));
         }

@@ -5,7 +5,7 @@ use clawutils::cli::model::state_dir;
 use clawutils::cli::options::{PermitArgs, WorkspaceArgs};
 use clawutils::cli::{Log, Operands, Output, progress, variable};
 use clawutils::exec::tools::Folder;
-use clawutils::exec::{self, Call, Event, Job, Running, Settings, environment};
+use clawutils::exec::{self, ExecSettings, Job, JobEvent, Running, ToolCall, environment};
 use clawutils::exit::{Exit, fail};
 use clawutils::printable::{printable, printable_json};
 use clawutils::process::signals;
@@ -84,9 +84,9 @@ impl ExecArgs {
         Ok(Exit::Failed)
     }
 
-    fn settings(&self) -> anyhow::Result<Settings> {
+    fn settings(&self) -> anyhow::Result<ExecSettings> {
         let workspace = self.workspace.require()?;
-        Ok(Settings {
+        Ok(ExecSettings {
             jobs: self
                 .permits
                 .jobs
@@ -111,13 +111,13 @@ impl ExecArgs {
         visible
     }
 
-    fn job(&self, folder: &Folder, call: Call) -> Job {
+    fn job(&self, folder: &Folder, call: ToolCall) -> Job {
         let tool = self.permit(&call).and_then(|()| folder.find(&call.name));
         Job { call, tool }
     }
 
     /// Whether a call may be run; if not, why.
-    fn permit(&self, call: &Call) -> Result<(), String> {
+    fn permit(&self, call: &ToolCall) -> Result<(), String> {
         let (name, permits) = (&call.name, &self.permits);
         let is_named = permits.allow.contains(name);
         if permits.deny.contains(name) || !(is_named || permits.allow.is_empty() || permits.ask) {
@@ -140,7 +140,7 @@ impl ExecArgs {
 
 /// Asks on the terminal whether a call may be run. It is shown whole, with its control characters escaped:
 /// what is not shown would be agreed to unseen.
-fn ask(call: &Call) -> std::io::Result<bool> {
+fn ask(call: &ToolCall) -> std::io::Result<bool> {
     let mut terminal = Terminal::open()?;
     let (name, input) = (printable(&call.name), printable_json(&call.input).into_owned());
     progress::clear();
@@ -178,21 +178,21 @@ impl Drop for Terminal {
 
 /// Catches signals that end programs, instead of being ended by them. Ignored ones stay ignored, as a hang-up
 /// after nohup(1). The end of the turn counts as a signal.
-fn listen(sender: Sender<Event>) -> std::io::Result<()> {
+fn listen(sender: Sender<JobEvent>) -> std::io::Result<()> {
     signals::leave();
     let heard = signals::heard(&signals::ENDING);
     let mut signals = Signals::new(heard)?;
     let of_turn = sender.clone();
     thread::spawn(move || {
         for signal in signals.forever() {
-            let _ = sender.send(Event::Signal(signal));
+            let _ = sender.send(JobEvent::Signal(signal));
         }
     });
     if let Some(transcript) = variable("CLAW_SESSION") {
         // A turn that is killed cannot end its tools, and the next one would run the same calls beside them.
         thread::spawn(move || {
             if await_end(Path::new(&transcript)) {
-                let _ = of_turn.send(Event::Signal(SIGTERM));
+                let _ = of_turn.send(JobEvent::Signal(SIGTERM));
             }
         });
     }

@@ -13,7 +13,7 @@ use clawutils::exit::{Error, Exit, fail};
 use clawutils::printable::printable;
 use clawutils::session::resolve::{Found, exact, resolve};
 use clawutils::session::store::Store;
-use clawutils::session::{Entry, name, time};
+use clawutils::session::{SessionEntry, name, time};
 use std::fs::File;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -62,7 +62,7 @@ pub enum Command {
 
 /// The context of a command: the store, the agent and the log.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct SessionPlace {
     pub(crate) store: Store,
     pub(crate) workspace: PathBuf,
     pub(crate) agent: Option<String>,
@@ -77,7 +77,7 @@ impl Shared {
     ///
     /// # Errors
     /// 2 if the name of the agent is invalid.
-    pub fn open(&self) -> anyhow::Result<Place> {
+    pub fn open(&self) -> anyhow::Result<SessionPlace> {
         let log = self.log.open("claw-session");
         let PlaceArgs { workspace, agent } = self.place.clone();
         let workspace = workspace.workspace;
@@ -86,7 +86,7 @@ impl Shared {
                 |why| Error::new(Exit::Usage, format!("invalid agent name '{agent}': {why}"));
             name::component(agent).map_err(refuse)?;
         }
-        Ok(Place { store: Store::new(&workspace), workspace, agent, log })
+        Ok(SessionPlace { store: Store::new(&workspace), workspace, agent, log })
     }
 }
 
@@ -95,7 +95,7 @@ impl Command {
     ///
     /// # Errors
     /// As documented for each command in claw-session(1).
-    pub fn run(self, place: &Place) -> anyhow::Result<ExitCode> {
+    pub fn run(self, place: &SessionPlace) -> anyhow::Result<ExitCode> {
         let exit = match self {
             Command::New(new) => new.run(place),
             Command::List(list) => list.run(place),
@@ -115,9 +115,13 @@ impl Command {
     }
 }
 
-impl Place {
+impl SessionPlace {
     /// Lists the sessions of an agent, or of all, see [`Store::list`].
-    pub(crate) fn list(&self, agent: Option<&str>, is_fresh: bool) -> anyhow::Result<Vec<Entry>> {
+    pub(crate) fn list(
+        &self,
+        agent: Option<&str>,
+        is_fresh: bool,
+    ) -> anyhow::Result<Vec<SessionEntry>> {
         let _progress = self.log.wait_for("looking at the transcripts of sessions");
         self.store.list(agent, is_fresh)
     }
@@ -131,12 +135,16 @@ impl Place {
     }
 
     /// Returns all sessions that a name can refer to, sorted.
-    pub(crate) fn entries(&self) -> anyhow::Result<Vec<Entry>> {
+    pub(crate) fn entries(&self) -> anyhow::Result<Vec<SessionEntry>> {
         self.list(self.agent.as_deref(), false)
     }
 
     /// Returns the session with this name.
-    pub(crate) fn find<'e>(&self, entries: &'e [Entry], name: &str) -> anyhow::Result<&'e Entry> {
+    pub(crate) fn find<'e>(
+        &self,
+        entries: &'e [SessionEntry],
+        name: &str,
+    ) -> anyhow::Result<&'e SessionEntry> {
         match self.look_up(entries, name, false)? {
             Some(entry) => Ok(entry),
             None => self.none(name),
@@ -146,17 +154,17 @@ impl Place {
     /// Returns the session with this name, or `None`. With `is_whole`, the name must be complete.
     pub(crate) fn look_up<'e>(
         &self,
-        entries: &'e [Entry],
+        entries: &'e [SessionEntry],
         name: &str,
         is_whole: bool,
-    ) -> anyhow::Result<Option<&'e Entry>> {
+    ) -> anyhow::Result<Option<&'e SessionEntry>> {
         let found = if is_whole { exact(entries, name) } else { resolve(entries, name) };
         match found {
             Found::One(entry) => Ok(Some(entry)),
             Found::None => Ok(None),
             Found::Several(found) => {
                 for entry in &found {
-                    let Entry { id, agent, key, label, .. } = entry;
+                    let SessionEntry { id, agent, key, label, .. } = entry;
                     self.log.note(&format!(
                         "'{name}' may be '{id}' of '{agent}': key '{key}', label '{label}'"
                     ));
@@ -192,7 +200,7 @@ impl Place {
 
 /// Returns the agent to use by default: the only one that has sessions, so that a workspace of claw0 can be
 /// continued without options, or else `main`.
-pub(crate) fn usual_agent(entries: &[Entry]) -> String {
+pub(crate) fn usual_agent(entries: &[SessionEntry]) -> String {
     let first = entries.first().map(|entry| entry.agent.as_str());
     let is_only = |agent: &&str| entries.iter().all(|entry| entry.agent == *agent);
     first.filter(is_only).unwrap_or(DEFAULT_AGENT).to_owned()

@@ -1,13 +1,13 @@
 //! path, current and switch: find the session with a name.
 
-use crate::commands::{Place, clock, print, usual_agent};
-use crate::make::{Plan, make};
+use crate::commands::{SessionPlace, clock, print, usual_agent};
+use crate::make::{SessionPlan, make};
 use clawutils::cli::open_transcript;
 use clawutils::cli::options::ResetArgs;
 use clawutils::exit::{Error, Exit, fail};
 use clawutils::session::reset::{self, Reset};
-use clawutils::session::turn::{Purpose, Turn, lock_path};
-use clawutils::session::{Entry, name};
+use clawutils::session::turn::{HeldTurn, Purpose, lock_path};
+use clawutils::session::{SessionEntry, name};
 use jiff::tz::TimeZone;
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ pub struct Switch {
 }
 
 impl Path {
-    pub(super) fn run(&self, place: &Place) -> anyhow::Result<Exit> {
+    pub(super) fn run(&self, place: &SessionPlace) -> anyhow::Result<Exit> {
         let entries = place.entries()?;
         let path = match place.look_up(&entries, &self.name, self.create)? {
             Some(entry) => follow(self.resets, place, &entries, entry)?.path,
@@ -57,23 +57,23 @@ impl Path {
     }
 
     /// Creates a session with the name as its key if it looks like a key, or else as its label.
-    fn made(&self, place: &Place) -> anyhow::Result<Entry> {
+    fn made(&self, place: &SessionPlace) -> anyhow::Result<SessionEntry> {
         let is_key = self.name.contains(':');
         let name = Some(self.name.clone());
         let (key, label) = if is_key { (name, None) } else { (None, name) };
         let agent = place.agent_for(key.as_deref())?;
-        make(place, Plan { agent, key, label, reuse: Some(i64::MIN) })
+        make(place, SessionPlan { agent, key, label, reuse: Some(i64::MIN) })
     }
 }
 
 impl Current {
-    pub(super) fn run(&self, place: &Place) -> anyhow::Result<Exit> {
+    pub(super) fn run(&self, place: &SessionPlace) -> anyhow::Result<Exit> {
         let entries = place.entries()?;
         let agent = place.agent.clone().unwrap_or_else(|| usual_agent(&entries));
         let Some(entry) = place.store.current(&agent, &entries) else {
             if let Some(label) = self.create.clone().filter(|_| entries.is_empty()) {
                 let (label, reuse) = (Some(label), Some(i64::MIN));
-                let made = make(place, Plan { agent, key: None, label, reuse })?;
+                let made = make(place, SessionPlan { agent, key: None, label, reuse })?;
                 place.store.choose(&made.agent, &made.id)?;
                 return print(&made.id);
             }
@@ -95,7 +95,7 @@ impl Current {
 }
 
 impl Switch {
-    pub(super) fn run(&self, place: &Place) -> anyhow::Result<Exit> {
+    pub(super) fn run(&self, place: &SessionPlace) -> anyhow::Result<Exit> {
         let entries = place.entries()?;
         let entry = place.find(&entries, &self.name)?;
         if let Err(why) = name::component(&entry.agent) {
@@ -112,14 +112,14 @@ impl Switch {
 /// new one if that is over, too. A session without a key is never over.
 pub fn follow(
     resets: ResetArgs,
-    place: &Place,
-    entries: &[Entry],
-    entry: &Entry,
-) -> anyhow::Result<Entry> {
+    place: &SessionPlace,
+    entries: &[SessionEntry],
+    entry: &SessionEntry,
+) -> anyhow::Result<SessionEntry> {
     if !is_over(resets, entry)? {
         return Ok(entry.clone());
     }
-    let has_key = |other: &&Entry| (&other.agent, &other.key) == (&entry.agent, &entry.key);
+    let has_key = |other: &&SessionEntry| (&other.agent, &other.key) == (&entry.agent, &entry.key);
     let newest = entries.iter().filter(has_key).max_by_key(|other| (other.created, &other.id));
     let newest = newest.unwrap_or(entry);
     let next = if newest.id != entry.id && !is_over(resets, newest)? {
@@ -127,7 +127,7 @@ pub fn follow(
     } else {
         let (agent, key) = (entry.agent.clone(), Some(entry.key.clone()));
         let reuse = Some(newest.created + 1);
-        make(place, Plan { agent, key, label: None, reuse })?
+        make(place, SessionPlan { agent, key, label: None, reuse })?
     };
     let text = format!("session '{}' is over; '{}' continues under its key", entry.id, next.id);
     place.log.note(&text);
@@ -135,7 +135,7 @@ pub fn follow(
 }
 
 /// Returns true if a session is over. It is not over while a turn runs in it.
-fn is_over(resets: ResetArgs, entry: &Entry) -> anyhow::Result<bool> {
+fn is_over(resets: ResetArgs, entry: &SessionEntry) -> anyhow::Result<bool> {
     let reset = Reset { daily: resets.reset, idle: resets.idle };
     if reset == Reset::default() || entry.key.is_empty() {
         return Ok(false);
@@ -159,11 +159,11 @@ fn zone(is_needed: bool) -> anyhow::Result<TimeZone> {
 }
 
 /// Returns true if a turn runs in a session.
-fn is_held(entry: &Entry) -> anyhow::Result<bool> {
+fn is_held(entry: &SessionEntry) -> anyhow::Result<bool> {
     if lock_path(&entry.path, Purpose::Turn).symlink_metadata().is_err() {
         return Ok(false);
     }
-    match Turn::take(&entry.path, Purpose::Turn, Duration::ZERO) {
+    match HeldTurn::take(&entry.path, Purpose::Turn, Duration::ZERO) {
         Ok(_) => Ok(false),
         Err(error) if clawutils::exit::status(&error) == Exit::TryLater => Ok(true),
         Err(error) => Err(error),

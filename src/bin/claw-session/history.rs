@@ -1,6 +1,6 @@
 //! history: print the last records of a session, one per line.
 
-use crate::commands::{Place, short};
+use crate::commands::{SessionPlace, short};
 use clawutils::cli::{Output, open_transcript};
 use clawutils::exit::Exit;
 use clawutils::input::lines::Lines;
@@ -24,7 +24,7 @@ pub struct History {
 const MOST: usize = 200;
 
 impl History {
-    pub(super) fn run(&self, place: &Place) -> anyhow::Result<Exit> {
+    pub(super) fn run(&self, place: &SessionPlace) -> anyhow::Result<Exit> {
         let entries = place.entries()?;
         let entry = place.find(&entries, &self.name)?;
         let input = open_transcript(&entry.path)?;

@@ -1,11 +1,11 @@
 //! list and reindex: list sessions, and rebuild the indexes.
 
-use crate::commands::{Place, short};
+use crate::commands::{SessionPlace, short};
 use clawutils::cli::Output;
 use clawutils::exit::Exit;
 use clawutils::json::write::Members;
 use clawutils::printable::{printable, printable_json};
-use clawutils::session::{Entry, time};
+use clawutils::session::{SessionEntry, time};
 use std::collections::HashMap;
 use std::io::Write;
 
@@ -25,7 +25,7 @@ pub struct List {
 pub struct Reindex {}
 
 impl List {
-    pub(super) fn run(self, place: &Place) -> anyhow::Result<Exit> {
+    pub(super) fn run(self, place: &SessionPlace) -> anyhow::Result<Exit> {
         let entries = place.entries()?;
         if self.names {
             return names(&entries);
@@ -35,7 +35,7 @@ impl List {
             let own = || place.store.current(&entry.agent, &entries).map(|own| own.path.clone());
             current.entry(entry.agent.as_str()).or_insert_with(own);
         }
-        let is_current = |entry: &Entry| {
+        let is_current = |entry: &SessionEntry| {
             current.get(entry.agent.as_str()).is_some_and(|own| own.as_ref() == Some(&entry.path))
         };
         let agents = entries.iter().map(|entry| entry.agent.chars().count()).max().unwrap_or(0);
@@ -58,7 +58,7 @@ impl List {
 }
 
 impl Reindex {
-    pub(super) fn run(self, place: &Place) -> anyhow::Result<Exit> {
+    pub(super) fn run(self, place: &SessionPlace) -> anyhow::Result<Exit> {
         let entries = place.list(place.agent.as_deref(), true)?;
         let text = format!("{} sessions", entries.len());
         place.log.outcome(&text, &Members::new().number("sessions", entries.len()));
@@ -67,7 +67,7 @@ impl Reindex {
 }
 
 /// Writes the ids and then the labels.
-fn names(entries: &[Entry]) -> anyhow::Result<Exit> {
+fn names(entries: &[SessionEntry]) -> anyhow::Result<Exit> {
     let ids = entries.iter().map(|entry| &entry.id);
     let labels = entries.iter().map(|entry| &entry.label).filter(|label| !label.is_empty());
     let mut out = Output::open();
@@ -78,8 +78,8 @@ fn names(entries: &[Entry]) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn row(entry: &Entry, agents: usize) -> String {
-    let Entry { id, agent, key, label, records, active, .. } = entry;
+fn row(entry: &SessionEntry, agents: usize) -> String {
+    let SessionEntry { id, agent, key, label, records, active, .. } = entry;
     let label = if label.is_empty() { String::new() } else { format!(" ({label})") };
     format!("{id:12}  {agent:agents$}  {}  {records:5}  {key}{label}", short(*active))
         .trim_end()
@@ -87,7 +87,7 @@ fn row(entry: &Entry, agents: usize) -> String {
 }
 
 /// Returns an entry as the members of an object.
-pub(super) fn members(entry: &Entry, is_current: bool) -> Members {
+pub(super) fn members(entry: &SessionEntry, is_current: bool) -> Members {
     Members::new()
         .string("id", &entry.id)
         .string("agent", &entry.agent)

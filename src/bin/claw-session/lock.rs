@@ -4,7 +4,7 @@
 //! removes the lock file. The second one takes the lock and then executes the command. The lock belongs to this process:
 //! it survives the first one, and programs that the command starts do not inherit it.
 
-use crate::commands::Place;
+use crate::commands::SessionPlace;
 use crate::find::follow;
 use crate::foreground;
 use anyhow::Context;
@@ -12,7 +12,7 @@ use clawutils::cli::options::{LockArgs, ResetArgs};
 use clawutils::cli::{diagnostics, variable};
 use clawutils::exit::{self, Exit, fail};
 use clawutils::process::relatives::is_above;
-use clawutils::session::turn::{Purpose, Turn, holder, lock_path, tidy};
+use clawutils::session::turn::{HeldTurn, Purpose, holder, lock_path, tidy};
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ pub struct Lock {
 }
 
 impl Lock {
-    pub(super) fn run(self, place: &Place) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, place: &SessionPlace) -> anyhow::Result<ExitCode> {
         let path = self.path(place)?;
         if self.hold {
             return self.hold(place, &path);
@@ -57,12 +57,12 @@ impl Lock {
     }
 
     /// Takes the lock and executes the command in this process.
-    fn hold(&self, place: &Place, path: &Path) -> anyhow::Result<ExitCode> {
+    fn hold(&self, place: &SessionPlace, path: &Path) -> anyhow::Result<ExitCode> {
         let (purpose, shown) = (self.purpose(), path.display());
         let mut command = self.command()?;
         let progress =
             place.log.wait_for(format!("waiting for the {} of '{shown}'", purpose.name()));
-        let turn = Turn::take(path, purpose, self.lock.lock_timeout)?;
+        let turn = HeldTurn::take(path, purpose, self.lock.lock_timeout)?;
         drop(progress);
         turn.leave().with_context(|| format!("cannot lock the {} of '{shown}'", purpose.name()))?;
         let error = command.exec();
@@ -103,7 +103,7 @@ impl Lock {
     }
 
     /// Returns the path of the transcript.
-    fn path(&self, place: &Place) -> anyhow::Result<PathBuf> {
+    fn path(&self, place: &SessionPlace) -> anyhow::Result<PathBuf> {
         let (bytes, name) = (self.name.as_encoded_bytes(), self.name.to_string_lossy());
         if !(bytes.contains(&b'/') || bytes.ends_with(b".jsonl")) {
             return self.chosen(place, &name);
@@ -112,7 +112,7 @@ impl Lock {
     }
 
     /// Returns the transcript of a named session, or of the session that replaces it after a reset.
-    fn chosen(&self, place: &Place, name: &str) -> anyhow::Result<PathBuf> {
+    fn chosen(&self, place: &SessionPlace, name: &str) -> anyhow::Result<PathBuf> {
         let entries = place.entries()?;
         if let Some(entry) = place.look_up(&entries, name, false)? {
             return Ok(follow(self.resets, place, &entries, entry)?.path);

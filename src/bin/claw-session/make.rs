@@ -1,6 +1,6 @@
 //! new, fork and label: create sessions and change labels.
 
-use crate::commands::{Place, clock, print};
+use crate::commands::{SessionPlace, clock, print};
 use clawutils::cli::progress::appending;
 use clawutils::cli::{open_transcript, variable};
 use clawutils::exit::{Error, Exit, fail};
@@ -8,7 +8,7 @@ use clawutils::json::write::Members;
 use clawutils::messages::range::{self, Options};
 use clawutils::printable::printable;
 use clawutils::session::store::{self, Header};
-use clawutils::session::{Entry, fork, name};
+use clawutils::session::{SessionEntry, fork, name};
 use clawutils::transcript::{self, Batch};
 use std::collections::HashSet;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -55,7 +55,7 @@ pub struct Fork {
 }
 
 /// The properties of a session to create.
-pub(super) struct Plan {
+pub(super) struct SessionPlan {
     /// The agent.
     pub agent: String,
     /// The key; without one, the session gets an unused key.
@@ -68,7 +68,7 @@ pub(super) struct Plan {
 }
 
 /// Makes a session.
-pub(super) fn make(place: &Place, plan: Plan) -> anyhow::Result<Entry> {
+pub(super) fn make(place: &SessionPlace, plan: SessionPlan) -> anyhow::Result<SessionEntry> {
     let (now, ts) = clock()?;
     let usual_key = format!("{}:cli:user", plan.agent);
     let has_key = plan.key.is_some();
@@ -77,11 +77,11 @@ pub(super) fn make(place: &Place, plan: Plan) -> anyhow::Result<Entry> {
     place.store.header(&new, now)?;
     let _lock = place.lock(&new.agent)?;
     let entries = place.list(Some(&new.agent), false)?;
-    let is_wanted = |entry: &&Entry| match &new.label {
+    let is_wanted = |entry: &&SessionEntry| match &new.label {
         Some(label) => entry.label == *label,
         None => entry.key == new.key,
     };
-    let is_late = |entry: &&Entry| plan.reuse.is_some_and(|since| entry.created >= since);
+    let is_late = |entry: &&SessionEntry| plan.reuse.is_some_and(|since| entry.created >= since);
     let mut same = entries.iter().filter(is_wanted).filter(is_late);
     if let Some(entry) = same.next() {
         return Ok(entry.clone());
@@ -98,7 +98,7 @@ pub(super) fn make(place: &Place, plan: Plan) -> anyhow::Result<Entry> {
 }
 
 /// Returns a key that no session has: `key`, or the first unused one of `key-2`, `key-3` and so on.
-fn unused(entries: &[Entry], key: String) -> String {
+fn unused(entries: &[SessionEntry], key: String) -> String {
     let keys: HashSet<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
     let mut number = 1;
     let mut own = key.clone();
@@ -110,7 +110,7 @@ fn unused(entries: &[Entry], key: String) -> String {
 }
 
 /// Checks the key and label of a new session.
-fn planned(agent: String, key: String, label: Option<String>) -> anyhow::Result<store::New> {
+fn planned(agent: String, key: String, label: Option<String>) -> anyhow::Result<store::NewSession> {
     let refuse = |what: &str, text: &str, why: String| {
         Error::new(Exit::Usage, format!("invalid {what} '{text}': {why}"))
     };
@@ -119,7 +119,7 @@ fn planned(agent: String, key: String, label: Option<String>) -> anyhow::Result<
     if let Some(label) = &label {
         name::label(label).map_err(|why| refuse("label", label, why))?;
     }
-    Ok(store::New { agent, key, label, parent: None, seed: seed() })
+    Ok(store::NewSession { agent, key, label, parent: None, seed: seed() })
 }
 
 /// Returns a seed for ids. It is fixed if the time is fixed, so that the same input gives the same ids.
@@ -130,8 +130,8 @@ fn seed() -> u64 {
     }
 }
 
-fn entry_of(new: store::New, header: Header, created: i64) -> Entry {
-    Entry {
+fn entry_of(new: store::NewSession, header: Header, created: i64) -> SessionEntry {
+    SessionEntry {
         id: header.id,
         path: header.path,
         agent: new.agent,
@@ -139,22 +139,22 @@ fn entry_of(new: store::New, header: Header, created: i64) -> Entry {
         label: new.label.unwrap_or_default(),
         created,
         active: created,
-        ..Entry::default()
+        ..SessionEntry::default()
     }
 }
 
 impl New {
-    pub(super) fn run(&self, place: &Place) -> anyhow::Result<Exit> {
+    pub(super) fn run(&self, place: &SessionPlace) -> anyhow::Result<Exit> {
         let agent = place.agent_for(self.key.as_deref())?;
         let (key, label) = (self.key.clone(), self.label.clone());
-        let entry = make(place, Plan { agent, key, label, reuse: None })?;
+        let entry = make(place, SessionPlan { agent, key, label, reuse: None })?;
         place.store.choose(&entry.agent, &entry.id)?;
         print(&entry.id)
     }
 }
 
 impl Label {
-    pub(super) fn run(&self, place: &Place) -> anyhow::Result<Exit> {
+    pub(super) fn run(&self, place: &SessionPlace) -> anyhow::Result<Exit> {
         let entries = place.entries()?;
         let entry = place.find(&entries, &self.name)?;
         let Some(text) = &self.text else {
@@ -167,7 +167,7 @@ impl Label {
             return fail(Exit::Usage, format!("invalid label '{text}': {why}"));
         }
         let record = Members::of_type("label").string("label", text).into_json();
-        let options = transcript::Options {
+        let options = transcript::AppendOptions {
             expect_tail: None,
             lock_timeout: Duration::from_secs(30),
             is_waiting: Arc::default(),
@@ -181,7 +181,7 @@ impl Label {
 }
 
 impl Fork {
-    pub(super) fn run(&self, place: &Place) -> anyhow::Result<Exit> {
+    pub(super) fn run(&self, place: &SessionPlace) -> anyhow::Result<Exit> {
         let entries = place.entries()?;
         let entry = place.find(&entries, &self.name)?;
         let (now, ts) = clock()?;
@@ -208,7 +208,7 @@ impl Fork {
         print(&header.id)
     }
 
-    fn report(&self, place: &Place, path: &str, forked: &fork::Forked) {
+    fn report(&self, place: &SessionPlace, path: &str, forked: &fork::Forked) {
         let fork::Forked { records, left_out, open, .. } = forked;
         let members = Members::new()
             .number("records", *records)

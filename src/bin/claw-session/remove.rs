@@ -1,13 +1,13 @@
 //! delete and expire: the only commands that remove transcripts. They print the path of each.
 
-use crate::commands::{Place, clock};
+use crate::commands::{SessionPlace, clock};
 use anyhow::Context;
 use clawutils::cli::Output;
 use clawutils::exit::{self, Exit, fail};
 use clawutils::printable::printable;
-use clawutils::session::Entry;
+use clawutils::session::SessionEntry;
 use clawutils::session::expire::{Keep, choose, duration};
-use clawutils::session::turn::{Purpose, Turn};
+use clawutils::session::turn::{HeldTurn, Purpose};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -37,10 +37,10 @@ pub struct Expire {
 }
 
 impl Delete {
-    pub(super) fn run(&self, place: &Place) -> anyhow::Result<Exit> {
+    pub(super) fn run(&self, place: &SessionPlace) -> anyhow::Result<Exit> {
         let entries = place.entries()?;
         let entry = place.find(&entries, &self.name)?;
-        let turn = Turn::take(&entry.path, Purpose::Turn, Duration::ZERO)?;
+        let turn = HeldTurn::take(&entry.path, Purpose::Turn, Duration::ZERO)?;
         let is_chosen = chosen(place, entry);
         let mut out = Output::open();
         remove(entry, turn, self.dry_run, &mut out)?;
@@ -55,13 +55,13 @@ impl Delete {
 }
 
 /// Returns true if a session was chosen as the current one.
-fn chosen(place: &Place, entry: &Entry) -> bool {
+fn chosen(place: &SessionPlace, entry: &SessionEntry) -> bool {
     std::fs::read_to_string(place.store.current_path(&entry.agent))
         .is_ok_and(|id| id.trim() == entry.id)
 }
 
 impl Expire {
-    pub(super) fn run(self, place: &Place) -> anyhow::Result<Exit> {
+    pub(super) fn run(self, place: &SessionPlace) -> anyhow::Result<Exit> {
         let (now, _) = clock()?;
         let keep = match (self.older_than, self.max) {
             (Some(age), _) => Keep::Since(now.saturating_sub(age)),
@@ -74,7 +74,7 @@ impl Expire {
         let current = current(place, &entries);
         let mut out = Output::open();
         for entry in choose(&entries, keep, |entry| current.contains(&entry.path)) {
-            match Turn::take(&entry.path, Purpose::Turn, Duration::ZERO) {
+            match HeldTurn::take(&entry.path, Purpose::Turn, Duration::ZERO) {
                 Ok(_) if entry.has_changed() => {
                     let path = entry.path.display();
                     place.log.note(&format!("kept '{path}': it was written to in the meantime"));
@@ -94,7 +94,7 @@ impl Expire {
 }
 
 /// Returns the transcript of each agent's current session.
-fn current(place: &Place, entries: &[Entry]) -> Vec<PathBuf> {
+fn current(place: &SessionPlace, entries: &[SessionEntry]) -> Vec<PathBuf> {
     let mut agents: Vec<&str> = entries.iter().map(|entry| entry.agent.as_str()).collect();
     agents.sort_unstable();
     agents.dedup();
@@ -104,7 +104,12 @@ fn current(place: &Place, entries: &[Entry]) -> Vec<PathBuf> {
 
 /// Prints the path of a transcript, whose turn is held, and removes it. If printing fails, the transcript is
 /// kept.
-fn remove(entry: &Entry, turn: Turn, is_dry: bool, out: &mut Output) -> anyhow::Result<()> {
+fn remove(
+    entry: &SessionEntry,
+    turn: HeldTurn,
+    is_dry: bool,
+    out: &mut Output,
+) -> anyhow::Result<()> {
     let path = entry.path.display().to_string();
     writeln!(out, "{}", printable(&path))?;
     if !is_dry {

@@ -1,13 +1,13 @@
 //! status: print statistics of a session.
 
-use crate::commands::{Place, short};
+use crate::commands::{SessionPlace, short};
 use crate::list;
 use clawutils::cli::{Output, open_transcript};
 use clawutils::exit::Exit;
 use clawutils::json::write::Members;
 use clawutils::printable::{printable, printable_json};
-use clawutils::session::Entry;
-use clawutils::session::status::Status as Contents;
+use clawutils::session::SessionEntry;
+use clawutils::session::status::SessionStatus as Contents;
 use std::io::Write;
 
 /// Show what is in a session.
@@ -21,7 +21,7 @@ pub struct Status {
 }
 
 impl Status {
-    pub(super) fn run(&self, place: &Place) -> anyhow::Result<Exit> {
+    pub(super) fn run(&self, place: &SessionPlace) -> anyhow::Result<Exit> {
         let entries = place.entries()?;
         let entry = place.find(&entries, &self.name)?;
         let input = open_transcript(&entry.path)?;
@@ -65,8 +65,8 @@ fn add_counts(members: Members, contents: &Contents, bytes: u64) -> Members {
         .object("used", |it| contents.used.add_to(it))
 }
 
-fn lines(entry: &Entry, contents: &Contents, bytes: u64) -> Vec<(&'static str, String)> {
-    let Entry { id, agent, key, label, path, created, active, .. } = entry;
+fn lines(entry: &SessionEntry, contents: &Contents, bytes: u64) -> Vec<(&'static str, String)> {
+    let SessionEntry { id, agent, key, label, path, created, active, .. } = entry;
     let mut lines = vec![
         ("id", id.clone()),
         ("agent", agent.clone()),

@@ -5,8 +5,8 @@ use anyhow::Context;
 use clawutils::cli::options::RedactArgs;
 use clawutils::cli::{Log, Operands, Output, prices, progress, report, variable};
 use clawutils::exit::{Exit, fail};
-use clawutils::show::follow::{Event, Follow};
-use clawutils::show::render::Layout;
+use clawutils::show::follow::{Follow, FollowEvent};
+use clawutils::show::render::MarkdownLayout;
 use clawutils::show::stream::Stream;
 use clawutils::show::{self, Format, Notes, Options};
 use jiff::tz::TimeZone;
@@ -110,7 +110,8 @@ impl ShowArgs {
                 "cannot use --markdown with files: it reads standard input; leave the files out",
             );
         }
-        let layout = Layout { width: self.columns(), color: self.has_color(), has_all: false };
+        let layout =
+            MarkdownLayout { width: self.columns(), color: self.has_color(), has_all: false };
         let mut stream = Stream::new(layout, Output::open());
         let mut buffer = vec![0; 64 * 1024];
         loop {
@@ -178,9 +179,9 @@ impl ShowArgs {
         let mut follow = Follow::open(path, options, &mut out as &mut dyn Write)?;
         loop {
             match follow.step()? {
-                Event::Read(notes) => tell(log, &notes)?,
-                Event::Begun(why) => log.note(&why),
-                Event::Nothing => pause().context("cannot write '<stdout>'")?,
+                FollowEvent::Read(notes) => tell(log, &notes)?,
+                FollowEvent::Begun(why) => log.note(&why),
+                FollowEvent::Nothing => pause().context("cannot write '<stdout>'")?,
             }
         }
     }

@@ -8,7 +8,7 @@ use clawutils::cli::model::ModelArgs;
 use clawutils::cli::{self, LogArgs, Operands, arguments};
 use clawutils::estimate::Request;
 use clawutils::settings::values::share;
-use clawutils::truncate::{self, HEAD_RATIO, MAX_FRACTION, Options};
+use clawutils::truncate::{self, HEAD_RATIO, MAX_FRACTION, TruncateOptions};
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -70,7 +70,7 @@ fn main() -> ExitCode {
         let request = Request { messages: &messages, ..beside };
         let gauge = Refused::gauge(refused.as_ref(), request);
         log.unused_count(gauge.unused());
-        let mut options = Options::new(budget.window, args.max_fraction, budget.prompt());
+        let mut options = TruncateOptions::new(budget.window, args.max_fraction, budget.prompt());
         options.head_ratio = args.head_ratio;
         options.min_gain = args.min_gain;
         options.floor_chars = args.floor.unwrap_or(options.floor_chars);

@@ -1,7 +1,7 @@
 //! The output and the diagnostics of `claw-truncate`.
 
 use anyhow::Context;
-use clawutils::cli::{Log, Outcome, Output};
+use clawutils::cli::{Log, Output, StageOutcome};
 use clawutils::estimate::Budget;
 use clawutils::exit::{Error, Exit};
 use clawutils::messages::{self, Message};
@@ -14,7 +14,7 @@ use std::io::Write;
 /// 74 if standard output cannot be written.
 pub fn write_truncated(
     messages: &[Message<'_>],
-    outcome: &truncate::Outcome,
+    outcome: &truncate::TruncateOutcome,
     record: bool,
 ) -> anyhow::Result<()> {
     let mut out = Output::open();
@@ -38,41 +38,41 @@ pub fn write_truncated(
 /// `must_gain`.
 pub fn report_truncated(
     log: Log,
-    outcome: &truncate::Outcome,
+    outcome: &truncate::TruncateOutcome,
     budget: Budget,
     must_gain: bool,
 ) -> anyhow::Result<Exit> {
     let (after, prompt) = (outcome.after, budget.prompt());
     let is_over = after > prompt;
     let how = match outcome.is_nothing() {
-        true => Outcome::Skipped,
-        false if is_over => Outcome::Failed,
-        false => Outcome::Applied,
+        true => StageOutcome::Skipped,
+        false if is_over => StageOutcome::Failed,
+        false => StageOutcome::Applied,
     };
     let text = match how {
-        Outcome::Skipped if outcome.forgone.is_some() => {
+        StageOutcome::Skipped if outcome.forgone.is_some() => {
             let gain = outcome.forgone.unwrap_or_default();
             format!("nothing changed: it would gain {gain} of {after} tokens, less than --min-gain")
         }
-        Outcome::Skipped if is_over || must_gain => {
+        StageOutcome::Skipped if is_over || must_gain => {
             format!("no result can be shortened: {after} tokens, budget {prompt}")
         }
-        Outcome::Skipped => format!("nothing to shorten: {after} tokens, budget {prompt}"),
-        Outcome::Failed => {
+        StageOutcome::Skipped => format!("nothing to shorten: {after} tokens, budget {prompt}"),
+        StageOutcome::Failed => {
             format!("{}, still over the budget of {prompt}", what_was_done(outcome))
         }
         _ => what_was_done(outcome),
     };
     let members = how.members(outcome.before, after);
-    if is_over || outcome.forgone.is_some() || must_gain && how == Outcome::Skipped {
+    if is_over || outcome.forgone.is_some() || must_gain && how == StageOutcome::Skipped {
         return Err(Error::new(Exit::NoGain, text).with(members).into());
     }
     log.outcome(&text, &members);
     Ok(Exit::Done)
 }
 
-fn what_was_done(outcome: &truncate::Outcome) -> String {
-    let truncate::Outcome { before, after, shortened, left_out, .. } = outcome;
+fn what_was_done(outcome: &truncate::TruncateOutcome) -> String {
+    let truncate::TruncateOutcome { before, after, shortened, left_out, .. } = outcome;
     let plural = |count: usize| if count == 1 { "" } else { "s" };
     let texts = format!("shortened {shortened} result{}", plural(*shortened));
     let (s, also) = (plural(*left_out), if *shortened == 0 { "" } else { ", " });

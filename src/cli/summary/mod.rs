@@ -47,9 +47,9 @@ impl SummaryModel {
     /// What its requests may cost. `most` is the longest that its text may be (tokens); of a small window it
     /// gets a quarter.
     #[must_use]
-    pub fn limits(&self, gauge: Gauge, most: u64, calls: usize) -> pieces::Limits {
+    pub fn limits(&self, gauge: Gauge, most: u64, calls: usize) -> pieces::PieceLimits {
         let summary = self.window.map_or(most, |budget| most.min(budget.window / 4));
         let room = self.window.map(|b| b.window.saturating_sub(summary + b.margin));
-        pieces::Limits { gauge, room, summary, calls }
+        pieces::PieceLimits { gauge, room, summary, calls }
     }
 }

@@ -1,15 +1,15 @@
 //! A text by a model: in as many calls as it takes, each by running `claw-call`.
 
-use crate::cli::log::Outcome;
+use crate::cli::log::StageOutcome;
 use crate::cli::summary::{CallBudget, SummaryModel};
 use crate::cli::{Log, diagnostics, progress};
-use crate::compact::accept::Reply;
+use crate::compact::accept::SummaryReply;
 use crate::compact::pieces::{self, Pieces};
 use crate::compact::request::SummaryPrompt;
 use crate::exit::{Error, Exit, fail};
 use crate::json::write::Members;
 use crate::messages::Message;
-use crate::process::{self, Limits};
+use crate::process::{self, ChildLimits};
 use crate::record::content::Role;
 use crate::usage;
 
@@ -57,10 +57,10 @@ impl Writer<'_> {
         covered: &[Message<'_>],
         earlier: Option<&str>,
         prompt: SummaryPrompt<'_>,
-        mut limits: pieces::Limits,
-    ) -> anyhow::Result<Reply> {
+        mut limits: pieces::PieceLimits,
+    ) -> anyhow::Result<SummaryReply> {
         let text = earlier.unwrap_or_default().to_owned();
-        let mut so_far = Reply { text, ..Reply::default() };
+        let mut so_far = SummaryReply { text, ..SummaryReply::default() };
         let (mut rest, mut refused) = (covered, None);
         loop {
             limits.calls = self.spent.left();
@@ -79,9 +79,9 @@ impl Writer<'_> {
     fn ask_for(
         &self,
         rest: &[Message<'_>],
-        so_far: &mut Reply,
+        so_far: &mut SummaryReply,
         prompt: SummaryPrompt<'_>,
-        limits: pieces::Limits,
+        limits: pieces::PieceLimits,
         refused: Option<&str>,
     ) -> anyhow::Result<Option<TooLong>> {
         let Some(pieces) = Pieces::new(rest, prompt, said(so_far), limits) else {
@@ -101,7 +101,7 @@ impl Writer<'_> {
                 return Ok(Some(TooLong { first: piece.first, request }));
             };
             let usage = usage::sum(so_far.usage.as_deref(), reply.usage.as_deref());
-            *so_far = Reply { usage, ..reply };
+            *so_far = SummaryReply { usage, ..reply };
         }
         Ok(None)
     }
@@ -127,14 +127,14 @@ impl Writer<'_> {
     ///
     /// # Errors
     /// As [`Writer::write`].
-    pub fn ask(&self, request: &str, most_tokens: u64) -> anyhow::Result<Option<Reply>> {
+    pub fn ask(&self, request: &str, most_tokens: u64) -> anyhow::Result<Option<SummaryReply>> {
         self.spent.take()?;
         let command = self.command;
         let line = Message::say(Role::User, request).to_line() + "\n";
         let is_other = self.asked.attempts.is_some();
         let own = PROVIDER.iter().filter(|_| is_other);
         let without: Vec<&str> = REQUEST.iter().chain(own).copied().collect();
-        let limits = Limits { until: self.spent.until(), without: &without };
+        let limits = ChildLimits { until: self.spent.until(), without: &without };
         // The command shows what it waits for.
         progress::stop();
         let ended = process::run(command, &self.arguments(most_tokens), line.into_bytes(), limits)?;
@@ -172,17 +172,17 @@ struct TooLong {
 }
 
 /// Returns the text of a summary, if there is one yet.
-fn said(reply: &Reply) -> Option<&str> {
+fn said(reply: &SummaryReply) -> Option<&str> {
     Some(reply.text.as_str()).filter(|text| !text.is_empty())
 }
 
-fn read_reply(command: &str, stdout: &[u8]) -> anyhow::Result<Reply> {
+fn read_reply(command: &str, stdout: &[u8]) -> anyhow::Result<SummaryReply> {
     let unusable = |why: String| {
         let text = format!("the summary of '{command}' is not used: {why}");
-        Error::new(Exit::Unavailable, text).with(Outcome::Refused.member())
+        Error::new(Exit::Unavailable, text).with(StageOutcome::Refused.member())
     };
     let records = std::str::from_utf8(stdout).map_err(|error| unusable(error.to_string()))?;
-    let reply = Reply::read(records).map_err(unusable)?;
+    let reply = SummaryReply::read(records).map_err(unusable)?;
     reply.check().map_err(unusable)?;
     Ok(reply)
 }

@@ -41,7 +41,7 @@ impl fmt::Display for Difference {
 
 /// Compares a recorded body and one that is sent. Where one of them is no JSON, they are compared as texts.
 pub(super) fn compare(recorded: &str, sent: &str) -> Differences {
-    let mut walk = Walk::default();
+    let mut walk = DiffWalk::default();
     match (parse(recorded), parse(sent)) {
         (Some(recorded), Some(_)) => walk.value(&recorded, sent),
         _ if recorded == sent => {}
@@ -56,12 +56,12 @@ pub(super) fn compare(recorded: &str, sent: &str) -> Differences {
 /// Walks through two values together. The one that is sent stays text, for there is the order of its
 /// members. It is nested no deeper than serde_json reads, so this may recurse.
 #[derive(Default)]
-struct Walk {
+struct DiffWalk {
     place: String,
     found: Differences,
 }
 
-impl Walk {
+impl DiffWalk {
     fn value(&mut self, recorded: &Value, sent: &str) {
         match recorded {
             Value::Object(members) => {
@@ -113,7 +113,7 @@ impl Walk {
     }
 
     /// Does `look` one step further in.
-    fn at(&mut self, step: &str, look: impl FnOnce(&mut Walk)) {
+    fn at(&mut self, step: &str, look: impl FnOnce(&mut DiffWalk)) {
         let length = self.place.len();
         self.place.push_str(step);
         look(self);

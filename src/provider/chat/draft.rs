@@ -24,12 +24,12 @@ pub(crate) struct Draft {
     /// What was thought aloud.
     pub(crate) reasoning: RawString,
     /// What is called, in order.
-    pub(crate) calls: Vec<Call>,
+    pub(crate) calls: Vec<CallDraft>,
 }
 
 /// A call that is being put together.
 #[derive(Debug, Default)]
-pub(crate) struct Call {
+pub(crate) struct CallDraft {
     /// The number by which the provider tells calls apart.
     pub(crate) index: Option<u64>,
     /// Its id; empty if the provider gave none.
@@ -101,10 +101,10 @@ impl Draft {
     }
 }
 
-impl Call {
+impl CallDraft {
     /// A call with that number, of which nothing else is known.
-    pub(crate) fn numbered(index: Option<u64>) -> Call {
-        Call { index, ..Call::default() }
+    pub(crate) fn numbered(index: Option<u64>) -> CallDraft {
+        CallDraft { index, ..CallDraft::default() }
     }
 
     /// Adds to the input: a part of its text, a JSON string; or, as some servers have it, all of it as an
@@ -133,7 +133,7 @@ impl Call {
 
 /// The ids of calls. Where the provider gave none, or one that another call has, it is `call_1` or the next
 /// that is free.
-fn ids(calls: &[Call]) -> Vec<String> {
+fn ids(calls: &[CallDraft]) -> Vec<String> {
     let given: HashSet<&str> = calls.iter().map(|call| call.id.as_str()).collect();
     let made_up = (1_u64..).map(|number| format!("call_{number}"));
     let mut free = made_up.filter(|id| !given.contains(id.as_str()));
@@ -164,13 +164,13 @@ fn reason(word: &str, has_calls: bool) -> &str {
 mod tests {
     use super::*;
 
-    fn call(id: &str, name: &str, input: &str) -> Call {
-        let mut call = Call { id: id.into(), name: name.into(), ..Call::default() };
+    fn call(id: &str, name: &str, input: &str) -> CallDraft {
+        let mut call = CallDraft { id: id.into(), name: name.into(), ..CallDraft::default() };
         call.add_input(Some(&quote(input)));
         call
     }
 
-    fn draft(reason: &str, calls: Vec<Call>) -> Draft {
+    fn draft(reason: &str, calls: Vec<CallDraft>) -> Draft {
         Draft { stop_reason: Some(reason.into()), calls, ..Draft::default() }
     }
 
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn an_input_may_come_as_an_object() {
-        let mut call = Call { name: "f".into(), ..Call::default() };
+        let mut call = CallDraft { name: "f".into(), ..CallDraft::default() };
         call.add_input(Some(r#"{"a":"\ud83d\u00e9 \"","b":1e2}"#));
         let block = call.block("i", false).unwrap();
         assert!(block.ends_with(r#""input":{"a":"\ud83d\u00e9 \"","b":1e2}}"#), "{block}");

@@ -1,6 +1,6 @@
 //! What a refusal's body says, without its wrappings: errors inside errors, in JSON inside strings.
 
-use super::texts::{self, Family};
+use super::texts::{self, TextFamily};
 use super::{bounded, opening, python};
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ const WINDOW_FILLED: &str = "model_context_window_exceeded";
 
 /// What a body says, without its wrappings.
 #[derive(Default)]
-pub(super) struct Answer {
+pub(super) struct ErrorBody {
     /// The innermost message.
     pub(super) text: Option<String>,
     /// Types and codes, the innermost first.
@@ -28,9 +28,9 @@ pub(super) struct Answer {
     pub(super) is_error: bool,
 }
 
-impl Answer {
-    pub(super) fn read(body: &[u8]) -> Answer {
-        let mut answer = Answer::default();
+impl ErrorBody {
+    pub(super) fn read(body: &[u8]) -> ErrorBody {
+        let mut answer = ErrorBody::default();
         let whole = serde_json::from_slice(body).ok();
         if let Some(value) = whole.or_else(|| error_line(body)) {
             answer.is_error = marks_error(&value);
@@ -63,7 +63,7 @@ impl Answer {
     /// request's shape may quote the request, so it is left closed.
     fn hear(&mut self, text: &str, depth: usize) {
         self.text = Some(text.to_owned());
-        if depth == 0 || texts::find(text, &[Family::Shape]).is_some() {
+        if depth == 0 || texts::find(text, &[TextFamily::Shape]).is_some() {
             return;
         }
         if let Some(inner) = embedded(text) {

@@ -1,26 +1,26 @@
 //! Rows that a user adds to the table of texts: gateways have words of their own.
 
 use super::texts::{Numbers, parse};
-use super::{Class, opening};
+use super::{FailureClass, opening};
 use regex::{Captures, Regex, RegexBuilder};
 
 /// Rows of a user's, in the order of the file: the first that matches decides.
 #[derive(Debug, Default)]
 pub struct Rows {
-    rows: Vec<Row>,
+    rows: Vec<FailureRow>,
 }
 
 /// One of them.
 #[derive(Debug)]
-struct Row {
-    class: Class,
+struct FailureRow {
+    class: FailureClass,
     text: Regex,
     /// File and line.
     name: String,
 }
 
 impl Rows {
-    /// Reads rows from the text of file `name`. A line has the word of a [`Class`], white space, and a
+    /// Reads rows from the text of file `name`. A line has the word of a [`FailureClass`], white space, and a
     /// regular expression, which is tried without regard to upper and lower case; its groups `actual`,
     /// `limit`, `output` and `cap` are numbers of tokens. Blank lines and lines that begin with `#` are
     /// passed over.
@@ -38,7 +38,7 @@ impl Rows {
 
     /// The first row that `text` matches: its class, its name, its numbers, and whether it matches where the
     /// provider begins to speak. Anywhere else it may have matched a quotation.
-    pub(super) fn find(&self, text: &str) -> Option<(Class, &str, Numbers, bool)> {
+    pub(super) fn find(&self, text: &str) -> Option<(FailureClass, &str, Numbers, bool)> {
         self.rows.iter().find_map(|row| {
             let found = row.text.captures(text)?;
             let matched = found.get(0).and_then(|all| text.get(all.start()..))?;
@@ -48,11 +48,11 @@ impl Rows {
     }
 }
 
-fn row(line: &str, name: String) -> Result<Row, String> {
+fn row(line: &str, name: String) -> Result<FailureRow, String> {
     let (class, pattern) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-    let known = Class::ALL.into_iter().find(|known| known.name() == class);
+    let known = FailureClass::ALL.into_iter().find(|known| known.name() == class);
     let class = known.ok_or_else(|| {
-        let all: Vec<_> = Class::ALL.iter().map(|class| class.name()).collect();
+        let all: Vec<_> = FailureClass::ALL.iter().map(|class| class.name()).collect();
         format!("no class is called '{class}'; they are {}", all.join(", "))
     })?;
     if pattern.trim().is_empty() {
@@ -64,7 +64,7 @@ fn row(line: &str, name: String) -> Result<Row, String> {
         let why = error.to_string();
         format!("not a regular expression: {}", why.lines().last().unwrap_or_default())
     })?;
-    Ok(Row { class, text, name })
+    Ok(FailureRow { class, text, name })
 }
 
 fn numbers(found: &Captures<'_>) -> Numbers {

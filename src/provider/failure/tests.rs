@@ -1,4 +1,4 @@
-use super::texts::Family;
+use super::texts::TextFamily;
 use super::verdict::{KINDS, STATUSES};
 use super::*;
 use serde_json::{Value, json};
@@ -104,7 +104,11 @@ const OVERFLOWS: &[Sample] = &[
 fn each_overflow_text_gives_its_rule_and_its_numbers() {
     for &(rule, actual, limit, output, text) in OVERFLOWS {
         let failure = classify(400, &error(text));
-        assert_eq!((failure.rule.as_ref(), failure.class), (rule, Class::Overflow), "{text}");
+        assert_eq!(
+            (failure.rule.as_ref(), failure.class),
+            (rule, FailureClass::Overflow),
+            "{text}"
+        );
         assert_eq!(failure.actual, actual, "{text}");
         assert_eq!(failure.limit, limit, "{text}");
         assert_eq!(failure.requested_output, output, "{text}");
@@ -199,7 +203,7 @@ fn audit_15_no_quotation_decides_anything() {
         for text in samples.iter().flat_map(|text| quotations(text)) {
             // At 503 only the words for busy count, which may stand in any sentence.
             let is_quoted = text.contains(['\'', '"', '`']);
-            let busy = (rule.family == Family::Busy && is_quoted).then_some((503, 69));
+            let busy = (rule.family == TextFamily::Busy && is_quoted).then_some((503, 69));
             for (status, exit) in
                 [(400, 76), (413, 4), (200, 69), (500, 69)].into_iter().chain(busy)
             {
@@ -228,7 +232,11 @@ fn audit_11_only_what_the_provider_states_of_the_model_is_a_window() {
         "Extra usage is required for long context requests.",
     ] {
         let failure = classify(429, &error(text));
-        assert_eq!((failure.class, failure.stated_window), (Class::Overflow, None), "{text}");
+        assert_eq!(
+            (failure.class, failure.stated_window),
+            (FailureClass::Overflow, None),
+            "{text}"
+        );
         assert!(failure.limit.is_some());
     }
 }
@@ -303,7 +311,7 @@ fn an_overflow_text_is_found_in_every_wrapping() {
         let failure = classify(status, &body);
         assert_eq!(
             (failure.rule.as_ref(), failure.class),
-            ("R1", Class::Overflow),
+            ("R1", FailureClass::Overflow),
             "{status} {body}"
         );
         assert_eq!((failure.actual, failure.limit), (Some(5), Some(4)), "{body}");
@@ -335,7 +343,7 @@ fn a_structured_code_decides_and_its_numbers_are_exact() {
         let failure = classify(status, openai);
         assert_eq!(failure.rule.as_ref(), rule);
         let numbers = (failure.actual, failure.limit);
-        let overflow = failure.class == Class::Overflow;
+        let overflow = failure.class == FailureClass::Overflow;
         assert_eq!(numbers == (Some(204_308), Some(128_000)), overflow, "{status}");
     }
 }
@@ -355,56 +363,56 @@ fn a_window_filled_by_the_answer_is_an_overflow() {
 #[test]
 #[rustfmt::skip]
 fn what_only_looks_like_an_overflow_is_none() {
-    let cases: &[(u16, &str, Class, &str)] = &[
-        (401, "status-401", Class::Auth, "invalid x-api-key: the provided auth token is not valid"),
-        (401, "status-401", Class::Auth, "prompt is too long: 5 tokens > 4 maximum"),
-        (403, "status-403", Class::Permission, "OAuth token has expired; context length exceeded"),
-        (404, "status-404", Class::NotFound, "prompt is too long: 5 tokens > 4 maximum"),
-        (402, "status-402", Class::Billing, "prompt is too long: 5 tokens > 4 maximum"),
-        (429, "status-429", Class::RateLimit, "prompt is too long: 5 tokens > 4 maximum"),
-        (429, "status-429", Class::RateLimit, "Number of request tokens has exceeded your per-minute rate limit"),
-        (429, "T1", Class::RateLimit, "Rate limit reached for gpt-4o in organization org-X on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000."),
-        (413, "T1", Class::RateLimit, "Request too large for model on tokens per minute (TPM): Limit 6000, Requested 6000"),
-        (413, "W1", Class::RateLimit, "Request too large: tokens per minute; please reduce the length of the messages"),
-        (400, "W1", Class::RateLimit, "Too many tokens per day, prompt is too long"),
-        (400, "W2", Class::RateLimit, "Too many tokens, please wait before trying again."),
-        (400, "W3", Class::RateLimit, "ThrottlingException: maximum context length is 5"),
-        (400, "W3", Class::RateLimit, "Throttling error: Too many tokens"),
-        (400, "W4", Class::RateLimit, "Too many requests"),
-        (400, "W5", Class::RateLimit, "Number of request tokens has exceeded your per-minute rate limit"),
-        (400, "W6", Class::RateLimit, "Rate limit exceeded: context length exceeded"),
-        (400, "A1", Class::Billing, "Your credit balance is too low to access the API."),
-        (400, "A2", Class::Billing, "You exceeded your current quota, please check your plan and billing details."),
-        (400, "A2", Class::Billing, "You have reached your specified API usage limits."),
-        (400, "K1", Class::Auth, "API key not valid. Please pass a valid API key."),
-        (400, "B1", Class::TooLarge, "Request exceeds the maximum size"),
-        (413, "status-413", Class::TooLarge, "Request exceeds the maximum size"),
-        (400, "T3", Class::OutputCap, "max_tokens: 128000 > 64000, which is the maximum allowed number of output tokens for claude-haiku-4-5-20251001"),
-        (400, "T4", Class::OutputCap, "max_tokens is too large: 200000. This model supports at most 16384 completion tokens"),
-        (400, "T5", Class::OutputCap, "max_tokens: 8096 > 4096"),
-        (400, "T6", Class::OutputCap, "`max_tokens` must be less than or equal to `8192`, the maximum value for `max_tokens` is less than the `context_window` for this model"),
-        (400, "T7", Class::OutputCap, "Invalid max_tokens value, the valid range of max_tokens is [1, 8192]"),
-        (400, "S1", Class::BadRequest, "messages: text content blocks must be non-empty"),
-        (400, "S1", Class::BadRequest, "messages.125: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_X. Each `tool_use` block must have a corresponding `tool_result` block in the next message."),
-        (400, "S1", Class::BadRequest, "messages.3.content.8: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response."),
-        (400, "S1", Class::BadRequest, "messages.1.content: unexpected value 'prompt is too long: 5 tokens > 4 maximum'"),
-        (400, "S1", Class::BadRequest, r#"messages.1.content: bad value '{"error":{"code":"context_length_exceeded","message":"prompt is too long"}}'"#),
-        (400, "S2", Class::BadRequest, "Invalid value: 'prompt is too long'. Supported values are: 'a'"),
-        (400, "S2", Class::BadRequest, "Invalid 'user': string too long"),
-        (400, "S2", Class::BadRequest, "1 validation error for Request: input_value='maximum context length is 5'"),
-        (400, "status-400", Class::BadRequest, "At least one of the image dimensions exceed max allowed size for many-image requests: 2000 pixels"),
-        (400, "status-400", Class::BadRequest, "Model context window too small (2048 tokens). Minimum is 16000."),
-        (400, "status-400", Class::BadRequest, "Reasoning is mandatory for this endpoint and cannot be disabled."),
-        (400, "status-400", Class::BadRequest, "bad value 429 (request id req_413429), context and token"),
-        (400, "status-400", Class::BadRequest, "Token limit exceeded"),
-        (400, "status-400", Class::BadRequest, "context deadline exceeded"),
-        (504, "status-504", Class::Server, "context deadline exceeded"),
-        (500, "status-500", Class::Server, "prompt is too long: 5 tokens > 4 maximum"),
-        (503, "status-503", Class::Server, "maximum context length is 5"),
-        (503, "U1", Class::Overloaded, "server busy, please try again.  maximum pending requests exceeded"),
-        (503, "U1", Class::Overloaded, "Loading model"),
-        (405, "status-4xx", Class::BadRequest, "Unexpected token < in JSON"),
-        (522, "status-5xx", Class::Server, "x"),
+    let cases: &[(u16, &str, FailureClass, &str)] = &[
+        (401, "status-401", FailureClass::Auth, "invalid x-api-key: the provided auth token is not valid"),
+        (401, "status-401", FailureClass::Auth, "prompt is too long: 5 tokens > 4 maximum"),
+        (403, "status-403", FailureClass::Permission, "OAuth token has expired; context length exceeded"),
+        (404, "status-404", FailureClass::NotFound, "prompt is too long: 5 tokens > 4 maximum"),
+        (402, "status-402", FailureClass::Billing, "prompt is too long: 5 tokens > 4 maximum"),
+        (429, "status-429", FailureClass::RateLimit, "prompt is too long: 5 tokens > 4 maximum"),
+        (429, "status-429", FailureClass::RateLimit, "Number of request tokens has exceeded your per-minute rate limit"),
+        (429, "T1", FailureClass::RateLimit, "Rate limit reached for gpt-4o in organization org-X on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000."),
+        (413, "T1", FailureClass::RateLimit, "Request too large for model on tokens per minute (TPM): Limit 6000, Requested 6000"),
+        (413, "W1", FailureClass::RateLimit, "Request too large: tokens per minute; please reduce the length of the messages"),
+        (400, "W1", FailureClass::RateLimit, "Too many tokens per day, prompt is too long"),
+        (400, "W2", FailureClass::RateLimit, "Too many tokens, please wait before trying again."),
+        (400, "W3", FailureClass::RateLimit, "ThrottlingException: maximum context length is 5"),
+        (400, "W3", FailureClass::RateLimit, "Throttling error: Too many tokens"),
+        (400, "W4", FailureClass::RateLimit, "Too many requests"),
+        (400, "W5", FailureClass::RateLimit, "Number of request tokens has exceeded your per-minute rate limit"),
+        (400, "W6", FailureClass::RateLimit, "Rate limit exceeded: context length exceeded"),
+        (400, "A1", FailureClass::Billing, "Your credit balance is too low to access the API."),
+        (400, "A2", FailureClass::Billing, "You exceeded your current quota, please check your plan and billing details."),
+        (400, "A2", FailureClass::Billing, "You have reached your specified API usage limits."),
+        (400, "K1", FailureClass::Auth, "API key not valid. Please pass a valid API key."),
+        (400, "B1", FailureClass::TooLarge, "Request exceeds the maximum size"),
+        (413, "status-413", FailureClass::TooLarge, "Request exceeds the maximum size"),
+        (400, "T3", FailureClass::OutputCap, "max_tokens: 128000 > 64000, which is the maximum allowed number of output tokens for claude-haiku-4-5-20251001"),
+        (400, "T4", FailureClass::OutputCap, "max_tokens is too large: 200000. This model supports at most 16384 completion tokens"),
+        (400, "T5", FailureClass::OutputCap, "max_tokens: 8096 > 4096"),
+        (400, "T6", FailureClass::OutputCap, "`max_tokens` must be less than or equal to `8192`, the maximum value for `max_tokens` is less than the `context_window` for this model"),
+        (400, "T7", FailureClass::OutputCap, "Invalid max_tokens value, the valid range of max_tokens is [1, 8192]"),
+        (400, "S1", FailureClass::BadRequest, "messages: text content blocks must be non-empty"),
+        (400, "S1", FailureClass::BadRequest, "messages.125: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_X. Each `tool_use` block must have a corresponding `tool_result` block in the next message."),
+        (400, "S1", FailureClass::BadRequest, "messages.3.content.8: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response."),
+        (400, "S1", FailureClass::BadRequest, "messages.1.content: unexpected value 'prompt is too long: 5 tokens > 4 maximum'"),
+        (400, "S1", FailureClass::BadRequest, r#"messages.1.content: bad value '{"error":{"code":"context_length_exceeded","message":"prompt is too long"}}'"#),
+        (400, "S2", FailureClass::BadRequest, "Invalid value: 'prompt is too long'. Supported values are: 'a'"),
+        (400, "S2", FailureClass::BadRequest, "Invalid 'user': string too long"),
+        (400, "S2", FailureClass::BadRequest, "1 validation error for Request: input_value='maximum context length is 5'"),
+        (400, "status-400", FailureClass::BadRequest, "At least one of the image dimensions exceed max allowed size for many-image requests: 2000 pixels"),
+        (400, "status-400", FailureClass::BadRequest, "Model context window too small (2048 tokens). Minimum is 16000."),
+        (400, "status-400", FailureClass::BadRequest, "Reasoning is mandatory for this endpoint and cannot be disabled."),
+        (400, "status-400", FailureClass::BadRequest, "bad value 429 (request id req_413429), context and token"),
+        (400, "status-400", FailureClass::BadRequest, "Token limit exceeded"),
+        (400, "status-400", FailureClass::BadRequest, "context deadline exceeded"),
+        (504, "status-504", FailureClass::Server, "context deadline exceeded"),
+        (500, "status-500", FailureClass::Server, "prompt is too long: 5 tokens > 4 maximum"),
+        (503, "status-503", FailureClass::Server, "maximum context length is 5"),
+        (503, "U1", FailureClass::Overloaded, "server busy, please try again.  maximum pending requests exceeded"),
+        (503, "U1", FailureClass::Overloaded, "Loading model"),
+        (405, "status-4xx", FailureClass::BadRequest, "Unexpected token < in JSON"),
+        (522, "status-5xx", FailureClass::Server, "x"),
     ];
     for &(status, rule, class, text) in cases {
         let failure = classify(status, &error(text));
@@ -423,13 +431,13 @@ fn a_limit_that_waiting_cannot_meet_is_a_window() {
     );
     for status in [429, 413, 400] {
         let failure = classify(status, &body);
-        assert_eq!((failure.rule.as_ref(), failure.class), ("T1", Class::Overflow));
+        assert_eq!((failure.rule.as_ref(), failure.class), ("T1", FailureClass::Overflow));
         assert_eq!((failure.actual, failure.limit), (Some(36278), Some(30000)));
         assert!(!failure.retryable);
     }
     let gate = r#"{"type":"error","error":{"type":"rate_limit_error","message":"Extra usage is required for long context requests."}}"#;
     let failure = classify(429, gate);
-    assert_eq!((failure.rule.as_ref(), failure.class), ("T2", Class::Overflow));
+    assert_eq!((failure.rule.as_ref(), failure.class), ("T2", FailureClass::Overflow));
     assert_eq!((failure.actual, failure.limit), (None, Some(200_000)));
 }
 
@@ -447,21 +455,21 @@ fn an_output_cap_tells_the_number_to_clamp_to() {
 #[test]
 fn types_decide_where_the_status_does_not() {
     let cases = [
-        (200, "overloaded_error", Class::Overloaded, "type-overloaded_error"),
-        (200, "api_error", Class::Server, "type-api_error"),
-        (200, "new_error", Class::Server, "error-in-answer"),
-        (400, "api_error", Class::BadRequest, "status-400"),
-        (400, "insufficient_quota", Class::Billing, "type-insufficient_quota"),
-        (429, "insufficient_quota", Class::Billing, "type-insufficient_quota"),
-        (429, "rate_limit_error", Class::RateLimit, "status-429"),
-        (429, "request_too_large", Class::RateLimit, "status-429"),
-        (403, "billing_error", Class::Billing, "type-billing_error"),
-        (403, "permission_error", Class::Permission, "status-403"),
-        (413, "rate_limit_exceeded", Class::RateLimit, "type-rate_limit_exceeded"),
-        (413, "request_too_large", Class::TooLarge, "type-request_too_large"),
-        (400, "string_above_max_length", Class::BadRequest, "type-string_above_max_length"),
-        (503, "unavailable_error", Class::Overloaded, "type-unavailable_error"),
-        (529, "overloaded_error", Class::Overloaded, "type-overloaded_error"),
+        (200, "overloaded_error", FailureClass::Overloaded, "type-overloaded_error"),
+        (200, "api_error", FailureClass::Server, "type-api_error"),
+        (200, "new_error", FailureClass::Server, "error-in-answer"),
+        (400, "api_error", FailureClass::BadRequest, "status-400"),
+        (400, "insufficient_quota", FailureClass::Billing, "type-insufficient_quota"),
+        (429, "insufficient_quota", FailureClass::Billing, "type-insufficient_quota"),
+        (429, "rate_limit_error", FailureClass::RateLimit, "status-429"),
+        (429, "request_too_large", FailureClass::RateLimit, "status-429"),
+        (403, "billing_error", FailureClass::Billing, "type-billing_error"),
+        (403, "permission_error", FailureClass::Permission, "status-403"),
+        (413, "rate_limit_exceeded", FailureClass::RateLimit, "type-rate_limit_exceeded"),
+        (413, "request_too_large", FailureClass::TooLarge, "type-request_too_large"),
+        (400, "string_above_max_length", FailureClass::BadRequest, "type-string_above_max_length"),
+        (503, "unavailable_error", FailureClass::Overloaded, "type-unavailable_error"),
+        (529, "overloaded_error", FailureClass::Overloaded, "type-overloaded_error"),
     ];
     for (status, kind, class, rule) in cases {
         let failure =
@@ -478,20 +486,20 @@ fn a_body_without_an_error_is_judged_by_its_status() {
     let page = "<html><body>prompt is too long: 5 tokens > 4 maximum</body></html>";
     let answer = r#"{"type":"message","content":[{"type":"text","text":"prompt is too long: 5 tokens > 4 maximum"}],"error":null}"#;
     let cases = [
-        (400, "", Class::BadRequest, "HTTP 400 with an empty body".to_owned()),
-        (400, page, Class::BadRequest, format!("HTTP 400: {page}")),
-        (413, "", Class::TooLarge, "HTTP 413 with an empty body".to_owned()),
-        (502, page, Class::Server, format!("HTTP 502: {page}")),
-        (503, "try again", Class::Server, "HTTP 503: try again".to_owned()),
-        (529, " \n", Class::Overloaded, "HTTP 529 with an empty body".to_owned()),
-        (200, "", Class::Broken, "HTTP 200 with an empty body".to_owned()),
-        (200, answer, Class::Broken, format!("HTTP 200: {answer}")),
-        (200, page, Class::Broken, format!("HTTP 200: {page}")),
-        (302, "", Class::NotFound, "HTTP 302 with an empty body".to_owned()),
+        (400, "", FailureClass::BadRequest, "HTTP 400 with an empty body".to_owned()),
+        (400, page, FailureClass::BadRequest, format!("HTTP 400: {page}")),
+        (413, "", FailureClass::TooLarge, "HTTP 413 with an empty body".to_owned()),
+        (502, page, FailureClass::Server, format!("HTTP 502: {page}")),
+        (503, "try again", FailureClass::Server, "HTTP 503: try again".to_owned()),
+        (529, " \n", FailureClass::Overloaded, "HTTP 529 with an empty body".to_owned()),
+        (200, "", FailureClass::Broken, "HTTP 200 with an empty body".to_owned()),
+        (200, answer, FailureClass::Broken, format!("HTTP 200: {answer}")),
+        (200, page, FailureClass::Broken, format!("HTTP 200: {page}")),
+        (302, "", FailureClass::NotFound, "HTTP 302 with an empty body".to_owned()),
         (
             400,
             r#"{"x":"prompt is too long"}"#,
-            Class::BadRequest,
+            FailureClass::BadRequest,
             r#"HTTP 400: {"x":"prompt is too long"}"#.to_owned(),
         ),
     ];
@@ -558,12 +566,12 @@ fn a_wait_is_read_in_every_form() {
 fn headers_add_to_the_status() {
     let wait = [("retry-after", "5")];
     let failure = classify_with(402, &wait, "");
-    assert_eq!((failure.class, failure.retryable), (Class::RateLimit, true));
-    assert_eq!(classify_with(503, &wait, "").class, Class::Overloaded);
+    assert_eq!((failure.class, failure.retryable), (FailureClass::RateLimit, true));
+    assert_eq!(classify_with(503, &wait, "").class, FailureClass::Overloaded);
     let never = classify_with(429, &[("x-should-retry", "false")], "");
-    assert_eq!((never.class, never.retryable), (Class::RateLimit, false));
+    assert_eq!((never.class, never.retryable), (FailureClass::RateLimit, false));
     let always = classify_with(400, &[("x-should-retry", "True")], "");
-    assert_eq!((always.class, always.retryable), (Class::BadRequest, true));
+    assert_eq!((always.class, always.retryable), (FailureClass::BadRequest, true));
     let named = classify_with(500, &[("request-id", "req_1")], r#"{"request_id":"req_2"}"#);
     assert_eq!(named.request_id.as_deref(), Some("req_1"));
     assert_eq!(classify(500, r#"{"request_id":"req_2"}"#).request_id.as_deref(), Some("req_2"));

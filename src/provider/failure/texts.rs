@@ -19,8 +19,8 @@ use std::sync::OnceLock;
 use regex::{Captures, Regex, RegexBuilder};
 
 use super::opening;
-use Family::{Account, Busy, Ceiling, Key, Midway, Output, Shape, Size, Throttle, Window};
 use Group::{Cap, Floor, Input, Limit, Over, Requested, Total};
+use TextFamily::{Account, Busy, Ceiling, Key, Midway, Output, Shape, Size, Throttle, Window};
 
 /// Has to follow the words of a rule: the end, or a sign that ends a sentence or a clause. A quotation
 /// mark does not, nor does a word.
@@ -28,7 +28,7 @@ const END: &str = r"\s*(?:$|[.,;:!()。，；…])";
 
 /// What a text is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Family {
+pub(super) enum TextFamily {
     /// A rate or subscription limit that a single request can be too large for.
     Ceiling,
     /// Too much in too short a time.
@@ -60,7 +60,7 @@ pub(super) enum Group {
     Floor,
     /// How far the prompt is over the window.
     Over,
-    /// The window (for a [`Family::Ceiling`], that limit).
+    /// The window (for a [`TextFamily::Ceiling`], that limit).
     Limit,
     /// The output that was asked for.
     Requested,
@@ -71,11 +71,11 @@ pub(super) enum Group {
 }
 
 /// A row of the table.
-pub(super) struct Rule {
+pub(super) struct TextRule {
     /// The name that reports give.
     pub(super) name: &'static str,
     /// What the text means.
-    pub(super) family: Family,
+    pub(super) family: TextFamily,
     /// What the capture groups count, in order.
     pub(super) groups: &'static [Group],
     /// The text, as a regular expression.
@@ -84,7 +84,7 @@ pub(super) struct Rule {
     compiled: OnceLock<Option<Regex>>,
 }
 
-impl Rule {
+impl TextRule {
     /// The expression; none if it does not compile, and the tests prove that there is no such row.
     fn regex(&self) -> Option<&Regex> {
         let anchored = || format!("^(?:{}){END}", self.pattern);
@@ -95,11 +95,11 @@ impl Rule {
 
 const fn rule(
     name: &'static str,
-    family: Family,
+    family: TextFamily,
     groups: &'static [Group],
     pattern: &'static str,
-) -> Rule {
-    Rule { name, family, groups, pattern, compiled: OnceLock::new() }
+) -> TextRule {
+    TextRule { name, family, groups, pattern, compiled: OnceLock::new() }
 }
 
 /// A stretch of one sentence without quotations: what may stand before and after the words of a rule whose
@@ -115,7 +115,7 @@ macro_rules! plain {
 /// Missing on purpose: "too many tokens" and "token limit exceeded", which Bedrock and others also
 /// say when they throttle.
 #[rustfmt::skip]
-pub(super) static RULES: [Rule; 74] = [
+pub(super) static RULES: [TextRule; 74] = [
     rule("T1", Ceiling, &[Limit, Total], r#"(?:request too large|rate limit reached) for [^'"{}\[\]\n]+ on tokens per min(?:ute)? \(TPM\): Limit ([0-9,]+),(?: Used [0-9,]+,)? Requested ([0-9,]+)"#),
     rule("T2", Ceiling, &[], r"extra usage is required for long context(?: requests?)?"),
 
@@ -214,7 +214,7 @@ pub(super) struct Numbers {
 }
 
 /// The first row of one of `families` that `text` matches where its provider speaks, and the numbers it holds.
-pub(super) fn find(text: &str, families: &[Family]) -> Option<(&'static Rule, Numbers)> {
+pub(super) fn find(text: &str, families: &[TextFamily]) -> Option<(&'static TextRule, Numbers)> {
     let openings = opening::all(text);
     let mut rows = RULES.iter().filter(|rule| families.contains(&rule.family));
     rows.find_map(|rule| {

@@ -3,7 +3,7 @@
 
 use crate::json::{Object, elements};
 use crate::provider::Reply;
-use crate::provider::chat::draft::{Call, Draft};
+use crate::provider::chat::draft::{CallDraft, Draft};
 use crate::provider::collect::{Collect, RawString, Rest, Unfinished, bounded};
 use std::borrow::Cow;
 
@@ -27,12 +27,12 @@ pub fn read(answer: &Object<'_>) -> Result<Reply, String> {
     let choice = choice(answer).ok_or("has no choices")?;
     let message = inner(&choice, "message").or_else(|| inner(&choice, "delta"));
     let message = message.ok_or("has no message")?;
-    let mut stream = Stream::default();
+    let mut stream = ChatStream::default();
     stream.note(answer, Some(&choice));
     stream.say(&message, &mut |_| {});
     for call in calls(&message) {
         // Each is a call by itself, whatever its id and index are.
-        stream.draft.calls.push(Call::default());
+        stream.draft.calls.push(CallDraft::default());
         stream.fill(stream.draft.calls.len() - 1, &call);
     }
     stream.legacy_call(&message);
@@ -42,14 +42,14 @@ pub fn read(answer: &Object<'_>) -> Result<Reply, String> {
 /// A reply that comes event by event: pieces of the message; in the last of them why it ends; then the
 /// counts, with no choice at all.
 #[derive(Default)]
-pub struct Stream {
+pub struct ChatStream {
     draft: Draft,
     reasoning: [RawString; REASONING.len()],
     /// The marker of the end came.
     is_done: bool,
 }
 
-impl Collect for Stream {
+impl Collect for ChatStream {
     fn take(&mut self, data: &Object<'_>, show: &mut dyn FnMut(&str)) -> Result<(), String> {
         let choice = choice(data);
         self.note(data, choice.as_ref());
@@ -90,7 +90,7 @@ impl Collect for Stream {
     }
 }
 
-impl Stream {
+impl ChatStream {
     /// Takes what stands around the message: the model, the counts, why it ended.
     fn note(&mut self, answer: &Object<'_>, choice: Option<&Object<'_>>) {
         self.draft.model(answer.string("model"));
@@ -119,7 +119,7 @@ impl Stream {
         let Some(function) = inner(message, "function_call") else { return };
         let calls = &mut self.draft.calls;
         let at = calls.iter().position(|call| call.index == LEGACY).unwrap_or_else(|| {
-            calls.push(Call::numbered(LEGACY));
+            calls.push(CallDraft::numbered(LEGACY));
             calls.len() - 1
         });
         self.add_function(at, &function);
@@ -200,7 +200,7 @@ impl Stream {
             None if !id.is_empty() => calls.iter().rposition(|call| call.id == id),
             None => calls.len().checked_sub(1),
         };
-        let begins_another = |call: &Call| {
+        let begins_another = |call: &CallDraft| {
             let has_other_id = match id.is_empty() {
                 true => index.is_none(),
                 false => !call.id.is_empty() && call.id != id,
@@ -208,7 +208,7 @@ impl Stream {
             has_name && !call.name.is_empty() && has_other_id
         };
         found.filter(|at| !begins_another(&calls[*at])).unwrap_or_else(|| {
-            calls.push(Call::numbered(index));
+            calls.push(CallDraft::numbered(index));
             calls.len() - 1
         })
     }
@@ -235,7 +235,7 @@ impl Stream {
 
     /// The reply.
     fn reply(self) -> Result<Reply, Unfinished> {
-        let Stream { mut draft, reasoning, .. } = self;
+        let ChatStream { mut draft, reasoning, .. } = self;
         let thought = reasoning.into_iter().find(|thought| !thought.is_empty());
         draft.reasoning = thought.unwrap_or_default();
         draft.reply()
