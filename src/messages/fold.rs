@@ -9,34 +9,31 @@
 //! the same records always give the same messages, and more records change only the last; a late result
 //! alone replaces the fixed text of its call further up.
 
+mod results;
+
 use crate::finding::Finding;
 use crate::finding::rules::{self, Rule};
 use crate::id::{ById, Id};
 use crate::json::write::{member, opening};
-use crate::json::{self, Object, quote};
+use crate::json::{self, Object};
 use crate::messages::Message;
+pub use crate::messages::fold::results::NO_OUTPUT;
 use crate::messages::layout::Layout;
 pub use crate::messages::layout::{BEGINNING, INTERRUPTED};
-use crate::messages::meta::{self, Meta, ResultMeta};
-use crate::messages::pending::{
-    EarlyResult, PendingCall, PendingMessage, PendingResult, RecordName, can_be_sent,
-};
+use crate::messages::meta::{self, Meta};
+use crate::messages::pending::{PendingCall, PendingMessage, RecordName, can_be_sent};
 use crate::messages::target::Ids;
 use crate::messages::view::View;
 use crate::messages::waiting::Waiting;
 use crate::record::content::{Block, BlockKind, Content, Role};
 use crate::record::raw::Raw;
-use crate::record::truncation::KeptSpan;
 use crate::record::{Body, Record};
 use crate::redact;
-use crate::shorten;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
 use std::io;
 
-/// What an empty result says.
-pub const NO_OUTPUT: &str = "(no output)";
 /// So many replies and user messages are held at the most while a call waits for its result. A result
 /// that comes still later is left out.
 const HORIZON: usize = 1000;
@@ -119,54 +116,59 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
     /// Takes the next record.
     ///
     /// # Errors
-    /// When a message that is whole now cannot be given out.
+    /// When a message that is complete now cannot be given out.
     pub fn take(&mut self, mut record: Record<'b>) -> io::Result<()> {
         if self.view.retracted.contains(record.id.as_ref()) {
             self.end_counts(self.changed_at(&record));
             self.is_other_reply |= matches!(record.body, Body::User { .. });
             return Ok(());
         }
-        let mut meta = self.with_meta.then(|| {
+        let meta = self.with_meta.then(|| {
             let id = Id::from(record.id.as_ref());
             Box::new(Meta { id, offset: record.offset, end: record.end, ..Meta::default() })
         });
         let body = std::mem::replace(&mut record.body, Body::Other);
-        match body {
-            Body::User { content, pin } => {
-                meta.iter_mut().for_each(|meta| meta.pin = pin);
-                self.user(content, meta, &record);
-            }
-            Body::Assistant { content, usage, model } => {
-                if let (Some(meta), Some(usage)) = (&mut meta, usage) {
-                    meta.usage = Some(usage.into_owned());
-                    meta.model = model.and_then(|raw| json::string(&raw).map(Cow::into_owned));
-                }
-                self.assistant(content, meta, &record);
-            }
-            // Its usage is never an anchor: it does not count all of the reply.
-            Body::Interrupted { content } if self.view.interrupted => {
-                self.end_counts(u64::MAX);
-                self.assistant(content, meta, &record);
-            }
-            Body::ToolUse { id, name, input } => {
-                let rest = [member!("name"), &*name, member!("input"), &*input, "}"];
-                let raw = put_together(opening!("type": "tool_use", "id"), &id, &rest);
-                let kind = BlockKind::ToolUse { id: Id::from(id) };
-                self.call(Block { raw: Raw::from(raw), kind }, meta, &record);
-            }
-            Body::ToolResult { id, content, is_error, pin } => {
-                meta.iter_mut().for_each(|meta| meta.pin = pin);
-                self.tool_result(id, content, is_error, meta, &record);
-            }
-            Body::Compaction { .. } if self.view.is_whole => self.end_counts(u64::MAX),
-            _ => return Ok(()),
-        }
+        self.add(body, meta, &record);
         while self.pending.len() > 1
             && (self.pending[0].is_settled() || self.pending.len() > HORIZON)
         {
             self.give_out(false)?;
         }
         Ok(())
+    }
+
+    /// Adds the body of a record to the pending messages. `record` is the record without it.
+    fn add(&mut self, body: Body<'b>, mut meta: Option<Box<Meta>>, record: &Record<'_>) {
+        match body {
+            Body::User { content, pin } => {
+                meta.iter_mut().for_each(|meta| meta.pin = pin);
+                self.user(content, meta, record);
+            }
+            Body::Assistant { content, usage, model } => {
+                if let (Some(meta), Some(usage)) = (&mut meta, usage) {
+                    meta.usage = Some(usage.into_owned());
+                    meta.model = model.and_then(|raw| json::string(&raw).map(Cow::into_owned));
+                }
+                self.assistant(content, meta, record);
+            }
+            // Its usage is never an anchor, because it does not count the whole reply.
+            Body::Interrupted { content } if self.view.interrupted => {
+                self.end_counts(u64::MAX);
+                self.assistant(content, meta, record);
+            }
+            Body::ToolUse { id, name, input } => {
+                let rest = [member!("name"), &*name, member!("input"), &*input, "}"];
+                let raw = put_together(opening!("type": "tool_use", "id"), &id, &rest);
+                let kind = BlockKind::ToolUse { id: Id::from(id) };
+                self.call(Block { raw: Raw::from(raw), kind }, meta, record);
+            }
+            Body::ToolResult { id, content, is_error, pin } => {
+                meta.iter_mut().for_each(|meta| meta.pin = pin);
+                self.tool_result(id, content, is_error, meta, record);
+            }
+            Body::Compaction { .. } if self.view.is_whole => self.end_counts(u64::MAX),
+            _ => {}
+        }
     }
 
     /// The place of the view record that changed how a record is shown; 0 if none did.
@@ -249,8 +251,8 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
     }
 
     fn assistant(&mut self, content: Content<'b>, meta: Option<Box<Meta>>, record: &Record<'_>) {
-        let goes_on = self.pending.back().is_some_and(PendingMessage::goes_on);
-        let message = self.open_message(Role::Assistant, goes_on, meta.clone());
+        let continues = self.pending.back().is_some_and(|last| last.reply.takes_text());
+        let message = self.open_message(Role::Assistant, continues, meta.clone());
         let Content::Blocks(blocks) = content else {
             message.content.absorb(content);
             return;
@@ -270,9 +272,9 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
                     self.note(&rules::UNSIGNED_THINKING, record, what);
                 }
                 _ => {
-                    let goes_on = self.pending.back().is_some_and(|last| !last.closed);
-                    let meta = if goes_on { None } else { meta.clone() };
-                    let message = self.open_message(Role::Assistant, goes_on, meta);
+                    let continues = self.takes_calls();
+                    let meta = if continues { None } else { meta.clone() };
+                    let message = self.open_message(Role::Assistant, continues, meta);
                     if block.is_thinking() {
                         message.thinking = Some(RecordName::of(record));
                     }
@@ -282,15 +284,20 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         }
     }
 
-    /// The pending message that records are added to: the last one if it is of that role and `goes_on`, else a
-    /// new one.
+    /// Returns true if the last pending message is a reply that takes more blocks.
+    fn takes_calls(&self) -> bool {
+        self.pending.back().is_some_and(|last| last.reply.takes_calls())
+    }
+
+    /// Returns the pending message that takes a record: the last one if it has that role and the record `continues` it,
+    /// else a new one.
     fn open_message(
         &mut self,
         role: Role,
-        goes_on: bool,
+        continues: bool,
         mut meta: Option<Box<Meta>>,
     ) -> &mut PendingMessage<'b> {
-        if !(goes_on && self.pending.back().is_some_and(|last| last.role == role)) {
+        if !(continues && self.pending.back().is_some_and(|last| last.role == role)) {
             let changed = self.pending.back_mut().map_or(0, PendingMessage::take_early_answers);
             self.end_counts(changed);
             self.pending.push_back(PendingMessage::begin(role));
@@ -318,8 +325,8 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
             return;
         }
         let early = self.early.take_first(&id);
-        let goes_on = self.pending.back().is_some_and(|last| !last.closed);
-        let message = self.open_message(Role::Assistant, goes_on, meta);
+        let message = self.open_message(Role::Assistant, self.takes_calls(), meta);
+        message.reply.add_call(early.is_some());
         let (block, index) = (message.add_block(block), message.calls.len());
         let place = record.place.clone();
         message.calls.push(PendingCall { id: id.clone(), block, answer: None, early, place });
@@ -342,119 +349,6 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
             self.note(&rules::CALL_TWICE, record, what);
         }
         true
-    }
-
-    fn tool_result(
-        &mut self,
-        id: Cow<'b, str>,
-        content: Cow<'b, str>,
-        is_error: bool,
-        meta: Option<Box<Meta>>,
-        record: &Record<'_>,
-    ) {
-        let (shown, changed) = self.show_result(Some(&content), &id, record);
-        let (id, content) = (Id::from(id), changed.map_or(content, Cow::Owned));
-        let raw = Raw::result(&id, content, is_error);
-        self.answer(id, raw, shown, meta, record);
-    }
-
-    /// Takes a result that stands as a block in a user record.
-    fn result_block(&mut self, block: Block<'b>, meta: Option<Box<Meta>>, record: &Record<'_>) {
-        let BlockKind::ToolResult { id } = &block.kind else { return };
-        let Ok(object) = Object::parse(&block.raw) else { return };
-        let (shown, changed) = self.show_result(object.get("content"), id, record);
-        let raw = match changed {
-            Some(content) => Raw::from(object.with("content", &content)),
-            None => block.raw.clone(),
-        };
-        self.answer(id.clone(), raw, shown, meta, record);
-    }
-
-    fn answer(
-        &mut self,
-        id: Id,
-        raw: Raw<'b>,
-        shown: Option<KeptSpan>,
-        mut meta: Option<Box<Meta>>,
-        record: &Record<'_>,
-    ) {
-        if let Some(meta) = &mut meta {
-            meta.drop_count();
-            let (tool_use_id, record) = (id.clone(), meta.id.clone());
-            meta.results = vec![ResultMeta { tool_use_id, original_id: None, record, shown }];
-        }
-        let changed_at = self.changed_at(record);
-        self.place(PendingResult { id, raw, meta, changed_at }, record);
-    }
-
-    /// How a result is shown: shortened if a truncation says so, never empty. Gives what the truncation
-    /// says if it was applied, and the content as JSON if it is not shown as it stands.
-    fn show_result(
-        &mut self,
-        raw: Option<&str>,
-        id: &str,
-        record: &Record<'_>,
-    ) -> (Option<KeptSpan>, Option<String>) {
-        let view = self.view;
-        let truncation = match view.truncations.is_empty() {
-            true => None,
-            false => view.truncations.get(&(record.id.to_string(), id.to_owned())),
-        };
-        let content = raw.and_then(|raw| Content::parse(raw).ok());
-        let (content, is_mended) = mend_result(content.unwrap_or(Content::Blocks(Vec::new())));
-        let mended = |content: &Content<'_>| is_mended.then(|| content.to_json());
-        let Some(shown) = truncation else { return (None, mended(&content)) };
-        let text = shorten::Text::whole(&shorten::text_of(&content));
-        match shorten::show(&content, &text, shown, Some(record.id.as_ref())) {
-            Some(short) => (Some(shown.clone()), Some(short.to_json())),
-            None => {
-                let what = "a truncation does not fit this result and is not applied";
-                self.note(&rules::TRUNCATION_MISMATCH, record, what);
-                (None, mended(&content))
-            }
-        }
-    }
-
-    fn place(&mut self, answer: PendingResult<'b>, record: &Record<'_>) {
-        let id = answer.id.clone();
-        let newest = self.calls.get(&id).map(|(number, call)| (number - self.first, *call));
-        match newest {
-            Some((at, call)) if self.pending[at].calls[call].answer.is_none() => {
-                self.end_counts(answer.changed_at);
-                let message = &mut self.pending[at];
-                message.closed = true;
-                message.calls[call].answer = Some(answer);
-                let early = message.calls[call].early.take();
-                self.pass_over(early);
-                if at + 1 < self.pending.len() {
-                    // A later count was made with a fixed text in the place of this result.
-                    let later = self
-                        .pending
-                        .range_mut(at + 1..)
-                        .filter_map(|message| message.meta.as_mut());
-                    later.for_each(|meta| meta.drop_count());
-                    let what = format!("result of call '{id}' comes late, moved to its call");
-                    self.note(&rules::LATE_RESULT, record, what);
-                }
-            }
-            None if !self.layout.ids.is_known(&id) => {
-                let answer = answer.into_owned();
-                self.early.push(EarlyResult { answer, source: RecordName::of(record) });
-            }
-            _ => {
-                let what = format!("second or too late result of call '{id}', left out");
-                self.note(&rules::RESULT_TWICE, record, what);
-            }
-        }
-    }
-
-    /// Notes a result before its call that is not the call's.
-    fn pass_over(&mut self, early: Option<EarlyResult>) {
-        if let Some(early) = early {
-            let id = &early.answer.id;
-            let what = format!("result of call '{id}' stands before the call, left out");
-            self.note_at(&rules::ORPHAN_RESULT, early.source, what);
-        }
     }
 
     fn note_misplaced(&mut self, record: &Record<'_>) {
@@ -486,24 +380,4 @@ fn put_together(before: &str, id: &str, rest: &[&str]) -> String {
 fn was_redacted(block: &Block<'_>, record: &Record<'_>) -> bool {
     let says_so = || Object::parse(&record.text).is_ok_and(|it| it.get("redacted").is_some());
     block.raw.contains(redact::MARK) && says_so()
-}
-
-/// A result's content in a form that can be sent, and whether it had to be changed for that: blank
-/// text blocks go, and an empty result says so.
-fn mend_result<'a>(content: Content<'a>) -> (Content<'a>, bool) {
-    let no_output = || (Content::Text(Cow::Owned(quote(NO_OUTPUT))), true);
-    match content {
-        Content::Text(raw) => match json::is_blank(&raw) {
-            true => no_output(),
-            false => (Content::Text(raw), false),
-        },
-        Content::Blocks(mut blocks) => {
-            let count = blocks.len();
-            blocks.retain(|block| !block.is_blank());
-            match blocks.len() {
-                0 => no_output(),
-                kept => (Content::Blocks(blocks), kept < count),
-            }
-        }
-    }
 }

@@ -15,6 +15,7 @@ pub mod meta;
 mod pending;
 pub mod range;
 pub mod rebuild;
+pub mod reply;
 pub mod summary;
 pub mod target;
 pub mod undo;

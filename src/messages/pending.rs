@@ -4,6 +4,7 @@ use crate::finding::Place;
 use crate::id::Id;
 use crate::json;
 use crate::messages::meta::Meta;
+use crate::messages::reply::ReplyState;
 use crate::record::Record;
 use crate::record::content::{Block, Content, Role};
 use crate::record::raw::Raw;
@@ -78,8 +79,8 @@ pub(super) struct PendingMessage<'b> {
     /// The calls among the blocks of a reply.
     pub(super) calls: Vec<PendingCall<'b>>,
     pub(super) meta: Option<Box<Meta>>,
-    /// A result of the reply was read: what comes next is another reply.
-    pub(super) closed: bool,
+    /// Decides what still belongs to a reply.
+    pub(super) reply: ReplyState,
     /// The record of the last thinking block in it.
     pub(super) thinking: Option<RecordName>,
 }
@@ -87,14 +88,14 @@ pub(super) struct PendingMessage<'b> {
 impl<'b> PendingMessage<'b> {
     pub(super) fn begin(role: Role) -> PendingMessage<'b> {
         let (content, calls, meta) = (Content::nothing(), Vec::new(), None);
-        PendingMessage { role, content, calls, meta, closed: false, thinking: None }
+        PendingMessage { role, content, calls, meta, reply: ReplyState::default(), thinking: None }
     }
 
     /// The same with bytes of its own.
     pub(super) fn into_owned(self) -> PendingMessage<'static> {
-        let PendingMessage { role, content, calls, meta, closed, thinking } = self;
+        let PendingMessage { role, content, calls, meta, reply, thinking } = self;
         let calls = calls.into_iter().map(PendingCall::into_owned).collect();
-        PendingMessage { role, content: content.into_owned(), calls, meta, closed, thinking }
+        PendingMessage { role, content: content.into_owned(), calls, meta, reply, thinking }
     }
 
     /// Adds a block, and says which it is.
@@ -109,15 +110,6 @@ impl<'b> PendingMessage<'b> {
     /// Whether it leaves a message behind: it has a block that can be sent.
     pub(super) fn says_something(&self) -> bool {
         can_be_sent(&self.content)
-    }
-
-    /// Whether an assistant record that follows belongs to the same reply. A reply ends with its first
-    /// result, wherever that stands: claw0's first program wrote results before their calls, and what
-    /// it wrote after such calls is the model's next reply.
-    pub(super) fn goes_on(&self) -> bool {
-        let is_early = |call: &PendingCall<'_>| call.early.is_some();
-        let answered_early = !self.calls.is_empty() && self.calls.iter().all(is_early);
-        !self.closed && !answered_early
     }
 
     /// Answers the calls that wait with the results that stand before them, now that something follows. Gives the

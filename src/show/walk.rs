@@ -8,6 +8,7 @@ use crate::input::Input;
 use crate::input::lines::Lines;
 use crate::json::{self, Object};
 use crate::messages::range::Turns;
+use crate::messages::reply::ReplyState;
 use crate::messages::view::View;
 use crate::messages::{Message, rebuild};
 use crate::record::content::{Block, BlockKind, Content, Role};
@@ -54,11 +55,9 @@ pub struct Walk<'v> {
 /// The reply that is being read.
 #[derive(Debug, Default)]
 struct Open {
+    /// False before the first record of a reply, and after something else was shown.
     is_open: bool,
-    /// A result came: what the model says next is another reply.
-    is_closed: bool,
-    /// A result came before its call: words that come after the calls are another reply.
-    is_answered: bool,
+    state: ReplyState,
     calls: HashSet<String>,
     /// The call that was shown last, if nothing came after it.
     last: Option<String>,
@@ -186,8 +185,7 @@ impl<'v> Walk<'v> {
                 self.reply = Open::default();
             }
             Body::Assistant { content, usage, .. } => {
-                let Open { is_open, is_closed, is_answered, .. } = self.reply;
-                if !is_open || is_closed || is_answered || usage.is_some() {
+                if !self.reply.is_open || !self.reply.state.takes_text() || usage.is_some() {
                     self.begin_reply(facts::reply(object), out);
                 }
                 if let Some(reasoning) = string("reasoning").filter(|text| !text.trim().is_empty())
@@ -294,7 +292,7 @@ impl<'v> Walk<'v> {
         if self.reply.calls.contains(id) {
             return;
         }
-        if !self.reply.is_open || self.reply.is_closed {
+        if !self.reply.is_open || !self.reply.state.takes_calls() {
             self.begin_reply(Reply::default(), out);
         }
         let name = json::string(name).unwrap_or_default().into_owned();
@@ -309,7 +307,7 @@ impl<'v> Walk<'v> {
         }
         self.names[0].insert(id.to_owned(), (name.clone(), begin));
         let is_answered = self.early.remove(id);
-        self.reply.is_answered |= is_answered;
+        self.reply.state.add_call(is_answered);
         out.push(What::Call { id: id.to_owned(), name, input: input.to_owned(), is_answered });
     }
 
@@ -343,7 +341,11 @@ impl<'v> Walk<'v> {
             shown,
             saved,
         }));
-        self.reply.is_closed = true;
+        match self.reply.calls.contains(id) {
+            true => self.reply.state.end(),
+            // A result of another reply was shown between.
+            false => self.reply.is_open = false,
+        }
     }
 
     /// What a truncation says of a result, if it is one that fits, and the tokens that it saves.

@@ -11,9 +11,9 @@ use std::process::ExitCode;
 const EXAMPLES: &str = "\
 Examples:
   List a folder:
-      echo '{\"directory\":\"docs\"}' | claw-tool list_directory
+      echo '{\"directory\": \"docs\"}' | claw-tool list_directory
   Read a file:
-      echo '{\"file_path\":\"docs/a.txt\"}' | claw-tool read_file";
+      echo '{\"file_path\": \"docs/a.txt\"}' | claw-tool read_file";
 
 /// Read files in the workspace, as a tool: input on standard input, result on standard output
 #[derive(Parser)]

@@ -1,0 +1,160 @@
+//! The results of a fold: each goes to its call, shortened as the view says.
+
+use super::Fold;
+use crate::finding::rules;
+use crate::id::Id;
+use crate::json::{self, Object, quote};
+use crate::messages::Message;
+use crate::messages::meta::{Meta, ResultMeta};
+use crate::messages::pending::{EarlyResult, PendingResult, RecordName};
+use crate::record::Record;
+use crate::record::content::{Block, BlockKind, Content};
+use crate::record::raw::Raw;
+use crate::record::truncation::KeptSpan;
+use crate::shorten;
+use std::borrow::Cow;
+use std::io;
+
+/// What an empty result says.
+pub const NO_OUTPUT: &str = "(no output)";
+
+impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
+    /// Adds a `tool_result` record: the result of call `id`, whose content is JSON.
+    pub(super) fn tool_result(
+        &mut self,
+        id: Cow<'b, str>,
+        content: Cow<'b, str>,
+        is_error: bool,
+        meta: Option<Box<Meta>>,
+        record: &Record<'_>,
+    ) {
+        let (shown, changed) = self.show_result(Some(&content), &id, record);
+        let (id, content) = (Id::from(id), changed.map_or(content, Cow::Owned));
+        let raw = Raw::result(&id, content, is_error);
+        self.answer(id, raw, shown, meta, record);
+    }
+
+    /// Adds a result that is a block of a user record.
+    pub(super) fn result_block(
+        &mut self,
+        block: Block<'b>,
+        meta: Option<Box<Meta>>,
+        record: &Record<'_>,
+    ) {
+        let BlockKind::ToolResult { id } = &block.kind else { return };
+        let Ok(object) = Object::parse(&block.raw) else { return };
+        let (shown, changed) = self.show_result(object.get("content"), id, record);
+        let raw = match changed {
+            Some(content) => Raw::from(object.with("content", &content)),
+            None => block.raw.clone(),
+        };
+        self.answer(id.clone(), raw, shown, meta, record);
+    }
+
+    fn answer(
+        &mut self,
+        id: Id,
+        raw: Raw<'b>,
+        shown: Option<KeptSpan>,
+        mut meta: Option<Box<Meta>>,
+        record: &Record<'_>,
+    ) {
+        if let Some(meta) = &mut meta {
+            meta.drop_count();
+            let (tool_use_id, record) = (id.clone(), meta.id.clone());
+            meta.results = vec![ResultMeta { tool_use_id, original_id: None, record, shown }];
+        }
+        let changed_at = self.changed_at(record);
+        self.place(PendingResult { id, raw, meta, changed_at }, record);
+    }
+
+    /// How a result is shown: shortened if a truncation says so, never empty. Gives what the truncation
+    /// says if it was applied, and the content as JSON if it is not shown as it stands.
+    fn show_result(
+        &mut self,
+        raw: Option<&str>,
+        id: &str,
+        record: &Record<'_>,
+    ) -> (Option<KeptSpan>, Option<String>) {
+        let view = self.view;
+        let truncation = match view.truncations.is_empty() {
+            true => None,
+            false => view.truncations.get(&(record.id.to_string(), id.to_owned())),
+        };
+        let content = raw.and_then(|raw| Content::parse(raw).ok());
+        let (content, is_mended) = mend_result(content.unwrap_or(Content::Blocks(Vec::new())));
+        let mended = |content: &Content<'_>| is_mended.then(|| content.to_json());
+        let Some(shown) = truncation else { return (None, mended(&content)) };
+        let text = shorten::Text::whole(&shorten::text_of(&content));
+        match shorten::show(&content, &text, shown, Some(record.id.as_ref())) {
+            Some(short) => (Some(shown.clone()), Some(short.to_json())),
+            None => {
+                let what = "a truncation does not fit this result and is not applied";
+                self.note(&rules::TRUNCATION_MISMATCH, record, what);
+                (None, mended(&content))
+            }
+        }
+    }
+
+    fn place(&mut self, answer: PendingResult<'b>, record: &Record<'_>) {
+        let id = answer.id.clone();
+        let newest = self.calls.get(&id).map(|(number, call)| (number - self.first, *call));
+        match newest {
+            Some((at, call)) if self.pending[at].calls[call].answer.is_none() => {
+                self.end_counts(answer.changed_at);
+                let message = &mut self.pending[at];
+                message.reply.end();
+                message.calls[call].answer = Some(answer);
+                let early = message.calls[call].early.take();
+                self.pass_over(early);
+                if at + 1 < self.pending.len() {
+                    // A later count was made with a fixed text in the place of this result.
+                    let later = self
+                        .pending
+                        .range_mut(at + 1..)
+                        .filter_map(|message| message.meta.as_mut());
+                    later.for_each(|meta| meta.drop_count());
+                    let what = format!("result of call '{id}' comes late, moved to its call");
+                    self.note(&rules::LATE_RESULT, record, what);
+                }
+            }
+            None if !self.layout.ids.is_known(&id) => {
+                let answer = answer.into_owned();
+                self.early.push(EarlyResult { answer, source: RecordName::of(record) });
+            }
+            _ => {
+                let what = format!("second or too late result of call '{id}', left out");
+                self.note(&rules::RESULT_TWICE, record, what);
+            }
+        }
+    }
+
+    /// Notes a result before its call that is not the call's.
+    pub(super) fn pass_over(&mut self, early: Option<EarlyResult>) {
+        if let Some(early) = early {
+            let id = &early.answer.id;
+            let what = format!("result of call '{id}' stands before the call, left out");
+            self.note_at(&rules::ORPHAN_RESULT, early.source, what);
+        }
+    }
+}
+
+/// A result's content in a form that can be sent, and whether it had to be changed for that: blank
+/// text blocks go, and an empty result says so.
+fn mend_result<'a>(content: Content<'a>) -> (Content<'a>, bool) {
+    let no_output = || (Content::Text(Cow::Owned(quote(NO_OUTPUT))), true);
+    match content {
+        Content::Text(raw) => match json::is_blank(&raw) {
+            true => no_output(),
+            false => (Content::Text(raw), false),
+        },
+        Content::Blocks(mut blocks) => {
+            let count = blocks.len();
+            blocks.retain(|block| !block.is_blank());
+            match blocks.len() {
+                0 => no_output(),
+                kept => (Content::Blocks(blocks), kept < count),
+            }
+        }
+    }
+}
