@@ -1,28 +1,28 @@
-//! Addresses of providers: their parts, the endpoints under a base URL, and when two are the same place.
+//! Provider URLs: their parts, the endpoints under a base URL, and a normal form to compare them.
 
-/// The parts of an address, as they are written. What is not there is empty.
+/// The parts of a URL, as written. A missing part is empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Address<'a> {
     /// The part before `://`.
     pub scheme: &'a str,
-    /// The part before an `@`: a user name, perhaps with a password.
+    /// The part before an `@`: a user name, optionally with a password.
     pub user: Option<&'a str>,
     /// The host, without the brackets of an IPv6 address.
     pub host: &'a str,
     /// The port.
     pub port: &'a str,
-    /// The path, with its slash.
+    /// The path, with its leading slash.
     pub path: &'a str,
-    /// The query and the fragment, with the sign that begins them.
+    /// The query and the fragment, with the leading `?` or `#`.
     pub query: &'a str,
 }
 
 impl<'a> Address<'a> {
-    /// Takes an address apart.
+    /// Splits a URL into its parts.
     #[must_use]
     pub fn parse(url: &'a str) -> Address<'a> {
         let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
-        // HTTP clients skip further slashes and take what follows for the host.
+        // HTTP clients skip extra slashes and treat what follows as the host.
         let rest = rest.trim_start_matches(['/', '\\']);
         let (rest, query) = rest.split_at(rest.find(['?', '#']).unwrap_or(rest.len()));
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
@@ -37,7 +37,7 @@ impl<'a> Address<'a> {
         Address { scheme, user, host, port, path, query }
     }
 
-    /// Returns whether the host is `domain` or below it, in whatever case.
+    /// Returns true if the host is `domain` or a subdomain of it. Case does not matter.
     #[must_use]
     pub fn is_below(&self, domain: &str) -> bool {
         let Some(start) = self.host.len().checked_sub(domain.len()) else { return false };
@@ -47,25 +47,25 @@ impl<'a> Address<'a> {
     }
 }
 
-/// Splits a base URL into what stands before its query, without slashes at the end, and the query.
+/// Splits a base URL into the part before its query, without trailing slashes, and the query.
 #[must_use]
 pub fn split_query(base: &str) -> (&str, &str) {
     let (base, query) = base.split_at(base.find(['?', '#']).unwrap_or(base.len()));
     (base.trim_end_matches('/'), query)
 }
 
-/// The address with `ending` at the end of its path; a query stays behind it.
+/// Returns the URL with `ending` appended to its path, before any query.
 #[must_use]
 pub fn with_ending(url: &str, ending: &str) -> String {
     let (base, query) = split_query(url);
     format!("{base}{ending}{query}")
 }
 
-/// The endings of a path that say nothing about the place: those of the endpoints, and the version.
+/// The path endings that [`place`] ignores: endpoints and the version.
 const ENDINGS: [&str; 5] = ["/chat/completions", "/messages", "/api/chat", "/v1", "/api"];
 
-/// The spelling that all addresses of one place share: without a user, a query, the scheme's own port, the path
-/// of an endpoint and `/v1`, the scheme and the host in small letters.
+/// Returns a normal form that is equal for all URLs of the same API: scheme and host in lower case, without the
+/// user, the query, the scheme's default port, an endpoint's path and `/v1`.
 #[must_use]
 pub fn place(url: &str) -> String {
     let Address { scheme, host, port, path, .. } = Address::parse(url);
@@ -90,8 +90,8 @@ pub fn place(url: &str) -> String {
     place + path
 }
 
-/// An address as it may be shown: without what could be a password or a key. Of a query only the version of
-/// the API is shown.
+/// Returns a URL that is safe to show: passwords and anything that could be a key are hidden. The only query
+/// value that stays visible is `api-version`.
 #[must_use]
 pub fn shown(url: &str) -> String {
     let (base, query) = url.split_at(url.find(['?', '#']).unwrap_or(url.len()));
@@ -112,7 +112,7 @@ pub fn shown(url: &str) -> String {
     format!("{base}{sign}{}", members.collect::<Vec<_>>().join("&"))
 }
 
-/// The part of an address that names a server, as it may be shown.
+/// Returns the scheme, host and port of a URL, safe to show.
 #[must_use]
 pub fn origin(url: &str) -> String {
     let shown = shown(url);
@@ -121,7 +121,7 @@ pub fn origin(url: &str) -> String {
     shown[..end].to_owned()
 }
 
-/// Returns whether an address is Azure's.
+/// Returns true if the URL's host belongs to Azure.
 #[must_use]
 pub fn is_azure(url: &str) -> bool {
     let address = Address::parse(url);

@@ -1,4 +1,4 @@
-//! The Anthropic Messages API: requests to bytes, bytes to replies.
+//! The Anthropic Messages API: requests as bytes, and replies from bytes.
 
 use crate::json::write::{Members, list};
 use crate::json::{Member, Object, elements, offset_in, on_one_line};
@@ -6,13 +6,13 @@ use crate::provider::collect::{Collect, RawString, Rest, Unfinished, bounded};
 use crate::provider::{ModelRequest, Reply, address};
 use std::borrow::Cow;
 
-/// Where the API is when nobody says.
+/// The default base URL.
 pub const BASE_URL: &str = "https://api.anthropic.com";
-/// The version of the API that is spoken.
+/// The API version that requests name.
 pub const VERSION: &str = "2023-06-01";
 
-/// The address of the Messages endpoint under a base URL, with or without a slash or `/v1` at its end; the
-/// endpoint's own address is used as it is, and a query stays at the end.
+/// Returns the URL of the Messages endpoint. The base URL may end in a slash or `/v1`, or be the endpoint itself,
+/// which is returned unchanged. A query stays at the end.
 #[must_use]
 pub fn url(base: &str) -> String {
     let (path, query) = address::split_query(base);
@@ -22,7 +22,7 @@ pub fn url(base: &str) -> String {
     format!("{}/v1/messages{query}", path.strip_suffix("/v1").unwrap_or(path))
 }
 
-/// The body of a request: always the same bytes for the same request.
+/// Returns the body of a request. The same request always gives the same bytes.
 #[must_use]
 pub fn body(request: &ModelRequest<'_, '_>) -> String {
     Members::new()
@@ -35,10 +35,10 @@ pub fn body(request: &ModelRequest<'_, '_>) -> String {
         .into_json()
 }
 
-/// Reads an answer that came whole.
+/// Reads a complete answer.
 ///
 /// # Errors
-/// Says what it lacks.
+/// Returns what is missing, phrased to follow "the answer".
 pub fn read(answer: &Object<'_>) -> Result<Reply, String> {
     let content = answer.get("content").and_then(elements).ok_or("has no content")?;
     let string = |name: &str| answer.string(name).map(Cow::into_owned);
@@ -51,29 +51,30 @@ pub fn read(answer: &Object<'_>) -> Result<Reply, String> {
     })
 }
 
-/// The most counts of an answer, and the most bytes of one.
+/// The maximum number of members in `usage`.
 const MOST_COUNTS: usize = 64;
+/// The maximum length of one member of `usage`, in bytes.
 const LONGEST_COUNT: usize = 4096;
 
-/// A reply that comes event by event: `message_start`, for each block its start, deltas and its stop, then
-/// `message_delta` and `message_stop`. Events and deltas that are not known change nothing. Servers that
-/// speak this protocol without being Anthropic's leave out the start.
+/// A streaming reply: `message_start`; for each block its start, deltas and stop; then `message_delta` and
+/// `message_stop`. Unknown events and deltas are ignored. `message_start` may be missing, because some compatible
+/// servers omit it.
 #[derive(Default)]
 pub struct AnthropicStream {
     reply: Reply,
-    /// The members of `usage`, as they are spelled.
+    /// The names and values of the members of `usage`, as raw JSON.
     counts: Option<Vec<(String, String)>>,
     blocks: Vec<Building>,
     is_complete: bool,
 }
 
-/// A block that is being put together.
+/// A content block that is still arriving.
 #[derive(Default)]
 struct Building {
     index: u64,
-    /// The block as it was begun.
+    /// The block from its start event.
     begun: String,
-    /// What its deltas add, by the member that they add to.
+    /// The text from its deltas, for each member of the block.
     text: RawString,
     thinking: RawString,
     signature: RawString,
@@ -93,7 +94,7 @@ impl Collect for AnthropicStream {
                 }
             }
             "content_block_start" => {
-                let begun = inner("content_block").ok_or("begins a block that is none")?;
+                let begun = inner("content_block").ok_or("starts a block that is not an object")?;
                 if let Some(text) = begun.string("text") {
                     show(&text);
                 }
@@ -103,7 +104,7 @@ impl Collect for AnthropicStream {
             }
             "content_block_delta" => {
                 let block = self.block(index(data)?)?;
-                let delta = inner("delta").ok_or("has a delta that is none")?;
+                let delta = inner("delta").ok_or("has a delta that is not an object")?;
                 block.add(&delta, show);
             }
             "content_block_stop" => self.block(index(data)?)?.has_ended = true,
@@ -151,7 +152,7 @@ impl Collect for AnthropicStream {
 }
 
 impl AnthropicStream {
-    /// Takes counts in: later ones are not added, they stand for earlier ones.
+    /// Takes the members of `usage`. A later count replaces an earlier one; counts are not added up.
     fn count(&mut self, usage: Option<&str>) -> Result<(), String> {
         let Some(Ok(new)) = usage.map(Object::parse) else { return Ok(()) };
         let counts = self.counts.get_or_insert_default();
@@ -163,13 +164,13 @@ impl AnthropicStream {
                 None => counts.push((name, value)),
             }
             if is_long || counts.len() > MOST_COUNTS {
-                return Err("has too many counts".to_owned());
+                return Err("has too much usage data".to_owned());
             }
         }
         Ok(())
     }
 
-    /// Returns the reply, without its blocks, and the blocks.
+    /// Returns the reply without its blocks, and the blocks.
     fn parts(self) -> (Reply, Vec<Building>) {
         let add = |it: Members, (raw_name, value): &(String, String)| {
             it.member(Member { raw_name, value })
@@ -180,11 +181,11 @@ impl AnthropicStream {
 
     fn block(&mut self, index: u64) -> Result<&mut Building, String> {
         let block = self.blocks.iter_mut().rev().find(|block| block.index == index);
-        block.ok_or_else(|| format!("goes on with block {index}, which was not begun"))
+        block.ok_or_else(|| format!("continues block {index} without having started it"))
     }
 }
 
-/// A reply with its texts alone.
+/// Returns the reply with only its text blocks and without a stop reason.
 fn shown(mut reply: Reply) -> Reply {
     let says = |block: &String| {
         let block = Object::parse(block).ok();
@@ -194,7 +195,7 @@ fn shown(mut reply: Reply) -> Reply {
     Reply { stop_reason: None, ..reply }
 }
 
-/// Adds to a string member of a block. The addition may be long, and is not copied.
+/// Appends to a string member of a block. The addition may be long and is not copied.
 fn with_more(mut raw: String, name: &str, more: RawString) -> String {
     let value_end = |raw: &str| {
         let object = Object::parse(raw).ok()?;
@@ -211,7 +212,7 @@ fn with_more(mut raw: String, name: &str, more: RawString) -> String {
 }
 
 fn index(data: &Object<'_>) -> Result<u64, String> {
-    data.number("index").ok_or_else(|| "has an event of a block without its index".to_owned())
+    data.number("index").ok_or_else(|| "has a block event without an index".to_owned())
 }
 
 impl Building {
@@ -232,7 +233,7 @@ impl Building {
         }
     }
 
-    /// The block as it would have come whole.
+    /// Returns the complete block. The input of a tool call that may be incomplete stays as in its start event.
     fn whole(self, may_be_half: bool) -> Result<String, String> {
         let mut raw = self.begun;
         for (name, more) in
@@ -247,7 +248,7 @@ impl Building {
         {
             raw = object.with("citations", &list(self.citations));
         }
-        let object = Object::parse(&raw).map_err(|_| "has a block that is none")?;
+        let object = Object::parse(&raw).map_err(|_| "has a block that is not an object")?;
         if !object.string("type").is_some_and(|kind| kind.ends_with("tool_use")) {
             return Ok(raw);
         }
@@ -261,7 +262,7 @@ impl Building {
             (false, true) => Ok(raw),
             (false, false) => {
                 let name = object.string("name").unwrap_or_default();
-                Err(format!("calls '{name}' with an input that is no JSON object"))
+                Err(format!("calls '{name}' with an input that is not a JSON object"))
             }
         }
     }

@@ -1,9 +1,8 @@
-//! One call, to its end: send, read, and try again where that can help.
+//! A provider call with its retries.
 //!
-//! What moves the bytes and what waits are passed in. A request is sent again unchanged only when the
-//! provider could not take it (rate limit, overload, a server that failed, no answer); one that does
-//! not fit only because of the room for its answer is sent once more with less room; nothing else is
-//! ever repeated.
+//! The caller supplies the [`Transport`] that sends, waits and tells the time. A request is sent again unchanged
+//! only after a failure that may pass (rate limit, overload, server error, no answer). A request that fits except
+//! for `max_tokens` is sent once more with a smaller `max_tokens`. No other request is repeated.
 
 use crate::exit::Exit;
 use crate::json::Object;
@@ -17,41 +16,41 @@ use crate::provider::{FailedCall, Failure, ModelRequest, Reply, estimated};
 use crate::record::content::{Block, Content, Role};
 use std::cell::Cell;
 
-/// The most times that a turn is continued after the provider paused it.
+/// The maximum number of times that a paused turn is continued.
 pub const MOST_PAUSES: usize = 10;
-/// The least room for an answer that is worth a call, in tokens.
+/// The smallest `max_tokens` that is worth a call, unless the caller asks for less.
 const LEAST_OUTPUT: u64 = 256;
-/// What is kept free, in tokens, when the room for the answer is computed from a refusal's numbers.
+/// The safety margin, in tokens, when `max_tokens` is computed from the numbers in a refusal.
 const SLACK: u64 = 64;
-/// The first pause when the provider names none, in seconds; each further one is twice as long.
+/// The first pause before a retry if the provider names none, in seconds. Each further one is twice as long.
 const FIRST_PAUSE: f64 = 0.5;
-/// The longest pause when the provider names none, in seconds.
+/// The longest pause before a retry if the provider names none, in seconds.
 const LONGEST_PAUSE: f64 = 8.0;
 
-/// How often and how long to try.
+/// The retry policy.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// The most further tries after the first.
+    /// The maximum number of retries after the first attempt.
     pub retries: u32,
-    /// The longest single wait that the provider may ask for, in seconds.
+    /// The longest wait, in seconds, that the provider may ask for. A longer one ends the call.
     pub max_wait: f64,
 }
 
-/// What is asked with a request.
+/// The purpose of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
-    /// A reply.
+    /// To get a reply.
     Reply,
-    /// How many tokens it has.
+    /// To count the tokens of the prompt.
     Count,
 }
 
-/// What a call needs from outside: sending, waiting, time and chance.
+/// The side effects of a call: sending, waiting, the clock and random numbers.
 pub trait Transport {
-    /// Sends a body and gives the answer to `reading` as it comes.
+    /// Sends a body and passes the answer to `reading` as it arrives.
     ///
     /// # Errors
-    /// A [`Failure`] when there was no answer, or it ended too early.
+    /// Returns a [`Failure`] if there was no answer or it ended early.
     fn send(
         &mut self,
         ask: Ask,
@@ -59,38 +58,38 @@ pub trait Transport {
         body: &str,
         reading: &mut Reading<'_>,
     ) -> Result<(), Failure>;
-    /// Returns the seconds that are left for the call, retries and waits included.
+    /// Returns the number of seconds left for the call, including retries and waits.
     fn left(&self) -> f64;
-    /// Waits so many seconds.
+    /// Waits this many seconds.
     fn wait(&mut self, seconds: f64);
-    /// The time in Unix seconds.
+    /// Returns the time in Unix seconds.
     fn now(&self) -> f64;
-    /// A number from 0 to 1, to spread the retries of many processes.
-    fn chance(&mut self) -> f64;
-    /// Says what is done next.
-    fn say(&mut self, text: &str);
+    /// Returns a random number from 0 to 1, used to spread the retries of many processes.
+    fn random(&mut self) -> f64;
+    /// Reports a retry or a warning to the user.
+    fn report(&mut self, text: &str);
 }
 
-/// What a call is.
+/// A call: the request and how to make it.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelCall<'c, 'r, 'a> {
-    /// How it is spelled.
+    /// The wire protocol.
     pub protocol: Protocol,
-    /// What is asked.
+    /// The request.
     pub request: ModelRequest<'r, 'a>,
-    /// How often and how long to try.
+    /// The retry policy.
     pub patience: Patience,
-    /// The user's rows of the failure table.
+    /// The user's additions to the failure table.
     pub rows: &'c Rows,
-    /// Whether an answer to a prompt of which some may have been dropped is a failure.
+    /// True if an answer counts as a failure when the provider may have truncated the prompt.
     pub detect_truncation: bool,
 }
 
-/// Calls the provider, and asks for the rest of a turn that it paused, up to [`MOST_PAUSES`] times: the replies
-/// belong together. Text that the model says is given to `show`.
+/// Calls the provider. If the provider pauses the turn, requests the rest up to [`MOST_PAUSES`] times; the returned
+/// replies together are the turn. The model's text is passed to `show` as it arrives.
 ///
 /// # Errors
-/// The failure of the last try, and what there is of the reply.
+/// Returns the failure of the last attempt and the part of the reply that was shown.
 pub fn call(
     call: ModelCall<'_, '_, '_>,
     transport: &mut impl Transport,
@@ -108,8 +107,8 @@ pub fn call(
                 return Err(failed);
             }
         }
-        let can_go_on = replies.last().is_some_and(Reply::can_be_continued);
-        if replies.len() > MOST_PAUSES || !can_go_on {
+        let is_paused = replies.last().is_some_and(Reply::can_be_continued);
+        if replies.len() > MOST_PAUSES || !is_paused {
             return Ok(replies);
         }
         messages.truncate(call.request.messages.len());
@@ -117,18 +116,18 @@ pub fn call(
     }
 }
 
-/// Joins these replies into one assistant message that the provider continues from.
+/// Joins replies into one assistant message, which the provider then continues.
 fn so_far(replies: &[Reply]) -> Message<'static> {
     let blocks = replies.iter().flat_map(|reply| &reply.blocks);
     let blocks = blocks.filter_map(|raw| Block::parse(raw.clone()).ok()).collect();
     Message::new(Role::Assistant, Content::Blocks(blocks))
 }
 
-/// Calls the provider for one reply, and tries again where that may help. Text that the model says is given to
-/// `show`; once there was some, the request is not sent again, because text on a screen cannot be taken back.
+/// Calls the provider for one reply, with retries. The model's text is passed to `show`. Once text has been shown,
+/// the request is not sent again, because text on a terminal cannot be undone.
 ///
 /// # Errors
-/// The failure of the last try, and what was shown of its reply.
+/// Returns the failure of the last attempt and the part of its reply that was shown.
 fn one_reply(
     call: ModelCall<'_, '_, '_>,
     transport: &mut impl Transport,
@@ -152,15 +151,15 @@ fn one_reply(
             let Some(room) = output_room(&failed.failure, request.max_tokens) else {
                 return Err(failed);
             };
-            transport.say(&format!("{}; trying again with --max-tokens {room}", failed.failure));
+            transport.report(&format!("{}; trying again with --max-tokens {room}", failed.failure));
             request.max_tokens = room;
             has_lowered = true;
         }
     })
 }
 
-/// Does something until it succeeds, or its failure is one that does not pass, or patience is at its end,
-/// or `may_repeat` says no.
+/// Repeats an attempt until it succeeds, it fails for a reason that a retry cannot fix, the retry policy ends it, or
+/// `may_repeat` returns false.
 fn with_patience<T, W: Transport>(
     patience: Patience,
     transport: &mut W,
@@ -175,13 +174,13 @@ fn with_patience<T, W: Transport>(
         };
         let failure = &failed.failure;
         let Some(pause) = pause(failure, tries, patience, transport) else { return Err(failed) };
-        transport.say(&format!("{failure}; trying again in {pause:.1} s"));
+        transport.report(&format!("{failure}; trying again in {pause:.1} s"));
         transport.wait(pause);
         tries += 1;
     }
 }
 
-/// One exchange.
+/// Makes one attempt.
 fn once(
     call: &ModelCall<'_, '_, '_>,
     transport: &mut impl Transport,
@@ -199,26 +198,26 @@ fn once(
     match estimated::truncated(*protocol, request, &reply) {
         (Cut::No, _) => Ok(reply),
         (Cut::Perhaps, failure) if !call.detect_truncation => {
-            transport.say(&format!("{}; it may have dropped the rest", failure.message));
+            transport.report(&format!("{}; it may have dropped the rest", failure.message));
             Ok(reply)
         }
         (_, failure) => Err(failure.into()),
     }
 }
 
-/// The body of the first try.
+/// Returns the body of the first attempt.
 ///
 /// # Errors
-/// The [`Failure`] that keeps it from being sent.
+/// Returns a [`Failure`] if the request would not be sent.
 pub fn first_body(call: &ModelCall<'_, '_, '_>) -> Result<String, Failure> {
     let max_tokens = estimated::room(call.protocol, &call.request, LEAST_OUTPUT)?;
     Ok(call.protocol.body(&ModelRequest { max_tokens, ..call.request }))
 }
 
-/// Has the provider count the tokens of the prompt.
+/// Asks the provider for the number of tokens in the prompt.
 ///
 /// # Errors
-/// The [`Failure`] of the last try.
+/// Returns the [`Failure`] of the last attempt.
 pub fn count(call: &ModelCall<'_, '_, '_>, transport: &mut impl Transport) -> Result<u64, Failure> {
     let ModelCall { protocol, request, patience, rows, .. } = call;
     let body = protocol.count_body(request);
@@ -239,25 +238,26 @@ pub fn count(call: &ModelCall<'_, '_, '_>, transport: &mut impl Transport) -> Re
     counted.map_err(|failed| failed.failure)
 }
 
-/// The number in an answer that counts.
+/// Returns the number of tokens in the answer to a counting request.
 fn counted(reading: &Reading<'_>, now: f64, rows: &Rows) -> Result<u64, Failure> {
     let (answer, _) = reading.so_far();
     let text = String::from_utf8_lossy(&answer.body);
     let object = Object::parse(text.trim()).ok().filter(|_| answer.is_success());
     let tokens = object.as_ref().and_then(|object| object.number("input_tokens"));
     tokens.ok_or_else(|| match answer.is_success() {
-        true => Failure::broken(answer.status, "the answer has no count"),
+        true => Failure::broken(answer.status, "the answer has no token count"),
         false => answer.refusal(&answer.body, now, rows),
     })
 }
 
-/// The room for the answer with which a refused request fits, if that is all that it lacks.
+/// Returns the `max_tokens` with which a refused request would fit, if a smaller `max_tokens` is enough. `asked` is
+/// the refused value.
 fn output_room(failure: &Failure, asked: u64) -> Option<u64> {
     let room = match failure.exit() {
         Exit::Overflow => {
             let (actual, limit) = (failure.actual?, failure.limit?);
-            // Only if the refusal counted the answer's room; else the prompt alone is too long. A
-            // prompt that was counted in part only says nothing about what is left.
+            // If the refusal does not count `max_tokens`, the prompt alone is too long. If it gives only a lower
+            // bound for the prompt, the remaining room is unknown.
             failure.requested_output.filter(|_| !failure.actual_is_floor)?;
             limit.checked_sub(actual)?.checked_sub(SLACK)?
         }
@@ -266,7 +266,7 @@ fn output_room(failure: &Failure, asked: u64) -> Option<u64> {
     (room >= LEAST_OUTPUT.min(asked) && room < asked).then_some(room)
 }
 
-/// How long to wait before the next try, or `None` when there is to be none.
+/// Returns the wait before the next attempt in seconds, or `None` if there must not be one.
 fn pause(
     failure: &Failure,
     tries: u32,
@@ -281,7 +281,7 @@ fn pause(
         Some(seconds) => seconds,
         None => {
             let pause = (FIRST_PAUSE * 2f64.powi(tries.min(10).cast_signed())).min(LONGEST_PAUSE);
-            pause * (1.0 - 0.25 * transport.chance())
+            pause * (1.0 - 0.25 * transport.random())
         }
     };
     (pause < transport.left()).then_some(pause)
@@ -292,7 +292,7 @@ mod tests {
     use super::*;
     use crate::provider::Answer;
 
-    /// A transport with a list of answers.
+    /// A transport that plays a list of answers.
     struct Scripted {
         answers: Vec<Result<Answer, Failure>>,
         asked: Vec<u64>,
@@ -322,10 +322,10 @@ mod tests {
         fn now(&self) -> f64 {
             0.0
         }
-        fn chance(&mut self) -> f64 {
+        fn random(&mut self) -> f64 {
             0.0
         }
-        fn say(&mut self, _: &str) {}
+        fn report(&mut self, _: &str) {}
     }
 
     fn refusal(status: u16, message: &str, retry_after: Option<&str>) -> Result<Answer, Failure> {
@@ -356,7 +356,7 @@ mod tests {
     const ROOM: &str = "input length and `max_tokens` exceed context limit: 7000 + 4000 > 10000, x";
 
     #[test]
-    fn v65_room_for_the_answer_is_lowered_first_and_once() {
+    fn v65_max_tokens_is_lowered_first_and_once() {
         assert_eq!(run(vec![refusal(400, ROOM, None), good()]), (true, vec![4000, 2936], vec![]));
         let twice = vec![refusal(400, ROOM, None), refusal(400, ROOM, None)];
         assert_eq!(run(twice), (false, vec![4000, 2936], vec![]));
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn v61_what_may_pass_is_tried_again_and_nothing_else() {
+    fn v61_only_retryable_failures_are_retried() {
         let busy = || refusal(529, "Overloaded", None);
         assert_eq!(run(vec![busy(), busy(), good()]), (true, vec![4000; 3], vec![0.5, 1.0]));
         assert_eq!(run(vec![busy(), busy(), busy()]), (false, vec![4000; 3], vec![0.5, 1.0]));

@@ -1,20 +1,19 @@
-//! Recorded exchanges with a provider, kept in a folder and found again by the request.
+//! Cassettes: recorded exchanges with a provider, looked up by request.
 //!
-//! A cassette is a folder with a folder for each exchange, and that has three files:
+//! A cassette is a folder that holds one folder per exchange, with three files:
 //!
-//! - `request.json`: `method`, `path` (without the host), `headers`, and `body`, which is the request's
-//!   own JSON as it was sent. A body that is no JSON, or is a JSON string, is kept as a JSON string of
-//!   its text.
-//! - `response.json`: `status`, `headers`, `pieces` (how long the pieces were in which the answer came,
-//!   in bytes) and, if the answer broke off, why: `ended`. Without any answer `status` is null.
-//! - `body`: the answer's bytes.
+//! - `request.json`: `method`, `path` (without the host), `headers`, and `body`, the request's JSON as it was
+//!   sent. A body that is a JSON string, or not JSON at all, is stored as a JSON string of its text.
+//! - `response.json`: `status`, `headers`, `pieces` (the lengths, in bytes, of the pieces in which the answer
+//!   arrived) and, if the answer was interrupted, the reason: `ended`. `status` is null if there was no answer.
+//! - `body`: the bytes of the answer.
 //!
-//! A replay gives the pieces as they came, so a stream is cut where the network cut it. Recordings that
-//! were written by hand may leave out `pieces`, and their folders may have any name.
+//! A replay delivers the same pieces, so a stream is split where the network split it. A recording written by
+//! hand may omit `pieces`, and its folder may have any name.
 //!
-//! [`Recorder`] writes exchanges and lets no secret through, [`Cassette`] finds them again. Which
-//! requests are the same says [`key`], in what two differ `diff`, what a secret looks like `secrets`,
-//! and how the three files are spelled `files`.
+//! [`Recorder`] writes exchanges and refuses secrets; [`Cassette`] looks exchanges up. [`key`] decides which
+//! requests are equal, `diff` finds the differences between two requests, `secrets` recognizes secrets, and
+//! `files` reads and writes the three files.
 
 mod diff;
 mod files;
@@ -30,31 +29,30 @@ pub use key::key;
 pub use recorder::Recorder;
 pub use replay::{Cassette, Miss};
 
-/// One request and what came of it. Names of headers are in lower case.
+/// One request and its answer. Header names are in lower case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exchange {
-    /// The path of the address, without the host: `/v1/messages`.
+    /// The URL's path, without the host: `/v1/messages`.
     pub path: String,
-    /// The request's headers. Only [`REQUEST_HEADERS`] are written.
+    /// The request's headers. Only [`REQUEST_HEADERS`] are recorded.
     pub request_headers: Vec<(String, String)>,
     /// The request's body, as it was sent.
     pub body: String,
-    /// The HTTP status; none when there was no answer.
+    /// The HTTP status, or `None` if there was no answer.
     pub status: Option<u16>,
-    /// The answer's headers. Only [`RESPONSE_HEADERS`] are written.
+    /// The answer's headers. Only [`RESPONSE_HEADERS`] are recorded.
     pub headers: Vec<(String, String)>,
-    /// The answer's body; what came of it, if it broke off.
+    /// The answer's body, or the part of it that arrived.
     pub answer: Vec<u8>,
-    /// How long the pieces were in which the answer's body came, in bytes. Together they are as long as
-    /// `answer`.
+    /// The lengths, in bytes, of the pieces in which the body arrived. They add up to the length of `answer`.
     pub pieces: Vec<usize>,
-    /// Why the answer broke off, or why there was none.
+    /// The reason why the answer was interrupted or missing.
     pub ended: Option<String>,
 }
 
 impl Exchange {
-    /// An exchange as [`Reading::so_far`] tells it. An answer with the status 0 is none; `ended` says why
-    /// it broke off, or why there was none.
+    /// Builds an exchange from the result of [`Reading::so_far`]. A status of 0 means that there was no answer.
+    /// `ended` is the reason why the answer was interrupted or missing.
     #[must_use]
     pub fn of(
         path: &str,
@@ -76,10 +74,10 @@ impl Exchange {
         }
     }
 
-    /// Gives the answer to `reading`: status and headers, then the body in the pieces in which it came.
+    /// Replays the answer into `reading`: status and headers, then the body in its original pieces.
     ///
     /// # Errors
-    /// The [`Failure`] that it was: why the answer broke off, or that there was none.
+    /// Returns the recorded [`Failure`] if the answer was interrupted or missing.
     pub fn play(&self, reading: &mut Reading<'_>) -> Result<(), Failure> {
         if let Some(status) = self.status {
             reading.head(status, self.headers.clone());
@@ -111,7 +109,7 @@ mod tests {
         (name.to_owned(), value.to_owned())
     }
 
-    /// What a reading has after the exchange was played to it, and how that ended.
+    /// Replays an exchange. Returns the answer, its pieces and the outcome.
     fn played(exchange: &Exchange) -> (Answer, Vec<usize>, Result<(), Failure>) {
         let mut show = |_: &str| {};
         let rows = Rows::default();
@@ -123,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replay_cuts_the_answer_where_the_network_did() {
+    fn a_replay_splits_the_answer_where_the_network_did() {
         let exchange = Exchange {
             status: Some(200),
             headers: vec![header("content-type", "text/event-stream")],
@@ -137,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_broke_off_breaks_off_again() {
+    fn an_interrupted_answer_is_interrupted_again() {
         let ended = Some("connection reset".to_owned());
         let cut = Exchange {
             status: Some(200),

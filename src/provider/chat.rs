@@ -1,10 +1,10 @@
-//! Messages for a chat that is flatter than ours: what chat completions and Ollama have in common.
+//! The conversion of messages and tools that chat completions and Ollama share.
 //!
-//! There a message is a text; calls stand beside it, and each result is a message of its own. [`messages`]
-//! makes such messages of ours, [`tools`] such tools. The way back, from an answer to a reply, is
-//! [`draft`]. How such a message is spelled differs between the two, and is theirs.
+//! In both protocols a message is a text with tool calls beside it, and each tool result is a separate message.
+//! [`messages`] converts messages to that form, and [`tools`] converts tool definitions. [`draft`] converts an answer
+//! back to a reply. The exact JSON of a message differs and is written by each protocol's module.
 //!
-//! Texts are handled as JSON strings and keep their bytes.
+//! Texts stay raw JSON strings, so their bytes do not change.
 
 pub(super) mod draft;
 
@@ -16,62 +16,62 @@ use crate::record::content::{Block, Content, Role};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// What the text of a result that failed begins with: there is no member that says so.
+/// The prefix of a failed tool result's text, because these protocols have no `is_error` member.
 const FAILED: &str = "ERROR: ";
 
-/// One message of a flat chat.
+/// A message in the form that both protocols share.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ChatTurn<'m> {
-    /// What the user says; never empty.
+    /// A user message; never empty.
     User(Vec<UserPart<'m>>),
-    /// What the model says, a JSON string, and what it calls; never neither.
+    /// An assistant message, with a text, calls, or both.
     Assistant {
-        /// The texts of the message, joined.
+        /// The joined texts of the message, as a JSON string.
         text: Option<String>,
-        /// The calls, in order.
+        /// The tool calls, in order.
         calls: Vec<ChatCall<'m>>,
     },
-    /// The result of one call.
+    /// The result of one tool call.
     Result {
         /// The call's id.
         id: Cow<'m, str>,
-        /// The name of what was called, a JSON string, if the call is among the messages.
+        /// The tool's name, as a JSON string, if the call is among the messages.
         name: Option<&'m str>,
-        /// What came of it, a JSON string.
+        /// The result, as a JSON string.
         text: String,
     },
 }
 
-/// A part of what the user says.
+/// A part of a user message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UserPart<'m> {
-    /// A text, a JSON string.
+    /// A text, as a JSON string.
     Text(&'m str),
-    /// An image; both are JSON strings, the data in base64.
+    /// An image. Both members are JSON strings.
     Image {
-        /// Its media type, such as `"image/png"`.
+        /// The media type, such as `"image/png"`.
         media_type: &'m str,
-        /// Its bytes.
+        /// The bytes, in base64.
         data: &'m str,
     },
-    /// The address of an image, a JSON string.
+    /// The URL of an image, as a JSON string.
     Link(&'m str),
 }
 
-/// A call of the model's.
+/// A tool call.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ChatCall<'m> {
-    /// Its id.
+    /// The call's id.
     pub(super) id: Cow<'m, str>,
-    /// What is called, a JSON string.
+    /// The tool's name, as a JSON string.
     pub(super) name: &'m str,
-    /// With what, a JSON object.
+    /// The input, as a JSON object.
     pub(super) input: &'m str,
 }
 
-/// Our messages as a flat chat. The results of a message come first, each by itself, then what the user
-/// says in it, with the images of the results at its front. Thinking and blocks that are not known are
-/// left out, and messages of which nothing is left; what the user says around one is put together.
+/// Converts messages. The tool results of a message come first, one message each, then the user's text, preceded by
+/// the images of the results. Thinking and unknown blocks are dropped, as are messages that become empty; if that
+/// makes two user messages adjacent, they are merged.
 fn turns<'m>(messages: &'m [Message<'_>]) -> Vec<ChatTurn<'m>> {
     let mut names = HashMap::new();
     let mut turns = Vec::new();
@@ -84,27 +84,27 @@ fn turns<'m>(messages: &'m [Message<'_>]) -> Vec<ChatTurn<'m>> {
     turns
 }
 
-/// The messages of a request: the system prompt, then each turn as `spell` has it.
+/// Returns the messages of a request as JSON: the system prompt, then each turn, converted by `to_json`.
 pub(super) fn messages(
     request: &ModelRequest<'_, '_>,
-    spell: impl Fn(&ChatTurn<'_>) -> String,
+    to_json: impl Fn(&ChatTurn<'_>) -> String,
 ) -> Vec<String> {
     let system = |text| Members::new().string("role", "system").string("content", text).into_json();
     let turns = turns(request.messages);
-    request.system.map(system).into_iter().chain(turns.iter().map(spell)).collect()
+    request.system.map(system).into_iter().chain(turns.iter().map(to_json)).collect()
 }
 
-/// The names of what was called, JSON strings, by the call's id.
+/// The names of the tools, as JSON strings, by the id of the call.
 type Names<'m> = HashMap<Cow<'m, str>, &'m str>;
 
 fn assistant<'m>(content: &'m Content<'_>, names: &mut Names<'m>) -> Option<ChatTurn<'m>> {
     let (mut texts, mut calls) = (Vec::new(), Vec::new());
     if let Content::Text(raw) = content {
-        texts.extend(said(raw));
+        texts.extend(not_blank(raw));
     }
     for object in objects(content) {
         match object.string("type").as_deref() {
-            Some("text") => texts.extend(object.get("text").and_then(said)),
+            Some("text") => texts.extend(object.get("text").and_then(not_blank)),
             Some("tool_use") => {
                 let call = call(&object);
                 names.extend(call.iter().map(|call| (call.id.clone(), call.name)));
@@ -125,7 +125,7 @@ fn call<'m>(object: &Object<'m>) -> Option<ChatCall<'m>> {
 fn user<'m>(content: &'m Content<'_>, names: &Names<'m>, turns: &mut Vec<ChatTurn<'m>>) {
     let (mut moved, mut own) = (Vec::new(), Vec::new());
     if let Content::Text(raw) = content {
-        own.extend(said(raw).map(UserPart::Text));
+        own.extend(not_blank(raw).map(UserPart::Text));
     }
     for object in objects(content) {
         if object.string("type").as_deref() == Some("tool_result") {
@@ -136,14 +136,14 @@ fn user<'m>(content: &'m Content<'_>, names: &Names<'m>, turns: &mut Vec<ChatTur
     }
     moved.append(&mut own);
     match turns.last_mut() {
-        // What stood between them was left out, and templates of models ask for turns.
+        // The assistant message between them was dropped, and chat templates require alternating roles.
         Some(ChatTurn::User(before)) => before.append(&mut moved),
         _ if moved.is_empty() => {}
         _ => turns.push(ChatTurn::User(moved)),
     }
 }
 
-/// A result as a text. Its images go to `moved`; where one stood, the text says so.
+/// Converts a tool result to text. Its images go to `moved`, and `[image]` replaces each in the text.
 fn result<'m>(
     object: &Object<'m>,
     names: &Names<'m>,
@@ -174,7 +174,7 @@ fn result<'m>(
     Some(ChatTurn::Result { name: names.get(&id).copied(), id, text })
 }
 
-/// The parts of a block: of a search result its title, its source and its texts.
+/// Returns the parts of a block. A search result gives its title, its source and its texts.
 fn parts<'m>(object: &Object<'m>) -> Vec<UserPart<'m>> {
     if object.string("type").as_deref() != Some("search_result") {
         return part(object).into_iter().collect();
@@ -182,14 +182,14 @@ fn parts<'m>(object: &Object<'m>) -> Vec<UserPart<'m>> {
     let found = ["title", "source"].into_iter().filter_map(|name| object.get(name));
     let texts = elements(object.get("content").unwrap_or("[]")).unwrap_or_default();
     let texts = texts.into_iter().filter_map(|raw| Object::parse(raw).ok()?.get("text"));
-    found.chain(texts).filter_map(said).map(UserPart::Text).collect()
+    found.chain(texts).filter_map(not_blank).map(UserPart::Text).collect()
 }
 
-/// A block that says or shows something. What cannot be sent there leaves a word where it stood.
+/// Converts a text, image or document block. If its content cannot be sent, a placeholder takes its place.
 fn part<'m>(object: &Object<'m>) -> Option<UserPart<'m>> {
     let kind = object.string("type")?;
     if kind == "text" {
-        return object.get("text").and_then(said).map(UserPart::Text);
+        return object.get("text").and_then(not_blank).map(UserPart::Text);
     }
     let left = match kind.as_ref() {
         "image" => UserPart::Text("\"[image]\""),
@@ -209,8 +209,8 @@ fn part<'m>(object: &Object<'m>) -> Option<UserPart<'m>> {
     Some(shown.unwrap_or(left))
 }
 
-/// A text that says something; no provider takes one that does not.
-fn said(raw: &str) -> Option<&str> {
+/// Returns the text unless it is blank, because providers reject blank texts.
+fn not_blank(raw: &str) -> Option<&str> {
     (!is_blank(raw)).then_some(raw)
 }
 
@@ -219,20 +219,19 @@ fn objects<'m>(content: &'m Content<'_>) -> impl Iterator<Item = Object<'m>> {
     content.blocks().iter().filter_map(read)
 }
 
-/// JSON strings as one, with a line feed between each two; their bytes stay.
+/// Joins JSON strings with line feeds, without changing their bytes.
 pub(super) fn joined(texts: &[&str]) -> String {
     let inners: Vec<&str> = texts.iter().map(|text| inner(text)).collect();
     format!("\"{}\"", inners.join("\\n"))
 }
 
-/// What stands between the quotes of a JSON string.
+/// Returns the text between the quotes of a JSON string.
 pub(super) fn inner(raw: &str) -> &str {
     raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')).unwrap_or_default()
 }
 
-/// A list of tools, a JSON array, as function tools; `None` when there are none, for an empty list is
-/// refused. A tool that is already spelled as a function, or is of a kind that is not known here, stays as
-/// it is: the provider says what it thinks of it.
+/// Converts a list of tools, a JSON array, to function tools. Returns `None` for an empty list, which providers
+/// reject. Tools that are already functions or of an unknown type stay unchanged and are left to the provider.
 pub(super) fn tools(raw: &str) -> Option<String> {
     let Some(tools) = elements(raw) else { return Some(raw.to_owned()) };
     let tools: Vec<String> = tools.into_iter().map(tool).collect();
@@ -258,14 +257,14 @@ mod tests {
     use super::*;
     use crate::messages;
 
-    /// The turns of these lines, as they are printed.
+    /// Returns the debug output of each turn of these lines.
     fn printed(lines: &str) -> Vec<String> {
         let messages = messages::read("t", lines.as_bytes()).unwrap();
         turns(&messages).iter().map(|turn| format!("{turn:?}")).collect()
     }
 
     #[test]
-    fn results_come_before_what_the_user_says_and_their_images_after_them() {
+    fn results_come_before_the_users_text_and_their_images_after_them() {
         let lines = r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{"x":1e2}},{"type":"tool_use","id":"b","name":"g","input":{}}]}
 {"role":"user","content":[{"type":"text","text":"now \u00e9"},{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"1"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"eA=="}},{"type":"text","text":"2"}]},{"type":"tool_result","tool_use_id":"b","content":"no","is_error":true},{"type":"tool_result","tool_use_id":"c"}]}"#;
         let messages = messages::read("t", lines.as_bytes()).unwrap();
@@ -287,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_joined_as_they_are_spelled() {
+    fn texts_are_joined_without_changing_their_bytes() {
         let line = r#"{"role":"assistant","content":[{"type":"text","text":"a\u00e9\/"},{"type":"text","text":" "},{"type":"text","text":"\"b"}]}"#;
         let messages = messages::read("t", line.as_bytes()).unwrap();
         let text = Some(r#""a\u00e9\/\n\"b""#.to_owned());
@@ -295,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_of_which_nothing_is_left_is_left_out() {
+    fn a_message_that_becomes_empty_is_dropped() {
         for content in [
             r#"[{"type":"thinking","thinking":"hm","signature":"s"}]"#,
             r#"[{"type":"redacted_thinking","data":"x"},{"type":"new_kind"}]"#,
@@ -311,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_sent_leaves_a_word() {
+    fn content_that_cannot_be_sent_leaves_a_placeholder() {
         let with = |source: &str| {
             let line = format!(r#"{{"role":"user","content":[{{"type":{source}}}]}}"#);
             let messages = messages::read("t", line.as_bytes()).unwrap();

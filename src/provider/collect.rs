@@ -1,4 +1,4 @@
-//! Putting a reply together from the events of a stream: what all protocols share.
+//! Collects a reply from the events of a stream: the parts that all protocols share.
 
 use crate::json::write::Members;
 use crate::json::{Object, quote};
@@ -6,13 +6,13 @@ use crate::provider::Reply;
 use crate::provider::stream::MOST_EVENT;
 use std::borrow::Cow;
 
-/// The most blocks or calls of an answer that comes as a stream.
+/// The maximum number of blocks or tool calls in a streaming answer.
 const MOST_PARTS: usize = 4096;
 
-/// Holds the number of blocks or calls of a stream to [`MOST_PARTS`]: each takes more memory than it has bytes.
+/// Checks the number of blocks or tool calls against [`MOST_PARTS`], because each takes more memory than its bytes.
 ///
 /// # Errors
-/// Says that it is over, as a clause about the answer.
+/// Returns a message phrased to follow "the answer".
 pub(super) fn bounded(parts: usize) -> Result<(), String> {
     match parts > MOST_PARTS {
         true => Err(format!("has more than {MOST_PARTS} blocks or calls")),
@@ -23,82 +23,82 @@ pub(super) fn bounded(parts: usize) -> Result<(), String> {
 /// The part of an answer that is still to come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
-    /// Something that the answer needs.
+    /// The answer is incomplete.
     Needed,
-    /// A part that it can do without: counts after the reason for the end, the rest of a refusal.
+    /// Only optional parts are missing: the usage after the stop reason, or the rest of a refusal.
     Welcome,
-    /// Nothing: it ended, or what follows cannot change it.
+    /// The answer has ended, or later bytes cannot change it.
     Nothing,
 }
 
-/// An answer that does not make a reply.
+/// An answer that did not give a reply.
 #[derive(Clone, Debug)]
 pub struct Unfinished {
-    /// The reason, as a clause about the answer.
+    /// The reason, phrased to follow "the answer".
     pub why: String,
     /// The part that was shown.
     pub shown: Reply,
 }
 
 impl Unfinished {
-    /// A stream that ended before its end, of which this was shown.
+    /// Returns the error for a stream that ended early, after `shown`.
     pub(super) fn cut(shown: Reply) -> Unfinished {
-        Unfinished { why: "was cut off: its stream has no end".to_owned(), shown }
+        Unfinished { why: "was cut off: the stream ended early".to_owned(), shown }
     }
 }
 
-/// Puts a reply together from the events of its stream.
+/// A collector of the events of a stream.
 pub trait Collect {
-    /// Takes the data of the next event. Text that the model says is given to `show` as it comes.
+    /// Takes the data of the next event. The model's text is passed to `show` as it arrives.
     ///
     /// # Errors
-    /// Says what is wrong with the event, as a clause about the answer.
+    /// Returns what is wrong with the event, phrased to follow "the answer".
     fn take(&mut self, data: &Object<'_>, show: &mut dyn FnMut(&str)) -> Result<(), String>;
 
-    /// Takes the marker that some streams end in, `[DONE]`.
+    /// Takes the end marker of some streams, `[DONE]`.
     fn done(&mut self) {}
 
-    /// Tells the part of the answer that is still to come.
+    /// Returns how much of the answer is still to come.
     fn rest(&self) -> Rest;
 
-    /// Returns the part that was shown so far: the texts, and the members of the reply around them.
+    /// Returns the part of the reply that was shown so far: its text blocks and metadata.
     fn shown(self: Box<Self>) -> Reply;
 
-    /// The reply, once the stream has ended.
+    /// Returns the reply, once the stream has ended.
     ///
     /// # Errors
-    /// Says what the answer lacks, for example the end of its stream.
+    /// Returns what is missing, for example the end of the stream.
     fn finish(self: Box<Self>) -> Result<Reply, Unfinished>;
 }
 
-/// Text that comes as parts of a JSON string. The parts are put together as they are spelled: a character
-/// beyond U+FFFF may come as two escapes in two parts.
+/// Text that arrives as parts of a JSON string. The parts are joined undecoded, because a character beyond U+FFFF may
+/// arrive as two escapes in two parts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RawString {
     inner: String,
 }
 
 impl RawString {
-    /// A text.
+    /// Returns `text` as a raw string.
     pub(super) fn of(text: &str) -> RawString {
         let mut raw = RawString::default();
         raw.add(Some(&quote(text)));
         raw
     }
 
-    /// Adds a JSON string; anything else adds nothing. Gives its text.
+    /// Appends a JSON string and returns its decoded text. Anything else is ignored.
     pub(super) fn add<'r>(&mut self, raw: Option<&'r str>) -> Cow<'r, str> {
         self.keep(raw);
         raw.and_then(crate::json::string).unwrap_or_default()
     }
 
-    /// Adds a JSON string; anything else adds nothing.
+    /// Appends a JSON string. Anything else is ignored.
     pub(super) fn keep(&mut self, raw: Option<&str>) {
         let quoted = raw.and_then(|raw| raw.strip_prefix('"')?.strip_suffix('"'));
         self.inner.push_str(quoted.unwrap_or_default());
     }
 
-    /// All of it, as it is spelled, between two texts. It may be long, and is not copied.
+    /// Returns the undecoded text between two other texts. It may be long and is not copied.
     pub(super) fn into_between(self, before: &str, after: &str) -> String {
         let mut text = self.inner;
         text.reserve_exact(before.len() + after.len());
@@ -107,10 +107,11 @@ impl RawString {
         text
     }
 
-    /// Holds the input of the call of `name` to [`MOST_EVENT`]: it is decoded, and looked through.
+    /// Checks the size of the input of a call to the tool `name` against [`MOST_EVENT`], because the input will be
+    /// decoded and parsed.
     ///
     /// # Errors
-    /// Says that it is over, as a clause about the answer.
+    /// Returns a message phrased to follow "the answer".
     pub(super) fn bounded(&self, name: &str) -> Result<(), String> {
         match self.inner.len() > MOST_EVENT {
             true => {
@@ -120,32 +121,32 @@ impl RawString {
         }
     }
 
-    /// Whether there is nothing in it.
+    /// Returns true if the text is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.inner.is_empty()
     }
 
-    /// All of it as a JSON string.
+    /// Returns the text as a JSON string.
     pub(super) fn quoted(&self) -> String {
         format!("\"{}\"", self.inner)
     }
 
-    /// All of it as text.
+    /// Returns the decoded text.
     pub(super) fn text(&self) -> String {
         crate::json::string(&self.quoted()).unwrap_or_default().into_owned()
     }
 }
 
-/// A call as a block, from its id, its name and its input, a JSON text; an empty one is `{}`.
+/// Returns a `tool_use` block. `input` is JSON; if it is empty, the input is `{}`.
 ///
 /// # Errors
-/// Says so when the input is no object.
+/// Fails if the input is not a JSON object.
 pub(super) fn call_block(id: &str, name: &str, input: &str) -> Result<String, String> {
     let input = if input.trim().is_empty() { "{}" } else { input.trim() };
     if Object::parse(input).is_err() {
-        return Err(format!("calls '{name}' with an input that is no JSON object"));
+        return Err(format!("calls '{name}' with an input that is not a JSON object"));
     }
-    // On one line, whatever white space it was sent with: a record is a line.
+    // A record is one line, so line breaks are removed.
     let input = crate::json::on_one_line(input);
     let block = Members::of_type("tool_use").string("id", id).string("name", name);
     Ok(block.raw("input", &input).into_json())
@@ -156,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_character_may_come_in_two_parts() {
+    fn a_character_may_arrive_in_two_parts() {
         let mut text = RawString::default();
         text.add(Some(r#""a\ud83d""#));
         text.add(Some("null"));
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn v_an_input_that_is_none_is_never_taken_for_an_empty_one() {
+    fn v_an_invalid_input_is_never_treated_as_empty() {
         assert!(call_block("a", "f", r#"{"x":"#).is_err());
         assert!(call_block("a", "f", "[]").is_err());
         let spread = call_block("a", "f", "{\n \"x\": \"a\\nb  c\"}").unwrap();

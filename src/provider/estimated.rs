@@ -1,5 +1,5 @@
-//! What only our own estimate can tell: whether a prompt fits where the provider would not say so, and
-//! what a refusal without words, or an answer to half of a prompt, means.
+//! Decisions that need an estimate of the prompt: whether it fits if the provider would not refuse it, the meaning of
+//! a refusal without a body, and the detection of truncated prompts.
 
 use crate::estimate::{self, Estimate, Method};
 use crate::messages::Message;
@@ -10,24 +10,24 @@ use crate::provider::{Failure, ModelRequest, Reply};
 use crate::record::content::BlockKind;
 use crate::usage::Counts;
 
-/// From this share of the window on a refusal without words means that the prompt does not fit
-/// (Cerebras answers so).
+/// If the prompt fills more than this share of the window, a refusal without a body is an overflow. Cerebras reports
+/// overflows that way.
 const NEARLY_FULL: f64 = 0.8;
 
-/// The prompt's tokens by our own count, which is rather too high than too low.
+/// Returns an estimate of the prompt's tokens. It is more likely too high than too low.
 #[must_use]
 pub fn prompt(request: &ModelRequest<'_, '_>) -> u64 {
     Estimate::of(to_estimate(request), Method::Script).tokens
 }
 
-/// The parts of a request that count.
+/// Returns the parts of a request that the estimator needs.
 pub(super) fn to_estimate<'r, 'a>(request: &ModelRequest<'r, 'a>) -> estimate::Request<'r, 'a> {
     let ModelRequest { messages, system, tools, model, .. } = *request;
     estimate::Request { messages, system, tools, model: Some(model) }
 }
 
-/// The least tokens that what is sent of the prompt can have, to go by where too high a number does harm.
-/// Fixed costs and repetitive text weigh less on some models than we count, and thinking is not sent.
+/// Returns a low estimate of the tokens that are sent, for decisions where an overestimate does harm. Some models count
+/// less for message overhead and repetitive text than the estimator does, and thinking is not sent.
 fn least(request: &ModelRequest<'_, '_>) -> u64 {
     let sent = |method| {
         let estimate = Estimate::of(to_estimate(request), method);
@@ -36,11 +36,11 @@ fn least(request: &ModelRequest<'_, '_>) -> u64 {
     sent(Method::Script).min(sent(Method::Chars4))
 }
 
-/// The room for the answer that the window leaves. Ollama takes what does not fit and drops something
-/// without a word, so there it has to be known before.
+/// Returns the `max_tokens` to request: the requested value, or for Ollama what the window leaves if that is less.
+/// Ollama silently drops part of a prompt that does not fit, so the check must happen before the call.
 ///
 /// # Errors
-/// The failure that it should have been, if the prompt leaves less than `least` tokens.
+/// Returns an overflow failure if the window leaves less than `least` tokens.
 pub fn room(
     protocol: Protocol,
     request: &ModelRequest<'_, '_>,
@@ -53,13 +53,13 @@ pub fn room(
     if room >= least.min(asked) {
         return Ok(room);
     }
-    let text = format!("the prompt has about {prompt} tokens, the window {window}; it is not sent");
+    let text = format!("not sent: the prompt has about {prompt} tokens, the window {window}");
     let failure = Failure::new(FailureClass::Overflow, "preflight", text);
     Err(Failure { actual: Some(prompt), limit: Some(window), ..failure })
 }
 
-/// A refusal with a second thought: one without a body, where the window is nearly full, is an overflow;
-/// and a gate for long prompts that was shut to a short one is the account's.
+/// Corrects the class of a refusal with the help of the estimate. A refusal without a body is an overflow if the window
+/// is nearly full. A refusal of long prompts (rule T2) is a billing failure if the prompt is short.
 #[must_use]
 pub fn reconsider(failure: Failure, is_empty: bool, request: &ModelRequest<'_, '_>) -> Failure {
     let is_bare = is_empty && matches!(failure.status, Some(400 | 413));
@@ -77,10 +77,10 @@ pub fn reconsider(failure: Failure, is_empty: bool, request: &ModelRequest<'_, '
     }
 }
 
-/// Whether the provider cut something away from the prompt without a word, and the failure that the answer
-/// is then.
+/// Checks an answer for signs that the provider silently truncated the prompt. Returns the result and the failure to
+/// report for it.
 ///
-/// Ollama's counts tell, and images are left out of this: how many tokens they are nobody knows.
+/// Only Ollama's counts allow the check. Prompts with images are not checked, because their size in tokens is unknown.
 #[must_use]
 pub fn truncated(
     protocol: Protocol,

@@ -1,20 +1,20 @@
-//! Finds the end of a JSON value that arrives in pieces, and completes one that broke off.
+//! Finds the end of a JSON value that arrives in pieces, and completes a value that was cut off.
 
-/// Finds the end of an object or a list while it comes, looking at each byte once.
+/// Finds the end of an object or a list that arrives in pieces. Each byte is looked at once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Extent {
-    /// The number of bytes that were looked at.
+    /// The number of bytes seen.
     seen: usize,
     depth: usize,
     in_string: bool,
     is_escaped: bool,
-    /// It began with something other than a bracket: its end cannot be found.
+    /// True if the value does not begin with a bracket, so that its end cannot be found.
     is_other: bool,
     end: Option<usize>,
 }
 
 impl Extent {
-    /// Takes the next piece. Gives the number of bytes up to the value's end, once that is known.
+    /// Takes the next piece. Returns the number of bytes up to the value's end, once that is known.
     pub(super) fn take(&mut self, piece: &[u8]) -> Option<usize> {
         let mut at = 0;
         while self.end.is_none() && !self.is_other && at < piece.len() {
@@ -24,23 +24,23 @@ impl Extent {
         self.end
     }
 
-    /// The number of bytes up to the value's end, if that came.
+    /// Returns the number of bytes up to the value's end, if that has arrived.
     pub(super) fn end(&self) -> Option<usize> {
         self.end
     }
 
-    /// Tells that it is neither an object nor a list, so that its end cannot be found.
+    /// Returns true if the value is neither an object nor a list, so that its end cannot be found.
     pub(super) fn is_other(&self) -> bool {
         self.is_other
     }
 
-    /// Looks at one byte, or passes over the inside of a string. Gives the place of the next byte to look at.
+    /// Looks at one byte, or skips the inside of a string. Returns the offset of the next byte to look at.
     fn step(&mut self, piece: &[u8], at: usize) -> usize {
         if self.in_string {
             return self.pass_string(piece, at);
         }
         match piece[at] {
-            // White space, or a byte order mark, may stand before it.
+            // White space or a byte order mark may precede the value.
             byte if self.depth == 0 && !matches!(byte, b'{' | b'[') => {
                 self.is_other = !byte.is_ascii_whitespace() && !b"\xef\xbb\xbf".contains(&byte);
             }
@@ -66,12 +66,11 @@ impl Extent {
     }
 }
 
-/// The beginning of an object with what is missing at its end put in: a string is closed, a member without its
-/// value is dropped, brackets are closed. The flag says that a string was cut, so that numbers in it may be cut,
-/// too.
+/// Completes an object that was cut off: closes a string and the brackets, and drops a member without a value. The
+/// flag is true if a string was cut, because numbers in it may then be cut as well.
 pub(super) fn completed(text: &str) -> (String, bool) {
     let (mut open, mut in_string, mut is_escaped) = (Vec::new(), false, false);
-    // The end of the last whole member, and the number of brackets that are open there.
+    // The end of the last complete member, and the number of brackets open there.
     let mut whole = (0, 0);
     for (at, byte) in text.bytes().enumerate() {
         match byte {
@@ -122,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn audit_09_an_object_that_broke_off_is_completed() {
+    fn audit_09_an_object_that_was_cut_off_is_completed() {
         let whole =
             r#"{"error":{"type":"a","message":"too long: 2000 \"tokens\"","n":[1,{"x":2}]}}"#;
         for at in 40..whole.len() {

@@ -1,40 +1,39 @@
-//! What kind of failure is it: a provider's refusal, read into a [`Failure`].
+//! Classifies failures: turns a provider's refusal into a [`Failure`].
 //!
-//! [`Failure::classify`] is a pure function of the status, the headers and the bytes of the body.
-//! It never fails and never panics, whatever the bytes are; its work is linear in their number. The
-//! [`FailureClass`] that it finds decides the exit status, and [`Failure::rule`] says which rule found it.
+//! [`Failure::classify`] is a pure function of the status, the headers and the bytes of the body. It never fails
+//! or panics, whatever the bytes are, and runs in linear time. Its [`FailureClass`] determines the exit status, and
+//! [`Failure::rule`] names the rule that decided.
 //!
 //! # Order of decisions
 //!
-//! The first that applies holds.
+//! The first rule that applies decides.
 //!
-//! 1. 401 is [`FailureClass::Auth`], 402 [`FailureClass::Billing`], 403 [`FailureClass::Permission`]; no text is read.
-//!    (A 403 may name its type: billing or authentication. A 402 that says when to come back is
+//! 1. 401 is [`FailureClass::Auth`], 402 [`FailureClass::Billing`], 403 [`FailureClass::Permission`]; the text is not read.
+//!    (A 403 may name its type: billing or authentication. A 402 with `retry-after` is
 //!    [`FailureClass::RateLimit`].)
-//! 2. A rate or subscription limit that this one request exceeds by itself, texts T1 and T2: see
+//! 2. A rate or subscription limit that this request exceeds on its own, texts T1 and T2: see
 //!    [`Failure::limit`].
-//! 3. The structured type or code: throttling, money and keys first, then overflow. At 429 only
-//!    money and overload count, so a 429 is never an overflow by its code.
-//! 4. The rows of the user's own, at every status but 401, 402, 403 and 429.
-//! 5. The text of the message, at 400, 413, 422 and the 4xx without a meaning of their own, and for
-//!    an error inside a 2xx; at 503 only to tell busy from broken. At 413 only throttling and
-//!    window texts count, at 500 only a window that filled up while the answer was made.
+//! 3. The structured type or code: throttling, billing and keys first, then overflow. At 429 only
+//!    billing and overload count, so a 429 is never an overflow by its code.
+//! 4. The user's own rows, at every status except 401, 402, 403 and 429.
+//! 5. The text of the message, at 400, 413, 422 and 4xx statuses without a specific meaning, and for
+//!    an error inside a 2xx; at 503 only to tell a busy server from a broken one. At 413 only throttling and
+//!    window texts count, at 500 only a window that filled up while the answer was generated.
 //! 6. The status.
 //!
-//! # Where text comes from
+//! # Source of the text
 //!
-//! Only from a JSON error, never from an answer that succeeded: `error.metadata.raw`,
-//! `error.message`, `error` as a string, `errors[0].message`, `message`, `detail`. Where that text is
-//! another JSON error (Ollama, OpenRouter; LiteLLM in a Python `b'...'` or dictionary), but for words that
-//! gateways put in front, the inner one speaks, a few levels deep. A stream that is given as a body is searched
-//! for its first error event.
+//! The text is taken from a JSON error only, never from a successful answer: `error.metadata.raw`,
+//! `error.message`, `error` as a string, `errors[0].message`, `message`, `detail`. If that text is itself a JSON
+//! error, apart from a prefix that gateways add (Ollama, OpenRouter; LiteLLM as a Python `b'...'` or dictionary),
+//! the inner error is used, up to a few levels deep. If the body is a stream, its first error event is used.
 //!
-//! An error may quote the request or what the model said. A text decides only from the beginning of the
-//! message on, where the provider itself speaks; JSON further on is a quotation.
+//! An error may quote the request or the model's output. Therefore a text decides only at the beginning of the
+//! message, where the provider itself speaks; JSON later in the message is treated as a quotation.
 //!
-//! A body that is empty, HTML or otherwise not JSON is judged by its status alone and is never an
-//! overflow. That includes the 400 without a body: at least one provider answers an overflow so,
-//! but only an estimate of the prompt could tell, and there is none here.
+//! A body that is empty, HTML or otherwise not JSON is classified by its status alone and is never an overflow.
+//! That includes a 400 without a body: at least one provider reports an overflow this way, but detecting it takes
+//! an estimate of the prompt, which is not available here.
 
 use crate::json::write::Members;
 use std::fmt;
@@ -55,44 +54,44 @@ pub use rows::Rows;
 use std::borrow::Cow;
 use verdict::decide;
 
-/// The most bytes of a provider's text that are kept.
+/// The maximum length of a provider's message, in bytes. The rest is cut off.
 const MESSAGE_BYTES: usize = 2048;
-/// The most bytes of an address that are shown.
+/// The maximum length of a URL in a message, in bytes.
 const LOCATION_BYTES: usize = 200;
-/// The longest wait that is reported, 31 days in seconds. A longer one counts as this.
+/// The longest wait that is reported, in seconds: 31 days. Longer waits are reduced to it.
 const LONGEST_WAIT: f64 = 31.0 * 86_400.0;
 
-/// What kind of failure it is.
+/// The class of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FailureClass {
     /// The request does not fit the window, in tokens.
     Overflow,
     /// The request is too large in bytes.
     TooLarge,
-    /// Too much in too short a time.
+    /// A rate limit was exceeded.
     RateLimit,
-    /// The provider is busy or still loading.
+    /// The provider is busy or still loading the model.
     Overloaded,
     /// The provider failed.
     Server,
-    /// There was no answer: refused, reset, timed out.
+    /// There was no answer: the connection was refused or reset, or it timed out.
     Unreachable,
-    /// The answer is no error, and no answer either.
+    /// The answer is neither an error nor a usable reply.
     Broken,
-    /// The key is missing or not accepted.
+    /// The key is missing or invalid.
     Auth,
     /// Credit or quota is used up.
     Billing,
-    /// The key is good and not enough.
+    /// The key is valid but lacks the permission.
     Permission,
-    /// No such model or address.
+    /// The model or the address does not exist.
     NotFound,
-    /// More output was asked for than the model ever gives; [`Failure::output_cap`] says how much
-    /// that is. A smaller `max_tokens` helps, a smaller prompt does not.
+    /// `max_tokens` is larger than the model's maximum output, which is in [`Failure::output_cap`]. A smaller
+    /// `max_tokens` helps; a smaller prompt does not.
     OutputCap,
-    /// The provider refuses the request's shape.
+    /// The provider rejects the form of the request.
     BadRequest,
-    /// There is no recording of the request.
+    /// A replay has no recording of the request.
     NotRecorded,
 }
 
@@ -115,7 +114,7 @@ impl FailureClass {
         FailureClass::NotRecorded,
     ];
 
-    /// The status that a program ends in.
+    /// Returns the exit status for the class.
     #[must_use]
     pub fn exit(self) -> Exit {
         match self {
@@ -135,7 +134,7 @@ impl FailureClass {
         }
     }
 
-    /// The word for diagnostics and records.
+    /// Returns the name used in diagnostics and records.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -156,79 +155,78 @@ impl FailureClass {
         }
     }
 
-    /// The advice for it.
+    /// Returns the advice that ends the error message.
     #[must_use]
     pub fn advice(self) -> &'static str {
         match self {
             FailureClass::Overflow => "shorten it (claw-truncate, claw-compact)",
-            FailureClass::TooLarge => "leave out images or long results (claw-truncate)",
+            FailureClass::TooLarge => "remove images or shorten long results (claw-truncate)",
             FailureClass::RateLimit | FailureClass::Overloaded | FailureClass::Server => {
                 "try again later"
             }
-            FailureClass::Unreachable => "check that the server runs, and its address (--base-url)",
+            FailureClass::Unreachable => "check that the server is running, and its address (--base-url)",
             FailureClass::Broken => "try again, or check the address (--base-url)",
             FailureClass::Auth => "check the key (--key-file, --key-cmd or its variable)",
             FailureClass::Billing => "check the account",
-            FailureClass::Permission => "check what the key may use",
+            FailureClass::Permission => "check the permissions of the key",
             FailureClass::NotFound => "check --model and --base-url",
             FailureClass::OutputCap => "give a smaller --max-tokens",
-            FailureClass::BadRequest => "claw-call --dry-run shows the request",
+            FailureClass::BadRequest => "check the request with claw-call --dry-run",
             FailureClass::NotRecorded => "record it first (--record)",
         }
     }
 
-    /// Whether the same request may succeed later.
+    /// Returns true if the same request may succeed later.
     #[must_use]
     pub fn retryable(self) -> bool {
         matches!(self.exit(), Exit::TryLater | Exit::Unavailable)
     }
 }
 
-/// One failed call.
+/// A failed call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
-    /// What kind of failure it is.
+    /// The class, which determines the exit status.
     pub class: FailureClass,
-    /// The HTTP status; none when there was no answer.
+    /// The HTTP status, or `None` if there was no answer.
     pub status: Option<u16>,
-    /// The provider's own type or code: the one that decided, else the innermost.
+    /// The provider's error type or code: the one that decided, otherwise the innermost.
     pub kind: Option<String>,
-    /// The provider's text without its wrappings, at most 2 KiB; or, when the body has none, the
-    /// status and the body's first 500 bytes.
+    /// The provider's message without wrapping errors, at most 2 KiB. If the body has no message: the status and
+    /// the first 500 bytes of the body.
     pub message: String,
-    /// The prompt's tokens as the provider counted them.
+    /// The size of the prompt in tokens, as counted by the provider.
     pub actual: Option<u64>,
-    /// Whether `actual` is only a lower bound: vLLM stops counting at its limit, so the overshoot
-    /// is unknown, and no cut may be sized by it.
+    /// True if `actual` is only a lower bound. vLLM stops counting at its limit, so the excess is unknown and
+    /// must not be used to decide how much to cut.
     pub actual_is_floor: bool,
-    /// The window, in tokens.
+    /// The context window in tokens.
     ///
-    /// By rule T1 it is the limit on tokens per minute: a request above it is refused however long
-    /// one waits, so that limit is the window in effect, `actual` is what was requested, and the
-    /// class is overflow. By rule T2 it is 200000, the prompt that a subscription carries without
-    /// extra usage; T2 has been seen on small prompts as well, so a caller whose own estimate is
-    /// far below that should distrust it.
+    /// For rule T1 it is the limit on tokens per minute. A request above that limit is refused however long one
+    /// waits, so the limit acts as the window, `actual` is the number of tokens requested, and the class is
+    /// overflow. For rule T2 it is 200000, the longest prompt that a subscription allows without extra usage. T2
+    /// has also been seen on small prompts, so a caller whose estimate is far below that should distrust it.
     pub limit: Option<u64>,
-    /// The limit once more, where it is the model's window and the provider stated it, so that it may be
-    /// remembered; not a limit of the account, nor one of our own.
+    /// The same value as `limit` if it is the model's window and the provider stated it, so that it may be
+    /// remembered. `None` if the limit is one of the account or of this program.
     pub stated_window: Option<u64>,
-    /// The `max_tokens` that was part of the refusal, in tokens.
+    /// The `max_tokens` that the refusal counted, in tokens.
     pub requested_output: Option<u64>,
-    /// The most output that the model gives, in tokens.
+    /// The model's maximum output, in tokens.
     pub output_cap: Option<u64>,
     /// The wait that the provider asks for, in seconds, from 0 to 31 days.
     pub retry_after: Option<f64>,
-    /// Whether the same request may succeed later.
+    /// True if the same request may succeed later.
     pub retryable: bool,
-    /// The provider's name for the exchange.
+    /// The provider's id for the request.
     pub request_id: Option<String>,
-    /// The rule that decided: `status-401`, `type-exceed_context_size_error`, `R1`, `T1`, ...; for a row
-    /// of the user's its file and line.
+    /// The rule that decided: `status-401`, `type-exceed_context_size_error`, `R1`, `T1`, ...; for a user's row, its
+    /// file and line.
     pub rule: Cow<'static, str>,
 }
 
 impl Failure {
-    /// The final message: the failure, and the advice for it.
+    /// Returns the final error message: the failure and the advice for it.
     #[must_use]
     pub fn last_words(&self) -> String {
         match self.retry_after {
@@ -237,7 +235,7 @@ impl Failure {
         }
     }
 
-    /// A failure that was found here and not told by the provider: no numbers, no status.
+    /// Returns a failure detected by this program instead of reported by the provider, without status and numbers.
     #[must_use]
     pub fn new(
         class: FailureClass,
@@ -262,26 +260,25 @@ impl Failure {
         }
     }
 
-    /// No answer came: connection refused or reset, name not found, time out.
+    /// Returns the failure for a missing answer: connection refused or reset, unknown host, timeout.
     #[must_use]
     pub fn unreachable(message: impl AsRef<str>) -> Failure {
         Failure::new(FailureClass::Unreachable, "no-answer", message)
     }
 
-    /// An answer of `status` came that cannot be used: cut off, not what was promised.
+    /// Returns the failure for an unusable answer with HTTP status `status`.
     #[must_use]
     pub fn broken(status: u16, message: impl AsRef<str>) -> Failure {
         let failure = Failure::new(FailureClass::Broken, "broken-answer", message);
         Failure { status: Some(status), ..failure }
     }
 
-    /// Reads a provider's refusal.
+    /// Classifies a provider's refusal.
     ///
-    /// `header` gives a response header's value by its lower-case name; `now_unix` is the time in
-    /// Unix seconds, against which a date in `retry-after` is measured. An `x-should-retry` header
-    /// overrides `retryable` and nothing else. A 2xx without an error in it is [`FailureClass::Broken`],
-    /// unless its stop reason says that the window is full; call this only for failures. `rows` are the
-    /// user's own.
+    /// `header` returns a response header's value by its lower-case name. `now_unix` is the time in Unix seconds,
+    /// which is subtracted from a date in `retry-after`. An `x-should-retry` header overrides `retryable` and
+    /// nothing else. `rows` are the user's additions to the failure table. Call this only for failures: a 2xx
+    /// without an error in it is [`FailureClass::Broken`], unless its stop reason says that the window is full.
     #[must_use]
     pub fn classify(
         status: u16,
@@ -297,7 +294,7 @@ impl Failure {
         let mut message = answer.message(status, body);
         if let Some(to) = header("location").filter(|_| (300..400).contains(&status)) {
             let to = address::shown(bounded(&to, LOCATION_BYTES));
-            message.push_str(&format!("; it is now at '{to}', and a key is not sent after it"));
+            message.push_str(&format!("; redirects to '{to}' (redirects are not followed)"));
         }
         let failure = Failure::new(verdict.class, verdict.rule, message);
         Failure {
@@ -318,14 +315,14 @@ impl Failure {
         }
     }
 
-    /// The status that a program ends in.
+    /// Returns the exit status for the failure.
     #[must_use]
     pub fn exit(&self) -> Exit {
         self.class.exit()
     }
 
-    /// The failure as an `error` record without id and time: one JSON object on one line, without
-    /// a line end. Unknown, `limit` and `actual` are left out, `status` and `model` are null.
+    /// Returns the failure as an `error` record without id, timestamp and line end. If unknown, `limit` and `actual`
+    /// are omitted, and `status` and `model` are null.
     #[must_use]
     pub fn to_error_record(&self, model: Option<&str>) -> String {
         Members::of_type("error")
@@ -341,7 +338,7 @@ impl Failure {
 }
 
 impl fmt::Display for Failure {
-    /// What to say: the class, the rule, the text, then whatever numbers are known.
+    /// Writes the class, the rule and the message, then the numbers that are known.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} (rule {}): {}", self.class.name(), self.rule, self.message)?;
         let actual = if self.actual_is_floor { "actual at least" } else { "actual" };
@@ -365,8 +362,8 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The wait that the headers ask for, in seconds: `retry-after-ms`, else `retry-after` as a number
-/// of seconds or as a date, where a date gone by is no wait.
+/// Returns the wait that the headers ask for, in seconds: `retry-after-ms`, else `retry-after` as a number of
+/// seconds or as a date. A date in the past is a wait of 0.
 fn retry_after(header: &dyn Fn(&str) -> Option<String>, now_unix: f64) -> Option<f64> {
     let number = |name: &str, unit: f64| -> Option<f64> {
         let wait = header(name)?.trim().parse::<f64>().ok()? * unit;
@@ -380,17 +377,17 @@ fn retry_after(header: &dyn Fn(&str) -> Option<String>, now_unix: f64) -> Option
     number("retry-after-ms", 0.001).or_else(|| number("retry-after", 1.0)).or_else(date)
 }
 
-/// Returns a wait, [`LONGEST_WAIT`] at the most; a negative number is not one.
+/// Limits a wait to [`LONGEST_WAIT`]. Returns `None` for a negative number or NaN.
 fn sane(seconds: f64) -> Option<f64> {
     (seconds >= 0.0).then(|| seconds.min(LONGEST_WAIT))
 }
 
-/// The provider's own word on whether to try again.
+/// Returns the provider's explicit answer to whether a retry may help.
 fn should_retry(header: &dyn Fn(&str) -> Option<String>) -> Option<bool> {
     header("x-should-retry")?.trim().to_ascii_lowercase().parse().ok()
 }
 
-/// The longest start of `text` of at most `most` bytes that ends between characters.
+/// Returns the longest prefix of `text` with at most `most` bytes that ends at a character boundary.
 fn bounded(text: &str, most: usize) -> &str {
     let mut end = most.min(text.len());
     while !text.is_char_boundary(end) {

@@ -1,4 +1,4 @@
-//! The network: the one file that names reqwest.
+//! HTTP. This is the only file that uses reqwest.
 
 use crate::exit;
 use crate::provider::{Failure, address};
@@ -11,27 +11,28 @@ use rustls::pki_types::pem::PemObject;
 use std::io::Read;
 use std::time::Duration;
 
-/// Causes that only name a layer of the library; the next one says what happened.
+/// Causes that only name a layer of the HTTP library. They are omitted, because the next cause in the chain says
+/// what happened.
 const LAYERS: [&str; 2] = ["client error (Connect)", "tcp connect error"];
-/// How long connecting may take.
+/// The time limit for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The most bytes of an answer that are read at once.
+/// The size of the read buffer, in bytes.
 const PIECE: usize = 16 * 1024;
 
-/// A POST, which a thread of its own can send.
+/// A POST request. It owns its data, so that another thread can send it.
 #[derive(Clone, Debug)]
 pub struct Post {
-    /// Where to.
+    /// The URL.
     pub url: String,
-    /// Whether that is this machine: no proxy stands between.
+    /// True if the URL is on this machine; proxies are then ignored.
     pub is_local: bool,
-    /// The headers, the key among them.
+    /// The headers, including the key.
     pub headers: Vec<(&'static str, String)>,
     /// The body.
     pub body: String,
-    /// The longest wait for the answer's beginning, and for each piece of it.
+    /// The longest wait for the beginning of the answer, and for each piece of it.
     pub timeout: Duration,
-    /// Certificates in PEM that are trusted beside the system's.
+    /// PEM certificates to trust in addition to the system's.
     pub certificates: Option<Vec<u8>>,
 }
 
@@ -44,12 +45,12 @@ pub enum AnswerPart {
     Body(Vec<u8>),
 }
 
-/// Sends a POST and gives the answer to `each` as it comes, while that says that it wants more. Redirects are
-/// not followed, so a key reaches no other host.
+/// Sends a POST request and passes the answer to `each` as it arrives, until `each` returns false. Redirects are
+/// not followed, so that the key reaches no other host.
 ///
 /// # Errors
-/// A [`Failure`] when there was no whole answer: a name that is not found, a refused or broken
-/// connection, a certificate that is not trusted, a time out.
+/// Returns a [`Failure`] if no complete answer arrived: the name lookup failed, the connection was refused or
+/// lost, the certificate is not trusted, or a timeout expired.
 pub fn post(mut post: Post, mut each: impl FnMut(AnswerPart) -> bool) -> Result<(), Failure> {
     let client = client(&post).map_err(|error| no_answer(&post, &error))?;
     let mut request = client.post(&post.url).header("content-type", "application/json");
@@ -65,14 +66,14 @@ pub fn post(mut post: Post, mut each: impl FnMut(AnswerPart) -> bool) -> Result<
             Ok(0) => return Ok(()),
             Ok(count) => wants_more = each(AnswerPart::Body(piece[..count].to_vec())),
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(broke_off(&error)),
+            Err(error) => return Err(interrupted(&error)),
         }
     }
     Ok(())
 }
 
 fn client(post: &Post) -> reqwest::Result<Client> {
-    // A second provider would only mean that one was installed already.
+    // This fails only if a crypto provider is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
@@ -80,7 +81,7 @@ fn client(post: &Post) -> reqwest::Result<Client> {
         .redirect(Policy::none())
         .user_agent(concat!("clawutils/", env!("CARGO_PKG_VERSION")));
     if post.url.starts_with("http:") {
-        // Reading the system's certificates takes longer than all the rest.
+        // Loading the system's certificates takes longer than everything else, and plain HTTP needs none.
         builder = builder.tls_certs_only([]);
     } else if let Some(pem) = &post.certificates {
         builder = trusting(builder, pem)?;
@@ -95,23 +96,23 @@ fn trusting(builder: ClientBuilder, pem: &[u8]) -> reqwest::Result<ClientBuilder
     Ok(builder.tls_certs_merge(Certificate::from_pem_bundle(pem)?))
 }
 
-/// Why an address is none, if it is none.
+/// Returns the reason why a URL is invalid, or `None` if it is valid.
 #[must_use]
 pub fn why_no_address(url: &str) -> Option<String> {
     reqwest::Url::parse(url).err().map(|error| format!("{error}; check --base-url"))
 }
 
-/// Why a file of certificates cannot be used, if it cannot.
+/// Returns the reason why a certificate file cannot be used, or `None` if it can.
 #[must_use]
 pub fn why_no_certificates(pem: &[u8]) -> Option<String> {
     let mut trusted = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(pem) {
         let added = certificate.map(|certificate| trusted.add(certificate));
         if !matches!(added, Ok(Ok(()))) {
-            return Some("a certificate in it cannot be read; give PEM".to_owned());
+            return Some("it contains an invalid certificate; give a PEM file".to_owned());
         }
     }
-    trusted.is_empty().then(|| "no certificate in it; give PEM".to_owned())
+    trusted.is_empty().then(|| "it contains no certificate; give a PEM file".to_owned())
 }
 
 fn headers(response: &Response) -> Vec<(String, String)> {
@@ -120,7 +121,8 @@ fn headers(response: &Response) -> Vec<(String, String)> {
     headers.map(|(name, value)| (name.as_str().to_owned(), text(value.as_bytes()))).collect()
 }
 
-/// The chain of causes. Of the address the host is told, and no path or query, which could hold a key.
+/// Returns the failure for a request without an answer, with its chain of causes. The message names only the
+/// host, because the path or query could hold a key.
 fn no_answer(post: &Post, error: &reqwest::Error) -> Failure {
     let timed_out = if error.is_timeout() { "timed out: " } else { "" };
     let text = format!("{timed_out}no answer from '{}'", address::origin(&post.url));
@@ -128,12 +130,12 @@ fn no_answer(post: &Post, error: &reqwest::Error) -> Failure {
     if error.is_connect()
         && let Some(name) = proxy_variable(post)
     {
-        text.push_str(&format!(" (by way of a proxy? {name} is set)"));
+        text.push_str(&format!(" ({name} is set: is the proxy reachable?)"));
     }
     Failure::unreachable(text)
 }
 
-/// The variable that may put a proxy between.
+/// Returns the environment variable that may have selected a proxy.
 fn proxy_variable(post: &Post) -> Option<&'static str> {
     let names = match post.url.starts_with("https:") {
         true => ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"],
@@ -143,10 +145,13 @@ fn proxy_variable(post: &Post) -> Option<&'static str> {
     names.into_iter().filter(|_| !post.is_local).find(is_set)
 }
 
-fn broke_off(error: &std::io::Error) -> Failure {
+fn interrupted(error: &std::io::Error) -> Failure {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<reqwest::Error>());
     let is_timeout = inner.is_some_and(reqwest::Error::is_timeout);
-    let text = if is_timeout { "timed out in the middle" } else { "the answer broke off" };
+    let text = match is_timeout {
+        true => "timed out in the middle of the answer",
+        false => "the connection was lost in the middle of the answer",
+    };
     let cause = inner.and_then(std::error::Error::source);
     Failure::unreachable(with_causes(text, cause))
 }
@@ -154,9 +159,9 @@ fn broke_off(error: &std::io::Error) -> Failure {
 fn with_causes(text: &str, mut cause: Option<&(dyn std::error::Error + 'static)>) -> String {
     let mut text = text.to_owned();
     while let Some(inner) = cause {
-        let told = inner.to_string();
-        if !LAYERS.contains(&told.as_str()) {
-            text.push_str(&format!(": {}", exit::cause(&told)));
+        let cause_text = inner.to_string();
+        if !LAYERS.contains(&cause_text.as_str()) {
+            text.push_str(&format!(": {}", exit::cause(&cause_text)));
         }
         cause = inner.source();
     }

@@ -1,9 +1,9 @@
-//! Talking to a provider: requests, replies and failures, as bytes in and bytes out.
+//! Provider calls: requests, replies and failures, as bytes in and bytes out.
 //!
-//! Shaping a request and reading an answer is pure: [`protocol`] has three ways to spell them
-//! ([`anthropic`], [`openai`], [`ollama`]), [`stream`] finds the events in a stream's bytes, [`reading`]
-//! makes a reply or a failure of what comes. What kind of failure an answer is says [`failure`]; [`call`]
-//! ties them to something that moves bytes. Only `http` knows a network.
+//! Building a request and reading an answer is pure. [`protocol`] selects one of three wire formats
+//! ([`anthropic`], [`openai`], [`ollama`]), [`stream`] splits a stream into events, [`reading`] turns the
+//! bytes of an answer into a reply or a failure, and [`failure`] classifies refusals. [`call`] combines them
+//! with a transport that the caller supplies. Only `http` uses the network.
 
 pub mod address;
 pub mod anthropic;
@@ -39,14 +39,15 @@ pub use failure::Failure;
 use failure::Rows;
 pub use kind::Provider;
 
-/// What is asked of a provider.
+/// A request to a provider.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelRequest<'r, 'a> {
     /// The model's name.
     pub model: &'r str,
-    /// The most tokens of the answer.
+    /// The maximum number of tokens in the answer.
     pub max_tokens: u64,
-    /// What these are called in chat completions: `max_tokens`, or as OpenAI itself has it now.
+    /// The name of that limit in a chat completions request: `max_tokens`, or `max_completion_tokens` for
+    /// OpenAI's newer models.
     pub max_tokens_name: &'r str,
     /// The system prompt.
     pub system: Option<&'r str>,
@@ -54,17 +55,17 @@ pub struct ModelRequest<'r, 'a> {
     pub tools: Option<&'r str>,
     /// The messages.
     pub messages: &'r [Message<'a>],
-    /// Whether the answer is to come event by event.
+    /// True to request a streaming answer.
     pub stream: bool,
-    /// The window that is asked for, in tokens, where the provider wants to be told.
+    /// The context window in tokens, if it is known. Ollama's request states it.
     pub window: Option<u64>,
-    /// Further members of the body, a JSON object; they win over others.
+    /// Additional members of the body, as a JSON object. They override members of the same name.
     pub extra: Option<&'r str>,
 }
 
 #[cfg(test)]
 impl<'r, 'a> ModelRequest<'r, 'a> {
-    /// A request with these messages and nothing else that is special.
+    /// Returns a request with these messages and defaults for everything else.
     fn plain(messages: &'r [Message<'a>], max_tokens: u64) -> ModelRequest<'r, 'a> {
         ModelRequest {
             model: "m",
@@ -80,57 +81,57 @@ impl<'r, 'a> ModelRequest<'r, 'a> {
     }
 }
 
-/// One exchange's answer, whatever its status.
+/// The answer to one HTTP request, whatever its status.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
     /// The HTTP status.
     pub status: u16,
-    /// The headers, names in lower case.
+    /// The headers, with names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body, whole.
+    /// The complete body.
     pub body: Vec<u8>,
 }
 
 impl Answer {
-    /// The value of a header by its lower-case name.
+    /// Returns the value of the header with this lower-case name.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<String> {
         self.headers.iter().find(|(own, _)| own == name).map(|(_, value)| value.clone())
     }
 
-    /// Whether its status says that it is a reply.
+    /// Returns true if the status is 2xx.
     #[must_use]
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
-    /// What is refused, where `body` is what says so. `now` is the time in Unix seconds, `rows` are the
-    /// user's rows.
+    /// Classifies the refusal described by `body`, with this answer's status and headers. `now` is the time
+    /// in Unix seconds; `rows` are the user's additions to the failure table.
     #[must_use]
     pub fn refusal(&self, body: &[u8], now: f64, rows: &Rows) -> Failure {
         Failure::classify(self.status, &|name| self.header(name), body, now, rows)
     }
 }
 
-/// A reply of the model.
+/// The model's reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reply {
     /// The content blocks, each as JSON, in order.
     pub blocks: Vec<String>,
     /// The model that answered.
     pub model: Option<String>,
-    /// Why it stopped: in Anthropic's word where there is one for it, else in the provider's.
+    /// The stop reason, in Anthropic's vocabulary if that has a word for it, otherwise the provider's.
     pub stop_reason: Option<String>,
-    /// What was counted, as it was sent.
+    /// The token usage, as the provider sent it.
     pub usage: Option<String>,
-    /// The provider's name for the exchange.
+    /// The provider's id for the request.
     pub request_id: Option<String>,
-    /// What it thought aloud, as a JSON string, where a provider tells that apart and takes it back from
-    /// nobody.
+    /// The reasoning text, as a JSON string, from providers that send it separately and do not accept it in
+    /// later requests.
     pub reasoning: Option<String>,
-    /// True if it broke off: the blocks are what was shown by then.
+    /// True if the reply was interrupted; the blocks hold the part shown before that.
     pub interrupted: bool,
-    /// The kinds of parts that no record can hold: audio, an image.
+    /// The kinds of content that records cannot hold and that are therefore dropped: audio, images.
     pub left_out: Vec<String>,
 }
 
@@ -139,7 +140,8 @@ pub struct Reply {
 pub struct FailedCall {
     /// The reason.
     pub failure: Failure,
-    /// The part of the reply that was shown by then, behind any replies that the provider paused.
+    /// The replies of the turn that the provider had paused, then the part of the last one shown before the
+    /// failure.
     pub shown: Vec<Reply>,
 }
 
@@ -149,17 +151,17 @@ impl From<Failure> for FailedCall {
     }
 }
 
-/// Records of a reply, without ids and times, and what was left out of them.
+/// The records of a reply, without ids and timestamps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Records {
-    /// The lines.
+    /// The records, one JSON object each.
     pub lines: Vec<String>,
-    /// The name of a call that was cut off in the middle and so is no call.
+    /// The name of a tool call that was dropped because the answer was cut off inside it.
     pub cut_call: Option<String>,
 }
 
 impl Reply {
-    /// Whether the answer was cut off: by `max_tokens`, or by the window.
+    /// Returns true if `max_tokens` or the context window cut the answer off.
     #[must_use]
     pub fn is_cut_off(&self) -> bool {
         matches!(
@@ -168,14 +170,14 @@ impl Reply {
         )
     }
 
-    /// Tells that the answer may end in half a call: it was cut off, or refused on the way.
+    /// Returns true if the last tool call may be incomplete, because the answer was cut off or ended in a
+    /// refusal.
     #[must_use]
     pub fn may_end_in_half(&self) -> bool {
         self.is_cut_off() || self.stop_reason.as_deref() == Some("refusal")
     }
 
-    /// Tells that the provider waits to be asked for the rest of its turn, and that the part so far can be sent
-    /// back.
+    /// Returns true if the provider paused the turn and the part so far can be sent back to continue it.
     #[must_use]
     pub fn can_be_continued(&self) -> bool {
         let is_sendable = |block: &String| {
@@ -187,11 +189,11 @@ impl Reply {
             && self.blocks.iter().all(is_sendable)
     }
 
-    /// Returns the reason why it cannot be kept as records, as a clause about the answer: `claw-append` refuses
-    /// invalid records, and records that are nested too deep.
+    /// Returns the reason why the reply cannot be stored as records, phrased to follow "the answer".
+    /// `claw-append` rejects invalid records and records that are nested too deeply.
     #[must_use]
     pub fn flaw(&self) -> Option<String> {
-        // A call is a record of its own; another block stands in a list, which stands in a record.
+        // A tool call becomes a record; any other block is two levels down, in a record's content list.
         let most = |block: &str| lines::MOST_DEPTH - if call_name(block).is_some() { 0 } else { 2 };
         let is_deep = |block: &String| is_deeper(block, most(block));
         let usage = self.usage.as_deref().unwrap_or_default();
@@ -200,31 +202,31 @@ impl Reply {
         }
         let flaw = |block: &String| match call_name(block) {
             Some(_) => {
-                let call = call_record(block).ok_or("has a call without id or name")?;
-                let object = Object::parse(&call).map_err(|_| "has an invalid call")?;
+                let call = call_record(block).ok_or("has a tool call without an id or a name")?;
+                let object = Object::parse(&call).map_err(|_| "has an invalid tool call")?;
                 record::parse(&object).map(drop)
             }
             None => Block::parse(block.as_str()).map(drop),
         };
         let why = self.blocks.iter().find_map(|block| flaw(block).err())?;
-        Some(format!("cannot be kept as records: {why}"))
+        Some(format!("cannot be stored as records: {why}"))
     }
 
-    /// The text that it says, block by block.
-    pub fn said(&self) -> impl Iterator<Item = String> {
-        let says = |raw: &String| Block::parse(raw.as_str()).ok().and_then(|block| block.says());
-        self.blocks.iter().filter_map(says)
+    /// Returns the visible text of each block that has some.
+    pub fn texts(&self) -> impl Iterator<Item = String> {
+        let text = |raw: &String| Block::parse(raw.as_str()).ok().and_then(|block| block.says());
+        self.blocks.iter().filter_map(text)
     }
 
-    /// The reply as records: an assistant record, always; a `tool_use` record for each call in order;
-    /// after a call a further assistant record for what follows. A call that an answer ends in which was cut
-    /// off or refused may be half a call and is left out.
+    /// Returns the reply as records: always one assistant record, then a `tool_use` record per tool call in
+    /// order. Blocks after a tool call go into another assistant record. If the answer was cut off or refused,
+    /// a tool call at its end may be incomplete and is dropped.
     #[must_use]
     pub fn to_records(&self, provider: &str) -> Records {
         self.clone().take_records(provider)
     }
 
-    /// The same, where the blocks are not needed any more: they may be long.
+    /// Does what [`Reply::to_records`] does, but moves the blocks, which may be long, out of the reply.
     #[must_use]
     pub fn take_records(&mut self, provider: &str) -> Records {
         let mut records = Records::default();
@@ -247,7 +249,7 @@ impl Reply {
             }
         }
         self.flush(&mut text, &mut is_first, provider, &mut records.lines);
-        // A record is a line, however the answer was laid out.
+        // A record is one line, even if the provider formatted its JSON on several.
         let is_several = |line: &&mut String| line.contains(['\n', '\r']);
         for line in records.lines.iter_mut().filter(is_several) {
             *line = on_one_line(line);
@@ -255,8 +257,8 @@ impl Reply {
         records
     }
 
-    /// Adds an assistant record for the blocks in `text`: the first one in any case, with all that is
-    /// known of the reply; others only if there is something to say.
+    /// Appends an assistant record for the blocks in `text`. The first one is always written and has the
+    /// reply's metadata; further ones are written only if `text` has blocks.
     fn flush(
         &self,
         text: &mut Vec<String>,
@@ -266,7 +268,7 @@ impl Reply {
     ) {
         let blocks = std::mem::take(text);
         if *first {
-            // What was thought may be long, and is not copied twice.
+            // The reasoning may be long, so it is copied only once.
             let (name, reasoning) = match self.reasoning.as_deref() {
                 Some(raw) => (member!("reasoning"), raw),
                 None => ("", ""),
@@ -288,8 +290,8 @@ impl Reply {
     }
 }
 
-/// The line of an assistant record: its blocks, and what comes behind them. It is put together in the first
-/// block, which may be long, and others go as soon as they are in it.
+/// Returns an assistant record: its content blocks, followed by the text in `behind`. To save memory, the line
+/// is built in the first block's buffer, and each further block is freed once copied.
 fn assistant_record(blocks: Vec<String>, behind: &[&str]) -> String {
     let begin = concat!(opening!("type": "assistant", "content"), "[");
     let length = blocks.iter().map(|block| block.len() + 1).sum::<usize>();
@@ -313,7 +315,7 @@ fn call_name(block: &str) -> Option<String> {
     is_call.then(|| object.string("name").unwrap_or_default().into_owned())
 }
 
-/// A `tool_use` block as a record.
+/// Returns a `tool_use` block as a record, or `None` for other blocks.
 fn call_record(block: &str) -> Option<String> {
     let object = Object::parse(block).ok()?;
     if object.string("type")? != "tool_use" {
@@ -343,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_is_one_record_and_its_calls() {
+    fn a_reply_becomes_an_assistant_record_and_its_calls() {
         let head = |content: &str| {
             format!(
                 r#"{{"type":"assistant","content":[{content}],"model":"m","provider":"p","stop_reason":"tool_use","usage":{{"input_tokens":1}},"request_id":null}}"#
@@ -359,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn v66_half_a_call_is_no_call() {
+    fn v66_an_incomplete_call_is_dropped() {
         let records = reply(&[TEXT, CALL, CALL], "max_tokens").to_records("p");
         assert_eq!((records.lines.len(), records.cut_call.as_deref()), (2, Some("f")));
     }

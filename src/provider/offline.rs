@@ -1,8 +1,8 @@
-//! A provider inside the program: deterministic, no network, no key.
+//! A built-in provider: deterministic, without network and key.
 //!
-//! It refuses what a real one refuses, a prompt over its window, in a real one's words and with the
-//! numbers; it answers everything else in a fixed way, and a summary request with a digest of what is
-//! quoted in it, as JSON where that is asked for. So the whole guard can be tried anywhere.
+//! It refuses a prompt that exceeds its window with a real provider's error text and numbers. It answers a summary
+//! request with a digest of the quoted conversation, as JSON if the request asks for that, and everything else with a
+//! fixed text. So the whole guard can be tried anywhere.
 
 use crate::estimate::{self, Estimate, Method};
 use crate::json::write::Members;
@@ -12,10 +12,10 @@ use crate::provider::estimated::to_estimate;
 use crate::provider::{Answer, ModelRequest};
 use crate::record::content::Block;
 
-/// The window of a model that no table names.
+/// The default window in tokens, for models that are not in the table.
 pub const WINDOW: u64 = 200_000;
 
-/// Answers a request, or counts its tokens. `window` is the most tokens of prompt and answer together, counted by our own
+/// Answers a request, or counts its tokens. `window` is the maximum size of prompt and answer together, in tokens by
 /// estimate.
 #[must_use]
 pub fn answer(ask: Ask, request: &ModelRequest<'_, '_>, window: u64) -> Answer {
@@ -65,7 +65,7 @@ fn reply(messages: &[Message<'_>], max_tokens: u64) -> String {
                 true => checkpoint(&lines[..most]),
                 false => summary(&lines[..most]),
             };
-            // As much as there is room for.
+            // The longest text that fits.
             let mut texts = (0..=lines.len()).rev().map(write);
             texts.find(|text| fits(text, max_tokens)).unwrap_or_default()
         }
@@ -81,7 +81,7 @@ fn summary(lines: &[String]) -> String {
     ["In short:"].into_iter().chain(lines.iter().map(String::as_str)).collect::<Vec<_>>().join("\n")
 }
 
-/// The same as the object that a checkpoint is asked for.
+/// Returns a summary as the JSON object that a checkpoint request asks for.
 fn checkpoint(lines: &[String]) -> String {
     let topics = lines.iter().filter_map(|line| line.strip_prefix("- user: ")).take(3);
     Members::new()
@@ -92,7 +92,7 @@ fn checkpoint(lines: &[String]) -> String {
         .into_json()
 }
 
-/// The first line of what each speaker said, as many as make a short text.
+/// Returns the first line of each quoted message, at most eleven.
 fn digest(quoted: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut title = "";
@@ -111,12 +111,12 @@ fn digest(quoted: &str) -> Vec<String> {
     lines
 }
 
-/// Whether an answer is within `max_tokens`, by our own estimate.
+/// Returns true if an answer is within `max_tokens` by estimate.
 fn fits(text: &str, max_tokens: u64) -> bool {
     estimate::script::weigh(text).div_ceil(estimate::script::UNIT) <= max_tokens
 }
 
-/// Holds an answer to `max_tokens`, by our own estimate.
+/// Cuts an answer to `max_tokens` by estimate. Also returns the stop reason.
 fn cut(text: &str, max_tokens: u64) -> (String, &'static str) {
     if fits(text, max_tokens) {
         return (text.to_owned(), "end_turn");

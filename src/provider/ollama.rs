@@ -1,8 +1,7 @@
-//! Ollama's own `/api/chat`: requests to bytes, bytes to replies.
+//! Ollama's native `/api/chat`: requests as bytes, and replies from bytes.
 //!
-//! It is spoken rather than Ollama's chat completions because only here a request can say how large the
-//! window is to be, and that nothing is to be cut away from the prompt. An old server may ignore the
-//! latter; [`was_truncated`] looks at the counts of the answer.
+//! It is used instead of Ollama's chat completions because only here can a request set the context window and forbid
+//! truncating the prompt. An old server may ignore the latter, so [`was_truncated`] checks the counts in the answer.
 
 use crate::json::write::Members;
 use crate::json::{Object, elements};
@@ -12,27 +11,26 @@ use crate::provider::collect::{Collect, Rest, Unfinished, bounded};
 use crate::provider::{ModelRequest, Reply, address};
 use std::borrow::Cow;
 
-/// Where the API is when nobody says; the server's own default (`OLLAMA_HOST`).
+/// The default base URL, which is also the server's default (`OLLAMA_HOST`).
 pub const BASE_URL: &str = "http://127.0.0.1:11434";
-/// The window that is asked for when nobody says, in tokens: the server's own on a machine with less than
-/// 24 GiB of video memory (its docs/context-length.mdx). It is always sent, and always the same, for
-/// another one makes the server load the model again.
+/// The default window in tokens: the server's default on a machine with less than 24 GiB of video memory (its
+/// docs/context-length.mdx). It is sent with every request, because a different window makes the server reload the
+/// model.
 pub const WINDOW: u64 = 4096;
-/// What the server keeps of the beginning when it cuts a prompt, in tokens: its default of `num_keep`, and
-/// one more for models that begin a prompt with a token of their own (server/routes.go,
-/// llm/llama_server.go).
+/// The number of tokens that the server keeps from the beginning when it truncates a prompt: its default for
+/// `num_keep`, and one more for models with a start-of-sequence token (server/routes.go, llm/llama_server.go).
 const KEPT: [u64; 2] = [4, 5];
-/// An estimate that is smaller says too little, in tokens. A guess; it was never measured.
+/// The smallest estimate, in tokens, that is compared with the server's count. An unmeasured guess.
 const LEAST_ESTIMATE: u64 = 1000;
-/// How far an estimate may be above the server's count before it is not our error any more, as a fraction
-/// of the count: 3/2. A guess; it was never measured.
+/// The ratio of estimate to count, 3/2, above which the difference may not be an error of the estimate. An unmeasured
+/// guess.
 const MOST_OFF: (u64, u64) = (3, 2);
-/// From here on it is surely not: the estimate is then at least twelve characters for each token that was
-/// counted, which no tokenizer makes of text.
+/// The ratio of estimate to count above which the difference cannot be an error of the estimate: it would take at
+/// least twelve characters per token, which no tokenizer reaches on text.
 const SURELY_OFF: u64 = 3;
 
-/// The address of the endpoint under a base URL, with or without a slash, `/api` or `/v1` at its end; the
-/// endpoint's own address is used as it is, and a query stays at the end.
+/// Returns the URL of the endpoint. The base URL may end in a slash, `/api` or `/v1`, or be the endpoint itself,
+/// which is returned unchanged. A query stays at the end.
 #[must_use]
 pub fn url(base: &str) -> String {
     let (path, query) = address::split_query(base);
@@ -43,9 +41,9 @@ pub fn url(base: &str) -> String {
     format!("{}/api/chat{query}", bare.unwrap_or(path))
 }
 
-/// The body of a request: always the same bytes for the same request. What does not fit the window is to
-/// be refused: neither the prompt is to be cut (`truncate`), nor what was said to be forgotten while the
-/// model answers (`shift`).
+/// Returns the body of a request. The same request always gives the same bytes. `truncate` and `shift` are false, so
+/// that the server refuses a prompt that does not fit, instead of truncating it or dropping older tokens while it
+/// generates.
 #[must_use]
 pub fn body(request: &ModelRequest<'_, '_>) -> String {
     let tools = request.tools.and_then(chat::tools);
@@ -82,8 +80,8 @@ fn message(turn: &ChatTurn<'_>) -> String {
     .into_json()
 }
 
-/// What the user says: a text, and the images beside it. An image that has only an address cannot be
-/// sent; the address is.
+/// Returns a user message: a text, and the images beside it. An image by URL cannot be sent, so its URL goes into
+/// the text.
 fn user(parts: &[UserPart<'_>]) -> Members {
     let (mut texts, mut images) = (Vec::new(), Vec::new());
     for part in parts {
@@ -106,10 +104,10 @@ fn call(call: &chat::ChatCall<'_>) -> String {
         .into_json()
 }
 
-/// Reads an answer that came whole.
+/// Reads a complete answer.
 ///
 /// # Errors
-/// Says what it lacks, or which call has an input that is no object.
+/// Returns what is missing, or which tool call has an invalid input, phrased to follow "the answer".
 pub fn read(answer: &Object<'_>) -> Result<Reply, String> {
     answer.get("message").ok_or("has no message")?;
     let mut stream = Box::<OllamaStream>::default();
@@ -117,8 +115,8 @@ pub fn read(answer: &Object<'_>) -> Result<Reply, String> {
     stream.finish().map_err(|unfinished| unfinished.why)
 }
 
-/// A reply that comes line by line: pieces of the text, whole calls in any line, and in the last line why
-/// it ends and the counts. A whole answer is the same in one line.
+/// A streaming reply, one JSON object per line. Each line has a piece of the text and complete tool calls; the last
+/// one has the stop reason and the counts. A complete answer is a stream of one line.
 #[derive(Default)]
 pub struct OllamaStream {
     draft: Draft,
@@ -173,7 +171,7 @@ fn read_call(raw: &str) -> CallDraft {
     call
 }
 
-/// What the last line counts: tokens, and times in nanoseconds.
+/// Returns the counts in the last line: tokens, and times in nanoseconds.
 fn usage(data: &Object<'_>) -> Option<String> {
     let counts = |name: &str| {
         matches!(name, "prompt_eval_count" | "eval_count") || name.ends_with("_duration")
@@ -183,24 +181,23 @@ fn usage(data: &Object<'_>) -> Option<String> {
     (!usage.is_empty()).then(|| usage.into_json())
 }
 
-/// Whether something was cut away from a prompt without a word.
+/// The likelihood that the server silently truncated a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// Nothing says so.
+    /// There is no sign of it.
     No,
-    /// The count is so far below our own that it may be: but tokenizers differ, some by as much.
+    /// The server's count is far below the estimate. Some tokenizers differ as much.
     Perhaps,
-    /// The count is what the server leaves of a prompt that it cuts, or far less than any tokenizer makes
-    /// of the prompt.
+    /// The server's count is exactly what it keeps of a truncated prompt, or lower than any tokenizer could make it.
     Surely,
 }
 
-/// Whether a prompt was cut, by the least that we would count, `estimate`, and the counts of the answer. `num_ctx` is
-/// the window that was asked for, in tokens. A count that is missing or 0 says nothing: older servers leave
-/// it out, or count only what they had not read before.
+/// Compares a low `estimate` of the prompt with the usage in the answer, to detect a truncated prompt. `num_ctx` is the
+/// requested window in tokens. A count that is missing or 0 is ignored: older servers omit it, or count only
+/// tokens that were not cached.
 ///
-/// The server cuts in two ways (server/prompt.go, llm/llama_server.go). It drops whole messages from the
-/// front until the rest fits; then the count is any number below the window. Or it cuts the tokens to
+/// The server truncates in two ways (server/prompt.go, llm/llama_server.go). It drops whole messages from the front
+/// until the rest fits; the count is then any number below the window. Or it cuts the tokens down to
 /// `num_ctx - max((num_ctx - num_keep) / 2, 1)`.
 #[must_use]
 pub fn was_truncated(estimate: u64, usage: Option<&str>, num_ctx: u64) -> Cut {
@@ -245,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_becomes_a_flat_chat() {
+    fn messages_are_converted_to_chat_messages() {
         let messages = messages::read("t", LINES.as_bytes()).unwrap();
         let request = ModelRequest {
             system: Some("be brief"),
@@ -272,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_reads_back_to_the_blocks_that_it_was() {
+    fn sent_messages_read_back_as_the_same_blocks() {
         let messages = messages::read("t", LINES.as_bytes()).unwrap();
         let body = body(&request(&messages));
         let body = Object::parse(&body).unwrap();
@@ -298,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_gives_what_a_whole_answer_gives_wherever_it_is_cut() {
+    fn a_stream_gives_the_same_reply_as_a_complete_answer_wherever_it_is_cut() {
         let expected = read(&Object::parse(WHOLE).unwrap()).unwrap();
         let blocks = [
             r#"{"type":"text","text":"日本 \ud83d\ude00"}"#,
@@ -314,12 +311,12 @@ mod tests {
             assert_eq!(reply.unwrap(), expected, "{size}");
             assert!(shown.starts_with("日本 "), "{shown}");
         }
-        // A whole answer is a stream of one line.
+        // A complete answer is a stream of one line.
         assert_eq!(streamed(WHOLE, 9).0.unwrap(), expected);
     }
 
     #[test]
-    fn a_stream_without_its_end_is_a_failure_that_may_pass() {
+    fn a_stream_without_its_end_is_a_retryable_failure() {
         for at in (0..STREAM.len() - 1).filter(|at| STREAM.is_char_boundary(*at)) {
             let failure = streamed(&STREAM[..at], 7).0.unwrap_err();
             assert_eq!((failure.exit(), failure.retryable), (Exit::Unavailable, true), "{at}");
@@ -332,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_are_put_in_our_words() {
+    fn stop_reasons_are_translated() {
         let reply = |calls: &str, end: &str| {
             let body = format!(
                 r#"{{"message":{{"content":"","tool_calls":[{calls}]}},"done":true{end}}}"#
@@ -354,35 +351,35 @@ mod tests {
         let half = r#"{"function":{"name":"f","arguments":"{\"x\":"}}"#;
         let cut = reply(half, r#","done_reason":"length""#).unwrap().to_records("p");
         assert_eq!((cut.lines.len(), cut.cut_call.as_deref()), (1, Some("f")));
-        assert!(reply(half, r#","done_reason":"stop""#).unwrap_err().contains("no JSON object"));
+        assert!(reply(half, r#","done_reason":"stop""#).unwrap_err().contains("not a JSON object"));
     }
 
     #[test]
-    fn an_answer_that_is_none_says_what_it_lacks() {
+    fn an_unusable_answer_is_an_error() {
         for body in ["{}", r#"{"done":true}"#, r#"{"message":{"content":"a"},"done":false}"#] {
             assert!(read(&Object::parse(body).unwrap()).is_err(), "{body}");
         }
     }
 
     #[test]
-    fn a_prompt_that_was_cut_in_silence_is_noticed() {
+    fn a_silently_truncated_prompt_is_detected() {
         let counted = |count: u64| format!(r#"{{"prompt_eval_count":{count},"eval_count":1}}"#);
         for (estimate, count, num_ctx, expected) in [
-            // The sizes that were seen on real servers, and those of models with a token of their own.
+            // Counts seen on real servers, also for models with a start-of-sequence token.
             (2100, 2050, 4096, Cut::Surely),
             (2100, 2051, 4096, Cut::Surely),
             (1100, 1026, 2048, Cut::Surely),
             (1100, 1027, 2048, Cut::Surely),
-            // As much as is left of a cut prompt, but it was no longer.
+            // The count of a truncated prompt, but the prompt was not longer than that.
             (2050, 2050, 4096, Cut::No),
             (2100, 2049, 4096, Cut::No),
-            // Messages were dropped.
+            // The server dropped messages.
             (6000, 3999, 4096, Cut::Perhaps),
             (6000, 2000, 4096, Cut::Perhaps),
             (6000, 1999, 4096, Cut::Surely),
             (6000, 4000, 4096, Cut::No),
             (1000, 600, 4096, Cut::Perhaps),
-            // Too little to say.
+            // The prompt is too short, or the count is missing.
             (999, 10, 4096, Cut::No),
             (9000, 0, 4096, Cut::No),
         ] {

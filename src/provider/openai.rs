@@ -1,4 +1,4 @@
-//! Chat completions, as OpenAI has them and many others: requests to bytes, bytes to replies.
+//! Chat completions, as offered by OpenAI and many others: requests as bytes, and replies from bytes.
 
 mod stream;
 
@@ -10,20 +10,19 @@ use crate::record;
 use std::borrow::Cow;
 pub use stream::{ChatStream, read};
 
-/// Where the API is when nobody says.
+/// The default base URL.
 pub const BASE_URL: &str = "https://api.openai.com/v1";
-/// The most characters of a call's id: OpenAI refuses longer ones, which other providers make.
+/// The maximum length of a tool call's id, in characters. OpenAI rejects longer ids, which other providers generate.
 const ID_LENGTH: usize = 40;
-/// How many characters [`record::digest`] gives.
+/// The length of a [`record::digest`], in characters.
 const DIGEST_LENGTH: usize = 16;
 
 /// The path of the endpoint.
 const ENDPOINT: &str = "/chat/completions";
 
-/// The address of the endpoint under a base URL, which may be that of the endpoint. A slash at its end is
-/// tolerated, and a query stays at the end. `/v1` is put in unless the path has a version somewhere or the query
-/// names one: `https://host`, `https://host/v1/`, `https://host/api/v1` and
-/// `https://host/openai/deployments/x?api-version=1` all work.
+/// Returns the URL of the endpoint. The base URL may end in a slash or be the endpoint itself; a query stays at the
+/// end. `/v1` is inserted unless the path or the query contains a version: `https://host`, `https://host/v1/`,
+/// `https://host/api/v1` and `https://host/openai/deployments/x?api-version=1` all work.
 #[must_use]
 pub fn url(base: &str) -> String {
     let Address { path, query, .. } = Address::parse(base);
@@ -34,8 +33,8 @@ pub fn url(base: &str) -> String {
     address::with_ending(base, &format!("{}{ENDPOINT}", if has_version { "" } else { "/v1" }))
 }
 
-/// Returns the name of the field for the most tokens of an answer of `model`, on any host: OpenAI's models from
-/// `o1` and `gpt-5` on refuse `max_tokens`, and other servers may not know the newer name.
+/// Returns the name of the output limit for `model`, on any host. OpenAI's models reject `max_tokens` from `o1` and
+/// `gpt-5` on; other servers may not know the newer name.
 #[must_use]
 pub fn output_limit_name(model: &str) -> &'static str {
     let name = model.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
@@ -46,25 +45,25 @@ pub fn output_limit_name(model: &str) -> &'static str {
             .parse()
             .ok()
     };
-    // 'gpt-35-turbo' is Azure's spelling of 3.5.
+    // Azure writes 'gpt-35-turbo' for 3.5.
     let is_newer = version("o").is_some() || version("gpt-").is_some_and(|n| (5..30).contains(&n));
     if is_newer { NEWER_LIMIT_NAME } else { LIMIT_NAME }
 }
 
-/// The older name of the field for the most tokens of an answer, which most servers know.
+/// The older name of the output limit, which most servers know.
 pub const LIMIT_NAME: &str = "max_tokens";
-/// The newer name of that field.
+/// The newer name of the output limit.
 pub const NEWER_LIMIT_NAME: &str = "max_completion_tokens";
 
-/// Whether a part of a path is a version, such as `v1`, `v4` or `v1beta`.
+/// Returns true if a segment of a path is a version, such as `v1`, `v4` or `v1beta`.
 fn is_version(segment: &str) -> bool {
     let number = segment.strip_prefix('v').unwrap_or_default();
     number.starts_with(|first: char| first.is_ascii_digit())
         && number.chars().all(|c| c.is_ascii_alphanumeric())
 }
 
-/// The body of a request: always the same bytes for the same request. What the room for the answer is
-/// called is up to the host, so the request says it.
+/// Returns the body of a request. The same request always gives the same bytes. The name of the output limit depends
+/// on the host and the model, so the request supplies it.
 #[must_use]
 pub fn body(request: &ModelRequest<'_, '_>) -> String {
     let body = Members::new()
@@ -101,7 +100,7 @@ fn message(turn: &ChatTurn<'_>) -> String {
     .into_json()
 }
 
-/// What the user says: a text where that is enough, for not every host takes a list.
+/// Returns the content of a user message: a string if there is only text, because not every host accepts a list.
 fn content(parts: &[UserPart<'_>]) -> String {
     let texts = parts.iter().map(|part| match part {
         UserPart::Text(raw) => Some(*raw),
@@ -132,8 +131,8 @@ fn call(call: &ChatCall<'_>) -> String {
         .into_json()
 }
 
-/// A call's id that is not too long. A longer one keeps its beginning; a digest of all of it keeps it
-/// apart from others.
+/// Shortens a tool call's id to [`ID_LENGTH`]. A long id keeps its beginning, followed by a digest of all of it, so
+/// that ids stay distinct.
 fn short(id: &str) -> Cow<'_, str> {
     if id.chars().count() <= ID_LENGTH {
         return Cow::Borrowed(id);
@@ -163,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_version_is_put_in_where_there_is_none() {
+    fn a_missing_version_is_inserted() {
         for (base, expected) in [
             ("https://api.openai.com", "https://api.openai.com/v1"),
             ("https://api.openai.com/v1", "https://api.openai.com/v1"),
@@ -180,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn audit_17_a_query_stays_and_the_endpoint_itself_is_used_as_it_is() {
+    fn audit_17_a_query_is_kept_and_an_endpoint_url_is_used_unchanged() {
         for (base, expected) in [
             ("https://x/v1?api-version=1", "https://x/v1/chat/completions?api-version=1"),
             (
@@ -203,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn audit_16_the_name_of_the_output_limit_follows_the_model() {
+    fn audit_16_the_name_of_the_output_limit_depends_on_the_model() {
         for model in ["gpt-5", "openai/gpt-5.4-mini", "o1", "O3-mini", "ft:o4-mini:acme", "gpt-6"] {
             assert_eq!(output_limit_name(model), NEWER_LIMIT_NAME, "{model}");
         }
@@ -215,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_becomes_a_flat_chat() {
+    fn messages_are_converted_to_chat_messages() {
         let messages = messages::read("t", LINES.as_bytes()).unwrap();
         let request = ModelRequest {
             system: Some("be \"brief\""),
@@ -239,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_reads_back_to_the_blocks_that_it_was() {
+    fn sent_messages_read_back_as_the_same_blocks() {
         let body = sent(LINES);
         let body = Object::parse(&body).unwrap();
         let said = elements(body.get("messages").unwrap()).unwrap()[1];
@@ -252,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_alone_has_no_content_and_images_make_a_list() {
+    fn a_call_without_text_has_null_content_and_images_need_a_list() {
         let body = sent(
             r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]}
 {"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"image","source":{"type":"base64","media_type":"image\/png","data":"eA=="}}]},{"type":"text","text":"see"},{"type":"image","source":{"type":"url","url":"http://x"}}]}"#,
@@ -267,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn long_ids_are_shortened_alike_and_stay_apart() {
+    fn long_ids_are_shortened_consistently_and_stay_distinct() {
         let long = |last: &str| format!("{}{last}", "é".repeat(45));
         assert_eq!(short(&long("a")).chars().count(), ID_LENGTH);
         assert_ne!(short(&long("a")), short(&long("b")));

@@ -1,24 +1,24 @@
-//! Protocols: how a request is spelled, and how an answer is read. Three are spoken; each is a module that
-//! gives bytes and takes bytes.
+//! Protocols: how a request is written and how an answer is read. There are three, each in a module that maps
+//! requests to bytes and bytes to replies.
 
 use crate::json::Object;
 use crate::json::write::Members;
 use crate::provider::collect::Collect;
 use crate::provider::{ModelRequest, Reply, address, anthropic, ollama, openai};
 
-/// A way to talk to a provider.
+/// A provider's wire protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// The Anthropic Messages API.
     Anthropic,
-    /// Chat completions, as OpenAI has them and many others.
+    /// Chat completions, as offered by OpenAI and many others.
     OpenAi,
-    /// Ollama's own `/api/chat`.
+    /// Ollama's native `/api/chat`.
     Ollama,
 }
 
 impl Protocol {
-    /// The address to send a request to, under a base URL with or without a slash or a version at its end.
+    /// Returns the URL to send a request to. `base` may end in a slash or a version.
     #[must_use]
     pub fn url(self, base: &str) -> String {
         match self {
@@ -28,7 +28,7 @@ impl Protocol {
         }
     }
 
-    /// The address that counts the tokens of a request, where there is one.
+    /// Returns the URL of the token counting endpoint, if the protocol has one.
     #[must_use]
     pub fn count_url(self, base: &str) -> Option<String> {
         match self {
@@ -40,7 +40,7 @@ impl Protocol {
         }
     }
 
-    /// The body of a request: always the same bytes for the same request.
+    /// Returns the body of a request. The same request always gives the same bytes.
     #[must_use]
     pub fn body(self, request: &ModelRequest<'_, '_>) -> String {
         let body = match self {
@@ -54,7 +54,7 @@ impl Protocol {
         }
     }
 
-    /// The body of a request that counts: without what only shapes the answer.
+    /// Returns the body of a token counting request, without the members that only concern the answer.
     #[must_use]
     pub fn count_body(self, request: &ModelRequest<'_, '_>) -> String {
         let body = self.body(&ModelRequest { stream: false, ..*request });
@@ -64,10 +64,10 @@ impl Protocol {
         members.fold(Members::new(), Members::member).into_json()
     }
 
-    /// Reads an answer that came whole.
+    /// Reads a complete, non-streaming answer.
     ///
     /// # Errors
-    /// Says what it lacks, as a clause about the answer.
+    /// Returns what is missing, phrased to follow "the answer".
     pub fn read(self, answer: &Object<'_>) -> Result<Reply, String> {
         match self {
             Protocol::Anthropic => anthropic::read(answer),
@@ -76,7 +76,7 @@ impl Protocol {
         }
     }
 
-    /// Reads an answer that comes event by event.
+    /// Returns a collector for a streaming answer.
     #[must_use]
     pub fn collect(self) -> Box<dyn Collect> {
         match self {
@@ -87,8 +87,8 @@ impl Protocol {
     }
 }
 
-/// A body with the members of another object, which win over its own. Where both have an object under one
-/// name (Ollama's `options`), their members are put together in the same way.
+/// Returns a body with the members of `extra` added; they override members of the same name. If both values are
+/// objects (such as Ollama's `options`), they are merged recursively.
 fn merged(body: &str, extra: &str) -> String {
     let Ok(extra) = Object::parse(extra) else { return body.to_owned() };
     extra.members().fold(body.to_owned(), |body, member| {
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn audit_17_an_address_of_an_endpoint_is_used_as_it_is_and_a_query_stays() {
+    fn audit_17_an_endpoint_url_is_used_unchanged_and_a_query_is_kept() {
         use Protocol::{Anthropic, Ollama, OpenAi};
         for (protocol, base, url, count) in [
             (
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_extra_wins() {
+    fn extra_members_override_the_body() {
         assert_eq!(merged(r#"{"a":1,"b":2}"#, r#"{"b":3,"c":{}}"#), r#"{"a":1,"b":3,"c":{}}"#);
         let options = merged(r#"{"o":{"a":1,"b":2}}"#, r#"{"o":{"b":3}}"#);
         assert_eq!(options, r#"{"o":{"a":1,"b":3}}"#);

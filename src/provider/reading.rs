@@ -1,9 +1,9 @@
-//! Reading an answer while it comes: a whole one, or a stream of events, to a reply or a failure.
+//! Reads an answer as it arrives, complete or streaming, and turns it into a reply or a failure.
 //!
-//! Reading stops where the protocol says that the answer ends, so what the connection does after that changes
-//! nothing. The same holds for an error that has arrived. What comes without an end is limited: an answer to
-//! [`MOST_ANSWER`] or [`MOST_BODY`], one event of it to [`MOST_EVENT`]; of a refusal [`MOST_REFUSAL`] is read. Lists
-//! and objects are limited to [`MOST_MEMBERS`], because a member takes more memory than it has bytes.
+//! Reading stops where the protocol says that the answer ends, or once an error has arrived; what happens to the
+//! connection after that does not matter. Sizes are limited: a stream to [`MOST_ANSWER`], a complete answer to
+//! [`MOST_BODY`], a single event to [`MOST_EVENT`], and a refusal is read up to [`MOST_REFUSAL`]. Lists and objects
+//! are limited to [`MOST_MEMBERS`], because a parsed member takes more memory than its bytes.
 
 use crate::input::lines::MOST_DEPTH;
 use crate::json::{Object, elements, is_deeper, is_wider};
@@ -14,43 +14,42 @@ use crate::provider::protocol::Protocol;
 use crate::provider::stream::{Events, Framing, MOST_EVENT, StreamEvent};
 use crate::provider::{Answer, FailedCall, Failure, Reply};
 
-/// The most bytes of a stream: 64 MiB.
+/// The size limit of a stream: 64 MiB.
 pub const MOST_ANSWER: usize = 64 << 20;
-/// The most bytes of an answer that comes whole, 48 MiB: it is in memory twice for a moment, as it came and as
-/// what it says.
+/// The size limit of a complete answer: 48 MiB. For a moment it is in memory twice, as raw bytes and as a reply.
 pub const MOST_BODY: usize = 48 << 20;
-/// The most bytes of a refusal that are read: 1 MiB.
+/// The size limit of a refusal: 1 MiB. The rest is not read.
 pub const MOST_REFUSAL: usize = 1 << 20;
-/// The most members of a list or an object in an answer: 262,144.
+/// The maximum number of members in a list or an object of an answer: 262,144.
 pub const MOST_MEMBERS: usize = 1 << 18;
-/// The most white space before an answer that is looked through again when more comes.
+/// The amount of leading white space, in bytes, after which the form of the answer is decided anyway.
 const MOST_BLANK: usize = 4096;
-/// The number of bytes that tell a stream that was not announced from a whole answer.
+/// The number of bytes that suffice to tell an unannounced stream from a complete answer.
 const TELLING: usize = 16;
 
-/// An answer as it is being read.
+/// An answer that is being read.
 pub struct Reading<'s> {
     protocol: Protocol,
     rows: &'s Rows,
-    /// Status and headers, and the body as far as it is kept: that of a stream is not, unless asked.
+    /// The status, the headers, and the body. The body of a stream is kept only if `keeps_all`.
     answer: Answer,
     keeps_all: bool,
-    /// The number of bytes of the body that came.
+    /// The number of body bytes received.
     received: usize,
-    /// The lengths of the pieces in which it came, in bytes, if all is kept.
+    /// The lengths in bytes of the pieces in which the body arrived, if `keeps_all`.
     pieces: Vec<usize>,
     form: AnswerForm,
-    /// Takes the text that the model says, as it comes.
+    /// Receives the model's text as it arrives.
     show: &'s mut dyn FnMut(&str),
 }
 
 /// The form of an answer.
 enum AnswerForm {
-    /// Too little came to tell; this framing was announced.
+    /// Not enough bytes have arrived to decide. Holds the framing that the content type announced.
     Unknown(Option<Framing>),
-    /// One JSON value.
+    /// A single JSON value.
     Whole(Extent),
-    /// Events.
+    /// A stream of events.
     Stream(StreamReading),
 }
 
@@ -61,23 +60,23 @@ struct StreamReading {
     state: StreamState,
 }
 
-/// The state of a stream, by its events.
+/// The state of a stream.
 enum StreamState {
-    /// Nothing yet.
+    /// No event has arrived.
     Silent,
     Going,
-    /// All of the answer.
+    /// The answer is complete.
     Over,
-    /// The data of an event that is an error.
+    /// An error event arrived; holds its data.
     Refused(String),
-    /// Why an event cannot be used.
+    /// An event was unusable; holds the reason.
     Broken(String),
-    /// The limit that it is over.
+    /// A size limit was exceeded; holds a message that names it.
     TooLong(String),
 }
 
 impl<'s> Reading<'s> {
-    /// An answer in that protocol, of which nothing has come yet. A refusal is held against `rows`, too.
+    /// Prepares to read an answer in `protocol`. `rows` are the user's additions to the failure table.
     pub fn new(protocol: Protocol, rows: &'s Rows, show: &'s mut dyn FnMut(&str)) -> Reading<'s> {
         Reading {
             protocol,
@@ -91,23 +90,23 @@ impl<'s> Reading<'s> {
         }
     }
 
-    /// Keeps the body of a stream as well, for [`Reading::so_far`].
+    /// Also keeps the body of a stream, for [`Reading::so_far`].
     pub fn keep_all(&mut self) {
         self.keeps_all = true;
     }
 
-    /// Takes status and headers.
+    /// Takes the status and the headers.
     pub fn head(&mut self, status: u16, headers: Vec<(String, String)>) {
         self.answer = Answer { status, headers, body: Vec::new() };
         let kind = self.answer.header("content-type").unwrap_or_default();
         self.form = match self.answer.is_success() {
             true => AnswerForm::Unknown(Framing::of(&kind)),
-            // A refusal comes whole, whatever it says that it is.
+            // A refusal is not streamed, whatever its content type says.
             false => AnswerForm::Whole(Extent::default()),
         };
     }
 
-    /// Takes the next piece of the body, and says how much is still to come.
+    /// Takes the next piece of the body and returns how much is still to come.
     pub fn take(&mut self, piece: &[u8]) -> Rest {
         self.received += piece.len();
         let is_stream = matches!(self.form, AnswerForm::Stream(_));
@@ -129,7 +128,7 @@ impl<'s> Reading<'s> {
         self.rest()
     }
 
-    /// Tells the part of the answer that is still to come.
+    /// Returns how much of the answer is still to come.
     #[must_use]
     pub fn rest(&self) -> Rest {
         let is_success = self.answer.is_success();
@@ -149,8 +148,8 @@ impl<'s> Reading<'s> {
         }
     }
 
-    /// Tells a stream from a whole answer by how it begins: some proxies gather streams, others do not say
-    /// that there is one.
+    /// Decides by the first bytes whether the answer is a stream. The content type is not enough: some proxies
+    /// collect a stream into one answer, others do not announce a stream.
     fn tell_form(&mut self, is_all: bool) {
         let AnswerForm::Unknown(announced) = self.form else { return };
         let body = &self.answer.body;
@@ -179,7 +178,7 @@ impl<'s> Reading<'s> {
         }
     }
 
-    /// Reads as a stream what has come, and what is to come.
+    /// Treats the answer as a stream, beginning with the bytes that have already arrived.
     fn begin_stream(&mut self, framing: Framing) {
         let mut stream = StreamReading::new(framing, self.protocol);
         stream.take(&self.answer.body, self.show);
@@ -189,8 +188,8 @@ impl<'s> Reading<'s> {
         }
     }
 
-    /// Looks at the value that has come whole: an object of Ollama's that is not the last one is a line of a
-    /// stream that was not announced.
+    /// Checks a JSON value that has arrived completely. An Ollama object with `"done":false` is the first line of
+    /// an unannounced stream.
     fn end_whole(&mut self, end: usize) {
         if self.protocol != Protocol::Ollama || !self.answer.is_success() || end > MOST_EVENT {
             return;
@@ -204,7 +203,7 @@ impl<'s> Reading<'s> {
         }
     }
 
-    /// Returns the answer so far, as far as it is kept, and the lengths of its pieces in bytes.
+    /// Returns the part of the answer kept so far, and the lengths of its pieces in bytes.
     #[must_use]
     pub fn so_far(&self) -> (&Answer, &[usize]) {
         (&self.answer, &self.pieces)
@@ -214,12 +213,12 @@ impl<'s> Reading<'s> {
         self.answer.header("request-id").or_else(|| self.answer.header("x-request-id"))
     }
 
-    /// Ends the reading. `now` is the time in Unix seconds, `sent` says how the connection ended, which
-    /// matters only where the answer is not whole.
+    /// Finishes reading and returns the reply. `now` is the time in Unix seconds. `sent` is the outcome of the
+    /// transfer; it matters only if the answer is incomplete.
     ///
     /// # Errors
-    /// A [`Failure`]: a refusal, an answer that cannot be read, or the end of the connection; and the part that was
-    /// shown by then.
+    /// Returns the [`Failure`] (a refusal, an unreadable answer, or a lost connection) and the part of the reply
+    /// that was already shown.
     pub fn finish(mut self, now: f64, sent: Result<(), Failure>) -> Result<Reply, FailedCall> {
         if self.answer.status == 0 {
             let failure = sent.err().unwrap_or_else(|| Failure::unreachable("no answer"));
@@ -239,7 +238,7 @@ impl<'s> Reading<'s> {
                 stream.finish(show)
             }
             _ if received > MOST_BODY => {
-                (Err(StreamEnd::TooLong(over("all of it", MOST_BODY))), None)
+                (Err(StreamEnd::TooLong(over("it", MOST_BODY))), None)
             }
             AnswerForm::Whole(extent) => (read(protocol, body, extent.end(), show), None),
             AnswerForm::Unknown(_) => (read(protocol, body, None, show), None),
@@ -254,7 +253,7 @@ impl<'s> Reading<'s> {
                 }
             },
             (Err(StreamEnd::Refused(data)), _) => answer.refusal(data.as_bytes(), now, rows),
-            // The answer lacks something because the connection ended.
+            // The answer is incomplete because the connection was lost.
             (Err(StreamEnd::Broken(_)), Err(failure)) => failure,
             (Err(StreamEnd::Broken(why)), Ok(())) => broken(&why),
             (Err(StreamEnd::TooLong(why)), _) => Failure { retryable: false, ..broken(&why) },
@@ -264,7 +263,8 @@ impl<'s> Reading<'s> {
         Err(FailedCall { failure, shown: shown.into_iter().collect() })
     }
 
-    /// The refusal that the body tells, also where it broke off: then a number at its end may be half of one.
+    /// Classifies the refusal in the body. If the body was cut off inside a string, the numbers in it are dropped,
+    /// because the last one may be incomplete.
     fn refusal(&self, now: f64, is_cut: bool) -> Failure {
         let body = &self.answer.body;
         let end = match &self.form {
@@ -287,7 +287,7 @@ impl<'s> Reading<'s> {
     }
 }
 
-/// Adds a piece to a body, which grows by a quarter where it has to.
+/// Appends a piece to a body. The buffer grows by a quarter at least.
 fn keep(body: &mut Vec<u8>, piece: &[u8]) {
     if body.capacity() - body.len() < piece.len() {
         body.reserve_exact(piece.len().max(body.len() / 4));
@@ -295,21 +295,21 @@ fn keep(body: &mut Vec<u8>, piece: &[u8]) {
     body.extend_from_slice(piece);
 }
 
-/// The reason why an answer did not make a reply.
+/// The reason why an answer did not give a reply.
 enum StreamEnd {
-    /// It says itself what is wrong.
+    /// The provider sent an error; holds its JSON.
     Refused(String),
     Broken(String),
-    /// It is over a limit, so it is not asked for again.
+    /// A limit was exceeded. A retry would exceed it again, so there is none.
     TooLong(String),
 }
 
-/// Says which limit something is over.
+/// Returns the message for an exceeded size limit, in bytes.
 fn over(what: &str, most: usize) -> String {
     format!("is too long: {what} has more than {} MiB", most >> 20)
 }
 
-/// Says which limit a JSON text is over that has not been parsed yet, if it is over one.
+/// Returns a message if a JSON text exceeds the limits on depth or members. Runs before the text is parsed.
 fn too_wide(json: &str) -> Option<String> {
     let why = || match is_deeper(json, MOST_DEPTH) {
         true => format!("is nested more than {MOST_DEPTH} deep"),
@@ -330,15 +330,15 @@ impl StreamReading {
         let StreamReading { events, collect, state } = self;
         events.take(piece, |event| take_event(event, collect.as_mut(), state, show));
         if matches!(state, StreamState::Silent | StreamState::Going) && events.is_too_large() {
-            *state = StreamState::TooLong(over("one event of it", MOST_EVENT));
+            *state = StreamState::TooLong(over("one event", MOST_EVENT));
         }
     }
 
-    /// Compares the number of bytes that came with the limit. An answer that has reached its end is not too long.
+    /// Applies the size limit of the whole stream. A stream that has reached its end is not too long.
     fn limit(&mut self, received: usize) {
         if received > MOST_ANSWER && matches!(self.state, StreamState::Silent | StreamState::Going)
         {
-            self.state = StreamState::TooLong(over("all of it", MOST_ANSWER));
+            self.state = StreamState::TooLong(over("it", MOST_ANSWER));
         }
     }
 
@@ -353,12 +353,12 @@ impl StreamReading {
         }
     }
 
-    /// Gives the reply, or the reason why there is none and the part that was shown.
+    /// Returns the reply, or the reason why there is none and the part that was shown.
     fn finish(self, show: &mut dyn FnMut(&str)) -> (Result<Reply, StreamEnd>, Option<Reply>) {
         let StreamReading { events, mut collect, mut state } = self;
         let begun = events.begun();
         events.finish(|event| take_event(event, collect.as_mut(), &mut state, show));
-        // An error that has arrived counts, even if its event was not ended.
+        // An error counts once its JSON is complete, even if the end of its event is missing.
         let is_refused = || Object::parse(begun.trim()).is_ok_and(|object| is_error(&object));
         let ended = match state {
             StreamState::Refused(data) => StreamEnd::Refused(data),
@@ -377,7 +377,7 @@ impl StreamReading {
     }
 }
 
-/// Takes one event. After the last one, an error, or one that cannot be used, nothing counts any more.
+/// Takes one event. Events after the end of the answer, an error or an unusable event are ignored.
 fn take_event(
     event: &StreamEvent,
     collect: &mut dyn Collect,
@@ -397,7 +397,7 @@ fn take_event(
     } else {
         *state = match Object::parse(data) {
             Ok(object) if is_error(&object) => StreamState::Refused(error_of(&object)),
-            // The data of an error may be anything.
+            // The data of an error event need not be JSON.
             _ if event.name == "error" => StreamState::Refused(data.to_owned()),
             Err(_) => StreamState::Broken("has an event that is not a JSON object".to_owned()),
             Ok(object) => match collect.take(&object, show) {
@@ -411,7 +411,7 @@ fn take_event(
     }
 }
 
-/// Reads an answer that came whole, up to `end` where that is known.
+/// Reads a complete answer, up to `end` if that is known.
 fn read(
     protocol: Protocol,
     body: Vec<u8>,
@@ -419,9 +419,9 @@ fn read(
     show: &mut dyn FnMut(&str),
 ) -> Result<Reply, StreamEnd> {
     let reply = read_body(protocol, &body[..end.unwrap_or(body.len())])?;
-    // It may be long, and what is shown is a copy.
+    // The body may be long; free it before the text is copied.
     drop(body);
-    reply.said().for_each(|text| show(&text));
+    reply.texts().for_each(|text| show(&text));
     Ok(reply)
 }
 
@@ -446,7 +446,7 @@ fn read_body(protocol: Protocol, body: &[u8]) -> Result<Reply, StreamEnd> {
     protocol.read(&object).map_err(StreamEnd::Broken)
 }
 
-/// Tells that an object of a successful answer is an error all the same. Some servers send an empty `error` with
+/// Returns true if an object in a 2xx answer is an error. An empty `error` is not one: some servers send it with
 /// every answer.
 fn is_error(object: &Object<'_>) -> bool {
     object.get("error").is_some_and(|error| !is_empty(error))
@@ -454,19 +454,19 @@ fn is_error(object: &Object<'_>) -> bool {
         || choice_error(object).is_some()
 }
 
-/// The object that describes the error.
+/// Returns the object that describes the error.
 fn error_of(object: &Object<'_>) -> String {
     choice_error(object).unwrap_or(object.text()).to_owned()
 }
 
-/// The first choice of a chat completion, if that has the error.
+/// Returns the first choice of a chat completion, if it holds an error.
 fn choice_error<'a>(object: &Object<'a>) -> Option<&'a str> {
     let choice = *elements(object.get("choices")?)?.first()?;
     Object::parse(choice).ok()?.get("error").filter(|error| !is_empty(error))?;
     Some(choice)
 }
 
-/// Tells that a value is blank: null, false, 0, an empty text or list, an object of such values.
+/// Returns true for null, false, 0, an empty string, list or object, and an object of only such values.
 fn is_empty(value: &str) -> bool {
     let is_blank = |value: &str| matches!(value, "null" | "false" | "0" | "\"\"" | "[]" | "{}");
     is_blank(value)
@@ -480,13 +480,13 @@ mod tests {
     use crate::exit::Exit;
     use crate::provider::failure::FailureClass;
 
-    /// Reads an answer of this kind in these pieces; gives the text that was shown, too.
+    /// Reads an answer of this content type in these pieces. Also returns the text that was shown.
     fn read(kind: &str, pieces: &[&[u8]]) -> (Result<Reply, Failure>, String) {
         let (outcome, shown) = read_as(Protocol::Anthropic, kind, pieces);
         (outcome.map_err(|failed| failed.failure), shown)
     }
 
-    /// Does the same for any protocol, and gives all of a failure.
+    /// Does the same for any protocol, and keeps the part of the reply in a failure.
     fn read_as(
         protocol: Protocol,
         kind: &str,
@@ -522,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_none_is_a_failure() {
+    fn an_unusable_answer_is_a_failure() {
         for body in [
             "",
             "<html>",
@@ -576,7 +576,7 @@ data: {"type":"message_stop"}
 "#;
 
     #[test]
-    fn a_stream_gives_what_a_whole_answer_gives_wherever_it_is_cut() {
+    fn a_stream_gives_the_same_reply_as_a_complete_answer_wherever_it_is_cut() {
         let expected = [
             r#"{"type":"thinking","thinking":"hm \u00e9","signature":"s=="}"#,
             r#"{"type":"text","text":"日本 \ud83d\ude00","x":1e2}"#,
@@ -595,14 +595,14 @@ data: {"type":"message_stop"}
             assert_eq!(reply.usage.as_deref(), Some(usage));
             assert!(shown.starts_with("日本 "), "{shown}");
         }
-        // Some proxies do not say that it is a stream, others make one answer of it.
+        // Some proxies do not announce a stream, others collect it into one answer.
         assert_eq!(read("text/plain", &[bytes]).0.unwrap().blocks, expected);
         let body = r#"{"content":[{"type":"text","text":"a"}]}"#;
         assert_eq!(stream(body).unwrap().blocks.len(), 1);
     }
 
     #[test]
-    fn a_stream_that_is_cut_anywhere_is_a_failure_that_may_pass() {
+    fn a_stream_cut_anywhere_is_a_retryable_failure() {
         let end = STREAM.rfind("data: {\"type\":\"message_stop\"}").unwrap() + 28;
         for at in (0..=end).filter(|at| STREAM.is_char_boundary(*at)) {
             let failure = stream(&STREAM[..at]).unwrap_err();
@@ -610,7 +610,7 @@ data: {"type":"message_stop"}
         }
     }
 
-    /// The smallest whole streams with a text in them, by protocol and content type.
+    /// The smallest complete streams with text, by protocol and content type.
     const SMALL: [(Protocol, &str, &str); 3] = [
         (
             Protocol::Anthropic,
@@ -640,7 +640,7 @@ data: {"type":"message_stop"}
     ];
 
     #[test]
-    fn a_stream_that_ends_at_any_byte_before_its_end_is_broken_and_no_reply() {
+    fn a_stream_that_ends_early_is_broken_and_gives_no_reply() {
         for (protocol, kind, stream) in SMALL {
             let read = |at: usize| read_as(protocol, kind, &[&stream.as_bytes()[..at]]);
             let (reply, shown) = read(stream.len());
@@ -657,7 +657,7 @@ data: {"type":"message_stop"}
     }
 
     #[test]
-    fn an_error_in_a_stream_is_what_it_says() {
+    fn an_error_in_a_stream_is_classified() {
         let error = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
         let begin = &STREAM[..STREAM.find("data: {\"type\":\"content_block_stop\"").unwrap()];
         for text in [error.to_owned(), format!("{begin}{error}"), format!("{error}{begin}")] {
@@ -669,7 +669,7 @@ data: {"type":"message_stop"}
     }
 
     #[test]
-    fn v66_half_a_call_of_a_stream_is_no_call() {
+    fn v66_an_incomplete_call_of_a_stream_is_dropped() {
         let half = STREAM.find(r#"data: {"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"e2}"#);
         let (begin, end) = STREAM.split_at(half.unwrap());
         let end = &end[end.find("event: new_event").unwrap()..];
@@ -678,6 +678,6 @@ data: {"type":"message_stop"}
         let records = reply.to_records("p");
         assert_eq!((records.lines.len(), records.cut_call.as_deref()), (1, Some("f")));
         let failure = stream(&format!("{begin}{end}")).unwrap_err();
-        assert!(failure.message.contains("no JSON object"), "{failure}");
+        assert!(failure.message.contains("not a JSON object"), "{failure}");
     }
 }

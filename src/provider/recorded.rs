@@ -1,4 +1,4 @@
-//! Answers of real servers, read as they came; and what the tests of the protocols share.
+//! Tests with recorded answers of real servers, and helpers that the tests of the protocols share.
 
 use crate::json::Object;
 use crate::provider::failure::{Failure, FailureClass, Rows};
@@ -7,7 +7,7 @@ use crate::provider::reading::Reading;
 use crate::provider::{Answer, Reply};
 use std::fs;
 
-/// Reads an answer with that content type in pieces of `size` bytes; gives the text that was shown, too.
+/// Reads an answer with this content type in pieces of `size` bytes. Also returns the text that was shown.
 pub(super) fn read(
     protocol: Protocol,
     kind: &str,
@@ -36,7 +36,7 @@ fn read_answer(
     (outcome, shown)
 }
 
-/// A recorded exchange: how it was asked, and what came.
+/// Returns the protocol and the answer of a recorded exchange.
 fn recorded(name: &str) -> (Protocol, Answer) {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/http");
     let file = |part: &str| fs::read(format!("{folder}/{name}/{part}")).unwrap();
@@ -54,7 +54,7 @@ fn recorded(name: &str) -> (Protocol, Answer) {
     (protocol, Answer { status, headers: vec![header("content-type")], body: file("body") })
 }
 
-/// What a recorded answer reads to, the same in pieces of any size.
+/// Reads a recorded answer, and checks that the outcome is the same for pieces of any size.
 fn outcome(name: &str) -> Result<Reply, Failure> {
     let (protocol, answer) = recorded(name);
     let (whole, shown) = read_answer(protocol, &answer, answer.body.len());
@@ -68,13 +68,13 @@ fn outcome(name: &str) -> Result<Reply, Failure> {
         }
     }
     if let Ok(reply) = &whole {
-        assert_eq!(shown, reply.said().collect::<String>(), "{name}");
+        assert_eq!(shown, reply.texts().collect::<String>(), "{name}");
     }
     whole
 }
 
 #[test]
-fn every_recorded_answer_reads_to_what_it_says() {
+fn every_recorded_answer_is_read() {
     let cut = "1. Red: This is the most obvious colour, but it's also the most complex";
     for (name, begin, reason, output) in [
         ("llama-bad-json-shape", "A recent study in the US", "end_turn", 145),
@@ -89,8 +89,8 @@ fn every_recorded_answer_reads_to_what_it_says() {
     ] {
         let reply = outcome(name).unwrap();
         assert_eq!((reply.blocks.len(), reply.stop_reason.as_deref()), (1, Some(reason)), "{name}");
-        assert!(reply.said().next().unwrap().starts_with(begin), "{name}");
-        // The stream of messages does not say which model it was.
+        assert!(reply.texts().next().unwrap().starts_with(begin), "{name}");
+        // The stream of the Messages API does not name the model.
         let model = reply.model.as_deref();
         assert_eq!(model.is_some(), name != "llama-messages-stream", "{name}");
         let usage = reply.usage.unwrap();
@@ -101,14 +101,14 @@ fn every_recorded_answer_reads_to_what_it_says() {
 }
 
 #[test]
-fn a_recorded_stream_says_what_the_whole_answer_says() {
+fn a_recorded_stream_gives_the_same_reply_as_the_complete_answer() {
     let (whole, stream) = (outcome("llama-chat").unwrap(), outcome("llama-chat-stream").unwrap());
     assert_eq!(whole.blocks, stream.blocks);
     assert_eq!((whole.stop_reason, whole.model), (stream.stop_reason, stream.model));
 }
 
 #[test]
-fn a_recorded_overflow_names_its_numbers() {
+fn a_recorded_overflow_has_its_numbers() {
     for name in ["llama-chat-overflow", "llama-messages-overflow", "llama-messages-overflow-stream"]
     {
         let failure = outcome(name).unwrap_err();

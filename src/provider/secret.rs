@@ -1,20 +1,20 @@
-//! The key in use, where it must not appear: in a provider's words, and in recordings.
+//! Keeps the key in use out of error messages and recordings.
 
-/// The shortest key, and the shortest beginning of one, that is searched for, in bytes.
+/// The length in bytes of the shortest key, and of the shortest prefix of a key, that is hidden.
 const LEAST: usize = 8;
-/// A word of small letters that is shorter than this, in bytes, is not taken for a key.
+/// A word of lower-case letters shorter than this many bytes is not treated as a key.
 const LONGEST_WORD: usize = 20;
 
-/// Returns whether `key` can be a secret. Local servers take any key (`x`, `none`, `not-needed`); hiding such a
-/// word would only garble texts.
+/// Returns true if `key` may be a secret. Local servers accept any key (`x`, `none`, `not-needed`); hiding such a
+/// word would only garble messages.
 #[must_use]
 pub fn is_secret(key: &str) -> bool {
     let is_word = |byte: u8| byte.is_ascii_lowercase() || b"-_.".contains(&byte);
     key.len() >= LEAST && (key.len() >= LONGEST_WORD || !key.bytes().all(is_word))
 }
 
-/// `text` without `key`. A text that was shortened may have only the beginning of it, which tells too much
-/// as well.
+/// Returns `text` with `key` replaced by `(hidden)`. A text that was cut off may hold only the beginning of the
+/// key, so prefixes are replaced as well.
 #[must_use]
 pub fn hidden(text: &str, key: &str) -> String {
     let lengths = if is_secret(key) { LEAST..key.len() + 1 } else { 0..0 };
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn audit_21_a_word_is_no_key() {
+    fn audit_21_a_plain_word_is_not_a_key() {
         for word in ["x", "none", "ollama", "lm-studio", "not-needed", "sk-no-key-required", "K3y"]
         {
             let text = format!("exceeds the available context of '{word}'");

@@ -1,9 +1,9 @@
-//! Streams: bytes to events, wherever the network cuts them.
+//! Splits the bytes of a stream into events, wherever the network splits the bytes.
 //!
-//! Two framings are in use. Server-sent events: lines that end in a line feed, a carriage return or both;
-//! a line that begins with a colon is a comment; the `data` lines of an event belong together; a blank
-//! line ends it. And lines of JSON, one event each. Both are split as bytes, before anything is decoded, so
-//! that a character may come in two pieces.
+//! There are two framings. Server-sent events consist of lines that end in a line feed, a carriage return or both; a
+//! line that begins with a colon is a comment, the `data` lines of an event are joined, and a blank line ends it. In
+//! the other framing, each line is one event in JSON. Both are split as bytes before decoding, so a character may
+//! arrive in two pieces.
 
 use crate::provider::extent::Extent;
 use std::borrow::Cow;
@@ -11,23 +11,23 @@ use std::borrow::Cow;
 /// An event of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StreamEvent {
-    /// What the server calls it; empty if it has no name.
+    /// The event's name, or an empty string if it has none.
     pub name: String,
-    /// Its data. Bytes that are not UTF-8 became U+FFFD.
+    /// The event's data. Invalid UTF-8 is replaced by U+FFFD.
     pub data: String,
 }
 
-/// How events are told from each other.
+/// The framing of events in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// Server-sent events, `text/event-stream`.
     Events,
-    /// A JSON object a line, `application/x-ndjson`.
+    /// One JSON object per line, `application/x-ndjson`.
     Lines,
 }
 
 impl Framing {
-    /// The framing that a content type announces.
+    /// Returns the framing announced by a content type.
     #[must_use]
     pub fn of(content_type: &str) -> Option<Framing> {
         match content_type.split(';').next().unwrap_or_default().trim() {
@@ -38,27 +38,27 @@ impl Framing {
     }
 }
 
-/// Takes bytes, gives events.
+/// A splitter of bytes into events.
 #[derive(Clone, Debug)]
 pub struct Events {
     framing: Framing,
-    /// A line that is not whole yet.
+    /// The beginning of an incomplete line.
     line: Vec<u8>,
-    /// The last byte was a carriage return: a line feed after it ends no further line.
+    /// True if the last byte was a carriage return. A line feed after it belongs to the same line end.
     after_return: bool,
     event: StreamEvent,
     has_data: bool,
-    /// No byte came yet: a byte order mark may be the first thing.
+    /// True until the first line ends. That line may begin with a byte order mark.
     is_new: bool,
     /// Finds the end of the value on the current line.
     value: Extent,
 }
 
-/// The most bytes of an event, or of a line of JSON: 8 MiB.
+/// The size limit of an event or a line of JSON: 8 MiB.
 pub const MOST_EVENT: usize = 8 << 20;
 
 impl Events {
-    /// A stream of that framing.
+    /// Returns a splitter for this framing.
     #[must_use]
     pub fn new(framing: Framing) -> Events {
         let (line, event) = (Vec::new(), StreamEvent::default());
@@ -73,7 +73,7 @@ impl Events {
         }
     }
 
-    /// Takes the next piece and gives each event that is whole now to `each`.
+    /// Takes the next piece and passes each event that is now complete to `each`.
     pub fn take(&mut self, piece: &[u8], mut each: impl FnMut(&StreamEvent)) {
         if self.framing == Framing::Lines {
             return self.take_values(piece, each);
@@ -95,8 +95,8 @@ impl Events {
         self.line.extend_from_slice(rest);
     }
 
-    /// The same where events are JSON values: each ends with its last bracket, so the line feed behind it need
-    /// not have come. Anything but an object or a list ends with its line.
+    /// Takes a piece of a stream of JSON lines. An object or a list ends with its last bracket, so the line feed after
+    /// it need not have arrived. Anything else ends with its line.
     fn take_values(&mut self, piece: &[u8], mut each: impl FnMut(&StreamEvent)) {
         let mut rest = piece;
         while !rest.is_empty() {
@@ -114,13 +114,13 @@ impl Events {
         }
     }
 
-    /// Tells that the event that is arriving is larger than [`MOST_EVENT`].
+    /// Returns true if the incomplete event is already larger than [`MOST_EVENT`].
     #[must_use]
     pub fn is_too_large(&self) -> bool {
         self.line.len() + self.event.data.len() > MOST_EVENT
     }
 
-    /// The data of an event that has begun and not ended.
+    /// Returns the data of the incomplete event.
     #[must_use]
     pub fn begun(&self) -> String {
         let mut event = self.clone();
@@ -128,7 +128,7 @@ impl Events {
         event.event.data
     }
 
-    /// Ends the stream. A last line of JSON needs no line feed; an event without its blank line is none.
+    /// Ends the stream. The last line of JSON needs no line feed; a server-sent event without its blank line is dropped.
     pub fn finish(mut self, mut each: impl FnMut(&StreamEvent)) {
         if self.framing == Framing::Lines {
             self.end_line(&mut each);
@@ -139,7 +139,7 @@ impl Events {
         let bytes = std::mem::take(&mut self.line);
         let line = match String::from_utf8_lossy(&bytes) {
             Cow::Owned(repaired) => repaired,
-            // It is UTF-8, so it need not be copied.
+            // Valid UTF-8 is converted without a copy.
             Cow::Borrowed(_) => String::from_utf8(bytes).unwrap_or_default(),
         };
         let line = match std::mem::take(&mut self.is_new) {
@@ -166,7 +166,7 @@ impl Events {
         let value = value.strip_prefix(' ').unwrap_or(value);
         match name {
             "event" => value.clone_into(&mut self.event.name),
-            // Older servers of llama.cpp name the error's line itself.
+            // Older versions of llama.cpp's server send an error in an `error:` line.
             "data" | "error" => {
                 if self.has_data {
                     self.event.data.push('\n');
@@ -198,7 +198,7 @@ mod tests {
     const STREAM: &str = "\u{feff}: hello\r\n\r\nevent: a\rdata: \u{65e5}\r\ndata:  b \n\n: ping\n\ndata\n\nevent: none\n\nid: 5\ndata: {\"x\":1}\n\ndata: cut";
 
     #[test]
-    fn events_are_the_same_wherever_they_are_cut() {
+    fn events_are_the_same_wherever_the_bytes_are_split() {
         let bytes = STREAM.as_bytes();
         let whole = events(Framing::Events, &[bytes]);
         let data: Vec<&str> = whole.iter().map(|event| event.data.as_str()).collect();

@@ -253,7 +253,7 @@ fn v66_half_a_call_at_the_end_of_the_room_is_left_out() {
     for (shape, reason) in Shape::ALL.into_iter().zip(["max_tokens", "length", "length"]) {
         for half in ["{\"x\": 1", "", "{\"x\": \"\\"] {
             let run = once(shape, calls(shape, half, reason).as_bytes());
-            run.code(6).err_has("the call of 'f' was cut off").err_has("'max_tokens'");
+            run.code(6).err_has("dropped an incomplete call to 'f'").err_has("'max_tokens'");
             let records = run.json();
             assert_eq!((records.len(), &records[1]["tool_use_id"]), (2, &json!("a")));
             assert_eq!(records[0]["content"], json!([{"type": "text", "text": "So"}]));
@@ -267,7 +267,7 @@ fn an_input_that_is_no_json_object_is_69_and_no_call() {
     for (shape, reason) in Shape::ALL.into_iter().zip(["tool_use", "tool_calls", "stop"]) {
         for input in ["{\"x\": 1", "[1]", "nonsense", "{\"x\": 1}}", "\"{}\""] {
             let run = once(shape, calls(shape, input, reason).as_bytes());
-            run.code(69).no_reply().err_has("calls 'f' with an input that is no JSON object");
+            run.code(69).no_reply().err_has("calls 'f' with an input that is not a JSON object");
         }
     }
 }

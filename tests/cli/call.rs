@@ -98,7 +98,9 @@ fn v66_k3_an_answer_that_was_cut_off_is_6_and_half_a_call_is_left_out() {
     for reason in ["max_tokens", "model_context_window_exceeded"] {
         provider.script(answer(json!([said("So I"), half]), json!(reason)));
         let run = hello(&provider, &[]);
-        run.code(6).err_has(&format!("stop reason '{reason}'")).err_has("'write_file' was cut off");
+        run.code(6)
+            .err_has(&format!("stop reason '{reason}'"))
+            .err_has("incomplete call to 'write_file'");
         let record = run.json_one();
         assert_eq!(
             (&record["content"], &record["stop_reason"]),
@@ -110,9 +112,9 @@ fn v66_k3_an_answer_that_was_cut_off_is_6_and_half_a_call_is_left_out() {
 #[test]
 fn v66_k3_an_unusual_end_is_noted_and_an_unknown_one_is_no_success() {
     let provider = FakeProvider::new();
-    let (unusual, unknown) = ("ended unusually: stop", "ended in a way that is not known: stop");
+    let (refusal, unknown) = ("ended in a refusal: stop reason", "unknown stop reason");
     for (reason, status, what) in [
-        (json!("refusal"), 0, unusual),
+        (json!("refusal"), 0, refusal),
         (json!("new_reason"), 6, unknown),
         (json!(null), 6, unknown),
     ] {
@@ -355,7 +357,7 @@ fn v61_as_often_as_max_retries_says() {
 fn v61_no_answer_is_69() {
     for (step, timeout, why) in [
         (Step::Drop, "30", "no answer"),
-        (Step::Cut(30), "30", "the answer broke off"),
+        (Step::Cut(30), "30", "the connection was lost"),
         (Step::Hang(Duration::from_secs(20)), "0.3", "timed out"),
     ] {
         let provider = FakeProvider::new();

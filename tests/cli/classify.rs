@@ -109,8 +109,8 @@ fn a_row_of_ones_own_decides_where_text_may() {
 fn a_row_that_is_none_is_named() {
     let sandbox = Sandbox::new();
     for (text, why) in [
-        ("overflow a\nflood b\n", "cannot use rows 'rows': line 2: no class is called 'flood'"),
-        ("overflow\n", "line 1: there is no text after the class"),
+        ("overflow a\nflood b\n", "cannot use rows 'rows': line 2: unknown class 'flood'"),
+        ("overflow\n", "line 1: no pattern after the class"),
         ("overflow (\n", "line 1: not a regular expression: error: unclosed group"),
     ] {
         sandbox.write("rows", text);

@@ -30,8 +30,8 @@ fn read(count: u64) -> Step {
 #[test]
 fn the_window_is_always_sent_and_one_that_is_not_known_is_said() {
     let provider = FakeProvider::new();
-    let note = "claw-call: the window of 'test-model' is not known: 4096 tokens are asked for; \
-                --window says otherwise\n";
+    let note = "claw-call: the window of 'test-model' is unknown: requesting 4096 tokens; \
+                use --window to change this\n";
     ask(&provider, &[], "hello").ok().err_is(note);
     ask(&provider, &["--stream=shown"], "hello").ok().err_is(note);
     ask(&provider, &["--window", "8192"], "hello").ok().err_is("");

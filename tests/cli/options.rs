@@ -160,7 +160,11 @@ fn r_3_a_reply_without_counts_is_unpriced() {
     provider
         .script(Step::Reply(json!({"choices": [{"message": message, "finish_reason": "stop"}]})));
     let args = ["--prices", "prices"];
-    call(&sandbox, &provider, Shape::OpenAi, &args).stdin(HELLO).run().ok().err_has("no counts");
+    call(&sandbox, &provider, Shape::OpenAi, &args)
+        .stdin(HELLO)
+        .run()
+        .ok()
+        .err_has("the reply has no usage");
 }
 
 /// replies are told apart by the name of their exchange, and counted once.
@@ -193,7 +197,7 @@ fn tokens_are_counted_where_the_provider_can() {
     }
     let provider = FakeProvider::new();
     let run = hello(&provider, Shape::Ollama, &["--count"]);
-    run.code(78).stdout_is("").err_is("claw-call: ollama cannot count the tokens of a request; leave --count out, claw-estimate counts by itself\n");
+    run.code(78).stdout_is("").err_is("claw-call: ollama cannot count the tokens of a request; use claw-estimate instead of --count\n");
     assert!(provider.requests().is_empty());
     hello(&provider, Shape::OpenAi, &["--count", "--dry-run"]).code(2);
 }

@@ -43,7 +43,7 @@ fn r3_a_reply_is_priced_from_the_user_s_file_alone() {
     sandbox.write("none", "other 1 1 1 1\n");
     provider.script(reply(json!({"input_tokens": 1})));
     let run = hello(&sandbox, &provider, &["--prices", "none"]).run();
-    run.ok().err_has("unpriced, 'none' has no price of 'test-model'");
+    run.ok().err_has("unpriced, 'none' has no price for 'test-model'");
     sandbox.write("bad", "test-model 3\n");
     let run = hello(&sandbox, &provider, &["--prices", "bad"]).run();
     run.code(78).err_has("cannot use prices 'bad': line 1 is not a model and four prices");
@@ -81,7 +81,7 @@ fn r4_a_limit_stops_before_the_next_call() {
     let run = hello(&sandbox, &provider, &["--max-cost", "1"]).run();
     run.code(2);
     let args = ["--max-cost", "1", "--prices", "prices", "--model", "unheard-of"];
-    hello(&sandbox, &provider, &args).run().code(78).err_has("no price of 'unheard-of'");
+    hello(&sandbox, &provider, &args).run().code(78).err_has("no price for 'unheard-of'");
     hello(&sandbox, &provider, &["--max-total", "9", "--spent", "none"]).run().code(74);
 }
 

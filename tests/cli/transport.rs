@@ -168,7 +168,7 @@ fn t5_no_redirect_is_followed_to_any_host() {
             provider.script(Step::Raw { status, headers, body: vec![] });
             let run = call(&Sandbox::new(), &provider.url()).run();
             has_failed(&run, 76, &format!("not-found (rule status-3xx): HTTP {status}"));
-            run.err_has(&format!("; it is now at '{to}'"));
+            run.err_has(&format!("; redirects to '{to}' (redirects are not followed)"));
             assert_eq!(provider.requests().len(), asked + 1, "{status} {to}");
         }
     }

@@ -1,4 +1,4 @@
-//! `claw-call`: check, send, write the reply.
+//! `claw-call`: checks the messages, sends them, and writes the reply.
 
 use crate::classify::{self, RowArgs};
 use crate::reply::{self, Destination, Prices};
@@ -25,7 +25,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The most tokens of an answer when nobody says and the window is large or unknown, as in claw0.
+/// The default maximum of tokens in an answer if the window is large or unknown, as in claw0.
 const MAX_TOKENS: u64 = 8096;
 
 /// The options of `claw-call` alone.
@@ -79,12 +79,11 @@ pub struct CallArgs {
     pub deadline: Option<Duration>,
 }
 
-/// Runs `claw-call` on messages.
+/// Runs `claw-call` on messages. A provider's refusal is reported, and its status is returned.
 ///
 /// # Errors
-/// 7 or 76 when the messages cannot be sent, 77 or 78 when key or configuration are missing, 74 when
-/// the reply cannot be written. A provider's refusal is no error here: it is said, noted, and its status
-/// returned.
+/// Status 7 or 76 if the messages cannot be sent, 77 or 78 if the key or a setting is missing, 74 if the reply cannot be
+/// written.
 pub fn call(
     args: &CallArgs,
     model: &ModelArgs,
@@ -139,12 +138,12 @@ pub fn call(
         return count(args, model, &call, &mut network);
     }
     if protocol == Protocol::Ollama && known.is_none() {
-        say_window(&name, log);
+        report_window(&name, log);
     }
     ask(args, model, &call, &mut network, prices.as_ref())
 }
 
-/// Asks for a reply, and writes it or says why there is none.
+/// Requests a reply, and writes it or reports the failure.
 fn ask(
     args: &CallArgs,
     model: &ModelArgs,
@@ -186,15 +185,15 @@ fn ask(
     }
 }
 
-/// Says which window is asked for when none is known.
-fn say_window(model: &str, log: Log) {
+/// Reports the window that is requested because none is known.
+fn report_window(model: &str, log: Log) {
     let window = ollama::WINDOW;
     log.note(&format!(
-        "the window of '{model}' is not known: {window} tokens are asked for; --window says otherwise"
+        "the window of '{model}' is unknown: requesting {window} tokens; use --window to change this"
     ));
 }
 
-/// The window to ask for.
+/// Returns the window to request.
 fn window(known: Option<u64>, provider: Provider) -> Option<u64> {
     match provider {
         Provider::Ollama => Some(known.unwrap_or(ollama::WINDOW)),
@@ -203,13 +202,12 @@ fn window(known: Option<u64>, provider: Provider) -> Option<u64> {
 }
 
 impl CallArgs {
-    /// How often and how long to try.
     fn patience(&self) -> Patience {
         let PatienceArgs { max_retries: retries, max_wait, .. } = self.patience;
         Patience { retries, max_wait: max_wait.as_secs_f64() }
     }
 
-    /// The time that the call may take, and the moment at which it is over.
+    /// Returns the time limit of the call, and the moment at which it expires.
     fn until(&self) -> Option<(Duration, Instant)> {
         let end = |most: Duration| Some((most, Instant::now().checked_add(most)?));
         self.deadline.and_then(end)
@@ -218,7 +216,7 @@ impl CallArgs {
 
 fn dry_run(endpoint: &Endpoint, call: &ModelCall<'_, '_, '_>, log: Log) -> anyhow::Result<Exit> {
     if endpoint.provider == Provider::Offline {
-        log.note("would ask the offline provider; this is what another would be sent");
+        log.note("the offline provider would be called; this is the body for another provider");
     } else {
         endpoint.shown().iter().for_each(|line| log.note(line));
     }
@@ -229,7 +227,7 @@ fn dry_run(endpoint: &Endpoint, call: &ModelCall<'_, '_, '_>, log: Log) -> anyho
     Ok(Exit::Done)
 }
 
-/// Has the provider count, and writes the number.
+/// Has the provider count the tokens, and writes the number.
 fn count(
     args: &CallArgs,
     model: &ModelArgs,
@@ -239,7 +237,7 @@ fn count(
     let (endpoint, log) = (network.endpoint, network.log);
     if endpoint.count_url.is_none() && endpoint.provider != Provider::Offline {
         let text = format!(
-            "{} cannot count the tokens of a request; leave --count out, claw-estimate counts by itself",
+            "{} cannot count the tokens of a request; use claw-estimate instead of --count",
             endpoint.provider.name()
         );
         return fail(Exit::Config, text);

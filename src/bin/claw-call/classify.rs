@@ -1,4 +1,4 @@
-//! `claw-call --classify`: what an answer means, without asking anybody.
+//! `claw-call --classify`: classifies an answer without a call.
 
 use anyhow::Context;
 use clawutils::cli::options::FailuresArgs;
@@ -25,25 +25,25 @@ fn header(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_ascii_lowercase(), value.trim().to_owned()))
 }
 
-/// Reads an argument that is an HTTP status.
+/// Parses an HTTP status.
 ///
 /// # Errors
-/// When it is not one.
+/// Fails unless the text is a number from 100 to 599.
 pub fn status(text: &str) -> Result<u16, &'static str> {
     let status = text.parse().ok().filter(|status| (100..600).contains(status));
     status.ok_or("not an HTTP status; use a number from 100 to 599")
 }
 
-/// Writes what an answer of `status` with this body means, as a JSON object.
+/// Classifies an answer by its status and body, and writes the failure as a JSON object.
 ///
 /// # Errors
-/// 74 or 78 as [`FailuresArgs::read`]; 65 when the answer is a reply and no failure.
+/// Status 74 or 78 as in [`FailuresArgs::read`]; 65 if the answer is a reply, not a failure.
 pub fn classify(status: u16, body: &[u8], args: &RowArgs, log: Log) -> anyhow::Result<Exit> {
     let header = |name: &str| {
         args.header.iter().find(|(own, _)| own == name).map(|(_, value)| value.clone())
     };
     if (200..300).contains(&status) && is_reply(body) {
-        return Err(Error::new(Exit::Data, "this answer is a reply, and no failure").into());
+        return Err(Error::new(Exit::Data, "the answer is a reply, not a failure").into());
     }
     let failure = Failure::classify(status, &header, body, now()?, &args.failures.read()?);
     let mut out = Output::open();
@@ -53,7 +53,7 @@ pub fn classify(status: u16, body: &[u8], args: &RowArgs, log: Log) -> anyhow::R
     Ok(failure.exit())
 }
 
-/// Whether a body looks like what a provider says when all is well.
+/// Returns true if a body looks like a reply.
 fn is_reply(body: &[u8]) -> bool {
     let text = String::from_utf8_lossy(body);
     let Ok(object) = Object::parse(text.trim()) else { return false };
@@ -62,7 +62,7 @@ fn is_reply(body: &[u8]) -> bool {
     !is_error && names.iter().any(|name| object.get(name).is_some_and(|raw| raw != "null"))
 }
 
-/// A failure as one JSON object. What is not known is null.
+/// Returns a failure as a JSON object. Unknown values are null.
 fn to_json(failure: &Failure) -> String {
     Members::new()
         .string("class", failure.class.name())

@@ -1,5 +1,5 @@
-//! Signals while an answer is being read: the reader is notified, so that it can write what was shown before the
-//! signal ends the program.
+//! Handles signals while an answer is being read: notifies the reader, so that it can write the part of the reply that
+//! was shown before the signal ends the program.
 
 use clawutils::cli::progress;
 use std::sync::mpsc::SyncSender;
@@ -7,34 +7,34 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a notified reader has to end the program; then the signal ends it.
+/// The time that a notified reader has to end the program. After that, the signal ends it.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// How often a reader whose queue is full is notified again.
+/// The interval between attempts to notify a reader whose queue is full.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The sender to the reader of the current answer, if one is being read.
+/// The channel to the reader of the current answer, if one is being read.
 static READER: Mutex<Option<SyncSender<AnswerEvent>>> = Mutex::new(None);
 
-/// Something that the reader of an answer waits for.
+/// An event for the reader of an answer.
 #[derive(Debug)]
 pub(super) enum AnswerEvent {
     /// A part of the answer.
     #[cfg(feature = "http")]
     Part(clawutils::provider::http::AnswerPart),
-    /// The answer ended, well or not.
+    /// The transfer ended, with or without an error.
     #[cfg(feature = "http")]
     End(Result<(), clawutils::provider::Failure>),
-    /// A signal came that ends the program.
+    /// A signal arrived that ends the program.
     Signal(i32),
 }
 
-/// Notifies a reader of signals, until this is dropped.
+/// Notifies a reader of signals until it is dropped.
 pub(super) struct Listening(());
 
 impl Listening {
     pub(super) fn new(reader: SyncSender<AnswerEvent>) -> Listening {
-        progress::end_by_signals(tell);
+        progress::end_by_signals(notify);
         *slot() = Some(reader);
         Listening(())
     }
@@ -50,13 +50,13 @@ fn slot() -> MutexGuard<'static, Option<SyncSender<AnswerEvent>>> {
     READER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn tell(signal: i32) {
+fn notify(signal: i32) {
     let Some(reader) = slot().clone() else { return };
-    // A reader that does not end the program within the grace is held up by a terminal or a pipe.
+    // A reader that does not end the program in time is blocked by a terminal or a pipe.
     let end = Instant::now() + GRACE;
-    let mut is_told = false;
+    let mut is_notified = false;
     while Instant::now() < end {
-        is_told = is_told || reader.try_send(AnswerEvent::Signal(signal)).is_ok();
+        is_notified = is_notified || reader.try_send(AnswerEvent::Signal(signal)).is_ok();
         thread::sleep(PAUSE);
     }
 }

@@ -1,4 +1,4 @@
-//! What comes of a call: the reply's records, or a failure that is said and noted.
+//! Writes the outcome of a call: the records of the reply, or the failure.
 
 use crate::call::CallArgs;
 use anyhow::Context;
@@ -28,10 +28,11 @@ pub(super) struct Destination {
 }
 
 impl Destination {
-    /// Opens standard output, or creates a file that only its owner can read, before a call that may cost money.
+    /// Opens standard output, or creates a file that only its owner can read. This happens before the call, because the
+    /// call may cost money.
     ///
     /// # Errors
-    /// 74 or 77 if the file cannot be written.
+    /// Status 74 or 77 if the file cannot be written.
     pub(super) fn open(path: Option<&Path>) -> anyhow::Result<Destination> {
         let name = path.map_or_else(|| "<stdout>".into(), |path| path.display().to_string());
         let out: Box<dyn Write> = match path {
@@ -44,8 +45,8 @@ impl Destination {
         Ok(Destination { name, out, is_file: path.is_some() })
     }
 
-    /// Writes these records. If they go to a file, no signal ends the program before it has all of them. Standard output may
-    /// have a reader that never reads, so there a signal does.
+    /// Writes records. A write to a file is not interrupted by signals. A write to standard output is, because it may
+    /// block forever if the reader does not read.
     fn write(&mut self, records: &[String]) -> anyhow::Result<()> {
         if self.is_file {
             signals::leave();
@@ -53,7 +54,7 @@ impl Destination {
         self.write_lines(records).with_context(|| format!("cannot write '{}'", self.name))
     }
 
-    /// Writes each record without a copy of it: a record can be as long as the longest answer.
+    /// Writes the records without copying them, because a record can be as long as the longest answer.
     fn write_lines(&mut self, records: &[String]) -> io::Result<()> {
         for record in records {
             self.out.write_all(record.as_bytes())?;
@@ -63,14 +64,14 @@ impl Destination {
     }
 }
 
-/// Prices from a file.
+/// The prices from `--prices`.
 pub struct Prices {
     name: String,
     table: PriceTable,
 }
 
 impl Prices {
-    /// The prices of the options, if there are any.
+    /// Reads the prices that the options name, if any.
     ///
     /// # Errors
     /// As [`LimitArgs::prices`].
@@ -79,17 +80,17 @@ impl Prices {
         Ok(limits.prices()?.map(|table| Prices { name, table }))
     }
 
-    /// What these tokens of a model cost; `None` when it has no price.
+    /// Returns the cost of these tokens, or `None` if the model has no price.
     pub(super) fn cost(&self, model: &str, counts: &Counts) -> Option<f64> {
         self.table.cost(model, counts)
     }
 
-    /// Says what a reply cost. What has no price is not free: it is said to have none.
-    fn say(&self, reply: &Reply, asked: &str, log: Log) {
+    /// Reports the cost of a reply. If the model has no price, it is reported as unpriced, not as free.
+    fn report(&self, reply: &Reply, asked: &str, log: Log) {
         let model = reply.model.as_deref().unwrap_or(asked);
         let Some(counts) = reply.usage.as_deref().and_then(Counts::read) else {
             log.outcome(
-                "the reply has no counts, so no price",
+                "the reply has no usage, so its cost is unknown",
                 &Members::new().string("cost", "unpriced"),
             );
             return;
@@ -103,17 +104,18 @@ impl Prices {
                 );
             }
             None => {
-                let text = format!("{counts}: unpriced, '{}' has no price of '{model}'", self.name);
+                let text =
+                    format!("{counts}: unpriced, '{}' has no price for '{model}'", self.name);
                 log.outcome(&text, &counts.add_to(Members::new().string("cost", "unpriced")));
             }
         }
     }
 }
 
-/// Writes the records of a reply: of several, if it was paused on the way.
+/// Writes the records of a turn, which consists of several replies if the provider paused it. Returns the exit status.
 ///
 /// # Errors
-/// 74 when they cannot be written.
+/// Status 74 if they cannot be written.
 pub(super) fn write_reply(
     replies: &mut [Reply],
     to: &mut Destination,
@@ -126,25 +128,22 @@ pub(super) fn write_reply(
     let cut_call = write_records(replies, to, provider, call, args)?;
     for reply in replies.iter() {
         if let Some(prices) = prices {
-            prices.say(reply, call.request.model, log);
+            prices.report(reply, call.request.model, log);
         }
         for kind in &reply.left_out {
-            log.note(&format!(
-                "the answer holds '{kind}', which a record cannot hold; it is left out"
-            ));
+            log.note(&format!("dropped '{kind}' from the answer: records cannot hold it"));
         }
     }
     if let Some(name) = &cut_call {
-        log.note(&format!("the call of '{name}' was cut off in the middle and is left out"));
+        log.note(&format!("dropped an incomplete call to '{name}': the answer was cut off"));
     }
     Ok(replies.last().map_or(Exit::Failed, |reply| ending(reply, log)))
 }
 
-/// Writes the records of replies, whole or broken off. Gives the name of a call that was cut
-/// off and left out.
+/// Writes the records of complete or interrupted replies. Returns the name of an incomplete tool call that was dropped.
 ///
 /// # Errors
-/// 74 when they cannot be written.
+/// Status 74 if they cannot be written.
 pub(super) fn write_records(
     replies: &mut [Reply],
     to: &mut Destination,
@@ -169,7 +168,8 @@ pub(super) fn write_records(
     Ok(cut_call)
 }
 
-/// How a reply ended, as a status. One that ended in a way that is not known may be half of one.
+/// Returns the exit status for a reply's stop reason. A reply with an unknown stop reason may be incomplete, so it counts
+/// as cut off.
 fn ending(reply: &Reply, log: Log) -> Exit {
     let reason = reply.stop_reason.as_deref().unwrap_or("none");
     match reason {
@@ -179,23 +179,21 @@ fn ending(reply: &Reply, log: Log) -> Exit {
         }
         "end_turn" | "tool_use" | "stop_sequence" => Exit::Done,
         "refusal" => {
-            log.note(&format!("the answer ended unusually: stop reason '{reason}'"));
+            log.note(&format!("the answer ended in a refusal: stop reason '{reason}'"));
             Exit::Done
         }
         "pause_turn" => {
-            log.note("the answer was paused, and the rest of it was not asked for");
+            log.note("the provider paused the answer, and it was not continued");
             Exit::CutOff
         }
         _ => {
-            log.note(&format!(
-                "the answer ended in a way that is not known: stop reason '{reason}'"
-            ));
+            log.note(&format!("unknown stop reason '{reason}': the answer may be incomplete"));
             Exit::CutOff
         }
     }
 }
 
-/// What was asked, for the record: hashes as record ids have them.
+/// Returns a description of the request for `--meta`. Texts are hashed like record ids.
 fn asked(call: &ModelCall<'_, '_, '_>) -> String {
     let request = &call.request;
     let hash = |text: Option<&str>| text.map(record::digest);
@@ -210,11 +208,11 @@ fn asked(call: &ModelCall<'_, '_, '_>) -> String {
         .into_json()
 }
 
-/// Says why a call failed, writes the error record, and remembers the window if one was named. Gives the
-/// status of the failure.
+/// Reports a failed call, writes the error record, and stores the window if the provider stated one. Returns the exit
+/// status.
 ///
 /// # Errors
-/// 74 when the record cannot be written.
+/// Status 74 if the record cannot be written.
 pub(super) fn note_failure(
     mut failure: Failure,
     args: &CallArgs,
@@ -227,7 +225,7 @@ pub(super) fn note_failure(
     let name = model.model();
     let record = failure.to_error_record(name.as_deref());
     let members = Members::new()
-        // The message is in what is said.
+        // The message is part of the text.
         .spread(&edit::without(&record, &["message"]).unwrap_or_default())
         .string("rule", &failure.rule)
         .bool("retryable", failure.retryable)
@@ -243,7 +241,7 @@ pub(super) fn note_failure(
         && endpoint.provider != Provider::Offline
         && let Err(error) = model.learn_window(window, args.window.window)
     {
-        // The refusal itself was said; without the memory the next one says it again.
+        // This is not fatal: the next refusal will state the window again.
         log.note(&exit::text(&error));
     }
     Ok(failure.exit())

@@ -1,4 +1,4 @@
-//! Showing what the model says, as it comes.
+//! Shows the model's text as it arrives.
 
 use anyhow::Context;
 use clawutils::cli::progress;
@@ -8,20 +8,21 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-/// Where text is shown.
+/// The destination of the shown text.
 pub(super) struct Show {
     out: Option<Box<dyn Write>>,
-    /// A terminal is shown control characters, and does not obey them.
+    /// True for a terminal. Control characters are then escaped.
     is_terminal: bool,
-    /// The text so far ends in the middle of a line.
+    /// True if the text so far does not end with a line feed.
     in_line: bool,
-    /// Standard output is what the program was asked to write: a failure is one of the program.
+    /// True for standard output. A write error then makes the program fail.
     is_output: bool,
     failure: Option<io::Error>,
 }
 
 impl Show {
-    /// Shows text on standard error, on standard output, or in a file; nowhere without the option.
+    /// Opens the destination that the option names: standard error, standard output or a file. Without the option, no
+    /// text is shown.
     pub(super) fn new(option: Option<&Option<PathBuf>>) -> anyhow::Result<Show> {
         let (out, is_terminal): (Option<Box<dyn Write>>, bool) = match option {
             None => (None, false),
@@ -42,14 +43,14 @@ impl Show {
     /// Shows a piece of text.
     pub(super) fn text(&mut self, text: &str) {
         let Some(out) = self.out.as_mut().filter(|_| !text.is_empty()) else { return };
-        // It may come to the same terminal, whatever it goes through.
+        // The output may reach the terminal that shows the progress, also through a pipe.
         progress::stop();
         let shown = match self.is_terminal {
             true => printable_lines(text),
             false => Cow::Borrowed(text),
         };
         self.in_line = !shown.ends_with('\n');
-        // Even if the reader went away, the reply is read to its end.
+        // After a write error, the rest of the reply is still read.
         if let Err(error) = out.write_all(shown.as_bytes()).and_then(|()| out.flush()) {
             self.out = None;
             self.failure = Some(error);
@@ -59,7 +60,7 @@ impl Show {
     /// Ends the last line.
     ///
     /// # Errors
-    /// If the text goes to standard output and could not all be written.
+    /// Fails if the text goes to standard output and could not be written completely.
     pub(super) fn finish(mut self) -> io::Result<()> {
         if self.in_line {
             self.text("\n");

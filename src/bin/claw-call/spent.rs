@@ -9,7 +9,7 @@ use clawutils::provider::{ModelRequest, estimated};
 use clawutils::usage::{Calls, Counts};
 use std::path::PathBuf;
 
-/// The options for limits, and for the calls that count towards them.
+/// The options for the limits, and for the transcripts whose calls count towards them.
 #[derive(Clone, Debug, clap::Args)]
 pub struct SpentArgs {
     /// The limits.
@@ -21,10 +21,10 @@ pub struct SpentArgs {
 }
 
 impl SpentArgs {
-    /// Whether one more call is within the limits.
+    /// Checks that one more call stays within the limits.
     ///
     /// # Errors
-    /// 5 when it is not; 74 when a transcript cannot be read; 78 when a model has no price.
+    /// Status 5 if it does not, 74 if a transcript cannot be read, 78 if a model has no price.
     pub(super) fn check(
         &self,
         request: &ModelRequest<'_, '_>,
@@ -41,7 +41,7 @@ impl SpentArgs {
             let total = all().fold(0u64, |sum, (_, it)| sum.saturating_add(it.all()));
             if total > most {
                 let text = format!(
-                    "not called: {total} tokens with this prompt are more than --max-total {most}; raise it, or shorten the session"
+                    "not called: this prompt brings the total to {total} tokens, above --max-total {most}; raise the limit or shorten the session"
                 );
                 return fail(Exit::NoGain, text);
             }
@@ -50,19 +50,20 @@ impl SpentArgs {
         let mut total = 0.0;
         for (model, counts) in all() {
             total += prices.cost(model, counts).ok_or_else(|| {
-                let text = format!("cannot hold to --max-cost: no price of '{model}'");
+                let text = format!("cannot check --max-cost: no price for '{model}'");
                 Error::new(Exit::Config, text)
             })?;
         }
         if total > most {
-            let text =
-                format!("not called: {total:.6} with this prompt is more than --max-cost {most}");
+            let text = format!(
+                "not called: this prompt brings the cost to {total:.6}, above --max-cost {most}"
+            );
             return fail(Exit::NoGain, text);
         }
         Ok(())
     }
 
-    /// The calls that the transcripts tell of.
+    /// Returns the calls in the transcripts.
     fn calls(&self) -> anyhow::Result<Calls> {
         let mut calls = Calls::default();
         let of_turn = variable("CLAW_SESSION").map(PathBuf::from).filter(|_| self.spent.is_empty());

@@ -1,4 +1,4 @@
-//! The transport of a call: the network, the provider inside, or recordings.
+//! The transport of a call: the network, the offline provider, or recordings.
 
 #[cfg(feature = "http")]
 use crate::listening::{AnswerEvent, Listening};
@@ -19,24 +19,23 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// The longest wait, in all, for a part that an answer can do without: the rest of a refusal, or of a stream
-/// after the reason for its end.
+/// The longest total wait for optional parts of an answer: the rest of a refusal, or of a stream after its stop reason.
 #[cfg(feature = "http")]
 const LINGER: Duration = Duration::from_secs(5);
-/// How many parts of an answer may wait to be read.
+/// The capacity of the queue of received parts.
 #[cfg(feature = "http")]
 const WAITING: usize = 8;
 
-/// Where answers come from, and whether they are recorded.
+/// The source of the answers.
 pub(super) enum Tape {
-    /// From the provider.
+    /// The provider, and a recorder if the exchanges are recorded.
     Live(Option<Recorder>),
-    /// From recordings.
+    /// Recordings.
     Replay(Cassette),
 }
 
 impl Tape {
-    /// Opens what is asked for. Only where something is sent a key is read, and the address looked at.
+    /// Opens the source that the options name. The key and the address are needed, and read, only for a live call.
     ///
     /// # Errors
     /// As [`Endpoint::open`] and [`Cassette::open`].
@@ -49,10 +48,10 @@ impl Tape {
         Ok(Tape::Live(args.record.as_ref().map(|dir| Recorder::new(dir, keys()))))
     }
 
-    /// Whether a request may be sent: what would be recorded must hold no secret.
+    /// Checks that a request may be sent: a request that will be recorded must not contain a secret.
     ///
     /// # Errors
-    /// 65 when it holds what looks like one.
+    /// Status 65 if it seems to contain one.
     pub(super) fn check(&self, body: &str) -> anyhow::Result<()> {
         match self {
             Tape::Live(Some(recorder)) => match recorder.check(body) {
@@ -71,9 +70,9 @@ pub(super) struct Network<'n> {
     #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "nothing is waited for"))]
     pub(super) timeout: Duration,
     pub(super) log: Log,
-    /// The signal that stopped the reading of an answer.
+    /// The signal that interrupted the reading of an answer.
     pub(super) stopped: Option<i32>,
-    /// The time that the call may take, and the moment at which it is over.
+    /// The time limit of the call, and the moment at which it expires.
     pub(super) deadline: Option<(Duration, Instant)>,
 }
 
@@ -121,7 +120,7 @@ impl Transport for Network<'_> {
             let ended = outcome.as_ref().err().map(|failure| failure.message.clone());
             let exchange = Exchange::of(path(url), &headers, body, reading.so_far(), ended);
             if let Err(error) = recorder.write(&exchange) {
-                // The answer is here all the same, and was paid for.
+                // This is not fatal: the answer has arrived and was paid for.
                 self.log.note(&exit::text(&error));
             }
         }
@@ -134,7 +133,7 @@ impl Transport for Network<'_> {
     }
 
     fn wait(&mut self, seconds: f64) {
-        // A recording has no reason to be waited for.
+        // A replay does not wait.
         if matches!(self.tape, Tape::Live(_)) {
             let pause = Duration::try_from_secs_f64(seconds).unwrap_or_default();
             let end = Instant::now() + pause;
@@ -148,24 +147,24 @@ impl Transport for Network<'_> {
         now().unwrap_or_default()
     }
 
-    fn chance(&mut self) -> f64 {
-        // The hasher's seed is random for each process, which is all that spreading them takes.
+    fn random(&mut self) -> f64 {
+        // The hasher's seed is random in each process, which suffices to spread the retries.
         RandomState::new().build_hasher().finish() as f64 / u64::MAX as f64
     }
 
-    fn say(&mut self, text: &str) {
+    fn report(&mut self, text: &str) {
         self.log.note(&self.endpoint.without_key(text));
     }
 }
 
-/// The failure of a call that is not to be tried again.
+/// Returns the failure for a call that was stopped and must not be retried.
 #[cfg(feature = "http")]
 fn stopped(why: &str) -> Failure {
     Failure { retryable: false, ..Failure::unreachable(why) }
 }
 
 impl Network<'_> {
-    /// Sends a body, and reads the answer until it is whole, breaks off, or a signal comes.
+    /// Sends a body, and reads the answer until it is complete, the connection is lost, or a signal arrives.
     #[cfg(feature = "http")]
     fn exchange(
         &mut self,
@@ -179,10 +178,10 @@ impl Network<'_> {
         let _listening = Listening::new(sender.clone());
         std::thread::spawn(move || {
             let outcome = http::post(post, |part| sender.send(AnswerEvent::Part(part)).is_ok());
-            // Without a reader there is no one to notify.
+            // This fails only if the reader has stopped.
             let _ = sender.send(AnswerEvent::End(outcome));
         });
-        // The moment to stop waiting for a part that the answer can do without.
+        // The moment to stop waiting for optional parts of the answer.
         let mut enough = None;
         loop {
             match reading.rest() {
@@ -203,15 +202,17 @@ impl Network<'_> {
                 Ok(AnswerEvent::End(outcome)) => return outcome,
                 Ok(AnswerEvent::Signal(signal)) => {
                     self.stopped = Some(signal);
-                    return Err(stopped("a signal came"));
+                    return Err(stopped("interrupted by a signal"));
                 }
                 Err(RecvTimeoutError::Timeout) if enough == until => return Ok(()),
                 Err(RecvTimeoutError::Timeout) => {
                     let most = self.deadline.map_or(0.0, |(most, _)| most.as_secs_f64());
-                    return Err(stopped(&format!("no whole answer within {most} s (--deadline)")));
+                    return Err(stopped(&format!(
+                        "no complete answer within {most} s (--deadline)"
+                    )));
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Failure::unreachable("the connection's thread ended"));
+                    return Err(Failure::unreachable("the thread of the connection ended"));
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! In what two requests differ: how many values, and the first of them.
+//! Differences between two requests: their number, and the first one.
 
 use super::key::{canonical, parse};
 use crate::json::{Object, elements};
@@ -6,28 +6,28 @@ use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// The most characters of a value that are shown.
+/// The maximum number of characters shown of a value.
 const SHOWN: usize = 40;
-/// How many of them stand before the first difference.
+/// The number of characters shown before the first difference.
 const BEFORE: usize = 10;
 
-/// In what a request differs from a recorded one.
+/// The differences between a request and a recorded one.
 #[derive(Debug, Default)]
 pub(super) struct Differences {
-    /// How many values (strings, numbers, ...) are different, or are in one of them only.
+    /// The number of values (strings, numbers, ...) that differ or occur in only one request.
     pub(super) count: usize,
-    /// The first in the order of the request that was sent.
+    /// The first difference, in the order of the request that was sent.
     pub(super) first: Option<Difference>,
 }
 
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Difference {
-    /// Where: `.messages[2].content`; `.` is all of it.
+    /// The path of the value, such as `.messages[2].content`. `.` is the whole body.
     place: String,
-    /// What was recorded there, cut short; none when nothing was.
+    /// The recorded value, shortened, or `None` if there is none.
     recorded: Option<String>,
-    /// What is sent there, cut short; none when nothing is.
+    /// The value that was sent, shortened, or `None` if there is none.
     sent: Option<String>,
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Compares a recorded body and one that is sent. Where one of them is no JSON, they are compared as texts.
+/// Compares a recorded body with the one that is sent. If either is not JSON, they are compared as plain text.
 pub(super) fn compare(recorded: &str, sent: &str) -> Differences {
     let mut walk = DiffWalk::default();
     match (parse(recorded), parse(sent)) {
@@ -53,8 +53,8 @@ pub(super) fn compare(recorded: &str, sent: &str) -> Differences {
     walk.found
 }
 
-/// Walks through two values together. The one that is sent stays text, for there is the order of its
-/// members. It is nested no deeper than serde_json reads, so this may recurse.
+/// Walks two values in parallel. The value that is sent stays text, because parsing would lose the order of its
+/// members. Recursion is safe: serde_json has already limited the depth.
 #[derive(Default)]
 struct DiffWalk {
     place: String,
@@ -86,7 +86,7 @@ impl DiffWalk {
         let mut seen = BTreeSet::new();
         for member in sent.members() {
             let name = member.name();
-            // Of two members with one name the last counts.
+            // Of duplicate members, the last one counts.
             let value = sent.get(&name).unwrap_or(member.value);
             if seen.contains(name.as_ref()) {
                 continue;
@@ -112,7 +112,7 @@ impl DiffWalk {
         }
     }
 
-    /// Does `look` one step further in.
+    /// Runs `look` with `step` appended to the path.
     fn at(&mut self, step: &str, look: impl FnOnce(&mut DiffWalk)) {
         let length = self.place.len();
         self.place.push_str(step);
@@ -120,7 +120,7 @@ impl DiffWalk {
         self.place.truncate(length);
     }
 
-    /// Counts a difference here.
+    /// Records a difference at the current path.
     fn differ(&mut self, recorded: Option<&Value>, sent: Option<&Value>) {
         let count = |value: Option<&Value>| value.map_or(0, leaves);
         self.found.count += count(recorded).max(count(sent));
@@ -133,13 +133,13 @@ impl DiffWalk {
     }
 }
 
-/// How a path goes on to a member.
+/// Returns the path step to a member.
 fn step(name: &str) -> String {
     let is_word = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     if is_word && !name.is_empty() { format!(".{name}") } else { format!("[\"{name}\"]") }
 }
 
-/// How many values without parts there are in it; an empty array or object is one.
+/// Returns the number of scalar values in a value. An empty array or object counts as one.
 fn leaves(value: &Value) -> usize {
     match value {
         Value::Array(elements) => elements.iter().map(leaves).sum::<usize>().max(1),
@@ -148,9 +148,9 @@ fn leaves(value: &Value) -> usize {
     }
 }
 
-/// Two values around their first difference.
+/// Renders two values around their first difference.
 fn show(recorded: Option<&Value>, sent: Option<&Value>) -> (Option<String>, Option<String>) {
-    let (recorded, sent) = (recorded.map(Told::of), sent.map(Told::of));
+    let (recorded, sent) = (recorded.map(Excerpt::of), sent.map(Excerpt::of));
     let same = match (&recorded, &sent) {
         (Some(one), Some(other)) => {
             let pairs = one.text.chars().zip(other.text.chars());
@@ -159,25 +159,25 @@ fn show(recorded: Option<&Value>, sent: Option<&Value>) -> (Option<String>, Opti
         _ => 0,
     };
     let from = same.saturating_sub(BEFORE);
-    let cut = |told: Option<Told>| told.map(|told| told.from(from));
+    let cut = |value: Option<Excerpt>| value.map(|value| value.from(from));
     (cut(recorded), cut(sent))
 }
 
-/// A value as text, and what stands around that.
-struct Told {
+/// A value as text, and the quotation mark around it, if any.
+struct Excerpt {
     text: String,
     mark: &'static str,
 }
 
-impl Told {
-    fn of(value: &Value) -> Told {
+impl Excerpt {
+    fn of(value: &Value) -> Excerpt {
         match value {
-            Value::String(text) => Told { text: text.clone(), mark: "\"" },
-            other => Told { text: canonical(other), mark: "" },
+            Value::String(text) => Excerpt { text: text.clone(), mark: "\"" },
+            other => Excerpt { text: canonical(other), mark: "" },
         }
     }
 
-    /// At most [`SHOWN`] characters from the given one on; `…` stands for what is left out.
+    /// Returns at most [`SHOWN`] characters, starting at index `from`. `…` marks omitted text.
     fn from(&self, from: usize) -> String {
         let before = if from > 0 { "…" } else { "" };
         let room = SHOWN - before.chars().count();
@@ -194,8 +194,8 @@ impl Told {
 mod tests {
     use super::*;
 
-    /// How many differences, and the first.
-    fn told(recorded: &str, sent: &str) -> (usize, String) {
+    /// Returns the number of differences and the first one.
+    fn compared(recorded: &str, sent: &str) -> (usize, String) {
         let found = compare(recorded, sent);
         (found.count, found.first.map(|first| first.to_string()).unwrap_or_default())
     }
@@ -205,34 +205,41 @@ mod tests {
         let recorded = r#"{"a":1,"m":[{"c":"x"},{"c":[{"t":"abc"}]}],"z":1}"#;
         let sent = r#"{"z":1,"m":[{"c":"x"},{"c":[{"t":"abd"}]}],"a":2}"#;
         let first = r#".m[1].c[0].t: recorded "abc", sent "abd""#;
-        assert_eq!(told(recorded, sent), (2, first.to_owned()));
-        assert_eq!(told(sent, sent), (0, String::new()));
-        assert_eq!(told(sent, r#"{"z":1.0,"m":[{"c":"x"},{"c":[{"t":"abd"}]}],"a":2}"#).0, 0);
+        assert_eq!(compared(recorded, sent), (2, first.to_owned()));
+        assert_eq!(compared(sent, sent), (0, String::new()));
+        assert_eq!(compared(sent, r#"{"z":1.0,"m":[{"c":"x"},{"c":[{"t":"abd"}]}],"a":2}"#).0, 0);
     }
 
     #[test]
-    fn what_is_in_one_only_counts_by_what_is_in_it() {
+    fn a_missing_value_counts_once_for_each_scalar_in_it() {
         let longer = r#"{"m":[1,{"a":[2,3],"b":{}}]}"#;
         let added = ".m[1]: recorded nothing, sent {\"a\":[2,3],\"b\":{}}";
-        assert_eq!(told(r#"{"m":[1]}"#, longer), (3, added.to_owned()));
+        assert_eq!(compared(r#"{"m":[1]}"#, longer), (3, added.to_owned()));
         let left_out = ".m[1]: recorded {\"a\":[2,3],\"b\":{}}, sent nothing";
-        assert_eq!(told(longer, r#"{"m":[1]}"#), (3, left_out.to_owned()));
-        assert_eq!(told("{}", r#"{"a b":null}"#).1, r#".["a b"]: recorded nothing, sent null"#);
-        assert_eq!(told(r#"{"x":null}"#, "{}").1, ".x: recorded null, sent nothing");
-        assert_eq!(told("[1]", "[2]").1, ".[0]: recorded 1, sent 2");
+        assert_eq!(compared(longer, r#"{"m":[1]}"#), (3, left_out.to_owned()));
+        assert_eq!(compared("{}", r#"{"a b":null}"#).1, r#".["a b"]: recorded nothing, sent null"#);
+        assert_eq!(compared(r#"{"x":null}"#, "{}").1, ".x: recorded null, sent nothing");
+        assert_eq!(compared("[1]", "[2]").1, ".[0]: recorded 1, sent 2");
     }
 
     #[test]
-    fn other_kinds_of_values_differ_as_a_whole() {
-        assert_eq!(told(r#"{"a":[1,2]}"#, r#"{"a":"x"}"#).1, r#".a: recorded [1,2], sent "x""#);
-        assert_eq!(told("no json", "{}"), (1, r#".: recorded "no json", sent "{}""#.to_owned()));
-        assert_eq!(told(r#"{"a":1}"#, r#"{"a":2,"a":1}"#).0, 0, "the last of two counts");
+    fn values_of_different_types_differ_as_a_whole() {
+        assert_eq!(compared(r#"{"a":[1,2]}"#, r#"{"a":"x"}"#).1, r#".a: recorded [1,2], sent "x""#);
+        assert_eq!(
+            compared("no json", "{}"),
+            (1, r#".: recorded "no json", sent "{}""#.to_owned())
+        );
+        assert_eq!(
+            compared(r#"{"a":1}"#, r#"{"a":2,"a":1}"#).0,
+            0,
+            "the last of two members counts"
+        );
     }
 
     #[test]
     fn values_are_shown_around_their_difference() {
         let long = |middle: &str| format!(r#""{}{middle}{}""#, "é".repeat(50), "z".repeat(50));
-        let (_, shown) = told(&long("1"), &long("2"));
+        let (_, shown) = compared(&long("1"), &long("2"));
         let side = |middle: &str| format!("\"…éééééééééé{middle}{}…\"", "z".repeat(27));
         assert_eq!(shown, format!(".: recorded {}, sent {}", side("1"), side("2")));
         for (recorded, sent) in [("\"\"", long("")), ("1", long("")), ("[]", long(""))] {

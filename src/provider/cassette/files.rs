@@ -1,4 +1,4 @@
-//! How an exchange is spelled in its three files, and how it is read from them.
+//! Reads and writes the three files of an exchange.
 
 use super::{Exchange, key};
 use crate::exit::{Error, Exit};
@@ -8,10 +8,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// The request's headers that are written. Those with keys are not among them.
+/// The request headers that are recorded. Headers that carry keys are not among them.
 pub const REQUEST_HEADERS: [&str; 3] = ["content-type", "anthropic-version", "anthropic-beta"];
-/// The answer's headers that are written: those that decide how it is read. What names an exchange is
-/// written as [`REQUEST_ID`] and the request's key.
+/// The answer's headers that are recorded: those that affect how it is read. Request ids are replaced by
+/// [`REQUEST_ID`] and the request's key.
 pub const RESPONSE_HEADERS: [&str; 6] = [
     "content-type",
     "retry-after",
@@ -20,19 +20,19 @@ pub const RESPONSE_HEADERS: [&str; 6] = [
     "request-id",
     "x-request-id",
 ];
-/// How the provider's name for an exchange begins in every recording. A real one would lead back to an
-/// account; one for all would have replies taken for the same.
+/// The prefix of the request id in every recording. A real id could be traced to an account, and a single id for
+/// all would make different replies look like the same one.
 pub const REQUEST_ID: &str = "req_recorded";
 
-/// The file of the request.
+/// The name of the file with the request.
 pub(super) const REQUEST: &str = "request.json";
-/// The file of status and headers.
+/// The name of the file with the answer's status and headers.
 pub(super) const RESPONSE: &str = "response.json";
-/// The file of the answer's bytes.
+/// The name of the file with the answer's bytes.
 pub(super) const BODY: &str = "body";
 
 impl Exchange {
-    /// What is written of it: the headers that may be, with names in lower case.
+    /// Returns the exchange as it is recorded: with the permitted headers only, their names in lower case.
     pub(super) fn kept(&self) -> Exchange {
         let headers = kept(&self.headers, &RESPONSE_HEADERS);
         let id = || format!("{REQUEST_ID}_{}", key(&self.path, &self.body));
@@ -53,10 +53,10 @@ fn kept(headers: &[(String, String)], allowed: &[&str]) -> Vec<(String, String)>
     lower.filter(|(name, _)| allowed.contains(&name.as_str())).collect()
 }
 
-/// `request.json` of an exchange, with all its headers.
+/// Returns the `request.json` of an exchange, with all its headers.
 pub(super) fn request_json(exchange: &Exchange) -> String {
     let body = exchange.body.as_str();
-    // A JSON string in a file is always the text of a body: so there is no doubt when it is read.
+    // A JSON string in the file always means quoted text, so a body that is a JSON string is quoted again.
     let is_raw = json::is_value(body) && !body.trim_start().starts_with('"');
     let body = if is_raw { body.to_owned() } else { quote(body) };
     Members::new()
@@ -67,7 +67,7 @@ pub(super) fn request_json(exchange: &Exchange) -> String {
         .into_line()
 }
 
-/// `response.json` of an exchange, with all its headers.
+/// Returns the `response.json` of an exchange, with all its headers.
 pub(super) fn response_json(exchange: &Exchange) -> String {
     Members::new()
         .or_null(Members::number, "status", exchange.status)
@@ -84,8 +84,7 @@ fn add_headers(members: Members, headers: &[(String, String)]) -> Members {
 /// Reads the exchange in a folder.
 ///
 /// # Errors
-/// 65 for a file that is missing or is not what it has to be; a read error's own status. All name the
-/// file.
+/// Status 65 if a file is missing or invalid; otherwise the status of the read error. The message names the file.
 pub(super) fn read(folder: &Path) -> anyhow::Result<Exchange> {
     let mut exchange = Exchange::default();
     let file = folder.join(REQUEST);
@@ -103,82 +102,82 @@ fn broken(file: &Path, why: &str) -> anyhow::Error {
 
 fn read_bytes(file: &Path) -> anyhow::Result<Vec<u8>> {
     fs::read(file).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => broken(file, "there is no such file; record it again"),
+        io::ErrorKind::NotFound => broken(file, "no such file; record it again"),
         _ => anyhow::Error::from(error)
             .context(format!("cannot read the recording '{}'", file.display())),
     })
 }
 
 fn read_text(file: &Path) -> anyhow::Result<String> {
-    String::from_utf8(read_bytes(file)?).map_err(|_| broken(file, "it is not UTF-8"))
+    String::from_utf8(read_bytes(file)?).map_err(|_| broken(file, "not UTF-8"))
 }
 
 fn read_request(text: &str, exchange: &mut Exchange) -> Result<(), String> {
     let object = Object::parse(text.trim()).map_err(|error| error.to_string())?;
     if object.get("method").is_some() && object.string("method").as_deref() != Some("POST") {
-        return Err("the method is not 'POST', and nothing else is ever sent".to_owned());
+        return Err("'method' must be 'POST'".to_owned());
     }
-    let path = object.string("path").ok_or("there is no 'path', a string")?;
+    let path = object.string("path").ok_or("'path' must be a string")?;
     exchange.path = path.into_owned();
     exchange.request_headers = read_headers(&object)?;
-    let body = object.get("body").ok_or("there is no 'body'")?;
+    let body = object.get("body").ok_or("'body' is missing")?;
     exchange.body = json::string(body).map_or_else(|| body.to_owned(), |text| text.into_owned());
     Ok(())
 }
 
-/// Reads status, headers and pieces of an exchange whose answer is there already.
+/// Reads the status, headers and pieces of an exchange whose body has been read.
 fn read_response(text: &str, exchange: &mut Exchange) -> Result<(), String> {
     let object = Object::parse(text.trim()).map_err(|error| error.to_string())?;
-    exchange.status = match object.get("status").ok_or("there is no 'status'")? {
+    exchange.status = match object.get("status").ok_or("'status' is missing")? {
         "null" => None,
         raw => {
             let status = raw.parse().ok().filter(|status| (100..1000).contains(status));
-            Some(status.ok_or("'status' is no number from 100 to 999")?)
+            Some(status.ok_or("'status' must be a number from 100 to 999 or null")?)
         }
     };
     exchange.ended = match object.get("ended") {
         None | Some("null") => None,
-        Some(raw) => Some(json::string(raw).ok_or("'ended' is no string")?.into_owned()),
+        Some(raw) => Some(json::string(raw).ok_or("'ended' must be a string")?.into_owned()),
     };
     if exchange.status.is_none() && exchange.ended.is_none() {
-        return Err("there is no answer ('status' is null), and no 'ended' says why".to_owned());
+        return Err("'ended' is missing: it is required if 'status' is null".to_owned());
     }
     exchange.headers = read_headers(&object)?;
     let length = exchange.answer.len();
     exchange.pieces = match object.get("pieces") {
         None if length == 0 => Vec::new(),
         None => vec![length],
-        Some(raw) => read_pieces(raw).ok_or("'pieces' are no lengths in bytes")?,
+        Some(raw) => read_pieces(raw).ok_or("'pieces' must be a list of lengths in bytes")?,
     };
-    are_pieces(&exchange.pieces, length)
+    check_pieces(&exchange.pieces, length)
 }
 
 fn read_headers(object: &Object<'_>) -> Result<Vec<(String, String)>, String> {
     let Some(raw) = object.get("headers") else { return Ok(Vec::new()) };
-    let headers = Object::parse(raw).map_err(|_| "'headers' are no object")?;
+    let headers = Object::parse(raw).map_err(|_| "'headers' must be an object")?;
     let header = |member: json::Member<'_>| {
         let value = json::string(member.value)?.into_owned();
         Some((member.name().to_ascii_lowercase(), value))
     };
     let headers: Option<Vec<_>> = headers.members().map(header).collect();
-    Ok(headers.ok_or("a header is no string")?)
+    Ok(headers.ok_or("each header must be a string")?)
 }
 
 fn read_pieces(raw: &str) -> Option<Vec<usize>> {
     json::elements(raw)?.into_iter().map(|length| length.parse().ok()).collect()
 }
 
-/// Whether pieces of these lengths make an answer of `length` bytes.
+/// Checks that the lengths of the pieces add up to `length` bytes.
 ///
 /// # Errors
-/// What is wrong with them.
-pub(super) fn are_pieces(pieces: &[usize], length: usize) -> Result<(), String> {
+/// Returns a message with both numbers if they do not.
+pub(super) fn check_pieces(pieces: &[usize], length: usize) -> Result<(), String> {
     let sum = pieces.iter().try_fold(0_usize, |sum, piece| sum.checked_add(*piece));
     if sum == Some(length) {
         return Ok(());
     }
     let sum = sum.map_or_else(|| "too many".to_owned(), |sum| sum.to_string());
-    Err(format!("'pieces' are {sum} bytes together, and 'body' has {length}"))
+    Err(format!("'pieces' add up to {sum} bytes, but 'body' has {length}"))
 }
 
 #[cfg(test)]
@@ -190,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_that_are_not_listed_are_not_written() {
+    fn only_listed_headers_are_written() {
         let exchange = Exchange {
             request_headers: vec![header("Content-Type", "a"), header("x-api-key", "b")],
             headers: vec![
@@ -235,36 +234,38 @@ mod tests {
         }
     }
 
-    /// What is wrong with a `response.json` beside a body of three bytes.
+    /// Returns the error for a `response.json` next to a body of three bytes.
     fn wrong(text: &str) -> String {
         let mut exchange = Exchange { answer: b"abc".to_vec(), ..Exchange::default() };
         read_response(text, &mut exchange).unwrap_err()
     }
 
     #[test]
-    fn a_broken_response_says_what_is_wrong() {
-        assert_eq!(wrong("{}"), "there is no 'status'");
+    fn an_invalid_response_file_is_rejected_with_a_reason() {
+        assert_eq!(wrong("{}"), "'status' is missing");
         for status in ["99", "1000", "70000", "\"200\"", "2e2", "-200"] {
             let text = format!("{{\"status\":{status}}}");
-            assert_eq!(wrong(&text), "'status' is no number from 100 to 999", "{status}");
+            let expected = "'status' must be a number from 100 to 999 or null";
+            assert_eq!(wrong(&text), expected, "{status}");
         }
-        assert!(wrong("{\"status\":null}").contains("no 'ended' says why"));
-        assert_eq!(wrong(r#"{"status":200,"ended":1}"#), "'ended' is no string");
-        assert_eq!(wrong(r#"{"status":200,"headers":[]}"#), "'headers' are no object");
-        assert_eq!(wrong(r#"{"status":200,"headers":{"a":1}}"#), "a header is no string");
-        assert_eq!(wrong(r#"{"status":200,"pieces":[-3]}"#), "'pieces' are no lengths in bytes");
-        let short = "'pieces' are 2 bytes together, and 'body' has 3";
+        assert!(wrong("{\"status\":null}").starts_with("'ended' is missing"));
+        assert_eq!(wrong(r#"{"status":200,"ended":1}"#), "'ended' must be a string");
+        assert_eq!(wrong(r#"{"status":200,"headers":[]}"#), "'headers' must be an object");
+        assert_eq!(wrong(r#"{"status":200,"headers":{"a":1}}"#), "each header must be a string");
+        let lengths = "'pieces' must be a list of lengths in bytes";
+        assert_eq!(wrong(r#"{"status":200,"pieces":[-3]}"#), lengths);
+        let short = "'pieces' add up to 2 bytes, but 'body' has 3";
         assert_eq!(wrong(r#"{"status":200,"pieces":[1,1]}"#), short);
         let most = format!(r#"{{"status":200,"pieces":[{},4]}}"#, usize::MAX);
-        assert!(wrong(&most).starts_with("'pieces' are too many"));
+        assert!(wrong(&most).starts_with("'pieces' add up to too many bytes"));
         assert!(wrong("{").contains("EOF"));
     }
 
     #[test]
-    fn a_broken_request_says_what_is_wrong() {
+    fn an_invalid_request_file_is_rejected_with_a_reason() {
         let wrong = |text: &str| read_request(text, &mut Exchange::default()).unwrap_err();
-        assert!(wrong(r#"{"method":"GET","path":"/","body":{}}"#).starts_with("the method"));
-        assert_eq!(wrong(r#"{"path":1,"body":{}}"#), "there is no 'path', a string");
-        assert_eq!(wrong(r#"{"path":"/"}"#), "there is no 'body'");
+        assert!(wrong(r#"{"method":"GET","path":"/","body":{}}"#).starts_with("'method'"));
+        assert_eq!(wrong(r#"{"path":1,"body":{}}"#), "'path' must be a string");
+        assert_eq!(wrong(r#"{"path":"/"}"#), "'body' is missing");
     }
 }

@@ -1,28 +1,27 @@
-//! Which requests are the same: the key of a request, and the spelling of JSON that it is made of.
+//! The key of a request, and the canonical form of JSON from which it is computed.
 
 use crate::json::quote;
 use crate::json::write::{Members, list};
 use crate::record::digest;
 use serde_json::{Number, Value};
 
-/// The key of a request: the first 16 hex digits of the SHA-256 of `POST`, the path and the body, with a
-/// line feed between them. `path` is without the host.
+/// Returns the key of a request: the first 16 hex digits of the SHA-256 of `POST`, the path and the canonical
+/// body, separated by line feeds. `path` does not include the host.
 ///
-/// The order of members, white space, escapes and how numbers are spelled do not matter. A body that is
-/// no JSON, is nested more than 127 deep, or has half a surrogate pair in it, counts by its bytes.
+/// The order of members, white space, escapes and the notation of numbers do not matter. A body that is not JSON,
+/// is nested more than 127 deep, or contains a lone surrogate is hashed as its bytes.
 #[must_use]
 pub fn key(path: &str, body: &str) -> String {
     let canonical = parse(body).map(|value| canonical(&value));
     digest(&format!("POST\n{path}\n{}", canonical.as_deref().unwrap_or(body)))
 }
 
-/// The value of a body, if it is JSON that can be walked through. serde_json reads nothing that is nested
-/// more than 127 deep, so whoever walks may recurse.
+/// Parses a body. serde_json rejects values nested more than 127 deep, so callers may recurse through the result.
 pub(super) fn parse(body: &str) -> Option<Value> {
     serde_json::from_str(body).ok()
 }
 
-/// The one spelling of a value.
+/// Returns the canonical text of a value.
 pub(super) fn canonical(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
@@ -31,7 +30,7 @@ pub(super) fn canonical(value: &Value) -> String {
         Value::String(text) => quote(text),
         Value::Array(elements) => list(elements.iter().map(canonical)),
         Value::Object(members) => {
-            // Whether serde_json keeps the order of members is up to the features of other crates.
+            // The order of serde_json's members depends on features that other crates enable.
             let mut members: Vec<_> = members.iter().collect();
             members.sort_unstable_by_key(|(name, _)| *name);
             let add =
@@ -41,10 +40,10 @@ pub(super) fn canonical(value: &Value) -> String {
     }
 }
 
-/// A number by its value: 1, 1.0 and 1e0 are one.
+/// Returns a number by its value: 1, 1.0 and 1e0 give the same text.
 fn spelled(number: &Number) -> String {
     match number.as_f64().filter(|_| number.is_f64()) {
-        // What is added makes 0 of -0.
+        // Adding 0.0 turns -0 into 0.
         Some(value) if value.fract() == 0.0 => format!("{:.0}", value + 0.0),
         Some(value) => value.to_string(),
         None => number.to_string(),
@@ -56,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn how_a_request_is_spelled_does_not_matter() {
+    fn the_notation_of_a_request_does_not_matter() {
         let plain = key("/p", r#"{"a":[1,2.5,"é/"],"b":{"c":null,"d":true}}"#);
         let other = r#" { "b" : {"d":true, "c":null}, "a":[1e0, 25e-1, "\u00e9\/"] } "#;
         assert_eq!(key("/p", other), plain);
@@ -64,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_request_says_does_matter() {
+    fn the_content_of_a_request_matters() {
         let plain = key("/p", r#"{"a":[1,2]}"#);
         for other in [
             r#"{"a":[2,1]}"#,
@@ -79,13 +78,13 @@ mod tests {
     }
 
     #[test]
-    fn the_key_is_what_the_documentation_says() {
+    fn the_key_is_the_documented_hash() {
         assert_eq!(key("/p", "{ }"), digest("POST\n/p\n{}"));
         assert_eq!(key("/p", "no json"), digest("POST\n/p\nno json"));
     }
 
     #[test]
-    fn numbers_count_by_their_value() {
+    fn numbers_are_compared_by_value() {
         let same = |one: &str, other: &str| key("", one) == key("", other);
         assert!(same("0", "-0.0"));
         assert!(same("1000000000000000000", "1e18"));
@@ -97,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_is_no_danger() {
+    fn deeply_nested_bodies_have_keys() {
         let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
         assert_eq!(key("/p", &deep), key("/p", &deep));
         assert_ne!(key("/p", &deep), key("/p", &format!("{deep} ")));

@@ -1,6 +1,6 @@
-//! Writing exchanges into a folder, without secrets and never by halves.
+//! Records exchanges in a folder, without secrets and atomically.
 
-use super::files::{self, are_pieces};
+use super::files::{self, check_pieces};
 use super::secrets::Secrets;
 use super::{Exchange, key};
 use crate::exit::{Error, Exit};
@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The mode of folders.
+/// The mode of the folders it creates.
 const FOLDER_MODE: u32 = 0o700;
-/// The mode of files.
+/// The mode of the files it creates.
 const FILE_MODE: u32 = 0o600;
 
-/// Writes exchanges into a cassette. Several processes may write into one at a time.
+/// Writes exchanges into a cassette. Several processes may write into the same cassette at the same time.
 #[derive(Debug)]
 pub struct Recorder {
     dir: PathBuf,
@@ -26,33 +26,33 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Writes into the folder `dir`, which is made when it is needed. `keys` are the keys in use: nothing
-    /// that holds one is written. Those shorter than 8 bytes are taken for words.
+    /// Returns a recorder for the folder `dir`, which is created when needed. `keys` are the API keys in use;
+    /// nothing that contains one is written. Keys shorter than 8 bytes are treated as ordinary words.
     #[must_use]
     pub fn new(dir: &Path, keys: Vec<String>) -> Recorder {
         Recorder { dir: dir.to_owned(), secrets: Secrets::new(keys) }
     }
 
-    /// Whether a request's body may be recorded; to be asked before it is sent, and paid for.
+    /// Checks that a request's body may be recorded. Call it before the request is sent and paid for.
     ///
     /// # Errors
-    /// What in it looks like a secret.
+    /// Returns a message that names what looks like a secret.
     pub fn check(&self, body: &str) -> Result<(), String> {
         self.check_place("the request body", body)
     }
 
-    /// Writes an exchange and gives its folder: the request's key, or for a further exchange with the same
-    /// request `KEY.2`, `KEY.3` and so on. Only headers that are listed are written.
+    /// Writes an exchange and returns its folder. The folder's name is the request's key, or `KEY.2`, `KEY.3` and
+    /// so on for further exchanges with the same request. Only the listed headers are written.
     ///
     /// # Errors
-    /// 65 when something in it looks like a secret: nothing is written then, and the error says what it
-    /// is and where. When the pieces do not make the answer, or a file cannot be written.
+    /// Status 65 if something looks like a secret; nothing is written, and the message says what it is and where.
+    /// Status 1 if the pieces do not add up to the answer. Otherwise the status of the write error.
     pub fn write(&self, exchange: &Exchange) -> anyhow::Result<PathBuf> {
         let exchange = exchange.kept();
         let refuse = |why: &str| format!("cannot record into '{}': {why}", self.dir.display());
         self.check_all(&exchange).map_err(|why| Error::new(Exit::Data, refuse(&why)))?;
         let length = exchange.answer.len();
-        let pieces = are_pieces(&exchange.pieces, length);
+        let pieces = check_pieces(&exchange.pieces, length);
         pieces.map_err(|why| Error::new(Exit::Failed, refuse(&why)))?;
         let written = self.write_folder(&exchange);
         written.with_context(|| format!("cannot record into '{}'", self.dir.display()))
@@ -68,45 +68,45 @@ impl Recorder {
             self.check_place(&format!("the answer's header '{name}'"), value)?;
         }
         self.check_place("the answer", &String::from_utf8_lossy(&exchange.answer))?;
-        self.check_place("what ended the answer", exchange.ended.as_deref().unwrap_or_default())
+        self.check_place("the error message", exchange.ended.as_deref().unwrap_or_default())
     }
 
     fn check_place(&self, place: &str, text: &str) -> Result<(), String> {
         match self.secrets.find(text) {
             None => Ok(()),
-            Some(what) => Err(format!("{place} has {what} in it; take that out to record it")),
+            Some(what) => Err(format!("{place} contains {what}; remove it to record the exchange")),
         }
     }
 
-    /// Writes the files into a folder of its own that nobody reads, and then gives that its name.
+    /// Writes the files into a hidden folder, then renames it into place.
     fn write_folder(&self, exchange: &Exchange) -> io::Result<PathBuf> {
         transcript::make_folder(&self.dir)?;
         let folder = self.make_hidden()?;
         let placed = write_files(&folder, exchange)
             .and_then(|()| self.place(&folder, &key(&exchange.path, &exchange.body)));
         if placed.is_err() {
-            // Nobody reads what stays behind.
+            // If this fails, a hidden folder is left behind, which readers ignore.
             let _ = fs::remove_dir_all(&folder);
         }
         placed
     }
 
-    /// Makes a new folder whose name begins with a dot.
+    /// Creates a folder whose name begins with a dot.
     fn make_hidden(&self) -> io::Result<PathBuf> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let folder = self.dir.join(format!(".recording-{}-{number}", process::id()));
             match make_folder(&folder) {
-                // A process of the same number was killed here, or lives in another container.
+                // A process with the same id was killed here, or is running in another container.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 made => return made.map(|()| folder),
             }
         }
     }
 
-    /// Gives a written folder the first name of its key that is free. The system renames no folder to one
-    /// that has files in it, so of two processes only one gets a name.
+    /// Renames a written folder to the first free name for its key. rename(2) does not replace a folder that has
+    /// files in it, so two processes cannot take the same name.
     fn place(&self, folder: &Path, key: &str) -> io::Result<PathBuf> {
         let mut number = 1_u64;
         loop {
@@ -121,7 +121,7 @@ impl Recorder {
     }
 }
 
-/// Makes a new folder whose mode is the same under every umask.
+/// Creates a folder with a mode that does not depend on the umask.
 fn make_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().mode(FOLDER_MODE).create(folder)?;
     fs::set_permissions(folder, Permissions::from_mode(FOLDER_MODE))
@@ -133,7 +133,7 @@ fn write_files(folder: &Path, exchange: &Exchange) -> io::Result<()> {
     write_file(&folder.join(files::BODY), &exchange.answer)
 }
 
-/// Writes a new file whose mode is the same under every umask.
+/// Creates a file with a mode that does not depend on the umask.
 fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(path)?;
     file.set_permissions(Permissions::from_mode(FILE_MODE))?;
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn exchanges_are_read_back_as_written() {
         let dir = tempfile::tempdir().unwrap();
         let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let first = key("/v1/messages", r#"{"a":1}"#);
@@ -208,31 +208,32 @@ mod tests {
                 Exchange { headers: header("Content-Type"), ..exchange() },
                 "the answer's header 'content-type'",
             ),
-            (Exchange { ended: Some(KEY.into()), ..exchange() }, "what ended the answer"),
+            (Exchange { ended: Some(KEY.into()), ..exchange() }, "the error message"),
         ];
         for (exchange, place) in cases {
             let error = recorder(&dir).write(&exchange).unwrap_err();
             assert_eq!(crate::exit::status(&error), Exit::Data);
-            let says = format!("': {place} has the key in use in it; take that out to record it");
+            let says =
+                format!("': {place} contains the key in use; remove it to record the exchange");
             assert!(error.to_string().ends_with(&says), "{error}");
             assert!(!dir.exists(), "{place}");
         }
         let key = format!("sk-ant-{}", "x".repeat(40));
-        let says = "the request body has what looks like an Anthropic key ('sk-ant…') in it; take that out to record it";
+        let says = "the request body contains what looks like an Anthropic key ('sk-ant…'); remove it to record the exchange";
         assert_eq!(recorder(&dir).check(&key), Err(says.to_owned()));
         assert_eq!(recorder(&dir).check("{}"), Ok(()));
-        // Headers that are not written may say what they want.
+        // Headers that are not recorded may contain anything.
         let silent = Exchange { request_headers: header("x-api-key"), ..exchange() };
         let folder = recorder(&dir).write(&silent).unwrap();
         assert!(!fs::read_to_string(folder.join(files::REQUEST)).unwrap().contains(KEY));
     }
 
     #[test]
-    fn what_cannot_be_written_is_an_error_and_leaves_nothing() {
+    fn a_failed_write_leaves_nothing_behind() {
         let dir = tempfile::tempdir().unwrap();
         let short = Exchange { pieces: vec![1], ..exchange() };
         let error = recorder(dir.path()).write(&short).unwrap_err().to_string();
-        assert!(error.ends_with("'pieces' are 1 bytes together, and 'body' has 2"), "{error}");
+        assert!(error.ends_with("'pieces' add up to 1 bytes, but 'body' has 2"), "{error}");
         assert_eq!(names(dir.path()), BTreeSet::new());
         let file = dir.path().join("file");
         fs::write(&file, "").unwrap();
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_taken_by_anything_is_passed_over() {
+    fn a_name_in_use_by_anything_is_skipped() {
         let dir = tempfile::tempdir().unwrap();
         let first = key("/v1/messages", r#"{"a":1}"#);
         fs::write(dir.path().join(&first), "").unwrap();
@@ -251,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn many_may_record_into_one_folder() {
+    fn several_recorders_may_share_a_folder() {
         let dir = tempfile::tempdir().unwrap();
         std::thread::scope(|scope| {
             for _ in 0..2 {
@@ -270,7 +271,7 @@ mod tests {
         }
     }
 
-    /// Says to the test below that it is to record into this folder and do nothing else.
+    /// Makes the test below record into this folder and do nothing else.
     const RECORD_INTO: &str = "CLAW_TEST_RECORD_INTO";
 
     #[test]

@@ -1,4 +1,4 @@
-//! Finding exchanges again by their request, and saying what is nearest where there is none.
+//! Looks up exchanges by their request, and describes the nearest one if there is no match.
 
 use super::diff::{Difference, compare};
 use super::{Exchange, files, key};
@@ -9,7 +9,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Recorded exchanges, each to be given once.
+/// Recorded exchanges. Each is returned once.
 #[derive(Debug)]
 pub struct Cassette {
     dir: PathBuf,
@@ -25,28 +25,28 @@ struct Recording {
     is_given: bool,
 }
 
-/// Nothing is recorded for a request, or nothing that was not given already.
+/// A failed lookup: nothing is recorded for the request, or everything recorded for it was returned already.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Miss {
     /// The request's key.
     pub key: String,
-    /// How many exchanges were recorded for this very request; all were given.
+    /// The number of exchanges recorded for exactly this request, all of them returned already.
     pub given: usize,
-    /// The folder of the nearest recording, where there is any, if `given` is 0.
+    /// The folder of the nearest recording, if there is one and `given` is 0.
     pub nearest: Option<String>,
-    /// How that differs.
+    /// The difference to the nearest recording, as a clause.
     difference: String,
-    /// The folder that was looked in.
+    /// The cassette's folder.
     dir: PathBuf,
 }
 
 impl Cassette {
-    /// Reads all exchanges in the folder `dir`. Files in it, and names that begin with a dot, are passed
-    /// over.
+    /// Reads all exchanges in the folder `dir`. Files in it, and folders whose names begin with a dot, are
+    /// ignored.
     ///
     /// # Errors
-    /// 65 for a folder that is missing and for a broken exchange; a read error's own status. All name the
-    /// file.
+    /// Status 65 if the folder is missing or an exchange is invalid; otherwise the status of the read error. The
+    /// message names the file.
     pub fn open(dir: &Path) -> anyhow::Result<Cassette> {
         let mut recordings = Vec::new();
         for name in names(dir)? {
@@ -59,11 +59,11 @@ impl Cassette {
         Ok(Cassette { dir: dir.to_owned(), recordings })
     }
 
-    /// The next exchange that was recorded for a request. Each is given once: the first time the one with
-    /// the lowest number, then the others in order of their numbers, then of their names.
+    /// Returns the next exchange recorded for a request. Each is returned once, ordered by the number at the end of
+    /// its folder's name, then by the name.
     ///
     /// # Errors
-    /// A [`Miss`] that says what is nearest.
+    /// Returns a [`Miss`] that describes the nearest recording.
     pub fn next(&mut self, path: &str, body: &str) -> Result<&Exchange, Miss> {
         let key = key(path, body);
         let is_next = |recording: &Recording| recording.key == key && !recording.is_given;
@@ -84,7 +84,8 @@ impl Cassette {
         Miss { key, given, nearest, difference, dir: self.dir.clone() }
     }
 
-    /// The recording that differs least, one with the same path if there is any, and how it differs.
+    /// Returns the recording with the fewest differences and a description of the first one. Recordings with the
+    /// same path come first.
     fn nearest(&self, path: &str, body: &str) -> Option<(&Recording, String)> {
         let differences = self.recordings.iter().map(|recording| {
             let has_other_path = recording.exchange.path != path;
@@ -97,7 +98,7 @@ impl Cassette {
         let at = |first: Difference| format!("differs at {first}");
         let difference = match found.first {
             _ if has_other_path => {
-                format!("was sent to '{}' and not to '{path}'", recording.exchange.path)
+                format!("was sent to '{}', not to '{path}'", recording.exchange.path)
             }
             first => first.map(at).unwrap_or_default(),
         };
@@ -105,7 +106,7 @@ impl Cassette {
     }
 }
 
-/// The names of the folders in a cassette.
+/// Returns the names of the exchanges' folders in a cassette.
 fn names(dir: &Path) -> anyhow::Result<Vec<String>> {
     let subject = || format!("cannot replay from '{}'", dir.display());
     let entries = match fs::read_dir(dir) {
@@ -120,7 +121,7 @@ fn names(dir: &Path) -> anyhow::Result<Vec<String>> {
     for entry in entries {
         let entry = entry.with_context(subject)?;
         let name = entry.file_name().into_string();
-        // What has another name was not written here, and could not be told.
+        // A name that is not UTF-8 was not written by a recorder, and messages could not show it.
         let Ok(name) = name else { continue };
         if !name.starts_with('.') && entry.path().is_dir() {
             names.push(name);
@@ -133,24 +134,25 @@ fn is_no_folder(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// The number at the end of a folder's name: 2 of `KEY.2`, else 1.
+/// Returns the number at the end of a folder's name: 2 for `KEY.2`, 1 without a number.
 fn number(name: &str) -> u64 {
     name.rsplit_once('.').and_then(|(_, number)| number.parse().ok()).unwrap_or(1)
 }
 
 impl fmt::Display for Miss {
-    /// What to say, on one line if the request's values are; the caller makes it fit for a terminal.
+    /// Writes the message. It may contain line feeds and control characters from the request; the caller escapes
+    /// them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Miss { key, given, difference, .. } = self;
         let dir = self.dir.display();
         match &self.nearest {
             _ if *given > 0 => {
                 let times = if *given == 1 { "once" } else { &format!("{given} times") };
-                write!(f, "nothing recorded is left for this request (key {key}): ")?;
+                write!(f, "no recording left for this request (key {key}): ")?;
                 write!(f, "'{dir}' has it {times}, and it was sent once more")
             }
             None => {
-                write!(f, "nothing recorded for this request (key {key}): '{dir}' has no exchange")
+                write!(f, "nothing recorded for this request (key {key}): '{dir}' is empty")
             }
             Some(name) => {
                 write!(f, "nothing recorded for this request (key {key}): ")?;
@@ -170,7 +172,7 @@ mod tests {
 
     const PATH: &str = "/v1/messages";
 
-    /// Records the answer to a request.
+    /// Records an answer to a request and returns the name of its folder.
     fn record(dir: &Path, path: &str, body: &str, answer: &str) -> String {
         let exchange = Exchange {
             path: path.to_owned(),
@@ -192,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn each_recording_of_a_request_is_given_once_and_in_order() {
+    fn each_recording_of_a_request_is_returned_once_and_in_order() {
         let dir = tempfile::tempdir().unwrap();
         for number in 1..=12 {
             record(dir.path(), PATH, r#"{"a":1,"b":[2]}"#, &number.to_string());
@@ -203,7 +205,7 @@ mod tests {
             assert_eq!(next(&mut cassette, r#"{ "b":[2.0], "a":1 }"#), Ok(number.to_string()));
         }
         let left = next(&mut cassette, r#"{"a":1,"b":[2]}"#).unwrap_err();
-        assert!(left.starts_with("nothing recorded is left for this request (key "), "{left}");
+        assert!(left.starts_with("no recording left for this request (key "), "{left}");
         assert!(left.ends_with("has it 12 times, and it was sent once more"), "{left}");
         assert_eq!(next(&mut cassette, r#"{"a":2}"#), Ok("other".to_owned()));
         assert!(next(&mut cassette, r#"{"a":2}"#).unwrap_err().contains("has it once"));
@@ -226,11 +228,11 @@ mod tests {
         );
         assert_eq!(next(&mut cassette, &sent), Err(says));
         let miss = cassette.next("/third", &sent).unwrap_err().to_string();
-        assert!(miss.ends_with("which was sent to '/other' and not to '/third'"), "{miss}");
+        assert!(miss.ends_with("which was sent to '/other', not to '/third'"), "{miss}");
     }
 
     #[test]
-    fn ties_go_by_name() {
+    fn ties_are_broken_by_name() {
         let dir = tempfile::tempdir().unwrap();
         let names = ["1", "2", "3", "4"].map(|body| record(dir.path(), PATH, body, ""));
         let mut cassette = Cassette::open(dir.path()).unwrap();
@@ -239,12 +241,12 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_cassette_has_nothing_and_a_missing_one_is_an_error() {
+    fn an_empty_cassette_has_no_match_and_a_missing_one_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join(".recording-1-0")).unwrap();
         fs::write(dir.path().join("README"), "").unwrap();
         let mut cassette = Cassette::open(dir.path()).unwrap();
-        assert!(next(&mut cassette, "{}").unwrap_err().ends_with("has no exchange"));
+        assert!(next(&mut cassette, "{}").unwrap_err().ends_with("is empty"));
         for missing in [dir.path().join("none"), dir.path().join("README")] {
             let error = Cassette::open(&missing).unwrap_err();
             assert_eq!(status(&error), Exit::Data);
@@ -254,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_exchange_is_named() {
+    fn an_invalid_exchange_is_named_in_the_error() {
         let dir = tempfile::tempdir().unwrap();
         let name = record(dir.path(), PATH, "{}", "x");
         for file in [files::RESPONSE, files::BODY, files::REQUEST] {
@@ -268,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn exchanges_of_real_servers_are_found_again() {
+    fn exchanges_with_real_servers_are_found() {
         let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/http");
         let mut cassette = Cassette::open(&recorded).unwrap();
         let exchanges: Vec<Exchange> =

@@ -1,22 +1,21 @@
-//! What looks like a secret and so is never written down.
+//! Recognizes secrets, so that they are never recorded.
 //!
-//! A provider may tell a key back in an error, and whoever asks may have pasted one. So everything that
-//! would be written is searched: for the keys in use themselves, and for what keys look like. JSON may
-//! spell a character as an escape; that hides nothing. A secret that an answer's stream tells in pieces, a
-//! few characters an event, is not seen.
+//! A provider may repeat a key in an error, and a user may have pasted one into a prompt. Everything that would be
+//! written is therefore searched for the keys in use and for the patterns of known kinds of keys, also in text with
+//! JSON escapes. A secret that a stream delivers a few characters per event is not detected.
 
 use crate::provider::secret;
 use regex::Regex;
 use std::borrow::Cow;
 
-/// The most characters of a finding that are shown.
+/// The number of characters shown of a secret that was found.
 const SHOWN: usize = 6;
 
-/// Where a word begins, which in JSON may be right after an escape.
+/// Matches the beginning of a word, which in JSON may directly follow an escape.
 const BEGIN: &str = r"(?:\\[bfnrt]|(?-u:\b))";
 
-/// What keys look like: a name for it, whether it begins as a word does, and the pattern of its own part.
-/// Ordinary text has to go through (`risk-...`, `Bearer $KEY`), for a refusal ends the recording.
+/// The kinds of secrets: a name, whether a secret must begin at the beginning of a word, and a pattern. Ordinary
+/// text (`risk-...`, `Bearer $KEY`) must not match, because a match stops the recording.
 const KINDS: [(&str, bool, &str); 22] = [
     ("an Anthropic key", false, r"sk-ant-[A-Za-z0-9_-]{10}"),
     ("an OpenRouter key", false, r"sk-or-v1-[A-Za-z0-9]{10}"),
@@ -46,7 +45,7 @@ const KINDS: [(&str, bool, &str); 22] = [
     ("a private key", false, r"-----BEGIN [A-Z ]*PRIVATE KEY-----"),
 ];
 
-/// Finds secrets.
+/// A search for secrets.
 #[derive(Debug)]
 pub(super) struct Secrets {
     keys: Vec<String>,
@@ -54,7 +53,7 @@ pub(super) struct Secrets {
 }
 
 impl Secrets {
-    /// Looks for these keys, and for what keys look like.
+    /// Returns a search for these keys and for all known kinds of secrets.
     pub(super) fn new(mut keys: Vec<String>) -> Secrets {
         keys.retain(|key| secret::is_secret(key));
         let kinds = KINDS.iter().filter_map(|(kind, is_word, pattern)| {
@@ -64,7 +63,7 @@ impl Secrets {
         Secrets { keys, kinds: kinds.collect() }
     }
 
-    /// What in `text` looks like a secret, and how that begins.
+    /// Returns a description of the first secret in `text`, with its first characters.
     pub(super) fn find(&self, text: &str) -> Option<String> {
         self.find_plain(text).or_else(|| match decoded(text) {
             Cow::Borrowed(_) => None,
@@ -73,7 +72,7 @@ impl Secrets {
     }
 
     fn find_plain(&self, text: &str) -> Option<String> {
-        // Of a short key even the beginning tells too much.
+        // The key in use is not shown at all: the first characters of a short key reveal too much.
         if self.keys.iter().any(|key| text.contains(key.as_str())) {
             return Some("the key in use".to_owned());
         }
@@ -85,7 +84,7 @@ impl Secrets {
     }
 }
 
-/// `text` with JSON's escapes of ASCII characters decoded, wherever they are; it need not be JSON.
+/// Decodes all JSON escapes of ASCII characters in `text`, which need not be JSON.
 fn decoded(text: &str) -> Cow<'_, str> {
     if !text.contains('\\') {
         return Cow::Borrowed(text);
@@ -102,8 +101,8 @@ fn decoded(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The character that an escape stands for, and how many bytes it has after its backslash. What is no
-/// escape of an ASCII character stays a backslash.
+/// Returns the character that an escape stands for, and its length in bytes after the backslash. If it is not an
+/// escape of an ASCII character, the backslash is kept.
 fn unescaped(escape: &str) -> (char, usize) {
     match escape.bytes().next() {
         Some(b'b' | b'f' | b'n' | b'r' | b't') => (' ', 1),
@@ -124,7 +123,7 @@ mod tests {
         Secrets::new(vec!["local/key+1".to_owned(), "ollama".to_owned()]).find(text)
     }
 
-    /// One of each kind, put together here so that no other search takes them for real.
+    /// One sample of each kind, assembled at run time so that secret scanners do not report this file.
     fn samples() -> [String; 22] {
         let tail = |count: usize| "A1b2".repeat(10)[..count].to_owned();
         [
@@ -172,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn audit_21_all_prefixes_of_a_kind_are_known() {
+    fn audit_21_all_prefixes_of_a_kind_are_found() {
         let tail = "A1b2".repeat(10);
         for begin in
             ["gho_", "ghu_", "ghs_", "ghr_", "glrt-", "gldt-", "xoxp-", "xoxa-", "rk_live_"]
@@ -183,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_in_use_is_found_however_it_is_spelled_and_never_shown() {
+    fn a_key_in_use_is_found_in_any_notation_and_never_shown() {
         for text in ["xlocal/key+1x", r#""local\/key+1""#, r#""local\u002Fkey\u002b1""#] {
             assert_eq!(find(text).as_deref(), Some("the key in use"), "{text}");
         }
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_words_are_no_secrets() {
+    fn ordinary_text_is_not_a_secret() {
         for text in [
             "a risk-management-and-compliance-handbook",
             "export KEY=sk-ant-... and send 'Bearer $KEY'",

@@ -1,4 +1,4 @@
-//! A reply that is being put together from the parts of a flat chat's answer: a text, and calls beside it.
+//! Builds a reply from the parts of a chat completion or an Ollama answer: a text, and tool calls beside it.
 
 use crate::json::quote;
 use crate::json::write::opening;
@@ -6,54 +6,54 @@ use crate::provider::Reply;
 use crate::provider::collect::{RawString, Unfinished, call_block};
 use std::collections::HashSet;
 
-/// What is known of a reply so far.
+/// A reply that is still arriving.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
     /// The model that answers.
     pub(crate) model: Option<String>,
-    /// Why it stopped, in the provider's word.
+    /// The provider's stop reason.
     pub(crate) stop_reason: Option<String>,
-    /// What was counted, a JSON object.
+    /// The token usage, as a JSON object.
     pub(crate) usage: Option<String>,
-    /// What is said.
+    /// The model's text.
     pub(crate) text: RawString,
-    /// The reason for a refusal, in the model's own words.
+    /// The model's explanation of a refusal.
     pub(crate) refusal: RawString,
-    /// The kinds of parts that no record can hold: audio, an image.
+    /// The kinds of content that records cannot hold: audio, images.
     pub(crate) left_out: Vec<String>,
-    /// What was thought aloud.
+    /// The reasoning text.
     pub(crate) reasoning: RawString,
-    /// What is called, in order.
+    /// The tool calls, in order.
     pub(crate) calls: Vec<CallDraft>,
 }
 
-/// A call that is being put together.
+/// A tool call that is still arriving.
 #[derive(Debug, Default)]
 pub(crate) struct CallDraft {
-    /// The number by which the provider tells calls apart.
+    /// The provider's number for the call.
     pub(crate) index: Option<u64>,
-    /// Its id; empty if the provider gave none.
+    /// The call's id, or an empty string if the provider sent none.
     pub(crate) id: String,
-    /// What is called.
+    /// The tool's name.
     pub(crate) name: String,
-    /// With what: a JSON object, as a text.
+    /// The input: a JSON object, as text.
     input: RawString,
 }
 
 impl Draft {
-    /// Takes the name of the model; the first one holds.
+    /// Takes the model's name. The first name that is not empty is kept.
     pub(crate) fn model(&mut self, name: Option<impl Into<String>>) {
         let name = name.map(Into::into).filter(|name: &String| !name.is_empty());
         self.model = self.model.take().or(name);
     }
 
-    /// Tells that nothing was said or called yet.
+    /// Returns true if there is no text, refusal or tool call yet.
     pub(crate) fn is_empty(&self) -> bool {
         self.text.is_empty() && self.refusal.is_empty() && self.calls.is_empty()
     }
 
-    /// Returns the text, a refusal, and a word for each part that is left out, as blocks.
-    fn said(text: RawString, refusal: RawString, left_out: &[String]) -> Vec<String> {
+    /// Returns the text, the refusal, and a placeholder for each dropped part as text blocks.
+    fn text_blocks(text: RawString, refusal: RawString, left_out: &[String]) -> Vec<String> {
         let words = left_out.iter().map(|kind| RawString::of(&format!("[{kind}]")));
         let all = [text, refusal].into_iter().chain(words);
         let all = all.filter(|text| !text.is_empty());
@@ -61,18 +61,20 @@ impl Draft {
             .collect()
     }
 
-    /// The part that was shown so far.
+    /// Returns the part of the reply that was shown so far.
     pub(crate) fn shown(self) -> Reply {
         let Draft { model, usage, text, refusal, .. } = self;
-        let blocks = Draft::said(text, refusal, &[]);
+        let blocks = Draft::text_blocks(text, refusal, &[]);
         Reply { blocks, model, usage, ..Reply::default() }
     }
 
-    /// The reply in our form: the text, then the calls.
+    /// Returns the reply: the text, then the tool calls.
+    ///
+    /// The last call of an answer that was cut off may be incomplete. It then gets an empty input, and is dropped
+    /// when records are made.
     ///
     /// # Errors
-    /// Says so when a call has no name, or an input that is no JSON object. The last call of an answer
-    /// that was cut off may be half a call; it gets an empty input, and no record is made of it.
+    /// Fails if a call has no name, or its input is not a JSON object.
     pub(crate) fn reply(self) -> Result<Reply, Unfinished> {
         let Draft { model, stop_reason, usage, text, refusal, left_out, reasoning, calls } = self;
         let reason = stop_reason.map(|word| reason(&word, !calls.is_empty()).to_owned());
@@ -83,15 +85,15 @@ impl Draft {
         let reasoning = (!reasoning.is_empty()).then(|| reasoning.into_between("\"", "\""));
         let mut reply =
             Reply { model, stop_reason: reason, usage, reasoning, left_out, ..Reply::default() };
-        reply.blocks = Draft::said(text, refusal, &reply.left_out);
-        let said = reply.blocks.len();
+        reply.blocks = Draft::text_blocks(text, refusal, &reply.left_out);
+        let text_count = reply.blocks.len();
         let last = calls.len().saturating_sub(1);
         for (number, (call, id)) in calls.iter().zip(ids(&calls)).enumerate() {
             let may_be_half = number == last && reply.may_end_in_half();
             match call.block(&id, may_be_half) {
                 Ok(block) => reply.blocks.push(block),
                 Err(why) => {
-                    reply.blocks.truncate(said);
+                    reply.blocks.truncate(text_count);
                     let shown = Reply { stop_reason: None, reasoning: None, ..reply };
                     return Err(Unfinished { why, shown });
                 }
@@ -102,13 +104,12 @@ impl Draft {
 }
 
 impl CallDraft {
-    /// A call with that number, of which nothing else is known.
+    /// Returns a call with this number and nothing else.
     pub(crate) fn numbered(index: Option<u64>) -> CallDraft {
         CallDraft { index, ..CallDraft::default() }
     }
 
-    /// Adds to the input: a part of its text, a JSON string; or, as some servers have it, all of it as an
-    /// object.
+    /// Adds to the input: part of its text, as a JSON string, or all of it as an object, which some servers send.
     pub(crate) fn add_input(&mut self, raw: Option<&str>) {
         match raw {
             Some(raw) if raw.starts_with('{') => self.input.keep(Some(&quote(raw))),
@@ -118,7 +119,7 @@ impl CallDraft {
 
     fn block(&self, id: &str, may_be_half: bool) -> Result<String, String> {
         let whole = match self.name.is_empty() {
-            true => Err("calls something without a name".to_owned()),
+            true => Err("has a tool call without a name".to_owned()),
             false => {
                 self.input.bounded(&self.name)?;
                 call_block(id, &self.name, &self.input.text())
@@ -131,8 +132,7 @@ impl CallDraft {
     }
 }
 
-/// The ids of calls. Where the provider gave none, or one that another call has, it is `call_1` or the next
-/// that is free.
+/// Returns the ids of the calls. A missing or duplicate id is replaced by `call_1` or the next free number.
 fn ids(calls: &[CallDraft]) -> Vec<String> {
     let given: HashSet<&str> = calls.iter().map(|call| call.id.as_str()).collect();
     let made_up = (1_u64..).map(|number| format!("call_{number}"));
@@ -146,9 +146,8 @@ fn ids(calls: &[CallDraft]) -> Vec<String> {
     all
 }
 
-/// A stop reason in our word; one that is not known stays as it is. Who calls waits for the result,
-/// even where the provider says no more than that it stopped: Ollama always does, chat completions do
-/// when the request named the tool to call.
+/// Translates a stop reason to Anthropic's vocabulary; an unknown one is kept. A plain stop with tool calls becomes
+/// `tool_use`: Ollama always reports a plain stop, and chat completions do if the request forced a certain tool.
 fn reason(word: &str, has_calls: bool) -> &str {
     match word {
         "stop" | "end" | "end_turn" if has_calls => "tool_use",
@@ -175,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_ids_are_made_up_and_given_ones_stay() {
+    fn missing_ids_are_generated_and_existing_ones_are_kept() {
         let calls = ["", "call_1", "", "x"].map(|id| call(id, "f", "{}"));
         assert_eq!(ids(&calls), ["call_2", "call_1", "call_3", "x"]);
         let calls = ["x", "x"].map(|id| call(id, "f", "{}"));
@@ -183,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_that_are_not_known_stay() {
+    fn stop_reasons_are_translated_and_unknown_ones_kept() {
         for (word, ours, with_calls) in [
             ("stop", "end_turn", "tool_use"),
             ("end", "end_turn", "tool_use"),
@@ -203,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn v66_only_the_last_call_of_a_cut_answer_may_be_half() {
+    fn v66_only_the_last_call_of_a_cut_answer_may_be_incomplete() {
         let calls = || vec![call("a", "f", "{}"), call("b", "g", r#"{"x":"#)];
         let reply = draft("length", calls()).reply().unwrap();
         let records = reply.to_records("p");
@@ -217,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn an_input_may_come_as_an_object() {
+    fn an_input_may_be_an_object() {
         let mut call = CallDraft { name: "f".into(), ..CallDraft::default() };
         call.add_input(Some(r#"{"a":"\ud83d\u00e9 \"","b":1e2}"#));
         let block = call.block("i", false).unwrap();

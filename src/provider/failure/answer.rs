@@ -1,17 +1,17 @@
-//! What a refusal's body says, without its wrappings: errors inside errors, in JSON inside strings.
+//! Reads the body of a refusal and unwraps errors inside errors, such as JSON inside strings.
 
 use super::texts::{self, TextFamily};
 use super::{bounded, opening, python};
 use serde_json::Value;
 
-/// The most bytes of a body without a message that are shown.
+/// The number of bytes shown of a body without a message.
 const BODY_BYTES: usize = 500;
-/// How many errors inside errors are opened.
+/// The maximum depth to which nested errors are unwrapped.
 const NESTING: usize = 4;
 /// The stop reason, and on some gateways the error code, of an answer that filled the window.
 const WINDOW_FILLED: &str = "model_context_window_exceeded";
 
-/// What a body says, without its wrappings.
+/// The content of a refusal's body, unwrapped.
 #[derive(Default)]
 pub(super) struct ErrorBody {
     /// The innermost message.
@@ -20,9 +20,9 @@ pub(super) struct ErrorBody {
     pub(super) kinds: Vec<String>,
     /// The status that the error names, 400 to 599.
     pub(super) code: Option<u16>,
-    /// The prompt's tokens, from a member of their own.
+    /// The size of the prompt in tokens, if the error has a member for it.
     pub(super) input: Option<u64>,
-    /// The window in tokens, from a member of its own.
+    /// The window in tokens, if the error has a member for it.
     pub(super) limit: Option<u64>,
     pub(super) request_id: Option<String>,
     pub(super) is_error: bool,
@@ -40,14 +40,14 @@ impl ErrorBody {
         answer
     }
 
-    /// Takes in one level: its words, then its text and whatever that holds.
+    /// Reads one level of nesting: its types and numbers, then its message and any error inside that.
     fn open(&mut self, value: &Value, depth: usize) {
         let value = match value {
-            // Gemini answers a list of one error.
+            // Gemini sends a list with one error.
             Value::Array(items) => items.first().unwrap_or(&Value::Null),
             value => value,
         };
-        // Cloudflare answers a list of them in a member of its own.
+        // Cloudflare sends a list in the member `errors`.
         let (error, first) = (&value["error"], &value["errors"][0]);
         [value, first, error].into_iter().for_each(|object| self.note(object));
         let raw = &error["metadata"]["raw"];
@@ -55,13 +55,13 @@ impl ErrorBody {
         let places = messages.into_iter().chain([&value["message"], &value["detail"], value]);
         let mut texts = places.filter_map(Value::as_str);
         if let Some(text) = texts.find(|text| !text.is_empty()) {
-            self.hear(text, depth);
+            self.take_text(text, depth);
         }
     }
 
-    /// Takes a text as the message, and what is wrapped in it as a better one. A text about the
-    /// request's shape may quote the request, so it is left closed.
-    fn hear(&mut self, text: &str, depth: usize) {
+    /// Takes a text as the message, or the error inside it if there is one. A text about the form of the request may
+    /// quote the request, so it is not unwrapped.
+    fn take_text(&mut self, text: &str, depth: usize) {
         self.text = Some(text.to_owned());
         if depth == 0 || texts::find(text, &[TextFamily::Shape]).is_some() {
             return;
@@ -71,7 +71,7 @@ impl ErrorBody {
         }
     }
 
-    /// Keeps an object's words and numbers.
+    /// Collects the types, codes and numbers of an object.
     fn note(&mut self, object: &Value) {
         let words = ["code", "type", "status"].into_iter().filter_map(|name| object[name].as_str());
         let words = words.filter(|word| *word != "error" && word.parse::<u16>().is_err());
@@ -86,7 +86,7 @@ impl ErrorBody {
         self.request_id = self.request_id.take().or(request_id);
     }
 
-    /// An answer that stopped because the window is full is no success.
+    /// Marks an answer that stopped because the window is full as an overflow.
     fn note_stop(&mut self, value: &Value) {
         let choices = value["choices"].as_array().map_or(&[][..], Vec::as_slice);
         let mut reasons = choices.iter().map(|choice| &choice["finish_reason"]);
@@ -96,12 +96,12 @@ impl ErrorBody {
         }
     }
 
-    /// The innermost word of an error; the words of a success are none.
+    /// Returns the innermost type or code. Only errors have one.
     pub(super) fn first_kind(&self) -> Option<&String> {
         self.kinds.first().filter(|_| self.is_error || self.text.is_some())
     }
 
-    /// The text to show: the message, else the status and the start of the body.
+    /// Returns the text to show: the message, or the status and the beginning of the body.
     pub(super) fn message(&self, status: u16, body: &[u8]) -> String {
         if let Some(text) = &self.text {
             return text.clone();
@@ -109,13 +109,13 @@ impl ErrorBody {
         if body.trim_ascii().is_empty() {
             return format!("HTTP {status} with an empty body");
         }
-        // Four bytes more than are shown, so that no character is cut before it is decoded.
+        // Four extra bytes, so that the last character shown is not cut before it is decoded.
         let start = String::from_utf8_lossy(&body[..body.len().min(BODY_BYTES + 4)]);
         format!("HTTP {status}: {}", bounded(&start, BODY_BYTES))
     }
 }
 
-/// Whether a JSON value says that it is an error.
+/// Returns true if a JSON value is marked as an error.
 fn marks_error(value: &Value) -> bool {
     let value = value.get(0).unwrap_or(value);
     !value["error"].is_null()
@@ -124,7 +124,7 @@ fn marks_error(value: &Value) -> bool {
         || value["object"] == "error"
 }
 
-/// The first error in a body of many lines, server-sent events or one JSON object a line.
+/// Returns the first error in a body of several lines: server-sent events or one JSON object per line.
 fn error_line(body: &[u8]) -> Option<Value> {
     let mut values = body.split(|byte| *byte == b'\n').filter_map(|line| {
         let line = line.strip_prefix(b"data:").unwrap_or(line);
@@ -133,8 +133,8 @@ fn error_line(body: &[u8]) -> Option<Value> {
     values.find(marks_error)
 }
 
-/// The error inside a text, where its provider speaks: as JSON, or as Python writes bytes or a dictionary.
-/// Text after it does not matter. JSON anywhere else is a quotation.
+/// Returns the error inside a text: JSON, or a Python bytes literal or dictionary. It must stand where the provider's
+/// own words begin; anywhere else it is a quotation. Text after it is ignored.
 fn embedded(text: &str) -> Option<Value> {
     let mut values =
         opening::all(text).into_iter().filter_map(|text| match text.strip_prefix('b') {
@@ -144,7 +144,7 @@ fn embedded(text: &str) -> Option<Value> {
     values.find(|value| marks_error(value) || value["message"].is_string())
 }
 
-/// The JSON object that `json` starts with; what follows it does not matter.
+/// Parses the JSON object at the beginning of `json`. Text after it is ignored.
 fn first_value(json: &str) -> Option<Value> {
     let json = json.starts_with('{').then_some(json)?;
     serde_json::Deserializer::from_str(json).into_iter().next()?.ok()

@@ -1,16 +1,16 @@
-//! Where a provider's own words begin in an error message.
+//! Finds where a provider's own words begin in an error message.
 //!
-//! Gateways and SDKs put the name of an exception, a status or the like in front of a provider's message:
-//! `litellm.BadRequestError: OpenAIException - This model's ...`. Such words are known, and hold no quotation.
-//! Anything else in front of a sentence may be the beginning of one, so what follows it is not the provider's.
+//! Gateways and SDKs add a prefix to a provider's message, such as the name of an exception or a status:
+//! `litellm.BadRequestError: OpenAIException - This model's ...`. The known prefixes contain no quotation. After any
+//! other text, the rest may be a quotation and is not treated as the provider's words.
 
 use regex::{Regex, RegexBuilder};
 use std::sync::OnceLock;
 
-/// How many such words may follow each other.
+/// The maximum number of prefixes in a row.
 const MOST: usize = 8;
 
-/// The words, each alternative with the sign that ends it.
+/// The known prefixes, each with the punctuation that ends it.
 const WORDS: &str = r"(?x)^\s*(?:
     # The name of an exception or a type: 'litellm.BadRequestError:', 'AnthropicException -', 'Error:'
     (?:(?:api|upstream|server|internal\ server|provider|client|context\ window)\ )?
@@ -23,15 +23,15 @@ const WORDS: &str = r"(?x)^\s*(?:
         (?:\ (?:bad\ request|payload\ too\ large|content\ too\ large|unprocessable\ entity|internal\ server\ error))?
         (?::|,|\ -)?
     |bad\ request(?:\ error)?:
-    # An SDK or a gateway that says whose words follow
+    # An SDK or a gateway that names the source of the message
     |an\ error\ occurred\ \([a-z]+\)\ when\ calling\ the\ [a-z]+\ operation(?:\ \([a-z0-9:\ ]+\))?:
     |the\ model\ returned\ the\ following\ errors:
     |(?:upstream\ |provider\ )?error\ from\ [a-z0-9_./()\ -]+:
     |provider\ returned\ error:
 )\s+";
 
-/// The places in `text` where a provider may begin to speak: its beginning, and after each of the words that
-/// are known to stand in front.
+/// Returns the suffixes of `text` that may be a provider's own words: all of it, and the rest after each known
+/// prefix.
 pub(super) fn all(text: &str) -> Vec<&str> {
     let mut openings = vec![text.trim_start()];
     while openings.len() <= MOST
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_gateways_put_in_front_is_passed_over() {
+    fn prefixes_of_gateways_are_skipped() {
         for front in [
             "",
             "litellm.ContextWindowExceededError: litellm.BadRequestError: OpenAIException - ",
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_a_quotation_is_not() {
+    fn possible_quotations_are_not_skipped() {
         for text in [
             "error parsing tool call: raw='Too long.'",
             "Invalid content: Too long.",

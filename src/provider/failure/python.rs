@@ -1,8 +1,8 @@
-//! Python's notation of bytes and dictionaries, which gateways in Python put into their messages.
+//! Decodes Python's notation for bytes and dictionaries, which gateways written in Python put into their messages.
 
 use crate::json::quote;
 
-/// The string that `text` starts with, decoded, and what follows it.
+/// Decodes the Python string at the beginning of `text`. Returns it with the text that follows.
 pub(super) fn string(text: &str) -> Option<(String, &str)> {
     let mark = text.bytes().next().filter(|mark| matches!(mark, b'\'' | b'"'))?;
     let mut bytes = Vec::with_capacity(text.len());
@@ -16,11 +16,11 @@ pub(super) fn string(text: &str) -> Option<(String, &str)> {
             _ => bytes.push(byte),
         }
     }
-    // The message was cut off within the string.
+    // The message was cut off inside the string.
     Some((String::from_utf8_lossy(&bytes).into_owned(), ""))
 }
 
-/// The byte that a backslash and the next characters of `rest` stand for.
+/// Decodes an escape: returns the byte for the characters after the backslash.
 fn escape(rest: &mut impl Iterator<Item = u8>) -> Option<u8> {
     match rest.next()? {
         b'n' => Some(b'\n'),
@@ -34,7 +34,7 @@ fn escape(rest: &mut impl Iterator<Item = u8>) -> Option<u8> {
     }
 }
 
-/// The dictionary that `text` starts with, as JSON. Whether it is a whole one is for the reader of JSON to see.
+/// Converts the Python dictionary at the beginning of `text` to JSON. The result is not checked; the caller parses it.
 pub(super) fn dictionary(text: &str) -> Option<String> {
     let mut rest = text.starts_with("{'").then_some(text)?;
     let mut json = String::with_capacity(text.len());

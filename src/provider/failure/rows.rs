@@ -1,32 +1,31 @@
-//! Rows that a user adds to the table of texts: gateways have words of their own.
+//! The user's additions to the table of texts, for gateways with their own wordings.
 
 use super::texts::{Numbers, parse};
 use super::{FailureClass, opening};
 use regex::{Captures, Regex, RegexBuilder};
 
-/// Rows of a user's, in the order of the file: the first that matches decides.
+/// The user's rows, in the order of the file. The first match decides.
 #[derive(Debug, Default)]
 pub struct Rows {
     rows: Vec<FailureRow>,
 }
 
-/// One of them.
+/// One row.
 #[derive(Debug)]
 struct FailureRow {
     class: FailureClass,
     text: Regex,
-    /// File and line.
+    /// The file and line, used as the name of the rule.
     name: String,
 }
 
 impl Rows {
-    /// Reads rows from the text of file `name`. A line has the word of a [`FailureClass`], white space, and a
-    /// regular expression, which is tried without regard to upper and lower case; its groups `actual`,
-    /// `limit`, `output` and `cap` are numbers of tokens. Blank lines and lines that begin with `#` are
-    /// passed over.
+    /// Reads rows from the text of the file `name`. A line has the name of a [`FailureClass`], white space, and a
+    /// case-insensitive regular expression, whose groups `actual`, `limit`, `output` and `cap` match numbers of
+    /// tokens. Blank lines and lines that begin with `#` are ignored.
     ///
     /// # Errors
-    /// Says which line is none, and why.
+    /// Returns the number of the first invalid line, and the reason.
     pub fn read(name: &str, text: &str) -> Result<Rows, String> {
         let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
         let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
@@ -36,8 +35,8 @@ impl Rows {
         Ok(Rows { rows: lines.map(row).collect::<Result<_, _>>()? })
     }
 
-    /// The first row that `text` matches: its class, its name, its numbers, and whether it matches where the
-    /// provider begins to speak. Anywhere else it may have matched a quotation.
+    /// Returns the first row that matches `text`: its class, its name, its numbers, and true if the match is where
+    /// the provider's own words begin. Anywhere else it may be a quotation.
     pub(super) fn find(&self, text: &str) -> Option<(FailureClass, &str, Numbers, bool)> {
         self.rows.iter().find_map(|row| {
             let found = row.text.captures(text)?;
@@ -53,14 +52,14 @@ fn row(line: &str, name: String) -> Result<FailureRow, String> {
     let known = FailureClass::ALL.into_iter().find(|known| known.name() == class);
     let class = known.ok_or_else(|| {
         let all: Vec<_> = FailureClass::ALL.iter().map(|class| class.name()).collect();
-        format!("no class is called '{class}'; they are {}", all.join(", "))
+        format!("unknown class '{class}'; use one of {}", all.join(", "))
     })?;
     if pattern.trim().is_empty() {
-        return Err("there is no text after the class".to_owned());
+        return Err("no pattern after the class".to_owned());
     }
     let built = RegexBuilder::new(pattern.trim()).case_insensitive(true).build();
     let text = built.map_err(|error| {
-        // The last line says what is wrong; those before it draw where.
+        // The last line states the error; the lines before it draw its position.
         let why = error.to_string();
         format!("not a regular expression: {}", why.lines().last().unwrap_or_default())
     })?;

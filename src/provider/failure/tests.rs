@@ -21,7 +21,7 @@ fn json(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// The body in which the Messages API, chat completions and their gateways put a text.
+/// Returns an error body as used by the Messages API, chat completions and their gateways.
 fn error(text: &str) -> String {
     format!(r#"{{"error":{{"type":"invalid_request_error","message":{}}}}}"#, json(text))
 }
@@ -118,13 +118,13 @@ fn each_overflow_text_gives_its_rule_and_its_numbers() {
     }
 }
 
-/// The rows of tests/data/failures.ndjson. Some of them go through claw-call, too.
+/// Reads the rows of tests/data/failures.ndjson. Some of them are also tested through claw-call.
 fn rows() -> Vec<Value> {
     let text = include_str!("../../../tests/data/failures.ndjson");
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Overflows, what only looks like one, and all other classes.
+/// Covers overflows, texts that only look like one, and all other classes.
 #[test]
 fn k7_each_row_of_the_table_is_classified() {
     let rows = rows();
@@ -141,7 +141,7 @@ fn k7_each_row_of_the_table_is_classified() {
             "actual": found.actual, "limit": found.limit, "retry_after": found.retry_after,
             "requested_output": found.requested_output, "output_cap": found.output_cap,
         });
-        // A number that the row does not have must not be made up.
+        // Numbers that are missing from the row must not be reported.
         for (name, value) in told.as_object().unwrap() {
             let is_same =
                 *value == row[name] || value.is_number() && value.as_f64() == row[name].as_f64();
@@ -152,10 +152,10 @@ fn k7_each_row_of_the_table_is_classified() {
         assert_eq!(found.retryable, may_pass, "{body}");
     }
     let has = |exit: u64| rows.iter().filter(|row| row["exit"] == exit).count();
-    assert!(has(3) > 40 && has(76) > 20 && has(75) > 15, "positives and lookalikes");
+    assert!(has(3) > 40 && has(76) > 20 && has(75) > 15, "the table has overflows and lookalikes");
 }
 
-/// The message of a row whose body holds it without wrappings.
+/// Returns the message of a row whose body is not nested.
 fn message(row: &Value) -> Option<String> {
     let body: Value = serde_json::from_str(row["body"].as_str()?).ok()?;
     let places = [&body["error"]["message"], &body["errors"][0]["message"], &body["error"]];
@@ -172,7 +172,7 @@ fn audit_15_each_text_has_a_row_and_a_quoted_lookalike() {
     }
 }
 
-/// The ways in which a server repeats a text of the request or of the model.
+/// Returns messages that quote a text of the request or of the model in all the ways that servers do.
 fn quotations(text: &str) -> Vec<String> {
     let (bare, inner) = (text.trim_end_matches(['.', ' ']), error(text));
     vec![
@@ -194,21 +194,21 @@ fn quotations(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn audit_15_no_quotation_decides_anything() {
+fn audit_15_quotations_never_decide() {
     let own: Vec<Value> = rows().into_iter().filter(|row| row.get("quotes").is_none()).collect();
     for rule in &texts::RULES {
         let samples = own.iter().filter(|row| row["rule"] == rule.name).filter_map(message);
         let samples: Vec<String> = samples.collect();
         assert!(!samples.is_empty(), "{}", rule.name);
         for text in samples.iter().flat_map(|text| quotations(text)) {
-            // At 503 only the words for busy count, which may stand in any sentence.
+            // At 503 only texts for a busy server count, and those match in any sentence.
             let is_quoted = text.contains(['\'', '"', '`']);
             let busy = (rule.family == TextFamily::Busy && is_quoted).then_some((503, 69));
             for (status, exit) in
                 [(400, 76), (413, 4), (200, 69), (500, 69)].into_iter().chain(busy)
             {
                 let failure = classify(status, &error(&text));
-                // Where a member of the request is named first, that says more than the status.
+                // If the text begins with a member of the request, that decides before the status.
                 let is_shape = failure.rule.starts_with('S') && failure.exit() == Exit::Refused;
                 let is_ours = failure.exit().code() == exit || is_shape;
                 assert!(is_ours, "{} {status} {failure}", rule.name);
@@ -220,13 +220,13 @@ fn audit_15_no_quotation_decides_anything() {
 }
 
 #[test]
-fn audit_11_only_what_the_provider_states_of_the_model_is_a_window() {
+fn audit_11_only_a_limit_of_the_model_is_a_stated_window() {
     let llama = r#"{"error":{"message":"x","type":"exceed_context_size_error","n_prompt_tokens":5031,"n_ctx":2048}}"#;
     assert_eq!(classify(400, llama).stated_window, Some(2048));
     for &(_, _, limit, _, text) in OVERFLOWS {
         assert_eq!(classify(400, &error(text)).stated_window, limit, "{text}");
     }
-    // A limit of the account may change tomorrow, and one that the text does not name is none.
+    // The first limit belongs to the account and may change; the second is not stated in the text.
     for text in [
         "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 36278.",
         "Extra usage is required for long context requests.",
@@ -242,7 +242,7 @@ fn audit_11_only_what_the_provider_states_of_the_model_is_a_window() {
 }
 
 #[test]
-fn audit_11_a_row_of_the_users_states_a_window_only_where_the_provider_speaks() {
+fn audit_11_a_users_row_states_a_window_only_in_the_providers_own_words() {
     let rows = Rows::read("rows", r"overflow budget (?<limit>\d+) exceeded").unwrap();
     for (text, window) in [
         ("Budget 8000 exceeded", Some(8000)),
@@ -362,7 +362,7 @@ fn a_window_filled_by_the_answer_is_an_overflow() {
 
 #[test]
 #[rustfmt::skip]
-fn what_only_looks_like_an_overflow_is_none() {
+fn lookalikes_are_not_overflows() {
     let cases: &[(u16, &str, FailureClass, &str)] = &[
         (401, "status-401", FailureClass::Auth, "invalid x-api-key: the provided auth token is not valid"),
         (401, "status-401", FailureClass::Auth, "prompt is too long: 5 tokens > 4 maximum"),
@@ -423,7 +423,7 @@ fn what_only_looks_like_an_overflow_is_none() {
 }
 
 #[test]
-fn a_limit_that_waiting_cannot_meet_is_a_window() {
+fn a_limit_that_waiting_cannot_help_is_a_window() {
     let text = "Request too large for gpt-4o in organization org-X on tokens per min (TPM): Limit 30000, Requested 36278. The input or output tokens must be reduced in order to run successfully.";
     let body = format!(
         r#"{{"error":{{"message":{},"type":"tokens","param":null,"code":"rate_limit_exceeded"}}}}"#,
@@ -442,7 +442,7 @@ fn a_limit_that_waiting_cannot_meet_is_a_window() {
 }
 
 #[test]
-fn an_output_cap_tells_the_number_to_clamp_to() {
+fn an_output_cap_is_reported() {
     let text =
         "max_tokens: 128000 > 64,000, which is the maximum allowed number of output tokens for x";
     let failure = classify(400, &error(text));
@@ -453,7 +453,7 @@ fn an_output_cap_tells_the_number_to_clamp_to() {
 }
 
 #[test]
-fn types_decide_where_the_status_does_not() {
+fn types_decide_if_the_status_does_not() {
     let cases = [
         (200, "overloaded_error", FailureClass::Overloaded, "type-overloaded_error"),
         (200, "api_error", FailureClass::Server, "type-api_error"),
@@ -482,7 +482,7 @@ fn types_decide_where_the_status_does_not() {
 }
 
 #[test]
-fn a_body_without_an_error_is_judged_by_its_status() {
+fn a_body_without_an_error_is_classified_by_its_status() {
     let page = "<html><body>prompt is too long: 5 tokens > 4 maximum</body></html>";
     let answer = r#"{"type":"message","content":[{"type":"text","text":"prompt is too long: 5 tokens > 4 maximum"}],"error":null}"#;
     let cases = [
@@ -511,9 +511,9 @@ fn a_body_without_an_error_is_judged_by_its_status() {
 }
 
 #[test]
-fn no_bytes_are_too_strange() {
+fn arbitrary_bytes_are_classified() {
     let deep = "[".repeat(100_000);
-    // Errors nested deeper than this are not opened, and count as quotations.
+    // Errors nested this deep are not unwrapped, and count as quotations.
     let nested = (0..20).fold("prompt is too long".to_owned(), |text, _| error(&text));
     let bodies: [&[u8]; 7] = [
         b"\xff\xfe\x00",
@@ -537,7 +537,7 @@ fn no_bytes_are_too_strange() {
 }
 
 #[test]
-fn a_wait_is_read_in_every_form() {
+fn every_form_of_retry_after_is_read() {
     type Case = (&'static [(&'static str, &'static str)], Option<f64>);
     let cases: &[Case] = &[
         (&[], None),
@@ -563,7 +563,7 @@ fn a_wait_is_read_in_every_form() {
 }
 
 #[test]
-fn headers_add_to_the_status() {
+fn headers_refine_the_status() {
     let wait = [("retry-after", "5")];
     let failure = classify_with(402, &wait, "");
     assert_eq!((failure.class, failure.retryable), (FailureClass::RateLimit, true));
@@ -578,7 +578,7 @@ fn headers_add_to_the_status() {
 }
 
 #[test]
-fn a_failure_says_its_class_and_its_numbers() {
+fn a_failure_is_shown_with_its_class_and_numbers() {
     let failure = classify(400, &error("prompt is too long: 208310 tokens > 200000 maximum"));
     assert_eq!(
         failure.to_string(),
@@ -588,7 +588,7 @@ fn a_failure_says_its_class_and_its_numbers() {
     let floor = classify(400, &error(OVERFLOWS[5].4)).to_string();
     assert!(floor.ends_with("(actual at least 769, limit 32768, requested output 32000)"));
     let busy = classify_with(529, &[("retry-after", "12.5")], &error("Over\nloaded"));
-    // Whoever says it escapes it, once.
+    // Escaping for the terminal is left to the program that prints it.
     assert_eq!(busy.to_string(), "overloaded (rule status-529): Over\nloaded; retry after 12.5 s");
     let gone = Failure::unreachable("connection refused");
     assert_eq!(gone.to_string(), "unreachable (rule no-answer): connection refused");
@@ -598,7 +598,7 @@ fn a_failure_says_its_class_and_its_numbers() {
 }
 
 #[test]
-fn a_record_is_compact_and_ordered() {
+fn an_error_record_is_compact_and_ordered() {
     let failure = classify(400, &error("prompt is too long: 5 tokens > 4 maximum; \u{2028}\n\""));
     assert_eq!(
         failure.to_error_record(Some("m")),
@@ -611,7 +611,7 @@ fn a_record_is_compact_and_ordered() {
 }
 
 #[test]
-fn each_decisive_type_is_named_after_its_word() {
+fn rules_are_named_after_their_type_or_status() {
     assert!(KINDS.iter().all(|(rule, _)| rule.starts_with("type-")));
     for &(status, _, rule) in STATUSES {
         assert_eq!(rule, format!("status-{status}"));

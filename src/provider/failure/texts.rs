@@ -1,18 +1,18 @@
-//! The texts by which providers tell a window overflow, and the texts that only look like one.
+//! The texts with which providers report a window overflow, and the texts that only look like one.
 //!
-//! [`RULES`] is data: a row a line, in the order of trial. A row's family says what its text means;
-//! the caller says which families count at a response's status. The order of families is the point
-//! of the table: throttling, money and keys are tried before any overflow text, so that no limit on
-//! tokens *per minute* is ever taken for a limit on tokens *per request*. No row matches a bare
-//! number or the bare words "context" and "token".
+//! [`RULES`] is a table with one row per line, in the order in which the rows are tried. A row's family is the
+//! meaning of its text; the caller selects the families that count at the HTTP status. The order of the families
+//! matters: throttling, billing and keys are tried before any overflow text, so that a limit on tokens *per minute*
+//! is never mistaken for a limit on tokens *per request*. No row matches a bare number or the bare words "context"
+//! and "token".
 //!
-//! An error may quote the request or what the model said, so a text matches only where the provider itself
-//! speaks: from the beginning of the message, or right after the words that gateways put in front (see
-//! [`opening`]), up to the end of a sentence. What a quotation holds, or a later sentence, decides nothing.
-//! The tests take a sample of every row and quote it in several ways; a row without a sample fails them.
+//! An error may quote the request or the model's output, so a text matches only the provider's own words: from the
+//! beginning of the message, or directly after a prefix added by a gateway (see [`opening`]), up to the end of a
+//! sentence. Quotations and later sentences never decide. The tests quote a sample of every row in several ways,
+//! and fail for a row without a sample.
 //!
-//! Patterns ignore case. Of Unicode's classes they may use `\s`, `\d` and `\w` alone: the `regex` crate is built
-//! without the tables of the others.
+//! Patterns are case-insensitive. The only Unicode classes they may use are `\s`, `\d` and `\w`: the `regex` crate
+//! is built without the tables of the others.
 
 use std::sync::OnceLock;
 
@@ -22,70 +22,70 @@ use super::opening;
 use Group::{Cap, Floor, Input, Limit, Over, Requested, Total};
 use TextFamily::{Account, Busy, Ceiling, Key, Midway, Output, Shape, Size, Throttle, Window};
 
-/// Has to follow the words of a rule: the end, or a sign that ends a sentence or a clause. A quotation
-/// mark does not, nor does a word.
+/// Must follow the text of a rule: the end of the message, or punctuation that ends a sentence or a clause. A
+/// quotation mark or another word must not follow.
 const END: &str = r"\s*(?:$|[.,;:!()。，；…])";
 
-/// What a text is about.
+/// The meaning of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextFamily {
-    /// A rate or subscription limit that a single request can be too large for.
+    /// A rate or subscription limit that a single request may exceed on its own.
     Ceiling,
-    /// Too much in too short a time.
+    /// A rate limit was exceeded.
     Throttle,
     /// Credit or quota is used up.
     Account,
-    /// The key is not accepted.
+    /// The key is invalid.
     Key,
-    /// A member of the request is malformed; such texts may quote the request.
+    /// A member of the request is malformed. Such texts may quote the request.
     Shape,
     /// The request has too many bytes.
     Size,
     /// The request does not fit the window.
     Window,
-    /// The window filled up while the answer was made.
+    /// The window filled up while the answer was generated.
     Midway,
-    /// More output is asked for than the model ever gives.
+    /// `max_tokens` is larger than the model's maximum output.
     Output,
-    /// The server is busy or still loading, and says to come back.
+    /// The server is busy or still loading the model, and asks the client to retry.
     Busy,
 }
 
-/// What a number in a text counts; always tokens.
+/// The meaning of a number in a text. All numbers are in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
     /// The prompt.
     Input,
-    /// The prompt, at least: the server stopped counting at its limit.
+    /// A lower bound for the prompt: the server stopped counting at its limit.
     Floor,
-    /// How far the prompt is over the window.
+    /// The number by which the prompt exceeds the window.
     Over,
-    /// The window (for a [`TextFamily::Ceiling`], that limit).
+    /// The window, or the rate or subscription limit for [`TextFamily::Ceiling`].
     Limit,
-    /// The output that was asked for.
+    /// The requested output.
     Requested,
-    /// Prompt and requested output together.
+    /// The prompt plus the requested output.
     Total,
-    /// The most output that the model gives.
+    /// The model's maximum output.
     Cap,
 }
 
 /// A row of the table.
 pub(super) struct TextRule {
-    /// The name that reports give.
+    /// The name that messages show.
     pub(super) name: &'static str,
-    /// What the text means.
+    /// The meaning of the text.
     pub(super) family: TextFamily,
-    /// What the capture groups count, in order.
+    /// The meanings of the capture groups, in order.
     pub(super) groups: &'static [Group],
     /// The text, as a regular expression.
     pattern: &'static str,
-    /// The pattern, compiled when it is first tried: most failures are told by a few rows.
+    /// The pattern, compiled on first use, because most failures match one of the first rows tried.
     compiled: OnceLock<Option<Regex>>,
 }
 
 impl TextRule {
-    /// The expression; none if it does not compile, and the tests prove that there is no such row.
+    /// Returns the compiled pattern, or `None` if it is invalid. A test checks that all patterns compile.
     fn regex(&self) -> Option<&Regex> {
         let anchored = || format!("^(?:{}){END}", self.pattern);
         let build = || RegexBuilder::new(&anchored()).case_insensitive(true).build().ok();
@@ -102,18 +102,18 @@ const fn rule(
     TextRule { name, family, groups, pattern, compiled: OnceLock::new() }
 }
 
-/// A stretch of one sentence without quotations: what may stand before and after the words of a rule whose
-/// sentence varies. Nothing in it can end a sentence or begin a quotation.
+/// Matches part of a sentence without quotations. Rules whose sentence varies allow it before and after their key
+/// words. It contains no character that ends a sentence or begins a quotation.
 macro_rules! plain {
     () => {
         r#"[^.:;'"`{}\[\]\n]*"#
     };
 }
 
-/// Every known text, in the order of trial.
+/// All known texts, in the order in which they are tried.
 ///
-/// Missing on purpose: "too many tokens" and "token limit exceeded", which Bedrock and others also
-/// say when they throttle.
+/// "too many tokens" and "token limit exceeded" are omitted on purpose: Bedrock and others also use them for
+/// throttling.
 #[rustfmt::skip]
 pub(super) static RULES: [TextRule; 74] = [
     rule("T1", Ceiling, &[Limit, Total], r#"(?:request too large|rate limit reached) for [^'"{}\[\]\n]+ on tokens per min(?:ute)? \(TPM\): Limit ([0-9,]+),(?: Used [0-9,]+,)? Requested ([0-9,]+)"#),
@@ -171,7 +171,7 @@ pub(super) static RULES: [TextRule; 74] = [
     rule("R49", Window, &[Input, Limit], r"length of prompt_tokens \(([0-9,]+)\) must be less than max_seq_len \(([0-9,]+)\)"),
     rule("R50", Window, &[Limit, Input], r"too many input tokens\. Max input tokens: ([0-9,]+), request input token count: ([0-9,]+)"),
     rule("R51", Window, &[Input, Limit], r"(?:the )?prompt is too long: ([0-9,]+), model maximum context length: ([0-9,]+)"),
-    // The same families of wordings without their numbers, for the versions that word them apart.
+    // Shorter forms of the texts above, for server versions that word the rest differently.
     rule("R23", Window, &[Limit], r"(?:th(?:is|e) )?(?:(?:model|endpoint)'s )?maximum context length (?:is|of) ([0-9,]+)(?: tokens?)?"),
     rule("R24", Window, &[Limit], r"(?:(?:the )?(?:prompt|input|request) is )?too large for model with ([0-9,]+) maximum context length"),
     rule("R25", Window, &[Limit], r"(?:th(?:is|e) model's )?maximum prompt length is ([0-9,]+)(?: tokens?)?"),
@@ -203,17 +203,17 @@ pub(super) static RULES: [TextRule; 74] = [
 pub(super) struct Numbers {
     /// The prompt.
     pub(super) input: Option<u64>,
-    /// Whether `input` is only a lower bound.
+    /// True if `input` is only a lower bound.
     pub(super) input_is_floor: bool,
     /// The window or other limit.
     pub(super) limit: Option<u64>,
-    /// The output that was asked for.
+    /// The requested output.
     pub(super) requested: Option<u64>,
-    /// The most output that the model gives.
+    /// The model's maximum output.
     pub(super) cap: Option<u64>,
 }
 
-/// The first row of one of `families` that `text` matches where its provider speaks, and the numbers it holds.
+/// Returns the first row of `families` that matches the provider's own words in `text`, with its numbers.
 pub(super) fn find(text: &str, families: &[TextFamily]) -> Option<(&'static TextRule, Numbers)> {
     let openings = opening::all(text);
     let mut rows = RULES.iter().filter(|rule| families.contains(&rule.family));
@@ -224,7 +224,8 @@ pub(super) fn find(text: &str, families: &[TextFamily]) -> Option<(&'static Text
     })
 }
 
-/// Reads the captures. A total without its prompt part gives the prompt as what the output leaves.
+/// Reads the captured numbers. If the prompt is not stated, it is computed from the total minus the requested output,
+/// or from the limit plus the excess.
 fn numbers(groups: &[Group], found: &Captures<'_>) -> Numbers {
     let mut numbers = Numbers::default();
     let (mut total, mut over) = (None, None);
@@ -247,7 +248,7 @@ fn numbers(groups: &[Group], found: &Captures<'_>) -> Numbers {
     numbers
 }
 
-/// A decimal number with or without commas between its digits.
+/// Parses a decimal number, with or without commas between its digits.
 pub(super) fn parse(digits: &str) -> Option<u64> {
     digits.replace(',', "").parse().ok()
 }
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn commas_are_no_part_of_a_number_and_too_many_digits_are_none() {
+    fn commas_are_ignored_and_numbers_that_overflow_are_rejected() {
         assert_eq!(parse("1,048,576"), Some(1_048_576));
         assert_eq!(parse(","), None);
         assert_eq!(parse(&"9".repeat(40)), None);

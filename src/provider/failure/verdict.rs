@@ -1,18 +1,18 @@
-//! The decision: which class an answer is, and which rule says so.
+//! Decides the class of a refusal, and names the rule.
 //!
-//! The order is the one that the head of [`super`] gives. Each step looks only at what it is named for,
-//! and yields when it has nothing to say.
+//! The steps run in the order given in the documentation of [`super`]. Each step looks only at what its name says,
+//! and returns `None` if it does not apply.
 
 use super::answer::ErrorBody;
 use super::texts::{self, Numbers, TextFamily};
 use super::{FailureClass, Rows};
 use std::borrow::Cow;
 
-/// Where subscriptions without extra usage end, in prompt tokens (text T2, which does not say it).
+/// The longest prompt, in tokens, that a subscription allows without extra usage. Text T2 does not state it.
 const LONG_CONTEXT: u64 = 200_000;
 
-/// The structured types and codes that decide, in the order of trial; the rule's name is `type-`
-/// and the word. `invalid_request_error` and its like say too little to be here.
+/// The structured types and codes that decide, in the order in which they are tried. The rule's name is `type-`
+/// followed by the type or code. `invalid_request_error` and the like are too general to be included.
 pub(super) const KINDS: &[(&str, FailureClass)] = &[
     ("type-insufficient_quota", FailureClass::Billing),
     ("type-billing_error", FailureClass::Billing),
@@ -42,7 +42,7 @@ pub(super) const KINDS: &[(&str, FailureClass)] = &[
     ("type-timeout_error", FailureClass::Server),
 ];
 
-/// What a status means when nothing else decides.
+/// The class of each status, used if nothing else decides.
 pub(super) const STATUSES: &[(u16, FailureClass, &str)] = &[
     (400, FailureClass::BadRequest, "status-400"),
     (401, FailureClass::Auth, "status-401"),
@@ -62,15 +62,15 @@ pub(super) const STATUSES: &[(u16, FailureClass, &str)] = &[
     (529, FailureClass::Overloaded, "status-529"),
 ];
 
-/// What was decided, and by what.
+/// The decision and its reason.
 pub(super) struct Verdict<'a> {
     pub(super) class: FailureClass,
     pub(super) rule: Cow<'static, str>,
-    /// The provider's word that decided.
+    /// The provider's type or code that decided, if one did.
     pub(super) kind: Option<&'a String>,
-    /// The numbers of the text that decided.
+    /// The numbers in the text that decided.
     pub(super) found: Numbers,
-    /// True if a limit among the numbers is the model's window, in the place where its provider states it.
+    /// True if the limit among the numbers is the model's window as stated by the provider.
     pub(super) states_window: bool,
 }
 
@@ -80,32 +80,32 @@ impl Verdict<'_> {
         Verdict { class, rule: rule.into(), kind: None, found, states_window: false }
     }
 
-    /// The numbers to report. An overflow by its code has them in members of their own (llama.cpp)
-    /// or in its text.
+    /// Returns the numbers to report. If a code decided for overflow, they are in separate members (llama.cpp) or in
+    /// the text.
     pub(super) fn numbers(&self, answer: &ErrorBody) -> Numbers {
         if self.class != FailureClass::Overflow || self.kind.is_none() {
             return self.found;
         }
         let text = answer.text.as_deref().unwrap_or_default();
-        let told = texts::find(text, &[TextFamily::Window, TextFamily::Midway])
-            .map_or_else(Numbers::default, |told| told.1);
+        let in_text = texts::find(text, &[TextFamily::Window, TextFamily::Midway])
+            .map_or_else(Numbers::default, |(_, numbers)| numbers);
         Numbers {
-            input: answer.input.or(told.input),
-            input_is_floor: answer.input.is_none() && told.input_is_floor,
-            limit: answer.limit.or(told.limit),
-            ..told
+            input: answer.input.or(in_text.input),
+            input_is_floor: answer.input.is_none() && in_text.input_is_floor,
+            limit: answer.limit.or(in_text.limit),
+            ..in_text
         }
     }
 }
 
-/// Decides, in the order that the head of this file gives.
+/// Decides the class. `paced` is true if the answer has a `retry-after` header.
 pub(super) fn decide<'a>(
     status: u16,
     answer: &'a ErrorBody,
     paced: bool,
     rows: &Rows,
 ) -> Verdict<'a> {
-    // An error inside a success speaks for itself; some carry the status that they should have had.
+    // For an error inside a 2xx the HTTP status means nothing. Some of them name the proper status.
     let inside = answer.is_error && matches!(status, 200..=299);
     let status = if inside { answer.code } else { Some(status) };
     let text = answer.text.as_deref().unwrap_or_default();
@@ -116,7 +116,8 @@ pub(super) fn decide<'a>(
         .unwrap_or_else(|| by_status(status, paced))
 }
 
-/// A limit that this request can never get under by waiting is a window; else it is just a limit.
+/// Decides by a rate or subscription limit in the text. If this request alone exceeds it, waiting does not help, and
+/// the limit is treated as a window.
 fn by_ceiling(status: Option<u16>, text: &str) -> Option<Verdict<'static>> {
     if matches!(status, Some(0..=399 | 401..=404)) {
         return None;
@@ -131,7 +132,7 @@ fn by_ceiling(status: Option<u16>, text: &str) -> Option<Verdict<'static>> {
     Some(Verdict { found, ..Verdict::new(FailureClass::Overflow, rule.name) })
 }
 
-/// The first row of [`KINDS`] that the answer names and that counts at this status.
+/// Decides by the first row of [`KINDS`] that the answer names and that counts at this status.
 fn by_kind(status: Option<u16>, answer: &ErrorBody) -> Option<Verdict<'_>> {
     let mut rows = KINDS.iter().filter(|(_, class)| kind_counts(status, *class));
     rows.find_map(|&(rule, class)| {
@@ -142,7 +143,7 @@ fn by_kind(status: Option<u16>, answer: &ErrorBody) -> Option<Verdict<'_>> {
     })
 }
 
-/// Whether a type of this class may overrule the status; without a status, each does.
+/// Returns true if a type of this class overrides the status. Without a status, every type does.
 fn kind_counts(status: Option<u16>, class: FailureClass) -> bool {
     match status {
         None => true,
@@ -150,13 +151,13 @@ fn kind_counts(status: Option<u16>, class: FailureClass) -> bool {
         Some(401 | 402) => false,
         Some(403) => matches!(class, FailureClass::Auth | FailureClass::Billing),
         Some(429) => matches!(class, FailureClass::Billing | FailureClass::Overloaded),
-        // Some servers call all their errors `api_error`.
+        // Some servers report every error as `api_error`.
         Some(_) => class != FailureClass::Server,
     }
 }
 
-/// The first row of the user's that the text matches. A refusal of the account, and one for its rate, is
-/// that whatever it says.
+/// Decides by the first of the user's rows that matches the text. The rows do not apply to refusals of the account
+/// (401 to 403) and rate limits (429).
 fn by_row(status: Option<u16>, text: &str, rows: &Rows) -> Option<Verdict<'static>> {
     if matches!(status, Some(401..=403 | 429)) {
         return None;
@@ -166,7 +167,7 @@ fn by_row(status: Option<u16>, text: &str, rows: &Rows) -> Option<Verdict<'stati
     Some(Verdict { found, states_window, ..Verdict::new(class, name.to_owned()) })
 }
 
-/// The first text of the families that count at this status.
+/// Decides by the first known text of a family that counts at this status.
 fn by_text(status: Option<u16>, text: &str) -> Option<Verdict<'static>> {
     let (rule, found) = texts::find(text, families(status))?;
     let class = match rule.family {
@@ -183,7 +184,7 @@ fn by_text(status: Option<u16>, text: &str) -> Option<Verdict<'static>> {
     Some(Verdict { found, states_window, ..Verdict::new(class, rule.name) })
 }
 
-/// The texts that count at a status, after its ceilings.
+/// Returns the families of texts that count at a status, apart from [`TextFamily::Ceiling`].
 fn families(status: Option<u16>) -> &'static [TextFamily] {
     use TextFamily::{Account, Busy, Key, Midway, Output, Shape, Size, Throttle, Window};
     match status {
@@ -196,7 +197,7 @@ fn families(status: Option<u16>) -> &'static [TextFamily] {
     }
 }
 
-/// The status alone, with what `retry-after` adds to it (`paced`).
+/// Decides by the status alone. `paced` is true if the answer has a `retry-after` header.
 fn by_status(status: Option<u16>, paced: bool) -> Verdict<'static> {
     let Some(status) = status else {
         return Verdict::new(FailureClass::Server, "error-in-answer");
@@ -209,7 +210,7 @@ fn by_status(status: Option<u16>, paced: bool) -> Verdict<'static> {
         (400..=499, None) => (FailureClass::BadRequest, "status-4xx"),
         (500..=599, None) => (FailureClass::Server, "status-5xx"),
         (200..=299, None) => (FailureClass::Broken, "status-2xx"),
-        // The address is another one now, and a key is not sent to where an answer says.
+        // Redirects are not followed, because that could send the key to another host.
         (300..=399, None) => (FailureClass::NotFound, "status-3xx"),
         (_, None) => (FailureClass::Broken, "status-other"),
     };

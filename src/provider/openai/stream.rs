@@ -1,5 +1,5 @@
-//! Answers of chat completions, whole or event by event. A message and the pieces of one are spelled
-//! alike, so both are read the same way.
+//! Answers of chat completions, complete or streaming. A message and a streamed delta have the same members, so both
+//! are read by the same code.
 
 use crate::json::{Object, elements};
 use crate::provider::Reply;
@@ -7,57 +7,56 @@ use crate::provider::chat::draft::{CallDraft, Draft};
 use crate::provider::collect::{Collect, RawString, Rest, Unfinished, bounded};
 use std::borrow::Cow;
 
-/// What servers call the thoughts that they send along. Some send two; the first that says something
-/// counts.
+/// The members in which servers send the reasoning text. Some servers send two; the first one with text is used.
 const REASONING: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_text"];
 
-/// The longest name of a kind of part that is reported, in bytes.
+/// The longest name, in bytes, that is reported for a kind of dropped content.
 const LONGEST_KIND: usize = 40;
-/// The most kinds of parts that are reported.
+/// The maximum number of kinds of dropped content that are reported.
 const MOST_KINDS: usize = 16;
 
-/// The number of the one call of older servers.
+/// The index given to a call in the deprecated `function_call` member.
 const LEGACY: Option<u64> = Some(u64::MAX);
 
-/// Reads an answer that came whole: its first choice.
+/// Reads the first choice of a complete answer.
 ///
 /// # Errors
-/// Says what it lacks, or which call has an input that is no object.
+/// Returns what is missing, or which tool call has an invalid input, phrased to follow "the answer".
 pub fn read(answer: &Object<'_>) -> Result<Reply, String> {
     let choice = choice(answer).ok_or("has no choices")?;
     let message = inner(&choice, "message").or_else(|| inner(&choice, "delta"));
     let message = message.ok_or("has no message")?;
     let mut stream = ChatStream::default();
-    stream.note(answer, Some(&choice));
-    stream.say(&message, &mut |_| {});
+    stream.take_metadata(answer, Some(&choice));
+    stream.take_message(&message, &mut |_| {});
     for call in calls(&message) {
-        // Each is a call by itself, whatever its id and index are.
+        // Each element is a separate call, whatever its id and index are.
         stream.draft.calls.push(CallDraft::default());
-        stream.fill(stream.draft.calls.len() - 1, &call);
+        stream.add_delta(stream.draft.calls.len() - 1, &call);
     }
     stream.legacy_call(&message);
     stream.reply().map_err(|unfinished| unfinished.why)
 }
 
-/// A reply that comes event by event: pieces of the message; in the last of them why it ends; then the
-/// counts, with no choice at all.
+/// A streaming reply: deltas of the message, the last with the stop reason, then an event with the usage and no
+/// choices.
 #[derive(Default)]
 pub struct ChatStream {
     draft: Draft,
     reasoning: [RawString; REASONING.len()],
-    /// The marker of the end came.
+    /// True if `[DONE]` has arrived.
     is_done: bool,
 }
 
 impl Collect for ChatStream {
     fn take(&mut self, data: &Object<'_>, show: &mut dyn FnMut(&str)) -> Result<(), String> {
         let choice = choice(data);
-        self.note(data, choice.as_ref());
-        if let Some(delta) = choice.and_then(|choice| self.piece(&choice)) {
-            self.say(&delta, show);
+        self.take_metadata(data, choice.as_ref());
+        if let Some(delta) = choice.and_then(|choice| self.delta(&choice)) {
+            self.take_message(&delta, show);
             for call in calls(&delta) {
-                let at = self.place(&call);
-                self.fill(at, &call);
+                let at = self.find_or_add(&call);
+                self.add_delta(at, &call);
                 bounded(self.draft.calls.len())?;
             }
             self.legacy_call(&delta);
@@ -72,7 +71,7 @@ impl Collect for ChatStream {
     fn rest(&self) -> Rest {
         match (self.is_done, &self.draft.stop_reason) {
             (true, _) => Rest::Nothing,
-            // The counts may follow.
+            // The usage may follow.
             (false, Some(_)) => Rest::Welcome,
             (false, None) => Rest::Needed,
         }
@@ -91,13 +90,13 @@ impl Collect for ChatStream {
 }
 
 impl ChatStream {
-    /// Takes what stands around the message: the model, the counts, why it ended.
-    fn note(&mut self, answer: &Object<'_>, choice: Option<&Object<'_>>) {
+    /// Takes the members around the message: the model, the usage and the stop reason.
+    fn take_metadata(&mut self, answer: &Object<'_>, choice: Option<&Object<'_>>) {
         self.draft.model(answer.string("model"));
         let usage = |object: &Object<'_>| {
             object.get("usage").filter(|usage| usage.starts_with('{')).map(str::to_owned)
         };
-        // Some hosts count in the choice.
+        // Some hosts put the usage into the choice.
         let counted = usage(answer).or_else(|| choice.and_then(usage));
         self.draft.usage = counted.or(self.draft.usage.take());
         let reason = choice.and_then(|choice| choice.string("finish_reason"));
@@ -106,15 +105,15 @@ impl ChatStream {
         }
     }
 
-    /// The piece of the message in a choice. Some servers send the whole message in one event, or once more
-    /// behind its pieces.
-    fn piece<'a>(&self, choice: &Object<'a>) -> Option<Object<'a>> {
+    /// Returns the delta in a choice. Some servers send the complete message instead, in one event or again after its
+    /// deltas; it is used only if nothing has arrived before.
+    fn delta<'a>(&self, choice: &Object<'a>) -> Option<Object<'a>> {
         let delta = inner(choice, "delta").filter(|delta| delta.members().next().is_some());
         let is_new = self.draft.is_empty();
         delta.or_else(|| inner(choice, "message").filter(|_| is_new))
     }
 
-    /// Takes a call as chat completions had it before there could be several, or a piece of it.
+    /// Takes the deprecated `function_call` member, or a delta of it.
     fn legacy_call(&mut self, message: &Object<'_>) {
         let Some(function) = inner(message, "function_call") else { return };
         let calls = &mut self.draft.calls;
@@ -125,19 +124,19 @@ impl ChatStream {
         self.add_function(at, &function);
     }
 
-    /// Takes what a message, or a piece of one, says.
-    fn say(&mut self, message: &Object<'_>, show: &mut dyn FnMut(&str)) {
+    /// Takes the content of a message or a delta.
+    fn take_message(&mut self, message: &Object<'_>, show: &mut dyn FnMut(&str)) {
         match message.get("content") {
-            // A few servers have parts here; thoughts among them have no text of their own.
+            // A few servers send a list of parts.
             Some(raw) if raw.starts_with('[') => {
                 let parts = elements(raw).unwrap_or_default();
                 for part in parts.into_iter().filter_map(|part| Object::parse(part).ok()) {
-                    self.part(&part, show);
+                    self.take_part(&part, show);
                 }
             }
             content => show(&self.draft.text.add(content)),
         }
-        self.refuse(message.get("refusal"), show);
+        self.take_refusal(message.get("refusal"), show);
         if let Some(audio) = inner(message, "audio") {
             show(&self.draft.text.add(audio.get("transcript")));
             self.leave_out("audio");
@@ -145,24 +144,24 @@ impl ChatStream {
         if message.get("images").and_then(elements).is_some_and(|images| !images.is_empty()) {
             self.leave_out("image");
         }
-        for (name, thought) in REASONING.iter().zip(&mut self.reasoning) {
-            thought.add(message.get(name));
+        for (name, text) in REASONING.iter().zip(&mut self.reasoning) {
+            text.add(message.get(name));
         }
     }
 
-    /// Takes a part of a content that is a list.
-    fn part(&mut self, part: &Object<'_>, show: &mut dyn FnMut(&str)) {
+    /// Takes one part of a content list.
+    fn take_part(&mut self, part: &Object<'_>, show: &mut dyn FnMut(&str)) {
         let kind = part.string("type").unwrap_or_default();
         match kind.as_ref() {
             _ if part.get("text").is_some() => show(&self.draft.text.add(part.get("text"))),
-            "thinking" | "reasoning" => self.think(part.get("thinking")),
-            "refusal" => self.refuse(part.get("refusal"), show),
+            "thinking" | "reasoning" => self.take_reasoning(part.get("thinking")),
+            "refusal" => self.take_refusal(part.get("refusal"), show),
             kind => self.leave_out(kind.trim_start_matches("output_").trim_end_matches("_url")),
         }
     }
 
-    /// Takes a thought: a text, or a list of parts that have one.
-    fn think(&mut self, raw: Option<&str>) {
+    /// Takes reasoning: a text, or a list of parts with a text.
+    fn take_reasoning(&mut self, raw: Option<&str>) {
         let parts = raw.and_then(elements).unwrap_or_default();
         for part in parts.into_iter().filter_map(|part| Object::parse(part).ok()) {
             self.reasoning[0].add(part.get("text"));
@@ -170,7 +169,7 @@ impl ChatStream {
         self.reasoning[0].add(raw);
     }
 
-    fn refuse(&mut self, raw: Option<&str>, show: &mut dyn FnMut(&str)) {
+    fn take_refusal(&mut self, raw: Option<&str>, show: &mut dyn FnMut(&str)) {
         let is_after = self.draft.refusal.is_empty() && !self.draft.text.is_empty();
         let text = self.draft.refusal.add(raw);
         if is_after && !text.is_empty() {
@@ -179,7 +178,7 @@ impl ChatStream {
         show(&text);
     }
 
-    /// Notes that something of this kind was sent that no record can hold.
+    /// Notes that content of this kind, which records cannot hold, is dropped.
     fn leave_out(&mut self, kind: &str) {
         let left_out = &mut self.draft.left_out;
         let kind = if kind.is_empty() || kind.len() > LONGEST_KIND { "part" } else { kind };
@@ -188,10 +187,10 @@ impl ChatStream {
         }
     }
 
-    /// The number of the call that a piece belongs to. Calls are told apart by their index, else by their
-    /// id, else by where one begins with a name. Some servers give every call the index 0, others every
-    /// piece an id of its own; so an index goes on with another call only if id and name are new.
-    fn place(&mut self, piece: &Object<'_>) -> usize {
+    /// Returns the position of the call to which a delta belongs, and adds a call if it is new. Calls are matched by
+    /// index, else by id; a delta with neither belongs to the last call. Some servers give every call the index 0, and
+    /// others give every delta a new id, so a known index starts a new call only if both id and name are new.
+    fn find_or_add(&mut self, piece: &Object<'_>) -> usize {
         let calls = &mut self.draft.calls;
         let (index, id) = (piece.number("index"), piece.string("id").unwrap_or_default());
         let has_name = function(piece).is_some_and(|function| named(&function).is_some());
@@ -213,8 +212,8 @@ impl ChatStream {
         })
     }
 
-    /// Adds a piece to a call. Id and name come once; where they are repeated, the first ones hold.
-    fn fill(&mut self, at: usize, piece: &Object<'_>) {
+    /// Adds a delta to a call. If the id or the name is repeated, the first one is kept.
+    fn add_delta(&mut self, at: usize, piece: &Object<'_>) {
         let Some(call) = self.draft.calls.get_mut(at) else { return };
         if call.id.is_empty() {
             call.id = piece.string("id").unwrap_or_default().into_owned();
@@ -224,7 +223,7 @@ impl ChatStream {
         }
     }
 
-    /// Adds a name, and a piece of an input, to a call.
+    /// Adds a name and part of the input to a call.
     fn add_function(&mut self, at: usize, function: &Object<'_>) {
         let Some(call) = self.draft.calls.get_mut(at) else { return };
         if call.name.is_empty() {
@@ -233,23 +232,22 @@ impl ChatStream {
         call.add_input(function.get("arguments"));
     }
 
-    /// The reply.
     fn reply(self) -> Result<Reply, Unfinished> {
         let ChatStream { mut draft, reasoning, .. } = self;
-        let thought = reasoning.into_iter().find(|thought| !thought.is_empty());
-        draft.reasoning = thought.unwrap_or_default();
+        let text = reasoning.into_iter().find(|text| !text.is_empty());
+        draft.reasoning = text.unwrap_or_default();
         draft.reply()
     }
 }
 
-/// The first choice of an answer; further ones are not read.
+/// Returns the choice with index 0. Others are ignored.
 fn choice<'a>(answer: &Object<'a>) -> Option<Object<'a>> {
     let choices = answer.get("choices").and_then(elements)?;
     let mut choices = choices.into_iter().filter_map(|raw| Object::parse(raw).ok());
     choices.find(|choice| choice.number("index").unwrap_or(0) == 0)
 }
 
-/// The calls in a message or in a piece of one.
+/// Returns the tool calls in a message or a delta.
 fn calls<'a>(message: &Object<'a>) -> impl Iterator<Item = Object<'a>> {
     let calls = message.get("tool_calls").and_then(elements).unwrap_or_default();
     calls.into_iter().filter_map(|raw| Object::parse(raw).ok())
@@ -278,14 +276,14 @@ mod tests {
         read(&Object::parse(body).unwrap())
     }
 
-    /// A whole answer with this message and this reason.
+    /// Reads a complete answer with this message and stop reason.
     fn answer(message: &str, reason: &str) -> Result<Reply, String> {
         whole(&format!(
             r#"{{"choices":[{{"index":0,"message":{message},"finish_reason":"{reason}"}}],"model":"m","usage":{{"prompt_tokens":1e0}}}}"#
         ))
     }
 
-    /// A stream of these pieces of a message, with this reason at its end.
+    /// Returns a stream of these deltas, with this stop reason at its end.
     fn stream(deltas: &[&str], reason: &str) -> String {
         let chunk = |delta: &str, reason: &str| {
             format!(
@@ -317,7 +315,7 @@ mod tests {
     ];
 
     #[test]
-    fn an_answer_becomes_blocks_that_keep_their_bytes() {
+    fn an_answer_becomes_blocks_with_unchanged_bytes() {
         let reply = answer(MESSAGE, "tool_calls").unwrap();
         let expected = [
             r#"{"type":"text","text":"日本 \ud83d\ude00 \/"}"#,
@@ -332,32 +330,32 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_gives_what_a_whole_answer_gives_wherever_it_is_cut() {
+    fn a_stream_gives_the_same_reply_as_a_complete_answer_wherever_it_is_cut() {
         let expected = answer(MESSAGE, "tool_calls").unwrap();
         let text = stream(&DELTAS, "tool_calls");
         for size in 1..=text.len() {
             let (reply, shown) = streamed(&text, size);
             assert_eq!(reply.unwrap(), expected, "{size}");
-            // Half a character can only be shown as something else.
+            // Each half of a surrogate pair is shown as a replacement character.
             assert_eq!(shown, "日本 \u{fffd}\u{fffd} /", "{size}");
         }
     }
 
     #[test]
-    fn a_stream_without_its_end_is_a_failure_that_may_pass() {
+    fn a_stream_without_its_end_is_a_retryable_failure() {
         let text = stream(&DELTAS, "tool_calls");
         let end = text.find(r#""finish_reason":"tool_calls""#).unwrap();
         for at in (0..end).filter(|at| text.is_char_boundary(*at)) {
             let failure = streamed(&text[..at], 7).0.unwrap_err();
             assert_eq!((failure.exit(), failure.retryable), (Exit::Unavailable, true), "{at}");
         }
-        // What comes after the reason may be missing.
+        // Everything after the stop reason is optional.
         let without_end = &text[..text.find("data: [DONE]").unwrap()];
         assert!(streamed(without_end, 7).0.is_ok());
     }
 
     #[test]
-    fn calls_are_told_apart_whatever_the_server_calls_them() {
+    fn calls_are_matched_whatever_ids_and_indexes_the_server_sends() {
         let full = |index: &str, id: &str, name: &str| {
             format!(
                 r#"{{"tool_calls":[{{{index}"id":"{id}","function":{{"name":"{name}","arguments":"{{}}"}}}}]}}"#
@@ -371,13 +369,13 @@ mod tests {
             format!(r#""id":"{id}","name":"{name}","input":{input}}}"#)
         };
         let two = [call("a", "f", "{}"), call("b", "f", "{}")];
-        // Every call has the index 0, or none.
+        // Every call has the index 0, or no index.
         for index in [r#""index":0,"#, ""] {
             assert_eq!(blocks(&[&full(index, "a", "f"), &full(index, "b", "f")]), two, "{index}");
         }
         let nameless = [call("call_1", "f", "{}"), call("call_2", "g", "{}")];
         assert_eq!(blocks(&[&full("", "", "f"), &full("", "", "g")]), nameless);
-        // Every piece has an id of its own, or repeats the name.
+        // Every delta has a new id, or repeats the name.
         let begin =
             r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}]}"#;
         for (id, name) in [("z", "null"), ("a", r#""f""#), ("", r#""f""#)] {
@@ -389,18 +387,18 @@ mod tests {
     }
 
     #[test]
-    fn v66_half_a_call_is_no_call() {
+    fn v66_an_incomplete_call_is_dropped() {
         let half = r#"{"content":"a","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{\"x\":"}}]}"#;
         let expected = answer(half, "length").unwrap();
         let records = expected.to_records("p");
         assert_eq!((records.lines.len(), records.cut_call.as_deref()), (1, Some("f")));
         assert_eq!(streamed(&stream(&[half], "length"), 9).0.unwrap(), expected);
-        assert!(answer(half, "tool_calls").unwrap_err().contains("no JSON object"));
+        assert!(answer(half, "tool_calls").unwrap_err().contains("not a JSON object"));
         assert!(streamed(&stream(&[half], "stop"), 9).0.is_err());
     }
 
     #[test]
-    fn what_is_empty_gives_no_block_and_a_refusal_is_said() {
+    fn empty_content_gives_no_block_and_a_refusal_gives_text() {
         for content in [r#""""#, "null"] {
             let reply = answer(&format!(r#"{{"content":{content}}}"#), "stop").unwrap();
             assert_eq!((reply.blocks.len(), reply.stop_reason.as_deref()), (0, Some("end_turn")));
@@ -416,14 +414,14 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_none_says_what_it_lacks() {
+    fn an_unusable_answer_is_an_error() {
         for body in ["{}", r#"{"choices":[]}"#, r#"{"choices":[{"index":0}]}"#] {
             assert!(whole(body).is_err(), "{body}");
         }
     }
 
     #[test]
-    fn counts_may_stand_in_the_choice() {
+    fn usage_may_be_in_the_choice() {
         let body = r#"{"choices":[{"message":{},"usage":{"prompt_tokens":5}}],"usage":null}"#;
         assert_eq!(whole(body).unwrap().usage.as_deref(), Some(r#"{"prompt_tokens":5}"#));
     }
