@@ -1,62 +1,62 @@
-//! Whether a checkpoint is due.
+//! Decides whether a checkpoint is due.
 
 use crate::messages::Message;
 use crate::messages::checkpoint::{LatestCheckpoint, open_turns};
 use std::fmt;
 
-/// When a checkpoint is due.
+/// The conditions for a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Triggers {
-    /// Whether there are any at all.
+    /// False if no checkpoint is ever due.
     pub enabled: bool,
-    /// Shares of the window, in percent: each is passed once.
+    /// Shares of the window, in percent. A checkpoint is due each time the request grows past one of them.
     pub percents: Vec<u64>,
-    /// Turns since the last checkpoint; 0 is never.
+    /// The number of turns since the last checkpoint after which one is due; 0 for never.
     pub turns: u64,
-    /// Tokens of the request below which none is due.
+    /// The smallest request, in tokens, for which a checkpoint is due.
     pub min_tokens: u64,
 }
 
-/// Where a conversation stands.
+/// The state of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConversationState {
-    /// The request's tokens.
+    /// The size of the request, in tokens.
     pub tokens: u64,
-    /// Those when the last checkpoint was made, or right after the compaction that governs.
+    /// The size of the request when the last checkpoint was made, or after the compaction that applies.
     pub baseline: u64,
-    /// Turns since the last checkpoint.
+    /// The number of turns since the last checkpoint.
     pub turns: u64,
-    /// The window, if one is known.
+    /// The context window in tokens, if known.
     pub window: Option<u64>,
 }
 
-/// Why a checkpoint is due.
+/// The reason why a checkpoint is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
-    /// The request has passed this share of the window.
+    /// The request has grown past this share of the window, in percent.
     Percent(u64),
-    /// So many turns went by.
+    /// This many turns have passed.
     Turns(u64),
 }
 
-/// Why none is due.
+/// The reason why no checkpoint is due.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotDue {
-    /// They are switched off.
+    /// Checkpoints are disabled.
     Disabled,
-    /// The request is still short.
+    /// The request is too short.
     Short {
-        /// Its tokens.
+        /// The size of the request, in tokens.
         tokens: u64,
-        /// The tokens that it must have.
+        /// The smallest size for a checkpoint, in tokens.
         min: u64,
     },
-    /// No share of the window was passed, and there were too few turns.
+    /// The request has not grown past another share of the window, and too few turns have passed.
     NotYet(ConversationState),
 }
 
 impl ConversationState {
-    /// Where the conversation stands, whose request has so many tokens.
+    /// Returns the state of a conversation whose request has `tokens` tokens.
     #[must_use]
     pub fn of(messages: &[Message<'_>], tokens: u64, window: Option<u64>) -> ConversationState {
         let last = LatestCheckpoint::among(messages).filter(|known| known.is_current);
@@ -69,10 +69,11 @@ impl ConversationState {
 }
 
 impl Triggers {
-    /// Whether a checkpoint is due: the largest share of the window that was passed, or else the turns.
+    /// Returns the reason why a checkpoint is due: the largest share of the window that was passed, or the number of
+    /// turns.
     ///
     /// # Errors
-    /// Says why none is.
+    /// Returns the reason why none is due.
     pub fn ask(&self, state: ConversationState) -> Result<Due, NotDue> {
         let ConversationState { tokens, baseline, turns, window } = state;
         if !self.enabled {
@@ -106,16 +107,16 @@ impl fmt::Display for Due {
 impl fmt::Display for NotDue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NotDue::Disabled => f.write_str("the configuration switches checkpoints off"),
+            NotDue::Disabled => f.write_str("checkpoints are disabled in the configuration"),
             NotDue::Short { tokens, min } => {
-                write!(f, "{tokens} tokens, at least {min} are wanted")
+                write!(f, "{tokens} tokens, at least {min} needed")
             }
             NotDue::NotYet(ConversationState { tokens, baseline, turns, window }) => {
                 let since = if *turns == 1 { "turn" } else { "turns" };
                 write!(f, "{tokens} tokens, {baseline} at the last one, {turns} {since} since; ")?;
                 match window {
                     Some(window) => write!(f, "the window is {window}"),
-                    None => f.write_str("the window is not known"),
+                    None => f.write_str("the window is unknown"),
                 }
             }
         }
@@ -144,7 +145,7 @@ mod tests {
             (49_999, 25_000, None),
             (50_000, 25_000, Some(50)),
             (75_000, 50_000, Some(75)),
-            // A jump over two levels is one checkpoint.
+            // A jump past two shares makes one checkpoint.
             (80_000, 20_000, Some(75)),
             (90_000, 80_000, None),
         ] {
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn v71_a_jump_makes_one_checkpoint_and_growth_one_at_each_level() {
+    fn v71_a_jump_makes_one_checkpoint_and_steady_growth_one_per_share() {
         let made = |tokens: &[u64]| {
             let mut baseline = 0;
             let mut made = Vec::new();
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn v72_tokens_and_turns() {
+    fn v72_a_checkpoint_needs_enough_tokens_and_turns() {
         let state = |tokens, turns| ConversationState { tokens, baseline: 0, turns, window: None };
         for (tokens, turns, due) in
             [(4999, 50, false), (5000, 9, false), (5000, 10, true), (5000, 11, true)]

@@ -1,36 +1,36 @@
-//! What a model says when it is asked for a checkpoint: one JSON object, or what comes near to it.
+//! Reads the model's reply to a checkpoint request: one JSON object, or something close to it.
 
 use crate::json::{Object, elements, string};
 
-/// The most characters that are taken of a reply without an object in it.
+/// The maximum length, in characters, of a summary taken from a reply without a JSON object.
 const MOST_PLAIN: usize = 4000;
-/// So many places where an object may begin are tried at the most.
+/// The maximum number of opening braces at which an object is searched for.
 const MOST_TRIES: usize = 1000;
 
-/// What a reply says.
+/// The content of a reply.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Said {
     /// The summary; never blank.
     pub summary: String,
     /// The topics of the conversation.
     pub topics: Vec<String>,
-    /// What was decided.
+    /// The decisions made.
     pub key_decisions: Vec<String>,
-    /// What is still open.
+    /// The open questions.
     pub open_questions: Vec<String>,
 }
 
-/// What is found in a text that may be an object with a summary.
+/// The result of reading a text that may be an object with a summary.
 enum FoundSummary {
     Summary(Said),
-    /// It has a summary, and that is blank.
+    /// The object has a summary, but it is blank.
     Blank,
     Nothing,
 }
 
 impl Said {
-    /// Reads a reply: the whole of it as an object, else the first object with a summary in it, else its
-    /// own text, at most 4000 characters of it. `None` if that leaves no summary.
+    /// Reads a reply. It is used as an object if it is one, else the first object in it that has a summary, else its
+    /// text, cut to 4000 characters. Returns `None` if there is no summary.
     #[must_use]
     pub fn read(reply: &str) -> Option<Said> {
         let mut blank = false;
@@ -61,20 +61,20 @@ fn read_object(text: &str) -> FoundSummary {
     })
 }
 
-/// The texts of a list that are not blank; a text is a list of one. What is no text is dropped.
+/// Returns the strings of a list that are not blank. A single string counts as a list of one; other values are dropped.
 fn texts(raw: &str) -> Option<Vec<String>> {
     let elements = if raw.starts_with('"') { vec![raw] } else { elements(raw)? };
-    let said = elements.into_iter().filter_map(string).map(|text| text.trim().to_owned());
-    Some(said.filter(|text| !text.is_empty()).collect())
+    let texts = elements.into_iter().filter_map(string).map(|text| text.trim().to_owned());
+    Some(texts.filter(|text| !text.is_empty()).collect())
 }
 
-/// The parts of a text from a brace to the one that closes it, in order, those inside others too.
+/// Returns the parts of a text from an opening brace to the matching closing one, in order and including nested ones.
 fn objects(text: &str) -> impl Iterator<Item = &str> {
     let starts = text.match_indices('{').take(MOST_TRIES);
     starts.filter_map(|(start, _)| balanced(&text[start..]))
 }
 
-/// The text from its first brace to the one that closes it. Braces in strings do not count.
+/// Returns the text from the brace at its beginning to the matching one. Braces in strings do not count.
 fn balanced(text: &str) -> Option<&str> {
     let (mut depth, mut in_string, mut is_escaped) = (0_usize, false, false);
     for (at, byte) in text.bytes().enumerate() {
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn v75_an_object_is_found_wherever_it_stands() {
+    fn v75_an_object_is_found_anywhere_in_the_reply() {
         for reply in [
             WHOLE.to_owned(),
             format!("\n {WHOLE}\n\n"),
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn v75_anything_else_is_the_summary_itself() {
+    fn v75_any_other_text_becomes_the_summary() {
         for reply in [
             "They built it.",
             r#"{"summary":"They built"#,
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn v75_there_is_no_blank_summary() {
+    fn v75_a_blank_summary_is_rejected() {
         for reply in ["", " \n", r#"{"summary":" ","topics":["a"]}"#, r#"{"summary":[]}"#] {
             assert_eq!(Said::read(reply), None, "{reply}");
         }

@@ -246,7 +246,10 @@ fn there_has_to_be_something_to_cover() {
     assert!(!is_made(&sandbox, &["--min-tokens", "0", "--turns", "1"]));
     Talk::new().user("Hello?").append(&sandbox, "s.jsonl");
     assert!(!is_made(&sandbox, &["--min-tokens", "0", "--turns", "1"]));
-    run(&sandbox, &[]).code(5).stdout_is("").err_has("nothing to cover: no message is answered");
+    run(&sandbox, &[])
+        .code(5)
+        .stdout_is("")
+        .err_has("nothing to cover: no message has been answered");
     let run = sandbox.cmd("claw-checkpoint").stdin(r#"{"role":"user","content":"x"}"#).run();
     run.code(65).stdout_is("").err_has("message 1 has no _meta");
     assert_eq!(calls(&sandbox), 0);
@@ -322,8 +325,8 @@ fn v75_a_reply_that_is_none_writes_nothing() {
     let text = [json!({"type": "text", "text": "They"})];
     let call = json!({"type": "tool_use", "tool_use_id": "t", "name": "f", "input": {}});
     for (reply, why) in [
-        (says(" "), "it is blank"),
-        (says(r#"{"summary":""}"#), "it is blank"),
+        (says(" "), "is blank"),
+        (says(r#"{"summary":""}"#), "is blank"),
         (reply(&text, "max_tokens"), "stop reason 'max_tokens'"),
         (reply(&text, "refusal"), "stop reason 'refusal'"),
         (format!("{}{call}", reply(&text, "tool_use")), "the model called a tool instead"),

@@ -1,4 +1,4 @@
-//! `claw-checkpoint`: ask whether one is due, get it from another program, read the reply.
+//! `claw-checkpoint`: checks whether a checkpoint is due, has another program call the model, and reads the reply.
 
 use anyhow::Context;
 use clawutils::checkpoint::due::{ConversationState, Triggers};
@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The most calls to spend on one checkpoint.
+/// The maximum number of calls for one checkpoint.
 const MOST_CALLS: u32 = 6;
 
 /// The options of `claw-checkpoint` alone.
@@ -52,21 +52,20 @@ pub struct CheckpointArgs {
 /// A run of `claw-checkpoint`.
 #[derive(Debug)]
 pub struct CheckpointRun<'s> {
-    /// Its options.
+    /// The program's own options.
     pub args: &'s CheckpointArgs,
-    /// The provider's.
+    /// The options for the provider.
     pub model: &'s ModelArgs,
-    /// The window's and the configuration's.
+    /// The options for the window and the configuration.
     pub budget: &'s BudgetArgs,
 }
 
 impl CheckpointRun<'_> {
-    /// Does it.
+    /// Makes a checkpoint and writes its record, if one is due or `--if-due` is not given.
     ///
     /// # Errors
-    /// 5 when there is nothing to cover, or the request does not fit however short; 65 for bad input; 69
-    /// when the reply cannot be used; the status of the program that asks the model when that fails.
-    /// Nothing is written then.
+    /// Status 5 if there is nothing to cover, or the request cannot be made short enough; 65 for bad input; 69 if the
+    /// reply is unusable; otherwise the status of the program that calls the model. Nothing is written then.
     pub fn run(
         &self,
         input: &[(Arc<str>, Vec<u8>)],
@@ -91,12 +90,12 @@ impl CheckpointRun<'_> {
             return Ok(Exit::Done);
         }
         let Some(plan) = plan else {
-            return fail(Exit::NoGain, "nothing to cover: no message is answered");
+            return fail(Exit::NoGain, "nothing to cover: no message has been answered");
         };
         let spent = CallBudget::new(MOST_CALLS, self.args.deadline);
         let reply = self.ask(&plan, (gauge, budget), &spent, log)?;
         let Some(said) = Said::read(&reply.text) else {
-            return fail(Exit::Unavailable, "the checkpoint is not used: it is blank");
+            return fail(Exit::Unavailable, "the checkpoint was rejected: its summary is blank");
         };
         let generated_by = reply.model.or_else(|| Some(self.args.call.command.clone()));
         let made = plan.checkpoint(said, messages.len(), tokens);
@@ -145,7 +144,7 @@ impl CheckpointRun<'_> {
                 Ok(reply) => return Ok(reply),
                 Err(error) => {
                     let (name, next, why) = (&pair[0].name, &pair[1].name, exit::text(&error));
-                    log.note(&format!("no checkpoint by {name}: {why}; the next model is {next}"));
+                    log.note(&format!("no checkpoint from {name}: {why}; trying {next}"));
                 }
             }
         }
@@ -155,7 +154,7 @@ impl CheckpointRun<'_> {
         }
     }
 
-    /// Why no checkpoint is due, if none is.
+    /// Returns the reason why no checkpoint is due, or `None` if one is.
     fn why_not(
         &self,
         state: ConversationState,
@@ -165,7 +164,7 @@ impl CheckpointRun<'_> {
             return Some(why.to_string());
         }
         let has_news = plan.is_some_and(|plan| plan.is_news);
-        (!has_news).then(|| "nothing was answered since the last one".to_owned())
+        (!has_news).then(|| "no message has been answered since the last one".to_owned())
     }
 
     fn triggers(&self) -> Triggers {
