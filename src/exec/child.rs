@@ -1,4 +1,4 @@
-//! Tools that run: each leads a process group of its own, and nothing in that group outlives its call.
+//! Runs tools as child processes. Each tool leads its own process group, which is killed when the call ends.
 
 use crate::exec::output::ToolOutput;
 use crate::process::signals::{await_own_signal, is_interrupted};
@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How long output is waited for that a process holds open which left the group.
+/// The wait for the end of the output after a tool has ended. A process that left the group may keep the pipe open.
 const GRACE: Duration = Duration::from_millis(300);
 
-/// The process groups that run now.
+/// The running process groups.
 #[derive(Debug, Default)]
 pub struct Groups {
     state: Mutex<GroupsState>,
@@ -32,7 +32,7 @@ impl Groups {
         lock(&self.state)
     }
 
-    /// Starts a group; `None` once all are ended. No group is started that [`Groups::end_all`] does not see.
+    /// Starts a group. Returns `None` after [`Groups::end_all`], which sees every group that was started.
     fn start(&self, command: &mut Command) -> Option<io::Result<Child>> {
         let mut state = self.state();
         if state.is_ending {
@@ -43,14 +43,15 @@ impl Groups {
         Some(child)
     }
 
-    /// Kills what is left of a group. Its leader was not waited for yet, so the number is still its own.
+    /// Kills the remaining processes of a group. The leader must not have been waited for yet, so that its process id
+    /// cannot have been reused.
     fn end(&self, leader: Pid) {
         let mut state = self.state();
         let _ = kill_process_group(leader, Signal::KILL);
         state.running.remove(&leader);
     }
 
-    /// Kills all groups, and lets no other begin.
+    /// Kills all groups and prevents new ones from starting.
     pub fn end_all(&self) {
         let mut state = self.state();
         state.is_ending = true;
@@ -64,38 +65,38 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How a tool ended, and what it wrote.
+/// A tool that has ended, with its output.
 #[derive(Debug)]
 pub struct EndedTool {
-    /// How its process ended.
+    /// The exit status of its process.
     pub status: ExitStatus,
-    /// It was killed since it took too long.
+    /// True if it exceeded the time limit and was killed.
     pub is_late: bool,
-    /// What it wrote to standard output.
+    /// Its standard output.
     pub stdout: Arc<Mutex<ToolOutput>>,
-    /// What it wrote to standard error.
+    /// Its standard error.
     pub stderr: Arc<Mutex<ToolOutput>>,
 }
 
 impl EndedTool {
-    /// What an output of it says.
+    /// Returns an output as text.
     #[must_use]
     pub fn text(output: &Mutex<ToolOutput>) -> String {
         lock(output).text()
     }
 
-    /// Whether it wrote more than is read.
+    /// Returns true if it wrote more to standard output than is read.
     #[must_use]
     pub fn is_endless(&self) -> bool {
         lock(&self.stdout).is_endless()
     }
 }
 
-/// Runs `command` with `input` on its standard input. `None` when it was not started, or not left to end,
-/// because all groups were ended.
+/// Runs `command` with `input` on its standard input. Returns `None` if [`Groups::end_all`] kept it from starting or
+/// killed it.
 ///
 /// # Errors
-/// When it cannot be started or waited for.
+/// Fails if the command cannot be started or waited for.
 pub fn run(
     groups: &Groups,
     mut command: Command,
@@ -108,7 +109,7 @@ pub fn run(
     let mut child = child?;
     let leader = Pid::from_child(&child);
     let stdin = child.stdin.take();
-    // A tool that does not read its input has its reasons; its status tells them.
+    // A tool need not read its input, so a write error is ignored; its exit status decides.
     thread::spawn(move || stdin.map(|mut stdin| stdin.write_all(input.as_bytes())));
     let [stdout, stderr] = outputs.map(|output| Arc::new(Mutex::new(output)));
     let (from_out, from_err) = (child.stdout.take(), child.stderr.take());
@@ -118,7 +119,7 @@ pub fn run(
     groups.end(leader);
     let status = child.wait()?;
     for wait in waits {
-        // What was written by then is there, too.
+        // On a timeout, the output so far is used.
         let _ = wait.recv_timeout(GRACE);
     }
     if !is_late {
@@ -129,13 +130,13 @@ pub fn run(
     Ok((!was_stopped).then_some(EndedTool { status, is_late, stdout, stderr }))
 }
 
-/// Waits in a thread until a process has ended, and leaves it to be waited for.
+/// Waits in a thread until a process has ended, without reaping it.
 fn watch(process: Pid) -> Receiver<()> {
     let (sender, receiver) = channel();
     thread::spawn(move || {
         let wait = || waitid(WaitId::Pid(process), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
         while wait().is_err_and(|error| error == rustix::io::Errno::INTR) {}
-        // After the timeout nobody listens.
+        // After a timeout the receiver is gone.
         let _ = sender.send(());
     });
     receiver
@@ -151,7 +152,7 @@ fn drain(pipe: Option<impl Read + Send + 'static>, into: &Arc<Mutex<ToolOutput>>
             loop {
                 match pipe.read(&mut buffer) {
                     Ok(0) => break,
-                    // What is not taken ends: the pipe is closed.
+                    // The limit is reached. Closing the pipe stops the tool.
                     Ok(count) if !lock(&into).take(&buffer[..count]) => break,
                     Err(error) if error.kind() != io::ErrorKind::Interrupted => break,
                     _ => {}

@@ -1,5 +1,5 @@
-//! Files below a folder, and none beside it: whatever a path says, the kernel does not leave the folder on
-//! the way, be it by `..`, by an absolute path or by a link, even one that is put there meanwhile.
+//! Reads files below a folder. The kernel ensures that no path leads out of the folder: not by `..`, not by an absolute
+//! path, and not by a link, even if the link is created at the same time.
 
 use crate::exit::{Error, Exit, fail};
 use crate::printable::printable;
@@ -13,13 +13,12 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-/// How often opening is tried while the folder changes under it.
+/// The maximum number of attempts to open a file while the folder is being changed.
 const TRIES: usize = 32;
-/// The folder of sessions in a workspace. Transcripts hold what was said in other sessions, which is not for
-/// tools.
+/// The folder with the sessions in a workspace. It is closed to tools, because transcripts may belong to other sessions.
 const SESSIONS: &str = ".sessions";
 
-/// Opens `path` below `root`, unless it is among the sessions, even through links.
+/// Opens `path` below `root`, unless it leads into the sessions, directly or through links.
 fn open(root: impl AsFd, path: &str, flags: OFlags) -> anyhow::Result<OwnedFd> {
     let opened = open_below(&root, path, flags).map_err(|why| refused(path, why))?;
     match is_among_sessions(&root, &opened) {
@@ -31,8 +30,8 @@ fn open(root: impl AsFd, path: &str, flags: OFlags) -> anyhow::Result<OwnedFd> {
     }
 }
 
-/// Returns whether an open file is in a folder of sessions below `root`. The kernel knows its place, whatever links
-/// were on the way.
+/// Returns true if an open file is in a folder of sessions below `root`. The kernel reports its real path, so links do
+/// not matter.
 fn is_among_sessions(root: impl AsFd, opened: &OwnedFd) -> Result<bool, Errno> {
     let root = open_below(&root, ".", OFlags::DIRECTORY)?;
     let place = |fd: &OwnedFd| {
@@ -44,7 +43,7 @@ fn is_among_sessions(root: impl AsFd, opened: &OwnedFd) -> Result<bool, Errno> {
     Ok(below.components().any(|part| part.as_os_str() == SESSIONS))
 }
 
-/// Opens what is at `path` below `root`.
+/// Opens `path` below `root`.
 #[cfg(target_os = "linux")]
 fn open_below(root: impl AsFd, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
     use rustix::fs::{ResolveFlags, openat2};
@@ -56,18 +55,18 @@ fn open_below(root: impl AsFd, path: &str, flags: OFlags) -> Result<OwnedFd, Err
     tries.next().unwrap_or(Err(Errno::AGAIN))
 }
 
-/// No other kernel can be asked for this.
+/// Fails, because only Linux has openat2(2).
 #[cfg(not(target_os = "linux"))]
 fn open_below(_: impl AsFd, _: &str, _: OFlags) -> Result<OwnedFd, Errno> {
     Err(Errno::NOSYS)
 }
 
-/// The failure to open `path`, with the status it ends in.
+/// Returns the error for a failure to open `path`, with its exit status.
 fn refused(path: &str, why: Errno) -> anyhow::Error {
     let cannot = format!("cannot open '{path}'");
     let (exit, why) = match why {
         Errno::XDEV => (Exit::Permission, "it leads out of the workspace".to_owned()),
-        Errno::NOSYS => (Exit::Config, "this kernel cannot keep it in the workspace".to_owned()),
+        Errno::NOSYS => (Exit::Config, "this kernel has no openat2(2)".to_owned()),
         other => return anyhow::Error::from(io::Error::from(other)).context(cannot),
     };
     Error::new(exit, format!("{cannot}: {why}")).into()
@@ -76,8 +75,8 @@ fn refused(path: &str, why: Errno) -> anyhow::Error {
 /// Writes the file at `path` below `root` to `out`.
 ///
 /// # Errors
-/// 77 when the path leads out of `root` or the file may not be read, 74 when it is not there or cannot be
-/// read, 65 when it is no file.
+/// Status 77 if the path leads out of `root` or the file may not be read, 74 if it does not exist or cannot be read, 65
+/// if it is not a regular file.
 pub fn read(root: impl AsFd, path: &str, out: &mut impl Write) -> anyhow::Result<()> {
     let fd = open(root, path, OFlags::empty())?;
     let facts = fstat(&fd).map_err(io::Error::from)?;
@@ -88,10 +87,11 @@ pub fn read(root: impl AsFd, path: &str, out: &mut impl Write) -> anyhow::Result
     Ok(())
 }
 
-/// The entries of the folder at `path` below `root`, a line each, sorted by name, but for the sessions.
+/// Returns the entries of the folder at `path` below `root`, one per line and sorted by name. The folder of sessions is
+/// omitted.
 ///
 /// # Errors
-/// As [`read`], 74 when it is no folder.
+/// As [`read`]; status 74 if it is not a folder.
 pub fn list(root: impl AsFd, path: &str) -> anyhow::Result<String> {
     let fd = open(root, path, OFlags::DIRECTORY)?;
     let entries = Dir::new(fd).map_err(io::Error::from)?;
@@ -120,7 +120,7 @@ mod tests {
     use std::os::unix::fs::symlink;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// A folder with a workspace in it and a secret beside that.
+    /// Creates a folder with a workspace and, next to it, a secret.
     fn place() -> (tempfile::TempDir, File) {
         let dir = tempfile::TempDir::new().unwrap();
         std::fs::create_dir_all(dir.path().join("work/sub")).unwrap();
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn t_4_no_path_leads_out() {
+    fn t_4_no_path_leads_out_of_the_root() {
         let (dir, root) = place();
         let work = dir.path().join("work");
         symlink("../secret", work.join("up")).unwrap();
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn audit_21_sessions_are_not_seen() {
+    fn audit_21_sessions_are_hidden() {
         let (dir, root) = place();
         let work = dir.path().join("work");
         std::fs::create_dir_all(work.join(".sessions/agents/a")).unwrap();
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn t_4_a_link_that_is_swapped_in_meanwhile_leads_nowhere_either() {
+    fn t_4_a_link_that_is_swapped_in_does_not_lead_out() {
         let (dir, root) = place();
         let work = dir.path().join("work");
         symlink(dir.path(), work.join("link")).unwrap();
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_not_read() {
+    fn only_regular_files_are_read() {
         let (dir, root) = place();
         std::os::unix::net::UnixListener::bind(dir.path().join("work/socket")).unwrap();
         rustix::fs::mkfifoat(&root, "fifo", Mode::RUSR).unwrap();

@@ -1,9 +1,10 @@
-//! The environment of a tool: no variable that may be a credential.
+//! The environment of a tool, without variables that may hold credentials.
 
 use std::ffi::{OsStr, OsString};
 
-/// What the name of a secret begins with, holds or ends with, in small letters.
+/// Prefixes of names of secrets. All of these lists are in lower case.
 const BEGINS: [&str; 4] = ["auth_", "aws_", "azure_", "claw_key_"];
+/// Parts of names of secrets.
 const HOLDS: [&str; 9] = [
     "_auth_",
     "connection_string",
@@ -15,14 +16,15 @@ const HOLDS: [&str; 9] = [
     "secret",
     "token",
 ];
+/// Suffixes of names of secrets.
 const ENDS: [&str; 5] = ["_auth", "_dsn", "_pat", "_sas", "pwd"];
-/// Whole names.
+/// Complete names of secrets.
 const IS: [&str; 4] = ["claw_call", "claw_extra", "database_url", "ssh_agent_pid"];
-/// Names that only look like it: folders, the keyboard, a library's switch.
+/// Names that match one of the lists above, but are harmless.
 const HARMLESS: [&str; 5] =
     ["keyboard_layout", "keymap", "oldpwd", "pwd", "tokenizers_parallelism"];
 
-/// Whether a variable of this name may hold a secret, or lead to one.
+/// Returns true if a variable with this name may hold a secret or give access to one.
 #[must_use]
 pub fn is_secret(name: &OsStr) -> bool {
     let name = name.to_string_lossy().to_ascii_lowercase();
@@ -34,7 +36,7 @@ pub fn is_secret(name: &OsStr) -> bool {
     looks_so && !HARMLESS.contains(&name)
 }
 
-/// Returns whether a value holds an address with a password in it, such as that of a proxy or a database.
+/// Returns true if a value contains a URL with a password, such as that of a proxy or a database.
 #[must_use]
 pub fn holds_password(value: &OsStr) -> bool {
     let value = value.to_string_lossy();
@@ -42,12 +44,12 @@ pub fn holds_password(value: &OsStr) -> bool {
         let rest = &value[at + sign.len()..];
         let authority = rest.split(['/', '?', '#', ' ', ',']).next().unwrap_or_default();
         let is_web = value[..at].ends_with("http") || value[..at].ends_with("https");
-        // Of the web a name alone is a token: 'https://TOKEN@host'.
+        // In an HTTP URL a user name alone may be a token: 'https://TOKEN@host'.
         authority.rsplit_once('@').is_some_and(|(user, _)| is_web || user.contains(':'))
     })
 }
 
-/// The variables that a tool gets: all but those that may be secrets, and of those the ones in `let_through`.
+/// Returns the variables that tools get: all that cannot be secrets, and those named in `let_through`.
 #[must_use]
 pub fn visible(
     all: impl Iterator<Item = (OsString, OsString)>,
@@ -62,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn t_2_audit_21_what_names_a_credential_is_kept_from_tools() {
+    fn t_2_audit_21_variables_named_like_credentials_are_hidden_from_tools() {
         for name in [
             "ANTHROPIC_API_KEY",
             "ANTHROPIC_AUTH_TOKEN",
@@ -117,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn audit_21_an_address_with_a_password_is_kept_from_tools_whatever_its_name() {
+    fn audit_21_urls_with_passwords_are_hidden_from_tools() {
         for value in [
             "http://user:pass@proxy:3128",
             "postgres://me:pw@db/x?y",

@@ -1,7 +1,7 @@
-//! Calls to results: each call runs an executable, several at a time, and gives one record.
+//! Runs tool calls: each call runs an executable, several in parallel, and gives one result record.
 //!
-//! A call that fails in any way is a result all the same, one with `is_error` and a text that the model can
-//! read. There is none only for a call that was stopped half-way: that one may be run again.
+//! A call that fails in any way still gives a result, with `is_error` and a text for the model. Only a call that was
+//! interrupted has no result, so that it can be run again.
 
 pub mod child;
 pub mod confined;
@@ -27,13 +27,13 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How much is told of what a tool that failed wrote to standard error.
+/// The maximum amount of a failed tool's standard error, in bytes, that goes into the result.
 const MOST_ERRORS: usize = 4000;
 
-/// A call.
+/// A tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolCall {
-    /// Its id.
+    /// The call's id.
     pub id: String,
     /// The name of the tool.
     pub name: String,
@@ -41,11 +41,10 @@ pub struct ToolCall {
     pub input: String,
 }
 
-/// Reads the calls among records, in order. One that is there twice counts once, and one that has a
-/// result among them is done.
+/// Reads the tool calls among records, in order. A duplicate call is dropped, and so is a call with a result.
 ///
 /// # Errors
-/// 65 at the first line that is no record.
+/// Status 65 if a line is not a record.
 pub fn calls(input: &str, bytes: &[u8]) -> anyhow::Result<Vec<ToolCall>> {
     let (mut calls, mut seen, mut done) = (Vec::new(), HashSet::new(), HashSet::new());
     for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
@@ -76,49 +75,49 @@ pub fn calls(input: &str, bytes: &[u8]) -> anyhow::Result<Vec<ToolCall>> {
     Ok(calls)
 }
 
-/// A call and what is to become of it: its executable, or why none is run.
+/// A tool call and the executable to run for it.
 #[derive(Debug)]
 pub struct Job {
     /// The call.
     pub call: ToolCall,
-    /// The executable, or why none is run.
+    /// The executable, or the reason why the call is not run.
     pub tool: Result<PathBuf, String>,
 }
 
-/// How tools are run.
+/// Settings for running tools.
 #[derive(Debug)]
 pub struct ExecSettings {
-    /// So many at a time.
+    /// The maximum number of tools that run at the same time.
     pub jobs: usize,
-    /// Where each ends at the latest.
+    /// The time limit for each tool.
     pub timeout: Duration,
-    /// So many bytes of its output are in the result.
+    /// The maximum amount of a tool's output in the result, in bytes.
     pub max_output: usize,
-    /// Where output goes that is longer.
+    /// The folder for the files with longer outputs.
     pub keep: Option<PathBuf>,
-    /// The working folder.
+    /// The working directory of the tools.
     pub workspace: PathBuf,
-    /// The environment, all of it.
+    /// The complete environment of the tools.
     pub environment: Vec<(OsString, OsString)>,
-    /// Says what runs.
+    /// Tracks the calls that are running.
     pub running: Running,
 }
 
-/// What happens while tools run.
+/// An event while tools run.
 #[derive(Debug)]
 pub enum JobEvent {
-    /// A call, by its number, has ended, and this is its record, if it was not stopped.
+    /// The call with this number has ended, with this record unless it was interrupted.
     Ended(usize, Option<String>),
-    /// A signal says that it is enough.
+    /// A signal arrived; all tools are to be ended.
     Signal(i32),
 }
 
-/// Runs all jobs and gives the results to `write` in the order of the calls, each as soon as that is its
-/// turn. Gives the signal that stopped them, if one did; results of calls that had ended are written then,
-/// too.
+/// Runs all jobs and passes the results to `write` in the order of the calls, each as soon as possible. Returns the
+/// signal that stopped the jobs, if there was one. The results of calls that ended before the signal are written
+/// as well.
 ///
 /// # Errors
-/// What `write` fails with; the tools that run are ended first.
+/// Returns the error of `write`, after all running tools have been ended.
 pub fn run(
     jobs: &[Job],
     settings: &ExecSettings,
@@ -160,7 +159,7 @@ pub fn run(
 /// The records of ended jobs, by number.
 struct Results {
     records: Vec<Option<String>>,
-    /// The number of records that are written.
+    /// The number of records written.
     written: usize,
 }
 
@@ -178,7 +177,7 @@ impl Results {
     }
 }
 
-/// Performs jobs that no other thread has begun, until none is left.
+/// Runs jobs that no other thread has started, until none is left.
 fn work(
     jobs: &[Job],
     next: &AtomicUsize,
@@ -192,13 +191,13 @@ fn work(
         settings.running.begin(number, &job.call.name);
         let record = job.perform(number, groups, settings);
         settings.running.end(number);
-        // The receiver stays until all jobs have ended.
+        // This cannot fail: the receiver lives until all jobs have ended.
         let _ = sender.send(JobEvent::Ended(number, record));
     }
 }
 
 impl Job {
-    /// Runs the tool, if it may be run, and gives the record of the result.
+    /// Runs the tool, if it may run, and returns the result record, or `None` if it was interrupted.
     fn perform(&self, number: usize, groups: &Groups, settings: &ExecSettings) -> Option<String> {
         let ToolCall { name, input, .. } = &self.call;
         let path = match &self.tool {
@@ -211,13 +210,13 @@ impl Job {
         let keep = settings.keep.as_ref().map(|folder| folder.join(file_name(name, number)));
         let outputs = [ToolOutput::new(settings.max_output, keep), ToolOutput::end(MOST_ERRORS)];
         match child::run(groups, command, input.clone(), settings.timeout, outputs) {
-            Ok(ended) => ended.map(|ended| self.tell(&ended, settings)),
+            Ok(ended) => ended.map(|ended| self.result(&ended, settings)),
             Err(error) => Some(self.failed(&format!("tool '{name}' cannot be run: {error}"))),
         }
     }
 
-    /// The record of a result, whatever came of the call.
-    fn tell(&self, ended: &EndedTool, settings: &ExecSettings) -> String {
+    /// Returns the result record of a tool that has ended.
+    fn result(&self, ended: &EndedTool, settings: &ExecSettings) -> String {
         let stdout = EndedTool::text(&ended.stdout);
         let how = match (ended.status.code(), ended.status.signal()) {
             _ if ended.is_late => {
@@ -231,12 +230,12 @@ impl Job {
             (None, signal) => format!("was ended by signal {}", signal.unwrap_or_default()),
         };
         let mut text = format!("tool '{}' {how}", self.call.name);
-        for (title, said) in
+        for (title, output) in
             [("standard error", EndedTool::text(&ended.stderr)), ("standard output", stdout)]
         {
-            let said = said.trim_end();
-            if !said.is_empty() {
-                text.push_str(&format!("\n{title}:\n{said}"));
+            let output = output.trim_end();
+            if !output.is_empty() {
+                text.push_str(&format!("\n{title}:\n{output}"));
             }
         }
         self.failed(&text)
@@ -255,7 +254,7 @@ impl Job {
     }
 }
 
-/// A name for the file of a long output, of its own for each call of each process.
+/// Returns a name for the file with a long output, unique for each call of each process.
 fn file_name(tool: &str, number: usize) -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     format!("{tool}-{}-{}-{number}", since.as_micros(), std::process::id())
@@ -266,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn d52_a_call_that_is_there_twice_or_done_is_not_run() {
+    fn d52_duplicate_calls_and_calls_with_results_are_not_run() {
         let call = |id: &str| {
             format!(r#"{{"type":"tool_use","tool_use_id":"{id}","name":"f","input":{{"a":1e2}}}}"#)
         };
@@ -279,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_record_is_an_error_with_its_line() {
+    fn an_invalid_record_is_an_error_with_its_line() {
         for bad in ["x", "{}", "[1]", r#"{"type":"tool_use"}"#] {
             let error = calls("in", format!("\n{bad}\n").as_bytes()).unwrap_err();
             assert!(error.to_string().starts_with("cannot run calls of 'in': line 2: "), "{error}");

@@ -1,4 +1,4 @@
-//! What a tool wrote, however much: its beginning and its end, and all of it in a file.
+//! Captures a tool's output: its beginning and end in memory, and all of it in a file if it is long.
 
 use crate::transcript::make_folder;
 use rustix::fs::OFlags;
@@ -7,28 +7,29 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
-/// What is past this is not read: a tool that goes on for ever does not fill the disk.
+/// The maximum amount of output that is read, in bytes, so that a tool that never stops writing does not fill the
+/// disk.
 pub const MOST: u64 = 64 * 1024 * 1024;
-/// How much of what is kept comes from the beginning, in tenths.
+/// The share of the kept bytes that comes from the beginning, in tenths.
 const HEAD_TENTHS: usize = 7;
 
-/// Output as it comes.
+/// The output of a tool, captured as it arrives.
 #[derive(Debug)]
 pub struct ToolOutput {
-    /// All of it, or, once that is too much, its beginning.
+    /// All of the output, or its beginning if it is too long.
     head: Vec<u8>,
-    /// The end of what is too much.
+    /// The end of the output if it is too long.
     tail: Vec<u8>,
     head_size: usize,
     tail_size: usize,
     total: u64,
-    /// Where all of it goes when it is too much.
+    /// The file that receives all of the output if it is too long.
     path: Option<PathBuf>,
     file: Option<io::Result<File>>,
 }
 
 impl ToolOutput {
-    /// Keeps `most` bytes, from both ends, and all in file `path` if it is more.
+    /// Keeps `most` bytes from both ends. If there is more, writes all of it to the file `path`.
     #[must_use]
     pub fn new(most: usize, path: Option<PathBuf>) -> ToolOutput {
         let head_size = most / 10 * HEAD_TENTHS;
@@ -42,7 +43,7 @@ impl ToolOutput {
         ToolOutput { head, tail, head_size: 0, tail_size: most, total: 0, path: None, file: None }
     }
 
-    /// Takes more; says whether it takes more still.
+    /// Takes the next bytes. Returns false once [`MOST`] is exceeded.
     pub fn take(&mut self, bytes: &[u8]) -> bool {
         let was_cut = self.is_cut();
         self.total += bytes.len() as u64;
@@ -79,13 +80,13 @@ impl ToolOutput {
         self.total > (self.head_size + self.tail_size) as u64
     }
 
-    /// Whether there was more than is read of any tool.
+    /// Returns true if there was more output than [`MOST`].
     #[must_use]
     pub fn is_endless(&self) -> bool {
         self.total > MOST
     }
 
-    /// Its text: what is not UTF-8 is replaced, and of what is too much the middle is left out with a word.
+    /// Returns the output as text. Invalid UTF-8 is replaced. If the output is too long, a marker replaces the middle.
     #[must_use]
     pub fn text(&self) -> String {
         if !self.is_cut() {
@@ -97,24 +98,25 @@ impl ToolOutput {
         let left_out = self.total - (head.len() + tail.len()) as u64;
         let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
         let end = if head.is_empty() || head.ends_with('\n') { "" } else { "\n" };
-        format!("{head}{end}[... {left_out} bytes left out{} ...]\n{tail}", self.where_all_is())
+        format!("{head}{end}[... {left_out} bytes left out{} ...]\n{tail}", self.location())
     }
 
-    fn where_all_is(&self) -> String {
+    /// Returns the part of the marker that names the file with all of the output.
+    fn location(&self) -> String {
         match (&self.path, &self.file) {
             (Some(path), Some(Ok(_))) if self.is_endless() => {
                 format!("; the beginning is in '{}'", path.display())
             }
             (Some(path), Some(Ok(_))) => format!("; all of it is in '{}'", path.display()),
             (Some(path), Some(Err(error))) => {
-                format!("; it could not be kept in '{}': {error}", path.display())
+                format!("; cannot save all of it in '{}': {error}", path.display())
             }
             _ => String::new(),
         }
     }
 }
 
-/// A new file that nobody else may read.
+/// Creates a file that only its owner can read.
 fn create(path: &std::path::Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         make_folder(folder)?;
@@ -123,7 +125,7 @@ fn create(path: &std::path::Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).custom_flags(flags).open(path)
 }
 
-/// Where the last whole character of `bytes` ends.
+/// Returns the offset at which the last complete character of `bytes` ends.
 fn whole_end(bytes: &[u8]) -> usize {
     for (back, byte) in bytes.iter().rev().take(3).enumerate() {
         let needed = match byte {
@@ -138,7 +140,7 @@ fn whole_end(bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-/// Where the first whole character of `bytes` begins.
+/// Returns the offset at which the first complete character of `bytes` begins.
 fn whole_begin(bytes: &[u8]) -> usize {
     bytes.iter().take(3).take_while(|byte| (0x80..0xc0).contains(*byte)).count()
 }
@@ -156,23 +158,23 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_whole() {
+    fn short_output_is_kept_completely() {
         assert_eq!(cut(10, "0123456789", 3), "0123456789");
         assert_eq!(cut(10, "", 3), "");
     }
 
     #[test]
-    fn of_more_both_ends_are_kept_however_it_comes() {
+    fn both_ends_of_long_output_are_kept_for_any_piece_size() {
         for piece in 1..50 {
             let text = format!("0123456{}xyz", "-".repeat(40));
             assert_eq!(cut(10, &text, piece), "0123456\n[... 40 bytes left out ...]\nxyz");
-            // No character is cut in two.
+            // Characters are not split.
             assert_eq!(cut(10, &"é".repeat(20), piece), "ééé\n[... 32 bytes left out ...]\né");
         }
     }
 
     #[test]
-    fn what_never_ends_is_not_read_for_ever() {
+    fn endless_output_is_read_up_to_the_limit() {
         let (mut output, piece) = (ToolOutput::end(5), vec![b'x'; 1 << 20]);
         assert_eq!((0..1000).take_while(|_| output.take(&piece)).count(), 64);
         assert!(

@@ -1,13 +1,13 @@
-//! What runs at this moment, for whoever looks on.
+//! The tool calls that are running, for the progress display.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// The calls that run, the oldest first. A clone says the same.
+/// The running calls, oldest first. Clones share the same list.
 #[derive(Clone, Debug, Default)]
 pub struct Running(Arc<Mutex<Vec<Began>>>);
 
-/// A call that began.
+/// A call that was started.
 #[derive(Clone, Debug)]
 struct Began {
     number: usize,
@@ -16,17 +16,17 @@ struct Began {
 }
 
 impl Running {
-    /// Call `number`, of tool `name`, begins.
+    /// Adds call `number` of the tool `name`.
     pub fn begin(&self, number: usize, name: &str) {
         self.calls().push(Began { number, name: name.to_owned(), at: Instant::now() });
     }
 
-    /// That call has ended.
+    /// Removes call `number`.
     pub fn end(&self, number: usize) {
         self.calls().retain(|call| call.number != number);
     }
 
-    /// The names of the tools that run, and since when the first of them does; `None` when none runs.
+    /// Returns the names of the running tools and the start time of the oldest, or `None` if no tool is running.
     #[must_use]
     pub fn now(&self) -> Option<(Vec<String>, Instant)> {
         let calls = self.calls();
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_ended_does_not_run_and_the_oldest_tells_the_time() {
+    fn ended_calls_are_removed_and_the_oldest_gives_the_time() {
         let running = Running::default();
         assert_eq!(running.now(), None);
         ["a", "b", "c"].iter().enumerate().for_each(|(number, name)| running.begin(number, name));

@@ -1,4 +1,4 @@
-//! A folder of tools: an executable each, and beside it what the model is told of it.
+//! A folder of tools: for each tool an executable, and next to it a file with its definition for the model.
 
 use crate::exit::{Error, Exit, fail};
 use crate::json::write::{Members, list};
@@ -7,21 +7,21 @@ use anyhow::Context;
 use rustix::fs::Access;
 use std::path::{Path, PathBuf};
 
-/// The longest name that a provider takes.
+/// The maximum length of a tool's name that providers accept.
 const MOST_NAME: usize = 64;
 
 /// A folder of tools.
 #[derive(Debug)]
 pub struct Folder {
-    /// Its path, without links in it.
+    /// The folder's canonical path.
     path: PathBuf,
 }
 
 impl Folder {
-    /// The folder at `path`.
+    /// Opens the folder at `path`.
     ///
     /// # Errors
-    /// 74 or 77 when it cannot be read, 78 when it is no folder.
+    /// Status 74 or 77 if it cannot be read, 78 if it is not a folder.
     pub fn open(path: &Path) -> anyhow::Result<Folder> {
         let name = path.display();
         let real = path.canonicalize().with_context(|| format!("cannot read tools '{name}'"))?;
@@ -29,29 +29,29 @@ impl Folder {
             return fail(
                 Exit::Config,
                 format!(
-                    "cannot run tools from '{name}': not a folder; name the one with the tools"
+                    "cannot run tools from '{name}': not a folder; give the folder that holds the tools"
                 ),
             );
         }
         Ok(Folder { path: real })
     }
 
-    /// The executable of tool `name`: a file of that name in the folder, or what a link there leads to, if
-    /// that is in the folder too.
+    /// Returns the executable of the tool `name`: a file with that name in the folder. It may be a link to another
+    /// file in the folder.
     ///
     /// # Errors
-    /// Says why it is none.
+    /// Returns the reason why there is no such tool.
     pub fn find(&self, name: &str) -> Result<PathBuf, String> {
         if !is_name(name) {
-            return Err(format!("'{name}' is no name of a tool"));
+            return Err(format!("invalid tool name '{name}'"));
         }
         let Ok(real) = self.path.join(name).canonicalize() else {
             return Err(format!("there is no tool '{name}'"));
         };
         let why = if real.parent() != Some(self.path.as_path()) {
-            "its file is a link out of the folder of tools"
+            "its file is a link that leads out of the tools folder"
         } else if !real.is_file() {
-            "it is no file"
+            "not a regular file"
         } else if rustix::fs::access(&real, Access::EXEC_OK).is_err() {
             "its file is not executable"
         } else {
@@ -60,12 +60,11 @@ impl Folder {
         Err(format!("tool '{name}' cannot be run: {why}"))
     }
 
-    /// What a model is told of the tools: a JSON array as the API takes it, sorted by name. It is what the
-    /// files `NAME.json` say for which there is an executable `NAME`.
+    /// Returns the definitions of the tools: a JSON array for the API, sorted by name. It is made from the files
+    /// `NAME.json` that have an executable `NAME`.
     ///
     /// # Errors
-    /// 74 or 77 when something cannot be read, 65 when a file is not what it has to be, 78 when there is no
-    /// tool at all.
+    /// Status 74 or 77 if something cannot be read, 65 if a file is invalid, 78 if there are no tools.
     pub fn definitions(&self) -> anyhow::Result<String> {
         let cannot = || format!("cannot read tools '{}'", self.path.display());
         let mut files = Vec::new();
@@ -81,9 +80,7 @@ impl Folder {
                 (self.path.display(), "no NAME.json with an executable NAME beside it");
             return fail(
                 Exit::Config,
-                format!(
-                    "there is no tool in '{path}': {none}; claw-tool(7) says what a folder holds"
-                ),
+                format!("cannot use tools '{path}': {none}; see claw-tool(7)"),
             );
         }
         files.sort();
@@ -92,7 +89,7 @@ impl Folder {
     }
 }
 
-/// What a model is told of a tool: what its file says, and the name.
+/// Returns the definition of a tool: the members of its file, and the name.
 fn definition(name: &str, path: &Path) -> anyhow::Result<String> {
     let file = path.display();
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read '{file}'"))?;
@@ -100,16 +97,16 @@ fn definition(name: &str, path: &Path) -> anyhow::Result<String> {
     let bad = |why: &str| Error::new(Exit::Data, format!("cannot use tool '{file}': {why}"));
     let object = Object::parse(&text).map_err(|_| bad("not a JSON object"))?;
     if object.get("name").is_some() && object.string("name").as_deref() != Some(name) {
-        return Err(bad("it says another 'name' than the file's").into());
+        return Err(bad("'name' differs from the name of the file").into());
     }
     if !object.get("input_schema").is_some_and(|schema| schema.starts_with('{')) {
-        return Err(bad("no 'input_schema' object; claw-tool(7) says what it holds").into());
+        return Err(bad("no 'input_schema' object; see claw-tool(7)").into());
     }
     let rest = object.members().filter(|member| member.name() != "name");
     Ok(rest.fold(Members::new().string("name", name), Members::member).into_json())
 }
 
-/// Whether a name can be one of a tool: one component of a path, and no other thing.
+/// Returns true if a name is a valid tool name. Such a name is always a single component of a path.
 fn is_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     (1..=MOST_NAME).contains(&name.len()) && name.chars().all(is_plain)
@@ -120,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn t_4_names_are_one_safe_component_of_a_path() {
+    fn t_4_names_are_a_single_safe_path_component() {
         for name in ["read_file", "a", "A-1", &"x".repeat(64)] {
             assert!(is_name(name), "{name}");
         }

@@ -184,12 +184,12 @@ fn t_4_a_name_leads_to_a_file_in_the_folder_and_nowhere_else() {
     let whys: Vec<&str> = results[1..].iter().map(|(text, _)| text.as_str()).collect();
     assert!(results[1..].iter().all(|(_, is_error)| *is_error));
     let cannot = |name: &str, why: &str| format!("tool '{name}' cannot be run: {why}");
-    assert_eq!(whys[0], cannot("out", "its file is a link out of the folder of tools"));
+    assert_eq!(whys[0], cannot("out", "its file is a link that leads out of the tools folder"));
     assert_eq!(whys[1], cannot("plain", "its file is not executable"));
-    assert_eq!(whys[2], cannot("dir", "it is no file"));
+    assert_eq!(whys[2], cannot("dir", "not a regular file"));
     assert_eq!(whys[3], "there is no tool 'gone'");
     for (why, name) in whys[4..].iter().zip(&names[5..]) {
-        assert_eq!(*why, format!("'{name}' is no name of a tool"));
+        assert_eq!(*why, format!("invalid tool name '{name}'"));
     }
 }
 
@@ -411,7 +411,7 @@ fn who_is_asked_decides_and_sees_all_of_a_call() {
     let run = sandbox.sh("setsid -w claw-exec --tools box --ask calls").run();
     assert_eq!(
         error(&run),
-        "tool 'a' is not allowed: there is no terminal to ask on; it was not run"
+        "tool 'a' is not allowed, because there is no terminal to ask the user; it was not run"
     );
 }
 

@@ -188,11 +188,11 @@ fn a_folder_that_cannot_be_told_is_an_error() {
     for (text, why) in [
         ("[]", "not a JSON object"),
         (r#"{"description":"x"}"#, "no 'input_schema' object"),
-        (r#"{"name":"other","input_schema":{}}"#, "it says another 'name' than the file's"),
+        (r#"{"name":"other","input_schema":{}}"#, "'name' differs from the name of the file"),
     ] {
         sandbox.write("box/b_tool.json", text);
         run().code(65).stdout_is("").err_has(&format!("box/b_tool.json': {why}"));
     }
     sandbox.sh("rm box/*.json").run().ok();
-    run().code(78).err_has("there is no tool in '");
+    run().code(78).err_has("cannot use tools '");
 }

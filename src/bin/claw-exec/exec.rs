@@ -1,4 +1,4 @@
-//! What `claw-exec` is told, what it asks, and what it writes.
+//! `claw-exec`: decides which tool calls may run, runs them, and writes the results.
 
 use anyhow::Context;
 use clawutils::cli::model::state_dir;
@@ -44,10 +44,11 @@ pub struct ExecArgs {
 }
 
 impl ExecArgs {
-    /// Runs the calls among the records of all inputs and writes a result for each.
+    /// Runs the tool calls among the records of all inputs and writes a result for each.
     ///
     /// # Errors
-    /// 65 when an input is no records, 78 when a folder is none, 74 when standard output cannot be written to.
+    /// Status 65 if an input holds anything but records, 78 if a folder is not one, 74 if standard output cannot be
+    /// written.
     pub fn run(&self, operands: &Operands, log: Log) -> anyhow::Result<Exit> {
         let Some(tools) = &self.tools else {
             return fail(Exit::Usage, "--tools is required; see claw-exec --help");
@@ -63,10 +64,10 @@ impl ExecArgs {
             let names: Vec<Cow<'_, str>> = calls.iter().map(|call| printable(&call.name)).collect();
             log.note(&format!("running {}", names.join(", ")));
         }
-        // Until the last answer is given a signal is the end, as for any program.
+        // Signals are handled from here on only, so until all questions are answered a signal ends the program.
         let jobs: Vec<Job> = calls.into_iter().map(|call| self.job(&folder, call)).collect();
         let (sender, events) = channel();
-        listen(sender.clone()).context("cannot listen to signals")?;
+        listen(sender.clone()).context("cannot handle signals")?;
         let running = settings.running.clone();
         let progress = log.progress(move || {
             let (names, first) = running.now()?;
@@ -79,7 +80,9 @@ impl ExecArgs {
         drop(progress);
         out.finish()?;
         let Some(signal) = stopped else { return Ok(Exit::Done) };
-        log.note("stopped by a signal: the tools that ran were killed, their calls have no result");
+        log.note(
+            "stopped by a signal; the running tools were killed and their calls have no result",
+        );
         emulate_default_handler(signal)?;
         Ok(Exit::Failed)
     }
@@ -101,7 +104,7 @@ impl ExecArgs {
         })
     }
 
-    /// Returns the variables for tools. The transcript's path becomes absolute, because tools run in the workspace.
+    /// Returns the environment for tools. The transcript's path is made absolute, because tools run in the workspace.
     fn environment(&self) -> Vec<(OsString, OsString)> {
         let mut visible = environment::visible(std::env::vars_os(), &self.permits.pass_env);
         for (_, path) in visible.iter_mut().filter(|(name, _)| name == "CLAW_SESSION") {
@@ -116,7 +119,7 @@ impl ExecArgs {
         Job { call, tool }
     }
 
-    /// Whether a call may be run; if not, why.
+    /// Checks that a call may run. Returns the reason if it may not.
     fn permit(&self, call: &ToolCall) -> Result<(), String> {
         let (name, permits) = (&call.name, &self.permits);
         let is_named = permits.allow.contains(name);
@@ -132,14 +135,14 @@ impl ExecArgs {
                 Err(format!("the user did not allow this call of tool '{name}'; it was not run"))
             }
             Err(_) => Err(format!(
-                "tool '{name}' is not allowed: there is no terminal to ask on; it was not run"
+                "tool '{name}' is not allowed, because there is no terminal to ask the user; it was not run"
             )),
         }
     }
 }
 
-/// Asks on the terminal whether a call may be run. It is shown whole, with its control characters escaped:
-/// what is not shown would be agreed to unseen.
+/// Asks the user on the terminal whether a call may run. The whole call is shown, with control characters escaped, so
+/// that the user agrees to nothing unseen.
 fn ask(call: &ToolCall) -> std::io::Result<bool> {
     let mut terminal = Terminal::open()?;
     let (name, input) = (printable(&call.name), printable_json(&call.input).into_owned());
@@ -150,8 +153,8 @@ fn ask(call: &ToolCall) -> std::io::Result<bool> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// The terminal while it is asked: it gives whole lines and shows what is typed, whatever it did before. What was
-/// typed before the question is discarded.
+/// The terminal during a question, in line mode with echo. Input typed before the question is discarded. The previous
+/// mode is restored on drop.
 struct Terminal {
     file: File,
     before: Termios,
@@ -171,13 +174,13 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // A terminal that is gone has no modes to restore.
+        // This fails only if the terminal has been closed.
         let _ = tcsetattr(&self.file, OptionalActions::Drain, &self.before);
     }
 }
 
-/// Catches signals that end programs, instead of being ended by them. Ignored ones stay ignored, as a hang-up
-/// after nohup(1). The end of the turn counts as a signal.
+/// Forwards the signals that end programs as events. Ignored signals stay ignored, such as SIGHUP after nohup(1). The
+/// end of the turn is forwarded as SIGTERM.
 fn listen(sender: Sender<JobEvent>) -> std::io::Result<()> {
     signals::leave();
     let heard = signals::heard(&signals::ENDING);
@@ -189,7 +192,7 @@ fn listen(sender: Sender<JobEvent>) -> std::io::Result<()> {
         }
     });
     if let Some(transcript) = variable("CLAW_SESSION") {
-        // A turn that is killed cannot end its tools, and the next one would run the same calls beside them.
+        // A turn that was killed cannot end its tools, and the next turn would run the same calls in parallel.
         thread::spawn(move || {
             if await_end(Path::new(&transcript)) {
                 let _ = of_turn.send(JobEvent::Signal(SIGTERM));

@@ -1,4 +1,4 @@
-//! What `claw-tool` does: a tool reads its input and writes what the model is to see.
+//! The built-in tools. Each reads the call's input from standard input and writes the result for the model.
 
 use anyhow::Context;
 use clawutils::cli::{Output, now, read_stdin, stdin_name, text};
@@ -8,7 +8,7 @@ use clawutils::json::Object;
 use rustix::fs::CWD;
 use std::io::Write;
 
-/// A tool, named as the model names it.
+/// A tool, by the name that the model uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub enum Tool {
@@ -21,10 +21,10 @@ pub enum Tool {
 }
 
 impl Tool {
-    /// Does what the input on standard input asks for, in the working folder.
+    /// Runs the tool in the working directory, with its input from standard input.
     ///
     /// # Errors
-    /// 65 when the input is not what it has to be, else what reading fails with.
+    /// Status 65 if the input is invalid; otherwise the status of the read error.
     pub fn run(self) -> anyhow::Result<Exit> {
         let input = read_stdin()?;
         let input = text(&stdin_name(), &input)?;
