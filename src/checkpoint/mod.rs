@@ -1,6 +1,6 @@
 //! Checkpoints: structured summaries, made before they are needed and while the whole conversation still fits.
 //!
-//! [`due`] decides whether a checkpoint is due, [`Plan`] is the part of the conversation to summarize, [`PROMPT`] is
+//! [`due`] decides whether a checkpoint is due, [`Plan`] is the part of the conversation to summarise, [`PROMPT`] is
 //! the request to the model, and [`reply`] reads the answer. Nothing here runs a program or writes a file. All state
 //! comes from the messages, so counts of different sessions are never mixed up.
 
@@ -34,7 +34,7 @@ Write in the language of the conversation.";
 pub struct CheckpointPlan<'m, 'a> {
     /// The last checkpoint or summary, which covers everything before `covered`.
     pub earlier: Option<String>,
-    /// The messages to summarize.
+    /// The messages to summarise.
     pub covered: &'m [Message<'a>],
     /// The id of the first record in the last of these messages.
     pub up_to: String,

@@ -158,7 +158,7 @@ fn one_reply(
     })
 }
 
-/// Repeats an attempt until it succeeds, it fails for a reason that a retry cannot fix, the retry policy ends it, or
+/// Repeats an attempt until it succeeds, fails for a reason that a retry cannot fix, or has used up the retries, or until
 /// `may_repeat` returns false.
 fn with_patience<T, W: Transport>(
     patience: Patience,

@@ -12,7 +12,7 @@
 //! hand may omit `pieces`, and its folder may have any name.
 //!
 //! [`Recorder`] writes exchanges and refuses secrets; [`Cassette`] looks exchanges up. [`key`] decides which
-//! requests are equal, `diff` finds the differences between two requests, `secrets` recognizes secrets, and
+//! requests are equal, `diff` finds the differences between two requests, `secrets` recognises secrets, and
 //! `files` reads and writes the three files.
 
 mod diff;

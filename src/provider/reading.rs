@@ -287,7 +287,7 @@ impl<'s> Reading<'s> {
     }
 }
 
-/// Appends a piece to a body. The buffer grows by a quarter at least.
+/// Appends a piece to a body. A full buffer grows by at least a quarter.
 fn keep(body: &mut Vec<u8>, piece: &[u8]) {
     if body.capacity() - body.len() < piece.len() {
         body.reserve_exact(piece.len().max(body.len() / 4));

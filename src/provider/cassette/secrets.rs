@@ -1,4 +1,4 @@
-//! Recognizes secrets, so that they are never recorded.
+//! Recognises secrets, so that they are never recorded.
 //!
 //! A provider may repeat a key in an error, and a user may have pasted one into a prompt. Everything that would be
 //! written is therefore searched for the keys in use and for the patterns of known kinds of keys, also in text with

@@ -136,13 +136,13 @@ fn k7_each_row_of_the_table_is_classified() {
         let body = row["body"].as_str().unwrap();
         let found = classify_with(status, &headers, body);
         let exit = found.exit().code();
-        let told = json!({
+        let reported = json!({
             "class": found.class.name(), "rule": found.rule, "status": found.status, "exit": exit,
             "actual": found.actual, "limit": found.limit, "retry_after": found.retry_after,
             "requested_output": found.requested_output, "output_cap": found.output_cap,
         });
         // Numbers that are missing from the row must not be reported.
-        for (name, value) in told.as_object().unwrap() {
+        for (name, value) in reported.as_object().unwrap() {
             let is_same =
                 *value == row[name] || value.is_number() && value.as_f64() == row[name].as_f64();
             assert!(is_same, "{name}: {value}, expected {}: {body}", row[name]);

@@ -22,8 +22,8 @@ use super::opening;
 use Group::{Cap, Floor, Input, Limit, Over, Requested, Total};
 use TextFamily::{Account, Busy, Ceiling, Key, Midway, Output, Shape, Size, Throttle, Window};
 
-/// Must follow the text of a rule: the end of the message, or punctuation that ends a sentence or a clause. A
-/// quotation mark or another word must not follow.
+/// Matches what must follow the text of a rule: the end of the message, or punctuation that ends a sentence or a clause,
+/// but not a quotation mark or another word.
 const END: &str = r"\s*(?:$|[.,;:!()。，；…])";
 
 /// The meaning of a text.
@@ -80,7 +80,7 @@ pub(super) struct TextRule {
     pub(super) groups: &'static [Group],
     /// The text, as a regular expression.
     pattern: &'static str,
-    /// The pattern, compiled on first use, because most failures match one of the first rows tried.
+    /// The pattern, compiled on first use, because a failure needs only a few of the rows.
     compiled: OnceLock<Option<Regex>>,
 }
 
