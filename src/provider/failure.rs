@@ -164,7 +164,9 @@ impl FailureClass {
             FailureClass::RateLimit | FailureClass::Overloaded | FailureClass::Server => {
                 "try again later"
             }
-            FailureClass::Unreachable => "check that the server is running, and its address (--base-url)",
+            FailureClass::Unreachable => {
+                "check that the server is running, and its address (--base-url)"
+            }
             FailureClass::Broken => "try again, or check the address (--base-url)",
             FailureClass::Auth => "check the key (--key-file, --key-cmd or its variable)",
             FailureClass::Billing => "check the account",

@@ -237,9 +237,7 @@ impl<'s> Reading<'s> {
                 stream.limit(received);
                 stream.finish(show)
             }
-            _ if received > MOST_BODY => {
-                (Err(StreamEnd::TooLong(over("it", MOST_BODY))), None)
-            }
+            _ if received > MOST_BODY => (Err(StreamEnd::TooLong(over("it", MOST_BODY))), None),
             AnswerForm::Whole(extent) => (read(protocol, body, extent.end(), show), None),
             AnswerForm::Unknown(_) => (read(protocol, body, None, show), None),
         };
