@@ -51,6 +51,7 @@ mod export;
 mod fake;
 /// claw-turn: no model makes a summary, and the turn carries on.
 mod fallbacks;
+mod help;
 /// All that read transcripts: files that are made to take long take no longer than others of their size.
 mod hostile;
 mod house;

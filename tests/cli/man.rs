@@ -4,7 +4,7 @@
 //! Each check collects all that is wrong before it fails. `CLAW_BLESS=1` writes into the pages what
 //! the examples print now; what that changes is to be read like code.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -230,8 +230,8 @@ fn options_of_settings() -> BTreeSet<String> {
     flags.chain(["config", "profile"].map(str::to_owned)).collect()
 }
 
-/// Whether this build has the program.
-fn can_run(program: &str) -> bool {
+/// Returns true if this build has the program.
+pub fn can_run(program: &str) -> bool {
     cfg!(feature = "http") || program != "claw-call"
 }
 
@@ -245,6 +245,80 @@ fn options_of_help(help: &str) -> BTreeSet<String> {
         options.extend(long.map(|word| word.split('[').next().unwrap_or(word).to_owned()));
     }
     options
+}
+
+#[test]
+fn pages_describe_options_in_the_words_of_help() {
+    let mut wrong = Vec::new();
+    for page in pages().into_iter().filter(|page| page.is_command() && can_run(&page.name)) {
+        let run = Sandbox::new().cmd(&page.name).arg("--help").run();
+        let page_words = descriptions_of_page(&page);
+        for (option, help) in descriptions_of_help(&run.ok().stdout_text()) {
+            let Some(words) = page_words.get(&option) else { continue };
+            if !words.starts_with(&letters(&help)) {
+                wrong.push(format!("{}: --{option} does not begin with: {help}", page.file));
+            }
+        }
+    }
+    none(&wrong);
+}
+
+/// The descriptions of the options in a help text, without defaults.
+fn descriptions_of_help(help: &str) -> BTreeMap<String, String> {
+    let mut descriptions = BTreeMap::new();
+    for paragraph in help.split("\n\n") {
+        let mut lines = paragraph.lines().skip_while(|line| !line.trim_start().starts_with('-'));
+        let Some(option) = lines.next().and_then(|line| line.split_once("--")) else { continue };
+        let option = option.1.split([' ', '[']).next().unwrap_or_default().to_owned();
+        let lines = lines.map(str::trim).take_while(|line| !line.is_empty());
+        let text = lines.collect::<Vec<_>>().join(" ");
+        let text = text.split(" (default: ").next().unwrap_or_default().to_owned();
+        descriptions.insert(option, text);
+    }
+    descriptions.remove("help");
+    descriptions
+}
+
+/// The letters and digits of the descriptions of options, except where several options share one description.
+fn descriptions_of_page(page: &Page) -> BTreeMap<String, String> {
+    let mut descriptions: BTreeMap<String, String> = BTreeMap::new();
+    let (mut option, mut has_text) = (None, true);
+    for line in page.section("DESCRIPTION") {
+        if let Some(item) = line.strip_prefix(".It ") {
+            let long = item.strip_prefix("Fl Fl ").and_then(|rest| rest.split(' ').next());
+            option = long.filter(|_| has_text);
+            has_text = false;
+        } else if line.starts_with(".El") {
+            option = None;
+        } else {
+            has_text = true;
+            if let Some(option) = option {
+                let text = descriptions.entry(option.to_owned()).or_default();
+                text.push_str(&letters(&words_of(line)));
+            }
+        }
+    }
+    descriptions
+}
+
+/// The words of a line of a page, without macros.
+fn words_of(line: &str) -> String {
+    let Some(line) = line.strip_prefix('.') else { return plain(line) };
+    // Without the section of a page.
+    if let Some(reference) = line.strip_prefix("Xr ") {
+        return reference.split(' ').next().unwrap_or_default().to_owned();
+    }
+    let is_macro = |word: &&str| {
+        word.len() == 2
+            && word.starts_with(|c: char| c.is_ascii_uppercase())
+            && word.ends_with(|c: char| c.is_ascii_lowercase())
+    };
+    line.split(' ').filter(|word| !is_macro(word)).map(plain).collect()
+}
+
+/// The letters and digits of a text, in lower case.
+fn letters(text: &str) -> String {
+    text.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
 /// The commands that a program has, but for `help`.

@@ -10,9 +10,11 @@ use std::process::ExitCode;
 const EXAMPLES: &str = "\
 Examples:
   Run the open tool calls of a transcript and append their results:
-      claw-rebuild --open s.jsonl | claw-exec --tools tools | claw-append --each s.jsonl
+      claw-rebuild --open s.jsonl |
+        claw-exec --tools tools | claw-append --each s.jsonl
   Ask before each call, except for one tool:
-      claw-rebuild --open s.jsonl | claw-exec --tools tools --ask --allow read_file";
+      claw-rebuild --open s.jsonl |
+        claw-exec --tools tools --ask --allow read_file";
 
 /// Run tool calls and write their results
 #[derive(Parser)]

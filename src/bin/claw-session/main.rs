@@ -18,8 +18,8 @@ use std::process::ExitCode;
 const EXAMPLES: &str = "\
 Examples:
   Make a session and send a prompt in it:
-      claw-session new --label work
-      claw-turn -m 'What is 2 + 2?' work
+      claw-session new --label my-project
+      claw-turn -m 'What is 2 + 2?' my-project
   Show a session by its label:
       claw-show \"$(claw-session path work)\"";
 

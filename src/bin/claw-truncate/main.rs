@@ -14,7 +14,8 @@ use std::process::ExitCode;
 const EXAMPLES: &str = "\
 Examples:
   Shorten long results in a transcript:
-      claw-rebuild --meta s.jsonl | claw-truncate --window 8000 --record | claw-append s.jsonl
+      claw-rebuild --meta s.jsonl |
+        claw-truncate --window 8000 --record | claw-append s.jsonl
   Do nothing unless it saves at least 2000 tokens:
       claw-rebuild s.jsonl | claw-truncate --window 8000 --min-gain 2000";
 

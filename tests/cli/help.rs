@@ -1,0 +1,90 @@
+//! All programs: `--help` ends with two examples, and they work.
+
+use serde_json::json;
+
+use crate::common::Sandbox;
+use crate::man::{can_run, programs};
+
+/// The widest line of an example, in columns: the width of a small terminal, where clap would wrap a longer one.
+const WIDEST: usize = 80;
+
+/// The examples at the end of a help text: each a description, and the lines of a command below it.
+fn examples_of(help: &str) -> Vec<(&str, String)> {
+    let mut examples: Vec<(&str, String)> = Vec::new();
+    let text = help.split_once("\nExamples:\n").map_or("", |(_, examples)| examples);
+    for line in text.lines().filter(|line| !line.is_empty()) {
+        match (line.starts_with("      "), examples.last_mut()) {
+            (true, Some((_, command))) => *command += &format!("{line}\n"),
+            _ => examples.push((line, String::new())),
+        }
+    }
+    examples
+}
+
+/// Returns what is wrong with the form of the examples.
+fn faults_of_form(program: &str, examples: &[(&str, String)]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if examples.len() != 2 {
+        wrong.push(format!("{program} --help: {} examples", examples.len()));
+    }
+    for (description, command) in examples {
+        let is_description = description.starts_with("  ") && description.ends_with(':');
+        let is_wide = command.lines().any(|line| line.len() > WIDEST);
+        if !is_description || !command.contains(program) || is_wide {
+            wrong.push(format!("{program} --help: {description}\n{command}"));
+        }
+    }
+    wrong
+}
+
+/// A transcript that ends with a prompt, is long enough to compact, and has a long tool result.
+fn transcript() -> Vec<u8> {
+    let words = "one two three ".repeat(100);
+    let prompt = |n: u32| json!({"type": "user", "content": format!("Question {n}")});
+    let reply = || json!({"type": "assistant", "content": words});
+    let call = json!({"type": "tool_use", "tool_use_id": "c1", "name": "read_file", "input": {}});
+    let result = json!({"type": "tool_result", "tool_use_id": "c1", "content": words.repeat(20)});
+    let turns = (1..=4).flat_map(|n| [prompt(n), reply()]);
+    let records = turns.chain([prompt(5), reply(), call, result, reply(), prompt(6)]);
+    let records: String = records.map(|record| format!("{record}\n")).collect();
+    let sandbox = Sandbox::new();
+    sandbox.cmd("claw-append").arg("s.jsonl").stdin(records).run().ok();
+    sandbox.read("s.jsonl")
+}
+
+/// A directory with what the examples name: a transcript, a file, a folder of tools, and two sessions.
+fn sandbox_with(transcript: &[u8]) -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("s.jsonl", transcript);
+    sandbox.write("docs/a.txt", "text\n");
+    let tools = concat!(env!("CARGO_MANIFEST_DIR"), "/tools");
+    std::os::unix::fs::symlink(tools, sandbox.path("tools")).expect("a link to the tools");
+    for label in ["work", "home"] {
+        sandbox.cmd("claw-session").args(["new", "--label", label]).run().ok();
+    }
+    sandbox
+}
+
+#[test]
+fn help_ends_with_two_examples_that_work() {
+    let transcript = transcript();
+    let mut wrong = Vec::new();
+    for program in programs().iter().filter(|program| can_run(program)) {
+        let run = Sandbox::new().cmd(program).arg("--help").run();
+        let help = run.ok().stdout_text();
+        let examples = examples_of(&help);
+        wrong.extend(faults_of_form(program, &examples));
+        for (_, command) in examples {
+            // Many examples call a model.
+            if !can_run("claw-call") {
+                continue;
+            }
+            let run = sandbox_with(&transcript).sh(r#"bash -o pipefail -c "$1""#).arg("sh");
+            let run = run.arg(&command).env("CLAW_PROVIDER", "offline").run();
+            if run.status != Some(0) {
+                wrong.push(format!("{program} --help: {command}: {}", run.stderr));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
+}
