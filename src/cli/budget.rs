@@ -2,7 +2,7 @@
 
 use crate::cli::model::ModelArgs;
 use crate::cli::read_file;
-use crate::estimate::{Budget, Gauge, Request};
+use crate::estimate::{Budget, Refused};
 use crate::exec::tools::Folder;
 use crate::exit::{Error, Exit, fail};
 use crate::input::lines;
@@ -183,18 +183,7 @@ fn why_no_tools(text: &str) -> Option<String> {
     is_too_deep.then(|| format!("nested more than {} deep", lines::MOST_DEPTH))
 }
 
-/// What the `error` record of a refused request says.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Refused {
-    /// The window that it named, in tokens.
-    pub limit: Option<u64>,
-    /// The prompt's tokens as the provider counted them.
-    pub actual: Option<u64>,
-    /// The provider stopped counting there.
-    pub is_floor: bool,
-}
-
-/// The option that names such a record.
+/// The option for the record of a refused request.
 #[derive(Clone, Debug, clap::Args)]
 pub struct RefusedArgs {
     /// File with the error record of the refused request
@@ -223,24 +212,6 @@ impl RefusedArgs {
                 ),
             )
         })?;
-        let positive = |name: &str| object.number(name).filter(|number| *number > 0);
-        Ok(Some(Refused {
-            limit: positive("limit"),
-            actual: positive("actual"),
-            is_floor: object.is_true("actual_is_floor"),
-        }))
-    }
-}
-
-impl Refused {
-    /// A gauge for the request that was refused.
-    #[must_use]
-    pub fn gauge(refused: Option<&Refused>, request: Request<'_, '_>) -> Gauge {
-        let plain = Gauge::new(request, None);
-        let Some(Refused { actual: Some(actual), is_floor, .. }) = refused else { return plain };
-        if *is_floor && plain.tokens(request) > *actual {
-            return plain;
-        }
-        Gauge::new(request, Some(*actual))
+        Ok(Some(Refused::of(&object)))
     }
 }

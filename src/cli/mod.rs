@@ -3,7 +3,6 @@
 
 pub mod arguments;
 pub mod attach;
-pub mod attempts;
 pub mod budget;
 pub mod config;
 pub mod diagnostics;

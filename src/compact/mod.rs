@@ -6,6 +6,8 @@
 //! two steps with anything in between. History is never dropped for want of a summary: what cannot be
 //! accepted changes nothing.
 
+pub mod attempts;
+pub mod call_budget;
 pub mod accept;
 pub mod cut;
 pub mod details;

@@ -12,6 +12,7 @@ mod counted;
 mod families;
 pub mod images;
 pub mod models;
+mod refused;
 pub mod report;
 pub mod script;
 pub mod windows;
@@ -23,6 +24,7 @@ use crate::record::scale::Scale;
 pub use budget::Budget;
 use counted::Anchor;
 pub use counted::Unused;
+pub use refused::Refused;
 
 /// The tokens of a message besides its content: role and turn markers. No provider publishes the number; the
 /// chat templates of open models take 4 to 8.

@@ -2,17 +2,18 @@
 
 use crate::ladder::{Ladder, Made, listed};
 use anyhow::Context;
-use clawutils::cli::budget::{Extras, Refused};
+use clawutils::cli::budget::Extras;
 use clawutils::cli::log::StageOutcome;
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::options::{PauseArgs, SourceArgs};
-use clawutils::cli::summary::{CallBudget, CommandArgs, SummariserArgs, SummaryModel};
+use clawutils::cli::summary::{CommandArgs, SummariserArgs, SummaryModel};
 use clawutils::cli::{Log, Output, messages, read_file, require_meta, text};
+use clawutils::compact::call_budget::CallBudget;
 use clawutils::compact::cut::CutRule;
 use clawutils::compact::pieces::Pieces;
 use clawutils::compact::request::{self, SummaryPrompt};
 use clawutils::compact::{CutPlan, KEEP_USER, MadeSummary, Strategy, Task};
-use clawutils::estimate::{Budget, Request};
+use clawutils::estimate::{Budget, Refused, Request};
 use clawutils::exit::{self, Error, Exit, fail};
 use clawutils::json::write::Members;
 use clawutils::messages::{self as msg, Message};

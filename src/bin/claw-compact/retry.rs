@@ -8,9 +8,10 @@ use crate::compact::{CompactRun, record, say_applied};
 use crate::ladder::{Ladder, Made};
 use crate::sources::Source;
 use anyhow::Context;
-use clawutils::cli::attempts::Attempts;
-use clawutils::cli::summary::CallBudget;
+use clawutils::cli::model::state_dir;
 use clawutils::cli::{Log, Output, StageOutcome, now};
+use clawutils::compact::attempts::Attempts;
+use clawutils::compact::call_budget::CallBudget;
 use clawutils::compact::pending::{Pending, Summaries};
 use clawutils::compact::request::SummaryPrompt;
 use clawutils::exit::{self, Exit, fail};
@@ -165,5 +166,5 @@ fn before(
 }
 
 fn attempts(one: &Pending) -> Attempts {
-    Attempts::at(format!("retry:{}", one.id))
+    Attempts::at(format!("retry:{}", one.id), state_dir())
 }

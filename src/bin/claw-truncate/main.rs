@@ -3,10 +3,10 @@
 mod output;
 
 use clap::Parser;
-use clawutils::cli::budget::{BudgetArgs, Refused, RefusedArgs, RequestArgs};
+use clawutils::cli::budget::{BudgetArgs, RefusedArgs, RequestArgs};
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::{self, LogArgs, Operands, arguments};
-use clawutils::estimate::Request;
+use clawutils::estimate::{Refused, Request};
 use clawutils::settings::values::share;
 use clawutils::truncate::{self, HEAD_RATIO, MAX_FRACTION, TruncateOptions};
 use std::process::ExitCode;

@@ -2,14 +2,12 @@
 //! `claw-checkpoint` do: which model, at what cost, in how many calls.
 
 mod models;
-pub mod calls;
 pub mod writer;
 
-use crate::cli::attempts::Attempts;
 use crate::cli::model::ModelArgs;
+use crate::compact::attempts::Attempts;
 use crate::compact::pieces;
 use crate::estimate::{Budget, Gauge};
-pub use calls::CallBudget;
 pub use models::{SummariserArgs, Via};
 pub use writer::Writer;
 

@@ -1,10 +1,10 @@
 //! The models that are asked for summaries: by `--via`, else the configured Ollama model; then that of the
 //! conversation.
 
-use crate::cli::attempts::Attempts;
-use crate::cli::model::ModelArgs;
+use crate::cli::model::{ModelArgs, state_dir};
 use crate::cli::summary::SummaryModel;
 use crate::cli::{ENVIRONMENT, now};
+use crate::compact::attempts::Attempts;
 use crate::estimate::Budget;
 use crate::exit::{Exit, fail};
 use crate::provider::Provider;
@@ -140,7 +140,13 @@ fn other(
     let (provider, base_url) = (Some(provider), Some(base_url));
     let model = ModelArgs { provider, model, base_url, models: main.models.clone() };
     let window = model.own_window()?.map(|window| divided(window, &name)).transpose()?;
-    Ok(SummaryModel { name, model, window, timeout: None, attempts: Some(Attempts::at(key)) })
+    Ok(SummaryModel {
+        name,
+        model,
+        window,
+        timeout: None,
+        attempts: Some(Attempts::at(key, state_dir())),
+    })
 }
 
 fn divided(window: u64, name: &str) -> anyhow::Result<Budget> {

@@ -1,9 +1,10 @@
 //! A text by a model: in as many calls as it takes, each by running `claw-call`.
 
 use crate::cli::log::StageOutcome;
-use crate::cli::summary::{CallBudget, SummaryModel};
+use crate::cli::summary::SummaryModel;
 use crate::cli::{Log, diagnostics, progress};
 use crate::compact::accept::SummaryReply;
+use crate::compact::call_budget::CallBudget;
 use crate::compact::pieces::{self, Pieces};
 use crate::compact::request::SummaryPrompt;
 use crate::exit::{Error, Exit, fail};

@@ -4,7 +4,6 @@
 //! it went well. Many programs may add to it at once. It is only a memory: it may be deleted at any time, and
 //! what cannot be read or written is no failure.
 
-use crate::cli::model::state_dir;
 use crate::json::Object;
 use crate::json::write::Members;
 use crate::transcript;
@@ -30,10 +29,11 @@ pub struct Failures {
 }
 
 impl Attempts {
-    /// The attempts at `key`: a kind and a name, as in `summary:ollama:qwen`.
+    /// Returns the attempts at `key`, a kind and a name as in `summary:ollama:qwen`. They are remembered in the state
+    /// folder `dir`, if there is one.
     #[must_use]
-    pub fn at(key: impl Into<String>) -> Attempts {
-        Attempts { path: state_dir().map(|dir| dir.join("attempts.jsonl")), key: key.into() }
+    pub fn at(key: impl Into<String>, dir: Option<PathBuf>) -> Attempts {
+        Attempts { path: dir.map(|dir| dir.join("attempts.jsonl")), key: key.into() }
     }
 
     /// The failures since it last went well. Those are forgotten that are followed by more than `reset`
