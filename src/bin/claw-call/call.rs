@@ -93,16 +93,10 @@ pub fn call(
 ) -> anyhow::Result<Exit> {
     let messages = messages(input)?;
     check_ready(&messages)?;
-    let name = match model.model() {
-        Some(name) => name,
-        None => return fail(Exit::Config, "no model is named; give --model or set CLAW_MODEL"),
-    };
+    let name = named(model)?;
     let (rows, extra) = (args.rows.failures.read()?, args.body.read()?);
     let mut endpoint = args.way.endpoint(model)?;
-    let known = model.window(args.window.window)?;
-    if let Some(warning) = model.window_warning(args.window.window)? {
-        log.note(&warning);
-    }
+    let known = known_window(args, model, log)?;
     let room = known.map_or(MAX_TOKENS, default_output);
     let request = ModelRequest {
         model: &name,
@@ -141,6 +135,23 @@ pub fn call(
         report_window(&name, log);
     }
     ask(args, model, &call, &mut network, prices.as_ref())
+}
+
+/// Returns the name of the model.
+fn named(model: &ModelArgs) -> anyhow::Result<String> {
+    match model.model() {
+        Some(name) => Ok(name),
+        None => fail(Exit::Config, "no model is named; give --model or set CLAW_MODEL"),
+    }
+}
+
+/// Returns the window, if it is known, and warns if it is larger than a refusal stated.
+fn known_window(args: &CallArgs, model: &ModelArgs, log: Log) -> anyhow::Result<Option<u64>> {
+    let known = model.window(args.window.window)?;
+    if let Some(warning) = model.window_warning(args.window.window)? {
+        log.note(&warning);
+    }
+    Ok(known)
 }
 
 /// Requests a reply, and writes it or reports the failure.

@@ -25,71 +25,83 @@ pub fn plan(args: &Turn, decided: &[(Setting, SettingValue)], has_window: bool) 
     script
 }
 
-/// Returns the steps of the turn, each with a comment and its command.
-fn steps(args: &Turn, has_window: bool) -> Vec<(&'static str, String)> {
+/// A step of the turn: a comment and its command.
+type Step = (&'static str, String);
+
+/// Returns the steps of the turn.
+fn steps(args: &Turn, has_window: bool) -> Vec<Step> {
     let settings = &args.settings;
-    let session = match &args.session {
-        Some(name) if crate::shell::is_path(name) => shown(OsStr::new(name)),
-        Some(name) => format!("\"$(claw-session path -- {})\"", shown(OsStr::new(name))),
-        None => "\"$(claw-session path -- \"$(claw-session current)\")\"".to_owned(),
-    };
+    let session = session(args);
     let rebuild = format!("claw-rebuild --meta -- {session}");
     let append = format!("claw-append -- {session}");
     let call = &settings.call.command;
-    let mut steps = Vec::new();
-    let files: String =
-        args.attach.iter().map(|path| format!(" --attach={}", shown(path.as_os_str()))).collect();
-    match &args.message {
-        _ if args.again => {}
-        Some(text) => {
-            let text = shown(OsStr::new(text));
-            let line = format!("printf '%s\\n' {text} | claw-append --user{files} -- {session}");
-            steps.push(("append the prompt", line));
-        }
-        None => {
-            let line = format!("claw-append --user{files} -- {session}");
-            steps.push(("append the prompt from standard input", line));
-        }
-    }
-    if settings.turn.proactive && has_window {
-        steps.push((
+    let step = |is_taken: bool, comment, command| is_taken.then_some((comment, command));
+    let steps = [
+        prompt(args, &session),
+        step(
+            settings.turn.proactive && has_window,
             "if the estimate reaches the window less the reserve (3), summarise before the call",
             format!("{rebuild} | claw-estimate --check"),
-        ));
-    }
-    steps
-        .push(("call the model", format!("{rebuild} | {call} | claw-append --print -- {session}")));
-    if settings.turn.guard {
-        steps.push((
+        ),
+        step(
+            true,
+            "call the model",
+            format!("{rebuild} | {call} | claw-append --print -- {session}"),
+        ),
+        step(
+            settings.turn.guard,
             "on an overflow (3): shorten tool results, and call again",
             format!("{rebuild} | claw-truncate --record | {append}"),
-        ));
-        steps.push((
+        ),
+        step(
+            settings.turn.guard,
             "on a second overflow: summarise the old part, and call again",
             format!("{rebuild} | claw-compact --record | {append}"),
-        ));
-    }
-    if settings.request.tools.is_some() {
-        steps.push((
+        ),
+        step(
+            settings.request.tools.is_some(),
             "run the tool calls of the reply, and call again, until a reply has no tool calls",
             format!(
                 "claw-rebuild --open -- {session} | claw-exec | claw-append --each -- {session}"
             ),
-        ));
-    }
-    if settings.due.checkpoint {
-        steps.push((
+        ),
+        step(
+            settings.due.checkpoint,
             "in the background: make a checkpoint, if one is due",
             format!("{rebuild} | claw-checkpoint --if-due --deadline 300 | {append}"),
-        ));
-    }
-    if settings.turn.retry {
-        steps.push((
+        ),
+        step(
+            settings.turn.retry,
             "in the background: make missing summaries",
             format!("claw-retry --max-calls 4 --deadline 300 -- {session}"),
-        ));
+        ),
+    ];
+    steps.into_iter().flatten().collect()
+}
+
+/// Returns the path of the transcript as a word for the shell.
+fn session(args: &Turn) -> String {
+    match &args.session {
+        Some(name) if crate::shell::is_path(name) => shown(OsStr::new(name)),
+        Some(name) => format!("\"$(claw-session path -- {})\"", shown(OsStr::new(name))),
+        None => "\"$(claw-session path -- \"$(claw-session current)\")\"".to_owned(),
     }
-    steps
+}
+
+/// Returns the step that appends the prompt, unless the turn is continued.
+fn prompt(args: &Turn, session: &str) -> Option<Step> {
+    if args.again {
+        return None;
+    }
+    let files = args.attach.iter().map(|path| format!(" --attach={}", shown(path.as_os_str())));
+    let line = format!("claw-append --user{} -- {session}", files.collect::<String>());
+    Some(match &args.message {
+        Some(text) => {
+            let text = shown(OsStr::new(text));
+            ("append the prompt", format!("printf '%s\\n' {text} | {line}"))
+        }
+        None => ("append the prompt from standard input", line),
+    })
 }
 
 /// Returns a word for the shell, in quotes if it needs them.
