@@ -5,14 +5,18 @@
 //! [`MOST_BODY`], a single event to [`MOST_EVENT`], and a refusal is read up to [`MOST_REFUSAL`]. Lists and objects
 //! are limited to [`MOST_MEMBERS`], because a parsed member takes more memory than its bytes.
 
-use crate::input::lines::MOST_DEPTH;
-use crate::json::{Object, elements, is_deeper, is_wider};
-use crate::provider::collect::{Collect, Rest, Unfinished};
+mod events;
+mod whole;
+
+use crate::json::Object;
+use crate::provider::collect::Rest;
 use crate::provider::extent::{Extent, completed};
 use crate::provider::failure::Rows;
 use crate::provider::protocol::Protocol;
-use crate::provider::stream::{Events, Framing, MOST_EVENT, StreamEvent};
+use crate::provider::stream::{Framing, MOST_EVENT};
 use crate::provider::{Answer, FailedCall, Failure, Reply};
+use events::StreamReading;
+use whole::{NoReply, is_error, over, read};
 
 /// The size limit of a stream: 64 MiB.
 pub const MOST_ANSWER: usize = 64 << 20;
@@ -51,28 +55,6 @@ enum AnswerForm {
     Whole(Extent),
     /// A stream of events.
     Stream(StreamReading),
-}
-
-/// A stream that is being read.
-struct StreamReading {
-    events: Events,
-    collect: Box<dyn Collect>,
-    state: StreamState,
-}
-
-/// The state of a stream.
-enum StreamState {
-    /// No event has arrived.
-    Silent,
-    Going,
-    /// The answer is complete.
-    Over,
-    /// An error event arrived; holds its data.
-    Refused(String),
-    /// An event was unusable; holds the reason.
-    Broken(String),
-    /// A size limit was exceeded; holds a message that names it.
-    TooLong(String),
 }
 
 impl<'s> Reading<'s> {
@@ -237,7 +219,7 @@ impl<'s> Reading<'s> {
                 stream.limit(received);
                 stream.finish(show)
             }
-            _ if received > MOST_BODY => (Err(StreamEnd::TooLong(over("it", MOST_BODY))), None),
+            _ if received > MOST_BODY => (Err(NoReply::TooLong(over("it", MOST_BODY))), None),
             AnswerForm::Whole(extent) => (read(protocol, body, extent.end(), show), None),
             AnswerForm::Unknown(_) => (read(protocol, body, None, show), None),
         };
@@ -250,11 +232,11 @@ impl<'s> Reading<'s> {
                     return Err(FailedCall { failure, shown: Vec::new() });
                 }
             },
-            (Err(StreamEnd::Refused(data)), _) => answer.refusal(data.as_bytes(), now, rows),
+            (Err(NoReply::Refused(data)), _) => answer.refusal(data.as_bytes(), now, rows),
             // The answer is incomplete because the connection was lost.
-            (Err(StreamEnd::Broken(_)), Err(failure)) => failure,
-            (Err(StreamEnd::Broken(why)), Ok(())) => broken(&why),
-            (Err(StreamEnd::TooLong(why)), _) => Failure { retryable: false, ..broken(&why) },
+            (Err(NoReply::Broken(_)), Err(failure)) => failure,
+            (Err(NoReply::Broken(why)), Ok(())) => broken(&why),
+            (Err(NoReply::TooLong(why)), _) => Failure { retryable: false, ..broken(&why) },
         };
         let shown = shown.filter(|shown| is_stream && !shown.blocks.is_empty());
         let shown = shown.map(|shown| Reply { request_id, interrupted: true, ..shown });
@@ -291,185 +273,6 @@ fn keep(body: &mut Vec<u8>, piece: &[u8]) {
         body.reserve_exact(piece.len().max(body.len() / 4));
     }
     body.extend_from_slice(piece);
-}
-
-/// The reason why an answer did not give a reply.
-enum StreamEnd {
-    /// The provider sent an error; holds its JSON.
-    Refused(String),
-    Broken(String),
-    /// A limit was exceeded. A retry would exceed it again, so there is none.
-    TooLong(String),
-}
-
-/// Returns the message for an exceeded size limit, in bytes.
-fn over(what: &str, most: usize) -> String {
-    format!("is too long: {what} has more than {} MiB", most >> 20)
-}
-
-/// Returns a message if a JSON text exceeds the limits on depth or members. Runs before the text is parsed.
-fn too_wide(json: &str) -> Option<String> {
-    let why = || match is_deeper(json, MOST_DEPTH) {
-        true => format!("is nested more than {MOST_DEPTH} deep"),
-        false => {
-            format!("is too long: a list or an object in it has more than {MOST_MEMBERS} members")
-        }
-    };
-    is_wider(json, MOST_MEMBERS).then(why)
-}
-
-impl StreamReading {
-    fn new(framing: Framing, protocol: Protocol) -> StreamReading {
-        let (events, collect) = (Events::new(framing), protocol.collect());
-        StreamReading { events, collect, state: StreamState::Silent }
-    }
-
-    fn take(&mut self, piece: &[u8], show: &mut dyn FnMut(&str)) {
-        let StreamReading { events, collect, state } = self;
-        events.take(piece, |event| take_event(event, collect.as_mut(), state, show));
-        if matches!(state, StreamState::Silent | StreamState::Going) && events.is_too_large() {
-            *state = StreamState::TooLong(over("one event", MOST_EVENT));
-        }
-    }
-
-    /// Applies the size limit of the whole stream. A stream that has reached its end is not too long.
-    fn limit(&mut self, received: usize) {
-        if received > MOST_ANSWER && matches!(self.state, StreamState::Silent | StreamState::Going)
-        {
-            self.state = StreamState::TooLong(over("it", MOST_ANSWER));
-        }
-    }
-
-    fn rest(&self) -> Rest {
-        match &self.state {
-            StreamState::Silent => Rest::Needed,
-            StreamState::Going => self.collect.rest(),
-            StreamState::Over
-            | StreamState::Refused(_)
-            | StreamState::Broken(_)
-            | StreamState::TooLong(_) => Rest::Nothing,
-        }
-    }
-
-    /// Returns the reply, or the reason why there is none and the part that was shown.
-    fn finish(self, show: &mut dyn FnMut(&str)) -> (Result<Reply, StreamEnd>, Option<Reply>) {
-        let StreamReading { events, mut collect, mut state } = self;
-        let begun = events.begun();
-        events.finish(|event| take_event(event, collect.as_mut(), &mut state, show));
-        // An error counts once its JSON is complete, even if the end of its event is missing.
-        let is_refused = || Object::parse(begun.trim()).is_ok_and(|object| is_error(&object));
-        let ended = match state {
-            StreamState::Refused(data) => StreamEnd::Refused(data),
-            StreamState::Broken(why) => StreamEnd::Broken(why),
-            StreamState::TooLong(why) => StreamEnd::TooLong(why),
-            StreamState::Silent | StreamState::Going if is_refused() => StreamEnd::Refused(begun),
-            StreamState::Silent => StreamEnd::Broken("is an empty stream".to_owned()),
-            StreamState::Going | StreamState::Over => {
-                return match collect.finish() {
-                    Ok(reply) => (Ok(reply), None),
-                    Err(Unfinished { why, shown }) => (Err(StreamEnd::Broken(why)), Some(shown)),
-                };
-            }
-        };
-        (Err(ended), Some(collect.shown()))
-    }
-}
-
-/// Takes one event. Events after the end of the answer, an error or an unusable event are ignored.
-fn take_event(
-    event: &StreamEvent,
-    collect: &mut dyn Collect,
-    state: &mut StreamState,
-    show: &mut dyn FnMut(&str),
-) {
-    let data = event.data.trim();
-    if data.is_empty() || !matches!(state, StreamState::Silent | StreamState::Going) {
-        return;
-    }
-    if data == "[DONE]" {
-        if matches!(state, StreamState::Going) {
-            collect.done();
-        }
-    } else if let Some(why) = too_wide(data) {
-        *state = StreamState::TooLong(why);
-    } else {
-        *state = match Object::parse(data) {
-            Ok(object) if is_error(&object) => StreamState::Refused(error_of(&object)),
-            // The data of an error event need not be JSON.
-            _ if event.name == "error" => StreamState::Refused(data.to_owned()),
-            Err(_) => StreamState::Broken("has an event that is not a JSON object".to_owned()),
-            Ok(object) => match collect.take(&object, show) {
-                Ok(()) => StreamState::Going,
-                Err(why) => StreamState::Broken(why),
-            },
-        };
-    }
-    if matches!(state, StreamState::Going) && collect.rest() == Rest::Nothing {
-        *state = StreamState::Over;
-    }
-}
-
-/// Reads a complete answer, up to `end` if that is known.
-fn read(
-    protocol: Protocol,
-    body: Vec<u8>,
-    end: Option<usize>,
-    show: &mut dyn FnMut(&str),
-) -> Result<Reply, StreamEnd> {
-    let reply = read_body(protocol, &body[..end.unwrap_or(body.len())])?;
-    // The body may be long; free it before the text is copied.
-    drop(body);
-    reply.texts().for_each(|text| show(&text));
-    Ok(reply)
-}
-
-fn read_body(protocol: Protocol, body: &[u8]) -> Result<Reply, StreamEnd> {
-    let broken = |why: &str| StreamEnd::Broken(why.to_owned());
-    let text = std::str::from_utf8(body).map_err(|_| broken("is not UTF-8"))?;
-    let text = text.trim_start_matches('\u{feff}').trim();
-    if let Some(why) = too_wide(text) {
-        return Err(StreamEnd::TooLong(why));
-    }
-    let Ok(object) = Object::parse(text) else {
-        let begun = if text.len() > MOST_REFUSAL { "" } else { text };
-        let (whole, _) = completed(begun);
-        return match Object::parse(&whole) {
-            Ok(object) if is_error(&object) => Err(StreamEnd::Refused(whole)),
-            _ => Err(broken("is not a JSON object")),
-        };
-    };
-    if is_error(&object) {
-        return Err(StreamEnd::Refused(error_of(&object)));
-    }
-    protocol.read(&object).map_err(StreamEnd::Broken)
-}
-
-/// Returns true if an object in a 2xx answer is an error. An empty `error` is not one: some servers send it with
-/// every answer.
-fn is_error(object: &Object<'_>) -> bool {
-    object.get("error").is_some_and(|error| !is_empty(error))
-        || object.string("type").as_deref() == Some("error")
-        || choice_error(object).is_some()
-}
-
-/// Returns the object that describes the error.
-fn error_of(object: &Object<'_>) -> String {
-    choice_error(object).unwrap_or(object.text()).to_owned()
-}
-
-/// Returns the first choice of a chat completion, if it holds an error.
-fn choice_error<'a>(object: &Object<'a>) -> Option<&'a str> {
-    let choice = *elements(object.get("choices")?)?.first()?;
-    Object::parse(choice).ok()?.get("error").filter(|error| !is_empty(error))?;
-    Some(choice)
-}
-
-/// Returns true for null, false, 0, an empty string, list or object, and an object of only such values.
-fn is_empty(value: &str) -> bool {
-    let is_blank = |value: &str| matches!(value, "null" | "false" | "0" | "\"\"" | "[]" | "{}");
-    is_blank(value)
-        || Object::parse(value)
-            .is_ok_and(|object| object.members().all(|member| is_blank(member.value)))
 }
 
 #[cfg(test)]

@@ -1,0 +1,96 @@
+//! A complete answer, as a reply or the reason why it is none.
+
+use super::{MOST_MEMBERS, MOST_REFUSAL};
+use crate::input::lines::MOST_DEPTH;
+use crate::json::{Object, elements, is_deeper, is_wider};
+use crate::provider::Reply;
+use crate::provider::extent::completed;
+use crate::provider::protocol::Protocol;
+
+/// The reason why an answer did not give a reply.
+pub(super) enum NoReply {
+    /// The provider sent an error; holds its JSON.
+    Refused(String),
+    Broken(String),
+    /// A limit was exceeded. A retry would exceed it again, so there is none.
+    TooLong(String),
+}
+
+/// Returns the message for an exceeded size limit, in bytes.
+pub(super) fn over(what: &str, most: usize) -> String {
+    format!("is too long: {what} has more than {} MiB", most >> 20)
+}
+
+/// Returns a message if a JSON text exceeds the limits on depth or members. Runs before the text is parsed.
+pub(super) fn too_wide(json: &str) -> Option<String> {
+    let why = || match is_deeper(json, MOST_DEPTH) {
+        true => format!("is nested more than {MOST_DEPTH} deep"),
+        false => {
+            format!("is too long: a list or an object in it has more than {MOST_MEMBERS} members")
+        }
+    };
+    is_wider(json, MOST_MEMBERS).then(why)
+}
+
+/// Reads a complete answer, up to `end` if that is known.
+pub(super) fn read(
+    protocol: Protocol,
+    body: Vec<u8>,
+    end: Option<usize>,
+    show: &mut dyn FnMut(&str),
+) -> Result<Reply, NoReply> {
+    let reply = read_body(protocol, &body[..end.unwrap_or(body.len())])?;
+    // The body may be long; free it before the text is copied.
+    drop(body);
+    reply.texts().for_each(|text| show(&text));
+    Ok(reply)
+}
+
+fn read_body(protocol: Protocol, body: &[u8]) -> Result<Reply, NoReply> {
+    let broken = |why: &str| NoReply::Broken(why.to_owned());
+    let text = std::str::from_utf8(body).map_err(|_| broken("is not UTF-8"))?;
+    let text = text.trim_start_matches('\u{feff}').trim();
+    if let Some(why) = too_wide(text) {
+        return Err(NoReply::TooLong(why));
+    }
+    let Ok(object) = Object::parse(text) else {
+        let begun = if text.len() > MOST_REFUSAL { "" } else { text };
+        let (whole, _) = completed(begun);
+        return match Object::parse(&whole) {
+            Ok(object) if is_error(&object) => Err(NoReply::Refused(whole)),
+            _ => Err(broken("is not a JSON object")),
+        };
+    };
+    if is_error(&object) {
+        return Err(NoReply::Refused(error_of(&object)));
+    }
+    protocol.read(&object).map_err(NoReply::Broken)
+}
+
+/// Returns true if an object in a 2xx answer is an error. An empty `error` is not one: some servers send it with
+/// every answer.
+pub(super) fn is_error(object: &Object<'_>) -> bool {
+    object.get("error").is_some_and(|error| !is_empty(error))
+        || object.string("type").as_deref() == Some("error")
+        || choice_error(object).is_some()
+}
+
+/// Returns the object that describes the error.
+pub(super) fn error_of(object: &Object<'_>) -> String {
+    choice_error(object).unwrap_or(object.text()).to_owned()
+}
+
+/// Returns the first choice of a chat completion, if it holds an error.
+fn choice_error<'a>(object: &Object<'a>) -> Option<&'a str> {
+    let choice = *elements(object.get("choices")?)?.first()?;
+    Object::parse(choice).ok()?.get("error").filter(|error| !is_empty(error))?;
+    Some(choice)
+}
+
+/// Returns true for null, false, 0, an empty string, list or object, and an object of only such values.
+fn is_empty(value: &str) -> bool {
+    let is_blank = |value: &str| matches!(value, "null" | "false" | "0" | "\"\"" | "[]" | "{}");
+    is_blank(value)
+        || Object::parse(value)
+            .is_ok_and(|object| object.members().all(|member| is_blank(member.value)))
+}
