@@ -146,7 +146,7 @@ impl Store {
     pub fn header(&self, new: &NewSession, created: i64) -> anyhow::Result<Header> {
         let agent = &new.agent;
         let refuse = |why: &str| {
-            let text = format!("cannot make a session of agent '{agent}': {why}");
+            let text = format!("cannot create a session for agent '{agent}': {why}");
             Error::new(Exit::Usage, text)
         };
         name::component(agent).map_err(|why| refuse(&why))?;

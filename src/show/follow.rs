@@ -89,7 +89,7 @@ impl<'o, W: Write> Follow<'o, W> {
         let (file, at, walk) = begin(&self.path, &self.name, self.options)?;
         (self.file, self.at, self.seen, self.walk) = (file, at, at, walk);
         self.text.begin_anew();
-        Ok(FollowEvent::Begun(format!("'{}' {why}; it is shown from its beginning", self.name)))
+        Ok(FollowEvent::Begun(format!("'{}' {why}; showing it from its beginning", self.name)))
     }
 
     /// Returns the end of the last complete line, if it is a new one.

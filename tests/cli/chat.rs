@@ -613,7 +613,7 @@ fn audit_29_a_session_is_exported_and_no_file_is_replaced_unasked() {
             text.trim_start().to_lowercase().starts_with(begin) && text.contains("good"),
             "{file}: {text}"
         );
-        export(&format!("/export {file}")).code(2).err_has("it exists; give another name");
+        export(&format!("/export {file}")).code(2).err_has("file exists; give another name");
     }
     sandbox.sh("stat -c %a s.txt; ls *.part 2>/dev/null").run().code(2).stdout_is("600\n");
     export("/export s.pdf").code(2).err_has("end its name in .md, .html or .txt");

@@ -134,7 +134,7 @@ fn lock_follows_resets_and_says_what_a_name_is_not() {
     session(&["lock", "s.jsonl", "--idle", "30", "true"]).run().ok().err_is("");
     sandbox.write("notes.txt", "x");
     let file = session(&["lock", "notes.txt", "true"]).run();
-    file.code(1).err_has("there is a file 'notes.txt'; to take its path write ./notes.txt");
+    file.code(1).err_has("'notes.txt' is also a file; to use the file, write ./notes.txt");
 }
 
 #[test]

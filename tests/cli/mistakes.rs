@@ -56,10 +56,10 @@ fn is_told(run: &Run, said: &str, expected: &str) {
 
 /// What a line may tell somebody to do: after a semicolon, or after a colon.
 #[rustfmt::skip]
-const ADVICE: [&str; 28] = [
-    "see", "try", "use", "write", "give", "check", "name", "make", "set", "unset", "append", "pipe", "chmod",
+const ADVICE: [&str; 29] = [
+    "see", "try", "use", "write", "give", "check", "name", "make", "create", "set", "unset", "append", "pipe", "chmod",
     "begin", "raise", "record", "run", "leave", "correct", "continue", "shorten", "claw-", "/", "'claw-append",
-    "these are", "http to", "the prompt was not stored, so type it again", "to take",
+    "these are", "http to", "the prompt was not stored, so type it again", "to use",
 ];
 
 fn says_what_to_do(line: &str) -> bool {
@@ -224,20 +224,20 @@ fn audit_26_a_call_that_cannot_be_made_says_what_is_missing() {
 #[rustfmt::skip]
 fn audit_26_a_session_that_is_not_there_says_how_to_make_it() {
     check(&[
-        Row("claw-session path work", 1, "claw-session: no session 'work' in 'workspace'; see claw-session list, or make it with claw-session new --label"),
-        Row("claw-session current", 1, "claw-session: no session of agent 'main' in 'workspace'; make one with claw-session new"),
+        Row("claw-session path work", 1, "claw-session: no session 'work' in 'workspace'; see claw-session list, or create it with claw-session new --label"),
+        Row("claw-session current", 1, "claw-session: no session of agent 'main' in 'workspace'; create one with claw-session new"),
         Row("claw-session --agent ../x new", 2, "claw-session: invalid agent name '../x': use only letters, digits, '.', '_' and '-'"),
         Row("claw-session new --key ''", 2, "claw-session: invalid key '': it is empty; write at least one character"),
         Row("claw-session new --label wool >id; claw-session new --label work >id; claw-session delete wo 2>all; status=$?; sed 's/[0-9a-f]\\{12\\}/ID/' all | sort >&2; exit $status", 1,
-            "claw-session: 'wo' may be 'ID' of 'main': key 'main:cli:user', label 'wool'
-            claw-session: 'wo' may be 'ID' of 'main': key 'main:cli:user-2', label 'work'
-            claw-session: 'wo' names 2 sessions; write more of the name"),
-        Row("claw-turn --provider offline -m hi gone", 1, "claw-session: no session 'gone' in 'workspace'; see claw-session list, or make it with claw-session new --label"),
+            "claw-session: 'wo' matches session 'ID' of agent 'main', key 'main:cli:user', label 'wool'
+            claw-session: 'wo' matches session 'ID' of agent 'main', key 'main:cli:user-2', label 'work'
+            claw-session: 'wo' names 2 sessions; give more of the name"),
+        Row("claw-turn --provider offline -m hi gone", 1, "claw-session: no session 'gone' in 'workspace'; see claw-session list, or create it with claw-session new --label"),
         Row("claw-turn --provider offline -m hi notes.txt", 1,
-            "claw-session: there is a file 'notes.txt'; to take its path write ./notes.txt
-            claw-session: no session 'notes.txt' in 'workspace'; see claw-session list, or make it with claw-session new --label"),
-        Row("claw-chat gone", 1, "claw-session: no session 'gone' in 'workspace'; see claw-session list, or make it with claw-session new --label"),
-        Row("claw-retry gone", 1, "claw-session: no session 'gone' in 'workspace'; see claw-session list, or make it with claw-session new --label"),
+            "claw-session: 'notes.txt' is also a file; to use the file, write ./notes.txt
+            claw-session: no session 'notes.txt' in 'workspace'; see claw-session list, or create it with claw-session new --label"),
+        Row("claw-chat gone", 1, "claw-session: no session 'gone' in 'workspace'; see claw-session list, or create it with claw-session new --label"),
+        Row("claw-retry gone", 1, "claw-session: no session 'gone' in 'workspace'; see claw-session list, or create it with claw-session new --label"),
         Row("claw-session lock s.jsonl -- sleep 5 & sleep 0.5; claw-session lock --lock-timeout 0 s.jsonl -- true; status=$?; kill $!; exit $status", 75, "claw-session: cannot lock the turn of 's.jsonl': another turn held it for 0 s; try again"),
         Row("claw-session lock s.jsonl -- sleep 5 & sleep 0.5; claw-turn --provider offline -m hi --lock-timeout 0 s.jsonl; status=$?; kill $!; exit $status", 75, "claw-session: cannot lock the turn of 's.jsonl': another turn held it for 0 s; try again"),
     ]);
@@ -262,7 +262,7 @@ fn audit_26_a_turn_blames_the_option_that_was_typed() {
         Row("claw-turn --provider offline --max-rounds x -m hi s.jsonl", 2, "claw-turn: invalid value 'x' for --max-rounds: not a whole number; write digits alone, without a unit"),
         Row("claw-turn --provider offline --log xml -m hi s.jsonl", 2, "claw-turn: invalid value 'xml' for --log: use text or json"),
         Row("claw-turn --provider offline --log json --max-cost 1 -m hi s.jsonl", 2, r#"{"program":"claw-turn","message":"--prices is required for --max-cost; give the file of prices","status":2}"#),
-        Row("claw-turn --provider offline --allow x -m hi s.jsonl", 2, "claw-turn: no tools are run without --tools; see claw-turn --help"),
+        Row("claw-turn --provider offline --allow x -m hi s.jsonl", 2, "claw-turn: options for tools need --tools; see claw-turn --help"),
         Row("claw-turn --provider offline --tools none -m hi s.jsonl", 74, "claw-turn: cannot read 'none': no such file or directory; check the path"),
         Row("claw-turn --provider offline --system d -m hi s.jsonl", 74, "claw-turn: cannot read 'd': is a directory; name a file"),
         Row("claw-turn --provider offline --reset daily@04:00 -m hi ./s.jsonl", 2, "claw-turn: --reset and --idle need a session's name, and './s.jsonl' is a path; leave them out"),

@@ -151,7 +151,7 @@ fn what_cannot_be_run_is_said_before_anything_is_written() {
     let cmd = turn(&sandbox, &provider, &["-m", "Go."]).env("CLAW_WORKSPACE", "gone");
     cmd.run().code(78).err_has("no such folder");
     let cmd = sandbox.cmd("claw-turn").envs(provider.env()).args(["--ask", "-m", "Go.", "s.jsonl"]);
-    cmd.run().code(2).err_has("no tools are run without --tools");
+    cmd.run().code(2).err_has("options for tools need --tools");
     assert!(!sandbox.exists("s.jsonl") && provider.requests().is_empty());
 }
 

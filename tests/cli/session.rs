@@ -227,7 +227,7 @@ fn names_are_listed_for_completion() {
     assert!(names[..2].contains(&one) && names[..2].contains(&two), "{names:?}");
     assert_eq!(names[2], "my work");
     session(&sandbox, &["list", "--names", "--json"]).run().code(2);
-    let why = format!("claw-session: session '{two}' has no label; TEXT gives it one\n");
+    let why = format!("claw-session: session '{two}' has no label; give TEXT to set one\n");
     session(&sandbox, &["label", &two]).run().ok().stdout_is("\n").err_is(&why);
     session(&sandbox, &["label", &one]).run().ok().stdout_is("my work\n").err_is("");
 }

@@ -183,7 +183,7 @@ fn turn(args: &Turn, decided: &Decided, text: &mut ShellCode) -> anyhow::Result<
     };
     let permits = ["allow", "deny", "ask", "pass-env", "jobs", "exec-timeout"];
     if is_given(&permits) && settings.request.tools.is_none() {
-        return fail(Exit::Usage, "no tools are run without --tools; see claw-turn --help");
+        return fail(Exit::Usage, "options for tools need --tools; see claw-turn --help");
     }
     let session = args.session.clone().unwrap_or_default();
     if session.is_empty() && !args.current {

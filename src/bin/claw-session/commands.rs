@@ -166,12 +166,12 @@ impl SessionPlace {
                 for entry in &found {
                     let SessionEntry { id, agent, key, label, .. } = entry;
                     self.log.note(&format!(
-                        "'{name}' may be '{id}' of '{agent}': key '{key}', label '{label}'"
+                        "'{name}' matches session '{id}' of agent '{agent}', key '{key}', label '{label}'"
                     ));
                 }
                 fail(
                     Exit::Failed,
-                    format!("'{name}' names {} sessions; write more of the name", found.len()),
+                    format!("'{name}' names {} sessions; give more of the name", found.len()),
                 )
             }
         }
@@ -182,7 +182,7 @@ impl SessionPlace {
         fail(
             Exit::Failed,
             format!(
-                "no session '{name}' in '{workspace}'; see claw-session list, or make it with claw-session new --label"
+                "no session '{name}' in '{workspace}'; see claw-session list, or create it with claw-session new --label"
             ),
         )
     }

@@ -78,9 +78,9 @@ impl Current {
                 return print(&made.id);
             }
             let what_to_do = if entries.is_empty() {
-                "make one with claw-session new"
+                "create one with claw-session new"
             } else {
-                "there are several agents; name one with --agent"
+                "several agents have sessions; select one with --agent"
             };
             let workspace = place.workspace.display();
             let text = format!("no session of agent '{agent}' in '{workspace}'; {what_to_do}");
@@ -129,7 +129,10 @@ pub fn follow(
         let reuse = Some(newest.created + 1);
         make(place, SessionPlan { agent, key, label: None, reuse })?
     };
-    let text = format!("session '{}' is over; '{}' continues under its key", entry.id, next.id);
+    let text = format!(
+        "session '{}' is over; session '{}' continues with the same key",
+        entry.id, next.id
+    );
     place.log.note(&text);
     Ok(next)
 }
@@ -152,7 +155,7 @@ fn zone(is_needed: bool) -> anyhow::Result<TimeZone> {
         Ok(zone) => Ok(zone),
         Err(_) if !is_needed => Ok(TimeZone::UTC),
         Err(error) => {
-            let text = format!("cannot find the local time: {error}; set TZ");
+            let text = format!("cannot find the local time zone: {error}; set TZ");
             Err(Error::new(Exit::Config, text).into())
         }
     }

@@ -118,7 +118,7 @@ impl Lock {
             return Ok(follow(self.resets, place, &entries, entry)?.path);
         }
         if Path::new(&self.name).is_file() {
-            place.log.note(&format!("there is a file '{name}'; to take its path write ./{name}"));
+            place.log.note(&format!("'{name}' is also a file; to use the file, write ./{name}"));
         }
         place.none(name)
     }

@@ -159,7 +159,9 @@ impl Label {
         let entry = place.find(&entries, &self.name)?;
         let Some(text) = &self.text else {
             if entry.label.is_empty() {
-                place.log.note(&format!("session '{}' has no label; TEXT gives it one", entry.id));
+                place
+                    .log
+                    .note(&format!("session '{}' has no label; give TEXT to set one", entry.id));
             }
             return print(&printable(&entry.label));
         };

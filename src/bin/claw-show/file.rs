@@ -37,7 +37,7 @@ pub fn create<T>(
     write: impl FnOnce(&mut dyn Write) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     let exists = || {
-        let text = format!("cannot write '{}': it exists", path.display());
+        let text = format!("cannot write '{}': file exists", path.display());
         fail(Exit::Usage, format!("{text}; give another name, or --replace"))
     };
     if !may_replace && path.symlink_metadata().is_ok() {

@@ -119,18 +119,18 @@ fn another_file_or_a_shorter_one_is_shown_from_its_beginning() {
     let following = Following::begin(&(user("one") + &reply("two")), &["--limit-turns", "1"]);
     following.shows(&(FIRST.to_owned() + "\nassistant\n  two\n"));
     fs::write(&following.path, user("new")).expect("a shorter file");
-    following.says("claw-show: 's.jsonl' was truncated; it is shown from its beginning\n");
+    following.says("claw-show: 's.jsonl' was truncated; showing it from its beginning\n");
     following.shows("\n── turn 1 ──────────────\n\nuser\n  new\n");
     let other = following.path.with_file_name("other");
     fs::write(&other, user("other") + &reply("two") + &reply("three")).expect("another file");
     fs::rename(&other, &following.path).expect("a rename");
-    following.says("claw-show: 's.jsonl' was replaced; it is shown from its beginning\n");
+    following.says("claw-show: 's.jsonl' was replaced; showing it from its beginning\n");
     following.shows("\n── turn 1 ──────────────\n\nuser\n  other\n\nassistant\n  two\n\n  three\n");
     // A file that is gone may come again.
     fs::remove_file(&following.path).expect("no file");
     thread::sleep(Duration::from_millis(500));
     fs::write(&following.path, user("one")).expect("a new file");
-    following.says("claw-show: 's.jsonl' was replaced; it is shown from its beginning\n");
+    following.says("claw-show: 's.jsonl' was replaced; showing it from its beginning\n");
     following.shows(&format!("\n{FIRST}"));
 }
 

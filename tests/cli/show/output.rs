@@ -48,7 +48,7 @@ fn a_file_is_replaced_only_if_that_is_said() {
     for file in ["a.md", "link.md"] {
         let run = sandbox.cmd("claw-show").args(["--output", file, "s.jsonl"]).run();
         run.code(2).err_is(&format!(
-            "claw-show: cannot write '{file}': it exists; give another name, or --replace\n"
+            "claw-show: cannot write '{file}': file exists; give another name, or --replace\n"
         ));
     }
     assert_eq!(sandbox.read_text("a.md"), "mine");
