@@ -4,7 +4,7 @@
 use super::language::Languages;
 use super::walk::weigh;
 use super::wrap::cut;
-use super::{Compaction, Entry, Session, What};
+use super::{Compaction, Entry, Item, Session};
 use crate::messages::Message;
 use crate::messages::summary;
 use crate::printable::printable;
@@ -51,7 +51,7 @@ pub struct Prompt {
     /// The first line of the prompt, shortened.
     pub text: String,
     /// True if the prompt was retracted.
-    pub taken_back: bool,
+    pub retracted: bool,
 }
 
 /// A change of the context's size.
@@ -84,21 +84,21 @@ impl Chart {
     /// Adds the next entry.
     pub fn take(&mut self, entry: &Entry) {
         self.read(entry);
-        match &entry.what {
-            What::Session(session) => {
+        match &entry.item {
+            Item::Session(session) => {
                 self.session.get_or_insert_with(|| session.clone());
             }
-            What::Label(label) => {
+            Item::Label(label) => {
                 let session = self.session.get_or_insert_default();
                 session.label = Some(label.clone());
             }
-            What::Turn(number) => {
+            Item::Turn(number) => {
                 self.turn = *number;
                 if self.first_turn == 0 {
                     self.first_turn = *number;
                 }
             }
-            What::Reply(reply) => {
+            Item::Reply(reply) => {
                 let tokens = reply.counts.map_or(self.now, |counts| counts.prompt());
                 let kind =
                     if reply.counts.is_some() { StepKind::Counted } else { StepKind::Estimated };
@@ -106,8 +106,8 @@ impl Chart {
                 self.is_counted = reply.counts.is_some();
                 self.now = reply.counts.map_or(tokens, |counts| counts.all());
             }
-            What::Compaction(compaction) => self.compact(compaction, &entry.id),
-            What::Truncation { call, .. } => {
+            Item::Compaction(compaction) => self.compact(compaction, &entry.id),
+            Item::Truncation { call, .. } => {
                 let before = self.now;
                 self.now = before.saturating_sub(self.savings.remove(call).unwrap_or(0));
                 match self.points.last_mut() {
@@ -117,17 +117,17 @@ impl Chart {
                     _ => self.step(self.now, StepKind::Shortened(before)),
                 }
             }
-            What::Retract(target) => self.now += self.cuts.remove(target).unwrap_or(0),
-            What::Error(refusal) => {
+            Item::Retract(target) => self.now += self.cuts.remove(target).unwrap_or(0),
+            Item::Error(refusal) => {
                 self.window = refusal.limit.or(self.window);
                 if let Some(actual) = refusal.actual {
                     self.now = actual;
                     self.step(actual, StepKind::Refused);
                 }
             }
-            what => {
-                if !entry.taken_back {
-                    self.add(what);
+            item => {
+                if !entry.retracted {
+                    self.add(item);
                 }
             }
         }
@@ -135,12 +135,12 @@ impl Chart {
 
     /// Collects prompts and languages.
     fn read(&mut self, entry: &Entry) {
-        match &entry.what {
-            What::Turn(turn) => {
-                let (time, taken_back) = (entry.time, entry.taken_back);
-                self.prompts.push(Prompt { turn: *turn, time, text: String::new(), taken_back });
+        match &entry.item {
+            Item::Turn(turn) => {
+                let (time, retracted) = (entry.time, entry.retracted);
+                self.prompts.push(Prompt { turn: *turn, time, text: String::new(), retracted });
             }
-            What::Said { role, text } => {
+            Item::Text { role, text } => {
                 self.languages.take(text);
                 let newest = self.prompts.last_mut().filter(|_| *role == Role::User);
                 if let Some(prompt) = newest.filter(|prompt| prompt.text.is_empty()) {
@@ -165,29 +165,29 @@ impl Chart {
     }
 
     /// Adds the tokens of an entry to the request.
-    fn add(&mut self, what: &What) {
+    fn add(&mut self, item: &Item) {
         let by_model = matches!(
-            what,
-            What::Said { role: Role::Assistant, .. } | What::Thinking(_) | What::Call { .. }
+            item,
+            Item::Text { role: Role::Assistant, .. } | Item::Thinking(_) | Item::Call { .. }
         );
         if by_model && self.is_counted {
             return;
         }
         self.is_counted &= by_model;
-        self.now += match what {
-            What::Said { role, text } => weigh(&Message::say(*role, text)),
-            What::Thinking(text) => weigh(&Message::say(Role::Assistant, text)),
-            What::Call { name, input, .. } => {
+        self.now += match item {
+            Item::Text { role, text } => weigh(&Message::say(*role, text)),
+            Item::Thinking(text) => weigh(&Message::say(Role::Assistant, text)),
+            Item::Call { name, input, .. } => {
                 weigh(&Message::say(Role::Assistant, &format!("{name} {input}")))
             }
-            What::Result(result) => {
+            Item::Result(result) => {
                 if result.saved > 0 {
                     self.savings.insert(result.id.clone(), result.saved);
                 }
                 let media = result.media.iter().map(|media| weigh_media(&media.raw));
                 weigh(&Message::say(Role::User, &result.text)) + media.sum::<u64>()
             }
-            What::Media { media, .. } => weigh_media(&media.raw),
+            Item::Media { media, .. } => weigh_media(&media.raw),
             _ => 0,
         };
     }

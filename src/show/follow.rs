@@ -65,7 +65,7 @@ impl<'o, W: Write> Follow<'o, W> {
         let input = self.file.try_clone().and_then(|file| Input::file(&self.name, file));
         let input = input.with_context(cannot)?;
         if input.length < self.at {
-            return self.begin_anew("was truncated");
+            return self.restart("was truncated");
         }
         if let Some(end) = self.end_of_lines(&input)? {
             let mut show = |entry: &Entry| self.text.show(entry);
@@ -79,16 +79,16 @@ impl<'o, W: Write> Follow<'o, W> {
         // A file that was removed may be created again.
         match self.path.metadata() {
             Ok(other) if (other.dev(), other.ino()) != (own.dev(), own.ino()) => {
-                self.begin_anew("was replaced")
+                self.restart("was replaced")
             }
             _ => Ok(FollowEvent::Nothing),
         }
     }
 
-    fn begin_anew(&mut self, why: &str) -> anyhow::Result<FollowEvent> {
+    fn restart(&mut self, why: &str) -> anyhow::Result<FollowEvent> {
         let (file, at, walk) = begin(&self.path, &self.name, self.options)?;
         (self.file, self.at, self.seen, self.walk) = (file, at, at, walk);
-        self.text.begin_anew();
+        self.text.restart();
         Ok(FollowEvent::Begun(format!("'{}' {why}; showing it from its beginning", self.name)))
     }
 

@@ -9,7 +9,7 @@ use super::edit::{self, DiffKind, DiffLine, Edit};
 use super::emphasis::Marked;
 use super::markdown::{DIALECT, MOST, call_line};
 use super::words::{self, clean, html};
-use super::{Entry, Media, Options, Outcome, What, facts, language, plot};
+use super::{Entry, Item, Media, Options, Outcome, facts, language, plot};
 use crate::printable::printable;
 use crate::record::content::Role;
 use jiff::Timestamp;
@@ -92,20 +92,20 @@ impl<'o, W: Write> Page<'o, W> {
         if let Some(note) = words::note(entry) {
             return self.note(&note, entry.time);
         }
-        let back = if entry.taken_back { " back" } else { "" };
-        match &entry.what {
-            What::Session(_) if std::mem::take(&mut self.is_named) => Ok(()),
-            What::Session(session) => {
+        let back = if entry.retracted { " back" } else { "" };
+        match &entry.item {
+            Item::Session(_) if std::mem::take(&mut self.is_named) => Ok(()),
+            Item::Session(session) => {
                 let facts = words::session(session, &self.options.zone).join(" · ");
                 self.close_turn()?;
                 writeln!(self.out, "<p class=\"facts\">session {}</p>", html(&printable(&facts)))
             }
-            What::Turn(number) => self.turn(*number, entry.time),
-            What::Reply(reply) => {
+            Item::Turn(number) => self.turn(*number, entry.time),
+            Item::Reply(reply) => {
                 let facts = words::reply(reply, self.options.prices.as_ref());
                 self.speak(Role::Assistant, &facts, entry.time)
             }
-            What::Said { role, text } => {
+            Item::Text { role, text } => {
                 self.speaks(*role, entry)?;
                 let attributes = self.attributes(text);
                 match role {
@@ -119,28 +119,28 @@ impl<'o, W: Write> Page<'o, W> {
                     }
                 }
             }
-            What::Thinking(text) => {
+            Item::Thinking(text) => {
                 self.speaks(Role::Assistant, entry)?;
                 let body = self.prose(text);
                 self.fold(&format!("thinking{back}"), "thinking", &body)
             }
-            What::Call { name, input, is_answered, .. } => {
+            Item::Call { name, input, is_answered, .. } => {
                 self.speaks(Role::Assistant, entry)?;
                 let line = call_line(name, input, *is_answered);
                 let body = edit::read(input)
                     .map_or_else(|| pre(&facts::members(input)), |edit| diff(&edit));
                 self.fold(&format!("call{back}"), &line, &body)
             }
-            What::Result(result) => {
+            Item::Result(result) => {
                 self.marks(entry)?;
                 self.result(result, back, entry.time)
             }
-            What::Media { role, media } => {
+            Item::Media { role, media } => {
                 self.speaks(*role, entry)?;
                 let shown = picture(media);
                 writeln!(self.out, "{shown}")
             }
-            What::Other { role, kind, bytes } => {
+            Item::Other { role, kind, bytes } => {
                 self.speaks(*role, entry)?;
                 let what = html(&printable(&words::other(kind, *bytes)));
                 writeln!(self.out, "<p class=\"facts\">[{what}]</p>")
@@ -271,7 +271,7 @@ fn index(chart: &Chart) -> String {
     let line = |prompt: &Prompt| {
         let turn = prompt.turn;
         let text = if prompt.text.is_empty() { "…".to_owned() } else { html(&prompt.text) };
-        let back = if prompt.taken_back { " class=\"back\"" } else { "" };
+        let back = if prompt.retracted { " class=\"back\"" } else { "" };
         format!(
             "<li value=\"{turn}\"{back}><a href=\"#turn-{turn}\" dir=\"auto\">{text}</a></li>\n"
         )

@@ -9,7 +9,7 @@ use super::chart::Prompt;
 use super::edit::{self, Edit};
 use super::emphasis::is_escaped;
 use super::words::{self, clean, html};
-use super::{Entry, Options, Outcome, What, facts};
+use super::{Entry, Item, Options, Outcome, facts};
 use crate::json;
 use crate::printable::{printable, printable_json};
 use crate::record::content::Role;
@@ -47,39 +47,39 @@ impl<'o, W: Write> Markdown<'o, W> {
     /// # Errors
     /// If it cannot be written.
     pub fn show(&mut self, entry: &Entry, prompts: &[Prompt]) -> io::Result<()> {
-        if !matches!(entry.what, What::Session(_)) && !std::mem::replace(&mut self.has_index, true)
+        if !matches!(entry.item, Item::Session(_)) && !std::mem::replace(&mut self.has_index, true)
         {
             self.index(prompts)?;
         }
         if let Some(note) = words::note(entry) {
             return self.note(&note, entry.time);
         }
-        match &entry.what {
-            What::Session(session) => {
+        match &entry.item {
+            Item::Session(session) => {
                 let name = session.label.as_ref().or(session.key.as_ref()).unwrap_or(&session.id);
                 self.block(&format!("# Session {}", inline(name)))?;
                 self.facts(&words::session(session, &self.options.zone))
             }
-            What::Turn(number) => {
+            Item::Turn(number) => {
                 self.speaker = None;
                 let heading = self.turn(*number, entry.time);
                 self.block(&format!("## {heading}"))
             }
-            What::Reply(reply) => {
+            Item::Reply(reply) => {
                 self.speak(Role::Assistant)?;
                 let mut facts = words::reply(reply, self.options.prices.as_ref());
                 facts.extend(words::clock(entry.time, &self.options.zone));
                 self.facts(&facts)
             }
-            What::Said { role, text } => {
+            Item::Text { role, text } => {
                 self.speaks(*role, entry)?;
                 self.block(&quoted(text))
             }
-            What::Thinking(text) => {
+            Item::Thinking(text) => {
                 self.speaks(Role::Assistant, entry)?;
                 self.fold("thinking", &quoted(text))
             }
-            What::Call { name, input, is_answered, .. } => {
+            Item::Call { name, input, is_answered, .. } => {
                 self.speaks(Role::Assistant, entry)?;
                 let body = edit::read(input).map_or_else(
                     || fenced(&facts::members(input), "text"),
@@ -87,15 +87,15 @@ impl<'o, W: Write> Markdown<'o, W> {
                 );
                 self.fold(&call_line(name, input, *is_answered), &body)
             }
-            What::Result(result) => {
+            Item::Result(result) => {
                 self.marks(entry)?;
                 self.result(result, entry.time)
             }
-            What::Media { role, media } => {
+            Item::Media { role, media } => {
                 self.speaks(*role, entry)?;
                 self.facts(&[words::media(media)])
             }
-            What::Other { role, kind, bytes } => {
+            Item::Other { role, kind, bytes } => {
                 self.speaks(*role, entry)?;
                 self.facts(&[words::other(kind, *bytes)])
             }
@@ -110,7 +110,7 @@ impl<'o, W: Write> Markdown<'o, W> {
         }
         let line = |prompt: &Prompt| {
             let anchor = anchor(&self.turn(prompt.turn, prompt.time));
-            let back = if prompt.taken_back { " (retracted)" } else { "" };
+            let back = if prompt.retracted { " (retracted)" } else { "" };
             format!("- [Turn {}](#{anchor}): {}{back}", prompt.turn, inline(&prompt.text))
         };
         let lines: Vec<String> = prompts.iter().map(line).collect();

@@ -96,16 +96,16 @@ pub struct Entry {
     /// The time of its record, in microseconds since 1970.
     pub time: Option<i64>,
     /// True if the record was retracted.
-    pub taken_back: bool,
+    pub retracted: bool,
     /// True if the record is pinned.
     pub pinned: bool,
     /// The content.
-    pub what: What,
+    pub item: Item,
 }
 
 /// The content of an entry.
 #[derive(Clone, Debug)]
-pub enum What {
+pub enum Item {
     /// The header of a session.
     Session(Session),
     /// The start of a turn, counted from 1.
@@ -113,7 +113,7 @@ pub enum What {
     /// The start of a reply.
     Reply(Reply),
     /// Text of a message.
-    Said {
+    Text {
         /// The author.
         role: Role,
         /// The text.

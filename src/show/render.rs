@@ -541,8 +541,8 @@ impl<'m> Renderer<'m> {
             if is_image {
                 self.push("]", range.end);
             }
-            let is_said = url == words || url.strip_prefix("mailto:") == Some(&words);
-            if !is_said && !url.is_empty() {
+            let is_shown = url == words || url.strip_prefix("mailto:") == Some(&words);
+            if !is_shown && !url.is_empty() {
                 self.push(&format!(" ({url})"), range.end);
             }
             self.styles.pop();
@@ -587,7 +587,7 @@ impl<'m> Renderer<'m> {
         text.chars().take_while(|c| *c == first).count()
     }
 
-    // ---- what is settled -----------------------------------------------------------------
+    // ---- settled rows --------------------------------------------------------------------
 
     /// Searches words for what further text may turn into emphasis, code, a link or HTML.
     fn look_for_beginnings(&mut self, range: Range<usize>) {

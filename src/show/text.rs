@@ -5,7 +5,7 @@ use super::markdown::MOST;
 use super::render::{MarkdownLayout, render};
 use super::words::{self, clean};
 use super::wrap::{chop, cut, expand_tabs, width, wrap};
-use super::{Entry, Options, Outcome, What, facts};
+use super::{Entry, Item, Options, Outcome, facts};
 use crate::estimate::report::grouped;
 use crate::json::{self, Object};
 use crate::printable::{printable, printable_json};
@@ -76,8 +76,8 @@ impl<'o, W: Write> TextWriter<'o, W> {
         if let Some(note) = words::note(entry) {
             return self.note(&note, entry.time);
         }
-        match &entry.what {
-            What::Session(session) => {
+        match &entry.item {
+            Item::Session(session) => {
                 let facts = words::session(session, &self.options.zone).join(" · ");
                 self.gap()?;
                 self.rows(
@@ -86,24 +86,24 @@ impl<'o, W: Write> TextWriter<'o, W> {
                     &wrap(&printable(&format!("session {facts}")), self.width),
                 )
             }
-            What::Turn(number) => self.turn(*number, entry.time),
-            What::Reply(reply) => {
+            Item::Turn(number) => self.turn(*number, entry.time),
+            Item::Reply(reply) => {
                 let facts = words::reply(reply, self.options.prices.as_ref());
                 self.speak(Role::Assistant, &facts, entry.time)
             }
-            What::Said { role, text } => {
+            Item::Text { role, text } => {
                 self.speaks(*role, entry)?;
                 self.gap_unless(&[Last::Heading])?;
                 match role {
-                    Role::Assistant if self.options.color && !entry.taken_back => self.styled(text),
-                    _ => self.prose(text, self.said_style(entry)),
+                    Role::Assistant if self.options.color && !entry.retracted => self.styled(text),
+                    _ => self.prose(text, self.message_style(entry)),
                 }
             }
-            What::Thinking(text) => {
+            Item::Thinking(text) => {
                 self.speaks(Role::Assistant, entry)?;
                 self.thinking(text)
             }
-            What::Call { name, input, is_answered, .. } => {
+            Item::Call { name, input, is_answered, .. } => {
                 self.speaks(Role::Assistant, entry)?;
                 self.call(name, input)?;
                 match is_answered {
@@ -111,15 +111,15 @@ impl<'o, W: Write> TextWriter<'o, W> {
                     false => Ok(()),
                 }
             }
-            What::Result(result) => {
+            Item::Result(result) => {
                 self.marks(entry)?;
                 self.result(result, entry)
             }
-            What::Media { role, media } => {
+            Item::Media { role, media } => {
                 self.speaks(*role, entry)?;
                 self.aside(2, &words::media(media))
             }
-            What::Other { role, kind, bytes } => {
+            Item::Other { role, kind, bytes } => {
                 self.speaks(*role, entry)?;
                 self.aside(2, &words::other(kind, *bytes))
             }
@@ -128,7 +128,7 @@ impl<'o, W: Write> TextWriter<'o, W> {
     }
 
     /// Starts over for another transcript.
-    pub fn begin_anew(&mut self) {
+    pub fn restart(&mut self) {
         (self.speaker, self.marked) = (None, None);
     }
 
@@ -193,8 +193,8 @@ impl<'o, W: Write> TextWriter<'o, W> {
         }
     }
 
-    fn said_style(&self, entry: &Entry) -> &'static str {
-        if entry.taken_back { style::STRUCK } else { "" }
+    fn message_style(&self, entry: &Entry) -> &'static str {
+        if entry.retracted { style::STRUCK } else { "" }
     }
 
     /// Writes a message without layout: wrapped, except for code and tables.
@@ -320,7 +320,7 @@ impl<'o, W: Write> TextWriter<'o, W> {
             let facts = facts[1..].join(" · ");
             self.rows(style, 4, &wrap(&printable(&facts), self.width - 4))?;
         }
-        let style = if entry.taken_back { style::STRUCK } else { style::DIM };
+        let style = if entry.retracted { style::STRUCK } else { style::DIM };
         self.folded(&result.text, style)?;
         for media in &result.media {
             self.aside(4, &words::media(media))?;

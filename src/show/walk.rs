@@ -1,6 +1,6 @@
-//! Records to entries, in the order of the file.
+//! Turns records into entries, in file order.
 
-use super::{Compaction, Entry, Notes, Outcome, Refusal, Reply, Start, What, facts};
+use super::{Compaction, Entry, Item, Notes, Outcome, Refusal, Reply, Start, facts};
 use crate::estimate::{Estimate, Method, Request};
 use crate::finding::{Finding, Place, rules};
 use crate::id::Id;
@@ -24,16 +24,16 @@ use std::io;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// So many names of calls are kept at the least for results that come late, and so many records for
-/// compactions that name their first kept one.
+/// The minimum number of tool calls that are remembered for late results, and the number of records that are
+/// remembered for compactions that name the first one they keep.
 const KEPT: usize = 4096;
-/// So many characters of an input say which call it was.
+/// The length limit of the part of an input that identifies a call, in characters.
 const BEGINNING: usize = 60;
 
-/// What takes entries.
+/// A function that receives entries.
 type Each<'e> = dyn FnMut(&Entry) -> io::Result<()> + 'e;
 
-/// A walk through a transcript. It goes on where it ended, so a file can be read as it grows.
+/// A walk through a transcript. It continues where it ended, so that a file can be read while it grows.
 #[derive(Debug)]
 pub struct Walk<'v> {
     view: Rc<View>,
@@ -42,30 +42,30 @@ pub struct Walk<'v> {
     turns: Turns,
     number: u64,
     reply: Open,
-    /// The newest calls by id, and those before: the tool, and the beginning of the input.
+    /// The newest calls by id, and the ones before them: the tool and the start of the input.
     names: [HashMap<String, (String, String)>; 2],
-    /// Calls whose results stand before them, as claw0 wrote them first.
+    /// The calls whose results came before them, as in claw0's first format.
     early: HashSet<String>,
-    /// Ids of the newest records that messages are made of, and how many stand before each.
+    /// The ids of the newest records that become messages, and the number of such records before each.
     recent: VecDeque<(String, u64)>,
     count: u64,
     notes: Notes,
 }
 
-/// The reply that is being read.
+/// The state of the reply that is being read.
 #[derive(Debug, Default)]
 struct Open {
-    /// False before the first record of a reply, and after something else was shown.
+    /// True from the first record of the reply until other output interrupts it.
     is_open: bool,
     state: ReplyState,
     calls: HashSet<String>,
-    /// The call that was shown last, if nothing came after it.
+    /// The last call, if nothing follows it yet.
     last: Option<String>,
 }
 
 impl<'v> Walk<'v> {
-    /// A walk from `start`. `view` says what was shortened and taken back, `redact` what is taken out of records
-    /// before they are looked into.
+    /// Returns a walk from `start`. `view` has the truncations and retractions, and `redact` is applied to
+    /// records before they are read.
     #[must_use]
     pub fn new(view: Rc<View>, redact: Option<&'v Patterns>, start: Start) -> Walk<'v> {
         Walk {
@@ -83,7 +83,7 @@ impl<'v> Walk<'v> {
         }
     }
 
-    /// What was found so far, and forgets it.
+    /// Returns the diagnostics so far, and clears them.
     pub fn notes(&mut self) -> Notes {
         std::mem::take(&mut self.notes)
     }
@@ -96,11 +96,11 @@ impl<'v> Walk<'v> {
         self.read(inputs, self.start.offset..u64::MAX, each)
     }
 
-    /// Reads the lines in a range of bytes, over all inputs, which begins at the beginning of a line.
+    /// Reads the lines in a byte range over all inputs. The range begins at the start of a line.
     ///
     /// # Errors
-    /// When an input cannot be read or an entry cannot be taken; 65 when it is a transcript of a dialect that cannot be
-    /// read.
+    /// If an input cannot be read or an entry cannot be written; 65 if an input is in a dialect that cannot
+    /// be read.
     pub fn read(
         &mut self,
         inputs: &[Input],
@@ -119,13 +119,14 @@ impl<'v> Walk<'v> {
         Ok(())
     }
 
-    /// Takes the next record.
+    /// Handles the next record.
     fn take(&mut self, record: &Record<'_>, each: &mut Each<'_>) -> io::Result<()> {
         let Some(Cow::Owned(text)) = self.redact.map(|patterns| patterns.redact(&record.text))
         else {
             return self.put(record, false, each);
         };
-        // What cannot be read again is not shown rather than shown as it was.
+        // A record that redaction made invalid is left out, because showing it unchanged would reveal the
+        // text.
         let Ok(object) = Object::parse(&text) else { return Ok(()) };
         let Ok(body) = record::parse(&object) else { return Ok(()) };
         let (id, place) = (record.id.clone(), record.place.clone());
@@ -144,14 +145,14 @@ impl<'v> Walk<'v> {
         let mut entries = Vec::new();
         if self.turns.begins_with(&record.body) {
             self.number += 1;
-            entries.push(What::Turn(self.number));
+            entries.push(Item::Turn(self.number));
         }
         self.pieces(record, &object, is_redacted, &mut entries);
         let id = record.id.clone().into_owned();
         let ts = object.get("ts").and_then(time::of_ts);
-        let (taken_back, pinned) = (self.view.retracted.contains(&id), object.is_true("pin"));
-        for what in entries {
-            each(&Entry { id: id.clone(), time: ts, taken_back, pinned, what })?;
+        let (retracted, pinned) = (self.view.retracted.contains(&id), object.is_true("pin"));
+        for item in entries {
+            each(&Entry { id: id.clone(), time: ts, retracted, pinned, item })?;
         }
         Ok(())
     }
@@ -161,14 +162,14 @@ impl<'v> Walk<'v> {
         record: &Record<'_>,
         object: &Object<'_>,
         is_redacted: bool,
-        out: &mut Vec<What>,
+        out: &mut Vec<Item>,
     ) {
         let string = |name: &str| object.string(name).map(Cow::into_owned);
         if record.body.is_of_messages() {
             self.note_place(record);
         }
         match &record.body {
-            Body::Session => out.push(What::Session(facts::session(object))),
+            Body::Session => out.push(Item::Session(facts::session(object))),
             Body::User { content, .. } => {
                 for block in content.clone().into_blocks() {
                     if !block.is_result() {
@@ -190,7 +191,7 @@ impl<'v> Walk<'v> {
                 }
                 if let Some(reasoning) = string("reasoning").filter(|text| !text.trim().is_empty())
                 {
-                    out.push(What::Thinking(reasoning));
+                    out.push(Item::Thinking(reasoning));
                 }
                 for block in content.clone().into_blocks() {
                     self.block(block, Role::Assistant, record, is_redacted, out);
@@ -201,14 +202,14 @@ impl<'v> Walk<'v> {
                 let content = Content::parse(content).unwrap_or(Content::nothing());
                 self.result(id, content, *is_error, record, is_redacted, out);
             }
-            Body::Truncation { tool_use_id, shown, .. } => out.push(What::Truncation {
+            Body::Truncation { tool_use_id, shown, .. } => out.push(Item::Truncation {
                 name: self.known(tool_use_id).map(|known| known.0),
                 call: tool_use_id.clone(),
                 shown: (**shown).clone(),
             }),
             Body::Compaction { summary, first_kept, retry_of, .. } => {
                 let kept = self.recent.iter().rev().find(|(id, _)| id == first_kept);
-                out.push(What::Compaction(Compaction {
+                out.push(Item::Compaction(Compaction {
                     summary: (**summary).clone(),
                     records: kept.filter(|_| self.start.offset == 0).map(|kept| kept.1),
                     before: object.number("tokens_before"),
@@ -217,21 +218,21 @@ impl<'v> Walk<'v> {
                     retry_of: retry_of.clone(),
                 }));
             }
-            Body::Checkpoint(checkpoint) => out.push(What::Checkpoint(checkpoint.clone())),
-            Body::Retract { target } => out.push(What::Retract(target.clone())),
-            Body::Error => out.push(What::Error(Refusal {
+            Body::Checkpoint(checkpoint) => out.push(Item::Checkpoint(checkpoint.clone())),
+            Body::Retract { target } => out.push(Item::Retract(target.clone())),
+            Body::Error => out.push(Item::Error(Refusal {
                 class: string("class").unwrap_or_else(|| "unknown".to_owned()),
                 status: object.number("status"),
                 message: string("message").unwrap_or_default(),
                 limit: object.number("limit"),
                 actual: object.number("actual"),
             })),
-            Body::Label => out.extend(string("label").map(What::Label)),
+            Body::Label => out.extend(string("label").map(Item::Label)),
             Body::Other => {}
         }
     }
 
-    /// Notes where a record stands that messages are made of.
+    /// Remembers the place of a record that becomes a message.
     fn note_place(&mut self, record: &Record<'_>) {
         self.recent.push_back((record.id.to_string(), self.count));
         self.count += 1;
@@ -240,9 +241,9 @@ impl<'v> Walk<'v> {
         }
     }
 
-    fn begin_reply(&mut self, reply: Reply, out: &mut Vec<What>) {
+    fn begin_reply(&mut self, reply: Reply, out: &mut Vec<Item>) {
         self.reply = Open { is_open: true, ..Open::default() };
-        out.push(What::Reply(reply));
+        out.push(Item::Reply(reply));
     }
 
     fn block(
@@ -251,18 +252,18 @@ impl<'v> Walk<'v> {
         role: Role,
         record: &Record<'_>,
         is_redacted: bool,
-        out: &mut Vec<What>,
+        out: &mut Vec<Item>,
     ) {
         let member = |name: &str| block.member(name);
         match &block.kind {
             BlockKind::Blank => return,
             BlockKind::Text => {
-                out.push(What::Said { role, text: block.says().unwrap_or_default() });
+                out.push(Item::Text { role, text: block.says().unwrap_or_default() });
             }
             BlockKind::Thinking { .. } if member("thinking").is_some() => {
                 let text = member("thinking").and_then(json::string).unwrap_or_default();
                 if !text.trim().is_empty() {
-                    out.push(What::Thinking(text.into_owned()));
+                    out.push(Item::Thinking(text.into_owned()));
                 }
             }
             BlockKind::ToolUse { id } => {
@@ -277,18 +278,18 @@ impl<'v> Walk<'v> {
                 self.result(id, content, is_error, record, is_redacted, out);
                 return;
             }
-            BlockKind::Media => out.push(What::Media { role, media: facts::media(&block) }),
+            BlockKind::Media => out.push(Item::Media { role, media: facts::media(&block) }),
             BlockKind::Thinking { .. } | BlockKind::Other => {
                 let kind = member("type").and_then(json::string).unwrap_or_default();
                 let (kind, bytes) = (kind.into_owned(), block.raw.len());
-                out.push(What::Other { role, kind, bytes });
+                out.push(Item::Other { role, kind, bytes });
             }
         }
         self.reply.last = None;
     }
 
-    /// A call. claw0 writes each of them twice, and it is shown once.
-    fn call(&mut self, id: &str, name: &str, input: &str, out: &mut Vec<What>) {
+    /// Adds a tool call. claw0 writes each call twice; the second one is skipped.
+    fn call(&mut self, id: &str, name: &str, input: &str, out: &mut Vec<Item>) {
         if self.reply.calls.contains(id) {
             return;
         }
@@ -308,10 +309,10 @@ impl<'v> Walk<'v> {
         self.names[0].insert(id.to_owned(), (name.clone(), begin));
         let is_answered = self.early.remove(id);
         self.reply.state.add_call(is_answered);
-        out.push(What::Call { id: id.to_owned(), name, input: input.to_owned(), is_answered });
+        out.push(Item::Call { id: id.to_owned(), name, input: input.to_owned(), is_answered });
     }
 
-    /// The tool of a call, and the beginning of its input.
+    /// Returns the tool of a call and the start of its input.
     fn known(&self, call: &str) -> Option<(String, String)> {
         self.names.iter().find_map(|names| names.get(call)).cloned()
     }
@@ -323,7 +324,7 @@ impl<'v> Walk<'v> {
         is_error: bool,
         record: &Record<'_>,
         is_redacted: bool,
-        out: &mut Vec<What>,
+        out: &mut Vec<Item>,
     ) {
         let (shown, saved) = self.shortened(id, &content, record, is_redacted);
         let is_media = |block: &&Block<'_>| block.kind == BlockKind::Media;
@@ -331,7 +332,7 @@ impl<'v> Walk<'v> {
         if call.is_none() && self.early.len() < KEPT {
             self.early.insert(id.to_owned());
         }
-        out.push(What::Result(Outcome {
+        out.push(Item::Result(Outcome {
             id: id.to_owned(),
             call,
             follows: self.reply.last.take().is_some_and(|last| last == id),
@@ -343,12 +344,13 @@ impl<'v> Walk<'v> {
         }));
         match self.reply.calls.contains(id) {
             true => self.reply.state.end(),
-            // A result of another reply was shown between.
+            // A result that belongs to another reply was shown in between.
             false => self.reply.is_open = false,
         }
     }
 
-    /// What a truncation says of a result, if it is one that fits, and the tokens that it saves.
+    /// Returns the part of a result that a truncation keeps, and the tokens that it saves. A truncation that
+    /// does not match the result is reported and not applied.
     fn shortened(
         &mut self,
         id: &str,
@@ -375,7 +377,7 @@ impl<'v> Walk<'v> {
     }
 }
 
-/// Our estimate of a message, in tokens.
+/// Returns our estimate of a message in tokens.
 pub(super) fn weigh(message: &Message<'_>) -> u64 {
     let messages = std::slice::from_ref(message);
     Estimate::of(Request { messages, ..Request::default() }, Method::Script).tokens

@@ -1,6 +1,6 @@
 //! Texts that all formats share. They are plain text, which each format escapes.
 
-use super::{Compaction, Entry, Media, Outcome, Refusal, Reply, Session, What};
+use super::{Compaction, Entry, Item, Media, Outcome, Refusal, Reply, Session};
 use crate::estimate::report::grouped;
 use crate::printable::printable_lines;
 use crate::record::compaction::HEADING;
@@ -24,26 +24,26 @@ pub struct Note {
 
 /// Returns the note for an entry that is not part of the conversation.
 pub fn note(entry: &Entry) -> Option<Note> {
-    let (title, line, body) = match &entry.what {
-        What::Compaction(it) => ("compaction", compaction(it), Some(summary(it))),
-        What::Truncation { name, call, shown } => {
+    let (title, line, body) = match &entry.item {
+        Item::Compaction(it) => ("compaction", compaction(it), Some(summary(it))),
+        Item::Truncation { name, call, shown } => {
             let of =
                 name.as_ref().map_or(format!("call {call}"), |name| format!("{name} ({call})"));
             ("truncation", format!("the result of {of} is sent shortened: {}", amount(shown)), None)
         }
-        What::Checkpoint(it) => {
+        Item::Checkpoint(it) => {
             let by =
                 it.generated_by.as_ref().map_or(String::new(), |model| format!(", by {model}"));
             let (messages, tokens) = (plural(it.messages, "message"), plural(it.tokens, "token"));
             let line = format!("a summary made in advance: {messages}, {tokens}{by}");
             ("checkpoint", line, Some(it.render()))
         }
-        What::Retract(target) => ("retract", format!("record {target} is retracted"), None),
-        What::Error(it) => ("error", error(it), None),
-        What::Label(label) => ("label", format!("the label is now '{label}'"), None),
+        Item::Retract(target) => ("retract", format!("record {target} is retracted"), None),
+        Item::Error(it) => ("error", error(it), None),
+        Item::Label(label) => ("label", format!("the label is now '{label}'"), None),
         _ => return None,
     };
-    let line = if entry.taken_back { format!("{line} (retracted)") } else { line };
+    let line = if entry.retracted { format!("{line} (retracted)") } else { line };
     Some(Note { title, line, body })
 }
 
@@ -153,7 +153,7 @@ pub fn other(kind: &str, bytes: usize) -> String {
 
 /// Returns the mark of a retracted or pinned record.
 pub fn marks(entry: &Entry) -> Option<&'static str> {
-    match (entry.taken_back, entry.pinned) {
+    match (entry.retracted, entry.pinned) {
         (true, _) => Some("retracted"),
         (false, true) => Some("pinned"),
         (false, false) => None,

@@ -98,7 +98,7 @@ impl ShowArgs {
                 notes
             }
         };
-        tell(log, &notes)?;
+        report_notes(log, &notes)?;
         Ok(Exit::Done)
     }
 
@@ -179,7 +179,7 @@ impl ShowArgs {
         let mut follow = Follow::open(path, options, &mut out as &mut dyn Write)?;
         loop {
             match follow.step()? {
-                FollowEvent::Read(notes) => tell(log, &notes)?,
+                FollowEvent::Read(notes) => report_notes(log, &notes)?,
                 FollowEvent::Begun(why) => log.note(&why),
                 FollowEvent::Nothing => pause().context("cannot write '<stdout>'")?,
             }
@@ -188,7 +188,7 @@ impl ShowArgs {
 }
 
 /// Reports the diagnostics.
-fn tell(log: Log, notes: &Notes) -> anyhow::Result<()> {
+fn report_notes(log: Log, notes: &Notes) -> anyhow::Result<()> {
     report(log, &notes.findings, false)?;
     log.replaced(notes.replaced);
     Ok(())
