@@ -13,7 +13,7 @@ use clawutils::estimate::{Estimate, Gauge, Method, Request};
 use clawutils::input::Input;
 use clawutils::json::Object;
 use clawutils::messages;
-use clawutils::messages::rebuild::{Form, Options, from_inputs};
+use clawutils::messages::rebuild::{Form, RebuildOptions, from_inputs};
 use clawutils::rules;
 use clawutils::truncate;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -40,7 +40,7 @@ fn transcript() -> Vec<u8> {
 fn stages(criterion: &mut Criterion) {
     let bytes = transcript();
     let input = [Input::memory("corpus", bytes.clone())];
-    let rebuilt = from_inputs(&input, &Options::default()).expect("a transcript");
+    let rebuilt = from_inputs(&input, &RebuildOptions::default()).expect("a transcript");
     let text = String::from_utf8(bytes.clone()).expect("UTF-8");
     let pipe = rebuilt.messages.iter().map(|m| m.to_line() + "\n").collect::<String>();
     let request = Request { messages: &rebuilt.messages, ..Request::default() };
@@ -56,7 +56,7 @@ fn stages(criterion: &mut Criterion) {
     });
     group.bench_function("rebuild", |bencher| {
         let form = Form { array: false, meta: false };
-        bencher.iter(|| form.stream(&input, &Options::default(), &mut std::io::sink()));
+        bencher.iter(|| form.stream(&input, &RebuildOptions::default(), &mut std::io::sink()));
     });
     group.bench_function("read messages", |bencher| {
         bencher.iter(|| messages::read("pipe", pipe.as_bytes()).map(|messages| messages.len()));

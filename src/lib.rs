@@ -7,13 +7,13 @@
 //!
 //! ```
 //! use clawutils::estimate::{Estimate, Method, Request};
-//! use clawutils::messages::rebuild::{Options, from_inputs};
+//! use clawutils::messages::rebuild::{RebuildOptions, from_inputs};
 //! use clawutils::input::Input;
 //!
 //! let transcript = br#"{"type":"user","content":"What is 2 + 2?"}
 //! {"type":"assistant","content":[{"type":"text","text":"4"}]}"#;
 //! let inputs = [Input::memory("example", transcript.to_vec())];
-//! let rebuilt = from_inputs(&inputs, &Options::default())?;
+//! let rebuilt = from_inputs(&inputs, &RebuildOptions::default())?;
 //! assert_eq!(rebuilt.messages.len(), 2);
 //! assert!(rebuilt.findings.is_empty());
 //!

@@ -6,14 +6,14 @@ use clawutils::dialect;
 use clawutils::exit::{self, Exit};
 use clawutils::input::Input;
 use clawutils::input::lines::{LineObject, Lines};
-use clawutils::messages::rebuild::{Options, Rebuilt, from_inputs};
+use clawutils::messages::rebuild::{RebuildOptions, Rebuilt, from_inputs};
 use clawutils::record;
 
 /// All that holds for any transcript. Gives what was rebuilt; nothing where the transcript is of a
 /// dialect that cannot be read.
 pub fn hold(bytes: &[u8]) -> Result<Option<Rebuilt>, String> {
     let input = Input::memory("t", bytes.to_vec());
-    let rebuilt = match from_inputs(std::slice::from_ref(&input), &Options::default()) {
+    let rebuilt = match from_inputs(std::slice::from_ref(&input), &RebuildOptions::default()) {
         Ok(rebuilt) => rebuilt,
         Err(error) if has_tree(&input) && exit::status(&error) == Exit::Data => return Ok(None),
         Err(error) => return Err(format!("rebuild failed: {error:#}")),
@@ -44,11 +44,11 @@ pub fn hold(bytes: &[u8]) -> Result<Option<Rebuilt>, String> {
 
 /// Whatever the caller asks for, the messages are sound.
 pub fn hold_for_each_option(bytes: &[u8]) -> Law {
-    let options = Options::default();
+    let options = RebuildOptions::default();
     for options in [
-        Options { ignore_compactions: true, ..options.clone() },
-        Options { limit_turns: Some(1), ..options.clone() },
-        Options { to_turn: Some(1), ..options },
+        RebuildOptions { ignore_compactions: true, ..options.clone() },
+        RebuildOptions { limit_turns: Some(1), ..options.clone() },
+        RebuildOptions { to_turn: Some(1), ..options },
     ] {
         let inputs = [Input::memory("t", bytes.to_vec())];
         if let Ok(rebuilt) = from_inputs(&inputs, &options) {

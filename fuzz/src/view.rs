@@ -6,7 +6,7 @@ use clawutils::finding::Place;
 use clawutils::input::Input;
 use clawutils::input::lines::{LineObject, Lines};
 use clawutils::json::Object;
-use clawutils::messages::range::Options;
+use clawutils::messages::range::RebuildOptions;
 use clawutils::messages::view::{self, Governing, View};
 use clawutils::record::scale::Scale;
 use clawutils::record::{Body, Record};
@@ -24,7 +24,7 @@ struct Found {
 /// What `view::find` finds is what stands there.
 pub fn is_found(bytes: &[u8]) -> Law {
     let inputs = [Input::memory("t", bytes.to_vec())];
-    let Ok(found) = view::find(&inputs, &Options::default(), false, &mut Vec::new()) else {
+    let Ok(found) = view::find(&inputs, &RebuildOptions::default(), false, &mut Vec::new()) else {
         return Ok(());
     };
     let expected = read(bytes);

@@ -8,7 +8,7 @@ use crate::json::{Object, string, unescaped};
 use crate::messages::Message;
 use crate::record::content::{Block, BlockKind, Content, Role};
 use crate::record::digest;
-use crate::shorten::{self, Text};
+use crate::shorten::{self, ResultText};
 
 /// What is asked for. A file of the user's replaces it.
 pub const PROMPT: &str = "\
@@ -164,7 +164,7 @@ fn role(role: Role) -> &'static str {
 
 /// One entry of the quoted conversation: who, then the text, indented and shortened.
 fn entry(title: &str, text: &str, max: usize) -> String {
-    let whole = Text::whole(text);
+    let whole = ResultText::whole(text);
     let shown = shorten::plan(&whole, max, 0.7, None);
     let content = Content::Text(crate::json::quote(text).into());
     let short = shown.and_then(|shown| shorten::show(&content, &whole, &shown, None));

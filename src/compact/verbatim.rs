@@ -8,7 +8,7 @@ use crate::compact::rules::is_rule;
 use crate::estimate::Gauge;
 use crate::json::quote;
 use crate::record::content::Content;
-use crate::shorten::{self, Text};
+use crate::shorten::{self, ResultText};
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
@@ -147,7 +147,7 @@ fn rules_of(text: &str) -> Option<String> {
 /// At most `max` characters of a text, marker included.
 fn short(text: &str, max: usize) -> Option<String> {
     // It may have been shortened by an earlier compaction.
-    let whole = Text::guess(text);
+    let whole = ResultText::guess(text);
     let shown = shorten::plan(&whole, max, 0.7, None)?;
     let content = Content::Text(quote(text).into());
     shorten::show(&content, &whole, &shown, None).map(|short| short.says())

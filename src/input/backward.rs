@@ -1,6 +1,6 @@
 //! Lines that hold a text, from the end of an input backwards.
 
-use super::block::{BLOCK, Block, MUCH, processors};
+use super::block::{BLOCK, MUCH, ReadBlock, processors};
 use super::lines::{Line, place, read_line};
 use crate::finding::Place;
 use crate::input::Input;
@@ -80,8 +80,8 @@ impl Needles {
     }
 
     /// Where they begin in what `rest` gives out of the input's first `end` bytes, in no order.
-    fn find(&self, input: &Input, end: u64, rest: &Mutex<Rest>) -> io::Result<Vec<u64>> {
-        let (mut block, mut found) = (Block::default(), Vec::new());
+    fn find(&self, input: &Input, end: u64, rest: &Mutex<Unsearched>) -> io::Result<Vec<u64>> {
+        let (mut block, mut found) = (ReadBlock::default(), Vec::new());
         let take = |has_found| rest.lock().unwrap_or_else(PoisonError::into_inner).take(has_found);
         while let Some(part) = take(!found.is_empty()) {
             // One may lie across the border of two parts.
@@ -95,7 +95,12 @@ impl Needles {
     }
 
     /// The same by all processors.
-    fn find_together(&self, input: &Input, end: u64, rest: &Mutex<Rest>) -> io::Result<Vec<u64>> {
+    fn find_together(
+        &self,
+        input: &Input,
+        end: u64,
+        rest: &Mutex<Unsearched>,
+    ) -> io::Result<Vec<u64>> {
         thread::scope(|scope| {
             simd::ask();
             let help = || self.find(input, end, rest);
@@ -111,7 +116,7 @@ impl Needles {
 }
 
 /// What is still to be looked through, from its end backwards.
-struct Rest {
+struct Unsearched {
     end: u64,
     /// To here it is looked through in any case, and from there on to here as long as nothing is found.
     least: u64,
@@ -119,7 +124,7 @@ struct Rest {
     has_found: bool,
 }
 
-impl Rest {
+impl Unsearched {
     /// The next part, for one that `has_found` something.
     fn take(&mut self, has_found: bool) -> Option<Range<u64>> {
         self.has_found |= has_found;
@@ -266,7 +271,7 @@ impl<'s> Backward<'s> {
         let far = self.limit.saturating_sub(MUCH);
         let (is_near, least) = (self.upper > far, self.upper.saturating_sub(self.reach));
         let most = if is_near { far.max(floor) } else { floor };
-        let rest = Mutex::new(Rest { end: self.upper, least, most, has_found: false });
+        let rest = Mutex::new(Unsearched { end: self.upper, least, most, has_found: false });
         self.found = match is_near {
             true => self.needles.find(input, self.limit, &rest)?,
             false => self.needles.find_together(input, self.limit, &rest)?,

@@ -27,12 +27,12 @@ const MOST_KEPT: usize = 4 * BLOCK;
 
 /// Bytes of an input.
 #[derive(Debug, Default)]
-pub struct Block {
+pub struct ReadBlock {
     buffer: Vec<u8>,
     held: Range<usize>,
 }
 
-impl Block {
+impl ReadBlock {
     /// Holds nothing but `bytes`, and puts them where what is read after them lands on a page boundary.
     /// There will be `more` bytes of that.
     fn begin_with(&mut self, bytes: &[u8], more: usize) {
@@ -81,9 +81,9 @@ impl Block {
 
 /// Lines, each whole.
 #[derive(Debug, Default)]
-pub struct Batch {
+pub struct WholeLines {
     /// The lines, and after them what was read of the next.
-    block: Block,
+    block: ReadBlock,
     /// So many of its bytes are lines.
     length: usize,
     lines: Vec<Prepared>,
@@ -107,7 +107,7 @@ struct Outline {
     has_surrogates: bool,
 }
 
-impl Batch {
+impl WholeLines {
     /// How many lines there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -140,10 +140,10 @@ impl Batch {
     }
 
     /// Reads whole lines, which begin with `carry` and go on where `reading` is, and at the end of it what
-    /// there is. Gives what was read of the line after them. The lines are there after [`Batch::split`].
-    fn fill(&mut self, carry: &[u8], reading: &mut Reading) -> io::Result<&[u8]> {
+    /// there is. Gives what was read of the line after them. The lines are there after [`WholeLines::split`].
+    fn fill(&mut self, carry: &[u8], reading: &mut BlockReading) -> io::Result<&[u8]> {
         if self.block.buffer.len() > MOST_KEPT {
-            *self = Batch::default();
+            *self = WholeLines::default();
         }
         self.lines.clear();
         self.spans.clear();
@@ -208,18 +208,18 @@ fn object_at(text: &str, begin: usize, spans: &mut Vec<Span>) -> Option<Prepared
 /// A walk over a part of an input, batch by batch.
 #[derive(Debug)]
 pub struct Batches {
-    current: Batch,
+    current: WholeLines,
     reader: Reader,
 }
 
 #[derive(Debug)]
 enum Reader {
-    Here(Reading),
+    Here(BlockReading),
     Ahead {
-        full: Receiver<io::Result<Batch>>,
+        full: Receiver<io::Result<WholeLines>>,
         /// How many of them there are, or are being made.
         waiting: Arc<AtomicUsize>,
-        empty: Sender<Batch>,
+        empty: Sender<WholeLines>,
     },
 }
 
@@ -228,15 +228,16 @@ impl Batches {
     #[must_use]
     pub fn new(input: &Input, part: Range<u64>) -> Batches {
         let is_much = part.end.saturating_sub(part.start) >= MUCH && processors() > 1;
-        let reading = || Reading { input: input.clone(), part: part.clone(), carry: Vec::new() };
+        let reading =
+            || BlockReading { input: input.clone(), part: part.clone(), carry: Vec::new() };
         let ahead = if is_much { read_ahead(reading()) } else { None };
         let reader = ahead.unwrap_or_else(|| Reader::Here(reading()));
-        Batches { current: Batch::default(), reader }
+        Batches { current: WholeLines::default(), reader }
     }
 
     /// The batch that was read last.
     #[must_use]
-    pub fn current(&self) -> &Batch {
+    pub fn current(&self) -> &WholeLines {
         &self.current
     }
 
@@ -266,9 +267,9 @@ pub(super) fn processors() -> usize {
 }
 
 /// Starts a thread that makes batches as long as somebody takes them; `None` where no thread can be had.
-fn read_ahead(mut reading: Reading) -> Option<Reader> {
-    let ((give, full), (empty, take)) = (channel(), channel::<Batch>());
-    (0..AHEAD).try_for_each(|_| empty.send(Batch::default())).ok()?;
+fn read_ahead(mut reading: BlockReading) -> Option<Reader> {
+    let ((give, full), (empty, take)) = (channel(), channel::<WholeLines>());
+    (0..AHEAD).try_for_each(|_| empty.send(WholeLines::default())).ok()?;
     let waiting = Arc::new(AtomicUsize::new(0));
     let own_waiting = Arc::clone(&waiting);
     let read = move || {
@@ -290,17 +291,17 @@ fn read_ahead(mut reading: Reading) -> Option<Reader> {
 
 /// What is still to be read.
 #[derive(Debug)]
-struct Reading {
+struct BlockReading {
     input: Input,
     part: Range<u64>,
     /// The beginning of the next line.
     carry: Vec<u8>,
 }
 
-impl Reading {
+impl BlockReading {
     /// Makes the next batch. At the end what is left is a line if it is anything at all, and then the
     /// batch is empty.
-    fn next(&mut self, batch: &mut Batch) -> io::Result<()> {
+    fn next(&mut self, batch: &mut WholeLines) -> io::Result<()> {
         let carry = std::mem::take(&mut self.carry);
         self.carry = batch.fill(&carry, self)?.to_vec();
         Ok(())
@@ -312,7 +313,7 @@ impl Reading {
     }
 
     /// Reads them, and says how many there were.
-    fn read_on(&mut self, block: &mut Block) -> io::Result<usize> {
+    fn read_on(&mut self, block: &mut ReadBlock) -> io::Result<usize> {
         let read = block.read_on(&self.input, self.part.start, self.size())?;
         self.part.start += read as u64;
         self.input.reach(self.part.start);

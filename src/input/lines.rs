@@ -5,7 +5,7 @@
 //! line, and a carriage return before the line feed. Two are repaired with a finding: runs of NUL bytes (a crash of
 //! the machine leaves them), and fused lines (a torn prefix or a whole object, followed by a whole object).
 
-use super::block::{Batch, Batches};
+use super::block::{Batches, WholeLines};
 use crate::finding::rules::{self, Rule};
 use crate::finding::{Finding, Place};
 use crate::id;
@@ -75,12 +75,12 @@ pub struct Lines<'i> {
     range: Range<u64>,
     /// Where the next input begins, in the same count.
     base: u64,
-    open: Option<Open<'i>>,
+    open: Option<OpenInput<'i>>,
 }
 
 /// The input that is being read.
 #[derive(Debug)]
-struct Open<'i> {
+struct OpenInput<'i> {
     input: &'i Input,
     base: u64,
     batches: Batches,
@@ -103,7 +103,7 @@ struct Next {
 pub struct LineBatch<'h> {
     input: &'h Input,
     base: u64,
-    batch: &'h Batch,
+    batch: &'h WholeLines,
     next: &'h mut Next,
     /// The rest of a damaged line.
     recovered: vec::IntoIter<Line<'h>>,
@@ -133,7 +133,7 @@ impl<'i> Lines<'i> {
                 return Ok(None);
             }
         }
-        Ok(self.open.as_mut().map(|Open { input, base, batches, next }| {
+        Ok(self.open.as_mut().map(|OpenInput { input, base, batches, next }| {
             let (batch, recovered) = (batches.current(), vec::IntoIter::default());
             LineBatch { input, base: *base, batch, next, recovered }
         }))
@@ -142,7 +142,7 @@ impl<'i> Lines<'i> {
     /// Moves to the next batch of the open input, unless lines of this one are left. Returns false at the end of the
     /// input.
     fn advance(&mut self) -> anyhow::Result<bool> {
-        let Some(Open { input, batches, next, .. }) = &mut self.open else { return Ok(false) };
+        let Some(OpenInput { input, batches, next, .. }) = &mut self.open else { return Ok(false) };
         if next.index < batches.current().len() {
             return Ok(true);
         }
@@ -158,7 +158,7 @@ impl<'i> Lines<'i> {
         let own = |offset: u64| offset.saturating_sub(base).min(input.length);
         let (from, to) = (own(self.range.start), own(self.range.end));
         let next = Next { index: 0, offset: from, number: (from == 0).then_some(1) };
-        self.open = Some(Open { input, base, batches: Batches::new(input, from..to), next });
+        self.open = Some(OpenInput { input, base, batches: Batches::new(input, from..to), next });
         true
     }
 }

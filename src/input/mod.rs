@@ -23,12 +23,12 @@ pub struct Input {
     pub name: Arc<str>,
     /// Its length in bytes.
     pub length: u64,
-    store: Arc<Store>,
+    store: Arc<InputStore>,
     position: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
-enum Store {
+enum InputStore {
     File(File),
     Memory(Vec<u8>),
 }
@@ -40,7 +40,7 @@ impl Input {
         Input {
             name: name.into(),
             length: bytes.len() as u64,
-            store: Arc::new(Store::Memory(bytes)),
+            store: Arc::new(InputStore::Memory(bytes)),
             position: Arc::default(),
         }
     }
@@ -52,7 +52,7 @@ impl Input {
     pub fn file(name: &str, mut file: File) -> io::Result<Input> {
         let meta = file.metadata()?;
         if meta.is_file() {
-            let store = Arc::new(Store::File(file));
+            let store = Arc::new(InputStore::File(file));
             let (name, position) = (name.into(), Arc::default());
             return Ok(Input { name, length: meta.len(), store, position });
         }
@@ -67,8 +67,8 @@ impl Input {
     /// When it cannot be read.
     pub fn bytes(&self) -> anyhow::Result<Cow<'_, [u8]>> {
         match &*self.store {
-            Store::Memory(bytes) => Ok(Cow::Borrowed(bytes)),
-            Store::File(_) => self.part(0, self.length).map(Cow::Owned),
+            InputStore::Memory(bytes) => Ok(Cow::Borrowed(bytes)),
+            InputStore::File(_) => self.part(0, self.length).map(Cow::Owned),
         }
     }
 
@@ -109,13 +109,13 @@ impl Input {
     /// When it cannot be read.
     pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let file = match &*self.store {
-            Store::Memory(bytes) => {
+            InputStore::Memory(bytes) => {
                 let from = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
                 let count = buffer.len().min(bytes.len() - from);
                 buffer[..count].copy_from_slice(&bytes[from..from + count]);
                 return Ok(count);
             }
-            Store::File(file) => file,
+            InputStore::File(file) => file,
         };
         let mut filled = 0;
         while filled < buffer.len() {

@@ -9,7 +9,7 @@ use crate::id::{self, Id};
 use crate::input::Input;
 use crate::input::lines::{LineObject, Lines};
 use crate::json::{self, Member, Object};
-use crate::messages::rebuild::{self, Notes, Options};
+use crate::messages::rebuild::{self, Notes, RebuildOptions};
 use crate::messages::{Message, Meta};
 use crate::rules::Violation;
 use foldhash::fast::RandomState;
@@ -43,14 +43,14 @@ pub fn lint(input: Input) -> anyhow::Result<Vec<Finding>> {
 fn rebuilt(inputs: &[Input]) -> anyhow::Result<(Vec<Finding>, Vec<Message<'static>>)> {
     let mut messages = Vec::new();
     let Notes { findings: mut shown, .. } =
-        rebuild::stream(inputs, &Options::default(), false, |message| {
+        rebuild::stream(inputs, &RebuildOptions::default(), false, |message| {
             messages.push(message.into_owned());
             Ok(())
         })?;
     if !messages.first().is_some_and(Message::is_summary) {
         return Ok((shown, messages));
     }
-    let options = Options { ignore_compactions: true, ..Options::default() };
+    let options = RebuildOptions { ignore_compactions: true, ..RebuildOptions::default() };
     let mut all = rebuild::stream(inputs, &options, false, |_| Ok(()))?.findings;
     let known: HashSet<(u64, u64)> =
         all.iter().map(|found| (found.place.offset, found.place.length)).collect();
@@ -86,7 +86,7 @@ fn unfit(
     if broken.is_empty() {
         return Ok(Vec::new());
     }
-    let messages = rebuild::from_inputs(inputs, &Options::default())?.messages;
+    let messages = rebuild::from_inputs(inputs, &RebuildOptions::default())?.messages;
     let finding = |broken: Violation| {
         let rule = if broken.unfinished { &rules::OPEN_AT_END } else { &rules::REFUSED };
         let meta = messages.get(broken.message).and_then(|message| message.meta.clone());

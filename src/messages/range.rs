@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// Choices of the caller.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct RebuildOptions {
     /// Show the records that compactions cover instead of their summaries.
     pub ignore_compactions: bool,
     /// Read only up to the record with this id, itself included.
@@ -25,7 +25,7 @@ pub struct Options {
 ///
 /// # Errors
 /// When an input cannot be read, and 65 when there is no record `options.at`.
-pub fn find(inputs: &[Input], options: &Options) -> anyhow::Result<Range<u64>> {
+pub fn find(inputs: &[Input], options: &RebuildOptions) -> anyhow::Result<Range<u64>> {
     let mut range = 0..input::total(inputs);
     if let Some(at) = &options.at {
         let mut end = None;

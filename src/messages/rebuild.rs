@@ -12,7 +12,7 @@ use crate::input::lines::{Line, LineObject, Lines};
 use crate::json::{self, Object, string};
 use crate::messages::Message;
 use crate::messages::fold::Fold;
-pub use crate::messages::range::Options;
+pub use crate::messages::range::RebuildOptions;
 use crate::messages::view::{self, View};
 use crate::printable::printable_lines;
 use crate::record::content::{Block, BlockKind, Content};
@@ -51,7 +51,7 @@ pub struct Notes {
 /// # Errors
 /// When an input cannot be read; 65 when one is a transcript of a dialect that cannot be read, or
 /// `options` name a record that is not there.
-pub fn from_inputs(inputs: &[Input], options: &Options) -> anyhow::Result<Rebuilt> {
+pub fn from_inputs(inputs: &[Input], options: &RebuildOptions) -> anyhow::Result<Rebuilt> {
     let mut messages = Vec::new();
     let Notes { findings, replaced, .. } = stream(inputs, options, true, |message| {
         messages.push(message.into_owned());
@@ -67,7 +67,7 @@ pub fn from_inputs(inputs: &[Input], options: &Options) -> anyhow::Result<Rebuil
 /// As [`from_inputs`], and what `out` fails with.
 pub fn stream(
     inputs: &[Input],
-    options: &Options,
+    options: &RebuildOptions,
     with_meta: bool,
     out: impl FnMut(Message<'_>) -> io::Result<()>,
 ) -> anyhow::Result<Notes> {
@@ -197,7 +197,7 @@ fn read_object(line: LineObject<'_>) -> anyhow::Result<Result<Record<'_>, Findin
 /// As [`from_inputs`], and when `out` cannot be written to.
 pub fn write_open_calls(
     inputs: &[Input],
-    options: &Options,
+    options: &RebuildOptions,
     out: &mut impl Write,
 ) -> anyhow::Result<Notes> {
     let notes = stream(inputs, options, false, |_| Ok(()))?;
@@ -224,7 +224,7 @@ impl Form {
     pub fn stream(
         self,
         inputs: &[Input],
-        options: &Options,
+        options: &RebuildOptions,
         out: &mut impl Write,
     ) -> anyhow::Result<Notes> {
         let mut count = 0;
@@ -364,10 +364,11 @@ mod tests {
             }
             let input = [Input::memory("t", records.into_bytes())];
             let mut written = Vec::new();
-            let notes = Form::default().stream(&input, &Options::default(), &mut written).unwrap();
+            let notes =
+                Form::default().stream(&input, &RebuildOptions::default(), &mut written).unwrap();
             assert_eq!(String::from_utf8(written).unwrap(), expected);
             assert_eq!((notes.findings.len(), notes.replaced), (0, count.div_ceil(3)));
-            let kept = from_inputs(&input, &Options::default()).unwrap().messages;
+            let kept = from_inputs(&input, &RebuildOptions::default()).unwrap().messages;
             let kept: Vec<_> = kept.iter().map(Message::to_json).collect();
             assert!(expected.lines().eq(kept));
         }
@@ -378,7 +379,7 @@ mod tests {
         let torn = r#"{"type":"user","content":"to{"type":"compaction","summary":"s","first_kept_entry_id":"x"}"#;
         let text = format!("{{\"type\":\"user\",\"content\":\"hi\"}}\n{torn}\n");
         let input = Input::memory("t", text.into_bytes());
-        let findings = from_inputs(&[input], &Options::default()).unwrap().findings;
+        let findings = from_inputs(&[input], &RebuildOptions::default()).unwrap().findings;
         let unknown = findings.iter().find(|found| *found.rule == rules::UNKNOWN_FIRST_KEPT);
         assert_eq!(unknown.map(|found| found.place.line), Some(Some(2)), "{findings:?}");
     }

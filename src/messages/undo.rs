@@ -7,7 +7,7 @@ use crate::input::backward::{Backward, Needles};
 use crate::input::{self, Input};
 use crate::json::Object;
 use crate::json::write::Members;
-use crate::messages::range::Options;
+use crate::messages::range::RebuildOptions;
 use crate::messages::view::{self, View};
 use crate::record::content::{Block, BlockKind};
 use crate::record::{self, Body, Record};
@@ -63,7 +63,7 @@ fn retract(targets: &[String], undo: Option<Undo>, out: &mut impl Write) -> anyh
 }
 
 fn targets(inputs: &[Input], undo: Undo) -> anyhow::Result<Vec<String>> {
-    let view = view::find(inputs, &Options::default(), false, &mut Vec::new())?;
+    let view = view::find(inputs, &RebuildOptions::default(), false, &mut Vec::new())?;
     match undo {
         Undo::Cut => cut(inputs, &view),
         Undo::Turn => turn(inputs, &view),
@@ -135,7 +135,7 @@ struct Retraction {
 /// The ids of the retractions that the newest undo wrote, the newest first: of those that still hold and take back
 /// something else than a retraction.
 fn newest_undo(inputs: &[Input]) -> anyhow::Result<Vec<String>> {
-    let view = view::find(inputs, &Options::default(), false, &mut Vec::new())?;
+    let view = view::find(inputs, &RebuildOptions::default(), false, &mut Vec::new())?;
     let last = last_retractions(inputs)?;
     let ids: HashSet<&str> = last.iter().map(|retraction| retraction.id.as_str()).collect();
     let holds = |retraction: &&Retraction| {

@@ -16,7 +16,7 @@ use crate::input::backward::{Backward, Needles, line_at};
 use crate::input::lines::{LineObject, Lines};
 use crate::input::{self, Input};
 use crate::messages::checkpoint::LatestCheckpoint;
-use crate::messages::range::{self, Options};
+use crate::messages::range::{self, RebuildOptions};
 use crate::record::compaction::Summary;
 use crate::record::scale::Scale;
 use crate::record::truncation::KeptSpan;
@@ -83,7 +83,7 @@ pub struct View {
 /// When an input cannot be read, and 65 when `options` name a record that is not there.
 pub fn find(
     inputs: &[Input],
-    options: &Options,
+    options: &RebuildOptions,
     with_checkpoint: bool,
     findings: &mut Vec<Finding>,
 ) -> anyhow::Result<View> {
@@ -119,7 +119,7 @@ pub fn find(
 /// # Errors
 /// When an input cannot be read.
 pub fn whole(inputs: &[Input]) -> anyhow::Result<View> {
-    let options = Options { ignore_compactions: true, ..Options::default() };
+    let options = RebuildOptions { ignore_compactions: true, ..RebuildOptions::default() };
     find(inputs, &options, false, &mut Vec::new())
 }
 
@@ -167,18 +167,18 @@ impl Places {
 }
 
 /// A record's id and place.
-struct Address {
+struct RecordAddress {
     id: String,
     offset: u64,
     /// True if the line spells the id without escapes.
     is_plain: bool,
 }
 
-impl Address {
-    fn of(line: &LineObject<'_>) -> Address {
+impl RecordAddress {
+    fn of(line: &LineObject<'_>) -> RecordAddress {
         let (id, text) = (line.id().into_owned(), line.object.text().as_bytes());
         let is_plain = memmem::find(text, id.as_bytes()).is_some();
-        Address { id, offset: line.offset, is_plain }
+        RecordAddress { id, offset: line.offset, is_plain }
     }
 }
 
@@ -314,7 +314,7 @@ impl Search<'_> {
         let needle = Needles::one(id);
         let mut lines = Backward::new(self.inputs, end, &needle);
         while let Some(line) = lines.next_line()? {
-            let records = line.read().into_iter().flatten().map(|line| Address::of(&line));
+            let records = line.read().into_iter().flatten().map(|line| RecordAddress::of(&line));
             let matching = records.filter(|record| record.is_plain && record.id == id);
             if let Some(last) = matching.last() {
                 return Ok(Some(last.offset));
@@ -347,7 +347,9 @@ fn places_of(inputs: &[Input]) -> anyhow::Result<HashMap<String, Places>> {
     let mut places: HashMap<String, Places> = HashMap::new();
     let mut lines = Lines::new(inputs, 0..u64::MAX);
     while let Some(batch) = lines.batch()? {
-        for Address { id, offset, is_plain } in batch.flatten().map(|line| Address::of(&line)) {
+        for RecordAddress { id, offset, is_plain } in
+            batch.flatten().map(|line| RecordAddress::of(&line))
+        {
             let places = places.entry(id).or_default();
             if is_plain { places.plain.push(offset) } else { places.escaped.push(offset) }
         }

@@ -8,7 +8,7 @@ use crate::exit::{Exit, fail};
 use crate::input::Input;
 use crate::input::lines::Lines;
 use crate::json::{Object, quote};
-use crate::messages::rebuild::{self, Options};
+use crate::messages::rebuild::{self, RebuildOptions};
 use crate::record::{self, Body, Record};
 use std::collections::HashMap;
 
@@ -78,7 +78,7 @@ pub fn fork(input: &Input, end: u64, header: &str, ts: &str) -> anyhow::Result<F
     })?;
     let copy = Input::memory("fork", forked.text.clone().into_bytes());
     forked.open =
-        rebuild::stream(&[copy], &Options::default(), false, |_| Ok(()))?.open_calls.len();
+        rebuild::stream(&[copy], &RebuildOptions::default(), false, |_| Ok(()))?.open_calls.len();
     Ok(forked)
 }
 

@@ -13,7 +13,7 @@ use crate::json::{self, Object};
 use crate::record::content::{Block, BlockKind, Content};
 use crate::record::truncation::KeptSpan;
 use std::borrow::Cow;
-pub use text::Text;
+pub use text::ResultText;
 
 /// Shortens a text to at most `max` characters, marker included; the marker alone is the least that
 /// is ever left. `head_ratio` (0 to 1) of what is kept is taken from the beginning. `None` when the
@@ -22,7 +22,12 @@ pub use text::Text;
 /// Cuts lie on line ends where one is near (within the last fifth of the head, the first fifth of the
 /// tail), else between characters, never between a carriage return and its line feed.
 #[must_use]
-pub fn plan(text: &Text, max: usize, head_ratio: f64, record: Option<&str>) -> Option<KeptSpan> {
+pub fn plan(
+    text: &ResultText,
+    max: usize,
+    head_ratio: f64,
+    record: Option<&str>,
+) -> Option<KeptSpan> {
     let now = text.render(record);
     let length = now.chars().count();
     if length <= max {
@@ -91,7 +96,7 @@ pub fn text_of(content: &Content<'_>) -> String {
 #[must_use]
 pub fn show<'a>(
     content: &Content<'a>,
-    text: &Text,
+    text: &ResultText,
     shown: &KeptSpan,
     record: Option<&str>,
 ) -> Option<Content<'a>> {
@@ -119,7 +124,7 @@ pub fn show<'a>(
 
 /// Lays a shortened text over the text blocks that it came from: together they say what
 /// `render` says. The marker stands in the first block of which something is left out.
-fn show_blocks<'a>(blocks: &[Block<'a>], cut: &Text, record: Option<&str>) -> Vec<Block<'a>> {
+fn show_blocks<'a>(blocks: &[Block<'a>], cut: &ResultText, record: Option<&str>) -> Vec<Block<'a>> {
     let total: usize = blocks.iter().filter_map(Block::says).map(|text| text.len()).sum();
     let (head_end, tail_start) = (cut.head.len(), total - cut.tail.len());
     let mut marked: Option<(usize, &Block<'a>, String)> = None;
@@ -165,8 +170,8 @@ mod tests {
     use super::text::{CLOSE, OPEN};
     use super::*;
 
-    fn whole(text: &str) -> Text {
-        Text::whole(text)
+    fn whole(text: &str) -> ResultText {
+        ResultText::whole(text)
     }
 
     fn shorten(text: &str, max: usize, ratio: f64) -> Option<String> {
@@ -228,8 +233,8 @@ mod tests {
     fn v43_shortening_again_keeps_one_marker() {
         let text = "some words on a line\n".repeat(500);
         let once = shorten(&text, 2000, 0.7).unwrap();
-        assert_eq!(plan(&Text::guess(&once), 2000, 0.7, None), None, "already within");
-        let again = Text::guess(&once);
+        assert_eq!(plan(&ResultText::guess(&once), 2000, 0.7, None), None, "already within");
+        let again = ResultText::guess(&once);
         let shown = plan(&again, 800, 0.7, None).unwrap();
         let twice = again.keep(shown.head as usize, shown.tail as usize).render(None);
         assert_eq!(twice.matches(OPEN).count(), 1, "{twice}");
@@ -242,7 +247,7 @@ mod tests {
             "[... 5 of 9 bytes (1 lines) left out, sha256 0123456789abcdef ...]\n{}",
             "x".repeat(900)
         );
-        assert!(Text::guess(&text).is_whole());
+        assert!(ResultText::guess(&text).is_whole());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::record::truncation::KeptSpan;
 
 /// A result's text as it is known: whole, or the two ends of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Text {
+pub struct ResultText {
     /// The text that is there before the marker; all of it when nothing was left out.
     pub(super) head: String,
     /// The text after the marker.
@@ -18,11 +18,11 @@ pub struct Text {
     pub(super) sha256: String,
 }
 
-impl Text {
+impl ResultText {
     /// A text of which nothing was left out.
     #[must_use]
-    pub fn whole(text: &str) -> Text {
-        Text {
+    pub fn whole(text: &str) -> ResultText {
+        ResultText {
             head: text.to_owned(),
             tail: String::new(),
             lines: 0,
@@ -35,11 +35,11 @@ impl Text {
     /// says, whatever the text itself looks like. `None` when what stands between them is not the marker
     /// of this truncation: something else changed the text since.
     #[must_use]
-    pub fn shortened(text: &str, shown: &KeptSpan, record: Option<&str>) -> Option<Text> {
+    pub fn shortened(text: &str, shown: &KeptSpan, record: Option<&str>) -> Option<ResultText> {
         let (head, tail) = (usize::try_from(shown.head).ok()?, usize::try_from(shown.tail).ok()?);
         let end = text.len().checked_sub(tail)?;
         let middle = text.get(head..end)?;
-        let cut = Text {
+        let cut = ResultText {
             head: text[..head].to_owned(),
             tail: text[end..].to_owned(),
             lines: lines_in(middle).unwrap_or(0),
@@ -53,8 +53,8 @@ impl Text {
     /// A text of which no record says whether it was shortened: a marker in it is believed if its
     /// numbers agree. No record may be made of what this gives.
     #[must_use]
-    pub fn guess(text: &str) -> Text {
-        find_marker(text).unwrap_or_else(|| Text::whole(text))
+    pub fn guess(text: &str) -> ResultText {
+        find_marker(text).unwrap_or_else(|| ResultText::whole(text))
     }
 
     pub(super) fn is_whole(&self) -> bool {
@@ -88,7 +88,7 @@ impl Text {
 
     /// The same text with at most `head` and `tail` bytes of its ends; both must lie on character
     /// boundaries within what is known.
-    pub(super) fn keep(&self, head: usize, tail: usize) -> Text {
+    pub(super) fn keep(&self, head: usize, tail: usize) -> ResultText {
         let whole = self.is_whole();
         let end = if whole { &self.head } else { &self.tail };
         let kept_tail = end[end.len() - tail..].to_owned();
@@ -99,7 +99,7 @@ impl Text {
             let cut = &self.tail[..self.tail.len() - tail];
             self.lines + newlines(&self.head[head..]) + newlines(cut)
         };
-        Text {
+        ResultText {
             head: self.head[..head].to_owned(),
             tail: kept_tail,
             lines,
@@ -131,7 +131,7 @@ fn lines_in(marker: &str) -> Option<usize> {
 }
 
 /// Finds a marker whose numbers agree with the text around it.
-fn find_marker(text: &str) -> Option<Text> {
+fn find_marker(text: &str) -> Option<ResultText> {
     let mut from = 0;
     while let Some(found) = text[from..].find(OPEN) {
         let at = from + found;
@@ -144,7 +144,7 @@ fn find_marker(text: &str) -> Option<Text> {
     None
 }
 
-fn read_marker(head: &str, rest: &str) -> Option<Text> {
+fn read_marker(head: &str, rest: &str) -> Option<ResultText> {
     let (inner, after) = rest.split_once(CLOSE)?;
     let tail = if after.is_empty() { after } else { after.strip_prefix('\n')? };
     let (left_out, inner) = inner.split_once(" of ")?;
@@ -153,7 +153,7 @@ fn read_marker(head: &str, rest: &str) -> Option<Text> {
     let sha256 = inner.split(';').next()?.to_owned();
     let (left_out, bytes): (usize, usize) = (left_out.parse().ok()?, bytes.parse().ok()?);
     let agrees = head.len() + left_out + tail.len() == bytes && sha256.len() == 16;
-    agrees.then(|| Text {
+    agrees.then(|| ResultText {
         head: head.to_owned(),
         tail: tail.to_owned(),
         lines: lines.parse().unwrap_or(0),

@@ -4,7 +4,7 @@
 use super::language::Languages;
 use super::walk::weigh;
 use super::wrap::cut;
-use super::{Compaction, Entry, Item, Session};
+use super::{Item, Session, ShownCompaction, ShownEntry};
 use crate::messages::Message;
 use crate::messages::summary;
 use crate::printable::printable;
@@ -82,7 +82,7 @@ pub enum StepKind {
 
 impl Chart {
     /// Adds the next entry.
-    pub fn take(&mut self, entry: &Entry) {
+    pub fn take(&mut self, entry: &ShownEntry) {
         self.read(entry);
         match &entry.item {
             Item::Session(session) => {
@@ -134,7 +134,7 @@ impl Chart {
     }
 
     /// Collects prompts and languages.
-    fn read(&mut self, entry: &Entry) {
+    fn read(&mut self, entry: &ShownEntry) {
         match &entry.item {
             Item::Turn(turn) => {
                 let (time, retracted) = (entry.time, entry.retracted);
@@ -156,7 +156,7 @@ impl Chart {
         self.points.push(Point { turn: self.turn, tokens, kind });
     }
 
-    fn compact(&mut self, it: &Compaction, id: &str) {
+    fn compact(&mut self, it: &ShownCompaction, id: &str) {
         let before = it.before.unwrap_or(self.now);
         let summary = || weigh(&summary::message(&it.summary));
         self.now = it.summary.tokens_after.unwrap_or_else(summary);

@@ -1,6 +1,6 @@
 //! Extracts the displayed data of sessions, replies, tool inputs and media from records.
 
-use super::{Media, Reply, Session};
+use super::{Media, ReplyFacts, Session};
 use crate::json::{self, Object};
 use crate::record::content::Block;
 use crate::session::time;
@@ -65,9 +65,9 @@ pub fn session(object: &Object<'_>) -> Session {
 }
 
 /// Returns the data of a reply.
-pub fn reply(object: &Object<'_>) -> Reply {
+pub fn reply(object: &Object<'_>) -> ReplyFacts {
     let string = |name: &str| object.string(name).map(Cow::into_owned);
-    Reply {
+    ReplyFacts {
         model: string("model"),
         counts: object.get("usage").and_then(Counts::read),
         stop_reason: string("stop_reason"),

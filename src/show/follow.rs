@@ -1,8 +1,8 @@
 //! Shows a transcript as it grows.
 
 use super::text::TextWriter;
-use super::walk::Walk;
-use super::{Entry, Notes, Options, Start, view};
+use super::walk::TranscriptWalk;
+use super::{ShowNotes, ShowOptions, ShownEntry, Start, view};
 use crate::dialect::looks;
 use crate::exit::{Exit, fail};
 use crate::input::Input;
@@ -22,9 +22,9 @@ const PART: u64 = 64 * 1024;
 pub struct Follow<'o, W> {
     path: PathBuf,
     name: String,
-    options: &'o Options,
+    options: &'o ShowOptions,
     file: File,
-    walk: Walk<'o>,
+    walk: TranscriptWalk<'o>,
     text: TextWriter<'o, W>,
     /// The offset of the next line.
     at: u64,
@@ -36,7 +36,7 @@ pub struct Follow<'o, W> {
 #[derive(Debug)]
 pub enum FollowEvent {
     /// New lines were shown.
-    Read(Notes),
+    Read(ShowNotes),
     /// The file was replaced or truncated, as the text says. Its content is read next.
     Begun(String),
     /// There is nothing new.
@@ -48,7 +48,7 @@ impl<'o, W: Write> Follow<'o, W> {
     ///
     /// # Errors
     /// 74 or 77 if it cannot be read, 2 if it is not a regular file.
-    pub fn open(path: &Path, options: &'o Options, out: W) -> anyhow::Result<Follow<'o, W>> {
+    pub fn open(path: &Path, options: &'o ShowOptions, out: W) -> anyhow::Result<Follow<'o, W>> {
         let name = path.display().to_string();
         let (file, at, walk) = begin(path, &name, options)?;
         let text = TextWriter::new(options, out);
@@ -68,7 +68,7 @@ impl<'o, W: Write> Follow<'o, W> {
             return self.restart("was truncated");
         }
         if let Some(end) = self.end_of_lines(&input)? {
-            let mut show = |entry: &Entry| self.text.show(entry);
+            let mut show = |entry: &ShownEntry| self.text.show(entry);
             self.walk.read(slice::from_ref(&input), self.at..end, &mut show)?;
             self.text.flush().context("cannot write '<stdout>'")?;
             (self.at, self.seen) = (end, end);
@@ -110,8 +110,8 @@ impl<'o, W: Write> Follow<'o, W> {
 fn begin<'o>(
     path: &Path,
     name: &str,
-    options: &'o Options,
-) -> anyhow::Result<(File, u64, Walk<'o>)> {
+    options: &'o ShowOptions,
+) -> anyhow::Result<(File, u64, TranscriptWalk<'o>)> {
     let cannot = || format!("cannot read '{name}'");
     let file = File::open(path).with_context(cannot)?;
     if !file.metadata().with_context(cannot)?.is_file() {
@@ -121,6 +121,6 @@ fn begin<'o>(
     looks::require_records(&input)?;
     let inputs = [input];
     let start = Start::find(&inputs, options.limit_turns)?;
-    let walk = Walk::new(Rc::new(view::whole(&inputs)?), options.redact.as_ref(), start);
+    let walk = TranscriptWalk::new(Rc::new(view::whole(&inputs)?), options.redact.as_ref(), start);
     Ok((file, start.offset, walk))
 }

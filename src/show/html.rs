@@ -9,7 +9,7 @@ use super::edit::{self, DiffKind, DiffLine, Edit};
 use super::emphasis::Marked;
 use super::markdown::{DIALECT, MOST, call_line};
 use super::words::{self, clean, html};
-use super::{Entry, Item, Media, Options, Outcome, facts, language, plot};
+use super::{CallOutcome, Item, Media, ShowOptions, ShownEntry, facts, language, plot};
 use crate::printable::printable;
 use crate::record::content::Role;
 use jiff::Timestamp;
@@ -24,7 +24,7 @@ const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"]
 
 /// A page that is written entry by entry.
 pub struct Page<'o, W> {
-    options: &'o Options,
+    options: &'o ShowOptions,
     out: W,
     /// The main language of the page.
     language: &'static str,
@@ -41,7 +41,7 @@ impl<'o, W: Write> Page<'o, W> {
     /// # Errors
     /// If it cannot be written.
     pub fn begin(
-        options: &'o Options,
+        options: &'o ShowOptions,
         name: &str,
         chart: &Chart,
         mut out: W,
@@ -88,7 +88,7 @@ impl<'o, W: Write> Page<'o, W> {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn show(&mut self, entry: &Entry) -> io::Result<()> {
+    pub fn show(&mut self, entry: &ShownEntry) -> io::Result<()> {
         if let Some(note) = words::note(entry) {
             return self.note(&note, entry.time);
         }
@@ -210,14 +210,14 @@ impl<'o, W: Write> Page<'o, W> {
         format!(" dir=\"auto\"{language}")
     }
 
-    fn speaks(&mut self, role: Role, entry: &Entry) -> io::Result<()> {
+    fn speaks(&mut self, role: Role, entry: &ShownEntry) -> io::Result<()> {
         if self.speaker != Some(role) {
             self.speak(role, &[], entry.time)?;
         }
         self.marks(entry)
     }
 
-    fn marks(&mut self, entry: &Entry) -> io::Result<()> {
+    fn marks(&mut self, entry: &ShownEntry) -> io::Result<()> {
         match words::marks(entry).filter(|_| self.marked.as_ref() != Some(&entry.id)) {
             Some(mark) => {
                 self.marked = Some(entry.id.clone());
@@ -227,7 +227,7 @@ impl<'o, W: Write> Page<'o, W> {
         }
     }
 
-    fn result(&mut self, result: &Outcome, back: &str, time: Option<i64>) -> io::Result<()> {
+    fn result(&mut self, result: &CallOutcome, back: &str, time: Option<i64>) -> io::Result<()> {
         let lines = words::plural(result.text.lines().count() as u64, "line");
         let mut facts = [words::result(result), vec![lines]].concat();
         facts.extend(words::clock(time, &self.options.zone));

@@ -9,7 +9,7 @@ use super::chart::Prompt;
 use super::edit::{self, Edit};
 use super::emphasis::is_escaped;
 use super::words::{self, clean, html};
-use super::{Entry, Item, Options, Outcome, facts};
+use super::{CallOutcome, Item, ShowOptions, ShownEntry, facts};
 use crate::json;
 use crate::printable::{printable, printable_json};
 use crate::record::content::Role;
@@ -25,7 +25,7 @@ const ROUNDS: usize = 4;
 
 /// Markdown output that is written entry by entry.
 pub struct Markdown<'o, W> {
-    options: &'o Options,
+    options: &'o ShowOptions,
     out: W,
     /// True after the first output.
     is_begun: bool,
@@ -37,7 +37,7 @@ pub struct Markdown<'o, W> {
 
 impl<'o, W: Write> Markdown<'o, W> {
     /// Returns a writer of Markdown for `out`.
-    pub fn new(options: &'o Options, out: W) -> Markdown<'o, W> {
+    pub fn new(options: &'o ShowOptions, out: W) -> Markdown<'o, W> {
         let (is_begun, has_index) = (false, false);
         Markdown { options, out, is_begun, has_index, speaker: None, marked: None }
     }
@@ -46,7 +46,7 @@ impl<'o, W: Write> Markdown<'o, W> {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn show(&mut self, entry: &Entry, prompts: &[Prompt]) -> io::Result<()> {
+    pub fn show(&mut self, entry: &ShownEntry, prompts: &[Prompt]) -> io::Result<()> {
         if !matches!(entry.item, Item::Session(_)) && !std::mem::replace(&mut self.has_index, true)
         {
             self.index(prompts)?;
@@ -131,7 +131,7 @@ impl<'o, W: Write> Markdown<'o, W> {
         })
     }
 
-    fn speaks(&mut self, role: Role, entry: &Entry) -> io::Result<()> {
+    fn speaks(&mut self, role: Role, entry: &ShownEntry) -> io::Result<()> {
         if self.speaker != Some(role) {
             self.speak(role)?;
             let time = words::clock(entry.time, &self.options.zone);
@@ -140,7 +140,7 @@ impl<'o, W: Write> Markdown<'o, W> {
         self.marks(entry)
     }
 
-    fn marks(&mut self, entry: &Entry) -> io::Result<()> {
+    fn marks(&mut self, entry: &ShownEntry) -> io::Result<()> {
         match words::marks(entry).filter(|_| self.marked.as_ref() != Some(&entry.id)) {
             Some(mark) => {
                 self.marked = Some(entry.id.clone());
@@ -150,7 +150,7 @@ impl<'o, W: Write> Markdown<'o, W> {
         }
     }
 
-    fn result(&mut self, result: &Outcome, time: Option<i64>) -> io::Result<()> {
+    fn result(&mut self, result: &CallOutcome, time: Option<i64>) -> io::Result<()> {
         let lines = words::plural(result.text.lines().count() as u64, "line");
         let mut facts = [words::result(result), vec![lines]].concat();
         facts.extend(words::clock(time, &self.options.zone));

@@ -1,6 +1,6 @@
 //! Shows a transcript to a person, as text, Markdown or HTML.
 //!
-//! [`walk`] reads records in file order and turns them into [`Entry`] values, the same for every format.
+//! [`walk`] reads records in file order and turns them into [`ShownEntry`] values, the same for every format.
 //! Compacted records are shown like all others, and view records are shown at their place in the file.
 //! [`text`], [`markdown`] and [`html`] write one entry at a time, so memory depends on the longest record,
 //! not on the length of the transcript. `words` has the texts that all formats share.
@@ -40,7 +40,7 @@ use anyhow::Context;
 use jiff::tz::TimeZone;
 use std::io::{self, Write};
 use std::rc::Rc;
-use walk::Walk;
+use walk::TranscriptWalk;
 
 /// The form of the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -56,7 +56,7 @@ pub enum Format {
 
 /// The options for showing transcripts.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ShowOptions {
     /// Fold nothing.
     pub full: bool,
     /// Show only this many of the last turns.
@@ -73,10 +73,10 @@ pub struct Options {
     pub color: bool,
 }
 
-impl Default for Options {
+impl Default for ShowOptions {
     /// Everything, folded, without colours, 80 columns wide, in UTC.
-    fn default() -> Options {
-        Options {
+    fn default() -> ShowOptions {
+        ShowOptions {
             full: false,
             limit_turns: None,
             redact: None,
@@ -90,7 +90,7 @@ impl Default for Options {
 
 /// A part of a record as it is shown.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct ShownEntry {
     /// The id of its record.
     pub id: String,
     /// The time of its record, in microseconds since 1970.
@@ -111,7 +111,7 @@ pub enum Item {
     /// The start of a turn, counted from 1.
     Turn(u64),
     /// The start of a reply.
-    Reply(Reply),
+    Reply(ReplyFacts),
     /// Text of a message.
     Text {
         /// The author.
@@ -133,7 +133,7 @@ pub enum Item {
         is_answered: bool,
     },
     /// A tool result.
-    Result(Outcome),
+    Result(CallOutcome),
     /// An image or a document.
     Media {
         /// The author.
@@ -151,7 +151,7 @@ pub enum Item {
         bytes: usize,
     },
     /// A compaction, with a summary of the records before it.
-    Compaction(Compaction),
+    Compaction(ShownCompaction),
     /// A truncation: from here on, a tool result is sent shortened.
     Truncation {
         /// The name of the tool, if known.
@@ -188,7 +188,7 @@ pub struct Session {
 
 /// The data of a whole reply.
 #[derive(Clone, Debug, Default)]
-pub struct Reply {
+pub struct ReplyFacts {
     /// The model.
     pub model: Option<String>,
     /// The provider's token counts.
@@ -201,7 +201,7 @@ pub struct Reply {
 
 /// A tool result.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct CallOutcome {
     /// The id of the call.
     pub id: String,
     /// The tool and the start of its input; `None` if the call is missing.
@@ -237,7 +237,7 @@ pub struct Media {
 
 /// A compaction.
 #[derive(Clone, Debug)]
-pub struct Compaction {
+pub struct ShownCompaction {
     /// The summary, with the messages that it keeps verbatim.
     pub summary: Summary,
     /// The number of records that it replaces, if known.
@@ -269,7 +269,7 @@ pub struct Refusal {
 
 /// The diagnostics of showing a transcript.
 #[derive(Debug, Default)]
-pub struct Notes {
+pub struct ShowNotes {
     /// The findings in the inputs.
     pub findings: Vec<Finding>,
     /// The number of lone surrogates that became U+FFFD.
@@ -306,7 +306,8 @@ impl Start {
 }
 
 /// A function that reads all entries.
-type Read<'r> = dyn Fn(&mut dyn FnMut(&Entry) -> io::Result<()>) -> anyhow::Result<Notes> + 'r;
+type Read<'r> =
+    dyn Fn(&mut dyn FnMut(&ShownEntry) -> io::Result<()>) -> anyhow::Result<ShowNotes> + 'r;
 
 /// Shows all inputs as if they were concatenated. `name` is the title of an HTML page whose session has no
 /// name.
@@ -318,9 +319,9 @@ pub fn show(
     inputs: &[Input],
     name: &str,
     format: Format,
-    options: &Options,
+    options: &ShowOptions,
     out: &mut dyn Write,
-) -> anyhow::Result<Notes> {
+) -> anyhow::Result<ShowNotes> {
     let chart = |read: &Read<'_>| -> anyhow::Result<chart::Chart> {
         let mut chart = chart::Chart::default();
         read(&mut |entry| {
@@ -330,8 +331,8 @@ pub fn show(
         Ok(chart)
     };
     let (start, view) = (Start::find(inputs, options.limit_turns)?, Rc::new(view::whole(inputs)?));
-    let read = |each: &mut dyn FnMut(&Entry) -> io::Result<()>| -> anyhow::Result<Notes> {
-        let mut walk = Walk::new(Rc::clone(&view), options.redact.as_ref(), start);
+    let read = |each: &mut dyn FnMut(&ShownEntry) -> io::Result<()>| -> anyhow::Result<ShowNotes> {
+        let mut walk = TranscriptWalk::new(Rc::clone(&view), options.redact.as_ref(), start);
         walk.read_all(inputs, each)?;
         Ok(walk.notes())
     };

@@ -5,7 +5,7 @@ use super::markdown::MOST;
 use super::render::{MarkdownLayout, render};
 use super::words::{self, clean};
 use super::wrap::{chop, cut, expand_tabs, width, wrap};
-use super::{Entry, Item, Options, Outcome, facts};
+use super::{CallOutcome, Item, ShowOptions, ShownEntry, facts};
 use crate::estimate::report::grouped;
 use crate::json::{self, Object};
 use crate::printable::{printable, printable_json};
@@ -35,7 +35,7 @@ mod style {
 
 /// Text output that is written entry by entry.
 pub struct TextWriter<'o, W> {
-    options: &'o Options,
+    options: &'o ShowOptions,
     out: W,
     width: usize,
     /// The speaker that the last heading named.
@@ -63,7 +63,7 @@ enum Last {
 
 impl<'o, W: Write> TextWriter<'o, W> {
     /// Returns a writer of text for `out`.
-    pub fn new(options: &'o Options, out: W) -> TextWriter<'o, W> {
+    pub fn new(options: &'o ShowOptions, out: W) -> TextWriter<'o, W> {
         let width = options.width.max(NARROWEST);
         TextWriter { options, out, width, speaker: None, marked: None, last: Last::Gap }
     }
@@ -72,7 +72,7 @@ impl<'o, W: Write> TextWriter<'o, W> {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn show(&mut self, entry: &Entry) -> io::Result<()> {
+    pub fn show(&mut self, entry: &ShownEntry) -> io::Result<()> {
         if let Some(note) = words::note(entry) {
             return self.note(&note, entry.time);
         }
@@ -171,14 +171,14 @@ impl<'o, W: Write> TextWriter<'o, W> {
     }
 
     /// Writes a heading unless the speaker is the same, and then the marks of the record.
-    fn speaks(&mut self, role: Role, entry: &Entry) -> io::Result<()> {
+    fn speaks(&mut self, role: Role, entry: &ShownEntry) -> io::Result<()> {
         if self.speaker != Some(role) {
             self.speak(role, &[], entry.time)?;
         }
         self.marks(entry)
     }
 
-    fn marks(&mut self, entry: &Entry) -> io::Result<()> {
+    fn marks(&mut self, entry: &ShownEntry) -> io::Result<()> {
         if self.marked.as_ref() == Some(&entry.id) {
             return Ok(());
         }
@@ -193,7 +193,7 @@ impl<'o, W: Write> TextWriter<'o, W> {
         }
     }
 
-    fn message_style(&self, entry: &Entry) -> &'static str {
+    fn message_style(&self, entry: &ShownEntry) -> &'static str {
         if entry.retracted { style::STRUCK } else { "" }
     }
 
@@ -308,7 +308,7 @@ impl<'o, W: Write> TextWriter<'o, W> {
         self.more(lines.len() - shown)
     }
 
-    fn result(&mut self, result: &Outcome, entry: &Entry) -> io::Result<()> {
+    fn result(&mut self, result: &CallOutcome, entry: &ShownEntry) -> io::Result<()> {
         let facts = words::result(result);
         let style = if result.is_error { style::BAD } else { style::TOOL };
         if !result.follows {

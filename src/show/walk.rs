@@ -1,6 +1,8 @@
 //! Turns records into entries, in file order.
 
-use super::{Compaction, Entry, Item, Notes, Outcome, Refusal, Reply, Start, facts};
+use super::{
+    CallOutcome, Item, Refusal, ReplyFacts, ShowNotes, ShownCompaction, ShownEntry, Start, facts,
+};
 use crate::estimate::{Estimate, Method, Request};
 use crate::finding::{Finding, Place, rules};
 use crate::id::Id;
@@ -31,17 +33,17 @@ const KEPT: usize = 4096;
 const BEGINNING: usize = 60;
 
 /// A function that receives entries.
-type Each<'e> = dyn FnMut(&Entry) -> io::Result<()> + 'e;
+type Each<'e> = dyn FnMut(&ShownEntry) -> io::Result<()> + 'e;
 
 /// A walk through a transcript. It continues where it ended, so that a file can be read while it grows.
 #[derive(Debug)]
-pub struct Walk<'v> {
+pub struct TranscriptWalk<'v> {
     view: Rc<View>,
     redact: Option<&'v Patterns>,
     start: Start,
     turns: Turns,
     number: u64,
-    reply: Open,
+    reply: OpenReply,
     /// The newest calls by id, and the ones before them: the tool and the start of the input.
     names: [HashMap<String, (String, String)>; 2],
     /// The calls whose results came before them, as in claw0's first format.
@@ -49,12 +51,12 @@ pub struct Walk<'v> {
     /// The ids of the newest records that become messages, and the number of such records before each.
     recent: VecDeque<(String, u64)>,
     count: u64,
-    notes: Notes,
+    notes: ShowNotes,
 }
 
 /// The state of the reply that is being read.
 #[derive(Debug, Default)]
-struct Open {
+struct OpenReply {
     /// True from the first record of the reply until other output interrupts it.
     is_open: bool,
     state: ReplyState,
@@ -63,35 +65,35 @@ struct Open {
     last: Option<String>,
 }
 
-impl<'v> Walk<'v> {
+impl<'v> TranscriptWalk<'v> {
     /// Returns a walk from `start`. `view` has the truncations and retractions, and `redact` is applied to
     /// records before they are read.
     #[must_use]
-    pub fn new(view: Rc<View>, redact: Option<&'v Patterns>, start: Start) -> Walk<'v> {
-        Walk {
+    pub fn new(view: Rc<View>, redact: Option<&'v Patterns>, start: Start) -> TranscriptWalk<'v> {
+        TranscriptWalk {
             view,
             redact,
             start,
             turns: Turns::default(),
             number: start.turns,
-            reply: Open::default(),
+            reply: OpenReply::default(),
             names: Default::default(),
             early: HashSet::new(),
             recent: VecDeque::new(),
             count: 0,
-            notes: Notes::default(),
+            notes: ShowNotes::default(),
         }
     }
 
     /// Returns the diagnostics so far, and clears them.
-    pub fn notes(&mut self) -> Notes {
+    pub fn notes(&mut self) -> ShowNotes {
         std::mem::take(&mut self.notes)
     }
 
     /// Reads all inputs.
     ///
     /// # Errors
-    /// As [`Walk::read`].
+    /// As [`TranscriptWalk::read`].
     pub fn read_all(&mut self, inputs: &[Input], each: &mut Each<'_>) -> anyhow::Result<()> {
         self.read(inputs, self.start.offset..u64::MAX, each)
     }
@@ -152,7 +154,7 @@ impl<'v> Walk<'v> {
         let ts = object.get("ts").and_then(time::of_ts);
         let (retracted, pinned) = (self.view.retracted.contains(&id), object.is_true("pin"));
         for item in entries {
-            each(&Entry { id: id.clone(), time: ts, retracted, pinned, item })?;
+            each(&ShownEntry { id: id.clone(), time: ts, retracted, pinned, item })?;
         }
         Ok(())
     }
@@ -173,7 +175,7 @@ impl<'v> Walk<'v> {
             Body::User { content, .. } => {
                 for block in content.clone().into_blocks() {
                     if !block.is_result() {
-                        self.reply = Open::default();
+                        self.reply = OpenReply::default();
                     }
                     self.block(block, Role::User, record, is_redacted, out);
                 }
@@ -183,7 +185,7 @@ impl<'v> Walk<'v> {
                 for block in content.clone().into_blocks() {
                     self.block(block, Role::Assistant, record, is_redacted, out);
                 }
-                self.reply = Open::default();
+                self.reply = OpenReply::default();
             }
             Body::Assistant { content, usage, .. } => {
                 if !self.reply.is_open || !self.reply.state.takes_text() || usage.is_some() {
@@ -209,7 +211,7 @@ impl<'v> Walk<'v> {
             }),
             Body::Compaction { summary, first_kept, retry_of, .. } => {
                 let kept = self.recent.iter().rev().find(|(id, _)| id == first_kept);
-                out.push(Item::Compaction(Compaction {
+                out.push(Item::Compaction(ShownCompaction {
                     summary: (**summary).clone(),
                     records: kept.filter(|_| self.start.offset == 0).map(|kept| kept.1),
                     before: object.number("tokens_before"),
@@ -241,8 +243,8 @@ impl<'v> Walk<'v> {
         }
     }
 
-    fn begin_reply(&mut self, reply: Reply, out: &mut Vec<Item>) {
-        self.reply = Open { is_open: true, ..Open::default() };
+    fn begin_reply(&mut self, reply: ReplyFacts, out: &mut Vec<Item>) {
+        self.reply = OpenReply { is_open: true, ..OpenReply::default() };
         out.push(Item::Reply(reply));
     }
 
@@ -294,7 +296,7 @@ impl<'v> Walk<'v> {
             return;
         }
         if !self.reply.is_open || !self.reply.state.takes_calls() {
-            self.begin_reply(Reply::default(), out);
+            self.begin_reply(ReplyFacts::default(), out);
         }
         let name = json::string(name).unwrap_or_default().into_owned();
         self.reply.calls.insert(id.to_owned());
@@ -332,7 +334,7 @@ impl<'v> Walk<'v> {
         if call.is_none() && self.early.len() < KEPT {
             self.early.insert(id.to_owned());
         }
-        out.push(Item::Result(Outcome {
+        out.push(Item::Result(CallOutcome {
             id: id.to_owned(),
             call,
             follows: self.reply.last.take().is_some_and(|last| last == id),
@@ -360,7 +362,7 @@ impl<'v> Walk<'v> {
     ) -> (Option<KeptSpan>, u64) {
         let key = (record.id.to_string(), id.to_owned());
         let Some(shown) = self.view.truncations.get(&key) else { return (None, 0) };
-        let text = shorten::Text::whole(&shorten::text_of(content));
+        let text = shorten::ResultText::whole(&shorten::text_of(content));
         let short = shorten::show(content, &text, shown, Some(&record.id));
         if short.is_none() && !is_redacted {
             self.notes.findings.push(Finding {

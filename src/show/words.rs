@@ -1,6 +1,6 @@
 //! Texts that all formats share. They are plain text, which each format escapes.
 
-use super::{Compaction, Entry, Item, Media, Outcome, Refusal, Reply, Session};
+use super::{CallOutcome, Item, Media, Refusal, ReplyFacts, Session, ShownCompaction, ShownEntry};
 use crate::estimate::report::grouped;
 use crate::printable::printable_lines;
 use crate::record::compaction::HEADING;
@@ -23,7 +23,7 @@ pub struct Note {
 }
 
 /// Returns the note for an entry that is not part of the conversation.
-pub fn note(entry: &Entry) -> Option<Note> {
+pub fn note(entry: &ShownEntry) -> Option<Note> {
     let (title, line, body) = match &entry.item {
         Item::Compaction(it) => ("compaction", compaction(it), Some(summary(it))),
         Item::Truncation { name, call, shown } => {
@@ -47,7 +47,7 @@ pub fn note(entry: &Entry) -> Option<Note> {
     Some(Note { title, line, body })
 }
 
-fn compaction(it: &Compaction) -> String {
+fn compaction(it: &ShownCompaction) -> String {
     let what = it.records.map_or("the records above".to_owned(), |count| plural(count, "record"));
     let mut line = format!("a summary of {what}");
     match (it.before, it.summary.tokens_after) {
@@ -69,7 +69,7 @@ fn compaction(it: &Compaction) -> String {
 }
 
 /// Returns the summary as the model reads it, without its heading.
-fn summary(it: &Compaction) -> String {
+fn summary(it: &ShownCompaction) -> String {
     let text = it.summary.render();
     text.strip_prefix(HEADING).unwrap_or(&text).trim_start().to_owned()
 }
@@ -96,7 +96,7 @@ pub fn session(it: &Session, zone: &TimeZone) -> Vec<String> {
 }
 
 /// Returns the facts about a reply, in order of display.
-pub fn reply(it: &Reply, prices: Option<&PriceTable>) -> Vec<String> {
+pub fn reply(it: &ReplyFacts, prices: Option<&PriceTable>) -> Vec<String> {
     let mut facts: Vec<String> = it.model.iter().cloned().collect();
     if let Some(counts) = &it.counts {
         let cached = match counts.cache_read {
@@ -116,7 +116,7 @@ pub fn reply(it: &Reply, prices: Option<&PriceTable>) -> Vec<String> {
 }
 
 /// Returns the facts about a tool result: its call, failure, and the part that is sent.
-pub fn result(it: &Outcome) -> Vec<String> {
+pub fn result(it: &CallOutcome) -> Vec<String> {
     let mut facts = vec![match &it.call {
         Some((name, _)) if it.follows => name.clone(),
         Some((name, input)) => format!("{name} {input}"),
@@ -152,7 +152,7 @@ pub fn other(kind: &str, bytes: usize) -> String {
 }
 
 /// Returns the mark of a retracted or pinned record.
-pub fn marks(entry: &Entry) -> Option<&'static str> {
+pub fn marks(entry: &ShownEntry) -> Option<&'static str> {
     match (entry.retracted, entry.pinned) {
         (true, _) => Some("retracted"),
         (false, true) => Some("pinned"),

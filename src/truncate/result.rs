@@ -9,7 +9,7 @@ use crate::messages::meta::ResultMeta;
 use crate::record::content::{Block, BlockKind, Content};
 use crate::record::scale::Scale;
 use crate::record::truncation::KeptSpan;
-use crate::shorten::{self, Text, media};
+use crate::shorten::{self, ResultText, media};
 use std::collections::HashMap;
 
 /// A result in the messages, as it was before.
@@ -19,7 +19,7 @@ pub(super) struct FoundResult<'a> {
     /// Which of its blocks it is.
     index: usize,
     content: Content<'a>,
-    text: Text,
+    text: ResultText,
     /// Its length now, in characters.
     pub length: usize,
     pub meta: Option<ResultMeta>,
@@ -75,9 +75,9 @@ fn read<'a>(
     let said = shorten::text_of(&content);
     let length = said.chars().count();
     let text = match shown {
-        Some(shown) => Text::shortened(&said, shown, record)?,
-        None if has_records => Text::whole(&said),
-        None => Text::guess(&said),
+        Some(shown) => ResultText::shortened(&said, shown, record)?,
+        None if has_records => ResultText::whole(&said),
+        None => ResultText::guess(&said),
     };
     let (meta, shown, left_out, is_shorter) = (meta.cloned(), None, 0, false);
     Some(FoundResult {

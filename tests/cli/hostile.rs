@@ -1,7 +1,7 @@
 use clawutils::estimate::{Gauge, Request};
 use clawutils::input::Input;
 use clawutils::lint;
-use clawutils::messages::rebuild::{Options, from_inputs};
+use clawutils::messages::rebuild::{RebuildOptions, from_inputs};
 use clawutils::truncate;
 use rustix::time::{ClockId, clock_gettime};
 use std::fmt::Write;
@@ -75,7 +75,8 @@ fn cost(transcript: &str) -> u64 {
     let input = || Input::memory("t", transcript.as_bytes().to_vec());
     let begun = now();
     black_box(lint::lint(input()).expect("findings"));
-    let mut messages = from_inputs(&[input()], &Options::default()).expect("messages").messages;
+    let mut messages =
+        from_inputs(&[input()], &RebuildOptions::default()).expect("messages").messages;
     let gauge = Gauge::new(Request { messages: &messages, ..Request::default() }, None);
     let options = truncate::TruncateOptions::new(1000, truncate::MAX_FRACTION, 1);
     black_box(truncate::truncate(&mut messages, Request::default(), gauge, options));

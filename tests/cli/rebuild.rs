@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use clawutils::input::Input;
 use clawutils::messages::Message;
-use clawutils::messages::rebuild::{Options, from_inputs};
+use clawutils::messages::rebuild::{RebuildOptions, from_inputs};
 use clawutils::rules::violations;
 
 use crate::common::{Run, Sandbox, rules};
@@ -417,7 +417,7 @@ const PIECES: &[&str] = &[
 #[track_caller]
 fn rebuild_here(text: &str) -> Vec<Value> {
     let input = Input::memory("t", text.as_bytes().to_vec());
-    let rebuilt = from_inputs(&[input], &Options::default()).expect("messages");
+    let rebuilt = from_inputs(&[input], &RebuildOptions::default()).expect("messages");
     let broken = violations(&rebuilt.messages);
     assert!(broken.is_empty(), "{}\n{text}", broken[0]);
     let lines = rebuilt.messages.iter().map(Message::to_json);

@@ -5,7 +5,7 @@ use clawutils::input::Input;
 use clawutils::json::quote;
 use clawutils::messages::Message;
 use clawutils::messages::fold::INTERRUPTED;
-use clawutils::messages::rebuild::{Options, Rebuilt, from_inputs};
+use clawutils::messages::rebuild::{RebuildOptions, Rebuilt, from_inputs};
 use clawutils::rules::violations;
 
 /// A law that holds, or what breaks it.
@@ -18,7 +18,8 @@ pub fn rebuild(bytes: &[u8]) -> Result<Rebuilt, String> {
 
 /// The messages of several inputs.
 pub fn rebuild_all(inputs: &[Input]) -> Result<Rebuilt, String> {
-    from_inputs(inputs, &Options::default()).map_err(|error| format!("rebuild failed: {error:#}"))
+    from_inputs(inputs, &RebuildOptions::default())
+        .map_err(|error| format!("rebuild failed: {error:#}"))
 }
 
 /// Messages as they are sent.

@@ -17,7 +17,7 @@ use clawutils::estimate::{Gauge, Request};
 use clawutils::finding::rules::RESULT_TWICE;
 use clawutils::input::Input;
 use clawutils::messages::Message;
-use clawutils::messages::rebuild::{Options, from_inputs};
+use clawutils::messages::rebuild::{RebuildOptions, from_inputs};
 use clawutils::truncate;
 
 /// How many steps are taken on each talk.
@@ -183,7 +183,7 @@ impl Session {
         let before = rebuild(&self.file.bytes)?.messages;
         for one in summaries.pending() {
             let Some(at) = one.before.clone() else { continue };
-            let options = Options { at: Some(at), ..Options::default() };
+            let options = RebuildOptions { at: Some(at), ..RebuildOptions::default() };
             let then = from_inputs(&inputs, &options).map_err(|error| error.to_string())?.messages;
             let (gauge, _) = gauge(&then);
             let task = task(&then, gauge, None, CutRule::Half);

@@ -9,7 +9,7 @@ use super::model::{self, Answered, Said};
 use super::records::{Body, Id, Item, Piece, Talk};
 use clawutils::input::Input;
 use clawutils::messages::Message;
-use clawutils::messages::rebuild::{Form, Options, Rebuilt};
+use clawutils::messages::rebuild::{Form, RebuildOptions, Rebuilt};
 
 /// All laws about messages as they are rebuilt.
 pub fn of_rebuild(talk: &Talk) -> Law {
@@ -132,7 +132,7 @@ fn is_the_same_however_read(bytes: &[u8], rebuilt: &Rebuilt) -> Law {
 fn streamed(input: &Input) -> Result<Vec<String>, String> {
     let mut out = Vec::new();
     let form = Form { array: false, meta: true };
-    form.stream(std::slice::from_ref(input), &Options::default(), &mut out)
+    form.stream(std::slice::from_ref(input), &RebuildOptions::default(), &mut out)
         .map_err(|error| error.to_string())?;
     let text = String::from_utf8(out).map_err(|error| error.to_string())?;
     Ok(text.lines().map(str::to_owned).collect())

@@ -9,14 +9,14 @@ use clawutils::messages::Message;
 use clawutils::messages::rebuild::{self, from_inputs};
 use clawutils::show::render::MarkdownLayout;
 use clawutils::show::stream::Stream;
-use clawutils::show::{self, Format, Options};
+use clawutils::show::{self, Format, ShowOptions};
 use pulldown_cmark::{Event, HeadingLevel, Options as Dialect, Parser, Tag, TagEnd};
 use std::collections::BTreeSet;
 
 /// Shows bytes, all of them.
 fn shown(bytes: &[u8], format: Format) -> Result<String, String> {
     let inputs = [Input::memory("t", bytes.to_vec())];
-    let options = Options { full: true, ..Options::default() };
+    let options = ShowOptions { full: true, ..ShowOptions::default() };
     let mut out = Vec::new();
     show::show(&inputs, "t", format, &options, &mut out).map_err(|error| format!("{error:#}"))?;
     String::from_utf8(out).map_err(|error| error.to_string())
@@ -36,7 +36,8 @@ fn marks(text: &str) -> BTreeSet<&str> {
 pub fn of_talks(talk: &Talk) -> Law {
     let bytes = talk.write().bytes;
     let inputs = [Input::memory("t", bytes.clone())];
-    let options = rebuild::Options { ignore_compactions: true, ..rebuild::Options::default() };
+    let options =
+        rebuild::RebuildOptions { ignore_compactions: true, ..rebuild::RebuildOptions::default() };
     let sent = from_inputs(&inputs, &options).map_err(|error| format!("{error:#}"))?.messages;
     let sent: String = sent.iter().map(Message::to_json).collect();
     // What is in images is not read out.

@@ -17,7 +17,7 @@ use clawutils::compact::request::SummaryPrompt;
 use clawutils::exit::{self, Exit, fail};
 use clawutils::input::Input;
 use clawutils::json::write::Members;
-use clawutils::messages::rebuild::{self, Options};
+use clawutils::messages::rebuild::{self, RebuildOptions};
 use clawutils::messages::{Message, summary};
 use std::io::Write;
 
@@ -153,7 +153,7 @@ fn before(
     summaries: &Summaries,
 ) -> anyhow::Result<Vec<Message<'static>>> {
     let Some(at) = one.before.clone() else { return Ok(Vec::new()) };
-    let options = Options { at: Some(at), ..Options::default() };
+    let options = RebuildOptions { at: Some(at), ..RebuildOptions::default() };
     let mut messages = rebuild::from_inputs(inputs, &options)?.messages;
     if let Some(first) = messages.first_mut()
         && let Some(meta) = &mut first.meta

@@ -3,7 +3,7 @@
 use clawutils::cli::options::LimitTurnsArgs;
 use clawutils::cli::{Log, Output, report};
 use clawutils::input::Input;
-use clawutils::messages::rebuild::{self, Form, Options};
+use clawutils::messages::rebuild::{self, Form, RebuildOptions};
 use clawutils::rules::check_ready;
 
 /// The options for the part of the transcripts to read.
@@ -29,8 +29,8 @@ pub struct PartArgs {
 impl PartArgs {
     /// Returns the options as the library takes them.
     #[must_use]
-    pub fn options(self) -> Options {
-        Options {
+    pub fn options(self) -> RebuildOptions {
+        RebuildOptions {
             ignore_compactions: self.ignore_compactions,
             at: self.at,
             to_turn: self.to_turn,
@@ -57,7 +57,7 @@ pub struct RuleArgs {
 /// The errors of [`rebuild::from_inputs`] and of the checks; 74 if `out` cannot be written.
 pub fn write_messages(
     inputs: &[Input],
-    options: &Options,
+    options: &RebuildOptions,
     (form, rules): (Form, RuleArgs),
     log: Log,
     out: &mut Output,

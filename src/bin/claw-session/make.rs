@@ -5,7 +5,7 @@ use clawutils::cli::progress::appending;
 use clawutils::cli::{open_transcript, variable};
 use clawutils::exit::{Error, Exit, fail};
 use clawutils::json::write::Members;
-use clawutils::messages::range::{self, Options};
+use clawutils::messages::range::{self, RebuildOptions};
 use clawutils::printable::printable;
 use clawutils::session::store::{self, Header};
 use clawutils::session::{SessionEntry, fork, name};
@@ -189,7 +189,11 @@ impl Fork {
         let (now, ts) = clock()?;
         let path = entry.path.display().to_string();
         let inputs = [open_transcript(&entry.path)?];
-        let options = Options { at: self.at.clone(), to_turn: self.to_turn, ..Options::default() };
+        let options = RebuildOptions {
+            at: self.at.clone(),
+            to_turn: self.to_turn,
+            ..RebuildOptions::default()
+        };
         let end = range::find(&inputs, &options)?.end;
         let agent = place.agent.clone().unwrap_or_else(|| entry.agent.clone());
         let key = self.key.clone().unwrap_or_else(|| format!("{agent}:fork:{}", entry.id));

@@ -8,7 +8,7 @@ use clawutils::exit::{Exit, fail};
 use clawutils::show::follow::{Follow, FollowEvent};
 use clawutils::show::render::MarkdownLayout;
 use clawutils::show::stream::Stream;
-use clawutils::show::{self, Format, Notes, Options};
+use clawutils::show::{self, Format, ShowNotes, ShowOptions};
 use jiff::tz::TimeZone;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::io::{IsTerminal, Write, stdout};
@@ -151,8 +151,8 @@ impl ShowArgs {
         }
     }
 
-    fn options(&self) -> anyhow::Result<Options> {
-        Ok(Options {
+    fn options(&self) -> anyhow::Result<ShowOptions> {
+        Ok(ShowOptions {
             full: self.full,
             limit_turns: self.limit_turns,
             redact: self.redact.patterns()?,
@@ -163,7 +163,7 @@ impl ShowArgs {
         })
     }
 
-    fn follow(&self, operands: &Operands, options: &Options, log: Log) -> anyhow::Result<Exit> {
+    fn follow(&self, operands: &Operands, options: &ShowOptions, log: Log) -> anyhow::Result<Exit> {
         if self.format.is_some_and(|format| format != Format::Text) {
             return fail(Exit::Usage, "cannot follow a file in this format; leave --format out");
         }
@@ -188,7 +188,7 @@ impl ShowArgs {
 }
 
 /// Reports the diagnostics.
-fn report_notes(log: Log, notes: &Notes) -> anyhow::Result<()> {
+fn report_notes(log: Log, notes: &ShowNotes) -> anyhow::Result<()> {
     report(log, &notes.findings, false)?;
     log.replaced(notes.replaced);
     Ok(())

@@ -85,7 +85,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
         let (content, is_mended) = mend_result(content.unwrap_or(Content::Blocks(Vec::new())));
         let mended = |content: &Content<'_>| is_mended.then(|| content.to_json());
         let Some(shown) = truncation else { return (None, mended(&content)) };
-        let text = shorten::Text::whole(&shorten::text_of(&content));
+        let text = shorten::ResultText::whole(&shorten::text_of(&content));
         match shorten::show(&content, &text, shown, Some(record.id.as_ref())) {
             Some(short) => (Some(shown.clone()), Some(short.to_json())),
             None => {
