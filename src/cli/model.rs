@@ -62,8 +62,8 @@ impl ModelArgs {
     pub fn model(&self) -> Option<String> {
         let provider = self.provider();
         self.named_model().or_else(|| {
-            let is_usual = self.base_url.is_none() && provider.has_usual_url(ENVIRONMENT);
-            let is_ready = provider.is_inside() || is_usual && provider.has_key(ENVIRONMENT);
+            let is_usual = self.base_url.is_none() && provider.has_default_url(ENVIRONMENT);
+            let is_ready = provider.is_offline() || is_usual && provider.has_key(ENVIRONMENT);
             provider.default_model().filter(|_| is_ready).map(str::to_owned)
         })
     }
@@ -73,7 +73,7 @@ impl ModelArgs {
     pub fn endpoint(&self) -> String {
         let provider = self.provider();
         let named = self.base_url.clone().filter(|_| provider != Provider::Offline);
-        let url = named.unwrap_or_else(|| provider.usual_url(ENVIRONMENT));
+        let url = named.unwrap_or_else(|| provider.default_url(ENVIRONMENT));
         url.trim_end_matches('/').to_owned()
     }
 
@@ -126,7 +126,7 @@ impl ModelArgs {
             let help = "claw-estimate(1) says what a line holds";
             Error::new(Exit::Config, format!("cannot use models '{path}': {why}; {help}"))
         })?;
-        let inside = || self.provider().is_inside().then_some(offline::WINDOW);
+        let inside = || self.provider().is_offline().then_some(offline::WINDOW);
         Ok(found.map(|model| model.window).or_else(inside))
     }
 

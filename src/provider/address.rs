@@ -129,7 +129,7 @@ pub fn is_azure(url: &str) -> bool {
     domains.into_iter().any(|domain| address.is_below(domain))
 }
 
-/// Returns the path of an address, for recordings: a query may hold a key.
+/// Returns the path of a URL, for recordings. The query is omitted, because it may hold a key.
 #[must_use]
 pub fn path(url: &str) -> &str {
     match Address::parse(url).path {
@@ -138,13 +138,13 @@ pub fn path(url: &str) -> &str {
     }
 }
 
-/// Returns whether an address is on this machine.
+/// Returns true if the URL's host is this machine.
 #[must_use]
 pub fn is_local(url: &str) -> bool {
     let Address { user, host, .. } = Address::parse(url);
     let ip: Option<std::net::IpAddr> = host.parse().ok();
     let is_here = host.eq_ignore_ascii_case("localhost") || ip.is_some_and(|ip| ip.is_loopback());
-    // With a user name the host is what follows '@'; such addresses are not for keys.
+    // A URL with a user name is never treated as local; keys are not sent to such URLs.
     user.is_none() && is_here
 }
 
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn audit_11_spellings_of_one_place_are_the_same() {
+    fn audit_11_urls_of_the_same_api_have_the_same_normal_form() {
         for (url, same) in [
             ("https://API.Example.com", "https://api.example.com"),
             ("https://api.example.com/", "https://api.example.com"),
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn audit_16_a_host_is_compared_as_a_name() {
+    fn audit_16_hosts_are_compared_by_domain() {
         let is_below = |url, domain| Address::parse(url).is_below(domain);
         for url in ["https://api.openai.com/v1", "https://EU.api.OpenAI.com:443", "api.openai.com"]
         {

@@ -1,4 +1,4 @@
-//! The endpoint of requests: its address, its key and its headers.
+//! The endpoint of requests: its URL, its key and its headers.
 
 use crate::exit::{Exit, fail};
 use crate::provider::address::{self, Address, is_azure, is_local};
@@ -9,7 +9,7 @@ use crate::settings::Variables;
 use clap::ValueEnum;
 use std::path::PathBuf;
 
-/// Names of the field for the most tokens of the answer in chat completions.
+/// The name of the output limit in chat completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub enum OutputField {
@@ -23,17 +23,17 @@ pub enum OutputField {
 
 /// The options of an endpoint.
 pub struct EndpointOptions {
-    /// The place of the key, if there is one.
+    /// The source of the key, if there is one.
     pub key: Option<KeySource>,
-    /// The path and content of a file of certificates to trust beside the system's.
+    /// The path and content of a file with certificates to trust in addition to the system's.
     pub certificates: Option<(PathBuf, Vec<u8>)>,
-    /// The name of the field that limits the answer.
+    /// The name of the output limit.
     pub output_field: OutputField,
-    /// The beta features to request, with commas between them.
+    /// The beta features to request, separated by commas.
     pub beta: String,
     /// True if plain HTTP to other machines is allowed.
     pub insecure_http: bool,
-    /// The variables, for hints on keys.
+    /// The environment variables, for hints on keys.
     pub variables: Variables<'static>,
 }
 
@@ -41,13 +41,13 @@ pub struct EndpointOptions {
 pub struct Endpoint {
     /// The provider that answers.
     pub provider: Provider,
-    /// The protocol that it speaks.
+    /// The provider's wire protocol.
     pub protocol: Protocol,
-    /// The address for a reply.
+    /// The URL for replies.
     pub url: String,
-    /// The address that counts, where there is one.
+    /// The URL for counting tokens, if the protocol has one.
     pub count_url: Option<String>,
-    /// True if it is on this machine.
+    /// True if the URL is on this machine.
     pub is_local: bool,
     options: EndpointOptions,
     /// The header that carries the key.
@@ -55,7 +55,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Returns the endpoint of a provider at the address `base`. The key is not read yet.
+    /// Returns the endpoint of a provider under the base URL `base`. The key is not read yet.
     #[must_use]
     pub fn new(provider: Provider, base: &str, options: EndpointOptions) -> Endpoint {
         let protocol = provider.protocol();
@@ -64,10 +64,10 @@ impl Endpoint {
         Endpoint { provider, protocol, url, count_url, is_local, options, key: None }
     }
 
-    /// Sees whether sending there is safe.
+    /// Checks that the URL is safe to send to.
     ///
     /// # Errors
-    /// 78 when it is not.
+    /// Status 78 if it is not.
     pub fn check(&self) -> anyhow::Result<()> {
         if self.provider == Provider::Offline {
             return Ok(());
@@ -83,16 +83,16 @@ impl Endpoint {
             return fail(Exit::Config, text);
         }
         if Address::parse(&self.url).user.is_some() {
-            let text = "cannot send: the address holds a user name; give the key by --key-file or a variable";
+            let text = "cannot send: the address contains a user name; give the key with --key-file or a variable";
             return fail(Exit::Config, text);
         }
         Ok(())
     }
 
-    /// Sees whether the address is safe, and reads the key.
+    /// Checks that the URL is safe, and reads the key.
     ///
     /// # Errors
-    /// 77 when there is no key, or it may not be used; 78 when the address is not safe.
+    /// Status 77 if there is no key or it may not be used, 78 if the URL is invalid or not safe.
     pub fn open(&mut self) -> anyhow::Result<()> {
         self.check()?;
         self.check_transport()?;
@@ -109,19 +109,19 @@ impl Endpoint {
         self.require_key()
     }
 
-    /// Checks the address and the certificates as the code of the network reads them, which claw-call alone has.
+    /// Checks that the HTTP library accepts the URL and the certificates. Only claw-call has that library.
     fn check_transport(&self) -> anyhow::Result<()> {
         if self.provider == Provider::Offline {
             return Ok(());
         }
-        if let Some(why) = why_no_address(&self.url) {
+        if let Some(why) = why_invalid_url(&self.url) {
             return fail(
                 Exit::Config,
                 format!("cannot send to '{}': {why}", address::shown(&self.url)),
             );
         }
         if let Some((path, pem)) = &self.options.certificates
-            && let Some(why) = why_no_certificates(pem)
+            && let Some(why) = why_invalid_certificates(pem)
         {
             let text = format!("cannot use certificates '{}': {why}", path.display());
             return fail(Exit::Config, text);
@@ -132,7 +132,7 @@ impl Endpoint {
     /// Checks that there is a key if one is needed, without reading it.
     ///
     /// # Errors
-    /// 77 if there is none.
+    /// Status 77 if a needed key is missing.
     pub fn require_key(&self) -> anyhow::Result<()> {
         let is_needed =
             !self.is_local && !matches!(self.provider, Provider::Ollama | Provider::Offline);
@@ -142,7 +142,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns the error for a missing key: how to give one, and which other provider has one.
+    /// Returns the error for a missing key. It explains how to give one, and names keys for other providers that are
+    /// set.
     fn no_key(&self) -> String {
         let names = self.provider.key_variables(&self.url).join(" or ");
         let others = Provider::value_variants().iter().filter(|other| **other != self.provider);
@@ -157,8 +158,8 @@ impl Endpoint {
         format!("no key for {name}; set {names}, or give --key-file or --key-cmd{hint}")
     }
 
-    /// The header for the key, as far as it is known: Azure takes its keys in a header of its own, and the
-    /// tokens of its identity service, which are JWTs, like others.
+    /// Returns the name of the header for the key; `key` is the key itself, if it has been read. Azure has a separate
+    /// header for API keys, but takes the tokens of its identity service, which are JWTs, as bearer tokens.
     fn key_header(&self, key: Option<&str>) -> &'static str {
         let is_token = matches!(self.options.key, Some(KeySource::Variable { is_token: true, .. }));
         match self.provider {
@@ -174,7 +175,7 @@ impl Endpoint {
         }
     }
 
-    /// The headers of a request, with the key if it was read.
+    /// Returns the headers of a request, including the key if it has been read.
     #[must_use]
     pub fn headers(&self) -> Vec<(&'static str, String)> {
         let mut headers = Vec::new();
@@ -188,21 +189,21 @@ impl Endpoint {
         headers
     }
 
-    /// The secret in use.
+    /// Returns the key or token in use.
     #[must_use]
     pub fn secret(&self) -> Option<&str> {
         let (_, value) = self.key.as_ref()?;
         Some(value.strip_prefix("Bearer ").unwrap_or(value))
     }
 
-    /// A provider's text: some repeat the key that they do not accept. Where the text was shortened there
-    /// may be only the beginning of it, which tells too much as well.
+    /// Removes the key from a provider's text, because some providers repeat a key that they reject. Prefixes of the key
+    /// are removed as well.
     #[must_use]
     pub fn without_key(&self, text: &str) -> String {
         self.secret().map_or_else(|| text.to_owned(), |key| secret::hidden(text, key))
     }
 
-    /// Returns what would be sent for a reply, a line for the address and each header; never the key.
+    /// Returns a description of the request: one line for the URL and one per header. The key is never shown.
     #[must_use]
     pub fn shown(&self) -> Vec<String> {
         let mut lines = vec![format!("would send POST {}", address::shown(&self.url))];
@@ -214,14 +215,14 @@ impl Endpoint {
         lines
     }
 
-    /// Returns the certificates to trust beside the system's.
+    /// Returns the certificates to trust in addition to the system's.
     #[must_use]
     pub fn certificates(&self) -> Option<&[u8]> {
         self.options.certificates.as_ref().map(|(_, pem)| pem.as_slice())
     }
 
-    /// Returns the name of the field for the most tokens of an answer, in chat completions. OpenAI's own
-    /// servers take the newer name for all their models.
+    /// Returns the name of the output limit in chat completions. OpenAI's own servers accept the newer name for all
+    /// their models.
     #[must_use]
     pub fn output_limit_name(&self, model: &str) -> &'static str {
         match self.options.output_field {
@@ -236,21 +237,21 @@ impl Endpoint {
 }
 
 #[cfg(feature = "http")]
-fn why_no_certificates(pem: &[u8]) -> Option<String> {
-    crate::provider::http::why_no_certificates(pem)
+fn why_invalid_certificates(pem: &[u8]) -> Option<String> {
+    crate::provider::http::why_invalid_certificates(pem)
 }
 
 #[cfg(feature = "http")]
-fn why_no_address(url: &str) -> Option<String> {
-    crate::provider::http::why_no_address(url)
+fn why_invalid_url(url: &str) -> Option<String> {
+    crate::provider::http::why_invalid_url(url)
 }
 
 #[cfg(not(feature = "http"))]
-fn why_no_certificates(_: &[u8]) -> Option<String> {
-    why_no_address("")
+fn why_invalid_certificates(_: &[u8]) -> Option<String> {
+    why_invalid_url("")
 }
 
 #[cfg(not(feature = "http"))]
-fn why_no_address(_: &str) -> Option<String> {
+fn why_invalid_url(_: &str) -> Option<String> {
     Some("this build has no network".to_owned())
 }

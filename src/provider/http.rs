@@ -98,13 +98,13 @@ fn trusting(builder: ClientBuilder, pem: &[u8]) -> reqwest::Result<ClientBuilder
 
 /// Returns the reason why a URL is invalid, or `None` if it is valid.
 #[must_use]
-pub fn why_no_address(url: &str) -> Option<String> {
+pub fn why_invalid_url(url: &str) -> Option<String> {
     reqwest::Url::parse(url).err().map(|error| format!("{error}; check --base-url"))
 }
 
 /// Returns the reason why a certificate file cannot be used, or `None` if it can.
 #[must_use]
-pub fn why_no_certificates(pem: &[u8]) -> Option<String> {
+pub fn why_invalid_certificates(pem: &[u8]) -> Option<String> {
     let mut trusted = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(pem) {
         let added = certificate.map(|certificate| trusted.add(certificate));

@@ -1,4 +1,4 @@
-//! Keys: from a file, a command or the environment, and never from an argument.
+//! API keys: from a file, a command or the environment, never from an argument.
 
 use crate::exit::{Exit, fail};
 use crate::process::{self, ChildLimits};
@@ -8,18 +8,18 @@ use anyhow::Context;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The place that a key comes from.
+/// The source of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeySource {
     /// A file.
     File(PathBuf),
-    /// What a command prints.
+    /// The output of a shell command.
     Command(String),
-    /// The environment; a bearer token or not.
+    /// An environment variable.
     Variable {
-        /// Its value.
+        /// The variable's value.
         key: String,
-        /// Whether it is a token and no key.
+        /// True if the value is a bearer token instead of an API key.
         is_token: bool,
     },
 }
@@ -27,7 +27,7 @@ pub enum KeySource {
 /// Returns the key in the provider's own variables, if there is one.
 ///
 /// # Errors
-/// 78 when two of them are set.
+/// Status 78 if two of the variables are set.
 pub fn from_environment(
     provider: Provider,
     base_url: &str,
@@ -37,7 +37,7 @@ pub fn from_environment(
     let mut set = names.iter().filter_map(|name| Some((*name, variables.text(name)?)));
     let Some((first, key)) = set.next() else { return Ok(None) };
     if let Some((second, _)) = set.next() {
-        // Sent together they are refused.
+        // Providers refuse a request with both.
         return fail(Exit::Config, format!("both {first} and {second} are set; unset one"));
     }
     Ok(Some(KeySource::Variable { key, is_token: first.ends_with("TOKEN") }))
@@ -47,8 +47,8 @@ impl KeySource {
     /// Reads the key.
     ///
     /// # Errors
-    /// 77 when others may read the file, when the command fails, or when there is no key in it; 74 when
-    /// the file cannot be read; 78 when it is no key that could be sent.
+    /// Status 77 if others may read the file, the command fails, or there is no key; 74 if the file cannot be read; 78
+    /// if the key contains bytes that a header cannot hold.
     pub fn read(&self) -> anyhow::Result<String> {
         let key = match self {
             KeySource::File(path) => read_file(path)?,
@@ -62,7 +62,7 @@ impl KeySource {
         }
         if !key.bytes().all(|byte| byte.is_ascii_graphic()) {
             let text = format!(
-                "cannot use the key {}: it has white space or other bytes; check it",
+                "cannot use the key {}: it contains white space, control or non-ASCII characters; check it",
                 self.place()
             );
             return fail(Exit::Config, text);
@@ -73,7 +73,7 @@ impl KeySource {
     fn place(&self) -> String {
         match self {
             KeySource::File(path) => format!("in '{}'", path.display()),
-            KeySource::Command(_) => "in what the key command printed".to_owned(),
+            KeySource::Command(_) => "in the output of the key command".to_owned(),
             KeySource::Variable { .. } => "in the environment".to_owned(),
         }
     }

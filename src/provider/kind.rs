@@ -1,4 +1,4 @@
-//! The kinds of providers: their names, addresses, keys and default models.
+//! The kinds of providers: their names, URLs, keys and default models.
 
 use crate::provider::address::{Address, is_azure};
 use crate::provider::protocol::Protocol;
@@ -19,7 +19,7 @@ pub enum Provider {
 }
 
 impl Provider {
-    /// Its word in options and records.
+    /// Returns the provider's name in options and records.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -30,13 +30,13 @@ impl Provider {
         }
     }
 
-    /// Whether it is inside the program.
+    /// Returns true for the built-in provider.
     #[must_use]
-    pub fn is_inside(self) -> bool {
+    pub fn is_offline(self) -> bool {
         self == Provider::Offline
     }
 
-    /// The protocol that it speaks. The one inside answers as Anthropic does.
+    /// Returns the provider's wire protocol. The built-in provider answers like Anthropic.
     #[must_use]
     pub fn protocol(self) -> Protocol {
         match self {
@@ -46,7 +46,7 @@ impl Provider {
         }
     }
 
-    /// The providers that are found by their keys, in this order.
+    /// The providers that are detected by their keys, in this order.
     pub const BY_KEY: [Provider; 2] = [Provider::Anthropic, Provider::Openai];
 
     /// Returns the model to use if none is named.
@@ -60,15 +60,15 @@ impl Provider {
         }
     }
 
-    /// Returns whether a variable of the provider's own has a key.
+    /// Returns true if one of the provider's own variables holds a key.
     #[must_use]
     pub fn has_key(self, variables: Variables<'_>) -> bool {
         self.key_variables("").iter().any(|name| variables.text(name).is_some())
     }
 
-    /// Returns whether no variable of the provider's own gives another address.
+    /// Returns true unless the provider's own variable sets another base URL.
     #[must_use]
-    pub fn has_usual_url(self, variables: Variables<'_>) -> bool {
+    pub fn has_default_url(self, variables: Variables<'_>) -> bool {
         match self {
             Provider::Anthropic => variables.text("ANTHROPIC_BASE_URL").is_none(),
             Provider::Openai => variables.text("OPENAI_BASE_URL").is_none(),
@@ -76,9 +76,9 @@ impl Provider {
         }
     }
 
-    /// Returns its address if none is given: the one in its own variable, else the usual one.
+    /// Returns the base URL to use if none is given: the one in the provider's own variable, else its public one.
     #[must_use]
-    pub fn usual_url(self, variables: Variables<'_>) -> String {
+    pub fn default_url(self, variables: Variables<'_>) -> String {
         let (name, usual) = match self {
             Provider::Anthropic => ("ANTHROPIC_BASE_URL", anthropic::BASE_URL),
             Provider::Openai => ("OPENAI_BASE_URL", openai::BASE_URL),
@@ -90,7 +90,7 @@ impl Provider {
         variables.text(name).unwrap_or_else(|| usual.to_owned())
     }
 
-    /// Returns the variables that can hold the provider's key at this address.
+    /// Returns the variables that can hold the provider's key for this base URL.
     #[must_use]
     pub fn key_variables(self, base_url: &str) -> &'static [&'static str] {
         match self {
@@ -108,8 +108,9 @@ impl Provider {
     }
 }
 
-/// The address that `OLLAMA_HOST` means, as Ollama's own client reads it: without a scheme it is HTTP and
-/// port 11434, with one that scheme's port; an address that only a server can have is this machine.
+/// Returns the URL for a value of `OLLAMA_HOST`, read like Ollama's own client does. Without a scheme it is HTTP on port
+/// 11434, otherwise the scheme's default port applies. A wildcard address, which only a server can listen on, means this
+/// machine.
 fn ollama_url(host: &str) -> String {
     let host = host.trim().trim_end_matches('/');
     let (scheme, rest) = host.split_once("://").unwrap_or(("", host));
@@ -142,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_ollama_host_is_read_as_its_own_client_reads_it() {
+    fn ollama_host_is_read_like_ollamas_client_does() {
         for (host, url) in [
             ("", "http://127.0.0.1:11434"),
             ("box", "http://box:11434"),

@@ -99,7 +99,7 @@ impl Transport for Network<'_> {
         if matches!(self.tape, Tape::Live(Some(_))) {
             reading.keep_all();
         }
-        let outcome = match endpoint.provider.is_inside() {
+        let outcome = match endpoint.provider.is_offline() {
             true => {
                 let answer =
                     offline::answer(ask, request, request.window.unwrap_or(offline::WINDOW));

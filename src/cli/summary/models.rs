@@ -130,7 +130,7 @@ fn other(
     model: Option<String>,
     url: Option<String>,
 ) -> anyhow::Result<SummaryModel> {
-    let base_url = url.unwrap_or_else(|| provider.usual_url(ENVIRONMENT));
+    let base_url = url.unwrap_or_else(|| provider.default_url(ENVIRONMENT));
     let provider_name = provider.name();
     let name = match &model {
         Some(model) => format!("{provider_name}:{model}"),
