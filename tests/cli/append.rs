@@ -11,9 +11,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use assert_cmd::assert::Assert;
+use predicates::str::contains;
 use serde_json::Value;
 
-use crate::common::{Cmd, Run, Sandbox};
+use crate::common::{AssertExt, Cmd, Sandbox};
 
 /// The transcript of every test.
 const FILE: &str = "s.jsonl";
@@ -42,7 +44,7 @@ fn append(sandbox: &Sandbox) -> Cmd {
 #[track_caller]
 fn added_to(sandbox: &Sandbox, before: &[u8]) -> Vec<u8> {
     sandbox.write(FILE, before);
-    append(sandbox).arg("--no-sync").stdin(HI).run().ok().err_is("").stdout_is("");
+    append(sandbox).arg("--no-sync").write_stdin(HI).assert().success().stderr("").stdout("");
     let after = sandbox.read(FILE);
     assert!(after.starts_with(before), "the bytes before have changed");
     after[before.len()..].to_vec()
@@ -51,8 +53,8 @@ fn added_to(sandbox: &Sandbox, before: &[u8]) -> Vec<u8> {
 /// Rebuilds the file: each text of the user's that is shown, and the lines of the findings.
 #[track_caller]
 fn rebuilt(sandbox: &Sandbox) -> (Vec<String>, Vec<u64>) {
-    let run = sandbox.cmd("claw-rebuild").args(["--log", "json", FILE]).run();
-    let findings = run.ok().stderr.lines().map(|line| {
+    let run = sandbox.cmd("claw-rebuild").args(["--log", "json", FILE]).assert().success();
+    let findings = run.stderr_text().lines().map(|line| {
         let finding: Value = serde_json::from_str(line).expect("a diagnostic in JSON");
         finding["line"].as_u64()
     });
@@ -89,7 +91,7 @@ fn untouched(sandbox: &Sandbox, bytes: &[u8]) {
 #[test]
 fn v1_to_a_missing_an_empty_and_an_ended_file() {
     let sandbox = Sandbox::new();
-    append(&sandbox).stdin(HI).run().ok().stdout_is("").err_is("");
+    append(&sandbox).write_stdin(HI).assert().success().stdout("").stderr("");
     assert_eq!(sandbox.read_text(FILE), format!("{HI_LINE}\n"));
     assert_eq!(added_to(&sandbox, b""), format!("{HI_LINE}\n").as_bytes());
 
@@ -149,7 +151,7 @@ fn v5_crlf_bom_and_blank_lines_stay_and_load() {
     // And in the batch: none of it is a record, or part of one.
     let batch = format!("\r\n{HI}\r\n\n  \n\t\r\n{HI}");
     fs::remove_file(sandbox.path(FILE)).expect("a file");
-    append(&sandbox).stdin(batch).run().ok();
+    append(&sandbox).write_stdin(batch).assert().success();
     assert_eq!(sandbox.read_json(FILE).len(), 2);
     assert!(!sandbox.read_text(FILE).contains('\r'));
 }
@@ -188,9 +190,9 @@ fn each_id_is_the_hash_of_the_line_before_and_its_own() {
     let sandbox = Sandbox::new();
     let record =
         r#"{"type":"assistant","content":[{"type":"text","text":"\\ \"日\" %s"}],"n":1e2}"#;
-    append(&sandbox).stdin([HI, record, HI].join("\n")).run().ok();
-    append(&sandbox).stdin(HI).run().ok();
-    let expected = sandbox.sh(CHAIN).stdin(sandbox.read(FILE)).run().ok().lines();
+    append(&sandbox).write_stdin([HI, record, HI].join("\n")).assert().success();
+    append(&sandbox).write_stdin(HI).assert().success();
+    let expected = sandbox.sh(CHAIN).write_stdin(sandbox.read(FILE)).assert().success().lines();
     let ids: Vec<String> = sandbox
         .read_json(FILE)
         .iter()
@@ -205,7 +207,7 @@ fn what_a_torn_line_left_is_in_the_next_id() {
     let sandbox = Sandbox::new();
     added_to(&sandbox, b"{\"type\":\"user\",\"con");
     let line = sandbox.read_text(FILE).lines().nth(1).expect("a second line").to_owned();
-    let hash = sandbox.sh(CHAIN).stdin(sandbox.read(FILE)).run().ok().lines();
+    let hash = sandbox.sh(CHAIN).write_stdin(sandbox.read(FILE)).assert().success().lines();
     assert!(line.starts_with(&format!(r#"{{"id":"{}""#, hash[1])), "{line}");
 }
 
@@ -213,8 +215,11 @@ fn what_a_torn_line_left_is_in_the_next_id() {
 fn line_separators_are_written_escaped() {
     let sandbox = Sandbox::new();
     let said = "a\u{2028}b\u{2029}c\u{85}d";
-    append(&sandbox).args(["--user"]).stdin(said).run().ok();
-    append(&sandbox).stdin(format!(r#"{{"type":"user","content":"{said}"}}"#)).run().ok();
+    append(&sandbox).args(["--user"]).write_stdin(said).assert().success();
+    append(&sandbox)
+        .write_stdin(format!(r#"{{"type":"user","content":"{said}"}}"#))
+        .assert()
+        .success();
     let text = sandbox.read_text(FILE);
     assert_eq!(text.matches(r#""content":"a\u2028b\u2029c\u0085d"}"#).count(), 2, "{text}");
     assert_eq!(sandbox.read_json(FILE)[1]["content"], said);
@@ -227,11 +232,11 @@ fn ids_that_come_along_are_replaced_but_a_sessions_is_its_own() {
         "created":"2026-01-01T00:00:00+00:00","version":1}"#
         .replace("\n        ", "");
     let copied = r#"{"id":"ffffffffffffffff","type":"user","ts":5.25,"content":"hi","x":[1e2]}"#;
-    append(&sandbox).stdin(format!("{header}\n{copied}")).run().ok();
+    append(&sandbox).write_stdin(format!("{header}\n{copied}")).assert().success();
     let lines = sandbox.read_text(FILE);
     let lines: Vec<&str> = lines.lines().collect();
     assert!(lines[0].starts_with(r#"{"id":"81efc48888b7","type":"session","ts":1767225600,"key""#));
-    let chain = sandbox.sh(CHAIN).stdin(sandbox.read(FILE)).run().ok().lines();
+    let chain = sandbox.sh(CHAIN).write_stdin(sandbox.read(FILE)).assert().success().lines();
     let rest = r#","type":"user","ts":5.25,"content":"hi","x":[1e2]}"#;
     assert_eq!(lines[1], format!(r#"{{"id":"{}"{rest}"#, chain[1]));
 }
@@ -253,12 +258,23 @@ fn one_bad_line_refuses_the_whole_batch_and_is_named() {
         let sandbox = Sandbox::new();
         let batch = format!("{HI}\n\n{bad}\n{HI}\n");
         let place = "claw-append: cannot append '<stdin>' line 3: ";
-        append(&sandbox).stdin(batch.clone()).run().code(65).stdout_is("").err_has(why);
+        append(&sandbox)
+            .write_stdin(batch.clone())
+            .assert()
+            .code(65)
+            .stdout("")
+            .stderr(contains(why));
         assert!(!sandbox.exists(FILE), "{bad} made the file");
         sandbox.write(FILE, TURN);
-        let run = append(&sandbox).arg("--tee").stdin(batch).run();
-        run.code(65).stdout_is("").err_has(place).err_has(why);
-        run.expect(run.stderr.lines().count() == 1, || "one line".to_owned());
+        let run = append(&sandbox)
+            .arg("--tee")
+            .write_stdin(batch)
+            .assert()
+            .code(65)
+            .stdout("")
+            .stderr(contains(place))
+            .stderr(contains(why));
+        assert!(run.stderr_text().lines().count() == 1, "one line\n{run}");
         untouched(&sandbox, TURN.as_bytes());
     }
 }
@@ -267,18 +283,27 @@ fn one_bad_line_refuses_the_whole_batch_and_is_named() {
 fn a_batch_that_is_not_utf_8_is_refused() {
     let sandbox = Sandbox::new();
     let batch = [HI.as_bytes(), b"\n{\"type\":\"user\",\"content\":\"\xff\"}\n"].concat();
-    append(&sandbox).stdin(batch).run().code(65).err_has("'<stdin>' line 2: not UTF-8");
-    append(&sandbox).arg("--user").stdin(*b"\xff").run().code(65).err_has("not UTF-8");
+    append(&sandbox)
+        .write_stdin(batch)
+        .assert()
+        .code(65)
+        .stderr(contains("'<stdin>' line 2: not UTF-8"));
+    append(&sandbox)
+        .arg("--user")
+        .write_stdin(*b"\xff")
+        .assert()
+        .code(65)
+        .stderr(contains("not UTF-8"));
     assert!(!sandbox.exists(FILE));
 }
 
 #[test]
 fn nothing_to_append_touches_nothing() {
     let sandbox = Sandbox::new();
-    append(&sandbox).stdin("\n  \n").run().ok().stdout_is("").err_is("");
+    append(&sandbox).write_stdin("\n  \n").assert().success().stdout("").stderr("");
     assert!(!sandbox.exists(FILE));
     sandbox.write(FILE, "torn");
-    append(&sandbox).arg("--tee").run().ok().stdout_is("");
+    append(&sandbox).arg("--tee").assert().success().stdout("");
     untouched(&sandbox, b"torn");
 }
 
@@ -304,7 +329,7 @@ fn plain_text_becomes_one_record() {
         ),
     ] {
         let sandbox = Sandbox::new();
-        append(&sandbox).args(&args).stdin(said).run().ok();
+        append(&sandbox).args(&args).write_stdin(said).assert().success();
         let line = sandbox.read_text(FILE);
         assert_eq!(line[r#"{"id":"0123456789abcdef","#.len()..], format!("{record}\n"), "{args:?}");
     }
@@ -314,7 +339,7 @@ fn plain_text_becomes_one_record() {
 fn forms_of_plain_text_exclude_each_other() {
     let sandbox = Sandbox::new();
     for args in [vec!["--user", "--assistant"], vec!["--is-error"], vec!["--user", "--is-error"]] {
-        append(&sandbox).args(args).stdin("hi").run().code(2).stdout_is("");
+        append(&sandbox).args(args).write_stdin("hi").assert().code(2).stdout("");
     }
     assert!(!sandbox.exists(FILE));
 }
@@ -323,8 +348,12 @@ fn forms_of_plain_text_exclude_each_other() {
 fn tee_gives_the_records_as_they_were_written() {
     let sandbox = Sandbox::new();
     sandbox.write(FILE, "{\"type\":");
-    let run = append(&sandbox).arg("--tee").stdin(format!("{HI}\n{HI}\n")).run();
-    run.ok().err_is("");
+    let run = append(&sandbox)
+        .arg("--tee")
+        .write_stdin(format!("{HI}\n{HI}\n"))
+        .assert()
+        .success()
+        .stderr("");
     assert_eq!(sandbox.read_text(FILE), format!("{{\"type\":\n{}", run.stdout_text()));
     assert_eq!(run.lines().len(), 2);
 }
@@ -343,10 +372,16 @@ fn redacting(sandbox: &Sandbox) -> Cmd {
 fn t_3_what_matches_a_pattern_is_not_in_the_file_and_the_id_covers_what_is() {
     let sandbox = Sandbox::new();
     let call = r#"{"type":"tool_use","tool_use_id":"sk-call","name":"sk-tool","input":{"sk-name":"sk-12345","n":1e2}}"#;
-    redacting(&sandbox).stdin([HI, call].join("\n")).run().ok().stdout_is("").err_is("");
+    redacting(&sandbox).write_stdin([HI, call].join("\n")).assert().success().stdout("").stderr("");
     let result = "$ env\nTOKEN=sk-12345\n";
-    let run = redacting(&sandbox).args(["--tee", "--tool-result", "sk-call"]).stdin(result).run();
-    assert!(sandbox.read_text(FILE).ends_with(&run.ok().stdout_text()), "tee shows it redacted");
+    let run = redacting(&sandbox)
+        .args(["--tee", "--tool-result", "sk-call"])
+        .write_stdin(result)
+        .assert();
+    assert!(
+        sandbox.read_text(FILE).ends_with(&run.success().stdout_text()),
+        "tee shows it redacted"
+    );
     let lines = sandbox.read_text(FILE);
     let lines: Vec<&str> =
         lines.lines().map(|line| &line[r#"{"id":"0123456789abcdef","#.len()..]).collect();
@@ -358,7 +393,7 @@ fn t_3_what_matches_a_pattern_is_not_in_the_file_and_the_id_covers_what_is() {
             r#""type":"tool_result","ts":1767225600,"tool_use_id":"sk-call","content":"$ env\n[REDACTED:assignment]","redacted":["assignment","key"]}"#,
         ]
     );
-    sandbox.cmd("claw-check").arg(FILE).run().ok().stdout_is("");
+    sandbox.cmd("claw-check").arg(FILE).assert().success().stdout("");
 }
 
 #[test]
@@ -375,9 +410,14 @@ fn t_3_without_patterns_that_can_be_used_nothing_is_written() {
         ("none", 78, "cannot use patterns 'none': it has no patterns"),
         ("missing", 74, "cannot read 'missing'"),
     ] {
-        let run = append(&sandbox).args(["--redact", file]).stdin(HI).run();
-        run.code(code).stdout_is("").err_has(why);
-        run.expect(run.stderr.lines().count() == 1, || "one line".to_owned());
+        let run = append(&sandbox)
+            .args(["--redact", file])
+            .write_stdin(HI)
+            .assert()
+            .code(code)
+            .stdout("")
+            .stderr(contains(why));
+        assert!(run.stderr_text().lines().count() == 1, "one line\n{run}");
     }
     assert!(!sandbox.exists(FILE));
 }
@@ -390,10 +430,18 @@ fn thinking_that_was_redacted_is_not_sent_and_what_only_speaks_of_it_is() {
         )
     };
     let sandbox = Sandbox::new();
-    redacting(&sandbox).stdin([HI, &reply("it is [REDACTED:key]")].join("\n")).run().ok();
-    redacting(&sandbox).stdin([HI, &reply("it is sk-12345")].join("\n")).run().ok();
-    let run = sandbox.cmd("claw-rebuild").arg(FILE).run();
-    run.ok().err_has("unsigned-thinking: 's.jsonl' line 4").err_has("1 finding");
+    redacting(&sandbox)
+        .write_stdin([HI, &reply("it is [REDACTED:key]")].join("\n"))
+        .assert()
+        .success();
+    redacting(&sandbox).write_stdin([HI, &reply("it is sk-12345")].join("\n")).assert().success();
+    let run = sandbox
+        .cmd("claw-rebuild")
+        .arg(FILE)
+        .assert()
+        .success()
+        .stderr(contains("unsigned-thinking: 's.jsonl' line 4"))
+        .stderr(contains("1 finding"));
     let thoughts: Vec<bool> =
         run.lines().iter().map(|line| line.contains(r#""type":"thinking""#)).collect();
     assert_eq!(thoughts, [false, true, false, false]);
@@ -402,17 +450,17 @@ fn thinking_that_was_redacted_is_not_sent_and_what_only_speaks_of_it_is() {
 // ---- other writers --------------------------------------------------------------------------
 
 /// Appends [`HI`] if the last record's id is `tail`.
-fn expecting(sandbox: &Sandbox, tail: &str) -> Run {
-    append(sandbox).args(["--expect-tail", tail]).stdin(HI).run()
+fn expecting(sandbox: &Sandbox, tail: &str) -> Assert {
+    append(sandbox).args(["--expect-tail", tail]).write_stdin(HI).assert()
 }
 
 #[test]
 fn expect_tail_lets_only_the_first_of_two_in() {
     let sandbox = Sandbox::new();
     sandbox.write(FILE, TURN);
-    expecting(&sandbox, "a2").code(75).err_has("its last record is 'a3', not 'a2'");
+    expecting(&sandbox, "a2").code(75).stderr(contains("its last record is 'a3', not 'a2'"));
     untouched(&sandbox, TURN.as_bytes());
-    expecting(&sandbox, "a3").ok();
+    expecting(&sandbox, "a3").success();
     expecting(&sandbox, "a3").code(75);
     assert_eq!(sandbox.read_text(FILE).lines().count(), 4);
 }
@@ -422,7 +470,7 @@ fn expect_tail_takes_the_offset_of_a_line_without_an_id() {
     let sandbox = Sandbox::new();
     sandbox.write(FILE, format!("{HI}\n{HI}\n"));
     expecting(&sandbox, "@0").code(75);
-    expecting(&sandbox, &format!("@{}", HI.len() + 1)).ok();
+    expecting(&sandbox, &format!("@{}", HI.len() + 1)).success();
 }
 
 #[test]
@@ -431,10 +479,12 @@ fn audit_25_expect_tail_holds_for_no_records_too() {
     let nothing = |tail: &str| {
         append(&sandbox)
             .args(["--tee", "--expect-tail", tail])
-            .stdin("\n")
-            .run()
-            .stdout_is("")
+            .write_stdin("\n")
+            .assert()
+            .stdout("")
+            .get_output()
             .status
+            .code()
     };
     assert_eq!((nothing("a3"), nothing("")), (Some(75), Some(0)));
     assert!(!sandbox.exists(FILE));
@@ -450,7 +500,7 @@ fn audit_25_expect_tail_holds_for_no_records_too() {
 fn audit_25_a_type_that_comes_twice_gets_one_time() {
     let sandbox = Sandbox::new();
     let twice = r#"{"type":"label","n":1,"type":"user","content":"hi"}"#;
-    append(&sandbox).stdin(twice).run().ok();
+    append(&sandbox).write_stdin(twice).assert().success();
     let line = sandbox.read_text(FILE);
     let rest = r#""type":"label","ts":1767225600,"n":1,"type":"user","content":"hi"}"#;
     assert!(line.trim_end().ends_with(rest), "{line}");
@@ -467,7 +517,7 @@ fn expect_tail_on_a_file_that_is_not_there_makes_none() {
 #[allow(clippy::print_stdout, reason = "a case that is left out says so")]
 fn a_held_lock_is_waited_for_and_then_given_up() {
     let sandbox = Sandbox::new();
-    if sandbox.sh("command -v flock").run().status != Some(0) {
+    if sandbox.sh("command -v flock").assert().get_output().status.code() != Some(0) {
         println!("skipped: no flock(1)");
         return;
     }
@@ -479,16 +529,22 @@ fn a_held_lock_is_waited_for_and_then_given_up() {
     BufReader::new(stdout).read_line(&mut said).expect("a line");
     assert_eq!(said, "held\n");
 
-    let run = append(&sandbox).args(["--lock-timeout", "0.2"]).stdin(HI).run();
-    run.code(75).stdout_is("").err_has("cannot lock 's.jsonl'").err_has("0.2 s");
+    append(&sandbox)
+        .args(["--lock-timeout", "0.2"])
+        .write_stdin(HI)
+        .assert()
+        .code(75)
+        .stdout("")
+        .stderr(contains("cannot lock 's.jsonl'"))
+        .stderr(contains("0.2 s"));
     untouched(&sandbox, TURN.as_bytes());
 
-    let waiting = append(&sandbox).stdin(HI);
-    let waiter = thread::spawn(move || waiting.run());
+    let waiting = append(&sandbox).write_stdin(HI);
+    let waiter = thread::spawn(move || waiting.assert());
     thread::sleep(Duration::from_millis(100));
     drop(holder.stdin.take());
     assert!(holder.wait().expect("an end").code().is_some());
-    waiter.join().expect("a run").ok();
+    waiter.join().expect("a run").success();
     assert_eq!(sandbox.read_text(FILE).lines().count(), 4);
 }
 
@@ -515,7 +571,7 @@ fn c_2_v6_writers_in_parallel_lose_nothing_and_keep_their_order() {
                     let record = format!(
                         r#"{{"type":"user","writer":{writer},"n":{n},"content":"{text}"}}"#
                     );
-                    append(sandbox).arg("--no-sync").stdin(record).run().ok();
+                    append(sandbox).arg("--no-sync").write_stdin(record).assert().success();
                 }
             });
         }
@@ -540,9 +596,9 @@ fn c_2_v6_writers_in_parallel_lose_nothing_and_keep_their_order() {
 // ---- failures -------------------------------------------------------------------------------
 
 /// Appends under a limit of so many bytes, in blocks of 512, on the size of a file.
-fn append_with_limit(sandbox: &Sandbox, limit: usize, batch: &str) -> Run {
+fn append_with_limit(sandbox: &Sandbox, limit: usize, batch: &str) -> Assert {
     let script = format!("ulimit -f {}; exec claw-append {FILE}", limit / 512);
-    sandbox.sh(&script).stdin(batch).run()
+    sandbox.sh(&script).write_stdin(batch).assert()
 }
 
 #[test]
@@ -558,23 +614,25 @@ fn v7_a_full_disk_leaves_the_file_as_it_was() {
             let before = filler(LIMIT - room);
             let before = format!("{}{end}", before.trim_end_matches('\n'));
             sandbox.write(FILE, &before);
-            let run = append_with_limit(&sandbox, LIMIT, &batch);
-            run.code(74).stdout_is("").err_has("cannot write 's.jsonl' (the file is as before)");
+            append_with_limit(&sandbox, LIMIT, &batch)
+                .code(74)
+                .stdout("")
+                .stderr(contains("cannot write 's.jsonl' (the file is as before)"));
             untouched(&sandbox, before.as_bytes());
-            append(&sandbox).stdin(batch.clone()).run().ok();
+            append(&sandbox).write_stdin(batch.clone()).assert().success();
         }
     }
     // A batch that just fits is none of this.
     let sandbox = Sandbox::new();
     sandbox.write(FILE, filler(LIMIT - 512));
-    append_with_limit(&sandbox, LIMIT, HI).ok();
+    append_with_limit(&sandbox, LIMIT, HI).success();
 }
 
 #[test]
 fn audit_07_v7_a_new_file_that_finds_no_room_is_removed() {
     let sandbox = Sandbox::new();
     let big = format!(r#"{{"type":"user","content":"{}"}}"#, "x".repeat(10_000));
-    append_with_limit(&sandbox, 512, &big).code(74).err_has("(the file is as before)");
+    append_with_limit(&sandbox, 512, &big).code(74).stderr(contains("(the file is as before)"));
     assert!(!sandbox.exists(FILE));
     // An empty one that was there stays.
     sandbox.write(FILE, "");
@@ -601,7 +659,7 @@ fn a_3_v7_a_full_file_system_leaves_the_file_as_it_was() {
     let sandbox = Sandbox::new();
     let shell = ["unshare -m", "unshare -rm"].into_iter().find(|shell| {
         let probe = format!("mkdir -p probe; {shell} mount -t tmpfs none probe 2>/dev/null");
-        sandbox.sh(&probe).run().status == Some(0)
+        sandbox.sh(&probe).assert().get_output().status.code() == Some(0)
     });
     let Some(shell) = shell else {
         println!("skipped: mounting is not permitted; a limit on the size of files has to do");
@@ -610,9 +668,12 @@ fn a_3_v7_a_full_file_system_leaves_the_file_as_it_was() {
     // Two records; the second one does not fit where the first one did.
     let record = format!(r#"{{"type":"user","content":"{}"}}"#, "x".repeat(25_000));
     sandbox.write("batch", format!("{record}\n{record}\n"));
-    let run = sandbox.sh(&format!("exec {shell} sh -c \"$FILL\"")).env("FILL", FILL).run();
-    run.code(74)
-        .stdout_has("claw-append: cannot write 'mnt/s.jsonl' (the file is as before): only ");
+    sandbox
+        .sh(&format!("exec {shell} sh -c \"$FILL\""))
+        .env("FILL", FILL)
+        .assert()
+        .code(74)
+        .stdout(contains("claw-append: cannot write 'mnt/s.jsonl' (the file is as before): only "));
     let (before, after) = (sandbox.read("before"), sandbox.read("after"));
     assert!(after.starts_with(&before) && sandbox.read_json("after").len() > 10);
 }
@@ -628,7 +689,7 @@ fn c_3_v7_a_killed_writer_costs_nobody_else_anything() {
     let sandbox = Sandbox::new();
     let text = "x".repeat(64 * 1024);
     let begun = Instant::now();
-    append(&sandbox).arg("--no-sync").stdin(record("first", &text)).run().ok();
+    append(&sandbox).arg("--no-sync").write_stdin(record("first", &text)).assert().success();
     // How long a writer lives, about: every second kill is to come in time.
     let mut life = begun.elapsed().as_micros() as u64;
     let (begun, mut rounds, mut killed) = (Instant::now(), 0, 0);
@@ -638,8 +699,10 @@ fn c_3_v7_a_killed_writer_costs_nobody_else_anything() {
         rounds += 1;
         assert!(rounds <= 10 * kills, "{killed} kills of {kills} came in time");
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        let mut child =
-            append(&sandbox).arg("--no-sync").stdin(record(&format!("k{rounds}"), &text)).spawn();
+        let mut child = append(&sandbox)
+            .arg("--no-sync")
+            .write_stdin(record(&format!("k{rounds}"), &text))
+            .spawn();
         thread::sleep(Duration::from_micros((random >> 33) % life));
         child.kill().expect("a child to kill");
         if child.wait().expect("an end").success() {
@@ -649,7 +712,11 @@ fn c_3_v7_a_killed_writer_costs_nobody_else_anything() {
             killed += 1;
             life += life / 16;
         }
-        append(&sandbox).arg("--no-sync").stdin(record(&format!("a{rounds}"), "hi")).run().ok();
+        append(&sandbox)
+            .arg("--no-sync")
+            .write_stdin(record(&format!("a{rounds}"), "hi"))
+            .assert()
+            .success();
         acknowledged.push(format!("a{rounds}"));
     }
     let mut found: HashMap<String, u32> = HashMap::new();
@@ -662,7 +729,7 @@ fn c_3_v7_a_killed_writer_costs_nobody_else_anything() {
         assert_eq!(found.get(name), Some(&1), "{name} of {rounds} rounds");
     }
     assert!(found.values().all(|count| *count == 1), "none twice");
-    sandbox.cmd("claw-rebuild").arg(FILE).run().ok();
+    sandbox.cmd("claw-rebuild").arg(FILE).assert().success();
     let (seconds, late) = (begun.elapsed().as_secs(), found.len() - acknowledged.len());
     println!("{killed} of {rounds} writers killed, {late} of them after the write, in {seconds} s");
 }
@@ -679,7 +746,7 @@ fn files_are_private_whatever_the_umask() {
     for umask in ["000", "022", "077", "277", "777"] {
         let sandbox = Sandbox::new();
         let script = format!("umask {umask}; exec claw-append --user a/b/{FILE}");
-        sandbox.sh(&script).stdin("hi").run().ok();
+        sandbox.sh(&script).write_stdin("hi").assert().success();
         let modes = ["a", "a/b", "a/b/s.jsonl"].map(|name| mode(&sandbox, name));
         assert_eq!(modes, [0o700, 0o700, 0o600], "umask {umask}");
     }
@@ -690,7 +757,7 @@ fn the_mode_of_a_file_that_is_there_is_its_owners_choice() {
     let sandbox = Sandbox::new();
     let path = sandbox.write(FILE, TURN);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("a mode");
-    append(&sandbox).stdin(HI).run().ok();
+    append(&sandbox).write_stdin(HI).assert().success();
     assert_eq!(mode(&sandbox, FILE), 0o640);
 }
 
@@ -698,23 +765,28 @@ fn the_mode_of_a_file_that_is_there_is_its_owners_choice() {
 fn a_symbolic_link_is_not_followed() {
     let sandbox = Sandbox::new();
     sandbox.write("real.jsonl", TURN);
-    sandbox.sh("ln -s real.jsonl s.jsonl; ln -s nowhere dangling.jsonl").run().ok();
-    append(&sandbox).stdin(HI).run().code(74).stdout_is("").err_has("cannot open 's.jsonl'");
+    sandbox.sh("ln -s real.jsonl s.jsonl; ln -s nowhere dangling.jsonl").assert().success();
+    append(&sandbox)
+        .write_stdin(HI)
+        .assert()
+        .code(74)
+        .stdout("")
+        .stderr(contains("cannot open 's.jsonl'"));
     assert_eq!(sandbox.read_text("real.jsonl"), TURN);
-    sandbox.cmd("claw-append").arg("dangling.jsonl").stdin(HI).run().code(74);
+    sandbox.cmd("claw-append").arg("dangling.jsonl").write_stdin(HI).assert().code(74);
     assert!(!sandbox.exists("nowhere"));
 }
 
 /// Runs `script` as somebody whom modes hold, in a folder of theirs; none if there is nobody.
-fn as_nobody(sandbox: &Sandbox, script: &str) -> Option<Run> {
+fn as_nobody(sandbox: &Sandbox, script: &str) -> Option<Assert> {
     const WHOLE: &str = r#"
 test "$(id -u)" = 0 || exec sh -c "$SCRIPT"
 chmod 755 . && mkdir own && chown 65534:65534 own && cd own || exit 99
 drop="setpriv --reuid=65534 --regid=65534 --clear-groups"
 $drop claw-append --version >/dev/null 2>&1 || exit 99
 exec $drop sh -c "$SCRIPT""#;
-    let run = sandbox.sh(WHOLE).env("SCRIPT", script).stdin(HI).run();
-    (run.status != Some(99)).then_some(run)
+    let run = sandbox.sh(WHOLE).env("SCRIPT", script).write_stdin(HI).assert();
+    (run.get_output().status.code() != Some(99)).then_some(run)
 }
 
 #[test]
@@ -739,10 +811,10 @@ fn v7_what_may_not_be_written_is_said_and_stays() {
             println!("skipped: root may write anything, and nobody else may run the programs");
             return;
         };
-        run.code(status);
+        let run = run.code(status);
         match status {
-            0 => run.stdout_is(&format!("{HI_LINE}\n")),
-            _ => run.stdout_is("").err_has(&cannot(name)),
+            0 => run.stdout(format!("{HI_LINE}\n")),
+            _ => run.stdout("").stderr(contains(cannot(name))),
         };
     }
 }
@@ -750,12 +822,12 @@ fn v7_what_may_not_be_written_is_said_and_stays() {
 #[test]
 fn what_is_no_regular_file_is_refused_without_a_hang() {
     let sandbox = Sandbox::new();
-    sandbox.sh("mkdir folder; mkfifo fifo").run().ok();
+    sandbox.sh("mkdir folder; mkfifo fifo").assert().success();
     for name in ["folder", "fifo", "/dev/null", "/dev/full"] {
-        let run = sandbox.cmd("claw-append").arg(name).stdin(HI).timeout(Duration::from_secs(5));
-        let run = run.run();
-        run.code(74).stdout_is("").err_has(&format!("'{name}'"));
-        run.expect(run.stderr.lines().count() == 1, || "one line".to_owned());
+        let run =
+            sandbox.cmd("claw-append").arg(name).write_stdin(HI).timeout(Duration::from_secs(5));
+        let run = run.assert().code(74).stdout("").stderr(contains(format!("'{name}'")));
+        assert!(run.stderr_text().lines().count() == 1, "one line\n{run}");
     }
 }
 
@@ -769,7 +841,12 @@ fn a_tree_of_another_program_is_refused() {
             let sandbox = Sandbox::new();
             let file = format!("{before}{header}\r\n");
             sandbox.write(FILE, &file);
-            append(&sandbox).stdin(HI).run().code(65).err_has("'s.jsonl'").err_has("tree");
+            append(&sandbox)
+                .write_stdin(HI)
+                .assert()
+                .code(65)
+                .stderr(contains("'s.jsonl'"))
+                .stderr(contains("tree"));
             untouched(&sandbox, file.as_bytes());
         }
     }

@@ -1,8 +1,10 @@
 //! Files that go with a prompt, and the commands that a turn would run.
 
+use assert_cmd::assert::Assert;
+use predicates::str::contains;
 use serde_json::json;
 
-use crate::common::{Run, Sandbox};
+use crate::common::{AssertExt, Sandbox};
 
 /// The beginnings of files, their names, and the type and media type that they get.
 const MEDIA: [(&str, &[u8], &str, &str); 5] = [
@@ -13,9 +15,15 @@ const MEDIA: [(&str, &[u8], &str, &str); 5] = [
     ("e f.pdf", b"%PDF-1.7\nrest", "document", "application/pdf"),
 ];
 
-fn append(sandbox: &Sandbox, files: &[&str]) -> Run {
+fn append(sandbox: &Sandbox, files: &[&str]) -> Assert {
     let files = files.iter().flat_map(|file| ["--attach", file]);
-    sandbox.cmd("claw-append").arg("--user").args(files).arg("s.jsonl").stdin("Look.\n").run()
+    sandbox
+        .cmd("claw-append")
+        .arg("--user")
+        .args(files)
+        .arg("s.jsonl")
+        .write_stdin("Look.\n")
+        .assert()
 }
 
 #[test]
@@ -23,7 +31,7 @@ fn a_file_is_attached_as_what_its_first_bytes_say() {
     let sandbox = Sandbox::new();
     for (name, bytes, kind, media_type) in MEDIA {
         sandbox.write(name, bytes);
-        append(&sandbox, &[name]).ok().err_is("");
+        append(&sandbox, &[name]).success().stderr("");
         let record = sandbox.read_json("s.jsonl").pop().expect("a record");
         let block = &record["content"][0];
         assert_eq!(
@@ -32,15 +40,22 @@ fn a_file_is_attached_as_what_its_first_bytes_say() {
         );
         assert_eq!(record["content"][1], json!({"type": "text", "text": "Look."}));
         let data = block["source"]["data"].as_str().expect("data");
-        let decoded = sandbox.sh("base64 -d").stdin(data).run().ok().stdout.clone();
+        let decoded = sandbox
+            .sh("base64 -d")
+            .write_stdin(data)
+            .assert()
+            .success()
+            .get_output()
+            .stdout
+            .clone();
         assert_eq!(decoded, bytes);
     }
     sandbox.write("notes \"1\".md", "# Notes\n庭\n");
-    append(&sandbox, &["notes \"1\".md", "a.png"]).ok();
+    append(&sandbox, &["notes \"1\".md", "a.png"]).success();
     let record = sandbox.read_json("s.jsonl").pop().expect("a record");
     assert_eq!(record["content"][0]["text"], "File 'notes \"1\".md':\n\n# Notes\n庭\n");
     assert_eq!(record["content"][1]["type"], "image");
-    sandbox.cmd("claw-check").arg("s.jsonl").run().ok();
+    sandbox.cmd("claw-check").arg("s.jsonl").assert().success();
 }
 
 #[test]
@@ -57,9 +72,12 @@ fn what_cannot_be_attached_is_said_and_nothing_is_written() {
             "cannot attach 'odd': unknown type; give PNG, JPEG, GIF, WebP, PDF or UTF-8 text",
         ),
     ] {
-        append(&sandbox, &[file]).code(status).err_has(why);
+        append(&sandbox, &[file]).code(status).stderr(contains(why));
         let turn = sandbox.cmd("claw-turn").args(["--provider", "offline", "-m", "x", "s.jsonl"]);
-        turn.args(["--attach", file]).run().code(status).err_has(&format!("claw-turn: {why}"));
+        turn.args(["--attach", file])
+            .assert()
+            .code(status)
+            .stderr(contains(format!("claw-turn: {why}")));
         assert!(!sandbox.exists("s.jsonl"));
     }
 }
@@ -70,7 +88,7 @@ fn a_turn_sends_what_is_attached() {
     sandbox.write("it's.txt", "The shed is green.");
     let turn =
         sandbox.cmd("claw-turn").args(["--provider", "offline", "--no-checkpoint", "s.jsonl"]);
-    turn.args(["--attach", "it's.txt", "-m", "What colour?"]).run().ok();
+    turn.args(["--attach", "it's.txt", "-m", "What colour?"]).assert().success();
     let prompt = &sandbox.read_json("s.jsonl")[0]["content"];
     assert_eq!(prompt[0]["text"], "File 'it's.txt':\n\nThe shed is green.");
     assert_eq!(prompt[1]["text"], "What colour?");
@@ -81,8 +99,8 @@ fn a_turn_sends_what_is_attached() {
 fn a_dry_run_prints_commands_that_can_be_run() {
     let sandbox = Sandbox::new();
     let args = ["--dry-run", "--provider", "offline", "-m", "it's two\nlines", "./a b.jsonl"];
-    let run = sandbox.cmd("claw-turn").args(args).run();
-    let script = run.ok().err_is("").stdout_text();
+    let run = sandbox.cmd("claw-turn").args(args).assert();
+    let script = run.success().stderr("").stdout_text();
     assert!(!sandbox.exists("a b.jsonl"));
     let commands: Vec<&str> = script.lines().filter(|line| line.contains("claw-")).collect();
     assert!(
@@ -91,13 +109,16 @@ fn a_dry_run_prints_commands_that_can_be_run() {
     );
     assert!(script.contains("export CLAW_PROVIDER=offline\n"), "{script}");
     let append = script.split("# call the model").next().expect("the first steps");
-    sandbox.sh(append).run().ok();
+    sandbox.sh(append).assert().success();
     assert_eq!(sandbox.read_json("a b.jsonl")[0]["content"], "it's two\nlines");
     let call = script.split("# call the model\n").nth(1).and_then(|rest| rest.lines().next());
     let exports = "export CLAW_PROVIDER=offline\n".to_owned();
-    let replied = sandbox.sh(&(exports + call.expect("the call"))).run();
-    replied.ok().stdout_is("Reply to 1 messages: lines\n");
+    sandbox
+        .sh(&(exports + call.expect("the call")))
+        .assert()
+        .success()
+        .stdout("Reply to 1 messages: lines\n");
     let secret = ["--dry-run", "--base-url", "https://me:pass@a.example", "--provider", "openai"];
-    let run = sandbox.cmd("claw-turn").args(secret).args(["--model", "x", "s.jsonl"]).run();
-    assert!(!run.stdout_text().contains("pass") && !run.stderr.contains("pass@"));
+    let run = sandbox.cmd("claw-turn").args(secret).args(["--model", "x", "s.jsonl"]).assert();
+    assert!(!run.stdout_text().contains("pass") && !run.stderr_text().contains("pass@"));
 }

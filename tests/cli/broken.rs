@@ -2,11 +2,14 @@
 
 use std::thread;
 
+use assert_cmd::assert::Assert;
+use predicates::prelude::*;
+use predicates::str::contains;
 use serde_json::{Value, json};
 
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::shapes::Shape;
-use crate::common::{Run, Sandbox};
+use crate::common::{AssertExt, Sandbox};
 use crate::shapes::{HELLO, call, hello};
 
 /// The smallest streams that are whole, with a text in them.
@@ -51,7 +54,18 @@ fn busy_exit(shape: Shape) -> i32 {
     if shape == Shape::Ollama { 69 } else { 75 }
 }
 
-fn once(shape: Shape, stream: &[u8]) -> Run {
+/// Checks that standard output holds no reply: nothing, or the one record of what was shown of it.
+pub fn no_reply() -> impl Predicate<str> {
+    let is_part = |line: &str| {
+        let record: Value = serde_json::from_str(line).expect("a record");
+        record["interrupted"] == true && record["content"] != json!([])
+    };
+    predicate::function(move |stdout: &str| {
+        stdout.lines().count() <= 1 && stdout.lines().all(is_part)
+    })
+}
+
+fn once(shape: Shape, stream: &[u8]) -> Assert {
     let provider = FakeProvider::new();
     provider.script(Step::stream(stream, 1000));
     hello(&provider, shape, &["--stream", "--max-retries", "0"])
@@ -64,15 +78,17 @@ fn once(shape: Shape, stream: &[u8]) -> Run {
 fn a_stream_that_ends_before_its_end_is_69_and_no_reply() {
     for shape in Shape::ALL {
         let text = small(shape);
-        once(shape, text.as_bytes()).ok().stdout_has("\u{e9}").err_is("\u{e9}\n");
+        once(shape, text.as_bytes()).success().stdout(contains("\u{e9}")).stderr("\u{e9}\n");
         // At once, in the middle of a character, behind the first line, and before the last byte that counts. Ollama's
         // last line needs no line feed.
         let character = text.find('\u{e9}').expect("a text") + 1;
         let line = text.find('\n').expect("a line") + 1;
         let last = text.len() - 1 - usize::from(shape == Shape::Ollama);
         for at in [0, character, line, last] {
-            let run = once(shape, &text.as_bytes()[..at]);
-            run.code(69).no_reply().err_has("claw-call: broken-answer (rule ");
+            once(shape, &text.as_bytes()[..at])
+                .code(69)
+                .stdout(no_reply())
+                .stderr(contains("claw-call: broken-answer (rule "));
         }
     }
 }
@@ -87,10 +103,12 @@ fn audit_08_a_connection_that_is_cut_is_69_before_the_end_and_nothing_behind_it(
                     provider.script(Step::Cut(at));
                     hello(&provider, shape, &["--stream", "--max-retries", "0"])
                 };
-                cut(usize::MAX).ok().stdout_has("Reply to 1 messages: hello");
+                cut(usize::MAX).success().stdout(contains("Reply to 1 messages: hello"));
                 for at in (0..if shape == Shape::Ollama { 500 } else { 900 }).step_by(111) {
-                    let run = cut(at);
-                    run.code(69).no_reply().err_has("claw-call: unreachable (rule no-answer): ");
+                    cut(at)
+                        .code(69)
+                        .stdout(no_reply())
+                        .stderr(contains("claw-call: unreachable (rule no-answer): "));
                 }
             });
         }
@@ -110,10 +128,16 @@ fn a_cut_is_made_up_for_unless_something_was_shown() {
                     (run, provider.requests().len())
                 };
                 let (run, requests) = cut(20);
-                run.ok().err_has("; trying again in ").err_has("\nReply to 1 messages: hello\n");
+                let run = run
+                    .success()
+                    .stderr(contains("; trying again in "))
+                    .stderr(contains("\nReply to 1 messages: hello\n"));
                 assert_eq!((run.json().len(), requests), (1, 2));
                 let (run, requests) = cut(if shape == Shape::Ollama { 450 } else { 900 });
-                run.code(69).no_reply().err_has("Reply to").err_lacks("trying again");
+                run.code(69)
+                    .stdout(no_reply())
+                    .stderr(contains("Reply to"))
+                    .stderr(contains("trying again").not());
                 assert_eq!(requests, 1);
             });
         }
@@ -135,8 +159,10 @@ fn an_error_that_comes_first_is_told_by_its_type() {
         ("invalid_request_error", "prompt is too long: 30 tokens > 20 maximum", 3),
     ] {
         for shape in [Shape::Anthropic, Shape::OpenAi] {
-            let run = once(shape, error(shape, kind, message).as_bytes());
-            run.code(exit).stdout_is("").err_has(message);
+            once(shape, error(shape, kind, message).as_bytes())
+                .code(exit)
+                .stdout("")
+                .stderr(contains(message));
         }
     }
     // Ollama has no types; what it says of the window is told by its text.
@@ -147,11 +173,13 @@ fn an_error_that_comes_first_is_told_by_its_type() {
             3,
         ),
     ] {
-        let run = once(Shape::Ollama, error(Shape::Ollama, "", message).as_bytes());
-        run.code(exit).stdout_is("").err_has(message);
+        once(Shape::Ollama, error(Shape::Ollama, "", message).as_bytes())
+            .code(exit)
+            .stdout("")
+            .stderr(contains(message));
     }
     for text in ["event: error\ndata: oh no\n\n", "error: {\"message\":\"oh no\"}\n\n"] {
-        once(Shape::OpenAi, text.as_bytes()).code(69).stdout_is("").err_has("oh no");
+        once(Shape::OpenAi, text.as_bytes()).code(69).stdout("").stderr(contains("oh no"));
     }
 }
 
@@ -163,7 +191,7 @@ fn an_overflow_in_a_stream_teaches_the_window() {
             error(shape, "invalid_request_error", "prompt is too long: 3000 tokens > 2000 maximum");
         provider.script(Step::stream(error.as_bytes(), 1000));
         let run = call(&sandbox, &provider, shape, &["--stream", "--failure", "why"]);
-        run.stdin(HELLO).run().code(3).err_has("(actual 3000, limit 2000)");
+        run.write_stdin(HELLO).assert().code(3).stderr(contains("(actual 3000, limit 2000)"));
         assert_eq!(sandbox.read_json("why")[0]["class"], "overflow");
         assert_eq!(sandbox.read_json("state/windows.jsonl")[0]["window"], 2000);
     }
@@ -177,16 +205,20 @@ fn an_error_is_made_up_for_unless_something_was_shown() {
                 let busy = "server busy, please try again.  maximum pending requests exceeded";
                 let provider = FakeProvider::new();
                 provider.script(Step::stream(error(shape, "overloaded_error", busy).as_bytes(), 9));
-                let run = hello(&provider, shape, &["--stream"]);
-                run.ok().err_has("trying again in ").err_has("\nReply to 1 messages: hello\n");
+                hello(&provider, shape, &["--stream"])
+                    .success()
+                    .stderr(contains("trying again in "))
+                    .stderr(contains("\nReply to 1 messages: hello\n"));
                 assert_eq!(provider.requests().len(), 2);
 
                 provider.script(Step::stream_error("overloaded_error", busy));
                 let run = hello(&provider, shape, &["--stream"]);
                 let exit = busy_exit(shape);
-                run.code(exit).no_reply().err_lacks("trying again");
+                let run = run.code(exit).stdout(no_reply()).stderr(contains("trying again").not());
                 // What is said of it begins on a line of its own.
-                run.err_has("Reply to").err_has("\nclaw-call: ").err_has(busy);
+                run.stderr(contains("Reply to"))
+                    .stderr(contains("\nclaw-call: "))
+                    .stderr(contains(busy));
                 assert_eq!(provider.requests().len(), 3);
             });
         }
@@ -198,8 +230,10 @@ fn what_comes_behind_an_error_counts_no_more() {
     for shape in Shape::ALL {
         let busy = "server busy, please try again.  maximum pending requests exceeded";
         let stream = error(shape, "overloaded_error", busy) + small(shape);
-        let run = once(shape, stream.as_bytes());
-        run.code(busy_exit(shape)).stdout_is("").err_lacks("\u{e9}");
+        once(shape, stream.as_bytes())
+            .code(busy_exit(shape))
+            .stdout("")
+            .stderr(contains("\u{e9}").not());
     }
 }
 
@@ -252,8 +286,10 @@ fn calls(shape: Shape, input: &str, reason: &str) -> String {
 fn v66_half_a_call_at_the_end_of_the_room_is_left_out() {
     for (shape, reason) in Shape::ALL.into_iter().zip(["max_tokens", "length", "length"]) {
         for half in ["{\"x\": 1", "", "{\"x\": \"\\"] {
-            let run = once(shape, calls(shape, half, reason).as_bytes());
-            run.code(6).err_has("dropped an incomplete call to 'f'").err_has("'max_tokens'");
+            let run = once(shape, calls(shape, half, reason).as_bytes())
+                .code(6)
+                .stderr(contains("dropped an incomplete call to 'f'"))
+                .stderr(contains("'max_tokens'"));
             let records = run.json();
             assert_eq!((records.len(), &records[1]["tool_use_id"]), (2, &json!("a")));
             assert_eq!(records[0]["content"], json!([{"type": "text", "text": "So"}]));
@@ -266,8 +302,10 @@ fn v66_half_a_call_at_the_end_of_the_room_is_left_out() {
 fn an_input_that_is_no_json_object_is_69_and_no_call() {
     for (shape, reason) in Shape::ALL.into_iter().zip(["tool_use", "tool_calls", "stop"]) {
         for input in ["{\"x\": 1", "[1]", "nonsense", "{\"x\": 1}}", "\"{}\""] {
-            let run = once(shape, calls(shape, input, reason).as_bytes());
-            run.code(69).no_reply().err_has("calls 'f' with an input that is not a JSON object");
+            once(shape, calls(shape, input, reason).as_bytes())
+                .code(69)
+                .stdout(no_reply())
+                .stderr(contains("calls 'f' with an input that is not a JSON object"));
         }
     }
 }
@@ -276,16 +314,18 @@ fn an_input_that_is_no_json_object_is_69_and_no_call() {
 #[test]
 fn a_call_that_was_not_ended_is_none() {
     for (reason, exit) in [("tool_use", 69), ("max_tokens", 6)] {
-        let run = once(Shape::Anthropic, calls(Shape::Anthropic, "{\"x\": 1}", reason).as_bytes());
-        run.code(exit).expect(!run.stdout_text().contains("\"x\""), || "no such call".into());
+        let run = once(Shape::Anthropic, calls(Shape::Anthropic, "{\"x\": 1}", reason).as_bytes())
+            .code(exit);
+        assert!(!run.stdout_text().contains("\"x\""), "no such call\n{run}");
     }
 }
 
 #[test]
 fn an_input_keeps_its_spelling() {
     for (shape, reason) in [(Shape::OpenAi, "tool_calls"), (Shape::Ollama, "stop")] {
-        let run = once(shape, calls(shape, "{\"z\":1e2,\"a\":\"\\u00e9\"}", reason).as_bytes());
-        run.ok().stdout_has(r#""input":{"z":1e2,"a":"\u00e9"}"#);
+        once(shape, calls(shape, "{\"z\":1e2,\"a\":\"\\u00e9\"}", reason).as_bytes())
+            .success()
+            .stdout(contains(r#""input":{"z":1e2,"a":"\u00e9"}"#));
     }
 }
 
@@ -298,7 +338,7 @@ fn an_answer_that_is_none_is_69() {
     let lines = ["", "\n", "{}\n", "nonsense\n", "<html></html>", "[1]\n"];
     for shape in Shape::ALL {
         for text in if shape == Shape::Ollama { lines } else { events } {
-            once(shape, text.as_bytes()).code(69).stdout_is("").err_has("claw-call: ");
+            once(shape, text.as_bytes()).code(69).stdout("").stderr(contains("claw-call: "));
         }
     }
 }

@@ -4,7 +4,11 @@
 use std::env;
 use std::time::Duration;
 
-use crate::common::{Run, Sandbox};
+use assert_cmd::assert::Assert;
+use predicates::prelude::*;
+use predicates::str::contains;
+
+use crate::common::{AssertExt, Sandbox};
 use crate::talks::words;
 
 /// The transcript of every test.
@@ -55,43 +59,57 @@ impl Odd {
         let sandbox = Sandbox::new();
         let line = self.line.as_slice();
         let file = [BEFORE.as_bytes(), line, AFTER.as_bytes(), b""].join(&b'\n');
-        sandbox.cmd("claw-append").arg(FILE).stdin("").run().ok();
+        sandbox.cmd("claw-append").arg(FILE).write_stdin("").assert().success();
         sandbox.write(FILE, &file);
 
-        let run = sandbox.cmd("claw-rebuild").args(["--log", "json", FILE]).run();
-        self.is_sent(run.ok());
-        run.stdout_has("before").stdout_has("after");
-        assert_eq!(rules(&run.stderr), self.found, "{}", self.name());
+        let run = sandbox.cmd("claw-rebuild").args(["--log", "json", FILE]).assert();
+        let run = self.is_sent(run.success());
+        let run = run.stdout(contains("before")).stdout(contains("after"));
+        assert_eq!(rules(run.stderr_text()), self.found, "{}", self.name());
 
-        let check = sandbox.cmd("claw-check").arg(FILE).run();
-        check.expect(check.status.is_some(), || "an exit".to_owned());
+        let check = sandbox.cmd("claw-check").arg(FILE).assert();
+        assert!(check.get_output().status.code().is_some(), "an exit\n{check}");
         let said = rules(&check.stdout_text());
         for rule in self.found.iter().chain(self.noted) {
             assert!(said.iter().any(|said| said == rule), "{}: {said:?}", self.name());
         }
 
         // Weighing long texts takes long in a build for tests; there is a test for that.
-        if run.stdout.len() < 1 << 20 {
+        if run.get_output().stdout.len() < 1 << 20 {
             let filter = |name| sandbox.cmd(name).args(["--window", "99000000"]);
-            filter("claw-estimate").stdin(run.stdout.clone()).run().ok().err_is("");
-            let cut = filter("claw-truncate").stdin(run.stdout.clone()).run();
-            cut.ok().expect(cut.stdout == run.stdout, || "messages as they were".to_owned());
+            filter("claw-estimate")
+                .write_stdin(run.get_output().stdout.clone())
+                .assert()
+                .success()
+                .stderr("");
+            let cut = filter("claw-truncate")
+                .write_stdin(run.get_output().stdout.clone())
+                .assert()
+                .success();
+            assert!(
+                cut.get_output().stdout == run.get_output().stdout,
+                "messages as they were\n{cut}"
+            );
         }
 
-        let append = sandbox.cmd("claw-append").arg("new.jsonl").stdin(line).run();
-        append.code(if self.appended { 0 } else { 65 });
+        sandbox
+            .cmd("claw-append")
+            .arg("new.jsonl")
+            .write_stdin(line)
+            .assert()
+            .code(if self.appended { 0 } else { 65 });
         if self.appended {
-            self.is_sent(sandbox.cmd("claw-rebuild").arg("new.jsonl").run().ok());
+            self.is_sent(sandbox.cmd("claw-rebuild").arg("new.jsonl").assert().success());
         }
     }
 
     /// The message is there, or is not.
     #[track_caller]
-    fn is_sent(&self, run: &Run) {
+    fn is_sent(&self, run: Assert) -> Assert {
         match &self.sent {
-            Some(sent) => run.stdout_has(sent),
-            None => run.expect(!run.stdout_text().contains("odd"), || "nothing of it".to_owned()),
-        };
+            Some(sent) => run.stdout(contains(sent)),
+            None => run.stdout(contains("odd").not()),
+        }
     }
 
     fn name(&self) -> String {
@@ -180,25 +198,35 @@ fn v5_a_byte_order_mark_and_carriage_returns_are_no_part_of_a_record() {
     joined.found(&["not-an-object", "fused-line"]).try_it();
     let sandbox = Sandbox::new();
     sandbox.write(FILE, format!("\u{feff}{record}\r\n{AFTER}\r\n"));
-    sandbox.cmd("claw-rebuild").args(["--strict", FILE]).run().ok().stdout_has(r#""odd""#);
+    sandbox
+        .cmd("claw-rebuild")
+        .args(["--strict", FILE])
+        .assert()
+        .success()
+        .stdout(contains(r#""odd""#));
 }
 
 #[test]
 fn audit_25_a_byte_order_mark_before_the_first_line_is_no_part_of_it() {
     let sandbox = Sandbox::new();
     let marked = format!("\u{feff}{}\n", user(r#""odd""#));
-    sandbox.cmd("claw-append").args(["new.jsonl", "--tee"]).stdin(marked.clone()).run().ok();
+    sandbox
+        .cmd("claw-append")
+        .args(["new.jsonl", "--tee"])
+        .write_stdin(marked.clone())
+        .assert()
+        .success();
     let text = sandbox.read_text("new.jsonl");
     assert!(text.starts_with("{\"id\":\""), "{text}");
     // The same in a file and in messages, whether or not there is a second line.
     sandbox.write(FILE, format!("\u{feff}{text}"));
     let id = text[7..23].to_owned();
     let append = || sandbox.cmd("claw-append").args([FILE, "--expect-tail", &id]);
-    append().stdin(AFTER).run().ok();
-    append().stdin(AFTER).run().code(75);
-    sandbox.cmd("claw-rebuild").args(["--strict", FILE]).run().ok().stdout_has("odd");
+    append().write_stdin(AFTER).assert().success();
+    append().write_stdin(AFTER).assert().code(75);
+    sandbox.cmd("claw-rebuild").args(["--strict", FILE]).assert().success().stdout(contains("odd"));
     let message = "\u{feff}{\"role\":\"user\",\"content\":\"odd\"}\n";
-    sandbox.cmd("claw-truncate").args(["--window", "9000"]).stdin(message).run().ok();
+    sandbox.cmd("claw-truncate").args(["--window", "9000"]).write_stdin(message).assert().success();
 }
 
 #[test]
@@ -207,18 +235,18 @@ fn audit_25_a_raw_carriage_return_between_values_is_written_as_a_space() {
     let call =
         "{\"type\":\"tool_use\",\r\"tool_use_id\":\"t\",\"name\":\"f\",\"input\":{\"a\":\r[\r1]}}";
     let lines = [user("[\r{\"type\":\"text\",\r\"text\":\"odd\"}]"), call.to_owned()].join("\n");
-    sandbox.cmd("claw-append").arg(FILE).stdin(lines).run().ok();
+    sandbox.cmd("claw-append").arg(FILE).write_stdin(lines).assert().success();
     let text = sandbox.read_text(FILE);
     assert!(!text.contains('\r') && text.contains("[ {") && text.contains(": [ 1]"), "{text:?}");
     assert_eq!(text.lines().count(), 2);
-    sandbox.cmd("claw-check").arg(FILE).run().ok();
+    sandbox.cmd("claw-check").arg(FILE).assert().success();
     // In a string it is no JSON.
     let raw = user("\"odd\r\"");
-    sandbox.cmd("claw-append").arg(FILE).stdin(raw).run().code(65);
+    sandbox.cmd("claw-append").arg(FILE).write_stdin(raw).assert().code(65);
     // What another program wrote is sent on as a line for every reader, too.
     sandbox.write("other.jsonl", call);
-    let open = sandbox.cmd("claw-rebuild").args(["--open", "other.jsonl"]).run();
-    open.ok().expect(!open.stdout_text().contains('\r'), || "no carriage return".to_owned());
+    let open = sandbox.cmd("claw-rebuild").args(["--open", "other.jsonl"]).assert().success();
+    assert!(!open.stdout_text().contains('\r'), "no carriage return\n{open}");
 }
 
 #[test]
@@ -228,11 +256,16 @@ fn b_5_v8_line_separators_of_others_split_no_record() {
         let text = format!(r#""odd {separator} odd""#);
         sandbox.write(FILE, user(&text));
         // Read raw, sent as they are; appended, they are escaped.
-        sandbox.cmd("claw-rebuild").args(["--strict", FILE]).run().ok().stdout_has(&text);
-        sandbox.cmd("claw-append").arg("new.jsonl").stdin(user(&text)).run().ok();
+        sandbox
+            .cmd("claw-rebuild")
+            .args(["--strict", FILE])
+            .assert()
+            .success()
+            .stdout(contains(&text));
+        sandbox.cmd("claw-append").arg("new.jsonl").write_stdin(user(&text)).assert().success();
         assert!(!sandbox.read_text("new.jsonl").contains(separator));
-        let run = sandbox.cmd("claw-rebuild").arg("new.jsonl").run();
-        assert_eq!(run.ok().json_one()["content"], format!("odd {separator} odd"));
+        let run = sandbox.cmd("claw-rebuild").arg("new.jsonl").assert();
+        assert_eq!(run.success().json_one()["content"], format!("odd {separator} odd"));
     }
 }
 
@@ -269,8 +302,12 @@ fn b_6_v8_numbers_and_members_keep_their_bytes() {
 fn b_8_of_a_member_that_comes_twice_the_last_one_counts() {
     let twice = r#"{"type":"user","content":"lost","content":"odd"}"#;
     Odd::sent(twice, r#""odd""#).noted(&["name-twice"]).try_it();
-    let run = Sandbox::new().cmd("claw-rebuild").stdin(twice).run();
-    run.ok().stdout_is("{\"role\":\"user\",\"content\":\"odd\"}\n");
+    Sandbox::new()
+        .cmd("claw-rebuild")
+        .write_stdin(twice)
+        .assert()
+        .success()
+        .stdout("{\"role\":\"user\",\"content\":\"odd\"}\n");
 }
 
 // ---- depth -----------------------------------------------------------------------------------
@@ -308,8 +345,8 @@ fn b_7_what_rebuild_gives_every_filter_takes_and_what_is_deeper_none() {
     let result = nested(1000)[2].replace(r#""t""#, r#""odd""#);
     let sandbox = Sandbox::new();
     sandbox.write(FILE, [BEFORE, &call, &result].join("\n"));
-    let run = sandbox.cmd("claw-rebuild").args(["--strict", "--ready", "--meta", FILE]).run();
-    let deepest = run.ok().stdout_text();
+    let run = sandbox.cmd("claw-rebuild").args(["--strict", "--ready", "--meta", FILE]).assert();
+    let deepest = run.success().stdout_text();
     let deeper = format!(
         r#"{{"role":"user","content":[{{"type":"text","text":"x","x":{}}}]}}"#,
         arrays(1000)
@@ -324,12 +361,12 @@ fn b_7_what_rebuild_gives_every_filter_takes_and_what_is_deeper_none() {
         if program == "claw-call" && !cfg!(feature = "http") {
             continue;
         }
-        let good = sandbox.cmd(program).args(args).stdin(deepest.clone()).run();
+        let good = sandbox.cmd(program).args(args).write_stdin(deepest.clone()).assert();
         // Three messages are too few to summarise.
         good.code(if program == "claw-compact" { 5 } else { 0 });
-        let bad = sandbox.cmd(program).args(args).stdin(deeper.clone()).run();
+        let bad = sandbox.cmd(program).args(args).write_stdin(deeper.clone()).assert();
         let what = format!("{program}: cannot read '<stdin>' line 1: nested more than 1002 deep\n");
-        bad.code(65).stdout_is("").err_is(&what);
+        bad.code(65).stdout("").stderr(what.clone());
     }
 }
 
@@ -359,8 +396,8 @@ fn b_7_a_line_may_be_as_long_as_memory_allows() {
     sandbox
         .write("batch", format!("{BEFORE}\n{AFTER}\n{}\n{AFTER}\n", user(&format!(r#""{text}""#))));
     sandbox.write("hi", "hi");
-    let run = sandbox.sh(LONG).timeout(Duration::from_secs(1200)).run();
-    let printed: usize = run.ok().stdout_text().trim().parse().expect("a number");
+    let run = sandbox.sh(LONG).timeout(Duration::from_secs(1200)).assert();
+    let printed: usize = run.success().stdout_text().trim().parse().expect("a number");
     assert!((text.len()..text.len() + 500).contains(&printed), "{printed}");
 }
 
@@ -372,7 +409,7 @@ fn b_7_a_long_torn_line_costs_itself() {
     // A whole record behind a torn one is found, wherever it begins.
     let lines = [BEFORE, &torn(100_000), AFTER, &(torn(1000) + BEFORE)].join("\n");
     sandbox.write(FILE, lines);
-    let run = sandbox.cmd("claw-rebuild").args(["--log", "json", FILE]).run();
-    assert_eq!(rules(&run.ok().stderr), ["torn-line", "torn-line", "fused-line"]);
-    run.stdout_has("before").stdout_has("after");
+    let run = sandbox.cmd("claw-rebuild").args(["--log", "json", FILE]).assert().success();
+    assert_eq!(rules(run.stderr_text()), ["torn-line", "torn-line", "fused-line"]);
+    run.stdout(contains("before")).stdout(contains("after"));
 }

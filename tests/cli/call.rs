@@ -3,10 +3,12 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
+use assert_cmd::assert::Assert;
+use predicates::str::contains;
 use serde_json::{Value, json};
 
 use crate::common::provider::{API_KEY, FakeProvider, Recorded, Step};
-use crate::common::{Cmd, Run, Sandbox, rules};
+use crate::common::{AssertExt, Cmd, Sandbox, rules};
 use crate::talks::{Talk, append, rebuild_meta, words};
 
 const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";
@@ -17,8 +19,8 @@ fn call(sandbox: &Sandbox, provider: &FakeProvider, args: &[&str]) -> Cmd {
 }
 
 /// A call of its own that says hello.
-fn hello(provider: &FakeProvider, args: &[&str]) -> Run {
-    call(&Sandbox::new(), provider, args).stdin(HELLO).run()
+fn hello(provider: &FakeProvider, args: &[&str]) -> Assert {
+    call(&Sandbox::new(), provider, args).write_stdin(HELLO).assert()
 }
 
 fn body(request: &Recorded) -> &Value {
@@ -60,7 +62,7 @@ fn a_reply_becomes_records_byte_for_byte() {
     );
     let headers = vec![("request-id".into(), "req_of_mine".into())];
     provider.script(Step::Raw { status: 200, headers, body: body.into() });
-    hello(&provider, &[]).ok().err_is("").stdout_is(concat!(
+    hello(&provider, &[]).success().stderr("").stdout(concat!(
         r#"{"type":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s=="},"#,
         r#"{"type":"text","text":"caf\u00e9","citations":null}],"model":"test-model-1","#,
         r#""provider":"anthropic","stop_reason":"tool_use","#,
@@ -80,13 +82,13 @@ fn text_after_a_call_is_a_record_of_its_own_and_an_empty_reply_is_one_too() {
     let provider = FakeProvider::new();
     let call = json!({"type": "tool_use", "id": "a", "name": "f", "input": {}});
     provider.script(answer(json!([call, said("and so on")]), json!("end_turn")));
-    let records = hello(&provider, &[]).ok().json();
+    let records = hello(&provider, &[]).success().json();
     let types: Vec<&Value> = records.iter().map(|record| &record["type"]).collect();
     assert_eq!(types, ["assistant", "tool_use", "assistant"]);
     assert_eq!(records[2], json!({"type": "assistant", "content": [said("and so on")]}));
 
     provider.script(answer(json!([]), json!("end_turn")));
-    let records = hello(&provider, &[]).ok().json();
+    let records = hello(&provider, &[]).success().json();
     assert_eq!((records.len(), &records[0]["content"]), (1, &json!([])));
     assert_eq!(records[0]["usage"], json!({"input_tokens": 12, "output_tokens": 3}));
 }
@@ -97,10 +99,10 @@ fn v66_k3_an_answer_that_was_cut_off_is_6_and_half_a_call_is_left_out() {
     let half = json!({"type": "tool_use", "id": "a", "name": "write_file", "input": {}});
     for reason in ["max_tokens", "model_context_window_exceeded"] {
         provider.script(answer(json!([said("So I"), half]), json!(reason)));
-        let run = hello(&provider, &[]);
-        run.code(6)
-            .err_has(&format!("stop reason '{reason}'"))
-            .err_has("incomplete call to 'write_file'");
+        let run = hello(&provider, &[])
+            .code(6)
+            .stderr(contains(format!("stop reason '{reason}'")))
+            .stderr(contains("incomplete call to 'write_file'"));
         let record = run.json_one();
         assert_eq!(
             (&record["content"], &record["stop_reason"]),
@@ -119,8 +121,7 @@ fn v66_k3_an_unusual_end_is_noted_and_an_unknown_one_is_no_success() {
         (json!(null), 6, unknown),
     ] {
         provider.script(answer(json!([said("Well.")]), reason.clone()));
-        let run = hello(&provider, &[]);
-        run.code(status).err_has(what);
+        let run = hello(&provider, &[]).code(status).stderr(contains(what));
         assert_eq!(run.json_one()["stop_reason"], reason);
     }
 }
@@ -135,12 +136,12 @@ fn v66_whatever_the_reason_the_next_request_is_legal() {
             Talk::new().user("hi").append(&sandbox, "s.jsonl");
             provider.script(answer(content.clone(), json!(reason)));
             let messages = rebuild_meta(&sandbox, "s.jsonl");
-            let reply = self::call(&sandbox, &provider, &[]).stdin(messages).run();
-            append(&sandbox, "s.jsonl", reply.stdout.clone());
+            let reply = self::call(&sandbox, &provider, &[]).write_stdin(messages).assert();
+            append(&sandbox, "s.jsonl", reply.get_output().stdout.clone());
             Talk::new().user("go on").append(&sandbox, "s.jsonl");
-            let messages = sandbox.cmd("claw-rebuild").args(["--meta", "s.jsonl"]).run();
-            let messages = messages.ok().stdout.clone();
-            self::call(&sandbox, &provider, &[]).stdin(messages).run().ok();
+            let messages = sandbox.cmd("claw-rebuild").args(["--meta", "s.jsonl"]).assert();
+            let messages = messages.success().get_output().stdout.clone();
+            self::call(&sandbox, &provider, &[]).write_stdin(messages).assert().success();
         }
     }
     provider.all_legal();
@@ -154,12 +155,14 @@ fn an_answer_that_is_none_is_69() {
         [(200, ""), (200, html), (200, "{}"), (200, "[1]"), (502, html), (502, "")]
     {
         provider.script(Step::Raw { status, headers: vec![], body: text.into() });
-        let run = hello(&provider, &["--max-retries", "0"]);
-        run.code(69).stdout_is("").err_has("claw-call: ");
+        hello(&provider, &["--max-retries", "0"])
+            .code(69)
+            .stdout("")
+            .stderr(contains("claw-call: "));
     }
     // K-6: what it was is said.
     provider.script(Step::Raw { status: 502, headers: vec![], body: html.into() });
-    hello(&provider, &["--max-retries", "0"]).err_has("502 Bad Gateway");
+    hello(&provider, &["--max-retries", "0"]).stderr(contains("502 Bad Gateway"));
 }
 
 // ---- the request -----------------------------------------------------------------------------
@@ -172,15 +175,16 @@ fn what_is_sent_is_what_a_dry_run_prints() {
     let messages = rebuild_meta(&sandbox, "s.jsonl");
     assert!(messages.contains("_meta"));
     let args = ["--max-tokens", "77"];
-    let dry = call(&sandbox, &provider, &args).arg("--dry-run").stdin(messages.clone()).run();
+    let dry =
+        call(&sandbox, &provider, &args).arg("--dry-run").write_stdin(messages.clone()).assert();
     assert!(provider.requests().is_empty(), "no connection was opened");
     let url = provider.url();
-    dry.ok().err_is(&format!(
+    let dry = dry.success().stderr(format!(
         "claw-call: would send POST {url}/v1/messages\n\
          claw-call: would send anthropic-version: 2023-06-01\n\
          claw-call: would send x-api-key: (hidden)\n"
     ));
-    call(&sandbox, &provider, &args).stdin(messages).run().ok();
+    call(&sandbox, &provider, &args).write_stdin(messages).assert().success();
     let sent = provider.single_request();
     assert!(sent.body == dry.stdout_text().trim_end().as_bytes());
     assert!(!String::from_utf8_lossy(&sent.body).contains("_meta"));
@@ -197,13 +201,13 @@ fn system_prompt_and_tools_are_in_the_body() {
     sandbox.write("blank", "\n");
     sandbox.write("tools", tools.to_string());
     let args = ["--system", "system", "--tools", "tools"];
-    call(&sandbox, &provider, &args).stdin(HELLO).run().ok();
+    call(&sandbox, &provider, &args).write_stdin(HELLO).assert().success();
     let request = provider.single_request();
     assert_eq!(
         (&body(&request)["system"], &body(&request)["tools"]),
         (&json!("Be brief.\n"), &tools)
     );
-    call(&sandbox, &provider, &["--system", "blank"]).stdin(HELLO).run().ok();
+    call(&sandbox, &provider, &["--system", "blank"]).write_stdin(HELLO).assert().success();
     assert_eq!(
         body(&provider.requests()[1])["system"],
         Value::Null,
@@ -217,7 +221,7 @@ fn room_for_the_answer_is_8096_or_a_quarter_of_a_small_window() {
     let provider = FakeProvider::new();
     let room = |args: &[&str]| {
         let run = hello(&provider, &[&["--dry-run"], args].concat());
-        run.ok().json_one()["max_tokens"].clone()
+        run.success().json_one()["max_tokens"].clone()
     };
     assert_eq!(room(&[]), 8096);
     assert_eq!(room(&["--window", "200000"]), 8096);
@@ -229,9 +233,9 @@ fn room_for_the_answer_is_8096_or_a_quarter_of_a_small_window() {
 #[test]
 fn the_key_goes_in_the_header_that_belongs_to_it() {
     let provider = FakeProvider::new();
-    hello(&provider, &[]).ok();
+    hello(&provider, &[]).success();
     let by_token = call(&Sandbox::new(), &provider, &[]).env_remove("ANTHROPIC_API_KEY");
-    by_token.env("ANTHROPIC_AUTH_TOKEN", "a-secret").stdin(HELLO).run().ok();
+    by_token.env("ANTHROPIC_AUTH_TOKEN", "a-secret").write_stdin(HELLO).assert().success();
     let requests = provider.requests();
     let headers = |n: usize| (requests[n].header("x-api-key"), requests[n].header("authorization"));
     assert_eq!(headers(0), (Some(API_KEY), None));
@@ -243,8 +247,7 @@ fn a_redirect_is_not_followed() {
     let (provider, other) = (FakeProvider::new(), FakeProvider::new());
     let headers = vec![("location".into(), other.url())];
     provider.script(Step::Raw { status: 307, headers, body: vec![] });
-    let run = hello(&provider, &["--max-retries", "0"]);
-    run.expect(run.status != Some(0), || "a failure".into()).stdout_is("");
+    hello(&provider, &["--max-retries", "0"]).failure().stdout("");
     assert!(other.requests().is_empty());
 }
 
@@ -273,8 +276,12 @@ fn what_is_not_ready_is_7_and_what_is_illegal_is_76() {
         (76, user(json!([said(" ")]))),
         (65, "nonsense\n".to_owned()),
     ] {
-        let run = call(&Sandbox::new(), &provider, &[]).stdin(messages.clone()).run();
-        run.code(status).stdout_is("").expect(!run.stderr.is_empty(), || messages);
+        let run = call(&Sandbox::new(), &provider, &[])
+            .write_stdin(messages.clone())
+            .assert()
+            .code(status)
+            .stdout("");
+        assert!(!run.stderr_text().is_empty(), "{}\n{run}", messages);
     }
     assert!(provider.requests().is_empty());
 }
@@ -282,12 +289,14 @@ fn what_is_not_ready_is_7_and_what_is_illegal_is_76() {
 #[test]
 fn what_is_missing_is_said_before_any_connection() {
     let provider = FakeProvider::new();
-    let run = |cmd: Cmd| cmd.stdin(HELLO).run();
+    let run = |cmd: Cmd| cmd.write_stdin(HELLO).assert();
     let call = || call(&Sandbox::new(), &provider, &[]);
-    let both = run(call().env("ANTHROPIC_AUTH_TOKEN", "t"));
-    both.code(78).stdout_is("").err_has("both ANTHROPIC_API_KEY and ANTHROPIC_AUTH_TOKEN are set");
-    run(call().env_remove("CLAW_MODEL")).code(78).err_has("no model");
-    run(call().env("CLAW_PROVIDER", "oracle")).code(78).err_has("'oracle'");
+    run(call().env("ANTHROPIC_AUTH_TOKEN", "t"))
+        .code(78)
+        .stdout("")
+        .stderr(contains("both ANTHROPIC_API_KEY and ANTHROPIC_AUTH_TOKEN are set"));
+    run(call().env_remove("CLAW_MODEL")).code(78).stderr(contains("no model"));
+    run(call().env("CLAW_PROVIDER", "oracle")).code(78).stderr(contains("'oracle'"));
     run(call().arg("--provider").arg("oracle")).code(2);
     run(call().args(["--timeout", "soon"])).code(2);
     run(call().args(["--max-wait", "-1"])).code(2);
@@ -295,16 +304,19 @@ fn what_is_missing_is_said_before_any_connection() {
     let secure = call().env("ANTHROPIC_BASE_URL", "https://api.example.invalid");
     run(secure.env_remove("ANTHROPIC_API_KEY"))
         .code(77)
-        .stdout_is("")
-        .err_has("no key for anthropic; set ANTHROPIC_API_KEY");
+        .stdout("")
+        .stderr(contains("no key for anthropic; set ANTHROPIC_API_KEY"));
     for url in [
         "http://example.org",
         "http://127.0.0.1@example.org",
         "http://10.0.0.1/v1",
         "ftp://localhost",
     ] {
-        let run = run(call().env("ANTHROPIC_BASE_URL", url));
-        run.code(78).stdout_is("").err_has("cannot send").err_has("https");
+        run(call().env("ANTHROPIC_BASE_URL", url))
+            .code(78)
+            .stdout("")
+            .stderr(contains("cannot send"))
+            .stderr(contains("https"));
     }
     assert!(began.elapsed() < Duration::from_secs(5));
     assert!(provider.requests().is_empty());
@@ -326,8 +338,7 @@ fn v61_what_may_pass_is_tried_again() {
     ] {
         let provider = FakeProvider::new();
         provider.script(step.clone());
-        let run = hello(&provider, &[]);
-        run.ok().err_has("; trying again in ");
+        hello(&provider, &[]).success().stderr(contains("; trying again in "));
         let requests = provider.requests();
         assert!(requests.len() == 2 && requests[0].body == requests[1].body, "{step:?}");
     }
@@ -346,8 +357,10 @@ fn v61_as_often_as_max_retries_says() {
         for retries in [0, 1, 3] {
             let provider = FakeProvider::new();
             (0..9).for_each(|_| provider.script(step.clone()));
-            let run = hello(&provider, &["--max-retries", &retries.to_string()]);
-            run.code(status).stdout_is("").err_has("The answer to everything is ");
+            hello(&provider, &["--max-retries", &retries.to_string()])
+                .code(status)
+                .stdout("")
+                .stderr(contains("The answer to everything is "));
             assert_eq!(provider.requests().len(), retries + 1, "{step:?}");
         }
     }
@@ -362,16 +375,24 @@ fn v61_no_answer_is_69() {
     ] {
         let provider = FakeProvider::new();
         (0..2).for_each(|_| provider.script(step.clone()));
-        let run = hello(&provider, &["--timeout", timeout, "--max-retries", "1"]);
-        run.code(69).stdout_is("").err_has(why);
+        hello(&provider, &["--timeout", timeout, "--max-retries", "1"])
+            .code(69)
+            .stdout("")
+            .stderr(contains(why));
         assert_eq!(provider.requests().len(), 2, "{step:?}");
     }
     let nobody = FakeProvider::new();
     let env = nobody.env();
     drop(nobody);
-    let run =
-        Sandbox::new().cmd("claw-call").envs(env).args(["--max-retries", "0"]).stdin(HELLO).run();
-    run.code(69).stdout_is("").err_has("no answer");
+    Sandbox::new()
+        .cmd("claw-call")
+        .envs(env)
+        .args(["--max-retries", "0"])
+        .write_stdin(HELLO)
+        .assert()
+        .code(69)
+        .stdout("")
+        .stderr(contains("no answer"));
 }
 
 #[test]
@@ -381,8 +402,10 @@ fn v61_nothing_else_is_ever_sent_again() {
     {
         let provider = FakeProvider::new();
         provider.script(refusal(status, &[]));
-        let run = hello(&provider, &["--max-retries", "9"]);
-        run.code(exit).stdout_is("").err_has(&format!("The answer to everything is {status}"));
+        hello(&provider, &["--max-retries", "9"])
+            .code(exit)
+            .stdout("")
+            .stderr(contains(format!("The answer to everything is {status}")));
         provider.single_request();
     }
 }
@@ -396,7 +419,7 @@ fn v61_k1_a_limit_that_speaks_of_tokens_is_no_overflow() {
         let provider = FakeProvider::new();
         provider.script(Step::error(429, "rate_limit_error", text));
         let sandbox = Sandbox::new();
-        call(&sandbox, &provider, &["--max-retries", "0"]).stdin(HELLO).run().code(75);
+        call(&sandbox, &provider, &["--max-retries", "0"]).write_stdin(HELLO).assert().code(75);
         assert!(!sandbox.exists("state/windows.jsonl"));
     }
 }
@@ -406,18 +429,22 @@ fn v61_a_wait_is_never_shorter_than_asked_and_a_long_one_is_75_at_once() {
     let provider = FakeProvider::new();
     provider.script(refusal(429, &[("retry-after-ms", "700")]));
     let began = Instant::now();
-    hello(&provider, &[]).ok();
+    hello(&provider, &[]).success();
     assert!(began.elapsed() >= Duration::from_millis(700));
 
     provider.script(refusal(429, &[("retry-after", "120")]));
     let began = Instant::now();
-    hello(&provider, &["--max-wait", "60"]).code(75).stdout_is("").err_has("retry after 120 s");
+    hello(&provider, &["--max-wait", "60"])
+        .code(75)
+        .stdout("")
+        .stderr(contains("retry after 120 s"));
     assert!(began.elapsed() < Duration::from_secs(10));
     assert_eq!(provider.requests().len(), 3);
 
     provider.script(refusal(429, &[("retry-after", "120")]));
     let run = hello(&provider, &["--log", "json"]);
-    let line: Value = serde_json::from_str(run.code(75).stderr.trim()).expect("one JSON line");
+    let line: Value =
+        serde_json::from_str(run.code(75).stderr_text().trim()).expect("one JSON line");
     assert_eq!(line["retry_after"], 120);
 }
 
@@ -426,8 +453,11 @@ fn v65_room_for_the_answer_is_lowered_before_anything_is_lost() {
     let provider = FakeProvider::new().window(4000);
     let prompt = json!({"role": "user", "content": "word".repeat(3000)}).to_string();
     let sandbox = Sandbox::new();
-    let run = call(&sandbox, &provider, &["--max-tokens", "2000"]).stdin(prompt).run();
-    run.ok().err_has("trying again with --max-tokens 928");
+    call(&sandbox, &provider, &["--max-tokens", "2000"])
+        .write_stdin(prompt)
+        .assert()
+        .success()
+        .stderr(contains("trying again with --max-tokens 928"));
     let rooms: Vec<u64> =
         provider.requests().iter().filter_map(|r| body(r)["max_tokens"].as_u64()).collect();
     assert_eq!(rooms, [2000, 928]);
@@ -439,8 +469,14 @@ fn an_overflow_is_3_with_numbers_a_record_and_a_lesson() {
     let sandbox = Sandbox::new();
     let prompt = json!({"role": "user", "content": "word".repeat(3000)}).to_string();
     let args = ["--failure", "failure", "--max-tokens", "100"];
-    let run = call(&sandbox, &provider, &args).stdin(prompt).run();
-    run.code(3).stdout_is("").err_has("overflow").err_has("actual 3008").err_has("limit 2000");
+    call(&sandbox, &provider, &args)
+        .write_stdin(prompt)
+        .assert()
+        .code(3)
+        .stdout("")
+        .stderr(contains("overflow"))
+        .stderr(contains("actual 3008"))
+        .stderr(contains("limit 2000"));
     provider.single_request();
     let record = json!({
         "type": "error", "class": "overflow", "status": 400, "limit": 2000, "actual": 3008,
@@ -457,7 +493,7 @@ fn an_overflow_is_3_with_numbers_a_record_and_a_lesson() {
     let known = (&lesson["endpoint"], &lesson["model"], &lesson["window"]);
     assert_eq!(known, (&json!(provider.url()), &json!("test-model"), &json!(2000)));
     let check = sandbox.cmd("claw-estimate").envs(provider.env()).args(["--check"]);
-    check.stdin(json!({"role": "user", "content": words(1800)}).to_string()).run().code(3);
+    check.write_stdin(json!({"role": "user", "content": words(1800)}).to_string()).assert().code(3);
 }
 
 /// A number that a refusal quotes, or that no window can be, is not remembered; and one that is remembered
@@ -467,10 +503,10 @@ fn audit_11_a_refusal_locks_no_model_out() {
     let refused = |text: &str, args: &[&str]| {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         provider.script(Step::error(400, "invalid_request_error", text));
-        let run = call(&sandbox, &provider, args).stdin(HELLO).run();
+        let run = call(&sandbox, &provider, args).write_stdin(HELLO).assert();
         let state = sandbox.path("state/windows.jsonl");
         let lines = std::fs::read_to_string(state).unwrap_or_default();
-        (run.status, lines.lines().count())
+        (run.get_output().status.code(), lines.lines().count())
     };
     let quoted = "error parsing tool call: raw='prompt is too long: 9000 tokens > 5000 maximum'";
     assert_eq!(refused(quoted, &[]), (Some(76), 0));
@@ -483,25 +519,39 @@ fn audit_11_a_refusal_locks_no_model_out() {
 
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     provider.script(Step::error(400, "invalid_request_error", large));
-    call(&sandbox, &provider, &[]).stdin(HELLO).run().code(3);
+    call(&sandbox, &provider, &[]).write_stdin(HELLO).assert().code(3);
     let warning = format!(
         "claw-call: the window is set to 100000, but a refusal stated 80000; if that is wrong, delete its \
          line in '{}'\n",
         sandbox.path("state/windows.jsonl").display()
     );
-    call(&sandbox, &provider, &["--window", "100000"]).stdin(HELLO).run().ok().err_is(&warning);
-    let by_variable =
-        call(&sandbox, &provider, &[]).env("CLAW_WINDOW", "100000").stdin(HELLO).run();
-    by_variable.ok().err_is(&warning);
-    call(&sandbox, &provider, &["--window", "8000"]).stdin(HELLO).run().ok().err_is("");
+    call(&sandbox, &provider, &["--window", "100000"])
+        .write_stdin(HELLO)
+        .assert()
+        .success()
+        .stderr(warning.clone());
+    call(&sandbox, &provider, &[])
+        .env("CLAW_WINDOW", "100000")
+        .write_stdin(HELLO)
+        .assert()
+        .success()
+        .stderr(warning.clone());
+    call(&sandbox, &provider, &["--window", "8000"])
+        .write_stdin(HELLO)
+        .assert()
+        .success()
+        .stderr("");
 }
 
 #[test]
 fn a_failure_that_cannot_be_noted_is_74() {
     let provider = FakeProvider::new();
     provider.script(refusal(401, &[]));
-    let run = hello(&provider, &["--failure", "no/such/place"]);
-    run.code(74).stdout_is("").err_has("'no/such/place'").err_has("auth");
+    hello(&provider, &["--failure", "no/such/place"])
+        .code(74)
+        .stdout("")
+        .stderr(contains("'no/such/place'"))
+        .stderr(contains("auth"));
 }
 
 #[test]
@@ -510,8 +560,14 @@ fn log_json_is_a_json_object_a_line() {
     provider.script(refusal(529, &[("retry-after-ms", "1")]));
     let overflow = json!({"role": "user", "content": "word".repeat(3000)}).to_string();
     let log = |input: &str, args: &[&str]| -> Vec<Value> {
-        let run = call(&Sandbox::new(), &provider, args).args(["--log", "json"]).stdin(input).run();
-        run.stderr.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect()
+        let run = call(&Sandbox::new(), &provider, args)
+            .args(["--log", "json"])
+            .write_stdin(input)
+            .assert();
+        run.stderr_text()
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("a JSON line"))
+            .collect()
     };
     let busy = log(HELLO, &["--max-tokens", "9"]);
     assert!(busy.len() == 1 && busy[0]["program"] == "claw-call", "{busy:?}");
@@ -545,15 +601,19 @@ fn the_key_is_nowhere() {
             let mut seen = String::new();
             for failure in ["one", "two", "three"] {
                 let run = call(&sandbox, &provider, &["--failure", failure, "--log", log])
-                    .stdin(HELLO)
-                    .run();
-                seen += &(run.stdout_text() + &run.stderr);
-                if run.status != Some(0) {
+                    .write_stdin(HELLO)
+                    .assert();
+                seen += &(run.stdout_text() + run.stderr_text());
+                if run.get_output().status.code() != Some(0) {
                     seen += &sandbox.read_text(failure);
                 }
             }
             seen += &sandbox.read_text("state/windows.jsonl");
-            seen += &call(&sandbox, &provider, &["--dry-run"]).stdin(HELLO).run().ok().stderr;
+            seen += call(&sandbox, &provider, &["--dry-run"])
+                .write_stdin(HELLO)
+                .assert()
+                .success()
+                .stderr_text();
             assert!(!seen.contains(API_KEY), "{seen}");
         }
     }
@@ -573,15 +633,15 @@ fn b_7_tools_that_are_nested_too_deep_are_not_sent() {
     let tools = |depth: usize| {
         format!(r#"[{{"name":"f","input_schema":{{"type":"object","x":{}}}}}]"#, arrays(depth - 3))
     };
-    let run = |args: &[&str]| call(&sandbox, &provider, args).stdin(HELLO).run();
+    let run = |args: &[&str]| call(&sandbox, &provider, args).write_stdin(HELLO).assert();
     sandbox.write("tools", tools(1000));
-    run(&["--dry-run", "--tools", "tools"]).ok().stdout_has(&tools(1000));
+    run(&["--dry-run", "--tools", "tools"]).success().stdout(contains(tools(1000)));
     for deep in [tools(1001), tools(1_000_000)] {
         sandbox.write("tools", deep);
         run(&["--tools", "tools"])
             .code(65)
-            .stdout_is("")
-            .err_is("claw-call: cannot use tools 'tools': nested more than 1000 deep\n");
+            .stdout("")
+            .stderr("claw-call: cannot use tools 'tools': nested more than 1000 deep\n");
     }
     assert_eq!(provider.requests().len(), 0);
 }
@@ -610,24 +670,24 @@ fn b_7_what_is_recorded_of_a_reply_can_be_appended_and_rebuilt() {
         Talk::new().user("hi").append(&sandbox, "s.jsonl");
         provider.script(Step::Raw { status: 200, headers: Vec::new(), body: body.into_bytes() });
         let messages = rebuild_meta(&sandbox, "s.jsonl");
-        let run = call(&sandbox, &provider, &["--max-retries", "0"]).stdin(messages).run();
+        let run = call(&sandbox, &provider, &["--max-retries", "0"]).write_stdin(messages).assert();
         (sandbox, run)
     };
     for body in deep_answers(1000) {
         let (sandbox, run) = reply(body);
-        append(&sandbox, "s.jsonl", run.ok().stdout.clone());
+        append(&sandbox, "s.jsonl", run.success().get_output().stdout.clone());
         let messages = rebuild_meta(&sandbox, "s.jsonl");
         assert_eq!(messages.lines().count(), 2);
-        sandbox.cmd("claw-estimate").stdin(messages).run().ok();
+        sandbox.cmd("claw-estimate").write_stdin(messages).assert().success();
     }
     for body in deep_answers(1001).into_iter().chain(deep_answers(1_000_000)) {
         let (_, run) = reply(body);
-        run.code(69).stdout_is("").err_has("the answer is nested more than 1000 deep");
+        run.code(69).stdout("").stderr(contains("the answer is nested more than 1000 deep"));
     }
     // Nor does a refusal end the program.
     let body = format!(r#"{{"error":{}}}"#, arrays(1_000_000)).into_bytes();
     provider.script(Step::Raw { status: 400, headers: Vec::new(), body });
-    hello(&provider, &[]).code(76).stdout_is("");
+    hello(&provider, &[]).code(76).stdout("");
 }
 
 // ---- the way there ---------------------------------------------------------------------------
@@ -641,7 +701,11 @@ fn t6_plain_http_takes_no_proxy_from_the_environment() {
         for url in [proxy.url(), "http://127.0.0.1:1".to_owned(), "nonsense".to_owned()] {
             let sandbox = Sandbox::new();
             let cmd = call(&sandbox, &provider, &[]).env_remove("NO_PROXY").env(name, url);
-            cmd.stdin(HELLO).run().ok().err_is("").stdout_has(r#""type":"assistant""#);
+            cmd.write_stdin(HELLO)
+                .assert()
+                .success()
+                .stderr("")
+                .stdout(contains(r#""type":"assistant""#));
         }
     }
     assert_eq!(provider.requests().len(), 18);
@@ -651,22 +715,26 @@ fn t6_plain_http_takes_no_proxy_from_the_environment() {
 
 // ---- the provider inside ---------------------------------------------------------------------
 
-fn offline(args: &[&str], input: impl Into<Vec<u8>>) -> Run {
-    Sandbox::new().cmd("claw-call").args(["--provider", "offline"]).args(args).stdin(input).run()
+fn offline(args: &[&str], input: impl Into<Vec<u8>>) -> Assert {
+    Sandbox::new()
+        .cmd("claw-call")
+        .args(["--provider", "offline"])
+        .args(args)
+        .write_stdin(input)
+        .assert()
 }
 
 #[test]
 fn the_offline_provider_needs_nothing_and_always_says_the_same() {
-    let cmd = Sandbox::new().cmd("claw-call").args(["--provider", "offline"]).stdin(HELLO);
+    let cmd = Sandbox::new().cmd("claw-call").args(["--provider", "offline"]).write_stdin(HELLO);
     let bare = ["HOME", "CLAW_STATE_DIR", "LC_ALL", "TZ", "NO_PROXY", "SOURCE_DATE_EPOCH", "PATH"];
-    let run = bare.into_iter().fold(cmd, Cmd::env_remove).run();
-    run.ok().err_is("").stdout_is(concat!(
+    let run = bare.into_iter().fold(cmd, Cmd::env_remove).assert().success().stderr("").stdout(concat!(
         r#"{"type":"assistant","content":[{"type":"text","text":"Reply to 1 messages: hello"}],"#,
         r#""model":"offline","provider":"offline","stop_reason":"end_turn","#,
         r#""usage":{"input_tokens":10,"output_tokens":8},"request_id":null}"#,
         "\n"
     ));
-    offline(&[], HELLO).ok().stdout_is(&run.stdout_text());
+    offline(&[], HELLO).success().stdout(run.stdout_text());
 }
 
 /// Messages that claw-rebuild did not make are held to the rule, too.
@@ -678,36 +746,51 @@ fn audit_01_messages_that_end_in_thinking_are_refused() {
     ] {
         let reply = format!(r#"{{"role":"assistant","content":[{block}]}}"#);
         for messages in [format!("{HELLO}{reply}\n"), format!("{HELLO}{reply}\n{HELLO}")] {
-            let run = offline(&[], messages);
-            run.code(76).stdout_is("").err_has(
+            offline(&[], messages).code(76).stdout("").stderr(contains(
                 "not ready to send: final-thinking: message 2: its last block is thinking",
-            );
+            ));
         }
     }
 }
 
 #[test]
 fn the_offline_provider_must_be_asked_for() {
-    let run = Sandbox::new().cmd("claw-call").args(["--model", "offline"]).stdin(HELLO).run();
-    run.code(77).stdout_is("").err_has("no key");
-    Sandbox::new().cmd("claw-call").env("CLAW_PROVIDER", "offline").stdin(HELLO).run().ok();
+    Sandbox::new()
+        .cmd("claw-call")
+        .args(["--model", "offline"])
+        .write_stdin(HELLO)
+        .assert()
+        .code(77)
+        .stdout("")
+        .stderr(contains("no key"));
+    Sandbox::new()
+        .cmd("claw-call")
+        .env("CLAW_PROVIDER", "offline")
+        .write_stdin(HELLO)
+        .assert()
+        .success();
 }
 
 #[test]
 fn the_offline_provider_refuses_what_is_over_its_window_in_real_words() {
     let long = json!({"role": "user", "content": words(900)}).to_string();
-    let run = offline(&["--window", "500"], long.clone());
-    run.code(3).stdout_is("").err_has("prompt is too long: 909 tokens > 500 maximum");
-    run.err_has("actual 909").err_has("limit 500");
+    offline(&["--window", "500"], long.clone())
+        .code(3)
+        .stdout("")
+        .stderr(contains("prompt is too long: 909 tokens > 500 maximum"))
+        .stderr(contains("actual 909"))
+        .stderr(contains("limit 500"));
     // What fits with less room for the answer is answered.
-    let run = offline(&["--window", "1500", "--max-tokens", "1000"], long);
-    run.ok().err_has("exceed context limit: 909 + 1000 > 1500").err_has("--max-tokens 527");
+    offline(&["--window", "1500", "--max-tokens", "1000"], long)
+        .success()
+        .stderr(contains("exceed context limit: 909 + 1000 > 1500"))
+        .stderr(contains("--max-tokens 527"));
 }
 
 #[test]
 fn the_offline_provider_cuts_what_is_longer_than_asked() {
-    let run = offline(&["--max-tokens", "3"], HELLO);
-    run.code(6).err_has("stop reason 'max_tokens'");
+    let run =
+        offline(&["--max-tokens", "3"], HELLO).code(6).stderr(contains("stop reason 'max_tokens'"));
     assert_eq!(run.json_one()["content"][0]["text"], "Reply to ");
 }
 
@@ -719,11 +802,11 @@ fn its_replies_are_legal_to_go_on_from() {
         append(
             &sandbox,
             "s.jsonl",
-            offline(&[], rebuild_meta(&sandbox, "s.jsonl")).ok().stdout.clone(),
+            offline(&[], rebuild_meta(&sandbox, "s.jsonl")).success().get_output().stdout.clone(),
         );
     }
     Talk::new().user("last").append(&sandbox, "s.jsonl");
     let run = offline(&["--dry-run"], rebuild_meta(&sandbox, "s.jsonl"));
-    let body = run.ok().json_one();
+    let body = run.success().json_one();
     rules::check(&body, body.to_string().as_bytes()).expect("a legal request");
 }

@@ -5,9 +5,9 @@ use std::env;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use crate::common::Sandbox;
 use crate::common::provider::{FakeProvider, Recorded, Step};
 use crate::common::shapes::Shape;
+use crate::common::{AssertExt, Sandbox};
 use crate::talks::{Talk, log};
 
 /// The number of sequences in every run of the tests, and in a full one.
@@ -82,19 +82,26 @@ fn sequence(seed: u64, before: &[u8]) {
     if chance.below(3) == 0 {
         cmd = cmd.arg("--stream");
     }
-    let run = cmd.arg("s.jsonl").run();
+    let run = cmd.arg("s.jsonl").assert();
 
-    let told = format!("sequence {seed}, {shape:?}: {steps:?}\n{}", run.stderr);
-    assert!(run.status.is_some_and(|code| DOCUMENTED.contains(&code)), "{told}");
+    let told = format!("sequence {seed}, {shape:?}: {steps:?}\n{}", run.stderr_text());
+    assert!(
+        run.get_output().status.code().is_some_and(|code| DOCUMENTED.contains(&code)),
+        "{told}"
+    );
     assert!(sandbox.read("s.jsonl").starts_with(before), "append-only: {told}");
     let requests = provider.requests();
     // Three answers are asked for at the most, and as many summaries, each so often.
     assert!(requests.len() <= 6 * (1 + RETRIES), "{} requests: {told}", requests.len());
     never_the_same_after_an_overflow(&requests, &told);
     provider.all_legal();
-    let rebuilt = sandbox.cmd("claw-rebuild").args(["--ready", "s.jsonl"]).run();
+    let rebuilt = sandbox.cmd("claw-rebuild").args(["--ready", "s.jsonl"]).assert();
     // It ends on the user's word, or on a reply.
-    assert!(matches!(rebuilt.status, Some(0 | 7)), "{told}\n{}", rebuilt.stderr);
+    assert!(
+        matches!(rebuilt.get_output().status.code(), Some(0 | 7)),
+        "{told}\n{}",
+        rebuilt.stderr_text()
+    );
 }
 
 /// V60: what was refused as too long is not sent again, and nothing more often than it may be tried.

@@ -3,11 +3,13 @@
 
 use std::time::Duration;
 
+use assert_cmd::assert::Assert;
+use predicates::str::contains;
 use serde_json::{Value, json};
 
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::pty::{CTRL_C, CTRL_D, ENTER, Pty, is_there};
-use crate::common::{Cmd, Run, Sandbox, hears};
+use crate::common::{AssertExt, Cmd, Sandbox, hears};
 use crate::session::{CLAW0, claw0};
 
 const SIZE: (u16, u16) = (100, 40);
@@ -38,8 +40,8 @@ impl Typist for Pty {
 }
 
 /// What is said to lines that are no terminal's.
-fn piped(sandbox: &Sandbox, lines: &str) -> Run {
-    chat(sandbox).stdin(lines).run()
+fn piped(sandbox: &Sandbox, lines: &str) -> Assert {
+    chat(sandbox).write_stdin(lines).assert()
 }
 
 #[test]
@@ -60,12 +62,12 @@ fn the_present_chapter_of_claw0_can_be_tried() {
         .line("/context", " / 4,000 tokens")
         .line("/compact", "nothing to gain: 2 messages")
         .press("quit\r");
-    pty.end().ok();
+    pty.end().success();
     // What was said is there again.
     let mut pty = on_a_terminal(chat(&sandbox));
     let screen = pty.line("And in tests?", "Reply to 3 messages: And in tests?").screen();
     assert!(screen.contains("(my-project): 1 turn restored"), "{screen}");
-    pty.press("EXIT\r").end().ok();
+    pty.press("EXIT\r").end().success();
 }
 
 #[test]
@@ -78,8 +80,8 @@ fn the_first_chapter_of_claw0_can_be_tried() {
     pty.line("My name is Alice", "Reply to 1 messages: My name is Alice")
         .line("And yours?", "Reply to 3 messages: And yours?")
         .press("/quit\r");
-    pty.end().ok();
-    let id = sandbox.sh("claw-session current").run().ok().stdout_text();
+    pty.end().success();
+    let id = sandbox.sh("claw-session current").assert().success().stdout_text();
     let mut pty = on_a_terminal(chat(&sandbox));
     pty.line("/history", "My name is Alice");
     assert!(pty.screen().contains("(initial): 2 turns restored"), "{}", pty.screen());
@@ -89,7 +91,7 @@ fn the_first_chapter_of_claw0_can_be_tried() {
         .line(&format!("/switch {}", id.trim()), "(initial): 2 turns restored")
         .line("What is my name?", "Reply to 5 messages: What is my name?")
         .press(CTRL_D);
-    pty.end().ok();
+    pty.end().success();
 }
 
 /// The messages that claw0's present program makes of a transcript: it knows four types, needs their members, and
@@ -133,10 +135,15 @@ fn a_workspace_of_claw0_is_gone_on_with_and_handed_back() {
     let file = format!("{CLAW0}/sessions/49c71f1146e5.jsonl");
     let before = sandbox.read_text(&file);
     sandbox.program("model", MODEL);
-    sandbox.sh(CLOCK).run().ok();
+    sandbox.sh(CLOCK).assert().success();
     let options = ["--call", "model", "--tools", "tools", "my-p"];
-    let run = chat(&sandbox).args(options).stdin("What time is it?\n/new ours\nhi\n/list\n").run();
-    run.ok().err_has("49c71f1146e5 (my-project): 1 turn restored").stdout_has("It is five.\n");
+    chat(&sandbox)
+        .args(options)
+        .write_stdin("What time is it?\n/new ours\nhi\n/list\n")
+        .assert()
+        .success()
+        .stderr(contains("49c71f1146e5 (my-project): 1 turn restored"))
+        .stdout(contains("It is five.\n"));
 
     let after = sandbox.read_text(&file);
     assert!(after.starts_with(&before), "{after}");
@@ -186,20 +193,25 @@ echo '{"description":"","input_schema":{"type":"object"}}' >tools/clock.json"#;
 fn a_long_talk_is_compacted_and_the_cut_is_taken_back() {
     let sandbox = Sandbox::new();
     let says = (1..=8).map(|n| format!("Question {n} {}\n", "about this and that ".repeat(20)));
-    piped(&sandbox, &says.collect::<String>()).ok();
-    let path = sandbox.sh("claw-session path initial").run().ok().stdout_text();
-    let messages = || sandbox.cmd("claw-rebuild").arg(path.trim()).run().ok().stdout_text();
+    piped(&sandbox, &says.collect::<String>()).success();
+    let path = sandbox.sh("claw-session path initial").assert().success().stdout_text();
+    let messages = || sandbox.cmd("claw-rebuild").arg(path.trim()).assert().success().stdout_text();
     let before = messages();
-    piped(&sandbox, "/compact the questions\n").ok();
+    piped(&sandbox, "/compact the questions\n").success();
     assert!(messages().starts_with(r#"{"role":"user","content":"[Previous conversation summary]"#));
-    piped(&sandbox, "/undo\n").ok().err_has("undone: the newest compaction or truncation");
+    piped(&sandbox, "/undo\n")
+        .success()
+        .stderr(contains("undone: the newest compaction or truncation"));
     assert_eq!(messages(), before);
-    piped(&sandbox, "/undo\n").code(5).err_has("no cut is in effect");
-    piped(&sandbox, "/undo turn\n").ok();
+    piped(&sandbox, "/undo\n").code(5).stderr(contains("no cut is in effect"));
+    piped(&sandbox, "/undo turn\n").success();
     assert_eq!(messages().lines().count(), 14);
-    piped(&sandbox, "/show\n").ok().stdout_has("── turn 8 ").stdout_has("(retracted)");
-    piped(&sandbox, "/checkpoint\n").ok();
-    let status = piped(&sandbox, "/status\n").ok().stdout_text();
+    piped(&sandbox, "/show\n")
+        .success()
+        .stdout(contains("── turn 8 "))
+        .stdout(contains("(retracted)"));
+    piped(&sandbox, "/checkpoint\n").success();
+    let status = piped(&sandbox, "/status\n").success().stdout_text();
     for line in ["turns        7\n", "compactions  0\n", "checkpoints  1\n"] {
         assert!(status.contains(line), "{status}");
     }
@@ -224,26 +236,26 @@ fn a_line_is_edited_kept_and_completed() {
     pty.press("\x1b[A\x1b[A").wait_for("two").press("\x15");
     pty.press("/sw\t").wait_for("/switch ").press("init\t").wait_for("initial");
     pty.line("", "(initial): 3 turns restored").line(" secret", "Reply to 7 messages:  secret");
-    pty.press(CTRL_D).end().ok();
-    let said = sandbox.sh("claw-session path initial").run().ok().stdout_text();
-    let said = sandbox.sh(&format!("grep '\"user\"' {said}")).run().ok().stdout_text();
+    pty.press(CTRL_D).end().success();
+    let said = sandbox.sh("claw-session path initial").assert().success().stdout_text();
+    let said = sandbox.sh(&format!("grep '\"user\"' {said}")).assert().success().stdout_text();
     assert!(said.contains(r#""content":"one\ntwo\n\nthree four""#), "{said}");
     assert!(said.contains(r#""content":"five\nsix""#) && !said.contains("never"), "{said}");
 
     let kept = sandbox.read_text("state/chat_history");
     assert!(kept.contains("hello!\n") && !kept.contains("secret"), "{kept}");
-    sandbox.sh("stat -c %a state/chat_history").run().ok().stdout_is("600\n");
+    sandbox.sh("stat -c %a state/chat_history").assert().success().stdout("600\n");
     // The next talk has the history, lines that belong together and all.
     let mut pty = on_a_terminal(chat(&sandbox));
     pty.press("\x1b[A\x1b[A\x1b[A").wait_for("two").line("", ": three four").press(CTRL_D);
-    pty.end().ok();
+    pty.end().success();
 }
 
 #[test]
 fn what_is_no_command_is_not_sent() {
     let sandbox = Sandbox::new();
     let wrong = "claw-chat: no such command: '/switchinitial'; /help lists them, and '//' begins a prompt with a slash\n";
-    piped(&sandbox, "/switchinitial\n").code(2).err_has(wrong).stdout_is("");
+    piped(&sandbox, "/switchinitial\n").code(2).stderr(contains(wrong)).stdout("");
     for (line, status, why) in [
         ("/switch\n", 2, "a session is required: /switch NAME"),
         ("/switch nowhere\n", 1, "no session 'nowhere'"),
@@ -254,30 +266,32 @@ fn what_is_no_command_is_not_sent() {
         ("/\u{1b}[31m\n", 2, r"$'/\E[31m'"),
         ("/list\n/compact\nnever reached\n", 5, "nothing to gain"),
     ] {
-        let run = piped(&sandbox, line);
-        run.code(status).err_has(why);
-        assert!(!run.stdout_text().contains("Reply") && !run.stderr.contains('\u{1b}'), "{line}");
+        let run = piped(&sandbox, line).code(status).stderr(contains(why));
+        assert!(
+            !run.stdout_text().contains("Reply") && !run.stderr_text().contains('\u{1b}'),
+            "{line}"
+        );
     }
     piped(&sandbox, "//etc is what?\n\n  \n/HELP\n")
-        .ok()
-        .stdout_has("Reply to 1 messages: /etc is what?\n  /new");
-    piped(&sandbox, "no line end").ok().stdout_is("Reply to 3 messages: no line end\n");
+        .success()
+        .stdout(contains("Reply to 1 messages: /etc is what?\n  /new"));
+    piped(&sandbox, "no line end").success().stdout("Reply to 3 messages: no line end\n");
 }
 
 #[test]
 fn d7_sessions_are_forked_labelled_and_deleted_by_name() {
     let sandbox = Sandbox::new();
-    piped(&sandbox, "hi\n/fork idea\nmore\n/label better idea\n/switch init\n").ok();
-    piped(&sandbox, "/status\n").ok().stdout_has("turns        1\n");
+    piped(&sandbox, "hi\n/fork idea\nmore\n/label better idea\n/switch init\n").success();
+    piped(&sandbox, "/status\n").success().stdout(contains("turns        1\n"));
     piped(&sandbox, "/switch better\n/status\n/switch initial\n")
-        .ok()
-        .stdout_has("turns        2\n");
-    piped(&sandbox, "/delete better idea\n").ok().stdout_has(".jsonl");
-    piped(&sandbox, "/list\n").ok().stdout_has("(initial)");
+        .success()
+        .stdout(contains("turns        2\n"));
+    piped(&sandbox, "/delete better idea\n").success().stdout(contains(".jsonl"));
+    piped(&sandbox, "/list\n").success().stdout(contains("(initial)"));
     assert_eq!(piped(&sandbox, "/list\n").lines().len(), 1);
     // On a terminal that is asked first.
     if is_there() {
-        piped(&sandbox, "/new other\n/switch init\n").ok();
+        piped(&sandbox, "/new other\n/switch init\n").success();
         let mut pty = on_a_terminal(chat(&sandbox));
         pty.press("/delete other\r")
             .wait_for("delete this session permanently? [y/N] ")
@@ -293,7 +307,7 @@ fn d7_sessions_are_forked_labelled_and_deleted_by_name() {
         pty.press("/delete other\r")
             .wait_for("delete this session permanently? [y/N] ")
             .line("y", ".jsonl");
-        pty.line("/list", "(initial)").press(CTRL_D).end().ok();
+        pty.line("/list", "(initial)").press(CTRL_D).end().success();
         assert!(!pty.screen().ends_with("(other)\nyou>"), "{}", pty.screen());
     }
 }
@@ -303,21 +317,36 @@ fn options_and_names_choose_the_session() {
     let sandbox = Sandbox::new();
     chat(&sandbox)
         .args(["--new", "work"])
-        .stdin("hi\n")
-        .run()
-        .ok()
-        .err_has("(work): 0 turns restored");
-    chat(&sandbox).args(["--workspace", "other"]).stdin("/list\n").run().ok().err_has("(initial)");
-    chat(&sandbox).args(["wor"]).stdin("/list\n").run().ok().err_has("(work): 1 turn restored");
+        .write_stdin("hi\n")
+        .assert()
+        .success()
+        .stderr(contains("(work): 0 turns restored"));
+    chat(&sandbox)
+        .args(["--workspace", "other"])
+        .write_stdin("/list\n")
+        .assert()
+        .success()
+        .stderr(contains("(initial)"));
+    chat(&sandbox)
+        .args(["wor"])
+        .write_stdin("/list\n")
+        .assert()
+        .success()
+        .stderr(contains("(work): 1 turn restored"));
     chat(&sandbox)
         .args(["--agent", "ops"])
-        .stdin("/status\n")
-        .run()
-        .ok()
-        .stdout_has("agent        ops\n");
-    chat(&sandbox).arg("nobody").stdin("hi\n").run().code(1).err_has("no session 'nobody'");
+        .write_stdin("/status\n")
+        .assert()
+        .success()
+        .stdout(contains("agent        ops\n"));
+    chat(&sandbox)
+        .arg("nobody")
+        .write_stdin("hi\n")
+        .assert()
+        .code(1)
+        .stderr(contains("no session 'nobody'"));
     for args in [&["a", "b"][..], &["--window"], &["--nothing"], &[""]] {
-        chat(&sandbox).args(args).stdin("hi\n").run().code(2).stdout_is("");
+        chat(&sandbox).args(args).write_stdin("hi\n").assert().code(2).stdout("");
     }
 }
 
@@ -334,15 +363,15 @@ fn a_turn_is_interrupted_and_goes_on_later() {
     sandbox.program("slow", SLOW);
     let mut pty = on_a_terminal(chat(&sandbox).args(["--call", "slow"]));
     pty.press("hello\r").wait_for("hello");
-    sandbox.sh("while test ! -e asked; do sleep 0.02; done").run().ok();
+    sandbox.sh("while test ! -e asked; do sleep 0.02; done").assert().success();
     pty.press(CTRL_C)
         .wait_for("claw-chat: interrupted; /again continues the turn, /undo turn undoes it")
         .wait_for(PROMPT);
     sandbox.write("go", "");
     pty.line("/again", r"late \u{1b}[31mred").press(CTRL_D);
-    pty.end().ok();
+    pty.end().success();
     assert!(!pty.output().contains("\u{1b}[31m"), "{:?}", pty.output());
-    piped(&sandbox, "/status\n").ok().stdout_has("turns        1\n");
+    piped(&sandbox, "/status\n").success().stdout(contains("turns        1\n"));
 }
 
 #[test]
@@ -360,7 +389,7 @@ fn the_answer_is_shown_as_it_comes() {
         pty.screen()
     );
     pty.press(CTRL_C).wait_for("claw-chat: interrupted").wait_for(PROMPT).press(CTRL_D);
-    pty.end().ok();
+    pty.end().success();
 }
 
 #[test]
@@ -370,83 +399,94 @@ fn tools_are_run_when_the_user_says_so() {
     }
     let sandbox = Sandbox::new();
     sandbox.program("model", MODEL);
-    sandbox.sh(CLOCK).run().ok();
+    sandbox.sh(CLOCK).assert().success();
     let mut pty =
         on_a_terminal(chat(&sandbox).args(["--call", "model", "--tools", "tools", "--ask"]));
     pty.press("What time is it?\r").wait_for("run clock {}? [y/N] ");
     pty.line("y", "It is five.").line("/context", "results").press(CTRL_D);
-    pty.end().ok();
+    pty.end().success();
 }
 
 /// The messages of the current session.
 fn messages(sandbox: &Sandbox) -> String {
     let script = "claw-rebuild \"$(claw-session path \"$(claw-session current)\")\"";
-    sandbox.sh(script).run().ok().stdout_text()
+    sandbox.sh(script).assert().success().stdout_text()
 }
 
 #[test]
 fn audit_04_what_is_advised_after_a_failure_goes_by_what_was_stored() {
     let sandbox = Sandbox::new();
-    piped(&sandbox, "hi\n").ok();
+    piped(&sandbox, "hi\n").success();
     let before = messages(&sandbox);
     // The turn fails before the prompt is stored.
-    let run = chat(&sandbox).env("CLAW_PROVIDER", "anthropic").stdin("lost\n").run();
-    run.code(77)
-        .err_has("claw-chat: no answer (status 77); the prompt was not stored, so type it again\n");
-    assert!(!run.stderr.contains("/undo") && !run.stderr.contains("/again"), "{}", run.stderr);
+    let run = chat(&sandbox)
+        .env("CLAW_PROVIDER", "anthropic")
+        .write_stdin("lost\n")
+        .assert()
+        .code(77)
+        .stderr(contains(
+            "claw-chat: no answer (status 77); the prompt was not stored, so type it again\n",
+        ));
+    assert!(
+        !run.stderr_text().contains("/undo") && !run.stderr_text().contains("/again"),
+        "{}",
+        run.stderr_text()
+    );
     assert_eq!(messages(&sandbox), before);
     // And after it.
     sandbox.program("away", "cat >/dev/null; exit 69");
-    let away = |lines: &str| chat(&sandbox).args(["--call", "away"]).stdin(lines).run();
+    let away = |lines: &str| chat(&sandbox).args(["--call", "away"]).write_stdin(lines).assert();
     let advice =
         "claw-chat: no answer (status 69); /again continues the turn, /undo turn undoes it\n";
-    away("kept\n").code(69).err_has(advice);
-    away("/again\n").code(69).err_has(advice);
-    piped(&sandbox, "/undo turn\n").ok();
+    away("kept\n").code(69).stderr(contains(advice));
+    away("/again\n").code(69).stderr(contains(advice));
+    piped(&sandbox, "/undo turn\n").success();
     assert_eq!(messages(&sandbox), before);
     // Nothing waits for an answer.
     let run = away("/again\n");
-    assert!(!run.stderr.contains("/undo"), "{}", run.stderr);
+    assert!(!run.stderr_text().contains("/undo"), "{}", run.stderr_text());
 }
 
 #[test]
 fn audit_04_an_undo_is_brought_back_until_something_is_said() {
     let sandbox = Sandbox::new();
-    piped(&sandbox, "one\ntwo\n").ok();
+    piped(&sandbox, "one\ntwo\n").success();
     let before = messages(&sandbox);
-    piped(&sandbox, "/undo turn\n/undo turn\n").ok().err_has("/redo restores it\n");
+    piped(&sandbox, "/undo turn\n/undo turn\n").success().stderr(contains("/redo restores it\n"));
     assert_eq!(messages(&sandbox), "");
-    piped(&sandbox, "/redo\n/redo\n").ok().err_has("reversed the last /undo");
+    piped(&sandbox, "/redo\n/redo\n").success().stderr(contains("reversed the last /undo"));
     assert_eq!(messages(&sandbox), before);
-    piped(&sandbox, "/redo\n").code(5).err_has("nothing to bring back");
-    piped(&sandbox, "/undo turn\nthree\n/redo\n").code(5).err_has("nothing to bring back");
+    piped(&sandbox, "/redo\n").code(5).stderr(contains("nothing to bring back"));
+    piped(&sandbox, "/undo turn\nthree\n/redo\n").code(5).stderr(contains("nothing to bring back"));
 }
 
 #[test]
 fn audit_27_each_session_of_a_chat_is_found_by_its_key_and_its_label_is_shown() {
     let sandbox = Sandbox::new();
-    piped(&sandbox, "one\n/new\ntwo\nthree\n/new\n").ok();
+    piped(&sandbox, "one\n/new\ntwo\nthree\n/new\n").success();
     for (key, turns) in [
         ("main:cli:user", "1 turn "),
         ("main:cli:user-2", "2 turns "),
         ("main:cli:user-3", "0 turns "),
     ] {
-        piped(&sandbox, &format!("/switch {key}\n")).ok().err_has(&format!(": {turns}restored\n"));
+        piped(&sandbox, &format!("/switch {key}\n"))
+            .success()
+            .stderr(contains(format!(": {turns}restored\n")));
     }
-    piped(&sandbox, "/label\n").ok().stdout_is("\n").err_has("has no label");
-    piped(&sandbox, "/label my work\n/label\n/exit\nnever read\n").ok().stdout_is("my work\n");
+    piped(&sandbox, "/label\n").success().stdout("\n").stderr(contains("has no label"));
+    piped(&sandbox, "/label my work\n/label\n/exit\nnever read\n").success().stdout("my work\n");
 }
 
 #[test]
 fn audit_27_help_alone_is_sent_only_when_it_is_typed_again() {
     let sandbox = Sandbox::new();
     let asks = "claw-chat: did you mean /help? To send 'help' to the model, type it again\n";
-    piped(&sandbox, "help\n").code(2).err_has(asks).stdout_is("");
+    piped(&sandbox, "help\n").code(2).stderr(contains(asks)).stdout("");
     if is_there() {
         let mut pty = on_a_terminal(chat(&sandbox));
         pty.line("help", "did you mean /help?").line("help", "Reply to 1 messages: help");
         pty.line("Help", "did you mean /help?").line("hi", "Reply to 3 messages: hi");
-        pty.line("Help", "did you mean /help?").press(CTRL_D).end().ok();
+        pty.line("Help", "did you mean /help?").press(CTRL_D).end().success();
     }
 }
 
@@ -458,7 +498,7 @@ fn audit_27_the_index_is_current_when_a_chat_ends() {
     let before = read();
     // claw0 resumes what was active last, by its index.
     let run = chat(&sandbox).arg("experiments").env("SOURCE_DATE_EPOCH", "1800000000");
-    run.stdin("hi\nmore\n").run().ok();
+    run.write_stdin("hi\nmore\n").assert().success();
     let after = read();
     let times = after.as_object().expect("an object").iter();
     let newest = times.max_by_key(|(_, entry)| entry["last_active"].to_string()).expect("one");
@@ -473,10 +513,13 @@ fn audit_27_a_session_that_is_over_is_followed_by_another() {
     let sandbox = Sandbox::new();
     let at = |minutes: u64, lines: &str| {
         let now = (1_767_225_600 + minutes * 60).to_string();
-        let run =
-            chat(&sandbox).args(["--idle", "30"]).env("SOURCE_DATE_EPOCH", now).stdin(lines).run();
-        run.ok();
-        run.stderr
+        let run = chat(&sandbox)
+            .args(["--idle", "30"])
+            .env("SOURCE_DATE_EPOCH", now)
+            .write_stdin(lines)
+            .assert()
+            .success();
+        run.stderr_text().to_owned()
     };
     assert!(at(0, "hi\n").contains("(initial): 0 turns restored"));
     assert!(at(30, "hi\n").contains("(initial): 1 turn restored"));
@@ -485,25 +528,31 @@ fn audit_27_a_session_that_is_over_is_followed_by_another() {
     // One that the user chooses is used, however old it is.
     let said = at(200, "/switch initial\nhi\nhi\n");
     assert!(said.ends_with("(initial): 2 turns restored\n"), "{said}");
-    let daily = chat(&sandbox).args(["--reset", "daily@25:00"]).stdin("").run();
-    daily.code(2).err_has("daily@04:00");
+    chat(&sandbox)
+        .args(["--reset", "daily@25:00"])
+        .write_stdin("")
+        .assert()
+        .code(2)
+        .stderr(contains("daily@04:00"));
 }
 
 #[test]
 fn audit_28_the_context_of_an_unknown_window_is_shown() {
     let sandbox = Sandbox::new();
-    piped(&sandbox, "hi\n").ok();
+    piped(&sandbox, "hi\n").success();
     let run = chat(&sandbox).env("CLAW_PROVIDER", "anthropic").env("CLAW_MODEL", "mine");
-    let run = run.env_remove("CLAW_WINDOW").stdin("/context\n").run();
-    run.ok()
-        .stdout_has(" tokens; the window is not known: set it with --window or CLAW_WINDOW\n")
-        .stdout_has("  text\n");
+    run.env_remove("CLAW_WINDOW")
+        .write_stdin("/context\n")
+        .assert()
+        .success()
+        .stdout(contains(" tokens; the window is not known: set it with --window or CLAW_WINDOW\n"))
+        .stdout(contains("  text\n"));
     chat(&sandbox)
         .env_remove("CLAW_WINDOW")
-        .stdin("/context\n")
-        .run()
-        .ok()
-        .stdout_has(" / 200,000 tokens\n");
+        .write_stdin("/context\n")
+        .assert()
+        .success()
+        .stdout(contains(" / 200,000 tokens\n"));
 }
 
 #[test]
@@ -519,12 +568,12 @@ fn audit_29_a_banner_names_the_model_and_help() {
     );
     pty.line("/model", "model offline (offline)");
     pty.line("/model mine", "model mine (offline)").line("hi", "Reply to 1 messages: hi");
-    pty.press(CTRL_D).end().ok();
-    piped(&sandbox, "/status\n").ok().stdout_has("model        mine\n");
+    pty.press(CTRL_D).end().success();
+    piped(&sandbox, "/status\n").success().stdout(contains("model        mine\n"));
     let cmd = chat(&sandbox).env_remove("CLAW_PROVIDER");
     let mut pty = on_a_terminal(cmd);
     assert!(pty.output().starts_with("claw-chat: no model is set, /model NAME sets one; /help"));
-    pty.press(CTRL_D).end().ok();
+    pty.press(CTRL_D).end().success();
 }
 
 #[test]
@@ -539,19 +588,17 @@ fn settings_are_shown_and_changed() {
             .cmd("claw-chat")
             .env("CLAW_CONFIG", "config.json")
             .env("CLAW_PROVIDER", "offline");
-        cmd.args(["--profile", "local"]).stdin(lines).run()
+        cmd.args(["--profile", "local"]).write_stdin(lines).assert()
     };
     let lines = "/model\n/set profile big\n/model\n/set model own\nhi\n/model\n/unset model\n/model\n/status\n";
-    let said = chat(lines).ok().stdout_text();
+    let said = chat(lines).success().stdout_text();
     let models: Vec<&str> = said.lines().filter(|line| line.starts_with("model ")).collect();
     let shown = ["small", "large", "own", "large"].map(|name| format!("model {name} (offline)"));
     assert_eq!(models[..4], shown, "{said}");
     assert_eq!(models[4], "model        own", "the turn had it");
 
-    chat("/set max-rounds\n/set max-rounds 9\n/set max-rounds\n/unset max-rounds\n/set max-rounds\n").ok().stdout_is(
-        "max-rounds  7  file 'config.json'\nmax-rounds  9  CLAW_MAX_ROUNDS\nmax-rounds  7  file 'config.json'\n",
-    );
-    let said = chat("/set stream no\n/set\n").ok().stdout_text();
+    chat("/set max-rounds\n/set max-rounds 9\n/set max-rounds\n/unset max-rounds\n/set max-rounds\n").success().stdout("max-rounds  7  file 'config.json'\nmax-rounds  9  CLAW_MAX_ROUNDS\nmax-rounds  7  file 'config.json'\n");
+    let said = chat("/set stream no\n/set\n").success().stdout_text();
     let keys: Vec<&str> = said.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(keys, ["max-rounds", "model", "profile", "provider", "stream"], "{said}");
     // What is wrong changes nothing.
@@ -566,20 +613,23 @@ fn settings_are_shown_and_changed() {
         ("/set workspace w", 2, "cannot change the agent or the workspace of a conversation; "),
         ("/set profile away", 2, "cannot change the agent or the workspace of a conversation; "),
     ] {
-        chat(&format!("{line}\n")).code(status).err_has(why).stdout_is("");
+        chat(&format!("{line}\n")).code(status).stderr(contains(why)).stdout("");
     }
     if is_there() {
         let mut pty = on_a_terminal(self::chat(&sandbox));
         pty.line("/set system none.md", "cannot read").line("/set system", "system  -  default");
         pty.press("/set temp\t 0.5\r").wait_for(PROMPT);
-        pty.line("/set temperature", "temperature  0.5  CLAW_TEMPERATURE").press(CTRL_D).end().ok();
+        pty.line("/set temperature", "temperature  0.5  CLAW_TEMPERATURE")
+            .press(CTRL_D)
+            .end()
+            .success();
     }
 }
 
 #[test]
 fn audit_29_a_prompt_is_written_in_an_editor() {
     let sandbox = Sandbox::new();
-    piped(&sandbox, "/edit\n").code(2).err_has("/edit needs a terminal");
+    piped(&sandbox, "/edit\n").code(2).stderr(contains("/edit needs a terminal"));
     if !is_there() {
         return;
     }
@@ -590,34 +640,41 @@ fn audit_29_a_prompt_is_written_in_an_editor() {
         on_a_terminal(chat(&sandbox).env("VISUAL", editor).env("TMPDIR", sandbox.dir().as_os_str()))
     };
     let mut pty = editing("ed1 -f");
-    pty.line("/edit zero", "Reply to 1 messages: two").press(CTRL_D).end().ok();
+    pty.line("/edit zero", "Reply to 1 messages: two").press(CTRL_D).end().success();
     assert!(messages(&sandbox).contains(r#""content":"zero/one\ntwo""#), "{}", messages(&sandbox));
     let before = messages(&sandbox);
     let mut pty = editing("ed2");
-    pty.line("/edit", "nothing was sent: the prompt is empty").press(CTRL_D).end().ok();
+    pty.line("/edit", "nothing was sent: the prompt is empty").press(CTRL_D).end().success();
     let mut pty = editing("ed3");
-    pty.line("/edit", "nothing was sent: the editor ended with status 3").press(CTRL_D).end().ok();
+    pty.line("/edit", "nothing was sent: the editor ended with status 3")
+        .press(CTRL_D)
+        .end()
+        .success();
     assert_eq!(messages(&sandbox), before);
-    sandbox.sh("ls -d claw-chat.* 2>/dev/null").run().code(2);
+    sandbox.sh("ls -d claw-chat.* 2>/dev/null").assert().code(2);
 }
 
 #[test]
 fn audit_29_a_session_is_exported_and_no_file_is_replaced_unasked() {
     let sandbox = Sandbox::new();
     let export = |line: &str| piped(&sandbox, &format!("{line}\n"));
-    piped(&sandbox, "a *good* day\n").ok();
+    piped(&sandbox, "a *good* day\n").success();
     for (file, begin) in [("a b.md", "#"), ("page.html", "<!"), ("s.txt", "")] {
-        export(&format!("/export {file}")).ok().err_has(&format!("exported to '{file}'\n"));
+        export(&format!("/export {file}"))
+            .success()
+            .stderr(contains(format!("exported to '{file}'\n")));
         let text = sandbox.read_text(file);
         assert!(
             text.trim_start().to_lowercase().starts_with(begin) && text.contains("good"),
             "{file}: {text}"
         );
-        export(&format!("/export {file}")).code(2).err_has("file exists; give another name");
+        export(&format!("/export {file}"))
+            .code(2)
+            .stderr(contains("file exists; give another name"));
     }
-    sandbox.sh("stat -c %a s.txt; ls *.part 2>/dev/null").run().code(2).stdout_is("600\n");
-    export("/export s.pdf").code(2).err_has("end its name in .md, .html or .txt");
-    export("/export").ok().err_has("exported to 'claw-");
+    sandbox.sh("stat -c %a s.txt; ls *.part 2>/dev/null").assert().code(2).stdout("600\n");
+    export("/export s.pdf").code(2).stderr(contains("end its name in .md, .html or .txt"));
+    export("/export").success().stderr(contains("exported to 'claw-"));
     export("/export no/such.md").code(74);
 }
 
@@ -638,11 +695,11 @@ fn audit_29_answers_are_wrapped_and_rendered_for_the_terminal() {
         let rendered = " messages: This is a very long\nline of words that has to be wrapped\nyou>";
         assert_eq!(answer == rendered, is_rendered, "{options:?}: {screen}");
         assert_eq!(answer.contains("**very**"), !is_rendered, "{options:?}: {screen}");
-        pty.press(CTRL_D).end().ok();
+        pty.press(CTRL_D).end().success();
     }
     // A file gets what was said.
     let mut pty = Pty::run(sandbox.sh("CLAW_PROVIDER=offline claw-chat --new >out"), (40, 24));
-    pty.wait_for(PROMPT).line(prompt, "wrapped\r\n").press(CTRL_D).end().ok();
+    pty.wait_for(PROMPT).line(prompt, "wrapped\r\n").press(CTRL_D).end().success();
     assert_eq!(sandbox.read_text("out"), format!("Reply to 1 messages: {prompt}\n"));
 }
 
@@ -677,7 +734,7 @@ fn audit_29_what_is_typed_ahead_is_not_echoed_into_the_answer() {
         "{}",
         pty.screen()
     );
-    pty.press(CTRL_D).end().ok();
+    pty.press(CTRL_D).end().success();
 }
 
 #[test]
@@ -720,9 +777,9 @@ fn audit_29_ctrl_c_keeps_what_was_shown_of_the_answer() {
     pty.press("next?\r").wait_for("Reply to").press(CTRL_C);
     pty.wait_for("claw-chat: interrupted; /again continues").wait_for(PROMPT);
     pty.line("/history", "assistant").line("/again", "Reply to 1 messages").press(CTRL_D);
-    pty.end().ok();
+    pty.end().success();
     let script = "claw-rebuild --interrupted \"$(claw-session path initial)\"";
-    sandbox.sh(script).run().ok().stdout_has("Reply to");
+    sandbox.sh(script).assert().success().stdout(contains("Reply to"));
     assert!(!messages(&sandbox).contains("interrupted"), "{}", messages(&sandbox));
     assert_eq!(messages(&sandbox).lines().count(), 2);
 }

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use assert_cmd::assert::Assert;
+use predicates::str::contains;
 use serde_json::{Value, json};
 
-use crate::common::{Run, Sandbox};
+use crate::common::{AssertExt, Sandbox};
 use crate::talks::{Talk, append};
 
 /// The transcript of every test.
@@ -93,7 +95,7 @@ impl Damage {
     /// The findings are this one and no other, but for the note of what was saved.
     #[track_caller]
     fn is_found(&self, sandbox: &Sandbox) {
-        let run = sandbox.cmd("claw-check").arg(FILE).run();
+        let run = sandbox.cmd("claw-check").arg(FILE).assert();
         let mut findings = run.code(self.status).json();
         if self.saved {
             findings.retain(|finding| finding["rule"] != "fused-line");
@@ -293,8 +295,12 @@ fn g9_a_damaged_transcript_is_answered() {
         let sandbox = damage.write();
         append(&sandbox, FILE, user("and now?").to_string());
         damage.is_found(&sandbox);
-        let run = sandbox.sh("claw-rebuild s.jsonl | claw-call").envs(provider.env()).run();
-        run.ok().stdout_has(r#""type":"assistant""#);
+        sandbox
+            .sh("claw-rebuild s.jsonl | claw-call")
+            .envs(provider.env())
+            .assert()
+            .success()
+            .stdout(contains(r#""type":"assistant""#));
         let requests = provider.requests();
         let request = requests.last().expect("a request");
         assert_eq!((request.status, request.last_user_text()), (200, "and now?"));
@@ -317,10 +323,10 @@ fn every_rule_is_tried() {
 fn a_whole_transcript_has_no_finding() {
     let sandbox = private();
     talk().append(&sandbox, FILE);
-    sandbox.cmd("claw-check").arg(FILE).run().ok().stdout_is("").err_is("");
+    sandbox.cmd("claw-check").arg(FILE).assert().success().stdout("").stderr("");
     append(&sandbox, FILE, compaction(id_of(6)).to_string());
     append(&sandbox, FILE, user("and?").to_string());
-    sandbox.cmd("claw-check").arg(FILE).run().ok().stdout_is("").err_is("");
+    sandbox.cmd("claw-check").arg(FILE).assert().success().stdout("").stderr("");
 }
 
 #[test]
@@ -333,11 +339,11 @@ fn audit_25_the_id_of_a_session_is_not_taken_for_a_link_of_the_chain() {
     for text in [records.join("\n"), reply("two").to_string(), later.to_owned()] {
         append(&sandbox, FILE, text);
     }
-    sandbox.cmd("claw-check").arg(FILE).run().ok().stdout_is("").err_is("");
+    sandbox.cmd("claw-check").arg(FILE).assert().success().stdout("").stderr("");
     // What stands after it says still that it was changed.
     let text = sandbox.read_text(FILE).replacen("\"key\":\"k\"", "\"key\":\"q\"", 1);
     sandbox.write(FILE, text);
-    let run = sandbox.cmd("claw-check").arg(FILE).run();
+    let run = sandbox.cmd("claw-check").arg(FILE).assert();
     assert_eq!(run.code(65).stdout_text().matches("line-missing").count(), 1);
 }
 
@@ -348,7 +354,7 @@ fn several_damages_are_as_many_findings_in_the_order_of_the_file() {
     lines[4].truncate(70);
     lines.push(br#"{"type":"retract","target":"x"}"#.to_vec());
     let damage = Damage::of(&lines, "", 1, 65);
-    let run = damage.write().cmd("claw-check").arg(FILE).run();
+    let run = damage.write().cmd("claw-check").arg(FILE).assert();
     let found = run.code(65).json();
     let found: Vec<_> = found.iter().map(|it| (it["rule"].clone(), it["line"].clone())).collect();
     let expected = [
@@ -380,7 +386,7 @@ fn what_stands_behind_a_compactions_first_kept_record_has_its_line() {
     let kept = id_of(5);
     let more = [compaction(kept), result("nobody"), call("t"), user("stop")];
     let damage = Damage::appended(&more, "", 1, 1);
-    let found = damage.write().cmd("claw-check").arg(FILE).run().code(1).json();
+    let found = damage.write().cmd("claw-check").arg(FILE).assert().code(1).json();
     let place = |it: &Value| (it["rule"].clone(), it["line"].clone());
     let expected = [("orphan-result", 9), ("open-call", 10)];
     let expected = expected.map(|(rule, line)| (json!(rule), json!(line)));
@@ -391,7 +397,7 @@ fn what_stands_behind_a_compactions_first_kept_record_has_its_line() {
 fn g3_a_call_at_the_end_is_a_note_with_the_place_of_its_reply() {
     let sandbox = private();
     Talk::of("uac", 3).append(&sandbox, FILE);
-    let found = sandbox.cmd("claw-check").arg(FILE).run().ok().json_one();
+    let found = sandbox.cmd("claw-check").arg(FILE).assert().success().json_one();
     let last = sandbox.read_json(FILE)[1].clone();
     assert_eq!((&found["rule"], &found["severity"]), (&json!("open-at-end"), &json!("note")));
     assert_eq!((&found["line"], &found["id"]), (&json!(2), &last["id"]));
@@ -401,18 +407,18 @@ fn g3_a_call_at_the_end_is_a_note_with_the_place_of_its_reply() {
 fn t1_a_file_that_others_may_read_is_a_note() {
     let sandbox = private();
     talk().append(&sandbox, FILE);
-    let run = sandbox.sh("chmod 640 s.jsonl; claw-check s.jsonl").run();
-    let found = run.ok().json_one();
+    let run = sandbox.sh("chmod 640 s.jsonl; claw-check s.jsonl").assert().success();
+    let found = run.json_one();
     assert_eq!((&found["rule"], &found["severity"]), (&json!("open-mode"), &json!("note")));
-    run.stdout_has("its mode is 0640; chmod 600 keeps it private");
+    run.stdout(contains("its mode is 0640; chmod 600 keeps it private"));
 }
 
 // ---- what is read ----------------------------------------------------------------------------
 
 /// Checks a transcript on standard input.
 #[track_caller]
-fn check(text: &str) -> Run {
-    Sandbox::new().cmd("claw-check").stdin(text).run()
+fn check(text: &str) -> Assert {
+    Sandbox::new().cmd("claw-check").write_stdin(text).assert()
 }
 
 #[test]
@@ -421,28 +427,29 @@ fn each_file_is_a_transcript_of_its_own() {
     talk().append(&sandbox, "good.jsonl");
     talk().append(&sandbox, "bad.jsonl");
     append(&sandbox, "bad.jsonl", result("nobody").to_string());
-    let inputs = |run: &Run| -> Vec<String> {
+    let inputs = |run: &Assert| -> Vec<String> {
         run.json().iter().map(|found| format!("{} {}", found["input"], found["line"])).collect()
     };
-    let run =
-        |files: &[&str], stdin: &str| sandbox.cmd("claw-check").args(files).stdin(stdin).run();
+    let run = |files: &[&str], stdin: &str| {
+        sandbox.cmd("claw-check").args(files).write_stdin(stdin).assert()
+    };
     // Ids begin anew with each, and so do lines and bytes.
-    run(&["good.jsonl", "good.jsonl"], "").ok().stdout_is("");
+    run(&["good.jsonl", "good.jsonl"], "").success().stdout("");
     let both = run(
         &["bad.jsonl", "good.jsonl", "-", "bad.jsonl"],
         "5\n{\"type\":\"label\",\"label\":\"x\"}\n",
     );
     let expected = ["\"bad.jsonl\" 8", "\"<stdin>\" 1", "\"bad.jsonl\" 8"];
-    assert_eq!(inputs(both.code(65)), expected);
-    assert_eq!(inputs(run(&["good.jsonl", "bad.jsonl"], "").code(1)), ["\"bad.jsonl\" 8"]);
+    assert_eq!(inputs(&both.code(65)), expected);
+    assert_eq!(inputs(&run(&["good.jsonl", "bad.jsonl"], "").code(1)), ["\"bad.jsonl\" 8"]);
     run(&["bad.jsonl", "nowhere"], "")
         .code(74)
-        .stdout_is("")
-        .err_has("claw-check: cannot read 'nowhere': ");
-    run(&[FILE], "").ok().stdout_is("").err_is("");
-    check("").ok().stdout_is("").err_is("");
-    check("\n \n").ok().stdout_is("").err_is("");
-    run(&["--nonsense"], "").code(2).stdout_is("");
+        .stdout("")
+        .stderr(contains("claw-check: cannot read 'nowhere': "));
+    run(&[FILE], "").success().stdout("").stderr("");
+    check("").success().stdout("").stderr("");
+    check("\n \n").success().stdout("").stderr("");
+    run(&["--nonsense"], "").code(2).stdout("");
 }
 
 #[test]
@@ -450,7 +457,7 @@ fn nothing_is_changed() {
     for damage in of_lines() {
         let sandbox = damage.write();
         let before = sandbox.read(FILE);
-        sandbox.cmd("claw-check").arg(FILE).run();
+        sandbox.cmd("claw-check").arg(FILE).assert();
         assert!(sandbox.read(FILE) == before);
     }
 }
@@ -468,7 +475,7 @@ fn g6_every_dialect_that_is_read_is_checked() {
             }
             count += 1;
             let text = fs::read_to_string(&path).expect("a transcript");
-            check(&text).ok().stdout_is("").err_is("");
+            check(&text).success().stdout("").stderr("");
             let line = text.lines().count() + 1;
             let found =
                 check(&format!("{text}{}\n{}\n", result("no"), user("x"))).code(1).json_one();
@@ -486,7 +493,7 @@ fn g6_every_dialect_that_is_read_is_checked() {
 #[test]
 fn a_tree_of_another_program_is_65() {
     let tree = r#"{"type":"session","version":3,"id":"5f0c","timestamp":"2026-01-01T00:00:00Z"}"#;
-    check(tree).code(65).stdout_is("").err_has("cannot read '<stdin>': ");
+    check(tree).code(65).stdout("").stderr(contains("cannot read '<stdin>': "));
 }
 
 // ---- the rules -------------------------------------------------------------------------------
@@ -508,9 +515,9 @@ fn items_of_page() -> Vec<(String, String)> {
 
 #[test]
 fn rules_are_listed_with_a_sentence_and_are_those_of_the_page() {
-    let listed = Sandbox::new().cmd("claw-check").arg("--rules").run();
+    let listed = Sandbox::new().cmd("claw-check").arg("--rules").assert();
     let mut names = BTreeSet::new();
-    for line in listed.ok().err_is("").lines() {
+    for line in listed.success().stderr("").lines() {
         let columns: Vec<&str> = line.split('\t').collect();
         let [name, severity, mended, meaning] = columns.as_slice() else { panic!("{line}") };
         assert!(["note", "warning", "error"].contains(severity), "{line}");

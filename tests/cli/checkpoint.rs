@@ -3,9 +3,11 @@
 /// Behind a turn, in the background.
 mod behind;
 
+use assert_cmd::assert::Assert;
+use predicates::str::contains;
 use serde_json::{Value, json};
 
-use crate::common::{Run, Sandbox};
+use crate::common::{AssertExt, Sandbox};
 use crate::summaries::{self, asked, calls, reply, says};
 use crate::talks::{Talk, append, rebuild_meta, undo_last, words};
 
@@ -57,8 +59,8 @@ fn the_newest_checkpoint_is_in_the_first_message_and_can_be_taken_back() {
     members.insert("is_current".into(), true.into());
     assert_eq!(known(&sandbox), expected);
     // Without _meta nothing of it is to be seen.
-    let plain = sandbox.cmd("claw-rebuild").arg("s.jsonl").run();
-    assert!(!plain.ok().stdout_text().contains("So far."));
+    let plain = sandbox.cmd("claw-rebuild").arg("s.jsonl").assert();
+    assert!(!plain.success().stdout_text().contains("So far."));
 
     let newest = json!({"type": "retract", "target": expected["id"]});
     add(&sandbox, &newest);
@@ -91,8 +93,9 @@ fn a_checkpoint_is_known_from_the_first_kept_record_on() {
     assert_eq!((&known(&sandbox)["is_current"], &known(&sandbox)["id"]), (&false.into(), &ids[2]));
     add(&sandbox, &checkpoint(&ids[4], 20));
     assert_eq!(known(&sandbox)["is_current"], true);
-    let all = sandbox.cmd("claw-rebuild").args(["--meta", "--ignore-compactions", "s.jsonl"]).run();
-    assert_eq!(all.ok().json()[0]["_meta"]["checkpoint"]["covers_up_to"], ids[4]);
+    let all =
+        sandbox.cmd("claw-rebuild").args(["--meta", "--ignore-compactions", "s.jsonl"]).assert();
+    assert_eq!(all.success().json()[0]["_meta"]["checkpoint"]["covers_up_to"], ids[4]);
 }
 
 #[test]
@@ -101,7 +104,7 @@ fn d54_no_checkpoint_is_written_into_somebody_elses_transcript() {
     let header = r#"{"type":"session","version":3,"id":"x","timestamp":"2026-01-01T00:00:00Z"}"#;
     sandbox.write("s.jsonl", format!("{header}\n"));
     let record = checkpoint(&"x".into(), 5).to_string();
-    sandbox.cmd("claw-append").arg("s.jsonl").stdin(record).run().code(65);
+    sandbox.cmd("claw-append").arg("s.jsonl").write_stdin(record).assert().code(65);
     assert_eq!(sandbox.read_text("s.jsonl"), format!("{header}\n"));
 }
 
@@ -114,28 +117,28 @@ fn with_model() -> Sandbox {
     sandbox
 }
 
-fn run(sandbox: &Sandbox, args: &[&str]) -> Run {
+fn run(sandbox: &Sandbox, args: &[&str]) -> Assert {
     let messages = rebuild_meta(sandbox, "s.jsonl");
-    sandbox.cmd("claw-checkpoint").args(args).stdin(messages).run()
+    sandbox.cmd("claw-checkpoint").args(args).write_stdin(messages).assert()
 }
 
 /// Asks whether one is due; what was made is appended.
 #[track_caller]
 fn is_made(sandbox: &Sandbox, args: &[&str]) -> bool {
-    let run = run(sandbox, &[&["--if-due"], args].concat());
-    let made = run.ok().stdout_text();
+    let run = run(sandbox, &[&["--if-due"], args].concat()).success();
+    let made = run.stdout_text();
     if made.is_empty() {
-        run.err_has("claw-checkpoint: skipped: ");
+        run.stderr(contains("claw-checkpoint: skipped: "));
     } else {
-        run.err_has("claw-checkpoint: checkpoint of ");
+        run.stderr(contains("claw-checkpoint: checkpoint of "));
         append(sandbox, "s.jsonl", made.clone());
     }
     !made.is_empty()
 }
 
 fn tokens(sandbox: &Sandbox) -> u64 {
-    let run = sandbox.cmd("claw-estimate").stdin(rebuild_meta(sandbox, "s.jsonl")).run();
-    run.ok().json_one().as_u64().expect("a number")
+    let run = sandbox.cmd("claw-estimate").write_stdin(rebuild_meta(sandbox, "s.jsonl")).assert();
+    run.success().json_one().as_u64().expect("a number")
 }
 
 #[test]
@@ -186,8 +189,8 @@ fn v72_turns_are_counted_since_the_last_checkpoint_and_through_a_compaction() {
         sandbox.write("summary", "Compacted.");
         let messages = rebuild_meta(&sandbox, "s.jsonl");
         let args = ["--record", "--summary", "summary", "--keep-user", "0"];
-        let compaction = sandbox.cmd("claw-compact").args(args).stdin(messages).run();
-        append(&sandbox, "s.jsonl", compaction.ok().stdout.clone());
+        let compaction = sandbox.cmd("claw-compact").args(args).write_stdin(messages).assert();
+        append(&sandbox, "s.jsonl", compaction.success().get_output().stdout.clone());
     }
     let covered = sandbox.read_json("s.jsonl").pop().expect("a record");
     assert!(covered["turns_since_checkpoint"].as_u64() > Some(0), "{covered}");
@@ -209,8 +212,9 @@ fn v73_after_a_compaction_levels_are_counted_from_where_it_left_off() {
     sandbox.write("summary", "Compacted.");
     let messages = rebuild_meta(&sandbox, "s.jsonl");
     let args = ["--record", "--summary", "summary", "--window", "9000"];
-    let compaction = sandbox.cmd("claw-compact").args(args).stdin(messages).run();
-    append(&sandbox, "s.jsonl", compaction.ok().stdout.clone());
+    let compaction =
+        sandbox.cmd("claw-compact").args(args).write_stdin(messages).assert().success();
+    append(&sandbox, "s.jsonl", compaction.get_output().stdout.clone());
     // What the compaction left is past a quarter already; only the next level counts.
     let after = compaction.json_one()["tokens_after"].as_u64().expect("a number");
     assert!(after * 4 > 9000 && after * 2 < 9000, "{after}");
@@ -233,7 +237,7 @@ fn the_configuration_says_when_and_options_say_it_louder() {
     Talk::plain(4, 20).append(&sandbox, "s.jsonl");
     assert!(!made(&["--turns", "1"]));
     // Who asks for one gets one.
-    run(&sandbox, &["--config", "config"]).ok().err_has("checkpoint of 8 messages");
+    run(&sandbox, &["--config", "config"]).success().stderr(contains("checkpoint of 8 messages"));
     config(json!({"tokenThresholdPercents": [10], "minTokensForGen": 1}));
     assert!(made(&["--window", "1000"]));
     run(&sandbox, &["--percents", "0"]).code(2);
@@ -248,10 +252,15 @@ fn there_has_to_be_something_to_cover() {
     assert!(!is_made(&sandbox, &["--min-tokens", "0", "--turns", "1"]));
     run(&sandbox, &[])
         .code(5)
-        .stdout_is("")
-        .err_has("nothing to cover: no message has been answered");
-    let run = sandbox.cmd("claw-checkpoint").stdin(r#"{"role":"user","content":"x"}"#).run();
-    run.code(65).stdout_is("").err_has("message 1 has no _meta");
+        .stdout("")
+        .stderr(contains("nothing to cover: no message has been answered"));
+    sandbox
+        .cmd("claw-checkpoint")
+        .write_stdin(r#"{"role":"user","content":"x"}"#)
+        .assert()
+        .code(65)
+        .stdout("")
+        .stderr(contains("message 1 has no _meta"));
     assert_eq!(calls(&sandbox), 0);
 }
 
@@ -261,7 +270,7 @@ fn there_has_to_be_something_to_cover() {
 fn a_checkpoint_says_what_it_covers_and_where_it_comes_from() {
     let sandbox = with_model();
     Talk::plain(4, 20).user("And what is pending?").append(&sandbox, "s.jsonl");
-    let record = run(&sandbox, &["--model", "some", "--window", "8000"]).ok().json_one();
+    let record = run(&sandbox, &["--model", "some", "--window", "8000"]).success().json_one();
     let expected = json!({"type": "checkpoint", "summary": "They talked.", "topics": ["talk"],
         "key_decisions": [], "open_questions": [], "tokens_at_checkpoint": tokens(&sandbox),
         "message_count_at_checkpoint": 5, "covers_up_to": ids(&sandbox)[3], "generated_by": "m",
@@ -276,9 +285,9 @@ fn a_checkpoint_says_what_it_covers_and_where_it_comes_from() {
 fn the_last_checkpoint_is_brought_up_to_date() {
     let sandbox = with_model();
     Talk::plain(4, 20).append(&sandbox, "s.jsonl");
-    append(&sandbox, "s.jsonl", run(&sandbox, &[]).ok().stdout.clone());
+    append(&sandbox, "s.jsonl", run(&sandbox, &[]).success().get_output().stdout.clone());
     Talk::new().user("new words").assistant("Yes.").append(&sandbox, "s.jsonl");
-    append(&sandbox, "s.jsonl", run(&sandbox, &[]).ok().stdout.clone());
+    append(&sandbox, "s.jsonl", run(&sandbox, &[]).success().get_output().stdout.clone());
     let asked = asked(&sandbox, 2);
     assert!(asked.contains("  They talked.\n  \n  Topics: talk\n") && asked.contains("new words"));
     assert!(!asked.contains("question 2"), "{asked}");
@@ -290,12 +299,18 @@ fn a_request_that_is_refused_as_too_long_is_made_shorter_and_never_sent_again() 
     let sandbox = with_model();
     Talk::plain(8, 2000).append(&sandbox, "s.jsonl");
     (1..=2).for_each(|n| drop(sandbox.write(&format!("status.{n}"), "3")));
-    run(&sandbox, &[]).ok().err_has("asking with half of it").err_has(" (6 calls, ");
+    run(&sandbox, &[])
+        .success()
+        .stderr(contains("asking with half of it"))
+        .stderr(contains(" (6 calls, "));
     let sizes: Vec<usize> = (1..=3).map(|n| asked(&sandbox, n).len()).collect();
     assert!(sizes[1] < sizes[0] * 2 / 3 && sizes[2] < sizes[1] * 2 / 3, "{sizes:?}");
     (1..=9).for_each(|n| drop(sandbox.write(&format!("status.{n}"), "3")));
     sandbox.write("calls", "0");
-    run(&sandbox, &[]).code(5).stdout_is("").err_has("does not fit the window, however short");
+    run(&sandbox, &[])
+        .code(5)
+        .stdout("")
+        .stderr(contains("does not fit the window, however short"));
     assert!(calls(&sandbox) <= 6);
 }
 
@@ -312,7 +327,7 @@ fn v75_any_reply_is_fields_or_a_plain_summary() {
         (r#"{"summary":"s","topics":[1,{}],"key_decisions":7}"#, "s", json!([])),
     ] {
         sandbox.write("reply", says(said));
-        let record = run(&sandbox, &[]).ok().json_one();
+        let record = run(&sandbox, &[]).success().json_one();
         assert_eq!((&record["summary"], &record["topics"]), (&json!(summary), &topics), "{said}");
         append(&sandbox, "s.jsonl", record.to_string());
     }
@@ -334,11 +349,14 @@ fn v75_a_reply_that_is_none_writes_nothing() {
         ("no record".to_owned(), "line 1: no record"),
     ] {
         sandbox.write("reply", &reply);
-        run(&sandbox, &[]).code(69).stdout_is("").err_has(why);
+        run(&sandbox, &[]).code(69).stdout("").stderr(contains(why));
     }
     for (status, code) in [("75", 75), ("8", 8), ("1", 1), ("127", 78)] {
         sandbox.write(&format!("status.{}", calls(&sandbox) + 1), status);
-        run(&sandbox, &[]).code(code).stdout_is("").err_has("cannot get a summary: 'claw-call'");
+        run(&sandbox, &[])
+            .code(code)
+            .stdout("")
+            .stderr(contains("cannot get a summary: 'claw-call'"));
     }
 }
 
@@ -347,7 +365,7 @@ fn v75_a_reply_that_is_none_writes_nothing() {
 fn the_offline_provider_makes_one() {
     let sandbox = Sandbox::new();
     Talk::plain(4, 20).append(&sandbox, "s.jsonl");
-    let record = run(&sandbox, &["--provider", "offline"]).ok().json_one();
+    let record = run(&sandbox, &["--provider", "offline"]).success().json_one();
     assert_eq!(record["topics"], json!(["question 0", "question 2"]));
     assert_eq!(record["generated_by"], "offline");
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use predicates::str::contains;
 use serde_json::Value;
 
-use crate::common::{Cmd, Sandbox};
+use crate::common::{AssertExt, Cmd, Sandbox};
 
 /// 2026-01-01T00:00:00Z, against which dates in the rows are measured.
 const NOW: &str = "1767225600";
@@ -51,7 +52,7 @@ fn k7_rows_of_the_table_are_classified_by_the_program() {
         for (name, value) in row["headers"].as_object().into_iter().flatten() {
             cmd = cmd.args(["--header", &format!("{name}: {}", value.as_str().unwrap())]);
         }
-        let run = cmd.stdin(body).run();
+        let run = cmd.write_stdin(body).assert();
         let exit = row["exit"].as_i64().unwrap();
         let found = run.code(i32::try_from(exit).unwrap()).json_one();
         // A number that the row does not have must not be made up.
@@ -84,25 +85,25 @@ fn a_row_of_ones_own_decides_where_text_may() {
     let body = |text: &str| format!(r#"{{"error":{{"message":"{text}"}}}}"#);
     let own = ["--failures", "rows"];
     let text = body("BUDGET of 8,000 exceeded by a request of 9100");
-    classify(&sandbox, "400", &[]).stdin(text.clone()).run().code(76);
+    classify(&sandbox, "400", &[]).write_stdin(text.clone()).assert().code(76);
     for status in ["400", "404", "422", "500", "200"] {
-        let found = classify(&sandbox, status, &own).stdin(text.clone()).run();
+        let found = classify(&sandbox, status, &own).write_stdin(text.clone()).assert();
         let found = found.code(3).json_one();
         assert_eq!(found["rule"], "rows:3");
         assert_eq!((&found["limit"], &found["actual"]), (&8000.into(), &9100.into()));
     }
     for (status, exit) in [("401", 77), ("402", 77), ("403", 77), ("429", 75)] {
-        classify(&sandbox, status, &own).stdin(text.clone()).run().code(exit);
+        classify(&sandbox, status, &own).write_stdin(text.clone()).assert().code(exit);
     }
-    let slow = classify(&sandbox, "400", &own).stdin(body("slow down")).run();
+    let slow = classify(&sandbox, "400", &own).write_stdin(body("slow down")).assert();
     assert_eq!(slow.code(75).json_one()["rule"], "rows:4");
-    let cap = classify(&sandbox, "400", &own).stdin(body("at most 64 out of 90")).run();
+    let cap = classify(&sandbox, "400", &own).write_stdin(body("at most 64 out of 90")).assert();
     assert_eq!(cap.code(76).json_one()["output_cap"], 64);
     // Money and keys still win, and so does the environment's file if there is no other.
     let quota = r#"{"error":{"code":"insufficient_quota","message":"slow down"}}"#;
-    classify(&sandbox, "400", &own).stdin(quota).run().code(77);
+    classify(&sandbox, "400", &own).write_stdin(quota).assert().code(77);
     let by_variable = classify(&sandbox, "400", &[]).env("CLAW_FAILURES", "rows");
-    by_variable.stdin(body("slow down")).run().code(75);
+    by_variable.write_stdin(body("slow down")).assert().code(75);
 }
 
 #[test]
@@ -114,10 +115,14 @@ fn a_row_that_is_none_is_named() {
         ("overflow (\n", "line 1: not a regular expression: error: unclosed group"),
     ] {
         sandbox.write("rows", text);
-        let run = classify(&sandbox, "400", &["--failures", "rows"]).stdin("").run();
-        run.code(78).err_has(why).stdout_is("");
+        classify(&sandbox, "400", &["--failures", "rows"])
+            .write_stdin("")
+            .assert()
+            .code(78)
+            .stderr(contains(why))
+            .stdout("");
     }
-    classify(&sandbox, "400", &["--failures", "none"]).stdin("").run().code(74);
+    classify(&sandbox, "400", &["--failures", "none"]).write_stdin("").assert().code(74);
 }
 
 #[test]
@@ -126,11 +131,19 @@ fn what_is_no_failure_is_not_classified() {
     for body in
         [r#"{"content":[]}"#, r#"{"choices":[{"message":{}}]}"#, r#"{"message":{"content":"x"}}"#]
     {
-        classify(&sandbox, "200", &[]).stdin(body).run().code(65).err_has("is a reply");
+        classify(&sandbox, "200", &[])
+            .write_stdin(body)
+            .assert()
+            .code(65)
+            .stderr(contains("is a reply"));
     }
-    classify(&sandbox, "99", &[]).stdin("").run().code(2);
-    classify(&sandbox, "400", &["--header", "x"]).stdin("").run().code(2).err_has("no colon");
-    sandbox.cmd("claw-call").args(["--header", "a: b"]).run().code(2);
+    classify(&sandbox, "99", &[]).write_stdin("").assert().code(2);
+    classify(&sandbox, "400", &["--header", "x"])
+        .write_stdin("")
+        .assert()
+        .code(2)
+        .stderr(contains("no colon"));
+    sandbox.cmd("claw-call").args(["--header", "a: b"]).assert().code(2);
 }
 
 /// T-4: text from outside reaches no terminal raw, and stays on its line.
@@ -138,7 +151,11 @@ fn what_is_no_failure_is_not_classified() {
 fn what_a_provider_says_is_escaped() {
     let sandbox = Sandbox::new();
     let body = r#"{"error":{"message":"a\u001b[31m\nb"}}"#;
-    let run = classify(&sandbox, "400", &[]).stdin(body).run();
-    run.code(76).stdout_has(r#""message":"a\u001b[31m\nb""#).err_has(r"a\u{1b}[31m");
-    assert_eq!(run.stderr.lines().count(), 1);
+    let run = classify(&sandbox, "400", &[])
+        .write_stdin(body)
+        .assert()
+        .code(76)
+        .stdout(contains(r#""message":"a\u001b[31m\nb""#))
+        .stderr(contains(r"a\u{1b}[31m"));
+    assert_eq!(run.stderr_text().lines().count(), 1);
 }

@@ -1,8 +1,10 @@
 //! claw-compact: where it cuts, what it asks, which summaries it takes, and what becomes of them.
 
+use assert_cmd::assert::Assert;
+use predicates::str::contains;
 use serde_json::{Value, json};
 
-use crate::common::{Cmd, Run, Sandbox};
+use crate::common::{AssertExt, Cmd, Sandbox};
 use crate::summaries::{asked, calls, compact, compacted, covered, legal, reply, says, with_model};
 use crate::talks::{Talk, append, log, rebuild, rebuild_meta, stage, undo_last, words};
 
@@ -10,12 +12,12 @@ const HEADING: &str = "[Previous conversation summary]\n";
 
 fn plan(sandbox: &Sandbox, args: &[&str]) -> Cmd {
     let messages = rebuild_meta(sandbox, "s.jsonl");
-    sandbox.cmd("claw-compact").arg("--plan").args(args).stdin(messages)
+    sandbox.cmd("claw-compact").arg("--plan").args(args).write_stdin(messages)
 }
 
 fn estimate(sandbox: &Sandbox, messages: String) -> u64 {
-    let run = sandbox.cmd("claw-estimate").stdin(messages).run();
-    run.ok().json_one().as_u64().expect("a number")
+    let run = sandbox.cmd("claw-estimate").write_stdin(messages).assert();
+    run.success().json_one().as_u64().expect("a number")
 }
 
 // ---- where -----------------------------------------------------------------------------------
@@ -39,10 +41,10 @@ fn v49_the_seeds_table() {
         Talk::plain(n, length).append(&sandbox, "s.jsonl");
         let run = compact(&sandbox, args);
         if expected == 0 {
-            run.code(5).stdout_is("").err_has("nothing to gain: ");
+            run.code(5).stdout("").stderr(contains("nothing to gain: "));
             assert_eq!(calls(&sandbox), 0, "D42: no call");
         } else {
-            run.ok();
+            let run = run.success();
             assert_eq!(covered(&sandbox, &run.json_one()), expected, "{n} of {length}");
         }
     }
@@ -74,7 +76,7 @@ fn v50_d40_no_cut_parts_a_call_from_its_result() {
 fn v51_six_messages_get_smaller_or_nothing_is_done() {
     let sandbox = with_model();
     Talk::plain(6, 0).append(&sandbox, "s.jsonl");
-    compact(&sandbox, &[]).code(5).stdout_is("").err_has("nothing to gain: 6 messages");
+    compact(&sandbox, &[]).code(5).stdout("").stderr(contains("nothing to gain: 6 messages"));
     assert_eq!(calls(&sandbox), 0);
 
     let sandbox = with_model();
@@ -93,7 +95,12 @@ fn d41_the_cut_moves_on_until_the_rest_fits() {
     let record = compacted(&sandbox, &["--window", "8000"]);
     assert!(covered(&sandbox, &record) > 14, "{record}");
     let after = rebuild(&sandbox, "s.jsonl");
-    sandbox.cmd("claw-estimate").args(["--check", "--window", "8000"]).stdin(after).run().ok();
+    sandbox
+        .cmd("claw-estimate")
+        .args(["--check", "--window", "8000"])
+        .write_stdin(after)
+        .assert()
+        .success();
     legal(&sandbox);
 }
 
@@ -109,8 +116,11 @@ fn v52_d42_what_has_to_stay_is_too_large() {
         talk.append(&sandbox, "s.jsonl");
         let run = compact(&sandbox, &["--window", "8000"]);
         let why = "tokens) is over the budget of 5600; message ";
-        run.code(5).stdout_is("").err_has("what has to stay of ").err_has(why);
-        run.err_has(" alone has 9");
+        run.code(5)
+            .stdout("")
+            .stderr(contains("what has to stay of "))
+            .stderr(contains(why))
+            .stderr(contains(" alone has 9"));
         assert_eq!(calls(&sandbox), 0, "{name}");
     }
 }
@@ -145,10 +155,12 @@ fn a_record_has_the_members_of_a_compaction() {
     let sandbox = with_model();
     Talk::plain(12, 300).append(&sandbox, "s.jsonl");
     let before = rebuild(&sandbox, "s.jsonl");
-    let run = compact(&sandbox, &[]);
-    run.ok().err_has("claw-compact: summarised 6 messages: ").err_has(" (1 call, ");
+    let run = compact(&sandbox, &[])
+        .success()
+        .stderr(contains("claw-compact: summarised 6 messages: "))
+        .stderr(contains(" (1 call, "));
     assert_eq!(run.lines().len(), 1);
-    append(&sandbox, "s.jsonl", run.stdout.clone());
+    append(&sandbox, "s.jsonl", run.get_output().stdout.clone());
 
     let kept = &sandbox.read_json("s.jsonl")[6];
     let bytes = sandbox.read("s.jsonl");
@@ -212,9 +224,9 @@ fn messages_and_record_agree() {
     let sandbox = with_model();
     Talk::of("uacrcrucracrau", 300).append(&sandbox, "s.jsonl");
     let messages = rebuild(&sandbox, "s.jsonl");
-    let direct = sandbox.cmd("claw-compact").stdin(messages).run();
+    let direct = sandbox.cmd("claw-compact").write_stdin(messages).assert();
     compacted(&sandbox, &[]);
-    assert!(direct.ok().stdout_text() == rebuild(&sandbox, "s.jsonl"));
+    assert!(direct.success().stdout_text() == rebuild(&sandbox, "s.jsonl"));
     assert!(asked(&sandbox, 1) == asked(&sandbox, 2));
 }
 
@@ -223,8 +235,14 @@ fn without_meta_there_is_no_record() {
     let sandbox = with_model();
     Talk::plain(12, 300).append(&sandbox, "s.jsonl");
     let messages = rebuild(&sandbox, "s.jsonl");
-    let run = sandbox.cmd("claw-compact").arg("--record").stdin(messages).run();
-    run.code(65).stdout_is("").err_has("message 1 has no _meta");
+    sandbox
+        .cmd("claw-compact")
+        .arg("--record")
+        .write_stdin(messages)
+        .assert()
+        .code(65)
+        .stdout("")
+        .stderr(contains("message 1 has no _meta"));
     assert_eq!(calls(&sandbox), 0);
 }
 
@@ -235,8 +253,8 @@ fn n2_a_compaction_can_be_taken_back() {
     let before = rebuild(&sandbox, "s.jsonl");
     compacted(&sandbox, &[]);
     assert!(rebuild(&sandbox, "s.jsonl") != before);
-    let ignored = sandbox.cmd("claw-rebuild").args(["--ignore-compactions", "s.jsonl"]).run();
-    assert!(ignored.ok().stdout_text() == before);
+    let ignored = sandbox.cmd("claw-rebuild").args(["--ignore-compactions", "s.jsonl"]).assert();
+    assert!(ignored.success().stdout_text() == before);
     undo_last(&sandbox, "s.jsonl");
     assert!(rebuild(&sandbox, "s.jsonl") == before);
 }
@@ -249,10 +267,11 @@ fn v58_nothing_is_written_before_the_record_is_appended() {
     let record = compact(&sandbox, &[]);
     assert!(sandbox.read("s.jsonl") == before);
     // A record that was torn on its way to the disk is a line that is passed over.
-    let torn = [&before[..], &record.stdout[..record.stdout.len() / 2]].concat();
+    let torn =
+        [&before[..], &record.get_output().stdout[..record.get_output().stdout.len() / 2]].concat();
     let messages = rebuild(&sandbox, "s.jsonl");
     sandbox.write("torn.jsonl", torn);
-    sandbox.cmd("claw-rebuild").arg("torn.jsonl").run().ok().stdout_is(&messages);
+    sandbox.cmd("claw-rebuild").arg("torn.jsonl").assert().success().stdout(messages.clone());
 }
 
 #[test]
@@ -280,7 +299,7 @@ fn d50_compactions_in_a_chain_add_one_record_each_and_lose_nothing() {
         }
         assert!(messages.contains(&format!("Summary number {n}.")));
     }
-    sandbox.cmd("claw-rebuild").args(["--strict", "s.jsonl"]).run().ok();
+    sandbox.cmd("claw-rebuild").args(["--strict", "s.jsonl"]).assert().success();
 }
 
 #[test]
@@ -297,7 +316,7 @@ fn d6_ten_compactions_add_ten_records_and_can_all_be_taken_back() {
         let before = sandbox.read("s.jsonl");
         sandbox.write("summary", format!("Summary number {n}."));
         let run = compact(&sandbox, &["--summary", "summary", "--keep-user", "0"]);
-        append(&sandbox, "s.jsonl", run.ok().stdout.clone());
+        append(&sandbox, "s.jsonl", run.success().get_output().stdout.clone());
         let after = sandbox.read("s.jsonl");
         let (old, new) = after.split_at(before.len());
         assert!(old == before, "what was there is untouched");
@@ -317,7 +336,7 @@ fn d6_ten_compactions_add_ten_records_and_can_all_be_taken_back() {
     let whole = rebuild(&sandbox, "never-compacted.jsonl");
     let records = sandbox.read_json("never-compacted.jsonl").len();
     assert_eq!(sandbox.read_json("s.jsonl").len(), records + 10);
-    sandbox.cmd("claw-check").arg("s.jsonl").run().ok().stdout_is("");
+    sandbox.cmd("claw-check").arg("s.jsonl").assert().success().stdout("");
 
     for id in ids.iter().rev() {
         assert!(rebuild(&sandbox, "s.jsonl") != whole);
@@ -371,7 +390,7 @@ fn keep_user_says_how_much_of_them() {
     talk.append(&sandbox, "s.jsonl");
     let kept = |limit: &str| {
         let run = compact(&sandbox, &["--keep-user", limit]);
-        let kept = run.ok().json_one()["kept_user"].clone();
+        let kept = run.success().json_one()["kept_user"].clone();
         let texts = kept.as_array().expect("a list").iter();
         texts.map(|text| text.as_str().expect("a text").to_owned()).collect::<Vec<_>>()
     };
@@ -428,15 +447,15 @@ fn plan_prints_what_would_be_sent_and_runs_nothing() {
     let sandbox = with_model();
     Talk::of("uacrcrucracrau", 300).append(&sandbox, "s.jsonl");
     for args in [&[][..], &["--window", "4000"]] {
-        let run = plan(&sandbox, args).run();
-        assert_eq!(run.ok().lines().len(), 1);
+        let run = plan(&sandbox, args).assert().success();
+        assert_eq!(run.lines().len(), 1);
         let before = calls(&sandbox);
-        compact(&sandbox, args).ok();
+        compact(&sandbox, args).success();
         assert_eq!(calls(&sandbox), before + 1, "only the second one called");
         assert!(sandbox.read_text(&format!("stdin.{}", before + 1)) == run.stdout_text());
     }
-    plan(&sandbox, &["--record"]).run().code(2);
-    plan(&sandbox, &["--summary", "x"]).run().code(2);
+    plan(&sandbox, &["--record"]).assert().code(2);
+    plan(&sandbox, &["--summary", "x"]).assert().code(2);
 }
 
 #[test]
@@ -477,8 +496,8 @@ fn results_are_elided_and_thinking_is_left_out() {
         .append(&sandbox, "s.jsonl");
     // More of a result is left out where there is less room.
     for (window, most) in [("200000", 26_000), ("7000", 8000)] {
-        let run = plan(&sandbox, &["--window", window]).run();
-        let request = run.ok().json_one()["content"].as_str().expect("a text").to_owned();
+        let run = plan(&sandbox, &["--window", window]).assert();
+        let request = run.success().json_one()["content"].as_str().expect("a text").to_owned();
         assert!(!request.contains("secret thoughts") && request.len() < most, "{}", request.len());
         for part in
             ["call of build:\n  {\"target\":\"all\"}", "  step 1: ", "  error: missing header"]
@@ -495,10 +514,10 @@ fn d49_the_request_itself_fits_the_window() {
         (0..60).fold(Talk::new(), |talk, n| talk.user(&format!("wish {n}")).tool(words(900)));
     talk.user("And now?").append(&sandbox, "s.jsonl");
     for window in ["3000", "8000", "40000"] {
-        let request = plan(&sandbox, &["--window", window]).run();
+        let request = plan(&sandbox, &["--window", window]).assert().success();
         let check =
             sandbox.cmd("claw-estimate").args(["--window", window, "--reserve", "200", "--check"]);
-        check.stdin(request.ok().stdout.clone()).run().ok();
+        check.write_stdin(request.get_output().stdout.clone()).assert().success();
         assert!(request.stdout_text().contains("wish 0"), "the beginning is there");
     }
 }
@@ -508,11 +527,11 @@ fn n8_prompt_and_focus_are_the_users() {
     let sandbox = with_model();
     Talk::plain(12, 300).append(&sandbox, "s.jsonl");
     sandbox.write("prompt", "Fasse zusammen.\n");
-    let own = plan(&sandbox, &["--prompt", "prompt", "--focus", "the names"]).run();
-    let text = own.ok().json_one()["content"].as_str().expect("a text").to_owned();
+    let own = plan(&sandbox, &["--prompt", "prompt", "--focus", "the names"]).assert();
+    let text = own.success().json_one()["content"].as_str().expect("a text").to_owned();
     let start = "Fasse zusammen.\nPay special attention to this: the names\n\n<conversation ";
     assert!(text.starts_with(start), "{text}");
-    plan(&sandbox, &["--prompt", "missing"]).run().code(74).err_has("'missing'");
+    plan(&sandbox, &["--prompt", "missing"]).assert().code(74).stderr(contains("'missing'"));
 }
 
 #[test]
@@ -522,11 +541,11 @@ fn the_model_is_called_with_the_options_that_were_given() {
     let url = "http://127.0.0.1:9";
     let given =
         ["--provider", "anthropic", "--model", "m x", "--base-url", url, "--window", "9000"];
-    compact(&sandbox, &given).ok();
+    compact(&sandbox, &given).success();
     let args = sandbox.read_text("args.1");
     // An eighth of what the request has to get within.
     assert_eq!(args.lines().collect::<Vec<_>>(), [&["--max-tokens", "787"][..], &given].concat());
-    compact(&sandbox, &[]).ok();
+    compact(&sandbox, &[]).success();
     assert_eq!(sandbox.read_text("args.2"), "--max-tokens\n2048\n");
 }
 
@@ -535,23 +554,25 @@ fn call_and_environment_put_another_program_there() {
     let sandbox = with_model();
     Talk::plain(12, 300).append(&sandbox, "s.jsonl");
     sandbox.program("other", r#"cat >other.stdin; printf '%s\n' "$@" >other.args; cat reply"#);
-    compact(&sandbox, &["--call", "other --fast 'a b'"]).ok();
+    compact(&sandbox, &["--call", "other --fast 'a b'"]).success();
     assert_eq!(sandbox.read_text("other.args"), "--fast\na b\n--max-tokens\n2048\n");
     let messages = rebuild_meta(&sandbox, "s.jsonl");
-    let cmd = sandbox.cmd("claw-compact").env("CLAW_CALL", "other").stdin(messages);
-    cmd.run().ok();
+    let cmd = sandbox.cmd("claw-compact").env("CLAW_CALL", "other").write_stdin(messages);
+    cmd.assert().success();
     assert_eq!(
         (sandbox.read_text("other.args").as_str(), calls(&sandbox)),
         ("--max-tokens\n2048\n", 0)
     );
-    let missing = compact(&sandbox, &["--no-fallback", "--call", "no-such-program"]);
-    missing.code(78).stdout_is("").err_has("'no-such-program'");
+    compact(&sandbox, &["--no-fallback", "--call", "no-such-program"])
+        .code(78)
+        .stdout("")
+        .stderr(contains("'no-such-program'"));
 }
 
 // ---- which summaries are taken ---------------------------------------------------------------
 
 /// Runs the stage on a talk with a model that writes this and ends so.
-fn with_reply(stdout: &str, status: &str) -> Run {
+fn with_reply(stdout: &str, status: &str) -> Assert {
     let sandbox = with_model();
     Talk::plain(12, 300).append(&sandbox, "s.jsonl");
     sandbox.write("reply", stdout);
@@ -585,8 +606,11 @@ fn v53_d51_a_reply_that_is_no_summary_changes_nothing() {
         ("{\"type\":\"assistant\"}\n".into(), "0", "line 1: "),
         ("[]\n".into(), "0", "line 1: no record"),
     ] {
-        let run = with_reply(&reply, status);
-        run.code(69).stdout_is("").err_has("claw-compact: the summary ").err_has(why);
+        with_reply(&reply, status)
+            .code(69)
+            .stdout("")
+            .stderr(contains("claw-compact: the summary "))
+            .stderr(contains(why));
     }
 }
 
@@ -596,11 +620,11 @@ fn v53_the_status_of_the_program_is_passed_on() {
         let run = with_reply("", &status.to_string());
         let why =
             format!("claw-compact: cannot get a summary: 'claw-call' ended with status {status}\n");
-        run.code(status).stdout_is("").err_is(&why);
+        run.code(status).stdout("").stderr(why.clone());
     }
     // What is none of ours says nothing.
     for status in [42, 141, 255] {
-        with_reply(&says("They talked."), &status.to_string()).code(69).stdout_is("");
+        with_reply(&says("They talked."), &status.to_string()).code(69).stdout("");
     }
     with_reply("", "127").code(78);
 }
@@ -611,7 +635,7 @@ fn v53_a_program_that_dies_is_69() {
         let sandbox = with_model();
         Talk::plain(12, 300).append(&sandbox, "s.jsonl");
         let call = format!("cat reply; kill -{signal} $$ #");
-        compact(&sandbox, &["--no-fallback", "--call", &call]).code(69).stdout_is("");
+        compact(&sandbox, &["--no-fallback", "--call", &call]).code(69).stdout("");
     }
 }
 
@@ -622,12 +646,12 @@ fn v54_a_request_that_does_not_fit_is_asked_with_half_of_it() {
         (0..20).fold(Talk::new(), |talk, n| talk.user(&format!("wish {n}")).assistant(&words(800)));
     talk.append(&sandbox, "s.jsonl");
     sandbox.write("status.1", "3");
-    let run = compact(&sandbox, &[]);
-    run.ok()
-        .err_has("the summary request does not fit; asking with half of it")
-        .err_has("the summary, piece 1 of 5\n")
-        .err_has("the summary, piece 5 of 5\n")
-        .err_has(" (6 calls, ");
+    let run = compact(&sandbox, &[])
+        .success()
+        .stderr(contains("the summary request does not fit; asking with half of it"))
+        .stderr(contains("the summary, piece 1 of 5\n"))
+        .stderr(contains("the summary, piece 5 of 5\n"))
+        .stderr(contains(" (6 calls, "));
     // All of it is asked for, in parts, each with what was said of the one before.
     let first = asked(&sandbox, 1);
     let later: Vec<String> = (2..=6).map(|n| asked(&sandbox, n)).collect();
@@ -646,8 +670,10 @@ fn v54_a_request_that_does_not_fit_is_asked_with_half_of_it() {
     for n in 7..=20 {
         sandbox.write(&format!("status.{n}"), "3");
     }
-    let run = compact(&sandbox, &["--no-fallback"]);
-    run.code(5).stdout_is("").err_has("the summary request does not fit the window, however short");
+    compact(&sandbox, &["--no-fallback"])
+        .code(5)
+        .stdout("")
+        .stderr(contains("the summary request does not fit the window, however short"));
     let sizes: Vec<usize> = (7..=calls(&sandbox)).map(|n| asked(&sandbox, n).len()).collect();
     assert!(sizes.len() > 2 && sizes.windows(2).all(|two| two[1] <= two[0] / 2), "{sizes:?}");
 }
@@ -659,23 +685,24 @@ fn v54_the_same_request_is_never_sent_twice() {
     for n in 1..=9 {
         sandbox.write(&format!("status.{n}"), "3");
     }
-    compact(&sandbox, &["--max-calls", "9", "--no-fallback"]).code(5).stdout_is("");
+    compact(&sandbox, &["--max-calls", "9", "--no-fallback"]).code(5).stdout("");
     let mut requests: Vec<String> = (1..=calls(&sandbox)).map(|n| asked(&sandbox, n)).collect();
     let count = requests.len();
     requests.sort();
     requests.dedup();
     assert_eq!(requests.len(), count);
-    let run = compact(&sandbox, &["--max-calls", "0", "--no-fallback"]);
-    run.code(69).err_has("no source of summaries is left to ask");
+    compact(&sandbox, &["--max-calls", "0", "--no-fallback"])
+        .code(69)
+        .stderr(contains("no source of summaries is left to ask"));
     assert_eq!(calls(&sandbox), count, "0 asks nobody");
 }
 
 /// Every line on standard error is JSON then, those of the program that is asked, too.
 #[test]
 fn m6_every_end_is_one_outcome_in_json() {
-    let outcome = |run: &Run| {
+    let outcome = |run: &Assert| {
         let lines: Vec<Value> = run
-            .stderr
+            .stderr_text()
             .lines()
             .map(|line| serde_json::from_str(line).expect("a JSON line"))
             .collect();
@@ -706,7 +733,7 @@ fn v54_max_calls_is_the_most() {
     let sandbox = with_model();
     Talk::plain(20, 800).append(&sandbox, "s.jsonl");
     sandbox.write("status.1", "3");
-    compact(&sandbox, &["--max-calls", "1", "--no-fallback"]).code(5).stdout_is("");
+    compact(&sandbox, &["--max-calls", "1", "--no-fallback"]).code(5).stdout("");
     assert_eq!(calls(&sandbox), 1);
 }
 
@@ -716,8 +743,11 @@ fn m_a_summary_that_leaves_the_request_over_its_budget_is_not_used() {
     Talk::plain(8, 1500).user("And now?").append(&sandbox, "s.jsonl");
     // What is kept word for word takes much of it.
     sandbox.write("reply", says(&words(1500)));
-    let run = compact(&sandbox, &["--window", "6000", "--no-fallback"]);
-    run.code(5).stdout_is("").err_has("the request would go from ").err_has("its budget is 4200");
+    compact(&sandbox, &["--window", "6000", "--no-fallback"])
+        .code(5)
+        .stdout("")
+        .stderr(contains("the request would go from "))
+        .stderr(contains("its budget is 4200"));
 }
 
 #[test]
@@ -726,8 +756,10 @@ fn m9_what_a_refusal_says_counts() {
     Talk::plain(9, 500).append(&sandbox, "s.jsonl");
     let error = json!({"type": "error", "class": "overflow", "limit": 3000, "actual": 6000});
     sandbox.write("failure", error.to_string());
-    let run = compact(&sandbox, &["--failure", "failure"]);
-    run.ok().err_has("summarised ").err_has(": 6000 -> ");
+    let run = compact(&sandbox, &["--failure", "failure"])
+        .success()
+        .stderr(contains("summarised "))
+        .stderr(contains(": 6000 -> "));
     let record = run.json_one();
     assert_eq!(record["tokens_before"], 6000);
     assert!(record["tokens_after"].as_u64() <= Some(2100), "{record}");
@@ -765,20 +797,26 @@ fn a_summary_from_a_file_is_checked_too() {
         (&words(2000), "it has 200"),
     ] {
         sandbox.write("summary", text);
-        compact(&sandbox, &["--summary", "summary"]).code(65).stdout_is("").err_has(why);
+        compact(&sandbox, &["--summary", "summary"]).code(65).stdout("").stderr(contains(why));
     }
     sandbox.write("summary", b"\xff\xfe");
-    compact(&sandbox, &["--summary", "summary"]).code(65).err_has("not UTF-8");
-    compact(&sandbox, &["--summary", "missing"]).code(74).err_has("'missing'");
+    compact(&sandbox, &["--summary", "summary"]).code(65).stderr(contains("not UTF-8"));
+    compact(&sandbox, &["--summary", "missing"]).code(74).stderr(contains("'missing'"));
 }
 
 #[test]
 fn what_is_no_conversation() {
     let sandbox = with_model();
-    sandbox.cmd("claw-compact").stdin("").run().code(5).stdout_is("").err_has("nothing to gain");
-    sandbox.cmd("claw-compact").stdin("nonsense\n").run().code(65).stdout_is("");
-    sandbox.cmd("claw-compact").arg("--odd").run().code(2).stdout_is("");
-    sandbox.cmd("claw-compact").args(["--window", "many"]).run().code(2).stdout_is("");
+    sandbox
+        .cmd("claw-compact")
+        .write_stdin("")
+        .assert()
+        .code(5)
+        .stdout("")
+        .stderr(contains("nothing to gain"));
+    sandbox.cmd("claw-compact").write_stdin("nonsense\n").assert().code(65).stdout("");
+    sandbox.cmd("claw-compact").arg("--odd").assert().code(2).stdout("");
+    sandbox.cmd("claw-compact").args(["--window", "many"]).assert().code(2).stdout("");
 }
 
 /// The whole stage with the program's own provider.
@@ -817,14 +855,19 @@ fn a_summary_can_be_made_without_a_model() {
         let args = ["--window", "4000", "--call", call];
         let stopped = [&args[..], &["--no-fallback"]].concat();
         let failed = stage(&sandbox, "claw-compact", &stopped, "s.jsonl");
-        assert!(failed.status != Some(0) && failed.stdout.is_empty(), "{call}");
+        assert!(
+            failed.get_output().status.code() != Some(0) && failed.get_output().stdout.is_empty(),
+            "{call}"
+        );
         let args = [&args[..], &["--fallback", "local"]].concat();
-        let run = stage(&sandbox, "claw-compact", &args, "s.jsonl");
-        run.ok().err_has("; the next source is local\n").err_has("summarised ");
+        let run = stage(&sandbox, "claw-compact", &args, "s.jsonl")
+            .success()
+            .stderr(contains("; the next source is local\n"))
+            .stderr(contains("summarised "));
         let record = run.json_one();
         assert_eq!(record["strategy"], "local", "{call}");
         assert_eq!(record["needs_summary_retry"], false);
-        crate::talks::append(&sandbox, "s.jsonl", run.stdout.clone());
+        crate::talks::append(&sandbox, "s.jsonl", run.get_output().stdout.clone());
         let rebuilt = rebuild(&sandbox, "s.jsonl");
         assert!(rebuilt.contains("Never push to main."), "{call}");
         assert!(rebuilt.contains("read_file (1)"), "{call}: {rebuilt}");
@@ -845,7 +888,7 @@ fn rules_and_pins_stay_through_ten_summaries_without_a_model() {
         talk.append(&sandbox, "s.jsonl");
         let args = ["--window", "8000", "--call", "exit 69 #", "--fallback", "local"];
         let run = stage(&sandbox, "claw-compact", &args, "s.jsonl");
-        crate::talks::append(&sandbox, "s.jsonl", run.ok().stdout.clone());
+        crate::talks::append(&sandbox, "s.jsonl", run.success().get_output().stdout.clone());
         let rebuilt = rebuild(&sandbox, "s.jsonl");
         for fact in ["Rule one: never push to main.", "The id is 4f6c-77."] {
             assert!(rebuilt.contains(fact), "{round}: {fact}");
@@ -860,7 +903,7 @@ fn what_is_no_gain_is_none_without_a_model_either() {
     let sandbox = Sandbox::new();
     Talk::new().user("a").assistant("b").append(&sandbox, "s.jsonl");
     let args = ["--window", "4000", "--call", "exit 69 #", "--fallback", "local"];
-    stage(&sandbox, "claw-compact", &args, "s.jsonl").code(5).stdout_is("");
+    stage(&sandbox, "claw-compact", &args, "s.jsonl").code(5).stdout("");
     let args = ["--summary", "x", "--fallback", "local"];
     stage(&sandbox, "claw-compact", &args, "s.jsonl").code(2);
 }
@@ -870,6 +913,5 @@ fn a_call_that_the_same_signal_ends_a_moment_earlier_is_no_failed_source() {
     let sandbox = with_model();
     Talk::plain(12, 100).append(&sandbox, "s.jsonl");
     let call = "setsid sh -c \"sleep 0.05; kill -TERM $PPID\" >/dev/null 2>&1 & kill -TERM $$;";
-    let run = compact(&sandbox, &["--fallback", "local", "--call", call]);
-    run.killed_by(15).stdout_is("");
+    compact(&sandbox, &["--fallback", "local", "--call", call]).killed_by(15).stdout("");
 }

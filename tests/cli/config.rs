@@ -5,10 +5,12 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::time::Duration;
 
+use assert_cmd::assert::Assert;
 use clawutils::settings::file::{GOCLAW, KEYS};
+use predicates::str::contains;
 use serde_json::{Map, Value, json};
 
-use crate::common::{Cmd, Run, Sandbox};
+use crate::common::{AssertExt, Cmd, Sandbox};
 
 /// The usual place of the file in a sandbox.
 const FILE: &str = ".config/clawutils/config.json";
@@ -21,8 +23,8 @@ fn config(sandbox: &Sandbox, args: &[&str]) -> Cmd {
 }
 
 /// The settings as `list --json` writes them.
-fn listed(run: &Run) -> Vec<Value> {
-    run.ok().json()
+fn listed(run: Assert) -> Vec<Value> {
+    run.success().json()
 }
 
 fn text(setting: &Value, name: &str) -> String {
@@ -111,7 +113,7 @@ impl Tried {
 
 #[test]
 fn each_setting_is_read_from_each_place_and_the_nearest_wins() {
-    let all = listed(&config(&Sandbox::new(), &["list", "--json"]).run());
+    let all = listed(config(&Sandbox::new(), &["list", "--json"]).assert());
     let (apart, together): (Vec<_>, Vec<_>) = all
         .iter()
         .map(Tried::new)
@@ -135,7 +137,7 @@ fn try_ways(group: &[Tried]) {
         group.iter().map(|it| (it.variable.clone(), it.of_variable())).collect();
     let list = |before: Vec<String>, variables: &[(String, String)], after: Vec<String>| {
         let cmd = sandbox.cmd("claw-config").envs(variables.iter().map(|(n, v)| (n, v)));
-        listed(&cmd.args(before).args(["list", "--json"]).args(after).run())
+        listed(cmd.args(before).args(["list", "--json"]).args(after).assert())
     };
     let profile = || vec!["--profile=p q".to_owned()];
     let check =
@@ -178,7 +180,7 @@ fn try_ways(group: &[Tried]) {
 
 #[test]
 fn no_setting_is_in_one_place_and_not_in_the_others() {
-    let all = listed(&config(&Sandbox::new(), &["list", "--json"]).run());
+    let all = listed(config(&Sandbox::new(), &["list", "--json"]).assert());
     let keys: Vec<String> = all.iter().map(|setting| text(setting, "key")).collect();
     assert_eq!(keys, KEYS, "the keys that the file may have");
     for setting in &all {
@@ -215,9 +217,9 @@ fn goclaws_keys_are_other_names_of_settings() {
                 "ollamaFailureThreshold": 15, "ollamaResetMinutes": 16,
                 "ollama": {"url": "http://h", "model": "m", "timeoutSeconds": 17, "contextTokens": 18}}}}"#,
     );
-    let run = config(&sandbox, &["list", "--json", "--changed"]).run();
+    let run = config(&sandbox, &["list", "--json", "--changed"]).assert().success();
     let found: Map<String, Value> =
-        listed(&run).iter().map(|it| (text(it, "key"), it["value"].clone())).collect();
+        run.json().iter().map(|it| (text(it, "key"), it["value"].clone())).collect();
     let expected = json!({
         "checkpoint": false, "checkpoint-percents": [10], "checkpoint-turns": 11, "checkpoint-min-tokens": 12,
         "reserve": 7, "prefer-checkpoint": true, "retry-interval": 14, "max-failures": 15, "failure-reset": 16,
@@ -226,8 +228,8 @@ fn goclaws_keys_are_other_names_of_settings() {
     assert_eq!(Value::from(found), expected);
     let warnings = "claw-config: 'session.store' has no effect: sessions are always stored as files\n\
         claw-config: 'session.storePath' has no effect: sessions are always stored as files\n";
-    run.err_is(warnings);
-    config(&sandbox, &["check"]).run().ok().err_is(warnings);
+    run.stderr(warnings);
+    config(&sandbox, &["check"]).assert().success().stderr(warnings);
 }
 
 #[test]
@@ -256,12 +258,12 @@ fn a_wrong_file_is_told_by_key_with_the_nearest_one() {
         let path = sandbox.write(FILE, file).display().to_string();
         let why = format!("claw-config: cannot use configuration '{path}': {why}");
         let args = args.split_whitespace();
-        config(&sandbox, &["list"]).args(args.clone()).run().code(78).stdout_is("").err_has(&why);
+        config(&sandbox, &["list"]).args(args.clone()).assert().code(78).stdout("").stderr(contains(&why));
         if args.clone().count() == 0 {
-            config(&sandbox, &["check"]).run().code(78).stdout_is("").err_has(&why);
+            config(&sandbox, &["check"]).assert().code(78).stdout("").stderr(contains(&why));
         }
         // These work whatever the file holds.
-        config(&sandbox, &["path"]).run().ok().stdout_is(&format!("{path}\n"));
+        config(&sandbox, &["path"]).assert().success().stdout(format!("{path}\n"));
     }
 }
 
@@ -279,13 +281,13 @@ fn a_value_that_no_program_takes_is_told_with_its_place() {
         let sandbox = Sandbox::new();
         let path = sandbox.write(FILE, file).display().to_string();
         let why = why.replace("{}", &path);
-        config(&sandbox, &["list"]).env(variable.0, variable.1).run().code(78).err_has(&why);
+        config(&sandbox, &["list"]).env(variable.0, variable.1).assert().code(78).stderr(contains(&why));
     }
     let sandbox = Sandbox::new();
-    config(&sandbox, &["get", "modle"]).run().code(2).err_is("claw-config: unknown key 'modle'; did you mean 'model'?\n");
-    config(&sandbox, &["get", "modle"]).env("CLAW_LOG", "json").run().code(2).err_has(r#""status":2"#);
-    config(&sandbox, &["--key-file=a", "--key-cmd=b"]).run().code(2).err_has("exclude each other");
-    config(&sandbox, &["--window=8k"]).run().code(2).err_has("invalid value '8k' for --window");
+    config(&sandbox, &["get", "modle"]).assert().code(2).stderr("claw-config: unknown key 'modle'; did you mean 'model'?\n");
+    config(&sandbox, &["get", "modle"]).env("CLAW_LOG", "json").assert().code(2).stderr(contains(r#""status":2"#));
+    config(&sandbox, &["--key-file=a", "--key-cmd=b"]).assert().code(2).stderr(contains("exclude each other"));
+    config(&sandbox, &["--window=8k"]).assert().code(2).stderr(contains("invalid value '8k' for --window"));
 }
 
 #[test]
@@ -294,16 +296,16 @@ fn of_settings_that_exclude_each_other_the_nearer_one_is_used() {
     sandbox.write(FILE, r#"{"key-cmd": "outside", "profiles": {"p": {"key-file": "/inside"}}}"#);
     let get = |args: &[&str], variable: &str| {
         let keys = ["key-cmd", "key-file"].map(|key| {
-            let run = config(&sandbox, args).args(["get", key]).env("CLAW_KEY_CMD", variable).run();
+            let run =
+                config(&sandbox, args).args(["get", key]).env("CLAW_KEY_CMD", variable).assert();
             run.stdout_text()
         });
         keys.concat()
     };
     assert_eq!(get(&["--profile", "p"], "variable"), "variable\n");
     assert_eq!(get(&["--profile", "p", "--key-file", "/flag"], "variable"), "/flag\n");
-    let run = config(&sandbox, &["--profile", "p", "get", "key-cmd"]).run();
-    run.code(1).stdout_is("").err_is("");
-    config(&sandbox, &["--profile", "p", "get", "key-file"]).run().ok().stdout_is("/inside\n");
+    config(&sandbox, &["--profile", "p", "get", "key-cmd"]).assert().code(1).stdout("").stderr("");
+    config(&sandbox, &["--profile", "p", "get", "key-file"]).assert().success().stdout("/inside\n");
 }
 
 #[test]
@@ -319,18 +321,21 @@ fn paths_in_the_file_are_relative_to_it() {
     ] {
         let expected = format!("{}\n", path.display());
         let file = folder.join("x.json").display().to_string();
-        config(&sandbox, &["--config", &file, "get", key]).run().ok().stdout_is(&expected);
+        config(&sandbox, &["--config", &file, "get", key])
+            .assert()
+            .success()
+            .stdout(expected.clone());
     }
     config(&sandbox, &["get", "system"])
         .env("CLAW_CONFIG", "c/x.json")
-        .run()
-        .ok()
-        .stdout_is("c/s/p\n");
+        .assert()
+        .success()
+        .stdout("c/s/p\n");
     for run in [
-        config(&sandbox, &["get", "system"]).env("CLAW_CONFIG", "").run(),
-        config(&sandbox, &["--no-config", "get", "system"]).env("CLAW_CONFIG", "c/x.json").run(),
+        config(&sandbox, &["get", "system"]).env("CLAW_CONFIG", "").assert(),
+        config(&sandbox, &["--no-config", "get", "system"]).env("CLAW_CONFIG", "c/x.json").assert(),
     ] {
-        run.code(1).stdout_is("").err_is("");
+        run.code(1).stdout("").stderr("");
     }
 }
 
@@ -342,7 +347,7 @@ fn what_is_set_is_read_and_the_rest_of_the_file_stays() {
     let path = sandbox.write(FILE, before);
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
     let set = |args: &[&str]| {
-        config(&sandbox, &["set"]).args(args).run().ok().stdout_is("").err_is("");
+        config(&sandbox, &["set"]).args(args).assert().success().stdout("").stderr("");
     };
     set(&["window", "8000"]);
     set(&["model", "b \"c\"\n\u{e9}"]);
@@ -362,12 +367,12 @@ fn what_is_set_is_read_and_the_rest_of_the_file_stays() {
     );
     assert_eq!(sandbox.read_text(FILE), after);
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
-    config(&sandbox, &["get", "reserve"]).run().ok().stdout_is("6\n");
-    config(&sandbox, &["get", "via"]).run().ok().stdout_is("ollama:x,y\nmain\n");
+    config(&sandbox, &["get", "reserve"]).assert().success().stdout("6\n");
+    config(&sandbox, &["get", "via"]).assert().success().stdout("ollama:x,y\nmain\n");
     config(&sandbox, &["get", "--json", "extra", "--profile=local"])
-        .run()
-        .ok()
-        .stdout_is("{\"a\": [1, 2.50]}\n");
+        .assert()
+        .success()
+        .stdout("{\"a\": [1, 2.50]}\n");
 
     for args in [
         &["window"][..],
@@ -380,19 +385,19 @@ fn what_is_set_is_read_and_the_rest_of_the_file_stays() {
         &["model", "--profile=none"],
         &["idle"],
     ] {
-        config(&sandbox, &["unset"]).args(args).run().ok().stdout_is("").err_is("");
+        config(&sandbox, &["unset"]).args(args).assert().success().stdout("").stderr("");
     }
-    config(&sandbox, &["set", "model", "a"]).run().ok();
+    config(&sandbox, &["set", "model", "a"]).assert().success();
     let profiles = ",\n  \"profiles\" : {\n    \"local\": {}\n  }\n}\n";
     assert_eq!(sandbox.read_text(FILE), before.replace("\n}\n", profiles));
-    config(&sandbox, &["get", "reserve"]).run().ok().stdout_is("5\n");
+    config(&sandbox, &["get", "reserve"]).assert().success().stdout("5\n");
 }
 
 #[test]
 fn a_new_file_is_private_and_a_link_is_followed() {
     let sandbox = Sandbox::new();
     std::fs::create_dir(sandbox.path(".config")).unwrap();
-    config(&sandbox, &["set", "stream", "yes"]).run().ok();
+    config(&sandbox, &["set", "stream", "yes"]).assert().success();
     assert_eq!(sandbox.read_text(FILE), "{\n  \"stream\": true\n}\n");
     let mode =
         |name: &str| std::fs::metadata(sandbox.path(name)).unwrap().permissions().mode() & 0o777;
@@ -400,7 +405,7 @@ fn a_new_file_is_private_and_a_link_is_followed() {
     std::fs::create_dir(sandbox.path("kept")).unwrap();
     symlink("kept/real.json", sandbox.path("link.json")).unwrap();
     for value in ["1", "2"] {
-        config(&sandbox, &["--config=link.json", "set", "window", value]).run().ok();
+        config(&sandbox, &["--config=link.json", "set", "window", value]).assert().success();
         assert_eq!(sandbox.read_text("kept/real.json"), format!("{{\n  \"window\": {value}\n}}\n"));
     }
     assert!(std::fs::symlink_metadata(sandbox.path("link.json")).unwrap().is_symlink());
@@ -427,16 +432,15 @@ fn a_wrong_value_is_not_written() {
         (&["set", "extra", "{\"a\":"], 2, "cannot use '--extra': not a JSON object: EOF while parsing a value at line 1 column 5; "),
         (&["unset", "windw"], 2, "unknown key 'windw'; did you mean 'window'?"),
     ] {
-        config(&sandbox, args).run().code(status).stdout_is("").err_has(&format!("claw-config: {why}"));
+        config(&sandbox, args).assert().code(status).stdout("").stderr(contains(format!("claw-config: {why}")));
         assert_eq!(sandbox.read_text(FILE), r#"{"modle": "x"}"#);
     }
-    let refused = config(&sandbox, &["set", "profile", "p"]).run();
-    refused.code(78).err_has("cannot change").err_has("config.json': no profile 'p'; it has none");
+    config(&sandbox, &["set", "profile", "p"]).assert().code(78).stderr(contains("cannot change")).stderr(contains("config.json': no profile 'p'; it has none"));
     // A key that is wrong can be removed.
-    config(&sandbox, &["unset", "modle"]).run().ok();
+    config(&sandbox, &["unset", "modle"]).assert().success();
     assert_eq!(sandbox.read_text(FILE), "{}");
     sandbox.write(FILE, "[]");
-    config(&sandbox, &["set", "model", "x"]).run().code(78).err_has("invalid type: sequence");
+    config(&sandbox, &["set", "model", "x"]).assert().code(78).stderr(contains("invalid type: sequence"));
     assert_eq!(sandbox.read_text(FILE), "[]");
 }
 
@@ -444,7 +448,7 @@ fn a_wrong_value_is_not_written() {
 fn check_finds_what_is_wrong_in_all_profiles() {
     let sandbox = Sandbox::new();
     sandbox.write("key", "k");
-    sandbox.sh("chmod 644 key").run().ok();
+    sandbox.sh("chmod 644 key").assert().success();
     sandbox.write(
         FILE,
         r#"{"system": "none", "windw": 1, "workspace": "later", "replay": "gone", "call": "x=1 no-such-program -v",
@@ -452,8 +456,7 @@ fn check_finds_what_is_wrong_in_all_profiles() {
     );
     let (file, home) = (sandbox.path(FILE), sandbox.dir().display().to_string());
     let (file, folder) = (file.display(), sandbox.path(".config/clawutils"));
-    let run = config(&sandbox, &["check"]).run();
-    run.code(78).stdout_is("");
+    let mut run = config(&sandbox, &["check"]).assert().code(78).stdout("");
     for line in [
         format!("cannot use configuration '{file}': unknown key 'windw'; did you mean 'window'?"),
         format!(
@@ -477,12 +480,12 @@ fn check_finds_what_is_wrong_in_all_profiles() {
             "'profiles.b.key-file' in '{file}': cannot read key file '{home}/key': other users may read it; run chmod 600 on it"
         ),
     ] {
-        run.err_has(&format!("claw-config: {line}\n"));
+        run = run.stderr(contains(format!("claw-config: {line}\n")));
     }
-    assert_eq!(run.stderr.lines().count(), 8, "{}", run.stderr);
+    assert_eq!(run.stderr_text().lines().count(), 8, "{}", run.stderr_text());
     sandbox.write(FILE, "{}");
-    config(&sandbox, &["check"]).run().ok().stdout_is("").err_is("");
-    config(&sandbox, &["check"]).env("CLAW_CA", "none").run().code(78).err_is(
+    config(&sandbox, &["check"]).assert().success().stdout("").stderr("");
+    config(&sandbox, &["check"]).env("CLAW_CA", "none").assert().code(78).stderr(
         "claw-config: CLAW_CA: cannot read 'none': no such file or directory; check the path\n",
     );
 }
@@ -493,17 +496,23 @@ fn check_names_the_profile_of_a_conflict_and_reads_objects() {
     sandbox.write("array.json", "[]");
     let text = r#"{"extra": "array.json", "profiles": {"a": {"extra": "{"}, "b": {"key-file": "key", "key-cmd": "c"}}}"#;
     sandbox.write("c.json", text);
-    sandbox.sh("echo k >key && chmod 600 key").run().ok();
-    let run = config(&sandbox, &["--config", "c.json", "check"]).run();
-    run.code(78).err_has("'extra' in 'c.json': cannot use 'array.json': not a JSON object: ");
-    run.err_has("'profiles.a.extra' in 'c.json': cannot use '--extra': not a JSON object: ");
+    sandbox.sh("echo k >key && chmod 600 key").assert().success();
+    let run = config(&sandbox, &["--config", "c.json", "check"])
+        .assert()
+        .code(78)
+        .stderr(contains("'extra' in 'c.json': cannot use 'array.json': not a JSON object: "))
+        .stderr(contains(
+            "'profiles.a.extra' in 'c.json': cannot use '--extra': not a JSON object: ",
+        ));
     let conflict = "'profiles.b.key-cmd' in 'c.json' exclude each other; unset one\n";
-    run.err_has(&format!("claw-config: 'profiles.b.key-file' in 'c.json' and {conflict}"));
-    assert_eq!(run.stderr.lines().count(), 3, "{}", run.stderr);
-    let set = |args: &[&str]| config(&sandbox, &["--config", "c.json", "set"]).args(args).run();
-    set(&["key-file", "key"]).ok();
-    let refused = set(&["key-cmd", "c"]);
-    refused.code(78).err_has("cannot change 'c.json': 'key-file' in 'c.json' and 'key-cmd' in ");
+    let run = run
+        .stderr(contains(format!("claw-config: 'profiles.b.key-file' in 'c.json' and {conflict}")));
+    assert_eq!(run.stderr_text().lines().count(), 3, "{}", run.stderr_text());
+    let set = |args: &[&str]| config(&sandbox, &["--config", "c.json", "set"]).args(args).assert();
+    set(&["key-file", "key"]).success();
+    set(&["key-cmd", "c"])
+        .code(78)
+        .stderr(contains("cannot change 'c.json': 'key-file' in 'c.json' and 'key-cmd' in "));
 }
 
 #[test]
@@ -513,7 +522,7 @@ fn check_takes_time_in_proportion_to_the_profiles() {
     let profiles: Map<String, Value> = (0..3000).map(profile).collect();
     sandbox.write("c.json", json!({ "profiles": profiles }).to_string());
     let check = config(&sandbox, &["--config", "c.json", "check"]);
-    check.timeout(Duration::from_secs(20)).run().ok();
+    check.timeout(Duration::from_secs(20)).assert().success();
 }
 
 #[test]
@@ -528,12 +537,17 @@ fn options_before_shell_are_options_of_the_script() {
         &["--profile=q", "shell", "turn", "--", "--stream", "--profile=p", "--provider=offline"],
     ] {
         let script = sandbox.sh(script).arg("sh").args(options);
-        script.args(["-m", "hi", "s.jsonl"]).run().ok().stdout_is("yes\nmine\n");
+        script.args(["-m", "hi", "s.jsonl"]).assert().success().stdout("yes\nmine\n");
     }
-    let wrong = config(&sandbox, &["--window=1", "shell", "chat", "--", "--window", "x"]).run();
-    wrong.code(2).stdout_is("").err_has("claw-chat: invalid value 'x' for --window");
-    let json = config(&sandbox, &["--log=json", "shell", "turn", "--", "--nope"]).run();
-    json.code(2).err_has(r#"{"program":"claw-turn","#);
+    config(&sandbox, &["--window=1", "shell", "chat", "--", "--window", "x"])
+        .assert()
+        .code(2)
+        .stdout("")
+        .stderr(contains("claw-chat: invalid value 'x' for --window"));
+    config(&sandbox, &["--log=json", "shell", "turn", "--", "--nope"])
+        .assert()
+        .code(2)
+        .stderr(contains(r#"{"program":"claw-turn","#));
 }
 
 #[test]
@@ -547,12 +561,16 @@ fn nothing_secret_or_raw_is_shown() {
     for args in
         [&["list"][..], &["list", "--json"], &["get", "base-url"], &["get", "--json", "model"]]
     {
-        let text = cmd().args(args).run().ok().stdout_text();
+        let text = cmd().args(args).assert().success().stdout_text();
         assert!(!text.contains("secret") && !text.contains('\u{1b}'), "{text}");
     }
-    cmd().args(["get", "base-url"]).run().ok().stdout_is("https://(hidden)@h/v1?key=(hidden)\n");
-    cmd().args(["get", "model"]).run().ok().stdout_is("a\\u{1b}[31mb\n");
-    let table = cmd().args(["list", "--changed"]).run().ok().stdout_text();
+    cmd()
+        .args(["get", "base-url"])
+        .assert()
+        .success()
+        .stdout("https://(hidden)@h/v1?key=(hidden)\n");
+    cmd().args(["get", "model"]).assert().success().stdout("a\\u{1b}[31mb\n");
+    let table = cmd().args(["list", "--changed"]).assert().success().stdout_text();
     let columns = |line: &str| line.find("CLAW_").or_else(|| line.find("--ollama"));
     let places: BTreeSet<_> = table.lines().map(columns).collect();
     assert_eq!((table.lines().count(), places.len()), (3, 1), "{table}");

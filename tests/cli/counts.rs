@@ -2,9 +2,12 @@
 
 use std::fs;
 
+use assert_cmd::assert::Assert;
+use predicates::prelude::*;
+use predicates::str::contains;
 use serde_json::{Value, json};
 
-use crate::common::{Run, Sandbox};
+use crate::common::{AssertExt, Sandbox};
 use crate::talks::{Talk, append, log, rebuild_meta, stage, words};
 
 const FILE: &str = "s.jsonl";
@@ -42,14 +45,19 @@ fn id(sandbox: &Sandbox, record: usize) -> String {
     sandbox.read_json(FILE)[record]["id"].as_str().expect("an id").to_owned()
 }
 
-fn estimate(sandbox: &Sandbox, args: &[&str], rebuild: &[&str]) -> Run {
-    let run = sandbox.cmd("claw-rebuild").args(["--meta", FILE]).args(rebuild).run();
-    sandbox.cmd("claw-estimate").arg("--json").args(args).stdin(run.stdout).run()
+fn estimate(sandbox: &Sandbox, args: &[&str], rebuild: &[&str]) -> Assert {
+    let run = sandbox.cmd("claw-rebuild").args(["--meta", FILE]).args(rebuild).assert();
+    sandbox
+        .cmd("claw-estimate")
+        .arg("--json")
+        .args(args)
+        .write_stdin(run.get_output().stdout.clone())
+        .assert()
 }
 
 /// The sizes of the session that are compared, in tokens.
 fn measured(sandbox: &Sandbox, rebuild: &[&str]) -> u64 {
-    let found = estimate(sandbox, &[], rebuild).ok().json_one();
+    let found = estimate(sandbox, &[], rebuild).success().json_one();
     found["measured"].as_u64().expect("a number")
 }
 
@@ -82,8 +90,8 @@ fn summarise_again(sandbox: &Sandbox, place: usize) {
 }
 
 fn undo(sandbox: &Sandbox, what: &str) {
-    let run = sandbox.cmd("claw-rebuild").args(["--undo", what, FILE]).run();
-    append(sandbox, FILE, run.ok().stdout.clone());
+    let run = sandbox.cmd("claw-rebuild").args(["--undo", what, FILE]).assert();
+    append(sandbox, FILE, run.success().get_output().stdout.clone());
 }
 
 type Step = fn(&Sandbox);
@@ -196,8 +204,13 @@ fn audit_14_a_late_result_ends_the_counts_after_its_call() {
     talk.append(&sandbox, FILE);
     assert_eq!(measured(&sandbox, &[]), 4303);
     talk.result(log(200)).append(&sandbox, "late.jsonl");
-    let run = sandbox.cmd("claw-rebuild").args(["--meta", "late.jsonl"]).run();
-    let found = sandbox.cmd("claw-estimate").arg("--json").stdin(run.stdout).run().json_one();
+    let run = sandbox.cmd("claw-rebuild").args(["--meta", "late.jsonl"]).assert();
+    let found = sandbox
+        .cmd("claw-estimate")
+        .arg("--json")
+        .write_stdin(run.get_output().stdout.clone())
+        .assert()
+        .json_one();
     assert_eq!(found["measured"], 4203);
 }
 
@@ -211,16 +224,15 @@ fn audit_14_an_implausible_count_is_not_used_and_that_is_said() {
         before().record(record).user("So?").append(&sandbox, FILE);
         estimate(&sandbox, &["--model", "claude-opus-5"], &[])
     };
-    let plain = said(0, "").ok().err_is("").json_one()["tokens"].clone();
+    let plain = said(0, "").success().stderr("").json_one()["tokens"].clone();
     for (count, model, why) in [
         (5, "claude-opus-5", "implausible"),
         (900_000, "claude-opus-5", "implausible"),
         (COUNT, "gpt-5-mini", "other-family"),
     ] {
-        let run = said(count, model);
-        run.ok().err_has(&format!(
+        let run = said(count, model).success().stderr(contains(format!(
             "claw-estimate: the provider's count of {count} tokens is not used: "
-        ));
+        )));
         let found = run.json_one();
         assert_eq!((&found["measured"], &found["tokens"]), (&json!(0), &plain), "{count}");
         assert_eq!((&found["unused"], &found["unused_why"]), (&json!(count), &json!(why)));
@@ -228,30 +240,37 @@ fn audit_14_an_implausible_count_is_not_used_and_that_is_said() {
             [("claw-truncate", &[][..]), ("claw-compact", &["--show"]), ("claw-estimate", &[])]
         {
             let run = sandbox.cmd(program).args(["--model", "claude-opus-5", "--log", "json"]);
-            let run = run.args(args).stdin(rebuild_meta(&sandbox, FILE)).run();
-            run.err_has(&format!(r#""unused":{count},"unused_why":"{why}""#));
+            run.args(args)
+                .write_stdin(rebuild_meta(&sandbox, FILE))
+                .assert()
+                .stderr(contains(format!(r#""unused":{count},"unused_why":"{why}""#)));
         }
     }
     let found = said(COUNT, "my-deployment");
-    assert_eq!(found.ok().err_is("").json_one()["measured"], COUNT + 3);
+    assert_eq!(found.success().stderr("").json_one()["measured"], COUNT + 3);
 }
 
 /// A number of the outcome that a program told with `--log json`.
-fn outcome(run: &Run, member: &str) -> u64 {
-    let lines = run.stderr.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+fn outcome(run: &Assert, member: &str) -> u64 {
+    let lines =
+        run.stderr_text().lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let found = lines.filter_map(|line| line[member].as_u64()).next_back();
-    found.unwrap_or_else(|| panic!("{member}: {}", run.stderr))
+    found.unwrap_or_else(|| panic!("{member}: {}", run.stderr_text()))
 }
 
 /// The size of these messages by claw-estimate, which the stages have to tell, too.
 fn size_by_stages(sandbox: &Sandbox, messages: &str, what: &str) -> u64 {
     sandbox.write("summary", "They looked into two logs.");
-    let told = sandbox.cmd("claw-estimate").stdin(messages).run().ok().stdout_text();
+    let told = sandbox.cmd("claw-estimate").write_stdin(messages).assert().success().stdout_text();
     let size: u64 = told.trim().parse().expect("a size");
     for (program, args) in [("claw-truncate", &[][..]), ("claw-compact", &["--summary", "summary"])]
     {
         let run = sandbox.cmd(program).args(["--window", "3000", "--log", "json"]).args(args);
-        assert_eq!(outcome(&run.stdin(messages).run(), "before"), size, "{what}: {program}");
+        assert_eq!(
+            outcome(&run.write_stdin(messages).assert(), "before"),
+            size,
+            "{what}: {program}"
+        );
     }
     size
 }
@@ -266,9 +285,9 @@ fn audit_14_real_transcripts_have_one_size() {
             if path.extension().is_none_or(|name| name != "jsonl") {
                 continue;
             }
-            let run = sandbox.cmd("claw-rebuild").arg("--meta").arg(&path).run();
+            let run = sandbox.cmd("claw-rebuild").arg("--meta").arg(&path).assert();
             let size = size_by_stages(&sandbox, &run.stdout_text(), &path.display().to_string());
-            assert!(size > 0 || run.stdout.is_empty(), "{}", path.display());
+            assert!(size > 0 || run.get_output().stdout.is_empty(), "{}", path.display());
         }
     }
 }
@@ -280,17 +299,21 @@ struct Sizes<'s> {
 }
 
 impl Sizes<'_> {
-    fn run(&self, program: &str, args: &[&str]) -> Run {
-        let run = self.sandbox.cmd("claw-rebuild").args(["--meta", &self.path]).run();
-        self.sandbox.cmd(program).args(args).stdin(run.ok().stdout.clone()).run()
+    fn run(&self, program: &str, args: &[&str]) -> Assert {
+        let run = self.sandbox.cmd("claw-rebuild").args(["--meta", &self.path]).assert();
+        self.sandbox
+            .cmd(program)
+            .args(args)
+            .write_stdin(run.success().get_output().stdout.clone())
+            .assert()
     }
 
     /// The one size, after `step`.
     fn one(&self, step: &str) -> u64 {
-        let run = self.sandbox.cmd("claw-rebuild").args(["--meta", &self.path]).run();
-        let size = size_by_stages(self.sandbox, &run.ok().stdout_text(), step);
+        let run = self.sandbox.cmd("claw-rebuild").args(["--meta", &self.path]).assert();
+        let size = size_by_stages(self.sandbox, &run.success().stdout_text(), step);
         let chat = self.sandbox.cmd("claw-chat").env("CLAW_PROVIDER", "offline");
-        let shown = chat.stdin("/context\n").run().ok().stdout_text();
+        let shown = chat.write_stdin("/context\n").assert().success().stdout_text();
         let shown = shown.split('~').nth(1).and_then(|text| text.split(' ').next());
         let shown = shown.map(|text| text.replace(',', ""));
         assert_eq!(shown, Some(size.to_string()), "{step}: claw-chat");
@@ -304,11 +327,17 @@ impl Sizes<'_> {
     /// Runs a stage, appends its records, and expects the size that it told.
     fn stage(&self, program: &str, args: &[&str]) -> u64 {
         let run = self.run(program, &[&["--record", "--log", "json"], args].concat());
-        assert!(!run.stdout.is_empty(), "{program}: {}", run.stderr);
+        assert!(!run.get_output().stdout.is_empty(), "{program}: {}", run.stderr_text());
         let piped: Vec<&str> = args.iter().copied().filter(|arg| *arg != "--record").collect();
-        let messages = self.run(program, &piped).stdout;
-        let piped = self.sandbox.cmd("claw-estimate").stdin(messages).run().ok().stdout_text();
-        self.append(run.stdout.clone());
+        let messages = self.run(program, &piped).get_output().stdout.clone();
+        let piped = self
+            .sandbox
+            .cmd("claw-estimate")
+            .write_stdin(messages)
+            .assert()
+            .success()
+            .stdout_text();
+        self.append(run.get_output().stdout.clone());
         let size = self.one(program);
         assert_eq!(size, outcome(&run, "after"), "{program} {args:?}");
         assert_eq!(piped.trim(), size.to_string(), "{program} {args:?} on a pipe");
@@ -316,8 +345,8 @@ impl Sizes<'_> {
     }
 
     fn undo(&self, what: &str) -> u64 {
-        let run = self.sandbox.cmd("claw-rebuild").args(["--undo", what, &self.path]).run();
-        self.append(run.ok().stdout.clone());
+        let run = self.sandbox.cmd("claw-rebuild").args(["--undo", what, &self.path]).assert();
+        self.append(run.success().get_output().stdout.clone());
         self.one(what)
     }
 }
@@ -327,8 +356,9 @@ fn audit_14_every_program_tells_the_same_size_after_each_step() {
     // A provider that counts a third less than we do, one that counts the same, and one a third more.
     for percent in [67, 100, 133] {
         let sandbox = Sandbox::new();
-        let path = sandbox.sh("claw-session new --label talk >id; claw-session path talk").run();
-        let sizes = Sizes { sandbox: &sandbox, path: path.ok().stdout_text().trim().to_owned() };
+        let path = sandbox.sh("claw-session new --label talk >id; claw-session path talk").assert();
+        let sizes =
+            Sizes { sandbox: &sandbox, path: path.success().stdout_text().trim().to_owned() };
         sizes.append(before().lines());
         let count = sizes.one("before any count") * percent / 100;
         sizes.append(counted("Found.", count).to_string());
@@ -355,10 +385,12 @@ fn audit_14_a_turn_does_not_believe_a_count_of_next_to_nothing() {
     let talk = Talk::plain(12, 2000).user("So?").record(counted("So.", 5));
     talk.append(&sandbox, FILE);
     let run = sandbox.cmd("claw-turn").args(["--provider", "offline", "--window", "4000"]);
-    let run = run.args(["-m", "What now?", "./s.jsonl"]).run();
-    run.ok().err_has("the provider's count of 5 tokens is not used: ");
-    run.err_has("claw-turn: summarising the old part ahead of an overflow")
-        .err_lacks("claw-turn: overflow");
+    run.args(["-m", "What now?", "./s.jsonl"])
+        .assert()
+        .success()
+        .stderr(contains("the provider's count of 5 tokens is not used: "))
+        .stderr(contains("claw-turn: summarising the old part ahead of an overflow"))
+        .stderr(contains("claw-turn: overflow").not());
 }
 
 #[test]
@@ -372,7 +404,7 @@ fn audit_14_a_refusal_sets_the_size_until_the_next_count() {
     let run = stage(&sandbox, "claw-truncate", &args, FILE);
     let (told, after) = (outcome(&run, "before"), outcome(&run, "after"));
     assert_eq!(told, ours * 2);
-    append(&sandbox, FILE, run.stdout.clone());
+    append(&sandbox, FILE, run.get_output().stdout.clone());
     let found = estimate(&sandbox, &[], &[]).json_one();
     assert_eq!((&found["tokens"], &found["scale"]), (&json!(after), &json!(2)));
     append(&sandbox, FILE, counted("Done.", after).to_string());

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::common::Sandbox;
 use crate::common::provider::FakeProvider;
+use crate::common::{AssertExt, Sandbox};
 use crate::talks::{Talk, builds, log, rebuild_meta, words};
 
 /// A damage: its name, the transcript that it left, and the window of the provider, if it has one.
@@ -38,8 +38,8 @@ fn wrong_truncation() -> String {
     let run = sandbox
         .cmd("claw-truncate")
         .args(["--record", "--window", "4000"])
-        .stdin(rebuild_meta(&sandbox, "s.jsonl"))
-        .run();
+        .write_stdin(rebuild_meta(&sandbox, "s.jsonl"))
+        .assert();
     let mut records = run.json();
     assert!(!records.is_empty(), "nothing was shortened");
     for record in &mut records {
@@ -98,8 +98,8 @@ fn every_damaged_session_is_usable_again_without_a_manual_step() {
             provider = provider.window(tokens);
             turn = turn.args(["--window", &tokens.to_string()]);
         }
-        let run = turn.envs(provider.env()).args(["-m", "And now?", "s.jsonl"]).run();
-        run.expect(run.status == Some(0), || format!("a turn after {name}"));
+        let run = turn.envs(provider.env()).args(["-m", "And now?", "s.jsonl"]).assert();
+        assert!(run.get_output().status.code() == Some(0), "a turn after {name}\n{run}");
         provider.all_legal();
         assert!(sandbox.read_text("s.jsonl").starts_with(&lines), "{name}: append-only");
         let requests = provider.requests();
@@ -117,6 +117,6 @@ fn audit_11_a_window_that_was_learned_from_a_quotation_locks_no_model_out() {
     sandbox.write("state/windows.jsonl", format!("{learned}\n"));
     sandbox.write("s.jsonl", Talk::plain(4, 40).lines());
     let turn = sandbox.cmd("claw-turn").envs(provider.env()).args(["-m", "And now?", "s.jsonl"]);
-    turn.run().ok();
+    turn.assert().success();
     provider.all_legal();
 }

@@ -9,6 +9,8 @@ use std::sync::{Arc, LazyLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use predicates::str::contains;
+
 use crate::common::pty::{CTRL_C, Pty, is_there};
 use crate::common::{Cmd, Sandbox, hears};
 use crate::summaries::{compacted, with_model};
@@ -97,9 +99,9 @@ fn audit_12_a_deadline_ends_all_that_a_command_started() {
         let (sandbox, mark) = (place(), format!("60{}.1{}", std::process::id(), program.len()));
         let options = ["--deadline", "0.4", "--call", &stubborn(&mark)];
         let begun = Instant::now();
-        let run = sandbox.cmd(program).args(options).args(args).run();
+        let run = sandbox.cmd(program).args(options).args(args).assert();
         let took = begun.elapsed();
-        run.code(69).stdout_is("").err_has("did not end in time");
+        run.code(69).stdout("").stderr(contains("did not end in time"));
         assert!(took < AT_ONCE + Duration::from_millis(900), "{program}: {took:?}");
         assert!(sandbox.exists("begun") && !is_left(&mark), "{program}");
     });
@@ -148,19 +150,19 @@ fn audit_12_on_a_terminal_children_have_the_terminal_and_end_all_the_same() {
     // It may read the terminal.
     let asks = "printf 'word? '; read -r word; echo \"$word\" >word; cat reply >&3";
     let mut pty = compact("", &format!("{{ {asks}; }} 3>&1 </dev/tty >/dev/tty 2>&1"));
-    pty.wait_for("word? ").press("yes\r").end().ok();
+    pty.wait_for("word? ").press("yes\r").end().success();
     assert_eq!(sandbox.read_text("word"), "yes\n");
     // A deadline and Ctrl-C end all of it.
     let mark = format!("60{}.31", std::process::id());
     compact("--deadline 0.4", &stubborn(&mark)).end().code(69);
     assert!(sandbox.exists("begun") && !is_left(&mark));
-    sandbox.sh("rm begun").run().ok();
+    sandbox.sh("rm begun").assert().success();
     let mark = format!("60{}.32", std::process::id());
     let mut pty = compact("", &stubborn(&mark));
     wait_for("call", || sandbox.exists("begun"));
     pty.press(CTRL_C);
     let end = pty.end();
-    let (signal, status) = (end.signal, end.status);
+    let (signal, status) = (end.get_output().status.signal(), end.get_output().status.code());
     assert!(signal == Some(2) || status == Some(130), "{signal:?} {status:?}");
     assert!(!is_left(&mark));
 }
@@ -218,7 +220,7 @@ fn audit_12_a_signal_to_the_turn_alone_ends_the_call_at_once() {
             assert!(took < AT_ONCE, "{args:?} {name}: {took:?}");
             assert_eq!(end.code(), Some(128 + number), "{args:?} {name}");
             ends.recv_timeout(AT_ONCE).expect("the end of the connection");
-            sandbox.sh("ls -A | grep -v '^bin$\\|^state$'").run().stdout_is("s.jsonl\n");
+            sandbox.sh("ls -A | grep -v '^bin$\\|^state$'").assert().stdout("s.jsonl\n");
             assert_eq!(sandbox.read_json("s.jsonl").len(), 1, "{said}");
         }
     }
@@ -237,7 +239,7 @@ fn audit_12_what_is_ignored_stays_ignored() {
     assert!(child.try_wait().expect("its state").is_none());
     kill(&child, "TERM");
     assert_eq!(child.wait().expect("its end").code(), Some(143));
-    sandbox.sh("ls -A | grep -v '^bin$\\|^state$'").run().stdout_is("s.jsonl\n");
+    sandbox.sh("ls -A | grep -v '^bin$\\|^state$'").assert().stdout("s.jsonl\n");
 }
 
 /// As after nohup(1): a hang-up ends no tool.

@@ -1,9 +1,11 @@
 //! claw-estimate: how many tokens, of which window, and does it fit.
 
+use assert_cmd::assert::Assert;
 use clawutils::estimate::{Estimate, Method, Request, report};
+use predicates::str::contains;
 use serde_json::{Value, json};
 
-use crate::common::{Cmd, Run, Sandbox};
+use crate::common::{AssertExt, Cmd, Sandbox};
 use crate::talks::{Talk, append, rebuild_meta, stage, words};
 
 /// One user message of `n` characters.
@@ -16,26 +18,26 @@ fn message(text: &str) -> String {
 }
 
 fn estimate(sandbox: &Sandbox, args: &[&str], input: &str) -> Cmd {
-    sandbox.cmd("claw-estimate").args(args).stdin(input)
+    sandbox.cmd("claw-estimate").args(args).write_stdin(input)
 }
 
 /// The tokens by claw0's count, four characters each, so that a test can have exactly what it wants.
-fn exact(sandbox: &Sandbox, tokens: usize, args: &[&str]) -> Run {
-    estimate(sandbox, &["--method", "chars4"], &says(tokens * 4)).args(args).run()
+fn exact(sandbox: &Sandbox, tokens: usize, args: &[&str]) -> Assert {
+    estimate(sandbox, &["--method", "chars4"], &says(tokens * 4)).args(args).assert()
 }
 
 fn tokens(text: &str) -> u64 {
-    let run = estimate(&Sandbox::new(), &[], &message(text)).run();
-    run.ok().json_one().as_u64().unwrap_or_default()
+    let run = estimate(&Sandbox::new(), &[], &message(text)).assert();
+    run.success().json_one().as_u64().unwrap_or_default()
 }
 
 #[test]
 fn a_number_and_nothing_else() {
     let sandbox = Sandbox::new();
-    estimate(&sandbox, &[], &message("hello world")).run().ok().stdout_is("11\n").err_is("");
-    estimate(&sandbox, &[], "").run().ok().stdout_is("0\n").err_is("");
+    estimate(&sandbox, &[], &message("hello world")).assert().success().stdout("11\n").stderr("");
+    estimate(&sandbox, &[], "").assert().success().stdout("0\n").stderr("");
     sandbox.write("a", message("hello world"));
-    sandbox.cmd("claw-estimate").args(["a", "a"]).run().ok().stdout_is("21\n");
+    sandbox.cmd("claw-estimate").args(["a", "a"]).assert().success().stdout("21\n");
 }
 
 #[test]
@@ -43,8 +45,11 @@ fn what_is_no_message_is_65() {
     for input in
         ["nonsense\n", "[]\n", "{\"role\":\"king\",\"content\":\"x\"}\n", "{\"role\":\"user\"}\n"]
     {
-        let run = estimate(&Sandbox::new(), &[], input).run();
-        run.code(65).stdout_is("").err_has("claw-estimate: ");
+        estimate(&Sandbox::new(), &[], input)
+            .assert()
+            .code(65)
+            .stdout("")
+            .stderr(contains("claw-estimate: "));
     }
 }
 
@@ -54,12 +59,15 @@ fn v33_chars4_counts_four_characters_a_block_and_drops_the_rest() {
     for (characters, tokens) in
         [(0, "0\n"), (1, "0\n"), (3, "0\n"), (4, "1\n"), (5, "1\n"), (4000, "1000\n")]
     {
-        estimate(&sandbox, &["--method", "chars4"], &says(characters)).run().ok().stdout_is(tokens);
+        estimate(&sandbox, &["--method", "chars4"], &says(characters))
+            .assert()
+            .success()
+            .stdout(tokens);
     }
     let blocks = vec![json!({"type": "text", "text": "abc"}); 1000];
     let message = json!({"role": "user", "content": blocks}).to_string();
-    estimate(&sandbox, &["--method", "chars4"], &message).run().ok().stdout_is("0\n");
-    let ours = estimate(&sandbox, &[], &message).run().ok().json_one();
+    estimate(&sandbox, &["--method", "chars4"], &message).assert().success().stdout("0\n");
+    let ours = estimate(&sandbox, &[], &message).assert().success().json_one();
     assert!(ours.as_u64() >= Some(750), "{ours}");
 }
 
@@ -80,7 +88,7 @@ fn v34_chinese_japanese_korean_and_emoji_weigh_about_a_token_a_character() {
 fn v35_everything_that_is_sent_is_counted() {
     let sandbox = Sandbox::new();
     let total = |args: &[&str], input: &str| {
-        estimate(&sandbox, args, input).run().ok().json_one().as_u64().unwrap_or_default()
+        estimate(&sandbox, args, input).assert().success().json_one().as_u64().unwrap_or_default()
     };
     let one = |role: &str, block: Value| json!({"role": role, "content": [block]}).to_string();
     let image =
@@ -115,7 +123,7 @@ fn system_prompt_and_tools_are_counted() {
         json!([{"name": "f", "description": words(300), "input_schema": {}}]).to_string(),
     );
     let with = |args: &[&str]| {
-        estimate(&sandbox, args, &message("hi")).arg("--json").run().ok().json_one()
+        estimate(&sandbox, args, &message("hi")).arg("--json").assert().success().json_one()
     };
     let all = with(&["--system", "system", "--tools", "tools"]);
     let (alone, system, tools) = (&with(&[])["tokens"], &all["system"], &all["tools"]);
@@ -125,16 +133,21 @@ fn system_prompt_and_tools_are_counted() {
     let total = all["tokens"].as_u64().unwrap_or_default();
     assert!(total <= sum && total + 2 >= sum, "{all}");
 
-    estimate(&sandbox, &["--system", "missing"], "").run().code(74).err_has("'missing'");
+    estimate(&sandbox, &["--system", "missing"], "")
+        .assert()
+        .code(74)
+        .stderr(contains("'missing'"));
     sandbox.write("tools", "{}");
-    estimate(&sandbox, &["--tools", "tools"], "").run().code(65).err_has("not a JSON array");
+    estimate(&sandbox, &["--tools", "tools"], "")
+        .assert()
+        .code(65)
+        .stderr(contains("not a JSON array"));
 }
 
 #[test]
 fn json_has_the_breakdown() {
     let sandbox = Sandbox::new();
-    let run = estimate(&sandbox, &["--json", "--window", "1000"], &message("hello")).run();
-    run.ok().stdout_is(concat!(
+    estimate(&sandbox, &["--json", "--window", "1000"], &message("hello")).assert().success().stdout(concat!(
         r#"{"tokens":10,"measured":0,"measured_messages":0,"estimated":10,"system":0,"tools":0,"#,
         r#""text":2,"calls":0,"results":0,"thinking":0,"media":0,"other":8,"bytes":34,"#,
         r#""window":1000,"reserve":150,"output":250,"margin":50,"prompt_budget":700,"left":840,"#,
@@ -142,7 +155,7 @@ fn json_has_the_breakdown() {
         "\n"
     ));
     // Without a window nothing is said of one.
-    let unknown = estimate(&sandbox, &["--json"], &message("hello")).run().ok().json_one();
+    let unknown = estimate(&sandbox, &["--json"], &message("hello")).assert().success().json_one();
     for member in ["window", "reserve", "output", "left"] {
         assert_eq!(unknown[member], Value::Null, "{member}");
     }
@@ -163,7 +176,9 @@ fn v38_the_bar_has_thirty_cells_and_one_decimal() {
         (100_000, bar(30, "100.0%  ~100,000 / 100,000 tokens")),
         (250_000, bar(30, "250.0%  ~250,000 / 100,000 tokens")),
     ] {
-        exact(&sandbox, tokens, &["--bar", "--window", "100000"]).ok().stdout_is(&expected);
+        exact(&sandbox, tokens, &["--bar", "--window", "100000"])
+            .success()
+            .stdout(expected.clone());
     }
 }
 
@@ -171,16 +186,16 @@ fn v38_the_bar_has_thirty_cells_and_one_decimal() {
 fn check_is_3_from_the_window_less_the_reserve_on() {
     let sandbox = Sandbox::new();
     let why = "claw-estimate: does not fit: 850 tokens, window 1000 - reserve 150 = 850\n";
-    exact(&sandbox, 849, &["--check", "--window", "1000"]).ok().stdout_is("849\n").err_is("");
-    exact(&sandbox, 850, &["--check", "--window", "1000"]).code(3).stdout_is("850\n").err_is(why);
+    exact(&sandbox, 849, &["--check", "--window", "1000"]).success().stdout("849\n").stderr("");
+    exact(&sandbox, 850, &["--check", "--window", "1000"]).code(3).stdout("850\n").stderr(why);
     let reserve = ["--check", "--window", "1000", "--reserve", "0"];
-    exact(&sandbox, 999, &reserve).ok();
+    exact(&sandbox, 999, &reserve).success();
     exact(&sandbox, 1000, &reserve).code(3);
     // 15 % of the window, but no more than 30000.
-    exact(&sandbox, 969_999, &["--check", "--window", "1000000"]).ok();
+    exact(&sandbox, 969_999, &["--check", "--window", "1000000"]).success();
     exact(&sandbox, 970_000, &["--check", "--window", "1000000"]).code(3);
     // Without --check it is only a number.
-    exact(&sandbox, 5000, &["--window", "1000"]).ok().stdout_is("5000\n");
+    exact(&sandbox, 5000, &["--window", "1000"]).success().stdout("5000\n");
 }
 
 #[test]
@@ -188,9 +203,9 @@ fn an_unknown_window_is_said_and_never_guessed() {
     let sandbox = Sandbox::new();
     let why = "claw-estimate: the window is not known; give --window or set CLAW_WINDOW\n";
     for args in [&["--check"][..], &["--check", "--bar"], &["--check", "--model", "my-model"]] {
-        estimate(&sandbox, args, &message("hi")).run().code(78).stdout_is("").err_is(why);
+        estimate(&sandbox, args, &message("hi")).assert().code(78).stdout("").stderr(why);
     }
-    estimate(&sandbox, &["--model", "my-model"], &message("hi")).run().ok();
+    estimate(&sandbox, &["--model", "my-model"], &message("hi")).assert().success();
 }
 
 #[test]
@@ -198,8 +213,8 @@ fn audit_28_the_bar_of_an_unknown_window_says_so_and_how_to_set_it() {
     let sandbox = Sandbox::new();
     let bar = "~10 tokens; the window is not known: set it with --window or CLAW_WINDOW\n";
     for args in [&["--bar"][..], &["--bar", "--model", "my-model"]] {
-        exact(&sandbox, 10, args).ok().stdout_is(bar).err_is("");
-        exact(&sandbox, 10, &[args, &["--parts"]].concat()).ok().stdout_has(bar);
+        exact(&sandbox, 10, args).success().stdout(bar).stderr("");
+        exact(&sandbox, 10, &[args, &["--parts"]].concat()).success().stdout(contains(bar));
     }
 }
 
@@ -213,7 +228,7 @@ fn audit_28_the_offline_provider_has_a_known_window() {
         (&["--provider", "offline", "--window", "5000"], 5_000),
     ] {
         let args = [args, &["--json"]].concat();
-        let estimate = estimate(&sandbox, &args, &message("hi")).run().ok().json_one();
+        let estimate = estimate(&sandbox, &args, &message("hi")).assert().success().json_one();
         assert_eq!(estimate["window"], window, "{args:?}");
     }
 }
@@ -269,7 +284,7 @@ fn audit_28_the_parts_of_many_requests_add_up_to_the_total_shown() {
 #[test]
 fn the_window_comes_from_option_environment_and_table() {
     let sandbox = Sandbox::new();
-    let window = |cmd: Cmd| cmd.arg("--json").run().ok().json_one()["window"].clone();
+    let window = |cmd: Cmd| cmd.arg("--json").assert().success().json_one()["window"].clone();
     let run = |args: &[&str]| estimate(&sandbox, args, "");
     assert_eq!(window(run(&["--model", "claude-haiku-4-5"])), 200_000);
     assert_eq!(window(run(&["--model", "anthropic/Claude-Haiku-4-5-20251001"])), 200_000);
@@ -281,8 +296,8 @@ fn the_window_comes_from_option_environment_and_table() {
     let both = |cmd: Cmd| cmd.env("CLAW_MODEL", "claude-haiku-4-5").env("CLAW_WINDOW", "9000");
     assert_eq!(window(both(run(&[]))), 9000);
     assert_eq!(window(both(run(&["--window", "7000"]))), 7000);
-    run(&[]).env("CLAW_WINDOW", "many").run().code(78).err_has("'many'");
-    run(&["--window", "many"]).run().code(2);
+    run(&[]).env("CLAW_WINDOW", "many").assert().code(78).stderr(contains("'many'"));
+    run(&["--window", "many"]).assert().code(2);
 }
 
 #[test]
@@ -290,13 +305,15 @@ fn the_user_can_extend_the_table() {
     let sandbox = Sandbox::new();
     sandbox.write("models", "# mine\nlocal-7b 8192 -\nclaude-haiku 90000 4096 # the proxy's\n");
     let run = |model: &str| {
-        estimate(&sandbox, &["--json", "--model", model], "").env("CLAW_MODELS", "models").run()
+        estimate(&sandbox, &["--json", "--model", model], "").env("CLAW_MODELS", "models").assert()
     };
-    assert_eq!(run("local-7b-q4").ok().json_one()["window"], 8192);
-    assert_eq!(run("claude-haiku-4-5").ok().json_one()["window"], 90_000);
-    assert_eq!(run("gpt-4o").ok().json_one()["window"], 128_000);
+    assert_eq!(run("local-7b-q4").success().json_one()["window"], 8192);
+    assert_eq!(run("claude-haiku-4-5").success().json_one()["window"], 90_000);
+    assert_eq!(run("gpt-4o").success().json_one()["window"], 128_000);
     sandbox.write("models", "local-7b\n");
-    run("gpt-4o").code(78).err_has("cannot use models 'models': line 1: 'local-7b' has no window");
+    run("gpt-4o")
+        .code(78)
+        .stderr(contains("cannot use models 'models': line 1: 'local-7b' has no window"));
 }
 
 /// What a refusal stated counts beside the table of models, at the same place and for the same model,
@@ -326,7 +343,8 @@ fn audit_11_a_stated_window_counts_if_it_is_plausible_new_and_not_overruled() {
     sandbox.write("state/windows.jsonl", lines.concat());
     let window = |model: &str, args: &[&str], url: &str| {
         let cmd = estimate(&sandbox, &["--json", "--model", model], "").args(args);
-        cmd.env("ANTHROPIC_BASE_URL", url).run().ok().err_is("").json_one()["window"].clone()
+        cmd.env("ANTHROPIC_BASE_URL", url).assert().success().stderr("").json_one()["window"]
+            .clone()
     };
     assert_eq!(window("m", &[], here), 6000, "the newest line");
     for same in ["http://127.0.0.1:9/", "http://127.0.0.1:9/v1/", "HTTP://127.0.0.1:9/v1/messages"]
@@ -352,10 +370,14 @@ fn a_window_without_room_for_a_prompt_is_78_with_the_arithmetic() {
         (&["--window", "1000", "--reserve", "1000"], "window 1000 - reserve 1000"),
         (&["--window", "0"], "window 0"),
     ] {
-        let run = estimate(&sandbox, args, "").run();
-        run.code(78).stdout_is("").err_has("nothing is left for the prompt: ").err_has(why);
+        estimate(&sandbox, args, "")
+            .assert()
+            .code(78)
+            .stdout("")
+            .stderr(contains("nothing is left for the prompt: "))
+            .stderr(contains(why));
     }
-    estimate(&sandbox, &["--window", "1000", "--max-tokens", "949"], "").run().ok();
+    estimate(&sandbox, &["--window", "1000", "--max-tokens", "949"], "").assert().success();
 }
 
 #[test]
@@ -364,12 +386,12 @@ fn the_reserve_comes_from_option_then_configuration() {
     sandbox.write("claw.json", r#"{"session":{"store":"x","compaction":{"reserveTokens":400}}}"#);
     let window = ["--check", "--window", "1000"];
     let config = ["--check", "--window", "1000", "--config", "claw.json"];
-    exact(&sandbox, 600, &window).ok();
-    exact(&sandbox, 599, &config).ok();
-    exact(&sandbox, 600, &config).code(3).err_has("reserve 400");
+    exact(&sandbox, 600, &window).success();
+    exact(&sandbox, 599, &config).success();
+    exact(&sandbox, 600, &config).code(3).stderr(contains("reserve 400"));
     let by_environment = estimate(&sandbox, &window, &says(600 * 4)).args(["--method", "chars4"]);
-    by_environment.env("CLAW_CONFIG", "claw.json").run().code(3);
-    exact(&sandbox, 600, &[&config[..], &["--reserve", "100"]].concat()).ok();
+    by_environment.env("CLAW_CONFIG", "claw.json").assert().code(3);
+    exact(&sandbox, 600, &[&config[..], &["--reserve", "100"]].concat()).success();
 }
 
 #[test]
@@ -384,11 +406,11 @@ fn a_configuration_that_says_nonsense_is_78() {
         r#"{"other":1}"#,
     ] {
         sandbox.write("claw.json", text);
-        run().code(78).stdout_is("").err_has("'claw.json'");
+        run().code(78).stdout("").stderr(contains("'claw.json'"));
     }
     for text in ["{}", r#"{"session":{}}"#, r#"{"session":{"compaction":{}}}"#] {
         sandbox.write("claw.json", text);
-        run().ok();
+        run().success();
     }
 }
 
@@ -409,7 +431,7 @@ fn counted() -> Talk {
 }
 
 fn breakdown(sandbox: &Sandbox, file: &str) -> Value {
-    estimate(sandbox, &["--json"], &rebuild_meta(sandbox, file)).run().ok().json_one()
+    estimate(sandbox, &["--json"], &rebuild_meta(sandbox, file)).assert().success().json_one()
 }
 
 #[test]
@@ -439,7 +461,7 @@ fn v37_d32_a_count_from_before_a_view_record_is_stale() {
     let sandbox = Sandbox::new();
     counted().append(&sandbox, "s.jsonl");
     let run = stage(&sandbox, "claw-truncate", &["--window", "8000"], "s.jsonl");
-    append(&sandbox, "s.jsonl", run.stdout.clone());
+    append(&sandbox, "s.jsonl", run.get_output().stdout.clone());
     let cut = breakdown(&sandbox, "s.jsonl");
     assert_eq!(cut["measured"], 0, "{cut}");
 
@@ -447,7 +469,7 @@ fn v37_d32_a_count_from_before_a_view_record_is_stale() {
     sandbox.write("summary", "They talked.");
     let run =
         stage(&sandbox, "claw-compact", &["--summary", "summary", "--window", "8000"], "c.jsonl");
-    append(&sandbox, "c.jsonl", run.ok().stdout.clone());
+    append(&sandbox, "c.jsonl", run.success().get_output().stdout.clone());
     let cut = breakdown(&sandbox, "c.jsonl");
     assert_eq!(cut["measured"], 0, "{cut}");
     // The next count is new and stands.

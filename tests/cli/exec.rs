@@ -6,10 +6,12 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use assert_cmd::assert::Assert;
+use predicates::str::contains;
 use serde_json::{Value, json};
 
 use crate::common::pty::{Pty, is_there};
-use crate::common::{Cmd, Run, Sandbox};
+use crate::common::{AssertExt, Cmd, Sandbox};
 
 const SIZE: (u16, u16) = (100, 10);
 
@@ -21,7 +23,7 @@ pub fn tools(tools: &[(&str, &str)]) -> Sandbox {
     });
     // A shell writes them: see `Sandbox::program`.
     let script = format!("mkdir box workspace\n{}chmod 755 box/*", each.collect::<String>());
-    sandbox.sh(&script).run().ok();
+    sandbox.sh(&script).assert().success();
     sandbox
 }
 
@@ -41,19 +43,21 @@ fn exec(sandbox: &Sandbox, args: &[&str]) -> Cmd {
 
 /// The contents of results that are in order, and whether they are errors.
 #[track_caller]
-fn results(run: &Run) -> Vec<(String, bool)> {
+fn results(run: &Assert) -> Vec<(String, bool)> {
     let text = |value: &Value| value.as_str().expect("text").to_owned();
     let result = |(n, record): (usize, Value)| {
         assert_eq!(record["type"], "tool_result");
         assert_eq!(record["tool_use_id"], format!("t{n}"));
         (text(&record["content"]), record["is_error"] == true)
     };
-    run.ok().err_is("").json().into_iter().enumerate().map(result).collect()
+    let output = run.get_output();
+    assert!(output.status.success() && output.stderr.is_empty(), "{run}");
+    run.json().into_iter().enumerate().map(result).collect()
 }
 
 /// The only result, which is an error.
 #[track_caller]
-fn error(run: &Run) -> String {
+fn error(run: &Assert) -> String {
     let [(content, true)] = &results(run)[..] else { panic!("{}", run.stdout_text()) };
     content.clone()
 }
@@ -95,7 +99,7 @@ fn a_call_gets_its_input_and_gives_its_output() {
     let same = format!(r#"{{"type":"tool_use","tool_use_id":"t0","name":"same","input":{input}}}"#);
     let rest =
         calls(&["", "where", "none", "odd"]).split_once('\n').map(|(_, rest)| rest.to_owned());
-    let run = exec(&sandbox, &[]).stdin(same + "\n" + &rest.unwrap_or_default()).run();
+    let run = exec(&sandbox, &[]).write_stdin(same + "\n" + &rest.unwrap_or_default()).assert();
     let workspace = sandbox.path("workspace").canonicalize().expect("a path");
     let said = |text: &str| (text.to_owned(), false);
     let expected =
@@ -109,7 +113,7 @@ fn a_tool_gets_the_path_of_the_transcript_and_no_settings_that_may_hold_keys() {
     let exec = |args: &[&str]| {
         let cmd =
             exec(&sandbox, args).env("CLAW_SESSION", "s.jsonl").env("CLAW_CALL", "ask --key=k");
-        cmd.env("CLAW_EXTRA", r#"{"key":"k"}"#).stdin(calls(&["show"])).run().json_one()
+        cmd.env("CLAW_EXTRA", r#"{"key":"k"}"#).write_stdin(calls(&["show"])).assert().json_one()
     };
     let path = sandbox.path("s.jsonl").display().to_string();
     assert_eq!(exec(&[])["content"], format!("{path} none none\n"));
@@ -123,11 +127,11 @@ fn calls_run_at_once_and_results_come_in_call_order() {
         while test ! -s $b; do sleep 0.01; done; test $a = 2 || sleep 0.05; echo $a";
     let sandbox = tools(&[("meet", meet)]);
     let both = call("t0", "meet", &json!({"n": 1})) + &call("t1", "meet", &json!({"n": 2}));
-    let run = exec(&sandbox, &["--jobs", "2"]).stdin(both.clone()).run();
+    let run = exec(&sandbox, &["--jobs", "2"]).write_stdin(both.clone()).assert();
     assert_eq!(results(&run), [("1\n".to_owned(), false), ("2\n".to_owned(), false)]);
-    sandbox.sh("rm workspace/*").run().ok();
+    sandbox.sh("rm workspace/*").assert().success();
     // One at a time they never meet.
-    let run = exec(&sandbox, &["--jobs", "1", "--timeout", "0.1"]).stdin(both).run();
+    let run = exec(&sandbox, &["--jobs", "1", "--timeout", "0.1"]).write_stdin(both).assert();
     assert!(results(&run)[0].0.ends_with("did not end in 0.1 s and was killed"));
 }
 
@@ -136,24 +140,32 @@ fn d52_what_is_there_twice_or_answered_is_not_run_again() {
     let sandbox = tools(&[("count", "echo x >>log")]);
     let done = r#"{"type":"tool_result","tool_use_id":"t1","content":"done"}"#;
     let input = calls(&["count", "count"]) + &calls(&["count"]) + done;
-    assert_eq!(results(&exec(&sandbox, &[]).stdin(input).run()).len(), 1);
+    assert_eq!(results(&exec(&sandbox, &[]).write_stdin(input).assert()).len(), 1);
     assert_eq!(sandbox.read_text("workspace/log"), "x\n");
 }
 
 #[test]
 fn a_bad_record_or_folder_is_an_error_before_anything_is_run() {
     let sandbox = tools(&[("touch", "touch it")]);
-    let run = exec(&sandbox, &[]).stdin(calls(&["touch"]) + "{\"type\":\"tool_use\"}\n").run();
-    run.code(65).stdout_is("").err_has("line 2");
+    exec(&sandbox, &[])
+        .write_stdin(calls(&["touch"]) + "{\"type\":\"tool_use\"}\n")
+        .assert()
+        .code(65)
+        .stdout("")
+        .stderr(contains("line 2"));
     let touch = || calls(&["touch"]);
-    let cmd = sandbox.cmd("claw-exec").args(["--tools", "nowhere"]).stdin(touch());
-    cmd.run().code(74).stdout_is("").err_has("cannot read tools 'nowhere'");
-    let cmd = sandbox.cmd("claw-exec").args(["--tools", "box/touch"]).stdin(touch());
-    cmd.run().code(78).err_has("not a folder");
-    let run = exec(&sandbox, &[]).env("CLAW_WORKSPACE", "gone").stdin(touch()).run();
-    run.code(78).err_has("cannot run tools in 'gone': no such folder");
+    let cmd = sandbox.cmd("claw-exec").args(["--tools", "nowhere"]).write_stdin(touch());
+    cmd.assert().code(74).stdout("").stderr(contains("cannot read tools 'nowhere'"));
+    let cmd = sandbox.cmd("claw-exec").args(["--tools", "box/touch"]).write_stdin(touch());
+    cmd.assert().code(78).stderr(contains("not a folder"));
+    exec(&sandbox, &[])
+        .env("CLAW_WORKSPACE", "gone")
+        .write_stdin(touch())
+        .assert()
+        .code(78)
+        .stderr(contains("cannot run tools in 'gone': no such folder"));
     assert!(!sandbox.exists("workspace/it"));
-    exec(&sandbox, &["--workspace", "state"]).stdin(touch()).run().ok();
+    exec(&sandbox, &["--workspace", "state"]).write_stdin(touch()).assert().success();
     assert!(sandbox.exists("state/it"));
 }
 
@@ -162,8 +174,8 @@ fn t_4_a_name_leads_to_a_file_in_the_folder_and_nowhere_else() {
     let sandbox = tools(&[("good", "echo good"), ("plain", "")]);
     sandbox
         .sh("chmod 644 box/plain; mkdir box/dir; ln -s /bin/true box/out; ln -s good box/alias")
-        .run()
-        .ok();
+        .assert()
+        .success();
     let long = "x".repeat(65);
     let names = [
         "alias",
@@ -178,7 +190,7 @@ fn t_4_a_name_leads_to_a_file_in_the_folder_and_nowhere_else() {
         "a b",
         &long,
     ];
-    let run = exec(&sandbox, &[]).stdin(calls(&names)).run();
+    let run = exec(&sandbox, &[]).write_stdin(calls(&names)).assert();
     let results = results(&run);
     assert_eq!(results[0], ("good\n".to_owned(), false));
     let whys: Vec<&str> = results[1..].iter().map(|(text, _)| text.as_str()).collect();
@@ -204,10 +216,10 @@ fn a_tool_that_fails_is_a_result_that_says_so() {
         ("noise", noise),
         ("unread", "exit 0"),
     ]);
-    sandbox.sh("echo '#!/no/such/shell' >box/broken; chmod 755 box/broken").run().ok();
+    sandbox.sh("echo '#!/no/such/shell' >box/broken; chmod 755 box/broken").assert().success();
     let unread = call("t4", "unread", &json!({"x": "x".repeat(1 << 18)}));
     let input = calls(&["three", "signal", "noise", "broken"]) + &unread;
-    let results = results(&exec(&sandbox, &[]).stdin(input).run());
+    let results = results(&exec(&sandbox, &[]).write_stdin(input).assert());
     let three = "tool 'three' failed with status 3\nstandard error:\nno such thing\nstandard output:\npartly";
     assert_eq!(results[0], (three.to_owned(), true));
     assert_eq!(results[1], ("tool 'signal' was ended by signal 9".to_owned(), true));
@@ -223,7 +235,7 @@ fn a_tool_that_fails_is_a_result_that_says_so() {
 fn a_timeout_ends_a_tool_and_all_that_it_started() {
     let sandbox = tools(&[("hang", "sleep 600 & echo $! >child; echo begun; sleep 600")]);
     let began = Instant::now();
-    let run = exec(&sandbox, &["--timeout", "0.3"]).stdin(calls(&["hang"])).run();
+    let run = exec(&sandbox, &["--timeout", "0.3"]).write_stdin(calls(&["hang"])).assert();
     let expected = "tool 'hang' did not end in 0.3 s and was killed\nstandard output:\nbegun";
     assert_eq!(error(&run), expected);
     assert!(has_ended(&sandbox.read_text("workspace/child")));
@@ -236,7 +248,7 @@ fn what_a_tool_leaves_behind_is_ended_and_not_waited_for() {
     let away = "setsid sleep 3 & echo done";
     let sandbox = tools(&[("left", left), ("away", away)]);
     let began = Instant::now();
-    let run = exec(&sandbox, &[]).stdin(calls(&["left", "away"])).run();
+    let run = exec(&sandbox, &[]).write_stdin(calls(&["left", "away"])).assert();
     assert_eq!(results(&run), [("done\n".to_owned(), false), ("done\n".to_owned(), false)]);
     assert!(has_ended(&sandbox.read_text("workspace/child")));
     assert!(began.elapsed() < Duration::from_secs(3));
@@ -252,7 +264,7 @@ fn p_6_a_signal_ends_tools_and_what_they_started_and_keeps_what_was_done() {
             ("never", "touch never"),
         ]);
         let input = calls(&["hang", "quick", "hang", "never"]);
-        let child = exec(&sandbox, &["--jobs", "2"]).stdin(input).spawn();
+        let child = exec(&sandbox, &["--jobs", "2"]).write_stdin(input).spawn();
         let grandchild = line_of(&sandbox, "workspace/child");
         line_of(&sandbox, "workspace/quick");
         thread::sleep(Duration::from_millis(30));
@@ -278,7 +290,7 @@ fn a_tool_that_the_same_signal_ends_a_moment_earlier_has_no_result() {
     let script =
         "setsid sh -c \"sleep 0.15; kill -TERM $PPID\" >/dev/null 2>&1 & sleep 0.1; kill -TERM $$";
     let sandbox = tools(&[("early", script)]);
-    exec(&sandbox, &[]).stdin(calls(&["early"])).run().killed_by(15).stdout_is("");
+    exec(&sandbox, &[]).write_stdin(calls(&["early"])).assert().killed_by(15).stdout("");
 }
 
 // ---- bounds ----------------------------------------------------------------------------------
@@ -291,7 +303,7 @@ fn long_output_is_cut_in_the_result_and_whole_in_a_file() {
     )]);
     for (args, folder) in [(&[][..], "state/output"), (&["--keep", "deep/kept"], "deep/kept")] {
         let args = [&["--max-output", "100"], args].concat();
-        let run = exec(&sandbox, &args).stdin(calls(&["long"])).run();
+        let run = exec(&sandbox, &args).write_stdin(calls(&["long"])).assert();
         let [(text, false)] = &results(&run)[..] else { panic!("{}", run.stdout_text()) };
         let folder = sandbox.path(folder);
         let files: Vec<_> = fs::read_dir(&folder).expect("a folder").flatten().collect();
@@ -315,7 +327,7 @@ fn long_output_is_cut_in_the_result_and_whole_in_a_file() {
 #[test]
 fn output_without_end_is_stopped() {
     let sandbox = tools(&[("yes", "exec yes")]);
-    let run = exec(&sandbox, &["--max-output", "1000"]).stdin(calls(&["yes"])).run();
+    let run = exec(&sandbox, &["--max-output", "1000"]).write_stdin(calls(&["yes"])).assert();
     let text = error(&run);
     assert!(
         text.starts_with("tool 'yes' wrote more than 67108864 bytes and was stopped\n"),
@@ -334,7 +346,7 @@ fn t_2_no_tool_sees_a_key() {
             exec(&sandbox, args).env("ANTHROPIC_API_KEY", "hush-1").env("AWS_PROFILE", "hush-2");
         let cmd =
             cmd.env("CLAW_KEY_CMD", "hush-3").env("GITHUB_TOKEN", "hush-4").env("PLAIN", "seen");
-        let results = results(&cmd.stdin(calls(&["env"])).run());
+        let results = results(&cmd.write_stdin(calls(&["env"])).assert());
         results[0].0.clone()
     };
     let seen = run(&[]);
@@ -360,7 +372,7 @@ fn audit_21_tools_inherit_no_credential() {
     ];
     let seen = |args: &[&str]| {
         let run = exec(&sandbox, args).envs(hidden).env("HTTP_PROXY", "http://proxy:3128");
-        results(&run.stdin(calls(&["env"])).run())[0].0.clone()
+        results(&run.write_stdin(calls(&["env"])).assert())[0].0.clone()
     };
     let all = seen(&[]);
     assert!(hidden.iter().all(|(name, _)| !all.contains(name)), "{all}");
@@ -374,7 +386,7 @@ fn audit_21_tools_inherit_no_credential() {
 fn what_is_not_allowed_is_not_run_and_told_to_the_model() {
     let sandbox = tools(&[("a", "echo ran"), ("b", "echo ran")]);
     let ran = |args: &[&str]| {
-        let run = exec(&sandbox, args).stdin(calls(&["a", "b"])).run();
+        let run = exec(&sandbox, args).write_stdin(calls(&["a", "b"])).assert();
         let results = results(&run);
         let denied = results.iter().filter(|(_, is_error)| *is_error);
         denied.for_each(|(text, _)| assert!(text.ends_with("is not allowed here; it was not run")));
@@ -400,7 +412,7 @@ fn who_is_asked_decides_and_sees_all_of_a_call() {
             pty.wait_for("? [y/N] ").press(answer);
         }
         let run = pty.end();
-        (run.ok().stdout_text(), sandbox.read_json("results")[0]["is_error"] == true)
+        (run.success().stdout_text(), sandbox.read_json("results")[0]["is_error"] == true)
     };
     let (shown, denied) = run("y\n", "--ask");
     assert!(shown.contains("run a {\"x\":\"\\u001b[31m\\r\"}? [y/N] "), "{shown}");
@@ -408,7 +420,7 @@ fn who_is_asked_decides_and_sees_all_of_a_call() {
     assert!(run("n\n", "--ask").1 && run("\n", "--ask").1);
     assert_eq!(run("", "--ask --allow a"), (String::new(), false));
     // Where nobody can be asked the answer is no.
-    let run = sandbox.sh("setsid -w claw-exec --tools box --ask calls").run();
+    let run = sandbox.sh("setsid -w claw-exec --tools box --ask calls").assert();
     assert_eq!(
         error(&run),
         "tool 'a' is not allowed, because there is no terminal to ask the user; it was not run"
@@ -431,7 +443,7 @@ fn audit_03_keys_typed_before_the_question_are_no_answer() {
     thread::sleep(Duration::from_millis(100));
     sandbox.write("go", "");
     pty.wait_for("run a {}? [y/N] ").press("n\r").wait_for("n\r\n");
-    pty.wait_for("run a {}? [y/N] ").press("y\r").wait_for("y\r\n").end().ok();
+    pty.wait_for("run a {}? [y/N] ").press("y\r").wait_for("y\r\n").end().success();
     let denied = |n: usize| sandbox.read_json("results")[n]["is_error"] == true;
     assert!(denied(0) && !denied(1), "{}", pty.output());
     assert_eq!(sandbox.read_text("said"), "");

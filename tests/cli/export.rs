@@ -1,11 +1,13 @@
 //! claw-config export: a setting as text for a shell.
 
-use crate::common::{Run, Sandbox};
+use assert_cmd::assert::Assert;
+
+use crate::common::Sandbox;
 
 /// Runs `claw-config export`, with variables and arguments as a shell has them.
-fn export(sandbox: &Sandbox, line: &str) -> Run {
+fn export(sandbox: &Sandbox, line: &str) -> Assert {
     let (variables, arguments) = line.split_once("-- ").expect("a separator");
-    sandbox.sh(&format!("{variables} claw-config export -- {arguments}")).run()
+    sandbox.sh(&format!("{variables} claw-config export -- {arguments}")).assert()
 }
 
 #[test]
@@ -32,7 +34,7 @@ fn a_setting_becomes_a_variable() {
             "export CLAW_KEY_FILE=''\nexport CLAW_KEY_CMD='cat k'\n",
         ),
     ] {
-        export(&sandbox, line).ok().stdout_is(printed).err_is("");
+        export(&sandbox, line).success().stdout(printed).stderr("");
     }
 }
 
@@ -52,7 +54,7 @@ fn what_is_wrong_is_reported_as_everywhere() {
         ),
         ("-- ask perhaps", "claw-config: invalid value 'perhaps' for 'ask': use true or false\n"),
     ] {
-        export(&sandbox, line).code(2).stdout_is("").err_is(why);
+        export(&sandbox, line).code(2).stdout("").stderr(why);
     }
 }
 
@@ -62,6 +64,6 @@ fn any_text_survives_the_shell() {
     let text = "a 'b' \"c\" $(touch pwned) `touch pwned` \\ é\u{1b}[31m\n!";
     sandbox.write("text", text);
     let script = "change=$(claw-config export -- model \"$(cat text)\") && eval \"$change\" && printf %s \"$CLAW_MODEL\"";
-    sandbox.sh(script).run().ok().stdout_is(text);
+    sandbox.sh(script).assert().success().stdout(text);
     assert!(!sandbox.exists("pwned"));
 }

@@ -3,9 +3,10 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use predicates::str::contains;
 use serde_json::{Value, json};
 
-use crate::common::{Cmd, Run, Sandbox};
+use crate::common::{AssertExt, Cmd, Sandbox};
 use crate::summaries::{calls, compact, compacted, reply, says, with_model};
 use crate::talks::{Talk, rebuild};
 
@@ -34,12 +35,15 @@ fn audit_06_every_failure_of_every_model_falls_back() {
         Talk::plain(12, 300).append(&sandbox, "s.jsonl");
         sandbox.write("status", &status);
         sandbox.write("reply", &reply);
-        let record = compact(&sandbox, &["--via", "offline"]);
-        record.ok().err_has("no summary by offline: ").err_has("; the next source is main\n");
-        record.err_has("; the next source is local\n").err_has("; source: local)\n");
+        let record = compact(&sandbox, &["--via", "offline"])
+            .success()
+            .stderr(contains("no summary by offline: "))
+            .stderr(contains("; the next source is main\n"))
+            .stderr(contains("; the next source is local\n"))
+            .stderr(contains("; source: local)\n"));
         assert_eq!(record.json_one()["strategy"], "local", "{status} {reply}");
         let stopped = compact(&sandbox, &["--no-fallback"]);
-        assert_ne!(stopped.stdout_is("").status, Some(0), "{status} {reply}");
+        assert_ne!(stopped.stdout("").get_output().status.code(), Some(0), "{status} {reply}");
     }
 }
 
@@ -49,8 +53,12 @@ fn audit_06_what_is_named_is_the_only_fallback() {
     Talk::plain(12, 300).append(&sandbox, "s.jsonl");
     let sources = |args: &[&str]| {
         let cmd = sandbox.cmd("claw-compact").args(["--show", "--prefer-checkpoint"]).args(args);
-        let shown = cmd.stdin(rebuild(&sandbox, "s.jsonl")).run();
-        if shown.status == Some(0) { shown.json_one()["sources"].clone() } else { Value::Null }
+        let shown = cmd.write_stdin(rebuild(&sandbox, "s.jsonl")).assert();
+        if shown.get_output().status.code() == Some(0) {
+            shown.json_one()["sources"].clone()
+        } else {
+            Value::Null
+        }
     };
     let small = ["--window", "2000"];
     for (args, expected) in [
@@ -111,26 +119,28 @@ fn audit_06_a_turn_carries_on_without_a_model_for_summaries() {
         let sandbox = with_stubborn_model();
         sandbox.write("status", status);
         sandbox.write("summary", summary);
-        let stopped = turn(&sandbox, &["--no-fallback"]).run();
-        stopped
+        turn(&sandbox, &["--no-fallback"])
+            .assert()
             .code(3)
-            .stdout_is("")
-            .err_has("claw-turn: the request does not fit after all steps; ");
-        stopped.err_has("try a model with a larger window (--model, --window)");
+            .stdout("")
+            .stderr(contains("claw-turn: the request does not fit after all steps; "))
+            .stderr(contains("try a model with a larger window (--model, --window)"));
         assert!(compactions(&sandbox).is_empty());
-        let run: Run = turn(&sandbox, &[]).run();
-        run.ok().stdout_is("Done.\n").err_has("source: local)\n");
+        turn(&sandbox, &[])
+            .assert()
+            .success()
+            .stdout("Done.\n")
+            .stderr(contains("source: local)\n"));
         assert_eq!(compactions(&sandbox)[0]["strategy"], "local");
-        let run = turn(&sandbox, &["--no-retry"]).run();
-        run.ok().stdout_is("Done.\n");
+        turn(&sandbox, &["--no-retry"]).assert().success().stdout("Done.\n");
     }
     // A request that stays too long says what to try, too.
     let sandbox = with_stubborn_model();
     sandbox.program("model", "exit 3");
     turn(&sandbox, &[])
-        .run()
+        .assert()
         .code(3)
-        .err_has("does not fit after all steps; try a model with a larger");
+        .stderr(contains("does not fit after all steps; try a model with a larger"));
 }
 
 /// Waits until it is so.
@@ -162,16 +172,20 @@ fn audit_06_a_missing_summary_is_made_behind_the_turn_once() {
     sandbox.write("wait", "");
     // A turn is over when both of its outputs are closed, and each finds the first retry still at work.
     for _ in 0..3 {
-        turn(&sandbox, &[]).run().ok().stdout_is("Done.\n").err_is("");
+        turn(&sandbox, &[]).assert().success().stdout("Done.\n").stderr("");
         wait_for("request", || asked(&sandbox) == 1);
     }
-    let by_hand = sandbox.cmd("claw-retry").args(["--call", "model", "s.jsonl"]).run();
-    by_hand.code(75).err_has("another summary retry held it for 0 s; try again");
+    sandbox
+        .cmd("claw-retry")
+        .args(["--call", "model", "s.jsonl"])
+        .assert()
+        .code(75)
+        .stderr(contains("another summary retry held it for 0 s; try again"));
     sandbox.write("go", "");
     wait_for("summary", || compactions(&sandbox).len() == 2);
     assert_eq!(compactions(&sandbox)[1]["summary"], "What they said.");
     wait_for("end", || !sandbox.exists(".s.jsonl.retry"));
-    turn(&sandbox, &[]).run().ok();
+    turn(&sandbox, &[]).assert().success();
     assert_eq!((asked(&sandbox), compactions(&sandbox).len()), (1, 2));
 }
 
@@ -180,7 +194,7 @@ fn audit_06_a_retry_behind_a_turn_is_bounded_and_never_fails_it() {
     let sandbox = with_stub();
     sandbox.write("status", "69");
     for args in [&["--no-retry"][..], &[], &[]] {
-        turn(&sandbox, args).run().ok().stdout_is("Done.\n").err_is("");
+        turn(&sandbox, args).assert().success().stdout("Done.\n").stderr("");
         if args.is_empty() {
             wait_for("attempt", || sandbox.exists("state/attempts.jsonl"));
         } else {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::common::Sandbox;
+use crate::common::{AssertExt, Sandbox};
 use crate::man::{can_run, programs};
 
 /// The widest line of an example, in columns: the width of a small terminal, where clap would wrap a longer one.
@@ -48,7 +48,7 @@ fn transcript() -> Vec<u8> {
     let records = turns.chain([prompt(5), reply(), call, result, reply(), prompt(6)]);
     let records: String = records.map(|record| format!("{record}\n")).collect();
     let sandbox = Sandbox::new();
-    sandbox.cmd("claw-append").arg("s.jsonl").stdin(records).run().ok();
+    sandbox.cmd("claw-append").arg("s.jsonl").write_stdin(records).assert().success();
     sandbox.read("s.jsonl")
 }
 
@@ -60,7 +60,7 @@ fn sandbox_with(transcript: &[u8]) -> Sandbox {
     let tools = concat!(env!("CARGO_MANIFEST_DIR"), "/tools");
     std::os::unix::fs::symlink(tools, sandbox.path("tools")).expect("a link to the tools");
     for label in ["work", "home"] {
-        sandbox.cmd("claw-session").args(["new", "--label", label]).run().ok();
+        sandbox.cmd("claw-session").args(["new", "--label", label]).assert().success();
     }
     sandbox
 }
@@ -70,8 +70,8 @@ fn help_ends_with_two_examples_that_work() {
     let transcript = transcript();
     let mut wrong = Vec::new();
     for program in programs().iter().filter(|program| can_run(program)) {
-        let run = Sandbox::new().cmd(program).arg("--help").run();
-        let help = run.ok().stdout_text();
+        let run = Sandbox::new().cmd(program).arg("--help").assert();
+        let help = run.success().stdout_text();
         let examples = examples_of(&help);
         wrong.extend(faults_of_form(program, &examples));
         for (_, command) in examples {
@@ -80,9 +80,9 @@ fn help_ends_with_two_examples_that_work() {
                 continue;
             }
             let run = sandbox_with(&transcript).sh(r#"bash -o pipefail -c "$1""#).arg("sh");
-            let run = run.arg(&command).env("CLAW_PROVIDER", "offline").run();
-            if run.status != Some(0) {
-                wrong.push(format!("{program} --help: {command}: {}", run.stderr));
+            let run = run.arg(&command).env("CLAW_PROVIDER", "offline").assert();
+            if !run.get_output().status.success() {
+                wrong.push(format!("{program} --help: {command}: {}", run.stderr_text()));
             }
         }
     }

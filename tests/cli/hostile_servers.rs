@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::common::shapes::Shape;
-use crate::common::{Sandbox, kill_group};
+use crate::common::{AssertExt, Sandbox, kill_group};
 use crate::shapes::{HELLO, name};
 use server::{Act, Server, head};
 use table::{broken, ended, huge, large, odd, slow};
@@ -117,14 +117,14 @@ impl Row {
                 false => Err(format!("wrote {length} bytes, expected {least}")),
             };
         }
-        let run = sandbox.sh("claw-append t.jsonl <out").run();
+        let run = sandbox.sh("claw-append t.jsonl <out").assert();
         let records = if sandbox.exists("t.jsonl") { sandbox.read_json("t.jsonl") } else { vec![] };
         let is_part = |record: &Value| record["interrupted"] == true;
         let text = |record: &Value| -> String {
             let blocks = record["content"].as_array().cloned().unwrap_or_default();
             blocks.iter().filter_map(|block| block["text"].as_str()).collect()
         };
-        let is_right = run.status == Some(0)
+        let is_right = run.get_output().status.code() == Some(0)
             && match (&self.holds, records.as_slice()) {
                 (Holds::Nothing, []) => true,
                 (Holds::Reply(expected), [one]) => !is_part(one) && text(one) == *expected,
@@ -203,8 +203,12 @@ fn audit_18_a_paused_turn_is_continued_and_not_for_ever() {
         let (sandbox, server) = (Sandbox::new(), Server::new(connections));
         let cmd = sandbox.cmd("claw-call").args(["--model", "m", "--meta", "--base-url"]);
         let cmd = cmd.arg(format!("http://{}", server.address));
-        let run = cmd.env("ANTHROPIC_API_KEY", "test-key-of-row").stdin(HELLO).run();
-        let records = run.code(status).json();
+        let run = cmd
+            .env("ANTHROPIC_API_KEY", "test-key-of-row")
+            .write_stdin(HELLO)
+            .assert()
+            .code(status);
+        let records = run.json();
         assert_eq!(records.len(), requests);
         assert!(records.iter().all(|record| record["usage"]["input_tokens"] == 9));
         assert!(records[1]["call"].is_null() && records[0]["call"].is_object());
@@ -213,12 +217,15 @@ fn audit_18_a_paused_turn_is_continued_and_not_for_ever() {
         let last: Value = serde_json::from_str(&sent[2]).expect("JSON");
         assert_eq!(last["messages"].as_array().map(Vec::len), Some(2), "{last}");
         assert_eq!(last["messages"][1]["content"].as_array().map(Vec::len), Some(4));
-        sandbox.write("out", &run.stdout);
+        sandbox.write("out", &run.get_output().stdout);
         let script =
             "claw-append --user s.jsonl <m && claw-append s.jsonl <out && claw-rebuild s.jsonl";
         sandbox.write("m", "hello\n");
-        let messages = sandbox.sh(script).run();
-        assert_eq!(messages.ok().json()[1]["content"].as_array().map(Vec::len), Some(2 * requests));
+        let messages = sandbox.sh(script).assert();
+        assert_eq!(
+            messages.success().json()[1]["content"].as_array().map(Vec::len),
+            Some(2 * requests)
+        );
     }
 }
 

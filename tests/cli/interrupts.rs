@@ -7,11 +7,12 @@ use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use predicates::str::contains;
 use serde_json::{Value, json};
 
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::shapes::Shape;
-use crate::common::{Cmd, Sandbox, hears};
+use crate::common::{AssertExt, Cmd, Sandbox, hears};
 use crate::shapes::{HELLO, call};
 use crate::talks::{Talk, log, rebuild, words};
 
@@ -45,7 +46,7 @@ fn p_6_claw_call_writes_what_it_showed_of_an_answer_and_ends_by_the_signal() {
             let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
             provider.script(Step::Slow(4, Duration::from_secs(60)));
             let cmd = call(&sandbox, &provider, shape, &["--stream", "--record", "tape"]);
-            let mut child = cmd.stdin(HELLO).spawn();
+            let mut child = cmd.write_stdin(HELLO).spawn();
             let (mut stdout, mut stderr) = (child.stdout.take(), child.stderr.take());
             let (shown, end) = interrupt(child, stderr.as_mut().expect("a pipe"), name);
             assert!(shown.starts_with("Reply to"), "{shown}");
@@ -74,7 +75,8 @@ fn a_second_signal_does_not_lose_what_was_shown() {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         provider.script(Step::Slow(4, Duration::from_secs(60)));
         let args = ["--stream=-", "--reply", "reply"];
-        let mut child = call(&sandbox, &provider, Shape::Anthropic, &args).stdin(HELLO).spawn();
+        let mut child =
+            call(&sandbox, &provider, Shape::Anthropic, &args).write_stdin(HELLO).spawn();
         let mut text = vec![0; "Reply to".len()];
         child.stdout.as_mut().expect("a pipe").read_exact(&mut text).expect("the begin of a text");
         let process = child.id();
@@ -109,7 +111,7 @@ fn p_6_claw_turn_leaves_the_prompt_and_what_was_shown_marked_as_interrupted() {
             let own = if name == "KILL" { end.signal() } else { end.code().map(|code| code - 128) };
             assert_eq!(own, Some(number), "{shape:?} {name}: {end}");
             if name != "KILL" {
-                sandbox.sh("ls -d claw-turn.* 2>/dev/null").run().stdout_is("");
+                sandbox.sh("ls -d claw-turn.* 2>/dev/null").assert().stdout("");
             }
             let after = sandbox.read("s.jsonl");
             let added = String::from_utf8(after[before.len()..].to_vec()).expect("text");
@@ -118,8 +120,10 @@ fn p_6_claw_turn_leaves_the_prompt_and_what_was_shown_marked_as_interrupted() {
             assert!(added.contains(r#""type":"user""#), "{added}");
             assert_eq!(added.matches(r#""interrupted":true"#).count(), records - 1, "{added}");
             // It can be sent as it is, and is answered.
-            let again = turn(&sandbox, &provider, shape, &["--again"]).run();
-            again.ok().stdout_is("Reply to 5 messages: next?\n");
+            turn(&sandbox, &provider, shape, &["--again"])
+                .assert()
+                .success()
+                .stdout("Reply to 5 messages: next?\n");
             assert_eq!(rebuild(&sandbox, "s.jsonl").matches("next?").count(), 2);
             provider.all_legal();
         }
@@ -136,8 +140,8 @@ fn audit_20_what_was_shown_is_kept_and_left_out_of_requests() {
             Talk::of("ua", 9).append(&sandbox, "s.jsonl");
             let before = rebuild(&sandbox, "s.jsonl");
             provider.script(step.clone());
-            let run = turn(&sandbox, &provider, shape, &["-m", "next?"]).run();
-            run.expect(matches!(run.status, Some(69 | 75)), || "69 or 75".into());
+            let run = turn(&sandbox, &provider, shape, &["-m", "next?"]).assert();
+            assert!(matches!(run.get_output().status.code(), Some(69 | 75)), "69 or 75\n{run}");
             let records = sandbox.read_json("s.jsonl");
             let kinds: Vec<&Value> = records.iter().map(|record| &record["type"]).collect();
             assert_eq!(kinds[2..], ["user", "assistant", "error"], "{shape:?} {step:?}");
@@ -147,19 +151,22 @@ fn audit_20_what_was_shown_is_kept_and_left_out_of_requests() {
 
             let messages = rebuild(&sandbox, "s.jsonl");
             assert!(messages.starts_with(&before) && messages.lines().count() == 3, "{messages}");
-            let cmd =
-                |program: &str, args: &[&str]| sandbox.cmd(program).args(args).arg("s.jsonl").run();
-            cmd("claw-rebuild", &["--ready"]).ok();
-            let meta = cmd("claw-rebuild", &["--meta", "--interrupted"]).ok().json();
+            let cmd = |program: &str, args: &[&str]| {
+                sandbox.cmd(program).args(args).arg("s.jsonl").assert()
+            };
+            cmd("claw-rebuild", &["--ready"]).success();
+            let meta = cmd("claw-rebuild", &["--meta", "--interrupted"]).success().json();
             assert_eq!(meta[3]["content"], kept["content"]);
             assert_eq!(meta[3]["_meta"]["usage"], Value::Null, "its count is no anchor");
-            cmd("claw-check", &[]).ok();
-            cmd("claw-show", &["--format", "text"]).ok().stdout_has("interrupted");
+            cmd("claw-check", &[]).success();
+            cmd("claw-show", &["--format", "text"]).success().stdout(contains("interrupted"));
 
-            let again = turn(&sandbox, &provider, shape, &["--again"]).run();
-            again.ok().stdout_is("Reply to 3 messages: next?\n");
+            turn(&sandbox, &provider, shape, &["--again"])
+                .assert()
+                .success()
+                .stdout("Reply to 3 messages: next?\n");
             provider.all_legal();
-            let targets = cmd("claw-rebuild", &["--undo", "turn"]).ok().json();
+            let targets = cmd("claw-rebuild", &["--undo", "turn"]).success().json();
             assert!(targets.iter().any(|record| record["target"] == kept["id"]), "{targets:?}");
         }
     }
@@ -183,7 +190,10 @@ fn v58_p6_killed_at_any_moment_of_a_ladder_with_streams_the_transcript_goes_on()
                 let run = |provider: &FakeProvider| turn(&sandbox, provider, shape, &args);
                 sandbox.write("s.jsonl", &base);
                 let began = Instant::now();
-                run(&FakeProvider::new().window(4000)).run().ok().err_has("summarised ");
+                run(&FakeProvider::new().window(4000))
+                    .assert()
+                    .success()
+                    .stderr(contains("summarised "));
                 let whole = began.elapsed();
                 // Nine moments: each in one shape, in a full run in all.
                 for round in (0..9).filter(|round| is_full || round % 3 == offset) {
@@ -198,8 +208,8 @@ fn v58_p6_killed_at_any_moment_of_a_ladder_with_streams_the_transcript_goes_on()
                     }
                     child.wait().expect("its end");
                     assert!(sandbox.read("s.jsonl").starts_with(&base), "{shape:?} {round}");
-                    sandbox.cmd("claw-rebuild").arg("s.jsonl").run().ok();
-                    run(&provider).run().ok().stdout_has("next?");
+                    sandbox.cmd("claw-rebuild").arg("s.jsonl").assert().success();
+                    run(&provider).assert().success().stdout(contains("next?"));
                     for request in provider.requests() {
                         let rule = request.violation.map(|violation| violation.rule);
                         assert!(matches!(rule, None | Some("A12")), "{shape:?} {round}: {rule:?}");

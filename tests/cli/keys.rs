@@ -5,11 +5,14 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use assert_cmd::assert::Assert;
+use predicates::prelude::*;
+use predicates::str::contains;
 use serde_json::json;
 
 use crate::common::provider::{FakeProvider, Recorded, Step};
 use crate::common::shapes::Shape;
-use crate::common::{Cmd, Run, Sandbox, kill_group};
+use crate::common::{AssertExt, Cmd, Sandbox, kill_group};
 use crate::talks::Talk;
 
 const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";
@@ -33,7 +36,7 @@ fn keyless(sandbox: &Sandbox, program: &str, provider: &FakeProvider, shape: Sha
 
 /// A call that says hello, and has no key yet.
 fn hello(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape) -> Cmd {
-    keyless(sandbox, "claw-call", provider, shape).stdin(HELLO)
+    keyless(sandbox, "claw-call", provider, shape).write_stdin(HELLO)
 }
 
 /// A key file of this mode.
@@ -62,9 +65,9 @@ fn key_is_not_in(place: &str, bytes: &[u8]) {
 
 /// The key is neither in what a run said, nor in any file.
 #[track_caller]
-fn key_is_nowhere(sandbox: &Sandbox, run: &Run) {
-    key_is_not_in("stdout", &run.stdout);
-    key_is_not_in("stderr", run.stderr.as_bytes());
+fn key_is_nowhere(sandbox: &Sandbox, run: &Assert) {
+    key_is_not_in("stdout", &run.get_output().stdout);
+    key_is_not_in("stderr", run.stderr_text().as_bytes());
     key_is_in_no_file(sandbox);
 }
 
@@ -107,7 +110,7 @@ fn t2_the_first_source_gives_the_key_and_it_goes_in_its_header() {
             (call().env("CLAW_KEY_FILE", "").env("CLAW_KEY_CMD", ""), header, "below-all"),
             (call().env(variable, format!(" {KEY}\n")), header, KEY),
         ] {
-            cmd.run().ok().err_lacks(key);
+            cmd.assert().success().stderr(contains(key).not());
             let requests = provider.requests();
             let last = requests.last().expect("a request");
             assert_eq!(key_headers(last), [(header, &*value(header, key))], "{variable}");
@@ -124,9 +127,10 @@ fn t2_without_a_key_none_is_sent() {
     };
     for shape in [Shape::Anthropic, Shape::OpenAi, Shape::Ollama] {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
-        let run =
-            foreign(shape).fold(hello(&sandbox, &provider, shape), |c, n| c.env(n, KEY)).run();
-        run.code(if shape == Shape::Ollama { 0 } else { 77 });
+        foreign(shape)
+            .fold(hello(&sandbox, &provider, shape), |c, n| c.env(n, KEY))
+            .assert()
+            .code(if shape == Shape::Ollama { 0 } else { 77 });
         assert_eq!(key_headers(&provider.single_request()), []);
     }
 }
@@ -136,14 +140,22 @@ fn t2_two_of_one_rank_are_refused() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     key_file(&sandbox, "key", KEY, 0o600);
     let call = || hello(&sandbox, &provider, Shape::Anthropic);
-    let two = call().env("CLAW_KEY_FILE", "key").env("CLAW_KEY_CMD", "cat key").run();
-    two.code(78)
-        .stdout_is("")
-        .err_has("CLAW_KEY_FILE and CLAW_KEY_CMD exclude each other; unset one");
-    let two = call().env("ANTHROPIC_API_KEY", KEY).env("ANTHROPIC_AUTH_TOKEN", KEY).run();
-    two.code(78).err_has("both ANTHROPIC_API_KEY and ANTHROPIC_AUTH_TOKEN are set").err_lacks(KEY);
+    call()
+        .env("CLAW_KEY_FILE", "key")
+        .env("CLAW_KEY_CMD", "cat key")
+        .assert()
+        .code(78)
+        .stdout("")
+        .stderr(contains("CLAW_KEY_FILE and CLAW_KEY_CMD exclude each other; unset one"));
+    call()
+        .env("ANTHROPIC_API_KEY", KEY)
+        .env("ANTHROPIC_AUTH_TOKEN", KEY)
+        .assert()
+        .code(78)
+        .stderr(contains("both ANTHROPIC_API_KEY and ANTHROPIC_AUTH_TOKEN are set"))
+        .stderr(contains(KEY).not());
     // On the command line it is the command line that is wrong.
-    call().args(["--key-file", "key", "--key-cmd", "cat key"]).run().code(2);
+    call().args(["--key-file", "key", "--key-cmd", "cat key"]).assert().code(2);
     assert!(provider.requests().is_empty());
 }
 
@@ -152,10 +164,14 @@ fn t2_two_of_one_rank_are_refused() {
 fn t2_openrouters_key_is_for_openrouter_alone() {
     let shown = |url: &str, variable: &str| {
         let cmd = Sandbox::new().cmd("claw-call").env(variable, KEY).args(["--base-url", url]);
-        let run =
-            cmd.args(["--provider", "openai", "--model", "m", "--dry-run"]).stdin(HELLO).run();
-        run.ok().err_lacks(KEY).err_has("would send POST ");
-        run.stderr.contains("would send authorization: (hidden)\n")
+        let run = cmd
+            .args(["--provider", "openai", "--model", "m", "--dry-run"])
+            .write_stdin(HELLO)
+            .assert()
+            .success()
+            .stderr(contains(KEY).not())
+            .stderr(contains("would send POST "));
+        run.stderr_text().contains("would send authorization: (hidden)\n")
     };
     for url in
         ["https://openrouter.ai/api/v1", "https://openrouter.ai", "https://OpenRouter.ai:443/v1"]
@@ -182,23 +198,31 @@ fn t2_a_file_that_others_may_read_is_not_used() {
     let call = |name: &str| hello(&sandbox, &provider, Shape::Anthropic).args(["--key-file", name]);
     for mode in [0o640, 0o604, 0o644, 0o620, 0o666, 0o777] {
         key_file(&sandbox, "key", KEY, mode);
-        let run = call("key").run();
-        run.code(77).stdout_is("").err_has("'key'").err_has("chmod 600").err_lacks(KEY);
+        call("key")
+            .assert()
+            .code(77)
+            .stdout("")
+            .stderr(contains("'key'"))
+            .stderr(contains("chmod 600"))
+            .stderr(contains(KEY).not());
     }
     symlink("key", sandbox.path("link")).expect("a link");
-    call("link").run().code(77).err_has("'link'").err_has("chmod 600");
-    let by_variable = hello(&sandbox, &provider, Shape::OpenAi).env("CLAW_KEY_FILE", "key").run();
-    by_variable.code(77).err_has("chmod 600");
+    call("link").assert().code(77).stderr(contains("'link'")).stderr(contains("chmod 600"));
+    hello(&sandbox, &provider, Shape::OpenAi)
+        .env("CLAW_KEY_FILE", "key")
+        .assert()
+        .code(77)
+        .stderr(contains("chmod 600"));
     assert!(provider.requests().is_empty());
     for mode in [0o600, 0o400, 0o700] {
         key_file(&sandbox, &format!("key{mode}"), KEY, mode);
-        call(&format!("key{mode}")).run().ok();
+        call(&format!("key{mode}")).assert().success();
     }
     // A pipe is its owner's alone: a key that is in no file at all.
     sandbox.write("messages", HELLO);
     let env = provider.env_for(Shape::Ollama);
     let piped = sandbox.sh("echo piped-key | claw-call --key-file /dev/stdin messages").envs(env);
-    piped.run().ok();
+    piped.assert().success();
     let last = provider.requests().pop().expect("a request");
     assert_eq!(key_headers(&last), [("authorization", "Bearer piped-key")]);
 }
@@ -224,9 +248,13 @@ fn t2_a_file_without_a_key_is_said_with_its_name() {
         .chain(broken.iter().map(|(name, _)| (*name, 78)))
         .chain([("bytes", 78)])
     {
-        let run = hello(&sandbox, &provider, Shape::Anthropic).args(["--key-file", name]).run();
-        run.code(status).stdout_is("").err_has(&format!("'{name}'"));
-        key_is_not_in("stderr", run.stderr.as_bytes());
+        let run = hello(&sandbox, &provider, Shape::Anthropic)
+            .args(["--key-file", name])
+            .assert()
+            .code(status)
+            .stdout("")
+            .stderr(contains(format!("'{name}'")));
+        key_is_not_in("stderr", run.stderr_text().as_bytes());
     }
     assert!(provider.requests().is_empty());
 }
@@ -245,9 +273,14 @@ fn t2_a_command_that_gives_no_key_is_said() {
         ("cat key; echo; cat key", 78, "cannot use the key"),
         (r"cat key; printf '\377'", 78, "cannot use the key"),
     ] {
-        let run = hello(&sandbox, &provider, Shape::Anthropic).args(["--key-cmd", command]).run();
-        run.code(status).stdout_is("").err_has("the key command").err_has(why);
-        key_is_not_in("stderr", run.stderr.as_bytes());
+        let run = hello(&sandbox, &provider, Shape::Anthropic)
+            .args(["--key-cmd", command])
+            .assert()
+            .code(status)
+            .stdout("")
+            .stderr(contains("the key command"))
+            .stderr(contains(why));
+        key_is_not_in("stderr", run.stderr_text().as_bytes());
     }
     assert!(provider.requests().is_empty());
 }
@@ -259,7 +292,7 @@ fn t2_a_command_may_end_its_line_and_talks_to_the_user_but_gets_no_messages() {
     for end in ["", r"; printf '\n'", r"; printf '\r\n'", r"; printf '\n\n'"] {
         let command = format!("cat >eaten; echo 'unlock, please' >&2; cat key{end}");
         let call = hello(&sandbox, &provider, Shape::Anthropic);
-        call.args(["--key-cmd", &command]).run().ok().err_is("unlock, please\n");
+        call.args(["--key-cmd", &command]).assert().success().stderr("unlock, please\n");
         assert_eq!(sandbox.read_text("eaten"), "");
     }
     for request in provider.requests() {
@@ -275,20 +308,24 @@ fn t2_a_dry_run_and_a_replay_read_no_key() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     key_file(&sandbox, "key", KEY, 0o600);
     let recorded = hello(&sandbox, &provider, Shape::OpenAi).args(["--key-file", "key"]);
-    let recorded = recorded.args(["--record", "tape"]).run();
-    key_is_nowhere(&sandbox, recorded.ok());
+    let recorded = recorded.args(["--record", "tape"]).assert().success();
+    key_is_nowhere(&sandbox, &recorded);
     drop(provider);
 
     let provider = FakeProvider::new();
     for key in [["--key-cmd", "touch was-run; exit 1"], ["--key-file", "missing"]] {
-        let dry = hello(&sandbox, &provider, Shape::OpenAi).args(key).arg("--dry-run").run();
-        dry.ok().err_has("would send authorization: (hidden)");
+        hello(&sandbox, &provider, Shape::OpenAi)
+            .args(key)
+            .arg("--dry-run")
+            .assert()
+            .success()
+            .stderr(contains("would send authorization: (hidden)"));
         let replay = hello(&sandbox, &provider, Shape::OpenAi).args(key);
-        let (replay, live) = (replay.args(["--replay", "tape"]).run(), recorded.json_one());
-        assert_eq!(replay.ok().json_one()["content"], live["content"]);
+        let (replay, live) = (replay.args(["--replay", "tape"]).assert(), recorded.json_one());
+        assert_eq!(replay.success().json_one()["content"], live["content"]);
         sandbox.write("s.jsonl", "");
         let turn = keyless(&sandbox, "claw-turn", &provider, Shape::OpenAi).args(key);
-        turn.args(["--replay", "tape", "-m", "hello", "s.jsonl"]).run().ok();
+        turn.args(["--replay", "tape", "-m", "hello", "s.jsonl"]).assert().success();
     }
     assert!(provider.requests().is_empty() && !sandbox.exists("was-run"));
 }
@@ -340,7 +377,7 @@ fn t2_no_process_has_the_key_on_its_command_line() {
             let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
             key_file(&sandbox, "key", KEY, 0o600);
             let cmd = keyless(&sandbox, program, &provider, Shape::Anthropic).env(name, KEY);
-            let cmd = cmd.args(source).args(rest).stdin(HELLO);
+            let cmd = cmd.args(source).args(rest).write_stdin(HELLO);
             let lines = command_lines_of(&sandbox, &provider, cmd);
             let has = |word: &str| lines.iter().any(|line| is_in(word, line));
             assert!(has("claw-call") && has(program), "{name}: nothing was seen");
@@ -393,13 +430,13 @@ fn a_key_that_is_repeated_is_nowhere(shape: Shape) {
             provider.script(step.clone());
             let call = hello(&sandbox, &provider, shape).args(["--key-file", "key"]).args(args);
             let call = call.args(["--record", "tape", "--failure", "failure", "--max-wait", "1"]);
-            key_is_nowhere(&sandbox, &call.run());
+            key_is_nowhere(&sandbox, &call.assert());
             let first = &provider.requests()[asked];
             assert_eq!(key_headers(first)[0].1, value(key_headers(first)[0].0, KEY));
         }
     }
-    let dry = hello(&sandbox, &provider, shape).args(["--key-file", "key", "--dry-run"]).run();
-    key_is_nowhere(&sandbox, dry.ok().err_has("(hidden)"));
+    let dry = hello(&sandbox, &provider, shape).args(["--key-file", "key", "--dry-run"]).assert();
+    key_is_nowhere(&sandbox, &dry.success().stderr(contains("(hidden)")));
 }
 
 /// Local servers take any key, so it may be an ordinary word or a letter.
@@ -411,8 +448,7 @@ fn audit_21_a_key_that_is_a_word_garbles_no_text() {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         provider.script(Step::error(400, "invalid_request_error", text));
         let call = hello(&sandbox, &provider, Shape::OpenAi).env("OPENAI_API_KEY", key);
-        let run = call.args(["--record", "tape", "--failure", "why"]).run();
-        run.code(3).err_has(text);
+        call.args(["--record", "tape", "--failure", "why"]).assert().code(3).stderr(contains(text));
         assert_eq!(sandbox.read_json("why")[0]["message"], text);
     }
 }
@@ -426,8 +462,14 @@ fn t2_a_request_that_holds_the_key_is_not_recorded_and_so_not_sent() {
         let message = format!("{{\"role\":\"user\",\"content\":\"{text}\"}}\n");
         for (name, value) in [("CLAW_KEY_FILE", "key"), ("ANTHROPIC_API_KEY", KEY)] {
             let call = hello(&sandbox, &provider, Shape::Anthropic).env(name, value);
-            let run = call.args(["--record", "tape"]).stdin(message.clone()).run();
-            run.code(65).stdout_is("").err_has("nothing is sent").err_has("the key in use");
+            let run = call
+                .args(["--record", "tape"])
+                .write_stdin(message.clone())
+                .assert()
+                .code(65)
+                .stdout("")
+                .stderr(contains("nothing is sent"))
+                .stderr(contains("the key in use"));
             key_is_nowhere(&sandbox, &run);
         }
     }
@@ -447,12 +489,12 @@ fn t2_a_turn_passes_the_key_on_and_keeps_it_out_of_everything() {
             let turn = turn.args(["--max-tokens", "200"]).args(args);
             // What is set loses against the option.
             let turn = turn.env("CLAW_KEY_CMD", "exit 9").env("CLAW_KEY_FILE", "none");
-            turn.args(["-m", "go on", "s.jsonl"]).run()
+            turn.args(["-m", "go on", "s.jsonl"]).assert()
         };
         let run = turn(&["--record", "tape", "--window", "3000"]);
-        key_is_nowhere(&sandbox, run.ok());
+        key_is_nowhere(&sandbox, &run.success());
         provider.script(Step::error(401, "authentication_error", &format!("no such key: {KEY}")));
-        key_is_nowhere(&sandbox, turn(&["--log", "json"]).code(77));
+        key_is_nowhere(&sandbox, &turn(&["--log", "json"]).code(77));
         assert!(provider.requests().len() >= 3, "a summary, an answer, a refusal");
         for request in provider.requests() {
             assert_eq!(key_headers(&request), [("x-api-key", KEY)]);

@@ -5,11 +5,13 @@ use std::env;
 use std::process::Command;
 use std::thread;
 
+use assert_cmd::assert::Assert;
+use predicates::str::contains;
 use serde_json::{Value, json};
 
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::shapes::Shape;
-use crate::common::{Cmd, Run, Sandbox};
+use crate::common::{AssertExt, Cmd, Sandbox};
 use crate::talks::{Talk, builds, chat, rebuild};
 
 const PROMPT: &str = "And what is next?";
@@ -88,10 +90,10 @@ struct Left {
 }
 
 impl Left {
-    fn by(sandbox: &Sandbox, run: &Run) -> Left {
+    fn by(sandbox: &Sandbox, run: &Assert) -> Left {
         let records = sandbox.read_json("s.jsonl");
         Left {
-            status: run.status,
+            status: run.get_output().status.code(),
             stdout: run.stdout_text(),
             kinds: records.iter().map(|record| record["type"].clone()).collect(),
             messages: rebuild(sandbox, "s.jsonl"),
@@ -109,8 +111,7 @@ fn live_and_again(shape: Shape, branch: Branch) {
     steps.into_iter().for_each(|step| provider.script(step));
     let tape = first.path("tape").display().to_string();
     let env = provider.env_for(shape);
-    let live = turn(&first, &env, &[args, &["--record", &tape]].concat()).run();
-    live.code(status);
+    let live = turn(&first, &env, &[args, &["--record", &tape]].concat()).assert().code(status);
     provider.all_legal();
     assert_eq!(provider.pending(), 0, "{name}: {steps_count} steps");
     let asked = provider.requests().len();
@@ -120,10 +121,10 @@ fn live_and_again(shape: Shape, branch: Branch) {
     let again = || {
         let sandbox = Sandbox::new();
         sandbox.write("s.jsonl", &before);
-        let run = turn(&sandbox, &gone, &[args, &["--replay", &tape]].concat()).run();
-        run.code(status);
+        let run =
+            turn(&sandbox, &gone, &[args, &["--replay", &tape]].concat()).assert().code(status);
         let same = Left::by(&sandbox, &run) == Left::by(&first, &live);
-        assert!(same, "{shape:?}: {name}\n{}", run.stderr);
+        assert!(same, "{shape:?}: {name}\n{}", run.stderr_text());
         sandbox.read("s.jsonl")
     };
     let replayed = again();
@@ -158,13 +159,12 @@ fn q2_a_replay_opens_no_connection() {
     (0..2).for_each(|_| provider.script(Step::Overflow));
     let tape = first.path("tape").display().to_string();
     let env = provider.env();
-    let live = turn(&first, &env, &["--record", &tape]).run();
-    live.ok();
+    let live = turn(&first, &env, &["--record", &tape]).assert().success();
     let asked = provider.requests().len();
 
     let second = with_talk(&builds());
-    let again = turn(&second, &env, &["--replay", &tape]).run();
-    assert!(Left::by(&second, &again) == Left::by(&first, &live), "{}", again.stderr);
+    let again = turn(&second, &env, &["--replay", &tape]).assert();
+    assert!(Left::by(&second, &again) == Left::by(&first, &live), "{}", again.stderr_text());
     assert_eq!(provider.requests().len(), asked, "the provider was asked");
 
     let own = Command::new("unshare").args(["-rn", "true"]).output();
@@ -174,8 +174,8 @@ fn q2_a_replay_opens_no_connection() {
     }
     let third = with_talk(&builds());
     let script = r#"exec unshare -rn claw-turn --no-checkpoint --window 100000 -m "$PROMPT" --replay "$TAPE" s.jsonl"#;
-    let apart = third.sh(script).envs(env).env("PROMPT", PROMPT).env("TAPE", &tape).run();
-    assert!(Left::by(&third, &apart) == Left::by(&first, &live), "{}", apart.stderr);
+    let apart = third.sh(script).envs(env).env("PROMPT", PROMPT).env("TAPE", &tape).assert();
+    assert!(Left::by(&third, &apart) == Left::by(&first, &live), "{}", apart.stderr_text());
 }
 
 /// A recording that lacks the second request ends the turn with 8, and the transcript goes on.
@@ -184,13 +184,16 @@ fn q2_a_miss_is_8_and_costs_nothing() {
     let first = with_talk(&builds());
     let provider = FakeProvider::new();
     let tape = first.path("tape").display().to_string();
-    turn(&first, &provider.env(), &["--record", &tape]).run().ok();
+    turn(&first, &provider.env(), &["--record", &tape]).assert().success();
     let other = with_talk(&builds());
-    let missed = turn(&other, &provider.env(), &["--replay", &tape, "-m", "Something else"]).run();
-    missed.code(8).stdout_is("").err_has("nothing recorded for this request");
-    missed.err_has("which differs at .messages[24]");
+    turn(&other, &provider.env(), &["--replay", &tape, "-m", "Something else"])
+        .assert()
+        .code(8)
+        .stdout("")
+        .stderr(contains("nothing recorded for this request"))
+        .stderr(contains("which differs at .messages[24]"));
     let error = json!("not-recorded");
     assert!(other.read_json("s.jsonl").iter().any(|record| record["class"] == error));
-    turn(&other, &provider.env(), &[]).run().ok();
+    turn(&other, &provider.env(), &[]).assert().success();
     provider.all_legal();
 }

@@ -6,11 +6,13 @@ use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 use std::time::Duration;
 
+use assert_cmd::assert::Assert;
+use predicates::str::contains;
 use serde_json::{Value, json};
 
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::shapes::Shape;
-use crate::common::{Cmd, Run, Sandbox, kill_group};
+use crate::common::{AssertExt, Cmd, Sandbox, kill_group};
 use crate::shapes::two_calls;
 use crate::talks::{Talk, log, rebuild, words};
 
@@ -21,9 +23,9 @@ fn turn(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape, args: &[&str])
 }
 
 /// The same by way of a shell, with its output where the script says: `$1` is a turn.
-fn scripted(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape, script: &str) -> Run {
+fn scripted(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape, script: &str) -> Assert {
     let script = script.replace("$1", "claw-turn --stream -m next? s.jsonl");
-    sandbox.sh(&script).envs(provider.env_for(shape)).env("CLAW_WINDOW", "32768").run()
+    sandbox.sh(&script).envs(provider.env_for(shape)).env("CLAW_WINDOW", "32768").assert()
 }
 
 const REPLY: &str = "Reply to 1 messages: next?\n";
@@ -37,8 +39,7 @@ fn the_transcript_is_the_same_as_without_and_the_text_is_shown_once() {
             let [with, without] = [&["--stream"][..], &[]].map(|args| {
                 let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
                 provider.script(step.clone());
-                let run = turn(&sandbox, &provider, shape, args).run();
-                run.ok().err_is("");
+                let run = turn(&sandbox, &provider, shape, args).assert().success().stderr("");
                 assert_eq!(provider.single_request().streams(), !args.is_empty());
                 provider.all_legal();
                 (run.stdout_text(), sandbox.read_json("s.jsonl"))
@@ -68,7 +69,7 @@ fn the_text_is_shown_before_the_answer_ends() {
 fn a_pipe_and_a_file_are_shown_the_text_in_order() {
     for shape in Shape::ALL {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
-        scripted(&sandbox, &provider, shape, "$1 | cat").ok().stdout_is(REPLY);
+        scripted(&sandbox, &provider, shape, "$1 | cat").success().stdout(REPLY);
         for (script, expected) in [
             ("rm s.jsonl; $1 >out", REPLY.to_owned()),
             ("rm s.jsonl; echo before >out; $1 >>out", format!("before\n{REPLY}")),
@@ -77,7 +78,7 @@ fn a_pipe_and_a_file_are_shown_the_text_in_order() {
                 format!("before\n{REPLY}after\n"),
             ),
         ] {
-            scripted(&sandbox, &provider, shape, script).ok().stdout_is("").err_is("");
+            scripted(&sandbox, &provider, shape, script).success().stdout("").stderr("");
             assert_eq!(sandbox.read_text("out"), expected, "{shape:?} {script}");
         }
     }
@@ -102,14 +103,13 @@ fn a_terminal_is_shown_control_characters_and_a_pipe_every_byte() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     let evil = "red\n\u{1b}[31m\u{9b}31m\r\u{7f}\u{202e}evil";
     (0..2).for_each(|_| provider.script(Step::text(evil)));
-    let run = scripted(&sandbox, &provider, Shape::OpenAi, "$1");
-    run.ok().stdout_is(&format!("{evil}\n"));
-    if sandbox.sh("command -v script").run().status != Some(0) {
+    scripted(&sandbox, &provider, Shape::OpenAi, "$1").success().stdout(format!("{evil}\n"));
+    if sandbox.sh("command -v script").assert().get_output().status.code() != Some(0) {
         println!("skipped: no script(1)");
         return;
     }
     let run = scripted(&sandbox, &provider, Shape::OpenAi, "script -qec '$1' /dev/null");
-    let shown = run.ok().stdout_text().replace("\r\n", "\n");
+    let shown = run.success().stdout_text().replace("\r\n", "\n");
     assert_eq!(shown, "red\n\\u{1b}[31m\\u{9b}31m\\r\\u{7f}\\u{202e}evil\n");
 }
 
@@ -119,15 +119,15 @@ fn a_reply_that_is_rendered_for_a_reader_who_left_is_kept() {
     for stream in ["", "--stream"] {
         let sandbox = Sandbox::new();
         let turn = "claw-turn --provider offline --no-checkpoint --markdown -m hi s.jsonl";
-        let run = sandbox.sh(&format!("{{ {turn} {stream}; echo $? >status; }} | :")).run();
-        run.ok();
+        let run =
+            sandbox.sh(&format!("{{ {turn} {stream}; echo $? >status; }} | :")).assert().success();
         let records = sandbox.read_json("s.jsonl");
-        assert_eq!(records.len(), 2, "{stream}: {}", run.stderr);
+        assert_eq!(records.len(), 2, "{stream}: {}", run.stderr_text());
         assert_eq!(
             (&records[1]["type"], records[1]["interrupted"].is_null()),
             (&json!("assistant"), true)
         );
-        assert!(!run.stderr.contains("continue with"), "{stream}: {}", run.stderr);
+        assert!(!run.stderr_text().contains("continue with"), "{stream}: {}", run.stderr_text());
         let status = sandbox.read_text("status");
         assert!(["141\n", "0\n"].contains(&status.as_str()), "{stream}: {status}");
     }
@@ -139,11 +139,10 @@ fn a_reply_whose_text_cannot_be_written_is_kept_and_paid_for_once() {
     for options in ["", "--stream", "--markdown", "--stream --markdown"] {
         let sandbox = Sandbox::new();
         let turn = format!("claw-turn --provider offline --no-checkpoint {options} -m hi s.jsonl");
-        let run = sandbox.sh(&format!("{turn} >/dev/full")).run();
-        run.code(74);
-        assert!(!run.stderr.contains("continue with"), "{options}: {}", run.stderr);
+        let run = sandbox.sh(&format!("{turn} >/dev/full")).assert().code(74);
+        assert!(!run.stderr_text().contains("continue with"), "{options}: {}", run.stderr_text());
         let records = sandbox.read_json("s.jsonl");
-        assert_eq!(records.len(), 2, "{options}: {}", run.stderr);
+        assert_eq!(records.len(), 2, "{options}: {}", run.stderr_text());
         assert_eq!(records[1]["type"], "assistant");
     }
 }
@@ -153,9 +152,10 @@ fn a_reply_whose_text_cannot_be_written_is_kept_and_paid_for_once() {
 fn p_3_a_reply_that_cannot_be_shown_is_kept_and_no_success() {
     for shape in Shape::ALL {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
-        scripted(&sandbox, &provider, shape, "$1 >/dev/full").code(74).err_has("'<stdout>'");
-        let gone = scripted(&sandbox, &provider, shape, "{ $1; echo $? >&2; } | :");
-        gone.ok().err_is("141\n");
+        scripted(&sandbox, &provider, shape, "$1 >/dev/full")
+            .code(74)
+            .stderr(contains("'<stdout>'"));
+        scripted(&sandbox, &provider, shape, "{ $1; echo $? >&2; } | :").success().stderr("141\n");
         assert_eq!(rebuild(&sandbox, "s.jsonl").lines().count(), 4, "{shape:?}");
         provider.all_legal();
     }
@@ -182,8 +182,12 @@ fn v59_through_the_whole_ladder_the_reply_is_shown_once() {
             let (sandbox, provider) = (Sandbox::new(), FakeProvider::new().window(4000));
             long_talk().append(&sandbox, "s.jsonl");
             let args = [&["--stream", "--max-tokens", "500"], args].concat();
-            let run = turn(&sandbox, &provider, shape, &args).env("CLAW_WINDOW", "12000").run();
-            run.ok().err_has("overflow: shortening tool results").err_has(steps);
+            let run = turn(&sandbox, &provider, shape, &args)
+                .env("CLAW_WINDOW", "12000")
+                .assert()
+                .success()
+                .stderr(contains("overflow: shortening tool results"))
+                .stderr(contains(steps));
             let shown = run.stdout_text();
             assert!(
                 shown.starts_with("Reply to ") && shown.ends_with(" messages: next?\n"),
@@ -222,8 +226,7 @@ fn it_ends_as_without() {
             let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
             provider.script(step.clone());
             let args = [stream, &["--max-retries", "0"]].concat();
-            let run = turn(&sandbox, &provider, shape, &args).run();
-            run.code(exit).stdout_is("");
+            turn(&sandbox, &provider, shape, &args).assert().code(exit).stdout("");
             let records = sandbox.read_json("s.jsonl");
             let kinds: Vec<&Value> = records.iter().map(|record| &record["type"]).collect();
             assert_eq!(kinds, ["user", "error"], "{shape:?} {step:?}");
@@ -246,7 +249,7 @@ fn v66_an_answer_that_was_cut_off_is_kept_shown_and_6() {
         };
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         provider.script(Step::Reply(reply));
-        turn(&sandbox, &provider, shape, &["--stream"]).run().code(6).stdout_is("So I\n");
+        turn(&sandbox, &provider, shape, &["--stream"]).assert().code(6).stdout("So I\n");
         assert_eq!(sandbox.read_json("s.jsonl")[1]["stop_reason"], "max_tokens");
     }
 }
@@ -257,13 +260,16 @@ fn an_answer_that_breaks_off_is_no_part_of_the_transcript() {
     for shape in Shape::ALL {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         provider.script(Step::Cut(if shape == Shape::Ollama { 450 } else { 900 }));
-        let run = turn(&sandbox, &provider, shape, &["--stream"]).run();
-        run.code(69).err_has("unreachable").stdout_has("Reply to");
+        turn(&sandbox, &provider, shape, &["--stream"])
+            .assert()
+            .code(69)
+            .stderr(contains("unreachable"))
+            .stdout(contains("Reply to"));
         provider.single_request();
         assert!(!rebuild(&sandbox, "s.jsonl").contains("assistant"));
         let cmd = sandbox.cmd("claw-turn").envs(provider.env_for(shape));
         let again = cmd.env("CLAW_WINDOW", "32768").args(["--again", "--stream", "s.jsonl"]);
-        again.run().ok().stdout_is(REPLY);
+        again.assert().success().stdout(REPLY);
         provider.all_legal();
     }
 }

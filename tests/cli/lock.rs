@@ -6,8 +6,11 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command};
 use std::time::Duration;
 
+use assert_cmd::assert::Assert;
+use predicates::str::contains;
+
 use crate::common::pty::{CTRL_C, ENTER, Pty, is_there};
-use crate::common::{Cmd, Run, Sandbox, hears};
+use crate::common::{AssertExt, Cmd, Sandbox, hears};
 
 const SIZE: (u16, u16) = (80, 24);
 const CTRL_Z: &str = "\x1a";
@@ -22,8 +25,8 @@ fn lock(sandbox: &Sandbox, args: &[&str]) -> Cmd {
 }
 
 /// Takes the lock without a wait.
-fn take(sandbox: &Sandbox) -> Run {
-    lock(sandbox, &["--lock-timeout", "0", "true"]).run()
+fn take(sandbox: &Sandbox) -> Assert {
+    lock(sandbox, &["--lock-timeout", "0", "true"]).assert()
 }
 
 /// Starts a command under the lock and waits until it has said `ready`.
@@ -45,19 +48,19 @@ fn a_command_finds_its_session_and_its_status_is_that_of_the_lock() {
     let sandbox = Sandbox::new();
     let script =
         "test $CLAW_LOCKED = $PPID && echo $CLAW_SESSION; test -e .s.jsonl.lock && exit 42";
-    lock(&sandbox, &["sh", "-c", script]).run().code(42).stdout_is("s.jsonl\n");
+    lock(&sandbox, &["sh", "-c", script]).assert().code(42).stdout("s.jsonl\n");
     assert!(!sandbox.exists(".s.jsonl.lock"));
     let cmd = sandbox.cmd("claw-session");
     let script = "echo $CLAW_SESSION $0";
     cmd.args(["lock", "--", "-x.jsonl", "sh", "-c", script, "--"])
-        .run()
-        .stdout_is("./-x.jsonl --\n");
+        .assert()
+        .stdout("./-x.jsonl --\n");
     for (name, number) in [("TERM", 15), ("KILL", 9), ("QUIT", 3), ("USR1", 10)] {
         let script = format!("ulimit -c 0; kill -s {name} $$");
-        lock(&sandbox, &["--", "sh", "-c", &script]).run().killed_by(number);
+        lock(&sandbox, &["--", "sh", "-c", &script]).assert().killed_by(number);
         assert!(!sandbox.exists(".s.jsonl.lock"));
     }
-    lock(&sandbox, &["--", "no-such-program"]).run().code(78).err_has("cannot run");
+    lock(&sandbox, &["--", "no-such-program"]).assert().code(78).stderr(contains("cannot run"));
     assert!(!sandbox.exists(".s.jsonl.lock"));
 }
 
@@ -98,9 +101,9 @@ fn a_killed_holder_leaves_the_lock_to_its_command() {
     let stdin = child.stdin.take();
     kill(child.id(), "KILL");
     assert_eq!(child.wait().expect("its end").signal(), Some(9));
-    take(&sandbox).code(75).err_has("another turn held it");
+    take(&sandbox).code(75).stderr(contains("another turn held it"));
     drop(stdin);
-    lock(&sandbox, &["--lock-timeout", "20", "cat", "over"]).run().ok().stdout_is("over\n");
+    lock(&sandbox, &["--lock-timeout", "20", "cat", "over"]).assert().success().stdout("over\n");
 }
 
 #[test]
@@ -108,12 +111,12 @@ fn a_command_that_runs_on_holds_nothing_and_a_lock_inside_waits_only_for_others(
     let sandbox = Sandbox::new();
     let script = "sleep 5 >/dev/null 2>&1 & claw-session lock ./s.jsonl --lock-timeout 0 sh -c \
                   'claw-session lock s.jsonl --lock-timeout 0 echo again'";
-    lock(&sandbox, &["sh", "-c", script]).run().ok().stdout_is("again\n");
-    take(&sandbox).ok();
+    lock(&sandbox, &["sh", "-c", script]).assert().success().stdout("again\n");
+    take(&sandbox).success();
     // The holder of a turn does not hold the lock of retries.
     let mut retry = ready(lock(&sandbox, &["--retry", "sh", "-c", "echo ready; read x"]));
     let other = "claw-session lock --retry --lock-timeout 0 s.jsonl true";
-    lock(&sandbox, &["sh", "-c", other]).run().code(75).err_has("summary retry");
+    lock(&sandbox, &["sh", "-c", other]).assert().code(75).stderr(contains("summary retry"));
     drop(retry.stdin.take());
     retry.wait().expect("its end");
 }
@@ -122,19 +125,22 @@ fn a_command_that_runs_on_holds_nothing_and_a_lock_inside_waits_only_for_others(
 fn lock_follows_resets_and_says_what_a_name_is_not() {
     let sandbox = Sandbox::new();
     let session = |args: &[&str]| sandbox.cmd("claw-session").args(args);
-    session(&["new", "--label", "work"]).run().ok();
-    let later = |args: &[&str]| session(args).env("SOURCE_DATE_EPOCH", "1767230000").run();
-    let before = session(&["path", "work"]).run().ok().stdout_text();
+    session(&["new", "--label", "work"]).assert().success();
+    let later = |args: &[&str]| session(args).env("SOURCE_DATE_EPOCH", "1767230000").assert();
+    let before = session(&["path", "work"]).assert().success().stdout_text();
     let show = ["sh", "-c", "echo $CLAW_SESSION"];
-    later(&[&["lock", "work"], &show[..]].concat()).ok().stdout_is(&before);
-    let next = later(&[&["lock", "work", "--idle", "30"], &show[..]].concat()).ok().stdout_text();
+    later(&[&["lock", "work"], &show[..]].concat()).success().stdout(before.clone());
+    let next =
+        later(&[&["lock", "work", "--idle", "30"], &show[..]].concat()).success().stdout_text();
     assert_ne!(next, before);
     assert!(sandbox.exists(next.trim_end()), "{next}");
     // A path is that transcript, whatever the settings say.
-    session(&["lock", "s.jsonl", "--idle", "30", "true"]).run().ok().err_is("");
+    session(&["lock", "s.jsonl", "--idle", "30", "true"]).assert().success().stderr("");
     sandbox.write("notes.txt", "x");
-    let file = session(&["lock", "notes.txt", "true"]).run();
-    file.code(1).err_has("'notes.txt' is also a file; to use the file, write ./notes.txt");
+    session(&["lock", "notes.txt", "true"])
+        .assert()
+        .code(1)
+        .stderr(contains("'notes.txt' is also a file; to use the file, write ./notes.txt"));
 }
 
 #[test]
@@ -146,7 +152,7 @@ fn a_terminal_interrupts_and_stops_the_command_once() {
     let script = "trap 'echo caught' INT; echo ready; read x; read y; echo got $x $y";
     let mut pty = Pty::run(lock(&sandbox, &["sh", "-c", script]), SIZE);
     pty.wait_for("ready").press(CTRL_C).wait_for("caught").press("a\rb\r").wait_for("got");
-    pty.end().ok();
+    pty.end().success();
     assert_eq!(pty.screen().matches("caught").count(), 1, "{}", pty.screen());
     // By default it ends the command, and the lock by the same signal.
     let mut pty = Pty::run(lock(&sandbox, &["sh", "-c", "echo ready; exec sleep 60"]), SIZE);

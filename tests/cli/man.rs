@@ -9,9 +9,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clawutils::exit::Exit;
+use predicates::str::contains;
 use serde_json::Value;
 
-use crate::common::Sandbox;
+use crate::common::{AssertExt, Sandbox};
 
 /// The sections of a page in the order of mdoc(7).
 const ORDER: [&str; 19] = [
@@ -202,12 +203,12 @@ fn pages_name_the_options_of_help() {
     let mut wrong = Vec::new();
     let settings = options_of_settings();
     for page in pages().into_iter().filter(|page| page.is_command() && can_run(&page.name)) {
-        let run = Sandbox::new().cmd(&page.name).arg("--help").run();
-        let text = run.ok().stdout_text();
+        let run = Sandbox::new().cmd(&page.name).arg("--help").assert();
+        let text = run.success().stdout_text();
         let mut help = options_of_help(&text);
         for command in commands_of_help(&text) {
-            let run = Sandbox::new().cmd(&page.name).args([command.as_str(), "--help"]).run();
-            help.extend(options_of_help(&run.ok().stdout_text()));
+            let run = Sandbox::new().cmd(&page.name).args([command.as_str(), "--help"]).assert();
+            help.extend(options_of_help(&run.success().stdout_text()));
         }
         if scripts().contains(&page.name) {
             // All settings are options of a script; its page has those that are about the script itself.
@@ -222,9 +223,9 @@ fn pages_name_the_options_of_help() {
 
 /// The options of all settings.
 fn options_of_settings() -> BTreeSet<String> {
-    let run = Sandbox::new().cmd("claw-config").args(["list", "--json"]).run();
+    let run = Sandbox::new().cmd("claw-config").args(["list", "--json"]).assert();
     let flags =
-        run.ok().json().into_iter().filter_map(|setting| {
+        run.success().json().into_iter().filter_map(|setting| {
             Some(setting["flag"].as_str()?.trim_start_matches('-').to_owned())
         });
     flags.chain(["config", "profile"].map(str::to_owned)).collect()
@@ -251,9 +252,9 @@ fn options_of_help(help: &str) -> BTreeSet<String> {
 fn pages_describe_options_in_the_words_of_help() {
     let mut wrong = Vec::new();
     for page in pages().into_iter().filter(|page| page.is_command() && can_run(&page.name)) {
-        let run = Sandbox::new().cmd(&page.name).arg("--help").run();
+        let run = Sandbox::new().cmd(&page.name).arg("--help").assert();
         let page_words = descriptions_of_page(&page);
-        for (option, help) in descriptions_of_help(&run.ok().stdout_text()) {
+        for (option, help) in descriptions_of_help(&run.success().stdout_text()) {
             let Some(words) = page_words.get(&option) else { continue };
             if !words.starts_with(&letters(&help)) {
                 wrong.push(format!("{}: --{option} does not begin with: {help}", page.file));
@@ -414,7 +415,7 @@ fn audit_31_the_overview_and_the_context_of_a_chat_give_one_number() {
         "p=$(claw-session path \"$(claw-session new --label x)\"); claw-append \"$p\" <s.jsonl\n\
          printf '/context\\n' | claw-chat --window 8000 x 2>&1",
     );
-    Sandbox::new().sh(&script).run().ok().stdout_has(&examples[at].prints[0]);
+    Sandbox::new().sh(&script).assert().success().stdout(contains(&examples[at].prints[0]));
 }
 
 #[test]
@@ -474,8 +475,8 @@ fn the_table_of_settings_is_that_of_the_definitions() {
     let page = page("claw.7");
     let (before, rest) = page.text.split_once(TABLE[0]).expect("the beginning of the table");
     let (table, after) = rest.split_once(TABLE[1]).expect("the end of the table");
-    let run = Sandbox::new().cmd("claw-config").args(["list", "--json"]).run();
-    let defined: String = run.ok().json().iter().map(item_of).collect();
+    let run = Sandbox::new().cmd("claw-config").args(["list", "--json"]).assert();
+    let defined: String = run.success().json().iter().map(item_of).collect();
     if std::env::var_os("CLAW_BLESS").is_some() {
         let text = [before, TABLE[0], &defined, TABLE[1], after].concat();
         fs::write(&page.path, text).expect("a page that can be written");
@@ -581,13 +582,19 @@ fn files_are_those_that_are_used() {
 #[allow(clippy::print_stderr, reason = "whoever runs the tests should know what was left out")]
 fn mandoc_has_nothing_to_say() {
     let sandbox = Sandbox::new();
-    if sandbox.sh("command -v mandoc").run().status != Some(0) {
+    if sandbox.sh("command -v mandoc").assert().get_output().status.code() != Some(0) {
         assert!(std::env::var_os("CI").is_none(), "mandoc is not installed, and CI is set");
         eprintln!("skipped: no mandoc");
         return;
     }
     let paths = pages().into_iter().map(|page| page.path);
-    sandbox.sh(r#"mandoc -T lint -W warning "$@""#).arg("sh").args(paths).run().ok().stdout_is("");
+    sandbox
+        .sh(r#"mandoc -T lint -W warning "$@""#)
+        .arg("sh")
+        .args(paths)
+        .assert()
+        .success()
+        .stdout("");
 }
 
 // ---- the examples --------------------------------------------------------------------------
@@ -676,7 +683,7 @@ pub fn printed_by(examples: &[Example]) -> Vec<String> {
     let commands = examples.iter().map(|example| format!("{}\n{mark}\n", example.command));
     let script = format!("exec 2>&1\n{}", commands.collect::<String>());
     // A page says itself what the examples need.
-    let printed = Sandbox::new().sh(&script).env_remove("SOURCE_DATE_EPOCH").run().stdout_text();
+    let printed = Sandbox::new().sh(&script).env_remove("SOURCE_DATE_EPOCH").assert().stdout_text();
     printed.split('\u{1}').map(str::to_owned).collect()
 }
 

@@ -4,8 +4,10 @@
 //! that ends in `…` gives the beginning. [`Row::check`] holds each to the form of all: the program, what failed,
 //! the cause, and after a semicolon or a colon what to do.
 
+use assert_cmd::assert::Assert;
+
 use crate::common::pty::{self, CTRL_D, Pty};
-use crate::common::{Run, Sandbox};
+use crate::common::{AssertExt, Sandbox};
 
 /// A mistake.
 struct Row<'a>(&'a str, i32, &'a str);
@@ -22,36 +24,34 @@ fn folder() -> Sandbox {
     sandbox.write("key", "sk-1234567890\n");
     let script = "chmod 644 key && install -m 600 key own-key && claw-append --user s.jsonl && claw-rebuild \
         s.jsonl >m.jsonl && cp s.jsonl q.jsonl && echo Hello. | claw-append --assistant s.jsonl && mkdir workspace";
-    sandbox.sh(script).stdin("Hi").run().ok();
+    sandbox.sh(script).write_stdin("Hi").assert().success();
     sandbox
 }
 
 impl Row<'_> {
     fn check(&self, sandbox: &Sandbox) {
         let Row(script, status, lines) = self;
-        let run = sandbox.sh(script).run();
-        run.code(*status);
+        let run = sandbox.sh(script).assert().code(*status);
         let expected: Vec<&str> = lines.lines().map(str::trim_start).collect();
-        let said: Vec<&str> = run.stderr.lines().collect();
-        run.expect(said.len() == expected.len(), || {
-            format!("says in {} lines: {lines}", expected.len())
-        });
+        let said: Vec<&str> = run.stderr_text().lines().collect();
+        assert!(said.len() == expected.len(), "says in {} lines: {lines}\n{run}", expected.len());
         for (said, expected) in said.iter().zip(&expected) {
             is_told(&run, said, expected);
         }
-        run.expect(said.last().is_some_and(|last| says_what_to_do(last)), || {
-            "says what to do next".to_owned()
-        });
+        assert!(
+            said.last().is_some_and(|last| says_what_to_do(last)),
+            "says what to do next\n{run}"
+        );
     }
 }
 
-fn is_told(run: &Run, said: &str, expected: &str) {
+fn is_told(run: &Assert, said: &str, expected: &str) {
     let is_it = match expected.strip_suffix('…') {
         Some(beginning) => said.starts_with(beginning),
         None => said == expected,
     };
-    run.expect(is_it, || format!("says '{expected}'"));
-    run.expect(!said.contains("os error"), || "says it in words".to_owned());
+    assert!(is_it, "says '{expected}'\n{run}");
+    assert!(!said.contains("os error"), "says it in words\n{run}");
 }
 
 /// What a line may tell somebody to do: after a semicolon, or after a colon.
@@ -320,7 +320,7 @@ fn audit_26_a_prompt_that_is_read_from_the_terminal_is_asked_for() {
 #[test]
 fn audit_26_a_file_that_may_not_be_read_is_told() {
     let sandbox = folder();
-    sandbox.sh("chmod 000 s.jsonl").run().ok();
+    sandbox.sh("chmod 000 s.jsonl").assert().success();
     if std::fs::File::open(sandbox.path("s.jsonl")).is_err() {
         let why = "permission denied; check who may read and write it (ls -l)";
         Row("claw-rebuild s.jsonl", 77, &format!("claw-rebuild: cannot read 's.jsonl': {why}"))

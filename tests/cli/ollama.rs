@@ -1,10 +1,12 @@
 //! Ollama: nothing of a prompt is dropped without a word.
 
+use assert_cmd::assert::Assert;
+use predicates::str::contains;
 use serde_json::{Value, json};
 
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::shapes::Shape;
-use crate::common::{Cmd, Run, Sandbox};
+use crate::common::{AssertExt, Cmd, Sandbox};
 use crate::shapes::{HELLO, body};
 use crate::talks::{log, words};
 
@@ -13,9 +15,9 @@ fn call(sandbox: &Sandbox, provider: &FakeProvider, args: &[&str]) -> Cmd {
     sandbox.cmd("claw-call").envs(provider.env_for(Shape::Ollama)).args(args)
 }
 
-fn ask(provider: &FakeProvider, args: &[&str], text: &str) -> Run {
+fn ask(provider: &FakeProvider, args: &[&str], text: &str) -> Assert {
     let message = json!({"role": "user", "content": text}).to_string();
-    call(&Sandbox::new(), provider, args).stdin(message).run()
+    call(&Sandbox::new(), provider, args).write_stdin(message).assert()
 }
 
 /// A reply that says how many tokens of the prompt were read.
@@ -32,10 +34,14 @@ fn the_window_is_always_sent_and_one_that_is_not_known_is_said() {
     let provider = FakeProvider::new();
     let note = "claw-call: the window of 'test-model' is unknown: requesting 4096 tokens; \
                 use --window to change this\n";
-    ask(&provider, &[], "hello").ok().err_is(note);
-    ask(&provider, &["--stream=shown"], "hello").ok().err_is(note);
-    ask(&provider, &["--window", "8192"], "hello").ok().err_is("");
-    call(&Sandbox::new(), &provider, &[]).env("CLAW_WINDOW", "2048").stdin(HELLO).run().ok();
+    ask(&provider, &[], "hello").success().stderr(note);
+    ask(&provider, &["--stream=shown"], "hello").success().stderr(note);
+    ask(&provider, &["--window", "8192"], "hello").success().stderr("");
+    call(&Sandbox::new(), &provider, &[])
+        .env("CLAW_WINDOW", "2048")
+        .write_stdin(HELLO)
+        .assert()
+        .success();
     let sent: Vec<[Value; 3]> = provider
         .requests()
         .iter()
@@ -56,11 +62,11 @@ fn a_prompt_that_is_over_the_window_is_not_sent() {
         let sandbox = Sandbox::new();
         let message = json!({"role": "user", "content": words(5000)}).to_string();
         let run = call(&sandbox, &provider, &[args, &["--failure", "why"]].concat());
-        run.stdin(message.clone())
-            .run()
+        run.write_stdin(message.clone())
+            .assert()
             .code(3)
-            .stdout_is("")
-            .err_has("overflow (rule preflight): ");
+            .stdout("")
+            .stderr(contains("overflow (rule preflight): "));
         let record = &sandbox.read_json("why")[0];
         assert_eq!((&record["class"], &record["limit"]), (&json!("overflow"), &json!(4096)));
         assert!(record["actual"].as_u64().is_some_and(|actual| actual > 4096));
@@ -80,17 +86,22 @@ fn append_and_shorten(sandbox: &Sandbox) {
         json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": words(6000)}]}),
     ];
     let messages: String = messages.iter().map(|message| format!("{message}\n")).collect();
-    let run = sandbox.cmd("claw-truncate").args(["--failure", "why"]).stdin(messages).run();
-    run.ok().expect(run.stdout.len() < 25_000, || "a shorter result".to_owned());
+    let run = sandbox
+        .cmd("claw-truncate")
+        .args(["--failure", "why"])
+        .write_stdin(messages)
+        .assert()
+        .success();
+    assert!(run.get_output().stdout.len() < 25_000, "a shorter result\n{run}");
 }
 
 #[test]
 fn j_2_the_room_for_the_answer_is_what_the_window_leaves() {
     let provider = FakeProvider::new();
     let prompt = words(3000);
-    ask(&provider, &["--window", "4096", "--max-tokens", "2000"], &prompt).ok().err_is("");
-    ask(&provider, &["--window", "4096", "--max-tokens", "50"], &prompt).ok();
-    ask(&provider, &["--window", "4096", "--max-tokens", "2000"], "hello").ok();
+    ask(&provider, &["--window", "4096", "--max-tokens", "2000"], &prompt).success().stderr("");
+    ask(&provider, &["--window", "4096", "--max-tokens", "50"], &prompt).success();
+    ask(&provider, &["--window", "4096", "--max-tokens", "2000"], "hello").success();
     let room = |n: usize| body(&provider.requests()[n])["options"]["num_predict"].as_u64();
     let lowered = room(0).expect("a number");
     assert!((256..1200).contains(&lowered), "{lowered}");
@@ -98,7 +109,7 @@ fn j_2_the_room_for_the_answer_is_what_the_window_leaves() {
     provider.all_legal();
     // What would be sent is what is sent.
     let args = ["--window", "4096", "--max-tokens", "2000", "--dry-run"];
-    let dry = ask(&provider, &args, &prompt).ok().json_one();
+    let dry = ask(&provider, &args, &prompt).success().json_one();
     assert_eq!(dry["options"]["num_predict"], lowered);
 }
 
@@ -110,8 +121,12 @@ fn k_4_an_answer_to_half_of_a_prompt_is_an_overflow() {
         provider.script(read(count));
         let message = json!({"role": "user", "content": words(3000)}).to_string();
         let args = ["--window", "4096", "--failure", "why"];
-        let run = call(&sandbox, &provider, &args).stdin(message).run();
-        run.code(3).stdout_is("").err_has("overflow (rule silent-truncation): ");
+        call(&sandbox, &provider, &args)
+            .write_stdin(message)
+            .assert()
+            .code(3)
+            .stdout("")
+            .stderr(contains("overflow (rule silent-truncation): "));
         provider.single_request();
         let record = &sandbox.read_json("why")[0];
         assert_eq!((&record["class"], &record["limit"]), (&json!("overflow"), &json!(4096)));
@@ -129,7 +144,11 @@ fn k_4_an_answer_to_all_of_a_prompt_is_none() {
         let provider = FakeProvider::new();
         provider.script(read(count));
         let run = call(&Sandbox::new(), &provider, &["--window", "8192"]);
-        run.stdin(message.to_string()).run().ok().err_is("").stdout_has("Fine.");
+        run.write_stdin(message.to_string())
+            .assert()
+            .success()
+            .stderr("")
+            .stdout(contains("Fine."));
     }
 }
 
@@ -155,7 +174,7 @@ fn k_4_what_we_count_too_high_is_no_alarm() {
         sandbox.write("tools", tools.to_string());
         provider.script(read(count));
         let run = call(&sandbox, &provider, &["--window", "16384", "--tools", "tools"]);
-        run.stdin(messages).run().ok().err_is("").stdout_has("Fine.");
+        run.write_stdin(messages).assert().success().stderr("").stdout(contains("Fine."));
     }
 }
 
@@ -164,8 +183,10 @@ fn a_server_that_is_busy_is_asked_again() {
     let provider = FakeProvider::new();
     let busy = "server busy, please try again.  maximum pending requests exceeded";
     provider.script(Step::error(503, "", busy));
-    let run = ask(&provider, &["--window", "4096"], "hello");
-    run.ok().err_has("trying again in ").stdout_has("Reply to 1 messages: hello");
+    ask(&provider, &["--window", "4096"], "hello")
+        .success()
+        .stderr(contains("trying again in "))
+        .stdout(contains("Reply to 1 messages: hello"));
     provider.script(Step::error(404, "", "model 'test-model' not found"));
-    ask(&provider, &["--window", "4096"], "hello").code(76).err_has("not-found");
+    ask(&provider, &["--window", "4096"], "hello").code(76).stderr(contains("not-found"));
 }

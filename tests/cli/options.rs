@@ -1,10 +1,13 @@
 //! claw-call: what is asked beside the reply, in every shape: further members, notes, prices, counts.
 
+use assert_cmd::assert::Assert;
+use predicates::prelude::*;
+use predicates::str::contains;
 use serde_json::{Value, json};
 
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::shapes::Shape;
-use crate::common::{Run, Sandbox};
+use crate::common::{AssertExt, Sandbox};
 use crate::shapes::{HELLO, body, call, hello};
 use crate::talks::append;
 
@@ -23,7 +26,7 @@ fn further_members_go_into_the_body_and_win() {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         sandbox.write("extra", extra.to_string());
         let run = || call(&sandbox, &provider, shape, &["--extra", "extra"]);
-        run().stdin(HELLO).run().ok().err_is("");
+        run().write_stdin(HELLO).assert().success().stderr("");
         let sent = provider.single_request();
         let sent = body(&sent);
         let options = if shape == Shape::Ollama { &sent["options"] } else { sent };
@@ -38,7 +41,7 @@ fn further_members_go_into_the_body_and_win() {
             }
             Shape::Anthropic | Shape::OpenAi => assert_eq!(sent["max_tokens"], 11),
         }
-        assert_eq!(run().arg("--dry-run").stdin(HELLO).run().ok().json_one(), *sent);
+        assert_eq!(run().arg("--dry-run").write_stdin(HELLO).assert().success().json_one(), *sent);
         provider.all_legal();
     }
 }
@@ -48,21 +51,27 @@ fn further_members_that_are_no_object_are_65_and_nothing_is_sent() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     for text in ["[1]", "", "{\"a\":", "nonsense"] {
         sandbox.write("extra", text);
-        let run =
-            call(&sandbox, &provider, Shape::OpenAi, &["--extra", "extra"]).stdin(HELLO).run();
-        run.code(65).stdout_is("").err_has("cannot use 'extra': not a JSON object");
+        call(&sandbox, &provider, Shape::OpenAi, &["--extra", "extra"])
+            .write_stdin(HELLO)
+            .assert()
+            .code(65)
+            .stdout("")
+            .stderr(contains("cannot use 'extra': not a JSON object"));
     }
-    call(&sandbox, &provider, Shape::OpenAi, &["--extra", "none"]).stdin(HELLO).run().code(74);
+    call(&sandbox, &provider, Shape::OpenAi, &["--extra", "none"])
+        .write_stdin(HELLO)
+        .assert()
+        .code(74);
     assert!(provider.requests().is_empty());
 }
 
 #[test]
 fn beta_features_are_anthropics_alone() {
     let provider = FakeProvider::new();
-    hello(&provider, Shape::Anthropic, &["--beta", "one", "--beta", "two"]).ok();
+    hello(&provider, Shape::Anthropic, &["--beta", "one", "--beta", "two"]).success();
     assert_eq!(provider.single_request().header("anthropic-beta"), Some("one,two"));
     for shape in [Shape::OpenAi, Shape::Ollama] {
-        hello(&provider, shape, &["--beta", "one"]).code(78).stdout_is("").err_has("--beta");
+        hello(&provider, shape, &["--beta", "one"]).code(78).stdout("").stderr(contains("--beta"));
     }
     assert_eq!(provider.requests().len(), 1);
 }
@@ -79,10 +88,10 @@ fn meta_says_what_was_asked_and_can_be_appended() {
         let meta = |args: &[&str]| -> Value {
             provider.script(Step::call("x", "f", json!({})));
             let args = [&["--meta"][..], args].concat();
-            let run = call(&sandbox, &provider, shape, &args).stdin(HELLO).run();
-            let records = run.ok().json();
+            let run = call(&sandbox, &provider, shape, &args).write_stdin(HELLO).assert().success();
+            let records = run.json();
             assert!(records[1].get("call").is_none(), "once");
-            append(&sandbox, "s.jsonl", run.stdout);
+            append(&sandbox, "s.jsonl", run.get_output().stdout.clone());
             records[0]["call"].clone()
         };
         let plain = meta(&[]);
@@ -102,7 +111,7 @@ fn meta_says_what_was_asked_and_can_be_appended() {
 
 /// A call with a file of prices; what the provider counts is 1000 in, of which 600 were read from a cache
 /// where there is one, and 100 out.
-fn priced(shape: Shape, prices: &str, args: &[&str]) -> Run {
+fn priced(shape: Shape, prices: &str, args: &[&str]) -> Assert {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     sandbox.write("prices", prices);
     let said = json!([{"type": "text", "text": "a"}]);
@@ -122,11 +131,11 @@ fn priced(shape: Shape, prices: &str, args: &[&str]) -> Run {
         }),
     }));
     let args = [&["--prices", "prices"][..], args].concat();
-    call(&sandbox, &provider, shape, &args).stdin(HELLO).run()
+    call(&sandbox, &provider, shape, &args).write_stdin(HELLO).assert()
 }
 
-fn logged(run: &Run) -> Value {
-    serde_json::from_str(run.stderr.trim()).expect("one JSON line")
+fn logged(run: &Assert) -> Value {
+    serde_json::from_str(run.stderr_text().trim()).expect("one JSON line")
 }
 
 /// what has no price is not free.
@@ -134,8 +143,9 @@ fn logged(run: &Run) -> Value {
 fn r_3_a_reply_is_priced_free_or_unpriced_in_every_shape() {
     for shape in Shape::ALL {
         let json = &["--log", "json"];
-        let log =
-            logged(priced(shape, "# in, from cache, to cache, out\nm-* 10 1 20 100\n", json).ok());
+        let log = logged(
+            &priced(shape, "# in, from cache, to cache, out\nm-* 10 1 20 100\n", json).success(),
+        );
         let (cached, cost) = if shape == Shape::Ollama { (0, 0.02) } else { (600, 0.0146) };
         let priced_at = log["cost"].as_f64().expect("a cost");
         assert!((priced_at - cost).abs() < 1e-9, "{shape:?}: {log}");
@@ -143,13 +153,15 @@ fn r_3_a_reply_is_priced_free_or_unpriced_in_every_shape() {
             (&log["input"], &log["cache_read"], &log["output"]),
             (&json!(1000 - cached), &json!(cached), &json!(100))
         );
-        assert_eq!(logged(priced(shape, "m-1 0 0 0 0\n", json).ok())["cost"], 0.0);
+        assert_eq!(logged(&priced(shape, "m-1 0 0 0 0\n", json).success())["cost"], 0.0);
         let none = priced(shape, "other 10 1 20 100\n", json);
-        assert_eq!(logged(none.ok())["cost"], "unpriced");
-        priced(shape, "other 10 1 20 100\n", &[]).ok().err_has("unpriced");
+        assert_eq!(logged(&none.success())["cost"], "unpriced");
+        priced(shape, "other 10 1 20 100\n", &[]).success().stderr(contains("unpriced"));
     }
-    let run = priced(Shape::OpenAi, "m-1 10 1\n", &[]);
-    run.code(78).stdout_is("").err_has("line 1 is not a model and four prices");
+    priced(Shape::OpenAi, "m-1 10 1\n", &[])
+        .code(78)
+        .stdout("")
+        .stderr(contains("line 1 is not a model and four prices"));
 }
 
 #[test]
@@ -161,10 +173,10 @@ fn r_3_a_reply_without_counts_is_unpriced() {
         .script(Step::Reply(json!({"choices": [{"message": message, "finish_reason": "stop"}]})));
     let args = ["--prices", "prices"];
     call(&sandbox, &provider, Shape::OpenAi, &args)
-        .stdin(HELLO)
-        .run()
-        .ok()
-        .err_has("the reply has no usage");
+        .write_stdin(HELLO)
+        .assert()
+        .success()
+        .stderr(contains("the reply has no usage"));
 }
 
 /// replies are told apart by the name of their exchange, and counted once.
@@ -175,8 +187,10 @@ fn r_2_replies_from_recordings_are_told_apart() {
         for option in ["--record", "--replay"] {
             let ask = |text: &str| {
                 let message = json!({"role": "user", "content": text}).to_string();
-                let run = call(&sandbox, &provider, shape, &[option, "tape"]).stdin(message).run();
-                run.ok().json_one()["request_id"].clone()
+                let run = call(&sandbox, &provider, shape, &[option, "tape"])
+                    .write_stdin(message)
+                    .assert();
+                run.success().json_one()["request_id"].clone()
             };
             let (one, other) = (ask("one"), ask("other"));
             assert!(one.is_string() && other.is_string() && one != other, "{one} {other}");
@@ -191,13 +205,12 @@ fn tokens_are_counted_where_the_provider_can() {
     for shape in [Shape::Anthropic, Shape::OpenAi] {
         let provider = FakeProvider::new();
         provider.script(Step::text("for nobody"));
-        hello(&provider, shape, &["--count"]).ok().err_is("").stdout_is("10\n");
+        hello(&provider, shape, &["--count"]).success().stderr("").stdout("10\n");
         provider.all_legal();
         assert!(provider.single_request().path.ends_with("_tokens") && provider.pending() == 1);
     }
     let provider = FakeProvider::new();
-    let run = hello(&provider, Shape::Ollama, &["--count"]);
-    run.code(78).stdout_is("").err_is("claw-call: ollama cannot count the tokens of a request; use claw-estimate instead of --count\n");
+    hello(&provider, Shape::Ollama, &["--count"]).code(78).stdout("").stderr("claw-call: ollama cannot count the tokens of a request; use claw-estimate instead of --count\n");
     assert!(provider.requests().is_empty());
     hello(&provider, Shape::OpenAi, &["--count", "--dry-run"]).code(2);
 }
@@ -207,15 +220,15 @@ fn claw_estimate_asks_the_provider_to_count() {
     for shape in Shape::ALL {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         let run = sandbox.cmd("claw-estimate").envs(provider.env_for(shape));
-        let run = run.args(["--count", "api"]).stdin(HELLO).run();
+        let run = run.args(["--count", "api"]).write_stdin(HELLO).assert();
         if shape == Shape::Ollama {
             run.code(78)
-                .stdout_is("")
-                .err_has("ollama cannot count")
-                .err_has("cannot count: 'claw-call'");
+                .stdout("")
+                .stderr(contains("ollama cannot count"))
+                .stderr(contains("cannot count: 'claw-call'"));
             continue;
         }
-        run.ok().stdout_is("10\n").err_has("counted 10 tokens, estimated ");
+        run.success().stdout("10\n").stderr(contains("counted 10 tokens, estimated "));
         provider.all_legal();
     }
 }
@@ -227,14 +240,18 @@ fn a_count_that_fails_is_a_failure_like_any_other() {
         let env = nobody.env_for(shape);
         drop(nobody);
         let run = Sandbox::new().cmd("claw-call").envs(env).args(args).args(["--max-retries", "0"]);
-        run.stdin(HELLO).run().code(69).stdout_is("").err_has("no answer");
+        run.write_stdin(HELLO).assert().code(69).stdout("").stderr(contains("no answer"));
     }
     // A server that has no such address.
     let provider = FakeProvider::new();
     let sandbox = Sandbox::new();
     let run = call(&sandbox, &provider, Shape::OpenAi, &["--count"]);
-    let run = run.env("OPENAI_BASE_URL", provider.url() + "/api/v1").stdin(HELLO).run();
-    run.code(76).stdout_is("").err_has("not-found");
+    run.env("OPENAI_BASE_URL", provider.url() + "/api/v1")
+        .write_stdin(HELLO)
+        .assert()
+        .code(76)
+        .stdout("")
+        .stderr(contains("not-found"));
 }
 
 /// A reader that went away is that program's; here it is a failure that is said.
@@ -243,8 +260,14 @@ fn a_counter_that_ends_oddly_is_never_a_quiet_end() {
     let sandbox = Sandbox::new();
     for (command, status) in [("exit 141 #", 69), ("exit 75 #", 75), ("kill -9 $$ #", 69)] {
         let args = ["--count", "api", "--call", command];
-        let run = sandbox.cmd("claw-estimate").args(args).stdin(HELLO).run();
-        run.code(status).stdout_is("").err_has("cannot count: ");
+        sandbox
+            .cmd("claw-estimate")
+            .args(args)
+            .write_stdin(HELLO)
+            .assert()
+            .code(status)
+            .stdout("")
+            .stderr(contains("cannot count: "));
     }
 }
 
@@ -254,8 +277,9 @@ fn a_counter_that_ends_oddly_is_never_a_quiet_end() {
 fn dry(url: &str, args: &[&str], env: &[(&str, &str)]) -> (String, Value) {
     let args = [&["--provider", "openai", "--dry-run", "--base-url", url], args].concat();
     let cmd = Sandbox::new().cmd("claw-call").args(&args).envs(env.iter().copied());
-    let run = cmd.stdin(HELLO).run();
-    (run.ok().stderr.clone(), run.json_one())
+    let run = cmd.write_stdin(HELLO).assert();
+    let run = run.success();
+    (run.stderr_text().to_owned(), run.json_one())
 }
 
 #[test]
@@ -287,8 +311,12 @@ fn audit_16_the_name_of_the_output_limit_follows_the_model_and_the_setting() {
         assert_eq!(names(gateway, args, env), expected, "{args:?} {env:?}");
     }
     let cmd = Sandbox::new().cmd("claw-call").args(["--provider", "openai", "--model", "m"]);
-    let run = cmd.args(["--dry-run"]).env(field, "x").stdin(HELLO).run();
-    run.code(78).err_has("invalid value 'x' for CLAW_MAX_TOKENS_FIELD: use auto, max_tokens or");
+    cmd.args(["--dry-run"])
+        .env(field, "x")
+        .write_stdin(HELLO)
+        .assert()
+        .code(78)
+        .stderr(contains("invalid value 'x' for CLAW_MAX_TOKENS_FIELD: use auto, max_tokens or"));
 }
 
 #[test]
@@ -301,7 +329,10 @@ fn audit_17_the_address_may_be_that_of_the_endpoint_and_have_a_query() {
         (Shape::Ollama, "/api/chat"),
     ] {
         let url = format!("{}{path}", provider.url());
-        call(&sandbox, &provider, shape, &["--base-url", &url]).stdin(HELLO).run().ok();
+        call(&sandbox, &provider, shape, &["--base-url", &url])
+            .write_stdin(HELLO)
+            .assert()
+            .success();
     }
     let (said, _) = dry("https://x.example/inference/chat/completions", &["--model", "m"], &[]);
     assert!(
@@ -330,6 +361,12 @@ fn audit_21_a_key_in_a_query_is_not_shown() {
     assert!(said.contains("chat/completions?key=(hidden)&api-version=1\n"), "{said}");
     let args =
         ["--provider", "openai", "--model", "m", "--base-url", "http://x.example?key=secret-1"];
-    let run = Sandbox::new().cmd("claw-call").args(args).stdin(HELLO).run();
-    run.code(78).err_has("cannot send to").err_lacks("secret-1");
+    Sandbox::new()
+        .cmd("claw-call")
+        .args(args)
+        .write_stdin(HELLO)
+        .assert()
+        .code(78)
+        .stderr(contains("cannot send to"))
+        .stderr(contains("secret-1").not());
 }

@@ -1,15 +1,17 @@
 //! claw-rebuild: thinking that nothing follows, and results of calls whose ids are used again.
 
+use assert_cmd::assert::Assert;
+use predicates::str::contains;
 use serde_json::{Value, json};
 
-use crate::common::{Run, Sandbox, rules};
+use crate::common::{AssertExt, Sandbox, rules};
 use clawutils::messages::fold::BEGINNING;
 
 /// Rebuilds records, one a line.
 #[track_caller]
-fn rebuild(records: &[Value], args: &[&str]) -> Run {
+fn rebuild(records: &[Value], args: &[&str]) -> Assert {
     let lines: String = records.iter().map(|record| format!("{record}\n")).collect();
-    Sandbox::new().cmd("claw-rebuild").args(args).stdin(lines).run()
+    Sandbox::new().cmd("claw-rebuild").args(args).write_stdin(lines).assert()
 }
 
 fn user(content: impl Into<Value>) -> Value {
@@ -103,14 +105,14 @@ fn audit_01_a_reply_never_ends_in_thinking() {
         (vec![assistant(json!([{"type": "thinking", "signature": "s"}, x]))], "u:p a:x u:q", 0),
     ] {
         let records = [vec![user("p")], reply, vec![user("q")]].concat();
-        let run = rebuild(&records, &[]);
-        let messages = run.ok().json();
+        let run = rebuild(&records, &[]).success();
+        let messages = run.json();
         assert_eq!(short(&messages), left, "{records:?}");
         assert_eq!(
-            run.stderr.matches("final-thinking: '<stdin>'").count(),
+            run.stderr_text().matches("final-thinking: '<stdin>'").count(),
             found,
             "{}",
-            run.stderr
+            run.stderr_text()
         );
         is_accepted(&messages);
     }
@@ -121,13 +123,13 @@ fn audit_01_a_reply_never_ends_in_thinking() {
 fn audit_01_a_prompt_whose_reply_only_thought_is_ready_to_be_sent_again() {
     let records = [user("p"), assistant(json!([thinking()]))];
     let run = rebuild(&records, &["--ready"]);
-    assert_eq!(short(&run.ok().json()), "u:p");
+    assert_eq!(short(&run.success().json()), "u:p");
     // It is also the first message after which a conversation may go on with the reply's other blocks.
     let records = [user("p"), assistant(json!([thinking()])), assistant(json!([text("x")]))];
     rebuild(&records, &["--ready"]).code(7);
     // A list that begins with such a reply begins with the user.
     let records = [assistant(json!([thinking()])), user("p")];
-    assert_eq!(short(&rebuild(&records, &["--ready"]).ok().json()), "u:p");
+    assert_eq!(short(&rebuild(&records, &["--ready"]).success().json()), "u:p");
 }
 
 // ---- ids that are used again -------------------------------------------------------------------
@@ -153,14 +155,19 @@ fn audit_22_a_result_before_its_call_gives_way_to_the_one_after_it() {
         // A call at the end waits for its own result.
         (vec![orphan.clone(), call("x")], "a:call x", 1),
     ] {
-        let run = rebuild(&records, &[]);
-        let messages = short(&run.ok().json());
+        let run = rebuild(&records, &[]).success();
+        let messages = short(&run.json());
         let messages = messages.trim_start_matches(&format!("u:{BEGINNING} "));
         assert_eq!(messages, left, "{records:?}");
-        assert_eq!(run.stderr.lines().filter(|line| line.contains("'<stdin>'")).count(), found);
+        assert_eq!(
+            run.stderr_text().lines().filter(|line| line.contains("'<stdin>'")).count(),
+            found
+        );
     }
     // The tool is run, although a result with its id is there.
-    rebuild(&[orphan, user("p"), call("x")], &["--open"]).ok().stdout_has(r#""tool_use_id":"x""#);
+    rebuild(&[orphan, user("p"), call("x")], &["--open"])
+        .success()
+        .stdout(contains(r#""tool_use_id":"x""#));
 }
 
 /// The nearest call before a result is its call, also where an older one of its id waits.
@@ -169,7 +176,7 @@ fn audit_22_a_second_result_does_not_go_to_an_older_call_of_its_id() {
     let records =
         [call("x"), user("stop"), call("x"), result("x", "real"), result("x", "again"), user("p")];
     let run = rebuild(&records, &[]);
-    let messages = run.err_has("result-twice: '<stdin>' line 5").json();
+    let messages = run.stderr(contains("result-twice: '<stdin>' line 5")).json();
     is_accepted(&messages);
     assert!(short(&messages).ends_with("a:call x u:(int+stop a:call x_2 u:real+p"), "{messages:?}");
 }

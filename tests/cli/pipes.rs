@@ -9,7 +9,10 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{Cmd, Run, Sandbox, into_closed_pipe};
+use assert_cmd::assert::Assert;
+use predicates::str::contains;
+
+use crate::common::{AssertExt, Cmd, Sandbox, into_closed_pipe};
 
 /// A program, and how a test gets it to read and write.
 struct Program {
@@ -95,9 +98,9 @@ fn sh(sandbox: &Sandbox, program: &Program, script: &str) -> Cmd {
 
 /// The program has said one line, which begins with its name.
 #[track_caller]
-fn one_line(run: &Run, program: &Program) {
-    run.expect(run.stderr.starts_with(&format!("{}: ", program.name)), || "its name".to_owned());
-    run.expect(run.stderr.lines().count() == 1, || "one line".to_owned());
+fn one_line(run: &Assert, program: &Program) {
+    assert!(run.stderr_text().starts_with(&format!("{}: ", program.name)), "its name\n{run}");
+    assert!(run.stderr_text().lines().count() == 1, "one line\n{run}");
 }
 
 /// Every file of the sandbox with its bytes.
@@ -115,8 +118,12 @@ fn files(sandbox: &Sandbox) -> BTreeMap<PathBuf, Vec<u8>> {
 fn a_closed_standard_input_is_an_error_and_not_a_hang() {
     for_each(|program, sandbox| {
         let before = files(sandbox);
-        let run = sh(sandbox, program, "CMD <&-").run();
-        run.code(74).stdout_is("").err_has("'<stdin>'").err_has("closed");
+        let run = sh(sandbox, program, "CMD <&-")
+            .assert()
+            .code(74)
+            .stdout("")
+            .stderr(contains("'<stdin>'"))
+            .stderr(contains("closed"));
         one_line(&run, program);
         assert_eq!(files(sandbox), before, "{}", program.name);
     });
@@ -137,13 +144,13 @@ fn bad_input_is_named_by_input_line_and_reason_and_changes_nothing() {
             if *name == "claw-append" && input != "<stdin>" {
                 continue;
             }
-            let run = sh(sandbox, program, script).run();
-            run.code(*status).stdout_is("");
+            let run = sh(sandbox, program, script).assert().code(*status).stdout("");
             let place = format!("'{input}' line 3");
-            let naming: Vec<&str> = run.stderr.lines().filter(|l| l.contains(&place)).collect();
-            run.expect(
+            let naming: Vec<&str> =
+                run.stderr_text().lines().filter(|l| l.contains(&place)).collect();
+            assert!(
                 matches!(naming.as_slice(), [one] if one.starts_with(name) && one.contains(why)),
-                || format!("one line with {place} and {why:?}"),
+                "one line with {place} and {why:?}\n{run}"
             );
             assert_eq!(files(sandbox), before, "{name}");
         }
@@ -155,8 +162,13 @@ fn input_that_is_not_utf_8_is_bad_input() {
     for_each(|program, sandbox| {
         let good = program.good.lines().next().expect("a line");
         let input = [good.as_bytes(), b"\n", program.bad.as_bytes(), b"\xff\n"].concat();
-        let run = sh(sandbox, program, "CMD").stdin(input).run();
-        run.code(65).stdout_is("").err_has("'<stdin>' line 2").err_has("UTF-8");
+        sh(sandbox, program, "CMD")
+            .write_stdin(input)
+            .assert()
+            .code(65)
+            .stdout("")
+            .stderr(contains("'<stdin>' line 2"))
+            .stderr(contains("UTF-8"));
     });
 }
 
@@ -169,8 +181,8 @@ fn a_file_that_is_not_there_is_named() {
             _ => ("CMD nowhere.jsonl", "'nowhere.jsonl'"),
         };
         let before = files(sandbox);
-        let run = sh(sandbox, program, script).run();
-        run.code(74).stdout_is("").err_has(operand);
+        let run =
+            sh(sandbox, program, script).assert().code(74).stdout("").stderr(contains(operand));
         one_line(&run, program);
         assert_eq!(files(sandbox), before, "{}", program.name);
     });
@@ -179,8 +191,14 @@ fn a_file_that_is_not_there_is_named() {
 #[test]
 fn a_folder_is_no_input() {
     for_each(|program, sandbox| {
-        let run = sandbox.cmd(program.name).arg("state").stdin(program.good.clone()).run();
-        run.code(74).stdout_is("").err_has("'state'");
+        let run = sandbox
+            .cmd(program.name)
+            .arg("state")
+            .write_stdin(program.good.clone())
+            .assert()
+            .code(74)
+            .stdout("")
+            .stderr(contains("'state'"));
         one_line(&run, program);
     });
 }
@@ -189,8 +207,13 @@ fn a_folder_is_no_input() {
 fn an_unknown_option_is_a_usage_error() {
     for_each(|program, sandbox| {
         let before = files(sandbox);
-        let run = sh(sandbox, program, "CMD --no-such-option").stdin(program.good.clone()).run();
-        run.code(2).stdout_is("").err_has("--no-such-option").err_has("--help");
+        sh(sandbox, program, "CMD --no-such-option")
+            .write_stdin(program.good.clone())
+            .assert()
+            .code(2)
+            .stdout("")
+            .stderr(contains("--no-such-option"))
+            .stderr(contains("--help"));
         assert_eq!(files(sandbox), before, "{}", program.name);
     });
 }
@@ -201,10 +224,10 @@ fn an_unknown_option_is_a_usage_error() {
 fn a_reader_that_is_gone_ends_every_program_quietly() {
     for_each(|program, sandbox| {
         sh(sandbox, program, &into_closed_pipe("CMD <good"))
-            .run()
-            .ok()
-            .stdout_is("141\n")
-            .err_is("");
+            .assert()
+            .success()
+            .stdout("141\n")
+            .stderr("");
     });
 }
 
@@ -212,21 +235,24 @@ fn a_reader_that_is_gone_ends_every_program_quietly() {
 fn a_reader_that_wants_one_line_gets_it() {
     for_each(|program, sandbox| {
         let script = "{ CMD <good; echo $? >status; } | head -n 1; cat status";
-        let run = sh(sandbox, program, script).run();
-        let lines = run.ok().lines();
+        let run = sh(sandbox, program, script).assert().success();
+        let lines = run.lines();
         let [_, status] = lines.as_slice() else { panic!("two lines: {lines:?}") };
         // One line is all that the others write, so they may well be done before the reader is.
         let is_long = !["claw-estimate", "claw-call"].contains(&program.name);
         let expected: &[&str] = if is_long { &["141"] } else { &["0", "141"] };
-        run.expect(expected.contains(&status.as_str()), || format!("{expected:?}")).err_is("");
+        assert!(expected.contains(&status.as_str()), "{expected:?}\n{run}");
+        run.stderr("");
     });
 }
 
 #[test]
 fn a_full_output_is_an_error() {
     for_each(|program, sandbox| {
-        let run = sh(sandbox, program, "CMD <good >/dev/full").run();
-        run.code(74).err_has("cannot write '<stdout>'");
+        let run = sh(sandbox, program, "CMD <good >/dev/full")
+            .assert()
+            .code(74)
+            .stderr(contains("cannot write '<stdout>'"));
         one_line(&run, program);
     });
 }
@@ -235,8 +261,12 @@ fn a_full_output_is_an_error() {
 fn what_append_cannot_tee_is_in_the_file_and_it_says_so() {
     let sandbox = Sandbox::new();
     let record = r#"{"type":"user","content":"hi"}"#;
-    let run = sandbox.sh("claw-append --tee s.jsonl >/dev/full").stdin(record).run();
-    run.code(74).err_has("'s.jsonl' has the records");
+    sandbox
+        .sh("claw-append --tee s.jsonl >/dev/full")
+        .write_stdin(record)
+        .assert()
+        .code(74)
+        .stderr(contains("'s.jsonl' has the records"));
     assert_eq!(sandbox.read_json("s.jsonl")[0]["content"], "hi");
 }
 
@@ -272,7 +302,7 @@ fn a_slow_reader_gets_every_byte_of_ten_mebibytes() {
         .collect();
     assert!(records.len() > 10 << 20);
     let append = sandbox.cmd("claw-append").args(["--tee", "--no-sync", "s.jsonl"]);
-    let tee = read_slowly(append.stdin(records));
+    let tee = read_slowly(append.write_stdin(records));
     assert!(tee == sandbox.read("s.jsonl"), "tee");
 
     let rebuilt = read_slowly(sandbox.cmd("claw-rebuild").arg("s.jsonl"));
@@ -294,11 +324,17 @@ fn help_and_version_work_with_everything_closed() {
     for_each(|program, sandbox| {
         let Program { name, .. } = program;
         for option in ["--help", "--version"] {
-            sandbox.sh(&format!("{name} {option} <&- >&- 2>&-")).run().ok();
-            sandbox.sh(&format!("{name} {option} <&- | head -n 1")).run().ok().err_is("");
+            sandbox.sh(&format!("{name} {option} <&- >&- 2>&-")).assert().success();
+            sandbox.sh(&format!("{name} {option} <&- | head -n 1")).assert().success().stderr("");
         }
         let version = format!("{name} {}\n", env!("CARGO_PKG_VERSION"));
-        sandbox.cmd(name).arg("--version").run().ok().stdout_is(&version).err_is("");
-        sandbox.cmd(name).arg("--help").run().ok().stdout_has(&format!("Usage: {name}")).err_is("");
+        sandbox.cmd(name).arg("--version").assert().success().stdout(version.clone()).stderr("");
+        sandbox
+            .cmd(name)
+            .arg("--help")
+            .assert()
+            .success()
+            .stdout(contains(format!("Usage: {name}")))
+            .stderr("");
     });
 }

@@ -3,8 +3,8 @@
 
 use std::fs::File;
 
-use crate::common::Sandbox;
 use crate::common::pty::{self, Pty};
+use crate::common::{AssertExt, Sandbox};
 use crate::exec::tools;
 
 const SIZE: (u16, u16) = (120, 10);
@@ -19,7 +19,7 @@ fn an_append_says_that_it_waits_for_the_lock() {
         let mut pty = Pty::run(append, SIZE);
         pty.wait_for("claw-append: waiting for the lock of 's.jsonl' (");
         drop(held);
-        pty.end().ok();
+        pty.end().success();
         assert_eq!(pty.screen(), "status 0");
         // What ends in an error is gone, too.
         let held = File::open(sandbox.path("s.jsonl")).expect("a file");
@@ -45,7 +45,7 @@ fn a_turn_says_that_it_waits_for_another() {
         let mut pty = Pty::run(lock, SIZE);
         pty.wait_for("claw-session: waiting for the turn of './s.jsonl' (");
         drop(holder.stdin.take());
-        pty.end().ok();
+        pty.end().success();
         assert_eq!(pty.screen(), "ours");
         holder.wait().expect("its end");
     }
@@ -59,11 +59,11 @@ fn claw_exec_says_what_runs() {
             format!(r#"{{"type":"tool_use","tool_use_id":"t{n}","name":"{name}","input":{{}}}}"#)
         });
         sandbox.write("calls", calls.collect::<Vec<_>>().join("\n"));
-        sandbox.sh("mkfifo pipe").run().ok();
+        sandbox.sh("mkfifo pipe").assert().success();
         let mut pty = Pty::run(sandbox.sh("claw-exec --tools box --jobs 3 <calls"), (200, 10));
         pty.wait_for("claw-exec: running slow, slow (");
-        sandbox.sh("echo done >pipe").run().ok();
-        pty.end().ok();
+        sandbox.sh("echo done >pipe").assert().success();
+        pty.end().success();
         let screen = pty.screen();
         let ids: Vec<&str> = screen.lines().filter_map(|line| line.get(37..39)).collect();
         assert_eq!(ids, ["t0", "t1", "t2"], "{screen}");
@@ -83,14 +83,14 @@ fn claw_rebuild_says_how_much_it_has_read_unless_a_pager_has_the_terminal() {
         let mut pty = Pty::run(sandbox.sh(&script), SIZE);
         pty.wait_for("claw-rebuild: s.jsonl ").wait_for(" % (").wait_for(" of 16.0 MiB)");
         sandbox.write("go", "");
-        pty.end().ok();
+        pty.end().success();
         let what =
             "not-an-object: 's.jsonl' line 257, byte 16785280, 6 bytes: skipped: not a JSON object";
         assert_eq!(pty.screen(), format!("claw-rebuild: {what}\nclaw-rebuild: 1 finding"));
         // A reader that waits for keys has the terminal for itself.
         let asks = "stty -icanon </dev/tty; head -c 9 && sleep 2.5; echo; echo next";
         let mut pty = Pty::run(sandbox.sh(&format!("claw-rebuild s.jsonl | {{ {asks}; }}")), SIZE);
-        pty.end().ok().stdout_is("{\"role\":\"\r\nnext\r\n");
+        pty.end().success().stdout("{\"role\":\"\r\nnext\r\n");
     }
 }
 
@@ -125,7 +125,7 @@ mod calls {
                 screen.starts_with(&format!("claw-call: waiting for {MODEL} ("))
             });
             provider.release();
-            pty.end().ok();
+            pty.end().success();
             assert_eq!(pty.screen(), "");
             assert_eq!(sandbox.read_json("reply")[0]["type"], "assistant");
         }
@@ -145,7 +145,7 @@ mod calls {
                     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
                     if pty::is_there() {
                         provider.script(Step::Hang(Duration::from_millis(2500)));
-                        Pty::run(script(&sandbox, &provider, run), SIZE).end().ok().stdout_is("");
+                        Pty::run(script(&sandbox, &provider, run), SIZE).end().success().stdout("");
                     }
                 });
             }
@@ -161,7 +161,7 @@ mod calls {
             provider.script(Step::Error { status: 429, kind, message, headers });
             let mut pty = Pty::run(script(&sandbox, &provider, "claw-call <messages >reply"), SIZE);
             pty.wait_for("trying again in 3.0 s\r\n").wait_for("claw-call: next try in 1 s");
-            pty.end().ok();
+            pty.end().success();
             let screen = pty.screen();
             assert!(screen.ends_with("trying again in 3.0 s"), "{screen}");
             assert_eq!(screen.lines().count(), 1, "{screen}");
@@ -196,7 +196,7 @@ mod calls {
                 let mut pty = Pty::run(script(&sandbox, &provider, &turn), SIZE);
                 pty.wait_for("claw-call: waiting for ");
                 provider.release();
-                pty.end().ok();
+                pty.end().success();
                 assert_eq!(pty.screen(), "Reply to 1 messages: next?", "{stream}");
             }
         }
@@ -228,7 +228,7 @@ mod calls {
             let mut pty = Pty::run(script(&sandbox, &provider, deaf), SIZE);
             pty.wait_for("claw-call: waiting for ").press(CTRL_C).wait_for("^C");
             provider.release();
-            pty.end().ok();
+            pty.end().success();
         }
     }
 
@@ -243,7 +243,7 @@ mod calls {
             // One pause in the middle of the text is longer than the silence.
             thread::sleep(Duration::from_millis(2000));
             provider.release();
-            let shown = pty.end().ok().stdout_text();
+            let shown = pty.end().success().stdout_text();
             assert!(!shown.contains("waiting"), "{shown:?}");
             assert_eq!(pty.screen(), "Reply to 1 messages: next?");
         }
@@ -262,7 +262,7 @@ mod calls {
             let mut pty = Pty::run(script(&sandbox, &provider, compact), SIZE);
             pty.wait_for("claw-call: waiting for ");
             provider.release();
-            pty.end().ok();
+            pty.end().success();
             let screen = pty.screen();
             assert!(screen.starts_with("claw-compact: summarised "), "{screen}");
             assert_eq!(sandbox.read_json("made")[0]["summary"], SUMMARY);

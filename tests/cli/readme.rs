@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use predicates::str::contains;
+
 use crate::common::Sandbox;
 use crate::man::{examples, none, printed_by, programs, wrong_examples};
 
@@ -42,7 +44,7 @@ fn each_provider_can_be_configured() {
     let readme = readme();
     let mut configured = 0;
     for block in blocks(&readme, "sh") {
-        Sandbox::new().sh("sh -n").stdin(block.join("\n")).run().ok();
+        Sandbox::new().sh("sh -n").write_stdin(block.join("\n")).assert().success();
         if block.last() == Some(&"claw-chat") {
             configured += 1;
             let is_setting = |line: &&&str| {
@@ -51,7 +53,7 @@ fn each_provider_can_be_configured() {
             let settings: Vec<&str> = block.iter().filter(is_setting).copied().collect();
             let prepare = "claw-config check\nclaw-turn --dry-run -m hi s.jsonl";
             let script = format!("set -eu\n{}\n{prepare}", settings.join("\n"));
-            Sandbox::new().sh(&script).run().ok();
+            Sandbox::new().sh(&script).assert().success();
         }
     }
     assert_eq!(configured, 4, "blocks that start claw-chat");
@@ -68,7 +70,7 @@ fn commands_for_people_who_come_from_another_program_work() {
     let commands: Vec<&str> = spans.filter(is_command).collect();
     assert!(commands.len() >= 5, "{commands:?}");
     let sandbox = Sandbox::new();
-    let has_jq = sandbox.sh("command -v jq").run().status == Some(0);
+    let has_jq = sandbox.sh("command -v jq").assert().get_output().status.success();
     sandbox.write("goclaw.json", r#"{"session":{"compaction":{"reserveTokens":4000}},"llm":{}}"#);
     sandbox.write(
         "messages.json",
@@ -78,12 +80,12 @@ fn commands_for_people_who_come_from_another_program_work() {
     let record = r#"{"type":"user","content":"Hi.","ts":1767225600.5}"#;
     sandbox.write(&format!("{folder}/0123456789ab.jsonl"), format!("{record}\n"));
     for command in commands.into_iter().filter(|command| has_jq || !needs_jq(command)) {
-        sandbox.sh(command).run().ok();
+        sandbox.sh(command).assert().success();
     }
     if has_jq {
-        sandbox.sh("claw-rebuild s.jsonl | wc -l").run().ok().stdout_is("2\n");
+        sandbox.sh("claw-rebuild s.jsonl | wc -l").assert().success().stdout("2\n");
     }
-    sandbox.sh("claw-session list").run().ok().stdout_has("0123456789ab");
+    sandbox.sh("claw-session list").assert().success().stdout(contains("0123456789ab"));
 }
 
 /// Returns true if a command runs jq, or reads the file that jq makes.

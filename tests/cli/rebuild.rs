@@ -7,6 +7,9 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use assert_cmd::assert::Assert;
+use predicates::prelude::*;
+use predicates::str::contains;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -15,19 +18,19 @@ use clawutils::messages::Message;
 use clawutils::messages::rebuild::{RebuildOptions, from_inputs};
 use clawutils::rules::violations;
 
-use crate::common::{Run, Sandbox, rules};
+use crate::common::{AssertExt, Sandbox, rules};
 use crate::talks::Talk;
 
 /// Rebuilds the transcript `text`, given on standard input.
 #[track_caller]
-fn rebuild(text: &str, args: &[&str]) -> Run {
-    Sandbox::new().cmd("claw-rebuild").args(args).stdin(text).run()
+fn rebuild(text: &str, args: &[&str]) -> Assert {
+    Sandbox::new().cmd("claw-rebuild").args(args).write_stdin(text).assert()
 }
 
 /// The messages of the transcript `text`, as lines; rebuilding must find nothing wrong.
 #[track_caller]
 fn messages(text: &str, args: &[&str]) -> Vec<String> {
-    rebuild(text, args).ok().err_is("").lines()
+    rebuild(text, args).success().stderr("").lines()
 }
 
 // ---- records and messages, as short as can be -----------------------------------------------
@@ -177,16 +180,18 @@ fn members(blocks: &[Value], kind: &str, name: &str) -> Vec<String> {
 #[test]
 fn claw0s_transcripts_rebuild_to_what_they_did_before() {
     for (name, text) in corpus() {
-        let run = rebuild(&text, &[]);
-        run.ok().err_is("");
+        let run = rebuild(&text, &[]).success().stderr("");
         let golden = data().join("golden").join(format!("{name}.jsonl"));
         if env::var_os("CLAW_BLESS").is_some() {
             fs::create_dir_all(golden.parent().expect("a folder")).expect("a folder");
-            fs::write(&golden, &run.stdout).expect("a golden file");
+            fs::write(&golden, &run.get_output().stdout).expect("a golden file");
         }
         let expected = fs::read(&golden).expect("a golden file; CLAW_BLESS=1 writes it");
-        run.expect(run.stdout == expected, || format!("expected: {}", golden.display()));
-        assert!(run.stdout == rebuild(&text, &[]).stdout, "{name}: twice the same");
+        assert!(run.get_output().stdout == expected, "expected: {}\n{run}", golden.display());
+        assert!(
+            run.get_output().stdout == rebuild(&text, &[]).get_output().stdout,
+            "{name}: twice the same"
+        );
     }
 }
 
@@ -226,8 +231,14 @@ fn a_provider_accepts_what_claw0s_programs_could_not_load() {
         let (sandbox, provider) = (Sandbox::new(), crate::common::provider::FakeProvider::new());
         sandbox.write("s.jsonl", &text);
         let script = "claw-append --user s.jsonl && claw-rebuild s.jsonl | claw-call";
-        let run = sandbox.sh(script).envs(provider.env()).stdin("and now?").run();
-        run.ok().err_is("").stdout_has(r#""type":"assistant""#);
+        sandbox
+            .sh(script)
+            .envs(provider.env())
+            .write_stdin("and now?")
+            .assert()
+            .success()
+            .stderr("")
+            .stdout(contains(r#""type":"assistant""#));
         let request = provider.single_request();
         assert_eq!(request.status, 200, "{name}");
         provider.all_legal();
@@ -298,9 +309,9 @@ struct Prefix {
 
 impl Prefix {
     fn of(text: &str) -> Prefix {
-        let run = rebuild(text, &[]);
-        let lines = run.ok().lines();
-        Prefix { lines, late_results: run.stderr.matches("late-result:").count() }
+        let run = rebuild(text, &[]).success();
+        let lines = run.lines();
+        Prefix { lines, late_results: run.stderr_text().matches("late-result:").count() }
     }
 }
 
@@ -364,22 +375,30 @@ fn h2_thinking_is_replayed_byte_for_byte() {
     for (name, text) in fixtures() {
         let stored: Vec<String> = text.lines().flat_map(thinking).collect();
         count += stored.len();
-        let messages = rebuild(&text, &[]).ok().stdout_text();
+        let messages = rebuild(&text, &[]).success().stdout_text();
         let sent = |messages: &str| messages.lines().flat_map(thinking).collect::<Vec<_>>();
         assert_eq!(sent(&messages), stored, "{name}");
 
         // Appended again, cut, and as the body of a request.
         let sandbox = Sandbox::new();
-        sandbox.cmd("claw-append").arg("s.jsonl").stdin(text.clone()).run().ok();
-        let run = sandbox.cmd("claw-rebuild").args(["--meta", "s.jsonl"]).run();
-        assert_eq!(sent(&run.ok().stdout_text()), stored, "{name}");
+        sandbox.cmd("claw-append").arg("s.jsonl").write_stdin(text.clone()).assert().success();
+        let run = sandbox.cmd("claw-rebuild").args(["--meta", "s.jsonl"]).assert().success();
+        assert_eq!(sent(&run.stdout_text()), stored, "{name}");
         let cut = ["--max-fraction", "0.01", "--window", "99000"];
-        let cut = sandbox.cmd("claw-truncate").args(cut).stdin(run.stdout.clone()).run();
-        assert_eq!(sent(&cut.ok().stdout_text()), stored, "{name}");
+        let cut = sandbox
+            .cmd("claw-truncate")
+            .args(cut)
+            .write_stdin(run.get_output().stdout.clone())
+            .assert();
+        assert_eq!(sent(&cut.success().stdout_text()), stored, "{name}");
         if cfg!(feature = "http") && !stored.is_empty() {
             let options = ["--dry-run", "--provider", "offline", "--model", "m"];
-            let body = sandbox.cmd("claw-call").args(options).stdin(run.stdout.clone()).run();
-            let body = body.ok().stdout_text();
+            let body = sandbox
+                .cmd("claw-call")
+                .args(options)
+                .write_stdin(run.get_output().stdout.clone())
+                .assert();
+            let body = body.success().stdout_text();
             stored.iter().for_each(|block| assert!(body.contains(block), "{name}: {block}"));
         }
     }
@@ -443,7 +462,7 @@ fn whatever_the_file_holds_a_provider_accepts_its_messages() {
         let text = lines.join("\n");
         let messages = rebuild_here(&text);
         if round < 10 {
-            assert_eq!(rebuild(&text, &["--ready"]).ok().json(), messages, "{text}");
+            assert_eq!(rebuild(&text, &["--ready"]).success().json(), messages, "{text}");
         }
         let body = json!({"model": "m", "max_tokens": 1, "messages": messages});
         if let Err(violation) = rules::check(&body, b"") {
@@ -457,10 +476,10 @@ fn whatever_the_file_holds_a_provider_accepts_its_messages() {
 #[test]
 fn an_array_holds_the_same_messages() {
     let text = talk_and(&[]);
-    rebuild(&text, &["--array"]).ok().stdout_is(&format!("[{}]\n", talked().join(",\n")));
+    rebuild(&text, &["--array"]).success().stdout(format!("[{}]\n", talked().join(",\n")));
     assert_eq!(rebuild(&text, &["--array"]).json_one(), json!(rebuild(&text, &[]).json()));
-    rebuild("", &["--array"]).ok().stdout_is("[]\n");
-    rebuild("", &[]).ok().stdout_is("").err_is("");
+    rebuild("", &["--array"]).success().stdout("[]\n");
+    rebuild("", &[]).success().stdout("").stderr("");
 }
 
 #[test]
@@ -476,7 +495,7 @@ fn meta_says_which_records_are_behind_a_message() {
         (starts, starts + text.lines().nth(line).expect("a line").len())
     };
     let metas: Vec<Value> = rebuild(&text, &["--meta"])
-        .ok()
+        .success()
         .json()
         .into_iter()
         .map(|message| message["_meta"].clone())
@@ -501,23 +520,23 @@ fn every_cut_and_turn_can_be_taken_back() {
     let cut = |first: &str| compaction(&format!("k{first}"), "S", first) + "\n";
     let steps = [turn(1), turn(2), cut("u2"), turn(3), cut("u3"), turn(4)];
     sandbox.write("s.jsonl", steps[..4].concat());
-    let messages = |text: &str| rebuild(text, &[]).ok().stdout_text();
+    let messages = |text: &str| rebuild(text, &[]).success().stdout_text();
     let undo = |what: &str| {
         let undo = "claw-rebuild --undo \"$WHAT\" s.jsonl >undo && claw-append s.jsonl <undo";
-        sandbox.sh(undo).env("WHAT", what).run()
+        sandbox.sh(undo).env("WHAT", what).assert()
     };
     let shown = || messages(&sandbox.read_text("s.jsonl"));
-    undo("turn").ok();
+    undo("turn").success();
     assert_eq!(shown(), messages(&steps[..3].concat()));
-    undo("cut").ok();
+    undo("cut").success();
     assert_eq!(shown(), messages(&steps[..2].concat()));
     let before = sandbox.read("s.jsonl");
-    undo("cut").code(5).err_is("claw-rebuild: nothing to take back: no cut is in effect\n");
+    undo("cut").code(5).stderr("claw-rebuild: nothing to take back: no cut is in effect\n");
     assert_eq!(sandbox.read("s.jsonl"), before);
 
     sandbox.write("s.jsonl", steps.concat());
     for left in [5, 4] {
-        undo(if left == 5 { "turn" } else { "cut" }).ok();
+        undo(if left == 5 { "turn" } else { "cut" }).success();
         assert_eq!(shown(), messages(&steps[..left].concat()), "{left}");
     }
     undo("half").code(2);
@@ -532,7 +551,7 @@ fn audit_24_an_id_with_escapes_is_found_by_a_hint_alone() {
     let lost = r#"{"type":"compaction","summary":"lost","first_kept_entry_id":"none"}"#;
     let rebuilt = |body: &str, misses: usize| {
         let text = format!("{body}\n{}", format!("{lost}\n").repeat(misses));
-        rebuild(&text, &[]).ok().lines().concat()
+        rebuild(&text, &[]).success().lines().concat()
     };
     let plain = [user("x", "first"), user("caf\u{e9}", "plain"), escaped.to_owned()].join("\n");
     let kept = r#"{"type":"compaction","summary":"kept","first_kept_entry_id":"caf\u00e9""#;
@@ -561,30 +580,30 @@ fn audit_04_each_undo_is_brought_back_byte_for_byte_until_something_is_said() {
     sandbox.write("s.jsonl", [turn(1), turn(2), turn(3), cut].concat());
     let run = |options: &str| {
         let append = "claw-rebuild $OPTIONS s.jsonl >records && claw-append s.jsonl <records";
-        sandbox.sh(append).env("OPTIONS", options).run()
+        sandbox.sh(append).env("OPTIONS", options).assert()
     };
-    let shown = || sandbox.cmd("claw-rebuild").arg("s.jsonl").run().ok().stdout_text();
+    let shown = || sandbox.cmd("claw-rebuild").arg("s.jsonl").assert().success().stdout_text();
     let nothing = "claw-rebuild: nothing to bring back: nothing was taken back since the last message or cut\n";
-    run("--redo").code(5).err_is(nothing);
+    run("--redo").code(5).stderr(nothing);
     let mut before = Vec::new();
     let undos = ["--undo turn", "--undo cut", "--undo turn", "--undo turn"];
     for undo in undos {
         before.push(shown());
-        run(undo).ok();
+        run(undo).success();
     }
     assert_eq!(shown(), "");
     for before in before.iter().rev() {
-        run("--redo").ok();
+        run("--redo").success();
         assert_eq!(&shown(), before);
     }
-    run("--redo").code(5).err_is(nothing);
+    run("--redo").code(5).stderr(nothing);
     // What was brought back can be taken back once more.
-    run("--undo turn").ok();
+    run("--undo turn").success();
     assert_eq!(shown(), before[1]);
-    run("--redo").ok();
-    run("--undo turn").ok();
-    sandbox.sh("claw-append --user s.jsonl").stdin("new").run().ok();
-    run("--redo").code(5).err_is(nothing);
+    run("--redo").success();
+    run("--undo turn").success();
+    sandbox.sh("claw-append --user s.jsonl").write_stdin("new").assert().success();
+    run("--redo").code(5).stderr(nothing);
     rebuild("", &["--redo", "--undo", "cut"]).code(2);
 }
 
@@ -606,16 +625,16 @@ fn record_gives_one_original_whole() {
     ]
     .join("\n");
     let record = |id: &str| rebuild(&text, &["--record", id]);
-    record("u1").ok().stdout_is("two\nlines\n").err_is("");
-    record("o1").ok().stdout_is(&format!("{long}\n"));
-    record("l1").ok().stdout_is("a\nb\n");
+    record("u1").success().stdout("two\nlines\n").stderr("");
+    record("o1").success().stdout(format!("{long}\n"));
+    record("l1").success().stdout("a\nb\n");
     // Its text alone would not be all of it.
-    record("i1").ok().stdout_is(&format!("{seen}\n"));
-    record("c1").ok().stdout_is(&format!("{}\n", call("c1", "t1")));
+    record("i1").success().stdout(format!("{seen}\n"));
+    record("c1").success().stdout(format!("{}\n", call("c1", "t1")));
     let offset = text.find(r#"{"type":"user","content":"no id""#).expect("the last line");
-    record(&format!("@{offset}")).ok().stdout_is("no id\n");
-    record("o9").code(65).stdout_is("").err_is("claw-rebuild: cannot find record 'o9'\n");
-    record("@1").code(65).stdout_is("");
+    record(&format!("@{offset}")).success().stdout("no id\n");
+    record("o9").code(65).stdout("").stderr("claw-rebuild: cannot find record 'o9'\n");
+    record("@1").code(65).stdout("");
 }
 
 #[test]
@@ -630,8 +649,8 @@ fn record_finds_the_results_of_claw0_by_offset() {
                 if !whole.ends_with('\n') {
                     whole.push('\n');
                 }
-                let run = rebuild(&text, &["--record", &format!("@{offset}")]);
-                run.ok().expect(run.stdout == whole.as_bytes(), || format!("{name}: {whole}"));
+                let run = rebuild(&text, &["--record", &format!("@{offset}")]).success();
+                assert!(run.get_output().stdout == whole.as_bytes(), "{name}: {whole}\n{run}");
             }
             offset += line.len();
         }
@@ -646,7 +665,7 @@ fn at_reads_up_to_a_record() {
     assert_eq!(messages(&text, &["--at", "r3"]), talked());
     let shown = messages(&text, &["--at", "v1"]);
     assert_eq!(shown[0], summarised("S"));
-    rebuild(&text, &["--at", "zz"]).code(65).stdout_is("").err_has("cannot find record 'zz'");
+    rebuild(&text, &["--at", "zz"]).code(65).stdout("").stderr(contains("cannot find record 'zz'"));
     let offset = format!("@{}", talk()[0].len() - r#""id":"u1","#.len() + 1);
     let text = text.replace(r#""id":"u1","#, "").replace(r#""id":"r1","#, "");
     assert_eq!(messages(&text, &["--at", &offset]), talked()[..2]);
@@ -674,9 +693,9 @@ fn limit_turns_shows_only_the_last_ones() {
 fn d52_open_calls_are_those_that_are_still_to_be_answered() {
     let sandbox = Sandbox::new();
     let open = |talk: &Talk| {
-        let run = sandbox.cmd("claw-rebuild").arg("--open").stdin(talk.lines()).run();
+        let run = sandbox.cmd("claw-rebuild").arg("--open").write_stdin(talk.lines()).assert();
         let ids = |call: &Value| call["tool_use_id"].as_str().map(str::to_owned);
-        run.ok().json().iter().filter_map(ids).collect::<Vec<_>>()
+        run.success().json().iter().filter_map(ids).collect::<Vec<_>>()
     };
     let both = Talk::of("ucruC", 1);
     assert_eq!(open(&both), ["call_2", "call_3"]);
@@ -692,8 +711,13 @@ fn d52_open_calls_are_those_that_are_still_to_be_answered() {
     let result = r#"{"type":"tool_result","tool_use_id":"a","content":"x"}"#;
     let said = r#"{"type":"user","content":"x"}"#;
     let records = [said, call, result, r#"{"type":"assistant","content":"y"}"#, said, call, call];
-    let run = sandbox.cmd("claw-rebuild").arg("--open").stdin(records.join("\n")).run();
-    run.ok().stdout_is(&format!("{call}\n"));
+    sandbox
+        .cmd("claw-rebuild")
+        .arg("--open")
+        .write_stdin(records.join("\n"))
+        .assert()
+        .success()
+        .stdout(format!("{call}\n"));
 }
 
 #[test]
@@ -708,10 +732,10 @@ fn ready_is_said_only_of_what_can_be_sent() {
     ] {
         rebuild(&text, &["--ready"])
             .code(7)
-            .stdout_is("")
-            .err_has("not ready to send")
-            .err_has(why);
-        rebuild(&text, &[]).ok();
+            .stdout("")
+            .stderr(contains("not ready to send"))
+            .stderr(contains(why));
+        rebuild(&text, &[]).success();
     }
     assert_eq!(messages(&talk()[..3].join("\n"), &["--ready"]), talked()[..3]);
     assert_eq!(messages(&talk()[..6].join("\n"), &["--ready"]), talked()[..5]);
@@ -729,13 +753,13 @@ fn several_files_read_as_if_they_were_one() {
     sandbox.write("c", lines[5..].concat());
     let whole = rebuild(&text, &["--meta"]).stdout_text();
     let run = |operands: &[&str], stdin: String| {
-        sandbox.cmd("claw-rebuild").arg("--meta").args(operands).stdin(stdin).run()
+        sandbox.cmd("claw-rebuild").arg("--meta").args(operands).write_stdin(stdin).assert()
     };
-    run(&["a", "b", "c"], String::new()).ok().stdout_is(&whole);
-    run(&["a", "-", "c"], lines[3..5].concat()).ok().stdout_is(&whole);
-    run(&["-"], text.clone()).ok().stdout_is(&whole);
-    run(&[], text.clone()).ok().stdout_is(&whole);
-    run(&["a", "nowhere"], String::new()).code(74).stdout_is("").err_has("'nowhere'");
+    run(&["a", "b", "c"], String::new()).success().stdout(whole.clone());
+    run(&["a", "-", "c"], lines[3..5].concat()).success().stdout(whole.clone());
+    run(&["-"], text.clone()).success().stdout(whole.clone());
+    run(&[], text.clone()).success().stdout(whole.clone());
+    run(&["a", "nowhere"], String::new()).code(74).stdout("").stderr(contains("'nowhere'"));
 }
 
 #[test]
@@ -743,9 +767,9 @@ fn a_dry_run_is_the_transcript_and_the_records_that_might_follow() {
     let sandbox = Sandbox::new();
     sandbox.write("s.jsonl", talk_and(&[]) + "\n");
     sandbox.write("ops.jsonl", compaction("v1", "S", "u3"));
-    let run = sandbox.sh("cat s.jsonl ops.jsonl | claw-rebuild").run();
-    assert_eq!(run.ok().lines()[0], summarised("S"));
-    sandbox.cmd("claw-rebuild").args(["s.jsonl", "ops.jsonl"]).run().stdout_is(&run.stdout_text());
+    let run = sandbox.sh("cat s.jsonl ops.jsonl | claw-rebuild").assert().success();
+    assert_eq!(run.lines()[0], summarised("S"));
+    sandbox.cmd("claw-rebuild").args(["s.jsonl", "ops.jsonl"]).assert().stdout(run.stdout_text());
 }
 
 #[test]
@@ -753,9 +777,9 @@ fn a_tree_of_another_program_is_not_guessed_at() {
     let tree = r#"{"type":"session","version":3,"id":"5f0c","timestamp":"2026-01-01T00:00:00Z","cwd":"/x"}"#;
     rebuild(tree, &[])
         .code(65)
-        .stdout_is("")
-        .err_has("'<stdin>'")
-        .err_has("pi, OpenClaw or GoClaw");
+        .stdout("")
+        .stderr(contains("'<stdin>'"))
+        .stderr(contains("pi, OpenClaw or GoClaw"));
 }
 
 // ---- findings -------------------------------------------------------------------------------
@@ -770,14 +794,14 @@ fn torn() -> String {
 #[test]
 fn a_finding_names_input_line_byte_length_and_reason() {
     let offset = talk()[0].len() + talk()[1].len() + 2;
-    let run = rebuild(&torn(), &[]);
-    assert_eq!(run.ok().lines(), talked());
+    let run = rebuild(&torn(), &[]).success();
+    assert_eq!(run.lines(), talked());
     let place = format!("'<stdin>' line 3, byte {offset}, 38 bytes");
-    run.err_has(&format!("claw-rebuild: torn-line: {place}: torn after byte "));
-    assert_eq!(run.stderr.lines().count(), 2, "one for the line, one for the count");
+    let run = run.stderr(contains(format!("claw-rebuild: torn-line: {place}: torn after byte ")));
+    assert_eq!(run.stderr_text().lines().count(), 2, "one for the line, one for the count");
 
     let run = rebuild(&torn(), &["--log", "json"]);
-    let findings = values(&run.ok().stderr);
+    let findings = values(run.success().stderr_text());
     let place = json!({"program": "claw-rebuild", "rule": "torn-line", "severity": "error",
         "input": "<stdin>", "line": 3, "offset": offset, "length": 38, "id": null, "mended": false,
         "message": findings[0]["message"]});
@@ -786,8 +810,12 @@ fn a_finding_names_input_line_byte_length_and_reason() {
 
     let sandbox = Sandbox::new();
     sandbox.write("a b.jsonl", torn());
-    let run = sandbox.cmd("claw-rebuild").arg("a b.jsonl").run();
-    run.ok().err_has("torn-line: 'a b.jsonl' line 3, ");
+    sandbox
+        .cmd("claw-rebuild")
+        .arg("a b.jsonl")
+        .assert()
+        .success()
+        .stderr(contains("torn-line: 'a b.jsonl' line 3, "));
 }
 
 #[test]
@@ -795,8 +823,11 @@ fn v20_strict_makes_any_finding_an_error() {
     let odd = r#"{"id":"z","type":"user"}"#;
     let late = talk_and(&[user("u4", "q4"), result("o9", "t9", "orphan")]);
     for text in [torn(), talk_and(&[odd.to_owned()]), late, talk_and(&["\0".to_owned()])] {
-        rebuild(&text, &[]).ok();
-        rebuild(&text, &["--strict"]).code(65).stdout_is("").err_has("claw-rebuild: 1 finding");
+        rebuild(&text, &[]).success();
+        rebuild(&text, &["--strict"])
+            .code(65)
+            .stdout("")
+            .stderr(contains("claw-rebuild: 1 finding"));
     }
     assert_eq!(messages(&talk_and(&[]), &["--strict"]), talked());
 }
@@ -806,8 +837,11 @@ fn v17_a_result_that_comes_after_more_was_said_is_moved_and_found() {
     let calls = [user("u1", "q"), call("c1", "t1"), call("c2", "t2"), result("o2", "t2", "two")];
     for between in [reply("r1", "a"), user("u2", "go on"), call("c3", "t3")] {
         let text = [calls.as_slice(), &[between, result("o1", "t1", "one")]].concat().join("\n");
-        let run = rebuild(&text, &[]);
-        run.ok().err_has("late-result: '<stdin>' line 6, ").err_has("'t1'").err_lacks("open-call");
+        let run = rebuild(&text, &[])
+            .success()
+            .stderr(contains("late-result: '<stdin>' line 6, "))
+            .stderr(contains("'t1'"))
+            .stderr(contains("open-call").not());
         let results = run.json()[2]["content"].clone();
         assert_eq!(
             (&results[0]["content"], &results[1]["content"]),
@@ -816,16 +850,16 @@ fn v17_a_result_that_comes_after_more_was_said_is_moved_and_found() {
     }
     // In time, in whatever order, is not late.
     let text = [calls.as_slice(), &[result("o1", "t1", "one")]].concat().join("\n");
-    rebuild(&text, &[]).ok().err_is("");
+    rebuild(&text, &[]).success().stderr("");
 }
 
 #[test]
 fn v4_fused_lines_give_back_both_records() {
     let text = talk_and(&[]);
     let fused = text.replacen("}]}\n", "}]}", 1);
-    let run = rebuild(&fused, &[]);
-    assert_eq!(run.ok().lines(), talked());
-    run.err_has("line 2, ").err_lacks("line 3, ");
+    let run = rebuild(&fused, &[]).success();
+    assert_eq!(run.lines(), talked());
+    run.stderr(contains("line 2, ")).stderr(contains("line 3, ").not());
 }
 
 // ---- view records ---------------------------------------------------------------------------
@@ -878,16 +912,16 @@ fn v30_of_two_compactions_only_the_newest_is_shown() {
 #[test]
 fn v30_a_first_kept_record_that_is_not_there_drops_nothing() {
     let text = talk_and(&[compaction("v1", "S", "nowhere")]);
-    let run = rebuild(&text, &[]);
-    assert_eq!(run.ok().lines(), talked());
-    run.err_has("unknown-first-kept: '<stdin>' line 10, ").err_has("'nowhere'");
+    let run = rebuild(&text, &[]).success();
+    assert_eq!(run.lines(), talked());
+    run.stderr(contains("unknown-first-kept: '<stdin>' line 10, ")).stderr(contains("'nowhere'"));
     // The compaction before it holds, as if the newer had not been written.
     let text = talk_and(&[compaction("v1", "S", "u3"), compaction("v2", "T", "nowhere")]);
-    assert_eq!(rebuild(&text, &[]).ok().lines(), last_turn_under("S"));
+    assert_eq!(rebuild(&text, &[]).success().lines(), last_turn_under("S"));
     // A record after the compaction is not one that it can have kept.
     let text = talk_and(&[compaction("v1", "S", "u4"), user("u4", "q4")]);
-    rebuild(&text, &[]).ok().err_has("unknown-first-kept");
-    rebuild(&text, &["--strict"]).code(65).stdout_is("");
+    rebuild(&text, &[]).success().stderr(contains("unknown-first-kept"));
+    rebuild(&text, &["--strict"]).code(65).stdout("");
 }
 
 #[test]
@@ -895,7 +929,8 @@ fn of_records_with_one_id_a_compaction_keeps_the_nearest_or_that_of_its_hint() {
     let view = |hint: &str| compaction("v1", "S", "u1").replace('}', &format!("{hint}}}"));
     for between in ["", "\n"] {
         let records = [user("u1", "far"), user("u1", "near")].join(between);
-        let shown = |hint: &str| rebuild(&format!("{records}\n{}", view(hint)), &[]).ok().lines();
+        let shown =
+            |hint: &str| rebuild(&format!("{records}\n{}", view(hint)), &[]).success().lines();
         let near = [summarised("S"), UNDERSTOOD.to_owned(), said("near")];
         assert_eq!(shown(""), near);
         // A hint counts where it is true, and nowhere else.
@@ -924,7 +959,7 @@ fn a_retraction_takes_back_a_message() {
     let text = talk_and(&[user("u4", "oops"), user("u5", "q4"), retract("w1", "u4")]);
     assert_eq!(messages(&text, &[]), [talked(), vec![said("q4")]].concat());
     assert_eq!(messages(&text, &["--at", "u4"]).last(), Some(&said("oops")));
-    rebuild(&text, &["--record", "u4"]).ok().stdout_is("oops\n");
+    rebuild(&text, &["--record", "u4"]).success().stdout("oops\n");
     // The record a compaction kept first can be taken back; the compaction stays where it was.
     let text = talk_and(&[compaction("v1", "S", "u3"), retract("w1", "u3")]);
     assert_eq!(messages(&text, &[]), [summarised("S"), answered("a3")]);
@@ -932,9 +967,9 @@ fn a_retraction_takes_back_a_message() {
 
 #[test]
 fn a_retraction_of_nothing_is_a_finding() {
-    let run = rebuild(&talk_and(&[retract("w1", "nowhere")]), &[]);
-    assert_eq!(run.ok().lines(), talked());
-    run.err_has("unknown-target: '<stdin>' line 10, ").err_has("'nowhere'");
+    let run = rebuild(&talk_and(&[retract("w1", "nowhere")]), &[]).success();
+    assert_eq!(run.lines(), talked());
+    run.stderr(contains("unknown-target: '<stdin>' line 10, ")).stderr(contains("'nowhere'"));
 }
 
 #[test]
@@ -943,7 +978,7 @@ fn a_line_without_an_id_is_addressed_by_its_offset() {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let offset: usize = lines[..2].iter().map(|line| line.len()).sum();
     let view = compaction("v1", "S", &format!("@{offset}"));
-    let shown = rebuild(&format!("{text}{view}\n"), &[]).ok().err_is("").lines();
+    let shown = rebuild(&format!("{text}{view}\n"), &[]).success().stderr("").lines();
     assert_eq!(shown[0], summarised("S"));
     assert_eq!(shown[2..], messages(&lines[2..].concat(), &[]));
     let view = retract("w1", &format!("@{offset}"));
@@ -969,11 +1004,11 @@ fn rule_10_lone_surrogates_are_replaced_on_the_way_out_and_pairs_are_not() {
         );
         let text =
             [user("u", stored), reply("r", stored), input, result("o", "t", stored)].join("\n");
-        let out = rebuild(&text, &[]).ok().lines().join("\n");
+        let out = rebuild(&text, &[]).success().lines().join("\n");
         assert_eq!(out.matches(&format!("\"{sent}\"")).count(), 5, "{stored}: {out}");
         // Disk keeps what was written.
         let sandbox = Sandbox::new();
-        sandbox.cmd("claw-append").arg("s.jsonl").stdin(text).run().ok();
+        sandbox.cmd("claw-append").arg("s.jsonl").write_stdin(text).assert().success();
         assert_eq!(sandbox.read_text("s.jsonl").matches(&format!("\"{stored}\"")).count(), 5);
     }
 }
@@ -984,18 +1019,19 @@ fn b_3_the_count_of_replaced_surrogates_is_said() {
     let sent =
         [user("u1", r"a\ud83d b\udc00"), user("u2", r"\ud83d\ude00 \ude00"), reply("r", "ok")];
     for args in [&[][..], &["--meta"], &["--array"], &["--strict"]] {
-        let run = rebuild(&sent.join("\n"), args);
-        run.ok().err_is("claw-rebuild: replaced 3 lone surrogates by U+FFFD\n");
+        rebuild(&sent.join("\n"), args)
+            .success()
+            .stderr("claw-rebuild: replaced 3 lone surrogates by U+FFFD\n");
     }
     rebuild(&user("u", r"\ud83d"), &["--ready"])
-        .ok()
-        .err_is("claw-rebuild: replaced 1 lone surrogate by U+FFFD\n");
+        .success()
+        .stderr("claw-rebuild: replaced 1 lone surrogate by U+FFFD\n");
     let run = rebuild(&sent.join("\n"), &["--log", "json"]);
-    assert_eq!(values(&run.ok().stderr)[0]["replaced"], 3);
+    assert_eq!(values(run.success().stderr_text())[0]["replaced"], 3);
     // Of what is not sent nothing is replaced.
     let covered = [sent.as_slice(), &[compaction("v", "S", "r")]].concat().join("\n");
-    rebuild(&covered, &[]).ok().err_is("");
-    rebuild(&user("u", r"\ud83d\ude00 \\ud83d"), &[]).ok().err_is("");
+    rebuild(&covered, &[]).success().stderr("");
+    rebuild(&user("u", r"\ud83d\ude00 \\ud83d"), &[]).success().stderr("");
 }
 
 #[test]
@@ -1022,8 +1058,9 @@ fn v8_bytes_that_need_no_change_are_not_changed() {
     assert_eq!(messages(&records, &[]), expected);
     // And through a file of our own.
     let sandbox = Sandbox::new();
-    let run = sandbox.sh("claw-append s.jsonl && claw-rebuild s.jsonl").stdin(records).run();
-    assert_eq!(run.ok().lines(), expected);
+    let run =
+        sandbox.sh("claw-append s.jsonl && claw-rebuild s.jsonl").write_stdin(records).assert();
+    assert_eq!(run.success().lines(), expected);
 }
 
 #[test]
@@ -1039,7 +1076,7 @@ fn v8_depth_and_size_are_no_danger() {
     let deep = format!(r#"{{"type":"user","content":"deep","x":{deep}}}"#);
     let long = user("u2", &"x".repeat(4 << 20));
     let run = rebuild(&[deep, long, reply("r", "end")].join("\n"), &[]);
-    let shown = run.ok().json();
+    let shown = run.success().json();
     assert_eq!(shown.last().expect("a message")["content"][0]["text"], "end");
     let said = all_blocks(&shown[..1]);
     assert_eq!(members(&said, "text", "text").last().map(String::len), Some(4 << 20));
@@ -1074,8 +1111,8 @@ fn d3_what_stands_before_a_compactions_first_kept_record_is_never_read() {
         let view = compaction("v1", "S", "u3").replace("}", &format!("{hint}}}"));
         let records = [user("u3", "q3"), reply("r3", "a3"), view, user("u4", "q4")];
         behind_a_hole(&sandbox, &records);
-        let run = sandbox.cmd("claw-rebuild").args(["--meta", "s.jsonl"]).run();
-        let lines = run.ok().err_is("").json();
+        let run = sandbox.cmd("claw-rebuild").args(["--meta", "s.jsonl"]).assert();
+        let lines = run.success().stderr("").json();
         assert_eq!(lines.len(), 5, "{hint}");
         assert_eq!(lines[2]["_meta"]["offset"], json!(first_kept));
     }
@@ -1087,7 +1124,9 @@ fn a_finding_in_the_kept_part_has_its_byte_and_no_line() {
     let torn = r#"{"type":"user","content":"torn"#.to_owned();
     let records = [user("u3", "q3"), torn, reply("r3", "a3"), compaction("v1", "S", "u3")];
     behind_a_hole(&sandbox, &records);
-    let run = sandbox.cmd("claw-rebuild").arg("s.jsonl").run();
+    let run = sandbox.cmd("claw-rebuild").arg("s.jsonl").assert();
     let byte = (8_u64 << 30) + 1 + records[0].len() as u64 + 1;
-    run.ok().err_has(&format!("torn-line: 's.jsonl' byte {byte}, 30 bytes: torn after byte 30"));
+    run.success().stderr(contains(format!(
+        "torn-line: 's.jsonl' byte {byte}, 30 bytes: torn after byte 30"
+    )));
 }

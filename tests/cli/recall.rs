@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::LazyLock;
 use std::thread;
 
-use crate::common::{Run, Sandbox};
+use assert_cmd::assert::Assert;
+
+use crate::common::{AssertExt, Sandbox};
 
 /// What is measured of the `local` strategy. Ten compactions cost most, and are run beside the rest.
 struct Table {
@@ -20,7 +22,7 @@ struct Table {
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
-    let run = |arguments: &'static str| thread::spawn(move || recall(arguments).ok().lines());
+    let run = |arguments: &'static str| thread::spawn(move || recall(arguments).success().lines());
     let replay = "--sessions 'en-1 ja-1 zh-1' --rounds '1 3' replay";
     let parts = ["--rounds 10 local", "--rounds '1 3' local", "--held-out local", replay].map(run);
     let [mut ten, few, held_out, replay] = parts.map(|part| part.join().expect("a table"));
@@ -29,9 +31,9 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     Table { header, rows, held_out: held_out[2..].to_vec(), replay: replay[2..].to_vec() }
 });
 
-fn recall(arguments: &str) -> Run {
+fn recall(arguments: &str) -> Assert {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/dev/recall");
-    Sandbox::new().sh(&format!(r#"sh "$RECALL" {arguments}"#)).env("RECALL", script).run()
+    Sandbox::new().sh(&format!(r#"sh "$RECALL" {arguments}"#)).env("RECALL", script).assert()
 }
 
 /// Fails with all that is lost unless a column says that nothing is, after ten compactions.

@@ -3,9 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
+use assert_cmd::assert::Assert;
+use predicates::str::contains;
 use serde_json::{Map, Value, json};
 
-use crate::common::{Run, Sandbox};
+use crate::common::{AssertExt, Sandbox};
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
@@ -21,7 +23,7 @@ fn asked(name: &str) -> (String, Map<String, Value>) {
 }
 
 /// Asks the same with claw-call, and has the recording answer.
-fn replay(name: &str, args: &[&str]) -> Run {
+fn replay(name: &str, args: &[&str]) -> Assert {
     let sandbox = Sandbox::new();
     let (path, body) = asked(name);
     let provider = if path.ends_with("/chat/completions") { "openai" } else { "anthropic" };
@@ -50,7 +52,7 @@ fn replay(name: &str, args: &[&str]) -> Run {
     if body.get("stream").is_some() {
         cmd = cmd.arg("--stream=shown");
     }
-    cmd.stdin(lines).run()
+    cmd.write_stdin(lines).assert()
 }
 
 #[test]
@@ -77,14 +79,16 @@ fn a_real_server_s_replies_are_read() {
 fn a_real_server_s_overflow_is_one_with_its_numbers() {
     for name in ["llama-messages-overflow", "llama-messages-overflow-stream", "llama-chat-overflow"]
     {
-        let run = replay(name, &["--failure", "why"]);
-        run.code(3).stdout_is("").err_has("(actual 5031, limit 2048)");
+        replay(name, &["--failure", "why"])
+            .code(3)
+            .stdout("")
+            .stderr(contains("(actual 5031, limit 2048)"));
     }
 }
 
 #[test]
 fn i9_a_real_server_s_count_is_read() {
-    replay("llama-count-tokens", &["--count"]).ok().stdout_is("34\n");
+    replay("llama-count-tokens", &["--count"]).success().stdout("34\n");
 }
 
 /// What that server takes all the same is not sent: others refuse it.
@@ -98,10 +102,14 @@ fn an_answer_of_the_assistant_s_is_not_asked_for_again() {
 fn a_real_model_goes_through_the_whole_guard_with_no_network() {
     let sandbox = Sandbox::new();
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/dev/demo");
-    let run = sandbox.sh(r#"sh "$DEMO" demo"#).env("DEMO", demo).run();
-    run.ok().stdout_has("The build of target_1 fails at step 30: zlib.h is missing.");
-    run.err_has("request (3181 tokens) exceeds the available context size (2048 tokens)");
-    run.err_has("claw-compact: summarised 7 messages");
+    sandbox
+        .sh(r#"sh "$DEMO" demo"#)
+        .env("DEMO", demo)
+        .assert()
+        .success()
+        .stdout(contains("The build of target_1 fails at step 30: zlib.h is missing."))
+        .stderr(contains("request (3181 tokens) exceeds the available context size (2048 tokens)"))
+        .stderr(contains("claw-compact: summarised 7 messages"));
     let records = sandbox.read_json("demo/real.jsonl");
     let summary = records.iter().find(|record| record["type"] == "compaction");
     let summary = summary.expect("a summary");

@@ -3,9 +3,11 @@
 use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
 
+use assert_cmd::assert::Assert;
+use predicates::str::contains;
 use serde_json::{Value, json};
 
-use crate::common::{Run, Sandbox, hears, kill_group};
+use crate::common::{AssertExt, Sandbox, hears, kill_group};
 use crate::summaries::{asked, calls, compacted, covered, says, with_model};
 use crate::talks::{Talk, append, rebuild, undo_last, words};
 
@@ -30,26 +32,26 @@ fn with_stub() -> (Sandbox, Value) {
     (sandbox, stub)
 }
 
-fn retry_at(sandbox: &Sandbox, seconds: u64, args: &[&str]) -> Run {
+fn retry_at(sandbox: &Sandbox, seconds: u64, args: &[&str]) -> Assert {
     let cmd = sandbox.cmd("claw-retry").args(args).arg("s.jsonl");
-    cmd.env("SOURCE_DATE_EPOCH", (1_767_225_600 + seconds).to_string()).run()
+    cmd.env("SOURCE_DATE_EPOCH", (1_767_225_600 + seconds).to_string()).assert()
 }
 
-fn retry(sandbox: &Sandbox) -> Run {
+fn retry(sandbox: &Sandbox) -> Assert {
     retry_at(sandbox, 0, &[])
 }
 
 /// The records that `claw-compact --retry` would append, and its run.
-fn made(sandbox: &Sandbox, args: &[&str]) -> (Run, Vec<Value>) {
-    let run = sandbox.cmd("claw-compact").arg("--retry").args(args).arg("s.jsonl").run();
+fn made(sandbox: &Sandbox, args: &[&str]) -> (Assert, Vec<Value>) {
+    let run = sandbox.cmd("claw-compact").arg("--retry").args(args).arg("s.jsonl").assert();
     let records = run.json();
     (run, records)
 }
 
 /// The ids of those that are still to be made.
 fn pending(sandbox: &Sandbox) -> Vec<Value> {
-    let shown = sandbox.cmd("claw-compact").args(["--retry", "--show", "s.jsonl"]).run();
-    let shown = shown.ok().json_one();
+    let shown = sandbox.cmd("claw-compact").args(["--retry", "--show", "s.jsonl"]).assert();
+    let shown = shown.success().json_one();
     let list = shown["pending"].as_array().expect("a list").clone();
     list.into_iter().map(|one| one["id"].clone()).collect()
 }
@@ -72,7 +74,7 @@ fn retract(sandbox: &Sandbox, target: &Value) {
 
 #[track_caller]
 fn sound(sandbox: &Sandbox) {
-    sandbox.cmd("claw-check").arg("s.jsonl").run().ok().stdout_is("");
+    sandbox.cmd("claw-check").arg("s.jsonl").assert().success().stdout("");
 }
 
 // ---- what is made ----------------------------------------------------------------------------
@@ -84,7 +86,7 @@ fn v76_a_summary_that_is_made_later_stands_for_the_same_messages() {
     let before = rebuild(&sandbox, "s.jsonl");
     sandbox.write("reply", says("What they said."));
     assert_eq!(pending(&sandbox), [stub["id"].clone()]);
-    retry(&sandbox).ok().stdout_is("");
+    retry(&sandbox).success().stdout("");
 
     let record = last(&sandbox);
     assert_eq!((&record["retry_of"], &record["strategy"]), (&stub["id"], &json!("llm")));
@@ -106,7 +108,7 @@ fn v76_a_summary_that_is_made_later_stands_for_the_same_messages() {
 
     // There is nothing left to do, and nobody is called for it.
     assert!(pending(&sandbox).is_empty());
-    retry(&sandbox).ok().err_is("claw-compact: no summary is missing\n");
+    retry(&sandbox).success().stderr("claw-compact: no summary is missing\n");
     assert_eq!((calls(&sandbox), last(&sandbox)), (1, record.clone()));
 
     // Taking it back brings the stub back; taking back the stub takes both.
@@ -116,10 +118,10 @@ fn v76_a_summary_that_is_made_later_stands_for_the_same_messages() {
     undo_last(&sandbox, "s.jsonl");
     assert_eq!(rebuild(&sandbox, "s.jsonl"), rebuilt);
     retract(&sandbox, &stub["id"]);
-    let ignored = sandbox.cmd("claw-rebuild").args(["--ignore-compactions", "s.jsonl"]).run();
-    assert_eq!(ignored.ok().stdout_text(), rebuild(&sandbox, "s.jsonl"));
+    let ignored = sandbox.cmd("claw-rebuild").args(["--ignore-compactions", "s.jsonl"]).assert();
+    assert_eq!(ignored.success().stdout_text(), rebuild(&sandbox, "s.jsonl"));
     assert!(pending(&sandbox).is_empty());
-    retry(&sandbox).ok();
+    retry(&sandbox).success();
     assert_eq!(calls(&sandbox), 1);
     sound(&sandbox);
 }
@@ -131,17 +133,19 @@ fn v76_the_oldest_fails_and_the_others_are_served() {
     let second = stub(&sandbox, "two");
     sandbox.write("status.1", "69");
     let (run, records) = made(&sandbox, &[]);
-    run.code(69).err_has(&format!("no summary for '{}': ", first["id"].as_str().unwrap_or("?")));
+    let run = run
+        .code(69)
+        .stderr(contains(format!("no summary for '{}': ", first["id"].as_str().unwrap_or("?"))));
     assert_eq!(records.len(), 1);
     assert_eq!(records[0]["retry_of"], second["id"]);
     // It goes on from a stub, so it is still to be made.
     assert_eq!(records[0]["needs_summary_retry"], true);
-    append(&sandbox, "s.jsonl", run.stdout.clone());
+    append(&sandbox, "s.jsonl", run.get_output().stdout.clone());
     assert_eq!(pending(&sandbox), [first["id"].clone(), second["id"].clone()]);
     // Until the first one is there nobody is asked for the second again.
     let (_, records) = made(&sandbox, &[]);
     assert_eq!((records.len(), calls(&sandbox)), (0, 2));
-    retry_at(&sandbox, 61, &[]).ok();
+    retry_at(&sandbox, 61, &[]).success();
     assert_eq!(calls(&sandbox), 4);
     assert!(pending(&sandbox).is_empty());
     sound(&sandbox);
@@ -161,7 +165,7 @@ fn v76_a_range_that_is_empty_or_not_found_fails_and_stays() {
     for kept in [&json!("nowhere"), &ids[0]] {
         append(&sandbox, "s.jsonl", flagged(kept));
         let before = sandbox.read("s.jsonl");
-        retry(&sandbox).code(65).err_has("what it covers is not found: no cut at");
+        retry(&sandbox).code(65).stderr(contains("what it covers is not found: no cut at"));
         assert!(sandbox.read("s.jsonl") == before);
         assert_eq!(pending(&sandbox), [last(&sandbox)["id"].clone()]);
         retract(&sandbox, &last(&sandbox)["id"]);
@@ -180,7 +184,7 @@ fn a_chain_is_made_oldest_first_and_each_goes_on_from_the_one_before() {
     let old = rebuild(&sandbox, "s.jsonl");
     sandbox.write("reply.1", says("First summary."));
     sandbox.write("reply.2", says("Second summary."));
-    retry(&sandbox).ok();
+    retry(&sandbox).success();
     assert!(asked(&sandbox, 1).contains("  wish one\n"));
     let request = asked(&sandbox, 2);
     assert!(
@@ -211,7 +215,7 @@ fn a_summary_over_a_stub_is_still_to_be_made_until_the_stub_is() {
     sandbox.write("reply.2", says("The first part."));
     sandbox.write("reply.3", says("All of it."));
     let (run, records) = made(&sandbox, &[]);
-    run.ok();
+    run.success();
     assert_eq!(records[0]["retry_of"], first["id"]);
     assert_eq!(records[1]["retry_of"], over["id"]);
     append(&sandbox, "s.jsonl", records[0].to_string());
@@ -231,13 +235,13 @@ fn a_summary_over_a_stub_that_was_taken_back_is_not_asked_for_again_and_again() 
     retract(&sandbox, &first["id"]);
     let (before, spent) = (sandbox.read("s.jsonl"), calls(&sandbox));
     for _ in 0..3 {
-        retry(&sandbox).ok().err_has("it goes on from one that is still to be made");
+        retry(&sandbox).success().stderr(contains("it goes on from one that is still to be made"));
     }
     assert!(sandbox.read("s.jsonl") == before);
     assert_eq!(calls(&sandbox), spent);
     // With the stub it goes on.
     undo_last(&sandbox, "s.jsonl");
-    retry(&sandbox).ok();
+    retry(&sandbox).success();
     assert_eq!((calls(&sandbox), pending(&sandbox).len()), (spent + 2, 0));
 }
 
@@ -253,22 +257,23 @@ fn v76_the_pause_doubles_up_to_a_day_and_is_on_disk() {
     for failures in 1..=10 {
         retry_at(&sandbox, now, &args).code(69);
         assert_eq!(calls(&sandbox), failures);
-        let held = retry_at(&sandbox, now + pause - 1, &args);
-        held.ok().err_has("it failed before, and the next try is in 1 s");
+        retry_at(&sandbox, now + pause - 1, &args)
+            .success()
+            .stderr(contains("it failed before, and the next try is in 1 s"));
         assert_eq!(calls(&sandbox), failures, "{failures}");
         now += pause;
         pause = (pause * 2).min(86_400);
     }
     assert_eq!(pause, 86_400);
-    let shown = sandbox.cmd("claw-compact").args(["--retry", "--show", "s.jsonl"]).run();
-    let shown = &shown.ok().json_one()["pending"][0];
+    let shown = sandbox.cmd("claw-compact").args(["--retry", "--show", "s.jsonl"]).assert();
+    let shown = &shown.success().json_one()["pending"][0];
     assert_eq!((&shown["id"], &shown["failures"]), (&stub["id"], &json!(10)));
     // Each has its own: a new one is tried at once.
     let second = self::stub(&sandbox, "two");
     sandbox.write("status", "0");
-    retry_at(&sandbox, now - 1, &args).ok();
+    retry_at(&sandbox, now - 1, &args).success();
     assert_eq!(last(&sandbox)["retry_of"], second["id"]);
-    retry_at(&sandbox, now, &args).ok();
+    retry_at(&sandbox, now, &args).success();
     assert!(pending(&sandbox).is_empty());
 }
 
@@ -283,7 +288,7 @@ fn a_log_of_attempts_that_is_no_log_holds_nothing_up() {
         sandbox.write("state/attempts.jsonl", line.repeat(3) + "{torn");
         assert_eq!(pending(&sandbox), [stub["id"].clone()], "JSON in any case");
         let (run, records) = made(&sandbox, &[]);
-        assert_eq!(run.ok().json().len(), records.len());
+        assert_eq!(run.success().json().len(), records.len());
         assert_eq!(records.len(), 1, "{ts}");
     }
 }
@@ -298,10 +303,10 @@ fn every_takes_its_pause_from_the_configuration_and_a_signal_ends_it() {
     };
     configure(0);
     let args = ["--config", "config", "--every", "s.jsonl"];
-    sandbox.cmd("claw-retry").args(args).run().ok().err_has("retry-interval is 0");
+    sandbox.cmd("claw-retry").args(args).assert().success().stderr(contains("retry-interval is 0"));
     assert_eq!(calls(&sandbox), 0);
-    sandbox.cmd("claw-retry").args(["--every=0", "s.jsonl"]).run().code(2);
-    sandbox.cmd("claw-retry").args(["--every=x", "s.jsonl"]).run().code(2);
+    sandbox.cmd("claw-retry").args(["--every=0", "s.jsonl"]).assert().code(2);
+    sandbox.cmd("claw-retry").args(["--every=x", "s.jsonl"]).assert().code(2);
     configure(1);
     for (signal, status, every, passes) in
         [("TERM", 143, "--config config --every", 2), ("HUP", 129, "--every 30", 1)]
@@ -309,7 +314,7 @@ fn every_takes_its_pause_from_the_configuration_and_a_signal_ends_it() {
         if !hears(status - 128) {
             continue;
         }
-        sandbox.sh("rm -f said").run().ok();
+        sandbox.sh("rm -f said").assert().success();
         // Nothing holds its outputs open after its end, though it sleeps when the signal comes.
         let script = format!(
             "claw-retry {every} s.jsonl 2>said & pid=$!
@@ -318,24 +323,24 @@ fn every_takes_its_pause_from_the_configuration_and_a_signal_ends_it() {
             kill -{signal} $pid; wait $pid"
         );
         let begun = Instant::now();
-        sandbox.sh(&script).run().code(status);
+        sandbox.sh(&script).assert().code(status);
         assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     }
     assert_eq!(calls(&sandbox), 1, "the first pass did it all");
     // A shell without job control ignores QUIT in the background, so this runs in the foreground.
     if hears(3) {
-        sandbox.sh("rm said").run().ok();
+        sandbox.sh("rm said").assert().success();
         let kill =
             "until grep -q 'no summary is missing' said; do sleep 0.05; done; kill -s QUIT $0";
         let script = "sh -c \"$1\" $$ & exec claw-retry --every 30 s.jsonl 2>said";
-        sandbox.sh(script).arg("sh").arg(kill).run().code(131);
+        sandbox.sh(script).arg("sh").arg(kill).assert().code(131);
     }
 }
 
 #[test]
 fn one_session_that_fails_holds_up_no_other() {
     let (sandbox, _) = with_stub();
-    sandbox.sh("cp s.jsonl t.jsonl").run().ok();
+    sandbox.sh("cp s.jsonl t.jsonl").assert().success();
     sandbox.write("bad.jsonl", "");
     append(
         &sandbox,
@@ -345,11 +350,11 @@ fn one_session_that_fails_holds_up_no_other() {
         .to_string(),
     );
     let sessions = ["bad.jsonl", "s.jsonl", "t.jsonl"];
-    sandbox.cmd("claw-retry").args(sessions).run().code(65);
+    sandbox.cmd("claw-retry").args(sessions).assert().code(65);
     assert_eq!(calls(&sandbox), 2);
     assert_eq!(sandbox.read("s.jsonl"), sandbox.read("t.jsonl"));
     assert!(pending(&sandbox).is_empty());
-    sandbox.cmd("claw-retry").args(["s.jsonl", "missing.jsonl"]).run().code(74);
+    sandbox.cmd("claw-retry").args(["s.jsonl", "missing.jsonl"]).assert().code(74);
 }
 
 #[test]
@@ -363,10 +368,10 @@ fn settings_come_from_anywhere_and_reach_what_it_runs() {
         &["--call", "own 'a b'", "--config=config", "--", "s.jsonl"],
     ] {
         let before = sandbox.read("s.jsonl");
-        sandbox.cmd("claw-retry").args(args).run().ok().stdout_is("");
+        sandbox.cmd("claw-retry").args(args).assert().success().stdout("");
         assert!(pending(&sandbox).is_empty());
         sandbox.write("s.jsonl", before);
-        sandbox.sh("rm -f state/attempts.jsonl").run().ok();
+        sandbox.sh("rm -f state/attempts.jsonl").assert().success();
     }
     assert_eq!(sandbox.read_text("seen"), "a b\na b\n");
     for (args, why) in [
@@ -374,8 +379,11 @@ fn settings_come_from_anywhere_and_reach_what_it_runs() {
         (&["--call", "nowhere", "s.jsonl"], "cannot run 'nowhere'"),
         (&["s.jsonl", "none.jsonl"], "cannot read 'none.jsonl'"),
     ] {
-        let run = sandbox.cmd("claw-retry").args(args).run();
-        run.err_has(&format!("claw-retry: {why}"));
+        sandbox
+            .cmd("claw-retry")
+            .args(args)
+            .assert()
+            .stderr(contains(format!("claw-retry: {why}")));
     }
     assert!(!pending(&sandbox).is_empty(), "nothing was done before all was checked");
 }
@@ -389,7 +397,7 @@ fn a_kill_at_any_step_loses_nothing() {
     sandbox.program("slow", r#"sleep 0.1; exec claw-call "$@""#);
     for wait in [20, 60, 100, 140, 180, 220, 260, 300, 340] {
         sandbox.write("s.jsonl", &before);
-        sandbox.sh("rm -f state/attempts.jsonl").run().ok();
+        sandbox.sh("rm -f state/attempts.jsonl").assert().success();
         let cmd = sandbox.cmd("claw-retry").args(["--call", "slow", "s.jsonl"]);
         let mut child = cmd.spawn();
         std::thread::sleep(Duration::from_millis(wait));
@@ -397,7 +405,7 @@ fn a_kill_at_any_step_loses_nothing() {
         let ended = child.wait().expect("its end");
         assert!(ended.signal() == Some(9) || ended.success(), "{ended:?}");
         assert!(sandbox.read("s.jsonl").starts_with(&before), "nothing is lost");
-        retry_at(&sandbox, 1000, &[]).ok();
+        retry_at(&sandbox, 1000, &[]).success();
         assert!(pending(&sandbox).is_empty() && summary(&sandbox).contains("They talked."));
         sound(&sandbox);
     }
@@ -409,10 +417,10 @@ fn what_was_made_is_appended_though_the_next_is_never_made() {
     stub(&sandbox, "two");
     // The program is killed while it asks for the second one.
     let call = r#"test -e calls && kill -9 $PPID; claw-call"#;
-    sandbox.cmd("claw-retry").args(["--call", call, "s.jsonl"]).run();
+    sandbox.cmd("claw-retry").args(["--call", call, "s.jsonl"]).assert();
     assert_eq!(last(&sandbox)["retry_of"], first["id"]);
     assert_eq!(pending(&sandbox).len(), 1);
-    retry(&sandbox).ok();
+    retry(&sandbox).success();
     assert!(pending(&sandbox).is_empty());
     sound(&sandbox);
 }
@@ -424,12 +432,12 @@ fn a_summary_in_the_place_of_another_is_read_in_any_order() {
     let (sandbox, stub) = with_stub();
     let stubbed = rebuild(&sandbox, "s.jsonl");
     sandbox.write("reply", says("Later."));
-    retry(&sandbox).ok();
+    retry(&sandbox).success();
     let (whole, better) = (rebuild(&sandbox, "s.jsonl"), last(&sandbox));
     assert!(whole.contains("Later."));
     let at = |id: &Value| {
         let args = ["--strict", "--at", id.as_str().unwrap_or("?"), "s.jsonl"];
-        sandbox.cmd("claw-rebuild").args(args).run().ok().stdout_text()
+        sandbox.cmd("claw-rebuild").args(args).assert().success().stdout_text()
     };
     assert_eq!((at(&stub["id"]), at(&better["id"])), (stubbed.clone(), whole.clone()));
     // Twice made: the newer one counts.
@@ -439,16 +447,16 @@ fn a_summary_in_the_place_of_another_is_read_in_any_order() {
     append(&sandbox, "s.jsonl", again.to_string());
     assert_eq!(rebuild(&sandbox, "s.jsonl"), whole.replace("Later.", "Later still."));
     let all =
-        sandbox.cmd("claw-rebuild").args(["--strict", "--ignore-compactions", "s.jsonl"]).run();
-    assert_eq!(all.ok().lines().len(), 12);
+        sandbox.cmd("claw-rebuild").args(["--strict", "--ignore-compactions", "s.jsonl"]).assert();
+    assert_eq!(all.success().lines().len(), 12);
     // The other way round: what is written before a stub does not stand in its place.
     let lines = sandbox.read_text("s.jsonl");
     let mut lines: Vec<&str> = lines.split_inclusive('\n').collect();
     lines.truncate(14);
     lines.swap(12, 13);
     sandbox.write("turned.jsonl", lines.concat());
-    let run = sandbox.cmd("claw-rebuild").arg("turned.jsonl").run();
-    assert_eq!(run.ok().stdout_text(), stubbed);
+    let run = sandbox.cmd("claw-rebuild").arg("turned.jsonl").assert();
+    assert_eq!(run.success().stdout_text(), stubbed);
 }
 
 #[test]
@@ -465,18 +473,24 @@ fn a_summary_in_the_place_of_nothing_changes_nothing_and_is_a_finding() {
     };
     // Of nothing, and of what is no compaction: one finding each.
     append(&sandbox, "s.jsonl", lost(&json!("nowhere")) + "\n" + &lost(&first));
-    let run = sandbox.cmd("claw-rebuild").arg("s.jsonl").run();
-    run.ok().stdout_is(&before).err_has("unknown-target: 's.jsonl' line ").err_has("'nowhere'");
-    let found = sandbox.cmd("claw-check").arg("s.jsonl").run();
+    sandbox
+        .cmd("claw-rebuild")
+        .arg("s.jsonl")
+        .assert()
+        .success()
+        .stdout(before.clone())
+        .stderr(contains("unknown-target: 's.jsonl' line "))
+        .stderr(contains("'nowhere'"));
+    let found = sandbox.cmd("claw-check").arg("s.jsonl").assert();
     let rules: Vec<Value> = found.code(65).json().iter().map(|one| one["rule"].clone()).collect();
     assert_eq!(rules, ["unknown-target", "unknown-target"]);
-    retry(&sandbox).ok().err_has("no summary is missing");
+    retry(&sandbox).success().stderr(contains("no summary is missing"));
     assert_eq!(calls(&sandbox), 0);
     // A compaction above it does not hide it from the linter, and what is shown is without a finding.
     let script =
         "claw-rebuild --meta s.jsonl 2>said | claw-compact --record --max-calls 0 --emergency |
         claw-append s.jsonl";
-    sandbox.sh(script).run().ok();
+    sandbox.sh(script).assert().success();
     assert!(rebuild(&sandbox, "s.jsonl").contains("left out here without a summary"));
-    assert_eq!(sandbox.cmd("claw-check").arg("s.jsonl").run().code(65).lines().len(), 2);
+    assert_eq!(sandbox.cmd("claw-check").arg("s.jsonl").assert().code(65).lines().len(), 2);
 }

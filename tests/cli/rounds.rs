@@ -5,6 +5,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use predicates::str::contains;
 use serde_json::json;
 
 use crate::common::provider::{FakeProvider, Step};
@@ -57,9 +58,11 @@ fn a_turn_goes_on_until_nothing_is_called() {
     provider.script(Step::Reply(json!({"content": two, "model": "m", "stop_reason": "tool_use"})));
     provider.script(call(3, "work"));
     provider.script(Step::text("Done."));
-    let run = turn(&sandbox, &provider, &["-m", "Go.", "--deny", "no"]).run();
-    run.ok().stdout_is("I look.\nReply to 3 messages: Go.\nDone.\n");
-    run.err_is("claw-exec: running work, no\nclaw-exec: running work\n");
+    turn(&sandbox, &provider, &["-m", "Go.", "--deny", "no"])
+        .assert()
+        .success()
+        .stdout("I look.\nReply to 3 messages: Go.\nDone.\n")
+        .stderr("claw-exec: running work, no\nclaw-exec: running work\n");
     assert_eq!(
         (answered(&sandbox), log(&sandbox)),
         (vec!["t1".into(), "t2".into(), "t3".into()], vec!["t1".into(), "t3".into()])
@@ -89,11 +92,12 @@ fn v63_d52_an_overflow_in_the_middle_runs_no_call_twice() {
     overflows.into_iter().for_each(|step| provider.script(step));
     provider.script(call(5, "work"));
     provider.script(Step::text("All five."));
-    let run = turn(&sandbox, &provider, &["-m", "Go.", "--no-proactive"]).run();
-    run.ok()
-        .stdout_has("Reply to 11 messages: Go.\nAll five.\n")
-        .err_has("claw-truncate: shortened")
-        .err_has("claw-compact: summarised");
+    turn(&sandbox, &provider, &["-m", "Go.", "--no-proactive"])
+        .assert()
+        .success()
+        .stdout(contains("Reply to 11 messages: Go.\nAll five.\n"))
+        .stderr(contains("claw-truncate: shortened"))
+        .stderr(contains("claw-compact: summarised"));
     let five = ["t1", "t2", "t3", "t4", "t5"];
     assert_eq!(log(&sandbox), five);
     assert_eq!(answered(&sandbox)[before..], five);
@@ -106,12 +110,13 @@ fn v63_d52_an_overflow_in_the_middle_runs_no_call_twice() {
 fn rounds_are_bounded_and_again_goes_on() {
     let (sandbox, provider) = (place(&[("work", WORK)]), FakeProvider::new());
     (1..4).for_each(|n| provider.script(call(n, "work")));
-    let run = turn(&sandbox, &provider, &["-m", "Go.", "--max-rounds", "2"]).run();
-    run.code(5)
-        .stdout_has("Reply to 5 messages: Go.\n")
-        .err_has("stopped after 2 rounds of tool calls; raise --max-rounds");
+    turn(&sandbox, &provider, &["-m", "Go.", "--max-rounds", "2"])
+        .assert()
+        .code(5)
+        .stdout(contains("Reply to 5 messages: Go.\n"))
+        .stderr(contains("stopped after 2 rounds of tool calls; raise --max-rounds"));
     assert_eq!(log(&sandbox), ["t1", "t2"]);
-    turn(&sandbox, &provider, &["--again"]).run().ok().stdout_has("Reply to ");
+    turn(&sandbox, &provider, &["--again"]).assert().success().stdout(contains("Reply to "));
     assert_eq!(
         (log(&sandbox), answered(&sandbox)),
         (
@@ -127,11 +132,15 @@ fn rounds_are_bounded_and_again_goes_on() {
         "Go.",
         "s.jsonl",
     ]);
-    cmd.run().ok();
-    turn(&sandbox, &provider, &["-m", "Stop."]).run().ok();
+    cmd.assert().success();
+    turn(&sandbox, &provider, &["-m", "Stop."]).assert().success();
     assert_eq!(log(&sandbox).len(), 3);
-    let run = sandbox.cmd("claw-rebuild").arg("s.jsonl").run();
-    run.ok().stdout_has("interrupted: this call");
+    sandbox
+        .cmd("claw-rebuild")
+        .arg("s.jsonl")
+        .assert()
+        .success()
+        .stdout(contains("interrupted: this call"));
 }
 
 #[test]
@@ -146,12 +155,12 @@ fn what_cannot_be_run_is_said_before_anything_is_written() {
     ] {
         let cmd =
             sandbox.cmd("claw-turn").envs(provider.env()).args(["--tools", "box", "-m", "Go."]);
-        cmd.args(args).arg("s.jsonl").run().code(status).stdout_is("");
+        cmd.args(args).arg("s.jsonl").assert().code(status).stdout("");
     }
     let cmd = turn(&sandbox, &provider, &["-m", "Go."]).env("CLAW_WORKSPACE", "gone");
-    cmd.run().code(78).err_has("no such folder");
+    cmd.assert().code(78).stderr(contains("no such folder"));
     let cmd = sandbox.cmd("claw-turn").envs(provider.env()).args(["--ask", "-m", "Go.", "s.jsonl"]);
-    cmd.run().code(2).err_has("options for tools need --tools");
+    cmd.assert().code(2).stderr(contains("options for tools need --tools"));
     assert!(!sandbox.exists("s.jsonl") && provider.requests().is_empty());
 }
 
@@ -180,9 +189,9 @@ fn p_6_a_signal_while_a_tool_runs_ends_it_and_keeps_what_was_done() {
         assert_eq!(child.wait().expect("its end").code(), Some(status));
         assert!(began.elapsed() < Duration::from_secs(20) && has_ended(&grandchild));
         assert_eq!(answered(&sandbox), ["t1"], "{name}");
-        sandbox.sh("ls -d claw-turn.* 2>/dev/null").run().stdout_is("");
+        sandbox.sh("ls -d claw-turn.* 2>/dev/null").assert().stdout("");
         // The next turn goes on from there: what has a result is not run, what has none is.
-        turn(&sandbox, &provider, &["--again"]).run().ok().stdout_has("Reply to ");
+        turn(&sandbox, &provider, &["--again"]).assert().success().stdout(contains("Reply to "));
         assert_eq!(
             (log(&sandbox), answered(&sandbox)),
             (vec!["t1".to_owned()], vec!["t1".to_owned(), "t2".to_owned()])
@@ -207,7 +216,7 @@ fn a_killed_turn_ends_its_tools_before_the_next_one_runs_them() {
     let grandchild = line_of(&sandbox, "workspace/child");
     let sent = Command::new("kill").args(["-s", "KILL", shell.trim()]).status();
     assert!(sent.is_ok_and(|status| status.success()));
-    turn(&sandbox, &provider, &["--again"]).run().ok().stdout_has("Reply to ");
+    turn(&sandbox, &provider, &["--again"]).assert().success().stdout(contains("Reply to "));
     assert!(has_ended(&grandchild));
     assert_eq!(child.wait().expect("its end").code(), None);
     assert_eq!(answered(&sandbox), ["t1"]);
@@ -228,7 +237,7 @@ fn v63_killed_at_any_moment_no_call_with_a_result_is_run_again() {
     let provider = FakeProvider::new();
     script(&provider);
     let began = Instant::now();
-    turn(&sandbox, &provider, &args).run().ok();
+    turn(&sandbox, &provider, &args).assert().success();
     let whole = began.elapsed();
     for round in 1..7_u32 {
         fs::remove_file(sandbox.path("s.jsonl")).expect("a transcript");
@@ -240,12 +249,12 @@ fn v63_killed_at_any_moment_no_call_with_a_result_is_run_again() {
         let name = ["KILL", "TERM", "INT"][round as usize % 3];
         let _ = Command::new("kill").args(["-s", name, "--", &format!("-{}", child.id())]).status();
         child.wait().expect("its end");
-        sandbox.sh("touch s.jsonl; rm -rf claw-turn.*").run().ok();
+        sandbox.sh("touch s.jsonl; rm -rf claw-turn.*").assert().success();
         let done = answered(&sandbox);
-        let again = turn(&sandbox, &provider, &["--again"]).run();
+        let again = turn(&sandbox, &provider, &["--again"]).assert();
         // Where the prompt was not there yet, or the reply was, there is nothing to send.
-        let over = again.status == Some(7);
-        again.expect(over || again.status == Some(0), || format!("round {round}"));
+        let over = again.get_output().status.code() == Some(7);
+        assert!(over || again.get_output().status.code() == Some(0), "round {round}\n{again}");
         let (log, answered) = (log(&sandbox), answered(&sandbox));
         for id in &done {
             let times = log.iter().filter(|own| *own == id).count();
@@ -264,8 +273,10 @@ fn the_reply_of_each_round_is_shown_as_it_comes() {
         let (sandbox, provider) = (place(&[("work", WORK)]), FakeProvider::new());
         provider.script(call(1, "work"));
         provider.script(Step::text("Done."));
-        let run = turn(&sandbox, &provider, &[args, &["-m", "Go."]].concat()).run();
-        run.ok().stdout_is("Reply to 1 messages: Go.\nDone.\n");
+        turn(&sandbox, &provider, &[args, &["-m", "Go."]].concat())
+            .assert()
+            .success()
+            .stdout("Reply to 1 messages: Go.\nDone.\n");
     }
 }
 
@@ -277,7 +288,7 @@ fn audit_21_a_turn_lets_a_variable_through_to_tools() {
         provider.script(call(1, "tell"));
         provider.script(Step::text("Done."));
         let args = [args, &["-m", "Go."]].concat();
-        turn(&sandbox, &provider, &args).env("DB_PASS", "open").run().ok();
+        turn(&sandbox, &provider, &args).env("DB_PASS", "open").assert().success();
         let records = sandbox.read_json("s.jsonl");
         let result =
             records.iter().find(|record| record["type"] == "tool_result").expect("a result");

@@ -10,7 +10,7 @@ use clawutils::record;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-use crate::common::Sandbox;
+use crate::common::{AssertExt, Sandbox};
 use crate::talks::{Talk, log, stage};
 
 const SCHEMA: &str = include_str!("../../schema/claw-record.schema.json");
@@ -196,7 +196,13 @@ fn what_append_makes_of_plain_text_fits() {
         &["--tool-result", "t1"],
         &["--tool-result", "t1", "--is-error"],
     ] {
-        sandbox.cmd("claw-append").args(args).arg("s.jsonl").stdin("some text").run().ok();
+        sandbox
+            .cmd("claw-append")
+            .args(args)
+            .arg("s.jsonl")
+            .write_stdin("some text")
+            .assert()
+            .success();
     }
     assert_eq!(fits_file(&sandbox, "s.jsonl"), set(&["assistant", "tool_result", "user"]));
 }
@@ -238,9 +244,14 @@ fn what_the_stages_write_fits() {
     for (program, args) in
         [("claw-truncate", &["--window", "8000"][..]), ("claw-compact", &compact)]
     {
-        let run = stage(&sandbox, program, args, "s.jsonl");
-        fits(&readable(), &run.ok().json(), program);
-        sandbox.cmd("claw-append").arg("s.jsonl").stdin(run.stdout).run().ok();
+        let run = stage(&sandbox, program, args, "s.jsonl").success();
+        fits(&readable(), &run.json(), program);
+        sandbox
+            .cmd("claw-append")
+            .arg("s.jsonl")
+            .write_stdin(run.get_output().stdout.clone())
+            .assert()
+            .success();
     }
     let found = fits_file(&sandbox, "s.jsonl");
     assert!(found.contains("truncation") && found.contains("compaction"), "{found:?}");
@@ -260,9 +271,9 @@ mod calls {
         Talk::plain(4, 20).append(&sandbox, "s.jsonl");
         let messages = crate::talks::rebuild_meta(&sandbox, "s.jsonl");
         let cmd = sandbox.cmd("claw-checkpoint").args(["--provider", "offline"]);
-        let run = cmd.stdin(messages).run();
-        fits(&readable(), &run.ok().json(), "claw-checkpoint");
-        append(&sandbox, "s.jsonl", run.stdout);
+        let run = cmd.write_stdin(messages).assert().success();
+        fits(&readable(), &run.json(), "claw-checkpoint");
+        append(&sandbox, "s.jsonl", run.get_output().stdout.clone());
         assert!(fits_file(&sandbox, "s.jsonl").contains("checkpoint"));
     }
 
@@ -281,15 +292,16 @@ mod calls {
         provider.script(Step::Reply(reply));
         provider.script(Step::text("four"));
         let sandbox = Sandbox::new();
-        let call = || sandbox.cmd("claw-call").stdin(ASK);
+        let call = || sandbox.cmd("claw-call").write_stdin(ASK);
         let runs = [
-            call().envs(provider.env()).run(),
-            call().envs(provider.env()).run(),
-            call().args(["--provider", "offline", "--model", "m"]).run(),
+            call().envs(provider.env()).assert(),
+            call().envs(provider.env()).assert(),
+            call().args(["--provider", "offline", "--model", "m"]).assert(),
         ];
         for run in runs {
-            fits(&readable(), &run.ok().json(), "claw-call");
-            append(&sandbox, "s.jsonl", run.stdout);
+            let run = run.success();
+            fits(&readable(), &run.json(), "claw-call");
+            append(&sandbox, "s.jsonl", run.get_output().stdout.clone());
         }
         assert_eq!(fits_file(&sandbox, "s.jsonl"), set(&["assistant", "tool_use"]));
     }
@@ -307,8 +319,9 @@ mod calls {
         for step in steps {
             provider.script(step);
             let args = ["--failure", "failure", "--max-retries", "0"];
-            let run = sandbox.cmd("claw-call").envs(provider.env()).args(args).stdin(ASK).run();
-            run.expect(run.status != Some(0), || "a failure".to_owned());
+            let run =
+                sandbox.cmd("claw-call").envs(provider.env()).args(args).write_stdin(ASK).assert();
+            assert!(run.get_output().status.code() != Some(0), "a failure\n{run}");
             append(&sandbox, "s.jsonl", sandbox.read("failure"));
         }
         assert_eq!(fits_file(&sandbox, "s.jsonl"), set(&["error"]));
@@ -317,7 +330,7 @@ mod calls {
     #[test]
     fn what_the_demo_leaves_fits() {
         let sandbox = Sandbox::new();
-        sandbox.cmd("dev/demo").arg("demo").run().ok();
+        sandbox.cmd("dev/demo").arg("demo").assert().success();
         let found = fits_file(&sandbox, "demo/session.jsonl");
         for kind in ["error", "truncation", "compaction", "tool_use", "tool_result"] {
             assert!(found.contains(kind), "no {kind}: {found:?}");

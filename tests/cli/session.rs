@@ -8,9 +8,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
+use assert_cmd::assert::Assert;
+use predicates::str::contains;
 use serde_json::{Value, json};
 
-use crate::common::{Cmd, Run, Sandbox, kill_group};
+use crate::common::{AssertExt, Cmd, Sandbox, kill_group};
 use crate::talks::{Talk, append, rebuild};
 
 /// claw-session with these arguments.
@@ -21,11 +23,11 @@ fn session(sandbox: &Sandbox, args: &[&str]) -> Cmd {
 /// What it prints, on one line.
 #[track_caller]
 fn said(sandbox: &Sandbox, args: &[&str]) -> String {
-    session(sandbox, args).run().ok().stdout_text().trim_end().to_owned()
+    session(sandbox, args).assert().success().stdout_text().trim_end().to_owned()
 }
 
 fn list(sandbox: &Sandbox) -> Vec<Value> {
-    session(sandbox, &["list", "--json"]).run().ok().json()
+    session(sandbox, &["list", "--json"]).assert().success().json()
 }
 
 /// One member of each session.
@@ -111,7 +113,10 @@ fn e_1_both_layouts_of_claw0_are_listed_and_left_as_they_are() {
     said(&sandbox, &["path", "main:cli:user_211000"]);
     said(&sandbox, &["switch", "my-proj"]);
     assert_eq!(said(&sandbox, &["--agent", "claw0", "current"]), "49c71f1146e5");
-    session(&sandbox, &["history", "smol", "-n", "1"]).run().ok().stdout_has("assistant");
+    session(&sandbox, &["history", "smol", "-n", "1"])
+        .assert()
+        .success()
+        .stdout(contains("assistant"));
     assert_eq!(transcripts(&sandbox), before);
 }
 
@@ -156,7 +161,7 @@ fn v10_an_index_that_others_break_meanwhile_changes_nothing() {
         do rm -f sessions.json; mkdir sessions.json 2>/dev/null; rmdir sessions.json; echo '{' >sessions.json; done";
     let mut breaker = sandbox.sh(breaking).spawn();
     for _ in 0..50 {
-        assert_eq!(session(&sandbox, &["list"]).run().ok().lines().len(), expected);
+        assert_eq!(session(&sandbox, &["list"]).assert().success().lines().len(), expected);
     }
     sandbox.write(&format!("{CLAW0}/done"), "");
     breaker.wait().expect("its end");
@@ -182,7 +187,7 @@ fn v10_what_changed_is_seen_and_appending_rewrites_no_index() {
     fs::remove_file(sandbox.path(&file)).expect("a transcript");
     std::os::unix::fs::symlink("/etc/passwd", sandbox.path(&file)).expect("a link");
     assert_eq!(list(&sandbox).len(), 3);
-    session(&sandbox, &["reindex"]).run().ok().err_has("3 sessions");
+    session(&sandbox, &["reindex"]).assert().success().stderr(contains("3 sessions"));
     assert!(!sandbox.read_text(&index).contains("49c71f1146e5"));
 }
 
@@ -195,19 +200,24 @@ fn v81_d63_a_name_is_one_session_or_an_error_and_the_current_one_stays() {
     let two = said(&sandbox, &["new", "--label", "workshop"]);
     assert_eq!(said(&sandbox, &["switch", "work"]), one);
     assert_eq!(said(&sandbox, &["path", "works"]), said(&sandbox, &["path", &two]));
-    session(&sandbox, &["switch", "wor"]).run().code(1).err_has(&one).err_has(&two).stdout_is("");
-    session(&sandbox, &["switch", "play"]).run().code(1).err_has("claw-session new");
+    session(&sandbox, &["switch", "wor"])
+        .assert()
+        .code(1)
+        .stderr(contains(&one))
+        .stderr(contains(&two))
+        .stdout("");
+    session(&sandbox, &["switch", "play"]).assert().code(1).stderr(contains("claw-session new"));
     // Indexed, and the file is missing.
     list(&sandbox);
     fs::remove_file(sandbox.path(&said(&sandbox, &["path", &two]))).expect("a transcript");
-    session(&sandbox, &["switch", &two]).run().code(1);
+    session(&sandbox, &["switch", &two]).assert().code(1);
     assert_eq!(said(&sandbox, &["current"]), one);
 }
 
 #[test]
 fn the_first_session_can_be_made_as_the_current_one() {
     let sandbox = Sandbox::new();
-    session(&sandbox, &["current"]).run().code(1);
+    session(&sandbox, &["current"]).assert().code(1);
     let made = said(&sandbox, &["current", "--create", "first"]);
     assert_eq!(column(&sandbox, "label"), ["first"]);
     assert_eq!(said(&sandbox, &["current", "--create", "second"]), made);
@@ -219,17 +229,17 @@ fn the_first_session_can_be_made_as_the_current_one() {
 #[test]
 fn names_are_listed_for_completion() {
     let sandbox = Sandbox::new();
-    session(&sandbox, &["list", "--names"]).run().ok().stdout_is("");
+    session(&sandbox, &["list", "--names"]).assert().success().stdout("");
     let one = said(&sandbox, &["new", "--label", "my work"]);
     let two = said(&sandbox, &["new"]);
-    let names = session(&sandbox, &["list", "--names"]).run().ok().lines();
+    let names = session(&sandbox, &["list", "--names"]).assert().success().lines();
     assert_eq!(names.len(), 3, "{names:?}");
     assert!(names[..2].contains(&one) && names[..2].contains(&two), "{names:?}");
     assert_eq!(names[2], "my work");
-    session(&sandbox, &["list", "--names", "--json"]).run().code(2);
+    session(&sandbox, &["list", "--names", "--json"]).assert().code(2);
     let why = format!("claw-session: session '{two}' has no label; give TEXT to set one\n");
-    session(&sandbox, &["label", &two]).run().ok().stdout_is("\n").err_is(&why);
-    session(&sandbox, &["label", &one]).run().ok().stdout_is("my work\n").err_is("");
+    session(&sandbox, &["label", &two]).assert().success().stdout("\n").stderr(why.clone());
+    session(&sandbox, &["label", &one]).assert().success().stdout("my work\n").stderr("");
 }
 
 #[test]
@@ -237,20 +247,23 @@ fn t_4_e_3_v9_d6_no_name_becomes_a_path() {
     let sandbox = Sandbox::new();
     sandbox.write("victim.jsonl", "{}\n");
     for name in ["../victim", "./victim", "/etc/passwd", "..", ".", "victim.jsonl"] {
-        session(&sandbox, &["delete", "--", name]).run().code(1);
+        session(&sandbox, &["delete", "--", name]).assert().code(1);
     }
     let long = "x".repeat(300);
     for agent in ["../x", "..", "a/b", "", "-x", "con", "a b", &long] {
-        let run = session(&sandbox, &[&format!("--agent={agent}"), "new", "--label", "x"]).run();
-        run.expect(agent.is_empty() || run.status == Some(2), || format!("{agent:?} is refused"));
+        let run = session(&sandbox, &[&format!("--agent={agent}"), "new", "--label", "x"]).assert();
+        assert!(
+            agent.is_empty() || run.get_output().status.code() == Some(2),
+            "{agent:?} is refused\n{run}"
+        );
     }
-    session(&sandbox, &["new", "--key", "../../x:cli:user"]).run().code(2);
-    session(&sandbox, &["new", "--key", &long]).run().code(2);
+    session(&sandbox, &["new", "--key", "../../x:cli:user"]).assert().code(2);
+    session(&sandbox, &["new", "--key", &long]).assert().code(2);
     for (label, code) in [("a\nb", 2), ("\u{1b}[31m", 2), ("with  spaces 🦞", 0)] {
-        session(&sandbox, &["new", "--label", label]).run().code(code);
+        session(&sandbox, &["new", "--label", label]).assert().code(code);
     }
-    session(&sandbox, &["--agent", "Work", "new"]).run().ok();
-    session(&sandbox, &["--agent", "work", "new"]).run().code(2).err_has("case");
+    session(&sandbox, &["--agent", "Work", "new"]).assert().success();
+    session(&sandbox, &["--agent", "work", "new"]).assert().code(2).stderr(contains("case"));
     assert!(sandbox.exists("victim.jsonl"));
 }
 
@@ -273,9 +286,9 @@ fn v82_two_in_one_second_are_two_and_the_key_means_the_newer() {
     assert_ne!(first, second);
     assert_eq!(list(&sandbox).len(), 2);
     assert!(said(&sandbox, &["path", "main:cli:user"]).contains(&second));
-    session(&sandbox, &["delete", "nobody"]).run().code(1);
+    session(&sandbox, &["delete", "nobody"]).assert().code(1);
     // The current one goes, and another one is.
-    session(&sandbox, &["delete", &second]).run().ok().stdout_has(&second);
+    session(&sandbox, &["delete", &second]).assert().success().stdout(contains(&second));
     assert_eq!(said(&sandbox, &["current"]), first);
 }
 
@@ -286,9 +299,9 @@ fn v82_labels_of_other_programs_reach_no_terminal() {
     let evil = sandbox.read_text(&index).replace("smol", "\\u001b[31m\\nevil");
     sandbox.write(&index, evil);
     for args in [&["list"][..], &["list", "--json"], &["path", "\u{1b}"]] {
-        let run = session(&sandbox, args).run();
+        let run = session(&sandbox, args).assert();
         assert!(
-            !run.stdout_text().contains('\u{1b}') && !run.stderr.contains('\u{1b}'),
+            !run.stdout_text().contains('\u{1b}') && !run.stderr_text().contains('\u{1b}'),
             "{args:?}"
         );
     }
@@ -302,11 +315,11 @@ fn a_label_can_be_changed_and_is_in_the_transcript() {
     said(&sandbox, &["label", "old", "brand new"]);
     fs::remove_file(sandbox.path("workspace/.sessions/agents/main/sessions.json")).ok();
     assert_eq!(column(&sandbox, "label"), ["brand new"]);
-    session(&sandbox, &["path", "old"]).run().code(1);
+    session(&sandbox, &["path", "old"]).assert().code(1);
     said(&sandbox, &["label", &id, ""]);
     assert_eq!(column(&sandbox, "label"), [""]);
     let path = said(&sandbox, &["path", &id]);
-    assert_eq!(sandbox.cmd("claw-check").arg(path).run().ok().stdout_text(), "");
+    assert_eq!(sandbox.cmd("claw-check").arg(path).assert().success().stdout_text(), "");
 }
 
 // ---- path --create and resets ----------------------------------------------------------------
@@ -316,7 +329,7 @@ fn a_status_counts_what_was_said_and_not_what_was_taken_back() {
     let sandbox = Sandbox::new();
     said(&sandbox, &["new", "--label", "work"]);
     let turn = "claw-turn --provider offline --window 4000 -m hi work";
-    sandbox.sh(&format!("{turn} && {turn}")).run().ok();
+    sandbox.sh(&format!("{turn} && {turn}")).assert().success();
     let path = said(&sandbox, &["path", "work"]);
     let status = || {
         let text = said(&sandbox, &["status", "--json", "work"]);
@@ -324,21 +337,21 @@ fn a_status_counts_what_was_said_and_not_what_was_taken_back() {
         ["message_count", "turns", "calls", "findings"].map(|name| status[name].clone())
     };
     assert_eq!(status(), [4, 2, 0, 0]);
-    sandbox.sh(&format!("claw-rebuild --undo turn {path} | claw-append {path}")).run().ok();
+    sandbox.sh(&format!("claw-rebuild --undo turn {path} | claw-append {path}")).assert().success();
     assert_eq!(status(), [6, 1, 0, 0]);
-    sandbox.sh(&format!("echo '{{\"torn' >>{path}")).run().ok();
+    sandbox.sh(&format!("echo '{{\"torn' >>{path}")).assert().success();
     assert_eq!(status(), [7, 1, 0, 1]);
     sandbox.write(
         "workspace/.sessions/agents/main/sessions/tree.jsonl",
         r#"{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"x"}}"#,
     );
-    session(&sandbox, &["status", "tree"]).run().code(65).err_has("a transcript of pi");
+    session(&sandbox, &["status", "tree"]).assert().code(65).stderr(contains("a transcript of pi"));
     // Two calls were paid, whatever became of the answers.
     session(&sandbox, &["status", "work"])
-        .run()
-        .ok()
-        .stdout_has("model        offline\n")
-        .stdout_has("used         ");
+        .assert()
+        .success()
+        .stdout(contains("model        offline\n"))
+        .stdout(contains("used         "));
 }
 
 #[test]
@@ -360,7 +373,12 @@ fn v77_a_session_that_is_over_is_kept_and_another_goes_on_under_its_key() {
     let evening = 1_768_071_600_u64;
     let at = |time: u64, args: &[&str]| {
         let run = session(&sandbox, args).env("SOURCE_DATE_EPOCH", time.to_string());
-        run.env("TZ", "CET-1CEST,M3.5.0,M10.5.0/3").run().ok().stdout_text().trim_end().to_owned()
+        run.env("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
+            .assert()
+            .success()
+            .stdout_text()
+            .trim_end()
+            .to_owned()
     };
     let daily = ["path", "main:web:7", "--create", "--reset", "daily@04:00"];
     let first = at(evening, &daily);
@@ -418,7 +436,7 @@ fn audit_27_a_workspace_of_claw0_is_continued_without_options() {
     );
     list(&sandbox);
     assert_eq!(made_at(&sandbox), before);
-    session(&sandbox, &["reindex"]).run().ok();
+    session(&sandbox, &["reindex"]).assert().success();
     assert_eq!(made_at(&sandbox), before);
     // A new session belongs to the only agent that there is.
     let id = said(&sandbox, &["new"]);
@@ -441,8 +459,8 @@ fn audit_27_a_session_that_is_over_is_replaced_whatever_its_name() {
     let id = said(&sandbox, &["new", "--label", "work"]);
     let at = |minutes: u64, args: &[&str]| {
         let now = (1_767_225_600 + minutes * 60).to_string();
-        let run = session(&sandbox, args).env("SOURCE_DATE_EPOCH", now).run();
-        run.ok().stdout_text().trim_end().to_owned()
+        let run = session(&sandbox, args).env("SOURCE_DATE_EPOCH", now).assert();
+        run.success().stdout_text().trim_end().to_owned()
     };
     let idle = |name| ["switch", name, "--idle", "30"];
     assert_eq!(at(30, &idle("work")), id);
@@ -480,7 +498,7 @@ fn s_3_a_fork_is_the_same_talk_with_ids_that_are_a_chain() {
     let fork = said(&sandbox, &["fork", "source", "--label", "copy"]);
     let copy = said(&sandbox, &["path", "copy"]);
     assert_eq!(rebuild(&sandbox, &copy), rebuild(&sandbox, &path));
-    assert_eq!(sandbox.cmd("claw-check").arg(&copy).run().ok().stdout_text(), "");
+    assert_eq!(sandbox.cmd("claw-check").arg(&copy).assert().success().stdout_text(), "");
     let header = &sandbox.read_json(&copy)[0];
     assert_eq!((&header["id"], &header["parent"]["session"]), (&json!(fork), &records[0]["id"]));
     assert_eq!(header["parent"]["record"], sandbox.read_json(&path).last().expect("one")["id"]);
@@ -497,10 +515,15 @@ fn s_3_a_cut_with_an_open_call_is_said() {
     let records = sandbox.read_json(&path);
     let call = records.iter().find(|record| record["type"] == "tool_use").expect("a call");
     let at = call["id"].as_str().expect("an id");
-    session(&sandbox, &["fork", "source", "--at", at]).run().ok().err_has("calls without a result");
-    session(&sandbox, &["fork", "source", "--at", "nobody"]).run().code(65);
-    let run = session(&sandbox, &["fork", "source", "--to-turn", "1", "--label", "t"]).run();
-    run.ok().err_is("");
+    session(&sandbox, &["fork", "source", "--at", at])
+        .assert()
+        .success()
+        .stderr(contains("calls without a result"));
+    session(&sandbox, &["fork", "source", "--at", "nobody"]).assert().code(65);
+    session(&sandbox, &["fork", "source", "--to-turn", "1", "--label", "t"])
+        .assert()
+        .success()
+        .stderr("");
     let copy = rebuild(&sandbox, &said(&sandbox, &["path", "t"]));
     assert!(copy.contains("one") && !copy.contains("two"), "{copy}");
 }
@@ -518,10 +541,12 @@ fn audit_24_a_fork_counts_the_calls_at_its_end_that_have_no_result() {
     records.extend([result("c"), result("nobody")]);
     let lines: Vec<String> = records.iter().map(ToString::to_string).collect();
     append(&sandbox, &path, lines.join("\n"));
-    let run = session(&sandbox, &["fork", "source"]).run();
-    run.ok().err_is("claw-session: tool calls without a result at the end: 2\n");
+    session(&sandbox, &["fork", "source"])
+        .assert()
+        .success()
+        .stderr("claw-session: tool calls without a result at the end: 2\n");
     append(&sandbox, &path, prompt().to_string());
-    session(&sandbox, &["fork", "source"]).run().ok().err_is("");
+    session(&sandbox, &["fork", "source"]).assert().success().stderr("");
 }
 
 #[test]
@@ -532,15 +557,17 @@ fn v3_a_fork_leaves_damaged_lines_out_and_makes_one_format_of_claw0s() {
     let mut bytes = sandbox.read(&path);
     bytes.extend_from_slice(b"{\"type\":\"us");
     sandbox.write(&path, bytes);
-    let run = session(&sandbox, &["fork", "initial", "--label", "copy"]).run();
-    run.ok().err_has("left out 1");
+    session(&sandbox, &["fork", "initial", "--label", "copy"])
+        .assert()
+        .success()
+        .stderr(contains("left out 1"));
     let copy = said(&sandbox, &["path", "copy"]);
     assert_eq!(rebuild(&sandbox, &copy), whole);
     sandbox.write(
         &format!("{CLAW0}/sessions/pi.jsonl"),
         "{\"type\":\"session\",\"id\":\"x\",\"timestamp\":\"2026-01-01T00:00:00Z\"}\n",
     );
-    session(&sandbox, &["fork", "pi"]).run().code(65);
+    session(&sandbox, &["fork", "pi"]).assert().code(65);
 }
 
 // ---- removal ---------------------------------------------------------------------------------
@@ -548,21 +575,21 @@ fn v3_a_fork_leaves_damaged_lines_out_and_makes_one_format_of_claw0s() {
 #[test]
 fn f_1_v78_expire_removes_what_its_dry_run_says_and_nothing_else() {
     let sandbox = claw0();
-    let now = |args: &[&str]| -> Run {
+    let now = |args: &[&str]| -> Assert {
         // Two of them were active last on 2026-11-21 at 21:05:28, one just after.
-        session(&sandbox, args).env("SOURCE_DATE_EPOCH", "1795295128.636023").run()
+        session(&sandbox, args).env("SOURCE_DATE_EPOCH", "1795295128.636023").assert()
     };
-    now(&["switch", "initial"]).ok();
-    let old = now(&["expire", "--older-than", "0s", "--dry-run"]).ok().stdout_text();
+    now(&["switch", "initial"]).success();
+    let old = now(&["expire", "--older-than", "0s", "--dry-run"]).success().stdout_text();
     assert!(old.contains("49c71f1146e5") && !old.contains("7ab2385f6138"), "{old}");
-    let dry = now(&["expire", "--max", "2", "--dry-run"]).ok().stdout_text();
+    let dry = now(&["expire", "--max", "2", "--dry-run"]).success().stdout_text();
     assert_eq!(dry.lines().count(), 2, "{dry}");
     assert_eq!(list(&sandbox).len(), 4);
-    assert_eq!(now(&["expire", "--max", "2"]).ok().stdout_text(), dry);
-    assert_eq!(now(&["expire", "--max", "2"]).ok().stdout_text(), "");
+    assert_eq!(now(&["expire", "--max", "2"]).success().stdout_text(), dry);
+    assert_eq!(now(&["expire", "--max", "2"]).success().stdout_text(), "");
     let left = column(&sandbox, "id");
     assert_eq!(left, ["af3939bf5a29", "7ab2385f6138"], "the newest, and the current one");
-    now(&["delete", "smol", "--dry-run"]).ok().stdout_has("af3939bf5a29");
+    now(&["delete", "smol", "--dry-run"]).success().stdout(contains("af3939bf5a29"));
     assert_eq!(list(&sandbox).len(), 2);
     now(&["expire"]).code(2);
     now(&["expire", "--max", "1", "--older-than", "1d"]).code(2);
@@ -590,25 +617,25 @@ fn v80_one_holds_the_turn_until_it_ends_and_appends_go_on() {
     let take = |name: &str, wait: &str| {
         session(&sandbox, &["lock", name, "--lock-timeout", wait, "--", "echo", "mine"])
             .timeout(Duration::from_secs(20))
-            .run()
+            .assert()
     };
-    take("a", "0.05").code(75).stdout_is("");
-    take("b", "0").ok().stdout_is("mine\n");
+    take("a", "0.05").code(75).stdout("");
+    take("b", "0").success().stdout("mine\n");
     let path = said(&sandbox, &["path", "a"]);
     append(&sandbox, &path, json!({"type": "user", "content": "meanwhile"}).to_string());
-    session(&sandbox, &["delete", "a"]).run().code(75);
+    session(&sandbox, &["delete", "a"]).assert().code(75);
     session(&sandbox, &["expire", "--max", "0"])
-        .run()
-        .ok()
-        .err_has("a turn is running in it")
-        .stdout_is("");
+        .assert()
+        .success()
+        .stderr(contains("a turn is running in it"))
+        .stdout("");
     kill_group(child.id());
     child.wait().expect("an end");
-    take("a", "5").ok().stdout_is("mine\n");
+    take("a", "5").success().stdout("mine\n");
     // Whatever is in the lock's file, it is the kernel that holds.
     let lock = path.replace("sessions/", "sessions/.") + ".lock";
     sandbox.write(&lock, "{\"pid\":1,");
-    take(&path, "0").ok();
+    take(&path, "0").success();
 }
 
 #[test]
@@ -616,11 +643,13 @@ fn v80_a_lock_inside_of_its_own_does_not_wait_and_what_runs_on_holds_nothing() {
     let sandbox = Sandbox::new();
     let script =
         "claw-session lock s.jsonl --lock-timeout 0 -- echo again; sleep 5 >/dev/null 2>&1 &";
-    let run = session(&sandbox, &["lock", "./s.jsonl", "--", "sh", "-c", script]).run();
-    run.ok().stdout_is("again\n");
-    session(&sandbox, &["lock", "s.jsonl", "--lock-timeout", "0", "--", "true"]).run().ok();
-    session(&sandbox, &["lock", "s.jsonl", "--", "sh", "-c", "exit 7"]).run().code(7);
-    session(&sandbox, &["lock", "s.jsonl", "--", "no-such-program"]).run().code(78);
+    session(&sandbox, &["lock", "./s.jsonl", "--", "sh", "-c", script])
+        .assert()
+        .success()
+        .stdout("again\n");
+    session(&sandbox, &["lock", "s.jsonl", "--lock-timeout", "0", "--", "true"]).assert().success();
+    session(&sandbox, &["lock", "s.jsonl", "--", "sh", "-c", "exit 7"]).assert().code(7);
+    session(&sandbox, &["lock", "s.jsonl", "--", "no-such-program"]).assert().code(78);
 }
 
 /// claw-turn, with the offline provider.
@@ -636,16 +665,16 @@ fn a_turn_finds_its_session_by_name_and_leaves_no_lock() {
     let sandbox = Sandbox::new();
     said(&sandbox, &["new", "--label", "work"]);
     let words = "it's \"$HOME\" `x`\n\n";
-    turn(&sandbox, &["-m", words, "wor"]).run().ok();
+    turn(&sandbox, &["-m", words, "wor"]).assert().success();
     let path = said(&sandbox, &["path", "work"]);
     assert_eq!(sandbox.read_json(&path)[1]["content"], words);
     assert!(!sandbox.exists(&(path.replace("sessions/", "sessions/.") + ".lock")));
-    turn(&sandbox, &["-m", "x", "nobody"]).run().code(1).err_has("claw-session new");
-    sandbox.cmd("claw-retry").arg("work").run().ok();
-    sandbox.cmd("claw-retry").arg("nobody").run().code(1);
+    turn(&sandbox, &["-m", "x", "nobody"]).assert().code(1).stderr(contains("claw-session new"));
+    sandbox.cmd("claw-retry").arg("work").assert().success();
+    sandbox.cmd("claw-retry").arg("nobody").assert().code(1);
     // Any spelling of a path.
-    turn(&sandbox, &["-m", "x", "a//.//-s.jsonl"]).run().ok();
-    turn(&sandbox, &["-m", "x", "--", "-s.jsonl"]).run().ok();
+    turn(&sandbox, &["-m", "x", "a//.//-s.jsonl"]).assert().success();
+    turn(&sandbox, &["-m", "x", "--", "-s.jsonl"]).assert().success();
     assert!(sandbox.exists("a/-s.jsonl") && sandbox.exists("-s.jsonl"));
 }
 
@@ -654,20 +683,22 @@ fn a_turn_finds_its_session_by_name_and_leaves_no_lock() {
 fn v80_turns_on_one_transcript_do_not_interleave() {
     let sandbox = Sandbox::new();
     let mut child = holder(&sandbox, "./s.jsonl");
-    let late = turn(&sandbox, &["--lock-timeout", "0.05", "-m", "x", "s.jsonl"]).run();
-    late.code(75).err_has("another turn");
+    turn(&sandbox, &["--lock-timeout", "0.05", "-m", "x", "s.jsonl"])
+        .assert()
+        .code(75)
+        .stderr(contains("another turn"));
     assert!(!sandbox.exists("s.jsonl"));
     kill_group(child.id());
     child.wait().expect("an end");
     let four = "for n in 1 2 3 4; do claw-turn --no-checkpoint -m \"$n\" s.jsonl & done; wait";
-    sandbox.sh(four).env("CLAW_PROVIDER", "offline").run().ok();
+    sandbox.sh(four).env("CLAW_PROVIDER", "offline").assert().success();
     let records = sandbox.read_json("s.jsonl");
     let kinds: Vec<&str> = records.iter().filter_map(|record| record["type"].as_str()).collect();
     assert_eq!(kinds, ["user", "assistant"].repeat(4));
     // Turns under a lock that is held for all of them.
     let both = "claw-turn -m a s.jsonl && claw-turn -m b s.jsonl && test -e .s.jsonl.lock";
     let run = session(&sandbox, &["lock", "s.jsonl", "--", "sh", "-c", both]);
-    run.env("CLAW_PROVIDER", "offline").run().ok();
+    run.env("CLAW_PROVIDER", "offline").assert().success();
 }
 
 #[test]
@@ -678,7 +709,7 @@ fn audit_27_a_turn_in_a_session_that_is_over_begins_another() {
     let at = |minutes: u64, name: &str| {
         let now = (1_767_225_600 + minutes * 60).to_string();
         let run = turn(&sandbox, &["--idle", "30", "--reset", "daily@04:00", "-m", "hi", name]);
-        run.env("SOURCE_DATE_EPOCH", now).run().ok().stdout_text()
+        run.env("SOURCE_DATE_EPOCH", now).assert().success().stdout_text()
     };
     for (minutes, name, messages) in [
         (0, "work", 1),
@@ -691,8 +722,10 @@ fn audit_27_a_turn_in_a_session_that_is_over_begins_another() {
         assert_eq!(at(minutes, name), format!("Reply to {messages} messages: hi\n"), "{minutes}");
     }
     assert_eq!(list(&sandbox).len(), 3);
-    let path = turn(&sandbox, &["--idle", "30", "-m", "hi", "./s.jsonl"]).run();
-    path.code(2).err_has("--reset and --idle need a session's name, and './s.jsonl' is a path");
+    turn(&sandbox, &["--idle", "30", "-m", "hi", "./s.jsonl"])
+        .assert()
+        .code(2)
+        .stderr(contains("--reset and --idle need a session's name, and './s.jsonl' is a path"));
 }
 
 #[test]
@@ -700,17 +733,21 @@ fn audit_27_a_turn_in_a_session_that_is_over_begins_another() {
 fn audit_27_a_turn_sends_only_the_last_turns() {
     let sandbox = Sandbox::new();
     for n in [1, 3, 3, 3] {
-        let run = turn(&sandbox, &["--limit-turns", "2", "-m", "hi", "s.jsonl"]).run();
-        run.ok().stdout_is(&format!("Reply to {n} messages: hi\n"));
+        turn(&sandbox, &["--limit-turns", "2", "-m", "hi", "s.jsonl"])
+            .assert()
+            .success()
+            .stdout(format!("Reply to {n} messages: hi\n"));
     }
-    turn(&sandbox, &["-m", "hi", "s.jsonl"]).run().ok().stdout_is("Reply to 9 messages: hi\n");
+    turn(&sandbox, &["-m", "hi", "s.jsonl"]).assert().success().stdout("Reply to 9 messages: hi\n");
     for (wrong, why) in [
         ("0", "invalid value '0' for --limit-turns: "),
         ("x", "invalid value 'x' for --limit-turns: "),
         ("1x", "invalid value '1x' for --limit-turns: "),
         ("", "a value is required for --limit-turns; "),
     ] {
-        let run = turn(&sandbox, &["--limit-turns", wrong, "-m", "hi", "s.jsonl"]).run();
-        run.code(2).err_has(why);
+        turn(&sandbox, &["--limit-turns", wrong, "-m", "hi", "s.jsonl"])
+            .assert()
+            .code(2)
+            .stderr(contains(why));
     }
 }

@@ -2,11 +2,13 @@
 
 use std::collections::HashSet;
 
+use assert_cmd::assert::Assert;
+use predicates::str::contains;
 use serde_json::{Value, json};
 
 use crate::common::provider::{FakeProvider, Recorded, Step};
 use crate::common::shapes::Shape;
-use crate::common::{Cmd, Run, Sandbox};
+use crate::common::{AssertExt, Cmd, Sandbox};
 use crate::talks::{Talk, append, rebuild, rebuild_meta, words};
 
 /// One message, on its way to a call.
@@ -22,8 +24,8 @@ pub fn call(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape, args: &[&s
 
 /// A call of its own that says hello.
 #[track_caller]
-pub fn hello(provider: &FakeProvider, shape: Shape, args: &[&str]) -> Run {
-    call(&Sandbox::new(), provider, shape, args).stdin(HELLO).run()
+pub fn hello(provider: &FakeProvider, shape: Shape, args: &[&str]) -> Assert {
+    call(&Sandbox::new(), provider, shape, args).write_stdin(HELLO).assert()
 }
 
 /// What `--provider` calls a shape.
@@ -57,7 +59,7 @@ fn a_text_becomes_the_same_record_in_every_shape() {
         let provider = FakeProvider::new();
         provider.script(Step::text("Caf\u{e9} \u{1f600}\nand \"more\"."));
         let run = hello(&provider, shape, &[]);
-        let mut record = run.ok().err_is("").json_one();
+        let mut record = run.success().stderr("").json_one();
         let usage = record.as_object_mut().expect("an object").remove("usage");
         assert!(usage.is_some_and(|usage| usage.is_object()), "{shape:?}");
         let id = if shape == Shape::Ollama { Value::Null } else { json!("req_1") };
@@ -90,7 +92,7 @@ fn r_1_counts_are_stored_once_and_as_they_were_sent() {
         let provider = FakeProvider::new();
         provider.script(Step::Raw { status: 200, headers: vec![], body: body.into() });
         let run = hello(&provider, shape, &[]);
-        let text = run.ok().stdout_text();
+        let text = run.success().stdout_text();
         assert_eq!((text.matches(counts).count(), text.matches("usage").count()), (1, 1), "{text}");
         assert!(text.lines().next().is_some_and(|line| line.contains(counts)), "{text}");
     }
@@ -102,7 +104,7 @@ fn parallel_calls_become_the_same_records_in_every_shape() {
     for shape in Shape::ALL {
         let provider = FakeProvider::new();
         provider.script(two_calls(shape, 1));
-        let mut records = hello(&provider, shape, &[]).ok().json();
+        let mut records = hello(&provider, shape, &[]).success().json();
         let ids: HashSet<String> = records
             .iter()
             .filter_map(|record| Some(record["tool_use_id"].as_str()?.into()))
@@ -146,9 +148,9 @@ fn k_3_reasons_become_ours_in_every_shape() {
             }
             _ => json!({"message": message, "done": true, "done_reason": reason}),
         }));
-        let run = hello(&provider, shape, &[]);
-        assert_eq!(run.code(exit).json_one()["stop_reason"], expected);
-        assert_eq!(run.stderr.is_empty(), expected == "end_turn", "{}", run.stderr);
+        let run = hello(&provider, shape, &[]).code(exit);
+        assert_eq!(run.json_one()["stop_reason"], expected);
+        assert_eq!(run.stderr_text().is_empty(), expected == "end_turn", "{}", run.stderr_text());
     }
 }
 
@@ -167,13 +169,13 @@ fn thoughts_that_nobody_takes_back_are_kept_and_not_sent_again() {
         provider.script(Step::Reply(reply));
         Talk::new().user("hi").append(&sandbox, "s.jsonl");
         let messages = rebuild_meta(&sandbox, "s.jsonl");
-        let run = call(&sandbox, &provider, shape, &[]).stdin(messages).run();
-        assert_eq!(run.ok().json_one()["reasoning"], "I think");
-        append(&sandbox, "s.jsonl", run.stdout.clone());
+        let run = call(&sandbox, &provider, shape, &[]).write_stdin(messages).assert().success();
+        assert_eq!(run.json_one()["reasoning"], "I think");
+        append(&sandbox, "s.jsonl", run.get_output().stdout.clone());
         Talk::new().user("and?").append(&sandbox, "s.jsonl");
         for next in Shape::ALL {
             let messages = rebuild_meta(&sandbox, "s.jsonl");
-            call(&sandbox, &provider, next, &[]).stdin(messages).run().ok();
+            call(&sandbox, &provider, next, &[]).write_stdin(messages).assert().success();
         }
         provider.all_legal();
         let sent = provider.requests();
@@ -188,9 +190,9 @@ fn thoughts_that_nobody_takes_back_are_kept_and_not_sent_again() {
 #[track_caller]
 fn step(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape, args: &[&str]) -> Vec<Value> {
     let messages = rebuild_meta(sandbox, "s.jsonl");
-    let run = call(sandbox, provider, shape, args).stdin(messages).run();
-    let records = run.ok().json();
-    append(sandbox, "s.jsonl", run.stdout);
+    let run = call(sandbox, provider, shape, args).write_stdin(messages).assert().success();
+    let records = run.json();
+    append(sandbox, "s.jsonl", run.get_output().stdout.clone());
     records
 }
 
@@ -272,7 +274,7 @@ fn all_that_is_in_a_session_is_put_in_every_shape() {
     sandbox.write("system", "Be brief.");
     for shape in Shape::ALL {
         let run = call(&sandbox, &provider, shape, &["--system", "system"]);
-        run.stdin(colourful()).run().ok();
+        run.write_stdin(colourful()).assert().success();
     }
     provider.all_legal();
     let [anthropic, openai, ollama] = &provider.requests()[..] else { panic!("three requests") };
@@ -317,11 +319,13 @@ fn what_is_sent_is_what_a_dry_run_prints_in_every_shape() {
     for (shape, path) in Shape::ALL.into_iter().zip(["messages", "chat/completions", "chat"]) {
         for args in [&["--max-tokens", "77"][..], &["--max-tokens", "77", "--stream"]] {
             let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
-            let dry =
-                call(&sandbox, &provider, shape, args).arg("--dry-run").stdin(colourful()).run();
+            let dry = call(&sandbox, &provider, shape, args)
+                .arg("--dry-run")
+                .write_stdin(colourful())
+                .assert();
             assert!(provider.requests().is_empty(), "no connection was opened");
-            dry.ok().err_has(&format!("/{path}\n"));
-            call(&sandbox, &provider, shape, args).stdin(colourful()).run().ok();
+            let dry = dry.success().stderr(contains(format!("/{path}\n")));
+            call(&sandbox, &provider, shape, args).write_stdin(colourful()).assert().success();
             let sent = provider.single_request();
             assert_eq!(sent.body, dry.stdout_text().trim_end().as_bytes());
             assert_eq!(sent.streams(), args.contains(&"--stream"));
@@ -334,8 +338,8 @@ fn what_is_sent_is_what_a_dry_run_prints_in_every_shape() {
 fn only_openai_itself_is_sent_the_newer_name_of_the_room_for_the_answer() {
     let names = |url: &str| {
         let args = ["--provider", "openai", "--model", "m", "--dry-run", "--base-url", url];
-        let run = Sandbox::new().cmd("claw-call").args(args).stdin(HELLO).run();
-        let body = run.ok().json_one();
+        let run = Sandbox::new().cmd("claw-call").args(args).write_stdin(HELLO).assert();
+        let body = run.success().json_one();
         ["max_tokens", "max_completion_tokens"].map(|name| body[name].as_u64())
     };
     assert_eq!(names("https://api.openai.com/v1"), [None, Some(8096)]);
@@ -378,10 +382,13 @@ fn v66_whatever_was_said_the_next_request_is_legal_in_every_shape() {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         let lines: String = records.iter().map(|record| format!("{record}\n")).collect();
         append(&sandbox, "s.jsonl", lines);
-        let run = sandbox.cmd("claw-rebuild").args(["--meta", "s.jsonl"]).run();
-        let messages = run.ok().stdout_text();
+        let run = sandbox.cmd("claw-rebuild").args(["--meta", "s.jsonl"]).assert();
+        let messages = run.success().stdout_text();
         for shape in Shape::ALL {
-            self::call(&sandbox, &provider, shape, &[]).stdin(messages.clone()).run().ok();
+            self::call(&sandbox, &provider, shape, &[])
+                .write_stdin(messages.clone())
+                .assert()
+                .success();
         }
         provider.all_legal();
     }
@@ -409,15 +416,19 @@ fn a_refusal_ends_with_its_status_in_every_shape() {
             let provider = FakeProvider::new();
             provider.script(Step::error(status, "some_error", "The tokens of the context are out"));
             let sandbox = Sandbox::new();
-            let run = call(&sandbox, &provider, shape, &["--max-retries", "0"]).stdin(HELLO).run();
-            run.code(exit).stdout_is("").err_has("The tokens of the context are out");
+            call(&sandbox, &provider, shape, &["--max-retries", "0"])
+                .write_stdin(HELLO)
+                .assert()
+                .code(exit)
+                .stdout("")
+                .stderr(contains("The tokens of the context are out"));
             assert!(!sandbox.exists("state/windows.jsonl"));
             provider.single_request();
         }
     }
     let provider = FakeProvider::new();
     provider.script(Step::error(429, "insufficient_quota", "You exceeded your current quota"));
-    hello(&provider, Shape::OpenAi, &[]).code(77).err_has("billing");
+    hello(&provider, Shape::OpenAi, &[]).code(77).stderr(contains("billing"));
 }
 
 #[test]
@@ -427,15 +438,22 @@ fn an_overflow_teaches_the_window_in_every_shape() {
         let provider = FakeProvider::new().window(2000);
         let sandbox = Sandbox::new();
         let args = ["--failure", "failure", "--max-tokens", "100"];
-        let run = call(&sandbox, &provider, shape, &args).stdin(prompt.clone()).run();
-        run.code(3).stdout_is("").err_has("actual 3008, limit 2000");
+        call(&sandbox, &provider, shape, &args)
+            .write_stdin(prompt.clone())
+            .assert()
+            .code(3)
+            .stdout("")
+            .stderr(contains("actual 3008, limit 2000"));
         provider.single_request();
         let record = &sandbox.read_json("failure")[0];
         let numbers = ["class", "status", "limit", "actual"].map(|name| record[name].clone());
         assert_eq!(numbers, [json!("overflow"), json!(400), json!(2000), json!(3008)]);
         assert_eq!(sandbox.read_json("state/windows.jsonl")[0]["window"], 2000);
         let check = sandbox.cmd("claw-estimate").envs(provider.env_for(shape)).arg("--check");
-        check.stdin(json!({"role": "user", "content": words(1800)}).to_string()).run().code(3);
+        check
+            .write_stdin(json!({"role": "user", "content": words(1800)}).to_string())
+            .assert()
+            .code(3);
     }
 }
 
@@ -447,8 +465,10 @@ fn j_2_room_for_the_answer_is_lowered_once_for_chat_completions() {
                    of the messages or completion.";
     let provider = FakeProvider::new();
     (0..2).for_each(|_| provider.script(Step::error(400, "BadRequestError", refusal)));
-    let run = hello(&provider, Shape::OpenAi, &["--max-tokens", "2000"]);
-    run.code(3).stdout_is("").err_has("trying again with --max-tokens 1032");
+    hello(&provider, Shape::OpenAi, &["--max-tokens", "2000"])
+        .code(3)
+        .stdout("")
+        .stderr(contains("trying again with --max-tokens 1032"));
     let rooms: Vec<Value> =
         provider.requests().iter().map(|request| body(request)["max_tokens"].clone()).collect();
     assert_eq!(rooms, [2000, 1032]);

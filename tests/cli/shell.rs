@@ -1,7 +1,10 @@
 //! claw-config shell: a script's command line becomes text that any shell evaluates to the same values, whatever
 //! bytes they have, in whatever order the arguments stand.
 
-use crate::common::{Run, Sandbox};
+use assert_cmd::assert::Assert;
+use predicates::str::contains;
+
+use crate::common::Sandbox;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
@@ -19,10 +22,10 @@ cat
 "#;
 
 /// Runs the script with these arguments in a shell.
-fn evaluate(sandbox: &Sandbox, shell: &[&str], arguments: &[OsString]) -> Run {
+fn evaluate(sandbox: &Sandbox, shell: &[&str], arguments: &[OsString]) -> Assert {
     let script = sandbox.path("script");
     let cmd = sandbox.sh("exec \"$@\"").arg("sh").args(shell).arg(script);
-    cmd.args(["--provider", "offline"]).args(arguments).run()
+    cmd.args(["--provider", "offline"]).args(arguments).assert()
 }
 
 /// Texts that a shell or a parser could take for something else.
@@ -86,7 +89,15 @@ fn a_message_as_long_as_an_argument_is_read_and_continues() {
     let message = "'".repeat((128 << 10) - 1);
     for shell in SHELLS {
         let sandbox = Sandbox::new();
-        if sandbox.sh("command -v \"$1\"").arg("sh").arg(shell[0]).run().stdout.is_empty() {
+        if sandbox
+            .sh("command -v \"$1\"")
+            .arg("sh")
+            .arg(shell[0])
+            .assert()
+            .get_output()
+            .stdout
+            .is_empty()
+        {
             continue;
         }
         let script =
@@ -94,7 +105,7 @@ fn a_message_as_long_as_an_argument_is_read_and_continues() {
         let cmd = sandbox.sh(script).arg("sh").args(shell).env("CLAW_PROVIDER", "offline");
         // One that is exported stays so when a shell sets it.
         let cmd = cmd.env("message", "exported");
-        cmd.stdin(message.as_str()).run().ok();
+        cmd.write_stdin(message.as_str()).assert().success();
         assert!(sandbox.read_json("s.jsonl")[0]["content"] == message.as_str(), "{shell:?}");
     }
 }
@@ -106,7 +117,15 @@ fn values_of_any_bytes_reach_a_script_whole() {
     sandbox.write("script", SCRIPT);
     sandbox.write("system", "Be brief.");
     for shell in SHELLS {
-        if !sandbox.sh("command -v \"$1\"").arg("sh").arg(shell[0]).run().stdout.is_empty() {
+        if !sandbox
+            .sh("command -v \"$1\"")
+            .arg("sh")
+            .arg(shell[0])
+            .assert()
+            .get_output()
+            .stdout
+            .is_empty()
+        {
             continue_with(&sandbox, shell);
         } else {
             assert!(
@@ -136,9 +155,8 @@ fn continue_with(sandbox: &Sandbox, shell: &[&str]) {
             arguments.extend(["--message".into(), "m".into()]);
         }
         arguments.extend(["--system".into(), "system".into()]);
-        let run = evaluate(sandbox, shell, &arguments);
-        run.ok();
-        let got: Vec<&[u8]> = run.stdout.split(|byte| *byte == 0).collect();
+        let run = evaluate(sandbox, shell, &arguments).success();
+        let got: Vec<&[u8]> = run.get_output().stdout.split(|byte| *byte == 0).collect();
         let message: &[u8] = if is_text { &text } else { b"m" };
         assert_eq!(got[0], b"./s.jsonl", "{shell:?} {value:?}");
         assert_eq!(got[1], message, "{shell:?} {value:?}");
@@ -161,34 +179,49 @@ fn an_empty_list_is_refused_and_blanks_around_commas_do_not_count() {
         let args = [&["shell", "turn", "--", "--provider", "offline", "s.jsonl"], args].concat();
         sandbox.cmd("claw-config").args(&args)
     };
-    shell(&["--allow", ""]).run().code(2).err_has("claw-turn: a value is required for --allow; ");
+    shell(&["--allow", ""])
+        .assert()
+        .code(2)
+        .stderr(contains("claw-turn: a value is required for --allow; "));
     for text in [",", " , ", "\n"] {
-        let run = shell(&[]).env("CLAW_ALLOW", text).run();
-        run.code(78).stdout_is("").err_has("claw-turn: a value is required for CLAW_ALLOW; ");
+        shell(&[])
+            .env("CLAW_ALLOW", text)
+            .assert()
+            .code(78)
+            .stdout("")
+            .stderr(contains("claw-turn: a value is required for CLAW_ALLOW; "));
     }
     for json in [r#"{"allow":[]}"#, r#"{"allow":[""]}"#] {
         sandbox.write("c.json", json);
-        shell(&["--config", "c.json"]).run().code(78).err_has("'allow' has an empty value; ");
+        shell(&["--config", "c.json"])
+            .assert()
+            .code(78)
+            .stderr(contains("'allow' has an empty value; "));
     }
     let list = sandbox.cmd("claw-config").args(["get", "deny"]).env("CLAW_DENY", "foo, bar ,baz");
-    list.run().ok().stdout_is("foo\nbar\nbaz\n");
+    list.assert().success().stdout("foo\nbar\nbaz\n");
 }
 
 #[test]
 fn what_is_not_a_file_of_settings_is_left_as_it_is() {
     let sandbox = Sandbox::new();
-    let config = |args: &[&str]| sandbox.cmd("claw-config").args(args).run();
+    let config = |args: &[&str]| sandbox.cmd("claw-config").args(args).assert();
     let set = "mkfifo pipe; : >pipe & claw-config --config pipe set model x";
-    let set = sandbox.sh(set).run();
-    set.code(74).err_has("cannot change 'pipe': not a regular file; ");
-    sandbox.sh("test -p pipe").run().ok();
+    sandbox
+        .sh(set)
+        .assert()
+        .code(74)
+        .stderr(contains("cannot change 'pipe': not a regular file; "));
+    sandbox.sh("test -p pipe").assert().success();
     let profiles = r#"{"profiles":{"a":{"model":"x"}}}"#;
     sandbox.write("c.json", profiles);
-    config(&["--config", "c.json", "unset", "profiles"]).code(2).err_has("is not a setting");
+    config(&["--config", "c.json", "unset", "profiles"])
+        .code(2)
+        .stderr(contains("is not a setting"));
     assert_eq!(sandbox.read_text("c.json"), profiles);
     // A file without text has no settings.
     sandbox.write("c.json", "");
-    config(&["--config", "c.json", "get", "provider"]).err_is("");
+    config(&["--config", "c.json", "get", "provider"]).stderr("");
     sandbox.write("c.json", b"{\"model\":\"a\xff\"}");
-    config(&["--config", "c.json", "list"]).code(78).err_has("not UTF-8; correct it");
+    config(&["--config", "c.json", "list"]).code(78).stderr(contains("not UTF-8; correct it"));
 }

@@ -13,7 +13,10 @@ use std::path::{Path, PathBuf};
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use unicode_width::UnicodeWidthStr;
 
-use crate::common::{Run, Sandbox};
+use assert_cmd::assert::Assert;
+use predicates::str::contains;
+
+use crate::common::{AssertExt, Sandbox};
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
@@ -21,14 +24,14 @@ fn data(name: &str) -> PathBuf {
 
 /// Shows a transcript of `tests/data`.
 #[track_caller]
-fn show_file(name: &str, args: &[&str]) -> Run {
-    Sandbox::new().cmd("claw-show").args(args).arg(data(name)).run()
+fn show_file(name: &str, args: &[&str]) -> Assert {
+    Sandbox::new().cmd("claw-show").args(args).arg(data(name)).assert()
 }
 
 /// Shows records that are given on standard input.
 #[track_caller]
-fn show(records: &str, args: &[&str]) -> Run {
-    Sandbox::new().cmd("claw-show").args(args).stdin(records).run()
+fn show(records: &str, args: &[&str]) -> Assert {
+    Sandbox::new().cmd("claw-show").args(args).write_stdin(records).assert()
 }
 
 fn user(text: &str) -> String {
@@ -63,14 +66,13 @@ fn everything_is_shown_as_it_was_before() {
         ("everything.md", &["--format", "markdown"]),
         ("everything.html", &["--format", "html"]),
     ] {
-        let run = show_file("show/everything.jsonl", args);
-        run.ok().err_is("");
+        let run = show_file("show/everything.jsonl", args).success().stderr("");
         let golden = data("show").join(file);
         if env::var_os("CLAW_BLESS").is_some() {
-            fs::write(&golden, &run.stdout).expect("a golden file");
+            fs::write(&golden, &run.get_output().stdout).expect("a golden file");
         }
         let expected = fs::read(&golden).expect("a golden file; CLAW_BLESS=1 writes it");
-        run.expect(run.stdout == expected, || format!("expected: {}", golden.display()));
+        assert!(run.get_output().stdout == expected, "expected: {}\n{run}", golden.display());
     }
 }
 
@@ -86,7 +88,7 @@ fn a_call_that_claw0_wrote_twice_is_shown_once() {
         &call("c2"),
         &result("c2", "r2"),
     ];
-    show(&records.concat(), &["--width", "40"]).ok().err_is("").stdout_is(
+    show(&records.concat(), &["--width", "40"]).success().stderr("").stdout(
         "── turn 1 ──────────────────────────────\n\nuser\n  q\n\nassistant\n  look\n\n  \
          ▸ f {\"n\":\"c1\"}\n  ▸ f {\"n\":\"c2\"}\n\n  ◂ f {\"n\":\"c1\"}\n    r1\n\n  \
          ◂ f {\"n\":\"c2\"}\n    r2\n",
@@ -98,7 +100,7 @@ fn a_result_before_its_call_is_shown_where_it_stands() {
     let text = |text: &str| format!("{{\"type\":\"assistant\",\"content\":\"{text}\"}}\n");
     let records =
         [&result("c1", "r1"), &user("q"), &text("look"), &call("c1"), &text("done"), &call("c2")];
-    show(&records.map(String::as_str).concat(), &["--width", "40"]).ok().err_is("").stdout_is(
+    show(&records.map(String::as_str).concat(), &["--width", "40"]).success().stderr("").stdout(
         "  ◂ result of call c1, without a call\n  before it\n    r1\n\n── turn 1 \
          ──────────────────────────────\n\nuser\n  q\n\nassistant\n  look\n\n  \
          ▸ f {\"n\":\"c1\"}\n    (the result is above)\n\nassistant\n  done\n\n  \
@@ -119,8 +121,8 @@ fn both_of_claw0s_formats_are_shown_whole() {
         }
         files += 1;
         let text = fs::read_to_string(entry.path()).expect("a transcript");
-        let run = show(&text, &["--full", "--width", "4000"]);
-        let (shown, mut calls) = (run.ok().err_is("").stdout_text(), Vec::new());
+        let run = show(&text, &["--full", "--width", "4000"]).success().stderr("");
+        let (shown, mut calls) = (run.stdout_text(), Vec::new());
         for line in text.lines() {
             let record: serde_json::Value = serde_json::from_str(line).expect("a record");
             if record["type"] == "tool_use" {
@@ -131,12 +133,16 @@ fn both_of_claw0s_formats_are_shown_whole() {
                 for line in said.lines().filter(|line| !line.trim().is_empty()) {
                     let line = line.replace('\t', "        ");
                     let line = line.trim();
-                    run.expect(shown.contains(line) || line.contains("  "), || line.to_owned());
+                    assert!(
+                        shown.contains(line) || line.contains("  "),
+                        "{}\n{run}",
+                        line.to_owned()
+                    );
                 }
             }
         }
         let marks = shown.lines().filter(|line| line.starts_with("  ▸ ")).count();
-        run.expect(marks == calls.len(), || format!("{} calls", calls.len()));
+        assert!(marks == calls.len(), "{} calls\n{run}", calls.len());
     }
     assert!(files >= 4, "{files} transcripts");
 }
@@ -145,32 +151,33 @@ fn both_of_claw0s_formats_are_shown_whole() {
 fn what_is_damaged_is_told_and_the_rest_is_shown() {
     let records = [user("one"), "{\"type\":\"user\",\"content\":\"to\n".to_owned(), reply("two")];
     for format in ["text", "markdown", "html"] {
-        let run = show(&records.concat(), &["--format", format]);
-        run.ok().stdout_has("one").stdout_has("two");
-        run.err_is(
-            "claw-show: torn-line: '<stdin>' line 2, byte 32, 28 bytes: torn after byte 28 of the line: EOF while parsing a string\nclaw-show: 1 finding\n",
-        );
+        show(&records.concat(), &["--format", format]).success().stdout(contains("one")).stdout(contains("two")).stderr("claw-show: torn-line: '<stdin>' line 2, byte 32, 28 bytes: torn after byte 28 of the line: EOF while parsing a string\nclaw-show: 1 finding\n");
     }
-    show("{\"type\":\"message\",\"message\":{}}\n", &[]).code(65).err_has("a transcript of pi");
-    show("", &[]).ok().stdout_is("").err_is("");
-    let missing = Sandbox::new().cmd("claw-show").arg("nowhere").run();
-    missing.code(74).err_has("claw-show: cannot read 'nowhere': ");
+    show("{\"type\":\"message\",\"message\":{}}\n", &[])
+        .code(65)
+        .stderr(contains("a transcript of pi"));
+    show("", &[]).success().stdout("").stderr("");
+    Sandbox::new()
+        .cmd("claw-show")
+        .arg("nowhere")
+        .assert()
+        .code(74)
+        .stderr(contains("claw-show: cannot read 'nowhere': "));
 }
 
 #[test]
 fn the_last_turns_keep_their_numbers() {
     let talk: String = (1..=5).map(|n| user(&format!("q{n}")) + &reply(&format!("a{n}"))).collect();
     let turns = |args: &[&str]| {
-        let lines = show(&talk, args).ok().lines().into_iter();
+        let lines = show(&talk, args).success().lines().into_iter();
         lines.filter(|line| line.contains("turn")).count()
     };
     assert_eq!(turns(&["--limit-turns", "9"]), 5);
-    let run = show(&talk, &["--limit-turns", "2", "--width", "24"]);
-    run.ok().stdout_is(
-        "── turn 4 ──────────────\n\nuser\n  q4\n\nassistant\n  a4\n\n── turn 5 ──────────────\n\nuser\n  q5\n\nassistant\n  a5\n",
-    );
-    show(&talk, &["--limit-turns", "0"]).ok().stdout_is("");
-    show(&talk, &["--limit-turns", "1", "--format", "html"]).ok().stdout_has("id=\"turn-5\"");
+    show(&talk, &["--limit-turns", "2", "--width", "24"]).success().stdout("── turn 4 ──────────────\n\nuser\n  q4\n\nassistant\n  a4\n\n── turn 5 ──────────────\n\nuser\n  q5\n\nassistant\n  a5\n");
+    show(&talk, &["--limit-turns", "0"]).success().stdout("");
+    show(&talk, &["--limit-turns", "1", "--format", "html"])
+        .success()
+        .stdout(contains("id=\"turn-5\""));
 }
 
 #[test]
@@ -178,12 +185,18 @@ fn prices_are_said_of_models_that_have_one() {
     let sandbox = Sandbox::new();
     sandbox.write("prices", "claude-* 3 0.3 3.75 15\n");
     let show = sandbox.cmd("claw-show").arg("--prices").arg("prices");
-    let run = show.arg(data("show/everything.jsonl")).run();
-    run.ok().stdout_has("assistant · claude-x · 1,300 in · 120 out · cost 0.0057 · 00:00:34\n");
-    run.stdout_has("assistant · local · 00:05:23\n");
+    show.arg(data("show/everything.jsonl"))
+        .assert()
+        .success()
+        .stdout(contains("assistant · claude-x · 1,300 in · 120 out · cost 0.0057 · 00:00:34\n"))
+        .stdout(contains("assistant · local · 00:05:23\n"));
     sandbox.write("prices", "claude 3\n");
-    let run = sandbox.cmd("claw-show").args(["--prices", "prices"]).run();
-    run.code(78).err_has("claw-show: cannot use prices 'prices': line 1");
+    sandbox
+        .cmd("claw-show")
+        .args(["--prices", "prices"])
+        .assert()
+        .code(78)
+        .stderr(contains("claw-show: cannot use prices 'prices': line 1"));
 }
 
 #[test]
@@ -197,13 +210,17 @@ fn t3_what_is_redacted_is_nowhere() {
     let text = text.replace("prompt is", secret).replace("Makefile", secret);
     for format in ["text", "markdown", "html"] {
         let args = ["--full", "--format", format, "--redact", "patterns"];
-        let run = sandbox.cmd("claw-show").args(args).stdin(text.clone()).run();
+        let run = sandbox.cmd("claw-show").args(args).write_stdin(text.clone()).assert();
         // The truncation does not fit the text that is shown, and is marked all the same.
-        run.ok().err_is("").stdout_has("REDACTED:key").stdout_has("sent shortened: 68 of");
-        run.expect(!run.stdout_text().contains(secret), || "no secret".to_owned());
+        let run = run
+            .success()
+            .stderr("")
+            .stdout(contains("REDACTED:key"))
+            .stdout(contains("sent shortened: 68 of"));
+        assert!(!run.stdout_text().contains(secret), "no secret\n{run}");
     }
     sandbox.write("patterns", "key\n");
-    sandbox.cmd("claw-show").args(["--redact", "patterns"]).run().code(78);
+    sandbox.cmd("claw-show").args(["--redact", "patterns"]).assert().code(78);
 }
 
 #[test]
@@ -214,12 +231,15 @@ fn a_reader_that_leaves_and_a_disk_that_is_full_are_told_apart() {
     for format in ["text", "markdown", "html"] {
         let show = format!("claw-show --format {format} s.jsonl");
         let script = format!("{{ {show}; echo $? >status; }} | head -n 1 >/dev/null");
-        sandbox.sh(&script).run().ok().err_is("");
+        sandbox.sh(&script).assert().success().stderr("");
         assert_eq!(sandbox.read_text("status"), "141\n", "{format}");
-        let full = sandbox.sh(&format!("{show} >/dev/full")).run();
-        full.code(74).err_has("claw-show: cannot write '<stdout>': no space left");
+        sandbox
+            .sh(&format!("{show} >/dev/full"))
+            .assert()
+            .code(74)
+            .stderr(contains("claw-show: cannot write '<stdout>': no space left"));
     }
-    sandbox.sh("claw-show <&-").run().code(74).err_has("'<stdin>'");
+    sandbox.sh("claw-show <&-").assert().code(74).stderr(contains("'<stdin>'"));
 }
 
 // ---- text -----------------------------------------------------------------------------------
@@ -230,25 +250,24 @@ fn lines_are_as_wide_as_they_may_be() {
     let records = user(&words) + &reply(&words) + &call("c") + &result("c", &words.repeat(9));
     for width in [24, 40, 79, 200] {
         for args in [&[][..], &["--full"]] {
-            let run = show(&records, &[args, &["--width", &width.to_string()]].concat());
-            let lines = run.ok().lines();
+            let run = show(&records, &[args, &["--width", &width.to_string()]].concat()).success();
+            let lines = run.lines();
             let widest = lines.iter().map(|line| line.width()).max();
-            run.expect(widest <= Some(width) && widest > Some(width - 4), || format!("{width}"));
-            run.expect(!lines.iter().any(|line| line.contains("\u{fffd}")), || "whole".to_owned());
+            assert!(widest <= Some(width) && widest > Some(width - 4), "{width}\n{run}");
+            assert!(!lines.iter().any(|line| line.contains("\u{fffd}")), "whole\n{run}");
         }
     }
     let sandbox = Sandbox::new();
-    let said = sandbox.cmd("claw-show").env("COLUMNS", "30").stdin(records.clone()).run();
+    let said = sandbox.cmd("claw-show").env("COLUMNS", "30").write_stdin(records.clone()).assert();
     let asked = show(&records, &["--width", "30"]);
-    said.ok().stdout_is(&asked.stdout_text());
+    said.success().stdout(asked.stdout_text());
 }
 
 #[test]
 fn code_and_tables_are_not_wrapped() {
     let long = "x ".repeat(60);
     let text = format!("```\n{long}\n```\n| {long} |\n    {long}");
-    let run = show(&reply(&text), &["--width", "40"]);
-    run.ok().stdout_is(&format!(
+    show(&reply(&text), &["--width", "40"]).success().stdout(format!(
         "assistant\n  ```\n  {0}\n  ```\n  | {long} |\n      {0}\n",
         long.trim_end()
     ));
@@ -258,37 +277,36 @@ fn code_and_tables_are_not_wrapped() {
 fn long_results_are_folded_and_shown_in_full() {
     let lines: String = (1..=9).map(|n| format!("line {n}\n")).collect();
     let records = call("c") + &result("c", &lines);
-    let run = show(&records, &[]);
-    run.ok().stdout_has("    line 6\n    … 3 more lines (--full)\n");
-    show(&records, &["--full"]).ok().stdout_has("    line 9\n");
+    show(&records, &[]).success().stdout(contains("    line 6\n    … 3 more lines (--full)\n"));
+    show(&records, &["--full"]).success().stdout(contains("    line 9\n"));
     // One more line takes no more room than a word on it.
     let lines: String = lines.lines().take(7).map(|line| format!("{line}\n")).collect();
-    show(&(call("c") + &result("c", &lines)), &[]).ok().stdout_has("    line 7\n");
+    show(&(call("c") + &result("c", &lines)), &[]).success().stdout(contains("    line 7\n"));
 }
 
 #[test]
 fn colours_are_for_terminals_and_for_those_who_ask() {
-    let colours = |run: Run| run.ok().stdout_text().matches('\u{1b}').count() > 0;
+    let colours = |run: Assert| run.success().stdout_text().matches('\u{1b}').count() > 0;
     let records = user("q");
     assert!(!colours(show(&records, &[])));
     assert!(!colours(show(&records, &["--color", "never"])));
     assert!(colours(show(&records, &["--color", "always"])));
     let sandbox = Sandbox::new();
     let asked = sandbox.cmd("claw-show").env("NO_COLOR", "1").args(["--color", "always"]);
-    assert!(colours(asked.stdin(records).run()));
+    assert!(colours(asked.write_stdin(records).assert()));
 }
 
 #[test]
 fn a_terminal_says_how_wide_it_is_and_that_it_has_colours() {
     let sandbox = Sandbox::new();
-    if sandbox.sh("command -v script").run().status != Some(0) {
+    if sandbox.sh("command -v script").assert().get_output().status.code() != Some(0) {
         crate::show::skipped("no script(1)");
         return;
     }
     sandbox.write("s.jsonl", user("q"));
     let show = |command: &str| {
         let script = format!("script -qec 'stty cols 33; {command}' /dev/null");
-        sandbox.sh(&script).run().ok().stdout_text().replace("\r\n", "\n")
+        sandbox.sh(&script).assert().success().stdout_text().replace("\r\n", "\n")
     };
     let rule = format!("── turn 1 {}", "─".repeat(23));
     assert!(show("claw-show s.jsonl").starts_with(&format!("\u{1b}[2m{rule}\u{1b}[0m\n")));
@@ -312,39 +330,32 @@ fn edit_call() -> String {
 fn audit_30_a_call_that_edits_is_shown_as_a_diff() {
     let records = user("q") + &edit_call();
     show(&records, &[])
-        .ok()
-        .stdout_has("  ▸ edit\n    path: a.c\n     one\n    -two<b>\n    +three\n");
-    let colored = show(&records, &["--color", "always"]);
-    colored.ok().stdout_has("\u{1b}[31m-two<b>\u{1b}[0m\n    \u{1b}[32m+three\u{1b}[0m\n");
+        .success()
+        .stdout(contains("  ▸ edit\n    path: a.c\n     one\n    -two<b>\n    +three\n"));
+    show(&records, &["--color", "always"])
+        .success()
+        .stdout(contains("\u{1b}[31m-two<b>\u{1b}[0m\n    \u{1b}[32m+three\u{1b}[0m\n"));
     show(&records, &["--format", "markdown"])
-        .ok()
-        .stdout_has("```diff\npath: a.c\n\n one\n-two<b>\n+three\n```\n");
-    show(&records, &["--format", "html"]).ok().stdout_has(
-        "<span class=\"same\"> one</span>\n<span class=\"removed\">-two&lt;b&gt;</span>\n<span class=\"added\">+three</span>\n",
-    );
+        .success()
+        .stdout(contains("```diff\npath: a.c\n\n one\n-two<b>\n+three\n```\n"));
+    show(&records, &["--format", "html"]).success().stdout(contains("<span class=\"same\"> one</span>\n<span class=\"removed\">-two&lt;b&gt;</span>\n<span class=\"added\">+three</span>\n"));
     // A long one is folded, and so is what else stands in the input.
     let new: String = (0..60).map(|n| format!("{n}\\n")).collect();
     let long = edit_call().replace("one\\nthree\\n", &new);
-    show(&(user("q") + &long), &[]).ok().stdout_has("more lines (--full)\n");
-    show(&(user("q") + &long), &["--full"]).ok().stdout_has("    +59\n");
+    show(&(user("q") + &long), &[]).success().stdout(contains("more lines (--full)\n"));
+    show(&(user("q") + &long), &["--full"]).success().stdout(contains("    +59\n"));
 }
 
 #[test]
 fn audit_30_code_is_coloured() {
     let records = user("q")
         + &reply("See:\n\n```sh title=a\necho '<b>' # \u{1b}[31m\n```\n\n```unknown\nif\n```");
-    let html = show(&records, &["--format", "html"]);
-    html.ok().stdout_has(
-        "<span class=\"name\">echo</span> <span class=\"string\">'&lt;b&gt;'</span> <span class=\"comment\"># \\u{1b}[31m</span>\n</code></pre>",
-    );
-    html.stdout_has("<code class=\"language-unknown\">if\n</code>");
-    let text = show(&records, &["--color", "always"]);
-    text.ok().stdout_has(
-        "    \u{1b}[36mecho\u{1b}[0m \u{1b}[32m'<b>'\u{1b}[0m \u{1b}[2m# \\u{1b}[31m\u{1b}[0m\n",
-    );
-    text.stdout_has("    \u{1b}[36mif\u{1b}[0m\n");
+    show(&records, &["--format", "html"]).success().stdout(contains("<span class=\"name\">echo</span> <span class=\"string\">'&lt;b&gt;'</span> <span class=\"comment\"># \\u{1b}[31m</span>\n</code></pre>")).stdout(contains("<code class=\"language-unknown\">if\n</code>"));
+    show(&records, &["--color", "always"]).success().stdout(contains("    \u{1b}[36mecho\u{1b}[0m \u{1b}[32m'<b>'\u{1b}[0m \u{1b}[2m# \\u{1b}[31m\u{1b}[0m\n")).stdout(contains("    \u{1b}[36mif\u{1b}[0m\n"));
     // Without colours the text stays as it is.
-    show(&records, &[]).ok().stdout_has("  ```sh title=a\n  echo '<b>' # \\u{1b}[31m\n  ```\n");
+    show(&records, &[])
+        .success()
+        .stdout(contains("  ```sh title=a\n  echo '<b>' # \\u{1b}[31m\n  ```\n"));
 }
 
 #[test]
@@ -354,28 +365,33 @@ fn audit_30_text_shows_commands_whole() {
     let call = format!(
         "{{\"type\":\"tool_use\",\"tool_use_id\":\"c\",\"name\":\"sh\",\"input\":{input}}}\n"
     );
-    let run = show(&(user("q") + &call), &["--width", "60"]);
-    let shown = run.ok().stdout_text();
-    run.stdout_has("  ▸ sh\n    command:\n").stdout_has("echo $file\n      done\n");
-    run.expect(shown.matches("a-long-name").count() == 12, || "all of the command".to_owned());
-    run.stdout_has("more lines (--full)\n");
+    let run = show(&(user("q") + &call), &["--width", "60"]).success();
+    let shown = run.stdout_text();
+    let run =
+        run.stdout(contains("  ▸ sh\n    command:\n")).stdout(contains("echo $file\n      done\n"));
+    assert!(shown.matches("a-long-name").count() == 12, "all of the command\n{run}");
+    run.stdout(contains("more lines (--full)\n"));
     // What fits stands on the line of the call.
-    show(&(user("q") + &self::call("c")), &[]).ok().stdout_has("  ▸ f {\"n\":\"c\"}\n");
+    show(&(user("q") + &self::call("c")), &[]).success().stdout(contains("  ▸ f {\"n\":\"c\"}\n"));
 }
 
 #[test]
 fn audit_30_prompts_are_listed_and_times_said() {
-    let markdown = show_file("show/everything.jsonl", &["--format", "markdown"]);
-    markdown.ok().stdout_has("<summary>4 prompts</summary>\n\n- [Turn 1]");
-    markdown.stdout_has("- [Turn 4](#turn-4-2026-01-01-0006): Now push.\n");
-    markdown.stdout_has("\n## Turn 4, 2026-01-01 00:06\n");
-    markdown.stdout_has("- [Turn 3](#turn-3-2026-01-01-0004): Delete everything. (retracted)\n");
-    let html = show_file("show/everything.jsonl", &["--format", "html"]);
-    html.ok().stdout_has("<li value=\"4\"><a href=\"#turn-4\" dir=\"auto\">Now push.</a></li>\n");
-    html.stdout_has("<time datetime=\"2026-01-01T00:06:14Z\">00:06:14</time>");
-    let text = show_file("show/everything.jsonl", &[]);
-    text.ok().stdout_has("\nuser · 00:06:14\n").stdout_has(" · 00:02:33\n");
-    let one = show(&user("one prompt"), &["--format", "html"]).ok().stdout_text();
+    show_file("show/everything.jsonl", &["--format", "markdown"])
+        .success()
+        .stdout(contains("<summary>4 prompts</summary>\n\n- [Turn 1]"))
+        .stdout(contains("- [Turn 4](#turn-4-2026-01-01-0006): Now push.\n"))
+        .stdout(contains("\n## Turn 4, 2026-01-01 00:06\n"))
+        .stdout(contains("- [Turn 3](#turn-3-2026-01-01-0004): Delete everything. (retracted)\n"));
+    show_file("show/everything.jsonl", &["--format", "html"])
+        .success()
+        .stdout(contains("<li value=\"4\"><a href=\"#turn-4\" dir=\"auto\">Now push.</a></li>\n"))
+        .stdout(contains("<time datetime=\"2026-01-01T00:06:14Z\">00:06:14</time>"));
+    show_file("show/everything.jsonl", &[])
+        .success()
+        .stdout(contains("\nuser · 00:06:14\n"))
+        .stdout(contains(" · 00:02:33\n"));
+    let one = show(&user("one prompt"), &["--format", "html"]).success().stdout_text();
     assert!(!one.contains("<nav>"), "one prompt needs no list");
 }
 
@@ -384,13 +400,14 @@ fn audit_30_a_page_says_its_language_and_that_of_other_messages() {
     let japanese = "これは日本語の文章です。とても長い文章です。テストのために書きました。";
     let english = "Please read the whole file and tell me what is wrong with it.";
     let page = |records: &str| show(records, &["--format", "html"]);
-    let run = page(&(user(japanese) + &reply(english) + &reply(japanese) + &reply("`ls`")));
-    run.ok().stdout_has("<html lang=\"ja\">");
-    run.stdout_has("<div class=\"plain\" dir=\"auto\">これは");
-    run.stdout_has("<div class=\"prose\" dir=\"auto\" lang=\"en\">");
-    run.stdout_has("<div class=\"prose\" dir=\"auto\"><p><code>ls");
-    page(&user("?")).ok().stdout_has("<html lang=\"en\">");
-    page(&user("이 파일을 고쳐 주세요")).ok().stdout_has("<html lang=\"ko\">");
+    page(&(user(japanese) + &reply(english) + &reply(japanese) + &reply("`ls`")))
+        .success()
+        .stdout(contains("<html lang=\"ja\">"))
+        .stdout(contains("<div class=\"plain\" dir=\"auto\">これは"))
+        .stdout(contains("<div class=\"prose\" dir=\"auto\" lang=\"en\">"))
+        .stdout(contains("<div class=\"prose\" dir=\"auto\"><p><code>ls"));
+    page(&user("?")).success().stdout(contains("<html lang=\"en\">"));
+    page(&user("이 파일을 고쳐 주세요")).success().stdout(contains("<html lang=\"ko\">"));
 }
 
 // ---- nothing is obeyed ----------------------------------------------------------------------
@@ -399,15 +416,17 @@ fn audit_30_a_page_says_its_language_and_that_of_other_messages() {
 fn no_format_has_a_control_character_of_somebody_elses() {
     for format in ["text", "markdown", "html"] {
         for args in [&[][..], &["--full"]] {
-            let run = show_file("show/hostile.jsonl", &[args, &["--format", format]].concat());
-            let text = run.ok().err_is("").stdout_text();
+            let run = show_file("show/hostile.jsonl", &[args, &["--format", format]].concat())
+                .success()
+                .stderr("");
+            let text = run.stdout_text();
             let is_odd = |c: &char| {
                 (c.is_control() && !matches!(c, '\n' | '\t'))
                     || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
             };
             let odd: Vec<char> = text.chars().filter(is_odd).collect();
             assert!(odd.is_empty(), "{format}: {odd:?}");
-            run.stdout_has(r"\u{1b}[31mred\u{9b}32m\r\u{7f}\u{202e}evil\u{2066}\u{0}");
+            run.stdout(contains(r"\u{1b}[31mred\u{9b}32m\r\u{7f}\u{202e}evil\u{2066}\u{0}"));
         }
     }
 }
@@ -440,7 +459,7 @@ fn structure(markdown: &str) -> (Vec<(HeadingLevel, String)>, Vec<String>) {
 #[test]
 fn s4_nothing_that_is_said_closes_or_swallows_the_document() {
     let run = show_file("show/hostile.jsonl", &["--format", "markdown"]);
-    let markdown = run.ok().stdout_text();
+    let markdown = run.success().stdout_text();
     let (headings, html) = structure(&markdown);
     let turns: Vec<&String> =
         headings.iter().filter(|it| it.0 == HeadingLevel::H2).map(|it| &it.1).collect();
@@ -475,9 +494,10 @@ fn s4_nothing_that_is_said_closes_or_swallows_the_document() {
 #[test]
 fn a_very_long_text_is_shown_as_it_stands() {
     let text = "<b>".to_owned() + &"words and `code` ".repeat(20_000);
-    let run = show(&reply(&text), &["--format", "markdown"]);
-    run.ok().stdout_has("> ```text\n> <b>words");
+    show(&reply(&text), &["--format", "markdown"])
+        .success()
+        .stdout(contains("> ```text\n> <b>words"));
     show(&reply(&text), &["--format", "html"])
-        .ok()
-        .stdout_has("<pre dir=\"auto\" tabindex=\"0\">\n&lt;b&gt;words");
+        .success()
+        .stdout(contains("<pre dir=\"auto\" tabindex=\"0\">\n&lt;b&gt;words"));
 }

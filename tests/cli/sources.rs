@@ -5,9 +5,11 @@ mod asking;
 /// Where it cuts when it is told how, and when nothing else helps.
 mod cut;
 
+use assert_cmd::assert::Assert;
+use predicates::str::contains;
 use serde_json::{Value, json};
 
-use crate::common::{Run, Sandbox};
+use crate::common::{AssertExt, Sandbox};
 use crate::summaries::{calls, compact, compacted, covered, legal, with_model};
 use crate::talks::{Talk, append, rebuild, undo_last, words};
 
@@ -26,28 +28,29 @@ fn talk(n: usize, length: usize) -> String {
     lines(&(0..n).map(says).collect::<Vec<_>>())
 }
 
-fn run(sandbox: &Sandbox, args: &[&str], messages: &str) -> Run {
+fn run(sandbox: &Sandbox, args: &[&str], messages: &str) -> Assert {
     let args = [&["--log", "json"], args].concat();
-    sandbox.cmd("claw-compact").args(args).stdin(messages).run()
+    sandbox.cmd("claw-compact").args(args).write_stdin(messages).assert()
 }
 
 /// The same at a time: so many seconds after some beginning.
-fn run_at(sandbox: &Sandbox, seconds: u64, args: &[&str], messages: &str) -> Run {
-    let cmd = sandbox.cmd("claw-compact").args(args).stdin(messages);
-    cmd.env("SOURCE_DATE_EPOCH", (1_767_225_600 + seconds).to_string()).run()
+fn run_at(sandbox: &Sandbox, seconds: u64, args: &[&str], messages: &str) -> Assert {
+    let cmd = sandbox.cmd("claw-compact").args(args).write_stdin(messages);
+    cmd.env("SOURCE_DATE_EPOCH", (1_767_225_600 + seconds).to_string()).assert()
 }
 
 /// What was said of its summary.
 #[track_caller]
-fn applied(run: &Run) -> Value {
-    let last = run.ok().stderr.lines().last().unwrap_or_default();
+fn applied(run: &Assert) -> Value {
+    assert!(run.get_output().status.success(), "{run}");
+    let last = run.stderr_text().lines().last().unwrap_or_default();
     let said: Value = serde_json::from_str(last).expect("an outcome");
     assert_eq!(said["outcome"], "applied");
     said
 }
 
 fn show(sandbox: &Sandbox, args: &[&str], messages: &str) -> Value {
-    run(sandbox, &[&["--show"], args].concat(), messages).ok().json_one()
+    run(sandbox, &[&["--show"], args].concat(), messages).success().json_one()
 }
 
 fn configure(sandbox: &Sandbox, compaction: &Value) {
@@ -88,7 +91,7 @@ fn v73_half_of_the_requests_tokens_is_enough_and_odd_ones_are_rounded_down() {
             if is_used {
                 assert_eq!(applied(&run)["strategy"], "checkpoint");
             } else {
-                run.code(5).stdout_is("").err_has("none covers enough");
+                run.code(5).stdout("").stderr(contains("none covers enough"));
             }
         }
     }
@@ -120,7 +123,7 @@ fn audit_05_a_fresh_checkpoint_leaves_the_newest_messages() {
         let last = format!("id{}", count - 1);
         let messages = with_checkpoint(&talk(count, 300), &last, u64::MAX);
         let args = [&["--record", "--prefer-checkpoint", "--no-fallback"], args].concat();
-        let record = run(&sandbox, &args, &messages).ok().json_one();
+        let record = run(&sandbox, &args, &messages).success().json_one();
         assert_eq!(record["strategy"], "checkpoint");
         let first = record["first_kept_entry_id"].as_str().expect("an id").to_owned();
         count - first[2..].parse::<usize>().expect("a number")
@@ -151,20 +154,20 @@ fn a_checkpoint_is_used_for_no_more_than_it_covers() {
     // Up to a call, whose result it does not know: the cut is before the call.
     append(&sandbox, "s.jsonl", checkpoint(&ids[5]));
     let args = ["--prefer-checkpoint", "--max-calls", "0", "--no-fallback"];
-    let record = compact(&sandbox, &args).ok().json_one();
+    let record = compact(&sandbox, &args).success().json_one();
     assert_eq!((&record["strategy"], covered(&sandbox, &record)), (&json!("checkpoint"), 5));
     assert_eq!(record["summary"], "So far.\n\nTopics: t");
     // One that is taken back is none.
     undo_last(&sandbox, "s.jsonl");
-    assert_ne!(compact(&sandbox, &args).stdout_is("").status, Some(0));
+    assert_ne!(compact(&sandbox, &args).stdout("").get_output().status.code(), Some(0));
     assert_eq!(rebuild(&sandbox, "s.jsonl"), before);
     // One that covers nothing that is still there is none either.
     append(&sandbox, "s.jsonl", checkpoint(&ids[1]));
     compacted(&sandbox, &["--no-prefer-checkpoint"]);
     legal(&sandbox);
-    compact(&sandbox, &args).code(5).stdout_is("").err_has("none covers enough");
+    compact(&sandbox, &args).code(5).stdout("").stderr(contains("none covers enough"));
     append(&sandbox, "s.jsonl", checkpoint(&json!("nowhere")));
-    compact(&sandbox, &args).code(5).stdout_is("").err_has("none covers enough");
+    compact(&sandbox, &args).code(5).stdout("").stderr(contains("none covers enough"));
     assert_eq!(calls(&sandbox), 1);
 }
 
@@ -175,8 +178,10 @@ fn a_checkpoint_that_cannot_be_used_is_no_bad_input() {
     said.extend((0..8).map(|n: usize| (["user", "assistant"][n % 2], words(60))));
     let messages = with_checkpoint(&lines(&said), "id3", 1 << 20);
     let args = ["--prefer-checkpoint", "--max-calls", "0", "--no-fallback"];
-    let run = run(&sandbox, &args, &messages);
-    run.code(5).stdout_is("").err_has("it repeats a message of the conversation");
+    run(&sandbox, &args, &messages)
+        .code(5)
+        .stdout("")
+        .stderr(contains("it repeats a message of the conversation"));
 }
 
 // ---- the order -------------------------------------------------------------------------------
@@ -190,9 +195,14 @@ fn each_source_is_tried_in_its_turn_and_each_failure_is_said() {
     }
     let vias = ["--via", "ollama:a:7b", "--via", "openai:b", "--via", "main"];
     let args = [&["--prefer-checkpoint", "--no-fallback"], &vias[..]].concat();
-    let run = sandbox.cmd("claw-compact").args(&args).stdin(messages.clone()).run();
-    run.code(77).stdout_is("");
-    let said: Vec<&str> = run.stderr.lines().collect();
+    let run = sandbox
+        .cmd("claw-compact")
+        .args(&args)
+        .write_stdin(messages.clone())
+        .assert()
+        .code(77)
+        .stdout("");
+    let said: Vec<&str> = run.stderr_text().lines().collect();
     let expected = [
         "no summary by checkpoint: none covers enough, and leaves little enough beside it; the next source is ollama:a:7b",
         "no summary by ollama:a:7b: cannot get a summary: 'claw-call' ended with status 69; the next source is openai:b",
@@ -247,7 +257,7 @@ fn the_configured_model_is_asked_before_that_of_the_conversation() {
     assert_eq!(args(2), "--max-tokens 2048 --model big");
     // A window that leaves no room cannot be.
     configure(&sandbox, &json!({"ollama": {"model": "q", "contextTokens": 1}}));
-    self::run(&sandbox, &["--config", "config"], &talk(12, 300)).code(78).stdout_is("");
+    self::run(&sandbox, &["--config", "config"], &talk(12, 300)).code(78).stdout("");
 }
 
 #[test]
@@ -257,9 +267,9 @@ fn what_is_the_conversations_own_reaches_no_other_model() {
     let own = ["CLAW_KEY_FILE", "CLAW_KEY_CMD", "CLAW_BASE_URL", "CLAW_WINDOW"];
     let call = r#"env >"env.$(cat calls 2>/dev/null)"; claw-call"#;
     let args = ["--call", call, "--via", "anthropic:small", "--via", "main"];
-    let cmd = sandbox.cmd("claw-compact").args(args).stdin(talk(12, 300));
+    let cmd = sandbox.cmd("claw-compact").args(args).write_stdin(talk(12, 300));
     let cmd = own.iter().fold(cmd, |cmd, name| cmd.env(name, "100000"));
-    cmd.env("ANTHROPIC_BASE_URL", "http://usual").run().ok();
+    cmd.env("ANTHROPIC_BASE_URL", "http://usual").assert().success();
     let (other, main) = (sandbox.read_text("env."), sandbox.read_text("env.1"));
     for name in own {
         let has = |env: &str| env.lines().any(|line| line == format!("{name}=100000"));
@@ -283,25 +293,27 @@ fn v74_a_model_that_failed_three_times_is_left_alone_for_thirty_minutes() {
         let before = calls(&sandbox);
         let run = run_at(&sandbox, seconds, &[args, &["--no-fallback"]].concat(), &messages);
         // After another model that of the conversation is asked.
-        let is_main_asked = !args.contains(&"main") && run.status != Some(0);
+        let is_main_asked = !args.contains(&"main") && run.get_output().status.code() != Some(0);
         let expected = usize::from(is_asked) + usize::from(is_main_asked);
-        assert_eq!(calls(&sandbox) - before, expected, "{why}: {}", run.stderr);
+        assert_eq!(calls(&sandbox) - before, expected, "{why}: {}", run.stderr_text());
         run
     };
     let q = ["--via", "ollama:q"];
     for n in 0..3 {
         try_at(n, &q, true, "fewer than three").code(69);
     }
-    let skipped = try_at(3, &q, false, "the third one was two seconds before");
-    skipped.code(69).stdout_is("").err_has("'ollama:q' is not asked: it failed 3 times in a row");
-    skipped.err_has("skipped for 1799 s more");
+    try_at(3, &q, false, "the third one was two seconds before")
+        .code(69)
+        .stdout("")
+        .stderr(contains("'ollama:q' is not asked: it failed 3 times in a row"))
+        .stderr(contains("skipped for 1799 s more"));
     try_at(2 + 1799, &q, false, "29:59").code(69);
     try_at(2 + 1800, &q, false, "30:00").code(69);
     // Another model, or another address, is another matter; and the conversation's own is always asked.
     try_at(4, &["--via", "ollama:r"], true, "another model").code(69);
     let elsewhere =
         sandbox.cmd("claw-compact").args(q).arg("--no-fallback").env("OLLAMA_HOST", "box:1");
-    elsewhere.stdin(messages.clone()).run().code(69);
+    elsewhere.write_stdin(messages.clone()).assert().code(69);
     assert!(sandbox.read_text("args.12").contains("http://box:1"));
     for n in 0..4 {
         try_at(n, &["--via", "main"], true, "main").code(69);
@@ -312,7 +324,7 @@ fn v74_a_model_that_failed_three_times_is_left_alone_for_thirty_minutes() {
     try_at(2 + 1801, &q, true, "30:01").code(69);
     try_at(2 + 1802, &q, true, "the second one").code(69);
     sandbox.write("status", "0");
-    try_at(2 + 1803, &q, true, "the third one goes well").ok();
+    try_at(2 + 1803, &q, true, "the third one goes well").success();
     sandbox.write("status", "69");
     for n in 0..3 {
         try_at(2000 + n, &q, true, "a success before").code(69);
@@ -332,7 +344,9 @@ fn v74_the_configuration_says_how_often_and_how_long() {
     let args = ["--config", "config", "--no-fallback"];
     for (seconds, asked) in [(0, 2), (60, 1), (61, 2)] {
         let before = calls(&sandbox);
-        run_at(&sandbox, seconds, &args, &talk(12, 60)).code(69).err_has("the next source is main");
+        run_at(&sandbox, seconds, &args, &talk(12, 60))
+            .code(69)
+            .stderr(contains("the next source is main"));
         assert_eq!(calls(&sandbox) - before, asked, "{seconds}");
     }
     configure(&sandbox, &json!({"ollamaFailureThreshold": 0, "ollama": ollama}));
@@ -347,7 +361,7 @@ fn v74_who_was_not_asked_did_not_fail() {
     sandbox.write("status", "69");
     for args in [["--max-calls", "1"], ["--deadline", "0.0001"]] {
         let args = [&args[..], &["--via", "openai:a", "--via", "ollama:q"]].concat();
-        assert_ne!(run(&sandbox, &args, &talk(12, 60)).status, Some(0));
+        assert_ne!(run(&sandbox, &args, &talk(12, 60)).get_output().status.code(), Some(0));
     }
     let log = sandbox.read_text("state/attempts.jsonl");
     assert!(log.contains("openai:a") && !log.contains("ollama:q"), "{log}");
@@ -377,10 +391,10 @@ fn v74_a_log_of_attempts_that_is_no_log_is_no_failure() {
         let log = sandbox.read("state/attempts.jsonl");
         assert!(log.starts_with(bytes) && log.ends_with(b"\"ok\":true}\n"), "its line is whole");
     }
-    sandbox.sh("rm state/attempts.jsonl; mkdir state/attempts.jsonl").run().ok();
-    run(&sandbox, &["--via", "ollama:q"], &talk(12, 60)).ok();
-    let cmd = sandbox.cmd("claw-compact").args(["--via", "ollama:q"]).stdin(talk(12, 60));
-    cmd.env("CLAW_STATE_DIR", "/dev/null/x").run().ok();
+    sandbox.sh("rm state/attempts.jsonl; mkdir state/attempts.jsonl").assert().success();
+    run(&sandbox, &["--via", "ollama:q"], &talk(12, 60)).success();
+    let cmd = sandbox.cmd("claw-compact").args(["--via", "ollama:q"]).write_stdin(talk(12, 60));
+    cmd.env("CLAW_STATE_DIR", "/dev/null/x").assert().success();
 }
 
 #[test]
@@ -389,7 +403,7 @@ fn v74_sixteen_programs_at_once_lose_no_line() {
     sandbox.write("m", talk(12, 60));
     let script = "for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
         claw-compact --via ollama:q$n --call 'exit 69 #' <m 2>/dev/null & done; wait";
-    sandbox.sh(script).run().ok();
+    sandbox.sh(script).assert().success();
     let log = sandbox.read_json("state/attempts.jsonl");
     let mut keys: Vec<String> = log.iter().map(|line| line["key"].to_string()).collect();
     keys.sort();
@@ -407,7 +421,7 @@ fn m7_a_model_of_another_provider_is_named() {
         ("openai:", "no model; write openai:MODEL"),
         ("nobody:x", "use main, offline, or anthropic, openai or ollama and :MODEL"),
     ] {
-        compact(&sandbox, &["--via", via]).code(2).stdout_is("").err_has(why);
+        compact(&sandbox, &["--via", via]).code(2).stdout("").stderr(contains(why));
     }
-    compact(&sandbox, &["--via", "offline"]).ok();
+    compact(&sandbox, &["--via", "offline"]).success();
 }

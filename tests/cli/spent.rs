@@ -1,9 +1,10 @@
 //! What replies cost, and limits on it.
 
+use predicates::str::contains;
 use serde_json::{Value, json};
 
 use crate::common::provider::{FakeProvider, Step};
-use crate::common::{Cmd, Sandbox};
+use crate::common::{AssertExt, Cmd, Sandbox};
 use crate::talks::{Talk, words};
 
 const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";
@@ -19,7 +20,7 @@ fn reply(usage: Value) -> Step {
 
 fn hello(sandbox: &Sandbox, provider: &FakeProvider, args: &[&str]) -> Cmd {
     sandbox.write("prices", PRICES);
-    sandbox.cmd("claw-call").envs(provider.env()).args(args).stdin(HELLO)
+    sandbox.cmd("claw-call").envs(provider.env()).args(args).write_stdin(HELLO)
 }
 
 /// measured tokens, and what they cost; what has no price is not free.
@@ -31,22 +32,28 @@ fn r3_a_reply_is_priced_from_the_user_s_file_alone() {
         "cache_read_input_tokens": 10_000, "cache_creation_input_tokens": 400,
     });
     provider.script(reply(usage.clone()));
-    let run = hello(&sandbox, &provider, &["--prices", "prices"]).run();
-    run.ok().err_has("1000 tokens in, 10000 from cache, 400 to cache, 200 out: 0.0105");
+    let run = hello(&sandbox, &provider, &["--prices", "prices"])
+        .assert()
+        .success()
+        .stderr(contains("1000 tokens in, 10000 from cache, 400 to cache, 200 out: 0.0105"));
     // once, and as the provider sent it.
     assert_eq!(run.json_one()["usage"], usage);
     provider.script(reply(usage));
-    let log = hello(&sandbox, &provider, &["--prices", "prices", "--log", "json"]).run();
-    let line: Value = serde_json::from_str(log.ok().stderr.trim()).expect("a line");
+    let log = hello(&sandbox, &provider, &["--prices", "prices", "--log", "json"]).assert();
+    let line: Value = serde_json::from_str(log.success().stderr_text().trim()).expect("a line");
     assert_eq!((&line["cost"], &line["cache_read"]), (&json!(0.0105), &json!(10_000)));
 
     sandbox.write("none", "other 1 1 1 1\n");
     provider.script(reply(json!({"input_tokens": 1})));
-    let run = hello(&sandbox, &provider, &["--prices", "none"]).run();
-    run.ok().err_has("unpriced, 'none' has no price for 'test-model'");
+    hello(&sandbox, &provider, &["--prices", "none"])
+        .assert()
+        .success()
+        .stderr(contains("unpriced, 'none' has no price for 'test-model'"));
     sandbox.write("bad", "test-model 3\n");
-    let run = hello(&sandbox, &provider, &["--prices", "bad"]).run();
-    run.code(78).err_has("cannot use prices 'bad': line 1 is not a model and four prices");
+    hello(&sandbox, &provider, &["--prices", "bad"])
+        .assert()
+        .code(78)
+        .stderr(contains("cannot use prices 'bad': line 1 is not a model and four prices"));
 }
 
 /// nothing is sent when one more call would be too much.
@@ -71,18 +78,19 @@ fn r4_a_limit_stops_before_the_next_call() {
     ] {
         let before = provider.requests().len();
         let limits = ["--spent", "s.jsonl", "--prices", "prices"];
-        let run = hello(&sandbox, &provider, &[&args[..], &limits].concat()).run();
-        run.code(status);
+        let run = hello(&sandbox, &provider, &[&args[..], &limits].concat()).assert().code(status);
         assert_eq!(provider.requests().len() - before, usize::from(status == 0), "{args:?}");
         if status == 5 {
-            run.stdout_is("").err_has("not called: ").err_has(&args.join(" "));
+            run.stdout("").stderr(contains("not called: ")).stderr(contains(args.join(" ")));
         }
     }
-    let run = hello(&sandbox, &provider, &["--max-cost", "1"]).run();
-    run.code(2);
+    hello(&sandbox, &provider, &["--max-cost", "1"]).assert().code(2);
     let args = ["--max-cost", "1", "--prices", "prices", "--model", "unheard-of"];
-    hello(&sandbox, &provider, &args).run().code(78).err_has("no price for 'unheard-of'");
-    hello(&sandbox, &provider, &["--max-total", "9", "--spent", "none"]).run().code(74);
+    hello(&sandbox, &provider, &args)
+        .assert()
+        .code(78)
+        .stderr(contains("no price for 'unheard-of'"));
+    hello(&sandbox, &provider, &["--max-total", "9", "--spent", "none"]).assert().code(74);
 }
 
 /// the guard's own calls for summaries count, too.
@@ -91,15 +99,14 @@ fn r4_a_turn_ends_when_its_session_has_spent_enough() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     let turn = |limit: &str| {
         let cmd = sandbox.cmd("claw-turn").envs(provider.env());
-        cmd.args(["--max-total", limit, "-m", &words(2000), "s.jsonl"]).run()
+        cmd.args(["--max-total", limit, "-m", &words(2000), "s.jsonl"]).assert()
     };
-    turn("5000").ok();
+    turn("5000").success();
     let asked = provider.requests().len();
-    turn("5000").code(5).stdout_is("").err_has("claw-call: not called: ");
+    turn("5000").code(5).stdout("").stderr(contains("claw-call: not called: "));
     assert_eq!(provider.requests().len(), asked);
     // The prompt is there for when there is more to spend.
-    let again = sandbox.cmd("claw-turn").envs(provider.env()).args(["--again", "s.jsonl"]).run();
-    again.ok();
+    sandbox.cmd("claw-turn").envs(provider.env()).args(["--again", "s.jsonl"]).assert().success();
     provider.all_legal();
 }
 
@@ -108,8 +115,9 @@ fn r4_a_turn_ends_when_its_session_has_spent_enough() {
 fn q5_meta_says_what_was_asked() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     sandbox.write("system", "Be brief.");
-    let call =
-        |args: &[&str]| hello(&sandbox, &provider, args).run().ok().json_one()["call"].clone();
+    let call = |args: &[&str]| {
+        hello(&sandbox, &provider, args).assert().success().json_one()["call"].clone()
+    };
     assert_eq!(call(&[]), Value::Null);
     let one = call(&["--meta", "--system", "system", "--max-tokens", "64"]);
     assert_eq!((&one["model"], &one["max_tokens"]), (&json!("test-model"), &json!(64)));

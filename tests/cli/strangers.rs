@@ -4,8 +4,10 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 
+use predicates::str::contains;
+
 use crate::common::pty::{self, Pty};
-use crate::common::{Cmd, Sandbox};
+use crate::common::{AssertExt, Cmd, Sandbox};
 
 const RECORD: &str = "{\"type\":\"user\",\"content\":\"hi\"}\n";
 
@@ -113,9 +115,9 @@ fn audit_13_every_reader_says_in_one_line_what_holds_no_record() {
         // All programs share one reader of files; the first is held to all of them.
         let readers = if text == STRANGERS[0].0 { &READERS[..] } else { &READERS[..1] };
         for words in readers {
-            let run = command(&sandbox, words).run();
-            run.code(65).stdout_is("").err_has(&expected);
-            run.expect(run.stderr.lines().count() == 1, || "one line".to_owned());
+            let run =
+                command(&sandbox, words).assert().code(65).stdout("").stderr(contains(&expected));
+            assert!(run.stderr_text().lines().count() == 1, "one line\n{run}");
         }
     }
 }
@@ -125,17 +127,17 @@ fn audit_13_nothing_is_appended_to_what_holds_no_record() {
     for (text, looks, _) in STRANGERS {
         let text = text.repeat(if text.starts_with('\u{7f}') { 1 } else { 3000 });
         let sandbox = place(&text);
-        let run = sandbox.cmd("claw-append").arg("x").stdin(RECORD).run();
+        let run = sandbox.cmd("claw-append").arg("x").write_stdin(RECORD).assert();
         let expected = format!(
             "claw-append: cannot append to 'x': not a transcript (looks like {looks}); append to a new file\n"
         );
-        run.code(65).stdout_is("").err_is(&expected);
+        run.code(65).stdout("").stderr(expected.clone());
         assert_eq!(sandbox.read_text("x"), text);
     }
     let sandbox = place("Buy milk.\n");
-    sandbox.cmd("claw-session").args(["label", "s", "text"]).run().code(65);
+    sandbox.cmd("claw-session").args(["label", "s", "text"]).assert().code(65);
     let turn = ["--provider", "offline", "-m", "hi", "./x"];
-    sandbox.cmd("claw-turn").args(turn).run().code(65).err_has("looks like text");
+    sandbox.cmd("claw-turn").args(turn).assert().code(65).stderr(contains("looks like text"));
     assert_eq!(sandbox.read_text("x"), "Buy milk.\n");
 }
 
@@ -145,11 +147,20 @@ fn audit_13_one_stranger_among_transcripts_is_found() {
     sandbox.write("s.jsonl", RECORD);
     sandbox.write("empty", "");
     sandbox.write("notes", "Buy milk.\n");
-    sandbox.cmd("claw-rebuild").args(["empty", "s.jsonl", "empty"]).run().ok().err_is("");
-    let run = sandbox.cmd("claw-rebuild").args(["s.jsonl", "notes"]).run();
-    run.code(65).stdout_is("").err_has("cannot read 'notes': not a transcript (looks like text)");
-    let run = sandbox.cmd("claw-rebuild").stdin("Buy milk.\n").run();
-    run.code(65).err_has("cannot read '<stdin>': not a transcript (looks like text)");
+    sandbox.cmd("claw-rebuild").args(["empty", "s.jsonl", "empty"]).assert().success().stderr("");
+    sandbox
+        .cmd("claw-rebuild")
+        .args(["s.jsonl", "notes"])
+        .assert()
+        .code(65)
+        .stdout("")
+        .stderr(contains("cannot read 'notes': not a transcript (looks like text)"));
+    sandbox
+        .cmd("claw-rebuild")
+        .write_stdin("Buy milk.\n")
+        .assert()
+        .code(65)
+        .stderr(contains("cannot read '<stdin>': not a transcript (looks like text)"));
 }
 
 #[test]
@@ -164,10 +175,10 @@ fn audit_13_what_a_crash_left_of_a_first_record_can_be_read_and_added_to() {
     ] {
         let sandbox = Sandbox::new();
         sandbox.write("s.jsonl", torn);
-        sandbox.cmd("claw-rebuild").arg("s.jsonl").run().ok().stdout_is("");
-        sandbox.cmd("claw-append").arg("s.jsonl").stdin(RECORD).run().ok();
-        sandbox.cmd("claw-append").arg("s.jsonl").stdin(RECORD).run().ok();
-        assert_eq!(sandbox.cmd("claw-rebuild").arg("s.jsonl").run().ok().json().len(), 1);
+        sandbox.cmd("claw-rebuild").arg("s.jsonl").assert().success().stdout("");
+        sandbox.cmd("claw-append").arg("s.jsonl").write_stdin(RECORD).assert().success();
+        sandbox.cmd("claw-append").arg("s.jsonl").write_stdin(RECORD).assert().success();
+        assert_eq!(sandbox.cmd("claw-rebuild").arg("s.jsonl").assert().success().json().len(), 1);
     }
     // The first lines do not matter where a record follows, near or far, short or long.
     let long = format!("{{\"type\":\"user\",\"content\":\"{}\"}}\n", "x".repeat(200_000));
@@ -175,8 +186,11 @@ fn audit_13_what_a_crash_left_of_a_first_record_can_be_read_and_added_to() {
         for record in [RECORD, &long] {
             let sandbox = Sandbox::new();
             sandbox.write("s.jsonl", format!("{first}{record}"));
-            sandbox.cmd("claw-append").arg("s.jsonl").stdin(record).run().ok();
-            assert_eq!(sandbox.cmd("claw-rebuild").arg("s.jsonl").run().ok().json().len(), 1);
+            sandbox.cmd("claw-append").arg("s.jsonl").write_stdin(record).assert().success();
+            assert_eq!(
+                sandbox.cmd("claw-rebuild").arg("s.jsonl").assert().success().json().len(),
+                1
+            );
         }
     }
 }
@@ -192,7 +206,7 @@ fn audit_13_what_stands_between_records_at_both_ends_is_not_read() {
         file.write_all(format!("\n{last}").as_bytes()).expect("the last record");
         // A program that reads the line between runs out of memory at once.
         let script = "ulimit -v 1000000; exec claw-append s.jsonl";
-        sandbox.sh(script).stdin(RECORD).run().ok();
+        sandbox.sh(script).write_stdin(RECORD).assert().success();
     }
 }
 
@@ -227,12 +241,20 @@ fn audit_13_input_that_is_no_messages_or_records_says_what_to_do() {
         let readers = ["claw-estimate", "claw-truncate", "claw-compact", "claw-call"];
         for program in readers.into_iter().filter(|_| !for_messages.is_empty()) {
             let cmd = sandbox.cmd(program).args(["--window", "8000"]).env("CLAW_MODEL", "m");
-            let run = cmd.stdin(text).run();
-            run.code(65).stdout_is("").err_has(&format!("; {for_messages}\n"));
+            cmd.write_stdin(text)
+                .assert()
+                .code(65)
+                .stdout("")
+                .stderr(contains(format!("; {for_messages}\n")));
         }
         if !for_records.is_empty() {
-            let run = sandbox.cmd("claw-append").arg("new.jsonl").stdin(text).run();
-            run.code(65).err_has(&format!("; {for_records}\n"));
+            sandbox
+                .cmd("claw-append")
+                .arg("new.jsonl")
+                .write_stdin(text)
+                .assert()
+                .code(65)
+                .stderr(contains(format!("; {for_records}\n")));
             assert!(!sandbox.exists("new.jsonl"));
         }
     }
@@ -242,14 +264,18 @@ fn audit_13_input_that_is_no_messages_or_records_says_what_to_do() {
 fn audit_13_a_terminal_gets_the_first_findings_of_a_rule_and_a_file_gets_all() {
     let sandbox = Sandbox::new();
     sandbox.write("s.jsonl", RECORD.to_owned() + &"garbage\n".repeat(50) + "{\"type\n[1]\n");
-    let run = sandbox.cmd("claw-rebuild").arg("s.jsonl").run();
-    run.ok().err_has("claw-rebuild: 52 findings\n");
-    assert_eq!(run.stderr.lines().count(), 53);
+    let run = sandbox
+        .cmd("claw-rebuild")
+        .arg("s.jsonl")
+        .assert()
+        .success()
+        .stderr(contains("claw-rebuild: 52 findings\n"));
+    assert_eq!(run.stderr_text().lines().count(), 53);
     if !pty::is_there() {
         return;
     }
     let mut pty = Pty::run(sandbox.sh("claw-rebuild s.jsonl >messages"), (200, 60));
-    pty.end().ok();
+    pty.end().success();
     let screen = pty.screen();
     assert_eq!(screen.matches("not-an-object: 's.jsonl'").count(), 20, "{screen}");
     assert_eq!(screen.matches("torn-line: 's.jsonl'").count(), 1, "{screen}");

@@ -3,11 +3,14 @@
 use std::io::Read;
 use std::time::{Duration, Instant};
 
+use assert_cmd::assert::Assert;
+use predicates::str::contains;
 use serde_json::json;
 
+use crate::broken::no_reply;
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::shapes::Shape;
-use crate::common::{Run, Sandbox, into_closed_pipe, kill_group};
+use crate::common::{AssertExt, Sandbox, into_closed_pipe, kill_group};
 use crate::fake::client::{self, post, streamed};
 use crate::shapes::{HELLO, call, hello, two_calls};
 
@@ -32,7 +35,8 @@ fn read(shape: Shape, step: Step) -> (Vec<serde_json::Value>, String) {
     provider.script(step);
     let run = hello(&provider, shape, &["--stream", "--max-retries", "0"]);
     provider.all_legal();
-    (run.ok().json(), run.stderr)
+    let run = run.success();
+    (run.json(), run.stderr_text().to_owned())
 }
 
 // ---- the records -----------------------------------------------------------------------------
@@ -47,7 +51,7 @@ fn the_records_of_a_stream_are_those_of_the_same_answer_whole() {
                 let run = hello(&provider, shape, args);
                 assert_eq!(provider.single_request().streams(), !args.is_empty());
                 provider.all_legal();
-                run.ok().stdout_text()
+                run.success().stdout_text()
             };
             let whole = run(&[]);
             assert_eq!(run(&["--stream"]), whole, "{shape:?}");
@@ -140,13 +144,12 @@ fn a_stream_is_recorded_and_replayed() {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         let run = |option: &str| {
             let cmd = call(&sandbox, &provider, shape, &["--stream", option, "tape"]);
-            cmd.stdin(HELLO).run()
+            cmd.write_stdin(HELLO).assert()
         };
-        let first = run("--record");
-        let again = run("--replay");
-        again.ok().err_is(&first.ok().stderr);
+        let first = run("--record").success();
+        let again = run("--replay").success().stderr(first.stderr_text().to_owned());
         // What the provider called the exchange is not recorded.
-        let but_for_the_name = |run: &Run| {
+        let but_for_the_name = |run: &Assert| {
             let mut record = run.json_one();
             record["request_id"] = json!(null);
             record
@@ -164,11 +167,13 @@ fn the_text_is_shown_on_standard_error_or_at_the_end_of_a_file() {
         for (text, shown) in [("One.\nTwo.", "One.\nTwo.\n"), ("One.\n", "One.\n"), (TEXT, TEXT)] {
             let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
             (0..3).for_each(|_| provider.script(Step::text(text)));
-            let run = |option: &str| call(&sandbox, &provider, shape, &[option]).stdin(HELLO).run();
-            run("--stream").ok().err_is(shown);
+            let run = |option: &str| {
+                call(&sandbox, &provider, shape, &[option]).write_stdin(HELLO).assert()
+            };
+            run("--stream").success().stderr(shown);
             sandbox.write("shown", "Before.\n");
-            run("--stream=shown").ok().err_is("");
-            run("--stream=shown").ok().err_is("");
+            run("--stream=shown").success().stderr("");
+            run("--stream=shown").success().stderr("");
             assert_eq!(sandbox.read_text("shown"), format!("Before.\n{shown}{shown}"));
         }
     }
@@ -180,9 +185,9 @@ fn only_text_is_shown_and_none_is_an_empty_line() {
     let provider = FakeProvider::new();
     provider
         .script(Step::Reply(json!({"content": calls, "model": "m", "stop_reason": "tool_use"})));
-    hello(&provider, Shape::Anthropic, &["--stream"]).ok().err_is("");
+    hello(&provider, Shape::Anthropic, &["--stream"]).success().stderr("");
     provider.script(two_calls(Shape::OpenAi, 1));
-    hello(&provider, Shape::OpenAi, &["--stream"]).ok().err_is("Reply to 1 messages: hello\n");
+    hello(&provider, Shape::OpenAi, &["--stream"]).success().stderr("Reply to 1 messages: hello\n");
 }
 
 #[test]
@@ -190,7 +195,7 @@ fn the_text_is_shown_before_the_answer_ends() {
     for shape in Shape::ALL {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         provider.script(Step::Slow(4, Duration::from_secs(60)));
-        let mut child = call(&sandbox, &provider, shape, &["--stream"]).stdin(HELLO).spawn();
+        let mut child = call(&sandbox, &provider, shape, &["--stream"]).write_stdin(HELLO).spawn();
         let mut stderr = child.stderr.take().expect("a piped stderr");
         let (mut shown, mut byte) = (Vec::new(), [0]);
         while shown.len() < "Reply to".len() && stderr.read(&mut byte).is_ok_and(|count| count == 1)
@@ -207,13 +212,15 @@ fn the_text_is_shown_before_the_answer_ends() {
 #[test]
 fn a_file_that_cannot_be_written_is_74_before_anything_is_sent() {
     let provider = FakeProvider::new();
-    let run = hello(&provider, Shape::OpenAi, &["--stream=no/such/place"]);
-    run.code(74).stdout_is("").err_has("'no/such/place'");
+    hello(&provider, Shape::OpenAi, &["--stream=no/such/place"])
+        .code(74)
+        .stdout("")
+        .stderr(contains("'no/such/place'"));
     assert!(provider.requests().is_empty());
     // The word after the option is no file to show in, but one with messages.
     let sandbox = Sandbox::new();
     sandbox.write("m", HELLO);
-    call(&sandbox, &provider, Shape::OpenAi, &["--stream", "m"]).run().ok();
+    call(&sandbox, &provider, Shape::OpenAi, &["--stream", "m"]).assert().success();
     assert_eq!(sandbox.read_text("m"), HELLO);
 }
 
@@ -222,7 +229,7 @@ fn the_reply_is_whole_even_if_nobody_looks_any_more() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     sandbox.write("m", HELLO);
     let script = "{ claw-call --stream=/dev/fd/3 m 3>&1 >reply; echo $? >status; } | :";
-    sandbox.sh(script).envs(provider.env_for(Shape::OpenAi)).run().ok();
+    sandbox.sh(script).envs(provider.env_for(Shape::OpenAi)).assert().success();
     assert_eq!(sandbox.read_text("status"), "0\n");
     assert_eq!(sandbox.read_json("reply")[0]["stop_reason"], "end_turn");
 }
@@ -231,7 +238,7 @@ fn the_reply_is_whole_even_if_nobody_looks_any_more() {
 #[allow(clippy::print_stdout, reason = "a case that is left out says so")]
 fn a_terminal_is_shown_control_characters() {
     let sandbox = Sandbox::new();
-    if sandbox.sh("command -v script").run().status != Some(0) {
+    if sandbox.sh("command -v script").assert().get_output().status.code() != Some(0) {
         println!("skipped: no script(1)");
         return;
     }
@@ -240,22 +247,26 @@ fn a_terminal_is_shown_control_characters() {
     sandbox.write("m", HELLO);
     for shape in Shape::ALL {
         let provider = FakeProvider::new();
-        let run = |command: &str| -> Run {
+        let run = |command: &str| -> Assert {
             provider.script(Step::text(evil));
             let script = format!("script -qec '{command}' /dev/null");
-            sandbox.sh(&script).envs(provider.env_for(shape)).env("CLAW_WINDOW", "32768").run()
+            sandbox.sh(&script).envs(provider.env_for(shape)).env("CLAW_WINDOW", "32768").assert()
         };
         for command in ["claw-call --stream m >reply", "claw-call --stream=/dev/tty m >reply 2>&1"]
         {
             let run = run(command);
             // The terminal ends lines with a carriage return of its own.
-            assert_eq!(run.ok().stdout_text().replace("\r\n", "\n"), shown, "{shape:?} {command}");
+            assert_eq!(
+                run.success().stdout_text().replace("\r\n", "\n"),
+                shown,
+                "{shape:?} {command}"
+            );
             assert_eq!(sandbox.read_json("reply")[0]["content"][0]["text"], evil);
         }
         // What is no terminal gets every byte.
-        run("claw-call --stream=shown m >reply").ok().stdout_is("");
+        run("claw-call --stream=shown m >reply").success().stdout("");
         assert_eq!(sandbox.read_text("shown"), format!("{evil}\n"));
-        sandbox.sh("rm shown").run().ok();
+        sandbox.sh("rm shown").assert().success();
     }
 }
 
@@ -269,13 +280,16 @@ fn the_time_out_is_for_each_piece_and_not_for_all_of_them() {
                 let provider = FakeProvider::new();
                 provider.script(Step::Slow(0, Duration::from_millis(350)));
                 let began = Instant::now();
-                hello(&provider, shape, &["--stream", "--timeout", "1"]).ok();
+                hello(&provider, shape, &["--stream", "--timeout", "1"]).success();
                 assert!(began.elapsed() > Duration::from_millis(1500));
 
                 provider.script(Step::Slow(4, Duration::from_secs(60)));
-                let run = hello(&provider, shape, &["--stream", "--timeout", "0.5"]);
-                run.code(69).no_reply().err_has("Reply to").err_has("\nclaw-call: unreachable ");
-                run.err_has("timed out in the middle");
+                hello(&provider, shape, &["--stream", "--timeout", "0.5"])
+                    .code(69)
+                    .stdout(no_reply())
+                    .stderr(contains("Reply to"))
+                    .stderr(contains("\nclaw-call: unreachable "))
+                    .stderr(contains("timed out in the middle"));
                 assert_eq!(provider.requests().len(), 2, "nothing is tried again that was shown");
             });
         }
@@ -290,23 +304,24 @@ fn standard_output_gets_the_text_and_a_file_the_records() {
     let run_asking = |requests: usize, args: &[&str]| {
         let provider = FakeProvider::new();
         provider.script(Step::text(TEXT));
-        let run = call(&sandbox, &provider, Shape::Anthropic, args).stdin(HELLO).run();
+        let run = call(&sandbox, &provider, Shape::Anthropic, args).write_stdin(HELLO).assert();
         assert_eq!(provider.requests().len(), requests);
         run
     };
     let run = |args: &[&str]| run_asking(1, args);
-    let records = run(&[]).ok().stdout_text();
-    run(&["--stream=-", "--reply", "reply"]).ok().stdout_is(TEXT).err_is("");
+    let records = run(&[]).success().stdout_text();
+    run(&["--stream=-", "--reply", "reply"]).success().stdout(TEXT).stderr("");
     assert_eq!(sandbox.read_text("reply"), records);
     let mode = std::os::unix::fs::PermissionsExt::mode(
         &sandbox.path("reply").metadata().expect("a file").permissions(),
     );
     assert_eq!(mode & 0o777, 0o600);
-    run(&["--reply", "reply"]).ok().stdout_is("");
+    run(&["--reply", "reply"]).success().stdout("");
     assert_eq!(sandbox.read_text("reply"), records);
-    run_asking(0, &["--stream=-"]).code(2).err_has("--reply is required");
-    let nowhere = run_asking(0, &["--stream=-", "--reply", "none/reply"]);
-    nowhere.code(74).err_has("cannot write 'none/reply'");
+    run_asking(0, &["--stream=-"]).code(2).stderr(contains("--reply is required"));
+    run_asking(0, &["--stream=-", "--reply", "none/reply"])
+        .code(74)
+        .stderr(contains("cannot write 'none/reply'"));
 }
 
 #[test]
@@ -321,8 +336,14 @@ fn a_reply_is_whole_in_its_file_when_standard_output_fails() {
         ),
         (into_closed_pipe(call), "141\n", ""),
     ] {
-        sandbox.sh("rm -f reply").run().ok();
-        sandbox.sh(&script).stdin(HELLO).run().ok().stdout_is(status).err_has(said);
+        sandbox.sh("rm -f reply").assert().success();
+        sandbox
+            .sh(&script)
+            .write_stdin(HELLO)
+            .assert()
+            .success()
+            .stdout(status)
+            .stderr(contains(said));
         assert!(sandbox.read_text("reply").contains("Reply to 1 messages"), "{script}");
     }
 }

@@ -1,8 +1,9 @@
 //! A program in the place of `claw-call`, whose summaries are files, and what becomes of them.
 
+use assert_cmd::assert::Assert;
 use serde_json::{Value, json};
 
-use crate::common::{Run, Sandbox, rules};
+use crate::common::{AssertExt, Sandbox, rules};
 use crate::talks::{append, stage};
 
 /// A sandbox whose `claw-call` notes what it is sent and answers with the file `reply.N` for its
@@ -52,22 +53,22 @@ pub fn asked(sandbox: &Sandbox, n: usize) -> String {
 }
 
 /// Compacts the transcript `s.jsonl`, with `--record`.
-pub fn compact(sandbox: &Sandbox, args: &[&str]) -> Run {
+pub fn compact(sandbox: &Sandbox, args: &[&str]) -> Assert {
     stage(sandbox, "claw-compact", args, "s.jsonl")
 }
 
 /// Compacts the transcript and gives the record.
 #[track_caller]
 pub fn compacted(sandbox: &Sandbox, args: &[&str]) -> Value {
-    let run = compact(sandbox, args);
-    append(sandbox, "s.jsonl", run.ok().stdout.clone());
+    let run = compact(sandbox, args).success();
+    append(sandbox, "s.jsonl", run.get_output().stdout.clone());
     run.json_one()
 }
 
 /// How many messages the record covers.
 pub fn covered(sandbox: &Sandbox, record: &Value) -> usize {
     let messages = sandbox.cmd("claw-rebuild").args(["--meta", "--ignore-compactions", "s.jsonl"]);
-    let messages = messages.run().json();
+    let messages = messages.assert().json();
     let found = messages.iter().position(|m| m["_meta"]["id"] == record["first_kept_entry_id"]);
     found.expect("the first kept message")
 }
@@ -75,8 +76,8 @@ pub fn covered(sandbox: &Sandbox, record: &Value) -> usize {
 /// The messages of the transcript, which a provider would take.
 #[track_caller]
 pub fn legal(sandbox: &Sandbox) -> Vec<Value> {
-    let run = sandbox.cmd("claw-rebuild").args(["--strict", "s.jsonl"]).run();
-    let messages = run.ok().json();
+    let run = sandbox.cmd("claw-rebuild").args(["--strict", "s.jsonl"]).assert();
+    let messages = run.success().json();
     let body = json!({"model": "m", "max_tokens": 10, "messages": messages});
     rules::check(&body, body.to_string().as_bytes()).expect("a legal request");
     messages

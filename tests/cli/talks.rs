@@ -1,8 +1,9 @@
 //! Sessions to test the guard's stages with: talks, tool loops, long results.
 
+use assert_cmd::assert::Assert;
 use serde_json::{Value, json};
 
-use crate::common::{Run, Sandbox};
+use crate::common::{AssertExt, Sandbox};
 
 /// Records on their way into a transcript.
 #[derive(Clone, Default)]
@@ -124,21 +125,21 @@ pub fn log(lines: usize) -> String {
 /// Appends records to a transcript.
 #[track_caller]
 pub fn append(sandbox: &Sandbox, file: &str, records: impl Into<Vec<u8>>) {
-    sandbox.cmd("claw-append").arg(file).stdin(records).run().ok();
+    sandbox.cmd("claw-append").arg(file).write_stdin(records).assert().success();
 }
 
 /// The messages of a transcript, without a finding.
 #[track_caller]
 pub fn rebuild(sandbox: &Sandbox, file: &str) -> String {
-    let run = sandbox.cmd("claw-rebuild").args(["--strict", file]).run();
-    run.ok().stdout_text()
+    let run = sandbox.cmd("claw-rebuild").args(["--strict", file]).assert();
+    run.success().stdout_text()
 }
 
 /// The same, with what the stages need to know of the records.
 #[track_caller]
 pub fn rebuild_meta(sandbox: &Sandbox, file: &str) -> String {
-    let run = sandbox.cmd("claw-rebuild").args(["--strict", "--meta", file]).run();
-    run.ok().stdout_text()
+    let run = sandbox.cmd("claw-rebuild").args(["--strict", "--meta", file]).assert();
+    run.success().stdout_text()
 }
 
 /// Takes back the transcript's last record.
@@ -150,7 +151,7 @@ pub fn undo_last(sandbox: &Sandbox, file: &str) {
 
 /// Runs a stage on a transcript's messages, with `--record`.
 #[track_caller]
-pub fn stage(sandbox: &Sandbox, program: &str, args: &[&str], file: &str) -> Run {
+pub fn stage(sandbox: &Sandbox, program: &str, args: &[&str], file: &str) -> Assert {
     let messages = rebuild_meta(sandbox, file);
-    sandbox.cmd(program).arg("--record").args(args).stdin(messages).run()
+    sandbox.cmd(program).arg("--record").args(args).write_stdin(messages).assert()
 }

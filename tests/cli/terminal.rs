@@ -1,7 +1,10 @@
 //! No text of somebody else's makes a terminal do something: what programs say of transcripts, messages
 //! and providers shows control characters, and so does a reply on a terminal. Data stays as it is.
 
-use crate::common::{Run, Sandbox};
+use assert_cmd::assert::Assert;
+use predicates::str::contains;
+
+use crate::common::{AssertExt, Sandbox};
 
 /// What a hostile tool prints: a colour, the eight-bit form of it, a line overwritten, a delete, text
 /// that runs backwards. As JSON, with what JSON allows raw.
@@ -23,11 +26,11 @@ fn is_harmless(text: &str) {
 
 /// Each line on standard error is harmless and shows the text, in both forms.
 #[track_caller]
-fn says_it_shown(run: impl Fn(&[&str]) -> Run) {
+fn says_it_shown(run: impl Fn(&[&str]) -> Assert) {
     for (form, shown) in [("text", SHOWN), ("json", SHOWN_JSON)] {
         let run = run(&["--log", form]);
-        is_harmless(&run.stderr);
-        run.err_has(shown);
+        is_harmless(run.stderr_text());
+        run.stderr(contains(shown));
     }
 }
 
@@ -37,10 +40,12 @@ fn findings_show_what_stands_in_a_transcript() {
     let result = format!(r#"{{"type":"tool_result","tool_use_id":"{EVIL}","content":"x"}}"#);
     sandbox
         .write("s.jsonl", format!(r#"{{"{EVIL}":1,"{EVIL}":2,"type":"{EVIL}"}}"#) + "\n" + &result);
-    says_it_shown(|args| sandbox.cmd("claw-rebuild").args(args).arg("s.jsonl").run());
-    let run = sandbox.cmd("claw-check").arg("s.jsonl").run();
+    says_it_shown(|args| sandbox.cmd("claw-rebuild").args(args).arg("s.jsonl").assert());
+    let run = sandbox.cmd("claw-check").arg("s.jsonl").assert();
     is_harmless(&run.stdout_text());
-    run.stdout_has("name-twice").stdout_has("orphan-result").stdout_has(SHOWN_JSON);
+    run.stdout(contains("name-twice"))
+        .stdout(contains("orphan-result"))
+        .stdout(contains(SHOWN_JSON));
 }
 
 #[test]
@@ -49,8 +54,8 @@ fn errors_show_what_stands_in_records_and_messages() {
     let record = format!(
         r#"{{"type":"user","content":[{{"type":"tool_use","name":"f","input":1}},{{"{EVIL}":1}}]}}"#
     );
-    let run = sandbox.cmd("claw-append").arg("s.jsonl").stdin(record).run();
-    is_harmless(&run.code(65).stderr);
+    let run = sandbox.cmd("claw-append").arg("s.jsonl").write_stdin(record).assert();
+    is_harmless(run.code(65).stderr_text());
     let message = format!(r#"{{"role":"{EVIL}","content":"x"}}"#);
     for (program, args) in [
         ("claw-estimate", &[][..]),
@@ -58,8 +63,8 @@ fn errors_show_what_stands_in_records_and_messages() {
         ("claw-compact", &["--plan"]),
         ("claw-checkpoint", &["--if-due"]),
     ] {
-        let cmd = || sandbox.cmd(program).args(args).stdin(message.clone());
-        says_it_shown(|args| cmd().args(args).run());
+        let cmd = || sandbox.cmd(program).args(args).write_stdin(message.clone());
+        says_it_shown(|args| cmd().args(args).assert());
     }
 }
 
@@ -69,9 +74,9 @@ fn a_record_is_written_as_it_is_or_fit_for_a_terminal() {
     sandbox.write("s.jsonl", format!(r#"{{"type":"user","content":"a\tb\n{EVIL}"}}"#));
     let record = || sandbox.cmd("claw-rebuild").args(["--record", "@0", "s.jsonl"]);
     let raw = "a\tb\n\u{1b}[31m\u{9b}31m\r\u{7f}\u{202e}evil\n";
-    record().run().ok().stdout_is(raw);
-    record().arg("--printable").run().ok().stdout_is(&format!("a\tb\n{SHOWN}\n"));
-    sandbox.cmd("claw-rebuild").args(["--printable", "s.jsonl"]).run().code(2);
+    record().assert().success().stdout(raw);
+    record().arg("--printable").assert().success().stdout(format!("a\tb\n{SHOWN}\n"));
+    sandbox.cmd("claw-rebuild").args(["--printable", "s.jsonl"]).assert().code(2);
 }
 
 #[test]
@@ -85,15 +90,14 @@ fn a_reply_is_shown_on_a_terminal_and_whole_in_a_pipe() {
     // The model of this turn takes its options, reads the messages and answers.
     sandbox.program("model", "cat >/dev/null; cat reply");
     let turn = "claw-turn --call model -m hi s.jsonl";
-    let piped = sandbox.sh(turn).run();
-    piped.ok().stdout_is("red\n\u{1b}[31m\u{9b}31m\r\u{7f}\u{202e}evil\n");
-    if sandbox.sh("command -v script").run().status != Some(0) {
+    sandbox.sh(turn).assert().success().stdout("red\n\u{1b}[31m\u{9b}31m\r\u{7f}\u{202e}evil\n");
+    if sandbox.sh("command -v script").assert().get_output().status.code() != Some(0) {
         println!("skipped: no script(1)");
         return;
     }
-    let run = sandbox.sh(&format!("script -qec '{turn}' /dev/null")).run();
+    let run = sandbox.sh(&format!("script -qec '{turn}' /dev/null")).assert();
     // The terminal ends lines with a carriage return of its own.
-    let shown = run.ok().stdout_text().replace("\r\n", "\n");
+    let shown = run.success().stdout_text().replace("\r\n", "\n");
     is_harmless(&shown);
     assert_eq!(shown, format!("red\n{SHOWN}\n"));
 }
@@ -112,13 +116,19 @@ mod calls {
         let ask = r#"{"role":"user","content":"hi"}"#;
         says_it_shown(|args| {
             provider.script(Step::error(400, "invalid_request_error", said));
-            let run = sandbox.cmd("claw-call").envs(provider.env()).args(args).stdin(ask).run();
-            run.expect(run.status == Some(76), || "a refusal".to_owned());
+            let run =
+                sandbox.cmd("claw-call").envs(provider.env()).args(args).write_stdin(ask).assert();
+            assert!(run.get_output().status.code() == Some(76), "a refusal\n{run}");
             run
         });
         let message = format!(r#"{{"role":"{EVIL}","content":"x"}}"#);
         says_it_shown(|args| {
-            sandbox.cmd("claw-call").envs(provider.env()).args(args).stdin(message.clone()).run()
+            sandbox
+                .cmd("claw-call")
+                .envs(provider.env())
+                .args(args)
+                .write_stdin(message.clone())
+                .assert()
         });
     }
 }

@@ -2,9 +2,12 @@
 
 use std::path::Path;
 
+use assert_cmd::assert::Assert;
+use predicates::prelude::*;
+use predicates::str::contains;
 use serde_json::{Value, json};
 
-use crate::common::{Run, Sandbox};
+use crate::common::{AssertExt, Sandbox};
 
 /// The tools of the repository.
 fn shipped() -> String {
@@ -18,8 +21,8 @@ fn workspace() -> Sandbox {
     sandbox.write("workspace/docs/notes.md", "庭のメモ\n");
     sandbox
         .sh("cd workspace && ln -s ../secret up && ln -s /etc away && ln -s docs fine")
-        .run()
-        .ok();
+        .assert()
+        .success();
     sandbox
 }
 
@@ -31,8 +34,8 @@ fn exec(sandbox: &Sandbox, calls: &[(&str, Value)]) -> Vec<Value> {
     };
     let numbered = |(n, text): (usize, String)| text.replace("\"t\"", &format!("\"t{n}\""));
     let input: String = calls.iter().map(call).enumerate().map(numbered).collect();
-    let run = sandbox.cmd("claw-exec").args(["--tools", &shipped()]).stdin(input).run();
-    run.ok().err_is("").json()
+    let run = sandbox.cmd("claw-exec").args(["--tools", &shipped()]).write_stdin(input).assert();
+    run.success().stderr("").json()
 }
 
 #[test]
@@ -97,7 +100,7 @@ fn t_4_no_path_of_a_model_leads_out_of_the_workspace() {
 fn audit_21_sessions_are_not_for_tools() {
     let sandbox = workspace();
     sandbox.write("workspace/.sessions/agents/main/sessions/s.jsonl", "secret");
-    sandbox.sh("cd workspace && ln -s ../.sessions/agents docs/link").run().ok();
+    sandbox.sh("cd workspace && ln -s ../.sessions/agents docs/link").assert().success();
     for (name, member, path) in [
         ("read_file", "file_path", ".sessions/agents/main/sessions/s.jsonl"),
         ("read_file", "file_path", "docs/link/main/sessions/s.jsonl"),
@@ -125,8 +128,8 @@ fn folder() -> Sandbox {
     );
     sandbox
         .sh("cd box && touch b_tool A-tool plain none && chmod 755 b_tool A-tool none")
-        .run()
-        .ok();
+        .assert()
+        .success();
     sandbox
 }
 
@@ -141,14 +144,13 @@ fn a_folder_is_told_as_its_tools_sorted_by_name() {
     let sandbox = folder();
     let dry = |tools: &str| {
         let cmd = sandbox.cmd("claw-call").args(["--provider", "offline", "--dry-run"]);
-        cmd.args(["--tools", tools]).stdin("{\"role\":\"user\",\"content\":\"x\"}\n").run()
+        cmd.args(["--tools", tools]).write_stdin("{\"role\":\"user\",\"content\":\"x\"}\n").assert()
     };
-    let run = dry("box");
-    run.ok().stdout_has(&format!(r#""tools":{TOLD}"#));
+    let run = dry("box").success().stdout(contains(format!(r#""tools":{TOLD}"#)));
     sandbox.write("tools.json", TOLD);
-    assert_eq!(run.stdout, dry("tools.json").stdout);
+    assert_eq!(run.get_output().stdout, dry("tools.json").get_output().stdout);
     let run = dry(&shipped());
-    let request = run.ok().json_one();
+    let request = run.success().json_one();
     let names = request["tools"].as_array().expect("tools").iter().map(|tool| &tool["name"]);
     assert_eq!(names.collect::<Vec<_>>(), ["get_current_time", "list_directory", "read_file"]);
 }
@@ -167,13 +169,24 @@ fn i_1_every_program_counts_a_folder_as_the_same_file() {
         ("claw-compact", &["--window", "4000", "--plan"]),
         ("claw-checkpoint", &["--if-due", "--window", "400000"]),
     ] {
-        let run = |tools: &str| -> Run {
-            sandbox.cmd(program).args(args).args(["--tools", tools]).stdin(talk.join("\n")).run()
+        let run = |tools: &str| -> Assert {
+            sandbox
+                .cmd(program)
+                .args(args)
+                .args(["--tools", tools])
+                .write_stdin(talk.join("\n"))
+                .assert()
         };
         let (of_folder, of_file) = (run("box"), run("tools.json"));
-        assert_eq!((&of_folder.stdout, &of_folder.stderr), (&of_file.stdout, &of_file.stderr));
-        assert!(!of_folder.stdout.is_empty() || !of_folder.stderr.is_empty(), "{program}");
-        of_folder.err_lacks("tools");
+        assert_eq!(
+            (&of_folder.get_output().stdout, &of_folder.stderr_text()),
+            (&of_file.get_output().stdout, &of_file.stderr_text())
+        );
+        assert!(
+            !of_folder.get_output().stdout.is_empty() || !of_folder.stderr_text().is_empty(),
+            "{program}"
+        );
+        of_folder.stderr(contains("tools").not());
     }
 }
 
@@ -182,17 +195,17 @@ fn a_folder_that_cannot_be_told_is_an_error() {
     let sandbox = folder();
     let run = || {
         let cmd = sandbox.cmd("claw-estimate").args(["--tools", "box"]);
-        cmd.stdin("{\"role\":\"user\",\"content\":\"x\"}\n").run()
+        cmd.write_stdin("{\"role\":\"user\",\"content\":\"x\"}\n").assert()
     };
-    run().ok();
+    run().success();
     for (text, why) in [
         ("[]", "not a JSON object"),
         (r#"{"description":"x"}"#, "no 'input_schema' object"),
         (r#"{"name":"other","input_schema":{}}"#, "'name' differs from the name of the file"),
     ] {
         sandbox.write("box/b_tool.json", text);
-        run().code(65).stdout_is("").err_has(&format!("box/b_tool.json': {why}"));
+        run().code(65).stdout("").stderr(contains(format!("box/b_tool.json': {why}")));
     }
-    sandbox.sh("rm box/*.json").run().ok();
-    run().code(78).err_has("cannot use tools '");
+    sandbox.sh("rm box/*.json").assert().success();
+    run().code(78).stderr(contains("cannot use tools '"));
 }

@@ -1,8 +1,12 @@
 //! T-5 and T-6: how a call gets there. TLS, redirects, plain http, proxies, and addresses.
 
+use assert_cmd::assert::Assert;
+use predicates::prelude::*;
+use predicates::str::contains;
+
 use crate::common::provider::{FakeProvider, MESSAGES, MODEL, Step};
 use crate::common::wire::{Front, Identity, Proxy, Signer, own_address};
-use crate::common::{Cmd, Run, Sandbox};
+use crate::common::{AssertExt, Cmd, Sandbox};
 
 const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";
 
@@ -15,19 +19,19 @@ const ELSEWHERE: &str = "provider.invalid";
 /// A call with the key that says hello once, to this address.
 fn call(sandbox: &Sandbox, url: &str) -> Cmd {
     let cmd = sandbox.cmd("claw-call").env("ANTHROPIC_API_KEY", KEY).env("CLAW_MODEL", MODEL);
-    cmd.args(["--base-url", url, "--max-retries", "0", "--timeout", "10"]).stdin(HELLO)
+    cmd.args(["--base-url", url, "--max-retries", "0", "--timeout", "10"]).write_stdin(HELLO)
 }
 
 /// The call came to an answer.
 #[track_caller]
-fn is_answered(run: &Run) {
-    run.ok().err_is("").stdout_has(r#""type":"assistant""#);
+fn is_answered(run: Assert) -> Assert {
+    run.success().stderr("").stdout(contains(r#""type":"assistant""#))
 }
 
 /// The call failed with this status, for this reason, without a word too many.
 #[track_caller]
-fn has_failed(run: &Run, status: i32, why: &str) {
-    run.code(status).stdout_is("").err_has(why).err_lacks(KEY);
+fn has_failed(run: Assert, status: i32, why: &str) -> Assert {
+    run.code(status).stdout("").stderr(contains(why)).stderr(contains(KEY).not())
 }
 
 // ---- TLS -------------------------------------------------------------------------------------
@@ -67,13 +71,13 @@ impl Secure {
 #[test]
 fn t5_a_certificate_that_nobody_trusts_is_69_and_the_server_is_told_nothing() {
     let server = Secure::of("localhost");
-    has_failed(&server.call("localhost").run(), 69, "invalid peer certificate: UnknownIssuer");
+    has_failed(server.call("localhost").assert(), 69, "invalid peer certificate: UnknownIssuer");
     // Nor does the certificate of another signer help.
     server.sandbox.write("other.pem", Signer::new().pem());
-    let run = server.call("localhost").args(["--ca", "other.pem"]).run();
-    has_failed(&run, 69, "invalid peer certificate");
-    let json = server.call("localhost").args(["--log", "json"]).run();
-    has_failed(&json, 69, r#""class":"unreachable""#);
+    let run = server.call("localhost").args(["--ca", "other.pem"]).assert();
+    has_failed(run, 69, "invalid peer certificate");
+    let json = server.call("localhost").args(["--log", "json"]).assert();
+    has_failed(json, 69, r#""class":"unreachable""#);
     assert_eq!(server.front.connections(), 3, "it was asked");
     server.was_told_nothing();
 }
@@ -82,14 +86,14 @@ fn t5_a_certificate_that_nobody_trusts_is_69_and_the_server_is_told_nothing() {
 fn t6_a_certificate_is_trusted_that_is_given() {
     for name in ["localhost", "127.0.0.1"] {
         let server = Secure::of(name);
-        is_answered(&server.call(name).args(["--ca", "ca.pem"]).run());
-        is_answered(&server.call(name).arg("--ca=ca.pem").arg("--stream=shown").run());
-        is_answered(&server.call(name).env("SSL_CERT_FILE", "ca.pem").run());
+        is_answered(server.call(name).args(["--ca", "ca.pem"]).assert());
+        is_answered(server.call(name).arg("--ca=ca.pem").arg("--stream=shown").assert());
+        is_answered(server.call(name).env("SSL_CERT_FILE", "ca.pem").assert());
         // A file of several certificates, as systems have them, with words between them.
         let bundle = format!("# mine\n{}\n# ours\n{}", Signer::new().pem(), server.signer.pem());
         server.sandbox.write("bundle.pem", bundle);
-        is_answered(&server.call(name).args(["--ca", "bundle.pem"]).run());
-        is_answered(&server.call(name).env("SSL_CERT_FILE", "bundle.pem").run());
+        is_answered(server.call(name).args(["--ca", "bundle.pem"]).assert());
+        is_answered(server.call(name).env("SSL_CERT_FILE", "bundle.pem").assert());
         assert_eq!(server.provider.requests().len(), 5);
         server.provider.all_legal();
     }
@@ -100,16 +104,16 @@ fn t6_what_is_given_is_trusted_beside_the_others() {
     let server = Secure::of("localhost");
     server.sandbox.write("other.pem", Signer::new().pem());
     let with = |file: &str, ca: &str| {
-        server.call("localhost").env("SSL_CERT_FILE", file).args(["--ca", ca]).run()
+        server.call("localhost").env("SSL_CERT_FILE", file).args(["--ca", ca]).assert()
     };
-    is_answered(&with("ca.pem", "other.pem"));
-    is_answered(&with("other.pem", "ca.pem"));
-    is_answered(&with("missing.pem", "ca.pem"));
+    is_answered(with("ca.pem", "other.pem"));
+    is_answered(with("other.pem", "ca.pem"));
+    is_answered(with("missing.pem", "ca.pem"));
     // The variable is instead of the system's.
-    let run = server.call("localhost").env("SSL_CERT_FILE", "other.pem").run();
-    has_failed(&run, 69, "UnknownIssuer");
-    let run = server.call("localhost").env("SSL_CERT_FILE", "missing.pem").run();
-    has_failed(&run, 69, "No CA certificates were loaded");
+    let run = server.call("localhost").env("SSL_CERT_FILE", "other.pem").assert();
+    has_failed(run, 69, "UnknownIssuer");
+    let run = server.call("localhost").env("SSL_CERT_FILE", "missing.pem").assert();
+    has_failed(run, 69, "No CA certificates were loaded");
 }
 
 #[test]
@@ -117,25 +121,25 @@ fn t6_a_folder_of_certificates_is_trusted() {
     let server = Secure::of("localhost");
     // As c_rehash names them; which hash it is does not matter.
     server.sandbox.write("certificates/0a1b2c3d.0", server.signer.pem());
-    is_answered(&server.call("localhost").env("SSL_CERT_DIR", "certificates").run());
+    is_answered(server.call("localhost").env("SSL_CERT_DIR", "certificates").assert());
 }
 
 #[test]
 fn t5_a_certificate_of_another_name_or_time_is_refused() {
     let other = Secure::of("other.example");
-    let run = other.call("localhost").args(["--ca", "ca.pem"]).run();
-    has_failed(&run, 69, "certificate not valid for name \"localhost\"");
+    let run = other.call("localhost").args(["--ca", "ca.pem"]).assert();
+    has_failed(run, 69, "certificate not valid for name \"localhost\"");
     other.was_told_nothing();
 
     let expired = Secure::new(|signer| signer.expired_server("localhost"));
-    let run = expired.call("localhost").args(["--ca", "ca.pem"]).run();
-    has_failed(&run, 69, "certificate expired");
+    let run = expired.call("localhost").args(["--ca", "ca.pem"]).assert();
+    has_failed(run, 69, "certificate expired");
     expired.was_told_nothing();
 
     // A certificate that vouches for itself alone is no signer's.
     let plain = Secure::of("localhost");
-    let run = plain.call("127.0.0.1").args(["--ca", "ca.pem"]).run();
-    has_failed(&run, 69, "certificate not valid for name");
+    let run = plain.call("127.0.0.1").args(["--ca", "ca.pem"]).assert();
+    has_failed(run, 69, "certificate not valid for name");
     plain.was_told_nothing();
 }
 
@@ -148,10 +152,10 @@ fn t6_a_file_of_certificates_that_is_none_is_78() {
     let files = [("empty", ""), ("text", "no certificate\n"), ("junk", junk), ("cut", &cut)];
     for (name, text) in files.into_iter().chain([("half", &*good_and_bad)]) {
         server.sandbox.write(name, text);
-        let run = server.call("localhost").args(["--ca", name]).run();
-        has_failed(&run, 78, &format!("cannot use certificates '{name}'"));
+        let run = server.call("localhost").args(["--ca", name]).assert();
+        has_failed(run, 78, &format!("cannot use certificates '{name}'"));
     }
-    has_failed(&server.call("localhost").args(["--ca", "missing"]).run(), 74, "'missing'");
+    has_failed(server.call("localhost").args(["--ca", "missing"]).assert(), 74, "'missing'");
     assert_eq!(server.front.connections(), 0);
 }
 
@@ -166,9 +170,9 @@ fn t5_no_redirect_is_followed_to_any_host() {
             let asked = provider.requests().len();
             let headers = vec![("location".to_owned(), to.to_owned())];
             provider.script(Step::Raw { status, headers, body: vec![] });
-            let run = call(&Sandbox::new(), &provider.url()).run();
-            has_failed(&run, 76, &format!("not-found (rule status-3xx): HTTP {status}"));
-            run.err_has(&format!("; redirects to '{to}' (redirects are not followed)"));
+            let run = call(&Sandbox::new(), &provider.url()).assert();
+            has_failed(run, 76, &format!("not-found (rule status-3xx): HTTP {status}"))
+                .stderr(contains(format!("; redirects to '{to}' (redirects are not followed)")));
             assert_eq!(provider.requests().len(), asked + 1, "{status} {to}");
         }
     }
@@ -189,14 +193,14 @@ fn t5_plain_http_to_another_machine_has_to_be_asked_for() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     let front = Front::new(&provider, ip, None);
     let url = format!("http://{}", front.address());
-    has_failed(&call(&sandbox, &url).run(), 78, "cannot send to");
-    has_failed(&call(&sandbox, &url).arg("--count").run(), 78, "needs --insecure-http");
+    has_failed(call(&sandbox, &url).assert(), 78, "cannot send to");
+    has_failed(call(&sandbox, &url).arg("--count").assert(), 78, "needs --insecure-http");
     assert_eq!(front.connections(), 0);
-    is_answered(&call(&sandbox, &url).arg("--insecure-http").run());
+    is_answered(call(&sandbox, &url).arg("--insecure-http").assert());
     assert_eq!(provider.single_request().header("x-api-key"), Some(KEY));
     // It still has to be http.
-    let run = call(&sandbox, &url.replace("http:", "ftp:")).arg("--insecure-http").run();
-    has_failed(&run, 78, "not an https address");
+    let run = call(&sandbox, &url.replace("http:", "ftp:")).arg("--insecure-http").assert();
+    has_failed(run, 78, "not an https address");
 }
 
 #[test]
@@ -209,7 +213,7 @@ fn t6_an_address_that_is_none_is_78() {
         "https://a b",
         "https://[::1",
     ] {
-        has_failed(&call(&Sandbox::new(), url).run(), 78, "cannot send to '");
+        has_failed(call(&Sandbox::new(), url).assert(), 78, "cannot send to '");
     }
 }
 
@@ -229,16 +233,14 @@ fn t5_an_address_with_a_password_is_refused_and_the_password_never_said() {
         format!("user:pass-word@{place}"),
     ] {
         for args in [&[][..], &["--insecure-http"], &["--insecure-http", "--log", "json"]] {
-            let run = call(&sandbox, &url).args(args).run();
-            has_failed(&run, 78, "cannot send");
-            run.err_lacks("pass-word");
+            let run = call(&sandbox, &url).args(args).assert();
+            has_failed(run, 78, "cannot send").stderr(contains("pass-word").not());
         }
-        call(&sandbox, &url).arg("--dry-run").run().err_lacks("pass-word");
+        call(&sandbox, &url).arg("--dry-run").assert().stderr(contains("pass-word").not());
     }
     let ollama = sandbox.cmd("claw-call").env("OLLAMA_HOST", format!("http://u:pass-word@{place}"));
-    let ollama = ollama.args(["--provider", "ollama", "--model", "m"]).stdin(HELLO).run();
-    has_failed(&ollama, 78, "cannot send");
-    ollama.err_lacks("pass-word");
+    let ollama = ollama.args(["--provider", "ollama", "--model", "m"]).write_stdin(HELLO).assert();
+    has_failed(ollama, 78, "cannot send").stderr(contains("pass-word").not());
     assert!(provider.requests().is_empty());
 }
 
@@ -255,12 +257,12 @@ fn t6_https_goes_by_way_of_the_proxy_which_learns_the_name_alone() {
     let server = Secure::of(ELSEWHERE);
     let proxy = Proxy::to(server.front.address());
     let url = format!("https://{ELSEWHERE}");
-    is_answered(&by_proxy(&server, &url, &proxy.url()).run());
+    is_answered(by_proxy(&server, &url, &proxy.url()).assert());
     for name in ["https_proxy", "ALL_PROXY", "all_proxy"] {
         let cmd = by_proxy(&server, &url, "").env_remove("HTTPS_PROXY");
-        is_answered(&cmd.env(name, proxy.url()).run());
+        is_answered(cmd.env(name, proxy.url()).assert());
     }
-    is_answered(&by_proxy(&server, &url, &proxy.url()).env("NO_PROXY", "example.org").run());
+    is_answered(by_proxy(&server, &url, &proxy.url()).env("NO_PROXY", "example.org").assert());
     let heads = proxy.heads();
     assert_eq!(heads.len(), 5);
     for head in heads {
@@ -280,8 +282,8 @@ fn t5_a_proxy_that_listens_in_is_told_nothing() {
     let server = Secure::of(ELSEWHERE);
     let listening = Secure::of(ELSEWHERE);
     let proxy = Proxy::to(listening.front.address());
-    let run = by_proxy(&server, &format!("https://{ELSEWHERE}"), &proxy.url()).run();
-    has_failed(&run, 69, "invalid peer certificate");
+    let run = by_proxy(&server, &format!("https://{ELSEWHERE}"), &proxy.url()).assert();
+    has_failed(run, 69, "invalid peer certificate");
     listening.was_told_nothing();
 }
 
@@ -291,14 +293,14 @@ fn t6_no_proxy_is_honoured() {
     let proxy = Proxy::to(server.front.address());
     let url = format!("https://{ELSEWHERE}");
     for but in [ELSEWHERE, ".invalid", "*", "example.org, provider.invalid"] {
-        let run = by_proxy(&server, &url, &proxy.url()).env("NO_PROXY", but).run();
-        has_failed(&run, 69, "unreachable");
+        let run = by_proxy(&server, &url, &proxy.url()).env("NO_PROXY", but).assert();
+        has_failed(run, 69, "unreachable");
     }
     if let Some(ip) = own_address() {
         let (name, url) = (ip.to_string(), |front: &Front| format!("https://{}", front.address()));
         let here = Secure::of(&name);
         let front = Front::new(&here.provider, ip, Some(here.signer.server(&name)));
-        is_answered(&by_proxy(&here, &url(&front), &proxy.url()).env("NO_PROXY", &name).run());
+        is_answered(by_proxy(&here, &url(&front), &proxy.url()).env("NO_PROXY", &name).assert());
     }
     assert_eq!(proxy.heads(), [""; 0]);
 }
@@ -310,13 +312,13 @@ fn t6_an_address_on_this_machine_takes_no_proxy() {
         let proxy = Proxy::refusing("403 Forbidden");
         for url in [&server.front.url("localhost"), &server.provider.url()] {
             let cmd = by_proxy(&server, url, "").env_remove("HTTPS_PROXY");
-            is_answered(&cmd.env(name, proxy.url()).run());
+            is_answered(cmd.env(name, proxy.url()).assert());
         }
         assert_eq!(proxy.heads(), [""; 0], "{name}");
     }
     // Nor does it need a key.
     let run = by_proxy(&server, &server.front.url("localhost"), "").env_remove("ANTHROPIC_API_KEY");
-    has_failed(&run.run(), 77, "x-api-key header is required");
+    has_failed(run.assert(), 77, "x-api-key header is required");
 }
 
 /// What is sent in the open is sent to the proxy in the open.
@@ -325,7 +327,7 @@ fn t6_plain_http_to_another_machine_has_a_proxy_of_its_own() {
     let proxy = Proxy::refusing("403 Forbidden");
     let cmd = call(&Sandbox::new(), &format!("http://{ELSEWHERE}")).env_remove("NO_PROXY");
     let cmd = cmd.env("HTTPS_PROXY", "http://127.0.0.1:1").env("http_proxy", proxy.url());
-    has_failed(&cmd.arg("--insecure-http").run(), 77, "permission");
+    has_failed(cmd.arg("--insecure-http").assert(), 77, "permission");
     let heads = proxy.heads();
     let first = format!("POST http://{ELSEWHERE}/v1/messages HTTP/1.1\r\n");
     assert!(heads.len() == 1 && heads[0].starts_with(&first), "{heads:?}");
@@ -342,15 +344,15 @@ fn t6_a_proxy_that_refuses_or_is_gone_is_69() {
     ] {
         let proxy = Proxy::refusing(status);
         let with_password = proxy.url().replace("http://", "http://user:pass-word@");
-        let run = by_proxy(&server, &url, &with_password).run();
-        has_failed(&run, 69, "unreachable");
-        run.err_has(why).err_lacks("pass-word");
+        let run = by_proxy(&server, &url, &with_password).assert();
+        has_failed(run, 69, "unreachable")
+            .stderr(contains(why))
+            .stderr(contains("pass-word").not());
         assert_eq!(proxy.heads().len(), 1);
     }
     let gone = Proxy::refusing("").url();
-    let run = by_proxy(&server, &url, &gone).run();
-    has_failed(&run, 69, "unreachable");
-    run.err_has("HTTPS_PROXY is set");
+    let run = by_proxy(&server, &url, &gone).assert();
+    has_failed(run, 69, "unreachable").stderr(contains("HTTPS_PROXY is set"));
 }
 
 // ---- which address a base URL means ----------------------------------------------------------
@@ -358,8 +360,9 @@ fn t6_a_proxy_that_refuses_or_is_gone_is_69() {
 /// The address that a dry run shows.
 fn shown(provider: &str, name: &str, base: &str) -> String {
     let cmd = Sandbox::new().cmd("claw-call").args(["--provider", provider, "--model", "m"]);
-    let run = cmd.args(["--dry-run", "--insecure-http"]).env(name, base).stdin(HELLO).run();
-    let first = run.ok().stderr.lines().next().map(str::to_owned).unwrap_or_default();
+    let run =
+        cmd.args(["--dry-run", "--insecure-http"]).env(name, base).write_stdin(HELLO).assert();
+    let first = run.success().stderr_text().lines().next().map(str::to_owned).unwrap_or_default();
     first.replace("claw-call: would send POST ", "")
 }
 
@@ -416,7 +419,7 @@ fn t6_what_is_shown_is_where_it_goes() {
             assert_eq!(shown(provider, "CLAW_BASE_URL", &base), fake.url() + path);
             let cmd = Sandbox::new().cmd("claw-call").args(["--provider", provider]);
             let cmd = cmd.args(["--model", "m", "--base-url", &base, "--key-cmd", "echo key"]);
-            cmd.stdin(HELLO).run().ok();
+            cmd.write_stdin(HELLO).assert().success();
             assert_eq!(fake.single_request().path, path);
             fake.all_legal();
         }

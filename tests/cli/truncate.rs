@@ -1,8 +1,10 @@
 //! claw-truncate: long results shortened until the request fits, in messages or by records.
 
+use assert_cmd::assert::Assert;
+use predicates::str::contains;
 use serde_json::{Value, json};
 
-use crate::common::{Cmd, Run, Sandbox};
+use crate::common::{AssertExt, Cmd, Sandbox};
 use crate::talks::{self, Talk, append, log, rebuild, rebuild_meta, stage, undo_last, words};
 
 const MARKER: &str = "left out, sha256 ";
@@ -18,7 +20,7 @@ fn text(characters: usize) -> String {
 }
 
 fn truncate(sandbox: &Sandbox, args: &[&str], messages: impl Into<Vec<u8>>) -> Cmd {
-    sandbox.cmd("claw-truncate").args(args).stdin(messages)
+    sandbox.cmd("claw-truncate").args(args).write_stdin(messages)
 }
 
 /// The messages of a talk, as a user would pipe them in.
@@ -36,7 +38,7 @@ fn results(messages: &[Value]) -> Vec<Value> {
 
 /// What is left of one result of this text.
 fn shortened(args: &[&str], result: impl Into<Value>) -> String {
-    let run = truncate(&Sandbox::new(), args, messages(&one(result))).run();
+    let run = truncate(&Sandbox::new(), args, messages(&one(result))).assert();
     let found = results(&run.json());
     found[0].as_str().unwrap_or_default().to_owned()
 }
@@ -125,9 +127,11 @@ fn v43_d35_l4_twice_is_once() {
     let sandbox = Sandbox::new();
     one(log(2000)).append(&sandbox, "s.jsonl");
     for messages in [rebuild(&sandbox, "s.jsonl"), rebuild_meta(&sandbox, "s.jsonl")] {
-        let once = truncate(&sandbox, &["--window", "8000"], messages).run();
-        let twice = truncate(&sandbox, &["--window", "8000"], once.ok().stdout.clone()).run();
-        twice.ok().stdout_is(&once.stdout_text());
+        let once = truncate(&sandbox, &["--window", "8000"], messages).assert().success();
+        truncate(&sandbox, &["--window", "8000"], once.get_output().stdout.clone())
+            .assert()
+            .success()
+            .stdout(once.stdout_text());
     }
 }
 
@@ -136,9 +140,11 @@ fn v43_d35_shortening_what_was_shortened_leaves_one_marker() {
     let sandbox = Sandbox::new();
     one(log(2000)).append(&sandbox, "s.jsonl");
     for messages in [rebuild(&sandbox, "s.jsonl"), rebuild_meta(&sandbox, "s.jsonl")] {
-        let once = truncate(&sandbox, &["--window", "8000"], messages.clone()).run();
-        let further = truncate(&sandbox, &["--window", "4000"], once.ok().stdout.clone()).run();
-        further.ok();
+        let once = truncate(&sandbox, &["--window", "8000"], messages.clone()).assert();
+        let further =
+            truncate(&sandbox, &["--window", "4000"], once.success().get_output().stdout.clone())
+                .assert()
+                .success();
         let shown = results(&further.json())[0].to_string();
         assert_eq!(shown.matches(MARKER).count(), 1, "{shown}");
         // It still speaks of the whole text.
@@ -149,15 +155,22 @@ fn v43_d35_shortening_what_was_shortened_leaves_one_marker() {
 
 /// The first 16 digits of a text's SHA-256, by another program.
 fn digest(sandbox: &Sandbox, text: &str) -> String {
-    sandbox.sh("sha256sum | cut -c 1-16").stdin(text).run().ok().stdout_text().trim().to_owned()
+    sandbox
+        .sh("sha256sum | cut -c 1-16")
+        .write_stdin(text)
+        .assert()
+        .success()
+        .stdout_text()
+        .trim()
+        .to_owned()
 }
 
 /// Shortens `s.jsonl` for a window, stores the records, and gives what was said: tokens before and after.
 fn shorten(sandbox: &Sandbox, window: &str) -> (u64, u64) {
     let args = ["--window", window, "--log", "json"];
     let run = stage(sandbox, "claw-truncate", &args, "s.jsonl");
-    let said: Value = serde_json::from_str(&run.stderr).expect("one line");
-    append(sandbox, "s.jsonl", run.stdout.clone());
+    let said: Value = serde_json::from_str(run.stderr_text()).expect("one line");
+    append(sandbox, "s.jsonl", run.get_output().stdout.clone());
     let number = |name: &str| said[name].as_u64().expect("a size");
     (number("before"), number("after"))
 }
@@ -165,8 +178,8 @@ fn shorten(sandbox: &Sandbox, window: &str) -> (u64, u64) {
 /// What claw-estimate says of the next request.
 fn estimate(sandbox: &Sandbox) -> u64 {
     let messages = rebuild_meta(sandbox, "s.jsonl");
-    let run = sandbox.cmd("claw-estimate").stdin(messages).run();
-    run.ok().json_one().as_u64().expect("a number")
+    let run = sandbox.cmd("claw-estimate").write_stdin(messages).assert();
+    run.success().json_one().as_u64().expect("a number")
 }
 
 #[test]
@@ -221,7 +234,7 @@ fn audit_02_a_marker_that_a_tool_wrote_is_text() {
         assert_ne!(record["bytes"], 4096, "{record}");
         assert_ne!(record["sha256"], "0123456789abcdef", "{record}");
     }
-    sandbox.cmd("claw-rebuild").arg("s.jsonl").run().ok().err_is("");
+    sandbox.cmd("claw-rebuild").arg("s.jsonl").assert().success().stderr("");
 }
 
 #[test]
@@ -230,8 +243,11 @@ fn audit_02_what_something_else_changed_is_not_shortened_again() {
     one(log(2000)).append(&sandbox, "s.jsonl");
     shorten(&sandbox, "8000");
     let changed = rebuild_meta(&sandbox, "s.jsonl").replace("step 1: ", "Step one: ");
-    let run = truncate(&sandbox, &["--window", "4000", "--record"], changed).run();
-    run.code(5).stdout_is("").err_has("no result can be shortened: ");
+    truncate(&sandbox, &["--window", "4000", "--record"], changed)
+        .assert()
+        .code(5)
+        .stdout("")
+        .stderr(contains("no result can be shortened: "));
 }
 
 #[test]
@@ -265,13 +281,15 @@ fn v45_d33_l1_many_results_none_too_long_oldest_first() {
     let talk = talk.assistant("Done.").user("Again.").tool(text(20_000));
     talk.append(&sandbox, "s.jsonl");
     let messages = rebuild_meta(&sandbox, "s.jsonl");
-    let run = truncate(&sandbox, &["--window", "20000"], messages).run();
-    run.ok().err_has("claw-truncate: shortened 9 results: ");
+    let run = truncate(&sandbox, &["--window", "20000"], messages)
+        .assert()
+        .success()
+        .stderr(contains("claw-truncate: shortened 9 results: "));
     let whole: Vec<bool> =
         results(&run.json()).iter().map(|shown| *shown == text(20_000)).collect();
     assert_eq!(whole, [vec![false; 9], vec![true; 2]].concat());
-    let count = sandbox.cmd("claw-estimate").stdin(run.stdout.clone()).run();
-    assert!(count.ok().json_one().as_u64() <= Some(14_000));
+    let count = sandbox.cmd("claw-estimate").write_stdin(run.get_output().stdout.clone()).assert();
+    assert!(count.success().json_one().as_u64() <= Some(14_000));
 }
 
 #[test]
@@ -279,14 +297,14 @@ fn l1_forty_results_of_8_kb_fit() {
     let sandbox = Sandbox::new();
     let talk = (0..40).fold(Talk::new().user("Look."), |talk, _| talk.tool(text(8000)));
     talk.append(&sandbox, "s.jsonl");
-    let run = truncate(&sandbox, &["--window", "32000"], rebuild(&sandbox, "s.jsonl")).run();
-    run.ok();
+    let run =
+        truncate(&sandbox, &["--window", "32000"], rebuild(&sandbox, "s.jsonl")).assert().success();
     sandbox
         .cmd("claw-estimate")
         .args(["--check", "--window", "32000"])
-        .stdin(run.stdout)
-        .run()
-        .ok();
+        .write_stdin(run.get_output().stdout.clone())
+        .assert()
+        .success();
 }
 
 #[test]
@@ -298,7 +316,7 @@ fn v46_l5_text_image_text_stay_in_order_with_ids_and_errors() {
     let talk = one(list).call("f", json!({})).record(
         json!({"type": "tool_result", "tool_use_id": "call_2", "content": [said(log(900))], "is_error": true}),
     );
-    let run = truncate(&Sandbox::new(), &["--window", "8000"], messages(&talk)).run();
+    let run = truncate(&Sandbox::new(), &["--window", "8000"], messages(&talk)).assert();
     let all = run.json();
     let shown = results(&all);
     let types = |content: &Value| -> Vec<String> {
@@ -345,11 +363,11 @@ fn v48_l3_records_give_the_messages_that_the_message_mode_gives() {
     talk.append(&sandbox, "s.jsonl");
     let (bytes, before) = (sandbox.read("s.jsonl"), rebuild(&sandbox, "s.jsonl"));
 
-    let run = truncate(&sandbox, &["--window", "8000"], rebuild_meta(&sandbox, "s.jsonl")).run();
-    let expected: String = run.ok().lines().iter().map(|line| without_meta(line)).collect();
-    let run = stage(&sandbox, "claw-truncate", &["--window", "8000"], "s.jsonl");
-    assert_eq!(run.ok().json().len(), 2);
-    append(&sandbox, "s.jsonl", run.stdout.clone());
+    let run = truncate(&sandbox, &["--window", "8000"], rebuild_meta(&sandbox, "s.jsonl")).assert();
+    let expected: String = run.success().lines().iter().map(|line| without_meta(line)).collect();
+    let run = stage(&sandbox, "claw-truncate", &["--window", "8000"], "s.jsonl").success();
+    assert_eq!(run.json().len(), 2);
+    append(&sandbox, "s.jsonl", run.get_output().stdout.clone());
     assert!(rebuild(&sandbox, "s.jsonl") == expected);
 
     // Nothing that was written is touched, and all of it can be taken back.
@@ -367,7 +385,7 @@ fn a_record_says_what_is_kept_of_what() {
     one(log(2000)).append(&sandbox, "s.jsonl");
     let result = sandbox.read_json("s.jsonl").remove(3);
     let run = stage(&sandbox, "claw-truncate", &["--window", "8000"], "s.jsonl");
-    let record = run.ok().json_one();
+    let record = run.success().json_one();
     let names: Vec<&String> = record.as_object().expect("an object").keys().collect();
     let mut expected = ["type", "tool_use_id", "record_id", "head", "tail", "bytes", "sha256"];
     expected.sort_unstable();
@@ -387,12 +405,12 @@ fn d38_l3_the_marker_says_how_to_see_all_of_it() {
     let sandbox = Sandbox::new();
     one(log(2000)).append(&sandbox, "s.jsonl");
     let run = stage(&sandbox, "claw-truncate", &["--window", "8000"], "s.jsonl");
-    append(&sandbox, "s.jsonl", run.ok().stdout.clone());
+    append(&sandbox, "s.jsonl", run.success().get_output().stdout.clone());
     let messages = rebuild(&sandbox, "s.jsonl");
     let (_, rest) = messages.split_once("; all of it: ").expect("a command in the marker");
     let (command, _) = rest.split_once(" ...]").expect("the marker's end");
     assert!(command.starts_with("claw-rebuild --record "), "{command}");
-    let whole = sandbox.sh(&format!("{command} s.jsonl")).run().ok().stdout_text();
+    let whole = sandbox.sh(&format!("{command} s.jsonl")).assert().success().stdout_text();
     assert_eq!(whole.trim_end(), log(2000).trim_end());
 }
 
@@ -402,7 +420,7 @@ fn a_second_truncation_record_replaces_the_first() {
     one(log(2000)).append(&sandbox, "s.jsonl");
     for window in ["8000", "4000"] {
         let run = stage(&sandbox, "claw-truncate", &["--window", window], "s.jsonl");
-        append(&sandbox, "s.jsonl", run.ok().stdout.clone());
+        append(&sandbox, "s.jsonl", run.success().get_output().stdout.clone());
     }
     let messages = rebuild(&sandbox, "s.jsonl");
     assert_eq!(messages.matches(MARKER).count(), 1);
@@ -419,18 +437,23 @@ fn v37_d32_a_count_from_before_is_stale_on_a_pipe_too() {
     let counted = json!({"type": "assistant", "content": "Seen.", "usage": usage});
     let talk = Talk::new().user("Look.").tool(log(2000)).record(counted).user("And now?");
     talk.append(&sandbox, "s.jsonl");
-    let run = truncate(&sandbox, &["--window", "8000"], rebuild_meta(&sandbox, "s.jsonl")).run();
-    let run = sandbox.cmd("claw-estimate").arg("--json").stdin(run.stdout).run();
-    assert_eq!(run.ok().json_one()["measured"], 0);
+    let run = truncate(&sandbox, &["--window", "8000"], rebuild_meta(&sandbox, "s.jsonl")).assert();
+    let run = sandbox
+        .cmd("claw-estimate")
+        .arg("--json")
+        .write_stdin(run.get_output().stdout.clone())
+        .assert();
+    assert_eq!(run.success().json_one()["measured"], 0);
 }
 
 #[test]
 fn without_meta_there_is_no_record() {
     let messages = messages(&one(log(2000)));
-    let run = truncate(&Sandbox::new(), &["--record", "--window", "8000"], messages).run();
-    run.code(65)
-        .stdout_is("")
-        .err_has("message 1 has no _meta; give the output of claw-rebuild --meta");
+    truncate(&Sandbox::new(), &["--record", "--window", "8000"], messages)
+        .assert()
+        .code(65)
+        .stdout("")
+        .stderr(contains("message 1 has no _meta; give the output of claw-rebuild --meta"));
 }
 
 #[test]
@@ -439,28 +462,38 @@ fn l7_exit_5_when_nothing_can_be_shortened() {
     // It fits: as messages they pass, as records there is nothing to write.
     one("short").append(&sandbox, "fits.jsonl");
     let fits = rebuild_meta(&sandbox, "fits.jsonl");
-    let run = truncate(&sandbox, &["--window", "8000"], fits.clone()).run();
-    run.ok().stdout_is(&fits).err_has("claw-truncate: nothing to shorten: ");
-    let run = stage(&sandbox, "claw-truncate", &["--window", "8000"], "fits.jsonl");
-    run.code(5).stdout_is("").err_has("no result can be shortened: ");
+    truncate(&sandbox, &["--window", "8000"], fits.clone())
+        .assert()
+        .success()
+        .stdout(fits.clone())
+        .stderr(contains("claw-truncate: nothing to shorten: "));
+    stage(&sandbox, "claw-truncate", &["--window", "8000"], "fits.jsonl")
+        .code(5)
+        .stdout("")
+        .stderr(contains("no result can be shortened: "));
     // It does not fit, and there is no result.
     Talk::plain(4, 5000).append(&sandbox, "talk.jsonl");
     let talk = rebuild_meta(&sandbox, "talk.jsonl");
-    let run = truncate(&sandbox, &["--window", "8000"], talk.clone()).run();
-    run.code(5).stdout_is(&talk).err_has("no result can be shortened: ").err_has("budget 5600");
-    let run = stage(&sandbox, "claw-truncate", &["--window", "8000"], "talk.jsonl");
-    run.code(5).stdout_is("");
+    truncate(&sandbox, &["--window", "8000"], talk.clone())
+        .assert()
+        .code(5)
+        .stdout(talk.clone())
+        .stderr(contains("no result can be shortened: "))
+        .stderr(contains("budget 5600"));
+    stage(&sandbox, "claw-truncate", &["--window", "8000"], "talk.jsonl").code(5).stdout("");
 }
 
 #[test]
 fn l7_exit_5_when_the_budget_is_not_reached_but_what_was_gained_is_written() {
     let sandbox = Sandbox::new();
     Talk::plain(4, 5000).tool(log(2000)).append(&sandbox, "s.jsonl");
-    let run = truncate(&sandbox, &["--window", "8000"], rebuild_meta(&sandbox, "s.jsonl")).run();
-    run.code(5).err_has("shortened 1 result: ").err_has(", still over the budget of 5600");
+    let run = truncate(&sandbox, &["--window", "8000"], rebuild_meta(&sandbox, "s.jsonl"))
+        .assert()
+        .code(5)
+        .stderr(contains("shortened 1 result: "))
+        .stderr(contains(", still over the budget of 5600"));
     assert!(run.stdout_text().contains(MARKER));
-    let run = stage(&sandbox, "claw-truncate", &["--window", "8000"], "s.jsonl");
-    run.code(5);
+    let run = stage(&sandbox, "claw-truncate", &["--window", "8000"], "s.jsonl").code(5);
     assert_eq!(run.json_one()["type"], "truncation");
 }
 
@@ -492,29 +525,34 @@ fn l5_images_of_results_are_left_out_whole_and_records_say_so() {
     let before = rebuild(&sandbox, "s.jsonl");
     // 6400 tokens and some words; 5600 of 8000 are the budget: one has to go, the oldest.
     let args = ["--window", "8000"];
-    let run = truncate(&sandbox, &args, rebuild_meta(&sandbox, "s.jsonl")).run();
-    let expected: String = run.ok().lines().iter().map(|line| without_meta(line)).collect();
-    run.err_has("claw-truncate: left out 1 image or document: ");
+    let run = truncate(&sandbox, &args, rebuild_meta(&sandbox, "s.jsonl")).assert().success();
+    let expected: String = run.lines().iter().map(|line| without_meta(line)).collect();
+    let run = run.stderr(contains("claw-truncate: left out 1 image or document: "));
     assert!(!expected.contains("AAAA") && expected.contains("a.pdf"), "{expected}");
-    truncate(&sandbox, &args, run.stdout.clone()).run().ok().stdout_is(&run.stdout_text());
+    truncate(&sandbox, &args, run.get_output().stdout.clone())
+        .assert()
+        .success()
+        .stdout(run.stdout_text());
 
-    let run = stage(&sandbox, "claw-truncate", &args, "s.jsonl");
-    let record = run.ok().json_one();
+    let run = stage(&sandbox, "claw-truncate", &args, "s.jsonl").success();
+    let record = run.json_one();
     let name = digest(&sandbox, &image("AAAA").to_string());
     assert_eq!((&record["media"], &record["bytes"]), (&json!([name]), &json!(11)), "{record}");
-    append(&sandbox, "s.jsonl", run.stdout.clone());
+    append(&sandbox, "s.jsonl", run.get_output().stdout.clone());
     assert!(rebuild(&sandbox, "s.jsonl") == expected);
 
     // The line says how to see it.
     let (_, rest) = expected.split_once("; all of it: ").expect("a command in the line");
     let (command, _) = rest.split_once(" ...]").expect("the line's end");
-    let whole = sandbox.sh(&format!("{command} s.jsonl")).run().ok().stdout_text();
+    let whole = sandbox.sh(&format!("{command} s.jsonl")).assert().success().stdout_text();
     assert!(whole.contains(&image("AAAA").to_string()), "{whole}");
 
     // Further: one record for each result; what the user showed stays, whatever the budget.
-    let run = stage(&sandbox, "claw-truncate", &["--window", "600"], "s.jsonl");
-    run.code(5).err_has("left out 2 images or documents: ").err_has("still over the budget");
-    append(&sandbox, "s.jsonl", run.stdout.clone());
+    let run = stage(&sandbox, "claw-truncate", &["--window", "600"], "s.jsonl")
+        .code(5)
+        .stderr(contains("left out 2 images or documents: "))
+        .stderr(contains("still over the budget"));
+    append(&sandbox, "s.jsonl", run.get_output().stdout.clone());
     let shown = rebuild(&sandbox, "s.jsonl");
     let left: Vec<bool> =
         ["AAAA", "a.pdf", "BBBB", "CCCC"].iter().map(|data| shown.contains(data)).collect();
@@ -532,18 +570,23 @@ fn l5_a_record_that_leaves_out_what_is_not_there_is_a_finding() {
     with_images().append(&sandbox, "s.jsonl");
     let before = rebuild(&sandbox, "s.jsonl");
     let run = stage(&sandbox, "claw-truncate", &["--window", "8000"], "s.jsonl");
-    let record = run.ok().json_one();
+    let record = run.success().json_one();
     for media in [json!(["0000000000000000"]), json!([record["media"][0], record["media"][0]])] {
         let mut wrong = record.clone();
         wrong["media"] = media;
         append(&sandbox, "s.jsonl", wrong.to_string());
-        let run = sandbox.cmd("claw-rebuild").arg("s.jsonl").run();
-        run.ok().stdout_is(&before).err_has("a truncation does not fit this result");
+        sandbox
+            .cmd("claw-rebuild")
+            .arg("s.jsonl")
+            .assert()
+            .success()
+            .stdout(before.clone())
+            .stderr(contains("a truncation does not fit this result"));
     }
     // One that is no list cannot be written, and one without the member means the text alone.
     let mut wrong = record.clone();
     wrong["media"] = json!("AAAA");
-    sandbox.cmd("claw-append").arg("s.jsonl").stdin(wrong.to_string()).run().code(65);
+    sandbox.cmd("claw-append").arg("s.jsonl").write_stdin(wrong.to_string()).assert().code(65);
     let mut old = record;
     old.as_object_mut().expect("an object").remove("media");
     append(&sandbox, "s.jsonl", old.to_string());
@@ -557,18 +600,21 @@ fn l6_less_than_the_least_gain_changes_nothing_and_is_5() {
     let messages = rebuild_meta(&sandbox, "s.jsonl");
     let run = |least: &str, args: &[&str]| {
         let args = [&["--window", "8000", "--min-gain", least], args].concat();
-        truncate(&sandbox, &args, messages.clone()).run()
+        truncate(&sandbox, &args, messages.clone()).assert()
     };
     let gained = run("1", &[]);
-    assert!(gained.ok().stdout_text().contains(MARKER));
-    run("1000000", &[]).code(5).stdout_is(&messages).err_has("nothing changed: it would gain ");
-    run("1000000", &["--record"]).code(5).stdout_is("").err_has(", less than --min-gain");
+    assert!(gained.success().stdout_text().contains(MARKER));
+    run("1000000", &[])
+        .code(5)
+        .stdout(messages.clone())
+        .stderr(contains("nothing changed: it would gain "));
+    run("1000000", &["--record"]).code(5).stdout("").stderr(contains(", less than --min-gain"));
     // Where it fits as it is there is nothing to gain, and that is less than 1.
     one("short").append(&sandbox, "fits.jsonl");
     let fits = rebuild(&sandbox, "fits.jsonl");
     for (least, status) in [("0", 0), ("1", 5)] {
         let args = ["--window", "8000", "--min-gain", least];
-        truncate(&sandbox, &args, fits.clone()).run().code(status).stdout_is(&fits);
+        truncate(&sandbox, &args, fits.clone()).assert().code(status).stdout(fits.clone());
     }
 }
 
@@ -577,12 +623,12 @@ fn l6_o1_later_turns_make_the_same_cut() {
     let sandbox = Sandbox::new();
     one(log(2000)).append(&sandbox, "s.jsonl");
     let run = stage(&sandbox, "claw-truncate", &["--window", "8000"], "s.jsonl");
-    append(&sandbox, "s.jsonl", run.ok().stdout.clone());
+    append(&sandbox, "s.jsonl", run.success().get_output().stdout.clone());
     let before = rebuild(&sandbox, "s.jsonl");
     Talk::new().assistant("Well.").user("More.").append(&sandbox, "s.jsonl");
     assert!(rebuild(&sandbox, "s.jsonl").starts_with(&before));
     // Nothing more is to be gained of what was cut.
-    stage(&sandbox, "claw-truncate", &["--window", "8000"], "s.jsonl").code(5).stdout_is("");
+    stage(&sandbox, "claw-truncate", &["--window", "8000"], "s.jsonl").code(5).stdout("");
 }
 
 #[test]
@@ -590,12 +636,12 @@ fn m6_every_end_says_one_outcome_with_tokens_before_and_after() {
     let sandbox = Sandbox::new();
     let outcome = |messages: &str, args: &[&str]| {
         let args = [&["--log", "json"], args].concat();
-        let run = truncate(&sandbox, &args, messages).run();
-        let said: Value = serde_json::from_str(&run.stderr).expect("one line");
+        let run = truncate(&sandbox, &args, messages).assert();
+        let said: Value = serde_json::from_str(run.stderr_text()).expect("one line");
         let sizes = (said["before"].as_u64().expect("a size"), said["after"].as_u64());
         let word = said["outcome"].as_str().unwrap_or_default().to_owned();
         (
-            run.status.unwrap_or(-1),
+            run.get_output().status.code().unwrap_or(-1),
             said["status"].as_u64(),
             word,
             sizes.1.expect("a size") < sizes.0,
@@ -625,7 +671,10 @@ fn d33_what_a_refusal_says_counts() {
         sandbox.write("failure", format!("{error}\n"));
         stage(&sandbox, "claw-truncate", &[&["--failure", "failure"], args].concat(), "s.jsonl")
     };
-    let kept = |run: &Run| run.ok().json_one()["head"].as_u64();
+    let kept = |run: &Assert| {
+        assert!(run.get_output().status.success(), "{run}");
+        run.json_one()["head"].as_u64()
+    };
     // Its limit is the window when no other is known, and the smaller one when one is.
     let limit = run(json!({"type": "error", "class": "overflow", "limit": 2000}), &[]);
     let known =
@@ -634,15 +683,19 @@ fn d33_what_a_refusal_says_counts() {
     // A provider that counts five tokens where we count one needs it shorter.
     let error = json!({"type": "error", "class": "overflow", "limit": 6000, "actual": 10_000});
     let dense = run(error, &[]);
-    assert!(kept(&dense) < Some(4000), "{}", dense.stderr);
-    dense.err_has("shortened 1 result: 10000 -> ");
+    assert!(kept(&dense) < Some(4000), "{}", dense.stderr_text());
+    dense.stderr(contains("shortened 1 result: 10000 -> "));
     // By our own count it would have fitted, and nothing would have been done.
     stage(&sandbox, "claw-truncate", &["--window", "6000"], "s.jsonl").code(5);
     // No numbers: nothing to go by but what is known.
-    run(json!({"type": "error", "class": "overflow"}), &[]).code(78).err_has("window is not known");
+    run(json!({"type": "error", "class": "overflow"}), &[])
+        .code(78)
+        .stderr(contains("window is not known"));
     sandbox.write("failure", "nonsense");
-    let run = stage(&sandbox, "claw-truncate", &["--failure", "failure"], "s.jsonl");
-    run.code(65).stdout_is("").err_has("'failure': not an error record");
+    stage(&sandbox, "claw-truncate", &["--failure", "failure"], "s.jsonl")
+        .code(65)
+        .stdout("")
+        .stderr(contains("'failure': not an error record"));
 }
 
 #[test]
@@ -652,9 +705,9 @@ fn after_a_refusal_it_is_not_enough_to_fit_by_estimate() {
     sandbox.write("failure", json!({"type": "error", "limit": 8000}).to_string());
     let messages = rebuild(&sandbox, "s.jsonl");
     truncate(&sandbox, &["--failure", "failure"], messages.clone())
-        .run()
+        .assert()
         .code(5)
-        .stdout_is(&messages);
+        .stdout(messages.clone());
 }
 
 #[test]
@@ -664,18 +717,21 @@ fn n5_l1_a_pinned_result_stays_whole() {
         json!({"type": "tool_result", "tool_use_id": "call_1", "content": log(1000), "pin": true});
     let talk = Talk::new().user("Look.").call("read_file", json!({})).record(pinned);
     talk.assistant("Seen.").user("More.").tool(log(1000)).append(&sandbox, "s.jsonl");
-    let run = truncate(&sandbox, &["--window", "8000"], rebuild_meta(&sandbox, "s.jsonl")).run();
+    let run = truncate(&sandbox, &["--window", "8000"], rebuild_meta(&sandbox, "s.jsonl")).assert();
     let shown = results(&run.json());
-    assert!(shown[0] == log(1000) && shown[1] != log(1000), "{}", run.stderr);
+    assert!(shown[0] == log(1000) && shown[1] != log(1000), "{}", run.stderr_text());
 }
 
 #[test]
 fn an_input_that_is_no_conversation_yet_passes() {
-    let run = truncate(&Sandbox::new(), &["--window", "8000"], "").run();
-    run.ok().stdout_is("").err_has("nothing to shorten: ");
-    truncate(&Sandbox::new(), &["--window", "8000"], "nonsense\n").run().code(65).stdout_is("");
+    truncate(&Sandbox::new(), &["--window", "8000"], "")
+        .assert()
+        .success()
+        .stdout("")
+        .stderr(contains("nothing to shorten: "));
+    truncate(&Sandbox::new(), &["--window", "8000"], "nonsense\n").assert().code(65).stdout("");
     let hello = "{\"role\":\"user\",\"content\":\"hi\"}\n";
-    truncate(&Sandbox::new(), &["--window", "8000"], hello).run().ok().stdout_is(hello);
+    truncate(&Sandbox::new(), &["--window", "8000"], hello).assert().success().stdout(hello);
 }
 
 #[test]
@@ -684,16 +740,18 @@ fn odd_values_are_refused() {
         for option in ["--head-ratio", "--max-fraction"] {
             let option = format!("{option}={share}");
             truncate(&Sandbox::new(), &["--window", "8000", &option], "")
-                .run()
+                .assert()
                 .code(2)
-                .stdout_is("");
+                .stdout("");
         }
     }
     for odd in ["--floor=-1", "--min-gain=-1", "--min-gain=many"] {
-        truncate(&Sandbox::new(), &["--window", "8000", odd], "").run().code(2);
+        truncate(&Sandbox::new(), &["--window", "8000", odd], "").assert().code(2);
     }
-    truncate(&Sandbox::new(), &["--window", "8000", "--odd"], "").run().code(2);
-    let unknown = truncate(&Sandbox::new(), &[], talks::words(3)).run();
-    unknown.code(65);
-    truncate(&Sandbox::new(), &[], "").run().code(78).err_has("the window is not known");
+    truncate(&Sandbox::new(), &["--window", "8000", "--odd"], "").assert().code(2);
+    truncate(&Sandbox::new(), &[], talks::words(3)).assert().code(65);
+    truncate(&Sandbox::new(), &[], "")
+        .assert()
+        .code(78)
+        .stderr(contains("the window is not known"));
 }

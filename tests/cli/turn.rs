@@ -7,10 +7,13 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use assert_cmd::assert::Assert;
+use predicates::prelude::*;
+use predicates::str::contains;
 use serde_json::{Value, json};
 
 use crate::common::provider::{FakeProvider, Recorded, Step};
-use crate::common::{Cmd, Run, Sandbox};
+use crate::common::{AssertExt, Cmd, Sandbox};
 use crate::talks::{Talk, builds, chat, log, rebuild, words};
 
 const PROMPT: &str = "And what is next?";
@@ -32,22 +35,22 @@ struct Case {
     provider: FakeProvider,
     /// The transcript before the turn.
     before: Vec<u8>,
-    run: Run,
 }
 
 impl Case {
+    /// Returns the case, and what came of the turn.
     #[track_caller]
-    fn new(talk: &Talk, steps: &[Step], args: &[&str]) -> Case {
+    fn new(talk: &Talk, steps: &[Step], args: &[&str]) -> (Case, Assert) {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         sandbox.write("s.jsonl", "");
         talk.append(&sandbox, "s.jsonl");
         let before = sandbox.read("s.jsonl");
         steps.iter().for_each(|step| provider.script(step.clone()));
-        let run = turn(&sandbox, &provider, args).run();
-        let case = Case { sandbox, provider, before, run };
+        let run = turn(&sandbox, &provider, args).assert();
+        let case = Case { sandbox, provider, before };
         assert!(case.sandbox.read("s.jsonl").starts_with(&case.before), "D38: append-only");
         case.provider.all_legal();
-        case
+        (case, run)
     }
 
     /// The records that the turn added, of one type.
@@ -90,8 +93,8 @@ fn is_summary(request: &Recorded) -> bool {
 
 #[test]
 fn v59_a_request_that_is_taken_is_one_request() {
-    let case = Case::new(&builds(), &[Step::text("All four\nof them.")], &[]);
-    case.run.ok().stdout_is("All four\nof them.\n").err_is("");
+    let (case, run) = Case::new(&builds(), &[Step::text("All four\nof them.")], &[]);
+    run.success().stdout("All four\nof them.\n").stderr("");
     assert_eq!(case.requests(), (1, 0));
     assert_eq!(case.provider.single_request().last_user_text(), PROMPT);
     let records = case.sandbox.read_json("s.jsonl");
@@ -102,10 +105,12 @@ fn v59_a_request_that_is_taken_is_one_request() {
 
 #[test]
 fn v59_an_overflow_shortens_results_and_asks_again() {
-    let case = Case::new(&builds(), &[Step::Overflow], &[]);
-    case.run.ok().err_has("claw-call: overflow ");
-    case.run.err_has("claw-turn: overflow: shortening tool results\nclaw-truncate: shortened ");
-    case.run.err_has(" tokens\n").err_lacks("summar");
+    let (case, run) = Case::new(&builds(), &[Step::Overflow], &[]);
+    let run = run.success().stderr(contains("claw-call: overflow "));
+    let run = run.stderr(contains(
+        "claw-turn: overflow: shortening tool results\nclaw-truncate: shortened ",
+    ));
+    run.stderr(contains(" tokens\n")).stderr(contains("summar").not());
     assert_eq!(case.no_request_twice().requests(), (2, 0));
     assert!(!case.added("truncation").is_empty() && case.added("compaction").is_empty());
     assert_eq!(case.added("error").len(), 1);
@@ -114,23 +119,23 @@ fn v59_an_overflow_shortens_results_and_asks_again() {
 
 #[test]
 fn v59_a_second_overflow_summarises() {
-    let case = Case::new(&builds(), &[Step::Overflow, Step::Overflow], &[]);
-    case.run.ok().err_has("claw-turn: overflow: summarising the old part\n");
-    case.run.err_has("claw-compact: summarised ").err_has(" (1 call, ");
+    let (case, run) = Case::new(&builds(), &[Step::Overflow, Step::Overflow], &[]);
+    let run = run.success().stderr(contains("claw-turn: overflow: summarising the old part\n"));
+    let run = run.stderr(contains("claw-compact: summarised ")).stderr(contains(" (1 call, "));
     assert_eq!(case.no_request_twice().requests(), (3, 1));
     assert_eq!((case.added("compaction").len(), case.added("error").len()), (1, 2));
     // What was sent last is what the transcript gives, and it is answered.
     let last = case.provider.requests().pop().expect("a request");
     assert!(last.messages()[0].to_string().contains("[Previous conversation summary]"));
-    case.run.stdout_has(&format!(": {PROMPT}\n"));
+    run.stdout(contains(format!(": {PROMPT}\n")));
 }
 
 #[test]
 fn v59_a_third_overflow_is_the_end() {
     let summary = Step::text("They built and failed.");
-    let case =
+    let (case, run) =
         Case::new(&builds(), &[Step::Overflow, Step::Overflow, summary, Step::Overflow], &[]);
-    case.run.code(3).stdout_is("");
+    run.code(3).stdout("");
     assert_eq!(case.no_request_twice().requests(), (3, 1));
     assert_eq!((case.added("error").len(), case.provider.pending()), (3, 0));
     // The prompt is there, for when there is a larger window.
@@ -139,8 +144,8 @@ fn v59_a_third_overflow_is_the_end() {
 
 #[test]
 fn v60_d33_with_nothing_to_shorten_the_stage_is_skipped() {
-    let case = Case::new(&chat(), &[Step::Overflow], &[]);
-    case.run.ok().err_has("claw-truncate: no result can be shortened: ");
+    let (case, run) = Case::new(&chat(), &[Step::Overflow], &[]);
+    run.success().stderr(contains("claw-truncate: no result can be shortened: "));
     assert_eq!(case.no_request_twice().requests(), (2, 1));
     assert!(case.added("truncation").is_empty());
     assert_eq!(case.added("compaction").len(), 1);
@@ -148,13 +153,12 @@ fn v60_d33_with_nothing_to_shorten_the_stage_is_skipped() {
 
 #[test]
 fn v60_d42_with_nothing_to_do_at_all_it_ends_after_one_request() {
-    let case = Case::new(&Talk::new().user("x").assistant("y"), &[Step::Overflow], &[]);
-    case.run
-        .code(3)
-        .stdout_is("")
-        .err_has("claw-turn: the request does not fit after all steps; ")
-        .err_has("; try a model with a larger window")
-        .err_has("nothing to gain");
+    let (case, run) = Case::new(&Talk::new().user("x").assistant("y"), &[Step::Overflow], &[]);
+    run.code(3)
+        .stdout("")
+        .stderr(contains("claw-turn: the request does not fit after all steps; "))
+        .stderr(contains("; try a model with a larger window"))
+        .stderr(contains("nothing to gain"));
     assert_eq!(case.requests(), (1, 0));
 }
 
@@ -162,8 +166,8 @@ fn v60_d42_with_nothing_to_do_at_all_it_ends_after_one_request() {
 fn v62_a_busy_provider_takes_no_stage_from_the_ladder() {
     let steps =
         [Step::busy(), Step::Overflow, Step::busy(), Step::busy(), Step::Overflow, Step::busy()];
-    let case = Case::new(&builds(), &steps, &["--max-retries", "2"]);
-    case.run.ok();
+    let (case, run) = Case::new(&builds(), &steps, &["--max-retries", "2"]);
+    run.success();
     assert_eq!(case.provider.pending(), 0);
     assert_eq!((case.added("error").len(), case.added("compaction").len()), (2, 1));
     // Only what was answered with 429 was sent again.
@@ -182,18 +186,20 @@ fn v61_v62_what_is_no_overflow_never_costs_history() {
         (Step::error(500, "api_error", "token context overflow"), 69),
         (Step::Drop, 69),
     ] {
-        let case = Case::new(&builds(), std::slice::from_ref(&step), &["--max-retries", "0"]);
-        case.run.code(status).stdout_is("");
+        let (case, run) =
+            Case::new(&builds(), std::slice::from_ref(&step), &["--max-retries", "0"]);
+        run.code(status).stdout("");
         assert_eq!(case.requests(), (1, 0), "{step:?}");
         let lost = case.added("truncation").len() + case.added("compaction").len();
         assert_eq!((lost, case.added("error").len()), (0, 1), "{step:?}");
         // The next turn goes on.
-        turn(&case.sandbox, &case.provider, &[]).run().ok();
+        turn(&case.sandbox, &case.provider, &[]).assert().success();
         case.provider.all_legal();
     }
     // During the ladder, too.
-    let case = Case::new(&builds(), &[Step::Overflow, Step::busy()], &["--max-retries", "0"]);
-    case.run.code(75).stdout_is("");
+    let (case, run) =
+        Case::new(&builds(), &[Step::Overflow, Step::busy()], &["--max-retries", "0"]);
+    run.code(75).stdout("");
     assert!(case.added("compaction").is_empty());
 }
 
@@ -225,8 +231,8 @@ fn v64_d44_a_summary_that_fails_costs_no_history() {
     ];
     for failure in failures {
         let steps = [vec![Step::Overflow], failure.clone()].concat();
-        let case = Case::new(&chat(), &steps, &["--max-retries", "0", "--no-fallback"]);
-        case.run.code(3).stdout_is("").err_has("; try a model with a larger window");
+        let (case, run) = Case::new(&chat(), &steps, &["--max-retries", "0", "--no-fallback"]);
+        run.code(3).stdout("").stderr(contains("; try a model with a larger window"));
         let (answers, summaries) = case.requests();
         assert!(answers == 1 && summaries <= 3, "{failure:?}: {summaries}");
         let expected = {
@@ -243,17 +249,17 @@ fn v64_d44_a_summary_that_fails_costs_no_history() {
 fn a_turn_goes_on_without_a_summary_of_the_model_s() {
     let refused = || Step::error(401, "authentication_error", "no");
     let steps = [Step::Overflow, refused()];
-    let case = Case::new(&chat(), &steps, &["--fallback", "local"]);
-    case.run.ok().stdout_has(PROMPT).err_has("the next source is local");
+    let (case, run) = Case::new(&chat(), &steps, &["--fallback", "local"]);
+    run.success().stdout(contains(PROMPT)).stderr(contains("the next source is local"));
     assert_eq!(case.added("compaction")[0]["strategy"], "local");
     assert_eq!(case.no_request_twice().requests(), (2, 1));
     // Ahead of an overflow, and after it.
     let args = ["--fallback", "local", "--window", "4000"];
-    let case = Case::new(&chat(), &[refused(), Step::Overflow, refused()], &args);
-    assert_eq!(case.run.code(0).status, Some(0));
+    let (case, run) = Case::new(&chat(), &[refused(), Step::Overflow, refused()], &args);
+    run.success();
     assert_eq!(case.added("compaction").len(), 2);
-    let case = Case::new(&chat(), &[], &["--fallback", "magic"]);
-    case.run.code(2);
+    let (_, run) = Case::new(&chat(), &[], &["--fallback", "magic"]);
+    run.code(2);
 }
 
 #[test]
@@ -261,7 +267,10 @@ fn v65_room_for_the_answer_is_lowered_before_anything_is_lost() {
     let sandbox = Sandbox::new();
     let provider = FakeProvider::new().window(12_000);
     builds().append(&sandbox, "s.jsonl");
-    turn(&sandbox, &provider, &[]).run().ok().err_has("trying again with --max-tokens ");
+    turn(&sandbox, &provider, &[])
+        .assert()
+        .success()
+        .stderr(contains("trying again with --max-tokens "));
     assert_eq!(provider.requests().len(), 2);
     legal_but_for_the_window(&provider);
     let kinds: Vec<Value> =
@@ -277,15 +286,17 @@ fn v67_d43_a_restart_begins_with_a_request_that_fits() {
         let sandbox = Sandbox::new();
         let provider = FakeProvider::new().window(window);
         talk.append(&sandbox, "s.jsonl");
-        let first = turn(&sandbox, &provider, &[]).run();
-        first.ok().err_has("overflow");
+        let first = turn(&sandbox, &provider, &[]).assert().success().stderr(contains("overflow"));
         let done = ["claw-truncate: shortened ", "claw-compact: summarised "];
-        let done = done.iter().filter(|done| first.stderr.contains(**done)).count();
-        assert_eq!(done, stages, "{}", first.stderr);
+        let done = done.iter().filter(|done| first.stderr_text().contains(**done)).count();
+        assert_eq!(done, stages, "{}", first.stderr_text());
         let before = provider.requests().len();
         // Another process, without the memory of windows: the transcript alone remembers.
         std::fs::remove_file(sandbox.path("state/windows.jsonl")).expect("a memory");
-        turn(&sandbox, &provider, &["--no-proactive", "--max-tokens", "200"]).run().ok().err_is("");
+        turn(&sandbox, &provider, &["--no-proactive", "--max-tokens", "200"])
+            .assert()
+            .success()
+            .stderr("");
         assert_eq!(provider.requests().len(), before + 1);
         legal_but_for_the_window(&provider);
     }
@@ -299,8 +310,8 @@ fn compaction_sets_in_at_the_window_less_the_reserve() {
         let sandbox = Sandbox::new();
         chat().user(PROMPT).append(&sandbox, "s.jsonl");
         let messages = rebuild(&sandbox, "s.jsonl");
-        let run = sandbox.cmd("claw-estimate").stdin(messages).run();
-        run.ok().json_one().as_u64().expect("a number")
+        let run = sandbox.cmd("claw-estimate").write_stdin(messages).assert();
+        run.success().json_one().as_u64().expect("a number")
     };
     let reserve = |left: u64| (10_000 - left).to_string();
     for (reserve, args, expected) in [
@@ -310,14 +321,14 @@ fn compaction_sets_in_at_the_window_less_the_reserve() {
         (reserve(tokens), vec!["--no-guard"], (1, 1)),
     ] {
         let window = ["--window", "10000", "--reserve", &reserve];
-        let case = Case::new(&chat(), &[], &[&window[..], &args].concat());
-        case.run.ok();
+        let (case, run) = Case::new(&chat(), &[], &[&window[..], &args].concat());
+        let run = run.success();
         assert_eq!(case.no_request_twice().requests(), expected, "{reserve} {args:?}");
         assert_eq!(case.added("compaction").len(), expected.1);
         if expected.1 == 1 {
-            case.run.err_has(
+            run.stderr(contains(
                 "summarising the old part ahead of an overflow\nclaw-compact: summarised ",
-            );
+            ));
         }
     }
 }
@@ -326,30 +337,35 @@ fn compaction_sets_in_at_the_window_less_the_reserve() {
 fn a_compaction_ahead_that_fails_is_no_reason_not_to_ask() {
     for step in [Step::error(500, "api_error", "no"), Step::text(""), Step::Overflow] {
         let window = ["--window", "4000", "--max-retries", "0"];
-        let case = Case::new(&chat(), &[step], &window);
-        case.run.ok().stdout_has(PROMPT);
+        let (case, run) = Case::new(&chat(), &[step], &window);
+        run.success().stdout(contains(PROMPT));
         assert_eq!(case.requests().0, 1);
     }
     let args = ["--window", "4000", "--no-fallback"];
-    let case = Case::new(&chat(), &[Step::text("")], &args);
-    case.run.ok().err_has("claw-compact: the summary of 'claw-call' is not used: it is blank");
+    let (_, run) = Case::new(&chat(), &[Step::text("")], &args);
+    run.success()
+        .stderr(contains("claw-compact: the summary of 'claw-call' is not used: it is blank"));
 }
 
 /// What has to stay is one long result: it is shortened, and nothing is sent that is too long by our count.
 #[test]
 fn l7_where_a_compaction_ahead_gains_nothing_results_are_shortened() {
     let talk = Talk::new().user("Build it.").tool(log(900));
-    let case = Case::new(&talk, &[], &["--window", "6000"]);
-    case.run.ok().err_has("claw-compact: nothing to gain: ");
-    case.run.err_has("\nclaw-truncate: shortened 1 result: ");
+    let (case, run) = Case::new(&talk, &[], &["--window", "6000"]);
+    run.success()
+        .stderr(contains("claw-compact: nothing to gain: "))
+        .stderr(contains("\nclaw-truncate: shortened 1 result: "));
     assert_eq!(case.requests(), (1, 0));
     assert_eq!((case.added("truncation").len(), case.added("error").len()), (1, 0));
 }
 
 #[test]
 fn m9_no_guard_is_one_request() {
-    let case = Case::new(&builds(), &[Step::Overflow], &["--no-guard"]);
-    case.run.code(3).stdout_is("").err_lacks("claw-turn: overflow").err_has("the prompt is kept");
+    let (case, run) = Case::new(&builds(), &[Step::Overflow], &["--no-guard"]);
+    run.code(3)
+        .stdout("")
+        .stderr(contains("claw-turn: overflow").not())
+        .stderr(contains("the prompt is kept"));
     assert_eq!(case.requests(), (1, 0));
     assert_eq!(case.added("error").len(), 1);
 }
@@ -360,8 +376,10 @@ fn the_reserve_of_a_configuration_counts() {
     let provider = FakeProvider::new();
     chat().append(&sandbox, "s.jsonl");
     sandbox.write("claw.json", r#"{"session":{"compaction":{"reserveTokens":9000}}}"#);
-    let run = turn(&sandbox, &provider, &["--window", "10000", "--config", "claw.json"]).run();
-    run.ok().err_has("ahead of an overflow");
+    turn(&sandbox, &provider, &["--window", "10000", "--config", "claw.json"])
+        .assert()
+        .success()
+        .stderr(contains("ahead of an overflow"));
 }
 
 // ---- prompt, reply and options ---------------------------------------------------------------
@@ -372,15 +390,15 @@ fn the_prompt_comes_by_input_or_option() {
     let odd = "-n \"two\" 'words' $(exit 9) `x` \\n\n\tand a line — ünïcode";
     let sandbox = Sandbox::new();
     let cmd = || sandbox.cmd("claw-turn").envs(provider.env());
-    cmd().arg("a.jsonl").stdin(odd).run().ok();
-    cmd().args(["-m", odd, "b.jsonl"]).run().ok();
-    cmd().arg(format!("--message={odd}")).arg("c.jsonl").run().ok();
-    cmd().args(["-m", odd, "--", "./d"]).run().ok();
+    cmd().arg("a.jsonl").write_stdin(odd).assert().success();
+    cmd().args(["-m", odd, "b.jsonl"]).assert().success();
+    cmd().arg(format!("--message={odd}")).arg("c.jsonl").assert().success();
+    cmd().args(["-m", odd, "--", "./d"]).assert().success();
     for file in ["a.jsonl", "b.jsonl", "c.jsonl", "d"] {
         assert_eq!(sandbox.read_json(file)[0]["content"], odd, "{file}");
     }
     // A prompt may be longer than a command line.
-    cmd().arg("long.jsonl").stdin(words(100_000)).run().ok();
+    cmd().arg("long.jsonl").write_stdin(words(100_000)).assert().success();
     assert_eq!(provider.requests().pop().expect("a request").last_user_text().len(), 500_000);
 }
 
@@ -393,15 +411,23 @@ fn closed_standard_streams_and_variables_of_another_turn_change_nothing() {
             let sandbox = Sandbox::new();
             let script = format!("claw-turn --no-checkpoint {options} -m hi s.jsonl {redirect}");
             let run = sandbox.sh(&script).env("CLAW_PROVIDER", "offline");
-            let run = run.env("CLAW_TURN", "1").env("settings", "exit 9").run();
-            run.ok().stdout_is(if shown { "Reply to 1 messages: hi\n" } else { "" }).err_is("");
+            run.env("CLAW_TURN", "1")
+                .env("settings", "exit 9")
+                .assert()
+                .success()
+                .stdout(if shown { "Reply to 1 messages: hi\n" } else { "" })
+                .stderr("");
             assert_eq!(sandbox.read_json("s.jsonl").len(), 2, "{script}");
         }
     }
     // Without a message, a prompt must come from somewhere.
     let sandbox = Sandbox::new();
-    let closed = sandbox.sh("claw-turn s.jsonl <&-").env("CLAW_PROVIDER", "offline").run();
-    closed.code(74).err_has("standard input is closed");
+    sandbox
+        .sh("claw-turn s.jsonl <&-")
+        .env("CLAW_PROVIDER", "offline")
+        .assert()
+        .code(74)
+        .stderr(contains("standard input is closed"));
     assert!(!sandbox.exists("s.jsonl"));
 }
 
@@ -411,12 +437,17 @@ fn an_empty_prompt_is_65_and_changes_nothing() {
     let sandbox = Sandbox::new();
     for prompt in ["", "\n", " \t\n\n"] {
         let cmd = sandbox.cmd("claw-turn").envs(provider.env());
-        cmd.arg("s.jsonl").stdin(prompt).run().code(65).stdout_is("").err_has("the text is blank");
+        cmd.arg("s.jsonl")
+            .write_stdin(prompt)
+            .assert()
+            .code(65)
+            .stdout("")
+            .stderr(contains("the text is blank"));
         let cmd = sandbox.cmd("claw-turn").envs(provider.env());
-        cmd.args(["-m", prompt, "s.jsonl"]).run().code(65);
+        cmd.args(["-m", prompt, "s.jsonl"]).assert().code(65);
     }
     let cmd = sandbox.cmd("claw-turn").envs(provider.env());
-    cmd.arg("s.jsonl").stdin(b"\xff\xfe".to_vec()).run().code(65).stdout_is("");
+    cmd.arg("s.jsonl").write_stdin(b"\xff\xfe".to_vec()).assert().code(65).stdout("");
     assert!(provider.requests().is_empty() && !sandbox.exists("s.jsonl"));
 }
 
@@ -439,18 +470,24 @@ fn what_is_no_command_line_is_2() {
         &["--max-retries", "few", "s.jsonl"],
         &["--timeout", "soon", "s.jsonl"],
     ] {
-        let run =
-            sandbox.cmd("claw-turn").args(["--provider", "offline"]).args(args).stdin("hi").run();
-        run.code(2).stdout_is("").expect(!run.stderr.is_empty(), || format!("{args:?}"));
+        let run = sandbox
+            .cmd("claw-turn")
+            .args(["--provider", "offline"])
+            .args(args)
+            .write_stdin("hi")
+            .assert()
+            .code(2)
+            .stdout("");
+        assert!(!run.stderr_text().is_empty(), "{args:?}\n{run}");
         assert!(!sandbox.exists("s.jsonl"), "{args:?}");
     }
     sandbox
         .cmd("claw-turn")
         .arg("--help")
-        .run()
-        .ok()
-        .stdout_has("Usage: claw-turn [OPTIONS] SESSION");
-    sandbox.cmd("claw-turn").arg("--version").run().ok().stdout_has("claw-turn 0.");
+        .assert()
+        .success()
+        .stdout(contains("Usage: claw-turn [OPTIONS] SESSION"));
+    sandbox.cmd("claw-turn").arg("--version").assert().success().stdout(contains("claw-turn 0."));
 }
 
 #[test]
@@ -468,7 +505,7 @@ fn a_configuration_that_cannot_work_is_78_before_anything_is_written() {
         cmd().env_remove("CLAW_MODEL"),
         cmd().env("ANTHROPIC_AUTH_TOKEN", "a-token"),
     ] {
-        cmd.run().code(78).stdout_is("").err_has("claw-");
+        cmd.assert().code(78).stdout("").stderr(contains("claw-"));
         assert!(!sandbox.exists("s.jsonl") && provider.requests().is_empty());
     }
 }
@@ -485,8 +522,8 @@ fn only_the_text_of_the_reply_is_on_stdout() {
         (json!([]), ""),
     ] {
         let reply = json!({"content": content, "model": "m", "stop_reason": "end_turn"});
-        let case = Case::new(&Talk::new(), &[Step::Reply(reply)], &[]);
-        case.run.ok().stdout_is(stdout).err_is("");
+        let (_, run) = Case::new(&Talk::new(), &[Step::Reply(reply)], &[]);
+        run.success().stdout(stdout).stderr("");
     }
 }
 
@@ -494,8 +531,8 @@ fn only_the_text_of_the_reply_is_on_stdout() {
 fn p3_a_reply_that_cannot_be_shown_is_kept_and_no_success() {
     let sandbox = Sandbox::new();
     let command = "claw-turn --provider offline -m hi s.jsonl";
-    sandbox.sh(&format!("{command} >/dev/full")).run().code(74).err_has("'<stdout>'");
-    sandbox.sh(&format!("{{ {command}; echo $? >&2; }} | :")).run().ok().err_is("141\n");
+    sandbox.sh(&format!("{command} >/dev/full")).assert().code(74).stderr(contains("'<stdout>'"));
+    sandbox.sh(&format!("{{ {command}; echo $? >&2; }} | :")).assert().success().stderr("141\n");
     assert_eq!(rebuild(&sandbox, "s.jsonl").lines().count(), 4);
 }
 
@@ -503,8 +540,8 @@ fn p3_a_reply_that_cannot_be_shown_is_kept_and_no_success() {
 fn v66_a_reply_that_was_cut_off_is_kept_shown_and_6() {
     let content = json!([{"type": "text", "text": "So I"}]);
     let reply = json!({"content": content, "model": "m", "stop_reason": "max_tokens"});
-    let case = Case::new(&chat(), &[Step::Reply(reply)], &[]);
-    case.run.code(6).stdout_is("So I\n");
+    let (case, run) = Case::new(&chat(), &[Step::Reply(reply)], &[]);
+    run.code(6).stdout("So I\n");
     assert_eq!(case.added("assistant")[0]["stop_reason"], "max_tokens");
 }
 
@@ -515,30 +552,29 @@ fn audit_01_a_session_whose_reply_only_thought_goes_on() {
     let redacted = json!({"type": "redacted_thinking", "data": "eHg="});
     for (content, again) in [(json!([thinking]), true), (json!([thinking, redacted]), false)] {
         let reply = json!({"content": content, "model": "m", "stop_reason": "max_tokens"});
-        let case = Case::new(&chat(), &[Step::Reply(reply), Step::text("Yes.")], &[]);
-        case.run.code(6).stdout_is("");
+        let (case, run) = Case::new(&chat(), &[Step::Reply(reply), Step::text("Yes.")], &[]);
+        run.code(6).stdout("");
         assert_eq!(case.added("assistant")[0]["content"], content);
 
         let cmd = case.sandbox.cmd("claw-turn").envs(case.provider.env()).arg("--no-checkpoint");
         let cmd = if again { cmd.arg("--again") } else { cmd.args(["-m", "Well?"]) };
-        let run = cmd.arg("s.jsonl").run();
-        run.ok().stdout_is("Yes.\n").err_has("final-thinking");
+        cmd.arg("s.jsonl").assert().success().stdout("Yes.\n").stderr(contains("final-thinking"));
         case.provider.all_legal();
         assert_eq!(case.added("assistant").len(), 2);
         // The messages that were sent are not changed by what follows them.
         let last = case.provider.requests().pop().expect("a request");
         let sent = last.messages();
-        let now = case.sandbox.cmd("claw-rebuild").arg("s.jsonl").run().ok().json();
+        let now = case.sandbox.cmd("claw-rebuild").arg("s.jsonl").assert().success().json();
         assert_eq!(now[..sent.len()], *sent);
     }
 }
 
 #[test]
 fn every_stage_is_in_the_log_as_json_too() {
-    let case = Case::new(&builds(), &[Step::Overflow, Step::Overflow], &["--log", "json"]);
-    case.run.ok();
+    let (_, run) = Case::new(&builds(), &[Step::Overflow, Step::Overflow], &["--log", "json"]);
+    let run = run.success();
     let line = |line: &str| serde_json::from_str::<Value>(line).expect("a JSON line");
-    let lines: Vec<Value> = case.run.stderr.lines().map(line).collect();
+    let lines: Vec<Value> = run.stderr_text().lines().map(line).collect();
     let programs: Vec<&Value> = lines.iter().map(|line| &line["program"]).collect();
     let one = ["claw-call", "claw-turn", "claw-truncate"];
     let two = ["claw-call", "claw-turn", "claw-compact"];
@@ -558,8 +594,8 @@ fn the_system_prompt_goes_with_every_request_for_an_answer() {
     (0..2).for_each(|_| provider.script(Step::Overflow));
     let cmd = sandbox.cmd("claw-turn").envs(provider.env());
     cmd.args(["--system", "it's system", "--max-tokens", "123", "-m", "hi", "it's s.jsonl"])
-        .run()
-        .ok();
+        .assert()
+        .success();
     let requests = provider.requests();
     let (summaries, answers): (Vec<_>, Vec<_>) = requests.iter().partition(|r| is_summary(r));
     assert_eq!((answers.len(), summaries.len()), (3, 1));
@@ -584,15 +620,19 @@ fn any_program_that_reads_messages_and_writes_records_will_do() {
     // It refuses without saying more: the ladder is gone through all the same.
     let cmd =
         sandbox.cmd("claw-turn").args(["--window", "9000", "--no-proactive", "--call", "model"]);
-    let run = cmd.args(["-m", PROMPT, "s.jsonl"]).run();
-    run.ok()
-        .stdout_is("A word.\n")
-        .err_has("claw-truncate: shortened ")
-        .err_has("claw-compact: summarised ");
+    cmd.args(["-m", PROMPT, "s.jsonl"])
+        .assert()
+        .success()
+        .stdout("A word.\n")
+        .stderr(contains("claw-truncate: shortened "))
+        .stderr(contains("claw-compact: summarised "));
     assert_eq!(sandbox.read_text("calls"), "4\n");
-    let failing =
-        sandbox.cmd("claw-turn").args(["--call", "exit 42 #", "-m", PROMPT, "s.jsonl"]).run();
-    failing.code(42).stdout_is("");
+    sandbox
+        .cmd("claw-turn")
+        .args(["--call", "exit 42 #", "-m", PROMPT, "s.jsonl"])
+        .assert()
+        .code(42)
+        .stdout("");
 }
 
 // ---- anywhere --------------------------------------------------------------------------------
@@ -603,10 +643,14 @@ fn the_offline_provider_goes_through_all_of_it() {
     builds_and_chat().append(&sandbox, "s.jsonl");
     let args = ["--provider", "offline", "--window", "4000", "--no-proactive"];
     let cmd = || sandbox.cmd("claw-turn").args(args).args(["-m", PROMPT, "s.jsonl"]);
-    let run = cmd().run();
-    run.ok().stdout_has(&format!(" messages: {PROMPT}\n"));
-    run.err_has("prompt is too long: ").err_has("shortened ").err_has("summarised ");
-    cmd().run().ok().err_lacks("overflow");
+    cmd()
+        .assert()
+        .success()
+        .stdout(contains(format!(" messages: {PROMPT}\n")))
+        .stderr(contains("prompt is too long: "))
+        .stderr(contains("shortened "))
+        .stderr(contains("summarised "));
+    cmd().assert().success().stderr(contains("overflow").not());
 }
 
 #[test]
@@ -616,8 +660,12 @@ fn a_transcript_that_another_program_wrote_goes_through_all_of_it() {
     // No ids: its records are known by where they are.
     sandbox.write("s.jsonl", builds_and_chat().lines());
     let before = sandbox.read("s.jsonl");
-    let run = turn(&sandbox, &provider, &[]).run();
-    run.ok().err_has("shortened ").err_has("summarised ").stdout_has(PROMPT);
+    turn(&sandbox, &provider, &[])
+        .assert()
+        .success()
+        .stderr(contains("shortened "))
+        .stderr(contains("summarised "))
+        .stdout(contains(PROMPT));
     assert!(sandbox.read("s.jsonl").starts_with(&before));
     let records = sandbox.read_json("s.jsonl");
     let view = |kind: &str| records.iter().find(|record| record["type"] == kind).cloned();
@@ -626,7 +674,7 @@ fn a_transcript_that_another_program_wrote_goes_through_all_of_it() {
         view("compaction").expect("a compaction")["first_kept_entry_id"].to_string(),
     ];
     assert!(names.iter().all(|name| name.starts_with("\"@")), "{names:?}");
-    turn(&sandbox, &provider, &[]).run().ok().err_lacks("overflow");
+    turn(&sandbox, &provider, &[]).assert().success().stderr(contains("overflow").not());
     legal_but_for_the_window(&provider);
 }
 
@@ -645,7 +693,7 @@ fn two_turns_at_once_lose_nothing() {
     let records = sandbox.read_json("s.jsonl");
     let count = |kind: &str| records.iter().filter(|record| record["type"] == kind).count();
     assert_eq!((count("user"), count("assistant")), (2, 2));
-    turn(&sandbox, &provider, &[]).run().ok();
+    turn(&sandbox, &provider, &[]).assert().success();
     provider.all_legal();
 }
 
@@ -654,15 +702,21 @@ fn every_shell_does_the_same() {
     let mut transcripts: Vec<(String, Vec<u8>, String)> = Vec::new();
     for shell in ["sh", "dash", "bash", "bash --posix", "busybox sh", "ksh", "zsh --emulate sh"] {
         let sandbox = Sandbox::new();
-        if sandbox.sh(&format!("command -v {shell}")).run().status != Some(0) {
+        if sandbox.sh(&format!("command -v {shell}")).assert().get_output().status.code() != Some(0)
+        {
             continue;
         }
         let provider = FakeProvider::new();
         (0..2).for_each(|_| provider.script(Step::Overflow));
         builds().append(&sandbox, "s.jsonl");
         let script = format!(r#"exec {shell} "$(command -v claw-turn)" -m "$PROMPT" s.jsonl"#);
-        let run = sandbox.sh(&script).envs(provider.env()).env("PROMPT", PROMPT).run();
-        run.ok().err_has("summarised ");
+        let run = sandbox
+            .sh(&script)
+            .envs(provider.env())
+            .env("PROMPT", PROMPT)
+            .assert()
+            .success()
+            .stderr(contains("summarised "));
         transcripts.push((shell.to_owned(), sandbox.read("s.jsonl"), run.stdout_text()));
     }
     let (first, rest) = transcripts.split_first().expect("a shell");
@@ -674,18 +728,22 @@ fn every_shell_does_the_same() {
 #[test]
 fn the_scripts_pass_shellcheck() {
     let sandbox = Sandbox::new();
-    if sandbox.sh("command -v shellcheck").run().status != Some(0) {
+    if sandbox.sh("command -v shellcheck").assert().get_output().status.code() != Some(0) {
         return;
     }
     let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts");
     let script = r#"find "$SCRIPTS" -type f -exec grep -l '^#!/bin/sh' {} + | xargs shellcheck"#;
-    sandbox.sh(script).env("SCRIPTS", scripts).run().ok().stdout_is("");
+    sandbox.sh(script).env("SCRIPTS", scripts).assert().success().stdout("");
 }
 
 #[test]
 fn the_demo_shows_the_main_job() {
-    let run = Sandbox::new().cmd("dev/demo").arg("demo").run();
-    run.ok().stdout_has("Reply to 15 messages: And what is the next step?\n");
+    let run = Sandbox::new()
+        .cmd("dev/demo")
+        .arg("demo")
+        .assert()
+        .success()
+        .stdout(contains("Reply to 15 messages: And what is the next step?\n"));
     let steps = [
         "prompt is too long: ",
         "overflow: shortening tool results",
@@ -693,9 +751,10 @@ fn the_demo_shows_the_main_job() {
         "overflow: summarising the old part",
         "claw-compact: summarised ",
     ];
-    let mut rest = run.stderr.as_str();
+    let mut rest = run.stderr_text();
     for step in steps {
-        (_, rest) = rest.split_once(step).unwrap_or_else(|| panic!("{step:?} in {}", run.stderr));
+        (_, rest) =
+            rest.split_once(step).unwrap_or_else(|| panic!("{step:?} in {}", run.stderr_text()));
     }
 }
 
@@ -727,7 +786,7 @@ fn v58_p6_killed_at_any_moment_the_transcript_goes_on() {
     };
     sandbox.write("s.jsonl", &base);
     let began = Instant::now();
-    run(&FakeProvider::new().window(4000)).run().ok().err_has("summarised ");
+    run(&FakeProvider::new().window(4000)).assert().success().stderr(contains("summarised "));
     let whole = began.elapsed();
 
     let mut dice = Dice(1);
@@ -748,17 +807,17 @@ fn v58_p6_killed_at_any_moment_the_transcript_goes_on() {
 
         let left = sandbox.read("s.jsonl");
         assert!(left.starts_with(&base), "round {round}");
-        let rebuilt = sandbox.cmd("claw-rebuild").arg("s.jsonl").run();
-        let messages = rebuilt.ok().json();
+        let rebuilt = sandbox.cmd("claw-rebuild").arg("s.jsonl").assert();
+        let messages = rebuilt.success().json();
         seen.insert(left[base.len()..].iter().filter(|byte| **byte == b'\n').count());
         if signal == "TERM" {
-            sandbox.sh("ls -d claw-turn.*").run().expect(true, String::new).stdout_is("");
+            sandbox.sh("ls -d claw-turn.*").assert().stdout("");
         }
         // What is there can be sent, or at least after the next prompt; and it is answered.
         assert!(messages.len() >= 2, "round {round}");
-        run(&provider).run().ok().stdout_has(PROMPT);
+        run(&provider).assert().success().stdout(contains(PROMPT));
         legal_but_for_the_window(&provider);
-        sandbox.sh("rm -rf claw-turn.*").run().ok();
+        sandbox.sh("rm -rf claw-turn.*").assert().success();
     }
     assert!(seen.len() > 2, "killed at different places: {seen:?}");
 }
@@ -768,21 +827,25 @@ fn a_turn_that_failed_is_tried_again_without_a_second_prompt() {
     let sandbox = Sandbox::new();
     let provider = FakeProvider::new();
     provider.script(Step::error(401, "authentication_error", "invalid x-api-key"));
-    turn(&sandbox, &provider, &[]).run().code(77).stdout_is("");
+    turn(&sandbox, &provider, &[]).assert().code(77).stdout("");
     let again = || sandbox.cmd("claw-turn").envs(provider.env()).args(["--again", "s.jsonl"]);
-    again().run().ok().stdout_has(PROMPT);
+    again().assert().success().stdout(contains(PROMPT));
     assert_eq!(provider.requests()[0].body, provider.requests()[1].body, "the same, as was asked");
     assert_eq!(
         rebuild(&sandbox, "s.jsonl").matches(PROMPT).count(),
         2,
         "asked once, answered once"
     );
-    again().run().code(7).stdout_is("");
+    again().assert().code(7).stdout("");
 }
 
 #[test]
 fn a_program_that_gives_no_reply_is_broken() {
     let sandbox = Sandbox::new();
-    let run = sandbox.cmd("claw-turn").args(["--call", "true", "-m", "hi", "s.jsonl"]).run();
-    run.code(69).err_has("'true' gave no reply");
+    sandbox
+        .cmd("claw-turn")
+        .args(["--call", "true", "-m", "hi", "s.jsonl"])
+        .assert()
+        .code(69)
+        .stderr(contains("'true' gave no reply"));
 }

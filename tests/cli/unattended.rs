@@ -6,7 +6,7 @@ use std::env;
 use serde_json::{Value, json};
 
 use crate::common::provider::{FakeProvider, Recorded, SUMMARY};
-use crate::common::{Sandbox, rules};
+use crate::common::{AssertExt, Sandbox, rules};
 use crate::talks::{append, log, words};
 
 const WINDOW: u64 = 4000;
@@ -70,10 +70,15 @@ fn session(turns: usize, args: &[&str]) {
             tool(&sandbox, turn);
         }
         let cmd = sandbox.cmd("claw-turn").envs(provider.env()).args(args).arg("s.jsonl");
-        let run = cmd.stdin(prompt(turn)).run();
-        assert_eq!(run.status, Some(0), "turn {turn}: {}", run.stderr);
+        let run = cmd.write_stdin(prompt(turn)).assert();
+        assert_eq!(run.get_output().status.code(), Some(0), "turn {turn}: {}", run.stderr_text());
         let now = provider.requests().len();
-        assert!(now - asked <= MOST_CALLS, "turn {turn}: {} calls: {}", now - asked, run.stderr);
+        assert!(
+            now - asked <= MOST_CALLS,
+            "turn {turn}: {} calls: {}",
+            now - asked,
+            run.stderr_text()
+        );
         asked = now;
     }
     assert!(asked <= 2 * turns, "{asked} calls for {turns} turns");
@@ -84,7 +89,7 @@ fn session(turns: usize, args: &[&str]) {
     let last = requests.last().expect("a request");
     assert!(said(last).contains(RULES) && said(last).contains(SUMMARY), "{}", said(last));
 
-    sandbox.cmd("claw-check").arg("s.jsonl").run().ok().stdout_is("");
+    sandbox.cmd("claw-check").arg("s.jsonl").assert().success().stdout("");
     let records = sandbox.read_json("s.jsonl");
     let count = |kind: &str| records.iter().filter(|record| record["type"] == kind).count();
     assert_eq!(count("user"), turns);

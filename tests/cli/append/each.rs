@@ -5,6 +5,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
+use predicates::str::contains;
 use serde_json::json;
 
 use super::append;
@@ -44,21 +45,21 @@ fn each_appends_a_record_as_it_arrives_and_goes_on_through_signals() {
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(output.stdout, sandbox.read("s.jsonl"));
     assert_eq!(sandbox.read_json("s.jsonl").len(), 4);
-    sandbox.cmd("claw-check").arg("s.jsonl").run().ok();
+    sandbox.cmd("claw-check").arg("s.jsonl").assert().success();
 }
 
 #[test]
 fn each_keeps_what_came_before_a_bad_line() {
     let sandbox = Sandbox::new();
     let good = r#"{"type":"user","content":"hi"}"#;
-    let each = |input: String| append(&sandbox).arg("--each").stdin(input).run();
-    each(format!("\u{feff}{good}\n{good}")).ok();
+    let each = |input: String| append(&sandbox).arg("--each").write_stdin(input).assert();
+    each(format!("\u{feff}{good}\n{good}")).success();
     each(format!("{good}\n\nbad\n{good}\n"))
         .code(65)
-        .err_has("'<stdin>' line 3: not a JSON object");
+        .stderr(contains("'<stdin>' line 3: not a JSON object"));
     assert_eq!(sandbox.read_json("s.jsonl").len(), 3);
     for args in [&["--user"][..], &["--expect-tail", ""], &["--tool-result", "c"]] {
-        append(&sandbox).arg("--each").args(args).run().code(2).err_has("exclude");
+        append(&sandbox).arg("--each").args(args).assert().code(2).stderr(contains("exclude"));
     }
 }
 
@@ -74,22 +75,22 @@ fn print_gives_the_text_of_replies_alone() {
     ];
     let records = records.map(|record| format!("{record}\n")).concat();
     let text = "one\u{1b}[31m\ntwo\n";
-    let print = |args: &[&str]| append(&sandbox).args(args).stdin(&*records).run();
-    print(&["--print"]).ok().stdout_is(text);
-    print(&["--print", "--each"]).ok().stdout_is(text);
-    print(&["--print", "--tee"]).code(2).err_has("--print and --tee exclude each other");
+    let print = |args: &[&str]| append(&sandbox).args(args).write_stdin(&*records).assert();
+    print(&["--print"]).success().stdout(text);
+    print(&["--print", "--each"]).success().stdout(text);
+    print(&["--print", "--tee"]).code(2).stderr(contains("--print and --tee exclude each other"));
     for (args, count) in [("--print", 15), ("--print --each", 20), ("--tee --each", 25)] {
         let full = sandbox.sh(&format!("claw-append {args} s.jsonl >/dev/full"));
-        full.stdin(&*records).run().code(74).err_has("'s.jsonl' has the records");
+        full.write_stdin(&*records).assert().code(74).stderr(contains("'s.jsonl' has the records"));
         assert_eq!(sandbox.read_json("s.jsonl").len(), count);
     }
     let gone = into_closed_pipe("claw-append --print --each s.jsonl");
-    sandbox.sh(&gone).stdin(&*records).run().ok().stdout_is("141\n").err_is("");
+    sandbox.sh(&gone).write_stdin(&*records).assert().success().stdout("141\n").stderr("");
     assert_eq!(sandbox.read_json("s.jsonl").len(), 30);
     if is_there() {
         sandbox.write("records", &records);
         let mut pty = Pty::run(sandbox.sh("claw-append --print s.jsonl <records"), (80, 24));
-        pty.end().ok();
+        pty.end().success();
         assert_eq!(pty.screen(), "one\\u{1b}[31m\ntwo");
     }
 }

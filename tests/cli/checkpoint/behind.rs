@@ -61,8 +61,12 @@ fn checkpoints(sandbox: &Sandbox) -> usize {
 fn a_turn_makes_a_due_checkpoint_in_the_background_and_waits_for_nothing() {
     let sandbox = with_model(A_FILE);
     // It is over when both of its outputs are closed.
-    let run = turn(&sandbox, &["--timeout", "50"]).stdin("unused").run();
-    run.ok().stdout_is("All of it.\n").err_is("");
+    turn(&sandbox, &["--timeout", "50"])
+        .write_stdin("unused")
+        .assert()
+        .success()
+        .stdout("All of it.\n")
+        .stderr("");
     assert_eq!(checkpoints(&sandbox), 0);
     sandbox.write("go", "");
     wait_for("checkpoint", || checkpoints(&sandbox) == 1);
@@ -75,9 +79,9 @@ fn a_turn_makes_a_due_checkpoint_in_the_background_and_waits_for_nothing() {
     let args = sandbox.read_text("args");
     assert!(args.contains("--window\n20000\n"), "{args}");
     assert!(sandbox.read_text("env").contains("CLAW_TIMEOUT=50\n"));
-    sandbox.sh("ls -d claw-turn.*").run().stdout_is("");
+    sandbox.sh("ls -d claw-turn.*").assert().stdout("");
     // What the next turn sends has nothing of it.
-    turn(&sandbox, &["--no-checkpoint"]).run().ok();
+    turn(&sandbox, &["--no-checkpoint"]).assert().success();
     assert!(!rebuild(&sandbox, "s.jsonl").contains("covers_up_to"));
 }
 
@@ -85,12 +89,12 @@ fn a_turn_makes_a_due_checkpoint_in_the_background_and_waits_for_nothing() {
 fn no_checkpoint_is_made_where_none_is_wanted() {
     let sandbox = with_model(NOTHING);
     sandbox.write("config", r#"{"session":{"checkpoint":{"enabled":false}}}"#);
-    turn(&sandbox, &["--no-checkpoint"]).run().ok();
-    turn(&sandbox, &["--config", "config"]).run().ok();
+    turn(&sandbox, &["--no-checkpoint"]).assert().success();
+    turn(&sandbox, &["--config", "config"]).assert().success();
     thread::sleep(Duration::from_millis(300));
     assert!(!sandbox.exists("asked"));
     // Without the guard there is one all the same.
-    turn(&sandbox, &["--no-guard", "--no-proactive"]).run().ok();
+    turn(&sandbox, &["--no-guard", "--no-proactive"]).assert().success();
     wait_for("checkpoint", || checkpoints(&sandbox) == 1);
 }
 
@@ -134,7 +138,7 @@ fn a_turn_against_a_provider_has_its_checkpoint_once() {
     Talk::plain(6, 2000).append(&sandbox, "s.jsonl");
     let turn = |prompt| {
         let cmd = sandbox.cmd("claw-turn").envs(provider.env()).env("CLAW_WINDOW", "20000");
-        cmd.args(["-m", prompt, "s.jsonl"]).run().ok();
+        cmd.args(["-m", prompt, "s.jsonl"]).assert().success();
     };
     provider.script(Step::text("All of it."));
     provider.script(Step::text(r#"{"summary":"They built.","open_questions":["What is next?"]}"#));

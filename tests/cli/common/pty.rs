@@ -15,16 +15,15 @@
 //! and a program that asks where the cursor is gets an answer. Whoever waits for something that does not come
 //! panics, with what there is.
 
-use super::{Arc, Cmd, GRACE, Path, Run, TIMEOUT, TempDir, by, in_thread, kill_group};
+use super::{Arc, Cmd, GRACE, Path, TIMEOUT, TempDir, assert_that, by, in_thread, kill_group};
+use assert_cmd::assert::Assert;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::num::NonZeroU16;
 use std::os::unix::fs::OpenOptionsExt;
-use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::Receiver;
 use std::sync::{Condvar, Mutex};
 use std::thread;
@@ -58,8 +57,8 @@ pub struct Pty {
     from: usize,
     timeout: Duration,
     command: String,
+    /// Keeps the directory until the program has ended.
     root: Arc<TempDir>,
-    cwd: PathBuf,
     has_ended: bool,
 }
 
@@ -72,11 +71,13 @@ struct Shown {
 
 impl Pty {
     /// Starts a command on a terminal of that many columns and rows. Its `TERM` is `xterm-256color` unless the
-    /// test sets another. What the test has to type is not the command's [`Cmd::stdin`] but [`Pty::press`].
+    /// test sets another. What the test has to type is not the command's [`Cmd::write_stdin`] but [`Pty::press`].
     #[track_caller]
     pub fn run(mut cmd: Cmd, (columns, rows): (u16, u16)) -> Pty {
         assert!(cmd.stdin.is_none(), "a terminal's input is what is typed");
-        cmd.env.entry("TERM".into()).or_insert_with(|| "xterm-256color".into());
+        if cmd.command.get_envs().all(|(name, _)| name != "TERM") {
+            cmd = cmd.env("TERM", "xterm-256color");
+        }
         let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC);
         let controller = File::from(controller.expect("a new terminal"));
         grantpt(&controller).and_then(|()| unlockpt(&controller)).expect("a terminal of ours");
@@ -85,19 +86,23 @@ impl Pty {
         let end = open(Path::new(name.to_str().expect("a plain name")));
         let end = || Stdio::from(end.try_clone().expect("a descriptor"));
         // Only a process without a terminal can take one. This program asks for that, and becomes ours.
-        let child = Command::new("setsid")
+        let own = cmd.command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+        let mut command = Command::new("setsid");
+        command
             .arg("--ctty")
-            .arg(&cmd.program)
-            .args(&cmd.args)
+            .arg(cmd.command.get_program())
+            .args(cmd.command.get_args())
             .env_clear()
-            .envs(&cmd.env)
-            .current_dir(&cmd.cwd)
+            .envs(own)
+            .current_dir(cmd.root.path())
             .stdin(end())
             .stdout(end())
-            .stderr(end())
-            .spawn();
-        let command = cmd.command_line();
-        let mut child = child.unwrap_or_else(|e| panic!("start {command} on a terminal: {e}"));
+            .stderr(end());
+        let child = command.spawn();
+        let line = format!("{command:?}");
+        // It holds the terminal open.
+        drop(command);
+        let mut child = child.unwrap_or_else(|e| panic!("start {line} on a terminal: {e}"));
         let side = |size| NonZeroU16::new(size).expect("a size");
         let terminal = Parser::new_with_callbacks(side(rows), side(columns), 0, Answers::default());
         let shown = Shown { output: Vec::new(), terminal, is_over: false };
@@ -110,9 +115,8 @@ impl Pty {
             shown,
             from: 0,
             timeout: TIMEOUT.min(cmd.timeout),
-            command,
+            command: line,
             root: cmd.root,
-            cwd: cmd.cwd,
             has_ended: false,
         }
     }
@@ -165,21 +169,14 @@ impl Pty {
 
     /// Waits for the end of the program. Its standard output is what was written on the terminal.
     #[track_caller]
-    pub fn end(&mut self) -> Run {
+    pub fn end(&mut self) -> Assert {
         self.wait("the end", |shown| shown.is_over.then_some(()));
         let Some(exit) = by(Instant::now() + self.timeout, &self.exit) else {
             self.fail("not over, though it closed its terminal")
         };
         self.has_ended = true;
-        Run {
-            status: exit.code(),
-            signal: exit.signal(),
-            stdout: self.lock().output.clone(),
-            stderr: String::new(),
-            command: self.command.clone(),
-            root: Arc::clone(&self.root),
-            cwd: self.cwd.clone(),
-        }
+        let stdout = self.lock().output.clone();
+        assert_that(Output { status: exit, stdout, stderr: Vec::new() }, self.command.clone())
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Shown> {
@@ -285,8 +282,9 @@ fn resize(controller: &File, columns: u16, rows: u16) {
 }
 
 mod tests {
-    use super::super::{Sandbox, hears};
+    use super::super::{AssertExt, Sandbox, hears};
     use super::*;
+    use predicates::str::contains;
 
     const SIZE: (u16, u16) = (40, 5);
 
@@ -296,7 +294,7 @@ mod tests {
             (Sandbox::new(), "tty -s && echo $TERM; stty size; echo x >/dev/tty");
         if is_there() {
             let mut pty = Pty::run(sandbox.sh(script), SIZE);
-            pty.end().ok().stdout_is("xterm-256color\r\n5 40\r\nx\r\n");
+            pty.end().success().stdout("xterm-256color\r\n5 40\r\nx\r\n");
         }
     }
 
@@ -307,7 +305,7 @@ mod tests {
             let script = r#"while printf '> ' && read -r line; do echo "[$line]"; done; echo over"#;
             let mut pty = Pty::run(sandbox.sh(script), SIZE);
             pty.wait_for("> ").press("one\r").wait_for("[one]").wait_for("> ").press(CTRL_D);
-            pty.end().ok();
+            pty.end().success();
             assert_eq!(pty.screen(), "> one\n[one]\n> over");
         }
     }
@@ -329,7 +327,12 @@ mod tests {
             let script = r"printf 'waiting\r\033[K'; echo done; read -r line; stty size";
             let mut pty = Pty::run(sandbox.sh(script), SIZE);
             pty.wait_until("the end of it", |screen| screen == "done");
-            pty.resize(70, 9).press(ENTER).end().ok().stdout_has("waiting").stdout_has("9 70");
+            pty.resize(70, 9)
+                .press(ENTER)
+                .end()
+                .success()
+                .stdout(contains("waiting"))
+                .stdout(contains("9 70"));
             assert_eq!(pty.screen(), "done\n\n9 70");
         }
     }
@@ -341,7 +344,7 @@ mod tests {
             let script =
                 r"stty raw -echo; printf 'ab\033[6n'; dd bs=6 count=1 2>/dev/null | tail -c 4";
             let mut pty = Pty::run(sandbox.sh(script), SIZE);
-            pty.end().ok().stdout_has("1;3R");
+            pty.end().success().stdout(contains("1;3R"));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The page in a real browser: it parses to what was meant, and fits a phone.
 
 use super::{data, skipped};
-use crate::common::Sandbox;
+use crate::common::{AssertExt, Sandbox};
 use clawutils::printable::printable_lines;
 use serde_json::Value;
 use std::fs;
@@ -48,7 +48,8 @@ Promise.all(wait).then(() => document.getElementById('seen').textContent = JSON.
 /// What a browser sees of the pages, by name; `None` where there is no browser.
 fn seen(sandbox: &Sandbox, pages: &Value) -> Option<Value> {
     let names = "chromium chromium-browser google-chrome";
-    let found = sandbox.sh(&format!("for it in {names}; do command -v $it && break; done")).run();
+    let found =
+        sandbox.sh(&format!("for it in {names}; do command -v $it && break; done")).assert();
     let Some(browser) = found.lines().first().cloned() else {
         assert!(std::env::var_os("CI").is_none(), "no browser is installed, and CI is set");
         skipped("no chromium");
@@ -59,13 +60,13 @@ fn seen(sandbox: &Sandbox, pages: &Value) -> Option<Value> {
                    --user-data-dir=browser --allow-file-access-from-files --hide-scrollbars \
                    --virtual-time-budget=20000 --dump-dom";
     let script = format!(r#""{browser}" {options} "file://$PWD/watcher.html" 2>said"#);
-    let run = sandbox.sh(&script).timeout(Duration::from_secs(120)).run();
-    let text = run.ok().stdout_text();
+    let run = sandbox.sh(&script).timeout(Duration::from_secs(120)).assert().success();
+    let text = run.stdout_text();
     let json = text.split(r#"<pre id="seen">"#).nth(1).and_then(|rest| rest.split("</pre>").next());
     let json = json.unwrap_or_default();
     let json = json.replace("&lt;", "<").replace("&gt;", ">").replace("&nbsp;", "\u{a0}");
     let seen = serde_json::from_str(&json.replace("&amp;", "&"));
-    run.expect(seen.is_ok(), || "what the watcher saw".to_owned());
+    assert!(seen.is_ok(), "what the watcher saw\n{run}");
     seen.ok()
 }
 
@@ -88,9 +89,8 @@ fn a_browser_sees_what_was_meant_and_a_phone_shows_it() {
     let sandbox = Sandbox::new();
     for name in ["everything", "hostile"] {
         let show = sandbox.cmd("claw-show").args(["--format", "html"]);
-        let page = show.arg(data(&format!("show/{name}.jsonl"))).run();
-        page.ok();
-        sandbox.write(&format!("{name}.html"), &page.stdout);
+        let page = show.arg(data(&format!("show/{name}.jsonl"))).assert().success();
+        sandbox.write(&format!("{name}.html"), &page.get_output().stdout);
     }
     let pages = serde_json::json!([
         ["phone", "everything.html", 360],

@@ -1,5 +1,7 @@
 //! `--follow`: what is appended is shown when its line ends, whatever becomes of the file.
 
+use predicates::str::contains;
+
 use super::{reply, user};
 use crate::common::{Sandbox, hears, kill_group};
 use std::fs::{self, OpenOptions};
@@ -140,7 +142,7 @@ fn it_ends_without_a_word() {
     following.shows(FIRST);
     if hears(2) {
         let interrupt = format!("kill -s INT {}", following.child.id());
-        Sandbox::new().sh(&interrupt).run().ok();
+        Sandbox::new().sh(&interrupt).assert().success();
         let status = following.child.wait().expect("its status");
         assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(2));
         assert!(following.stderr.recv_timeout(PATIENCE).is_err(), "it said something");
@@ -149,7 +151,7 @@ fn it_ends_without_a_word() {
     let sandbox = Sandbox::new();
     sandbox.write("s.jsonl", user("one"));
     let script = "{ claw-show --follow s.jsonl; echo $? >status; } | head -n 1";
-    sandbox.sh(script).run().ok().err_is("");
+    sandbox.sh(script).assert().success().stderr("");
     assert_eq!(sandbox.read_text("status"), "141\n");
 }
 
@@ -157,13 +159,13 @@ fn it_ends_without_a_word() {
 fn one_file_that_is_there_can_be_followed_as_text() {
     let sandbox = Sandbox::new();
     sandbox.write("s.jsonl", user("one"));
-    let follow = |args: &[&str]| sandbox.cmd("claw-show").arg("--follow").args(args).run();
-    follow(&["--format", "html", "s.jsonl"]).code(2).stdout_is("");
-    follow(&[]).code(2).err_is("claw-show: --follow takes one file; name one\n");
+    let follow = |args: &[&str]| sandbox.cmd("claw-show").arg("--follow").args(args).assert();
+    follow(&["--format", "html", "s.jsonl"]).code(2).stdout("");
+    follow(&[]).code(2).stderr("claw-show: --follow takes one file; name one\n");
     follow(&["s.jsonl", "s.jsonl"]).code(2);
-    follow(&["-"]).code(2).err_is("claw-show: cannot follow '<stdin>'; name a file\n");
-    follow(&["/dev/null"]).code(2).err_has("not a regular file");
-    follow(&["nowhere"]).code(74).err_has("claw-show: cannot read 'nowhere': ");
+    follow(&["-"]).code(2).stderr("claw-show: cannot follow '<stdin>'; name a file\n");
+    follow(&["/dev/null"]).code(2).stderr(contains("not a regular file"));
+    follow(&["nowhere"]).code(74).stderr(contains("claw-show: cannot read 'nowhere': "));
     sandbox.write("tree", "{\"type\":\"message\",\"message\":{}}\n");
     follow(&["tree"]).code(65);
 }

@@ -1,11 +1,20 @@
 //! `claw-show --markdown`: a reply is laid out for a terminal while it arrives.
 
-use crate::common::Sandbox;
+use predicates::str::contains;
+
+use crate::common::{AssertExt, Sandbox};
 
 #[track_caller]
 fn laid_out(text: &str, args: &[&str], expected: &str) {
-    let run = Sandbox::new().cmd("claw-show").arg("--markdown").args(args).stdin(text).run();
-    run.ok().err_is("").stdout_is(expected);
+    Sandbox::new()
+        .cmd("claw-show")
+        .arg("--markdown")
+        .args(args)
+        .write_stdin(text)
+        .assert()
+        .success()
+        .stderr("")
+        .stdout(expected.to_owned());
 }
 
 const TEXT: &str = "# A *title*\n\nSome **bold words** and `code`, これは**「永久」**です, \
@@ -21,8 +30,14 @@ fn audit_29_markdown_is_laid_out_for_a_terminal() {
          seven eight\n  - [x] nested\n\n> said\n\na   │  n\n────┼───\n`x` │ 12\n\n```sh\nls   -l\n```\n",
     );
     let args = ["--width", "30", "--color", "always"];
-    let run = Sandbox::new().cmd("claw-show").arg("--markdown").args(args).stdin(TEXT).run();
-    let shown = run.ok().stdout_text();
+    let run = Sandbox::new()
+        .cmd("claw-show")
+        .arg("--markdown")
+        .args(args)
+        .write_stdin(TEXT)
+        .assert()
+        .success();
+    let shown = run.stdout_text();
     for part in [
         "\u{1b}[1;4mA \u{1b}[0m\u{1b}[1;3;4mtitle\u{1b}[0m\n",
         "\u{1b}[1mbold words\u{1b}[0m",
@@ -33,7 +48,7 @@ fn audit_29_markdown_is_laid_out_for_a_terminal() {
         "\u{1b}[2m│ \u{1b}[0msaid",
         "ls   -l",
     ] {
-        run.expect(shown.contains(part), || format!("{part:?}"));
+        assert!(shown.contains(part), "{part:?}\n{run}");
     }
 }
 
@@ -62,10 +77,8 @@ fn audit_29_rows_appear_as_they_arrive() {
             printf '```\n'
         } | claw-show --markdown --width 30 >out
         cat out"#;
-    Sandbox::new().sh(script).run().ok().stdout_is(
-        "Words of a long paragraph in\none line that are wrapped\nwhile it goes on and on and\non, to its end.\n\n\
-         - a first item\n- a second one\n\n```\nline 1\nline 2\n```\n",
-    );
+    Sandbox::new().sh(script).assert().success().stdout("Words of a long paragraph in\none line that are wrapped\nwhile it goes on and on and\non, to its end.\n\n\
+         - a first item\n- a second one\n\n```\nline 1\nline 2\n```\n");
 }
 
 #[test]
@@ -77,24 +90,29 @@ fn audit_29_memory_is_bounded_and_a_reader_may_leave() {
             "ulimit -v 100000; {{ head -c 150000 /dev/zero | {endless}; echo; echo end; }} | \
              claw-show --markdown | tail -n 1"
         );
-        Sandbox::new().sh(&script).run().ok().err_is("").stdout_is("end\n");
+        Sandbox::new().sh(&script).assert().success().stderr("").stdout("end\n");
     }
     let script = "{ yes '# word'; } | { claw-show --markdown; echo $? >status; } | head -n 1";
     let sandbox = Sandbox::new();
-    sandbox.sh(script).run().ok().err_is("").stdout_is("# word\n");
+    sandbox.sh(script).assert().success().stderr("").stdout("# word\n");
     assert_eq!(sandbox.read_text("status"), "141\n");
 }
 
 #[test]
 fn audit_29_what_does_not_go_together_is_refused() {
-    let run = Sandbox::new().cmd("claw-show").args(["--markdown", "x.md"]).run();
-    run.code(2).err_has("claw-show: cannot use --markdown with files: it reads standard input");
-    Sandbox::new().cmd("claw-show").args(["--markdown", "--follow"]).run().code(2);
-    let run = Sandbox::new()
+    Sandbox::new()
+        .cmd("claw-show")
+        .args(["--markdown", "x.md"])
+        .assert()
+        .code(2)
+        .stderr(contains("claw-show: cannot use --markdown with files: it reads standard input"));
+    Sandbox::new().cmd("claw-show").args(["--markdown", "--follow"]).assert().code(2);
+    Sandbox::new()
         .cmd("claw-show")
         .arg("--markdown")
         .env("COLUMNS", "24")
-        .stdin("some words that are wrapped here")
-        .run();
-    run.ok().stdout_is("some words that are\nwrapped here\n");
+        .write_stdin("some words that are wrapped here")
+        .assert()
+        .success()
+        .stdout("some words that are\nwrapped here\n");
 }

@@ -1,7 +1,9 @@
 //! claw-show --output: a file that is written whole or not at all.
 
+use predicates::str::contains;
+
 use super::{reply, user};
-use crate::common::Sandbox;
+use crate::common::{AssertExt, Sandbox};
 
 fn talk() -> Sandbox {
     let sandbox = Sandbox::new();
@@ -20,54 +22,54 @@ fn the_name_selects_the_format() {
         (&["--output", "other", "--format", "html"], "other", "<!doctype html>"),
         (&["--output", "odd.md", "--format", "html"], "odd.md", "<!doctype html>"),
     ] {
-        sandbox.cmd("claw-show").args(args).arg("s.jsonl").run().ok().stdout_is("").err_is("");
+        sandbox.cmd("claw-show").args(args).arg("s.jsonl").assert().success().stdout("").stderr("");
         let text = sandbox.read_text(file);
         assert!(
             text.to_lowercase().starts_with(begin) && text.contains("an answer"),
             "{file}: {text}"
         );
-        let mode = sandbox.sh(&format!("stat -c %a '{file}'")).run().ok().stdout_text();
+        let mode = sandbox.sh(&format!("stat -c %a '{file}'")).assert().success().stdout_text();
         assert_eq!(mode, "600\n", "{file}");
     }
-    let run = sandbox.cmd("claw-show").args(["--output", "s.pdf", "s.jsonl"]).run();
-    run.code(2).err_is(
-        "claw-show: cannot choose a format for 's.pdf'; end its name in .md, .html or .txt, or give --format\n",
-    );
+    sandbox.cmd("claw-show").args(["--output", "s.pdf", "s.jsonl"]).assert().code(2).stderr("claw-show: cannot choose a format for 's.pdf'; end its name in .md, .html or .txt, or give --format\n");
     assert!(!sandbox.exists("s.pdf"));
     for other in ["--follow", "--markdown"] {
-        sandbox.cmd("claw-show").args([other, "--output", "x.txt", "s.jsonl"]).run().code(2);
+        sandbox.cmd("claw-show").args([other, "--output", "x.txt", "s.jsonl"]).assert().code(2);
     }
-    sandbox.cmd("claw-show").args(["--replace", "s.jsonl"]).run().code(2);
+    sandbox.cmd("claw-show").args(["--replace", "s.jsonl"]).assert().code(2);
 }
 
 #[test]
 fn a_file_is_replaced_only_if_that_is_said() {
     let sandbox = talk();
     sandbox.write("a.md", "mine");
-    sandbox.sh("ln -s nowhere link.md").run().ok();
+    sandbox.sh("ln -s nowhere link.md").assert().success();
     for file in ["a.md", "link.md"] {
-        let run = sandbox.cmd("claw-show").args(["--output", file, "s.jsonl"]).run();
-        run.code(2).err_is(&format!(
-            "claw-show: cannot write '{file}': file exists; give another name, or --replace\n"
-        ));
+        sandbox.cmd("claw-show").args(["--output", file, "s.jsonl"]).assert().code(2).stderr(
+            format!(
+                "claw-show: cannot write '{file}': file exists; give another name, or --replace\n"
+            ),
+        );
     }
     assert_eq!(sandbox.read_text("a.md"), "mine");
-    sandbox.cmd("claw-show").args(["--replace", "--output", "a.md", "s.jsonl"]).run().ok();
+    sandbox.cmd("claw-show").args(["--replace", "--output", "a.md", "s.jsonl"]).assert().success();
     assert!(sandbox.read_text("a.md").contains("an answer"));
-    sandbox.sh("stat -c %a a.md").run().ok().stdout_is("600\n");
+    sandbox.sh("stat -c %a a.md").assert().success().stdout("600\n");
 }
 
 #[test]
 fn what_fails_leaves_nothing() {
     let sandbox = talk();
-    let absent = sandbox.cmd("claw-show").args(["--output", "no/a.md", "s.jsonl"]).run();
-    absent
+    sandbox
+        .cmd("claw-show")
+        .args(["--output", "no/a.md", "s.jsonl"])
+        .assert()
         .code(74)
-        .err_is("claw-show: cannot write 'no/a.md': no such file or directory; check the path\n");
+        .stderr("claw-show: cannot write 'no/a.md': no such file or directory; check the path\n");
     let large = user(&"word ".repeat(10_000));
     sandbox.write("large.jsonl", large);
     let script = "ulimit -f 8; exec claw-show --output a.md large.jsonl";
-    sandbox.sh(script).run().code(74).err_has("claw-show: cannot write 'a.md': ");
-    sandbox.cmd("claw-show").args(["--output", "a.md", "none.jsonl"]).run().code(74);
-    assert_eq!(sandbox.sh("ls -A | grep -c a.md").run().stdout_text(), "0\n");
+    sandbox.sh(script).assert().code(74).stderr(contains("claw-show: cannot write 'a.md': "));
+    sandbox.cmd("claw-show").args(["--output", "a.md", "none.jsonl"]).assert().code(74);
+    assert_eq!(sandbox.sh("ls -A | grep -c a.md").assert().stdout_text(), "0\n");
 }

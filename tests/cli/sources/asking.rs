@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use predicates::str::contains;
 use serde_json::{Value, json};
 
 use super::{applied, configure, lines, run, show, talk};
-use crate::common::Sandbox;
+use crate::common::{AssertExt, Sandbox};
 use crate::summaries::{asked, calls, compact, says, with_model};
 use crate::talks::{Talk, rebuild_meta, words};
 
@@ -33,7 +34,12 @@ fn m2_ten_times_the_summarisers_window_takes_as_many_calls_as_show_says() {
         assert!(made <= most);
         // What is left out is known beforehand, too, and said.
         let said = format!("\"left_out\":{}", shown["left_out"]);
-        assert_eq!(run.stderr.contains(&said), shown["left_out"] != 0, "{}", run.stderr);
+        assert_eq!(
+            run.stderr_text().contains(&said),
+            shown["left_out"] != 0,
+            "{}",
+            run.stderr_text()
+        );
         assert_eq!(shown["request"], json!(sandbox.read_json(&format!("stdin.{}", before + 1))));
     }
 }
@@ -45,12 +51,12 @@ fn v54_a_piece_that_fails_for_good_leaves_everything_as_it_was() {
     let before = sandbox.read("s.jsonl");
     let args = ["--via", "main", "--window", "6000", "--max-calls", "40", "--no-fallback"];
     for (status, code) in [("69", 69), ("75", 75), ("6", 69)] {
-        sandbox.sh("rm -f calls status.*").run().ok();
+        sandbox.sh("rm -f calls status.*").assert().success();
         sandbox.write("status.2", status);
         if status == "6" {
             sandbox.write("reply.2", crate::summaries::reply(&[], "max_tokens"));
         }
-        compact(&sandbox, &args).code(code).stdout_is("");
+        compact(&sandbox, &args).code(code).stdout("");
         assert_eq!(calls(&sandbox), 2);
         assert!(sandbox.read("s.jsonl") == before);
     }
@@ -73,12 +79,12 @@ fn v54_the_deadline_ends_a_call_that_hangs() {
         let begun = Instant::now();
         let run = run(&sandbox, &[&args[..], more].concat(), &talk(12, 300));
         assert!(begun.elapsed() < Duration::from_millis(1500), "{:?}", begun.elapsed());
-        run.err_has("did not end in time");
+        let run = run.stderr(contains("did not end in time"));
         match more {
             ["--no-fallback"] => {
-                run.code(69).stdout_is("").err_has("the time of --deadline is over")
+                run.code(69).stdout("").stderr(contains("the time of --deadline is over"))
             }
-            _ => run.ok(),
+            _ => run.success(),
         };
     }
 }
@@ -149,7 +155,7 @@ fn v56_the_better_summary_is_used_and_no_call_is_wasted() {
         sandbox.write("status.2", status);
         let run = run(&sandbox, &["--record", "--max-calls", most], &with_names());
         let said = applied(&run);
-        assert_eq!(said["lost"].as_array().map(Vec::len), Some(lost), "{}", run.stderr);
+        assert_eq!(said["lost"].as_array().map(Vec::len), Some(lost), "{}", run.stderr_text());
         assert_eq!((calls(&sandbox), &run.json_one()["summary"]), (count, &json!(used)));
         // What was spent is in the record, whichever summary it was spent on.
         let paid = if status == "0" && !second.is_empty() { count } else { 1 };
@@ -182,14 +188,15 @@ fn show_calls_nobody_and_says_what_is_then_done() {
             })
             .collect();
         assert_eq!([ids("covered"), ids("kept")].concat(), all);
-        let record = compact(&sandbox, args).ok().json_one();
+        let record = compact(&sandbox, args).success().json_one();
         assert_eq!(record["first_kept_entry_id"], ids("kept")[0]);
         assert!(record["tokens_after"].as_u64() <= shown["tokens_after"].as_u64(), "{record}");
         for name in ["tokens_before", "kept_user", "pinned", "details"] {
             assert_eq!(record[name], shown[name], "{name}");
         }
         let sent = sandbox.read_text(&format!("stdin.{}", before + 1));
-        let request = run(&sandbox, &[&["--show"], args].concat(), &messages).ok().stdout_text();
+        let request =
+            run(&sandbox, &[&["--show"], args].concat(), &messages).success().stdout_text();
         assert!(request.contains(&format!("\"request\":[{}]", sent.trim_end())), "byte for byte");
     }
 }

@@ -1,8 +1,10 @@
 //! Where it cuts when it is told how, and what stays in an emergency.
 
+use predicates::str::contains;
 use serde_json::json;
 
 use super::{lines, run, show, talk};
+use crate::common::AssertExt;
 use crate::summaries::{calls, compacted, covered, legal, with_model};
 use crate::talks::{Talk, rebuild_meta, words};
 
@@ -17,10 +19,10 @@ fn v49_classic_is_the_seeds_arithmetic() {
             let args = [&["--classic", "--show"], window].concat();
             let run = run(&sandbox, &args, &talk(n, 60));
             if covered == 0 {
-                run.code(5).stdout_is("").err_has("nothing to gain");
+                run.code(5).stdout("").stderr(contains("nothing to gain"));
                 continue;
             }
-            let shown = run.ok().json_one();
+            let shown = run.success().json_one();
             assert_eq!(shown["covered"].as_array().map(Vec::len), Some(covered), "{n}");
             assert_eq!(shown["kept"].as_array().map(Vec::len), Some(n - covered), "{n}");
         }
@@ -64,7 +66,7 @@ fn keep_tokens_keeps_the_newest_that_have_so_many() {
     let fewer = kept(&["--keep-tokens", "1000", "--window", "1500"]);
     assert!(fewer.len() > 1 && fewer.iter().sum::<u64>() < 900, "{fewer:?}");
     for tokens in ["100000", "18446744073709551615"] {
-        run(&sandbox, &["--keep-tokens", tokens], &messages).code(5).stdout_is("");
+        run(&sandbox, &["--keep-tokens", tokens], &messages).code(5).stdout("");
     }
     run(&sandbox, &["--keep-tokens", "1", "--classic"], &messages).code(2);
 }
@@ -73,8 +75,10 @@ fn keep_tokens_keeps_the_newest_that_have_so_many() {
 fn v52_one_huge_message_is_named() {
     let sandbox = with_model();
     let messages = lines(&[("user", words(9000))]);
-    let run = run(&sandbox, &["--window", "8000", "--emergency"], &messages);
-    run.code(5).stdout_is("").err_has("(record 'id0') alone has 9");
+    run(&sandbox, &["--window", "8000", "--emergency"], &messages)
+        .code(5)
+        .stdout("")
+        .stderr(contains("(record 'id0') alone has 9"));
     assert_eq!(calls(&sandbox), 0);
 }
 
@@ -105,10 +109,10 @@ fn an_emergency_keeps_the_newest_fifth_and_what_stays_in_any_case() {
     let count = covered(&sandbox, &record);
     assert!(text.contains(&format!("({count} messages were left out here without a summary")));
     assert!(text.contains("Never push") && text.contains("4f6c-77"));
-    sandbox.cmd("claw-check").arg("s.jsonl").run().ok().stdout_is("");
+    sandbox.cmd("claw-check").arg("s.jsonl").assert().success().stdout("");
     // At least four stay; and what would not be shorter is no gain.
     let few = lines(&(0..8).map(|n| (["user", "assistant"][n % 2], words(60))).collect::<Vec<_>>());
     let run = run(&sandbox, &["--record", "--emergency"], &few);
-    assert_eq!(run.ok().json_one()["first_kept_entry_id"], "id4");
-    super::run(&sandbox, &["--emergency"], &super::talk(8, 1)).code(5).stdout_is("");
+    assert_eq!(run.success().json_one()["first_kept_entry_id"], "id4");
+    super::run(&sandbox, &["--emergency"], &super::talk(8, 1)).code(5).stdout("");
 }
