@@ -18,8 +18,8 @@ use std::fmt;
 use std::ops::Range;
 pub(crate) use text::is_plain;
 pub use text::{
-    escape, escape_line_breaks, is_blank, mend_surrogates, on_one_line, push_quoted, quote, string,
-    unescaped,
+    escape, escape_line_breaks, is_blank, on_one_line, push_quoted, quote, replace_lone_surrogates,
+    string, unescaped,
 };
 
 /// An object, as its members in file order. Each value is a slice of the object's text.

@@ -40,7 +40,7 @@ static WIDTH: AtomicU8 = AtomicU8::new(0);
 
 /// Detects the processor's vectors, unless that is done already. In a virtual machine, detection takes longer
 /// than scanning a short text with any vectors.
-pub(crate) fn ask() {
+pub(crate) fn detect() {
     if WIDTH.load(Ordering::Relaxed) == 0 {
         WIDTH.store(width(), Ordering::Relaxed);
     }

@@ -294,7 +294,7 @@ fn refuse_stranger(file: &File, path: &Path) -> anyhow::Result<()> {
     let name = path.display().to_string();
     let input = file.try_clone().and_then(|file| Input::file(&name, file));
     let input = input.with_context(|| format!("cannot read '{name}'"))?;
-    let Some(words) = looks::of(&input)?.stranger() else { return Ok(()) };
+    let Some(words) = looks::of(&input)?.problem() else { return Ok(()) };
     let text = format!("cannot append to '{name}': {words}; append to a new file");
     Err(Error::new(Exit::Data, text).into())
 }

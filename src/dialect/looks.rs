@@ -54,7 +54,7 @@ pub enum Looks {
 /// 65 with what the input looks like and what to do; 74 if it cannot be read.
 pub fn require_records(input: &Input) -> anyhow::Result<()> {
     let looks = of(input)?;
-    let Some(words) = looks.stranger() else { return Ok(()) };
+    let Some(words) = looks.problem() else { return Ok(()) };
     let text = format!("cannot read '{}': {words}; {}", input.name, looks.advice());
     fail(Exit::Data, text)
 }
@@ -62,7 +62,7 @@ pub fn require_records(input: &Input) -> anyhow::Result<()> {
 impl Looks {
     /// Returns why it is not a transcript, or `None` if it is one.
     #[must_use]
-    pub fn stranger(self) -> Option<String> {
+    pub fn problem(self) -> Option<String> {
         let kind = match self {
             Looks::Empty | Looks::Records => return None,
             Looks::Spread => "a record that spans several lines",

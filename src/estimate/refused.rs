@@ -3,19 +3,19 @@
 use crate::estimate::{Gauge, Request};
 use crate::json::Object;
 
-/// What the `error` record of a refused request says.
+/// The numbers in the `error` record of a refused request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Refused {
-    /// The window that it named, in tokens.
+    /// The window according to the provider, in tokens.
     pub limit: Option<u64>,
-    /// The prompt's tokens as the provider counted them.
+    /// The tokens of the prompt according to the provider.
     pub actual: Option<u64>,
-    /// The provider stopped counting there.
+    /// True if the provider stopped counting at `actual`, so that the prompt may be larger.
     pub is_floor: bool,
 }
 
 impl Refused {
-    /// Reads the record.
+    /// Reads the numbers from the record.
     #[must_use]
     pub fn of(record: &Object<'_>) -> Refused {
         let positive = |name: &str| record.number(name).filter(|number| *number > 0);
@@ -26,7 +26,8 @@ impl Refused {
         }
     }
 
-    /// A gauge for the request that was refused.
+    /// Returns a gauge for a request, calibrated by its refusal if there was one. A count that the provider
+    /// stopped is used only if it is at least our estimate.
     #[must_use]
     pub fn gauge(refused: Option<&Refused>, request: Request<'_, '_>) -> Gauge {
         let plain = Gauge::new(request, None);

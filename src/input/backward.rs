@@ -102,7 +102,7 @@ impl Needles {
         rest: &Mutex<Unsearched>,
     ) -> io::Result<Vec<u64>> {
         thread::scope(|scope| {
-            simd::ask();
+            simd::detect();
             let help = || self.find(input, end, rest);
             let others: Vec<_> = (1..processors()).map(|_| scope.spawn(help)).collect();
             let mut found = self.find(input, end, rest)?;

@@ -24,7 +24,7 @@ impl<'a> Scan<'a> {
     #[must_use]
     pub fn new(text: &'a str) -> Scan<'a> {
         if text.len() > LONG {
-            simd::ask();
+            simd::detect();
         }
         Scan { bytes: text.as_bytes(), has_surrogates: false }
     }
@@ -32,7 +32,7 @@ impl<'a> Scan<'a> {
     /// Returns a scan of one of many texts.
     #[must_use]
     pub fn of_many(text: &'a str) -> Scan<'a> {
-        simd::ask();
+        simd::detect();
         Scan::new(text)
     }
 

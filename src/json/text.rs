@@ -161,12 +161,12 @@ pub fn unescaped(json: &str) -> Cow<'_, str> {
 /// Replaces each escaped lone surrogate in JSON text by the escape of U+FFFD, which has the same length, and
 /// counts them. All other bytes stay the same. No provider accepts a lone surrogate.
 #[must_use]
-pub fn mend_surrogates(json: &str) -> (Cow<'_, str>, usize) {
+pub fn replace_lone_surrogates(json: &str) -> (Cow<'_, str>, usize) {
     if memchr::memmem::find(json.as_bytes(), b"\\u").is_none() {
         return (Cow::Borrowed(json), 0);
     }
     let bytes = json.as_bytes();
-    let mut mended: Option<Vec<u8>> = None;
+    let mut replaced: Option<Vec<u8>> = None;
     let (mut at, mut count) = (0, 0);
     while at < bytes.len() {
         if bytes[at] != b'\\' {
@@ -180,7 +180,7 @@ pub fn mend_surrogates(json: &str) -> (Cow<'_, str>, usize) {
                 at += 12;
             }
             Some(0xD800..=0xDFFF) => {
-                let out = mended.get_or_insert_with(|| bytes.to_vec());
+                let out = replaced.get_or_insert_with(|| bytes.to_vec());
                 out[at..at + 6].copy_from_slice(b"\\ufffd");
                 count += 1;
                 at += 6;
@@ -189,7 +189,7 @@ pub fn mend_surrogates(json: &str) -> (Cow<'_, str>, usize) {
             None => at += 2,
         }
     }
-    match mended.map(String::from_utf8) {
+    match replaced.map(String::from_utf8) {
         Some(Ok(text)) => (Cow::Owned(text), count),
         _ => (Cow::Borrowed(json), 0),
     }
@@ -208,10 +208,10 @@ mod tests {
     #[test]
     fn only_lone_surrogates_are_replaced() {
         let raw = r#""\ud83d\ude00 \\ud83d \ud83d \uD83Dx \udc00\ud83d\n""#;
-        let (mended, count) = mend_surrogates(raw);
-        assert_eq!(mended, r#""\ud83d\ude00 \\ud83d \ufffd \ufffdx \ufffd\ufffd\n""#);
+        let (replaced, count) = replace_lone_surrogates(raw);
+        assert_eq!(replaced, r#""\ud83d\ude00 \\ud83d \ufffd \ufffdx \ufffd\ufffd\n""#);
         assert_eq!(count, 4);
-        assert!(matches!(mend_surrogates(r#""plain \u00e9""#), (Cow::Borrowed(_), 0)));
+        assert!(matches!(replace_lone_surrogates(r#""plain \u00e9""#), (Cow::Borrowed(_), 0)));
     }
 
     #[test]

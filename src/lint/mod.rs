@@ -179,7 +179,7 @@ impl LineScan {
             find(&rules::NAME_TWICE, format!("member '{name}' comes twice; the last one counts"));
         }
         let halves = match object.may_have_surrogates() {
-            true => json::mend_surrogates(object.text()).1,
+            true => json::replace_lone_surrogates(object.text()).1,
             false => 0,
         };
         if halves > 0 {

@@ -67,7 +67,7 @@ impl<'a> Message<'a> {
     pub fn parse(line: &'a str) -> Result<Message<'a>, String> {
         let object = Object::parse(line).map_err(|error| format!("not a message: {error}"))?;
         if object.may_have_surrogates()
-            && let (Cow::Owned(mended), _) = json::mend_surrogates(line)
+            && let (Cow::Owned(mended), _) = json::replace_lone_surrogates(line)
         {
             return Message::parse(&mended).map(Message::into_owned);
         }

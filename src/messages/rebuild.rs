@@ -161,7 +161,7 @@ pub fn read_record<'a>(
         Err(finding) => return Ok(Err(finding)),
     };
     if line.object.may_have_surrogates()
-        && let (Cow::Owned(repaired), halves) = json::mend_surrogates(line.object.text())
+        && let (Cow::Owned(repaired), halves) = json::replace_lone_surrogates(line.object.text())
         && let Ok(object) = Object::parse(&repaired)
     {
         *replaced += halves;

@@ -22,7 +22,7 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// The stamp of a file.
+    /// Returns the stamp of a file.
     #[must_use]
     pub fn of(meta: &Metadata) -> Stamp {
         let seconds = u64::try_from(meta.mtime()).unwrap_or(0);

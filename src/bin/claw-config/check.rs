@@ -21,7 +21,7 @@ use std::path::Path;
 /// Keys of folders that programs create if they are missing.
 const MADE: [&str; 2] = ["record", "workspace"];
 
-/// Reports each problem on a line of its own.
+/// Reports each problem on its own line.
 pub fn check(given: &ArgMatches, log: Log) -> anyhow::Result<Exit> {
     let path = place::path(given, ENVIRONMENT).ok().filter(|path| path.symlink_metadata().is_ok());
     let mut problems = path.map_or_else(|| Ok(Vec::new()), |path| in_file(&path, log))?;

@@ -66,7 +66,8 @@ fn beside(path: &Path) -> io::Result<(PathBuf, File)> {
     Ok((new, file))
 }
 
-/// Gives a file its name. On a file system without links, this replaces a file that appeared in the meantime.
+/// Moves the temporary file to its final name. On a file system without links, this replaces a file that appeared in
+/// the meantime.
 fn put(new: &Path, path: &Path, may_replace: bool) -> io::Result<()> {
     match may_replace {
         true => rename(new, path),
