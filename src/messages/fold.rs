@@ -26,7 +26,6 @@ use crate::messages::target::Ids;
 use crate::messages::view::View;
 use crate::messages::waiting::Waiting;
 use crate::record::content::{Block, BlockKind, Content, Role};
-use crate::record::raw::Raw;
 use crate::record::{Body, Record};
 use crate::redact;
 use std::borrow::Cow;
@@ -160,7 +159,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
                 let rest = [member!("name"), &*name, member!("input"), &*input, "}"];
                 let raw = put_together(opening!("type": "tool_use", "id"), &id, &rest);
                 let kind = BlockKind::ToolUse { id: Id::from(id) };
-                self.call(Block { raw: Raw::from(raw), kind }, meta, record);
+                self.call(Block { raw: Cow::Owned(raw), kind }, meta, record);
             }
             Body::ToolResult { id, content, is_error, pin } => {
                 meta.iter_mut().for_each(|meta| meta.pin = pin);

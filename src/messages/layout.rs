@@ -12,8 +12,8 @@ use crate::messages::target::Ids;
 use crate::messages::view::Governing;
 use crate::messages::{Message, summary};
 use crate::record::content::{Block, BlockKind, Content, Role};
-use crate::record::raw::Raw;
 use crate::record::scale::Scale;
+use std::borrow::Cow;
 use std::io;
 
 /// What stands in for the result of a call that was never answered.
@@ -164,7 +164,7 @@ fn placed<'b>(answer: PendingResult<'b>, id: &Id) -> (Block<'b>, Option<Box<Meta
 fn rename(block: &mut Block<'_>, member: &str, id: &Id) {
     if let Ok(object) = Object::parse(&block.raw) {
         let raw = object.with(member, &quote(id));
-        block.raw = Raw::from(raw);
+        block.raw = Cow::Owned(raw);
     }
     match &mut block.kind {
         BlockKind::ToolUse { id: own } | BlockKind::ToolResult { id: own } => own.clone_from(id),
@@ -182,5 +182,5 @@ fn call_record(block: &Block<'_>, id: &Id) -> String {
 fn interrupted(id: &Id) -> Block<'static> {
     let raw = Members::of_type("tool_result").string("tool_use_id", id);
     let raw = raw.string("content", INTERRUPTED).bool("is_error", true);
-    Block { raw: Raw::from(raw.into_json()), kind: BlockKind::ToolResult { id: id.clone() } }
+    Block { raw: Cow::Owned(raw.into_json()), kind: BlockKind::ToolResult { id: id.clone() } }
 }

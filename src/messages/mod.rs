@@ -188,8 +188,8 @@ impl<'a> Message<'a> {
         out: &mut impl Write,
     ) -> io::Result<()> {
         let meta = self.meta_if(meta);
-        // A result comes in five pieces, with a comma.
-        let mut slices = Vec::with_capacity(8 + 6 * self.content.blocks().len());
+        // Two slices for each block: its text and a comma.
+        let mut slices = Vec::with_capacity(8 + 2 * self.content.blocks().len());
         slices.push(IoSlice::new(before.as_bytes()));
         self.pieces(&meta, &mut |piece| slices.push(IoSlice::new(piece.as_bytes())));
         slices.push(IoSlice::new(after.as_bytes()));

@@ -7,7 +7,7 @@ use crate::messages::meta::Meta;
 use crate::messages::reply::ReplyState;
 use crate::record::Record;
 use crate::record::content::{Block, Content, Role};
-use crate::record::raw::Raw;
+use std::borrow::Cow;
 
 /// A result, ready to be placed.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub(super) struct PendingResult<'b> {
     /// The id of its call, as on disk.
     pub(super) id: Id,
     /// The result's block under this id.
-    pub(super) raw: Raw<'b>,
+    pub(super) raw: Cow<'b, str>,
     /// With what is to be said of the result, if anything is.
     pub(super) meta: Option<Box<Meta>>,
     /// The place of the view record that shortens it; 0 if none does.
@@ -25,7 +25,7 @@ pub(super) struct PendingResult<'b> {
 impl PendingResult<'_> {
     /// The same with bytes of its own.
     pub(super) fn into_owned(self) -> PendingResult<'static> {
-        PendingResult { raw: self.raw.into_owned(), ..self }
+        PendingResult { raw: Cow::Owned(self.raw.into_owned()), ..self }
     }
 }
 

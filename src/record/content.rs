@@ -3,7 +3,6 @@
 use crate::id::Id;
 use crate::json::write::Members;
 use crate::json::{self, Object};
-use crate::record::raw::Raw;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -65,7 +64,7 @@ pub enum BlockKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block<'a> {
     /// The block's JSON text.
-    pub raw: Raw<'a>,
+    pub raw: Cow<'a, str>,
     /// What it is.
     pub kind: BlockKind,
 }
@@ -76,7 +75,7 @@ impl<'a> Block<'a> {
     /// # Errors
     /// Says why when `raw` is no block: not an object, no `type`, or a known type that lacks what it
     /// must have.
-    pub fn parse(raw: impl Into<Raw<'a>>) -> Result<Block<'a>, String> {
+    pub fn parse(raw: impl Into<Cow<'a, str>>) -> Result<Block<'a>, String> {
         let raw = raw.into();
         let kind = block_kind(&raw)?;
         Ok(Block { raw, kind })
@@ -85,7 +84,7 @@ impl<'a> Block<'a> {
     /// The block with bytes of its own.
     #[must_use]
     pub fn into_owned(self) -> Block<'static> {
-        Block { raw: self.raw.into_owned(), kind: self.kind }
+        Block { raw: Cow::Owned(self.raw.into_owned()), kind: self.kind }
     }
 
     /// A text block that says `text`.
@@ -99,7 +98,7 @@ impl<'a> Block<'a> {
         let raw = Members::with_capacity(quoted.len() + 21).string("type", "text");
         let raw = raw.raw("text", quoted).into_json();
         let kind = if json::is_blank(quoted) { BlockKind::Blank } else { BlockKind::Text };
-        Block { raw: Raw::from(raw), kind }
+        Block { raw: Cow::Owned(raw), kind }
     }
 
     /// Whether it is a result.
@@ -298,7 +297,7 @@ impl<'a> Content<'a> {
                     if index > 0 {
                         each(",");
                     }
-                    block.raw.pieces(each);
+                    each(&block.raw);
                 }
                 each("]");
             }

@@ -8,7 +8,6 @@ pub mod checkpoint;
 pub mod compaction;
 pub mod content;
 pub mod details;
-pub mod raw;
 pub mod scale;
 pub mod truncation;
 

@@ -10,6 +10,7 @@ use crate::record::content::{Block, BlockKind, Content};
 use crate::record::scale::Scale;
 use crate::record::truncation::KeptSpan;
 use crate::shorten::{self, ResultText, media};
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// A result in the messages, as it was before.
@@ -95,10 +96,10 @@ fn read<'a>(
 }
 
 fn content<'a>(block: &Block<'a>) -> Option<Content<'a>> {
-    match block.raw.as_read() {
-        Some(raw) => Content::parse(Object::parse(raw).ok()?.get("content")?).ok(),
-        None => {
-            let object = Object::parse(&block.raw).ok()?;
+    match &block.raw {
+        Cow::Borrowed(raw) => Content::parse(Object::parse(raw).ok()?.get("content")?).ok(),
+        Cow::Owned(raw) => {
+            let object = Object::parse(raw).ok()?;
             Some(Content::parse(object.get("content")?).ok()?.into_owned())
         }
     }

@@ -1,15 +1,15 @@
 //! The results of a fold: each goes to its call, shortened as the view says.
 
-use super::Fold;
+use super::{Fold, put_together};
 use crate::finding::rules;
 use crate::id::Id;
+use crate::json::write::{member, opening};
 use crate::json::{self, Object, quote};
 use crate::messages::Message;
 use crate::messages::meta::{Meta, ResultMeta};
 use crate::messages::pending::{EarlyResult, PendingResult, RecordName};
 use crate::record::Record;
 use crate::record::content::{Block, BlockKind, Content};
-use crate::record::raw::Raw;
 use crate::record::truncation::KeptSpan;
 use crate::shorten;
 use std::borrow::Cow;
@@ -29,9 +29,11 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
         record: &Record<'_>,
     ) {
         let (shown, changed) = self.show_result(Some(&content), &id, record);
-        let (id, content) = (Id::from(id), changed.map_or(content, Cow::Owned));
-        let raw = Raw::result(&id, content, is_error);
-        self.answer(id, raw, shown, meta, record);
+        let content = changed.map_or(content, Cow::Owned);
+        let end = if is_error { concat!(member!("is_error": true), "}") } else { "}" };
+        let before = opening!("type": "tool_result", "tool_use_id");
+        let raw = put_together(before, &id, &[member!("content"), &*content, end]);
+        self.answer(Id::from(id), Cow::Owned(raw), shown, meta, record);
     }
 
     /// Adds a result that is a block of a user record.
@@ -45,7 +47,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
         let Ok(object) = Object::parse(&block.raw) else { return };
         let (shown, changed) = self.show_result(object.get("content"), id, record);
         let raw = match changed {
-            Some(content) => Raw::from(object.with("content", &content)),
+            Some(content) => Cow::Owned(object.with("content", &content)),
             None => block.raw.clone(),
         };
         self.answer(id.clone(), raw, shown, meta, record);
@@ -54,7 +56,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
     fn answer(
         &mut self,
         id: Id,
-        raw: Raw<'b>,
+        raw: Cow<'b, str>,
         shown: Option<KeptSpan>,
         mut meta: Option<Box<Meta>>,
         record: &Record<'_>,
