@@ -15,7 +15,8 @@ use std::path::PathBuf;
 
 /// The maximum number of attempts to open a file while the folder is being changed.
 const TRIES: usize = 32;
-/// The folder with the sessions in a workspace. It is closed to tools, because transcripts may belong to other sessions.
+/// The folder with the sessions in a workspace. It is closed to tools, because transcripts may belong to other
+/// sessions.
 const SESSIONS: &str = ".sessions";
 
 /// Opens `path` below `root`, unless it leads into the sessions, directly or through links.

@@ -158,8 +158,8 @@ fn one_reply(
     })
 }
 
-/// Repeats an attempt until it succeeds, fails for a reason that a retry cannot fix, or has used up the retries, or until
-/// `may_repeat` returns false.
+/// Repeats an attempt until it succeeds, fails for a reason that a retry cannot fix, or has used up the retries, or
+/// until `may_repeat` returns false.
 fn with_patience<T, W: Transport>(
     patience: Patience,
     transport: &mut W,

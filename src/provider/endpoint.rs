@@ -196,8 +196,8 @@ impl Endpoint {
         Some(value.strip_prefix("Bearer ").unwrap_or(value))
     }
 
-    /// Removes the key from a provider's text, because some providers repeat a key that they reject. Prefixes of the key
-    /// are removed as well.
+    /// Removes the key from a provider's text, because some providers repeat a key that they reject. Prefixes of the
+    /// key are removed as well.
     #[must_use]
     pub fn without_key(&self, text: &str) -> String {
         self.secret().map_or_else(|| text.to_owned(), |key| secret::hidden(text, key))

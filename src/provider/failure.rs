@@ -8,8 +8,8 @@
 //!
 //! The first rule that applies decides.
 //!
-//! 1. 401 is [`FailureClass::Auth`], 402 [`FailureClass::Billing`], 403 [`FailureClass::Permission`]; the text is not read.
-//!    (A 403 may name its type: billing or authentication. A 402 with `retry-after` is
+//! 1. 401 is [`FailureClass::Auth`], 402 [`FailureClass::Billing`], 403 [`FailureClass::Permission`]; the text is not
+//!    read. (A 403 may name its type: billing or authentication. A 402 with `retry-after` is
 //!    [`FailureClass::RateLimit`].)
 //! 2. A rate or subscription limit that this request exceeds on its own, texts T1 and T2: see
 //!    [`Failure::limit`].

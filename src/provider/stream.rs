@@ -128,7 +128,8 @@ impl Events {
         event.event.data
     }
 
-    /// Ends the stream. The last line of JSON needs no line feed; a server-sent event without its blank line is dropped.
+    /// Ends the stream. The last line of JSON needs no line feed; a server-sent event without its blank line is
+    /// dropped.
     pub fn finish(mut self, mut each: impl FnMut(&StreamEvent)) {
         if self.framing == Framing::Lines {
             self.end_line(&mut each);

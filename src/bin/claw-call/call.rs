@@ -82,8 +82,8 @@ pub struct CallArgs {
 /// Runs `claw-call` on messages. A provider's refusal is reported, and its status is returned.
 ///
 /// # Errors
-/// Status 7 or 76 if the messages cannot be sent, 77 or 78 if the key or a setting is missing, 74 if the reply cannot be
-/// written.
+/// Status 7 or 76 if the messages cannot be sent, 77 or 78 if the key or a setting is missing, 74 if the reply cannot
+/// be written.
 pub fn call(
     args: &CallArgs,
     model: &ModelArgs,

@@ -168,8 +168,8 @@ pub(super) fn write_records(
     Ok(cut_call)
 }
 
-/// Returns the exit status for a reply's stop reason. A reply with an unknown stop reason may be incomplete, so it counts
-/// as cut off.
+/// Returns the exit status for a reply's stop reason. A reply with an unknown stop reason may be incomplete, so it
+/// counts as cut off.
 fn ending(reply: &Reply, log: Log) -> Exit {
     let reason = reply.stop_reason.as_deref().unwrap_or("none");
     match reason {

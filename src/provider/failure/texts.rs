@@ -22,8 +22,8 @@ use super::opening;
 use Group::{Cap, Floor, Input, Limit, Over, Requested, Total};
 use TextFamily::{Account, Busy, Ceiling, Key, Midway, Output, Shape, Size, Throttle, Window};
 
-/// Matches what must follow the text of a rule: the end of the message, or punctuation that ends a sentence or a clause,
-/// but not a quotation mark or another word.
+/// Matches what must follow the text of a rule: the end of the message, or punctuation that ends a sentence or a
+/// clause, but not a quotation mark or another word.
 const END: &str = r"\s*(?:$|[.,;:!()。，；…])";
 
 /// The meaning of a text.

@@ -1,4 +1,4 @@
-//! An answer that comes event by event.
+//! Reads a streaming answer.
 
 use super::MOST_ANSWER;
 use super::whole::{NoReply, error_of, is_error, over, too_wide};

@@ -1,4 +1,4 @@
-//! A complete answer, as a reply or the reason why it is none.
+//! Reads a complete answer into a reply, or the reason why there is none.
 
 use super::{MOST_MEMBERS, MOST_REFUSAL};
 use crate::input::lines::MOST_DEPTH;
