@@ -44,7 +44,7 @@ struct Args {
     /// Append only if the id of the last record is ID
     #[arg(long, value_name = "ID")]
     expect_tail: Option<String>,
-    /// Wait at most SECONDS for another writer
+    /// Longest wait for another writer, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     lock_timeout: Duration,
     /// Do not wait until the records are on disk

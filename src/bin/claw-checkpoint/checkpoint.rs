@@ -42,7 +42,7 @@ pub struct CheckpointArgs {
     /// The program that asks.
     #[command(flatten)]
     pub call: CommandArgs,
-    /// End after SECONDS, including all calls
+    /// Time limit for all calls together, in seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub deadline: Option<Duration>,
     /// Ask the model with the text in FILE instead of the built-in prompt

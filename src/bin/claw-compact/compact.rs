@@ -57,13 +57,13 @@ pub struct CompactArgs {
     /// Ask the model with the text in FILE instead of the built-in prompt
     #[arg(long, value_name = "FILE")]
     pub prompt: Option<PathBuf>,
-    /// Ask the model to pay particular attention to TEXT
+    /// Focus the summary on TEXT
     #[arg(long, value_name = "TEXT")]
     pub focus: Option<String>,
-    /// Keep up to TOKENS of the user's words verbatim, at most a quarter of the budget
+    /// Keep at most this many tokens of the user's words verbatim, and at most a quarter of the budget
     #[arg(long, value_name = "TOKENS", default_value_t = KEEP_USER)]
     pub keep_user: u64,
-    /// Keep the newest messages that together have at least TOKENS, instead of the newest half
+    /// Keep the newest messages that together have at least this many tokens, instead of the newest half
     #[arg(long, value_name = "TOKENS", conflicts_with = "classic")]
     pub keep_tokens: Option<u64>,
     /// Choose the cut by the number of messages alone, as claw0 does
@@ -72,7 +72,7 @@ pub struct CompactArgs {
     /// Make at most N calls, over all models; 0 calls no model
     #[arg(long, value_name = "N", default_value = "16")]
     pub max_calls: u32,
-    /// End after SECONDS, including all calls
+    /// Time limit for all calls together, in seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub deadline: Option<Duration>,
 }
