@@ -52,14 +52,15 @@ fn transcript() -> Vec<u8> {
     sandbox.read("s.jsonl")
 }
 
-/// A directory with what the examples name: a transcript, a file, a folder of tools, and two sessions.
-fn sandbox_with(transcript: &[u8]) -> Sandbox {
+/// A directory with what a command names: a transcript, a file, a workspace with sessions, and tools.
+fn sandbox_for(command: &str, transcript: &[u8]) -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.write("s.jsonl", transcript);
     sandbox.write("docs/a.txt", "text\n");
+    std::fs::create_dir(sandbox.path("workspace")).expect("a workspace");
     let tools = concat!(env!("CARGO_MANIFEST_DIR"), "/tools");
     std::os::unix::fs::symlink(tools, sandbox.path("tools")).expect("a link to the tools");
-    for label in ["work", "home"] {
+    for label in ["work", "home"].iter().filter(|label| command.contains(**label)) {
         sandbox.cmd("claw-session").args(["new", "--label", label]).assert().success();
     }
     sandbox
@@ -79,7 +80,8 @@ fn help_ends_with_two_examples_that_work() {
             if !can_run("claw-call") {
                 continue;
             }
-            let run = sandbox_with(&transcript).sh(r#"bash -o pipefail -c "$1""#).arg("sh");
+            let run =
+                sandbox_for(&command, &transcript).sh(r#"bash -o pipefail -c "$1""#).arg("sh");
             let run = run.arg(&command).env("CLAW_PROVIDER", "offline").assert();
             if !run.get_output().status.success() {
                 wrong.push(format!("{program} --help: {command}: {}", run.stderr_text()));

@@ -389,6 +389,23 @@ fn references_name_pages_that_exist() {
     none(&wrong);
 }
 
+/// mdoc puts one dash before a further word after `Fl`, so each long option needs both of its own.
+#[test]
+fn long_options_have_two_dashes() {
+    let mut wrong = Vec::new();
+    for page in pages() {
+        for line in page.text.lines() {
+            let words: Vec<&str> = line.trim_start_matches('.').split_whitespace().collect();
+            let is_name = |word: &str| word.starts_with(|c: char| c.is_ascii_lowercase());
+            let mut lists = words.windows(5).filter(|five| five[..2] == ["Fl", "Fl"]);
+            if lists.any(|five| five[3] == "," && is_name(five[4])) {
+                wrong.push(format!("{}: {line}", page.file));
+            }
+        }
+    }
+    none(&wrong);
+}
+
 #[test]
 fn audit_31_the_overview_refers_to_every_page() {
     let overview = page("claw.7");
