@@ -159,6 +159,7 @@ impl<'v> TranscriptWalk<'v> {
         Ok(())
     }
 
+    /// Adds the items of a record to `out`.
     fn pieces(
         &mut self,
         record: &Record<'_>,
@@ -166,72 +167,86 @@ impl<'v> TranscriptWalk<'v> {
         is_redacted: bool,
         out: &mut Vec<Item>,
     ) {
-        let string = |name: &str| object.string(name).map(Cow::into_owned);
         if record.body.is_of_messages() {
             self.note_place(record);
         }
         match &record.body {
-            Body::Session => out.push(Item::Session(facts::session(object))),
             Body::User { content, .. } => {
-                for block in content.clone().into_blocks() {
-                    if !block.is_result() {
-                        self.reply = OpenReply::default();
-                    }
-                    self.block(block, Role::User, record, is_redacted, out);
-                }
+                self.blocks(content, Role::User, record, is_redacted, out);
             }
             Body::Interrupted { content } => {
                 self.begin_reply(facts::reply(object), out);
-                for block in content.clone().into_blocks() {
-                    self.block(block, Role::Assistant, record, is_redacted, out);
-                }
+                self.blocks(content, Role::Assistant, record, is_redacted, out);
                 self.reply = OpenReply::default();
             }
             Body::Assistant { content, usage, .. } => {
                 if !self.reply.is_open || !self.reply.state.takes_text() || usage.is_some() {
                     self.begin_reply(facts::reply(object), out);
                 }
-                if let Some(reasoning) = string("reasoning").filter(|text| !text.trim().is_empty())
-                {
-                    out.push(Item::Thinking(reasoning));
-                }
-                for block in content.clone().into_blocks() {
-                    self.block(block, Role::Assistant, record, is_redacted, out);
-                }
+                let reasoning = object.string("reasoning").map(Cow::into_owned);
+                let reasoning = reasoning.filter(|text| !text.trim().is_empty());
+                out.extend(reasoning.map(Item::Thinking));
+                self.blocks(content, Role::Assistant, record, is_redacted, out);
             }
             Body::ToolUse { id, name, input } => self.call(id, name, input, out),
             Body::ToolResult { id, content, is_error, .. } => {
                 let content = Content::parse(content).unwrap_or(Content::nothing());
                 self.result(id, content, *is_error, record, is_redacted, out);
             }
-            Body::Truncation { tool_use_id, shown, .. } => out.push(Item::Truncation {
+            body => out.extend(self.item(body, object)),
+        }
+    }
+
+    /// Adds the items of the blocks of a message to `out`. What the user says ends the reply before it.
+    fn blocks(
+        &mut self,
+        content: &Content<'_>,
+        role: Role,
+        record: &Record<'_>,
+        is_redacted: bool,
+        out: &mut Vec<Item>,
+    ) {
+        for block in content.clone().into_blocks() {
+            if role == Role::User && !block.is_result() {
+                self.reply = OpenReply::default();
+            }
+            self.block(block, role, record, is_redacted, out);
+        }
+    }
+
+    /// Returns the item of a record that is not part of a message.
+    fn item(&self, body: &Body<'_>, object: &Object<'_>) -> Option<Item> {
+        let string = |name: &str| object.string(name).map(Cow::into_owned);
+        Some(match body {
+            Body::Session => Item::Session(facts::session(object)),
+            Body::Truncation { tool_use_id, shown, .. } => Item::Truncation {
                 name: self.known(tool_use_id).map(|known| known.0),
                 call: tool_use_id.clone(),
                 shown: (**shown).clone(),
-            }),
+            },
             Body::Compaction { summary, first_kept, retry_of, .. } => {
                 let kept = self.recent.iter().rev().find(|(id, _)| id == first_kept);
-                out.push(Item::Compaction(ShownCompaction {
+                Item::Compaction(ShownCompaction {
                     summary: (**summary).clone(),
                     records: kept.filter(|_| self.start.offset == 0).map(|kept| kept.1),
                     before: object.number("tokens_before"),
                     strategy: string("strategy"),
                     model: string("model"),
                     retry_of: retry_of.clone(),
-                }));
+                })
             }
-            Body::Checkpoint(checkpoint) => out.push(Item::Checkpoint(checkpoint.clone())),
-            Body::Retract { target } => out.push(Item::Retract(target.clone())),
-            Body::Error => out.push(Item::Error(Refusal {
+            Body::Checkpoint(checkpoint) => Item::Checkpoint(checkpoint.clone()),
+            Body::Retract { target } => Item::Retract(target.clone()),
+            Body::Error => Item::Error(Refusal {
                 class: string("class").unwrap_or_else(|| "unknown".to_owned()),
                 status: object.number("status"),
                 message: string("message").unwrap_or_default(),
                 limit: object.number("limit"),
                 actual: object.number("actual"),
-            })),
-            Body::Label => out.extend(string("label").map(Item::Label)),
-            Body::Other => {}
-        }
+            }),
+            Body::Label => Item::Label(string("label")?),
+            _ => return None,
+        })
     }
 
     /// Remembers the place of a record that becomes a message.
