@@ -174,3 +174,21 @@ fn all_json_is_written_by_the_writer() {
     assert!(files > 200, "{files} files");
     assert!(wrong.is_empty(), "use json::write: {wrong:#?}");
 }
+
+#[test]
+fn only_cli_reads_the_environment_and_uses_the_standard_streams() {
+    let used = Regex::new(r"\benv::(args|vars?)(_os)?\b|\bio::(stdin|stdout|stderr)\b");
+    let used = used.expect("a pattern");
+    // The HTTP client reads the variables of proxies itself; this file asks whether they are set.
+    let allowed = ["cli", "provider::http"];
+    let mut wrong = Vec::new();
+    for (names, path) in modules() {
+        let name = names.join("::");
+        let is_allowed = |allowed: &&str| name == **allowed || names[0] == **allowed;
+        if names.is_empty() || allowed.iter().any(is_allowed) {
+            continue;
+        }
+        wrong.extend(used.find(&code(&path)).map(|found| format!("{name}: {}", found.as_str())));
+    }
+    assert!(wrong.is_empty(), "pass it in from src/cli: {wrong:#?}");
+}
