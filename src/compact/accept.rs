@@ -1,4 +1,4 @@
-//! Whether a text may stand for what it summarises.
+//! Checks of a summary before it replaces messages.
 
 use crate::compact::{CutPlan, Strategy, Task};
 use crate::exit::Exit;
@@ -7,32 +7,32 @@ use crate::messages::Message;
 use crate::record::content::Content;
 use std::fmt;
 
-/// A reply of the model that was asked for a summary.
+/// A model's reply to a request for a summary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SummaryReply {
-    /// What it said.
+    /// The text.
     pub text: String,
-    /// Why it stopped.
+    /// The reason why the model stopped.
     pub stop_reason: Option<String>,
-    /// Whether it called a tool instead.
+    /// True if the model called a tool.
     pub calls: bool,
     /// The model.
     pub model: Option<String>,
-    /// What the provider counted, as it was sent.
+    /// The provider's usage as JSON.
     pub usage: Option<String>,
 }
 
 impl SummaryReply {
-    /// Reads the records that `claw-call` (or what stands in for it) wrote.
+    /// Reads the records that `claw-call`, or the command used in its place, wrote.
     ///
     /// # Errors
-    /// Says why when a line is no record.
+    /// Returns the reason if a line is not a valid record.
     pub fn read(records: &str) -> Result<SummaryReply, String> {
         let mut reply = SummaryReply::default();
         for (index, line) in records.lines().enumerate().filter(|(_, line)| !line.trim().is_empty())
         {
             let bad = |why: &str| format!("line {}: {why}", index + 1);
-            let object = Object::parse(line).map_err(|_| bad("no record"))?;
+            let object = Object::parse(line).map_err(|_| bad("not a record"))?;
             match object.string("type").as_deref() {
                 Some("assistant") => reply.take(&object).map_err(|why| bad(&why))?,
                 Some("tool_use") => reply.calls = true,
@@ -43,7 +43,7 @@ impl SummaryReply {
     }
 
     fn take(&mut self, object: &Object<'_>) -> Result<(), String> {
-        let content = object.get("content").ok_or("an assistant record without content")?;
+        let content = object.get("content").ok_or("assistant record without content")?;
         self.text.push_str(&Content::parse(content)?.says());
         let string = |name: &str| object.string(name).map(|text| text.into_owned());
         self.stop_reason = self.stop_reason.take().or(string("stop_reason"));
@@ -53,53 +53,53 @@ impl SummaryReply {
         Ok(())
     }
 
-    /// Whether the reply is a text that came to its own end.
+    /// Checks that the reply is text, without tool calls, and that the model ended it.
     ///
     /// # Errors
-    /// Says what is wrong with it.
+    /// Returns the fault as a text.
     pub fn check(&self) -> Result<(), String> {
         if self.calls {
-            return Err("the model called a tool instead".to_owned());
+            return Err("the model called a tool".to_owned());
         }
         match self.stop_reason.as_deref() {
             Some("end_turn" | "stop_sequence" | "stop") if self.text.trim().is_empty() => {
                 Err(Rejected::Blank.to_string())
             }
             Some("end_turn" | "stop_sequence" | "stop") => Ok(()),
-            Some(other) => Err(format!("the model did not end it: stop reason '{other}'")),
-            None => Err("the model did not say how it ended".to_owned()),
+            Some(other) => Err(format!("the reply is not complete: stop reason '{other}'")),
+            None => Err("the reply has no stop reason".to_owned()),
         }
     }
 }
 
-/// Why a text may not stand for what it summarises.
+/// The reason why a summary is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rejected {
-    /// It says nothing.
+    /// It is empty or white space.
     Blank,
-    /// It is, word for word, something that was said.
+    /// It repeats a message of the conversation word for word.
     Echo,
-    /// It is not short enough for what it stands for.
+    /// It is too long for the messages that it replaces.
     TooLong {
-        /// The text's tokens.
+        /// The tokens of the summary.
         own: u64,
-        /// The most that it may have.
+        /// The most tokens that it may have.
         most: u64,
     },
-    /// The request would not get smaller, or not get within its budget.
+    /// The request would not become smaller, or would still exceed its budget.
     NoGain {
-        /// The request's tokens now.
+        /// The tokens of the request before the compaction.
         before: u64,
-        /// The request's tokens with the summary.
+        /// The tokens of the request with the summary.
         after: u64,
-        /// What it has to get within.
+        /// The budget of the request, in tokens.
         target: Option<u64>,
     },
 }
 
 impl Rejected {
-    /// The status for it: a model that writes no summary is broken, a text of the user's is bad input,
-    /// and what we put together ourselves only gains nothing.
+    /// Returns the exit status: a model that writes no usable summary is unavailable, a summary from the user
+    /// is bad input, and any other rejected summary gains nothing.
     #[must_use]
     pub fn exit(self, strategy: Strategy) -> Exit {
         match (self, strategy) {
@@ -117,21 +117,22 @@ impl fmt::Display for Rejected {
             Rejected::Blank => f.write_str("it is blank"),
             Rejected::Echo => f.write_str("it repeats a message of the conversation"),
             Rejected::TooLong { own, most } => {
-                write!(f, "it has {own} tokens, and may have {most} for what it stands for")
+                write!(f, "it has {own} tokens; at most {most} are allowed for what it replaces")
             }
             Rejected::NoGain { before, after, target } => {
                 write!(f, "the request would go from {before} to {after} tokens")?;
-                target.map_or(Ok(()), |target| write!(f, ", its budget is {target}"))
+                target.map_or(Ok(()), |target| write!(f, "; its budget is {target}"))
             }
         }
     }
 }
 
-/// Whether `text` may stand for the covered messages; gives the request's tokens with it. Of what a model
-/// wrote more is asked: it has to be at most half as long as what it stands for.
+/// Checks that `text` may replace the covered messages, and returns the tokens of the request with it. A summary
+/// from a model may be at most half as long as the messages that it replaces, any other must be shorter than they
+/// are.
 ///
 /// # Errors
-/// Says why not.
+/// Returns the reason if the summary is rejected.
 pub fn accept(
     task: &Task<'_, '_>,
     planned: &CutPlan,
@@ -157,7 +158,7 @@ pub fn accept(
     Ok(after)
 }
 
-/// Whether the text is, word for word, something that was said.
+/// Returns true if the text repeats a message word for word.
 fn is_echo(messages: &[Message<'_>], text: &str) -> bool {
     messages.iter().filter(|message| !message.is_summary()).any(|message| {
         let said = message.content.says();

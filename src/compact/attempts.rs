@@ -1,50 +1,50 @@
-//! What failed lately, on disk: programs live too short to remember it themselves.
+//! A log of recent attempts on disk, which lets a later run back off after failures.
 //!
-//! `attempts.jsonl` in the state folder is a log, a line for each attempt: what was tried, when, and whether
-//! it went well. Many programs may add to it at once. It is only a memory: it may be deleted at any time, and
-//! what cannot be read or written is no failure.
+//! `attempts.jsonl` in the state folder has one line for each attempt: its key, its time, and whether it
+//! succeeded. Several programs may append to it at once. The user may delete it at any time; errors in reading
+//! or writing it are ignored.
 
 use crate::json::Object;
 use crate::json::write::Members;
 use crate::transcript;
 use std::path::PathBuf;
 
-/// The length at which the log is begun anew, in bytes: thousands of failures.
+/// The size in bytes at which the log is deleted and started again. It holds thousands of attempts.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// The attempts at one thing.
+/// The attempts with one key.
 #[derive(Clone, Debug)]
 pub struct Attempts {
     path: Option<PathBuf>,
     key: String,
 }
 
-/// Failures in a row.
+/// Consecutive failures.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Failures {
-    /// How many.
+    /// Their number.
     pub count: u64,
-    /// When the last attempt was, in Unix seconds.
+    /// The time of the last attempt, in Unix seconds.
     pub last: f64,
 }
 
 impl Attempts {
-    /// Returns the attempts at `key`, a kind and a name as in `summary:ollama:qwen`. They are remembered in the state
-    /// folder `dir`, if there is one.
+    /// Returns the attempts with `key`, a kind and a name such as `summary:ollama:qwen`. The log is in the state
+    /// folder `dir`; without one, no attempts are logged.
     #[must_use]
     pub fn at(key: impl Into<String>, dir: Option<PathBuf>) -> Attempts {
         Attempts { path: dir.map(|dir| dir.join("attempts.jsonl")), key: key.into() }
     }
 
-    /// The failures since it last went well. Those are forgotten that are followed by more than `reset`
-    /// seconds without an attempt.
+    /// Returns the consecutive failures. The count restarts after a success or after `reset` seconds without an
+    /// attempt.
     #[must_use]
     pub fn failures(&self, reset: f64) -> Failures {
         let text = self.path.as_ref().and_then(|path| std::fs::read(path).ok()).unwrap_or_default();
         count(&String::from_utf8_lossy(&text), &self.key, reset)
     }
 
-    /// Notes an attempt.
+    /// Logs an attempt at time `ts`, in Unix seconds.
     pub fn note(&self, is_good: bool, ts: f64) {
         let Some(path) = &self.path else { return };
         if std::fs::metadata(path).is_ok_and(|file| file.len() > MOST_BYTES) {
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_are_counted_in_a_row_and_by_key() {
+    fn consecutive_failures_are_counted_by_key() {
         let line = |key: &str, ts: u64, ok: bool| {
             format!("{{\"key\":\"{key}\",\"ts\":{ts},\"ok\":{ok}}}\n")
         };

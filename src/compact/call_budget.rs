@@ -1,11 +1,11 @@
-//! What a run may spend: calls and time.
+//! Limits on the model calls and the time of a run.
 
 use crate::exit::{Exit, fail};
 use crate::json::write::Members;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// What was spent, and the most that may be.
+/// The calls and the time that a run has used, with their limits.
 #[derive(Debug)]
 pub struct CallBudget {
     calls: Cell<u32>,
@@ -15,19 +15,19 @@ pub struct CallBudget {
 }
 
 impl CallBudget {
-    /// Nothing yet.
+    /// Starts the clock, with no calls made. `most_time` is unlimited if it is `None`.
     #[must_use]
     pub fn new(most: u32, most_time: Option<Duration>) -> CallBudget {
         CallBudget { calls: Cell::new(0), most, begun: Instant::now(), most_time }
     }
 
-    /// How many calls there were.
+    /// Returns the number of calls made.
     #[must_use]
     pub fn calls(&self) -> u32 {
         self.calls.get()
     }
 
-    /// Adds how many calls there were, and the seconds since the beginning.
+    /// Adds the number of calls and the seconds since the start to a JSON object.
     #[must_use]
     pub fn add_to(&self, members: Members) -> Members {
         members
@@ -35,43 +35,43 @@ impl CallBudget {
             .decimal("seconds", format_args!("{:.3}", self.seconds()))
     }
 
-    /// How many there may still be.
+    /// Returns the number of calls left.
     #[must_use]
     pub fn left(&self) -> usize {
         (self.most - self.calls.get()) as usize
     }
 
-    /// When the time is over.
+    /// Returns the time at which the run has to end.
     #[must_use]
     pub fn until(&self) -> Option<Instant> {
         self.most_time.map(|time| self.begun + time)
     }
 
-    /// Seconds since the beginning.
+    /// Returns the seconds since the start.
     #[must_use]
     pub fn seconds(&self) -> f64 {
         self.begun.elapsed().as_secs_f64()
     }
 
-    /// Whether there may be one more call.
+    /// Checks that one more call is allowed.
     ///
     /// # Errors
-    /// 5 when there may be none, 69 when the time is over.
+    /// Fails with status 5 if no calls are left, and with 69 if the time is over.
     pub fn check(&self) -> anyhow::Result<()> {
         if self.left() == 0 {
-            let text = format!("all {} calls of --max-calls are spent", self.most);
+            let text = format!("all {} calls of --max-calls have been made", self.most);
             return fail(Exit::NoGain, text);
         }
         if self.until().is_some_and(|until| Instant::now() >= until) {
-            return fail(Exit::Unavailable, "the time of --deadline is over");
+            return fail(Exit::Unavailable, "the deadline of --deadline has passed");
         }
         Ok(())
     }
 
-    /// One more call.
+    /// Counts one more call.
     ///
     /// # Errors
-    /// As [`CallBudget::check`].
+    /// Fails as [`CallBudget::check`] does.
     pub fn take(&self) -> anyhow::Result<()> {
         self.check()?;
         self.calls.set(self.calls.get() + 1);

@@ -1,25 +1,27 @@
-//! Where a conversation may be cut, and where it is.
+//! The choice of the place where a conversation is cut.
 
 use crate::messages::Message;
 use crate::record::content::Role;
 
-/// How the place of a cut is chosen.
+/// The rule that chooses the place of a cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CutRule {
-    /// The oldest half goes, at least the last fifth and four messages stay, and a budget moves it on.
+    /// Cover the oldest half, and keep at least the last fifth and four messages. To reach the budget, the cut
+    /// moves toward the end.
     #[default]
     Half,
-    /// The seeds' arithmetic and no more: only a call that would be parted from its result moves it.
+    /// Count messages as claw0 does. The cut moves only if it would separate a tool call from its result.
     Classic,
-    /// The newest messages stay that together have this many tokens; a budget moves it on.
+    /// Keep the newest messages that together have this many tokens. To reach the budget, the cut moves toward
+    /// the end.
     Tail(u64),
-    /// The newest fifth and four messages stay; a budget moves it on.
+    /// Keep the newest fifth, but at least four messages. To reach the budget, the cut moves toward the end.
     Fifth,
 }
 
 impl CutRule {
-    /// How many of the messages go, before it is asked whether a cut is legal there. `rests` are the
-    /// request's tokens from each message on.
+    /// Returns the number of messages to cover, legal or not. `rests` holds, for each message, the tokens from
+    /// there to the end.
     #[must_use]
     pub fn preferred(self, rests: &[u64]) -> usize {
         let n = rests.len();
@@ -30,8 +32,8 @@ impl CutRule {
         }
     }
 
-    /// How many of `n` messages may go at most, unless the request is only then small enough. A place that the
-    /// user names has no such limit, and the seeds' arithmetic has its own.
+    /// Returns the most of `n` messages to cover, unless only a later cut makes the request small enough.
+    /// `Tail` has no such limit because the user names the place, and `Classic` has its own.
     #[must_use]
     pub fn latest(self, n: usize) -> usize {
         match self {
@@ -41,30 +43,31 @@ impl CutRule {
     }
 }
 
-/// How many of `n` messages may go while the last fifth, and at least four, stay.
+/// Returns the most of `n` messages to cover so that the last fifth, but at least four, are kept.
 #[must_use]
 pub fn latest(n: usize) -> usize {
     n.saturating_sub(keep(n))
 }
 
-/// The seeds' arithmetic: how many of `n` messages are summarised. The oldest half, but at least the
-/// last fifth and four messages stay; fewer than two are not worth a summary (0).
+/// Returns how many of `n` messages claw0 covers: the oldest half, so that at least the last fifth and four
+/// messages are kept; 0 if that covers fewer than two messages.
 #[must_use]
 pub fn classic(n: usize) -> usize {
     let covered = (n / 2).max(2).min(latest(n));
     if covered < 2 { 0 } else { covered }
 }
 
-/// How many of `n` messages stay at least: the last fifth, and four.
+/// Returns the fewest of `n` messages to keep: the last fifth, but at least four.
 #[must_use]
 pub fn keep(n: usize) -> usize {
     (n / 5).max(4)
 }
 
-/// The places where a cut parts no call from its result: indices of messages that can be the first
-/// kept one. A message that begins with results cannot; nor can one whose records are mixed with those
-/// of earlier messages in the file (records are kept from one place in the file on). What stands only
-/// for an earlier compaction is not worth covering by itself.
+/// Returns the indices of the messages that can be the first kept one.
+///
+/// A message with tool results cannot: the cut would separate them from their calls. Nor can a message whose
+/// records are interleaved with those of earlier messages, because a compaction record keeps the file from one
+/// offset on. An earlier summary is not covered alone.
 #[must_use]
 pub fn legal(messages: &[Message<'_>]) -> Vec<usize> {
     let summaries = leading_summary(messages);
@@ -74,7 +77,7 @@ pub fn legal(messages: &[Message<'_>]) -> Vec<usize> {
         .collect()
 }
 
-/// How many messages at the beginning render an earlier compaction.
+/// Returns the number of messages at the beginning that render an earlier compaction.
 #[must_use]
 pub fn leading_summary(messages: &[Message<'_>]) -> usize {
     if !messages.first().is_some_and(Message::is_summary) {
@@ -87,7 +90,7 @@ pub fn leading_summary(messages: &[Message<'_>]) -> usize {
     1 + usize::from(acknowledged)
 }
 
-/// For each place whether all records before it stand before all records after it.
+/// Returns, for each place, true if all records before it precede all records after it in the file.
 fn apart(messages: &[Message<'_>]) -> Vec<bool> {
     let known = |message: &Message<'_>| {
         let meta = message.meta.as_ref().filter(|meta| !meta.id.is_empty() && meta.end > 0);
@@ -109,8 +112,8 @@ fn apart(messages: &[Message<'_>]) -> Vec<bool> {
     spans.iter().zip(firsts).map(is_apart).collect()
 }
 
-/// The first legal cut from `preferred` to `latest` that fits; then the last one before these that does; and
-/// only if none does, the first one after them.
+/// Returns the first legal cut from `preferred` to `latest` that fits, else the last one before them that fits,
+/// else the first one after them.
 pub fn choose(
     legal: &[usize],
     preferred: usize,
@@ -128,8 +131,8 @@ mod tests {
     use super::*;
     use crate::messages;
 
-    /// One letter a message: u and a for words, c for a call, r for its result.
-    fn talk(kinds: &str) -> String {
+    /// Returns a conversation with a message for each letter: u and a for text, c for a call, r for its result.
+    fn conversation(kinds: &str) -> String {
         let mut calls = 0;
         let line = |kind: char| match kind {
             'u' => r#"{"role":"user","content":"words"}"#.to_owned(),
@@ -148,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn v49_the_seeds_table() {
+    fn v49_the_classic_rule_counts_as_claw0_does() {
         let table = [
             0, 0, 0, 0, 0, 0, 2, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13,
             13, 14, 14, 15,
@@ -166,9 +169,9 @@ mod tests {
     }
 
     #[test]
-    fn v50_no_cut_parts_a_call_from_its_result() {
+    fn v50_no_cut_separates_a_call_from_its_result() {
         for kinds in ["ucracra", "ucrcrcrcra", "uacrucra", "ucrcrcrcr", "uauacrcrcrua"] {
-            let text = talk(kinds);
+            let text = conversation(kinds);
             let messages = messages::read("t", text.as_bytes()).unwrap();
             let legal = legal(&messages);
             for at in 1..messages.len() {
@@ -189,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn audit_05_a_cut_moves_past_the_latest_place_only_if_no_other_fits() {
+    fn audit_05_a_cut_is_after_the_latest_place_only_if_no_other_fits() {
         let legal = [1, 3, 5, 7, 9];
         assert_eq!(choose(&legal, 4, 6, |_| true), Some(5));
         assert_eq!(choose(&legal, 6, 6, |_| true), Some(5));
@@ -198,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn records_that_are_mixed_in_the_file_are_not_parted() {
+    fn interleaved_records_are_not_separated() {
         let text = [
             r#"{"role":"user","content":"a","_meta":{"id":"a","offset":50,"end":60}}"#,
             r#"{"role":"assistant","content":"b","_meta":{"id":"b","offset":60,"end":70}}"#,

@@ -1,11 +1,12 @@
-//! Which files the covered calls read and changed.
+//! The files that the covered tool calls read and changed.
 
 use crate::json::{Object, string};
 use crate::messages::Message;
 use crate::record::content::BlockKind;
 use crate::record::details::Details;
 
-/// Adds the files that the calls in `messages` name. Tools are told by words in their names.
+/// Adds the files that the tool calls in `messages` name. The words in a tool's name tell whether it reads or
+/// changes a file.
 pub fn add(details: &mut Details, messages: &[Message<'_>]) {
     for block in messages.iter().flat_map(Message::blocks) {
         let BlockKind::ToolUse { .. } = block.kind else { continue };
@@ -34,7 +35,7 @@ mod tests {
     use crate::messages;
 
     #[test]
-    fn v57_an_edited_file_is_listed_once_and_lists_survive() {
+    fn v57_an_edited_file_is_listed_once_and_earlier_lists_are_kept() {
         let call = |name: &str, path: &str| {
             format!(r#"{{"type":"tool_use","id":"x","name":"{name}","input":{{"path":"{path}"}}}}"#)
         };

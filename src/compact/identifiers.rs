@@ -1,8 +1,8 @@
-//! Names that have to be copied letter for letter: ids, hashes, paths, addresses, numbers.
+//! Identifiers that have to be copied exactly: ids, hashes, paths, addresses, numbers.
 //!
-//! Of those in the covered part only the ones matter that the rest of the conversation uses, in words or in
-//! calls: there they stand without what they were about, unless the summary says it. What is in a result
-//! there has its own surroundings.
+//! A name of the covered part matters if the rest of the conversation uses it in text or in a tool call: the
+//! model can then learn from the summary alone what it refers to. Names in tool results do not count, because
+//! the result itself is context enough.
 
 use crate::compact::CutPlan;
 use crate::compact::request::whole;
@@ -11,12 +11,12 @@ use crate::messages::Message;
 use crate::record::content::BlockKind;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-/// The most names that are asked for at once.
+/// The most names in one request to the model.
 pub const MOST: usize = 12;
-/// The most characters of a line that is quoted for a name.
+/// The longest quoted line, in characters.
 const LINE: usize = 200;
 
-/// What the covered part named, and the rest uses.
+/// Names that the covered part has and the kept part uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Used {
     names: Vec<Name>,
@@ -25,12 +25,12 @@ pub struct Used {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Name {
     name: String,
-    /// The line of the covered part that had it last.
+    /// The last line of the covered part that has it.
     line: String,
 }
 
 impl Used {
-    /// Finds them in the covered messages, those named last first.
+    /// Finds the names in the covered messages, the most recent first.
     #[must_use]
     pub fn find(covered: &[Message<'_>], kept: &[Message<'_>]) -> Used {
         let kept: Vec<String> = kept.iter().map(used).collect();
@@ -52,7 +52,7 @@ impl Used {
         Used { names: found }
     }
 
-    /// Those that are not in the text that will stand for the covered part.
+    /// Returns the names that a compaction with the summary `text` loses.
     #[must_use]
     pub fn lost(&self, planned: &CutPlan, text: &str) -> Used {
         let summary = planned.summary(text);
@@ -65,25 +65,25 @@ impl Used {
         Used { names: names.collect() }
     }
 
-    /// How many there are.
+    /// Returns the number of names.
     #[must_use]
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no names.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// The names, at most [`MOST`].
+    /// Returns the names, at most [`MOST`].
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         self.names.iter().take(MOST).map(|name| name.name.clone()).collect()
     }
 
-    /// The lines that they stood in, oldest first, each once.
+    /// Returns the lines that contain these names, oldest first, each once.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
@@ -96,7 +96,7 @@ impl Used {
     }
 }
 
-/// What a message says in words and in calls.
+/// Returns the text and the tool calls of a message.
 fn used(message: &Message<'_>) -> String {
     let mut text = message.content.says();
     for block in message.blocks().filter(|block| matches!(block.kind, BlockKind::ToolUse { .. })) {
@@ -106,26 +106,27 @@ fn used(message: &Message<'_>) -> String {
     text
 }
 
-/// The names in a text, in order.
+/// Returns the names in a text, in order.
 pub fn names(text: &str) -> impl Iterator<Item = &str> {
     let pieces = text.split('\\').enumerate();
     let plain = |(nth, piece)| if nth == 0 { piece } else { without_code_unit(piece) };
     pieces
         .map(plain)
-        .flat_map(|piece| piece.split(is_between))
+        .flat_map(|piece| piece.split(is_separator))
         .map(trim)
         .filter(|word| is_name(word))
 }
 
-/// Returns the text after a backslash, without the `uXXXX` of a JSON escape: results quote JSON, too.
+/// Returns the text after a backslash without the `uXXXX` of a JSON escape. Tool results may contain JSON.
 fn without_code_unit(text: &str) -> &str {
     let is_unit = |digits: &&str| digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     let digits = text.strip_prefix('u').and_then(|rest| rest.get(..4));
     if digits.filter(is_unit).is_some() { &text[5..] } else { text }
 }
 
-/// Names in the messages that are no items of a list: few of their shape in the message. Those that
-/// most messages have first, and of these the newest.
+/// Returns names in the messages that are probably not items of a list: at most three names of a message have
+/// the same shape. Sorted by the number of messages that have the name (three or more count alike), then newest
+/// first.
 #[must_use]
 pub fn distinctive(messages: &[Message<'_>]) -> Vec<String> {
     let mut known: BTreeMap<String, (usize, usize)> = BTreeMap::new();
@@ -144,7 +145,7 @@ pub fn distinctive(messages: &[Message<'_>]) -> Vec<String> {
     known.into_iter().map(|(name, _)| name).collect()
 }
 
-/// Words as `a`, numbers as `9`, what is both as `x`.
+/// Returns the name with each word as `a`, each number as `9`, and a mix of both as `x`.
 fn shape(name: &str) -> String {
     let run = |run: &str| {
         let (digits, letters) = (run.contains(char::is_numeric), run.contains(char::is_alphabetic));
@@ -163,12 +164,12 @@ fn shape(name: &str) -> String {
         .collect()
 }
 
-/// Whether no name has this character in it.
-fn is_between(c: char) -> bool {
+/// Returns true if the character ends a name.
+fn is_separator(c: char) -> bool {
     c.is_whitespace() || !c.is_ascii() || "\"'`<>()[]{}|,;\\*!^".contains(c)
 }
 
-/// Without the punctuation around it.
+/// Removes the punctuation around a word.
 fn trim(word: &str) -> &str {
     word.trim_end_matches(['.', ':', '?', '=', '&', '-', '/']).trim_start_matches(['=', ':', '-'])
 }
@@ -185,13 +186,13 @@ fn is_name(word: &str) -> bool {
     if letters == 0 && is_date_or_time(word) {
         return false;
     }
-    // A number, a version, a port; or an id, which has digits among its letters. Short numbers are counts.
+    // A number, a version, a port; or an id, which mixes digits and letters. Shorter numbers are mostly counts.
     digits >= 4
         || (digits >= 3 && word.len() > digits)
         || (digits > 0 && letters > 0 && word.len() >= 6 && !word.contains('/'))
 }
 
-/// A day or a time of day, as every line of a log has one.
+/// Returns true for a date or a time of day, which every line of a log may have.
 fn is_date_or_time(word: &str) -> bool {
     let groups = |separator: char| word.split(separator).map(str::len).collect::<Vec<_>>();
     let is_day =
@@ -200,13 +201,13 @@ fn is_date_or_time(word: &str) -> bool {
     is_day(&groups('-')) || is_day(&groups('/')) || times.len() > 1 && times.iter().all(|n| *n <= 2)
 }
 
-/// A path with a folder in it; `and/or` is none.
+/// Returns true for a path with a folder, but not for `and/or`.
 fn is_path(word: &str) -> bool {
     let (first, parts) = (word.starts_with(['/', '~', '.']), word.split('/').count());
     parts > 2 || (parts == 2 && (first || is_file(word)))
 }
 
-/// A name with an extension.
+/// Returns true for a file name with an extension.
 fn is_file(word: &str) -> bool {
     let name = word.rsplit('/').next().unwrap_or_default();
     let Some((stem, extension)) = name.rsplit_once('.') else { return false };
@@ -223,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn v56_names_are_told_from_words() {
+    fn v56_names_are_distinguished_from_words() {
         let text = "See https://a.example/x?y=1, src/main.rs and /etc/hosts. Commit 3f9c2ab7d1e0 (or \
             6f1c0d3e-77aa-4b52-9c1d-0123456789ab) broke port 8443; ticket ABC-1234, version v2.10.1: \
             req_011CabD in `config.yaml`。番号は AB12-99 です。";
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn audit_25_json_escapes_are_no_names() {
+    fn audit_25_json_escapes_are_not_names() {
         for (text, expected) in [
             (r"\u65e5\u672c\u8a9e", &[][..]),
             (r"a \u001b[1m and \u65e5src/main.rs", &["src/main.rs"]),

@@ -1,7 +1,8 @@
-//! A summary that is put together without a model: what was asked first, what the assistant said line by
-//! line, which tools ran, which files were touched, and how it ended. It weighs nothing and invents nothing.
+//! A summary that is extracted from the messages, without a model.
 //!
-//! The user's own words, and what is pinned, stand beside any summary and are not repeated here.
+//! It contains the first request, decisions, open questions, a line of each answer, the tools that ran, the
+//! files they read or changed, exact names, and the last answer. Kept user messages and pinned messages
+//! accompany every summary, so they are not repeated here.
 
 use crate::compact::{CutPlan, Task, identifiers, phrases};
 use crate::json::string;
@@ -10,10 +11,10 @@ use crate::record::content::{BlockKind, Role};
 use crate::record::details::Details;
 use std::collections::BTreeMap;
 
-/// What the reader is told first.
+/// The first line of the summary.
 const HEADING: &str = "(Put together without a model: what was said, shortened.)";
 
-/// The sections, in the order in which they stand.
+/// The titles of the sections, in order.
 const TITLES: [&str; 10] =
     [EARLIER, FIRST, DECISIONS, QUESTIONS, SAID, TOOLS, READ, CHANGED, NAMES, LAST];
 const EARLIER: &str = "Before that";
@@ -27,18 +28,18 @@ const CHANGED: &str = "Files changed";
 const NAMES: &str = "Exact names";
 const LAST: &str = "The last answer";
 
-/// The steps from bare to generous.
+/// The longest summary is composed at this step, the shortest at step 0.
 const STEPS: usize = 48;
-/// Below this step an earlier summary by a model is shortened before anything else.
+/// At this step an earlier summary by a model is shortened before anything else is.
 const LEAST: usize = 4;
-/// The shortest form of an earlier summary by a model (characters).
+/// The shortest form of an earlier summary by a model, in characters.
 const LEAST_EARLIER: usize = 60;
-/// Lengths to which the barest summary is cut if even that is too long (characters), and the shortest one.
+/// Lengths in characters to which the summary of step 0 is cut if it is too long.
 const BEGINNINGS: [usize; 5] = [200, 140, 100, 70, 40];
 const LEAST_BEGINNING: usize = 20;
 
-/// The summary of the covered messages, as long as a summary may be. Of what does not fit the least is
-/// said, and something always is.
+/// Summarises the covered messages, in as many tokens as a summary may have. If nothing fits, returns the
+/// shortest summary; the result is never empty.
 #[must_use]
 pub fn summary(task: &Task<'_, '_>, planned: &CutPlan) -> String {
     let covered = &task.messages[planned.from..planned.at];
@@ -52,8 +53,8 @@ pub fn summary(task: &Task<'_, '_>, planned: &CutPlan) -> String {
     })
 }
 
-/// The steps to try, the most generous one first, each with how much is said of an earlier summary by a model
-/// (characters): all of that at first, then less of it, then less of everything.
+/// Returns the steps to try, longest first, each with the length of an earlier summary by a model, in
+/// characters: first all of it, then less of it, then less of everything.
 fn sizes() -> impl Iterator<Item = (usize, usize)> {
     let whole = (LEAST..=STEPS).rev().map(|step| (step, usize::MAX));
     let less = [4000, 2000, 1000, 500].map(|earlier| (LEAST, earlier));
@@ -61,7 +62,7 @@ fn sizes() -> impl Iterator<Item = (usize, usize)> {
     whole.chain(less).chain(bare)
 }
 
-/// What there is to say under each title. Lists are oldest first, but names, which are best first.
+/// The content under each title. Lists are oldest first, except names, which are best first.
 #[derive(Default)]
 struct Sections {
     of: BTreeMap<&'static str, Vec<String>>,
@@ -106,7 +107,8 @@ impl Sections {
         all
     }
 
-    /// Adds what is not there yet; what is said again is newer.
+    /// Adds texts to a section. A text that is there already moves to the end, except a name, which keeps its
+    /// place.
     fn add(&mut self, title: &'static str, texts: Vec<String>) {
         let known = self.of.entry(title).or_default();
         for text in texts.into_iter().filter(|text| !text.trim().is_empty()) {
@@ -121,7 +123,7 @@ impl Sections {
         }
     }
 
-    /// Reads what [`Sections::compose`] writes.
+    /// Parses a summary that [`Sections::compose`] wrote.
     fn read(&mut self, text: &str) {
         let (mut title, mut body) = (EARLIER, String::new());
         for line in text.lines().chain([""]) {
@@ -150,7 +152,7 @@ impl Sections {
         self.add(title, texts);
     }
 
-    /// The summary at a step; `most` is how much of an earlier one by a model is said.
+    /// Composes the summary of a step, with at most `most` characters of an earlier summary by a model.
     fn compose(&self, step: usize, most: usize) -> String {
         let mut parts = vec![HEADING.to_owned()];
         for title in TITLES {
@@ -173,7 +175,7 @@ impl Sections {
     }
 }
 
-/// A line of somebody's words that looks like one of our titles is moved by a space.
+/// Indents each line that looks like a title by one space.
 fn guarded(text: &str) -> String {
     let is_title =
         |line: &str| TITLES.into_iter().any(|title| line.strip_suffix(':') == Some(title));
@@ -181,10 +183,10 @@ fn guarded(text: &str) -> String {
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The best of them, and of these the newest, in their order.
-fn best(texts: &[String], most: usize, tells: impl Fn(&str) -> usize) -> Vec<&String> {
+/// Returns the `most` texts with the highest scores, in their order. Of equal scores the newest win.
+fn best(texts: &[String], most: usize, score: impl Fn(&str) -> usize) -> Vec<&String> {
     let mut order: Vec<usize> = (0..texts.len()).collect();
-    order.sort_by_key(|at| std::cmp::Reverse((tells(&texts[*at]), *at)));
+    order.sort_by_key(|at| std::cmp::Reverse((score(&texts[*at]), *at)));
     order.truncate(most);
     order.sort_unstable();
     order.into_iter().map(|at| &texts[at]).collect()
@@ -194,7 +196,7 @@ fn list(texts: &[&String], line: usize) -> String {
     texts.iter().map(|text| format!("- {}", short(text, line))).collect::<Vec<_>>().join("\n")
 }
 
-/// As many as these characters hold.
+/// Joins as many texts as fit in `room` characters.
 fn some(texts: &[String], mut room: usize) -> String {
     let mut taken = Vec::new();
     for text in texts {
@@ -207,14 +209,14 @@ fn some(texts: &[String], mut room: usize) -> String {
     taken.join(", ")
 }
 
-/// The first thing that the user said, unless it is kept word for word.
+/// Returns the first user message, unless it is kept word for word.
 fn first_request(covered: &[Message<'_>], planned: &CutPlan) -> Vec<String> {
     let first = covered.iter().find(|m| m.is_said_by_user() && !m.is_summary());
     let said = first.map(|message| message.content.says()).unwrap_or_default();
     if planned.kept_user.contains(&said) { Vec::new() } else { vec![said] }
 }
 
-/// The same when an earlier summary kept it word for word.
+/// Returns the first user message that an earlier summary kept word for word, unless it is still kept.
 fn first_kept(task: &Task<'_, '_>, planned: &CutPlan) -> Vec<String> {
     let covered = &task.messages[..planned.at];
     let earlier = covered.iter().find_map(|m| m.meta.as_ref()?.summary.as_ref());
@@ -227,7 +229,7 @@ fn answers<'m>(covered: &'m [Message<'_>]) -> impl DoubleEndedIterator<Item = St
     answers.map(|message| message.content.says()).filter(|text| !text.trim().is_empty())
 }
 
-/// A line of each answer.
+/// Returns the first line of each answer.
 fn said(covered: &[Message<'_>]) -> Vec<String> {
     let line = |text: String| {
         let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
@@ -236,13 +238,13 @@ fn said(covered: &[Message<'_>]) -> Vec<String> {
     answers(covered).map(line).collect()
 }
 
-/// The tools in the order in which they ran first, and how often; `earlier` is told like that already.
+/// Returns the tools in the order of their first call, each as `NAME (COUNT)`. `earlier` has the same form.
 fn tools(covered: &[Message<'_>], earlier: Vec<String>) -> Vec<String> {
-    let told = |text: String| {
+    let parse = |text: String| {
         let (name, count) = text.strip_suffix(')')?.rsplit_once(" (")?;
         Some((name.to_owned(), count.parse().ok()?))
     };
-    let mut counts: Vec<(String, usize)> = earlier.into_iter().filter_map(told).collect();
+    let mut counts: Vec<(String, usize)> = earlier.into_iter().filter_map(parse).collect();
     for block in covered.iter().flat_map(Message::blocks) {
         let BlockKind::ToolUse { .. } = block.kind else { continue };
         let name = block.member("name").and_then(string).unwrap_or_default().into_owned();
@@ -254,7 +256,7 @@ fn tools(covered: &[Message<'_>], earlier: Vec<String>) -> Vec<String> {
     counts.iter().map(|(name, count)| format!("{name} ({count})")).collect()
 }
 
-/// The beginning of a text, with a sign that it goes on.
+/// Returns the first `most` characters of a text, with an ellipsis if it is longer.
 fn short(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text.to_owned(),
@@ -269,7 +271,7 @@ mod tests {
     use crate::estimate::{Gauge, Request};
     use crate::messages;
 
-    const TALK: &str = r#"{"role":"user","content":"Build it. Never push to main."}
+    const CONVERSATION: &str = r#"{"role":"user","content":"Build it. Never push to main."}
 {"role":"assistant","content":[{"type":"text","text":"I look.\nAnd more."},{"type":"tool_use","id":"a","name":"read_file","input":{"path":"a.c"}},{"type":"tool_use","id":"b","name":"edit_file","input":{"path":"b.c"}}]}
 {"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"x"},{"type":"tool_result","tool_use_id":"b","content":"y"}]}
 {"role":"assistant","content":"It builds now."}
@@ -279,7 +281,7 @@ mod tests {
 {"role":"assistant","content":"Docs."}"#;
 
     fn made(keep_user: u64, target: Option<u64>) -> String {
-        let messages = messages::read("t", TALK.as_bytes()).unwrap();
+        let messages = messages::read("t", CONVERSATION.as_bytes()).unwrap();
         let request = Request { messages: &messages, ..Request::default() };
         let gauge = Gauge::new(request, None);
         let task = Task {
@@ -297,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_what_happened_and_invents_nothing() {
+    fn a_summary_has_a_section_for_each_kind_of_content() {
         assert_eq!(
             made(1000, None),
             "(Put together without a model: what was said, shortened.)\n\n\
@@ -311,12 +313,12 @@ mod tests {
     }
 
     #[test]
-    fn it_is_as_long_as_a_summary_may_be() {
+    fn a_summary_is_within_its_limit() {
         let long = "word ".repeat(3000);
         let line = |role: &str| format!(r#"{{"role":"{role}","content":"{long}"}}"#);
-        let talk: Vec<String> =
+        let lines: Vec<String> =
             (0..40).map(|n| line(if n % 2 == 0 { "user" } else { "assistant" })).collect();
-        let text = talk.join("\n");
+        let text = lines.join("\n");
         let messages = messages::read("t", text.as_bytes()).unwrap();
         let request = Request { messages: &messages, ..Request::default() };
         for target in [2000, 8000, 100_000] {

@@ -1,10 +1,15 @@
-//! Compact: a summary for the old part of a conversation.
+//! Compact: replaces the old part of a conversation with a summary.
 //!
-//! Plan ([`cut`]: where; [`verbatim`]: what stays word for word), get a text (from a model: [`request`] is what
-//! it is asked, [`pieces`] in how many calls; from the user; or [`local`]), check it ([`accept`],
-//! [`identifiers`]), apply it. Nothing here runs a program or writes a file, so planning and applying can be
-//! two steps with anything in between. History is never dropped for want of a summary: what cannot be
-//! accepted changes nothing.
+//! A compaction has four steps:
+//!
+//! 1. Plan it: [`cut`] chooses the place, [`verbatim`] the user's messages that are kept word for word.
+//! 2. Get a summary: from a model ([`request`] builds the prompt, [`pieces`] divides it into calls), from the
+//!    user, or from [`local`], which needs no model.
+//! 3. Check it ([`accept`], [`identifiers`]).
+//! 4. Apply it.
+//!
+//! This module runs no programs and writes no files (except the log of [`attempts`]), so the caller can do
+//! anything between planning and applying. A summary that is not accepted changes nothing.
 
 pub mod attempts;
 pub mod call_budget;
@@ -33,74 +38,74 @@ use crate::record::details::Details;
 use crate::record::scale::Scale;
 use cut::CutRule;
 
-/// The user's words that are kept word for word by default, in tokens.
+/// The default budget for user messages that are kept word for word, in tokens.
 pub const KEEP_USER: u64 = 20_000;
-/// The most tokens that a summary is asked to have.
+/// The longest summary to ask for, in tokens.
 pub const SUMMARY_TOKENS: u64 = 2048;
 
-/// How long a summary may be (tokens): an eighth of `target`, which the request has to get within, at most
-/// [`SUMMARY_TOKENS`].
+/// Returns the most tokens that a summary may have: an eighth of `target`, the budget of the whole request, but
+/// at most [`SUMMARY_TOKENS`].
 #[must_use]
 pub fn summary_tokens(target: Option<u64>) -> u64 {
     target.map_or(SUMMARY_TOKENS, |target| (target / 8).clamp(64, SUMMARY_TOKENS))
 }
 
-/// What to compact, and how far.
+/// A conversation to compact, with the limits that apply.
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'r, 'a> {
     /// The conversation.
     pub messages: &'r [Message<'a>],
-    /// The system prompt that goes with it.
+    /// The system prompt of the request.
     pub system: Option<&'r str>,
-    /// The tools that go with it.
+    /// The tools of the request.
     pub tools: Option<&'r str>,
-    /// The model that is asked.
+    /// The model that the request is for.
     pub model: Option<&'r str>,
     /// Counts tokens.
     pub gauge: Gauge,
-    /// What the result has to get within (tokens), if a window is known.
+    /// The most tokens that the compacted request may have, if the context window is known.
     pub target: Option<u64>,
-    /// How much of the user's words in the covered part is kept (tokens).
+    /// The budget for user messages of the covered part that are kept word for word, in tokens.
     pub keep_user: u64,
-    /// How the place of the cut is chosen.
+    /// The rule that chooses the place of the cut.
     pub rule: CutRule,
 }
 
-/// A compaction that only lacks its summary.
+/// A planned compaction, complete except for the summary.
 #[derive(Clone, Debug)]
 pub struct CutPlan {
-    /// How many messages from the first are covered.
+    /// The number of messages, from the first, that are covered.
     pub at: usize,
-    /// How many of these render an earlier compaction.
+    /// The number of covered messages that render an earlier compaction.
     pub from: usize,
-    /// What that says.
+    /// The text of the earlier summary.
     pub earlier: Option<String>,
-    /// Whether that only stands in for a summary.
+    /// True if the earlier summary is only a placeholder.
     pub needs_retry: bool,
-    /// The request's tokens now.
+    /// The tokens of the request before the compaction.
     pub before: u64,
     /// The tokens of the covered messages.
     pub covered: u64,
-    /// The user's words that are kept, oldest first.
+    /// The user messages that are kept word for word, oldest first.
     pub kept_user: Vec<String>,
-    /// What is pinned, oldest first.
+    /// The pinned messages, oldest first.
     pub pinned: Vec<String>,
-    /// Files that the covered calls touched.
+    /// The files that the covered tool calls read or changed.
     pub details: Details,
-    /// The covered turns that no checkpoint covers.
+    /// The number of covered turns that no checkpoint covers.
     pub turns: u64,
 }
 
 impl<'a> Task<'_, 'a> {
-    /// Finds the cut. `None` when there is nothing to gain: no legal cut, or none that could bring the
-    /// request within the target however short the summary.
+    /// Plans the compaction. Returns `None` if there is no legal cut, or if no cut brings the request within the
+    /// target even with an empty summary.
     #[must_use]
     pub fn plan(&self) -> Option<CutPlan> {
         let Task { messages, system, tools, model, .. } = *self;
         let before = self.tokens(messages);
         let request = |messages| Request { messages, system, tools, model };
         let rests = self.gauge.rests(request(messages));
-        // The tail is counted by itself, without what goes with every request.
+        // `tails` counts messages only, without the system prompt and the tools.
         let base = self.gauge.tokens(request(&[]));
         let tails: Vec<u64> = rests.iter().map(|rest| rest.saturating_sub(base)).collect();
         let preferred = self.rule.preferred(&tails);
@@ -113,13 +118,14 @@ impl<'a> Task<'_, 'a> {
         let choice = CutChoice { task: self, before, rests: &rests };
         let at = match self.rule {
             CutRule::Classic => cut::choose(&legal, preferred, messages.len(), |_| true),
-            _ if !is_over => choice.where_it_fits(&legal, preferred),
-            _ => choice.where_it_gets_small(&legal, preferred),
+            _ if !is_over => choice.within_target(&legal, preferred),
+            _ => choice.over_target(&legal, preferred),
         };
         Some(self.planned(at?, before))
     }
 
-    /// The plan of which record `id` is the first that is kept; `None` where no cut can be.
+    /// Plans the compaction that keeps record `id` and everything after it. Returns `None` if no cut is legal
+    /// there.
     #[must_use]
     pub fn plan_from(&self, id: &str) -> Option<CutPlan> {
         let is_it = |at: &usize| self.first_record(*at).is_some_and(|(first, _)| first == id);
@@ -127,10 +133,11 @@ impl<'a> Task<'_, 'a> {
         Some(self.planned(at, self.tokens(self.messages)))
     }
 
-    /// The plan and the text that the newest checkpoint gives: a cut no later than what it covers, so that
-    /// nothing falls between, and with the newest messages kept as after any other cut. It has to have had half
-    /// of the request's tokens or more (whole numbers: 5 of 11 will do), and what is left has to be smaller and
-    /// within the target.
+    /// Plans a compaction with the newest checkpoint as its summary, and returns the plan and the summary.
+    ///
+    /// The cut is not after the last message that the checkpoint covers, so that no message is lost, and keeps the
+    /// newest messages as any other cut does. The checkpoint must stand for at least half of the request's tokens
+    /// (an integer division: 5 of 11 is enough), and the compacted request must be smaller and within the target.
     #[must_use]
     pub fn by_checkpoint(&self) -> Option<(CutPlan, String)> {
         let known = LatestCheckpoint::among(self.messages)?;
@@ -154,14 +161,14 @@ impl<'a> Task<'_, 'a> {
         Some((planned, text))
     }
 
-    /// The most tokens that a summary of this part may have: as long as any may be, and half of what it
-    /// stands for.
+    /// Returns the most tokens that a summary of the covered part may have: [`Task::summary_tokens`], but at most
+    /// half of what it replaces.
     #[must_use]
     pub fn most_tokens(&self, planned: &CutPlan) -> u64 {
         self.summary_tokens().min(planned.covered / 2)
     }
 
-    /// How long a summary may be: see [`summary_tokens`].
+    /// Returns the most tokens that any summary may have; see [`summary_tokens`].
     #[must_use]
     pub fn summary_tokens(&self) -> u64 {
         summary_tokens(self.target)
@@ -189,7 +196,7 @@ impl<'a> Task<'_, 'a> {
         }
     }
 
-    /// The user's words in the covered part, as far as they stay.
+    /// Returns the user messages of the covered part that are kept word for word.
     fn kept_user(&self, covered: &[Message<'_>], earlier: Option<&Summary>) -> Vec<String> {
         let is_covered = |message: &&Message<'_>| {
             message.is_said_by_user()
@@ -203,7 +210,7 @@ impl<'a> Task<'_, 'a> {
         verbatim::choose(self.gauge, &said, is_pending, budget)
     }
 
-    /// The messages with the covered ones replaced by a summary that says `text`.
+    /// Returns the messages with the covered ones replaced by the summary `text`.
     #[must_use]
     pub fn apply(&self, planned: &CutPlan, text: &str) -> Vec<Message<'a>> {
         let mut messages = vec![summary::message(&planned.summary(text))];
@@ -213,7 +220,7 @@ impl<'a> Task<'_, 'a> {
         }
         let first = messages.len();
         messages.extend(rest.iter().cloned());
-        // What the provider counted was the request with the covered messages.
+        // The provider's counts included the covered messages.
         for meta in messages[first..].iter_mut().filter_map(|message| message.meta.as_mut()) {
             meta.drop_count();
         }
@@ -227,21 +234,20 @@ impl<'a> Task<'_, 'a> {
         self.messages.iter().any(|message| message.meta.is_some())
     }
 
-    /// Tokens of the whole request with these messages.
+    /// Returns the tokens of the whole request with these messages.
     #[must_use]
     pub fn tokens(&self, messages: &[Message<'_>]) -> u64 {
         let Task { system, tools, model, .. } = *self;
         self.gauge.tokens(Request { messages, system, tools, model })
     }
 
-    /// The first record that is kept, and where it begins; `None` when the messages came without
-    /// `_meta`.
+    /// Returns the id and the offset of the first record that is kept. `None` if the messages have no `_meta`.
     #[must_use]
     pub fn first_kept(&self, planned: &CutPlan) -> Option<(String, u64)> {
         self.first_record(planned.at)
     }
 
-    /// The first record, in file order, of the messages from `at` on, and where it begins.
+    /// Returns the id and the offset of the first record, in file order, of the messages from `at` on.
     fn first_record(&self, at: usize) -> Option<(String, u64)> {
         let kept = self.messages[at..].iter().map(|message| message.meta.as_ref());
         let known = kept.flatten().filter(|meta| !meta.id.is_empty());
@@ -249,7 +255,7 @@ impl<'a> Task<'_, 'a> {
     }
 }
 
-/// Whether a cut is worth it.
+/// Chooses among the legal cuts.
 struct CutChoice<'t> {
     task: &'t Task<'t, 't>,
     before: u64,
@@ -257,23 +263,23 @@ struct CutChoice<'t> {
 }
 
 impl CutChoice<'_> {
-    /// Whether a cut at `at` leaves a request that is smaller and within the target: with a summary as long
-    /// as may be if `is_sure`, else with none at all.
-    fn fits(&self, at: usize, is_sure: bool) -> bool {
+    /// Returns true if a cut at `at` makes the request smaller and brings it within the target. The summary
+    /// counts with its greatest length if `with_summary`, and as empty otherwise.
+    fn fits(&self, at: usize, with_summary: bool) -> bool {
         let CutChoice { task, before, rests } = *self;
-        // What would stay is too much even without a summary: told without trying.
+        // The kept messages alone exceed the target: no need to build the request.
         if task.target.is_some_and(|target| rests[at] > target) {
             return false;
         }
         let planned = task.planned(at, before);
-        let summary = if is_sure { task.most_tokens(&planned) } else { 0 };
+        let summary = if with_summary { task.most_tokens(&planned) } else { 0 };
         let size = task.tokens(&task.apply(&planned, "")) + summary;
         size < before && task.target.is_none_or(|target| size <= target)
     }
 
-    /// Where all of it fits already: only a target moves the cut into what is to stay, unless that is the
-    /// first legal place.
-    fn where_it_fits(&self, legal: &[usize], preferred: usize) -> Option<usize> {
+    /// Returns the cut for a request that is within the target already. It is not after the preferred place
+    /// (with [`CutRule::Half`]: not after the latest place), except at the first legal place after it.
+    fn within_target(&self, legal: &[usize], preferred: usize) -> Option<usize> {
         let first = legal.iter().copied().find(|at| *at >= preferred);
         let latest = self.latest();
         let most = if self.task.rule == CutRule::Half { latest } else { preferred };
@@ -281,10 +287,11 @@ impl CutChoice<'_> {
         cut::choose(legal, preferred, latest, |at| may_cut(at) && self.fits(at, false))
     }
 
-    /// Where it does not. If the least that can stay hardly fits, only a very short summary helps.
-    fn where_it_gets_small(&self, legal: &[usize], preferred: usize) -> Option<usize> {
-        let hardly = || legal.last().copied().filter(|at| self.fits(*at, false));
-        cut::choose(legal, preferred, self.latest(), |at| self.fits(at, true)).or_else(hardly)
+    /// Returns the cut for a request that exceeds the target. If no cut leaves room for a summary of the
+    /// greatest length, it is the last legal one, with which a very short summary may fit.
+    fn over_target(&self, legal: &[usize], preferred: usize) -> Option<usize> {
+        let last = || legal.last().copied().filter(|at| self.fits(*at, false));
+        cut::choose(legal, preferred, self.latest(), |at| self.fits(at, true)).or_else(last)
     }
 
     fn latest(&self) -> usize {
@@ -292,7 +299,7 @@ impl CutChoice<'_> {
     }
 }
 
-/// What a pinned message says, results included.
+/// Returns the text of a pinned message, with its tool results.
 fn pinned_text(message: &Message<'_>) -> String {
     let mut said = message.content.says();
     for block in message.blocks().filter(|block| block.is_result()) {
@@ -305,7 +312,7 @@ fn pinned_text(message: &Message<'_>) -> String {
 }
 
 impl CutPlan {
-    /// The summary with everything that is kept beside it.
+    /// Returns the summary with the messages and file names that are kept beside it.
     #[must_use]
     pub fn summary(&self, text: &str) -> Summary {
         Summary {
@@ -319,7 +326,7 @@ impl CutPlan {
         }
     }
 
-    /// The compaction record, without id and time.
+    /// Returns the compaction record, without id and time.
     #[must_use]
     pub fn record(
         &self,
@@ -345,23 +352,23 @@ impl CutPlan {
     }
 }
 
-/// How a summary was made.
+/// The source of a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
     /// A model wrote it.
     Llm,
-    /// It was there already, as a checkpoint.
+    /// It is a checkpoint that was made earlier.
     Checkpoint,
-    /// Put together without a model.
+    /// It was extracted from the messages, without a model.
     Local,
     /// The user wrote it.
     File,
-    /// It says only that there is none.
+    /// It is a placeholder: it says only that messages are left out.
     Stub,
 }
 
 impl Strategy {
-    /// Its word in records.
+    /// Returns its name in records.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -374,19 +381,19 @@ impl Strategy {
     }
 }
 
-/// A summary, and where it comes from.
+/// A summary and its source.
 #[derive(Clone, Copy, Debug)]
 pub struct MadeSummary<'s> {
     /// The summary.
     pub text: &'s str,
-    /// How it was made.
+    /// The source of the summary.
     pub strategy: Strategy,
     /// The model that wrote it.
     pub model: Option<&'s str>,
-    /// What the provider counted for it, as it was sent; added up over several calls.
+    /// The provider's usage as JSON, added up over several calls.
     pub usage: Option<&'s str>,
-    /// The record in whose place it stands, if that only stood in for a summary.
+    /// The compaction record that it replaces, if that holds only a placeholder.
     pub retry_of: Option<&'s str>,
-    /// The scale by the counts that no longer hold.
+    /// The estimate's scale, from the provider's counts that the compaction makes invalid.
     pub scale: Option<Scale>,
 }

@@ -1,4 +1,4 @@
-//! Which compactions of a transcript still wait for a summary.
+//! Finds the compactions of a transcript that still need a summary.
 
 use crate::input::Input;
 use crate::input::lines::Lines;
@@ -6,29 +6,29 @@ use crate::record::compaction::Summary;
 use crate::record::{self, Body};
 use std::collections::{HashMap, HashSet};
 
-/// A compaction that waits for a summary.
+/// A compaction that needs a summary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending {
     /// The id of its record.
     pub id: String,
-    /// The record before it; what it covers is what there was then.
+    /// The id of the record before it. It covers messages up to there.
     pub before: Option<String>,
-    /// The first record that it keeps.
+    /// The id of the first record that it keeps.
     pub first_kept: String,
-    /// It has no summary at all. Else it has one, which goes on from another that is still to be made.
+    /// True if it has only a placeholder. Otherwise it has a summary that continues a placeholder.
     pub is_stub: bool,
 }
 
-/// All compactions of a transcript that count, and the best summary of each.
+/// All compactions of a transcript that are not retracted, with the best summary of each.
 #[derive(Clone, Debug, Default)]
 pub struct Summaries {
-    /// In file order, without those that stand in the place of another.
+    /// In file order, without those that replace another one.
     compactions: Vec<Compaction>,
-    /// The best summary, by the id of the compaction.
+    /// The best summary by compaction id.
     best: HashMap<String, Summary>,
-    /// Those that have no summary of their own at all.
+    /// The ids of the compactions that have only a placeholder.
     stubs: HashSet<String>,
-    /// For each record that stands in the place of another: of which.
+    /// The id of the replaced compaction, by the id of the compaction that replaces it.
     places: HashMap<String, String>,
 }
 
@@ -39,7 +39,7 @@ struct Compaction {
     first_kept: String,
 }
 
-/// What matters of a record here.
+/// The parts of a record that this module needs.
 struct Seen {
     id: String,
     before: Option<String>,
@@ -52,10 +52,10 @@ enum PendingKind {
 }
 
 impl Summaries {
-    /// Reads all inputs, as if they had been concatenated.
+    /// Reads all inputs as one transcript.
     ///
     /// # Errors
-    /// When an input cannot be read.
+    /// Fails if an input cannot be read.
     pub fn read(inputs: &[Input]) -> anyhow::Result<Summaries> {
         let seen = read_records(inputs)?;
         let mut retracted = HashSet::new();
@@ -73,7 +73,7 @@ impl Summaries {
                 continue;
             };
             let place = retry_of.clone().unwrap_or_else(|| one.id.clone());
-            summaries.mend(&place, summary);
+            summaries.replace(&place, summary);
             if is_stub {
                 summaries.stubs.insert(place.clone());
             }
@@ -90,27 +90,28 @@ impl Summaries {
         Ok(summaries)
     }
 
-    /// Those that wait, oldest first.
+    /// Returns the compactions that need a summary, oldest first.
     #[must_use]
     pub fn pending(&self) -> Vec<Pending> {
-        let waits = |one: &&Compaction| self.best.get(&one.id).is_some_and(|best| best.needs_retry);
+        let is_pending =
+            |one: &&Compaction| self.best.get(&one.id).is_some_and(|best| best.needs_retry);
         let pending = |one: &Compaction| Pending {
             id: one.id.clone(),
             before: one.before.clone(),
             first_kept: one.first_kept.clone(),
             is_stub: self.stubs.contains(&one.id),
         };
-        self.compactions.iter().filter(waits).map(pending).collect()
+        self.compactions.iter().filter(is_pending).map(pending).collect()
     }
 
-    /// The best summary of a compaction, by its own id or that of a record in its place.
+    /// Returns the best summary of a compaction, by its id or by that of a record that replaces it.
     #[must_use]
     pub fn better(&self, id: &str) -> Option<&Summary> {
         self.best.get(self.places.get(id).map_or(id, String::as_str))
     }
 
-    /// Takes in a better one.
-    pub fn mend(&mut self, id: &str, summary: Summary) {
+    /// Replaces the summary of a compaction with a better one.
+    pub fn replace(&mut self, id: &str, summary: Summary) {
         self.best.insert(id.to_owned(), summary);
         self.stubs.remove(id);
     }

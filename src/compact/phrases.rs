@@ -1,10 +1,10 @@
-//! Sentences that read like a decision or like a question that is still open.
+//! Sentences that read like a decision or an open question.
 
 use crate::compact::reads_like::{PhraseTable, is_question, sentences};
 use crate::messages::Message;
 use crate::record::content::Role;
 
-/// What is decided.
+/// Phrases of decisions.
 #[rustfmt::skip]
 const DECISIONS: PhraseTable = PhraseTable {
     words: &[
@@ -21,7 +21,7 @@ const DECISIONS: PhraseTable = PhraseTable {
     not: &["no decision"],
 };
 
-/// Why. By itself it tells little.
+/// Phrases of reasons. A reason alone scores low.
 #[rustfmt::skip]
 const REASONS: PhraseTable = PhraseTable {
     words: &["because", "since", "so that", "therefore", "weil", "parce que", "porque", "потому что"],
@@ -29,7 +29,7 @@ const REASONS: PhraseTable = PhraseTable {
     not: &["since then", "这样的"],
 };
 
-/// What is still open.
+/// Phrases of open questions.
 #[rustfmt::skip]
 const OPEN: PhraseTable = PhraseTable {
     words: &[
@@ -43,7 +43,7 @@ const OPEN: PhraseTable = PhraseTable {
     not: &[],
 };
 
-/// How much a sentence reads like a decision.
+/// Returns a score, 0 to 5, for how much a sentence reads like a decision.
 #[must_use]
 pub fn decides(sentence: &str) -> usize {
     if is_question(sentence) {
@@ -52,21 +52,21 @@ pub fn decides(sentence: &str) -> usize {
     2 * DECISIONS.count(sentence).min(2) + REASONS.count(sentence).min(1)
 }
 
-/// How much a sentence reads like an open question.
+/// Returns a score, 0 to 5, for how much a sentence reads like an open question.
 #[must_use]
 pub fn asks(sentence: &str) -> usize {
     let ends = is_question(sentence) || sentence.trim_end_matches('。').ends_with('か');
     2 * OPEN.count(sentence).min(2) + usize::from(ends)
 }
 
-/// The decisions in the messages, oldest first.
+/// Returns the decisions in the messages, oldest first.
 #[must_use]
 pub fn decisions(messages: &[Message<'_>]) -> Vec<String> {
     let said = messages.iter().filter(|message| !message.is_summary());
     said.flat_map(|message| decided(&message.content.says())).collect()
 }
 
-/// A reason that is a sentence by itself stays with the one before it.
+/// Returns the decisions in a text. A sentence that is only a reason is joined to the sentence before it.
 fn decided(text: &str) -> Vec<String> {
     let (mut found, mut before): (Vec<String>, Option<(String, bool)>) = (Vec::new(), None);
     for sentence in sentences(text) {
@@ -87,7 +87,7 @@ fn decided(text: &str) -> Vec<String> {
     found
 }
 
-/// The open questions: what the assistant asked, and what anybody called open, oldest first.
+/// Returns the open questions, oldest first: the questions of the assistant, and whatever either side calls open.
 #[must_use]
 pub fn questions(messages: &[Message<'_>]) -> Vec<String> {
     let mut found = Vec::new();

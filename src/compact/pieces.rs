@@ -1,30 +1,31 @@
-//! The covered part in pieces, when it does not fit one request for a summary.
+//! Divides the covered part into pieces if it does not fit in one request for a summary.
 //!
-//! First more and more of the results is left out; if that is not enough, the rest is asked for piece by
-//! piece, each with the summary so far, which it brings up to date. So the calls are known beforehand.
-//! When even the barest pieces are too many, messages from the middle go, and the request says how many.
+//! First, texts are shortened more and more, tool results most. If that is not enough, the covered part is divided
+//! into pieces with a call for each: each call gets the summary so far and brings it up to date. So the number
+//! of calls is known in advance. If even the shortest texts make too many pieces, messages from the middle are
+//! left out, and the request says how many.
 
 use crate::compact::request::{self, LEVELS, Level, SummaryPrompt};
 use crate::estimate::{Gauge, Request};
 use crate::messages::Message;
 use crate::record::content::Role;
 
-/// The share of the room that a piece takes, when messages are small. Less than all of it, for a model
-/// reads a short text more closely, and an estimate that is wrong does not matter then.
+/// The share of the room that a piece takes if messages are small. Less than all of it: models summarise a
+/// shorter text more faithfully, and the margin absorbs errors of the estimate.
 const SHARE: f64 = 0.8;
-/// The same when messages are large: one message more or less is a large part of a piece.
+/// The share if messages are large, because one message more is then a large part of a piece.
 const LEAST_SHARE: f64 = 0.5;
-/// How many of the levels are tried before there is more than one piece.
+/// The number of levels to try before dividing the covered part.
 const WHOLE_LEVELS: usize = 4;
 
-/// What a summary may cost.
+/// Limits on the requests for a summary.
 #[derive(Clone, Copy, Debug)]
 pub struct PieceLimits {
     /// Counts tokens.
     pub gauge: Gauge,
-    /// The most tokens that one request may have, if a window is known.
+    /// The most tokens that one request may have, if the context window is known.
     pub room: Option<u64>,
-    /// The most tokens that a summary gets.
+    /// The most tokens that a summary may have.
     pub summary: u64,
     /// The most calls.
     pub calls: usize,
@@ -34,30 +35,30 @@ pub struct PieceLimits {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pieces {
     pieces: Vec<Piece>,
-    /// How many messages are left out.
+    /// The number of messages that are left out.
     pub left_out: usize,
 }
 
-/// What one request quotes.
+/// The part that one request quotes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Piece {
     /// The quoted text.
     pub text: String,
-    /// The number of its first message.
+    /// The index of its first message.
     pub first: usize,
 }
 
 /// A quoted message.
 struct QuotedPart {
     text: String,
-    /// Its number.
+    /// Its index.
     message: usize,
     tokens: u64,
 }
 
 impl Pieces {
-    /// Divides the quotation of `covered`. `earlier` is the summary of what came before it. `None` when
-    /// the room holds nothing at all.
+    /// Divides the quotation of `covered`. `earlier` is the summary of what came before it. Returns `None` if not
+    /// even one message fits in a request.
     #[must_use]
     pub fn new(
         covered: &[Message<'_>],
@@ -78,7 +79,7 @@ impl Pieces {
                 return Some(one(&parts));
             }
         }
-        // The summary so far is at most as long as it may be, or as the one that is there.
+        // Reserve room for the summary so far: the longest allowed, or the earlier one if that is longer.
         let so_far = limits.summary.max(earlier.map_or(0, |text| limits.gauge.text(text)));
         let room = room.checked_sub(overhead(Some("")) + so_far)?;
         for level in &LEVELS[WHOLE_LEVELS - 1..] {
@@ -93,13 +94,13 @@ impl Pieces {
         without_middle(quote(LEVELS[LEVELS.len() - 1]), room, limits)
     }
 
-    /// How many calls there are to be.
+    /// Returns the number of calls, one for each piece.
     #[must_use]
     pub fn calls(&self) -> usize {
         self.pieces.len()
     }
 
-    /// Each of them, oldest first.
+    /// Returns the pieces, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &Piece> {
         self.pieces.iter()
     }
@@ -126,15 +127,15 @@ fn piece(parts: &[QuotedPart]) -> Piece {
     Piece { text, first: parts.first().map_or(0, |part| part.message) }
 }
 
-/// The share of the room for a piece, by the tokens of an average message.
+/// Returns the share of `room` for a piece, given the average tokens of a message.
 fn share(average: f64, room: f64) -> f64 {
-    // A fifth more, for estimates may be short of the truth.
+    // A fifth more, because estimates may be too low.
     let part = 1.2 * average / room.max(1.0);
     (SHARE - 2.0 * (part - 0.1).max(0.0)).max(LEAST_SHARE)
 }
 
-/// As few pieces as hold all parts in order, each within `room` tokens; `None` when there would be more
-/// than `most`, or a part is too large for any.
+/// Divides the parts, in order, into as few pieces as possible, each within `room` tokens. Returns `None` if that
+/// makes more than `most` pieces, or if a part is larger than `room`.
 fn divide(parts: &[QuotedPart], room: u64, most: usize) -> Option<Vec<Piece>> {
     let (mut pieces, mut start, mut filled) = (Vec::new(), 0, 0);
     for (at, part) in parts.iter().enumerate() {
@@ -151,8 +152,8 @@ fn divide(parts: &[QuotedPart], room: u64, most: usize) -> Option<Vec<Piece>> {
     (pieces.len() <= most).then_some(pieces)
 }
 
-/// Leaves out messages from the middle until the pieces are few enough; the first and the last stay
-/// longest. Messages that are too large for any piece go first.
+/// Leaves out the parts that are larger than `room`, then as few as possible from the middle, until the pieces are
+/// few enough.
 fn without_middle(parts: Vec<QuotedPart>, room: u64, limits: PieceLimits) -> Option<Pieces> {
     let all = parts.len();
     let parts: Vec<QuotedPart> = parts.into_iter().filter(|part| part.tokens <= room).collect();
@@ -189,7 +190,7 @@ mod tests {
 
     const SUMMARY_PROMPT: SummaryPrompt<'_> = SummaryPrompt { text: request::PROMPT, focus: None };
 
-    fn talk(messages: usize, words: usize) -> String {
+    fn conversation(messages: usize, words: usize) -> String {
         let line = |n: usize| {
             let role = ["user", "assistant"][n % 2];
             format!(r#"{{"role":"{role}","content":"message {n} {}"}}"#, "word ".repeat(words))
@@ -216,16 +217,16 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_one_piece() {
-        let pieces = pieces(&talk(20, 50), limits(4000, 9)).unwrap();
+    fn a_conversation_that_fits_is_one_piece() {
+        let pieces = pieces(&conversation(20, 50), limits(4000, 9)).unwrap();
         assert_eq!((pieces.calls(), pieces.left_out), (1, 0));
     }
 
     #[test]
     fn m2_ten_times_the_window_is_a_known_number_of_calls() {
-        let text = talk(400, 100);
+        let text = conversation(400, 100);
         let pieces = pieces(&text, limits(4000, 64)).unwrap();
-        // Four fifths of what is left of 4000 tokens, and 42,000 tokens to quote.
+        // 42,000 tokens to quote, and each piece takes four fifths of what is left of 4000 tokens.
         assert_eq!((pieces.calls(), pieces.left_out), (17, 0));
         let all: String = pieces.iter().map(|piece| piece.text.as_str()).collect();
         for n in 0..400 {
@@ -234,8 +235,8 @@ mod tests {
     }
 
     #[test]
-    fn fewer_calls_are_fuller_ones() {
-        let text = talk(400, 100);
+    fn fewer_calls_get_larger_pieces() {
+        let text = conversation(400, 100);
         for calls in [16, 15, 14] {
             let pieces = pieces(&text, limits(4000, calls)).unwrap();
             assert!(pieces.calls() <= calls && pieces.left_out == 0, "{calls}");
@@ -244,7 +245,7 @@ mod tests {
 
     #[test]
     fn d49_too_few_calls_leave_out_the_middle() {
-        let text = talk(400, 200);
+        let text = conversation(400, 200);
         for calls in [1, 2, 5] {
             let pieces = pieces(&text, limits(3000, calls)).unwrap();
             assert!(pieces.calls() <= calls && pieces.left_out > 0);
@@ -263,8 +264,9 @@ mod tests {
     }
 
     #[test]
-    fn no_room_is_no_piece() {
-        assert_eq!(pieces(&talk(20, 50), limits(100, 9)), None);
-        assert_eq!(pieces(&talk(20, 5000), limits(620, 9)).map(|pieces| pieces.calls()), None);
+    fn without_room_there_are_no_pieces() {
+        assert_eq!(pieces(&conversation(20, 50), limits(100, 9)), None);
+        let pieces = pieces(&conversation(20, 5000), limits(620, 9));
+        assert_eq!(pieces.map(|pieces| pieces.calls()), None);
     }
 }

@@ -1,21 +1,20 @@
-//! What a sentence reads like, told by words and phrases in a [`PhraseTable`]; nobody is asked.
+//! Classifies sentences by the words and phrases of a [`PhraseTable`], without a model.
 //!
-//! In a phrase `…` stands for any words. `^` at its beginning is that of the sentence, `$` at its end that of
-//! the sentence.
+//! In a phrase, `…` matches any text, a leading `^` the beginning of the sentence, and a trailing `$` its end.
 
-/// Phrases that tell what a sentence is, all in small letters.
+/// Phrases that are typical of a kind of sentence, in lower case.
 #[derive(Clone, Copy, Debug)]
 pub struct PhraseTable {
-    /// Of languages that part words by spaces: they have to stand by themselves.
+    /// Phrases of languages that separate words by spaces. They match whole words.
     pub words: &'static [&'static str],
-    /// Of languages that do not.
+    /// Phrases of languages without spaces. They match anywhere.
     pub parts: &'static [&'static str],
-    /// What holds one of these and says something else.
+    /// Phrases that contain one of these but mean something else.
     pub not: &'static [&'static str],
 }
 
 impl PhraseTable {
-    /// How many of its phrases the sentence has.
+    /// Returns the number of phrases that match the sentence.
     #[must_use]
     pub fn count(&self, sentence: &str) -> usize {
         let text = plain(sentence);
@@ -24,20 +23,20 @@ impl PhraseTable {
         words.count() + self.parts.iter().filter(|phrase| has(&text, phrase, false)).count()
     }
 
-    /// Whether the sentence has one of its phrases.
+    /// Returns true if a phrase matches the sentence.
     #[must_use]
     pub fn is_like(&self, sentence: &str) -> bool {
         self.count(sentence) > 0
     }
 }
 
-/// Whether the sentence ends as a question does.
+/// Returns true if the sentence ends in a question mark.
 #[must_use]
 pub fn is_question(sentence: &str) -> bool {
     sentence.trim_end_matches(['"', '\'', '”', '」', ')', '）']).ends_with(['?', '？'])
 }
 
-/// In small letters, without the mark of an item before it and the stop after it.
+/// Returns the sentence in lower case, without a bullet before it and punctuation after it.
 fn plain(sentence: &str) -> String {
     let text = sentence.to_lowercase().replace('’', "'");
     let text = text.trim_start_matches(['-', '*', '•', '·', ' ']);
@@ -63,14 +62,14 @@ fn has(text: &str, phrase: &str, is_bounded: bool) -> bool {
     !at_end || text.ends_with(phrase.rsplit('…').next().unwrap_or_default())
 }
 
-/// Whether the word at `at` is not in the middle of another one.
+/// Returns true if the text at `at` consists of whole words.
 fn is_by_itself(text: &str, at: usize, length: usize) -> bool {
     let before = text[..at].chars().next_back();
     let after = text[at + length..].chars().next();
     ![before, after].into_iter().flatten().any(char::is_alphanumeric)
 }
 
-/// The sentences of a text. A line feed ends one, too, so that a list has a sentence an item.
+/// Returns the sentences of a text. A line feed also ends a sentence, so each list item is one.
 pub fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     let pieces = std::iter::from_fn(move || {
@@ -84,14 +83,14 @@ pub fn sentences(text: &str) -> impl Iterator<Item = &str> {
     pieces.filter(|sentence| !sentence.is_empty())
 }
 
-/// Where the first sentence ends (a byte index).
+/// Returns the byte index at which the first sentence ends.
 fn end_of_sentence(text: &str) -> usize {
     let mut chars = text.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
         let end = at + c.len_utf8();
         let is_end = match c {
             '\n' | '。' | '！' | '？' | '；' => true,
-            // Not the one in `v1.2` or `file.txt`.
+            // Not the full stop in `v1.2` or `file.txt`.
             '.' | '!' | '?' | ';' => chars.peek().is_none_or(|(_, next)| next.is_whitespace()),
             _ => false,
         };
@@ -107,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn phrases_have_places_and_gaps() {
+    fn phrases_may_have_anchors_and_gaps() {
         let words = &["^keep…under", "never"];
         let table = PhraseTable { words, parts: &["先…再", "こと$"], not: &["never mind"] };
         for like in ["Keep it under ten.", "- please keep it under 3", "先问我再删", "消すこと。"]
@@ -122,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_its_sentences() {
+    fn a_text_is_split_into_sentences() {
         let text = "Look at v1.2 in a.rs. Never push!\n- one\n- two; three\n決して消さない。次は？";
         let found: Vec<&str> = sentences(text).collect();
         let expected = [

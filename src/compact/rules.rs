@@ -1,13 +1,12 @@
-//! Which sentences read like a rule: what the user wants to hold from now on.
+//! Recognises sentences that read like a rule: an instruction of the user that applies from then on.
 //!
-//! A sentence that is taken for a rule and is none costs some room, a rule that is not seen is kept as long
-//! as any other words of the user's.
+//! A false positive costs a few tokens. A rule that is missed is kept only as long as any other user message.
 
 use crate::compact::reads_like::{PhraseTable, is_question};
 
 const RULES: PhraseTable = PhraseTable { words: WORDS, parts: PARTS, not: NO_RULES };
 
-/// Words and phrases of languages that part words by spaces, in small letters.
+/// Words and phrases of languages that separate words by spaces, in lower case.
 #[rustfmt::skip]
 const WORDS: &[&str] = &[
     // English
@@ -38,7 +37,7 @@ const WORDS: &[&str] = &[
     "никогда", "всегда", "нельзя", "только", "должен", "запрещено",
 ];
 
-/// Words of languages that do not.
+/// Phrases of languages without spaces.
 #[rustfmt::skip]
 const PARTS: &[&str] = &[
     // Japanese
@@ -65,7 +64,7 @@ const PARTS: &[&str] = &[
     "항상", "절대", "반드시",
 ];
 
-/// Phrases that hold one of these words and say something else.
+/// Phrases that contain one of these but are not rules.
 #[rustfmt::skip]
 const NO_RULES: &[&str] = &[
     "不只是", "只是", "只有", "只好", "只剩", "能不能", "不一定", "一定程度",
@@ -79,7 +78,7 @@ const NO_RULES: &[&str] = &[
     "いつも通り", "ならないかな", "かもしれない", "一定时间",
 ];
 
-/// Whether the sentence reads like a rule.
+/// Returns true if the sentence reads like a rule.
 #[must_use]
 pub fn is_rule(sentence: &str) -> bool {
     !is_question(sentence) && RULES.is_like(sentence)
@@ -110,7 +109,7 @@ mod tests {
         }
     }
 
-    /// As people say them.
+    /// Rules in everyday language that the phrases above were not chosen from.
     const HELD_OUT: &[&str] = &[
         "Use four spaces.",
         "Keep the summary under a page.",
@@ -172,7 +171,7 @@ mod tests {
     ];
 
     #[test]
-    fn rules_are_told_from_chatter() {
+    fn rules_are_distinguished_from_chatter() {
         let missed: Vec<_> = HELD_OUT.iter().filter(|rule| !is_rule(rule)).collect();
         assert!(missed.len() * 10 <= HELD_OUT.len(), "missed: {missed:?}");
         let taken: Vec<_> = CHATTER.iter().filter(|words| is_rule(words)).collect();

@@ -1,8 +1,8 @@
-//! What stands for a part of which there is no summary: it says so, and how to read it.
+//! The placeholder for messages that have no summary: it says how many there are and how to read them.
 
 use crate::compact::CutPlan;
 
-/// The text for `planned`. What an earlier summary says stays: it is all that is known of its part.
+/// Returns the placeholder for `planned`. It keeps an earlier summary, the only trace of the messages before it.
 #[must_use]
 pub fn text(planned: &CutPlan) -> String {
     let count = planned.at - planned.from;

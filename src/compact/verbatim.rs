@@ -1,7 +1,7 @@
-//! Which of the user's words in the covered part stay word for word.
+//! Chooses the user messages of the covered part that are kept word for word.
 //!
-//! What is not answered yet stays in any case. Then, within a budget: what was said first, for that is
-//! where the task and its rules are; what reads like a rule; and of the rest the newest.
+//! A message that has no answer yet is always kept. Then, within a budget: the first message, because it has
+//! the task and its rules; sentences that read like rules; and of the rest the newest.
 
 use crate::compact::reads_like::sentences;
 use crate::compact::rules::is_rule;
@@ -12,11 +12,11 @@ use crate::shorten::{self, ResultText};
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-/// What stands for words that were left out between two sentences.
+/// Marks text that is left out between two sentences.
 const GAP: &str = " [...] ";
 
-/// The texts that stay, oldest first, of all that the user said, oldest first. The last one is `pending`
-/// when nothing that the user said comes after it. `budget` is in tokens.
+/// Chooses the texts to keep from all user messages, both oldest first. `pending` says that the last of them
+/// still waits for its answer. `budget` is in tokens.
 #[must_use]
 pub fn choose(gauge: Gauge, said: &[String], pending: bool, budget: u64) -> Vec<String> {
     let mut choice = QuoteChoice { gauge, said, kept: vec![None; said.len()], room: Room(budget) };
@@ -36,11 +36,11 @@ struct QuoteChoice<'s> {
     room: Room,
 }
 
-/// Tokens that are left.
+/// The number of tokens left.
 struct Room(u64);
 
 impl Room {
-    /// Takes `tokens` if that many are left. Returns whether it did.
+    /// Takes `tokens`, and returns true, if that many are left.
     fn take(&mut self, tokens: u64) -> bool {
         let left = self.0.checked_sub(tokens);
         self.0 = left.unwrap_or(self.0);
@@ -49,7 +49,7 @@ impl Room {
 }
 
 impl QuoteChoice<'_> {
-    /// Keeps text number `at` as `text`, if there is room for it.
+    /// Keeps message `at` as `text` if there is room for it.
     fn keep(&mut self, at: usize, text: String) -> bool {
         let is_kept = !text.trim().is_empty() && self.room.take(self.tokens(&text));
         if is_kept {
@@ -58,14 +58,14 @@ impl QuoteChoice<'_> {
         is_kept
     }
 
-    /// Texts that are not kept yet, the newest first. What was said again later is not said twice.
+    /// Returns the indices of messages that are not kept yet, newest first. Of equal texts only the newest counts.
     fn others(&self) -> Vec<usize> {
         let mut seen: HashSet<&str> = self.kept.iter().flatten().map(String::as_str).collect();
         let open = (0..self.said.len()).rev().filter(|at| self.kept[*at].is_none());
         open.filter(|at| seen.insert(&self.said[*at])).collect()
     }
 
-    /// What was said first: all of it, or its rules, or as much as half of the room holds.
+    /// Keeps the first message: all of it, or else its rules, or else as much of it as `most` tokens hold.
     fn keep_first(&mut self, most: u64) {
         let Some(text) = self.said.first().filter(|_| self.kept[0].is_none()) else { return };
         let rules = rules_of(text).filter(|rules| self.gauge.text(rules) <= most);
@@ -79,8 +79,8 @@ impl QuoteChoice<'_> {
         }
     }
 
-    /// What reads like a rule: the rules of all texts, without the longest if they are too much; where there
-    /// is room, the whole of a short text.
+    /// Keeps the rules of all messages; those of messages with long rules are dropped first. A short message is
+    /// kept whole if there is room.
     fn keep_rules(&mut self, most: u64) {
         let mut room = Room(most.min(self.room.0));
         let mut kept = Vec::new();
@@ -99,7 +99,7 @@ impl QuoteChoice<'_> {
         }
     }
 
-    /// Returns the rules of each text that has some and is not kept yet.
+    /// Returns the rules of each message that has some and is not kept yet, shortest first.
     fn rules_shortest_first(&self) -> Vec<(usize, String)> {
         let rules = |at: usize| Some((at, rules_of(&self.said[at])?));
         let mut found: Vec<(usize, String)> = self.others().into_iter().filter_map(rules).collect();
@@ -111,7 +111,7 @@ impl QuoteChoice<'_> {
         self.gauge.text(text).max(1)
     }
 
-    /// The rest, newest first; the first one that does not fit is shortened, and that is all.
+    /// Keeps the rest, newest first, up to the first message that does not fit, which is shortened.
     fn keep_newest(&mut self) {
         for at in self.others() {
             let text = &self.said[at];
@@ -125,10 +125,10 @@ impl QuoteChoice<'_> {
         }
     }
 
-    /// As much of a text as `most` tokens hold, with a marker; `None` when less than a marker would be left.
+    /// Shortens a text to `most` tokens, marker included. Returns `None` if that leaves too few characters.
     fn shortened(&self, text: &str, most: u64) -> Option<String> {
         let density = text.chars().count() as f64 / self.gauge.text(text).max(1) as f64;
-        // The ends may weigh more than the rest.
+        // The two ends may have more tokens per character than the rest.
         let shares = [0.9, 0.7, 0.5].map(|share| (most as f64 * density * share) as usize);
         let mut short =
             shares.into_iter().filter(|max| *max >= 200).filter_map(|max| short(text, max));
@@ -136,17 +136,17 @@ impl QuoteChoice<'_> {
     }
 }
 
-/// The sentences of a text that read like rules, with a sign where others were left out between them.
+/// Returns the sentences of a text that read like rules, joined by [`GAP`].
 fn rules_of(text: &str) -> Option<String> {
-    // Some may have been left out by an earlier compaction.
+    // An earlier compaction may have left out sentences.
     let parts = text.split(GAP.trim());
     let rules: Vec<&str> = parts.flat_map(sentences).filter(|part| is_rule(part)).collect();
     (!rules.is_empty()).then(|| rules.join(GAP))
 }
 
-/// At most `max` characters of a text, marker included.
+/// Shortens a text to `max` characters, marker included.
 fn short(text: &str, max: usize) -> Option<String> {
-    // It may have been shortened by an earlier compaction.
+    // An earlier compaction may have shortened it.
     let whole = ResultText::guess(text);
     let shown = shorten::plan(&whole, max, 0.7, None)?;
     let content = Content::Text(quote(text).into());
@@ -165,21 +165,21 @@ mod tests {
     }
 
     #[test]
-    fn n3_all_of_it_where_there_is_room() {
+    fn n3_every_message_is_kept_if_there_is_room() {
         let said = ["one", "two", " ", "three"];
         assert_eq!(chosen(&said, false, 1000), ["one", "two", "three"]);
-        assert_eq!(chosen(&said, true, 0), ["three"], "what is to be answered stays");
+        assert_eq!(chosen(&said, true, 0), ["three"], "the message without an answer is kept");
         assert_eq!(chosen(&[], true, 1000), [""; 0]);
     }
 
     #[test]
-    fn what_is_said_again_and_again_is_kept_once() {
+    fn a_repeated_message_is_kept_once() {
         let said = ["Build it.", "continue", "continue", "Why?", "continue"];
         assert_eq!(chosen(&said, false, 1000), ["Build it.", "Why?", "continue"]);
     }
 
     #[test]
-    fn the_first_words_and_the_rules_stay_and_then_the_newest() {
+    fn the_first_message_and_the_rules_come_before_the_newest() {
         let chat: Vec<String> = (0..200).map(|n| format!("And what about number {n}?")).collect();
         let mut said = vec!["Build a shop."];
         said.extend(chat[..100].iter().map(String::as_str));
@@ -192,14 +192,14 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_text_the_rules_stay() {
+    fn the_rules_of_a_long_message_are_kept() {
         let long = format!("{} Never push to main. {}", "Look. ".repeat(3000), "So. ".repeat(900));
         assert_eq!(chosen(&[&long, "x"], false, 500), ["Never push to main.", "x"]);
         assert_eq!(chosen(&["x", &long, "y"], false, 500)[..2], ["x", "Never push to main."]);
     }
 
     #[test]
-    fn choosing_again_leaves_one_sign_between_two_rules() {
+    fn choosing_again_keeps_one_mark_between_two_rules() {
         let long = format!("Never push. {} Always use tabs.", "Look. ".repeat(3000));
         let mut kept = chosen(&["x", &long, "y"], false, 500);
         for _ in 0..3 {

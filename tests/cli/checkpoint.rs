@@ -310,7 +310,7 @@ fn a_request_that_is_refused_as_too_long_is_made_shorter_and_never_sent_again() 
     run(&sandbox, &[])
         .code(5)
         .stdout("")
-        .stderr(contains("does not fit the window, however short"));
+        .stderr(contains("even the shortest summary request does not fit"));
     assert!(calls(&sandbox) <= 6);
 }
 
@@ -344,9 +344,9 @@ fn v75_a_reply_that_is_none_writes_nothing() {
         (says(r#"{"summary":""}"#), "is blank"),
         (reply(&text, "max_tokens"), "stop reason 'max_tokens'"),
         (reply(&text, "refusal"), "stop reason 'refusal'"),
-        (format!("{}{call}", reply(&text, "tool_use")), "the model called a tool instead"),
-        (String::new(), "the model did not say how it ended"),
-        ("no record".to_owned(), "line 1: no record"),
+        (format!("{}{call}", reply(&text, "tool_use")), "the model called a tool"),
+        (String::new(), "the reply has no stop reason"),
+        ("no record".to_owned(), "line 1: not a record"),
     ] {
         sandbox.write("reply", &reply);
         run(&sandbox, &[]).code(69).stdout("").stderr(contains(why));

@@ -115,10 +115,10 @@ fn v52_d42_what_has_to_stay_is_too_large() {
         sandbox.write("s.jsonl", "");
         talk.append(&sandbox, "s.jsonl");
         let run = compact(&sandbox, &["--window", "8000"]);
-        let why = "tokens) is over the budget of 5600; message ";
+        let why = "tokens) brings the request within its budget of 5600 tokens; message ";
         run.code(5)
             .stdout("")
-            .stderr(contains("what has to stay of "))
+            .stderr(contains("nothing to gain: no cut of "))
             .stderr(contains(why))
             .stderr(contains(" alone has 9"));
         assert_eq!(calls(&sandbox), 0, "{name}");
@@ -590,7 +590,7 @@ fn v53_d51_a_reply_that_is_no_summary_changes_nothing() {
     let call = json!({"type": "tool_use", "tool_use_id": "a", "name": "f", "input": {}});
     let answer = format!("answer 11: {}", words(300));
     for (reply, status, why) in [
-        (String::new(), "0", "did not say how it ended"),
+        (String::new(), "0", "the reply has no stop reason"),
         (says(""), "0", "it is blank"),
         (says(" \n\t\u{a0}"), "0", "it is blank"),
         (reply(&[], "end_turn"), "0", "it is blank"),
@@ -602,14 +602,14 @@ fn v53_d51_a_reply_that_is_no_summary_changes_nothing() {
         (says("I look.") + &call.to_string(), "0", "called a tool"),
         (says(&answer), "0", "it repeats a message of the conversation"),
         (says(&words(3000)), "0", "it has 30"),
-        ("nonsense\n".into(), "0", "line 1: no record"),
+        ("nonsense\n".into(), "0", "line 1: not a record"),
         ("{\"type\":\"assistant\"}\n".into(), "0", "line 1: "),
-        ("[]\n".into(), "0", "line 1: no record"),
+        ("[]\n".into(), "0", "line 1: not a record"),
     ] {
         with_reply(&reply, status)
             .code(69)
             .stdout("")
-            .stderr(contains("claw-compact: the summary "))
+            .stderr(contains("claw-compact: summary "))
             .stderr(contains(why));
     }
 }
@@ -673,7 +673,7 @@ fn v54_a_request_that_does_not_fit_is_asked_with_half_of_it() {
     compact(&sandbox, &["--no-fallback"])
         .code(5)
         .stdout("")
-        .stderr(contains("the summary request does not fit the window, however short"));
+        .stderr(contains("even the shortest summary request does not fit the context window"));
     let sizes: Vec<usize> = (7..=calls(&sandbox)).map(|n| asked(&sandbox, n).len()).collect();
     assert!(sizes.len() > 2 && sizes.windows(2).all(|two| two[1] <= two[0] / 2), "{sizes:?}");
 }
@@ -693,7 +693,7 @@ fn v54_the_same_request_is_never_sent_twice() {
     assert_eq!(requests.len(), count);
     compact(&sandbox, &["--max-calls", "0", "--no-fallback"])
         .code(69)
-        .stderr(contains("no source of summaries is left to ask"));
+        .stderr(contains("no source of summaries is left to try"));
     assert_eq!(calls(&sandbox), count, "0 asks nobody");
 }
 
@@ -862,7 +862,7 @@ fn a_summary_can_be_made_without_a_model() {
         let args = [&args[..], &["--fallback", "local"]].concat();
         let run = stage(&sandbox, "claw-compact", &args, "s.jsonl")
             .success()
-            .stderr(contains("; the next source is local\n"))
+            .stderr(contains("; trying local\n"))
             .stderr(contains("summarised "));
         let record = run.json_one();
         assert_eq!(record["strategy"], "local", "{call}");

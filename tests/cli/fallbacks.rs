@@ -37,9 +37,9 @@ fn audit_06_every_failure_of_every_model_falls_back() {
         sandbox.write("reply", &reply);
         let record = compact(&sandbox, &["--via", "offline"])
             .success()
-            .stderr(contains("no summary by offline: "))
-            .stderr(contains("; the next source is main\n"))
-            .stderr(contains("; the next source is local\n"))
+            .stderr(contains("no summary from offline: "))
+            .stderr(contains("; trying main\n"))
+            .stderr(contains("; trying local\n"))
             .stderr(contains("; source: local)\n"));
         assert_eq!(record.json_one()["strategy"], "local", "{status} {reply}");
         let stopped = compact(&sandbox, &["--no-fallback"]);

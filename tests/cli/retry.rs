@@ -48,7 +48,7 @@ fn made(sandbox: &Sandbox, args: &[&str]) -> (Assert, Vec<Value>) {
     (run, records)
 }
 
-/// The ids of those that are still to be made.
+/// The ids of the compactions that still need a summary.
 fn pending(sandbox: &Sandbox) -> Vec<Value> {
     let shown = sandbox.cmd("claw-compact").args(["--retry", "--show", "s.jsonl"]).assert();
     let shown = shown.success().json_one();
@@ -138,7 +138,7 @@ fn v76_the_oldest_fails_and_the_others_are_served() {
         .stderr(contains(format!("no summary for '{}': ", first["id"].as_str().unwrap_or("?"))));
     assert_eq!(records.len(), 1);
     assert_eq!(records[0]["retry_of"], second["id"]);
-    // It goes on from a stub, so it is still to be made.
+    // It continues a placeholder, so it is still pending.
     assert_eq!(records[0]["needs_summary_retry"], true);
     append(&sandbox, "s.jsonl", run.get_output().stdout.clone());
     assert_eq!(pending(&sandbox), [first["id"].clone(), second["id"].clone()]);
@@ -165,7 +165,7 @@ fn v76_a_range_that_is_empty_or_not_found_fails_and_stays() {
     for kept in [&json!("nowhere"), &ids[0]] {
         append(&sandbox, "s.jsonl", flagged(kept));
         let before = sandbox.read("s.jsonl");
-        retry(&sandbox).code(65).stderr(contains("what it covers is not found: no cut at"));
+        retry(&sandbox).code(65).stderr(contains("cannot repeat the compaction: no cut at"));
         assert!(sandbox.read("s.jsonl") == before);
         assert_eq!(pending(&sandbox), [last(&sandbox)["id"].clone()]);
         retract(&sandbox, &last(&sandbox)["id"]);
@@ -235,7 +235,7 @@ fn a_summary_over_a_stub_that_was_taken_back_is_not_asked_for_again_and_again() 
     retract(&sandbox, &first["id"]);
     let (before, spent) = (sandbox.read("s.jsonl"), calls(&sandbox));
     for _ in 0..3 {
-        retry(&sandbox).success().stderr(contains("it goes on from one that is still to be made"));
+        retry(&sandbox).success().stderr(contains("it continues a summary that is still missing"));
     }
     assert!(sandbox.read("s.jsonl") == before);
     assert_eq!(calls(&sandbox), spent);
@@ -259,7 +259,7 @@ fn v76_the_pause_doubles_up_to_a_day_and_is_on_disk() {
         assert_eq!(calls(&sandbox), failures);
         retry_at(&sandbox, now + pause - 1, &args)
             .success()
-            .stderr(contains("it failed before, and the next try is in 1 s"));
+            .stderr(contains("it failed before; next attempt in 1 s"));
         assert_eq!(calls(&sandbox), failures, "{failures}");
         now += pause;
         pause = (pause * 2).min(86_400);

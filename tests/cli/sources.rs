@@ -91,7 +91,7 @@ fn v73_half_of_the_requests_tokens_is_enough_and_odd_ones_are_rounded_down() {
             if is_used {
                 assert_eq!(applied(&run)["strategy"], "checkpoint");
             } else {
-                run.code(5).stdout("").stderr(contains("none covers enough"));
+                run.code(5).stdout("").stderr(contains("no checkpoint covers enough"));
             }
         }
     }
@@ -165,9 +165,9 @@ fn a_checkpoint_is_used_for_no_more_than_it_covers() {
     append(&sandbox, "s.jsonl", checkpoint(&ids[1]));
     compacted(&sandbox, &["--no-prefer-checkpoint"]);
     legal(&sandbox);
-    compact(&sandbox, &args).code(5).stdout("").stderr(contains("none covers enough"));
+    compact(&sandbox, &args).code(5).stdout("").stderr(contains("no checkpoint covers enough"));
     append(&sandbox, "s.jsonl", checkpoint(&json!("nowhere")));
-    compact(&sandbox, &args).code(5).stdout("").stderr(contains("none covers enough"));
+    compact(&sandbox, &args).code(5).stdout("").stderr(contains("no checkpoint covers enough"));
     assert_eq!(calls(&sandbox), 1);
 }
 
@@ -204,9 +204,9 @@ fn each_source_is_tried_in_its_turn_and_each_failure_is_said() {
         .stdout("");
     let said: Vec<&str> = run.stderr_text().lines().collect();
     let expected = [
-        "no summary by checkpoint: none covers enough, and leaves little enough beside it; the next source is ollama:a:7b",
-        "no summary by ollama:a:7b: cannot get a summary: 'claw-call' ended with status 69; the next source is openai:b",
-        "no summary by openai:b: cannot get a summary: 'claw-call' ended with status 75; the next source is main",
+        "no summary from checkpoint: no checkpoint covers enough for the rest to fit; trying ollama:a:7b",
+        "no summary from ollama:a:7b: cannot get a summary: 'claw-call' ended with status 69; trying openai:b",
+        "no summary from openai:b: cannot get a summary: 'claw-call' ended with status 75; trying main",
         "cannot get a summary: 'claw-call' ended with status 77",
     ];
     assert_eq!(said, expected.map(|text| format!("claw-compact: {text}")));
@@ -344,9 +344,7 @@ fn v74_the_configuration_says_how_often_and_how_long() {
     let args = ["--config", "config", "--no-fallback"];
     for (seconds, asked) in [(0, 2), (60, 1), (61, 2)] {
         let before = calls(&sandbox);
-        run_at(&sandbox, seconds, &args, &talk(12, 60))
-            .code(69)
-            .stderr(contains("the next source is main"));
+        run_at(&sandbox, seconds, &args, &talk(12, 60)).code(69).stderr(contains("; trying main"));
         assert_eq!(calls(&sandbox) - before, asked, "{seconds}");
     }
     configure(&sandbox, &json!({"ollamaFailureThreshold": 0, "ollama": ollama}));

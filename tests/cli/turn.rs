@@ -250,7 +250,7 @@ fn a_turn_goes_on_without_a_summary_of_the_model_s() {
     let refused = || Step::error(401, "authentication_error", "no");
     let steps = [Step::Overflow, refused()];
     let (case, run) = Case::new(&chat(), &steps, &["--fallback", "local"]);
-    run.success().stdout(contains(PROMPT)).stderr(contains("the next source is local"));
+    run.success().stdout(contains(PROMPT)).stderr(contains("; trying local"));
     assert_eq!(case.added("compaction")[0]["strategy"], "local");
     assert_eq!(case.no_request_twice().requests(), (2, 1));
     // Ahead of an overflow, and after it.
@@ -343,8 +343,7 @@ fn a_compaction_ahead_that_fails_is_no_reason_not_to_ask() {
     }
     let args = ["--window", "4000", "--no-fallback"];
     let (_, run) = Case::new(&chat(), &[Step::text("")], &args);
-    run.success()
-        .stderr(contains("claw-compact: the summary of 'claw-call' is not used: it is blank"));
+    run.success().stderr(contains("claw-compact: summary from 'claw-call' rejected: it is blank"));
 }
 
 /// What has to stay is one long result: it is shortened, and nothing is sent that is too long by our count.

@@ -192,7 +192,7 @@ impl Session {
             let text = "Made later.";
             let record = record(&task, &planned, text, Strategy::Llm, 1, Some(&one.id))?;
             self.file.append_view(&record)?;
-            summaries.mend(&one.id, planned.summary(text));
+            summaries.replace(&one.id, planned.summary(text));
         }
         let after = rebuild(&self.file.bytes)?.messages;
         let tail = |messages: &[Message<'_>]| lines(messages).split_off(1);

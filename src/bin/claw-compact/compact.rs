@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The options of `claw-compact` alone.
+/// The options that only `claw-compact` has.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CompactArgs {
     /// Write a compaction record instead of messages
@@ -45,13 +45,13 @@ pub struct CompactArgs {
     /// The sources of summaries.
     #[command(flatten)]
     pub sources: SourceArgs,
-    /// The models that are asked before that of the conversation.
+    /// The models to try before that of the conversation.
     #[command(flatten)]
     pub summarisers: SummariserArgs,
-    /// The program that asks.
+    /// The command that calls the model.
     #[command(flatten)]
     pub call: CommandArgs,
-    /// The pause between tries of a missing summary.
+    /// The pause between attempts at a missing summary.
     #[command(flatten)]
     pub pause: PauseArgs,
     /// Ask the model with the text in FILE instead of the built-in prompt
@@ -82,13 +82,13 @@ pub struct CompactArgs {
 pub struct CompactRun<'s> {
     /// Its options.
     pub args: &'s CompactArgs,
-    /// The provider's.
+    /// The options for the model and its provider.
     pub model: &'s ModelArgs,
-    /// The window, if one is known.
+    /// The budget, if the context window is known.
     pub budget: Option<Budget>,
-    /// What refused the request, if something did.
+    /// The refusal of the request, from `--failure`.
     pub refused: Option<Refused>,
-    /// What goes with the messages.
+    /// The system prompt and the tools.
     pub extras: Extras,
     /// The name of the conversation's model.
     pub asked: Option<String>,
@@ -98,9 +98,9 @@ impl CompactRun<'_> {
     /// Compacts the messages of `input`.
     ///
     /// # Errors
-    /// 5 when there is nothing to gain, or the summary does not make the request fit; 65 for bad input;
-    /// 69 when the model's summary cannot be used; the status of the program that gets the summary when
-    /// that fails. Nothing is written then.
+    /// Fails with status 5 if there is nothing to gain or the summary does not make the request fit, 65 if the
+    /// input is invalid, 69 if the model's summary is not usable, and with the status of the command that calls
+    /// the model if that fails. Writes nothing then.
     pub fn run(&self, input: &[(Arc<str>, Vec<u8>)], log: Log) -> anyhow::Result<Exit> {
         let progress = log.wait_for("looking for a cut");
         let messages = messages(input)?;
@@ -129,7 +129,7 @@ impl CompactRun<'_> {
         let spent = CallBudget::new(self.args.max_calls, self.args.deadline);
         let ladder = Ladder { session: self, spent: &spent, prompt, log };
         let mut sources = self.sources(self.is_too_long(&task, &planned))?;
-        sources.retain(|source| source.is_there(&messages));
+        sources.retain(|source| source.is_available(&messages));
         let made = ladder.climb(&sources, &task, &planned);
         drop(progress);
         let made = made.map_err(|error| with_outcome(error, planned.before, &spent))?;
@@ -159,7 +159,7 @@ impl CompactRun<'_> {
         }
     }
 
-    /// Returns whether the request is known not to fit.
+    /// Returns true if the request is known not to fit.
     pub(crate) fn is_too_long(&self, task: &Task<'_, '_>, planned: &CutPlan) -> bool {
         self.refused.is_some() || task.target.is_some_and(|target| planned.before > target)
     }
@@ -168,7 +168,7 @@ impl CompactRun<'_> {
         self.args.prompt.as_ref().map_or_else(|| Ok(request::PROMPT.to_owned()), |p| read_text(p))
     }
 
-    /// What a model would be asked, and in how many calls.
+    /// Returns the pieces of the covered part that a model gets, one for each call.
     pub(crate) fn pieces(
         &self,
         asked: &SummaryModel,
@@ -181,9 +181,10 @@ impl CompactRun<'_> {
         let covered = &task.messages[planned.from..planned.at];
         match Pieces::new(covered, prompt, planned.earlier.as_deref(), limits) {
             Some(pieces) => Ok(pieces),
-            None => {
-                fail(Exit::NoGain, "the summary request does not fit the window, however short")
-            }
+            None => fail(
+                Exit::NoGain,
+                "even the shortest summary request does not fit the context window",
+            ),
         }
     }
 
@@ -197,14 +198,14 @@ impl CompactRun<'_> {
     }
 }
 
-/// The compaction record of a summary.
+/// Returns the compaction record of a summary.
 pub(crate) fn record(
     task: &Task<'_, '_>,
     made: &Made,
     retry_of: Option<&str>,
 ) -> anyhow::Result<String> {
     let Some(first_kept) = task.first_kept(&made.planned) else {
-        return fail(Exit::Data, "cannot write a record: no message that is kept has a record");
+        return fail(Exit::Data, "cannot write a record: no kept message comes from a record");
     };
     let source = MadeSummary {
         text: &made.reply.text,
@@ -217,15 +218,15 @@ pub(crate) fn record(
     Ok(made.planned.record(&source, &first_kept, made.after))
 }
 
-/// A failure that tells programs what became of it all: no source had a summary, or the last one's was
-/// refused.
+/// Returns the error with the outcome of the run, for `--log json`: failed, or refused if the last summary was
+/// rejected.
 pub(crate) fn with_outcome(error: anyhow::Error, before: u64, spent: &CallBudget) -> anyhow::Error {
     let members = outcome_of(&error).number("before", before).number("after", before);
     let members = members.with(|it| spent.add_to(it));
     Error::new(exit::status(&error), exit::text(&error)).with(members).into()
 }
 
-/// The outcome that an error brings along; failed, if it brings none.
+/// Returns the outcome that an error carries, else `failed`.
 pub(crate) fn outcome_of(error: &anyhow::Error) -> Members {
     let own = error.downcast_ref::<Error>().map(Error::members).filter(|own| !own.is_empty());
     own.cloned().unwrap_or_else(|| StageOutcome::Failed.member())
@@ -244,7 +245,7 @@ pub(crate) fn say_applied(log: Log, made: &Made, spent: &CallBudget) {
     };
     let next = if made.strategy == Strategy::Stub { "; claw-retry makes the summary" } else { "" };
     if !made.lost.is_empty() {
-        log.note(&format!("the summary does not have {}", listed(&made.lost)));
+        log.note(&format!("the summary lacks {}", listed(&made.lost)));
     }
     log.outcome(
         &format!("{done}: {before} -> {after} tokens ({cost}){next}"),
@@ -262,14 +263,14 @@ fn nothing_to_gain(task: &Task<'_, '_>) -> String {
     let count = task.messages.len();
     match task.target {
         Some(target) if tokens > target => format!(
-            "nothing to gain: what has to stay of {count} messages ({tokens} tokens) is over the budget of {target}{}",
+            "nothing to gain: no cut of {count} messages ({tokens} tokens) brings the request within its budget of {target} tokens{}",
             largest(task)
         ),
         _ => format!("nothing to gain: {count} messages, {tokens} tokens"),
     }
 }
 
-/// The largest message, where it alone is most of the matter.
+/// Describes the largest message if it alone has at least half of the budget.
 fn largest(task: &Task<'_, '_>) -> String {
     let sizes = task.messages.iter().map(|message| task.gauge.message(message));
     let Some((at, size)) = sizes.enumerate().max_by_key(|(_, size)| *size) else {
@@ -280,11 +281,11 @@ fn largest(task: &Task<'_, '_>) -> String {
         return String::new();
     }
     let help = match message.results().next() {
-        Some(_) => "; claw-truncate shortens its results",
+        Some(_) => "; shorten its results with claw-truncate",
         None => "",
     };
     let id = message.meta.as_ref().map(|meta| format!(" (record '{}')", &*meta.id));
-    format!("; message {}{} alone has {size}{help}", at + 1, id.unwrap_or_default())
+    format!("; message {}{} alone has {size} tokens{help}", at + 1, id.unwrap_or_default())
 }
 
 pub(crate) fn read_text(path: &Path) -> anyhow::Result<String> {

@@ -1,4 +1,4 @@
-//! The ladder of sources: each is tried in turn, until one gives a summary that may be used.
+//! Tries the sources of summaries in turn, until one gives a usable summary.
 
 use crate::compact::outcome_of;
 use crate::compact::{CompactRun, read_text};
@@ -14,7 +14,7 @@ use clawutils::compact::request::{self, SummaryPrompt};
 use clawutils::compact::{CutPlan, Strategy, Task, local, stub};
 use clawutils::exit::{self, Error, Exit, fail};
 
-/// A summary that may stand for what it covers.
+/// A summary that was accepted.
 #[derive(Clone, Debug)]
 pub(super) struct Made {
     /// The name of its source.
@@ -22,13 +22,13 @@ pub(super) struct Made {
     pub planned: CutPlan,
     pub strategy: Strategy,
     pub reply: SummaryReply,
-    /// The request's tokens with it.
+    /// The tokens of the request with it.
     pub after: u64,
-    /// What it does not name and the rest of the conversation uses.
+    /// The names that it lacks and the rest of the conversation uses.
     pub lost: Used,
 }
 
-/// What one run climbs with.
+/// The sources of one run, with its limits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ladder<'s> {
     pub session: &'s CompactRun<'s>,
@@ -38,7 +38,7 @@ pub(super) struct Ladder<'s> {
 }
 
 impl Ladder<'_> {
-    /// Tries the sources in order. Why one failed is said, and the last failure is that of all.
+    /// Tries the sources in order, and reports each failure. The last failure is returned as an error.
     pub fn climb(
         &self,
         sources: &[Source],
@@ -46,7 +46,7 @@ impl Ladder<'_> {
         planned: &CutPlan,
     ) -> anyhow::Result<Made> {
         let Some((last, earlier)) = sources.split_last() else {
-            return fail(Exit::Unavailable, "no source of summaries is left to ask");
+            return fail(Exit::Unavailable, "no source of summaries is left to try");
         };
         for (at, source) in earlier.iter().enumerate() {
             match self.make(source, task, planned) {
@@ -59,8 +59,7 @@ impl Ladder<'_> {
 
     fn say_failed(&self, source: &Source, next: &Source, error: &anyhow::Error) {
         let (name, next) = (source.name(), next.name());
-        let text =
-            format!("no summary by {name}: {}; the next source is {next}", exit::text(error));
+        let text = format!("no summary from {name}: {}; trying {next}", exit::text(error));
         self.log.outcome(&text, &outcome_of(error).string("source", name));
     }
 
@@ -75,7 +74,7 @@ impl Ladder<'_> {
             Source::File(path) => (Strategy::File, planned.clone(), said(read_text(path)?)),
             Source::Checkpoint => {
                 let Some((planned, text)) = task.by_checkpoint() else {
-                    let why = "none covers enough, and leaves little enough beside it";
+                    let why = "no checkpoint covers enough for the rest to fit";
                     return fail(Exit::NoGain, why);
                 };
                 (Strategy::Checkpoint, planned, said(text))
@@ -86,7 +85,7 @@ impl Ladder<'_> {
                 (Strategy::Local, planned.clone(), said(text))
             }
             Source::Stub => {
-                // All but the newest fifth goes, for nobody knows when there will be a summary.
+                // Cover all but the newest fifth, because it may take long until there is a summary.
                 let task = Task { rule: CutRule::Fifth, ..*task };
                 let planned = task.plan().unwrap_or_else(|| planned.clone());
                 let text = stub::text(&planned);
@@ -96,7 +95,7 @@ impl Ladder<'_> {
         self.accept(source.name(), strategy, task, planned, reply)
     }
 
-    /// Asks a model, and notes how that went.
+    /// Asks a model for a summary, and logs the attempt.
     fn ask(
         &self,
         asked: &SummaryModel,
@@ -104,7 +103,7 @@ impl Ladder<'_> {
         planned: &CutPlan,
     ) -> anyhow::Result<Made> {
         self.session.args.summarisers.refuse_failing(asked)?;
-        // Who cannot be asked any more did not fail.
+        // Checked first: a model that can no longer be called has not failed.
         self.spent.check()?;
         let command = self.session.args.call.command.as_str();
         let writer = Writer { asked, command, spent: self.spent, log: self.log };
@@ -117,7 +116,7 @@ impl Ladder<'_> {
         if let Some(attempts) = &asked.attempts {
             attempts.note(made.is_ok(), now()?);
         }
-        Ok(self.mend(&writer, task, made?))
+        Ok(self.restore_names(&writer, task, made?))
     }
 
     fn accept(
@@ -135,26 +134,26 @@ impl Ladder<'_> {
                 Ok(Made { source: source.to_owned(), planned, strategy, reply, after, lost })
             }
             Err(why) => {
-                let text = format!("the summary is not used: {why}");
+                let text = format!("summary rejected: {why}");
                 let error = Error::new(why.exit(strategy), text);
                 Err(error.with(StageOutcome::Refused.member()).into())
             }
         }
     }
 
-    /// Asks once more for the names that the summary lost, if there are any. What comes back is used if it
-    /// lost fewer; a failure costs nothing but the call.
-    fn mend(&self, writer: &Writer<'_>, task: &Task<'_, '_>, made: Made) -> Made {
+    /// Asks again for a summary that has the lost names, if there are any. The new summary is used if it lacks
+    /// fewer names; if the call fails, the first one is used.
+    fn restore_names(&self, writer: &Writer<'_>, task: &Task<'_, '_>, made: Made) -> Made {
         let limits = writer.asked.limits(task.gauge, task.summary_tokens(), self.spent.left());
-        let request = request::mend(&made.reply.text, &made.lost.names(), &made.lost.lines());
+        let request = request::restore(&made.reply.text, &made.lost.names(), &made.lost.lines());
         let fits = limits.room.is_none_or(|room| task.gauge.text(&request) + 8 <= room);
         if made.lost.is_empty() || self.spent.left() == 0 || !fits {
             return made;
         }
-        self.log.note(&format!("the summary lost {}; asking once more", listed(&made.lost)));
+        self.log.note(&format!("the summary lacks {}; asking again", listed(&made.lost)));
         let again = || -> anyhow::Result<Made> {
             let Some(reply) = writer.ask(&request, limits.summary)? else {
-                return fail(Exit::NoGain, "the request does not fit");
+                return fail(Exit::NoGain, "the second request does not fit the context window");
             };
             let usage = clawutils::usage::sum(made.reply.usage.as_deref(), reply.usage.as_deref());
             let reply = SummaryReply { usage, ..reply };
@@ -167,14 +166,14 @@ impl Ladder<'_> {
                 Made { reply, ..made }
             }
             Err(error) => {
-                self.log.note(&format!("the first summary is used: {}", exit::text(&error)));
+                self.log.note(&format!("keeping the first summary: {}", exit::text(&error)));
                 made
             }
         }
     }
 }
 
-/// Names for a line of text.
+/// Returns the number of lost names and the first of them, for a diagnostic.
 pub(crate) fn listed(lost: &Used) -> String {
     let (names, all) = (lost.names(), lost.len());
     let more = all - names.len();

@@ -1,8 +1,8 @@
-//! `--retry`: summaries for what a stub stands for.
+//! `--retry`: makes the summaries that placeholders stand for.
 //!
-//! Each pending compaction is made again as things were when it was made: the same messages, the same cut.
-//! Its record says in whose place it stands, so it never governs where that did not. The oldest comes first,
-//! and what one learns the next goes on from; one that fails again and again does not hold up the others.
+//! Each pending compaction is repeated with the messages and the cut of the first time. Its record names the
+//! compaction that it replaces, and applies only where that one does. The oldest comes first, and later
+//! summaries continue it. A summary that keeps failing does not hold up the others.
 
 use crate::compact::{CompactRun, record, say_applied};
 use crate::ladder::{Ladder, Made};
@@ -21,17 +21,17 @@ use clawutils::messages::rebuild::{self, RebuildOptions};
 use clawutils::messages::{Message, summary};
 use std::io::Write;
 
-/// The longest pause between two tries of one summary, in seconds: a day.
+/// The longest pause between two attempts at one summary: a day, in seconds.
 const LONGEST_PAUSE: f64 = 86_400.0;
 
 impl CompactRun<'_> {
     /// Makes the pending summaries of a transcript and writes a record for each.
     ///
     /// # Errors
-    /// The status of the last one that failed, when all others were tried; 74 when the transcript cannot be
-    /// read or a record not be written.
+    /// Fails with 74 if the transcript cannot be read or a record cannot be written. If summaries fail, all others
+    /// are tried, and the status of the last failure is returned.
     pub fn retry(&self, inputs: &[Input], log: Log) -> anyhow::Result<Exit> {
-        let _progress = log.wait_for("looking for summaries that are still to be made");
+        let _progress = log.wait_for("looking for missing summaries");
         let mut summaries = Summaries::read(inputs)?;
         if self.args.show {
             return self.show_pending(&summaries.pending());
@@ -46,7 +46,7 @@ impl CompactRun<'_> {
             let messages = before(inputs, &one, &summaries);
             let known = messages.as_deref().unwrap_or_default();
             if let Some(why) = self.why_not_yet(&one, known)? {
-                let text = format!("the summary of '{}' is not tried: {why}", one.id);
+                let text = format!("skipping the summary of '{}': {why}", one.id);
                 log.outcome(&text, &StageOutcome::Skipped.member().string("id", &one.id));
                 continue;
             }
@@ -66,8 +66,8 @@ impl CompactRun<'_> {
         Ok(exit)
     }
 
-    /// Why it is not tried now, if it is not. A summary on a summary that is still to be made would be
-    /// marked again, and so asked for again and again.
+    /// Returns the reason why a summary is not attempted now, if there is one. A summary that continues a missing
+    /// one would be marked as pending again, and be made again on every run.
     fn why_not_yet(
         &self,
         one: &Pending,
@@ -75,16 +75,15 @@ impl CompactRun<'_> {
     ) -> anyhow::Result<Option<String>> {
         let base = messages.first().and_then(|first| first.meta.as_ref()?.summary.as_ref());
         if !one.is_stub && base.is_some_and(|base| base.needs_retry) {
-            return Ok(Some("it goes on from one that is still to be made".to_owned()));
+            return Ok(Some("it continues a summary that is still missing".to_owned()));
         }
         let left = self.next_try(one) - now()?;
-        let text = || format!("it failed before, and the next try is in {:.0} s", left.ceil());
-        // More than a day is left only where the clock was set back.
+        let text = || format!("it failed before; next attempt in {:.0} s", left.ceil());
+        // More than a day can be left only if the clock was set back.
         Ok((left > 0.0 && left <= LONGEST_PAUSE).then(text))
     }
 
-    /// When it may be tried next, in Unix seconds: after the pause, then after twice
-    /// that, and so on.
+    /// Returns the time of the next attempt, in Unix seconds. The pause doubles with each failure.
     fn next_try(&self, one: &Pending) -> f64 {
         let failures = attempts(one).failures(f64::INFINITY);
         let Some(times) = failures.count.checked_sub(1) else { return 0.0 };
@@ -92,7 +91,7 @@ impl CompactRun<'_> {
         failures.last + pause.min(LONGEST_PAUSE)
     }
 
-    /// One summary, as the record that stands in the place of the stub.
+    /// Makes one summary, and returns the record that replaces the placeholder.
     fn retry_one(
         &self,
         messages: anyhow::Result<Vec<Message<'_>>>,
@@ -105,7 +104,7 @@ impl CompactRun<'_> {
         attempts(one).note(made.is_ok(), now()?);
         let (made, line) = made?;
         say_applied(log, &made, &spent);
-        summaries.mend(&one.id, made.planned.summary(&made.reply.text));
+        summaries.replace(&one.id, made.planned.summary(&made.reply.text));
         Ok(line)
     }
 
@@ -118,7 +117,8 @@ impl CompactRun<'_> {
     ) -> anyhow::Result<(Made, String)> {
         let task = self.task(messages);
         let Some(planned) = task.plan_from(&one.first_kept) else {
-            let text = format!("what it covers is not found: no cut at '{}'", one.first_kept);
+            let text =
+                format!("cannot repeat the compaction: no cut at record '{}'", one.first_kept);
             return fail(Exit::Data, text);
         };
         let prompt = self.prompt()?;
@@ -146,7 +146,8 @@ impl CompactRun<'_> {
     }
 }
 
-/// The messages as they were when the compaction was made, with what was learned since.
+/// Returns the messages from when the compaction was made, with the summary that was made since for the placeholder
+/// among them.
 fn before(
     inputs: &[Input],
     one: &Pending,

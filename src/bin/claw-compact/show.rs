@@ -1,4 +1,4 @@
-//! `--show`: what a compaction would do, as one JSON object; nothing is called.
+//! `--show`: describes the compaction as one JSON object, without calling a model.
 
 use crate::compact::CompactRun;
 use crate::sources::Source;
@@ -13,7 +13,7 @@ use clawutils::record::content::Role;
 use std::io::Write;
 
 impl CompactRun<'_> {
-    /// Writes it.
+    /// Writes the description of `planned`.
     pub(crate) fn show(
         &self,
         task: &Task<'_, '_>,
@@ -21,7 +21,7 @@ impl CompactRun<'_> {
         prompt: SummaryPrompt<'_>,
     ) -> anyhow::Result<Exit> {
         let sources = self.sources(self.is_too_long(task, planned))?;
-        // What the first of the models would be asked, if there is one.
+        // The pieces for the first model.
         let model = sources.iter().find_map(Source::model);
         let pieces = model.map(|asked| self.pieces(asked, task, planned, prompt)).transpose()?;
         let first = pieces.as_ref().and_then(|pieces| pieces.iter().next());
@@ -32,7 +32,7 @@ impl CompactRun<'_> {
         let (calls, left_out) = pieces.map_or((0, 0), |pieces| (pieces.calls(), pieces.left_out));
         let (covered, kept) = task.messages.split_at(planned.at);
         let add = |it: Members, message| add_message(it, task, planned, message);
-        // With the longest summary that it may get.
+        // Counts the longest summary that is allowed.
         let after = task.tokens(&task.apply(planned, "")) + task.most_tokens(planned);
         let plan = Members::new()
             .number("tokens_before", planned.before)
@@ -54,7 +54,7 @@ impl CompactRun<'_> {
     }
 }
 
-/// Adds a message: who speaks, its first record, its size, and whether its words stay in any case.
+/// Adds a message: its first record, its role, its size, and whether its text is kept word for word.
 fn add_message(
     members: Members,
     task: &Task<'_, '_>,

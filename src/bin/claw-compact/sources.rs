@@ -1,4 +1,4 @@
-//! Where summaries may come from: models, by option and configuration, and those that ask nobody.
+//! The sources of summaries: models, by options and configuration, and sources without a model.
 
 use crate::compact::CompactRun;
 use clawutils::cli::summary::SummaryModel;
@@ -9,26 +9,26 @@ use std::path::PathBuf;
 /// One source of summaries.
 #[derive(Clone, Debug)]
 pub enum Source {
-    /// A file of the user's.
+    /// A file from the user.
     File(PathBuf),
-    /// A checkpoint that is there already.
+    /// A checkpoint that was made earlier.
     Checkpoint,
-    /// A model that is asked.
+    /// A model.
     Model(Box<SummaryModel>),
-    /// Put together without a model.
+    /// Extraction from the messages, without a model.
     Local,
-    /// A note that there is no summary yet.
+    /// A placeholder, which says that the summary is missing.
     Stub,
 }
 
 impl Source {
-    /// Whether there is such a source for these messages at all.
+    /// Returns true if these messages have such a source.
     #[must_use]
-    pub fn is_there(&self, messages: &[Message<'_>]) -> bool {
+    pub fn is_available(&self, messages: &[Message<'_>]) -> bool {
         !matches!(self, Source::Checkpoint) || LatestCheckpoint::among(messages).is_some()
     }
 
-    /// How it is named in diagnostics.
+    /// Returns its name in diagnostics.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -40,7 +40,7 @@ impl Source {
         }
     }
 
-    /// The model that is asked, if it is one.
+    /// Returns the model, if it is one.
     #[must_use]
     pub fn model(&self) -> Option<&SummaryModel> {
         match self {
@@ -51,11 +51,11 @@ impl Source {
 }
 
 impl CompactRun<'_> {
-    /// All sources, in the order in which they are tried. By default nothing is left out without a summary from
-    /// a request that fits.
+    /// Returns all sources, in the order in which they are tried. By default the placeholder is used only if the
+    /// request does not fit.
     ///
     /// # Errors
-    /// 78 when one of the models cannot be.
+    /// Fails with 78 if the window of a model leaves no room.
     pub(crate) fn sources(&self, is_too_long: bool) -> anyhow::Result<Vec<Source>> {
         if let Some(path) = &self.args.summary {
             return Ok(vec![Source::File(path.clone())]);
@@ -67,7 +67,7 @@ impl CompactRun<'_> {
         let models = self.models()?.into_iter();
         sources.extend(models.map(|asked| Source::Model(Box::new(asked))));
         let args = &self.args.sources;
-        // Naming one of the two leaves the other out.
+        // If the user names one of the two, the other is not used.
         let is_default = !args.no_fallback && args.fallback.is_none() && !args.emergency;
         if is_default || args.fallback.is_some() {
             sources.push(Source::Local);
@@ -78,10 +78,10 @@ impl CompactRun<'_> {
         Ok(sources)
     }
 
-    /// Returns the models that are asked, in order. None at all where no call may be spent.
+    /// Returns the models to try, in order. There are none if `--max-calls` is 0.
     ///
     /// # Errors
-    /// 78 when the window of one leaves no room.
+    /// Fails with 78 if the window of a model leaves no room.
     pub(crate) fn models(&self) -> anyhow::Result<Vec<SummaryModel>> {
         match self.args.max_calls {
             0 => Ok(Vec::new()),
@@ -89,7 +89,7 @@ impl CompactRun<'_> {
         }
     }
 
-    /// The model of the conversation.
+    /// Returns the model of the conversation.
     pub(crate) fn main(&self) -> SummaryModel {
         SummaryModel::main(self.model, self.budget)
     }

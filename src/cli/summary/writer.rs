@@ -88,7 +88,7 @@ impl Writer<'_> {
         let Some(pieces) = Pieces::new(rest, prompt, said(so_far), limits) else {
             return fail(
                 Exit::NoGain,
-                "the summary request does not fit the window, however short",
+                "even the shortest summary request does not fit the context window",
             );
         };
         self.say_left_out(&pieces);
@@ -179,7 +179,7 @@ fn said(reply: &SummaryReply) -> Option<&str> {
 
 fn read_reply(command: &str, stdout: &[u8]) -> anyhow::Result<SummaryReply> {
     let unusable = |why: String| {
-        let text = format!("the summary of '{command}' is not used: {why}");
+        let text = format!("summary from '{command}' rejected: {why}");
         Error::new(Exit::Unavailable, text).with(StageOutcome::Refused.member())
     };
     let records = std::str::from_utf8(stdout).map_err(|error| unusable(error.to_string()))?;

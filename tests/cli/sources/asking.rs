@@ -82,7 +82,7 @@ fn v54_the_deadline_ends_a_call_that_hangs() {
         let run = run.stderr(contains("did not end in time"));
         match more {
             ["--no-fallback"] => {
-                run.code(69).stdout("").stderr(contains("the time of --deadline is over"))
+                run.code(69).stdout("").stderr(contains("the deadline of --deadline has passed"))
             }
             _ => run.success(),
         };
