@@ -199,7 +199,7 @@ fn each_program_has_a_page_and_each_page_a_program() {
 }
 
 #[test]
-fn pages_name_the_options_of_help() {
+fn pages_document_the_options_of_help() {
     let mut wrong = Vec::new();
     let settings = options_of_settings();
     for page in pages().into_iter().filter(|page| page.is_command() && can_run(&page.name)) {
@@ -340,7 +340,7 @@ fn options_of_page(page: &Page) -> BTreeSet<String> {
 }
 
 #[test]
-fn sections_are_there_and_in_order() {
+fn sections_are_complete_and_in_order() {
     let mut wrong = Vec::new();
     for page in pages() {
         let sections = page.sections();
@@ -418,7 +418,7 @@ fn audit_31_the_overview_refers_to_every_page() {
 }
 
 #[test]
-fn audit_31_the_overview_and_the_context_of_a_chat_give_one_number() {
+fn audit_31_the_overview_and_the_context_command_report_the_same_size() {
     if !can_run("claw-call") {
         return;
     }
@@ -436,7 +436,7 @@ fn audit_31_the_overview_and_the_context_of_a_chat_give_one_number() {
 }
 
 #[test]
-fn variables_are_those_that_are_read() {
+fn documented_variables_are_those_that_the_source_reads() {
     let mut variables: BTreeSet<String> = OF_LIBRARIES.map(str::to_owned).into();
     for (path, code) in source() {
         let is_script = path.extension().is_none();
@@ -488,7 +488,7 @@ const TABLE: [&str; 2] = [
 ];
 
 #[test]
-fn the_table_of_settings_is_that_of_the_definitions() {
+fn the_table_of_settings_matches_the_definitions() {
     let page = page("claw.7");
     let (before, rest) = page.text.split_once(TABLE[0]).expect("the beginning of the table");
     let (table, after) = rest.split_once(TABLE[1]).expect("the end of the table");
@@ -526,7 +526,7 @@ fn item_of(setting: &Value) -> String {
 }
 
 #[test]
-fn statuses_are_those_of_the_table() {
+fn exit_statuses_match_the_table() {
     let table: BTreeSet<String> = Exit::ALL.iter().map(|exit| exit.code().to_string()).collect();
     let numbers = |page: &Page| -> BTreeSet<String> {
         page.items("EXIT STATUS").iter().map(|item| item.join(" ")).collect()
@@ -544,7 +544,7 @@ fn statuses_are_those_of_the_table() {
 }
 
 #[test]
-fn rules_are_those_of_the_source() {
+fn documented_rules_are_those_of_the_source() {
     let all = clawutils::finding::rules::ALL.iter();
     let every: BTreeSet<String> = all.map(|rule| rule.name.to_owned()).collect();
     // What rebuild itself finds is named outside of the linter.
@@ -574,7 +574,7 @@ fn constant(name: &str) -> String {
 }
 
 #[test]
-fn files_are_those_that_are_used() {
+fn documented_files_are_those_that_the_source_uses() {
     let code: String = source().into_iter().map(|(_, code)| code).collect();
     let mut wrong = Vec::new();
     for page in pages() {
@@ -597,7 +597,7 @@ fn files_are_those_that_are_used() {
 
 #[test]
 #[allow(clippy::print_stderr, reason = "whoever runs the tests should know what was left out")]
-fn mandoc_has_nothing_to_say() {
+fn mandoc_reports_no_warnings() {
     let sandbox = Sandbox::new();
     if sandbox.sh("command -v mandoc").assert().get_output().status.code() != Some(0) {
         assert!(std::env::var_os("CI").is_none(), "mandoc is not installed, and CI is set");

@@ -77,7 +77,7 @@ fn check(rows: &[Row<'_>]) {
 
 #[test]
 #[rustfmt::skip]
-fn audit_26_a_wrong_command_line_is_told_in_one_line() {
+fn audit_26_an_invalid_command_line_is_reported_in_one_line() {
     check(&[
         Row("claw-append", 2, "claw-append: FILE is required; see claw-append --help"),
         Row("claw-append --user ''", 2, "claw-append: a value is required for FILE; see claw-append --help"),
@@ -122,7 +122,7 @@ fn audit_26_a_wrong_command_line_is_told_in_one_line() {
 
 #[test]
 #[rustfmt::skip]
-fn audit_26_a_wrong_file_is_told_with_its_cause() {
+fn audit_26_an_unusable_file_is_reported_with_its_cause() {
     check(&[
         Row("claw-rebuild none.jsonl", 74, "claw-rebuild: cannot read 'none.jsonl': no such file or directory; check the path"),
         Row("claw-rebuild s.jsonl/x", 74, "claw-rebuild: cannot read 's.jsonl/x': not a directory; check the path"),
@@ -148,7 +148,7 @@ fn audit_26_a_wrong_file_is_told_with_its_cause() {
 
 #[test]
 #[rustfmt::skip]
-fn audit_26_what_is_read_as_something_else_is_told_what_to_give() {
+fn audit_26_input_of_the_wrong_kind_is_refused_with_advice() {
     check(&[
         Row("claw-estimate s.jsonl", 65, "claw-estimate: cannot read 's.jsonl' line 1: not a message: no 'role'; these are records, pipe them through claw-rebuild"),
         Row("claw-truncate --window 8000 s.jsonl", 65, "claw-truncate: cannot read 's.jsonl' line 1: not a message: no 'role'; these are records, pipe them through claw-rebuild"),
@@ -182,7 +182,7 @@ fn audit_26_what_is_read_as_something_else_is_told_what_to_give() {
 
 #[test]
 #[rustfmt::skip]
-fn audit_26_a_call_that_cannot_be_made_says_what_is_missing() {
+fn audit_26_a_call_that_cannot_be_made_reports_what_is_missing() {
     check(&[
         Row("claw-call m.jsonl", 78, "claw-call: no model is named; give --model or set CLAW_MODEL"),
         Row("claw-call --model x m.jsonl", 77, "claw-call: no key for anthropic; set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, or give --key-file or --key-cmd"),
@@ -222,7 +222,7 @@ fn audit_26_a_call_that_cannot_be_made_says_what_is_missing() {
 
 #[test]
 #[rustfmt::skip]
-fn audit_26_a_session_that_is_not_there_says_how_to_make_it() {
+fn audit_26_a_missing_session_is_reported_with_the_command_to_create_it() {
     check(&[
         Row("claw-session path work", 1, "claw-session: no session 'work' in 'workspace'; see claw-session list, or create it with claw-session new --label"),
         Row("claw-session current", 1, "claw-session: no session of agent 'main' in 'workspace'; create one with claw-session new"),
@@ -245,7 +245,7 @@ fn audit_26_a_session_that_is_not_there_says_how_to_make_it() {
 
 #[test]
 #[rustfmt::skip]
-fn audit_26_a_turn_blames_the_option_that_was_typed() {
+fn audit_26_a_turn_names_the_option_that_was_typed() {
     check(&[
         Row("claw-turn", 2, "claw-turn: SESSION is required; see claw-turn --help"),
         Row("claw-turn -m", 2, "claw-turn: a value is required for --message; see claw-turn --help"),
@@ -281,7 +281,7 @@ fn audit_26_a_turn_blames_the_option_that_was_typed() {
 /// A turn that fails after its prompt was stored says so, and how it is continued; one that fails before does not.
 #[test]
 #[rustfmt::skip]
-fn audit_26_a_failed_turn_says_that_the_prompt_is_kept() {
+fn audit_26_a_failed_turn_reports_that_the_prompt_is_kept() {
     let unreachable = "claw-call: unreachable (rule no-answer): no answer from 'http://127.0.0.1:1': connection refused; …";
     let turn = "claw-turn --model x --base-url http://127.0.0.1:1 --max-retries 0";
     let sandbox = folder();
@@ -305,7 +305,7 @@ fn audit_26_a_failed_turn_says_that_the_prompt_is_kept() {
 }
 
 #[test]
-fn audit_26_a_prompt_that_is_read_from_the_terminal_is_asked_for() {
+fn audit_26_reading_a_prompt_from_the_terminal_is_announced() {
     if !pty::is_there() {
         return;
     }
@@ -318,7 +318,7 @@ fn audit_26_a_prompt_that_is_read_from_the_terminal_is_asked_for() {
 
 /// Root may read everything, so the row is tried where the system says no.
 #[test]
-fn audit_26_a_file_that_may_not_be_read_is_told() {
+fn audit_26_an_unreadable_file_is_reported() {
     let sandbox = folder();
     sandbox.sh("chmod 000 s.jsonl").assert().success();
     if std::fs::File::open(sandbox.path("s.jsonl")).is_err() {

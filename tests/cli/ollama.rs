@@ -30,7 +30,7 @@ fn read(count: u64) -> Step {
 }
 
 #[test]
-fn the_window_is_always_sent_and_one_that_is_not_known_is_said() {
+fn the_window_is_always_sent_and_a_default_is_reported() {
     let provider = FakeProvider::new();
     let note = "claw-call: the window of 'test-model' is unknown: requesting 4096 tokens; \
                 use --window to change this\n";
@@ -56,7 +56,7 @@ fn the_window_is_always_sent_and_one_that_is_not_known_is_said() {
 }
 
 #[test]
-fn a_prompt_that_is_over_the_window_is_not_sent() {
+fn a_prompt_larger_than_the_window_is_not_sent() {
     let provider = FakeProvider::new();
     for args in [&[][..], &["--window", "4096"], &["--window", "4096", "--stream"]] {
         let sandbox = Sandbox::new();
@@ -96,7 +96,7 @@ fn append_and_shorten(sandbox: &Sandbox) {
 }
 
 #[test]
-fn j_2_the_room_for_the_answer_is_what_the_window_leaves() {
+fn j_2_the_output_limit_is_lowered_to_what_the_window_leaves() {
     let provider = FakeProvider::new();
     let prompt = words(3000);
     ask(&provider, &["--window", "4096", "--max-tokens", "2000"], &prompt).success().stderr("");
@@ -115,7 +115,7 @@ fn j_2_the_room_for_the_answer_is_what_the_window_leaves() {
 
 /// K-4. Half of the window and one is what a cut leaves; and far less than was sent was dropped.
 #[test]
-fn k_4_an_answer_to_half_of_a_prompt_is_an_overflow() {
+fn k_4_a_silently_truncated_prompt_is_an_overflow() {
     for count in [2050, 700] {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         provider.script(read(count));
@@ -135,7 +135,7 @@ fn k_4_an_answer_to_half_of_a_prompt_is_an_overflow() {
 }
 
 #[test]
-fn k_4_an_answer_to_all_of_a_prompt_is_none() {
+fn k_4_a_prompt_that_was_read_whole_is_not_an_overflow() {
     let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "eA=="}});
     let long = json!({"role": "user", "content": words(3000)});
     // How many tokens an image has is the model's secret.
@@ -154,7 +154,7 @@ fn k_4_an_answer_to_all_of_a_prompt_is_none() {
 
 /// The alarm goes by the least that a prompt can have been; a reply that it takes away is lost.
 #[test]
-fn k_4_what_we_count_too_high_is_no_alarm() {
+fn k_4_an_estimate_that_is_too_high_is_not_an_overflow() {
     let user = |text: String| json!({"role": "user", "content": text}).to_string() + "\n";
     let thinking = json!({"type": "thinking", "thinking": words(4000), "signature": "s"});
     let thought =
@@ -179,7 +179,7 @@ fn k_4_what_we_count_too_high_is_no_alarm() {
 }
 
 #[test]
-fn a_server_that_is_busy_is_asked_again() {
+fn a_busy_server_is_retried() {
     let provider = FakeProvider::new();
     let busy = "server busy, please try again.  maximum pending requests exceeded";
     provider.script(Step::error(503, "", busy));

@@ -14,7 +14,7 @@ use crate::talks::append;
 // ---- further members -------------------------------------------------------------------------
 
 #[test]
-fn further_members_go_into_the_body_and_win() {
+fn extra_members_go_into_the_body_and_take_precedence() {
     for (shape, extra) in [
         (Shape::Anthropic, json!({"temperature": 0.5, "max_tokens": 11})),
         (Shape::OpenAi, json!({"temperature": 0.5, "max_tokens": 11})),
@@ -47,7 +47,7 @@ fn further_members_go_into_the_body_and_win() {
 }
 
 #[test]
-fn further_members_that_are_no_object_are_65_and_nothing_is_sent() {
+fn extra_members_must_be_an_object() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     for text in ["[1]", "", "{\"a\":", "nonsense"] {
         sandbox.write("extra", text);
@@ -66,7 +66,7 @@ fn further_members_that_are_no_object_are_65_and_nothing_is_sent() {
 }
 
 #[test]
-fn beta_features_are_anthropics_alone() {
+fn beta_features_are_sent_only_to_anthropic() {
     let provider = FakeProvider::new();
     hello(&provider, Shape::Anthropic, &["--beta", "one", "--beta", "two"]).success();
     assert_eq!(provider.single_request().header("anthropic-beta"), Some("one,two"));
@@ -79,7 +79,7 @@ fn beta_features_are_anthropics_alone() {
 // ---- notes of what was asked -----------------------------------------------------------------
 
 #[test]
-fn meta_says_what_was_asked_and_can_be_appended() {
+fn meta_records_the_request_and_can_be_appended() {
     for shape in Shape::ALL {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         sandbox.write("system", "Be brief.");
@@ -181,7 +181,7 @@ fn r_3_a_reply_without_counts_is_unpriced() {
 
 /// replies are told apart by the name of their exchange, and counted once.
 #[test]
-fn r_2_replies_from_recordings_are_told_apart() {
+fn r_2_replies_from_recordings_have_distinct_ids() {
     for shape in [Shape::Anthropic, Shape::OpenAi] {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         for option in ["--record", "--replay"] {
@@ -201,7 +201,7 @@ fn r_2_replies_from_recordings_are_told_apart() {
 // ---- counts ----------------------------------------------------------------------------------
 
 #[test]
-fn tokens_are_counted_where_the_provider_can() {
+fn tokens_are_counted_by_providers_that_can() {
     for shape in [Shape::Anthropic, Shape::OpenAi] {
         let provider = FakeProvider::new();
         provider.script(Step::text("for nobody"));
@@ -234,7 +234,7 @@ fn claw_estimate_asks_the_provider_to_count() {
 }
 
 #[test]
-fn a_count_that_fails_is_a_failure_like_any_other() {
+fn a_failed_count_is_classified_like_a_failed_call() {
     for (shape, args) in [(Shape::Anthropic, &["--count"][..]), (Shape::OpenAi, &["--count"])] {
         let nobody = FakeProvider::new();
         let env = nobody.env_for(shape);
@@ -256,7 +256,7 @@ fn a_count_that_fails_is_a_failure_like_any_other() {
 
 /// A reader that went away is that program's; here it is a failure that is said.
 #[test]
-fn a_counter_that_ends_oddly_is_never_a_quiet_end() {
+fn an_abnormal_end_of_the_counter_is_reported() {
     let sandbox = Sandbox::new();
     for (command, status) in [("exit 141 #", 69), ("exit 75 #", 75), ("kill -9 $$ #", 69)] {
         let args = ["--count", "api", "--call", command];
@@ -320,7 +320,7 @@ fn audit_16_the_name_of_the_output_limit_follows_the_model_and_the_setting() {
 }
 
 #[test]
-fn audit_17_the_address_may_be_that_of_the_endpoint_and_have_a_query() {
+fn audit_17_a_base_url_may_name_the_endpoint_and_have_a_query() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     for (shape, path) in [
         (Shape::OpenAi, "/v1/chat/completions?api-version=1"),
@@ -342,7 +342,7 @@ fn audit_17_the_address_may_be_that_of_the_endpoint_and_have_a_query() {
 }
 
 #[test]
-fn audit_17_azure_is_sent_its_key_in_its_own_header() {
+fn audit_17_azure_gets_its_key_in_the_api_key_header() {
     let url = "https://name.openai.azure.com/openai/deployments/gpt-5?api-version=2024-10-21";
     for (variable, header) in
         [("AZURE_OPENAI_API_KEY", "api-key"), ("AZURE_OPENAI_AD_TOKEN", "authorization")]

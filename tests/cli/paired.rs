@@ -120,7 +120,7 @@ fn audit_01_a_reply_never_ends_in_thinking() {
 
 /// A reply that only thought leaves its prompt unanswered, so it can be asked again.
 #[test]
-fn audit_01_a_prompt_whose_reply_only_thought_is_ready_to_be_sent_again() {
+fn audit_01_a_prompt_whose_reply_is_only_thinking_can_be_sent_again() {
     let records = [user("p"), assistant(json!([thinking()]))];
     let run = rebuild(&records, &["--ready"]);
     assert_eq!(short(&run.success().json()), "u:p");
@@ -135,7 +135,7 @@ fn audit_01_a_prompt_whose_reply_only_thought_is_ready_to_be_sent_again() {
 // ---- ids that are used again -------------------------------------------------------------------
 
 #[test]
-fn audit_22_a_result_before_its_call_gives_way_to_the_one_after_it() {
+fn audit_22_a_result_after_its_call_replaces_one_before_it() {
     let (orphan, real) = (result("x", "orphan"), result("x", "real"));
     for (records, left, found) in [
         (vec![orphan.clone(), call("x"), real.clone()], "a:call x u:real", 1),

@@ -115,7 +115,7 @@ fn files(sandbox: &Sandbox) -> BTreeMap<PathBuf, Vec<u8>> {
 // ---- input ----------------------------------------------------------------------------------
 
 #[test]
-fn a_closed_standard_input_is_an_error_and_not_a_hang() {
+fn a_closed_standard_input_is_an_error() {
     for_each(|program, sandbox| {
         let before = files(sandbox);
         let run = sh(sandbox, program, "CMD <&-")
@@ -130,7 +130,7 @@ fn a_closed_standard_input_is_an_error_and_not_a_hang() {
 }
 
 #[test]
-fn bad_input_is_named_by_input_line_and_reason_and_changes_nothing() {
+fn bad_input_is_reported_with_file_line_and_reason_and_changes_nothing() {
     for_each(|program, sandbox| {
         let Program { name, bad, why, status, .. } = program;
         let good = program.good.lines().next().expect("a line");
@@ -173,7 +173,7 @@ fn input_that_is_not_utf_8_is_bad_input() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_named() {
+fn a_missing_file_is_named() {
     for_each(|program, sandbox| {
         // claw-append makes its file, but not out of one that is no folder.
         let (script, operand) = match program.name {
@@ -189,7 +189,7 @@ fn a_file_that_is_not_there_is_named() {
 }
 
 #[test]
-fn a_folder_is_no_input() {
+fn a_folder_is_refused_as_input() {
     for_each(|program, sandbox| {
         let run = sandbox
             .cmd(program.name)
@@ -221,7 +221,7 @@ fn an_unknown_option_is_a_usage_error() {
 // ---- output ---------------------------------------------------------------------------------
 
 #[test]
-fn a_reader_that_is_gone_ends_every_program_quietly() {
+fn every_program_ends_quietly_when_its_reader_has_exited() {
     for_each(|program, sandbox| {
         sh(sandbox, program, &into_closed_pipe("CMD <good"))
             .assert()
@@ -232,7 +232,7 @@ fn a_reader_that_is_gone_ends_every_program_quietly() {
 }
 
 #[test]
-fn a_reader_that_wants_one_line_gets_it() {
+fn a_reader_that_takes_one_line_gets_it() {
     for_each(|program, sandbox| {
         let script = "{ CMD <good; echo $? >status; } | head -n 1; cat status";
         let run = sh(sandbox, program, script).assert().success();
@@ -258,7 +258,7 @@ fn a_full_output_is_an_error() {
 }
 
 #[test]
-fn what_append_cannot_tee_is_in_the_file_and_it_says_so() {
+fn append_reports_that_records_it_cannot_tee_are_in_the_file() {
     let sandbox = Sandbox::new();
     let record = r#"{"type":"user","content":"hi"}"#;
     sandbox
@@ -320,7 +320,7 @@ fn a_slow_reader_gets_every_byte_of_ten_mebibytes() {
 // ---- help -----------------------------------------------------------------------------------
 
 #[test]
-fn help_and_version_work_with_everything_closed() {
+fn help_and_version_work_with_closed_standard_streams() {
     for_each(|program, sandbox| {
         let Program { name, .. } = program;
         for option in ["--help", "--version"] {

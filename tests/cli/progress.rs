@@ -10,7 +10,7 @@ use crate::exec::tools;
 const SIZE: (u16, u16) = (120, 10);
 
 #[test]
-fn an_append_says_that_it_waits_for_the_lock() {
+fn claw_append_shows_that_it_waits_for_the_lock() {
     let sandbox = Sandbox::new();
     if pty::is_there() {
         let held = File::open(sandbox.write("s.jsonl", "")).expect("a file");
@@ -33,7 +33,7 @@ fn an_append_says_that_it_waits_for_the_lock() {
 }
 
 #[test]
-fn a_turn_says_that_it_waits_for_another() {
+fn a_turn_shows_that_it_waits_for_another() {
     let sandbox = Sandbox::new();
     if pty::is_there() {
         let hold = ["lock", "./s.jsonl", "--", "sh", "-c", "echo held; cat"];
@@ -52,7 +52,7 @@ fn a_turn_says_that_it_waits_for_another() {
 }
 
 #[test]
-fn claw_exec_says_what_runs() {
+fn claw_exec_shows_which_tools_run() {
     let sandbox = tools(&[("slow", "cat ../pipe"), ("quick", "echo q")]);
     if pty::is_there() {
         let calls = ["slow", "quick", "slow"].iter().enumerate().map(|(n, name)| {
@@ -71,7 +71,7 @@ fn claw_exec_says_what_runs() {
 }
 
 #[test]
-fn claw_rebuild_says_how_much_it_has_read_unless_a_pager_has_the_terminal() {
+fn claw_rebuild_shows_how_much_it_has_read_unless_a_pager_has_the_terminal() {
     let sandbox = Sandbox::new();
     if pty::is_there() {
         let text = "x".repeat(1 << 16);
@@ -116,7 +116,7 @@ mod calls {
     }
 
     #[test]
-    fn claw_call_says_what_it_waits_for_and_takes_it_back() {
+    fn claw_call_shows_what_it_waits_for_and_clears_the_line() {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         if pty::is_there() {
             provider.script(Step::Hang(LONG));
@@ -132,7 +132,7 @@ mod calls {
     }
 
     #[test]
-    fn nobody_who_does_not_look_on_is_told() {
+    fn no_progress_is_shown_except_on_a_foreground_terminal() {
         thread::scope(|scope| {
             for run in [
                 "claw-call <messages >reply 2>said; cat said",
@@ -153,7 +153,7 @@ mod calls {
     }
 
     #[test]
-    fn the_pause_before_the_next_try_is_counted_down_below_what_was_said() {
+    fn the_pause_before_a_retry_is_counted_down_below_the_message() {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         if pty::is_there() {
             let headers = vec![("retry-after".into(), "3".into())];
@@ -169,7 +169,7 @@ mod calls {
     }
 
     #[test]
-    fn a_name_is_shown_harmless_and_on_one_line() {
+    fn a_model_name_is_escaped_and_shown_on_one_line() {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         if pty::is_there() {
             provider.script(Step::Hang(LONG));
@@ -187,7 +187,7 @@ mod calls {
     }
 
     #[test]
-    fn a_turn_that_streams_leaves_the_reply_alone() {
+    fn progress_does_not_alter_a_streamed_reply() {
         for stream in ["", "| cat"] {
             let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
             if pty::is_there() {
@@ -203,7 +203,7 @@ mod calls {
     }
 
     #[test]
-    fn a_signal_takes_the_line_along() {
+    fn a_signal_clears_the_progress_line() {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         if pty::is_there() && hears(2) {
             provider.script(Step::Hang(LONG));
@@ -220,7 +220,7 @@ mod calls {
     }
 
     #[test]
-    fn a_signal_that_is_ignored_stays_so() {
+    fn an_ignored_signal_stays_ignored() {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         if pty::is_there() {
             provider.script(Step::Hang(LONG));
@@ -233,7 +233,7 @@ mod calls {
     }
 
     #[test]
-    fn a_stream_is_not_drawn_over() {
+    fn progress_is_not_drawn_over_a_stream() {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         if pty::is_there() {
             provider.script(Step::Slow(4, Duration::from_millis(2500)));
@@ -250,7 +250,7 @@ mod calls {
     }
 
     #[test]
-    fn while_a_summary_is_made_the_program_that_asks_for_it_says_so() {
+    fn claw_call_shows_progress_while_it_makes_a_summary() {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         if pty::is_there() {
             let talk = (0..6).fold(Talk::new(), |talk, n| {

@@ -219,7 +219,7 @@ fn a2_a_result_needs_its_call_in_the_message_before() {
 }
 
 #[test]
-fn a3_an_id_is_one_call_and_has_one_result() {
+fn a3_call_ids_are_unique_and_have_one_result_each() {
     let unique = |at: &str| format!("{at}: `tool_use` ids must be unique");
     let twice = loop_of(json!([call("a"), call("a")]), json!([result("a")]));
     refused(&twice, "A3", &unique("messages.1.content.1"));
@@ -242,7 +242,7 @@ fn a3_an_id_is_one_call_and_has_one_result() {
 }
 
 #[test]
-fn a4_ids_are_words() {
+fn a4_ids_consist_of_word_characters() {
     for id in ["", "a b", "a.b", "é", "call|1"] {
         let why = "messages.1.content.0.tool_use.id: String should match pattern \
                    '^[a-zA-Z0-9_-]+$'";
@@ -300,7 +300,7 @@ const PREFILL: &str = "This model does not support assistant message prefill. Th
                        must end with a user message.";
 
 #[test]
-fn a6_the_last_word_is_the_users() {
+fn a6_the_last_message_is_from_the_user() {
     let body = answer_blocks(json!("so be it"));
     passes(&body);
     refused(&without_last(body), "A6", PREFILL);
@@ -436,7 +436,7 @@ fn a_body_is_json() {
 }
 
 #[test]
-fn members_are_the_known_ones() {
+fn unknown_members_are_refused() {
     refused(&hello_with("_meta", json!(1)), "members", "_meta: Extra inputs are not permitted");
     let mut body = hello();
     body["messages"][0]["_meta"] = json!({"id": 1});
@@ -465,7 +465,7 @@ fn members_are_the_known_ones() {
 }
 
 #[test]
-fn members_that_are_required_are_there_and_of_their_type() {
+fn required_members_are_checked_with_their_types() {
     for name in ["model", "max_tokens", "messages"] {
         let mut body = hello();
         body.as_object_mut().expect("an object").remove(name);
@@ -687,7 +687,7 @@ fn step_error_has_the_form_of_the_api() {
 }
 
 #[test]
-fn step_raw_is_sent_as_it_is() {
+fn step_raw_is_sent_unchanged() {
     let provider = FakeProvider::new();
     let headers = vec![("x-odd".to_owned(), "1".to_owned())];
     provider.script(Step::Raw { status: 502, headers, body: b"<html>".to_vec() });
@@ -720,7 +720,7 @@ fn step_cut_closes_in_the_middle_of_the_body() {
 }
 
 #[test]
-fn step_hang_waits_and_holds_up_nobody_else() {
+fn step_hang_waits_without_blocking_other_requests() {
     let provider = FakeProvider::new();
     provider.script(Step::Hang(Duration::from_millis(400)));
     std::thread::scope(|scope| {
@@ -790,7 +790,7 @@ fn a_prompt_is_a_quarter_of_its_bytes_and_more_for_messages_and_images() {
 // ---- the record ----------------------------------------------------------------------------
 
 #[test]
-fn every_request_is_recorded_as_it_came() {
+fn every_request_is_recorded_unchanged() {
     let provider = FakeProvider::new();
     post_raw(&provider, b"{oops");
     post(&provider, &hello());

@@ -61,7 +61,7 @@ fn each_provider_can_be_configured() {
 
 /// Commands in the text of this section, in a folder with the files that they name.
 #[test]
-fn commands_for_people_who_come_from_another_program_work() {
+fn the_commands_for_users_of_other_programs_work() {
     let readme = readme();
     let section = readme.split("\n## ").find(|part| part.starts_with("Coming from")).expect("it");
     let section = section.replace("\n  ", " ");

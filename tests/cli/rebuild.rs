@@ -178,7 +178,7 @@ fn members(blocks: &[Value], kind: &str, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn claw0s_transcripts_rebuild_to_what_they_did_before() {
+fn transcripts_of_claw0_match_their_golden_files() {
     for (name, text) in corpus() {
         let run = rebuild(&text, &[]).success().stderr("");
         let golden = data().join("golden").join(format!("{name}.jsonl"));
@@ -196,7 +196,7 @@ fn claw0s_transcripts_rebuild_to_what_they_did_before() {
 }
 
 #[test]
-fn nothing_that_was_said_in_claw0_is_lost() {
+fn no_text_of_claw0_transcripts_is_lost() {
     for (name, text) in corpus() {
         let records = values(&text);
         let of = |kind: &str| -> Vec<Value> {
@@ -226,7 +226,7 @@ fn nothing_that_was_said_in_claw0_is_lost() {
 /// one format, and results before their calls in the other.
 #[cfg(feature = "http")]
 #[test]
-fn a_provider_accepts_what_claw0s_programs_could_not_load() {
+fn a_provider_accepts_transcripts_that_claw0_could_not_load() {
     for (name, text) in corpus() {
         let (sandbox, provider) = (Sandbox::new(), crate::common::provider::FakeProvider::new());
         sandbox.write("s.jsonl", &text);
@@ -330,7 +330,7 @@ fn holds_all_of(grown: &Value, last: &Value) -> bool {
 }
 
 #[test]
-fn o1_more_records_change_only_the_last_message_which_only_grows() {
+fn o1_appended_records_only_extend_the_last_message() {
     for (name, text) in fixtures().into_iter().chain(difficult()) {
         let mut before = Prefix::of("");
         let mut prefix = String::new();
@@ -444,7 +444,7 @@ fn rebuild_here(text: &str) -> Vec<Value> {
 }
 
 #[test]
-fn whatever_the_file_holds_a_provider_accepts_its_messages() {
+fn a_provider_accepts_the_messages_of_any_file() {
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     let mut below = |count: usize| {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -483,7 +483,7 @@ fn an_array_holds_the_same_messages() {
 }
 
 #[test]
-fn meta_says_which_records_are_behind_a_message() {
+fn meta_lists_the_records_of_a_message() {
     let usage = r#"{"input_tokens":5,"output_tokens":7}"#;
     let text = talk_and(&[]).replacen(
         r#""text":"a1"}]}"#,
@@ -513,7 +513,7 @@ fn meta_says_which_records_are_behind_a_message() {
 }
 
 #[test]
-fn every_cut_and_turn_can_be_taken_back() {
+fn every_cut_and_turn_can_be_undone() {
     let sandbox = Sandbox::new();
     let turn =
         |n: usize| [user(&format!("u{n}"), "hi"), reply(&format!("a{n}"), "yes")].join("\n") + "\n";
@@ -546,7 +546,7 @@ fn every_cut_and_turn_can_be_taken_back() {
 /// A compaction keeps records from the nearest one that spells its id without escapes, and a hint may name any.
 /// How many compactions before it kept nothing, so whether ids are searched for or looked up, makes no difference.
 #[test]
-fn audit_24_an_id_with_escapes_is_found_by_a_hint_alone() {
+fn audit_24_an_id_with_escapes_is_found_only_by_a_hint() {
     let escaped = r#"{"id":"caf\u00e9","type":"user","content":"escaped"}"#;
     let lost = r#"{"type":"compaction","summary":"lost","first_kept_entry_id":"none"}"#;
     let rebuilt = |body: &str, misses: usize| {
@@ -572,7 +572,7 @@ fn audit_24_an_id_with_escapes_is_found_by_a_hint_alone() {
 }
 
 #[test]
-fn audit_04_each_undo_is_brought_back_byte_for_byte_until_something_is_said() {
+fn audit_04_redo_restores_each_undo_until_a_message_is_added() {
     let sandbox = Sandbox::new();
     let turn =
         |n: usize| [user(&format!("u{n}"), "hi"), reply(&format!("a{n}"), "yes")].join("\n") + "\n";
@@ -608,7 +608,7 @@ fn audit_04_each_undo_is_brought_back_byte_for_byte_until_something_is_said() {
 }
 
 #[test]
-fn record_gives_one_original_whole() {
+fn record_prints_one_original_in_full() {
     let long = "x".repeat(100_000);
     let truncation = r#"{"id":"v1","type":"truncation","tool_use_id":"t1","record_id":"o1","head":5,"tail":5,"bytes":100000,"sha256":"0"}"#;
     let [a, b] = [r#"{"type":"text","text":"a\n"}"#, r#"{"type":"text","text":"b"}"#];
@@ -679,7 +679,7 @@ fn to_turn_reads_up_to_the_end_of_a_turn() {
 }
 
 #[test]
-fn limit_turns_shows_only_the_last_ones() {
+fn limit_turns_keeps_only_the_last_turns() {
     for (turns, start) in [("0", 8), ("1", 6), ("2", 2), ("3", 0), ("9", 0)] {
         assert_eq!(
             messages(&talk_and(&[]), &["--limit-turns", turns]),
@@ -690,7 +690,7 @@ fn limit_turns_shows_only_the_last_ones() {
 }
 
 #[test]
-fn d52_open_calls_are_those_that_are_still_to_be_answered() {
+fn d52_open_calls_are_those_without_a_result() {
     let sandbox = Sandbox::new();
     let open = |talk: &Talk| {
         let run = sandbox.cmd("claw-rebuild").arg("--open").write_stdin(talk.lines()).assert();
@@ -721,7 +721,7 @@ fn d52_open_calls_are_those_that_are_still_to_be_answered() {
 }
 
 #[test]
-fn ready_is_said_only_of_what_can_be_sent() {
+fn ready_succeeds_only_if_the_messages_can_be_sent() {
     let lacks_answer =
         [user("u1", "q"), call("c1", "t1"), call("c2", "t2"), result("o1", "t1", "r")];
     for (text, why) in [
@@ -744,7 +744,7 @@ fn ready_is_said_only_of_what_can_be_sent() {
 // ---- input ----------------------------------------------------------------------------------
 
 #[test]
-fn several_files_read_as_if_they_were_one() {
+fn several_files_are_read_as_one() {
     let sandbox = Sandbox::new();
     let text = talk_and(&[compaction("v1", "S", "u2")]) + "\n";
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
@@ -763,7 +763,7 @@ fn several_files_read_as_if_they_were_one() {
 }
 
 #[test]
-fn a_dry_run_is_the_transcript_and_the_records_that_might_follow() {
+fn candidate_records_can_follow_a_transcript_on_standard_input() {
     let sandbox = Sandbox::new();
     sandbox.write("s.jsonl", talk_and(&[]) + "\n");
     sandbox.write("ops.jsonl", compaction("v1", "S", "u3"));
@@ -773,7 +773,7 @@ fn a_dry_run_is_the_transcript_and_the_records_that_might_follow() {
 }
 
 #[test]
-fn a_tree_of_another_program_is_not_guessed_at() {
+fn a_tree_of_another_program_is_refused() {
     let tree = r#"{"type":"session","version":3,"id":"5f0c","timestamp":"2026-01-01T00:00:00Z","cwd":"/x"}"#;
     rebuild(tree, &[])
         .code(65)
@@ -833,7 +833,7 @@ fn v20_strict_makes_any_finding_an_error() {
 }
 
 #[test]
-fn v17_a_result_that_comes_after_more_was_said_is_moved_and_found() {
+fn v17_a_late_result_is_moved_to_its_call_and_reported() {
     let calls = [user("u1", "q"), call("c1", "t1"), call("c2", "t2"), result("o2", "t2", "two")];
     for between in [reply("r1", "a"), user("u2", "go on"), call("c3", "t3")] {
         let text = [calls.as_slice(), &[between, result("o1", "t1", "one")]].concat().join("\n");
@@ -854,7 +854,7 @@ fn v17_a_result_that_comes_after_more_was_said_is_moved_and_found() {
 }
 
 #[test]
-fn v4_fused_lines_give_back_both_records() {
+fn v4_both_records_of_a_fused_line_are_recovered() {
     let text = talk_and(&[]);
     let fused = text.replacen("}]}\n", "}]}", 1);
     let run = rebuild(&fused, &[]).success();
@@ -873,7 +873,7 @@ fn last_turn_under(summary: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_compaction_stands_for_what_is_before_its_first_kept_record() {
+fn a_compaction_replaces_what_precedes_its_first_kept_record() {
     let text = talk_and(&[compaction("v1", "S", "u3")]);
     assert_eq!(messages(&text, &[]), last_turn_under("S"));
     assert_eq!(messages(&text, &["--ignore-compactions"]), talked());
@@ -893,13 +893,13 @@ fn a_compaction_stands_for_what_is_before_its_first_kept_record() {
 }
 
 #[test]
-fn what_is_said_after_a_compaction_follows_it() {
+fn messages_after_a_compaction_follow_it() {
     let text = talk_and(&[compaction("v1", "S", "u3"), user("u4", "q4")]);
     assert_eq!(messages(&text, &[]), [last_turn_under("S"), vec![said("q4")]].concat());
 }
 
 #[test]
-fn v30_of_two_compactions_only_the_newest_is_shown() {
+fn v30_only_the_newest_of_two_compactions_applies() {
     let text = talk_and(&[compaction("v1", "old", "u2"), compaction("v2", "new", "u3")]);
     assert_eq!(messages(&text, &[]), last_turn_under("new"));
     // Also when the newer one keeps more.
@@ -910,7 +910,7 @@ fn v30_of_two_compactions_only_the_newest_is_shown() {
 }
 
 #[test]
-fn v30_a_first_kept_record_that_is_not_there_drops_nothing() {
+fn v30_a_missing_first_kept_record_drops_nothing() {
     let text = talk_and(&[compaction("v1", "S", "nowhere")]);
     let run = rebuild(&text, &[]).success();
     assert_eq!(run.lines(), talked());
@@ -925,7 +925,7 @@ fn v30_a_first_kept_record_that_is_not_there_drops_nothing() {
 }
 
 #[test]
-fn of_records_with_one_id_a_compaction_keeps_the_nearest_or_that_of_its_hint() {
+fn a_compaction_resolves_a_duplicate_id_by_hint_or_to_the_nearest_record() {
     let view = |hint: &str| compaction("v1", "S", "u1").replace('}', &format!("{hint}}}"));
     for between in ["", "\n"] {
         let records = [user("u1", "far"), user("u1", "near")].join(between);
@@ -940,7 +940,7 @@ fn of_records_with_one_id_a_compaction_keeps_the_nearest_or_that_of_its_hint() {
 }
 
 #[test]
-fn a_retraction_takes_back_a_compaction() {
+fn a_retraction_reverses_a_compaction() {
     let one = compaction("v1", "S", "u3");
     assert_eq!(messages(&talk_and(&[one.clone(), retract("w1", "v1")]), &[]), talked());
     // And then the one before it governs.
@@ -955,7 +955,7 @@ fn a_retraction_takes_back_a_compaction() {
 }
 
 #[test]
-fn a_retraction_takes_back_a_message() {
+fn a_retraction_removes_a_message() {
     let text = talk_and(&[user("u4", "oops"), user("u5", "q4"), retract("w1", "u4")]);
     assert_eq!(messages(&text, &[]), [talked(), vec![said("q4")]].concat());
     assert_eq!(messages(&text, &["--at", "u4"]).last(), Some(&said("oops")));
@@ -989,7 +989,7 @@ fn a_line_without_an_id_is_addressed_by_its_offset() {
 // ---- bytes ----------------------------------------------------------------------------------
 
 #[test]
-fn rule_10_lone_surrogates_are_replaced_on_the_way_out_and_pairs_are_not() {
+fn rule_10_lone_surrogates_are_replaced_on_output_and_pairs_are_kept() {
     for (stored, sent) in [
         (r"a\ud83d", r"a\ufffd"),
         (r"\ude00b", r"\ufffdb"),
@@ -1015,7 +1015,7 @@ fn rule_10_lone_surrogates_are_replaced_on_the_way_out_and_pairs_are_not() {
 
 /// What is sent is not what was said, and that is told; it is no damage, so strictness is no matter.
 #[test]
-fn b_3_the_count_of_replaced_surrogates_is_said() {
+fn b_3_the_number_of_replaced_surrogates_is_reported() {
     let sent =
         [user("u1", r"a\ud83d b\udc00"), user("u2", r"\ud83d\ude00 \ude00"), reply("r", "ok")];
     for args in [&[][..], &["--meta"], &["--array"], &["--strict"]] {
@@ -1071,7 +1071,7 @@ fn v8_separators_inside_strings_split_nothing() {
 }
 
 #[test]
-fn v8_depth_and_size_are_no_danger() {
+fn v8_deep_and_large_records_are_read() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let deep = format!(r#"{{"type":"user","content":"deep","x":{deep}}}"#);
     let long = user("u2", &"x".repeat(4 << 20));
@@ -1083,7 +1083,7 @@ fn v8_depth_and_size_are_no_danger() {
 }
 
 #[test]
-fn the_same_words_twice_are_two_messages() {
+fn repeated_text_stays_two_messages() {
     let mut counts: HashMap<String, usize> = HashMap::new();
     let text = [user("u1", "go"), reply("r1", "ok"), user("u2", "go"), reply("r2", "ok")];
     for message in messages(&text.join("\n"), &[]) {
@@ -1104,7 +1104,7 @@ fn behind_a_hole(sandbox: &Sandbox, records: &[String]) {
 }
 
 #[test]
-fn d3_what_stands_before_a_compactions_first_kept_record_is_never_read() {
+fn d3_records_before_the_first_kept_record_are_never_read() {
     let first_kept = (8_u64 << 30) + 1;
     for hint in ["", r#","first_kept_offset":8589934593"#, r#","first_kept_offset":7"#] {
         let sandbox = Sandbox::new();

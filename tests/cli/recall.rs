@@ -58,13 +58,13 @@ fn n3_rules_of_the_user_survive_ten_compactions() {
 }
 
 #[test]
-fn n5_what_is_pinned_survives_ten_compactions() {
+fn n5_pinned_messages_survive_ten_compactions() {
     all_survive_ten_compactions("pin", &TABLE.rows[2], "");
     all_survive_ten_compactions("pin", &TABLE.held_out[2], "--held-out");
 }
 
 #[test]
-fn the_documents_have_the_numbers_that_are_measured() {
+fn the_documents_state_the_measured_numbers() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (path, readme) = (root.join("docs/recall.md"), root.join("README.md"));
     let page = fs::read_to_string(&path).expect("docs/recall.md");

@@ -56,7 +56,7 @@ fn replay(name: &str, args: &[&str]) -> Assert {
 }
 
 #[test]
-fn a_real_server_s_replies_are_read() {
+fn replies_of_a_real_server_are_read() {
     for (name, status, begin, stop) in [
         ("llama-messages", 6, "1. Red: This is the most obvious colour", "max_tokens"),
         ("llama-messages-max-tokens", 6, "I'm here to help", "max_tokens"),
@@ -76,7 +76,7 @@ fn a_real_server_s_replies_are_read() {
 }
 
 #[test]
-fn a_real_server_s_overflow_is_one_with_its_numbers() {
+fn an_overflow_of_a_real_server_is_classified_with_its_numbers() {
     for name in ["llama-messages-overflow", "llama-messages-overflow-stream", "llama-chat-overflow"]
     {
         replay(name, &["--failure", "why"])
@@ -87,19 +87,19 @@ fn a_real_server_s_overflow_is_one_with_its_numbers() {
 }
 
 #[test]
-fn i9_a_real_server_s_count_is_read() {
+fn i9_the_token_count_of_a_real_server_is_read() {
     replay("llama-count-tokens", &["--count"]).success().stdout("34\n");
 }
 
 /// What that server takes all the same is not sent: others refuse it.
 #[test]
-fn an_answer_of_the_assistant_s_is_not_asked_for_again() {
+fn a_conversation_that_ends_with_a_reply_is_not_sent_again() {
     replay("llama-messages-assistant-last", &[]).code(7);
 }
 
 /// The demo's turn: refused twice, shortened, summarised by the model, answered by it.
 #[test]
-fn a_real_model_goes_through_the_whole_guard_with_no_network() {
+fn a_recorded_model_passes_every_stage_without_a_network() {
     let sandbox = Sandbox::new();
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/dev/demo");
     sandbox

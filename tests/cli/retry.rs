@@ -80,7 +80,7 @@ fn sound(sandbox: &Sandbox) {
 // ---- what is made ----------------------------------------------------------------------------
 
 #[test]
-fn v76_a_summary_that_is_made_later_stands_for_the_same_messages() {
+fn v76_a_later_summary_replaces_the_same_messages() {
     let (sandbox, stub) = with_stub();
     Talk::plain(2, 20).append(&sandbox, "s.jsonl");
     let before = rebuild(&sandbox, "s.jsonl");
@@ -178,7 +178,7 @@ fn v76_a_range_that_is_empty_or_not_found_fails_and_stays() {
 }
 
 #[test]
-fn a_chain_is_made_oldest_first_and_each_goes_on_from_the_one_before() {
+fn summaries_are_made_oldest_first_and_continue_the_one_before() {
     let (sandbox, _) = with_stub();
     let second = stub(&sandbox, "two");
     let old = rebuild(&sandbox, "s.jsonl");
@@ -201,7 +201,7 @@ fn a_chain_is_made_oldest_first_and_each_goes_on_from_the_one_before() {
 }
 
 #[test]
-fn a_summary_over_a_stub_is_still_to_be_made_until_the_stub_is() {
+fn a_summary_over_a_stub_waits_for_the_summary_of_the_stub() {
     let (sandbox, first) = with_stub();
     talk(&sandbox, "two");
     sandbox.write("reply", says("Over a stub."));
@@ -228,7 +228,7 @@ fn a_summary_over_a_stub_is_still_to_be_made_until_the_stub_is() {
 }
 
 #[test]
-fn a_summary_over_a_stub_that_was_taken_back_is_not_asked_for_again_and_again() {
+fn a_summary_over_a_retracted_stub_is_not_requested() {
     let (sandbox, first) = with_stub();
     talk(&sandbox, "two");
     compacted(&sandbox, &[]);
@@ -278,7 +278,7 @@ fn v76_the_pause_doubles_up_to_a_day_and_is_on_disk() {
 }
 
 #[test]
-fn a_log_of_attempts_that_is_no_log_holds_nothing_up() {
+fn a_damaged_log_of_attempts_blocks_nothing() {
     let (sandbox, stub) = with_stub();
     for ts in ["1e999", "4000000000", "1e300", "\"x\""] {
         let line = format!(
@@ -338,7 +338,7 @@ fn every_takes_its_pause_from_the_configuration_and_a_signal_ends_it() {
 }
 
 #[test]
-fn one_session_that_fails_holds_up_no_other() {
+fn a_failing_session_does_not_block_others() {
     let (sandbox, _) = with_stub();
     sandbox.sh("cp s.jsonl t.jsonl").assert().success();
     sandbox.write("bad.jsonl", "");
@@ -358,7 +358,7 @@ fn one_session_that_fails_holds_up_no_other() {
 }
 
 #[test]
-fn settings_come_from_anywhere_and_reach_what_it_runs() {
+fn settings_from_every_source_reach_the_programs_it_runs() {
     let (sandbox, _) = with_stub();
     // The rules for new sessions are not about those that are named.
     sandbox.write("config", r#"{"idle":1,"profiles":{"own":{"call":"own 'a b'"}}}"#);
@@ -412,7 +412,7 @@ fn a_kill_at_any_step_loses_nothing() {
 }
 
 #[test]
-fn what_was_made_is_appended_though_the_next_is_never_made() {
+fn a_finished_summary_is_appended_even_if_the_next_one_fails() {
     let (sandbox, first) = with_stub();
     stub(&sandbox, "two");
     // The program is killed while it asks for the second one.
@@ -428,7 +428,7 @@ fn what_was_made_is_appended_though_the_next_is_never_made() {
 // ---- how it is read --------------------------------------------------------------------------
 
 #[test]
-fn a_summary_in_the_place_of_another_is_read_in_any_order() {
+fn a_summary_that_replaces_another_is_read_in_any_order() {
     let (sandbox, stub) = with_stub();
     let stubbed = rebuild(&sandbox, "s.jsonl");
     sandbox.write("reply", says("Later."));
@@ -460,7 +460,7 @@ fn a_summary_in_the_place_of_another_is_read_in_any_order() {
 }
 
 #[test]
-fn a_summary_in_the_place_of_nothing_changes_nothing_and_is_a_finding() {
+fn a_summary_that_replaces_a_missing_record_is_only_a_finding() {
     let sandbox = with_model();
     talk(&sandbox, "one");
     let before = rebuild(&sandbox, "s.jsonl");

@@ -50,7 +50,7 @@ fn log(sandbox: &Sandbox) -> Vec<String> {
 }
 
 #[test]
-fn a_turn_goes_on_until_nothing_is_called() {
+fn a_turn_continues_until_a_reply_has_no_calls() {
     let (sandbox, provider) = (place(&[("work", WORK), ("no", "exit 1")]), FakeProvider::new());
     let text = |text: &str| json!({"type": "text", "text": text});
     let used = |id: &str, name: &str| json!({"type": "tool_use", "id": id, "name": name, "input": {"n": 1}});
@@ -83,7 +83,7 @@ fn a_turn_goes_on_until_nothing_is_called() {
 }
 
 #[test]
-fn v63_d52_an_overflow_in_the_middle_runs_no_call_twice() {
+fn v63_d52_no_call_runs_twice_after_an_overflow_between_rounds() {
     let (sandbox, provider) = (place(&[("work", WORK)]), FakeProvider::new());
     builds().append(&sandbox, "s.jsonl");
     let before = answered(&sandbox).len();
@@ -107,7 +107,7 @@ fn v63_d52_an_overflow_in_the_middle_runs_no_call_twice() {
 }
 
 #[test]
-fn rounds_are_bounded_and_again_goes_on() {
+fn rounds_are_limited_and_again_continues() {
     let (sandbox, provider) = (place(&[("work", WORK)]), FakeProvider::new());
     (1..4).for_each(|n| provider.script(call(n, "work")));
     turn(&sandbox, &provider, &["-m", "Go.", "--max-rounds", "2"])
@@ -144,7 +144,7 @@ fn rounds_are_bounded_and_again_goes_on() {
 }
 
 #[test]
-fn what_cannot_be_run_is_said_before_anything_is_written() {
+fn unusable_tools_are_reported_before_anything_is_written() {
     let (sandbox, provider) = (place(&[("work", WORK)]), FakeProvider::new());
     for (args, status) in [
         (&["--tools", "nowhere"][..], 74),
@@ -165,7 +165,7 @@ fn what_cannot_be_run_is_said_before_anything_is_written() {
 }
 
 #[test]
-fn p_6_a_signal_while_a_tool_runs_ends_it_and_keeps_what_was_done() {
+fn p_6_a_signal_ends_a_running_tool_and_keeps_earlier_results() {
     let hang =
         "sleep 600 & echo $! >child; test -e once || { touch once; sleep 600; }; echo at last";
     for (name, status, to_group) in
@@ -268,7 +268,7 @@ fn v63_killed_at_any_moment_no_call_with_a_result_is_run_again() {
 }
 
 #[test]
-fn the_reply_of_each_round_is_shown_as_it_comes() {
+fn the_reply_of_each_round_is_shown_as_it_arrives() {
     for args in [&[][..], &["--stream"]] {
         let (sandbox, provider) = (place(&[("work", WORK)]), FakeProvider::new());
         provider.script(call(1, "work"));
@@ -281,7 +281,7 @@ fn the_reply_of_each_round_is_shown_as_it_comes() {
 }
 
 #[test]
-fn audit_21_a_turn_lets_a_variable_through_to_tools() {
+fn audit_21_a_turn_passes_allowed_variables_to_tools() {
     let said = |args: &[&str]| {
         let (sandbox, provider) =
             (place(&[("tell", "echo \"it is $DB_PASS\"")]), FakeProvider::new());

@@ -75,7 +75,7 @@ fn the_schema_is_one_and_has_a_version() {
 }
 
 #[test]
-fn the_types_are_those_of_the_page_and_of_the_reader() {
+fn the_types_match_the_manual_page_and_the_reader() {
     let page = include_str!("../../man/claw-record.5");
     let section = page.split(".Ss ").find(|part| part.starts_with("Types\n"));
     let items = section.expect("a section on types").lines();
@@ -103,7 +103,7 @@ fn unknown_types_and_members_are_allowed() {
 }
 
 #[test]
-fn records_with_wrong_members_do_not_fit() {
+fn records_with_wrong_members_are_invalid() {
     let validator = readable();
     let wrong = [
         json!([]),
@@ -162,7 +162,7 @@ fn records_with_wrong_members_do_not_fit() {
 // ---- what is kept as an example --------------------------------------------------------------
 
 #[test]
-fn s_1_every_transcript_among_the_fixtures_fits() {
+fn s_1_every_transcript_among_the_fixtures_is_valid() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
     let validator = readable();
     let mut count = 0;
@@ -188,7 +188,7 @@ fn s_1_every_transcript_among_the_fixtures_fits() {
 // ---- what programs write ---------------------------------------------------------------------
 
 #[test]
-fn what_append_makes_of_plain_text_fits() {
+fn records_that_append_makes_of_plain_text_are_valid() {
     let sandbox = Sandbox::new();
     for args in [
         &["--user"][..],
@@ -208,7 +208,7 @@ fn what_append_makes_of_plain_text_fits() {
 }
 
 #[test]
-fn a_record_of_each_type_fits_and_is_appended() {
+fn a_record_of_each_type_is_valid_and_can_be_appended() {
     let shown = json!({"type": "truncation", "tool_use_id": "a", "record_id": "@0", "head": 1,
         "tail": 2, "bytes": 30, "sha256": "0123456789abcdef"});
     let session = json!({"type": "session", "id": "81efc48888b7", "key": "main:cli:user",
@@ -233,7 +233,7 @@ fn a_record_of_each_type_fits_and_is_appended() {
 }
 
 #[test]
-fn what_the_stages_write_fits() {
+fn records_of_the_stages_are_valid() {
     let sandbox = Sandbox::new();
     let talk = (1..=6).fold(Talk::new(), |talk, n| {
         talk.user(&format!("Build {n}.")).tool(log(150)).assistant("It fails.")
@@ -266,7 +266,7 @@ mod calls {
     const ASK: &str = r#"{"role":"user","content":"What is 2 + 2?"}"#;
 
     #[test]
-    fn what_a_checkpoint_is_fits() {
+    fn checkpoints_are_valid() {
         let sandbox = Sandbox::new();
         Talk::plain(4, 20).append(&sandbox, "s.jsonl");
         let messages = crate::talks::rebuild_meta(&sandbox, "s.jsonl");
@@ -278,7 +278,7 @@ mod calls {
     }
 
     #[test]
-    fn what_a_call_writes_fits() {
+    fn records_of_a_call_are_valid() {
         let blocks = json!([
             {"type": "thinking", "thinking": "t", "signature": "s"},
             {"type": "text", "text": "look"},
@@ -307,7 +307,7 @@ mod calls {
     }
 
     #[test]
-    fn what_a_failed_call_notes_fits() {
+    fn error_records_are_valid() {
         let provider = FakeProvider::new();
         let sandbox = Sandbox::new();
         let steps = [
@@ -328,7 +328,7 @@ mod calls {
     }
 
     #[test]
-    fn what_the_demo_leaves_fits() {
+    fn the_transcript_of_the_demo_is_valid() {
         let sandbox = Sandbox::new();
         sandbox.cmd("dev/demo").arg("demo").assert().success();
         let found = fits_file(&sandbox, "demo/session.jsonl");

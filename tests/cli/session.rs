@@ -98,7 +98,7 @@ impl Sandbox {
 }
 
 #[test]
-fn e_1_both_layouts_of_claw0_are_listed_and_left_as_they_are() {
+fn e_1_both_layouts_of_claw0_are_listed_and_not_changed() {
     let sandbox = claw0();
     let from = data("claw0-first/.sessions");
     for entry in walkdir::WalkDir::new(&from).into_iter().flatten().filter(|e| e.path().is_file()) {
@@ -121,7 +121,7 @@ fn e_1_both_layouts_of_claw0_are_listed_and_left_as_they_are() {
 }
 
 #[test]
-fn v10_e_2_listing_is_right_whatever_the_index_says() {
+fn v10_e_2_the_list_is_right_even_if_the_index_is_wrong() {
     let sandbox = claw0();
     let index = format!("{CLAW0}/sessions.json");
     let expected = said(&sandbox, &["list"]);
@@ -153,7 +153,7 @@ fn v10_e_2_listing_is_right_whatever_the_index_says() {
 }
 
 #[test]
-fn v10_an_index_that_others_break_meanwhile_changes_nothing() {
+fn v10_an_index_damaged_by_other_programs_changes_nothing() {
     let sandbox = claw0();
     let expected = said(&sandbox, &["list"]).lines().count();
     let before = transcripts(&sandbox);
@@ -169,7 +169,7 @@ fn v10_an_index_that_others_break_meanwhile_changes_nothing() {
 }
 
 #[test]
-fn v10_what_changed_is_seen_and_appending_rewrites_no_index() {
+fn v10_changes_are_seen_and_appending_does_not_rewrite_the_index() {
     let sandbox = claw0();
     list(&sandbox);
     let index = format!("{CLAW0}/sessions.json");
@@ -215,7 +215,7 @@ fn v81_d63_a_name_is_one_session_or_an_error_and_the_current_one_stays() {
 }
 
 #[test]
-fn the_first_session_can_be_made_as_the_current_one() {
+fn the_first_session_can_become_the_current_one() {
     let sandbox = Sandbox::new();
     session(&sandbox, &["current"]).assert().code(1);
     let made = said(&sandbox, &["current", "--create", "first"]);
@@ -268,7 +268,7 @@ fn t_4_e_3_v9_d6_no_name_becomes_a_path() {
 }
 
 #[test]
-fn d7_v9_keys_that_are_alike_are_two_sessions() {
+fn d7_v9_similar_keys_are_different_sessions() {
     let sandbox = Sandbox::new();
     for key in ["a:b", "a_b", "../x", "A:b", "🦞"] {
         assert_ne!(said(&sandbox, &["new", "--key", key]), "");
@@ -279,7 +279,7 @@ fn d7_v9_keys_that_are_alike_are_two_sessions() {
 }
 
 #[test]
-fn v82_two_in_one_second_are_two_and_the_key_means_the_newer() {
+fn v82_two_sessions_of_one_second_differ_and_the_key_names_the_newer() {
     let sandbox = Sandbox::new();
     let first = said(&sandbox, &["new", "--key", "main:cli:user"]);
     let second = said(&sandbox, &["new", "--key", "main:cli:user"]);
@@ -293,7 +293,7 @@ fn v82_two_in_one_second_are_two_and_the_key_means_the_newer() {
 }
 
 #[test]
-fn v82_labels_of_other_programs_reach_no_terminal() {
+fn v82_labels_of_other_programs_are_escaped_on_a_terminal() {
     let sandbox = claw0();
     let index = format!("{CLAW0}/sessions.json");
     let evil = sandbox.read_text(&index).replace("smol", "\\u001b[31m\\nevil");
@@ -309,7 +309,7 @@ fn v82_labels_of_other_programs_reach_no_terminal() {
 }
 
 #[test]
-fn a_label_can_be_changed_and_is_in_the_transcript() {
+fn a_label_can_be_changed_and_is_stored_in_the_transcript() {
     let sandbox = Sandbox::new();
     let id = said(&sandbox, &["new", "--label", "old"]);
     said(&sandbox, &["label", "old", "brand new"]);
@@ -325,7 +325,7 @@ fn a_label_can_be_changed_and_is_in_the_transcript() {
 // ---- path --create and resets ----------------------------------------------------------------
 
 #[test]
-fn a_status_counts_what_was_said_and_not_what_was_taken_back() {
+fn a_status_does_not_count_undone_messages() {
     let sandbox = Sandbox::new();
     said(&sandbox, &["new", "--label", "work"]);
     let turn = "claw-turn --provider offline --window 4000 -m hi work";
@@ -355,7 +355,7 @@ fn a_status_counts_what_was_said_and_not_what_was_taken_back() {
 }
 
 #[test]
-fn what_is_made_for_a_key_is_no_others_that_begins_like_it() {
+fn a_key_does_not_match_a_longer_key() {
     let sandbox = Sandbox::new();
     let long = said(&sandbox, &["path", "main:web:42", "--create"]);
     let short = said(&sandbox, &["path", "main:web:4", "--create"]);
@@ -366,7 +366,7 @@ fn what_is_made_for_a_key_is_no_others_that_begins_like_it() {
 }
 
 #[test]
-fn v77_a_session_that_is_over_is_kept_and_another_goes_on_under_its_key() {
+fn v77_an_expired_session_is_kept_and_a_new_one_takes_its_key() {
     let sandbox = Sandbox::new();
     let day = 86_400;
     // 2026-01-10, 20:00 in this zone.
@@ -445,7 +445,7 @@ fn audit_27_a_workspace_of_claw0_is_continued_without_options() {
 }
 
 #[test]
-fn audit_27_a_label_is_printed_where_no_other_is_given() {
+fn audit_27_the_label_is_printed_if_none_is_given() {
     let sandbox = Sandbox::new();
     said(&sandbox, &["new", "--label", "old"]);
     assert_eq!(said(&sandbox, &["label", "old"]), "old");
@@ -454,7 +454,7 @@ fn audit_27_a_label_is_printed_where_no_other_is_given() {
 }
 
 #[test]
-fn audit_27_a_session_that_is_over_is_replaced_whatever_its_name() {
+fn audit_27_an_expired_session_is_replaced_under_any_name() {
     let sandbox = Sandbox::new();
     let id = said(&sandbox, &["new", "--label", "work"]);
     let at = |minutes: u64, args: &[&str]| {
@@ -481,7 +481,7 @@ fn audit_27_a_session_that_is_over_is_replaced_whatever_its_name() {
 // ---- fork ------------------------------------------------------------------------------------
 
 #[test]
-fn s_3_a_fork_is_the_same_talk_with_ids_that_are_a_chain() {
+fn s_3_a_fork_has_the_same_messages_and_chained_ids() {
     let sandbox = Sandbox::new();
     said(&sandbox, &["new", "--label", "source"]);
     let path = said(&sandbox, &["path", "source"]);
@@ -507,7 +507,7 @@ fn s_3_a_fork_is_the_same_talk_with_ids_that_are_a_chain() {
 }
 
 #[test]
-fn s_3_a_cut_with_an_open_call_is_said() {
+fn s_3_a_fork_at_an_open_call_is_reported() {
     let sandbox = Sandbox::new();
     said(&sandbox, &["new", "--label", "source"]);
     let path = said(&sandbox, &["path", "source"]);
@@ -529,7 +529,7 @@ fn s_3_a_cut_with_an_open_call_is_said() {
 }
 
 #[test]
-fn audit_24_a_fork_counts_the_calls_at_its_end_that_have_no_result() {
+fn audit_24_a_fork_counts_the_open_calls_at_its_end() {
     let sandbox = Sandbox::new();
     said(&sandbox, &["new", "--label", "source"]);
     let path = said(&sandbox, &["path", "source"]);
@@ -550,7 +550,7 @@ fn audit_24_a_fork_counts_the_calls_at_its_end_that_have_no_result() {
 }
 
 #[test]
-fn v3_a_fork_leaves_damaged_lines_out_and_makes_one_format_of_claw0s() {
+fn v3_a_fork_omits_damaged_lines_and_converts_the_formats_of_claw0() {
     let sandbox = claw0();
     let path = format!("{CLAW0}/sessions/7ab2385f6138.jsonl");
     let whole = rebuild(&sandbox, &path);
@@ -573,7 +573,7 @@ fn v3_a_fork_leaves_damaged_lines_out_and_makes_one_format_of_claw0s() {
 // ---- removal ---------------------------------------------------------------------------------
 
 #[test]
-fn f_1_v78_expire_removes_what_its_dry_run_says_and_nothing_else() {
+fn f_1_v78_expire_removes_exactly_what_its_dry_run_lists() {
     let sandbox = claw0();
     let now = |args: &[&str]| -> Assert {
         // Two of them were active last on 2026-11-21 at 21:05:28, one just after.
@@ -609,7 +609,7 @@ fn holder(sandbox: &Sandbox, name: &str) -> std::process::Child {
 }
 
 #[test]
-fn v80_one_holds_the_turn_until_it_ends_and_appends_go_on() {
+fn v80_a_turn_is_exclusive_and_does_not_block_appends() {
     let sandbox = Sandbox::new();
     said(&sandbox, &["new", "--label", "a"]);
     said(&sandbox, &["new", "--label", "b"]);
@@ -639,7 +639,7 @@ fn v80_one_holds_the_turn_until_it_ends_and_appends_go_on() {
 }
 
 #[test]
-fn v80_a_lock_inside_of_its_own_does_not_wait_and_what_runs_on_holds_nothing() {
+fn v80_a_nested_lock_does_not_wait_and_background_processes_hold_no_lock() {
     let sandbox = Sandbox::new();
     let script =
         "claw-session lock s.jsonl --lock-timeout 0 -- echo again; sleep 5 >/dev/null 2>&1 &";
@@ -703,7 +703,7 @@ fn v80_turns_on_one_transcript_do_not_interleave() {
 
 #[test]
 #[cfg(feature = "http")]
-fn audit_27_a_turn_in_a_session_that_is_over_begins_another() {
+fn audit_27_a_turn_in_an_expired_session_begins_another() {
     let sandbox = Sandbox::new();
     said(&sandbox, &["new", "--label", "work"]);
     let at = |minutes: u64, name: &str| {

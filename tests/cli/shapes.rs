@@ -77,7 +77,7 @@ fn a_text_becomes_the_same_record_in_every_shape() {
 }
 
 #[test]
-fn r_1_counts_are_stored_once_and_as_they_were_sent() {
+fn r_1_counts_are_stored_once_and_unchanged() {
     let bodies = [
         r#"{"content":[{"type":"text","text":"a"},{"type":"tool_use","id":"x","name":"f","input":{}},{"type":"text","text":"b"}],"model":"m","stop_reason":"tool_use","usage":{"output_tokens":3,"new":{"n":1.50},"input_tokens":12,"cache_read_input_tokens":7}}"#,
         r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"a","tool_calls":[{"id":"x","type":"function","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}],"model":"m","usage":{"total_tokens":15,"prompt_tokens":12,"prompt_tokens_details":{"cached_tokens":7},"x":1e2,"completion_tokens":3}}"#,
@@ -122,7 +122,7 @@ fn parallel_calls_become_the_same_records_in_every_shape() {
 
 /// K-3: a reason that nobody knows is kept, and is no success.
 #[test]
-fn k_3_reasons_become_ours_in_every_shape() {
+fn k_3_stop_reasons_are_normalised_in_every_shape() {
     for (shape, reason, expected, exit) in [
         (Shape::OpenAi, json!("stop"), json!("end_turn"), 0),
         (Shape::OpenAi, json!("length"), json!("max_tokens"), 6),
@@ -155,7 +155,7 @@ fn k_3_reasons_become_ours_in_every_shape() {
 }
 
 #[test]
-fn thoughts_that_nobody_takes_back_are_kept_and_not_sent_again() {
+fn unsigned_thinking_is_kept_and_not_sent_again() {
     let message = |member: &str| json!({"role": "assistant", "content": "So.", member: "I think"});
     let choice = json!({"message": message("reasoning_content"), "finish_reason": "stop"});
     for (shape, reply) in [
@@ -197,7 +197,7 @@ fn step(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape, args: &[&str])
 }
 
 #[test]
-fn one_transcript_goes_on_with_another_provider_every_time() {
+fn each_turn_of_a_transcript_can_use_another_provider() {
     let tools = json!([
         {"name": "read", "description": "d", "input_schema": {"type": "object"}},
         {"name": "list", "input_schema": {"type": "object"}},
@@ -268,7 +268,7 @@ fn colourful() -> String {
 }
 
 #[test]
-fn all_that_is_in_a_session_is_put_in_every_shape() {
+fn every_kind_of_content_is_sent_in_every_shape() {
     let provider = FakeProvider::new();
     let sandbox = Sandbox::new();
     sandbox.write("system", "Be brief.");
@@ -315,7 +315,7 @@ fn all_that_is_in_a_session_is_put_in_every_shape() {
 }
 
 #[test]
-fn what_is_sent_is_what_a_dry_run_prints_in_every_shape() {
+fn a_dry_run_prints_what_is_sent_in_every_shape() {
     for (shape, path) in Shape::ALL.into_iter().zip(["messages", "chat/completions", "chat"]) {
         for args in [&["--max-tokens", "77"][..], &["--max-tokens", "77", "--stream"]] {
             let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
@@ -335,7 +335,7 @@ fn what_is_sent_is_what_a_dry_run_prints_in_every_shape() {
 }
 
 #[test]
-fn only_openai_itself_is_sent_the_newer_name_of_the_room_for_the_answer() {
+fn only_openai_itself_gets_the_newer_name_of_the_output_limit() {
     let names = |url: &str| {
         let args = ["--provider", "openai", "--model", "m", "--dry-run", "--base-url", url];
         let run = Sandbox::new().cmd("claw-call").args(args).write_stdin(HELLO).assert();
@@ -353,7 +353,7 @@ fn only_openai_itself_is_sent_the_newer_name_of_the_room_for_the_answer() {
 
 /// Nothing of a message may be left in a flat chat; what is around it must still take turns.
 #[test]
-fn v66_whatever_was_said_the_next_request_is_legal_in_every_shape() {
+fn v66_the_request_after_any_reply_is_legal_in_every_shape() {
     let thinking = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
     let blank = json!({"type": "text", "text": " "});
     let call = |id: &str| json!({"type": "tool_use", "id": id, "name": "f", "input": {}});
@@ -459,7 +459,7 @@ fn an_overflow_teaches_the_window_in_every_shape() {
 
 /// J-2, in the words of vLLM.
 #[test]
-fn j_2_room_for_the_answer_is_lowered_once_for_chat_completions() {
+fn j_2_the_output_limit_is_lowered_once_for_chat_completions() {
     let refusal = "This model's maximum context length is 4096 tokens. However, you requested 5000 \
                    tokens (3000 in the messages, 2000 in the completion). Please reduce the length \
                    of the messages or completion.";

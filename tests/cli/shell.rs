@@ -203,7 +203,7 @@ fn an_empty_list_is_refused_and_blanks_around_commas_do_not_count() {
 }
 
 #[test]
-fn what_is_not_a_file_of_settings_is_left_as_it_is() {
+fn a_file_that_does_not_hold_settings_is_not_changed() {
     let sandbox = Sandbox::new();
     let config = |args: &[&str]| sandbox.cmd("claw-config").args(args).assert();
     let set = "mkfifo pipe; : >pipe & claw-config --config pipe set model x";

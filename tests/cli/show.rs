@@ -57,7 +57,7 @@ fn result(id: &str, text: &str) -> String {
 // ---- what is shown --------------------------------------------------------------------------
 
 #[test]
-fn everything_is_shown_as_it_was_before() {
+fn output_matches_the_golden_files() {
     let full: &[&str] = &["--full"];
     for (file, args) in [
         ("everything.txt", &[][..]),
@@ -77,7 +77,7 @@ fn everything_is_shown_as_it_was_before() {
 }
 
 #[test]
-fn a_call_that_claw0_wrote_twice_is_shown_once() {
+fn a_call_that_claw0_recorded_twice_is_shown_once() {
     let twice = r#"{"type":"assistant","content":[{"type":"text","text":"look"},{"type":"tool_use","id":"c1","name":"f","input":{"n":"c1"}},{"type":"tool_use","id":"c2","name":"f","input":{"n":"c2"}}]}"#;
     let records = [
         &user("q"),
@@ -96,7 +96,7 @@ fn a_call_that_claw0_wrote_twice_is_shown_once() {
 }
 
 #[test]
-fn a_result_before_its_call_is_shown_where_it_stands() {
+fn a_result_before_its_call_is_shown_in_file_order() {
     let text = |text: &str| format!("{{\"type\":\"assistant\",\"content\":\"{text}\"}}\n");
     let records =
         [&result("c1", "r1"), &user("q"), &text("look"), &call("c1"), &text("done"), &call("c2")];
@@ -109,7 +109,7 @@ fn a_result_before_its_call_is_shown_where_it_stands() {
 }
 
 #[test]
-fn both_of_claw0s_formats_are_shown_whole() {
+fn both_formats_of_claw0_are_shown_in_full() {
     let mut files = 0;
     for entry in walkdir::WalkDir::new(data("claw0-present"))
         .into_iter()
@@ -148,7 +148,7 @@ fn both_of_claw0s_formats_are_shown_whole() {
 }
 
 #[test]
-fn what_is_damaged_is_told_and_the_rest_is_shown() {
+fn damaged_records_are_reported_and_the_rest_is_shown() {
     let records = [user("one"), "{\"type\":\"user\",\"content\":\"to\n".to_owned(), reply("two")];
     for format in ["text", "markdown", "html"] {
         show(&records.concat(), &["--format", format]).success().stdout(contains("one")).stdout(contains("two")).stderr("claw-show: torn-line: '<stdin>' line 2, byte 32, 28 bytes: torn after byte 28 of the line: EOF while parsing a string\nclaw-show: 1 finding\n");
@@ -181,7 +181,7 @@ fn the_last_turns_keep_their_numbers() {
 }
 
 #[test]
-fn prices_are_said_of_models_that_have_one() {
+fn costs_are_shown_for_models_with_a_price() {
     let sandbox = Sandbox::new();
     sandbox.write("prices", "claude-* 3 0.3 3.75 15\n");
     let show = sandbox.cmd("claw-show").arg("--prices").arg("prices");
@@ -200,7 +200,7 @@ fn prices_are_said_of_models_that_have_one() {
 }
 
 #[test]
-fn t3_what_is_redacted_is_nowhere() {
+fn t3_redacted_text_is_never_shown() {
     let sandbox = Sandbox::new();
     sandbox.write("patterns", "key sk-[a-z0-9]+\n");
     let secret = "sk-abc123";
@@ -224,7 +224,7 @@ fn t3_what_is_redacted_is_nowhere() {
 }
 
 #[test]
-fn a_reader_that_leaves_and_a_disk_that_is_full_are_told_apart() {
+fn a_closed_pipe_and_a_full_disk_end_differently() {
     let sandbox = Sandbox::new();
     let turn = user(&"words ".repeat(500)) + &reply(&"words ".repeat(500));
     sandbox.write("s.jsonl", turn.repeat(30));
@@ -245,7 +245,7 @@ fn a_reader_that_leaves_and_a_disk_that_is_full_are_told_apart() {
 // ---- text -----------------------------------------------------------------------------------
 
 #[test]
-fn lines_are_as_wide_as_they_may_be() {
+fn lines_are_wrapped_to_the_given_width() {
     let words = "The 日本語のテキスト、そして絵文字👩‍👩‍👧と e\u{301}\u{301} をまぜた行。 ".repeat(9);
     let records = user(&words) + &reply(&words) + &call("c") + &result("c", &words.repeat(9));
     for width in [24, 40, 79, 200] {
@@ -285,7 +285,7 @@ fn long_results_are_folded_and_shown_in_full() {
 }
 
 #[test]
-fn colours_are_for_terminals_and_for_those_who_ask() {
+fn colours_are_used_on_terminals_and_on_request() {
     let colours = |run: Assert| run.success().stdout_text().matches('\u{1b}').count() > 0;
     let records = user("q");
     assert!(!colours(show(&records, &[])));
@@ -297,7 +297,7 @@ fn colours_are_for_terminals_and_for_those_who_ask() {
 }
 
 #[test]
-fn a_terminal_says_how_wide_it_is_and_that_it_has_colours() {
+fn width_and_colours_follow_the_terminal() {
     let sandbox = Sandbox::new();
     if sandbox.sh("command -v script").assert().get_output().status.code() != Some(0) {
         crate::show::skipped("no script(1)");
@@ -327,7 +327,7 @@ fn edit_call() -> String {
 }
 
 #[test]
-fn audit_30_a_call_that_edits_is_shown_as_a_diff() {
+fn audit_30_an_edit_is_shown_as_a_diff() {
     let records = user("q") + &edit_call();
     show(&records, &[])
         .success()
@@ -376,7 +376,7 @@ fn audit_30_text_shows_commands_whole() {
 }
 
 #[test]
-fn audit_30_prompts_are_listed_and_times_said() {
+fn audit_30_prompts_are_listed_and_times_are_shown() {
     show_file("show/everything.jsonl", &["--format", "markdown"])
         .success()
         .stdout(contains("<summary>4 prompts</summary>\n\n- [Turn 1]"))
@@ -396,7 +396,7 @@ fn audit_30_prompts_are_listed_and_times_said() {
 }
 
 #[test]
-fn audit_30_a_page_says_its_language_and_that_of_other_messages() {
+fn audit_30_a_page_declares_its_language_and_those_of_messages() {
     let japanese = "これは日本語の文章です。とても長い文章です。テストのために書きました。";
     let english = "Please read the whole file and tell me what is wrong with it.";
     let page = |records: &str| show(records, &["--format", "html"]);
@@ -413,7 +413,7 @@ fn audit_30_a_page_says_its_language_and_that_of_other_messages() {
 // ---- nothing is obeyed ----------------------------------------------------------------------
 
 #[test]
-fn no_format_has_a_control_character_of_somebody_elses() {
+fn no_format_contains_control_characters_of_the_input() {
     for format in ["text", "markdown", "html"] {
         for args in [&[][..], &["--full"]] {
             let run = show_file("show/hostile.jsonl", &[args, &["--format", format]].concat())
@@ -457,7 +457,7 @@ fn structure(markdown: &str) -> (Vec<(HeadingLevel, String)>, Vec<String>) {
 }
 
 #[test]
-fn s4_nothing_that_is_said_closes_or_swallows_the_document() {
+fn s4_no_message_closes_or_hides_the_document() {
     let run = show_file("show/hostile.jsonl", &["--format", "markdown"]);
     let markdown = run.success().stdout_text();
     let (headings, html) = structure(&markdown);
@@ -492,7 +492,7 @@ fn s4_nothing_that_is_said_closes_or_swallows_the_document() {
 }
 
 #[test]
-fn a_very_long_text_is_shown_as_it_stands() {
+fn a_very_long_text_is_shown_unchanged() {
     let text = "<b>".to_owned() + &"words and `code` ".repeat(20_000);
     show(&reply(&text), &["--format", "markdown"])
         .success()

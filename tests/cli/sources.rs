@@ -70,7 +70,7 @@ fn with_checkpoint(messages: &str, covers: &str, tokens: u64) -> String {
 }
 
 #[test]
-fn v73_half_of_the_requests_tokens_is_enough_and_odd_ones_are_rounded_down() {
+fn v73_half_of_the_tokens_rounded_down_is_enough() {
     let sandbox = with_model();
     let (mut odd, mut even) = (0, 0);
     for more in 0..4 {
@@ -139,7 +139,7 @@ fn audit_05_a_fresh_checkpoint_leaves_the_newest_messages() {
 }
 
 #[test]
-fn a_checkpoint_is_used_for_no_more_than_it_covers() {
+fn a_checkpoint_replaces_only_what_it_covers() {
     let sandbox = with_model();
     let talk = Talk::plain(4, 200).user("x").tool(words(200)).assistant("y").user("z");
     (0..3).fold(talk, |talk, _| talk.tool(words(200))).append(&sandbox, "s.jsonl");
@@ -172,7 +172,7 @@ fn a_checkpoint_is_used_for_no_more_than_it_covers() {
 }
 
 #[test]
-fn a_checkpoint_that_cannot_be_used_is_no_bad_input() {
+fn an_unusable_checkpoint_is_not_an_error() {
     let sandbox = with_model();
     let mut said = vec![("user", words(60)), ("assistant", "So far.".to_owned())];
     said.extend((0..8).map(|n: usize| (["user", "assistant"][n % 2], words(60))));
@@ -187,7 +187,7 @@ fn a_checkpoint_that_cannot_be_used_is_no_bad_input() {
 // ---- the order -------------------------------------------------------------------------------
 
 #[test]
-fn each_source_is_tried_in_its_turn_and_each_failure_is_said() {
+fn sources_are_tried_in_order_and_each_failure_is_reported() {
     let sandbox = with_model();
     let messages = with_checkpoint(&talk(12, 300), "nowhere", 1 << 20);
     for (n, status) in ["69", "75", "77"].iter().enumerate() {
@@ -235,7 +235,7 @@ fn each_source_is_tried_in_its_turn_and_each_failure_is_said() {
 }
 
 #[test]
-fn the_configured_model_is_asked_before_that_of_the_conversation() {
+fn the_configured_model_is_asked_before_the_model_of_the_conversation() {
     let sandbox = with_model();
     let ollama =
         json!({"url": "http://box:1", "model": "q", "timeoutSeconds": 120, "contextTokens": 32000});
@@ -261,7 +261,7 @@ fn the_configured_model_is_asked_before_that_of_the_conversation() {
 }
 
 #[test]
-fn what_is_the_conversations_own_reaches_no_other_model() {
+fn options_of_the_conversation_reach_no_other_model() {
     let sandbox = with_model();
     sandbox.write("status.1", "69");
     let own = ["CLAW_KEY_FILE", "CLAW_KEY_CMD", "CLAW_BASE_URL", "CLAW_WINDOW"];
@@ -285,7 +285,7 @@ fn what_is_the_conversations_own_reaches_no_other_model() {
 // ---- the circuit breaker ---------------------------------------------------------------------
 
 #[test]
-fn v74_a_model_that_failed_three_times_is_left_alone_for_thirty_minutes() {
+fn v74_a_model_that_failed_three_times_is_skipped_for_thirty_minutes() {
     let sandbox = with_model();
     let messages = talk(12, 60);
     sandbox.write("status", "69");
@@ -333,7 +333,7 @@ fn v74_a_model_that_failed_three_times_is_left_alone_for_thirty_minutes() {
 }
 
 #[test]
-fn v74_the_configuration_says_how_often_and_how_long() {
+fn v74_the_configuration_sets_the_number_of_failures_and_the_pause() {
     let sandbox = with_model();
     sandbox.write("status", "69");
     let ollama = json!({"model": "q"});
@@ -354,7 +354,7 @@ fn v74_the_configuration_says_how_often_and_how_long() {
 }
 
 #[test]
-fn v74_who_was_not_asked_did_not_fail() {
+fn v74_a_model_that_was_not_asked_has_not_failed() {
     let sandbox = with_model();
     sandbox.write("status", "69");
     for args in [["--max-calls", "1"], ["--deadline", "0.0001"]] {
@@ -366,7 +366,7 @@ fn v74_who_was_not_asked_did_not_fail() {
 }
 
 #[test]
-fn v74_a_log_of_attempts_that_is_no_log_is_no_failure() {
+fn v74_a_damaged_log_of_attempts_is_not_a_failure() {
     let sandbox = with_model();
     let line = |ts: &str| {
         let key = "summary:ollama:q@http://127.0.0.1:11434";

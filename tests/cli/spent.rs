@@ -25,7 +25,7 @@ fn hello(sandbox: &Sandbox, provider: &FakeProvider, args: &[&str]) -> Cmd {
 
 /// measured tokens, and what they cost; what has no price is not free.
 #[test]
-fn r3_a_reply_is_priced_from_the_user_s_file_alone() {
+fn r3_prices_come_only_from_the_file_of_the_user() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     let usage = json!({
         "input_tokens": 1000, "output_tokens": 200,
@@ -95,7 +95,7 @@ fn r4_a_limit_stops_before_the_next_call() {
 
 /// the guard's own calls for summaries count, too.
 #[test]
-fn r4_a_turn_ends_when_its_session_has_spent_enough() {
+fn r4_a_turn_ends_when_its_session_reaches_the_limit() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     let turn = |limit: &str| {
         let cmd = sandbox.cmd("claw-turn").envs(provider.env());
@@ -112,7 +112,7 @@ fn r4_a_turn_ends_when_its_session_has_spent_enough() {
 
 /// what was asked, so that a turn can be made again later.
 #[test]
-fn q5_meta_says_what_was_asked() {
+fn q5_meta_records_the_request() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     sandbox.write("system", "Be brief.");
     let call = |args: &[&str]| {

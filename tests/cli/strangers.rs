@@ -107,7 +107,7 @@ fn command(sandbox: &Sandbox, words: &[&str]) -> Cmd {
 }
 
 #[test]
-fn audit_13_every_reader_says_in_one_line_what_holds_no_record() {
+fn audit_13_every_reader_refuses_a_file_without_records_in_one_line() {
     for (text, looks, advice) in STRANGERS {
         // Long enough for thousands of findings.
         let sandbox = place(&text.repeat(if text.starts_with('\u{7f}') { 1 } else { 3000 }));
@@ -123,7 +123,7 @@ fn audit_13_every_reader_says_in_one_line_what_holds_no_record() {
 }
 
 #[test]
-fn audit_13_nothing_is_appended_to_what_holds_no_record() {
+fn audit_13_nothing_is_appended_to_a_file_without_records() {
     for (text, looks, _) in STRANGERS {
         let text = text.repeat(if text.starts_with('\u{7f}') { 1 } else { 3000 });
         let sandbox = place(&text);
@@ -142,7 +142,7 @@ fn audit_13_nothing_is_appended_to_what_holds_no_record() {
 }
 
 #[test]
-fn audit_13_one_stranger_among_transcripts_is_found() {
+fn audit_13_a_file_without_records_is_found_among_transcripts() {
     let sandbox = Sandbox::new();
     sandbox.write("s.jsonl", RECORD);
     sandbox.write("empty", "");
@@ -164,7 +164,7 @@ fn audit_13_one_stranger_among_transcripts_is_found() {
 }
 
 #[test]
-fn audit_13_what_a_crash_left_of_a_first_record_can_be_read_and_added_to() {
+fn audit_13_a_torn_first_record_can_be_read_and_appended_to() {
     for torn in [
         "{\"id\":\"0123456789abcdef\",\"type\":\"us",
         "{\"type\":\"user\",\"conte",
@@ -196,7 +196,7 @@ fn audit_13_what_a_crash_left_of_a_first_record_can_be_read_and_added_to() {
 }
 
 #[test]
-fn audit_13_what_stands_between_records_at_both_ends_is_not_read() {
+fn audit_13_bytes_between_records_at_both_ends_are_not_checked() {
     let note = "{\"type\":\"note\"}\n";
     for (first, last) in [(note, note), (RECORD, note), ("", RECORD), ("", note)] {
         let sandbox = Sandbox::new();
@@ -211,7 +211,7 @@ fn audit_13_what_stands_between_records_at_both_ends_is_not_read() {
 }
 
 #[test]
-fn audit_13_input_that_is_no_messages_or_records_says_what_to_do() {
+fn audit_13_input_without_messages_or_records_is_refused_with_advice() {
     let sandbox = Sandbox::new();
     let claude = STRANGERS[9].0;
     for (text, for_messages, for_records) in [

@@ -42,7 +42,7 @@ fn read(shape: Shape, step: Step) -> (Vec<serde_json::Value>, String) {
 // ---- the records -----------------------------------------------------------------------------
 
 #[test]
-fn the_records_of_a_stream_are_those_of_the_same_answer_whole() {
+fn a_stream_gives_the_same_records_as_a_whole_answer() {
     for shape in Shape::ALL {
         for step in [Step::text(TEXT), Step::text(""), two_calls(shape, 1)] {
             let run = |args: &[&str]| {
@@ -76,7 +76,7 @@ fn a_stream_may_come_in_pieces_of_any_size() {
 }
 
 #[test]
-fn pings_comments_and_events_that_nobody_knows_change_nothing() {
+fn pings_comments_and_unknown_events_change_nothing() {
     for shape in Shape::ALL {
         let text = String::from_utf8(wire(shape, two_calls(shape, 1))).expect("text");
         let expected = read(shape, Step::stream(text.as_bytes(), 1000));
@@ -97,7 +97,7 @@ fn pings_comments_and_events_that_nobody_knows_change_nothing() {
 }
 
 #[test]
-fn servers_that_leave_things_out_are_understood() {
+fn streams_with_missing_parts_are_understood() {
     let without_start = concat!(
         "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n",
         "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"So.\"}}\n\n",
@@ -124,7 +124,7 @@ fn servers_that_leave_things_out_are_understood() {
 }
 
 #[test]
-fn a_whole_answer_to_a_request_for_a_stream_is_one() {
+fn a_whole_answer_to_a_streaming_request_is_accepted() {
     for shape in Shape::ALL {
         let provider = FakeProvider::new();
         let whole = post(&provider, shape, &client::hello(shape)).json();
@@ -210,7 +210,7 @@ fn the_text_is_shown_before_the_answer_ends() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_74_before_anything_is_sent() {
+fn an_unwritable_file_ends_with_74_before_anything_is_sent() {
     let provider = FakeProvider::new();
     hello(&provider, Shape::OpenAi, &["--stream=no/such/place"])
         .code(74)
@@ -225,7 +225,7 @@ fn a_file_that_cannot_be_written_is_74_before_anything_is_sent() {
 }
 
 #[test]
-fn the_reply_is_whole_even_if_nobody_looks_any_more() {
+fn the_reply_is_complete_even_if_the_reader_has_exited() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     sandbox.write("m", HELLO);
     let script = "{ claw-call --stream=/dev/fd/3 m 3>&1 >reply; echo $? >status; } | :";
@@ -236,7 +236,7 @@ fn the_reply_is_whole_even_if_nobody_looks_any_more() {
 
 #[test]
 #[allow(clippy::print_stdout, reason = "a case that is left out says so")]
-fn a_terminal_is_shown_control_characters() {
+fn control_characters_are_escaped_on_a_terminal() {
     let sandbox = Sandbox::new();
     if sandbox.sh("command -v script").assert().get_output().status.code() != Some(0) {
         println!("skipped: no script(1)");
@@ -273,7 +273,7 @@ fn a_terminal_is_shown_control_characters() {
 // ---- time ------------------------------------------------------------------------------------
 
 #[test]
-fn the_time_out_is_for_each_piece_and_not_for_all_of_them() {
+fn the_timeout_applies_to_each_piece() {
     std::thread::scope(|scope| {
         for shape in Shape::ALL {
             scope.spawn(move || {

@@ -35,7 +35,7 @@ fn says_it_shown(run: impl Fn(&[&str]) -> Assert) {
 }
 
 #[test]
-fn findings_show_what_stands_in_a_transcript() {
+fn findings_escape_the_text_of_a_transcript() {
     let sandbox = Sandbox::new();
     let result = format!(r#"{{"type":"tool_result","tool_use_id":"{EVIL}","content":"x"}}"#);
     sandbox
@@ -49,7 +49,7 @@ fn findings_show_what_stands_in_a_transcript() {
 }
 
 #[test]
-fn errors_show_what_stands_in_records_and_messages() {
+fn errors_escape_the_text_of_records_and_messages() {
     let sandbox = Sandbox::new();
     let record = format!(
         r#"{{"type":"user","content":[{{"type":"tool_use","name":"f","input":1}},{{"{EVIL}":1}}]}}"#
@@ -69,7 +69,7 @@ fn errors_show_what_stands_in_records_and_messages() {
 }
 
 #[test]
-fn a_record_is_written_as_it_is_or_fit_for_a_terminal() {
+fn a_record_is_escaped_only_on_a_terminal() {
     let sandbox = Sandbox::new();
     sandbox.write("s.jsonl", format!(r#"{{"type":"user","content":"a\tb\n{EVIL}"}}"#));
     let record = || sandbox.cmd("claw-rebuild").args(["--record", "@0", "s.jsonl"]);
@@ -81,7 +81,7 @@ fn a_record_is_written_as_it_is_or_fit_for_a_terminal() {
 
 #[test]
 #[allow(clippy::print_stdout, reason = "a case that is left out says so")]
-fn a_reply_is_shown_on_a_terminal_and_whole_in_a_pipe() {
+fn a_reply_is_escaped_on_a_terminal_and_unchanged_in_a_pipe() {
     let sandbox = Sandbox::new();
     let reply = format!(
         r#"{{"type":"assistant","content":[{{"type":"text","text":"red\n{EVIL}"}}],"stop_reason":"end_turn"}}"#
@@ -109,7 +109,7 @@ mod calls {
 
     /// Some providers repeat in a refusal what they were sent.
     #[test]
-    fn a_refusal_shows_what_the_provider_says() {
+    fn a_refusal_escapes_the_text_of_the_provider() {
         let provider = FakeProvider::new();
         let sandbox = Sandbox::new();
         let said = "\u{1b}[31m\u{9b}31m\r\u{7f}\u{202e}evil";

@@ -39,7 +39,7 @@ fn exec(sandbox: &Sandbox, calls: &[(&str, Value)]) -> Vec<Value> {
 }
 
 #[test]
-fn the_tools_that_come_along_do_what_they_say() {
+fn the_bundled_tools_do_what_their_descriptions_say() {
     let results = exec(
         &workspace(),
         &[
@@ -97,7 +97,7 @@ fn t_4_no_path_of_a_model_leads_out_of_the_workspace() {
 }
 
 #[test]
-fn audit_21_sessions_are_not_for_tools() {
+fn audit_21_tools_cannot_reach_sessions() {
     let sandbox = workspace();
     sandbox.write("workspace/.sessions/agents/main/sessions/s.jsonl", "secret");
     sandbox.sh("cd workspace && ln -s ../.sessions/agents docs/link").assert().success();
@@ -140,7 +140,7 @@ const TOLD: &str = concat!(
 
 #[cfg(feature = "http")]
 #[test]
-fn a_folder_is_told_as_its_tools_sorted_by_name() {
+fn a_folder_is_described_as_its_tools_sorted_by_name() {
     let sandbox = folder();
     let dry = |tools: &str| {
         let cmd = sandbox.cmd("claw-call").args(["--provider", "offline", "--dry-run"]);
@@ -156,7 +156,7 @@ fn a_folder_is_told_as_its_tools_sorted_by_name() {
 }
 
 #[test]
-fn i_1_every_program_counts_a_folder_as_the_same_file() {
+fn i_1_every_program_counts_a_folder_like_the_equivalent_file() {
     let sandbox = folder();
     sandbox.write("tools.json", TOLD);
     let words = "word ".repeat(300);
@@ -191,7 +191,7 @@ fn i_1_every_program_counts_a_folder_as_the_same_file() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_told_is_an_error() {
+fn a_folder_that_cannot_be_described_is_an_error() {
     let sandbox = folder();
     let run = || {
         let cmd = sandbox.cmd("claw-estimate").args(["--tools", "box"]);

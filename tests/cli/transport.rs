@@ -69,7 +69,7 @@ impl Secure {
 }
 
 #[test]
-fn t5_a_certificate_that_nobody_trusts_is_69_and_the_server_is_told_nothing() {
+fn t5_an_untrusted_certificate_ends_with_69_and_nothing_is_sent() {
     let server = Secure::of("localhost");
     has_failed(server.call("localhost").assert(), 69, "invalid peer certificate: UnknownIssuer");
     // Nor does the certificate of another signer help.
@@ -83,7 +83,7 @@ fn t5_a_certificate_that_nobody_trusts_is_69_and_the_server_is_told_nothing() {
 }
 
 #[test]
-fn t6_a_certificate_is_trusted_that_is_given() {
+fn t6_a_given_certificate_is_trusted() {
     for name in ["localhost", "127.0.0.1"] {
         let server = Secure::of(name);
         is_answered(server.call(name).args(["--ca", "ca.pem"]).assert());
@@ -100,7 +100,7 @@ fn t6_a_certificate_is_trusted_that_is_given() {
 }
 
 #[test]
-fn t6_what_is_given_is_trusted_beside_the_others() {
+fn t6_a_given_certificate_is_trusted_in_addition_to_the_others() {
     let server = Secure::of("localhost");
     server.sandbox.write("other.pem", Signer::new().pem());
     let with = |file: &str, ca: &str| {
@@ -125,7 +125,7 @@ fn t6_a_folder_of_certificates_is_trusted() {
 }
 
 #[test]
-fn t5_a_certificate_of_another_name_or_time_is_refused() {
+fn t5_a_certificate_for_another_name_or_time_is_refused() {
     let other = Secure::of("other.example");
     let run = other.call("localhost").args(["--ca", "ca.pem"]).assert();
     has_failed(run, 69, "certificate not valid for name \"localhost\"");
@@ -144,7 +144,7 @@ fn t5_a_certificate_of_another_name_or_time_is_refused() {
 }
 
 #[test]
-fn t6_a_file_of_certificates_that_is_none_is_78() {
+fn t6_a_file_without_certificates_ends_with_78() {
     let server = Secure::of("localhost");
     let junk = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     let cut: String = server.signer.pem().chars().take(200).collect();
@@ -185,7 +185,7 @@ fn t5_no_redirect_is_followed_to_any_host() {
 
 #[test]
 #[expect(clippy::print_stderr, reason = "what is not tried is said")]
-fn t5_plain_http_to_another_machine_has_to_be_asked_for() {
+fn t5_plain_http_to_another_machine_needs_an_option() {
     let Some(ip) = own_address() else {
         eprintln!("this machine has no address but loopback: not tried");
         return;
@@ -204,7 +204,7 @@ fn t5_plain_http_to_another_machine_has_to_be_asked_for() {
 }
 
 #[test]
-fn t6_an_address_that_is_none_is_78() {
+fn t6_an_invalid_address_ends_with_78() {
     for url in [
         "https://",
         "localhost:1",
@@ -218,7 +218,7 @@ fn t6_an_address_that_is_none_is_78() {
 }
 
 #[test]
-fn t5_an_address_with_a_password_is_refused_and_the_password_never_said() {
+fn t5_an_address_with_a_password_is_refused_without_showing_it() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     let place = provider.url().replace("http://", "");
     for url in [
@@ -253,7 +253,7 @@ fn by_proxy(server: &Secure, url: &str, proxy: &str) -> Cmd {
 }
 
 #[test]
-fn t6_https_goes_by_way_of_the_proxy_which_learns_the_name_alone() {
+fn t6_https_uses_the_proxy_which_learns_only_the_host_name() {
     let server = Secure::of(ELSEWHERE);
     let proxy = Proxy::to(server.front.address());
     let url = format!("https://{ELSEWHERE}");
@@ -278,7 +278,7 @@ fn t6_https_goes_by_way_of_the_proxy_which_learns_the_name_alone() {
 
 /// Nothing is told to a proxy that shows a certificate of its own.
 #[test]
-fn t5_a_proxy_that_listens_in_is_told_nothing() {
+fn t5_an_intercepting_proxy_learns_nothing() {
     let server = Secure::of(ELSEWHERE);
     let listening = Secure::of(ELSEWHERE);
     let proxy = Proxy::to(listening.front.address());
@@ -323,7 +323,7 @@ fn t6_an_address_on_this_machine_takes_no_proxy() {
 
 /// What is sent in the open is sent to the proxy in the open.
 #[test]
-fn t6_plain_http_to_another_machine_has_a_proxy_of_its_own() {
+fn t6_plain_http_to_another_machine_uses_http_proxy() {
     let proxy = Proxy::refusing("403 Forbidden");
     let cmd = call(&Sandbox::new(), &format!("http://{ELSEWHERE}")).env_remove("NO_PROXY");
     let cmd = cmd.env("HTTPS_PROXY", "http://127.0.0.1:1").env("http_proxy", proxy.url());
@@ -334,7 +334,7 @@ fn t6_plain_http_to_another_machine_has_a_proxy_of_its_own() {
 }
 
 #[test]
-fn t6_a_proxy_that_refuses_or_is_gone_is_69() {
+fn t6_a_proxy_that_refuses_or_is_down_ends_with_69() {
     let server = Secure::of(ELSEWHERE);
     let url = format!("https://{ELSEWHERE}");
     for (status, why) in [
@@ -367,7 +367,7 @@ fn shown(provider: &str, name: &str, base: &str) -> String {
 }
 
 #[test]
-fn t6_a_base_url_gives_the_address_that_the_page_promises() {
+fn t6_a_base_url_gives_the_documented_address() {
     for (provider, own, usual) in [
         ("anthropic", "ANTHROPIC_BASE_URL", "https://api.anthropic.com/v1/messages"),
         ("openai", "OPENAI_BASE_URL", "https://api.openai.com/v1/chat/completions"),
@@ -409,7 +409,7 @@ fn t6_a_base_url_gives_the_address_that_the_page_promises() {
 }
 
 #[test]
-fn t6_what_is_shown_is_where_it_goes() {
+fn t6_the_address_shown_is_the_address_used() {
     for (provider, path) in
         [("anthropic", MESSAGES), ("openai", "/v1/chat/completions"), ("ollama", "/api/chat")]
     {

@@ -53,7 +53,7 @@ fn ends(shown: &str) -> (&str, &str) {
 }
 
 #[test]
-fn v39_only_what_is_over_the_limit_changes() {
+fn v39_only_results_over_the_limit_change() {
     // 0.3 of the window at 4 characters a token; claw0's 180000 gives 216000.
     for (window, limit) in [("10000", 12_000), ("180000", 216_000)] {
         for length in [limit - 1, limit] {
@@ -123,7 +123,7 @@ fn v42_d36_l2_no_cut_inside_a_character_or_a_line_end() {
 }
 
 #[test]
-fn v43_d35_l4_twice_is_once() {
+fn v43_d35_l4_truncating_twice_changes_nothing_more() {
     let sandbox = Sandbox::new();
     one(log(2000)).append(&sandbox, "s.jsonl");
     for messages in [rebuild(&sandbox, "s.jsonl"), rebuild_meta(&sandbox, "s.jsonl")] {
@@ -136,7 +136,7 @@ fn v43_d35_l4_twice_is_once() {
 }
 
 #[test]
-fn v43_d35_shortening_what_was_shortened_leaves_one_marker() {
+fn v43_d35_shortening_a_result_again_leaves_one_marker() {
     let sandbox = Sandbox::new();
     one(log(2000)).append(&sandbox, "s.jsonl");
     for messages in [rebuild(&sandbox, "s.jsonl"), rebuild_meta(&sandbox, "s.jsonl")] {
@@ -238,7 +238,7 @@ fn audit_02_a_marker_that_a_tool_wrote_is_text() {
 }
 
 #[test]
-fn audit_02_what_something_else_changed_is_not_shortened_again() {
+fn audit_02_a_result_changed_by_another_program_is_not_shortened_again() {
     let sandbox = Sandbox::new();
     one(log(2000)).append(&sandbox, "s.jsonl");
     shorten(&sandbox, "8000");
@@ -251,7 +251,7 @@ fn audit_02_what_something_else_changed_is_not_shortened_again() {
 }
 
 #[test]
-fn v43_a_text_that_only_looks_like_a_marker_is_a_text() {
+fn v43_text_that_only_resembles_a_marker_is_text() {
     let fake = "[... 5 of 99 bytes (1 lines) left out, sha256 0123456789abcdef ...]";
     let shown = shortened(&["--window", "4000"], format!("{fake}\n{}", log(1000)));
     let (whole, numbers) = (fake.len() + 1 + log(1000).len(), shown.matches(MARKER).count());
@@ -335,7 +335,7 @@ fn v46_l5_text_image_text_stay_in_order_with_ids_and_errors() {
 }
 
 #[test]
-fn v47_a_larger_window_shows_more_and_never_over_the_share() {
+fn v47_a_larger_window_keeps_more_but_never_more_than_the_share() {
     let whole = text(1_300_000);
     let mut before = 0;
     for window in [4_000, 8_000, 16_000, 200_000, 1_000_000] {
@@ -356,7 +356,7 @@ fn without_meta(line: &str) -> String {
 }
 
 #[test]
-fn v48_l3_records_give_the_messages_that_the_message_mode_gives() {
+fn v48_l3_record_mode_gives_the_same_messages_as_message_mode() {
     let sandbox = Sandbox::new();
     let list = json!([{"type": "text", "text": log(700)}, {"type": "text", "text": "end"}]);
     let talk = one(log(2000)).tool(list).assistant("Done.").user("More.").tool("short");
@@ -380,7 +380,7 @@ fn v48_l3_records_give_the_messages_that_the_message_mode_gives() {
 }
 
 #[test]
-fn a_record_says_what_is_kept_of_what() {
+fn a_record_states_the_kept_and_the_original_size() {
     let sandbox = Sandbox::new();
     one(log(2000)).append(&sandbox, "s.jsonl");
     let result = sandbox.read_json("s.jsonl").remove(3);
@@ -401,7 +401,7 @@ fn a_record_says_what_is_kept_of_what() {
 }
 
 #[test]
-fn d38_l3_the_marker_says_how_to_see_all_of_it() {
+fn d38_l3_the_marker_names_the_command_that_shows_the_original() {
     let sandbox = Sandbox::new();
     one(log(2000)).append(&sandbox, "s.jsonl");
     let run = stage(&sandbox, "claw-truncate", &["--window", "8000"], "s.jsonl");
@@ -431,7 +431,7 @@ fn a_second_truncation_record_replaces_the_first() {
 }
 
 #[test]
-fn v37_d32_a_count_from_before_is_stale_on_a_pipe_too() {
+fn v37_d32_an_earlier_count_is_stale_in_a_pipe_too() {
     let sandbox = Sandbox::new();
     let usage = json!({"input_tokens": 90_000, "output_tokens": 5});
     let counted = json!({"type": "assistant", "content": "Seen.", "usage": usage});
@@ -484,7 +484,7 @@ fn l7_exit_5_when_nothing_can_be_shortened() {
 }
 
 #[test]
-fn l7_exit_5_when_the_budget_is_not_reached_but_what_was_gained_is_written() {
+fn l7_exit_5_when_the_budget_is_not_reached_but_the_result_is_written() {
     let sandbox = Sandbox::new();
     Talk::plain(4, 5000).tool(log(2000)).append(&sandbox, "s.jsonl");
     let run = truncate(&sandbox, &["--window", "8000"], rebuild_meta(&sandbox, "s.jsonl"))
@@ -519,7 +519,7 @@ fn with_images() -> Talk {
 }
 
 #[test]
-fn l5_images_of_results_are_left_out_whole_and_records_say_so() {
+fn l5_images_of_results_are_omitted_whole_and_recorded() {
     let sandbox = Sandbox::new();
     with_images().append(&sandbox, "s.jsonl");
     let before = rebuild(&sandbox, "s.jsonl");
@@ -565,7 +565,7 @@ fn l5_images_of_results_are_left_out_whole_and_records_say_so() {
 }
 
 #[test]
-fn l5_a_record_that_leaves_out_what_is_not_there_is_a_finding() {
+fn l5_a_record_that_omits_a_missing_image_is_a_finding() {
     let sandbox = Sandbox::new();
     with_images().append(&sandbox, "s.jsonl");
     let before = rebuild(&sandbox, "s.jsonl");
@@ -594,7 +594,7 @@ fn l5_a_record_that_leaves_out_what_is_not_there_is_a_finding() {
 }
 
 #[test]
-fn l6_less_than_the_least_gain_changes_nothing_and_is_5() {
+fn l6_less_than_the_minimum_gain_changes_nothing_and_ends_with_5() {
     let sandbox = Sandbox::new();
     one(log(2000)).append(&sandbox, "s.jsonl");
     let messages = rebuild_meta(&sandbox, "s.jsonl");
@@ -632,7 +632,7 @@ fn l6_o1_later_turns_make_the_same_cut() {
 }
 
 #[test]
-fn m6_every_end_says_one_outcome_with_tokens_before_and_after() {
+fn m6_every_run_logs_one_outcome_with_tokens_before_and_after() {
     let sandbox = Sandbox::new();
     let outcome = |messages: &str, args: &[&str]| {
         let args = [&["--log", "json"], args].concat();
@@ -664,7 +664,7 @@ fn m6_every_end_says_one_outcome_with_tokens_before_and_after() {
 }
 
 #[test]
-fn d33_what_a_refusal_says_counts() {
+fn d33_the_numbers_of_a_refusal_apply() {
     let sandbox = Sandbox::new();
     one(text(7000)).append(&sandbox, "s.jsonl");
     let run = |error: Value, args: &[&str]| {
@@ -699,7 +699,7 @@ fn d33_what_a_refusal_says_counts() {
 }
 
 #[test]
-fn after_a_refusal_it_is_not_enough_to_fit_by_estimate() {
+fn after_a_refusal_a_fitting_estimate_is_not_enough() {
     let sandbox = Sandbox::new();
     one("short").append(&sandbox, "s.jsonl");
     sandbox.write("failure", json!({"type": "error", "limit": 8000}).to_string());
@@ -723,7 +723,7 @@ fn n5_l1_a_pinned_result_stays_whole() {
 }
 
 #[test]
-fn an_input_that_is_no_conversation_yet_passes() {
+fn an_unfinished_conversation_passes() {
     truncate(&Sandbox::new(), &["--window", "8000"], "")
         .assert()
         .success()
@@ -735,7 +735,7 @@ fn an_input_that_is_no_conversation_yet_passes() {
 }
 
 #[test]
-fn odd_values_are_refused() {
+fn invalid_values_are_refused() {
     for share in ["1.5", "-0.1", "nan", "inf", "x", ""] {
         for option in ["--head-ratio", "--max-fraction"] {
             let option = format!("{option}={share}");

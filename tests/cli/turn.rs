@@ -92,7 +92,7 @@ fn is_summary(request: &Recorded) -> bool {
 // ---- the ladder ------------------------------------------------------------------------------
 
 #[test]
-fn v59_a_request_that_is_taken_is_one_request() {
+fn v59_an_accepted_request_is_sent_once() {
     let (case, run) = Case::new(&builds(), &[Step::text("All four\nof them.")], &[]);
     run.success().stdout("All four\nof them.\n").stderr("");
     assert_eq!(case.requests(), (1, 0));
@@ -104,7 +104,7 @@ fn v59_a_request_that_is_taken_is_one_request() {
 }
 
 #[test]
-fn v59_an_overflow_shortens_results_and_asks_again() {
+fn v59_an_overflow_shortens_results_and_retries() {
     let (case, run) = Case::new(&builds(), &[Step::Overflow], &[]);
     let run = run.success().stderr(contains("claw-call: overflow "));
     let run = run.stderr(contains(
@@ -152,7 +152,7 @@ fn v60_d33_with_nothing_to_shorten_the_stage_is_skipped() {
 }
 
 #[test]
-fn v60_d42_with_nothing_to_do_at_all_it_ends_after_one_request() {
+fn v60_d42_with_nothing_to_shorten_or_summarise_it_ends_after_one_request() {
     let (case, run) = Case::new(&Talk::new().user("x").assistant("y"), &[Step::Overflow], &[]);
     run.code(3)
         .stdout("")
@@ -163,7 +163,7 @@ fn v60_d42_with_nothing_to_do_at_all_it_ends_after_one_request() {
 }
 
 #[test]
-fn v62_a_busy_provider_takes_no_stage_from_the_ladder() {
+fn v62_a_busy_provider_uses_up_no_stage() {
     let steps =
         [Step::busy(), Step::Overflow, Step::busy(), Step::busy(), Step::Overflow, Step::busy()];
     let (case, run) = Case::new(&builds(), &steps, &["--max-retries", "2"]);
@@ -178,7 +178,7 @@ fn v62_a_busy_provider_takes_no_stage_from_the_ladder() {
 }
 
 #[test]
-fn v61_v62_what_is_no_overflow_never_costs_history() {
+fn v61_v62_failures_other_than_overflow_never_drop_history() {
     for (step, status) in [
         (Step::busy(), 75),
         (Step::error(401, "authentication_error", "invalid x-api-key"), 77),
@@ -204,7 +204,7 @@ fn v61_v62_what_is_no_overflow_never_costs_history() {
 }
 
 #[test]
-fn v64_d44_a_summary_that_fails_costs_no_history() {
+fn v64_d44_a_failed_summary_drops_no_history() {
     let text = |text: &str, reason: &str| {
         let content = json!([{"type": "text", "text": text}]);
         let usage = json!({"input_tokens": 1, "output_tokens": 1});
@@ -246,7 +246,7 @@ fn v64_d44_a_summary_that_fails_costs_no_history() {
 }
 
 #[test]
-fn a_turn_goes_on_without_a_summary_of_the_model_s() {
+fn a_turn_continues_without_a_summary_by_the_model() {
     let refused = || Step::error(401, "authentication_error", "no");
     let steps = [Step::Overflow, refused()];
     let (case, run) = Case::new(&chat(), &steps, &["--fallback", "local"]);
@@ -263,7 +263,7 @@ fn a_turn_goes_on_without_a_summary_of_the_model_s() {
 }
 
 #[test]
-fn v65_room_for_the_answer_is_lowered_before_anything_is_lost() {
+fn v65_the_output_limit_is_lowered_before_history_is_reduced() {
     let sandbox = Sandbox::new();
     let provider = FakeProvider::new().window(12_000);
     builds().append(&sandbox, "s.jsonl");
@@ -305,7 +305,7 @@ fn v67_d43_a_restart_begins_with_a_request_that_fits() {
 // ---- ahead of an overflow --------------------------------------------------------------------
 
 #[test]
-fn compaction_sets_in_at_the_window_less_the_reserve() {
+fn compaction_begins_at_the_window_less_the_reserve() {
     let tokens = {
         let sandbox = Sandbox::new();
         chat().user(PROMPT).append(&sandbox, "s.jsonl");
@@ -334,7 +334,7 @@ fn compaction_sets_in_at_the_window_less_the_reserve() {
 }
 
 #[test]
-fn a_compaction_ahead_that_fails_is_no_reason_not_to_ask() {
+fn a_failed_early_compaction_does_not_prevent_the_request() {
     for step in [Step::error(500, "api_error", "no"), Step::text(""), Step::Overflow] {
         let window = ["--window", "4000", "--max-retries", "0"];
         let (case, run) = Case::new(&chat(), &[step], &window);
@@ -348,7 +348,7 @@ fn a_compaction_ahead_that_fails_is_no_reason_not_to_ask() {
 
 /// What has to stay is one long result: it is shortened, and nothing is sent that is too long by our count.
 #[test]
-fn l7_where_a_compaction_ahead_gains_nothing_results_are_shortened() {
+fn l7_results_are_shortened_if_an_early_compaction_saves_nothing() {
     let talk = Talk::new().user("Build it.").tool(log(900));
     let (case, run) = Case::new(&talk, &[], &["--window", "6000"]);
     run.success()
@@ -359,7 +359,7 @@ fn l7_where_a_compaction_ahead_gains_nothing_results_are_shortened() {
 }
 
 #[test]
-fn m9_no_guard_is_one_request() {
+fn m9_no_guard_sends_one_request() {
     let (case, run) = Case::new(&builds(), &[Step::Overflow], &["--no-guard"]);
     run.code(3)
         .stdout("")
@@ -370,7 +370,7 @@ fn m9_no_guard_is_one_request() {
 }
 
 #[test]
-fn the_reserve_of_a_configuration_counts() {
+fn the_configured_reserve_applies() {
     let sandbox = Sandbox::new();
     let provider = FakeProvider::new();
     chat().append(&sandbox, "s.jsonl");
@@ -384,7 +384,7 @@ fn the_reserve_of_a_configuration_counts() {
 // ---- prompt, reply and options ---------------------------------------------------------------
 
 #[test]
-fn the_prompt_comes_by_input_or_option() {
+fn the_prompt_comes_from_standard_input_or_an_option() {
     let provider = FakeProvider::new();
     let odd = "-n \"two\" 'words' $(exit 9) `x` \\n\n\tand a line — ünïcode";
     let sandbox = Sandbox::new();
@@ -431,7 +431,7 @@ fn closed_standard_streams_and_variables_of_another_turn_change_nothing() {
 }
 
 #[test]
-fn an_empty_prompt_is_65_and_changes_nothing() {
+fn an_empty_prompt_ends_with_65_and_changes_nothing() {
     let provider = FakeProvider::new();
     let sandbox = Sandbox::new();
     for prompt in ["", "\n", " \t\n\n"] {
@@ -451,7 +451,7 @@ fn an_empty_prompt_is_65_and_changes_nothing() {
 }
 
 #[test]
-fn what_is_no_command_line_is_2() {
+fn an_invalid_command_line_ends_with_2() {
     let sandbox = Sandbox::new();
     for args in [
         &[][..],
@@ -490,7 +490,7 @@ fn what_is_no_command_line_is_2() {
 }
 
 #[test]
-fn a_configuration_that_cannot_work_is_78_before_anything_is_written() {
+fn an_unusable_configuration_ends_with_78_before_anything_is_written() {
     let provider = FakeProvider::new();
     let sandbox = Sandbox::new();
     sandbox.write("bad.json", "nonsense");
@@ -510,7 +510,7 @@ fn a_configuration_that_cannot_work_is_78_before_anything_is_written() {
 }
 
 #[test]
-fn only_the_text_of_the_reply_is_on_stdout() {
+fn stdout_has_only_the_text_of_the_reply() {
     let text = |text: &str| json!({"type": "text", "text": text});
     let thinking = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
     let call = json!({"type": "tool_use", "id": "a", "name": "f", "input": {}});
@@ -527,7 +527,7 @@ fn only_the_text_of_the_reply_is_on_stdout() {
 }
 
 #[test]
-fn p3_a_reply_that_cannot_be_shown_is_kept_and_no_success() {
+fn p3_a_reply_that_cannot_be_written_is_kept_and_fails() {
     let sandbox = Sandbox::new();
     let command = "claw-turn --provider offline -m hi s.jsonl";
     sandbox.sh(&format!("{command} >/dev/full")).assert().code(74).stderr(contains("'<stdout>'"));
@@ -536,7 +536,7 @@ fn p3_a_reply_that_cannot_be_shown_is_kept_and_no_success() {
 }
 
 #[test]
-fn v66_a_reply_that_was_cut_off_is_kept_shown_and_6() {
+fn v66_a_truncated_reply_is_kept_and_shown_and_ends_with_6() {
     let content = json!([{"type": "text", "text": "So I"}]);
     let reply = json!({"content": content, "model": "m", "stop_reason": "max_tokens"});
     let (case, run) = Case::new(&chat(), &[Step::Reply(reply)], &[]);
@@ -546,7 +546,7 @@ fn v66_a_reply_that_was_cut_off_is_kept_shown_and_6() {
 
 /// The reply is kept; the prompt can be sent again, or be followed by another one, at once.
 #[test]
-fn audit_01_a_session_whose_reply_only_thought_goes_on() {
+fn audit_01_a_session_continues_after_a_reply_of_only_thinking() {
     let thinking = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
     let redacted = json!({"type": "redacted_thinking", "data": "eHg="});
     for (content, again) in [(json!([thinking]), true), (json!([thinking, redacted]), false)] {
@@ -585,7 +585,7 @@ fn every_stage_is_in_the_log_as_json_too() {
 }
 
 #[test]
-fn the_system_prompt_goes_with_every_request_for_an_answer() {
+fn the_system_prompt_is_sent_with_every_request_for_a_reply() {
     let sandbox = Sandbox::new();
     let provider = FakeProvider::new();
     builds().append(&sandbox, "it's s.jsonl");
@@ -605,7 +605,7 @@ fn the_system_prompt_goes_with_every_request_for_an_answer() {
 }
 
 #[test]
-fn any_program_that_reads_messages_and_writes_records_will_do() {
+fn the_model_can_be_any_program_that_reads_messages_and_writes_records() {
     let sandbox = Sandbox::new();
     builds().append(&sandbox, "s.jsonl");
     sandbox.program(
@@ -637,7 +637,7 @@ fn any_program_that_reads_messages_and_writes_records_will_do() {
 // ---- anywhere --------------------------------------------------------------------------------
 
 #[test]
-fn the_offline_provider_goes_through_all_of_it() {
+fn the_offline_provider_passes_every_stage() {
     let sandbox = Sandbox::new();
     builds_and_chat().append(&sandbox, "s.jsonl");
     let args = ["--provider", "offline", "--window", "4000", "--no-proactive"];
@@ -653,7 +653,7 @@ fn the_offline_provider_goes_through_all_of_it() {
 }
 
 #[test]
-fn a_transcript_that_another_program_wrote_goes_through_all_of_it() {
+fn a_transcript_of_another_program_passes_every_stage() {
     let sandbox = Sandbox::new();
     let provider = FakeProvider::new().window(4000);
     // No ids: its records are known by where they are.
@@ -697,7 +697,7 @@ fn two_turns_at_once_lose_nothing() {
 }
 
 #[test]
-fn every_shell_does_the_same() {
+fn every_shell_behaves_the_same() {
     let mut transcripts: Vec<(String, Vec<u8>, String)> = Vec::new();
     for shell in ["sh", "dash", "bash", "bash --posix", "busybox sh", "ksh", "zsh --emulate sh"] {
         let sandbox = Sandbox::new();
@@ -771,7 +771,7 @@ impl Dice {
 }
 
 #[test]
-fn v58_p6_killed_at_any_moment_the_transcript_goes_on() {
+fn v58_p6_a_transcript_continues_after_a_kill_at_any_moment() {
     let rounds = if env::var_os("CLAW_TEST_FULL").is_some() { 300 } else { 15 };
     let sandbox = Sandbox::new();
     builds_and_chat().append(&sandbox, "base.jsonl");
@@ -822,7 +822,7 @@ fn v58_p6_killed_at_any_moment_the_transcript_goes_on() {
 }
 
 #[test]
-fn a_turn_that_failed_is_tried_again_without_a_second_prompt() {
+fn a_failed_turn_is_retried_without_a_second_prompt() {
     let sandbox = Sandbox::new();
     let provider = FakeProvider::new();
     provider.script(Step::error(401, "authentication_error", "invalid x-api-key"));
@@ -839,7 +839,7 @@ fn a_turn_that_failed_is_tried_again_without_a_second_prompt() {
 }
 
 #[test]
-fn a_program_that_gives_no_reply_is_broken() {
+fn a_provider_command_without_a_reply_is_an_error() {
     let sandbox = Sandbox::new();
     sandbox
         .cmd("claw-turn")

@@ -111,12 +111,12 @@ fn within_the_window(requests: &[Recorded]) {
 }
 
 #[test]
-fn m4_n3_a_session_goes_on_and_keeps_its_rules() {
+fn m4_n3_a_long_session_keeps_its_rules() {
     let turns = TURNS[usize::from(env::var_os("CLAW_TEST_FULL").is_some())];
     session(turns, &["--window", &WINDOW.to_string()]);
 }
 
 #[test]
-fn j1_a_session_goes_on_where_only_refusals_tell_the_window() {
+fn j1_a_long_session_learns_the_window_from_refusals() {
     session(TURNS[0], &[]);
 }

@@ -85,7 +85,7 @@ fn said(name: &str, kind: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_browser_sees_what_was_meant_and_a_phone_shows_it() {
+fn a_browser_renders_the_page_and_it_fits_a_phone() {
     let sandbox = Sandbox::new();
     for name in ["everything", "hostile"] {
         let show = sandbox.cmd("claw-show").args(["--format", "html"]);

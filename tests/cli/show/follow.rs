@@ -97,7 +97,7 @@ fn parts(mut stream: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
 const FIRST: &str = "── turn 1 ──────────────\n\nuser\n  one\n";
 
 #[test]
-fn what_is_appended_is_shown_when_its_line_ends() {
+fn an_appended_record_is_shown_when_its_line_is_complete() {
     let following = Following::begin(&user("one"), &[]);
     following.shows(FIRST);
     following.append(&reply("two"));
@@ -117,7 +117,7 @@ fn what_is_appended_is_shown_when_its_line_ends() {
 }
 
 #[test]
-fn another_file_or_a_shorter_one_is_shown_from_its_beginning() {
+fn a_replaced_or_truncated_file_is_shown_from_its_beginning() {
     let following = Following::begin(&(user("one") + &reply("two")), &["--limit-turns", "1"]);
     following.shows(&(FIRST.to_owned() + "\nassistant\n  two\n"));
     fs::write(&following.path, user("new")).expect("a shorter file");
@@ -137,7 +137,7 @@ fn another_file_or_a_shorter_one_is_shown_from_its_beginning() {
 }
 
 #[test]
-fn it_ends_without_a_word() {
+fn a_signal_or_a_closed_pipe_ends_it_silently() {
     let mut following = Following::begin(&user("one"), &[]);
     following.shows(FIRST);
     if hears(2) {
@@ -156,7 +156,7 @@ fn it_ends_without_a_word() {
 }
 
 #[test]
-fn one_file_that_is_there_can_be_followed_as_text() {
+fn only_one_existing_file_can_be_followed_and_only_as_text() {
     let sandbox = Sandbox::new();
     sandbox.write("s.jsonl", user("one"));
     let follow = |args: &[&str]| sandbox.cmd("claw-show").arg("--follow").args(args).assert();

@@ -53,7 +53,7 @@ fn audit_29_markdown_is_laid_out_for_a_terminal() {
 }
 
 #[test]
-fn audit_29_what_would_control_a_terminal_is_shown() {
+fn audit_29_control_characters_are_shown_escaped() {
     laid_out("a\u{1b}[31m\u{202e}b\r\nc\rd\u{0}\n", &[], "a\\u{1b}[31m\\u{202e}b\nc\\rd\\u{0}\n");
     laid_out("no end", &[], "no end\n");
     laid_out("", &[], "");
@@ -99,7 +99,7 @@ fn audit_29_memory_is_bounded_and_a_reader_may_leave() {
 }
 
 #[test]
-fn audit_29_what_does_not_go_together_is_refused() {
+fn audit_29_conflicting_options_are_refused() {
     Sandbox::new()
         .cmd("claw-show")
         .args(["--markdown", "x.md"])

@@ -40,7 +40,7 @@ fn the_name_selects_the_format() {
 }
 
 #[test]
-fn a_file_is_replaced_only_if_that_is_said() {
+fn a_file_is_replaced_only_on_request() {
     let sandbox = talk();
     sandbox.write("a.md", "mine");
     sandbox.sh("ln -s nowhere link.md").assert().success();
@@ -58,7 +58,7 @@ fn a_file_is_replaced_only_if_that_is_said() {
 }
 
 #[test]
-fn what_fails_leaves_nothing() {
+fn a_failed_run_leaves_no_file() {
     let sandbox = talk();
     sandbox
         .cmd("claw-show")

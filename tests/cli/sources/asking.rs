@@ -45,7 +45,7 @@ fn m2_ten_times_the_summarisers_window_takes_as_many_calls_as_show_says() {
 }
 
 #[test]
-fn v54_a_piece_that_fails_for_good_leaves_everything_as_it_was() {
+fn v54_a_piece_that_fails_permanently_changes_nothing() {
     let sandbox = with_model();
     Talk::plain(100, 400).append(&sandbox, "s.jsonl");
     let before = sandbox.read("s.jsonl");
@@ -118,7 +118,7 @@ fn with_names() -> String {
 }
 
 #[test]
-fn v56_names_that_the_summary_lost_are_asked_for_once() {
+fn v56_names_missing_from_the_summary_are_requested_once() {
     let sandbox = with_model();
     let better = NAMES[..4].join(" ");
     sandbox.write("reply.2", says(&better));
@@ -166,7 +166,7 @@ fn v56_the_better_summary_is_used_and_no_call_is_wasted() {
 // ---- what is shown ---------------------------------------------------------------------------
 
 #[test]
-fn show_calls_nobody_and_says_what_is_then_done() {
+fn show_makes_no_call_and_prints_the_plan() {
     let sandbox = with_model();
     Talk::of("uacrCRucracruauacrCRau", 150).append(&sandbox, "s.jsonl");
     let messages = rebuild_meta(&sandbox, "s.jsonl");
@@ -202,7 +202,7 @@ fn show_calls_nobody_and_says_what_is_then_done() {
 }
 
 #[test]
-fn show_without_a_model_is_no_call() {
+fn show_without_a_model_plans_no_call() {
     let sandbox = with_model();
     sandbox.write("summary", "They talked.");
     for args in [["--summary", "summary"], ["--max-calls", "0"]] {

@@ -11,7 +11,7 @@ use crate::talks::{Talk, rebuild_meta, words};
 // ---- the cut ---------------------------------------------------------------------------------
 
 #[test]
-fn v49_classic_is_the_seeds_arithmetic() {
+fn v49_classic_cuts_as_the_original_program_did() {
     let sandbox = with_model();
     // src/compact/cut.rs holds the whole table. Nothing moves it, not even a window that it is too large for.
     for (n, covered) in [(5, 0), (6, 2), (9, 4), (100, 50)] {
@@ -30,7 +30,7 @@ fn v49_classic_is_the_seeds_arithmetic() {
 }
 
 #[test]
-fn v50_classic_moves_only_where_it_would_part_a_pair() {
+fn v50_classic_moves_the_cut_only_to_keep_a_pair_together() {
     let sandbox = with_model();
     let kinds = "uacrCRucracrCRuacrua";
     Talk::of(kinds, 60).append(&sandbox, "s.jsonl");
@@ -48,7 +48,7 @@ fn v50_classic_moves_only_where_it_would_part_a_pair() {
 }
 
 #[test]
-fn keep_tokens_keeps_the_newest_that_have_so_many() {
+fn keep_tokens_keeps_the_newest_messages_of_that_size() {
     let sandbox = with_model();
     let messages = talk(30, 60);
     let kept = |args: &[&str]| {
@@ -85,7 +85,7 @@ fn v52_one_huge_message_is_named() {
 // ---- the emergency ---------------------------------------------------------------------------
 
 #[test]
-fn an_emergency_keeps_the_newest_fifth_and_what_stays_in_any_case() {
+fn an_emergency_keeps_the_newest_fifth_and_the_protected_messages() {
     let sandbox = with_model();
     sandbox.write("status", "69");
     let talk = Talk::new()
