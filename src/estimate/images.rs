@@ -6,6 +6,9 @@
 //! The size comes from the header of the file ([`size`]): PNG, JPEG, GIF or WebP. The picture itself is never
 //! decoded, so the work does not grow with it. Damaged data is not an error: an image that is given as a URL,
 //! or whose size cannot be read, costs [`UNKNOWN`].
+//!
+//! The crate imagesize (0.15) does not replace this: it takes the scaling hint of a lossy WebP for part of its size, and
+//! fails at fill bytes between the segments of a JPEG.
 
 /// The tokens of an image of unknown size: about the highest cost of an image that is not scaled down.
 pub const UNKNOWN: u64 = 1600;
