@@ -1,5 +1,5 @@
-//! claw-append: what was in the file stays, what was acknowledged is there, and nothing else
-//! happens to it, also when the file was damaged, the disk is full, others write, or it is killed.
+//! claw-append: it keeps the bytes that a file has and every record that it acknowledged, even if the file is
+//! damaged, the disk is full, other processes write, or it is killed.
 
 mod each;
 
@@ -20,13 +20,13 @@ use crate::common::{AssertExt, Cmd, Sandbox};
 /// The transcript of every test.
 const FILE: &str = "s.jsonl";
 
-/// A record as a user pipes it in.
+/// A record as a user pipes it to the program.
 const HI: &str = r#"{"type":"user","content":"hi"}"#;
 
-/// [`HI`] as the first record of a file.
+/// The line that the program writes for [`HI`] in an empty file.
 const HI_LINE: &str = r#"{"id":"e0f2898f768c891d","type":"user","ts":1767225600,"content":"hi"}"#;
 
-/// Three records that stand in a file already: the file of one turn.
+/// A transcript of three records.
 const TURN: &str = concat!(
     r#"{"id":"a1","type":"user","ts":1,"content":"ask"}"#,
     "\n",
@@ -40,7 +40,7 @@ fn append(sandbox: &Sandbox) -> Cmd {
     sandbox.cmd("claw-append").arg(FILE)
 }
 
-/// Appends [`HI`] to a file of these bytes and returns what came after them.
+/// Appends [`HI`] to a file with these bytes and returns the bytes that were added.
 #[track_caller]
 fn added_to(sandbox: &Sandbox, before: &[u8]) -> Vec<u8> {
     sandbox.write(FILE, before);
@@ -50,7 +50,7 @@ fn added_to(sandbox: &Sandbox, before: &[u8]) -> Vec<u8> {
     after[before.len()..].to_vec()
 }
 
-/// Rebuilds the file: each text of the user's that is shown, and the lines of the findings.
+/// Rebuilds the file; returns the texts of the user messages and the line numbers of the findings.
 #[track_caller]
 fn rebuilt(sandbox: &Sandbox) -> (Vec<String>, Vec<u64>) {
     let run = sandbox.cmd("claw-rebuild").args(["--log", "json", FILE]).assert().success();
@@ -58,7 +58,7 @@ fn rebuilt(sandbox: &Sandbox) -> (Vec<String>, Vec<u64>) {
         let finding: Value = serde_json::from_str(line).expect("a diagnostic in JSON");
         finding["line"].as_u64()
     });
-    // The last diagnostic, the count, has no line.
+    // The last diagnostic is the count of findings; it has no line.
     let findings = findings.flatten().collect();
     let users = run.json().into_iter().filter(|message| message["role"] == "user");
     (users.flat_map(|message| texts(&message["content"])).collect(), findings)
@@ -74,9 +74,9 @@ fn texts(content: &Value) -> Vec<String> {
     }
 }
 
-/// The file holds exactly these bytes, and no other file was made beside it.
+/// Checks that the file holds exactly these bytes and that no other file was created beside it.
 #[track_caller]
-fn untouched(sandbox: &Sandbox, bytes: &[u8]) {
+fn assert_unchanged(sandbox: &Sandbox, bytes: &[u8]) {
     assert!(sandbox.read(FILE) == bytes, "the file has changed");
     let mut names: Vec<_> = fs::read_dir(sandbox.dir())
         .expect("the sandbox")
@@ -89,7 +89,7 @@ fn untouched(sandbox: &Sandbox, bytes: &[u8]) {
 // ---- the end of the file --------------------------------------------------------------------
 
 #[test]
-fn v1_to_a_missing_an_empty_and_an_ended_file() {
+fn v1_records_are_appended_to_a_missing_an_empty_and_a_complete_file() {
     let sandbox = Sandbox::new();
     append(&sandbox).write_stdin(HI).assert().success().stdout("").stderr("");
     assert_eq!(sandbox.read_text(FILE), format!("{HI_LINE}\n"));
@@ -100,7 +100,7 @@ fn v1_to_a_missing_an_empty_and_an_ended_file() {
     assert_eq!(rebuilt(&sandbox), (users(&["ask", AGAIN, "hi"]), vec![]));
 }
 
-/// What the last record of [`TURN`] says.
+/// The text of the last record of [`TURN`].
 const AGAIN: &str = r#"ask 日本 "again" {"type":1}"#;
 
 fn users(texts: &[&str]) -> Vec<String> {
@@ -108,7 +108,7 @@ fn users(texts: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn v2_a_last_record_without_its_line_feed_is_ended_and_kept() {
+fn v2_a_missing_final_line_feed_is_added() {
     let sandbox = Sandbox::new();
     let added = added_to(&sandbox, TURN.trim_end().as_bytes());
     assert!(added.starts_with(b"\n{\"id\":\""));
@@ -116,7 +116,7 @@ fn v2_a_last_record_without_its_line_feed_is_ended_and_kept() {
 }
 
 #[test]
-fn v3_a_torn_end_costs_itself_only() {
+fn v3_a_torn_last_line_loses_only_itself() {
     let torn: [&[u8]; 4] = [
         br#"{"id":"a4","type":"user","ts":4,"content":"tor"#,
         b"{\"id\":\"a4\",\"type\":\"user\",\"ts\":4,\"content\":\"\xe6\x97",
@@ -134,7 +134,7 @@ fn v3_a_torn_end_costs_itself_only() {
 }
 
 #[test]
-fn v3_nul_bytes_before_a_line_feed_are_a_line_like_another() {
+fn v3_a_line_of_nul_bytes_is_kept_as_an_invalid_line() {
     let sandbox = Sandbox::new();
     let added = added_to(&sandbox, &[TURN.as_bytes(), b"\0\0\0\n"].concat());
     assert!(added.starts_with(b"{\"id\":\""));
@@ -142,13 +142,13 @@ fn v3_nul_bytes_before_a_line_feed_are_a_line_like_another() {
 }
 
 #[test]
-fn v5_crlf_bom_and_blank_lines_stay_and_load() {
+fn v5_crlf_bom_and_blank_lines_are_kept_and_read() {
     let sandbox = Sandbox::new();
     let before = format!("\u{feff}{}\r\n   \r\n", TURN.replace('\n', "\r\n\r\n"));
     added_to(&sandbox, before.as_bytes());
     assert_eq!(rebuilt(&sandbox), (users(&["ask", AGAIN, "hi"]), vec![]));
 
-    // And in the batch: none of it is a record, or part of one.
+    // In a batch, they are dropped.
     let batch = format!("\r\n{HI}\r\n\n  \n\t\r\n{HI}");
     fs::remove_file(sandbox.path(FILE)).expect("a file");
     append(&sandbox).write_stdin(batch).assert().success();
@@ -157,7 +157,7 @@ fn v5_crlf_bom_and_blank_lines_stay_and_load() {
 }
 
 #[test]
-fn a_1_a_file_cut_at_any_byte_of_its_last_record_takes_the_next() {
+fn a_1_a_file_cut_at_any_byte_of_its_last_record_can_be_appended_to() {
     let sandbox = Sandbox::new();
     let last = TURN.trim_end().rfind('\n').expect("three lines") + 1;
     for cut in last..=TURN.len() {
@@ -165,7 +165,7 @@ fn a_1_a_file_cut_at_any_byte_of_its_last_record_takes_the_next() {
         let (texts, mut lines) = rebuilt(&sandbox);
         lines.dedup();
         let expected = match cut {
-            // Nothing of the record is left, or all of it but perhaps the line feed.
+            // The record is missing, or complete with or without its line feed.
             _ if cut == last => (users(&["ask", "hi"]), vec![]),
             _ if cut >= TURN.len() - 1 => (users(&["ask", AGAIN, "hi"]), vec![]),
             _ => (users(&["ask", "hi"]), vec![3]),
@@ -176,7 +176,7 @@ fn a_1_a_file_cut_at_any_byte_of_its_last_record_takes_the_next() {
 
 // ---- ids ------------------------------------------------------------------------------------
 
-/// Computes the ids of a transcript with other tools than ours: the line before, a line feed, the
+/// Computes the ids of a transcript with standard tools. An id is a hash of the line before, a line feed, and the
 /// line without its id.
 const CHAIN: &str = r#"
 while IFS= read -r line; do
@@ -186,7 +186,7 @@ while IFS= read -r line; do
 done"#;
 
 #[test]
-fn each_id_is_the_hash_of_the_line_before_and_its_own() {
+fn each_id_is_a_hash_of_the_line_before_and_its_own_line() {
     let sandbox = Sandbox::new();
     let record =
         r#"{"type":"assistant","content":[{"type":"text","text":"\\ \"日\" %s"}],"n":1e2}"#;
@@ -203,7 +203,7 @@ fn each_id_is_the_hash_of_the_line_before_and_its_own() {
 }
 
 #[test]
-fn what_a_torn_line_left_is_in_the_next_id() {
+fn the_id_after_a_torn_line_covers_the_torn_line() {
     let sandbox = Sandbox::new();
     added_to(&sandbox, b"{\"type\":\"user\",\"con");
     let line = sandbox.read_text(FILE).lines().nth(1).expect("a second line").to_owned();
@@ -212,7 +212,7 @@ fn what_a_torn_line_left_is_in_the_next_id() {
 }
 
 #[test]
-fn line_separators_are_written_escaped() {
+fn line_separators_are_escaped() {
     let sandbox = Sandbox::new();
     let said = "a\u{2028}b\u{2029}c\u{85}d";
     append(&sandbox).args(["--user"]).write_stdin(said).assert().success();
@@ -226,7 +226,7 @@ fn line_separators_are_written_escaped() {
 }
 
 #[test]
-fn ids_that_come_along_are_replaced_but_a_sessions_is_its_own() {
+fn ids_in_the_input_are_replaced_except_that_of_a_session() {
     let sandbox = Sandbox::new();
     let header = r#"{"type":"session","id":"81efc48888b7","key":"main:cli:user","label":"",
         "created":"2026-01-01T00:00:00+00:00","version":1}"#
@@ -244,7 +244,7 @@ fn ids_that_come_along_are_replaced_but_a_sessions_is_its_own() {
 // ---- the batch ------------------------------------------------------------------------------
 
 #[test]
-fn one_bad_line_refuses_the_whole_batch_and_is_named() {
+fn one_invalid_line_rejects_the_whole_batch_and_is_named() {
     for (bad, why) in [
         ("not json", "not a JSON object"),
         ("[1]", "not a JSON object"),
@@ -275,12 +275,12 @@ fn one_bad_line_refuses_the_whole_batch_and_is_named() {
             .stderr(contains(place))
             .stderr(contains(why));
         assert!(run.stderr_text().lines().count() == 1, "one line\n{run}");
-        untouched(&sandbox, TURN.as_bytes());
+        assert_unchanged(&sandbox, TURN.as_bytes());
     }
 }
 
 #[test]
-fn a_batch_that_is_not_utf_8_is_refused() {
+fn a_batch_that_is_not_utf_8_is_rejected() {
     let sandbox = Sandbox::new();
     let batch = [HI.as_bytes(), b"\n{\"type\":\"user\",\"content\":\"\xff\"}\n"].concat();
     append(&sandbox)
@@ -298,13 +298,13 @@ fn a_batch_that_is_not_utf_8_is_refused() {
 }
 
 #[test]
-fn nothing_to_append_touches_nothing() {
+fn an_empty_batch_changes_nothing() {
     let sandbox = Sandbox::new();
     append(&sandbox).write_stdin("\n  \n").assert().success().stdout("").stderr("");
     assert!(!sandbox.exists(FILE));
     sandbox.write(FILE, "torn");
     append(&sandbox).arg("--tee").assert().success().stdout("");
-    untouched(&sandbox, b"torn");
+    assert_unchanged(&sandbox, b"torn");
 }
 
 #[test]
@@ -336,7 +336,7 @@ fn plain_text_becomes_one_record() {
 }
 
 #[test]
-fn forms_of_plain_text_exclude_each_other() {
+fn plain_text_options_are_mutually_exclusive() {
     let sandbox = Sandbox::new();
     for args in [vec!["--user", "--assistant"], vec!["--is-error"], vec!["--user", "--is-error"]] {
         append(&sandbox).args(args).write_stdin("hi").assert().code(2).stdout("");
@@ -345,7 +345,7 @@ fn forms_of_plain_text_exclude_each_other() {
 }
 
 #[test]
-fn tee_gives_the_records_as_they_were_written() {
+fn tee_prints_the_records_as_written() {
     let sandbox = Sandbox::new();
     sandbox.write(FILE, "{\"type\":");
     let run = append(&sandbox)
@@ -360,7 +360,7 @@ fn tee_gives_the_records_as_they_were_written() {
 
 // ---- redaction ------------------------------------------------------------------------------
 
-/// A file of patterns: keys, and one that a match of the first lies in.
+/// Two patterns; the second one matches a text that contains a match of the first.
 const PATTERNS: &str = "# what is not to be kept\nkey sk-\\w{4,}\nassignment\t(?i)token=\\S+\n";
 
 fn redacting(sandbox: &Sandbox) -> Cmd {
@@ -369,7 +369,7 @@ fn redacting(sandbox: &Sandbox) -> Cmd {
 }
 
 #[test]
-fn t_3_what_matches_a_pattern_is_not_in_the_file_and_the_id_covers_what_is() {
+fn t_3_matches_of_a_pattern_are_redacted_before_the_id_is_computed() {
     let sandbox = Sandbox::new();
     let call = r#"{"type":"tool_use","tool_use_id":"sk-call","name":"sk-tool","input":{"sk-name":"sk-12345","n":1e2}}"#;
     redacting(&sandbox).write_stdin([HI, call].join("\n")).assert().success().stdout("").stderr("");
@@ -380,7 +380,7 @@ fn t_3_what_matches_a_pattern_is_not_in_the_file_and_the_id_covers_what_is() {
         .assert();
     assert!(
         sandbox.read_text(FILE).ends_with(&run.success().stdout_text()),
-        "tee shows it redacted"
+        "--tee prints the redacted record"
     );
     let lines = sandbox.read_text(FILE);
     let lines: Vec<&str> =
@@ -397,7 +397,7 @@ fn t_3_what_matches_a_pattern_is_not_in_the_file_and_the_id_covers_what_is() {
 }
 
 #[test]
-fn t_3_without_patterns_that_can_be_used_nothing_is_written() {
+fn t_3_nothing_is_written_if_the_patterns_cannot_be_used() {
     let sandbox = Sandbox::new();
     sandbox.write("bad", "key sk-\\w+\n\nkey (\n");
     sandbox.write("none", "# nothing\n");
@@ -423,7 +423,7 @@ fn t_3_without_patterns_that_can_be_used_nothing_is_written() {
 }
 
 #[test]
-fn thinking_that_was_redacted_is_not_sent_and_what_only_speaks_of_it_is() {
+fn redacted_thinking_is_not_sent() {
     let reply = |thought: &str| {
         format!(
             r#"{{"type":"assistant","content":[{{"type":"thinking","thinking":"{thought}","signature":"c2ln"}},{{"type":"text","text":"done"}}]}}"#
@@ -449,24 +449,24 @@ fn thinking_that_was_redacted_is_not_sent_and_what_only_speaks_of_it_is() {
 
 // ---- other writers --------------------------------------------------------------------------
 
-/// Appends [`HI`] if the last record's id is `tail`.
+/// Appends [`HI`] if the last record has the id `tail`.
 fn expecting(sandbox: &Sandbox, tail: &str) -> Assert {
     append(sandbox).args(["--expect-tail", tail]).write_stdin(HI).assert()
 }
 
 #[test]
-fn expect_tail_lets_only_the_first_of_two_in() {
+fn expect_tail_accepts_only_the_first_of_two_writers() {
     let sandbox = Sandbox::new();
     sandbox.write(FILE, TURN);
     expecting(&sandbox, "a2").code(75).stderr(contains("its last record is 'a3', not 'a2'"));
-    untouched(&sandbox, TURN.as_bytes());
+    assert_unchanged(&sandbox, TURN.as_bytes());
     expecting(&sandbox, "a3").success();
     expecting(&sandbox, "a3").code(75);
     assert_eq!(sandbox.read_text(FILE).lines().count(), 4);
 }
 
 #[test]
-fn expect_tail_takes_the_offset_of_a_line_without_an_id() {
+fn expect_tail_accepts_the_offset_of_a_line_without_an_id() {
     let sandbox = Sandbox::new();
     sandbox.write(FILE, format!("{HI}\n{HI}\n"));
     expecting(&sandbox, "@0").code(75);
@@ -474,7 +474,7 @@ fn expect_tail_takes_the_offset_of_a_line_without_an_id() {
 }
 
 #[test]
-fn audit_25_expect_tail_holds_for_no_records_too() {
+fn audit_25_expect_tail_is_checked_for_an_empty_batch_too() {
     let sandbox = Sandbox::new();
     let nothing = |tail: &str| {
         append(&sandbox)
@@ -488,16 +488,16 @@ fn audit_25_expect_tail_holds_for_no_records_too() {
     };
     assert_eq!((nothing("a3"), nothing("")), (Some(75), Some(0)));
     assert!(!sandbox.exists(FILE));
-    // A torn line stays as it is.
+    // A torn line is not changed.
     for text in [TURN, TURN.trim_end()] {
         sandbox.write(FILE, text);
         assert_eq!((nothing("a2"), nothing(""), nothing("a3")), (Some(75), Some(75), Some(0)));
-        untouched(&sandbox, text.as_bytes());
+        assert_unchanged(&sandbox, text.as_bytes());
     }
 }
 
 #[test]
-fn audit_25_a_type_that_comes_twice_gets_one_time() {
+fn audit_25_a_record_with_two_types_gets_one_time() {
     let sandbox = Sandbox::new();
     let twice = r#"{"type":"label","n":1,"type":"user","content":"hi"}"#;
     append(&sandbox).write_stdin(twice).assert().success();
@@ -507,15 +507,15 @@ fn audit_25_a_type_that_comes_twice_gets_one_time() {
 }
 
 #[test]
-fn expect_tail_on_a_file_that_is_not_there_makes_none() {
+fn expect_tail_does_not_create_a_missing_file() {
     let sandbox = Sandbox::new();
     expecting(&sandbox, "a3").code(75);
     assert!(!sandbox.exists(FILE));
 }
 
 #[test]
-#[allow(clippy::print_stdout, reason = "a case that is left out says so")]
-fn a_held_lock_is_waited_for_and_then_given_up() {
+#[allow(clippy::print_stdout, reason = "a skipped test reports it")]
+fn a_held_lock_is_waited_for_until_the_timeout() {
     let sandbox = Sandbox::new();
     if sandbox.sh("command -v flock").assert().get_output().status.code() != Some(0) {
         println!("skipped: no flock(1)");
@@ -537,7 +537,7 @@ fn a_held_lock_is_waited_for_and_then_given_up() {
         .stdout("")
         .stderr(contains("cannot lock 's.jsonl'"))
         .stderr(contains("0.2 s"));
-    untouched(&sandbox, TURN.as_bytes());
+    assert_unchanged(&sandbox, TURN.as_bytes());
 
     let waiting = append(&sandbox).write_stdin(HI);
     let waiter = thread::spawn(move || waiting.assert());
@@ -548,16 +548,16 @@ fn a_held_lock_is_waited_for_and_then_given_up() {
     assert_eq!(sandbox.read_text(FILE).lines().count(), 4);
 }
 
-/// Whether the tests run at full size; else at one that takes seconds.
+/// Returns true if the tests run at full size, which takes minutes instead of seconds.
 fn is_full() -> bool {
     env::var_os("CLAW_TEST_FULL").is_some()
 }
 
 #[test]
-#[allow(clippy::print_stdout, reason = "the full size is run to be told of")]
-fn c_2_v6_writers_in_parallel_lose_nothing_and_keep_their_order() {
+#[allow(clippy::print_stdout, reason = "the result is a measurement")]
+fn c_2_v6_parallel_writers_lose_no_record_and_keep_their_order() {
     const WRITERS: usize = 16;
-    // 1 B to 1 MiB, in another order for each writer.
+    // Sizes from 1 B to 1 MiB (64 KiB in a short run), in a different order for each writer.
     let (records, sizes) = if is_full() { (1000, 21) } else { (25, 17) };
     let size = |writer: usize, n: usize| 1 << ((n * 5 + writer) % sizes);
     let sandbox = Sandbox::new();
@@ -595,19 +595,19 @@ fn c_2_v6_writers_in_parallel_lose_nothing_and_keep_their_order() {
 
 // ---- failures -------------------------------------------------------------------------------
 
-/// Appends under a limit of so many bytes, in blocks of 512, on the size of a file.
+/// Appends with a limit of `limit` bytes on the size of a file (`ulimit -f` counts blocks of 512 bytes).
 fn append_with_limit(sandbox: &Sandbox, limit: usize, batch: &str) -> Assert {
     let script = format!("ulimit -f {}; exec claw-append {FILE}", limit / 512);
     sandbox.sh(&script).write_stdin(batch).assert()
 }
 
 #[test]
-fn v7_a_full_disk_leaves_the_file_as_it_was() {
+fn v7_a_full_disk_leaves_the_file_unchanged() {
     const LIMIT: usize = 4096;
     let line = format!("{HI_LINE}\n");
     let filler = |size: usize| format!("{line}{}\n", " ".repeat(size - line.len() - 1));
     let batch = format!("{HI}\n").repeat(20);
-    // Room for no byte, for one, for a part of the first record, for some records and a part.
+    // Room for no byte, for one, for a part of the first record, and for some records and a part of one.
     for room in [0, 1, 40, 700] {
         for end in ["", "\n"] {
             let sandbox = Sandbox::new();
@@ -618,30 +618,30 @@ fn v7_a_full_disk_leaves_the_file_as_it_was() {
                 .code(74)
                 .stdout("")
                 .stderr(contains("cannot write 's.jsonl' (the file is as before)"));
-            untouched(&sandbox, before.as_bytes());
+            assert_unchanged(&sandbox, before.as_bytes());
             append(&sandbox).write_stdin(batch.clone()).assert().success();
         }
     }
-    // A batch that just fits is none of this.
+    // A batch that just fits is written.
     let sandbox = Sandbox::new();
     sandbox.write(FILE, filler(LIMIT - 512));
     append_with_limit(&sandbox, LIMIT, HI).success();
 }
 
 #[test]
-fn audit_07_v7_a_new_file_that_finds_no_room_is_removed() {
+fn audit_07_v7_a_new_file_is_removed_if_the_write_fails() {
     let sandbox = Sandbox::new();
     let big = format!(r#"{{"type":"user","content":"{}"}}"#, "x".repeat(10_000));
     append_with_limit(&sandbox, 512, &big).code(74).stderr(contains("(the file is as before)"));
     assert!(!sandbox.exists(FILE));
-    // An empty one that was there stays.
+    // An empty file that existed before stays.
     sandbox.write(FILE, "");
     append_with_limit(&sandbox, 512, &big).code(74);
-    untouched(&sandbox, b"");
+    assert_unchanged(&sandbox, b"");
 }
 
-/// Fills a small file system in whole records, then makes room and goes on. It is mounted where nobody
-/// else sees it, and gone with the shell.
+/// Fills a small file system with whole records, then makes room and appends again. The mount is private to the
+/// shell and ends with it.
 const FILL: &str = r#"
 mkdir mnt && mount -t tmpfs -o size=512k none mnt && head -c 65536 /dev/zero >mnt/filler || exit 99
 status=0
@@ -654,18 +654,18 @@ cmp before mnt/s.jsonl && cat why && rm mnt/filler && claw-append mnt/s.jsonl <b
 exit $status"#;
 
 #[test]
-#[allow(clippy::print_stdout, reason = "a case that is left out says so")]
-fn a_3_v7_a_full_file_system_leaves_the_file_as_it_was() {
+#[allow(clippy::print_stdout, reason = "a skipped test reports it")]
+fn a_3_v7_a_full_file_system_leaves_the_file_unchanged() {
     let sandbox = Sandbox::new();
     let shell = ["unshare -m", "unshare -rm"].into_iter().find(|shell| {
         let probe = format!("mkdir -p probe; {shell} mount -t tmpfs none probe 2>/dev/null");
         sandbox.sh(&probe).assert().get_output().status.code() == Some(0)
     });
     let Some(shell) = shell else {
-        println!("skipped: mounting is not permitted; a limit on the size of files has to do");
+        println!("skipped: mounting is not permitted; only a limit on the file size is tested");
         return;
     };
-    // Two records; the second one does not fit where the first one did.
+    // In a batch of two records, the second may not fit where the first did.
     let record = format!(r#"{{"type":"user","content":"{}"}}"#, "x".repeat(25_000));
     sandbox.write("batch", format!("{record}\n{record}\n"));
     sandbox
@@ -683,21 +683,21 @@ fn record(name: &str, text: &str) -> String {
 }
 
 #[test]
-#[allow(clippy::print_stdout, reason = "the full size is run to be told of")]
-fn c_3_v7_a_killed_writer_costs_nobody_else_anything() {
+#[allow(clippy::print_stdout, reason = "the result is a measurement")]
+fn c_3_v7_a_killed_writer_loses_no_acknowledged_record() {
     let kills = if is_full() { 1000 } else { 50 };
     let sandbox = Sandbox::new();
     let text = "x".repeat(64 * 1024);
     let begun = Instant::now();
     append(&sandbox).arg("--no-sync").write_stdin(record("first", &text)).assert().success();
-    // How long a writer lives, about: every second kill is to come in time.
+    // Estimated time in µs that a writer runs; adapted so that about half of the kills come before its end.
     let mut life = begun.elapsed().as_micros() as u64;
     let (begun, mut rounds, mut killed) = (Instant::now(), 0, 0);
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     let mut acknowledged = vec!["first".to_owned()];
     while killed < kills {
         rounds += 1;
-        assert!(rounds <= 10 * kills, "{killed} kills of {kills} came in time");
+        assert!(rounds <= 10 * kills, "{killed} kills of {kills} came before the end");
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let mut child = append(&sandbox)
             .arg("--no-sync")
@@ -728,7 +728,7 @@ fn c_3_v7_a_killed_writer_costs_nobody_else_anything() {
     for name in &acknowledged {
         assert_eq!(found.get(name), Some(&1), "{name} of {rounds} rounds");
     }
-    assert!(found.values().all(|count| *count == 1), "none twice");
+    assert!(found.values().all(|count| *count == 1), "a record was written twice");
     sandbox.cmd("claw-rebuild").arg(FILE).assert().success();
     let (seconds, late) = (begun.elapsed().as_secs(), found.len() - acknowledged.len());
     println!("{killed} of {rounds} writers killed, {late} of them after the write, in {seconds} s");
@@ -742,7 +742,7 @@ fn mode(sandbox: &Sandbox, name: &str) -> u32 {
 }
 
 #[test]
-fn files_are_private_whatever_the_umask() {
+fn new_files_are_private_with_any_umask() {
     for umask in ["000", "022", "077", "277", "777"] {
         let sandbox = Sandbox::new();
         let script = format!("umask {umask}; exec claw-append --user a/b/{FILE}");
@@ -753,7 +753,7 @@ fn files_are_private_whatever_the_umask() {
 }
 
 #[test]
-fn the_mode_of_a_file_that_is_there_is_its_owners_choice() {
+fn the_mode_of_an_existing_file_is_kept() {
     let sandbox = Sandbox::new();
     let path = sandbox.write(FILE, TURN);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("a mode");
@@ -777,7 +777,8 @@ fn a_symbolic_link_is_not_followed() {
     assert!(!sandbox.exists("nowhere"));
 }
 
-/// Runs `script` as somebody whom modes hold, in a folder of theirs; none if there is nobody.
+/// Runs `script` as an unprivileged user in a folder of that user; returns `None` if the tests run as root and
+/// cannot switch to one.
 fn as_nobody(sandbox: &Sandbox, script: &str) -> Option<Assert> {
     const WHOLE: &str = r#"
 test "$(id -u)" = 0 || exec sh -c "$SCRIPT"
@@ -790,8 +791,8 @@ exec $drop sh -c "$SCRIPT""#;
 }
 
 #[test]
-#[allow(clippy::print_stdout, reason = "a case that is left out says so")]
-fn v7_what_may_not_be_written_is_said_and_stays() {
+#[allow(clippy::print_stdout, reason = "a skipped test reports it")]
+fn v7_permission_denied_is_reported_and_changes_nothing() {
     let cannot = |name: &str| {
         format!(
             "claw-append: cannot open '{name}': permission denied; check who may read and write it (ls -l)\n"
@@ -801,14 +802,14 @@ fn v7_what_may_not_be_written_is_said_and_stays() {
         ("mkdir ro && chmod 555 ro", "ro/s.jsonl", 77),
         ("mkdir ro && chmod 555 ro", "ro/a/b/s.jsonl", 77),
         ("mkdir ro && : >ro/s.jsonl && chmod 444 ro/s.jsonl", "ro/s.jsonl", 77),
-        // What is there already can be added to: that takes nothing of the folder's.
+        // Appending to an existing file needs no write permission on its folder.
         ("mkdir ro && : >ro/s.jsonl && chmod 555 ro", "ro/s.jsonl", 0),
     ] {
         let sandbox = Sandbox::new();
         let script =
             format!("{prepare}; claw-append {name}; s=$?; ls -R ro >&2; cat ro/*; exit $s");
         let Some(run) = as_nobody(&sandbox, &script) else {
-            println!("skipped: root may write anything, and nobody else may run the programs");
+            println!("skipped: root may write anything, and other users may not run the programs");
             return;
         };
         let run = run.code(status);
@@ -820,7 +821,7 @@ fn v7_what_may_not_be_written_is_said_and_stays() {
 }
 
 #[test]
-fn what_is_no_regular_file_is_refused_without_a_hang() {
+fn anything_but_a_regular_file_is_refused_without_blocking() {
     let sandbox = Sandbox::new();
     sandbox.sh("mkdir folder; mkfifo fifo").assert().success();
     for name in ["folder", "fifo", "/dev/null", "/dev/full"] {
@@ -832,7 +833,7 @@ fn what_is_no_regular_file_is_refused_without_a_hang() {
 }
 
 #[test]
-fn a_tree_of_another_program_is_refused() {
+fn a_session_tree_of_another_program_is_refused() {
     for header in [
         r#"{"type":"session","version":3,"id":"5f0c","timestamp":"2026-01-01T00:00:00Z","cwd":"/x"}"#,
         r#"{"type":"message","id":"m1","parentId":null,"message":{"role":"user","content":"x"}}"#,
@@ -847,10 +848,10 @@ fn a_tree_of_another_program_is_refused() {
                 .code(65)
                 .stderr(contains("'s.jsonl'"))
                 .stderr(contains("tree"));
-            untouched(&sandbox, file.as_bytes());
+            assert_unchanged(&sandbox, file.as_bytes());
         }
     }
-    // claw0's first program writes a header too; its file is no tree.
+    // claw0's first program writes a header too, but its file is not a tree.
     let sandbox = Sandbox::new();
     added_to(&sandbox, b"{\"type\":\"session\",\"id\":\"81efc48888b7\",\"created\":\"x\"}\n");
 }

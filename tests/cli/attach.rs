@@ -1,4 +1,4 @@
-//! Files that go with a prompt, and the commands that a turn would run.
+//! Files attached to a prompt, and the commands that `claw-turn --dry-run` prints.
 
 use assert_cmd::assert::Assert;
 use predicates::str::contains;
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::common::{AssertExt, Sandbox};
 
-/// The beginnings of files, their names, and the type and media type that they get.
+/// File names, first bytes, and the block type and media type they are attached with.
 const MEDIA: [(&str, &[u8], &str, &str); 5] = [
     ("a.png", b"\x89PNG\r\n\x1a\nrest", "image", "image/png"),
     ("b", b"\xff\xd8\xff\xe0rest", "image", "image/jpeg"),
@@ -27,7 +27,7 @@ fn append(sandbox: &Sandbox, files: &[&str]) -> Assert {
 }
 
 #[test]
-fn a_file_is_attached_as_what_its_first_bytes_say() {
+fn the_type_of_an_attachment_comes_from_its_first_bytes() {
     let sandbox = Sandbox::new();
     for (name, bytes, kind, media_type) in MEDIA {
         sandbox.write(name, bytes);
@@ -59,7 +59,7 @@ fn a_file_is_attached_as_what_its_first_bytes_say() {
 }
 
 #[test]
-fn what_cannot_be_attached_is_said_and_nothing_is_written() {
+fn a_file_that_cannot_be_attached_is_reported_and_nothing_is_written() {
     let sandbox = Sandbox::new();
     sandbox.write("empty", "");
     sandbox.write("odd", b"\x00\xff\xfe");
@@ -83,7 +83,7 @@ fn what_cannot_be_attached_is_said_and_nothing_is_written() {
 }
 
 #[test]
-fn a_turn_sends_what_is_attached() {
+fn a_turn_sends_the_attachments() {
     let sandbox = Sandbox::new();
     sandbox.write("it's.txt", "The shed is green.");
     let turn =
@@ -94,9 +94,9 @@ fn a_turn_sends_what_is_attached() {
     assert_eq!(prompt[1]["text"], "What colour?");
 }
 
-/// A dry run writes nothing. What it prints is a script, whose commands do what the turn would do.
+/// A dry run writes nothing. It prints a script whose commands do what the turn would do.
 #[test]
-fn a_dry_run_prints_commands_that_can_be_run() {
+fn the_commands_of_a_dry_run_can_be_run() {
     let sandbox = Sandbox::new();
     let args = ["--dry-run", "--provider", "offline", "-m", "it's two\nlines", "./a b.jsonl"];
     let run = sandbox.cmd("claw-turn").args(args).assert();

@@ -1,4 +1,4 @@
-//! claw-call --stream: a stream that is cut, refused or wrong is never taken for a reply.
+//! claw-call --stream: an interrupted, failed or invalid stream is never recorded as a reply.
 
 use std::thread;
 
@@ -12,7 +12,7 @@ use crate::common::shapes::Shape;
 use crate::common::{AssertExt, Sandbox};
 use crate::shapes::{HELLO, call, hello};
 
-/// The smallest streams that are whole, with a text in them.
+/// Returns the smallest complete stream that contains a text.
 fn small(shape: Shape) -> &'static str {
     match shape {
         Shape::Anthropic => concat!(
@@ -31,12 +31,12 @@ fn small(shape: Shape) -> &'static str {
     }
 }
 
-/// An event as it stands in a stream.
+/// Formats an event of a stream.
 fn event(shape: Shape, data: &Value) -> String {
     if shape == Shape::Ollama { format!("{data}\n") } else { format!("data: {data}\n\n") }
 }
 
-/// An error as it stands in a stream.
+/// Formats an error event of a stream.
 fn error(shape: Shape, kind: &str, message: &str) -> String {
     let inner = json!({"type": kind, "message": message});
     match shape {
@@ -48,13 +48,14 @@ fn error(shape: Shape, kind: &str, message: &str) -> String {
     }
 }
 
-/// The status of an overload that is told in a stream. Ollama tells it before one, with a status, and has
-/// no word for it in the middle.
+/// Returns the exit status for an overload reported inside a stream. Ollama reports an overload only by the HTTP
+/// status, so its text alone is a general failure.
 fn busy_exit(shape: Shape) -> i32 {
     if shape == Shape::Ollama { 69 } else { 75 }
 }
 
-/// Checks that standard output holds no reply: nothing, or the one record of what was shown of it.
+/// Matches standard output without a complete reply: empty, or the one interrupted record of the text that was
+/// shown.
 pub fn no_reply() -> impl Predicate<str> {
     let is_part = |line: &str| {
         let record: Value = serde_json::from_str(line).expect("a record");
@@ -73,14 +74,14 @@ fn once(shape: Shape, stream: &[u8]) -> Assert {
 
 // ---- cuts ------------------------------------------------------------------------------------
 
-/// src/provider/reading.rs tries every byte.
+/// The unit tests in src/provider/reading.rs try every byte.
 #[test]
-fn a_stream_that_ends_before_its_end_is_69_and_no_reply() {
+fn an_incomplete_stream_ends_with_69_and_no_reply() {
     for shape in Shape::ALL {
         let text = small(shape);
         once(shape, text.as_bytes()).success().stdout(contains("\u{e9}")).stderr("\u{e9}\n");
-        // At once, in the middle of a character, behind the first line, and before the last byte that counts. Ollama's
-        // last line needs no line feed.
+        // Cut at the start, inside a character, after the first line, and before the last byte that matters.
+        // Ollama's last line needs no line feed.
         let character = text.find('\u{e9}').expect("a text") + 1;
         let line = text.find('\n').expect("a line") + 1;
         let last = text.len() - 1 - usize::from(shape == Shape::Ollama);
@@ -94,7 +95,7 @@ fn a_stream_that_ends_before_its_end_is_69_and_no_reply() {
 }
 
 #[test]
-fn audit_08_a_connection_that_is_cut_is_69_before_the_end_and_nothing_behind_it() {
+fn audit_08_a_broken_connection_ends_with_69_unless_the_reply_was_complete() {
     thread::scope(|scope| {
         for shape in Shape::ALL {
             scope.spawn(move || {
@@ -116,7 +117,7 @@ fn audit_08_a_connection_that_is_cut_is_69_before_the_end_and_nothing_behind_it(
 }
 
 #[test]
-fn a_cut_is_made_up_for_unless_something_was_shown() {
+fn a_broken_connection_is_retried_unless_text_was_shown() {
     thread::scope(|scope| {
         for shape in Shape::ALL {
             scope.spawn(move || {
@@ -147,7 +148,7 @@ fn a_cut_is_made_up_for_unless_something_was_shown() {
 // ---- errors ----------------------------------------------------------------------------------
 
 #[test]
-fn an_error_that_comes_first_is_told_by_its_type() {
+fn an_error_at_the_start_of_a_stream_is_classified_by_its_type() {
     for (kind, message, exit) in [
         ("overloaded_error", "Overloaded", 75),
         ("rate_limit_error", "This would exceed your rate limit of 10 tokens", 75),
@@ -165,7 +166,7 @@ fn an_error_that_comes_first_is_told_by_its_type() {
                 .stderr(contains(message));
         }
     }
-    // Ollama has no types; what it says of the window is told by its text.
+    // Ollama has no error types; an overflow is recognised by its text.
     for (message, exit) in [
         ("an error was encountered while running the model: CUDA error", 69),
         (
@@ -198,7 +199,7 @@ fn an_overflow_in_a_stream_teaches_the_window() {
 }
 
 #[test]
-fn an_error_is_made_up_for_unless_something_was_shown() {
+fn an_error_in_a_stream_is_retried_unless_text_was_shown() {
     thread::scope(|scope| {
         for shape in Shape::ALL {
             scope.spawn(move || {
@@ -215,7 +216,7 @@ fn an_error_is_made_up_for_unless_something_was_shown() {
                 let run = hello(&provider, shape, &["--stream"]);
                 let exit = busy_exit(shape);
                 let run = run.code(exit).stdout(no_reply()).stderr(contains("trying again").not());
-                // What is said of it begins on a line of its own.
+                // The error begins on a line of its own, after the text that was shown.
                 run.stderr(contains("Reply to"))
                     .stderr(contains("\nclaw-call: "))
                     .stderr(contains(busy));
@@ -226,7 +227,7 @@ fn an_error_is_made_up_for_unless_something_was_shown() {
 }
 
 #[test]
-fn what_comes_behind_an_error_counts_no_more() {
+fn events_after_an_error_are_ignored() {
     for shape in Shape::ALL {
         let busy = "server busy, please try again.  maximum pending requests exceeded";
         let stream = error(shape, "overloaded_error", busy) + small(shape);
@@ -237,10 +238,10 @@ fn what_comes_behind_an_error_counts_no_more() {
     }
 }
 
-// ---- calls -----------------------------------------------------------------------------------
+// ---- tool calls ------------------------------------------------------------------------------
 
-/// A stream with a text and two calls, the second one with this input as it is spelled, that ends for
-/// this reason.
+/// Returns a stream with a text and two tool calls that ends for `reason`. `input` is the raw input of the second
+/// call.
 fn calls(shape: Shape, input: &str, reason: &str) -> String {
     let all: Vec<Value> = match shape {
         Shape::Anthropic => {
@@ -283,7 +284,7 @@ fn calls(shape: Shape, input: &str, reason: &str) -> String {
 }
 
 #[test]
-fn v66_half_a_call_at_the_end_of_the_room_is_left_out() {
+fn v66_an_incomplete_call_at_the_output_limit_is_dropped() {
     for (shape, reason) in Shape::ALL.into_iter().zip(["max_tokens", "length", "length"]) {
         for half in ["{\"x\": 1", "", "{\"x\": \"\\"] {
             let run = once(shape, calls(shape, half, reason).as_bytes())
@@ -297,9 +298,9 @@ fn v66_half_a_call_at_the_end_of_the_room_is_left_out() {
     }
 }
 
-/// An input that cannot be read is never taken for an empty one.
+/// Input that cannot be parsed is not replaced with an empty object.
 #[test]
-fn an_input_that_is_no_json_object_is_69_and_no_call() {
+fn a_call_whose_input_is_not_a_json_object_ends_with_69() {
     for (shape, reason) in Shape::ALL.into_iter().zip(["tool_use", "tool_calls", "stop"]) {
         for input in ["{\"x\": 1", "[1]", "nonsense", "{\"x\": 1}}", "\"{}\""] {
             once(shape, calls(shape, input, reason).as_bytes())
@@ -310,18 +311,18 @@ fn an_input_that_is_no_json_object_is_69_and_no_call() {
     }
 }
 
-/// Anthropic ends a block that is whole, so one without its end is half of one, however it looks.
+/// Anthropic ends each complete block with an event, so a block without it is incomplete even if its JSON is valid.
 #[test]
-fn a_call_that_was_not_ended_is_none() {
+fn a_call_without_an_end_event_is_not_recorded() {
     for (reason, exit) in [("tool_use", 69), ("max_tokens", 6)] {
         let run = once(Shape::Anthropic, calls(Shape::Anthropic, "{\"x\": 1}", reason).as_bytes())
             .code(exit);
-        assert!(!run.stdout_text().contains("\"x\""), "no such call\n{run}");
+        assert!(!run.stdout_text().contains("\"x\""), "the incomplete call was recorded\n{run}");
     }
 }
 
 #[test]
-fn an_input_keeps_its_spelling() {
+fn the_input_of_a_call_keeps_its_spelling() {
     for (shape, reason) in [(Shape::OpenAi, "tool_calls"), (Shape::Ollama, "stop")] {
         once(shape, calls(shape, "{\"z\":1e2,\"a\":\"\\u00e9\"}", reason).as_bytes())
             .success()
@@ -329,10 +330,10 @@ fn an_input_keeps_its_spelling() {
     }
 }
 
-// ---- what is no stream -----------------------------------------------------------------------
+// ---- invalid streams -------------------------------------------------------------------
 
 #[test]
-fn an_answer_that_is_none_is_69() {
+fn an_answer_that_is_not_a_stream_ends_with_69() {
     let events =
         ["", "\n\n", ": ping\n\n", "data: [DONE]\n\n", "data: nonsense\n\n", "<html></html>"];
     let lines = ["", "\n", "{}\n", "nonsense\n", "<html></html>", "[1]\n"];

@@ -1,5 +1,5 @@
-//! Any bytes: whatever stands in a line has an outcome that claw-record(5) tells, ends no program, and
-//! costs no other record.
+//! All programs: any bytes in a line have the outcome that claw-record(5) documents, crash no program, and affect
+//! no other record.
 
 use std::env;
 use std::time::Duration;
@@ -17,27 +17,27 @@ const FILE: &str = "s.jsonl";
 const BEFORE: &str = r#"{"type":"user","content":"before"}"#;
 const AFTER: &str = r#"{"type":"assistant","content":"after"}"#;
 
-/// A line, and what becomes of it.
+/// A line and its expected outcome.
 struct Odd {
     line: Vec<u8>,
-    /// How it is sent; none when it is passed over.
+    /// The text that its message contains; `None` if the line is skipped.
     sent: Option<String>,
-    /// What `claw-rebuild` says of it.
+    /// The rules that `claw-rebuild` reports.
     found: &'static [&'static str],
-    /// What only `claw-check` says of it.
+    /// The rules that only `claw-check` reports.
     noted: &'static [&'static str],
-    /// Whether `claw-append` takes it.
+    /// True if `claw-append` accepts it.
     appended: bool,
 }
 
 impl Odd {
-    /// A line that is sent with this in it.
+    /// A line whose message contains `sent`.
     fn sent(line: impl Into<Vec<u8>>, sent: &str) -> Odd {
         let (line, sent) = (line.into(), Some(sent.to_owned()));
         Odd { line, sent, found: &[], noted: &[], appended: true }
     }
 
-    /// A line that is passed over, and not appended.
+    /// A line that is skipped, and that `claw-append` rejects.
     fn skipped(line: impl Into<Vec<u8>>, found: &'static [&'static str]) -> Odd {
         Odd { line: line.into(), sent: None, found, noted: &[], appended: false }
     }
@@ -55,7 +55,7 @@ impl Odd {
     }
 
     #[track_caller]
-    fn try_it(&self) {
+    fn check(&self) {
         let sandbox = Sandbox::new();
         let line = self.line.as_slice();
         let file = [BEFORE.as_bytes(), line, AFTER.as_bytes(), b""].join(&b'\n');
@@ -68,13 +68,14 @@ impl Odd {
         assert_eq!(rules(run.stderr_text()), self.found, "{}", self.name());
 
         let check = sandbox.cmd("claw-check").arg(FILE).assert();
-        assert!(check.get_output().status.code().is_some(), "an exit\n{check}");
+        assert!(check.get_output().status.code().is_some(), "killed by a signal\n{check}");
         let said = rules(&check.stdout_text());
         for rule in self.found.iter().chain(self.noted) {
             assert!(said.iter().any(|said| said == rule), "{}: {said:?}", self.name());
         }
 
-        // Weighing long texts takes long in a build for tests; there is a test for that.
+        // Counting the tokens of long texts is slow in an unoptimised build;
+        // `b_7_a_line_may_be_as_long_as_memory_allows` covers them.
         if run.get_output().stdout.len() < 1 << 20 {
             let filter = |name| sandbox.cmd(name).args(["--window", "99000000"]);
             filter("claw-estimate")
@@ -88,7 +89,7 @@ impl Odd {
                 .success();
             assert!(
                 cut.get_output().stdout == run.get_output().stdout,
-                "messages as they were\n{cut}"
+                "the messages have changed\n{cut}"
             );
         }
 
@@ -103,7 +104,7 @@ impl Odd {
         }
     }
 
-    /// The message is there, or is not.
+    /// Checks that the message is present, or absent if the line is skipped.
     #[track_caller]
     fn is_sent(&self, run: Assert) -> Assert {
         match &self.sent {
@@ -117,7 +118,7 @@ impl Odd {
     }
 }
 
-/// The rules that are named in JSON lines.
+/// Returns the rules named in JSON diagnostics.
 fn rules(lines: &str) -> Vec<String> {
     let rule = |line: &str| Some(line.split_once(r#""rule":""#)?.1.split('"').next()?.to_owned());
     let mut rules: Vec<String> = lines.lines().filter_map(rule).collect();
@@ -125,18 +126,18 @@ fn rules(lines: &str) -> Vec<String> {
     rules
 }
 
-/// A user's record of this content.
+/// Returns a user record with this content, given as JSON.
 fn user(content: &str) -> String {
     format!(r#"{{"type":"user","content":{content}}}"#)
 }
 
-/// So many arrays, one in the other.
+/// Returns `count` nested arrays.
 fn arrays(count: usize) -> String {
     format!("{}{}", "[".repeat(count), "]".repeat(count))
 }
 
-/// Records that are nested so deep, themselves included, in content, in the input of a call, in a result
-/// and where nobody looks.
+/// Returns records with `depth` levels, counting the record itself: in content, in the input of a call, in a
+/// result, and in an unknown type.
 fn nested(depth: usize) -> [String; 4] {
     [
         user(&format!(r#"[{{"type":"text","text":"odd","x":{}}}]"#, arrays(depth - 3))),
@@ -162,40 +163,40 @@ fn b_2_b_3_lone_surrogates_are_read_and_sent_as_replacement_characters() {
         (r#""odd \ude00\ud83d""#, r#""odd \ufffd\ufffd""#),
         (r#""odd \ud83d\ud83d\ude00""#, r#""odd \ufffd\ud83d\ude00""#),
     ] {
-        Odd::sent(user(text), sent).noted(&["lone-surrogate"]).try_it();
+        Odd::sent(user(text), sent).noted(&["lone-surrogate"]).check();
         let blocks = format!(r#"[{{"type":"text","text":{text}}}]"#);
-        Odd::sent(user(&blocks), sent).noted(&["lone-surrogate"]).try_it();
+        Odd::sent(user(&blocks), sent).noted(&["lone-surrogate"]).check();
     }
 }
 
 #[test]
-fn v22_bytes_that_are_not_utf_8_cost_their_line() {
+fn v22_a_line_that_is_not_utf_8_is_skipped() {
     for bytes in [&b"\xff"[..], b"\xe6\x97", b"\xed\xa0\xbd", b"\xc0\x80", b"\xf5\x80\x80\x80"] {
         let line = [br#"{"type":"user","content":"odd"#, bytes, br#""}"#].concat();
-        Odd::skipped(line, &["invalid-utf8"]).try_it();
+        Odd::skipped(line, &["invalid-utf8"]).check();
     }
 }
 
 #[test]
-fn a_6_nul_bytes_around_a_record_are_passed_over() {
+fn a_6_nul_bytes_around_a_record_are_ignored() {
     let record = user(r#""odd""#);
     for (before, after) in [("\0\0\0", ""), ("", "\0"), ("\0", "\0\0")] {
         let line = format!("{before}{record}{after}");
-        Odd::sent(line, r#""odd""#).found(&["nul-bytes"]).not_appended().try_it();
+        Odd::sent(line, r#""odd""#).found(&["nul-bytes"]).not_appended().check();
     }
-    Odd::skipped("\0".repeat(700), &["nul-bytes"]).try_it();
-    Odd::skipped(user("\"odd\0\""), &["bad-json"]).try_it();
-    Odd::sent(user(r#""odd \u0000""#), r#""odd \u0000""#).try_it();
+    Odd::skipped("\0".repeat(700), &["nul-bytes"]).check();
+    Odd::skipped(user("\"odd\0\""), &["bad-json"]).check();
+    Odd::sent(user(r#""odd \u0000""#), r#""odd \u0000""#).check();
 }
 
 #[test]
-fn v5_a_byte_order_mark_and_carriage_returns_are_no_part_of_a_record() {
+fn v5_a_byte_order_mark_and_carriage_returns_are_not_part_of_a_record() {
     let record = user(r#""odd""#);
-    Odd::sent(format!("{record}\r"), r#""odd""#).try_it();
-    Odd::sent(format!(" \t{record} \r"), r#""odd""#).try_it();
-    // A mark in the middle of a file, where two were joined, is a word more; alone, the line is the first.
+    Odd::sent(format!("{record}\r"), r#""odd""#).check();
+    Odd::sent(format!(" \t{record} \r"), r#""odd""#).check();
+    // In the middle of a file, which happens if two files are joined, a byte order mark is a finding.
     let joined = Odd::sent(format!("\u{feff}{record}"), r#""odd""#);
-    joined.found(&["not-an-object", "fused-line"]).try_it();
+    joined.found(&["not-an-object", "fused-line"]).check();
     let sandbox = Sandbox::new();
     sandbox.write(FILE, format!("\u{feff}{record}\r\n{AFTER}\r\n"));
     sandbox
@@ -207,7 +208,7 @@ fn v5_a_byte_order_mark_and_carriage_returns_are_no_part_of_a_record() {
 }
 
 #[test]
-fn audit_25_a_byte_order_mark_before_the_first_line_is_no_part_of_it() {
+fn audit_25_a_byte_order_mark_before_the_first_line_is_ignored() {
     let sandbox = Sandbox::new();
     let marked = format!("\u{feff}{}\n", user(r#""odd""#));
     sandbox
@@ -218,7 +219,7 @@ fn audit_25_a_byte_order_mark_before_the_first_line_is_no_part_of_it() {
         .success();
     let text = sandbox.read_text("new.jsonl");
     assert!(text.starts_with("{\"id\":\""), "{text}");
-    // The same in a file and in messages, whether or not there is a second line.
+    // The same holds for an existing file and for messages.
     sandbox.write(FILE, format!("\u{feff}{text}"));
     let id = text[7..23].to_owned();
     let append = || sandbox.cmd("claw-append").args([FILE, "--expect-tail", &id]);
@@ -230,7 +231,7 @@ fn audit_25_a_byte_order_mark_before_the_first_line_is_no_part_of_it() {
 }
 
 #[test]
-fn audit_25_a_raw_carriage_return_between_values_is_written_as_a_space() {
+fn audit_25_a_raw_carriage_return_between_values_becomes_a_space() {
     let sandbox = Sandbox::new();
     let call =
         "{\"type\":\"tool_use\",\r\"tool_use_id\":\"t\",\"name\":\"f\",\"input\":{\"a\":\r[\r1]}}";
@@ -240,22 +241,22 @@ fn audit_25_a_raw_carriage_return_between_values_is_written_as_a_space() {
     assert!(!text.contains('\r') && text.contains("[ {") && text.contains(": [ 1]"), "{text:?}");
     assert_eq!(text.lines().count(), 2);
     sandbox.cmd("claw-check").arg(FILE).assert().success();
-    // In a string it is no JSON.
+    // In a string it is invalid JSON.
     let raw = user("\"odd\r\"");
     sandbox.cmd("claw-append").arg(FILE).write_stdin(raw).assert().code(65);
-    // What another program wrote is sent on as a line for every reader, too.
+    // A call from another program's file is printed on one line, too.
     sandbox.write("other.jsonl", call);
     let open = sandbox.cmd("claw-rebuild").args(["--open", "other.jsonl"]).assert().success();
-    assert!(!open.stdout_text().contains('\r'), "no carriage return\n{open}");
+    assert!(!open.stdout_text().contains('\r'), "a carriage return is in the output\n{open}");
 }
 
 #[test]
-fn b_5_v8_line_separators_of_others_split_no_record() {
+fn b_5_v8_unicode_line_separators_do_not_split_a_record() {
     for separator in ["\u{2028}", "\u{2029}", "\u{85}"] {
         let sandbox = Sandbox::new();
         let text = format!(r#""odd {separator} odd""#);
         sandbox.write(FILE, user(&text));
-        // Read raw, sent as they are; appended, they are escaped.
+        // claw-rebuild reads and sends them raw; claw-append escapes them.
         sandbox
             .cmd("claw-rebuild")
             .args(["--strict", FILE])
@@ -270,18 +271,18 @@ fn b_5_v8_line_separators_of_others_split_no_record() {
 }
 
 #[test]
-fn v8_control_characters_are_kept_as_escapes_and_none_may_stand_raw() {
+fn v8_escaped_control_characters_are_kept_and_raw_ones_are_invalid() {
     for escape in [r"\u000b", r"\f", r"\b", r"\u001b[31m", r"\u007f", r"\u0085", r"\/"] {
         let text = format!(r#""odd {escape}""#);
-        Odd::sent(user(&text), &text).try_it();
+        Odd::sent(user(&text), &text).check();
     }
     for raw in ["\u{b}", "\u{c}", "\t", "\u{1b}", "\r"] {
-        Odd::skipped(user(&format!(r#""odd {raw} ""#)), &["bad-json"]).try_it();
+        Odd::skipped(user(&format!(r#""odd {raw} ""#)), &["bad-json"]).check();
     }
 }
 
 #[test]
-fn b_6_v8_numbers_and_members_keep_their_bytes() {
+fn b_6_v8_numbers_and_unknown_members_keep_their_bytes() {
     for odd in [
         "19876543210987654321",
         "-123456789012345678901234567890",
@@ -294,14 +295,14 @@ fn b_6_v8_numbers_and_members_keep_their_bytes() {
         r#"{"\u0061":1,"a":2}"#,
     ] {
         let block = format!(r#"{{"x":{odd},"type":"text","text":"odd"}}"#);
-        Odd::sent(user(&format!("[{block}]")), &block).try_it();
+        Odd::sent(user(&format!("[{block}]")), &block).check();
     }
 }
 
 #[test]
-fn b_8_of_a_member_that_comes_twice_the_last_one_counts() {
+fn b_8_the_last_of_two_members_with_the_same_name_counts() {
     let twice = r#"{"type":"user","content":"lost","content":"odd"}"#;
-    Odd::sent(twice, r#""odd""#).noted(&["name-twice"]).try_it();
+    Odd::sent(twice, r#""odd""#).noted(&["name-twice"]).check();
     Sandbox::new()
         .cmd("claw-rebuild")
         .write_stdin(twice)
@@ -313,34 +314,34 @@ fn b_8_of_a_member_that_comes_twice_the_last_one_counts() {
 // ---- depth -----------------------------------------------------------------------------------
 
 #[test]
-fn b_7_a_record_is_read_up_to_its_depth_and_passed_over_beyond() {
-    // The call stays open and the result has no call; what counts is that they are read.
+fn b_7_a_record_that_is_nested_too_deep_is_skipped() {
+    // The call has no result and the result has no call; this test needs only that both are read.
     let outcomes: [(&str, &[&str]); 4] =
         [(r#""text":"odd""#, &[]), (r#""id":"odd""#, &[]), ("", &["orphan-result"]), ("", &[])];
     for (line, (sent, found)) in nested(1000).into_iter().zip(outcomes) {
-        Odd::sent(line, sent).found(found).try_it();
+        Odd::sent(line, sent).found(found).check();
     }
     for depth in [1001, 10_000] {
         for line in nested(depth) {
-            Odd::skipped(line, &["too-deep"]).try_it();
+            Odd::skipped(line, &["too-deep"]).check();
         }
     }
 }
 
 #[test]
-fn b_7_a_million_arrays_end_no_program() {
+fn b_7_a_million_nested_arrays_crash_no_program() {
     const MILLION: usize = 1_000_000;
     for line in nested(MILLION) {
-        Odd::skipped(line, &["too-deep"]).try_it();
+        Odd::skipped(line, &["too-deep"]).check();
     }
-    Odd::skipped(arrays(MILLION), &["not-an-object"]).try_it();
-    Odd::skipped("[".repeat(MILLION), &["not-an-object"]).try_it();
-    Odd::skipped(r#"{"a":"#.repeat(MILLION), &["torn-line"]).try_it();
-    Odd::skipped(user(&r#"[{"odd":"#.repeat(MILLION / 2)), &["bad-json"]).try_it();
+    Odd::skipped(arrays(MILLION), &["not-an-object"]).check();
+    Odd::skipped("[".repeat(MILLION), &["not-an-object"]).check();
+    Odd::skipped(r#"{"a":"#.repeat(MILLION), &["torn-line"]).check();
+    Odd::skipped(user(&r#"[{"odd":"#.repeat(MILLION / 2)), &["bad-json"]).check();
 }
 
 #[test]
-fn b_7_what_rebuild_gives_every_filter_takes_and_what_is_deeper_none() {
+fn b_7_every_filter_accepts_the_deepest_output_of_rebuild_and_rejects_deeper_input() {
     let [_, call, _, _] = nested(1000);
     let result = nested(1000)[2].replace(r#""t""#, r#""odd""#);
     let sandbox = Sandbox::new();
@@ -375,10 +376,10 @@ fn b_7_what_rebuild_gives_every_filter_takes_and_what_is_deeper_none() {
 #[test]
 fn v8_a_string_of_20_mib_keeps_its_bytes() {
     let text = format!(r#""odd {}""#, "日本 \\n".repeat(20 * 1024 * 1024 / 9));
-    Odd::sent(user(&text), &text).try_it();
+    Odd::sent(user(&text), &text).check();
 }
 
-/// A long line goes through every program; what it prints is the length of what came out.
+/// Runs a long line through all programs and prints the number of bytes in the messages.
 const LONG: &str = r#"set -e
 claw-append s.jsonl <batch
 claw-append --user s.jsonl <hi
@@ -402,11 +403,11 @@ fn b_7_a_line_may_be_as_long_as_memory_allows() {
 }
 
 #[test]
-fn b_7_a_long_torn_line_costs_itself() {
+fn b_7_a_long_torn_line_loses_only_itself() {
     let sandbox = Sandbox::new();
     let block = r#"{"type":"text","text":"odd"},"#;
     let torn = |blocks| format!(r#"{{"type":"user","content":[{}"#, block.repeat(blocks));
-    // A whole record behind a torn one is found, wherever it begins.
+    // A complete record after a torn one on the same line is found.
     let lines = [BEFORE, &torn(100_000), AFTER, &(torn(1000) + BEFORE)].join("\n");
     sandbox.write(FILE, lines);
     let run = sandbox.cmd("claw-rebuild").args(["--log", "json", FILE]).assert().success();

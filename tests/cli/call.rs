@@ -1,4 +1,4 @@
-//! claw-call: one call, what it sends, what it makes of the answer, and what it never says.
+//! claw-call: the request of one call, the handling of its answer, and the secrecy of the key.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
@@ -13,12 +13,12 @@ use crate::talks::{Talk, append, rebuild_meta, words};
 
 const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";
 
-/// A call to a provider, without a message yet.
+/// Returns a call to the provider that still lacks its input.
 fn call(sandbox: &Sandbox, provider: &FakeProvider, args: &[&str]) -> Cmd {
     sandbox.cmd("claw-call").envs(provider.env()).args(args)
 }
 
-/// A call of its own that says hello.
+/// Sends "hello" from a new sandbox.
 fn hello(provider: &FakeProvider, args: &[&str]) -> Assert {
     call(&Sandbox::new(), provider, args).write_stdin(HELLO).assert()
 }
@@ -27,7 +27,7 @@ fn body(request: &Recorded) -> &Value {
     request.json.as_ref().expect("a JSON body")
 }
 
-/// An answer with this content and these members.
+/// An answer with this content and stop reason.
 fn answer(content: Value, stop_reason: Value) -> Step {
     Step::Reply(json!({
         "id": "msg", "type": "message", "role": "assistant", "model": "test-model-1",
@@ -51,7 +51,7 @@ fn refusal(status: u16, headers: &[(&str, &str)]) -> Step {
 #[test]
 fn a_reply_becomes_records_byte_for_byte() {
     let provider = FakeProvider::new();
-    // Spelling, order and unknown members are the provider's.
+    // The spelling, order and unknown members of the provider are kept.
     let body = concat!(
         r#"{"id":"msg","content":[{"type":"thinking","thinking":"hm","signature":"s=="},"#,
         r#"{"type":"text","text":"caf\u00e9","citations":null},"#,
@@ -78,7 +78,7 @@ fn a_reply_becomes_records_byte_for_byte() {
 }
 
 #[test]
-fn text_after_a_call_is_a_record_of_its_own_and_an_empty_reply_is_one_too() {
+fn text_after_a_call_and_an_empty_reply_get_records() {
     let provider = FakeProvider::new();
     let call = json!({"type": "tool_use", "id": "a", "name": "f", "input": {}});
     provider.script(answer(json!([call, said("and so on")]), json!("end_turn")));
@@ -94,7 +94,7 @@ fn text_after_a_call_is_a_record_of_its_own_and_an_empty_reply_is_one_too() {
 }
 
 #[test]
-fn v66_k3_an_answer_that_was_cut_off_is_6_and_half_a_call_is_left_out() {
+fn v66_k3_a_truncated_answer_ends_with_6_and_an_incomplete_call_is_dropped() {
     let provider = FakeProvider::new();
     let half = json!({"type": "tool_use", "id": "a", "name": "write_file", "input": {}});
     for reason in ["max_tokens", "model_context_window_exceeded"] {
@@ -112,7 +112,7 @@ fn v66_k3_an_answer_that_was_cut_off_is_6_and_half_a_call_is_left_out() {
 }
 
 #[test]
-fn v66_k3_an_unusual_end_is_noted_and_an_unknown_one_is_no_success() {
+fn v66_k3_a_refusal_is_noted_and_an_unknown_stop_reason_ends_with_6() {
     let provider = FakeProvider::new();
     let (refusal, unknown) = ("ended in a refusal: stop reason", "unknown stop reason");
     for (reason, status, what) in [
@@ -127,7 +127,7 @@ fn v66_k3_an_unusual_end_is_noted_and_an_unknown_one_is_no_success() {
 }
 
 #[test]
-fn v66_whatever_the_reason_the_next_request_is_legal() {
+fn v66_the_next_request_is_legal_after_any_stop_reason() {
     let provider = FakeProvider::new();
     let call = json!({"type": "tool_use", "id": "a", "name": "f", "input": {}});
     for content in [json!([]), json!([said(" ")]), json!([call]), json!([said("x"), call])] {
@@ -148,7 +148,7 @@ fn v66_whatever_the_reason_the_next_request_is_legal() {
 }
 
 #[test]
-fn an_answer_that_is_none_is_69() {
+fn an_invalid_answer_ends_with_69() {
     let provider = FakeProvider::new();
     let html = "<html><title>502 Bad Gateway</title></html>";
     for (status, text) in
@@ -160,7 +160,7 @@ fn an_answer_that_is_none_is_69() {
             .stdout("")
             .stderr(contains("claw-call: "));
     }
-    // K-6: what it was is said.
+    // K-6: the message names the answer.
     provider.script(Step::Raw { status: 502, headers: vec![], body: html.into() });
     hello(&provider, &["--max-retries", "0"]).stderr(contains("502 Bad Gateway"));
 }
@@ -168,7 +168,7 @@ fn an_answer_that_is_none_is_69() {
 // ---- the request -----------------------------------------------------------------------------
 
 #[test]
-fn what_is_sent_is_what_a_dry_run_prints() {
+fn a_dry_run_prints_the_request_that_a_call_sends() {
     let provider = FakeProvider::new();
     let sandbox = Sandbox::new();
     Talk::of("uacrCRau", 50).append(&sandbox, "s.jsonl");
@@ -177,7 +177,7 @@ fn what_is_sent_is_what_a_dry_run_prints() {
     let args = ["--max-tokens", "77"];
     let dry =
         call(&sandbox, &provider, &args).arg("--dry-run").write_stdin(messages.clone()).assert();
-    assert!(provider.requests().is_empty(), "no connection was opened");
+    assert!(provider.requests().is_empty(), "a dry run sent a request");
     let url = provider.url();
     let dry = dry.success().stderr(format!(
         "claw-call: would send POST {url}/v1/messages\n\
@@ -193,7 +193,7 @@ fn what_is_sent_is_what_a_dry_run_prints() {
 }
 
 #[test]
-fn system_prompt_and_tools_are_in_the_body() {
+fn the_system_prompt_and_the_tools_are_in_the_body() {
     let provider = FakeProvider::new();
     let sandbox = Sandbox::new();
     let tools = json!([{"name": "f", "description": "d", "input_schema": {"type": "object"}}]);
@@ -211,27 +211,27 @@ fn system_prompt_and_tools_are_in_the_body() {
     assert_eq!(
         body(&provider.requests()[1])["system"],
         Value::Null,
-        "a blank one would be refused"
+        "providers refuse a blank system prompt"
     );
     provider.all_legal();
 }
 
 #[test]
-fn room_for_the_answer_is_8096_or_a_quarter_of_a_small_window() {
+fn max_tokens_is_8096_or_a_quarter_of_a_small_window() {
     let provider = FakeProvider::new();
-    let room = |args: &[&str]| {
+    let max_tokens = |args: &[&str]| {
         let run = hello(&provider, &[&["--dry-run"], args].concat());
         run.success().json_one()["max_tokens"].clone()
     };
-    assert_eq!(room(&[]), 8096);
-    assert_eq!(room(&["--window", "200000"]), 8096);
-    assert_eq!(room(&["--window", "4000"]), 1000);
-    assert_eq!(room(&["--window", "4000", "--max-tokens", "5"]), 5);
+    assert_eq!(max_tokens(&[]), 8096);
+    assert_eq!(max_tokens(&["--window", "200000"]), 8096);
+    assert_eq!(max_tokens(&["--window", "4000"]), 1000);
+    assert_eq!(max_tokens(&["--window", "4000", "--max-tokens", "5"]), 5);
     hello(&provider, &["--max-tokens", "0"]).code(2);
 }
 
 #[test]
-fn the_key_goes_in_the_header_that_belongs_to_it() {
+fn each_kind_of_key_is_sent_in_its_header() {
     let provider = FakeProvider::new();
     hello(&provider, &[]).success();
     let by_token = call(&Sandbox::new(), &provider, &[]).env_remove("ANTHROPIC_API_KEY");
@@ -254,7 +254,7 @@ fn a_redirect_is_not_followed() {
 // ---- before anything is sent -----------------------------------------------------------------
 
 #[test]
-fn what_is_not_ready_is_7_and_what_is_illegal_is_76() {
+fn an_incomplete_conversation_ends_with_7_and_an_illegal_one_with_76() {
     let provider = FakeProvider::new();
     let user = |content: Value| json!({"role": "user", "content": content}).to_string() + "\n";
     let assistant =
@@ -287,7 +287,7 @@ fn what_is_not_ready_is_7_and_what_is_illegal_is_76() {
 }
 
 #[test]
-fn what_is_missing_is_said_before_any_connection() {
+fn missing_settings_are_reported_before_any_connection() {
     let provider = FakeProvider::new();
     let run = |cmd: Cmd| cmd.write_stdin(HELLO).assert();
     let call = || call(&Sandbox::new(), &provider, &[]);
@@ -325,7 +325,7 @@ fn what_is_missing_is_said_before_any_connection() {
 // ---- failures --------------------------------------------------------------------------------
 
 #[test]
-fn v61_what_may_pass_is_tried_again() {
+fn v61_temporary_failures_are_retried() {
     let soon = [("retry-after-ms", "20")];
     for step in [
         refusal(429, &soon),
@@ -345,7 +345,7 @@ fn v61_what_may_pass_is_tried_again() {
 }
 
 #[test]
-fn v61_as_often_as_max_retries_says() {
+fn v61_max_retries_limits_the_retries() {
     let soon = [("retry-after-ms", "5")];
     for (step, status) in [
         (refusal(429, &soon), 75),
@@ -367,7 +367,7 @@ fn v61_as_often_as_max_retries_says() {
 }
 
 #[test]
-fn v61_no_answer_is_69() {
+fn v61_a_missing_answer_ends_with_69() {
     for (step, timeout, why) in [
         (Step::Drop, "30", "no answer"),
         (Step::Cut(30), "30", "the connection was lost"),
@@ -396,7 +396,7 @@ fn v61_no_answer_is_69() {
 }
 
 #[test]
-fn v61_nothing_else_is_ever_sent_again() {
+fn v61_permanent_failures_are_not_retried() {
     for (status, exit) in
         [(400, 76), (401, 77), (402, 77), (403, 77), (404, 76), (413, 4), (422, 76)]
     {
@@ -411,7 +411,7 @@ fn v61_nothing_else_is_ever_sent_again() {
 }
 
 #[test]
-fn v61_k1_a_limit_that_speaks_of_tokens_is_no_overflow() {
+fn v61_k1_a_rate_limit_on_tokens_is_not_an_overflow() {
     let message = "This request would exceed your rate limit of 30,000 input tokens per minute";
     for text in
         [message, "Too many tokens, please wait before trying again.", "Number of tokens: context"]
@@ -425,7 +425,7 @@ fn v61_k1_a_limit_that_speaks_of_tokens_is_no_overflow() {
 }
 
 #[test]
-fn v61_a_wait_is_never_shorter_than_asked_and_a_long_one_is_75_at_once() {
+fn v61_a_wait_is_at_least_as_long_as_asked_and_a_long_one_ends_with_75_at_once() {
     let provider = FakeProvider::new();
     provider.script(refusal(429, &[("retry-after-ms", "700")]));
     let began = Instant::now();
@@ -449,7 +449,7 @@ fn v61_a_wait_is_never_shorter_than_asked_and_a_long_one_is_75_at_once() {
 }
 
 #[test]
-fn v65_room_for_the_answer_is_lowered_before_anything_is_lost() {
+fn v65_max_tokens_is_lowered_if_only_the_room_for_the_answer_is_too_large() {
     let provider = FakeProvider::new().window(4000);
     let prompt = json!({"role": "user", "content": "word".repeat(3000)}).to_string();
     let sandbox = Sandbox::new();
@@ -464,7 +464,7 @@ fn v65_room_for_the_answer_is_lowered_before_anything_is_lost() {
 }
 
 #[test]
-fn an_overflow_is_3_with_numbers_a_record_and_a_lesson() {
+fn an_overflow_ends_with_3_is_recorded_and_teaches_the_window() {
     let provider = FakeProvider::new().window(2000);
     let sandbox = Sandbox::new();
     let prompt = json!({"role": "user", "content": "word".repeat(3000)}).to_string();
@@ -485,10 +485,10 @@ fn an_overflow_is_3_with_numbers_a_record_and_a_lesson() {
     assert_eq!(sandbox.read_json("failure"), [record]);
     let mode = std::fs::metadata(sandbox.path("failure")).expect("a file").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    // It can be appended as it is, and shows nothing.
+    // The record can be appended and adds no message.
     append(&sandbox, "s.jsonl", sandbox.read("failure"));
     assert_eq!(rebuild_meta(&sandbox, "s.jsonl"), "");
-    // The window is known from now on, here and for this model.
+    // The window of this model at this endpoint is remembered.
     let lesson = &sandbox.read_json("state/windows.jsonl")[0];
     let known = (&lesson["endpoint"], &lesson["model"], &lesson["window"]);
     assert_eq!(known, (&json!(provider.url()), &json!("test-model"), &json!(2000)));
@@ -496,10 +496,10 @@ fn an_overflow_is_3_with_numbers_a_record_and_a_lesson() {
     check.write_stdin(json!({"role": "user", "content": words(1800)}).to_string()).assert().code(3);
 }
 
-/// A number that a refusal quotes, or that no window can be, is not remembered; and one that is remembered
-/// yields to the user's.
+/// A window that a refusal only quotes, or that is implausibly small, is not remembered. The user's window
+/// overrides a remembered one.
 #[test]
-fn audit_11_a_refusal_locks_no_model_out() {
+fn audit_11_a_refusal_does_not_make_a_model_unusable() {
     let refused = |text: &str, args: &[&str]| {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         provider.script(Step::error(400, "invalid_request_error", text));
@@ -544,7 +544,7 @@ fn audit_11_a_refusal_locks_no_model_out() {
 }
 
 #[test]
-fn a_failure_that_cannot_be_noted_is_74() {
+fn a_failure_file_that_cannot_be_written_ends_with_74() {
     let provider = FakeProvider::new();
     provider.script(refusal(401, &[]));
     hello(&provider, &["--failure", "no/such/place"])
@@ -555,7 +555,7 @@ fn a_failure_that_cannot_be_noted_is_74() {
 }
 
 #[test]
-fn log_json_is_a_json_object_a_line() {
+fn log_json_prints_one_json_object_per_line() {
     let provider = FakeProvider::new().window(1000);
     provider.script(refusal(529, &[("retry-after-ms", "1")]));
     let overflow = json!({"role": "user", "content": "word".repeat(3000)}).to_string();
@@ -586,7 +586,7 @@ fn log_json_is_a_json_object_a_line() {
 }
 
 #[test]
-fn the_key_is_nowhere() {
+fn the_key_is_in_no_output_and_no_file() {
     for message in ["invalid x-api-key", &format!("Incorrect API key provided: {API_KEY}")] {
         for log in ["text", "json"] {
             let provider = FakeProvider::new();
@@ -619,9 +619,9 @@ fn the_key_is_nowhere() {
     }
 }
 
-// ---- what is nested too deep -----------------------------------------------------------------
+// ---- nesting -----------------------------------------------------------------
 
-/// So many arrays, one in the other.
+/// Returns `count` nested arrays.
 fn arrays(count: usize) -> String {
     format!("{}{}", "[".repeat(count), "]".repeat(count))
 }
@@ -646,7 +646,7 @@ fn b_7_tools_that_are_nested_too_deep_are_not_sent() {
     assert_eq!(provider.requests().len(), 0);
 }
 
-/// An answer whose records are nested so deep: a block's members, and the input of a call.
+/// Returns answers whose records have `depth` levels: in an unknown member of a block, and in the input of a call.
 fn deep_answers(depth: usize) -> [String; 2] {
     let answer = |block: String| {
         format!(
@@ -663,7 +663,7 @@ fn deep_answers(depth: usize) -> [String; 2] {
 }
 
 #[test]
-fn b_7_what_is_recorded_of_a_reply_can_be_appended_and_rebuilt() {
+fn b_7_the_records_of_a_deeply_nested_reply_can_be_appended_and_rebuilt() {
     let provider = FakeProvider::new();
     let reply = |body: String| {
         let sandbox = Sandbox::new();
@@ -684,17 +684,17 @@ fn b_7_what_is_recorded_of_a_reply_can_be_appended_and_rebuilt() {
         let (_, run) = reply(body);
         run.code(69).stdout("").stderr(contains("the answer is nested more than 1000 deep"));
     }
-    // Nor does a refusal end the program.
+    // A deeply nested refusal does not crash the program.
     let body = format!(r#"{{"error":{}}}"#, arrays(1_000_000)).into_bytes();
     provider.script(Step::Raw { status: 400, headers: Vec::new(), body });
     hello(&provider, &[]).code(76).stdout("");
 }
 
-// ---- the way there ---------------------------------------------------------------------------
+// ---- connections ---------------------------------------------------------------------------
 
-/// Plain http stays on this machine: a proxy would carry the key off it.
+/// Plain HTTP is allowed only to the local host; a proxy would send the key elsewhere.
 #[test]
-fn t6_plain_http_takes_no_proxy_from_the_environment() {
+fn t6_plain_http_ignores_proxies_of_the_environment() {
     let (provider, proxy) = (FakeProvider::new(), FakeProvider::new());
     for name in ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
     {
@@ -713,7 +713,7 @@ fn t6_plain_http_takes_no_proxy_from_the_environment() {
     provider.all_legal();
 }
 
-// ---- the provider inside ---------------------------------------------------------------------
+// ---- the offline provider ---------------------------------------------------------------------
 
 fn offline(args: &[&str], input: impl Into<Vec<u8>>) -> Assert {
     Sandbox::new()
@@ -725,7 +725,7 @@ fn offline(args: &[&str], input: impl Into<Vec<u8>>) -> Assert {
 }
 
 #[test]
-fn the_offline_provider_needs_nothing_and_always_says_the_same() {
+fn the_offline_provider_needs_no_environment_and_is_deterministic() {
     let cmd = Sandbox::new().cmd("claw-call").args(["--provider", "offline"]).write_stdin(HELLO);
     let bare = ["HOME", "CLAW_STATE_DIR", "LC_ALL", "TZ", "NO_PROXY", "SOURCE_DATE_EPOCH", "PATH"];
     let run = bare.into_iter().fold(cmd, Cmd::env_remove).assert().success().stderr("").stdout(concat!(
@@ -737,7 +737,7 @@ fn the_offline_provider_needs_nothing_and_always_says_the_same() {
     offline(&[], HELLO).success().stdout(run.stdout_text());
 }
 
-/// Messages that claw-rebuild did not make are held to the rule, too.
+/// This includes messages that claw-rebuild did not write.
 #[test]
 fn audit_01_messages_that_end_in_thinking_are_refused() {
     for block in [
@@ -754,7 +754,7 @@ fn audit_01_messages_that_end_in_thinking_are_refused() {
 }
 
 #[test]
-fn the_offline_provider_must_be_asked_for() {
+fn the_offline_provider_must_be_selected() {
     Sandbox::new()
         .cmd("claw-call")
         .args(["--model", "offline"])
@@ -772,7 +772,7 @@ fn the_offline_provider_must_be_asked_for() {
 }
 
 #[test]
-fn the_offline_provider_refuses_what_is_over_its_window_in_real_words() {
+fn the_offline_provider_refuses_a_prompt_over_its_window_in_the_words_of_a_provider() {
     let long = json!({"role": "user", "content": words(900)}).to_string();
     offline(&["--window", "500"], long.clone())
         .code(3)
@@ -780,7 +780,7 @@ fn the_offline_provider_refuses_what_is_over_its_window_in_real_words() {
         .stderr(contains("prompt is too long: 909 tokens > 500 maximum"))
         .stderr(contains("actual 909"))
         .stderr(contains("limit 500"));
-    // What fits with less room for the answer is answered.
+    // A prompt that fits with a smaller --max-tokens is answered.
     offline(&["--window", "1500", "--max-tokens", "1000"], long)
         .success()
         .stderr(contains("exceed context limit: 909 + 1000 > 1500"))
@@ -788,14 +788,14 @@ fn the_offline_provider_refuses_what_is_over_its_window_in_real_words() {
 }
 
 #[test]
-fn the_offline_provider_cuts_what_is_longer_than_asked() {
+fn the_offline_provider_stops_at_max_tokens() {
     let run =
         offline(&["--max-tokens", "3"], HELLO).code(6).stderr(contains("stop reason 'max_tokens'"));
     assert_eq!(run.json_one()["content"][0]["text"], "Reply to ");
 }
 
 #[test]
-fn its_replies_are_legal_to_go_on_from() {
+fn replies_of_the_offline_provider_are_legal_in_the_next_request() {
     let sandbox = Sandbox::new();
     for n in 0..3 {
         Talk::new().user(&format!("question {n}")).append(&sandbox, "s.jsonl");

@@ -1,5 +1,5 @@
-//! tests/CASES.md and the names of tests agree: each numbered case has a test, and each number in a
-//! test name is explained.
+//! tests/CASES.md and the names of tests agree: each numbered requirement has a test, and each number in a test name
+//! has a row.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,13 +10,13 @@ fn root() -> &'static Path {
 }
 
 /// Returns the numbers of the rows in the table of CASES.md.
-fn explained() -> BTreeSet<String> {
+fn listed() -> BTreeSet<String> {
     let page = fs::read_to_string(root().join("tests/CASES.md")).expect("tests/CASES.md");
     let rows = page.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));
     rows.map(|(number, _)| number.to_owned()).filter(|number| is_number(number)).collect()
 }
 
-/// Returns the numbers in the names of test functions, `fn audit_NN_`, of the whole project.
+/// Returns the numbers in the names of all test functions (`fn audit_NN_`).
 fn tested() -> BTreeSet<String> {
     let mut numbers = BTreeSet::new();
     for folder in ["src", "tests"] {
@@ -38,14 +38,11 @@ fn is_number(text: &str) -> bool {
 }
 
 #[test]
-fn every_numbered_case_has_a_test_and_every_number_an_explanation() {
-    let (explained, tested) = (explained(), tested());
-    assert!(explained.len() > 30, "the table was not read: {explained:?}");
-    let untested: Vec<_> = explained.difference(&tested).collect();
-    let unexplained: Vec<_> = tested.difference(&explained).collect();
-    assert!(untested.is_empty(), "cases without a test: {untested:?}");
-    assert!(
-        unexplained.is_empty(),
-        "numbers that tests/CASES.md does not explain: {unexplained:?}"
-    );
+fn every_numbered_requirement_has_a_test_and_every_number_a_row() {
+    let (listed, tested) = (listed(), tested());
+    assert!(listed.len() > 30, "cannot read the table: {listed:?}");
+    let untested: Vec<_> = listed.difference(&tested).collect();
+    let unlisted: Vec<_> = tested.difference(&listed).collect();
+    assert!(untested.is_empty(), "requirements without a test: {untested:?}");
+    assert!(unlisted.is_empty(), "numbers without a row in tests/CASES.md: {unlisted:?}");
 }

@@ -1,4 +1,4 @@
-//! claw-turn through failures without order: it ends, it says how, and the transcript goes on.
+//! claw-turn: after failures in a random order, a turn ends with a documented status and the transcript is usable.
 
 use std::collections::HashMap;
 use std::env;
@@ -10,19 +10,19 @@ use crate::common::shapes::Shape;
 use crate::common::{AssertExt, Sandbox};
 use crate::talks::{Talk, log};
 
-/// The number of sequences in every run of the tests, and in a full one.
+/// The number of sequences in a short and in a full run.
 const SEQUENCES: [u64; 2] = [40, 2000];
-/// So many turns at once.
+/// The number of turns that run in parallel.
 const TOGETHER: usize = 4;
-/// The most further tries of one call.
+/// The maximum number of retries of one call.
 const RETRIES: usize = 1;
-/// The statuses that a turn may end in, by claw-turn(1).
+/// The exit statuses that claw-turn(1) documents.
 const DOCUMENTED: [i32; 8] = [0, 3, 4, 6, 69, 75, 76, 77];
 
-/// Numbers that look like chance and are the same in every run (xorshift).
-struct Chance(u64);
+/// A deterministic pseudorandom generator (xorshift).
+struct Random(u64);
 
-impl Chance {
+impl Random {
     fn below(&mut self, most: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -47,7 +47,7 @@ impl Chance {
     }
 }
 
-/// An error that asks for no pause worth the name.
+/// An error that asks for a wait of one millisecond.
 fn error(status: u16, kind: &str) -> Step {
     let headers = vec![("retry-after-ms".into(), "1".into())];
     Step::Error { status, kind: kind.into(), message: "not now".into(), headers }
@@ -55,12 +55,12 @@ fn error(status: u16, kind: &str) -> Step {
 
 fn page(status: u16, body: &str) -> Step {
     let kind = ("content-type".to_owned(), "text/html".to_owned());
-    // A page says as little about a pause as it says about anything.
+    // Without this header, the wait would be the default.
     let headers = vec![kind, ("retry-after-ms".into(), "1".into())];
     Step::Raw { status, headers, body: body.into() }
 }
 
-/// Long results, and words that only a summary makes shorter.
+/// A conversation with long results, and with prose that only a summary shortens.
 fn talk() -> Talk {
     (1..=4).fold(Talk::new(), |talk, n| {
         let talk = talk.user(&format!("Build target {n}.")).tool(log(60));
@@ -68,18 +68,18 @@ fn talk() -> Talk {
     })
 }
 
-/// Runs a turn on the transcript `before` through the failures of this seed, and checks what holds for all.
+/// Runs a turn on the transcript `before` with the failures that `seed` selects, and checks the invariants.
 fn sequence(seed: u64, before: &[u8]) {
-    let mut chance = Chance(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-    let shape = Shape::ALL[chance.below(3) as usize];
+    let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let shape = Shape::ALL[random.below(3) as usize];
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     sandbox.write("s.jsonl", before);
-    let steps: Vec<Step> = (0..chance.below(9)).map(|_| chance.step()).collect();
+    let steps: Vec<Step> = (0..random.below(9)).map(|_| random.step()).collect();
     steps.iter().for_each(|step| provider.script(step.clone()));
     let mut cmd = sandbox.cmd("claw-turn").envs(provider.env_for(shape));
     cmd = cmd.args(["--window", "100000", "--max-retries", &RETRIES.to_string(), "-m", "Next?"]);
     cmd = cmd.arg("--no-checkpoint");
-    if chance.below(3) == 0 {
+    if random.below(3) == 0 {
         cmd = cmd.arg("--stream");
     }
     let run = cmd.arg("s.jsonl").assert();
@@ -89,14 +89,14 @@ fn sequence(seed: u64, before: &[u8]) {
         run.get_output().status.code().is_some_and(|code| DOCUMENTED.contains(&code)),
         "{told}"
     );
-    assert!(sandbox.read("s.jsonl").starts_with(before), "append-only: {told}");
+    assert!(sandbox.read("s.jsonl").starts_with(before), "the transcript was rewritten: {told}");
     let requests = provider.requests();
-    // Three answers are asked for at the most, and as many summaries, each so often.
+    // At most three replies and three summaries are requested, each with its retries.
     assert!(requests.len() <= 6 * (1 + RETRIES), "{} requests: {told}", requests.len());
-    never_the_same_after_an_overflow(&requests, &told);
+    assert_no_forbidden_repeat(&requests, &told);
     provider.all_legal();
     let rebuilt = sandbox.cmd("claw-rebuild").args(["--ready", "s.jsonl"]).assert();
-    // It ends on the user's word, or on a reply.
+    // The transcript ends with a prompt or a reply.
     assert!(
         matches!(rebuilt.get_output().status.code(), Some(0 | 7)),
         "{told}\n{}",
@@ -104,8 +104,9 @@ fn sequence(seed: u64, before: &[u8]) {
     );
 }
 
-/// V60: what was refused as too long is not sent again, and nothing more often than it may be tried.
-fn never_the_same_after_an_overflow(requests: &[Recorded], told: &str) {
+/// V60: a request that was refused as too long is not sent again, and no request is sent more often than the
+/// retries allow.
+fn assert_no_forbidden_repeat(requests: &[Recorded], told: &str) {
     let mut sent: HashMap<&[u8], (usize, bool)> = HashMap::new();
     for request in requests {
         let (times, was_too_long) = sent.entry(&request.body).or_default();
@@ -117,7 +118,7 @@ fn never_the_same_after_an_overflow(requests: &[Recorded], told: &str) {
 }
 
 #[test]
-fn failures_in_any_order_end_well() {
+fn failures_in_any_order_end_with_a_documented_status() {
     let count = SEQUENCES[usize::from(env::var_os("CLAW_TEST_FULL").is_some())];
     let sandbox = Sandbox::new();
     talk().append(&sandbox, "s.jsonl");

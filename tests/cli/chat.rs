@@ -1,5 +1,4 @@
-//! claw-chat: the "Try it" of both of claw0's chapters, typed on a terminal; what a person types by mistake; and
-//! the same without a terminal.
+//! claw-chat: the exercises of two chapters of claw0 typed on a terminal, mistakes of users, and input from a pipe.
 
 use std::time::Duration;
 
@@ -20,7 +19,7 @@ fn chat(sandbox: &Sandbox) -> Cmd {
     cmd.env("CLAW_PROVIDER", "offline").env("CLAW_WINDOW", "4000").timeout(Duration::from_secs(60))
 }
 
-/// A chat on a terminal that waits for the first line.
+/// Starts a chat on a terminal and waits for the first prompt.
 fn on_a_terminal(cmd: Cmd) -> Pty {
     let mut pty = Pty::run(cmd, SIZE);
     pty.wait_for(PROMPT);
@@ -28,7 +27,7 @@ fn on_a_terminal(cmd: Cmd) -> Pty {
 }
 
 trait Typist {
-    /// Types a line, and waits until this text came and then the next prompt.
+    /// Types a line, then waits for `text` and for the next prompt.
     fn line(&mut self, line: &str, text: &str) -> &mut Self;
 }
 
@@ -39,13 +38,13 @@ impl Typist for Pty {
     }
 }
 
-/// What is said to lines that are no terminal's.
+/// Runs a chat whose input is a pipe.
 fn piped(sandbox: &Sandbox, lines: &str) -> Assert {
     chat(sandbox).write_stdin(lines).assert()
 }
 
 #[test]
-fn the_present_chapter_of_claw0_can_be_tried() {
+fn the_exercise_of_claw0s_present_chapter_works() {
     if !is_there() {
         return;
     }
@@ -63,7 +62,7 @@ fn the_present_chapter_of_claw0_can_be_tried() {
         .line("/compact", "nothing to gain: 2 messages")
         .press("quit\r");
     pty.end().success();
-    // What was said is there again.
+    // The next chat resumes the session.
     let mut pty = on_a_terminal(chat(&sandbox));
     let screen = pty.line("And in tests?", "Reply to 3 messages: And in tests?").screen();
     assert!(screen.contains("(my-project): 1 turn restored"), "{screen}");
@@ -71,7 +70,7 @@ fn the_present_chapter_of_claw0_can_be_tried() {
 }
 
 #[test]
-fn the_first_chapter_of_claw0_can_be_tried() {
+fn the_exercise_of_claw0s_first_chapter_works() {
     if !is_there() {
         return;
     }
@@ -87,15 +86,15 @@ fn the_first_chapter_of_claw0_can_be_tried() {
     assert!(pty.screen().contains("(initial): 2 turns restored"), "{}", pty.screen());
     pty.line("/new", ": 0 turns restored")
         .line("/sessions", "(initial)")
-        // A key names the newest session that has it; an id the other.
+        // Several sessions can share a key, so this uses the id.
         .line(&format!("/switch {}", id.trim()), "(initial): 2 turns restored")
         .line("What is my name?", "Reply to 5 messages: What is my name?")
         .press(CTRL_D);
     pty.end().success();
 }
 
-/// The messages that claw0's present program makes of a transcript: it knows four types, needs their members, and
-/// pairs by position.
+/// Returns the messages that claw0's present program makes of a transcript. It reads four types of records,
+/// requires their members, and pairs calls and results by position.
 fn as_claw0_reads(records: &[Value]) -> Vec<Value> {
     let mut messages: Vec<Value> = Vec::new();
     for record in records {
@@ -117,11 +116,12 @@ fn as_claw0_reads(records: &[Value]) -> Vec<Value> {
             ),
             _ => continue,
         };
-        let goes_on = |last: &&mut Value| {
+        let continues = |last: &&mut Value| {
             last["role"] == role
                 && (role == "assistant" || last["content"][0]["type"] == "tool_result")
         };
-        match messages.last_mut().filter(goes_on).and_then(|last| last["content"].as_array_mut()) {
+        match messages.last_mut().filter(continues).and_then(|last| last["content"].as_array_mut())
+        {
             Some(blocks) => blocks.push(block),
             None => messages.push(json!({"role": role, "content": [block]})),
         }
@@ -130,7 +130,7 @@ fn as_claw0_reads(records: &[Value]) -> Vec<Value> {
 }
 
 #[test]
-fn a_workspace_of_claw0_is_gone_on_with_and_handed_back() {
+fn a_workspace_of_claw0_is_continued_and_stays_readable_for_claw0() {
     let sandbox = claw0();
     let file = format!("{CLAW0}/sessions/49c71f1146e5.jsonl");
     let before = sandbox.read_text(&file);
@@ -160,7 +160,7 @@ fn a_workspace_of_claw0_is_gone_on_with_and_handed_back() {
             json!({"role": "assistant", "content": [{"type": "text", "text": "It is five."}]}),
         ]
     );
-    // What claw0 lists and sorts by.
+    // The members by which claw0 lists and sorts sessions.
     let index: Value =
         serde_json::from_str(&sandbox.read_text(&format!("{CLAW0}/sessions.json"))).expect("JSON");
     let index = index.as_object().expect("an object by id");
@@ -179,7 +179,7 @@ fn a_workspace_of_claw0_is_gone_on_with_and_handed_back() {
     assert_eq!(index["49c71f1146e5"]["message_count"], 7);
 }
 
-/// A model that asks a clock, and the clock.
+/// A model that calls the tool `clock`, and the tool.
 const MODEL: &str = r#"case $(cat) in
 *tool_result*) echo '{"type":"assistant","content":[{"type":"text","text":"It is five."}]}' ;;
 *) echo '{"type":"assistant","content":[]}'
@@ -190,7 +190,7 @@ printf '#!/bin/sh\necho 5\n' >tools/clock && chmod +x tools/clock
 echo '{"description":"","input_schema":{"type":"object"}}' >tools/clock.json"#;
 
 #[test]
-fn a_long_talk_is_compacted_and_the_cut_is_taken_back() {
+fn a_compaction_is_undone() {
     let sandbox = Sandbox::new();
     let says = (1..=8).map(|n| format!("Question {n} {}\n", "about this and that ".repeat(20)));
     piped(&sandbox, &says.collect::<String>()).success();
@@ -218,21 +218,21 @@ fn a_long_talk_is_compacted_and_the_cut_is_taken_back() {
 }
 
 #[test]
-fn a_line_is_edited_kept_and_completed() {
+fn a_line_can_be_edited_continued_completed_and_recalled() {
     if !is_there() || !hears(2) {
         return;
     }
     let sandbox = Sandbox::new();
     let mut pty = on_a_terminal(chat(&sandbox));
-    // Ctrl-C takes back the line alone.
+    // Ctrl-C discards only the line.
     pty.press("never mind").wait_for("mind").press(CTRL_C).wait_for(PROMPT);
     pty.line("helo\x02l\x05!", "Reply to 1 messages: hello!");
-    // What is pasted is one prompt; the offline provider repeats its last line.
+    // A paste of several lines is one prompt; the offline provider repeats the last line.
     pty.press("\x1b[200~one\ntwo\n\nthree\x1b[201~")
         .wait_for("three")
         .line(" four", ": three four");
     pty.press("five\\\r").wait_for("...> ").line("six", "Reply to 5 messages: six");
-    // Arrow up; the tabulator.
+    // Up arrow for the history; Tab for completion.
     pty.press("\x1b[A\x1b[A").wait_for("two").press("\x15");
     pty.press("/sw\t").wait_for("/switch ").press("init\t").wait_for("initial");
     pty.line("", "(initial): 3 turns restored").line(" secret", "Reply to 7 messages:  secret");
@@ -245,14 +245,14 @@ fn a_line_is_edited_kept_and_completed() {
     let kept = sandbox.read_text("state/chat_history");
     assert!(kept.contains("hello!\n") && !kept.contains("secret"), "{kept}");
     sandbox.sh("stat -c %a state/chat_history").assert().success().stdout("600\n");
-    // The next talk has the history, lines that belong together and all.
+    // The next chat has the history, including entries of several lines.
     let mut pty = on_a_terminal(chat(&sandbox));
     pty.press("\x1b[A\x1b[A\x1b[A").wait_for("two").line("", ": three four").press(CTRL_D);
     pty.end().success();
 }
 
 #[test]
-fn what_is_no_command_is_not_sent() {
+fn an_unknown_command_is_not_sent() {
     let sandbox = Sandbox::new();
     let wrong = "claw-chat: no such command: '/switchinitial'; /help lists them, and '//' begins a prompt with a slash\n";
     piped(&sandbox, "/switchinitial\n").code(2).stderr(contains(wrong)).stdout("");
@@ -289,7 +289,7 @@ fn d7_sessions_are_forked_labelled_and_deleted_by_name() {
     piped(&sandbox, "/delete better idea\n").success().stdout(contains(".jsonl"));
     piped(&sandbox, "/list\n").success().stdout(contains("(initial)"));
     assert_eq!(piped(&sandbox, "/list\n").lines().len(), 1);
-    // On a terminal that is asked first.
+    // On a terminal, the program asks for confirmation.
     if is_there() {
         piped(&sandbox, "/new other\n/switch init\n").success();
         let mut pty = on_a_terminal(chat(&sandbox));
@@ -313,7 +313,7 @@ fn d7_sessions_are_forked_labelled_and_deleted_by_name() {
 }
 
 #[test]
-fn options_and_names_choose_the_session() {
+fn options_and_session_names_select_the_session() {
     let sandbox = Sandbox::new();
     chat(&sandbox)
         .args(["--new", "work"])
@@ -350,12 +350,12 @@ fn options_and_names_choose_the_session() {
     }
 }
 
-/// A model that answers when the test says so, and with what no terminal should obey.
+/// A model that answers when the file `go` exists, with text that contains an escape sequence.
 const SLOW: &str = r#"cat >/dev/null; : >asked; while test ! -e go; do sleep 0.02; done
 printf '%s\n' '{"type":"assistant","content":[{"type":"text","text":"late \u001b[31mred"}],"stop_reason":"end_turn"}'"#;
 
 #[test]
-fn a_turn_is_interrupted_and_goes_on_later() {
+fn an_interrupted_turn_can_be_continued() {
     if !is_there() || !hears(2) {
         return;
     }
@@ -375,7 +375,7 @@ fn a_turn_is_interrupted_and_goes_on_later() {
 }
 
 #[test]
-fn the_answer_is_shown_as_it_comes() {
+fn the_answer_is_shown_as_it_arrives() {
     if !is_there() || !hears(2) {
         return;
     }
@@ -393,7 +393,7 @@ fn the_answer_is_shown_as_it_comes() {
 }
 
 #[test]
-fn tools_are_run_when_the_user_says_so() {
+fn tools_run_after_the_user_confirms() {
     if !is_there() {
         return;
     }
@@ -414,7 +414,7 @@ fn messages(sandbox: &Sandbox) -> String {
 }
 
 #[test]
-fn audit_04_what_is_advised_after_a_failure_goes_by_what_was_stored() {
+fn audit_04_the_advice_after_a_failure_depends_on_what_was_stored() {
     let sandbox = Sandbox::new();
     piped(&sandbox, "hi\n").success();
     let before = messages(&sandbox);
@@ -433,7 +433,7 @@ fn audit_04_what_is_advised_after_a_failure_goes_by_what_was_stored() {
         run.stderr_text()
     );
     assert_eq!(messages(&sandbox), before);
-    // And after it.
+    // The turn fails after the prompt is stored.
     sandbox.program("away", "cat >/dev/null; exit 69");
     let away = |lines: &str| chat(&sandbox).args(["--call", "away"]).write_stdin(lines).assert();
     let advice =
@@ -442,13 +442,13 @@ fn audit_04_what_is_advised_after_a_failure_goes_by_what_was_stored() {
     away("/again\n").code(69).stderr(contains(advice));
     piped(&sandbox, "/undo turn\n").success();
     assert_eq!(messages(&sandbox), before);
-    // Nothing waits for an answer.
+    // No prompt waits for an answer any more.
     let run = away("/again\n");
     assert!(!run.stderr_text().contains("/undo"), "{}", run.stderr_text());
 }
 
 #[test]
-fn audit_04_an_undo_is_brought_back_until_something_is_said() {
+fn audit_04_an_undo_can_be_reversed_until_the_next_prompt() {
     let sandbox = Sandbox::new();
     piped(&sandbox, "one\ntwo\n").success();
     let before = messages(&sandbox);
@@ -461,7 +461,7 @@ fn audit_04_an_undo_is_brought_back_until_something_is_said() {
 }
 
 #[test]
-fn audit_27_each_session_of_a_chat_is_found_by_its_key_and_its_label_is_shown() {
+fn audit_27_each_session_of_a_chat_has_its_own_key_and_its_label_is_shown() {
     let sandbox = Sandbox::new();
     piped(&sandbox, "one\n/new\ntwo\nthree\n/new\n").success();
     for (key, turns) in [
@@ -478,7 +478,7 @@ fn audit_27_each_session_of_a_chat_is_found_by_its_key_and_its_label_is_shown() 
 }
 
 #[test]
-fn audit_27_help_alone_is_sent_only_when_it_is_typed_again() {
+fn audit_27_help_without_a_slash_is_sent_only_if_it_is_repeated() {
     let sandbox = Sandbox::new();
     let asks = "claw-chat: did you mean /help? To send 'help' to the model, type it again\n";
     piped(&sandbox, "help\n").code(2).stderr(contains(asks)).stdout("");
@@ -496,7 +496,7 @@ fn audit_27_the_index_is_current_when_a_chat_ends() {
     let index = format!("{CLAW0}/sessions.json");
     let read = || -> Value { serde_json::from_str(&sandbox.read_text(&index)).expect("JSON") };
     let before = read();
-    // claw0 resumes what was active last, by its index.
+    // claw0 resumes the session that its index lists as last active.
     let run = chat(&sandbox).arg("experiments").env("SOURCE_DATE_EPOCH", "1800000000");
     run.write_stdin("hi\nmore\n").assert().success();
     let after = read();
@@ -509,7 +509,7 @@ fn audit_27_the_index_is_current_when_a_chat_ends() {
 }
 
 #[test]
-fn audit_27_a_session_that_is_over_is_followed_by_another() {
+fn audit_27_an_expired_session_is_followed_by_a_new_one() {
     let sandbox = Sandbox::new();
     let at = |minutes: u64, lines: &str| {
         let now = (1_767_225_600 + minutes * 60).to_string();
@@ -525,7 +525,7 @@ fn audit_27_a_session_that_is_over_is_followed_by_another() {
     assert!(at(30, "hi\n").contains("(initial): 1 turn restored"));
     let said = at(61, "hi\n/list\n");
     assert!(said.contains("is over") && said.contains(": 0 turns restored"), "{said}");
-    // One that the user chooses is used, however old it is.
+    // A session that the user selects is used even if it has expired.
     let said = at(200, "/switch initial\nhi\nhi\n");
     assert!(said.ends_with("(initial): 2 turns restored\n"), "{said}");
     chat(&sandbox)
@@ -537,7 +537,7 @@ fn audit_27_a_session_that_is_over_is_followed_by_another() {
 }
 
 #[test]
-fn audit_28_the_context_of_an_unknown_window_is_shown() {
+fn audit_28_the_context_is_shown_for_an_unknown_window() {
     let sandbox = Sandbox::new();
     piped(&sandbox, "hi\n").success();
     let run = chat(&sandbox).env("CLAW_PROVIDER", "anthropic").env("CLAW_MODEL", "mine");
@@ -577,7 +577,7 @@ fn audit_29_a_banner_names_the_model_and_help() {
 }
 
 #[test]
-fn settings_are_shown_and_changed() {
+fn settings_can_be_shown_and_changed() {
     let sandbox = Sandbox::new();
     sandbox.write(
         "config.json",
@@ -595,13 +595,13 @@ fn settings_are_shown_and_changed() {
     let models: Vec<&str> = said.lines().filter(|line| line.starts_with("model ")).collect();
     let shown = ["small", "large", "own", "large"].map(|name| format!("model {name} (offline)"));
     assert_eq!(models[..4], shown, "{said}");
-    assert_eq!(models[4], "model        own", "the turn had it");
+    assert_eq!(models[4], "model        own", "the turn used another model");
 
     chat("/set max-rounds\n/set max-rounds 9\n/set max-rounds\n/unset max-rounds\n/set max-rounds\n").success().stdout("max-rounds  7  file 'config.json'\nmax-rounds  9  CLAW_MAX_ROUNDS\nmax-rounds  7  file 'config.json'\n");
     let said = chat("/set stream no\n/set\n").success().stdout_text();
     let keys: Vec<&str> = said.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(keys, ["max-rounds", "model", "profile", "provider", "stream"], "{said}");
-    // What is wrong changes nothing.
+    // An invalid setting changes nothing.
     for (line, status, why) in [
         ("/set windo 5000", 2, "claw-config: unknown key 'windo'; did you mean 'window'?"),
         ("/set windo", 2, "claw-config: unknown key 'windo'; did you mean 'window'?"),
@@ -627,7 +627,7 @@ fn settings_are_shown_and_changed() {
 }
 
 #[test]
-fn audit_29_a_prompt_is_written_in_an_editor() {
+fn audit_29_a_prompt_can_be_written_in_an_editor() {
     let sandbox = Sandbox::new();
     piped(&sandbox, "/edit\n").code(2).stderr(contains("/edit needs a terminal"));
     if !is_there() {
@@ -655,7 +655,7 @@ fn audit_29_a_prompt_is_written_in_an_editor() {
 }
 
 #[test]
-fn audit_29_a_session_is_exported_and_no_file_is_replaced_unasked() {
+fn audit_29_a_session_is_exported_without_replacing_a_file() {
     let sandbox = Sandbox::new();
     let export = |line: &str| piped(&sandbox, &format!("{line}\n"));
     piped(&sandbox, "a *good* day\n").success();
@@ -697,13 +697,13 @@ fn audit_29_answers_are_wrapped_and_rendered_for_the_terminal() {
         assert_eq!(answer.contains("**very**"), !is_rendered, "{options:?}: {screen}");
         pty.press(CTRL_D).end().success();
     }
-    // A file gets what was said.
+    // Output to a file is not rendered.
     let mut pty = Pty::run(sandbox.sh("CLAW_PROVIDER=offline claw-chat --new >out"), (40, 24));
     pty.wait_for(PROMPT).line(prompt, "wrapped\r\n").press(CTRL_D).end().success();
     assert_eq!(sandbox.read_text("out"), format!("Reply to 1 messages: {prompt}\n"));
 }
 
-/// A claw-call that shows a paragraph, and the rest when the file `go` is there.
+/// A program in place of claw-call that shows a paragraph, and the rest when the file `go` exists.
 const TWO_PARTS: &str = r#"cat >/dev/null
 for reply; do :; done
 printf 'The first paragraph of the answer stands here.\n\n'
@@ -713,7 +713,7 @@ printf 'The end of it.\n'
 echo '{"type":"assistant","content":[{"type":"text","text":"both"}],"stop_reason":"end_turn"}' >"$reply""#;
 
 #[test]
-fn audit_29_what_is_typed_ahead_is_not_echoed_into_the_answer() {
+fn audit_29_text_typed_ahead_is_not_echoed_into_the_answer() {
     if !is_there() {
         return;
     }
@@ -738,11 +738,11 @@ fn audit_29_what_is_typed_ahead_is_not_echoed_into_the_answer() {
 }
 
 #[test]
-fn audit_29_the_terminal_echoes_again_however_a_turn_or_the_chat_ends() {
+fn audit_29_echo_is_restored_however_a_turn_or_the_chat_ends() {
     if !is_there() || !hears(1) || !hears(2) {
         return;
     }
-    // What the answering program does, and the signal by which the chat ends, if it does.
+    // The script in place of claw-call, and the signal that ends the chat, if any.
     for (call, signal) in [
         ("exit 69", None),
         ("kill -9 $PPID", None),
@@ -766,7 +766,7 @@ fn audit_29_the_terminal_echoes_again_however_a_turn_or_the_chat_ends() {
 }
 
 #[test]
-fn audit_29_ctrl_c_keeps_what_was_shown_of_the_answer() {
+fn audit_29_ctrl_c_keeps_the_part_of_the_answer_that_was_shown() {
     if !is_there() || !hears(2) {
         return;
     }

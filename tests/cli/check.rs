@@ -1,4 +1,4 @@
-//! claw-check: every damage is found once, where it is, and never costs more than it has to.
+//! claw-check: each damage is one finding with its place, and the rest of the transcript stays usable.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -28,24 +28,24 @@ fn lines() -> Vec<Vec<u8>> {
     text.lines().map(|line| line.as_bytes().to_vec()).collect()
 }
 
-/// Something that is wrong in a transcript, and what is said of it.
+/// A damaged transcript and its expected finding.
 struct Damage {
     bytes: Vec<u8>,
     /// The records appended to it.
     more: Vec<Value>,
     rule: &'static str,
-    /// The number of the line.
+    /// The line number of the finding.
     line: usize,
-    /// A whole record behind a torn one was saved, which is a note of its own.
-    saved: bool,
+    /// True if a complete record after a torn one was recovered, which is a finding too.
+    recovered: bool,
     status: i32,
 }
 
 impl Damage {
-    /// These lines, with what is found in one of them.
+    /// A transcript of these lines.
     fn of(lines: &[Vec<u8>], rule: &'static str, line: usize, status: i32) -> Damage {
         let bytes = [lines.join(&b'\n'), b"\n".to_vec()].concat();
-        Damage { bytes, more: Vec::new(), rule, line, saved: false, status }
+        Damage { bytes, more: Vec::new(), rule, line, recovered: false, status }
     }
 
     /// [`talk`] with one line changed.
@@ -55,14 +55,14 @@ impl Damage {
         Damage::of(&lines, rule, at, 65)
     }
 
-    /// [`talk`] with a line more.
+    /// [`talk`] with a line inserted.
     fn inserted(at: usize, line: impl Into<Vec<u8>>, rule: &'static str) -> Damage {
         let mut lines = lines();
         lines.insert(at - 1, line.into());
         Damage::of(&lines, rule, at, 65)
     }
 
-    /// [`talk`] with these records appended, of which number `line` is wrong.
+    /// [`talk`] with these records appended; record number `line` among them is invalid.
     fn appended(more: &[Value], rule: &'static str, line: usize, status: i32) -> Damage {
         let damage = Damage::of(&lines(), rule, 7 + line, status);
         Damage { more: more.to_vec(), ..damage }
@@ -72,17 +72,17 @@ impl Damage {
         Damage { status, ..self }
     }
 
-    /// The bytes as they are left behind: without the last line feed.
+    /// Removes the last line feed.
     fn unended(mut self) -> Damage {
         self.bytes.pop();
         self
     }
 
-    fn saved(self) -> Damage {
-        Damage { saved: true, ..self }
+    fn recovered(self) -> Damage {
+        Damage { recovered: true, ..self }
     }
 
-    /// Writes it into a new sandbox.
+    /// Writes the transcript into a new sandbox.
     fn write(&self) -> Sandbox {
         let sandbox = private();
         sandbox.write(FILE, &self.bytes);
@@ -92,12 +92,12 @@ impl Damage {
         sandbox
     }
 
-    /// The findings are this one and no other, but for the note of what was saved.
+    /// Checks that this is the only finding, except for a recovered record.
     #[track_caller]
-    fn is_found(&self, sandbox: &Sandbox) {
+    fn assert_only_finding(&self, sandbox: &Sandbox) {
         let run = sandbox.cmd("claw-check").arg(FILE).assert();
         let mut findings = run.code(self.status).json();
-        if self.saved {
+        if self.recovered {
             findings.retain(|finding| finding["rule"] != "fused-line");
         }
         let [finding] = findings.as_slice() else { panic!("{}: {findings:#?}", self.rule) };
@@ -115,7 +115,7 @@ impl Damage {
     }
 }
 
-/// A sandbox whose transcript is private.
+/// Returns a sandbox whose transcript has mode 0600.
 fn private() -> Sandbox {
     let sandbox = Sandbox::new();
     append(&sandbox, FILE, json!({"type": "user", "content": "x"}).to_string());
@@ -123,7 +123,7 @@ fn private() -> Sandbox {
     sandbox
 }
 
-/// The id of the record in a line; none if the line is none.
+/// Returns the id of the record in a line, or null if the line has no record.
 fn id(line: &[u8], offset: usize) -> Value {
     let is_deep = line.windows(100).any(|part| part.iter().all(|byte| *byte == b'['));
     let text = String::from_utf8_lossy(line).replace('\0', "").replace("\\ud83d", "");
@@ -136,7 +136,7 @@ fn id(line: &[u8], offset: usize) -> Value {
     }
 }
 
-/// Severity of a rule, and whether rebuild mends it.
+/// Returns the severity of a rule, and whether claw-rebuild repairs it.
 fn of_rule(name: &str) -> (&'static str, bool) {
     let rule = clawutils::finding::rules::ALL.iter().find(|rule| rule.name == name);
     let rule = rule.unwrap_or_else(|| panic!("no rule {name}"));
@@ -159,12 +159,12 @@ fn result(id: &str) -> Value {
     json!({"type": "tool_result", "tool_use_id": id, "content": "a"})
 }
 
-/// The id of the record on a line of [`talk`].
+/// Returns the id of the record on a line of [`talk`].
 fn id_of(line: usize) -> Value {
     id(&lines()[line - 1], 0)
 }
 
-/// Damage to lines.
+/// Damaged lines.
 fn of_lines() -> Vec<Damage> {
     let whole = lines();
     let without = |at: usize| [&whole[..at - 1], &whole[at..]].concat();
@@ -199,7 +199,7 @@ fn of_lines() -> Vec<Damage> {
         Damage::of(&swapped, "lines-swapped", 5, 65),
         Damage::of(&torn, "torn-line", 6, 65),
         Damage::of(&torn_last, "torn-line", 7, 65).unended(),
-        Damage::of(&joined(&cut(5), b"", &whole[5]), "bad-json", 5, 65).saved(),
+        Damage::of(&joined(&cut(5), b"", &whole[5]), "bad-json", 5, 65).recovered(),
         Damage::of(&joined(&whole[4], b"", &whole[5]), "fused-line", 5, 0),
         Damage::of(&joined(&whole[4], b"\0\0\0", &whole[5]), "nul-bytes", 5, 1),
         Damage::of(&odd, "invalid-utf8", 6, 65),
@@ -213,7 +213,7 @@ fn of_lines() -> Vec<Damage> {
     ]
 }
 
-/// Lines that other programs wrote behind ours.
+/// Lines that other programs appended.
 fn of_others() -> Vec<Damage> {
     let written = |line: &str, rule, status| {
         let lines = [lines(), vec![line.as_bytes().to_vec()]].concat();
@@ -232,7 +232,7 @@ fn of_others() -> Vec<Damage> {
     ]
 }
 
-/// Records that do not fit together.
+/// Records that contradict each other.
 fn of_records() -> Vec<Damage> {
     let blocks = |kind: &str, block: Value| json!({"type": kind, "content": [block]});
     let other = json!({"type": "tool_use", "tool_use_id": "t", "name": "g", "input": {}});
@@ -264,7 +264,7 @@ fn truncation(record: impl Into<Value>, bytes: u64) -> Value {
         "tail": 0, "bytes": bytes, "sha256": "0"})
 }
 
-/// A truncation is found where its result is, which is shown whole.
+/// A truncation that does not match is reported at its result, which is sent whole.
 fn of_truncation() -> Damage {
     Damage { line: 4, ..Damage::appended(&[truncation(id_of(4), 9)], "truncation-mismatch", 1, 1) }
 }
@@ -280,21 +280,21 @@ fn damages() -> Vec<Damage> {
 // ---- one damage, one finding -----------------------------------------------------------------
 
 #[test]
-fn g9_one_damage_is_one_finding_with_its_place() {
+fn g9_each_damage_is_one_finding_with_its_place() {
     for damage in damages() {
-        damage.is_found(&damage.write());
+        damage.assert_only_finding(&damage.write());
     }
 }
 
-/// Also with more behind it, and rebuild gives what can be sent.
+/// The finding is the same with a record after it, and claw-rebuild's output can be sent.
 #[cfg(feature = "http")]
 #[test]
-fn g9_a_damaged_transcript_is_answered() {
+fn g9_a_damaged_transcript_can_be_continued() {
     let provider = crate::common::provider::FakeProvider::new();
     for damage in damages() {
         let sandbox = damage.write();
         append(&sandbox, FILE, user("and now?").to_string());
-        damage.is_found(&sandbox);
+        damage.assert_only_finding(&sandbox);
         sandbox
             .sh("claw-rebuild s.jsonl | claw-call")
             .envs(provider.env())
@@ -310,9 +310,9 @@ fn g9_a_damaged_transcript_is_answered() {
 }
 
 #[test]
-fn every_rule_is_tried() {
+fn every_rule_is_tested() {
     let tried: BTreeSet<&str> = damages().iter().map(|damage| damage.rule).collect();
-    // These have tests of their own, but for what would be a defect of rebuild.
+    // The first two have tests of their own; `refused` would be a bug in claw-rebuild.
     let others = ["open-at-end", "open-mode", "refused"];
     let all = clawutils::finding::rules::ALL.iter().map(|rule| rule.name);
     let missing: Vec<&str> = all.filter(|name| !tried.contains(name)).collect();
@@ -320,7 +320,7 @@ fn every_rule_is_tried() {
 }
 
 #[test]
-fn a_whole_transcript_has_no_finding() {
+fn an_undamaged_transcript_has_no_finding() {
     let sandbox = private();
     talk().append(&sandbox, FILE);
     sandbox.cmd("claw-check").arg(FILE).assert().success().stdout("").stderr("");
@@ -330,17 +330,17 @@ fn a_whole_transcript_has_no_finding() {
 }
 
 #[test]
-fn audit_25_the_id_of_a_session_is_not_taken_for_a_link_of_the_chain() {
+fn audit_25_the_id_of_a_session_record_is_not_a_link_of_the_chain() {
     let header = json!({"type": "session", "id": "81efc48888b71234", "created": "x", "key": "k"});
     let records = [header.to_string(), user("one").to_string()];
-    // Also after other records, and where its type is not its first member.
+    // This holds after other records, too, and if the type is not the first member.
     let later = r#"{"id":"81efc48888b75678","created":"x","key":"k","type":"session"}"#;
     let sandbox = private();
     for text in [records.join("\n"), reply("two").to_string(), later.to_owned()] {
         append(&sandbox, FILE, text);
     }
     sandbox.cmd("claw-check").arg(FILE).assert().success().stdout("").stderr("");
-    // What stands after it says still that it was changed.
+    // The record after it still shows that the session record was changed.
     let text = sandbox.read_text(FILE).replacen("\"key\":\"k\"", "\"key\":\"q\"", 1);
     sandbox.write(FILE, text);
     let run = sandbox.cmd("claw-check").arg(FILE).assert();
@@ -348,7 +348,7 @@ fn audit_25_the_id_of_a_session_is_not_taken_for_a_link_of_the_chain() {
 }
 
 #[test]
-fn several_damages_are_as_many_findings_in_the_order_of_the_file() {
+fn several_damages_are_reported_in_the_order_of_the_file() {
     let mut lines = lines();
     lines.insert(0, b"5".to_vec());
     lines[4].truncate(70);
@@ -359,7 +359,7 @@ fn several_damages_are_as_many_findings_in_the_order_of_the_file() {
     let found: Vec<_> = found.iter().map(|it| (it["rule"].clone(), it["line"].clone())).collect();
     let expected = [
         ("not-an-object", 1),
-        // The result that the torn line held is missed.
+        // The torn line held the result of this call.
         ("open-call", 4),
         ("torn-line", 5),
         ("unknown-target", 9),
@@ -367,9 +367,9 @@ fn several_damages_are_as_many_findings_in_the_order_of_the_file() {
     assert_eq!(found, expected.map(|(rule, line)| (json!(rule), json!(line))));
 }
 
-/// What a compaction covers is not sent, but it can be again.
+/// A compaction can be retracted, and then these records are sent again.
 #[test]
-fn what_a_compaction_covers_is_checked_too() {
+fn records_covered_by_a_compaction_are_checked_too() {
     for damage in of_lines() {
         let sandbox = damage.write();
         append(&sandbox, FILE, [user("next").to_string(), reply("yes").to_string()].join("\n"));
@@ -377,12 +377,12 @@ fn what_a_compaction_covers_is_checked_too() {
         let lines: Vec<&[u8]> = file.split(|byte| *byte == b'\n').collect();
         let kept = id(lines[lines.len() - 3], 0);
         append(&sandbox, FILE, compaction(kept).to_string());
-        damage.is_found(&sandbox);
+        damage.assert_only_finding(&sandbox);
     }
 }
 
 #[test]
-fn what_stands_behind_a_compactions_first_kept_record_has_its_line() {
+fn findings_after_the_first_kept_record_of_a_compaction_have_their_lines() {
     let kept = id_of(5);
     let more = [compaction(kept), result("nobody"), call("t"), user("stop")];
     let damage = Damage::appended(&more, "", 1, 1);
@@ -394,7 +394,7 @@ fn what_stands_behind_a_compactions_first_kept_record_has_its_line() {
 }
 
 #[test]
-fn g3_a_call_at_the_end_is_a_note_with_the_place_of_its_reply() {
+fn g3_an_open_call_at_the_end_is_a_note_at_its_reply() {
     let sandbox = private();
     Talk::of("uac", 3).append(&sandbox, FILE);
     let found = sandbox.cmd("claw-check").arg(FILE).assert().success().json_one();
@@ -404,7 +404,7 @@ fn g3_a_call_at_the_end_is_a_note_with_the_place_of_its_reply() {
 }
 
 #[test]
-fn t1_a_file_that_others_may_read_is_a_note() {
+fn t1_a_file_that_other_users_can_read_is_a_note() {
     let sandbox = private();
     talk().append(&sandbox, FILE);
     let run = sandbox.sh("chmod 640 s.jsonl; claw-check s.jsonl").assert().success();
@@ -413,16 +413,16 @@ fn t1_a_file_that_others_may_read_is_a_note() {
     run.stdout(contains("its mode is 0640; chmod 600 keeps it private"));
 }
 
-// ---- what is read ----------------------------------------------------------------------------
+// ---- inputs ----------------------------------------------------------------------------
 
-/// Checks a transcript on standard input.
+/// Checks a transcript given on standard input.
 #[track_caller]
 fn check(text: &str) -> Assert {
     Sandbox::new().cmd("claw-check").write_stdin(text).assert()
 }
 
 #[test]
-fn each_file_is_a_transcript_of_its_own() {
+fn files_are_checked_independently() {
     let sandbox = private();
     talk().append(&sandbox, "good.jsonl");
     talk().append(&sandbox, "bad.jsonl");
@@ -433,7 +433,7 @@ fn each_file_is_a_transcript_of_its_own() {
     let run = |files: &[&str], stdin: &str| {
         sandbox.cmd("claw-check").args(files).write_stdin(stdin).assert()
     };
-    // Ids begin anew with each, and so do lines and bytes.
+    // Each file has its own chain of ids, line numbers and offsets.
     run(&["good.jsonl", "good.jsonl"], "").success().stdout("");
     let both = run(
         &["bad.jsonl", "good.jsonl", "-", "bad.jsonl"],
@@ -453,7 +453,7 @@ fn each_file_is_a_transcript_of_its_own() {
 }
 
 #[test]
-fn nothing_is_changed() {
+fn the_transcript_is_not_changed() {
     for damage in of_lines() {
         let sandbox = damage.write();
         let before = sandbox.read(FILE);
@@ -462,9 +462,9 @@ fn nothing_is_changed() {
     }
 }
 
-/// Every transcript of another program that is read: nothing is wrong in it, and what is put into it is.
+/// The transcripts of every supported dialect have no finding, and a damage in them is found.
 #[test]
-fn g6_every_dialect_that_is_read_is_checked() {
+fn g6_every_supported_dialect_is_checked() {
     let mut count = 0;
     for source in ["claw0-first", "claw0-present"] {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(source);
@@ -491,14 +491,14 @@ fn g6_every_dialect_that_is_read_is_checked() {
 }
 
 #[test]
-fn a_tree_of_another_program_is_65() {
+fn a_session_tree_of_another_program_ends_with_65() {
     let tree = r#"{"type":"session","version":3,"id":"5f0c","timestamp":"2026-01-01T00:00:00Z"}"#;
     check(tree).code(65).stdout("").stderr(contains("cannot read '<stdin>': "));
 }
 
 // ---- the rules -------------------------------------------------------------------------------
 
-/// The items of a section of claw-check(1), with their sentences.
+/// Returns the rules on the page claw-check(1) with their sentences.
 fn items_of_page() -> Vec<(String, String)> {
     let page = include_str!("../../man/claw-check.1");
     let section = page.split("\n.Sh DIAGNOSTICS\n").nth(1).expect("the section");
@@ -514,7 +514,7 @@ fn items_of_page() -> Vec<(String, String)> {
 }
 
 #[test]
-fn rules_are_listed_with_a_sentence_and_are_those_of_the_page() {
+fn rules_prints_the_rules_of_the_page_with_a_sentence_each() {
     let listed = Sandbox::new().cmd("claw-check").arg("--rules").assert();
     let mut names = BTreeSet::new();
     for line in listed.success().stderr("").lines() {
@@ -530,5 +530,5 @@ fn rules_are_listed_with_a_sentence_and_are_those_of_the_page() {
     for (name, text) in &page {
         assert!(text.starts_with(char::is_uppercase) && text.ends_with('.'), "{name}: {text}");
     }
-    assert_eq!(names.len(), page.len(), "each once");
+    assert_eq!(names.len(), page.len(), "a rule is on the page twice");
 }

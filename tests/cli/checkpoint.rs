@@ -1,6 +1,6 @@
-//! claw-checkpoint: when one is due, what is asked, what becomes of any reply, and who knows of it.
+//! claw-checkpoint: when a checkpoint is due, the request, any reply to it, and the checkpoint that claw-rebuild
+//! shows.
 
-/// Behind a turn, in the background.
 mod behind;
 
 use assert_cmd::assert::Assert;
@@ -11,20 +11,20 @@ use crate::common::{AssertExt, Sandbox};
 use crate::summaries::{self, asked, calls, reply, says};
 use crate::talks::{Talk, append, rebuild_meta, undo_last, words};
 
-/// A checkpoint record that covers everything up to the record with this id.
+/// Returns a checkpoint record that covers the records up to the one with the id `covers`.
 fn checkpoint(covers: &Value, tokens: u64) -> Value {
     json!({"type": "checkpoint", "summary": "So far.", "topics": ["t"], "key_decisions": ["d"],
         "open_questions": [], "tokens_at_checkpoint": tokens, "message_count_at_checkpoint": 4,
         "covers_up_to": covers, "generated_by": "m"})
 }
 
-/// The messages of the transcript.
+/// Returns the messages of the transcript.
 fn messages(sandbox: &Sandbox) -> Vec<Value> {
     let lines = rebuild_meta(sandbox, "s.jsonl");
     lines.lines().map(|line| serde_json::from_str(line).expect("a message")).collect()
 }
 
-/// The checkpoint that the messages know of; it is in the first of them or nowhere.
+/// Returns the checkpoint in the messages; only the first message may have it.
 fn known(sandbox: &Sandbox) -> Value {
     let messages = messages(sandbox);
     assert!(messages[1..].iter().all(|message| message["_meta"].get("checkpoint").is_none()));
@@ -35,22 +35,22 @@ fn add(sandbox: &Sandbox, record: &Value) {
     append(sandbox, "s.jsonl", record.to_string());
 }
 
-/// The ids of the records in the transcript.
+/// Returns the ids of the records in the transcript.
 fn ids(sandbox: &Sandbox) -> Vec<Value> {
     sandbox.read_json("s.jsonl").iter().map(|record| record["id"].clone()).collect()
 }
 
-// ---- who knows of it -------------------------------------------------------------------------
+// ---- in the messages -------------------------------------------------------------------------
 
 #[test]
-fn the_newest_checkpoint_is_in_the_first_message_and_can_be_taken_back() {
+fn the_newest_checkpoint_is_in_the_first_message_and_can_be_retracted() {
     let sandbox = Sandbox::new();
     Talk::plain(6, 20).append(&sandbox, "s.jsonl");
     assert_eq!(known(&sandbox), Value::Null);
     let ids = ids(&sandbox);
     add(&sandbox, &checkpoint(&ids[1], 10));
     add(&sandbox, &checkpoint(&ids[3], 20));
-    // One that says nothing, or not up to where, is as if it were not there.
+    // A checkpoint without `covers_up_to` is ignored.
     add(&sandbox, &json!({"type": "checkpoint", "summary": "Of what?"}));
     let mut expected = checkpoint(&ids[3], 20);
     let members = expected.as_object_mut().expect("an object");
@@ -58,7 +58,7 @@ fn the_newest_checkpoint_is_in_the_first_message_and_can_be_taken_back() {
     members.insert("id".into(), sandbox.read_json("s.jsonl")[7]["id"].clone());
     members.insert("is_current".into(), true.into());
     assert_eq!(known(&sandbox), expected);
-    // Without _meta nothing of it is to be seen.
+    // Without --meta, the messages do not contain it.
     let plain = sandbox.cmd("claw-rebuild").arg("s.jsonl").assert();
     assert!(!plain.success().stdout_text().contains("So far."));
 
@@ -70,7 +70,7 @@ fn the_newest_checkpoint_is_in_the_first_message_and_can_be_taken_back() {
 }
 
 #[test]
-fn a_checkpoint_is_known_from_the_first_kept_record_on() {
+fn a_checkpoint_is_in_the_messages_unless_it_is_older_than_the_first_kept_record() {
     let sandbox = Sandbox::new();
     Talk::plain(2, 20).append(&sandbox, "s.jsonl");
     add(&sandbox, &checkpoint(&ids(&sandbox)[1], 10));
@@ -80,7 +80,7 @@ fn a_checkpoint_is_known_from_the_first_kept_record_on() {
             "tokens_after": 77, "turns_since_checkpoint": 2})
     };
     let ids = ids(&sandbox);
-    // The checkpoint stands before what is kept, then after it.
+    // The checkpoint is before the first kept record, then after it.
     add(&sandbox, &compaction(&ids[3]));
     assert_eq!(known(&sandbox), Value::Null);
     let summary = &messages(&sandbox)[0]["_meta"]["compaction"];
@@ -99,7 +99,7 @@ fn a_checkpoint_is_known_from_the_first_kept_record_on() {
 }
 
 #[test]
-fn d54_no_checkpoint_is_written_into_somebody_elses_transcript() {
+fn d54_no_checkpoint_is_written_into_a_transcript_of_another_program() {
     let sandbox = Sandbox::new();
     let header = r#"{"type":"session","version":3,"id":"x","timestamp":"2026-01-01T00:00:00Z"}"#;
     sandbox.write("s.jsonl", format!("{header}\n"));
@@ -110,7 +110,7 @@ fn d54_no_checkpoint_is_written_into_somebody_elses_transcript() {
 
 // ---- when one is due -------------------------------------------------------------------------
 
-/// A sandbox whose model answers with a checkpoint.
+/// Returns a sandbox whose model answers with a checkpoint.
 fn with_model() -> Sandbox {
     let sandbox = summaries::with_model();
     sandbox.write("reply", says(r#"{"summary":"They talked.","topics":["talk"]}"#));
@@ -122,7 +122,7 @@ fn run(sandbox: &Sandbox, args: &[&str]) -> Assert {
     sandbox.cmd("claw-checkpoint").args(args).write_stdin(messages).assert()
 }
 
-/// Asks whether one is due; what was made is appended.
+/// Runs claw-checkpoint --if-due and appends its output; returns true if a checkpoint was due.
 #[track_caller]
 fn is_made(sandbox: &Sandbox, args: &[&str]) -> bool {
     let run = run(sandbox, &[&["--if-due"], args].concat()).success();
@@ -142,30 +142,30 @@ fn tokens(sandbox: &Sandbox) -> u64 {
 }
 
 #[test]
-fn v71_d54_one_checkpoint_for_each_share_of_the_window_and_none_twice() {
+fn v71_d54_one_checkpoint_is_made_for_each_share_of_the_window() {
     let sandbox = with_model();
     Talk::plain(4, 1600).append(&sandbox, "s.jsonl");
     let tokens = tokens(&sandbox);
     let window = |percent: u64, more: u64| (tokens * 100 / percent + more).to_string();
-    // 24.9 % and 25 %, and the same again: it is stored, so it is not made anew.
+    // At 24.9 % and at 25 %; then again, but the checkpoint for this share is stored.
     assert!(!is_made(&sandbox, &["--turns", "0", "--min-tokens", "0", "--window", &window(25, 5)]));
     let options = ["--turns", "0", "--min-tokens", "0", "--window", &window(25, 0)];
     assert!(is_made(&sandbox, &options) && !is_made(&sandbox, &options));
     let record = sandbox.read_json("s.jsonl").pop().expect("a record");
     assert_eq!(record["tokens_at_checkpoint"], tokens);
-    // More is said, but not up to the next share; then past two shares at once.
+    // More messages, but below the next share; then beyond two shares at once.
     Talk::plain(2, 100).append(&sandbox, "s.jsonl");
     assert!(!is_made(&sandbox, &options));
     Talk::plain(4, 4000).append(&sandbox, "s.jsonl");
     assert!(is_made(&sandbox, &options) && !is_made(&sandbox, &options));
     assert_eq!(calls(&sandbox), 2);
-    // Without a window there are no shares of it.
+    // Without a known window, shares do not apply.
     let none = ["--turns", "0", "--percents", "1,2", "--min-tokens", "0"];
     assert!(!is_made(&sandbox, &none));
 }
 
 #[test]
-fn v71_the_system_prompt_and_the_tools_count() {
+fn v71_the_system_prompt_and_the_tools_are_counted() {
     let sandbox = with_model();
     Talk::plain(4, 10).append(&sandbox, "s.jsonl");
     sandbox.write("system", words(2000));
@@ -175,7 +175,7 @@ fn v71_the_system_prompt_and_the_tools_count() {
 }
 
 #[test]
-fn v72_turns_are_counted_since_the_last_checkpoint_and_through_a_compaction() {
+fn v72_turns_are_counted_since_the_last_checkpoint_across_compactions() {
     let sandbox = with_model();
     let options = ["--turns", "10", "--min-tokens", "0"];
     Talk::plain(18, 20).append(&sandbox, "s.jsonl");
@@ -184,7 +184,7 @@ fn v72_turns_are_counted_since_the_last_checkpoint_and_through_a_compaction() {
     assert!(is_made(&sandbox, &options), "ten turns");
     assert!(!is_made(&sandbox, &options), "none since");
     Talk::plain(12, 20).append(&sandbox, "s.jsonl");
-    // Six turns since; the compaction takes some of them out of sight.
+    // Six turns since the checkpoint; the compactions remove some of them from the messages.
     for _ in 0..2 {
         sandbox.write("summary", "Compacted.");
         let messages = rebuild_meta(&sandbox, "s.jsonl");
@@ -194,7 +194,7 @@ fn v72_turns_are_counted_since_the_last_checkpoint_and_through_a_compaction() {
     }
     let covered = sandbox.read_json("s.jsonl").pop().expect("a record");
     assert!(covered["turns_since_checkpoint"].as_u64() > Some(0), "{covered}");
-    assert_eq!(known(&sandbox), Value::Null, "it stands before what is kept");
+    assert_eq!(known(&sandbox), Value::Null, "the checkpoint is before the first kept record");
     assert!(!is_made(&sandbox, &options));
     Talk::plain(6, 20).append(&sandbox, "s.jsonl");
     assert!(!is_made(&sandbox, &options), "nine turns");
@@ -204,7 +204,7 @@ fn v72_turns_are_counted_since_the_last_checkpoint_and_through_a_compaction() {
 }
 
 #[test]
-fn v73_after_a_compaction_levels_are_counted_from_where_it_left_off() {
+fn v73_after_a_compaction_shares_are_counted_from_its_size() {
     let sandbox = with_model();
     Talk::plain(12, 1000).append(&sandbox, "s.jsonl");
     let options = ["--turns", "0", "--min-tokens", "0", "--window", "9000"];
@@ -215,7 +215,7 @@ fn v73_after_a_compaction_levels_are_counted_from_where_it_left_off() {
     let compaction =
         sandbox.cmd("claw-compact").args(args).write_stdin(messages).assert().success();
     append(&sandbox, "s.jsonl", compaction.get_output().stdout.clone());
-    // What the compaction left is past a quarter already; only the next level counts.
+    // After the compaction, more than a quarter is in use, so the next share is a half.
     let after = compaction.json_one()["tokens_after"].as_u64().expect("a number");
     assert!(after * 4 > 9000 && after * 2 < 9000, "{after}");
     assert!(!is_made(&sandbox, &options));
@@ -224,7 +224,7 @@ fn v73_after_a_compaction_levels_are_counted_from_where_it_left_off() {
 }
 
 #[test]
-fn the_configuration_says_when_and_options_say_it_louder() {
+fn options_override_the_configuration() {
     let sandbox = with_model();
     Talk::plain(4, 20).append(&sandbox, "s.jsonl");
     let config = |checkpoint: Value| {
@@ -236,7 +236,7 @@ fn the_configuration_says_when_and_options_say_it_louder() {
     config(json!({"enabled": false, "turnThreshold": 0, "minTokensForGen": 1}));
     Talk::plain(4, 20).append(&sandbox, "s.jsonl");
     assert!(!made(&["--turns", "1"]));
-    // Who asks for one gets one.
+    // Without --if-due, a checkpoint is always made.
     run(&sandbox, &["--config", "config"]).success().stderr(contains("checkpoint of 8 messages"));
     config(json!({"tokenThresholdPercents": [10], "minTokensForGen": 1}));
     assert!(made(&["--window", "1000"]));
@@ -244,7 +244,7 @@ fn the_configuration_says_when_and_options_say_it_louder() {
 }
 
 #[test]
-fn there_has_to_be_something_to_cover() {
+fn a_checkpoint_needs_an_answered_message() {
     let sandbox = with_model();
     sandbox.write("s.jsonl", "");
     assert!(!is_made(&sandbox, &["--min-tokens", "0", "--turns", "1"]));
@@ -264,10 +264,10 @@ fn there_has_to_be_something_to_cover() {
     assert_eq!(calls(&sandbox), 0);
 }
 
-// ---- what is asked, and what becomes of the reply --------------------------------------------
+// ---- the request and the reply --------------------------------------------
 
 #[test]
-fn a_checkpoint_says_what_it_covers_and_where_it_comes_from() {
+fn a_checkpoint_records_its_coverage_and_origin() {
     let sandbox = with_model();
     Talk::plain(4, 20).user("And what is pending?").append(&sandbox, "s.jsonl");
     let record = run(&sandbox, &["--model", "some", "--window", "8000"]).success().json_one();
@@ -282,7 +282,7 @@ fn a_checkpoint_says_what_it_covers_and_where_it_comes_from() {
 }
 
 #[test]
-fn the_last_checkpoint_is_brought_up_to_date() {
+fn a_new_checkpoint_updates_the_last_one() {
     let sandbox = with_model();
     Talk::plain(4, 20).append(&sandbox, "s.jsonl");
     append(&sandbox, "s.jsonl", run(&sandbox, &[]).success().get_output().stdout.clone());
@@ -295,7 +295,7 @@ fn the_last_checkpoint_is_brought_up_to_date() {
 }
 
 #[test]
-fn a_request_that_is_refused_as_too_long_is_made_shorter_and_never_sent_again() {
+fn a_request_that_is_too_long_is_shortened_and_never_repeated() {
     let sandbox = with_model();
     Talk::plain(8, 2000).append(&sandbox, "s.jsonl");
     (1..=2).for_each(|n| drop(sandbox.write(&format!("status.{n}"), "3")));
@@ -315,7 +315,7 @@ fn a_request_that_is_refused_as_too_long_is_made_shorter_and_never_sent_again() 
 }
 
 #[test]
-fn v75_any_reply_is_fields_or_a_plain_summary() {
+fn v75_any_text_becomes_fields_or_a_plain_summary() {
     let sandbox = with_model();
     Talk::plain(2, 20).append(&sandbox, "s.jsonl");
     for (said, summary, topics) in [
@@ -334,7 +334,7 @@ fn v75_any_reply_is_fields_or_a_plain_summary() {
 }
 
 #[test]
-fn v75_a_reply_that_is_none_writes_nothing() {
+fn v75_an_unusable_reply_writes_nothing() {
     let sandbox = with_model();
     Talk::plain(2, 20).append(&sandbox, "s.jsonl");
     let text = [json!({"type": "text", "text": "They"})];
@@ -362,7 +362,7 @@ fn v75_a_reply_that_is_none_writes_nothing() {
 
 #[test]
 #[cfg(feature = "http")]
-fn the_offline_provider_makes_one() {
+fn the_offline_provider_makes_a_checkpoint() {
     let sandbox = Sandbox::new();
     Talk::plain(4, 20).append(&sandbox, "s.jsonl");
     let record = run(&sandbox, &["--provider", "offline"]).success().json_one();

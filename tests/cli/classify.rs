@@ -1,4 +1,4 @@
-//! claw-call --classify: the failure table from outside, and rows of the user's own.
+//! claw-call --classify: the failure table as the program applies it, and rows that the user adds.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::common::{AssertExt, Cmd, Sandbox};
 
-/// 2026-01-01T00:00:00Z, against which dates in the rows are measured.
+/// 2026-01-01T00:00:00Z, the time to which dates in the rows are relative.
 const NOW: &str = "1767225600";
 
-/// A row: what was answered, and what it means.
+/// The rows: an answer and its expected class.
 fn rows() -> Vec<Value> {
     let text = include_str!("../data/failures.ndjson");
     text.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect()
@@ -21,7 +21,7 @@ fn classify(sandbox: &Sandbox, status: &str, args: &[&str]) -> Cmd {
     cmd.args(["--classify", status]).args(args)
 }
 
-/// Returns the rows that have something that no earlier row has: a class, a member, a header.
+/// Returns each row that has a class, member or header which no earlier row has.
 fn first_of_each_kind() -> Vec<Value> {
     let mut seen = BTreeSet::new();
     let mut rows = rows();
@@ -41,9 +41,9 @@ fn first_of_each_kind() -> Vec<Value> {
     rows
 }
 
-/// K-1, K-2, K-5, K-7, K-8, V64. The unit tests of the failure table hold every row.
+/// K-1, K-2, K-5, K-7, K-8, V64. The unit tests of the failure table cover all rows.
 #[test]
-fn k7_rows_of_the_table_are_classified_by_the_program() {
+fn k7_the_program_classifies_rows_of_the_table() {
     let (rows, sandbox) = (first_of_each_kind(), Sandbox::new());
     assert!(rows.len() > 12, "{}", rows.len());
     for row in &rows {
@@ -55,7 +55,7 @@ fn k7_rows_of_the_table_are_classified_by_the_program() {
         let run = cmd.write_stdin(body).assert();
         let exit = row["exit"].as_i64().unwrap();
         let found = run.code(i32::try_from(exit).unwrap()).json_one();
-        // A number that the row does not have must not be made up.
+        // Numbers that the row does not state must be absent.
         for name in [
             "class",
             "rule",
@@ -76,7 +76,7 @@ fn k7_rows_of_the_table_are_classified_by_the_program() {
 }
 
 #[test]
-fn a_row_of_ones_own_decides_where_text_may() {
+fn user_rows_decide_where_the_text_may_decide() {
     let sandbox = Sandbox::new();
     sandbox.write(
         "rows",
@@ -99,7 +99,7 @@ fn a_row_of_ones_own_decides_where_text_may() {
     assert_eq!(slow.code(75).json_one()["rule"], "rows:4");
     let cap = classify(&sandbox, "400", &own).write_stdin(body("at most 64 out of 90")).assert();
     assert_eq!(cap.code(76).json_one()["output_cap"], 64);
-    // Money and keys still win, and so does the environment's file if there is no other.
+    // Rules for quota and keys take precedence. CLAW_FAILURES applies without --failures.
     let quota = r#"{"error":{"code":"insufficient_quota","message":"slow down"}}"#;
     classify(&sandbox, "400", &own).write_stdin(quota).assert().code(77);
     let by_variable = classify(&sandbox, "400", &[]).env("CLAW_FAILURES", "rows");
@@ -107,7 +107,7 @@ fn a_row_of_ones_own_decides_where_text_may() {
 }
 
 #[test]
-fn a_row_that_is_none_is_named() {
+fn an_invalid_row_is_named() {
     let sandbox = Sandbox::new();
     for (text, why) in [
         ("overflow a\nflood b\n", "cannot use rows 'rows': line 2: unknown class 'flood'"),
@@ -126,7 +126,7 @@ fn a_row_that_is_none_is_named() {
 }
 
 #[test]
-fn what_is_no_failure_is_not_classified() {
+fn a_successful_reply_is_not_classified() {
     let sandbox = Sandbox::new();
     for body in
         [r#"{"content":[]}"#, r#"{"choices":[{"message":{}}]}"#, r#"{"message":{"content":"x"}}"#]
@@ -146,9 +146,9 @@ fn what_is_no_failure_is_not_classified() {
     sandbox.cmd("claw-call").args(["--header", "a: b"]).assert().code(2);
 }
 
-/// T-4: text from outside reaches no terminal raw, and stays on its line.
+/// T-4: no text of a provider reaches a terminal raw or adds a line.
 #[test]
-fn what_a_provider_says_is_escaped() {
+fn the_text_of_a_provider_is_escaped() {
     let sandbox = Sandbox::new();
     let body = r#"{"error":{"message":"a\u001b[31m\nb"}}"#;
     let run = classify(&sandbox, "400", &[])

@@ -1,4 +1,4 @@
-//! claw-config, and the settings of all programs: one value by each way, and the way that wins.
+//! claw-config, and the settings of all programs: where each can be set, and which place takes precedence.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -12,17 +12,17 @@ use serde_json::{Map, Value, json};
 
 use crate::common::{AssertExt, Cmd, Sandbox};
 
-/// The usual place of the file in a sandbox.
+/// The default path of the configuration file in a sandbox.
 const FILE: &str = ".config/clawutils/config.json";
 
-/// Settings that others exclude, so that they are tried apart from those.
+/// Settings that exclude others, and are therefore tested separately.
 const EXCLUDED: [&str; 4] = ["emergency", "fallback", "key-cmd", "replay"];
 
 fn config(sandbox: &Sandbox, args: &[&str]) -> Cmd {
     sandbox.cmd("claw-config").args(args)
 }
 
-/// The settings as `list --json` writes them.
+/// Returns the settings that `list --json` prints.
 fn listed(run: Assert) -> Vec<Value> {
     run.success().json()
 }
@@ -31,20 +31,20 @@ fn text(setting: &Value, name: &str) -> String {
     setting[name].as_str().unwrap_or_default().to_owned()
 }
 
-/// A setting, with values to try.
-struct Tried {
+/// A setting and values to test it with.
+struct Sample {
     key: String,
     variable: String,
     flag: String,
     kind: String,
     is_list: bool,
     default: Value,
-    /// The values of the option, of the variable, of the profile, and outside of profiles.
+    /// The values for the option, the variable, the profile, and the file outside of profiles.
     values: [Vec<String>; 4],
 }
 
-impl Tried {
-    fn new(setting: &Value) -> Tried {
+impl Sample {
+    fn new(setting: &Value) -> Sample {
         let (key, flag, kind) =
             (text(setting, "key"), text(setting, "flag"), text(setting, "kind"));
         let possible: Vec<String> = setting["values"]
@@ -72,14 +72,14 @@ impl Tried {
         };
         let values = [value(0), value(1), value(2), value(3)];
         let (variable, default) = (text(setting, "variable"), setting["default"].clone());
-        Tried { key, variable, flag, kind, is_list, default, values }
+        Sample { key, variable, flag, kind, is_list, default, values }
     }
 
     fn is_negative(&self) -> bool {
         self.flag == format!("--no-{}", self.key)
     }
 
-    /// The value as the file has it.
+    /// Returns the value as it is written in the file.
     fn json(&self, way: usize) -> Value {
         let one = |text: &String| match self.kind.as_str() {
             "switch" | "number" | "object" => serde_json::from_str(text).expect("JSON"),
@@ -93,7 +93,7 @@ impl Tried {
         if self.is_list { self.values[1].join("\n") + "\n" } else { self.values[1][0].clone() }
     }
 
-    /// The options, in one of the two ways to write them.
+    /// Returns the options, written with `=` or as two arguments.
     fn options(&self, is_joined: bool) -> Vec<String> {
         if self.kind == "switch" {
             return vec![self.flag.clone()];
@@ -112,21 +112,21 @@ impl Tried {
 }
 
 #[test]
-fn each_setting_is_read_from_each_place_and_the_nearest_wins() {
+fn each_setting_is_read_from_each_place_in_the_order_of_precedence() {
     let all = listed(config(&Sandbox::new(), &["list", "--json"]).assert());
     let (apart, together): (Vec<_>, Vec<_>) = all
         .iter()
-        .map(Tried::new)
-        .filter(|tried| tried.key != "profile")
-        .partition(|tried| EXCLUDED.contains(&tried.key.as_str()));
+        .map(Sample::new)
+        .filter(|sample| sample.key != "profile")
+        .partition(|sample| EXCLUDED.contains(&sample.key.as_str()));
     assert!(together.len() > 50, "{}", together.len());
     for group in [together, apart] {
-        try_ways(&group);
+        check_precedence(&group);
     }
 }
 
-/// Gives the settings in each place, one after the other, and in all those before.
-fn try_ways(group: &[Tried]) {
+/// Sets the settings in one place after another, each of which takes precedence over those before.
+fn check_precedence(group: &[Sample]) {
     let sandbox = Sandbox::new();
     let members =
         |way| group.iter().map(|it| (it.key.clone(), it.json(way))).collect::<Map<_, _>>();
@@ -141,20 +141,20 @@ fn try_ways(group: &[Tried]) {
     };
     let profile = || vec!["--profile=p q".to_owned()];
     let check =
-        |all: &[Value], value: &dyn Fn(&Tried) -> Value, origin: &dyn Fn(&Tried) -> String| {
-            for tried in group {
-                let found = all.iter().find(|it| it["key"] == tried.key.as_str()).expect("listed");
-                assert_eq!(found["value"], value(tried), "{found}");
-                assert_eq!(text(found, "origin"), origin(tried), "{found}");
+        |all: &[Value], value: &dyn Fn(&Sample) -> Value, origin: &dyn Fn(&Sample) -> String| {
+            for sample in group {
+                let found = all.iter().find(|it| it["key"] == sample.key.as_str()).expect("listed");
+                assert_eq!(found["value"], value(sample), "{found}");
+                assert_eq!(text(found, "origin"), origin(sample), "{found}");
             }
         };
 
     check(&list(vec![], &[], vec![]), &|it| it.json(3), &|_| format!("file '{path}'"));
-    let of_profile = |_: &Tried| format!("profile 'p q' in '{path}'");
+    let of_profile = |_: &Sample| format!("profile 'p q' in '{path}'");
     check(&list(profile(), &[], vec![]), &|it| it.json(2), &of_profile);
     check(&list(vec![], &variables, profile()), &|it| it.json(1), &|it| it.variable.clone());
     let half = group.len() / 2;
-    let options = |part: &[Tried], is_joined| -> Vec<String> {
+    let options = |part: &[Sample], is_joined| -> Vec<String> {
         part.iter().flat_map(|it| it.options(is_joined)).collect()
     };
     let (before, after) = (options(&group[..half], true), options(&group[half..], false));
@@ -164,25 +164,25 @@ fn try_ways(group: &[Tried]) {
     let empty: Vec<_> = group.iter().map(|it| (it.variable.clone(), String::new())).collect();
     check(&list(profile(), &empty, vec![]), &|it| it.default.clone(), &|it| it.variable.clone());
 
-    let free: Vec<&Tried> = group.iter().filter(|it| !it.key.ends_with("fallback")).collect();
+    let free: Vec<&Sample> = group.iter().filter(|it| !it.key.ends_with("fallback")).collect();
     let opposites = free.iter().map(|it| it.opposite()).collect();
     let all = list(opposites, &variables, vec![]);
-    for tried in free {
-        let found = all.iter().find(|it| it["key"] == tried.key.as_str()).expect("listed");
-        let undone = match tried.kind.as_str() {
-            "switch" => json!(tried.is_negative()),
-            _ => tried.default.clone(),
+    for sample in free {
+        let found = all.iter().find(|it| it["key"] == sample.key.as_str()).expect("listed");
+        let undone = match sample.kind.as_str() {
+            "switch" => json!(sample.is_negative()),
+            _ => sample.default.clone(),
         };
         assert_eq!(found["value"], undone, "{found}");
-        assert_eq!(text(found, "origin"), tried.opposite(), "{found}");
+        assert_eq!(text(found, "origin"), sample.opposite(), "{found}");
     }
 }
 
 #[test]
-fn no_setting_is_in_one_place_and_not_in_the_others() {
+fn every_setting_has_a_key_a_variable_and_an_option() {
     let all = listed(config(&Sandbox::new(), &["list", "--json"]).assert());
     let keys: Vec<String> = all.iter().map(|setting| text(setting, "key")).collect();
-    assert_eq!(keys, KEYS, "the keys that the file may have");
+    assert_eq!(keys, KEYS, "the keys that the file accepts");
     for setting in &all {
         let (key, flag) = (text(setting, "key"), text(setting, "flag"));
         let variable = format!("CLAW_{}", key.to_uppercase().replace('-', "_"));
@@ -201,13 +201,13 @@ fn no_setting_is_in_one_place_and_not_in_the_others() {
             defined.extend(names.map(|name| format!("CLAW_{name}")));
         }
     }
-    assert!(defined.remove("CLAW_CONFIG"), "it selects the file, and cannot be in it");
+    assert!(defined.remove("CLAW_CONFIG"), "CLAW_CONFIG is not defined");
     assert_eq!(listed, defined);
     assert!(GOCLAW.iter().all(|(_, key)| KEYS.contains(key)));
 }
 
 #[test]
-fn goclaws_keys_are_other_names_of_settings() {
+fn goclaws_keys_are_aliases_of_settings() {
     let sandbox = Sandbox::new();
     sandbox.write(
         FILE,
@@ -234,7 +234,7 @@ fn goclaws_keys_are_other_names_of_settings() {
 
 #[test]
 #[rustfmt::skip]
-fn a_wrong_file_is_told_by_key_with_the_nearest_one() {
+fn an_invalid_file_is_reported_with_the_key_and_the_nearest_valid_one() {
     for (file, args, why) in [
         ("[]", "", "invalid type: sequence"),
         (r#"{"modle": "x"}"#, "", "unknown key 'modle'; did you mean 'model'?"),
@@ -262,14 +262,14 @@ fn a_wrong_file_is_told_by_key_with_the_nearest_one() {
         if args.clone().count() == 0 {
             config(&sandbox, &["check"]).assert().code(78).stdout("").stderr(contains(&why));
         }
-        // These work whatever the file holds.
+        // This works even if the file is invalid.
         config(&sandbox, &["path"]).assert().success().stdout(format!("{path}\n"));
     }
 }
 
 #[test]
 #[rustfmt::skip]
-fn a_value_that_no_program_takes_is_told_with_its_place() {
+fn an_invalid_value_is_reported_with_its_place() {
     for (file, variable, why) in [
         (r#"{"window": -1}"#, ("A", ""), "invalid value '-1' for 'window' in '{}': not a whole number; write digits alone, without a unit"),
         (r#"{"provider": "x"}"#, ("A", ""), "invalid value 'x' for 'provider' in '{}': use anthropic, openai, ollama or offline"),
@@ -291,7 +291,7 @@ fn a_value_that_no_program_takes_is_told_with_its_place() {
 }
 
 #[test]
-fn of_settings_that_exclude_each_other_the_nearer_one_is_used() {
+fn of_two_settings_that_exclude_each_other_the_nearer_one_is_used() {
     let sandbox = Sandbox::new();
     sandbox.write(FILE, r#"{"key-cmd": "outside", "profiles": {"p": {"key-file": "/inside"}}}"#);
     let get = |args: &[&str], variable: &str| {
@@ -309,7 +309,7 @@ fn of_settings_that_exclude_each_other_the_nearer_one_is_used() {
 }
 
 #[test]
-fn paths_in_the_file_are_relative_to_it() {
+fn paths_in_the_file_are_relative_to_its_folder() {
     let sandbox = Sandbox::new();
     sandbox.write("c/x.json", r#"{"system": "s/p", "tools": "~/t", "extra": "e", "ca": "/a"}"#);
     let folder = sandbox.path("c");
@@ -340,7 +340,7 @@ fn paths_in_the_file_are_relative_to_it() {
 }
 
 #[test]
-fn what_is_set_is_read_and_the_rest_of_the_file_stays() {
+fn set_and_unset_change_only_their_key_in_the_file() {
     let sandbox = Sandbox::new();
     let before =
         "{\n  \"session\": {\"compaction\": {\"reserveTokens\": 5}},\n  \"model\" : \"a\"\n}\n";
@@ -394,7 +394,7 @@ fn what_is_set_is_read_and_the_rest_of_the_file_stays() {
 }
 
 #[test]
-fn a_new_file_is_private_and_a_link_is_followed() {
+fn a_new_file_is_private_and_a_symbolic_link_is_followed() {
     let sandbox = Sandbox::new();
     std::fs::create_dir(sandbox.path(".config")).unwrap();
     config(&sandbox, &["set", "stream", "yes"]).assert().success();
@@ -415,7 +415,7 @@ fn a_new_file_is_private_and_a_link_is_followed() {
 
 #[test]
 #[rustfmt::skip]
-fn a_wrong_value_is_not_written() {
+fn an_invalid_value_is_not_written() {
     let sandbox = Sandbox::new();
     sandbox.write(FILE, r#"{"modle": "x"}"#);
     for (args, status, why) in [
@@ -436,7 +436,7 @@ fn a_wrong_value_is_not_written() {
         assert_eq!(sandbox.read_text(FILE), r#"{"modle": "x"}"#);
     }
     config(&sandbox, &["set", "profile", "p"]).assert().code(78).stderr(contains("cannot change")).stderr(contains("config.json': no profile 'p'; it has none"));
-    // A key that is wrong can be removed.
+    // An unknown key can be removed.
     config(&sandbox, &["unset", "modle"]).assert().success();
     assert_eq!(sandbox.read_text(FILE), "{}");
     sandbox.write(FILE, "[]");
@@ -445,7 +445,7 @@ fn a_wrong_value_is_not_written() {
 }
 
 #[test]
-fn check_finds_what_is_wrong_in_all_profiles() {
+fn check_reports_errors_in_all_profiles() {
     let sandbox = Sandbox::new();
     sandbox.write("key", "k");
     sandbox.sh("chmod 644 key").assert().success();
@@ -516,7 +516,7 @@ fn check_names_the_profile_of_a_conflict_and_reads_objects() {
 }
 
 #[test]
-fn check_takes_time_in_proportion_to_the_profiles() {
+fn check_takes_time_in_proportion_to_the_number_of_profiles() {
     let sandbox = Sandbox::new();
     let profile = |n: u32| (format!("p{n}"), json!({"model": format!("m{n}")}));
     let profiles: Map<String, Value> = (0..3000).map(profile).collect();
@@ -551,7 +551,7 @@ fn options_before_shell_are_options_of_the_script() {
 }
 
 #[test]
-fn nothing_secret_or_raw_is_shown() {
+fn secrets_are_hidden_and_control_characters_escaped() {
     let sandbox = Sandbox::new();
     let cmd = || {
         let cmd =

@@ -1,4 +1,4 @@
-//! Counts of providers: which still hold, and one size of a session in every program.
+//! Token counts of providers: which are valid, and the one size of a session that all programs report.
 
 use std::fs;
 
@@ -11,15 +11,15 @@ use crate::common::{AssertExt, Sandbox};
 use crate::talks::{Talk, append, log, rebuild_meta, stage, words};
 
 const FILE: &str = "s.jsonl";
-/// The provider's count of the prompt of [`anchor`]; about as much as ours.
+/// The provider's count for the prompt of [`anchor`], which is close to our estimate.
 const COUNT: u64 = 4200;
 
-/// A question, and a long result.
+/// A prompt and a long result.
 fn before() -> Talk {
     Talk::new().user(&words(1000)).tool(log(250))
 }
 
-/// The reply that was counted.
+/// A reply with a token count.
 fn anchor() -> Value {
     counted("Found.", COUNT)
 }
@@ -29,7 +29,7 @@ fn counted(text: &str, count: u64) -> Value {
     json!({"type": "assistant", "content": text, "model": "m", "usage": usage})
 }
 
-/// The records after the count, 5 to 9.
+/// The records after the count, with the numbers 5 to 10.
 fn after() -> Talk {
     Talk::new()
         .user("And there?")
@@ -40,7 +40,7 @@ fn after() -> Talk {
         .user("What now?")
 }
 
-/// The id of a record by its number in the file.
+/// Returns the id of record number `record`, counted from 0.
 fn id(sandbox: &Sandbox, record: usize) -> String {
     sandbox.read_json(FILE)[record]["id"].as_str().expect("an id").to_owned()
 }
@@ -55,18 +55,18 @@ fn estimate(sandbox: &Sandbox, args: &[&str], rebuild: &[&str]) -> Assert {
         .assert()
 }
 
-/// The sizes of the session that are compared, in tokens.
+/// Returns the tokens that claw-estimate takes from the provider's count.
 fn measured(sandbox: &Sandbox, rebuild: &[&str]) -> u64 {
     let found = estimate(sandbox, &[], rebuild).success().json_one();
     found["measured"].as_u64().expect("a number")
 }
 
-/// Takes back record number `target`.
+/// Retracts record number `target`.
 fn retract(sandbox: &Sandbox, target: usize) {
     append(sandbox, FILE, json!({"type": "retract", "target": id(sandbox, target)}).to_string());
 }
 
-/// Shortens the result in record number `target`, and says nothing of counts.
+/// Shortens the result in record number `target` with a record that has no scale.
 fn shorten(sandbox: &Sandbox, target: usize) {
     let run = stage(sandbox, "claw-truncate", &["--window", "1000"], FILE);
     let target = id(sandbox, target);
@@ -75,7 +75,7 @@ fn shorten(sandbox: &Sandbox, target: usize) {
     append(sandbox, FILE, record.to_string());
 }
 
-/// Puts a summary before record number `kept`.
+/// Appends a compaction that keeps the records from number `kept` on.
 fn compact(sandbox: &Sandbox, kept: usize) {
     let kept = id(sandbox, kept);
     let record = json!({"type": "compaction", "summary": "So far.", "first_kept_entry_id": kept});
@@ -96,28 +96,32 @@ fn undo(sandbox: &Sandbox, what: &str) {
 
 type Step = fn(&Sandbox);
 
-/// View records that come after the count: what is done, and whether the count holds then. Records 0 to 3
-/// stand before the count, 4 is the count, 5 to 10 stand after it, and view records from 11 on.
+/// View records appended after the count: their effect, how to append them, and whether the count is still valid.
+/// Records 0 to 3 are before the count, 4 has the count, 5 to 10 are after it, and view records begin at 11.
 const AFTER_THE_COUNT: [(&str, &[Step], bool); 24] = [
     ("nothing", &[], true),
-    ("words before", &[|s| retract(s, 0)], false),
-    ("words after", &[|s| retract(s, 10)], true),
-    ("the words right after, so that two replies are one", &[|s| retract(s, 5)], false),
+    ("a prompt before the count", &[|s| retract(s, 0)], false),
+    ("a prompt after it", &[|s| retract(s, 10)], true),
+    ("the next prompt, which joins two replies", &[|s| retract(s, 5)], false),
     ("the last turn", &[|s| undo(s, "turn")], true),
-    ("both turns after", &[|s| undo(s, "turn"), |s| undo(s, "turn")], true),
-    ("a call before", &[|s| retract(s, 2)], false),
-    ("a result before", &[|s| retract(s, 3)], false),
-    ("a result after", &[|s| retract(s, 8)], true),
-    ("nothing that is there", &[|s| append(s, FILE, r#"{"type":"retract","target":"x"}"#)], true),
-    ("words before, and back", &[|s| retract(s, 0), |s| retract(s, 11)], true),
-    ("words after, and back", &[|s| retract(s, 10), |s| retract(s, 11)], true),
-    ("to and fro", &[|s| retract(s, 0), |s| retract(s, 11), |s| retract(s, 12)], false),
-    ("a long result before", &[|s| shorten(s, 3)], false),
-    ("a long result after", &[|s| shorten(s, 8)], true),
+    ("both turns after the count", &[|s| undo(s, "turn"), |s| undo(s, "turn")], true),
+    ("a call before the count", &[|s| retract(s, 2)], false),
+    ("a result before the count", &[|s| retract(s, 3)], false),
+    ("a result after it", &[|s| retract(s, 8)], true),
+    ("a missing record", &[|s| append(s, FILE, r#"{"type":"retract","target":"x"}"#)], true),
+    ("a prompt before the count, restored", &[|s| retract(s, 0), |s| retract(s, 11)], true),
+    ("a prompt after it, restored", &[|s| retract(s, 10), |s| retract(s, 11)], true),
+    (
+        "a prompt retracted, restored and retracted",
+        &[|s| retract(s, 0), |s| retract(s, 11), |s| retract(s, 12)],
+        false,
+    ),
+    ("a long result before the count", &[|s| shorten(s, 3)], false),
+    ("a long result after it", &[|s| shorten(s, 8)], true),
     ("both long results", &[|s| shorten(s, 8), |s| shorten(s, 3)], false),
-    ("a long result before, undone", &[|s| shorten(s, 3), |s| undo(s, "cut")], true),
-    ("a long result after, undone", &[|s| shorten(s, 8), |s| undo(s, "cut")], true),
-    ("all before, by a summary", &[|s| compact(s, 5)], false),
+    ("a long result before the count, undone", &[|s| shorten(s, 3), |s| undo(s, "cut")], true),
+    ("a long result after it, undone", &[|s| shorten(s, 8), |s| undo(s, "cut")], true),
+    ("a summary of all records before the count", &[|s| compact(s, 5)], false),
     ("a summary of nothing", &[|s| compact(s, 0)], false),
     ("a summary, undone", &[|s| compact(s, 0), |s| undo(s, "cut")], true),
     ("a summary that is not applied", &[|s| append(s, FILE, NOT_APPLIED)], true),
@@ -128,7 +132,7 @@ const AFTER_THE_COUNT: [(&str, &[Step], bool); 24] = [
 const NOT_APPLIED: &str = r#"{"type":"compaction","summary":"x","first_kept_entry_id":"nowhere"}"#;
 
 #[test]
-fn audit_14_a_count_holds_while_what_it_covers_does_not_change() {
+fn audit_14_a_count_is_valid_while_the_records_it_covers_do_not_change() {
     for (what, steps, holds) in AFTER_THE_COUNT {
         let sandbox = Sandbox::new();
         before().record(anchor()).append(&sandbox, FILE);
@@ -139,19 +143,19 @@ fn audit_14_a_count_holds_while_what_it_covers_does_not_change() {
     }
 }
 
-/// View records that come before the count, and then after it.
+/// View records appended before the count, and others after it.
 const AROUND_THE_COUNT: [(&str, &[Step], &[Step], bool); 7] = [
-    ("words before", &[|s| retract(s, 1)], &[], true),
+    ("a retracted prompt", &[|s| retract(s, 1)], &[], true),
     ("a long result", &[|s| shorten(s, 3)], &[], true),
     ("a summary", &[|s| compact(s, 0)], &[], true),
-    ("a long result, whole again", &[|s| shorten(s, 3)], &[|s| retract(s, 4)], false),
+    ("a long result, restored", &[|s| shorten(s, 3)], &[|s| retract(s, 4)], false),
     ("a summary, undone", &[|s| compact(s, 0)], &[|s| retract(s, 4)], false),
-    ("words, back again", &[|s| retract(s, 1)], &[|s| retract(s, 4)], false),
+    ("a retracted prompt, restored", &[|s| retract(s, 1)], &[|s| retract(s, 4)], false),
     ("a better summary", &[|s| compact(s, 0)], &[|s| summarise_again(s, 4)], false),
 ];
 
 #[test]
-fn audit_14_a_count_is_about_the_view_at_its_time() {
+fn audit_14_a_count_applies_to_the_view_at_its_time() {
     for (what, earlier, later, holds) in AROUND_THE_COUNT {
         let sandbox = Sandbox::new();
         before().append(&sandbox, FILE);
@@ -165,20 +169,20 @@ fn audit_14_a_count_is_about_the_view_at_its_time() {
 }
 
 #[test]
-fn audit_14_an_earlier_count_holds_where_a_later_one_does_not() {
+fn audit_14_an_earlier_count_is_used_if_a_later_one_is_invalid() {
     let sandbox = Sandbox::new();
     let talk = before().record(anchor()).user("And there?").record(counted("Yes.", 4300));
     talk.user("And?").append(&sandbox, FILE);
     assert_eq!(measured(&sandbox, &[]), 4303);
     retract(&sandbox, 5);
-    // The two replies are one message now, of which neither is the count.
+    // The two replies are one message now, so neither count is valid.
     assert_eq!(measured(&sandbox, &[]), 0);
     retract(&sandbox, 8);
-    assert_eq!(measured(&sandbox, &[]), 4303, "brought back");
+    assert_eq!(measured(&sandbox, &[]), 4303, "the retraction was retracted");
 }
 
 #[test]
-fn audit_14_no_count_holds_for_another_part_than_was_counted() {
+fn audit_14_a_count_is_not_valid_for_another_part_of_the_session() {
     let sandbox = Sandbox::new();
     let talk = before().record(anchor()).user("And there?");
     talk.record(counted("Yes.", 4300)).user("So?").append(&sandbox, FILE);
@@ -193,11 +197,11 @@ fn audit_14_no_count_holds_for_another_part_than_was_counted() {
     compact(&sandbox, 5);
     append(&sandbox, FILE, counted("Well.", 80).to_string());
     assert_eq!(measured(&sandbox, &[]), 83);
-    assert_eq!(measured(&sandbox, &["--ignore-compactions"]), 4303, "from before the summary");
+    assert_eq!(measured(&sandbox, &["--ignore-compactions"]), 4303, "the count before the summary");
 }
 
 #[test]
-fn audit_14_a_late_result_ends_the_counts_after_its_call() {
+fn audit_14_a_late_result_invalidates_the_counts_after_its_call() {
     let sandbox = Sandbox::new();
     let talk = before().record(anchor()).assistant("I look.").call("f", json!({}));
     let talk = talk.user("Well?").record(counted("It hangs.", 4300)).user("Wait.");
@@ -215,7 +219,7 @@ fn audit_14_a_late_result_ends_the_counts_after_its_call() {
 }
 
 #[test]
-fn audit_14_an_implausible_count_is_not_used_and_that_is_said() {
+fn audit_14_an_implausible_count_is_ignored_and_reported() {
     let sandbox = Sandbox::new();
     let said = |count: u64, model: &str| {
         sandbox.write(FILE, "");
@@ -250,15 +254,15 @@ fn audit_14_an_implausible_count_is_not_used_and_that_is_said() {
     assert_eq!(found.success().stderr("").json_one()["measured"], COUNT + 3);
 }
 
-/// A number of the outcome that a program told with `--log json`.
-fn outcome(run: &Assert, member: &str) -> u64 {
+/// Returns a number from the reported that a program reports with `--log json`.
+fn reported(run: &Assert, member: &str) -> u64 {
     let lines =
         run.stderr_text().lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let found = lines.filter_map(|line| line[member].as_u64()).next_back();
     found.unwrap_or_else(|| panic!("{member}: {}", run.stderr_text()))
 }
 
-/// The size of these messages by claw-estimate, which the stages have to tell, too.
+/// Returns the size of these messages by claw-estimate, and checks that the other programs report the same.
 fn size_by_stages(sandbox: &Sandbox, messages: &str, what: &str) -> u64 {
     sandbox.write("summary", "They looked into two logs.");
     let told = sandbox.cmd("claw-estimate").write_stdin(messages).assert().success().stdout_text();
@@ -267,7 +271,7 @@ fn size_by_stages(sandbox: &Sandbox, messages: &str, what: &str) -> u64 {
     {
         let run = sandbox.cmd(program).args(["--window", "3000", "--log", "json"]).args(args);
         assert_eq!(
-            outcome(&run.write_stdin(messages).assert(), "before"),
+            reported(&run.write_stdin(messages).assert(), "before"),
             size,
             "{what}: {program}"
         );
@@ -276,7 +280,7 @@ fn size_by_stages(sandbox: &Sandbox, messages: &str, what: &str) -> u64 {
 }
 
 #[test]
-fn audit_14_real_transcripts_have_one_size() {
+fn audit_14_all_programs_report_the_same_size_of_real_transcripts() {
     let sandbox = Sandbox::new();
     let data = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data");
     for folder in ["own", "golden", "show"] {
@@ -292,7 +296,7 @@ fn audit_14_real_transcripts_have_one_size() {
     }
 }
 
-/// The tokens of the session by each program.
+/// A session whose size is taken from each program.
 struct Sizes<'s> {
     sandbox: &'s Sandbox,
     path: String,
@@ -308,7 +312,7 @@ impl Sizes<'_> {
             .assert()
     }
 
-    /// The one size, after `step`.
+    /// Returns the size that all programs report after `step`.
     fn one(&self, step: &str) -> u64 {
         let run = self.sandbox.cmd("claw-rebuild").args(["--meta", &self.path]).assert();
         let size = size_by_stages(self.sandbox, &run.success().stdout_text(), step);
@@ -324,7 +328,7 @@ impl Sizes<'_> {
         append(self.sandbox, &self.path, records);
     }
 
-    /// Runs a stage, appends its records, and expects the size that it told.
+    /// Runs a program, appends its records, and checks that the new size is the one it reported.
     fn stage(&self, program: &str, args: &[&str]) -> u64 {
         let run = self.run(program, &[&["--record", "--log", "json"], args].concat());
         assert!(!run.get_output().stdout.is_empty(), "{program}: {}", run.stderr_text());
@@ -339,7 +343,7 @@ impl Sizes<'_> {
             .stdout_text();
         self.append(run.get_output().stdout.clone());
         let size = self.one(program);
-        assert_eq!(size, outcome(&run, "after"), "{program} {args:?}");
+        assert_eq!(size, reported(&run, "after"), "{program} {args:?}");
         assert_eq!(piped.trim(), size.to_string(), "{program} {args:?} on a pipe");
         size
     }
@@ -352,8 +356,8 @@ impl Sizes<'_> {
 }
 
 #[test]
-fn audit_14_every_program_tells_the_same_size_after_each_step() {
-    // A provider that counts a third less than we do, one that counts the same, and one a third more.
+fn audit_14_all_programs_report_the_same_size_after_each_step() {
+    // Providers that count a third less than our estimate, the same, and a third more.
     for percent in [67, 100, 133] {
         let sandbox = Sandbox::new();
         let path = sandbox.sh("claw-session new --label talk >id; claw-session path talk").assert();
@@ -380,7 +384,7 @@ fn audit_14_every_program_tells_the_same_size_after_each_step() {
 }
 
 #[test]
-fn audit_14_a_turn_does_not_believe_a_count_of_next_to_nothing() {
+fn audit_14_a_turn_ignores_a_count_that_is_far_too_small() {
     let sandbox = Sandbox::new();
     let talk = Talk::plain(12, 2000).user("So?").record(counted("So.", 5));
     talk.append(&sandbox, FILE);
@@ -394,7 +398,7 @@ fn audit_14_a_turn_does_not_believe_a_count_of_next_to_nothing() {
 }
 
 #[test]
-fn audit_14_a_refusal_sets_the_size_until_the_next_count() {
+fn audit_14_the_number_in_a_refusal_is_used_until_the_next_count() {
     let sandbox = Sandbox::new();
     before().append(&sandbox, FILE);
     let ours = estimate(&sandbox, &[], &[]).json_one()["tokens"].as_u64().expect("a number");
@@ -402,7 +406,7 @@ fn audit_14_a_refusal_sets_the_size_until_the_next_count() {
     sandbox.write("refused", refused.to_string());
     let args = ["--window", "4000", "--failure", "refused", "--log", "json"];
     let run = stage(&sandbox, "claw-truncate", &args, FILE);
-    let (told, after) = (outcome(&run, "before"), outcome(&run, "after"));
+    let (told, after) = (reported(&run, "before"), reported(&run, "after"));
     assert_eq!(told, ours * 2);
     append(&sandbox, FILE, run.get_output().stdout.clone());
     let found = estimate(&sandbox, &[], &[]).json_one();

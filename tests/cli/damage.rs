@@ -1,4 +1,4 @@
-//! Sessions as faults left them: each is usable again with an ordinary turn, without a manual step.
+//! claw-turn: a session that a fault damaged is usable again after an ordinary turn, without a manual step.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::common::provider::FakeProvider;
 use crate::common::{AssertExt, Sandbox};
 use crate::talks::{Talk, builds, log, rebuild_meta, words};
 
-/// A damage: its name, the transcript that it left, and the window of the provider, if it has one.
+/// A damaged transcript, and the window of the provider if it has one.
 struct Damage {
     name: &'static str,
     lines: String,
@@ -24,14 +24,14 @@ fn thinking(kind: &str) -> Value {
     }
 }
 
-/// A reply whose tokens were spent while the model was thinking.
+/// A transcript whose last reply used up its tokens for thinking.
 fn ends_in(kind: &str) -> String {
     let reply =
         json!({"type": "assistant", "content": [thinking(kind)], "stop_reason": "max_tokens"});
     Talk::new().user("Why?").record(reply).lines()
 }
 
-/// A transcript whose truncation records do not fit the results that they shorten.
+/// A transcript whose truncation records do not match the results that they shorten.
 fn wrong_truncation() -> String {
     let sandbox = Sandbox::new();
     builds().append(&sandbox, "s.jsonl");
@@ -64,24 +64,24 @@ fn damages() -> Vec<Damage> {
     vec![
         damage("a reply that ends in thinking", ends_in("thinking")),
         damage("a reply that ends in redacted thinking", ends_in("redacted_thinking")),
-        damage("a truncation that fits no result", wrong_truncation()),
-        damage("a file that a failed first write left", ""),
+        damage("a truncation that matches no result", wrong_truncation()),
+        damage("an empty file", ""),
         damage("a turn that failed with 3", chat.user("Go on.").record(overflow).lines()),
-        damage("a reply that broke off", Talk::plain(4, 40).user("Go on.").record(broken).lines()),
-        damage("an id that is used again", reused.record(result("c", "late")).lines()),
-        damage("a call that was interrupted", Talk::new().user("List.").record(call("d")).lines()),
+        damage("an interrupted reply", Talk::plain(4, 40).user("Go on.").record(broken).lines()),
+        damage("a call id that is used twice", reused.record(result("c", "late")).lines()),
+        damage("a call without a result", Talk::new().user("List.").record(call("d")).lines()),
         damage("a line of text", format!("{}not a record\n", Talk::plain(2, 40).lines())),
         damage("a torn last line", format!("{}{{\"type\":\"us", Talk::plain(2, 40).lines())),
         Damage {
             window: Some(4000),
-            ..damage("a count that is far too small", {
+            ..damage("a token count that is far too small", {
                 let talk = builds().user(&log(200)).record(count(5));
                 talk.user(&words(500)).assistant(&words(500)).lines()
             })
         },
         Damage {
             window: Some(60_000),
-            ..damage("a count that is far too large", {
+            ..damage("a token count that is far too large", {
                 Talk::plain(4, 40).user("More.").record(count(9_000_000)).lines()
             })
         },
@@ -89,7 +89,7 @@ fn damages() -> Vec<Damage> {
 }
 
 #[test]
-fn every_damaged_session_is_usable_again_without_a_manual_step() {
+fn an_ordinary_turn_makes_every_damaged_session_usable() {
     for Damage { name, lines, window } in damages() {
         let (sandbox, mut provider) = (Sandbox::new(), FakeProvider::new());
         sandbox.write("s.jsonl", &lines);
@@ -101,16 +101,19 @@ fn every_damaged_session_is_usable_again_without_a_manual_step() {
         let run = turn.envs(provider.env()).args(["-m", "And now?", "s.jsonl"]).assert();
         assert!(run.get_output().status.code() == Some(0), "a turn after {name}\n{run}");
         provider.all_legal();
-        assert!(sandbox.read_text("s.jsonl").starts_with(&lines), "{name}: append-only");
+        assert!(
+            sandbox.read_text("s.jsonl").starts_with(&lines),
+            "{name}: the transcript was rewritten"
+        );
         let requests = provider.requests();
         let answered =
             requests.last().is_some_and(|last| last.last_user_text().ends_with("And now?"));
-        assert!(answered, "{name}: the prompt was sent last");
+        assert!(answered, "{name}: the prompt was not sent last");
     }
 }
 
 #[test]
-fn audit_11_a_window_that_was_learned_from_a_quotation_locks_no_model_out() {
+fn audit_11_a_window_learned_from_a_quotation_does_not_make_a_model_unusable() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     let learned =
         json!({"endpoint": provider.url(), "model": "test-model", "window": 5, "ts": 1e9});

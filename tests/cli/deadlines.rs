@@ -1,4 +1,4 @@
-//! Deadlines and signals: every process that a program started ends with it, at once.
+//! Deadlines and signals: they end a program and every process that it started, within two seconds.
 
 use std::io::Read;
 use std::net::TcpListener;
@@ -16,16 +16,16 @@ use crate::common::{Cmd, Sandbox, hears};
 use crate::summaries::{compacted, with_model};
 use crate::talks::{Talk, rebuild_meta};
 
-/// The longest that an end may take: a program has a second to end by itself.
+/// The longest time that an end may take; a program has one second to exit after SIGTERM.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
-/// A command that starts more than one process, of which some are deaf to SIGTERM. Each has `mark` in its
-/// arguments and file `begun` is there when they run.
+/// A command that starts several processes, some of which ignore SIGTERM. Each has `mark` in its arguments, and the
+/// file `begun` exists once they run.
 fn stubborn(mark: &str) -> String {
     format!("sh -c 'trap \"\" TERM; sleep {mark} & sleep {mark} & : >begun; wait' | cat")
 }
 
-/// Whether a process has these bytes in its arguments; looked at until none has, for a second.
+/// Returns true if a process with `mark` in its arguments is still running after a second.
 fn is_left(mark: &str) -> bool {
     let has_mark = || {
         let entries = std::fs::read_dir("/proc").expect("processes").flatten();
@@ -56,7 +56,7 @@ fn kill(child: &Child, name: &str) {
     assert!(sent.is_ok_and(|status| status.success()));
 }
 
-/// A transcript with a stub and more to summarise, and its messages.
+/// A transcript with a stub and with messages to summarise, and the messages of it.
 static CONVERSATION: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
     let sandbox = with_model();
     Talk::plain(12, 300).append(&sandbox, "s.jsonl");
@@ -66,8 +66,8 @@ static CONVERSATION: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
     [sandbox.read("s.jsonl"), messages.into_bytes()]
 });
 
-/// A conversation to summarise, with a stub in it, in `s.jsonl` and `m`.
-fn place() -> Sandbox {
+/// Returns a sandbox with [`CONVERSATION`] in the files `s.jsonl` and `m`.
+fn with_conversation() -> Sandbox {
     let sandbox = with_model();
     let [transcript, messages] = &*CONVERSATION;
     sandbox.write("s.jsonl", transcript);
@@ -75,14 +75,14 @@ fn place() -> Sandbox {
     sandbox
 }
 
-/// The programs that have a model write a summary.
+/// The programs that ask a model for a summary.
 const PROGRAMS: [(&str, &[&str]); 3] = [
     ("claw-compact", &["--no-fallback", "m"]),
     ("claw-checkpoint", &["m"]),
     ("claw-retry", &["s.jsonl"]),
 ];
 
-/// Runs a check of each program, all at a time: most of the time passes in waiting.
+/// Runs a check with all programs in parallel, because it spends most of its time waiting.
 fn with_each_program(check: impl Fn(&str, &[&str]) + Sync) {
     LazyLock::force(&CONVERSATION);
     thread::scope(|scope| {
@@ -94,9 +94,10 @@ fn with_each_program(check: impl Fn(&str, &[&str]) + Sync) {
 }
 
 #[test]
-fn audit_12_a_deadline_ends_all_that_a_command_started() {
+fn audit_12_a_deadline_ends_all_processes_that_a_command_started() {
     with_each_program(|program, args| {
-        let (sandbox, mark) = (place(), format!("60{}.1{}", std::process::id(), program.len()));
+        let (sandbox, mark) =
+            (with_conversation(), format!("60{}.1{}", std::process::id(), program.len()));
         let options = ["--deadline", "0.4", "--call", &stubborn(&mark)];
         let begun = Instant::now();
         let run = sandbox.cmd(program).args(options).args(args).assert();
@@ -108,20 +109,20 @@ fn audit_12_a_deadline_ends_all_that_a_command_started() {
 }
 
 #[test]
-fn audit_12_a_signal_ends_all_that_a_command_started() {
+fn audit_12_a_signal_ends_all_processes_that_a_command_started() {
     with_each_program(|program, args| {
         for (name, number) in [("TERM", 15), ("INT", 2), ("HUP", 1)] {
             if hears(number) {
-                ends_by_a_signal(program, args, name, number);
+                assert_signal_ends(program, args, name, number);
             }
         }
     });
 }
 
-/// Sends the program a signal once its command runs; nothing is left of either.
-fn ends_by_a_signal(program: &str, args: &[&str], name: &str, number: i32) {
+/// Sends a signal to the program once its command runs, and checks that both end.
+fn assert_signal_ends(program: &str, args: &[&str], name: &str, number: i32) {
     let mark = format!("60{}.2{}{number}", std::process::id(), program.len());
-    let sandbox = place();
+    let sandbox = with_conversation();
     let cmd = sandbox.cmd(program).args(["--call", &stubborn(&mark)]).args(args);
     let mut child = cmd.spawn();
     wait_for("call", || sandbox.exists("begun"));
@@ -137,22 +138,22 @@ fn ends_by_a_signal(program: &str, args: &[&str], name: &str, number: i32) {
 }
 
 #[test]
-fn audit_12_on_a_terminal_children_have_the_terminal_and_end_all_the_same() {
+fn audit_12_on_a_terminal_children_can_read_it_and_are_ended_too() {
     if !is_there() || !hears(2) {
         return;
     }
-    let sandbox = place();
+    let sandbox = with_conversation();
     let compact = |options: &str, call: &str| {
         sandbox.write("call", call);
         let script = format!("claw-compact --no-fallback {options} --call 'sh ./call #' m >out");
         Pty::run(sandbox.sh(&script), (100, 10))
     };
-    // It may read the terminal.
+    // The command can read the terminal.
     let asks = "printf 'word? '; read -r word; echo \"$word\" >word; cat reply >&3";
     let mut pty = compact("", &format!("{{ {asks}; }} 3>&1 </dev/tty >/dev/tty 2>&1"));
     pty.wait_for("word? ").press("yes\r").end().success();
     assert_eq!(sandbox.read_text("word"), "yes\n");
-    // A deadline and Ctrl-C end all of it.
+    // A deadline and Ctrl-C end all processes.
     let mark = format!("60{}.31", std::process::id());
     compact("--deadline 0.4", &stubborn(&mark)).end().code(69);
     assert!(sandbox.exists("begun") && !is_left(&mark));
@@ -169,7 +170,8 @@ fn audit_12_on_a_terminal_children_have_the_terminal_and_end_all_the_same() {
 
 // ---- turns -----------------------------------------------------------------------------------
 
-/// A server that takes requests and never answers: its address, how many there were, and the end of each.
+/// Starts a server that accepts requests and never answers. Returns its URL, the number of requests, and a message
+/// for each connection that ends.
 fn silent() -> (String, Arc<AtomicUsize>, mpsc::Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("its address"));
@@ -210,7 +212,7 @@ fn audit_12_a_signal_to_the_turn_alone_ends_the_call_at_once() {
             wait_for("request", || count.load(Ordering::SeqCst) == 1);
             let begun = Instant::now();
             kill(&child, name);
-            // Its outputs are closed, too.
+            // The outputs are closed, too.
             let mut said = String::new();
             let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
             out.as_mut().expect("a pipe").read_to_string(&mut said).expect("text");
@@ -227,7 +229,7 @@ fn audit_12_a_signal_to_the_turn_alone_ends_the_call_at_once() {
 }
 
 #[test]
-fn audit_12_what_is_ignored_stays_ignored() {
+fn audit_12_ignored_signals_stay_ignored() {
     let (sandbox, (url, count, _ends)) = (Sandbox::new(), silent());
     let script = "trap '' HUP INT; exec claw-turn --no-checkpoint -m next? s.jsonl";
     let env = [("CLAW_PROVIDER", "openai"), ("CLAW_MODEL", "m"), ("CLAW_BASE_URL", &url)];
@@ -242,9 +244,9 @@ fn audit_12_what_is_ignored_stays_ignored() {
     sandbox.sh("ls -A | grep -v '^bin$\\|^state$'").assert().stdout("s.jsonl\n");
 }
 
-/// As after nohup(1): a hang-up ends no tool.
+/// As under nohup(1), a hang-up ends no tool.
 #[test]
-fn audit_12_tools_outlive_a_hang_up_that_is_ignored() {
+fn audit_12_tools_survive_an_ignored_hangup() {
     let sandbox =
         crate::exec::tools(&[("slow", ": >begun; until test -e go; do sleep 0.02; done")]);
     let call = r#"{"type":"tool_use","tool_use_id":"t","name":"slow","input":{}}"#;

@@ -1,10 +1,10 @@
-//! claw-config export: a setting as text for a shell.
+//! claw-config export: settings as commands for a shell.
 
 use assert_cmd::assert::Assert;
 
 use crate::common::Sandbox;
 
-/// Runs `claw-config export`, with variables and arguments as a shell has them.
+/// Runs `claw-config export` in a shell; `line` has variables before "-- " and arguments after it.
 fn export(sandbox: &Sandbox, line: &str) -> Assert {
     let (variables, arguments) = line.split_once("-- ").expect("a separator");
     sandbox.sh(&format!("{variables} claw-config export -- {arguments}")).assert()
@@ -24,11 +24,11 @@ fn a_setting_becomes_a_variable() {
         ("-- guard on", "export CLAW_GUARD='true'\n"),
         ("-- allow a,b", "export CLAW_ALLOW='a\nb\n'\n"),
         ("-- checkpoint-percents 10,90", "export CLAW_CHECKPOINT_PERCENTS='10\n90\n'\n"),
-        // No value, and no variable.
+        // An empty value sets the default; no value unsets the variable.
         ("-- model ''", "export CLAW_MODEL=''\n"),
         ("-- allow ''", "export CLAW_ALLOW=''\n"),
         ("CLAW_MODEL=x -- model", "unset CLAW_MODEL\n"),
-        // One that it excludes is undone.
+        // A setting that excludes another clears it.
         (
             "CLAW_KEY_FILE=f -- key-cmd 'cat k'",
             "export CLAW_KEY_FILE=''\nexport CLAW_KEY_CMD='cat k'\n",
@@ -39,7 +39,7 @@ fn a_setting_becomes_a_variable() {
 }
 
 #[test]
-fn what_is_wrong_is_reported_as_everywhere() {
+fn errors_are_reported_as_by_claw_config_set() {
     let sandbox = Sandbox::new();
     for (line, why) in [
         ("-- windo 8000", "claw-config: unknown key 'windo'; did you mean 'window'?\n"),

@@ -12,7 +12,7 @@ use super::append;
 use crate::common::pty::{Pty, is_there};
 use crate::common::{Sandbox, into_closed_pipe};
 
-/// Waits until the transcript has so many records.
+/// Waits until the transcript has `count` records.
 fn wait_for_records(sandbox: &Sandbox, count: usize) {
     let has = || sandbox.exists("s.jsonl") && sandbox.read_json("s.jsonl").len() == count;
     for _ in 0..2000 {
@@ -25,7 +25,7 @@ fn wait_for_records(sandbox: &Sandbox, count: usize) {
 }
 
 #[test]
-fn each_appends_a_record_as_it_arrives_and_goes_on_through_signals() {
+fn each_appends_records_as_they_arrive_and_ignores_signals() {
     let sandbox = Sandbox::new();
     let mut child = append(&sandbox).args(["--each", "--tee"]).spawn();
     let mut stdin = child.stdin.take().expect("a pipe");
@@ -49,7 +49,7 @@ fn each_appends_a_record_as_it_arrives_and_goes_on_through_signals() {
 }
 
 #[test]
-fn each_keeps_what_came_before_a_bad_line() {
+fn each_keeps_the_records_before_an_invalid_line() {
     let sandbox = Sandbox::new();
     let good = r#"{"type":"user","content":"hi"}"#;
     let each = |input: String| append(&sandbox).arg("--each").write_stdin(input).assert();
@@ -64,7 +64,7 @@ fn each_keeps_what_came_before_a_bad_line() {
 }
 
 #[test]
-fn print_gives_the_text_of_replies_alone() {
+fn print_writes_only_the_text_of_replies() {
     let sandbox = Sandbox::new();
     let records = [
         json!({"type": "user", "content": "hi"}),

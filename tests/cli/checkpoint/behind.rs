@@ -1,4 +1,4 @@
-//! claw-turn: a checkpoint after the reply, while nobody waits.
+//! claw-turn: a checkpoint is made in the background after the reply.
 
 use std::process::Command;
 use std::thread;
@@ -12,20 +12,20 @@ use crate::common::provider::{FakeProvider, Step};
 use crate::common::{Cmd, Sandbox, kill_group};
 use crate::talks::{Talk, rebuild};
 
-/// What a model does before it says its checkpoint: nothing, a little, or it waits for a file.
+/// Scripts that the model runs before it answers with a checkpoint: none, a short wait, a wait for a file.
 const NOTHING: &str = ":";
 const A_LITTLE: &str = "sleep 0.1";
 const A_FILE: &str = "until test -e go; do sleep 0.02; done";
 
-/// A turn after which a checkpoint is due, in a folder for temporary files that can be looked into; the
-/// model answers the turn at once and is asked for the checkpoint by the program `claw-call` of the sandbox.
+/// Returns a turn after which a checkpoint is due, with the sandbox as `TMPDIR`. The program `model` answers both
+/// the turn and the request for a checkpoint.
 fn turn(sandbox: &Sandbox, args: &[&str]) -> Cmd {
     let cmd = sandbox.cmd("claw-turn").env("TMPDIR", sandbox.dir()).args(args);
     cmd.args(["--window", "20000", "--call", "model", "-m", "And what is next?", "s.jsonl"])
 }
 
-/// A sandbox with a long talk, and a model that does `first` before a checkpoint and leaves in file `asked`
-/// that it was asked for one.
+/// Returns a sandbox with a long conversation and a model that runs `first` before a checkpoint. The model moves a
+/// request for a checkpoint to the file `asked`.
 fn with_model(first: &str) -> Sandbox {
     let sandbox = Sandbox::new();
     Talk::plain(6, 2000).append(&sandbox, "s.jsonl");
@@ -43,7 +43,7 @@ fn with_model(first: &str) -> Sandbox {
     sandbox
 }
 
-/// Waits until it is so.
+/// Waits until `is_so` returns true.
 #[track_caller]
 fn wait_for(what: &str, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
@@ -58,9 +58,9 @@ fn checkpoints(sandbox: &Sandbox) -> usize {
 }
 
 #[test]
-fn a_turn_makes_a_due_checkpoint_in_the_background_and_waits_for_nothing() {
+fn a_turn_makes_a_due_checkpoint_in_the_background_without_waiting() {
     let sandbox = with_model(A_FILE);
-    // It is over when both of its outputs are closed.
+    // The run ends when both of its outputs are closed.
     turn(&sandbox, &["--timeout", "50"])
         .write_stdin("unused")
         .assert()
@@ -75,37 +75,37 @@ fn a_turn_makes_a_due_checkpoint_in_the_background_and_waits_for_nothing() {
         (&record["summary"], &record["covers_up_to"]),
         (&json!("All of it."), &ids(&sandbox)[7])
     );
-    // The model was asked as it is for a summary, and the folder of the turn is gone.
+    // The options are those of a request for a summary, and the temporary folder is removed.
     let args = sandbox.read_text("args");
     assert!(args.contains("--window\n20000\n"), "{args}");
     assert!(sandbox.read_text("env").contains("CLAW_TIMEOUT=50\n"));
     sandbox.sh("ls -d claw-turn.*").assert().stdout("");
-    // What the next turn sends has nothing of it.
+    // The messages of the next turn do not contain the checkpoint.
     turn(&sandbox, &["--no-checkpoint"]).assert().success();
     assert!(!rebuild(&sandbox, "s.jsonl").contains("covers_up_to"));
 }
 
 #[test]
-fn no_checkpoint_is_made_where_none_is_wanted() {
+fn no_checkpoint_is_made_if_it_is_disabled() {
     let sandbox = with_model(NOTHING);
     sandbox.write("config", r#"{"session":{"checkpoint":{"enabled":false}}}"#);
     turn(&sandbox, &["--no-checkpoint"]).assert().success();
     turn(&sandbox, &["--config", "config"]).assert().success();
     thread::sleep(Duration::from_millis(300));
     assert!(!sandbox.exists("asked"));
-    // Without the guard there is one all the same.
+    // --no-guard does not disable it.
     turn(&sandbox, &["--no-guard", "--no-proactive"]).assert().success();
     wait_for("checkpoint", || checkpoints(&sandbox) == 1);
 }
 
 #[test]
-fn a_checkpoint_that_is_killed_at_any_moment_leaves_the_transcript_as_it_was() {
+fn killing_a_checkpoint_at_any_moment_leaves_the_transcript_valid() {
     let sandbox = with_model(A_LITTLE);
     let base = sandbox.read("s.jsonl");
     for (round, pause) in [0, 10, 20, 40, 80, 160, 320].into_iter().cycle().take(14).enumerate() {
         sandbox.write("s.jsonl", &base);
         let mut child = turn(&sandbox, &[]).spawn();
-        // The turn leads its group, and what it leaves behind stays in it.
+        // The background process stays in the process group that the turn leads.
         child.wait().expect("the end of the turn");
         let replied = sandbox.read("s.jsonl");
         thread::sleep(Duration::from_millis(pause));
@@ -120,7 +120,7 @@ fn a_checkpoint_that_is_killed_at_any_moment_leaves_the_transcript_as_it_was() {
 }
 
 #[test]
-fn a_checkpoint_is_made_when_the_terminal_is_gone() {
+fn a_checkpoint_is_made_after_a_hangup() {
     let sandbox = with_model(A_FILE);
     let mut child = turn(&sandbox, &[]).spawn();
     child.wait().expect("the end of the turn");
@@ -133,7 +133,7 @@ fn a_checkpoint_is_made_when_the_terminal_is_gone() {
 
 #[test]
 #[cfg(feature = "http")]
-fn a_turn_against_a_provider_has_its_checkpoint_once() {
+fn a_turn_with_a_provider_makes_its_checkpoint_once() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     Talk::plain(6, 2000).append(&sandbox, "s.jsonl");
     let turn = |prompt| {
