@@ -1,9 +1,9 @@
-//! Truncate: messages to smaller messages, by shortening tool results.
+//! Truncate: shortens the tool results in messages.
 //!
-//! First each result is held to a limit of its own. Then, if the whole request is still over its
-//! budget, the oldest results are shortened down to a floor, those of the current turn last, until it
-//! fits. If it does not even then, their images and documents are left out, each whole, in the same
-//! order. Pinned results stay whole. Doing it twice is doing it once.
+//! First, each result is shortened to a limit. If the whole request still exceeds its budget, the results are
+//! shortened further, down to a floor: the oldest first, those of the current turn last. If that is not enough,
+//! whole images and documents are left out in the same order. Pinned results are not changed. The operation is
+//! idempotent.
 
 mod result;
 
@@ -15,31 +15,31 @@ use crate::record::truncation::KeptSpan;
 use result::FoundResult;
 use std::collections::HashMap;
 
-/// The share of the window that one result may take by default, as in the seeds of this toolkit.
+/// The default share of the context window that one result may take, as in claw0.
 pub const MAX_FRACTION: f64 = 0.3;
-/// Characters a token is taken for in the limit of one result.
+/// Characters per token in the limit of one result.
 pub const CHARS_PER_TOKEN: f64 = 4.0;
-/// How much of what is kept comes from the beginning by default.
+/// The default share of the kept text that comes from the beginning.
 pub const HEAD_RATIO: f64 = 0.7;
 
-/// How far to go.
+/// The limits of a truncation.
 #[derive(Clone, Copy, Debug)]
 pub struct TruncateOptions {
     /// The most characters that one result may have, marker included.
     pub max_chars: usize,
-    /// The characters down to which results are shortened for the sake of the whole.
+    /// The length in characters below which results are not shortened to reach the budget.
     pub floor_chars: usize,
-    /// The share of what is kept that comes from the beginning, 0 to 1.
+    /// The share of the kept text that comes from the beginning, 0 to 1.
     pub head_ratio: f64,
     /// The most tokens that the whole request may have.
     pub budget: u64,
-    /// The fewest tokens for which anything is changed.
+    /// The fewest tokens to save; if less can be saved, nothing is changed.
     pub min_gain: u64,
 }
 
 impl TruncateOptions {
-    /// The defaults for a window: `fraction` of it for one result at 4 characters a token, a floor of
-    /// a tenth of that (200 to 2000 characters).
+    /// Returns the defaults for a window: one result may take `fraction` of it, at 4 characters per token, and the
+    /// floor is a tenth of that (200 to 2000 characters).
     #[must_use]
     pub fn new(window: u64, fraction: f64, budget: u64) -> TruncateOptions {
         let max_chars = (window as f64 * CHARS_PER_TOKEN * fraction) as usize;
@@ -48,33 +48,33 @@ impl TruncateOptions {
     }
 }
 
-/// What was done. All sizes are tokens.
+/// The result of a truncation. All sizes are in tokens.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TruncateOutcome {
-    /// The request before.
+    /// The size of the request before.
     pub before: u64,
-    /// The request now.
+    /// The size of the request after.
     pub after: u64,
-    /// How many results have shorter texts than before.
+    /// The number of results whose text was shortened.
     pub shortened: usize,
-    /// How many images and documents are left out that were not before.
+    /// The number of images and documents that were left out.
     pub left_out: usize,
-    /// What could have been gained and was not, for it is less than what was asked for.
-    pub forgone: Option<u64>,
+    /// The tokens that could have been saved, if they are fewer than `min_gain`; nothing was changed then.
+    pub too_small_gain: Option<u64>,
     /// A truncation record for each result that changed, without id and time.
     pub records: Vec<String>,
 }
 
 impl TruncateOutcome {
-    /// Whether nothing was changed.
+    /// Returns true if nothing was changed.
     #[must_use]
-    pub fn is_nothing(&self) -> bool {
+    pub fn is_unchanged(&self) -> bool {
         self.shortened == 0 && self.left_out == 0
     }
 }
 
-/// Shortens results in `messages` until they keep to `options`. `beside` is what the request has beside them,
-/// and `gauge` counts for all of it.
+/// Shortens results in `messages` until the limits of `options` are met. `beside` is the rest of the request, and
+/// `gauge` counts the tokens of the whole.
 pub fn truncate(
     messages: &mut Vec<Message<'_>>,
     beside: Request<'_, '_>,
@@ -93,7 +93,7 @@ pub fn truncate(
         if after <= options.budget {
             break;
         }
-        // Only as far as it has to be, if a guess from this result's own density reaches the budget.
+        // First shorten it no further than necessary, as estimated from its own tokens per character.
         let own = gauge.block(result.block(messages)).max(1);
         let share = (own.saturating_sub(after - options.budget)) as f64 / own as f64;
         let guess = (result.length as f64 * share * 0.9) as usize;
@@ -115,7 +115,7 @@ pub fn truncate(
         return TruncateOutcome {
             before,
             after: before,
-            forgone: Some(gain),
+            too_small_gain: Some(gain),
             ..TruncateOutcome::default()
         };
     }
@@ -125,13 +125,13 @@ pub fn truncate(
         after,
         shortened: results.iter().filter(|result| result.is_shorter).count(),
         left_out: results.iter().map(|result| result.left_out).sum(),
-        forgone: None,
+        too_small_gain: None,
         records: results.iter().filter_map(|result| result.record(tally.scale())).collect(),
     }
 }
 
-/// Says in `_meta` what is shown now, and drops the counts that are about results as they were: all of them
-/// where `scale` keeps what they told.
+/// Updates the kept spans in `_meta`, and drops the provider's counts that include the text of before. All counts
+/// are dropped if `scale` holds what was learned from them.
 fn update_meta(messages: &mut [Message<'_>], results: &[FoundResult<'_>], scale: Option<Scale>) {
     let changed = || results.iter().filter(|result| result.shown.is_some());
     let Some(first) = changed().map(|result| result.message).min() else { return };
@@ -163,7 +163,7 @@ mod tests {
     use crate::json::{Object, quote};
     use crate::messages;
 
-    fn talk(results: &[String]) -> String {
+    fn conversation(results: &[String]) -> String {
         let mut lines = vec![r#"{"role":"user","content":"go"}"#.to_owned()];
         for (index, text) in results.iter().enumerate() {
             lines.push(format!(
@@ -185,12 +185,12 @@ mod tests {
     }
 
     #[test]
-    fn v39_the_seeds_limit_is_three_tenths_of_the_window() {
+    fn v39_the_limit_of_a_result_is_three_tenths_of_the_window() {
         let options = TruncateOptions::new(180_000, MAX_FRACTION, u64::MAX);
         assert_eq!(options.max_chars, 216_000);
         let lengths = [215_999, 216_000, 216_001];
         let results: Vec<String> = lengths.iter().map(|length| "x".repeat(*length)).collect();
-        let text = talk(&results);
+        let text = conversation(&results);
         let (lines, outcome) = cut(&text, options);
         let before: Vec<&str> = text.lines().collect();
         assert_eq!(outcome.shortened, 1);
@@ -199,12 +199,12 @@ mod tests {
     }
 
     #[test]
-    fn v45_many_results_under_the_limit_are_brought_under_the_budget_oldest_first() {
+    fn v45_results_within_their_limit_are_shortened_oldest_first_to_reach_the_budget() {
         let results: Vec<String> =
             (0..10).map(|n| format!("line {n} of words\n").repeat(300)).collect();
-        let mut text = talk(&results[..8]);
+        let mut text = conversation(&results[..8]);
         text.push_str("\n{\"role\":\"assistant\",\"content\":\"done\"}\n");
-        text.push_str(&talk(&results[8..]).replace("\"t0\"", "\"u0\"").replace("\"t1\"", "\"u1\""));
+        text.push_str(&conversation(&results[8..]).replace("\"t0\"", "\"u0\"").replace("\"t1\"", "\"u1\""));
         let all = cut(&text, TruncateOptions::new(1_000_000, MAX_FRACTION, u64::MAX)).1.before;
         let options = TruncateOptions {
             floor_chars: 400,
@@ -219,12 +219,12 @@ mod tests {
     }
 
     #[test]
-    fn v43_twice_is_once() {
+    fn v43_truncating_twice_changes_nothing_more() {
         let results: Vec<String> =
             (0..6).map(|n| format!("{n} words on a line\n").repeat(400)).collect();
         for budget in [u64::MAX, 5000, 1000, 1] {
             let options = TruncateOptions::new(8000, MAX_FRACTION, budget);
-            let (once, first) = cut(&talk(&results), options);
+            let (once, first) = cut(&conversation(&results), options);
             let (twice, second) = cut(&once.join("\n"), options);
             assert_eq!(once, twice);
             assert_eq!(first.shortened > 0, budget < u64::MAX);
@@ -233,18 +233,18 @@ mod tests {
     }
 
     #[test]
-    fn v44_a_tiny_budget_is_bounded() {
+    fn v44_a_result_is_short_with_a_tiny_budget() {
         let results = ["y".repeat(50_000)];
         for window in [1, 10, 100] {
             let (lines, outcome) =
-                cut(&talk(&results), TruncateOptions::new(window, MAX_FRACTION, 0));
+                cut(&conversation(&results), TruncateOptions::new(window, MAX_FRACTION, 0));
             assert!(lines[2].len() < 1000 && outcome.after > 0);
         }
     }
 
     #[test]
     fn a_pinned_result_stays_whole() {
-        let text = talk(&["z".repeat(50_000)]).replace(
+        let text = conversation(&["z".repeat(50_000)]).replace(
             "\"role\":\"user\",\"content\":[",
             "\"role\":\"user\",\"_meta\":{\"id\":\"r\",\"pin\":true},\"content\":[",
         );
@@ -253,14 +253,14 @@ mod tests {
 
     const IMAGE: &str = r#"{"type":"image","source":{"type":"url","url":"x"}}"#;
 
-    /// A talk in which each result is an image, with a word before it.
+    /// Returns a conversation in which each result is a word and an image.
     fn images(count: usize) -> String {
-        let talk = talk(&vec!["IMAGE".to_owned(); count]);
-        talk.replace(r#""IMAGE""#, &format!(r#"[{{"type":"text","text":"see"}},{IMAGE}]"#))
+        let text = conversation(&vec!["IMAGE".to_owned(); count]);
+        text.replace(r#""IMAGE""#, &format!(r#"[{{"type":"text","text":"see"}},{IMAGE}]"#))
     }
 
     #[test]
-    fn l5_images_go_whole_and_oldest_first_and_no_more_than_it_takes() {
+    fn l5_no_more_images_than_necessary_are_left_out_oldest_first() {
         let text = images(4);
         let all = cut(&text, TruncateOptions::new(100_000, MAX_FRACTION, u64::MAX)).1.before;
         for (budget, count) in [(all, 0), (all - 1, 1), (all - 2000, 2), (all - 5000, 4), (1, 4)] {
@@ -271,15 +271,15 @@ mod tests {
             let expected: Vec<bool> = (0..4).map(|nth| nth >= count).collect();
             assert_eq!((kept, outcome.left_out), (expected, count), "{budget}");
             assert_eq!(outcome.shortened, 0, "there is no text to shorten");
-            // Twice is once, here too.
+            // Idempotent for images, too.
             let (twice, again) = cut(&once.join("\n"), options);
             assert_eq!((&twice, again.left_out), (&once, 0), "{budget}");
         }
     }
 
     #[test]
-    fn l5_texts_go_to_their_floors_before_any_image() {
-        let text = images(1) + "\n" + &talk(&["many words\n".repeat(3000)]).replace("t0", "u0");
+    fn l5_texts_are_shortened_to_the_floor_before_images_are_left_out() {
+        let text = images(1) + "\n" + &conversation(&["many words\n".repeat(3000)]).replace("t0", "u0");
         let options = |budget| TruncateOptions::new(100_000, MAX_FRACTION, budget);
         let all = cut(&text, options(u64::MAX)).1.before;
         let some = cut(&text, options(all - 1000)).1;
@@ -289,9 +289,9 @@ mod tests {
     }
 
     #[test]
-    fn l6_a_gain_below_what_is_asked_for_changes_nothing() {
+    fn l6_nothing_changes_if_the_gain_is_less_than_the_minimum() {
         let results = ["some words\n".repeat(2000)];
-        let text = talk(&results);
+        let text = conversation(&results);
         let options = TruncateOptions::new(4000, MAX_FRACTION, 3000);
         let (short, outcome) = cut(&text, options);
         let gain = outcome.before - outcome.after;
@@ -299,13 +299,13 @@ mod tests {
         assert_eq!((same, done), (short, outcome.clone()));
         let (whole, none) = cut(&text, TruncateOptions { min_gain: gain + 1, ..options });
         assert_eq!(whole.join("\n"), text);
-        assert_eq!((none.forgone, none.after), (Some(gain), outcome.before));
-        assert!(none.is_nothing() && none.records.is_empty());
+        assert_eq!((none.too_small_gain, none.after), (Some(gain), outcome.before));
+        assert!(none.is_unchanged() && none.records.is_empty());
     }
 
     #[test]
-    fn records_say_what_rebuild_has_to_show() {
-        let text = talk(&["some words\n".repeat(2000)]).replace(
+    fn records_name_the_result_and_its_length() {
+        let text = conversation(&["some words\n".repeat(2000)]).replace(
             "\"role\":\"user\",\"content\":[",
             "\"role\":\"user\",\"_meta\":{\"id\":\"r\",\"results\":[{\"tool_use_id\":\"t0\",\"original_id\":\"t:0\",\"record\":\"r\"}]},\"content\":[",
         );

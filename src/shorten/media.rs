@@ -1,8 +1,8 @@
-//! Images and documents of results: left out whole, one line of text in the place of each, or kept.
+//! Images and documents in tool results: kept, or replaced by one line of text each.
 //!
-//! A truncation names those that it leaves out by hash, in the order in which they stand, and so what it
-//! says fits one result alone. The line says how to see what was there; one that stands in the messages
-//! already is no text of the result, and stays as it is.
+//! A truncation record lists the hashes of those that it leaves out, in order, so it matches one result only. The
+//! line says how to read the original. A line that is in the messages already does not count as text of the result,
+//! and is not changed.
 
 use crate::json::Object;
 use crate::record::content::{Block, BlockKind, Content};
@@ -10,8 +10,8 @@ use crate::record::digest;
 
 const KINDS: [&str; 2] = ["image", "document"];
 
-/// The name of an image or a document in a truncation: the first 16 hex digits of the SHA-256 of its
-/// JSON text. The line in its place has it too.
+/// Returns the name of an image or a document in a truncation record: the first 16 hex digits of the SHA-256 of its
+/// JSON text. The line that replaces it has the same name.
 #[must_use]
 pub fn name(block: &Block<'_>) -> Option<String> {
     match block.kind {
@@ -21,7 +21,7 @@ pub fn name(block: &Block<'_>) -> Option<String> {
     }
 }
 
-/// What stands in the place of an image or a document.
+/// Returns the line that replaces an image or a document.
 #[must_use]
 pub fn stand_in(block: &Block<'_>, record: Option<&str>) -> Block<'static> {
     let kind = Object::parse(&block.raw).ok();
@@ -36,8 +36,8 @@ fn all_of_it(record: &str) -> String {
     format!("; all of it: claw-rebuild --record {record}")
 }
 
-/// The content with the lines for what was left out set aside, so that they are no text of it. `left_out`
-/// are the names that are known; without them whatever reads as such a line is believed.
+/// Marks the lines that replace images and documents, so that they do not count as text of the content. `left_out`
+/// holds the known names; without it, every line of this form is marked.
 #[must_use]
 pub fn set_aside<'a>(
     mut content: Content<'a>,
@@ -62,7 +62,7 @@ fn said(block: &Block<'_>) -> Option<String> {
     Some(object.string("text").filter(|_| is_text)?.into_owned())
 }
 
-/// The name in such a line, of this record if one is given.
+/// Returns the name in a line that replaces an image or a document. If `record` is given, the line must name it.
 fn read_line(text: &str, record: Option<&str>) -> Option<String> {
     let inner = text.strip_prefix("[... ")?.strip_suffix(" ...]")?;
     let (kind, inner) = inner.split_once(" of ")?;
@@ -78,7 +78,7 @@ fn read_line(text: &str, record: Option<&str>) -> Option<String> {
     is_ours.then(|| name.to_owned())
 }
 
-/// Leaves out what `names` says, in this order. `None` when not all of it is there.
+/// Leaves out the images and documents with these names, in this order. Returns `None` if one of them is missing.
 #[must_use]
 pub fn leave_out<'a>(
     blocks: Vec<Block<'a>>,
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn l5_a_line_says_what_was_there_and_how_to_see_it() {
+    fn l5_a_line_names_the_image_and_how_to_read_it() {
         let image = media("image", "AAAA");
         let line = stand_in(&Block::parse(&*image).unwrap(), RECORD);
         let name = digest(&image);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn l5_what_is_not_there_in_this_order_is_not_left_out() {
+    fn l5_names_must_be_present_in_this_order() {
         let [a, b] = [media("image", "AAAA"), media("document", "BBBB")];
         let json = format!(r#"[{a},{{"type":"text","text":"between"}},{b},{a}]"#);
         let names =
@@ -143,13 +143,13 @@ mod tests {
         for wrong in [&[&b, &b][..], &[&other], &[&b, &a, &a], &[&a, &b, &a, &a]] {
             assert_eq!(out(wrong), None, "{wrong:?}");
         }
-        // What is left out already can be left out again, with more.
+        // Media that is left out already can be left out again, together with more.
         let some = leave_out(blocks(&json), &names(&[&a]), RECORD).unwrap();
         assert_eq!(leave_out(some, &names(&[&a, &b]), RECORD), out(&[&a, &b]));
     }
 
     #[test]
-    fn l5_only_a_line_of_ours_is_set_aside() {
+    fn l5_only_lines_of_this_form_are_set_aside() {
         let image = media("image", "AAAA");
         let line = stand_in(&Block::parse(&*image).unwrap(), RECORD);
         let json = format!("[{}]", line.raw);
@@ -159,7 +159,7 @@ mod tests {
         };
         assert!(is_aside(&json, None, None) && is_aside(&json, None, RECORD));
         assert!(is_aside(&json, Some(&[digest(&image)]), RECORD));
-        assert!(!is_aside(&json, Some(&[]), RECORD), "it is said to be whole");
+        assert!(!is_aside(&json, Some(&[]), RECORD), "the record leaves nothing out");
         assert!(!is_aside(&json, None, Some("of another")));
         for (from, to) in
             [("image", "sound"), (" of ", " in "), ("bytes", "pages"), ("; all", ", all")]

@@ -1,10 +1,9 @@
-//! How a shortened tool result reads: its beginning, a marker, its end.
+//! The text of a shortened tool result: its beginning, a marker, its end.
 //!
-//! `claw-truncate` decides how much to keep ([`plan`]); rebuild shows a result as a truncation record
-//! says ([`show`]); both go through here, so the same record always gives the same text. The marker
-//! counts in what is kept, names what was left out and how to see it, and is never nested: shortening
-//! what was shortened before cuts again from the same two ends. Where those are, the truncation record
-//! says: a marker in the text proves nothing, for a tool can write one.
+//! `claw-truncate` uses [`plan`] to decide how much to keep, and rebuild uses [`show`] to apply a truncation record,
+//! so the same record always gives the same text. The marker counts toward the length. It states how much was left
+//! out and how to read it. Markers are never nested: shortening a result again cuts the same two ends further. The
+//! truncation record says where the ends are, because a tool could write a marker itself.
 
 pub mod media;
 mod text;
@@ -15,12 +14,12 @@ use crate::record::truncation::KeptSpan;
 use std::borrow::Cow;
 pub use text::ResultText;
 
-/// Shortens a text to at most `max` characters, marker included; the marker alone is the least that
-/// is ever left. `head_ratio` (0 to 1) of what is kept is taken from the beginning. `None` when the
-/// text is within `max` already or would not get shorter.
+/// Plans how to shorten a text to at most `max` characters, marker included. The marker is kept even if it is longer
+/// than `max`. `head_ratio` (0 to 1) is the share of the kept text that comes from the beginning. Returns `None` if the
+/// text is within `max` already or would not become shorter.
 ///
-/// Cuts lie on line ends where one is near (within the last fifth of the head, the first fifth of the
-/// tail), else between characters, never between a carriage return and its line feed.
+/// A cut is at a line end if one is near (within the last fifth of the head or the first fifth of the tail), else
+/// between characters, but never between a carriage return and its line feed.
 #[must_use]
 pub fn plan(
     text: &ResultText,
@@ -33,7 +32,7 @@ pub fn plan(
     if length <= max {
         return None;
     }
-    // The longest marker that this text can get: nothing kept.
+    // The marker is longest if no text is kept.
     let marker = text.keep(0, 0).marker(record).chars().count();
     let room = max.saturating_sub(marker + 2);
     let head_room = (room as f64 * head_ratio.clamp(0.0, 1.0)).floor() as usize;
@@ -44,7 +43,7 @@ pub fn plan(
     (cut.render(record).chars().count() < length).then(|| cut.shown())
 }
 
-/// Where to end a head of at most `room` characters (a byte index).
+/// Returns the byte index at which to end a head of at most `room` characters.
 fn head_end(text: &str, room: usize) -> usize {
     let end = char_index(text, room);
     if end == text.len() {
@@ -59,7 +58,7 @@ fn head_end(text: &str, room: usize) -> usize {
     end
 }
 
-/// How many bytes of the end to keep for a tail of at most `room` characters.
+/// Returns the length in bytes of a tail of at most `room` characters.
 fn tail_length(text: &str, room: usize) -> usize {
     let count = text.chars().count();
     if count <= room {
@@ -75,12 +74,12 @@ fn tail_length(text: &str, room: usize) -> usize {
     text.len() - start
 }
 
-/// The byte index of character number `count`, or the text's length.
+/// Returns the byte index of character number `count`, or the text's length.
 fn char_index(text: &str, count: usize) -> usize {
     text.char_indices().nth(count).map_or(text.len(), |(at, _)| at)
 }
 
-/// All text of a result's content: the string, or its text blocks one after the other.
+/// Returns the text of a result's content: the string, or its text blocks joined.
 #[must_use]
 pub fn text_of(content: &Content<'_>) -> String {
     match content {
@@ -89,10 +88,9 @@ pub fn text_of(content: &Content<'_>) -> String {
     }
 }
 
-/// Shows a result's content as `shown` says; string or list, the order of blocks and the images and
-/// documents that are not left out stay as they are. `text` is the content's own text. `None` when
-/// `shown` does not fit it: other length, other hash, a cut inside a character, or something left out
-/// that is not there.
+/// Returns a result's content with only the spans of `shown`. A string stays a string; a list keeps its order, and the
+/// images and documents that are not left out. `text` is the content's text. Returns `None` if `shown` does not match
+/// it: a different length or hash, a cut inside a character, or an image to leave out that it does not have.
 #[must_use]
 pub fn show<'a>(
     content: &Content<'a>,
@@ -122,8 +120,8 @@ pub fn show<'a>(
     }
 }
 
-/// Lays a shortened text over the text blocks that it came from: together they say what
-/// `render` says. The marker stands in the first block of which something is left out.
+/// Distributes a shortened text over the text blocks that it came from. Joined, they equal
+/// [`ResultText::render`]. The marker is in the first block of which something is left out.
 fn show_blocks<'a>(blocks: &[Block<'a>], cut: &ResultText, record: Option<&str>) -> Vec<Block<'a>> {
     let total: usize = blocks.iter().filter_map(Block::says).map(|text| text.len()).sum();
     let (head_end, tail_start) = (cut.head.len(), total - cut.tail.len());
@@ -143,7 +141,7 @@ fn show_blocks<'a>(blocks: &[Block<'a>], cut: &ResultText, record: Option<&str>)
                 out.push(block.clone());
             }
             Some(_) if tail == text => out.push(block.clone()),
-            // No provider takes a block of white space.
+            // Providers reject blocks that are only white space.
             Some((_, _, said)) if tail.trim().is_empty() => said.push_str(tail),
             Some(_) => out.push(with_text(block, tail)),
         }
@@ -154,7 +152,7 @@ fn show_blocks<'a>(blocks: &[Block<'a>], cut: &ResultText, record: Option<&str>)
     out
 }
 
-/// A text block that says something else; its other members stay.
+/// Returns a text block with a different text. Its other members are kept.
 fn with_text<'a>(block: &Block<'a>, text: &str) -> Block<'a> {
     match Object::parse(&block.raw) {
         Ok(object) => {
@@ -181,14 +179,14 @@ mod tests {
     }
 
     #[test]
-    fn v39_only_what_is_longer_than_the_limit_changes() {
+    fn v39_only_texts_longer_than_the_limit_change() {
         for (length, changes) in [(999, false), (1000, false), (1001, true)] {
             assert_eq!(shorten(&"x".repeat(length), 1000, 0.7).is_some(), changes, "{length}");
         }
     }
 
     #[test]
-    fn the_marker_counts_in_the_budget() {
+    fn the_marker_counts_toward_the_limit() {
         for max in [0, 1, 50, 100, 200, 500, 999] {
             let short = shorten(&"wörter und mehr\n".repeat(100), max, 0.7).unwrap();
             assert!(short.chars().count() <= max.max(130), "{max}: {}", short.chars().count());
@@ -196,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn v40_a_line_end_is_used_only_where_it_is_near() {
+    fn v40_a_line_end_is_used_only_if_it_is_near() {
         let room = 1000 - 2 - whole(&"x".repeat(5000)).keep(0, 0).marker(None).len();
         let head = |at: usize| {
             let mut text = "x".repeat(5000);
@@ -218,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn v42_no_character_and_no_crlf_is_split() {
+    fn v42_characters_and_crlf_are_not_split() {
         for unit in ["日", "👩‍👩‍👧", "e\u{301}", "ab\r\n"] {
             let text = unit.repeat(400);
             for max in 150..330 {
@@ -242,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lookalike_marker_is_text() {
+    fn a_marker_with_wrong_numbers_is_text() {
         let text = format!(
             "[... 5 of 9 bytes (1 lines) left out, sha256 0123456789abcdef ...]\n{}",
             "x".repeat(900)
@@ -251,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn v44_a_budget_below_the_marker_is_bounded() {
+    fn v44_the_marker_is_kept_if_it_is_longer_than_the_limit() {
         for max in [0, 1, 10] {
             let short = shorten(&"x".repeat(10_000), max, 0.7).unwrap();
             assert!(short.starts_with(OPEN) && short.ends_with(CLOSE), "{short}");
@@ -260,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn v46_blocks_keep_their_order_and_images_stay() {
+    fn v46_blocks_keep_their_order_and_images() {
         let image = r#"{"type":"image","source":{"type":"url","url":"x"}}"#;
         let long = "y".repeat(900);
         let json = format!(
@@ -281,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_the_text_is_not_shown() {
+    fn spans_that_do_not_match_the_text_are_rejected() {
         let content = Content::parse(r#""日本語のテキスト""#).unwrap();
         let text = whole(&text_of(&content));
         let good = KeptSpan { head: 3, tail: 3, ..text.shown() };

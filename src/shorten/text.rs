@@ -1,25 +1,25 @@
-//! A result's text, whole or as its two ends, and the marker between them.
+//! The text of a tool result, whole or as two ends with a marker between them.
 
 use crate::record::digest;
 use crate::record::truncation::KeptSpan;
 
-/// A result's text as it is known: whole, or the two ends of it.
+/// The text of a tool result: whole, or its two ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResultText {
-    /// The text that is there before the marker; all of it when nothing was left out.
+    /// The text before the marker, or all of it if nothing was left out.
     pub(super) head: String,
     /// The text after the marker.
     pub(super) tail: String,
-    /// Line feeds in what was left out.
+    /// The number of line feeds in the part that was left out.
     pub(super) lines: usize,
-    /// Length of the whole text in bytes.
+    /// The length of the whole text in bytes.
     pub(super) bytes: usize,
     /// The first 16 hex digits of the whole text's SHA-256.
     pub(super) sha256: String,
 }
 
 impl ResultText {
-    /// A text of which nothing was left out.
+    /// Creates a text of which nothing was left out.
     #[must_use]
     pub fn whole(text: &str) -> ResultText {
         ResultText {
@@ -31,9 +31,9 @@ impl ResultText {
         }
     }
 
-    /// The text of a result that a truncation of `record` shows as `shown`. Its two ends are where that
-    /// says, whatever the text itself looks like. `None` when what stands between them is not the marker
-    /// of this truncation: something else changed the text since.
+    /// Parses a text that was shortened to `shown`, from the result in `record`. `shown` alone says where the two ends
+    /// are. Returns `None` if the text between them is not the marker of this truncation, because the text was changed
+    /// since.
     #[must_use]
     pub fn shortened(text: &str, shown: &KeptSpan, record: Option<&str>) -> Option<ResultText> {
         let (head, tail) = (usize::try_from(shown.head).ok()?, usize::try_from(shown.tail).ok()?);
@@ -50,8 +50,8 @@ impl ResultText {
             .then_some(cut)
     }
 
-    /// A text of which no record says whether it was shortened: a marker in it is believed if its
-    /// numbers agree. No record may be made of what this gives.
+    /// Parses a text without a record that says whether it was shortened. A marker counts if its numbers match the
+    /// text around it. The result must not be used for a truncation record.
     #[must_use]
     pub fn guess(text: &str) -> ResultText {
         find_marker(text).unwrap_or_else(|| ResultText::whole(text))
@@ -61,12 +61,12 @@ impl ResultText {
         self.head.len() == self.bytes
     }
 
-    /// The text as a reader sees it now.
+    /// Returns the text, with the marker if it is shortened.
     pub(super) fn render(&self, record: Option<&str>) -> String {
         [&self.head, &*self.middle(record), &self.tail].concat()
     }
 
-    /// The text between the two ends: the marker on a line of its own, or nothing.
+    /// Returns the text between the two ends: the marker on its own line, or nothing.
     pub(super) fn middle(&self, record: Option<&str>) -> String {
         if self.is_whole() {
             return String::new();
@@ -86,8 +86,8 @@ impl ResultText {
         )
     }
 
-    /// The same text with at most `head` and `tail` bytes of its ends; both must lie on character
-    /// boundaries within what is known.
+    /// Returns the text with only `head` and `tail` bytes of its ends. Both must be on character boundaries within
+    /// the known text.
     pub(super) fn keep(&self, head: usize, tail: usize) -> ResultText {
         let whole = self.is_whole();
         let end = if whole { &self.head } else { &self.tail };
@@ -108,7 +108,7 @@ impl ResultText {
         }
     }
 
-    /// How much of it is shown now; of images and documents it knows nothing.
+    /// Returns the spans that are kept, without images and documents.
     #[must_use]
     pub fn shown(&self) -> KeptSpan {
         KeptSpan {
@@ -124,13 +124,13 @@ impl ResultText {
 pub(super) const OPEN: &str = "[... ";
 pub(super) const CLOSE: &str = " ...]";
 
-/// The number of lines that a marker names.
+/// Returns the number of lines in a marker.
 fn lines_in(marker: &str) -> Option<usize> {
     let (_, rest) = marker.split_once(" bytes (")?;
     rest.split_once(" lines) left out")?.0.parse().ok()
 }
 
-/// Finds a marker whose numbers agree with the text around it.
+/// Finds a marker whose numbers match the text around it.
 fn find_marker(text: &str) -> Option<ResultText> {
     let mut from = 0;
     while let Some(found) = text[from..].find(OPEN) {

@@ -1,4 +1,4 @@
-//! A result in the messages, and what is done to it: its text shortened, its images left out.
+//! A tool result in the messages: shortening its text, leaving out its images.
 
 use crate::estimate::{Gauge, Tally};
 use crate::id::Id;
@@ -13,28 +13,28 @@ use crate::shorten::{self, ResultText, media};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// A result in the messages, as it was before.
+/// A tool result in the messages, with its content from before the truncation.
 pub(super) struct FoundResult<'a> {
-    /// The message that it is in.
+    /// The index of its message.
     pub message: usize,
-    /// Which of its blocks it is.
+    /// The index of its block in the message.
     index: usize,
     content: Content<'a>,
     text: ResultText,
-    /// Its length now, in characters.
+    /// Its current length, in characters.
     pub length: usize,
     pub meta: Option<ResultMeta>,
-    /// How much is shown now, if that is less than before.
+    /// The kept part, if it has changed.
     pub shown: Option<KeptSpan>,
-    /// The names of the images and documents that are not shown now.
+    /// The names of the images and documents that are left out.
     media: Vec<String>,
-    /// How many of them were shown before.
+    /// The number of them that this truncation left out.
     pub left_out: usize,
-    /// Whether its text is shorter than before.
+    /// True if this truncation shortened its text.
     pub is_shorter: bool,
 }
 
-/// The results that may be shortened: oldest first, those of the current turn last.
+/// Finds the results that may be shortened: oldest first, those of the current turn last.
 pub(super) fn find<'a>(messages: &[Message<'a>]) -> Vec<FoundResult<'a>> {
     let mut found = Vec::new();
     for (number, message) in messages.iter().enumerate() {
@@ -53,14 +53,14 @@ pub(super) fn find<'a>(messages: &[Message<'a>]) -> Vec<FoundResult<'a>> {
     found
 }
 
-/// The entries of the message's `_meta` about the results in it, by the id of the call.
+/// Returns the entries about results in the message's `_meta`, by the id of the call.
 fn known_results<'m>(message: &'m Message<'_>) -> HashMap<&'m Id, &'m ResultMeta> {
     let results = message.meta.iter().flat_map(|meta| meta.results.iter().rev());
     results.map(|result| (&result.tool_use_id, result)).collect()
 }
 
-/// Reads the result that is block `index` of message `message`. `has_records` says that the message knows its
-/// records; `meta` is what it knows of this one.
+/// Reads the result in block `index` of message `message`. `has_records` is true if the message has `_meta`; `meta` is
+/// its entry about this result.
 fn read<'a>(
     (message, index): (usize, usize),
     block: &Block<'a>,
@@ -106,13 +106,13 @@ fn content<'a>(block: &Block<'a>) -> Option<Content<'a>> {
 }
 
 impl<'a> FoundResult<'a> {
-    /// The block as it is now.
+    /// Returns the current block.
     pub fn block<'m>(&self, messages: &'m [Message<'a>]) -> &'m Block<'a> {
         &messages[self.message].content.blocks()[self.index]
     }
 
-    /// Holds the result to `max` characters, always cutting from what was there at the beginning. With
-    /// `must_gain` it stays as it is unless it then has fewer tokens, too.
+    /// Shortens the result to `max` characters, starting from its text before the truncation. With `must_gain`, it
+    /// is changed only if it also has fewer tokens then.
     pub fn shorten(
         &mut self,
         messages: &mut [Message<'a>],
@@ -131,7 +131,7 @@ impl<'a> FoundResult<'a> {
         let Some(short) = self.show(&shown) else { return };
         let length = shorten::text_of(&short).chars().count();
         let Some(changed) = self.with_content(messages, &short) else { return };
-        // A marker of fewer characters than what it stands for can still be more tokens.
+        // A marker can have fewer characters but more tokens than the text that it replaces.
         let gains = !must_gain || tally.is_smaller(&changed, self.block(messages));
         if length < self.length && gains {
             self.put(messages, changed, tally);
@@ -139,8 +139,8 @@ impl<'a> FoundResult<'a> {
         }
     }
 
-    /// Leaves out its next image or document that costs more than the line in its place. `false` when
-    /// there is none.
+    /// Leaves out its next image or document that has more tokens than the line that replaces it. Returns `false`
+    /// if there is none.
     pub fn leave_out_next(
         &mut self,
         messages: &mut [Message<'a>],
@@ -178,22 +178,22 @@ impl<'a> FoundResult<'a> {
         shorten::show(&self.content, &self.text, shown, self.record_id())
     }
 
-    /// Its block with this content.
+    /// Returns its block with this content.
     fn with_content(&self, messages: &[Message<'a>], content: &Content<'_>) -> Option<Block<'a>> {
         let block = self.block(messages);
         let raw = Object::parse(&block.raw).ok()?.with("content", &content.to_json()).into();
         Some(Block { raw, kind: block.kind.clone() })
     }
 
-    /// Puts a block in the place of its own.
+    /// Replaces its block.
     fn put(&self, messages: &mut [Message<'a>], changed: Block<'a>, tally: &mut Tally) {
         let block = &mut messages[self.message].content.blocks_mut()[self.index];
         tally.replace(self.message, block, &changed);
         *block = changed;
     }
 
-    /// The truncation record, if something was changed and its record is known. `scale` is what the counts told
-    /// that no longer hold.
+    /// Returns the truncation record, if the result has changed and its record is known. `scale` is the estimate's
+    /// scale from the provider's counts that are now invalid.
     pub fn record(&self, scale: Option<Scale>) -> Option<String> {
         let (meta, shown) = (self.meta.as_ref()?, self.shown.as_ref()?);
         let id = meta.original_id.as_ref().unwrap_or(&meta.tool_use_id);

@@ -607,7 +607,7 @@ fn l6_less_than_the_minimum_gain_changes_nothing_and_ends_with_5() {
     run("1000000", &[])
         .code(5)
         .stdout(messages.clone())
-        .stderr(contains("nothing changed: it would gain "));
+        .stderr(contains("nothing changed: would save "));
     run("1000000", &["--record"]).code(5).stdout("").stderr(contains(", less than --min-gain"));
     // Where it fits as it is there is nothing to gain, and that is less than 1.
     one("short").append(&sandbox, "fits.jsonl");

@@ -57,7 +57,7 @@ fn main() -> ExitCode {
         let args = arguments::parse::<Args>()?;
         let log = args.log.open("claw-truncate");
         let input = args.operands.read()?;
-        let progress = log.wait_for("looking for what can be shortened");
+        let progress = log.wait_for("looking for results to shorten");
         let mut messages = cli::messages(&input)?;
         if args.record {
             cli::require_meta(&messages)?;

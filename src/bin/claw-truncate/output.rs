@@ -44,15 +44,15 @@ pub fn report_truncated(
 ) -> anyhow::Result<Exit> {
     let (after, prompt) = (outcome.after, budget.prompt());
     let is_over = after > prompt;
-    let how = match outcome.is_nothing() {
+    let how = match outcome.is_unchanged() {
         true => StageOutcome::Skipped,
         false if is_over => StageOutcome::Failed,
         false => StageOutcome::Applied,
     };
     let text = match how {
-        StageOutcome::Skipped if outcome.forgone.is_some() => {
-            let gain = outcome.forgone.unwrap_or_default();
-            format!("nothing changed: it would gain {gain} of {after} tokens, less than --min-gain")
+        StageOutcome::Skipped if outcome.too_small_gain.is_some() => {
+            let gain = outcome.too_small_gain.unwrap_or_default();
+            format!("nothing changed: would save {gain} of {after} tokens, less than --min-gain")
         }
         StageOutcome::Skipped if is_over || must_gain => {
             format!("no result can be shortened: {after} tokens, budget {prompt}")
@@ -64,7 +64,7 @@ pub fn report_truncated(
         _ => what_was_done(outcome),
     };
     let members = how.members(outcome.before, after);
-    if is_over || outcome.forgone.is_some() || must_gain && how == StageOutcome::Skipped {
+    if is_over || outcome.too_small_gain.is_some() || must_gain && how == StageOutcome::Skipped {
         return Err(Error::new(Exit::NoGain, text).with(members).into());
     }
     log.outcome(&text, &members);
