@@ -1,7 +1,7 @@
-//! A child and all that it starts, which end together.
+//! A child process and its descendants, which are ended together.
 //!
-//! A child leads a process group of its own. In the foreground of a terminal it stays in ours: only that group may
-//! read the terminal, and gets its signals (Ctrl-C, Ctrl-Z). What it starts is then found by its parents.
+//! A child leads its own process group. In the foreground of a terminal it stays in the group of this program, because
+//! only that group may read the terminal and gets its signals (Ctrl-C, Ctrl-Z). Its descendants are then found in /proc.
 //!
 //! A signal that ends this program ends its children first.
 
@@ -21,17 +21,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a child has to end after SIGTERM.
+/// The time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(1);
-/// How often to check whether it has ended.
+/// The pause between checks whether the processes have ended.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The children that run.
+/// The running children.
 static RUNNING: Mutex<Vec<ProcessFamily>> = Mutex::new(Vec::new());
 /// True if a signal is ending them.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
-/// A child and all that it starts.
+/// A child process and its descendants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ProcessFamily {
     child: Pid,
@@ -39,7 +39,7 @@ pub(super) struct ProcessFamily {
 }
 
 impl ProcessFamily {
-    /// Starts a child. Until it is [`ProcessFamily::forget`]ed, a signal that ends this program ends it first.
+    /// Starts a child. Until [`ProcessFamily::forget`] is called, a signal that ends this program ends the child first.
     pub(super) fn start(command: &mut Command) -> io::Result<(Child, ProcessFamily)> {
         signals::before_end(|_| end_all());
         let leads_group = !has_terminal();
@@ -53,19 +53,19 @@ impl ProcessFamily {
         Ok((child, family))
     }
 
-    /// Forgets a child that has ended. If a signal is ending this program, this waits for that end: nothing is
-    /// made of what an interrupted child left.
+    /// Removes a child that has ended from the list of running ones. If a signal is ending this program, this call does not
+    /// return, so that the program does not use the output of an interrupted child.
     pub(super) fn forget(self) {
         running().retain(|family| *family != self);
     }
 
-    /// Ends all processes: with SIGTERM, and those left after a while with SIGKILL. `reap` is called while that
-    /// takes time, to wait for the child itself.
+    /// Ends all processes with SIGTERM, and those that still run after a second with SIGKILL. Calls `reap` meanwhile, which
+    /// has to wait for the child itself.
     pub(super) fn end(self, mut reap: impl FnMut()) {
         let mut members = vec![self.child];
         let begun = Instant::now();
         self.signal(&mut members, Signal::TERM);
-        while self.is_there(&members) {
+        while self.is_running(&members) {
             if begun.elapsed() > GRACE {
                 self.signal(&mut members, Signal::KILL);
                 break;
@@ -77,7 +77,7 @@ impl ProcessFamily {
     }
 
     fn signal(self, members: &mut Vec<Pid>, signal: Signal) {
-        // A process that has ended already is not a failure.
+        // Errors are ignored: the process may have ended already.
         if self.leads_group {
             let _ = kill_process_group(self.child, signal);
             return;
@@ -88,7 +88,7 @@ impl ProcessFamily {
         }
     }
 
-    fn is_there(self, members: &[Pid]) -> bool {
+    fn is_running(self, members: &[Pid]) -> bool {
         if self.leads_group {
             return test_kill_process_group(self.child).is_ok();
         }
@@ -100,8 +100,8 @@ fn running() -> MutexGuard<'static, Vec<ProcessFamily>> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Ends all children, before a signal ends this program. The list stays locked: no child starts any more, and
-/// whoever waited for one waits for the end.
+/// Ends all children before a signal ends this program. The list stays locked, so that no thread starts another child or
+/// returns from [`ProcessFamily::forget`].
 fn end_all() {
     if IS_ENDING.swap(true, Ordering::Relaxed) {
         return;
@@ -115,7 +115,7 @@ fn end_all() {
     std::mem::forget(running);
 }
 
-/// Returns whether this program is in the foreground of a terminal.
+/// Returns true if this program is in the foreground of a terminal.
 pub fn has_terminal() -> bool {
     let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
     let terminal = rustix::fs::open("/dev/tty", flags, Mode::empty());

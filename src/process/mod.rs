@@ -1,5 +1,4 @@
-//! Running other programs: a command of the user's, with messages on its standard input. A command ends with all
-//! that it started.
+//! Runs the user's commands, with messages on their standard input. A command is ended together with its descendants.
 
 mod family;
 pub mod relatives;
@@ -16,33 +15,33 @@ use std::process::{ChildStdout, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Instant;
 
-/// What a child left.
+/// The result of a command that has ended.
 #[derive(Debug)]
 pub struct EndedCommand {
-    /// Its exit status; none when a signal ended it.
+    /// Its exit status; `None` if a signal ended it.
     pub status: Option<i32>,
     /// The signal that ended it, if one did.
     pub signal: Option<i32>,
-    /// All that it wrote.
+    /// Its output.
     pub stdout: Vec<u8>,
 }
 
 impl EndedCommand {
-    /// Its status, if that is one of ours.
+    /// Returns its status if that is one of the toolkit's.
     #[must_use]
     pub fn exit(&self) -> Option<Exit> {
         self.status.and_then(Exit::from_code)
     }
 
-    /// The failure that its end is, under its own status where that is one of ours. `what` is what could
-    /// not be done: `cannot count`.
+    /// Returns the error for a command that failed, with the command's status if that is one of the toolkit's. `what` is
+    /// the beginning of the error text, such as `cannot count`.
     #[must_use]
     pub fn failure(&self, command: &str, what: &str) -> anyhow::Error {
         let how =
             self.status.map_or("by a signal".to_owned(), |code| format!("with status {code}"));
         let exit = match (self.exit(), self.status) {
             (_, Some(126 | 127)) => Exit::Config,
-            // Who went away is its reader and not ours.
+            // 141 is about the reader of the command's output, and not about this program's.
             (Some(exit), _) if !matches!(exit, Exit::ReaderGone | Exit::Done) => exit,
             _ => Exit::Unavailable,
         };
@@ -50,20 +49,20 @@ impl EndedCommand {
     }
 }
 
-/// What a child may do and see.
+/// Limits on a command.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ChildLimits<'l> {
-    /// When it is ended if it has not ended by itself.
+    /// The time at which it is ended if it still runs.
     pub until: Option<Instant>,
-    /// Settings that it must not get from the environment or the configuration file.
+    /// The variables of settings that it must not get from the environment or the configuration file.
     pub without: &'l [&'l str],
 }
 
-/// Runs `command` (as the shell reads it, so it may bring arguments of its own) with `arguments` after
-/// it and `input` on its standard input. Its standard error is ours.
+/// Runs `command` in a shell, so that it may contain arguments, with `arguments` appended and `input` on its standard
+/// input. It shares the standard error of this program.
 ///
 /// # Errors
-/// When the shell cannot be started; 69 when the child did not end in time.
+/// Fails if the shell cannot be started, and with 69 if the command does not end in time.
 pub fn run(
     command: &str,
     arguments: &[String],
@@ -79,7 +78,7 @@ pub fn run(
     let (mut child, family) =
         ProcessFamily::start(&mut shell).with_context(|| format!("cannot run '{command}'"))?;
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-    // A child that does not read to the end has its reasons; its status tells them.
+    // A command need not read all of its input, so errors of this thread are ignored.
     std::thread::spawn(move || stdin.map(|mut stdin| stdin.write_all(&input)));
     let (sender, output) = mpsc::channel();
     std::thread::spawn(move || sender.send(read_all(stdout)));

@@ -1,4 +1,4 @@
-//! The signals that end programs: steps to take before one ends this program, and what one does to a child.
+//! The signals that end programs: steps to run before one ends this program, and checks whether one ended a child.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -16,23 +16,23 @@ pub const ENDING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 /// The longest wait for the signal that ended a child to arrive in this process.
 const ARRIVAL: Duration = Duration::from_millis(200);
 
-/// True if this or another part of the program catches signals.
+/// True if this module or another part of the program catches signals.
 static IS_CAUGHT: AtomicBool = AtomicBool::new(false);
 
 /// True if the program handles signals itself.
 static IS_LEFT: AtomicBool = AtomicBool::new(false);
 
-/// Leaves signals to a program that handles them itself, from now on.
+/// From now on, leaves all signals to the program's own handlers.
 pub fn leave() {
     IS_CAUGHT.store(true, Ordering::Relaxed);
     IS_LEFT.store(true, Ordering::Relaxed);
 }
 
-/// The steps that run, with the signal's number, before a signal ends the program; each runs once.
+/// The steps to run, with the signal's number, before a signal ends the program. Each is in the list once.
 static BEFORE: Mutex<Vec<fn(i32)>> = Mutex::new(Vec::new());
 
-/// Runs `step` before a signal ends the program as it would have without this, and before the steps that were
-/// named earlier. A signal that the program ignores stays ignored.
+/// Registers a step to run before a signal ends the program. Steps run in the reverse order of their registration, and
+/// then the signal has its default effect. Signals that the program ignores stay ignored.
 pub fn before_end(step: fn(i32)) {
     let mut steps = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
     if !steps.iter().any(|known| std::ptr::fn_addr_eq(*known, step)) {
@@ -42,9 +42,8 @@ pub fn before_end(step: fn(i32)) {
     if IS_CAUGHT.swap(true, Ordering::Relaxed) {
         return;
     }
-    let heard = heard(&ENDING);
-    // Without this no step is taken, and the signal ends the program all the same.
-    let Ok(mut signals) = Signals::new(heard) else { return };
+    // If this fails, a signal ends the program without the steps.
+    let Ok(mut signals) = Signals::new(not_ignored(&ENDING)) else { return };
     let listen = move || {
         for signal in signals.forever() {
             if IS_LEFT.load(Ordering::Relaxed) {
@@ -58,29 +57,30 @@ pub fn before_end(step: fn(i32)) {
     let _ = thread::Builder::new().spawn(listen);
 }
 
-/// Those of the signals that are not ignored.
-pub fn heard(signals: &[i32]) -> Vec<i32> {
-    signals.iter().copied().filter(|signal| is_heard(*signal)).collect()
+/// Returns those of the signals that the program does not ignore.
+pub fn not_ignored(signals: &[i32]) -> Vec<i32> {
+    signals.iter().copied().filter(|signal| !is_ignored(*signal)).collect()
 }
 
-/// Returns whether a signal would end the program. Where the kernel does not tell, a hang-up is taken for ignored, as it
-/// is after nohup(1), and no other signal.
-fn is_heard(signal: i32) -> bool {
+/// Returns true if the program ignores a signal. Without /proc, SIGHUP is taken for ignored, as it is after nohup(1),
+/// and no other signal.
+fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    ignored.map_or(signal != SIGHUP, |mask| (mask >> (signal - 1)) & 1 == 0)
+    ignored.map_or(signal == SIGHUP, |mask| (mask >> (signal - 1)) & 1 == 1)
 }
 
-/// Waits a moment after a signal ended a child. If the sender signals all processes of a session, this process is ended,
-/// too, and does not store the end of the child as a result.
+/// Waits briefly after a signal ended a child. If the sender signals all processes of a session, the signal ends this
+/// process, too, before it stores the end of the child as a result.
 pub fn await_own_signal(status: ExitStatus) {
     if is_interrupted(status) {
         thread::sleep(ARRIVAL);
     }
 }
 
-/// Returns whether SIGHUP, SIGINT, SIGQUIT or SIGTERM ended a process, or a command of a shell as its status reports.
+/// Returns true if SIGHUP, SIGINT, SIGQUIT or SIGTERM ended a process, or ended a command of a shell that reports this
+/// in its own status.
 #[must_use]
 pub fn is_interrupted(status: ExitStatus) -> bool {
     let signal = status.signal().or_else(|| status.code().map(|code| code - 128));

@@ -183,8 +183,8 @@ impl Drop for Terminal {
 /// end of the turn is forwarded as SIGTERM.
 fn listen(sender: Sender<JobEvent>) -> std::io::Result<()> {
     signals::leave();
-    let heard = signals::heard(&signals::ENDING);
-    let mut signals = Signals::new(heard)?;
+    let caught = signals::not_ignored(&signals::ENDING);
+    let mut signals = Signals::new(caught)?;
     let of_turn = sender.clone();
     thread::spawn(move || {
         for signal in signals.forever() {

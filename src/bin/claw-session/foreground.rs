@@ -31,8 +31,8 @@ static FORWARDING: Mutex<()> = Mutex::new(());
 /// If the command cannot be started, or the signals cannot be caught.
 pub(super) fn run(command: &mut Command) -> io::Result<ExitStatus> {
     signals::leave();
-    let heard = signals::heard(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP]);
-    let mut signals = SignalsInfo::<WithRawSiginfo>::new(heard)?;
+    let caught = signals::not_ignored(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP]);
+    let mut signals = SignalsInfo::<WithRawSiginfo>::new(caught)?;
     let mut child = command.spawn()?;
     let process = Pid::from_child(&child);
     let listening = signals.handle();
