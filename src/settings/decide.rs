@@ -1,7 +1,7 @@
-//! Finding the value of each setting. The first of these places that has a value decides: the flag, the variable, the
+//! Finds the value of each setting. It is taken from the first of these places that has one: the flag, the variable, the
 //! profile in use, the rest of the configuration file, the default.
 //!
-//! - An empty variable and `--no-NAME` mean no value: the file is not consulted, and the default applies.
+//! - An empty variable or `--no-NAME` means no value: the file is not consulted, and the default applies.
 //! - Two settings that exclude each other (`conflicts_with`) are an error if both come from the same place. Otherwise
 //!   the one from the earlier place applies: `--key-file` is used even if `CLAW_KEY_CMD` is set.
 //! - A setting that may be repeated is a list. One place gives the whole list; lists are not merged.
@@ -16,7 +16,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use std::ffi::{OsStr, OsString};
 
-/// A command line of which the flags alone are parsed.
+/// A command line of which only the flags and operands are parsed.
 #[derive(Debug)]
 pub struct CommandLine<'a> {
     command: Command,
@@ -55,7 +55,7 @@ impl<'a> CommandLine<'a> {
     /// Parses the flags in `arguments`, the program's name first.
     ///
     /// # Errors
-    /// If they are wrong, or ask for help or version.
+    /// Fails if they are invalid, or ask for help or version.
     pub fn parse(
         command: Command,
         arguments: &'a [OsString],
@@ -73,7 +73,7 @@ impl<'a> CommandLine<'a> {
     /// Finds the values of the settings.
     ///
     /// # Errors
-    /// If a variable or the file has a value that cannot be used.
+    /// Fails if a value in a variable or in the file is invalid.
     pub fn decide(
         self,
         variables: Variables<'_>,
@@ -91,7 +91,7 @@ impl<'a> CommandLine<'a> {
 /// Checks the values of a setting; errors refer to it as `name`.
 ///
 /// # Errors
-/// Says why a value cannot be used.
+/// Returns the reason if a value is invalid.
 pub fn check(setting: &Setting, texts: &[OsString], name: &str) -> Result<(), String> {
     if texts.is_empty() {
         return Ok(());
@@ -103,10 +103,10 @@ pub fn check(setting: &Setting, texts: &[OsString], name: &str) -> Result<(), St
     parsed.map(drop).map_err(|error| mistakes::invalid_value(&error, name))
 }
 
-/// Checks that a file does not give two of these settings of `command` that exclude each other.
+/// Checks that a file does not have two of these settings of `command` that exclude each other.
 ///
 /// # Errors
-/// 78 if it does.
+/// Fails with 78 if it does.
 pub fn check_together(
     command: &Command,
     settings: &[Setting],
@@ -196,7 +196,7 @@ fn decide(
     Ok(decided)
 }
 
-/// Returns whether an option is on the command line.
+/// Returns true if an option is on the command line.
 fn is_given(given: &ArgMatches, id: &str) -> bool {
     given.try_contains_id(id).unwrap_or(false)
         && given.value_source(id) == Some(ValueSource::CommandLine)
@@ -218,10 +218,10 @@ pub fn by_flag(setting: &Setting, given: &ArgMatches) -> Option<SettingValue> {
     Some(SettingValue { origin: Origin::Flag, texts })
 }
 
-/// Checks that a list which is given has values: `--allow ''` must not mean that every tool is allowed.
+/// Checks that a given list is not empty: `--allow ''` must not mean that every tool is allowed.
 ///
 /// # Errors
-/// `exit` if it has none.
+/// Fails with `exit` if it is empty, or one of its elements is blank.
 fn require_elements(
     setting: &Setting,
     texts: &[OsString],
@@ -254,7 +254,7 @@ fn elsewhere(
 /// Drops each value that a setting from an earlier place excludes.
 ///
 /// # Errors
-/// 78 if two that exclude each other come from the same place. clap has checked the command line.
+/// Fails with 78 if two that exclude each other come from the same place. clap has already checked the command line.
 fn exclude(command: &Command, decided: &mut [(Setting, SettingValue)]) -> anyhow::Result<()> {
     let has_value = |(_, value): &&(Setting, SettingValue)| {
         !value.texts.is_empty() && value.texts != [OsStr::new("false")]
@@ -283,7 +283,7 @@ fn exclude(command: &Command, decided: &mut [(Setting, SettingValue)]) -> anyhow
     Ok(())
 }
 
-/// Returns whether two options of `command` cannot be given together.
+/// Returns true if two options of `command` exclude each other.
 fn excludes(command: &Command, one: &Arg, other: &Arg) -> bool {
     let names = |one: &Arg, other: &Arg| {
         command.get_arg_conflicts_with(one).iter().any(|it| it.get_id() == other.get_id())
@@ -291,7 +291,7 @@ fn excludes(command: &Command, one: &Arg, other: &Arg) -> bool {
     names(one, other) || names(other, one)
 }
 
-/// Returns the error about a value from a variable or the file.
+/// Returns the error for an invalid value from a variable or the file.
 fn why_invalid(settings: &[(Setting, SettingValue)], error: &clap::Error) -> anyhow::Error {
     let option = mistakes::subject(error);
     let found = settings.iter().find(|(setting, _)| setting.arg.get_long() == option.as_deref());

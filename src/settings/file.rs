@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The keys of all settings that the file can hold, sorted. A test compares them with the definitions.
+/// The keys of all settings, sorted. A test compares them with the definitions.
 pub const KEYS: &[&str] = &[
     "agent",
     "allow",
@@ -100,7 +100,7 @@ pub const GOCLAW: [(&str, &str); 13] = [
 /// GoClaw's keys for the storage of sessions, which have no effect: sessions are always files.
 const NOT_USED: [&str; 2] = ["store", "storePath"];
 
-/// The most bytes of a configuration file.
+/// The largest configuration file, in bytes.
 pub const MOST_BYTES: u64 = 4 << 20;
 
 /// The members of a JSON object.
@@ -120,7 +120,7 @@ struct FileEntry {
 pub struct ConfigFile {
     /// The path of the file, if there is one.
     pub path: Option<PathBuf>,
-    /// The home folder, which `~/` at the beginning of a path means.
+    /// The home folder, for paths that begin with `~/`.
     home: Option<PathBuf>,
     /// The profile in use.
     pub profile: Option<String>,
@@ -136,10 +136,10 @@ pub struct ConfigFile {
 /// Entries by the keys of their settings.
 type FileEntries = BTreeMap<String, FileEntry>;
 
-/// Returns the text of a file with these bytes; one without text is an empty object.
+/// Returns the bytes of a file as text. A blank file counts as an empty object.
 ///
 /// # Errors
-/// 78 if it is too large or not UTF-8.
+/// Fails with 78 if the file is too large or not UTF-8.
 pub fn text(path: &Path, bytes: Vec<u8>) -> anyhow::Result<String> {
     let wrong = |why: &str| Error::new(Exit::Config, unusable(path, why));
     if bytes.len() as u64 > MOST_BYTES {
@@ -149,7 +149,7 @@ pub fn text(path: &Path, bytes: Vec<u8>) -> anyhow::Result<String> {
     Ok(if text.trim().is_empty() { "{}".to_owned() } else { text })
 }
 
-/// Returns the text of an error about a file.
+/// Returns the text of the error for an unusable file.
 #[must_use]
 pub fn unusable(path: &Path, why: &str) -> String {
     format!("cannot use configuration '{}': {why}", path.display())
@@ -159,7 +159,7 @@ impl ConfigFile {
     /// Parses the text of a file, with the values of `profile`, else of the profile that the file itself selects.
     ///
     /// # Errors
-    /// The first problem, and what to do.
+    /// Returns the first problem and what to do about it.
     pub fn parse(
         path: &Path,
         text: &str,
@@ -173,7 +173,7 @@ impl ConfigFile {
     /// Parses the text of a file as [`ConfigFile::parse`] does, but collects the problems with its keys.
     ///
     /// # Errors
-    /// If it is not a JSON object.
+    /// Fails if the text is not a JSON object.
     pub fn read(
         path: &Path,
         text: &str,
@@ -195,7 +195,7 @@ impl ConfigFile {
         Ok(file)
     }
 
-    /// Returns the members of an object whose keys are settings. Notes a problem for each unknown key.
+    /// Returns the members of an object whose keys are settings. Adds a problem for each unknown key.
     fn take(&mut self, path: &str, all: RawMembers, profile: Option<&str>) -> FileEntries {
         let mut entries = FileEntries::new();
         for (key, raw) in all {
@@ -256,7 +256,7 @@ impl ConfigFile {
         }
     }
 
-    /// Returns the members of an object in the file. Notes a problem if it is not an object.
+    /// Returns the members of an object in the file. Adds a problem if it is not an object.
     fn members(&mut self, name: &str, raw: &RawValue) -> RawMembers {
         if raw.get() == "null" {
             return RawMembers::new();
@@ -280,7 +280,7 @@ impl ConfigFile {
         }
     }
 
-    /// Returns whether the file selects JSON for diagnostics.
+    /// Returns true if the file selects JSON for diagnostics.
     #[must_use]
     pub fn logs_json(&self) -> bool {
         self.entry("log").is_some_and(|entry| text_of(&entry.raw).as_deref() == Some("json"))
@@ -295,7 +295,7 @@ impl ConfigFile {
     /// Returns the value of a setting, if the file has one.
     ///
     /// # Errors
-    /// 78 if it is of the wrong kind.
+    /// Fails with 78 if the value has the wrong type.
     pub fn value(&self, setting: &Setting) -> anyhow::Result<Option<SettingValue>> {
         let (Some(path), Some(entry)) = (&self.path, self.entry(&setting.key)) else {
             return Ok(None);
@@ -325,7 +325,7 @@ impl ConfigFile {
         }))
     }
 
-    /// Converts a JSON value to the text that an option takes. Returns none if it is of another kind.
+    /// Converts a JSON value to the text of an option. Returns `None` if it has another type.
     fn text(&self, kind: ValueKind, raw: &str) -> Option<OsString> {
         let is_number = || raw.starts_with(|first: char| first == '-' || first.is_ascii_digit());
         match kind {
@@ -337,7 +337,7 @@ impl ConfigFile {
         }
     }
 
-    /// Resolves a path in the file, which is relative to the file's folder, or with `~/` to the home folder.
+    /// Resolves a path in the file: relative to the file's folder, or to the home folder if it begins with `~/`.
     fn resolve(&self, text: &str) -> OsString {
         if text.is_empty() {
             return OsString::new();
@@ -366,7 +366,7 @@ fn text_of(raw: &RawValue) -> Option<String> {
     string(raw.get()).map(|text| text.into_owned())
 }
 
-/// Returns the text of an error about an unknown key, with the most similar known one.
+/// Returns the text of the error for an unknown key, which suggests the most similar known one.
 #[must_use]
 pub fn unknown(name: &str, key: &str, known: &[&str]) -> String {
     let distance = |other: &&&str| strsim::damerau_levenshtein(key, other);

@@ -1,4 +1,4 @@
-//! Mistakes on a command line, in one line that ends with what to do.
+//! Error texts for invalid command lines and values: one line, which ends with what to do.
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -6,7 +6,7 @@ use std::error::Error as _;
 use std::ffi::OsString;
 use std::num::{IntErrorKind, ParseIntError};
 
-/// Returns the text of an error about the command line.
+/// Returns the text of the error for an invalid command line.
 #[must_use]
 pub fn usage_error(error: &clap::Error, command: &Command, arguments: &[OsString]) -> String {
     describe(error, called(command, arguments))
@@ -18,20 +18,20 @@ pub(super) fn subject(error: &clap::Error) -> Option<String> {
     argument.strip_prefix("--").map(str::to_owned)
 }
 
-/// Returns the text of an error about a value of the setting `name`.
+/// Returns the text of the error for an invalid value of the setting `name`.
 pub(super) fn invalid_value(error: &clap::Error, name: &str) -> String {
     let value = error.get(ContextKind::InvalidValue).map(names).unwrap_or_default();
     describe_value(error, name, &value, "see claw-config(1)")
 }
 
-/// The command that was called, with its name as the user types it.
+/// Returns the command or subcommand that was called, and its name as the user types it.
 fn called<'c>(command: &'c Command, arguments: &[OsString]) -> (&'c Command, String) {
     let name = command.get_name().to_owned();
     let found = arguments.iter().skip(1).find_map(|word| command.find_subcommand(word));
     found.map_or_else(|| (command, name.clone()), |sub| (sub, format!("{name} {}", sub.get_name())))
 }
 
-/// Says what is wrong, and what to do.
+/// Describes an error, and what to do.
 fn describe(error: &clap::Error, (command, called): (&Command, String)) -> String {
     let help = format!("see {called} --help");
     let context = |kind| error.get(kind).map(names).unwrap_or_default();
@@ -77,7 +77,7 @@ fn describe_value(error: &clap::Error, argument: &str, value: &str, help: &str) 
     }
     let why = match (error.source(), error.get(ContextKind::ValidValue)) {
         (Some(source), _) => match source.downcast_ref::<ParseIntError>() {
-            Some(wrong) => why_no_number(wrong).to_owned(),
+            Some(wrong) => fault_in_number(wrong).to_owned(),
             None => source.to_string(),
         },
         (None, Some(ContextValue::Strings(valid))) => format!("use {}", or(valid)),
@@ -86,7 +86,7 @@ fn describe_value(error: &clap::Error, argument: &str, value: &str, help: &str) 
     format!("invalid value '{value}' for {argument}: {why}")
 }
 
-fn why_no_number(error: &ParseIntError) -> &'static str {
+fn fault_in_number(error: &ParseIntError) -> &'static str {
     match error.kind() {
         IntErrorKind::Zero => "use 1 or more",
         IntErrorKind::PosOverflow => "too large; use a smaller number",
@@ -101,7 +101,7 @@ fn or_help(suggested: &str, help: &str) -> String {
     }
 }
 
-/// The arguments that an error is about, without the names of their values.
+/// Returns the arguments that an error is about, without the names of their values.
 fn names(value: &ContextValue) -> String {
     let name = |text: &String| match text.split_once([' ', '[']) {
         Some((option, _)) if text.starts_with('-') => option.to_owned(),
@@ -114,7 +114,7 @@ fn names(value: &ContextValue) -> String {
     }
 }
 
-/// `a, b or c`.
+/// Joins words as in `a, b or c`.
 fn or(words: &[String]) -> String {
     match words {
         [before @ .., last] if !before.is_empty() => format!("{} or {last}", before.join(", ")),

@@ -3,7 +3,8 @@
 //! A setting is a clap argument whose `env` begins with `CLAW_`; nothing else defines it. Its key in the file is
 //! derived from the variable: `CLAW_BASE_URL` becomes `base-url`. [`decide`] finds its value.
 //!
-//! Nothing here reads the environment or a file: variables are looked up by whoever calls, and a file is its text.
+//! This module does not read the environment or files: the caller passes a function that looks up variables, and the text
+//! of the file.
 
 pub mod decide;
 pub mod file;
@@ -60,7 +61,7 @@ pub enum Origin {
     Variable,
     /// The configuration file: its path, and the profile that has the key.
     File(PathBuf, Option<String>),
-    /// No place: the built-in default applies, if there is one.
+    /// No place has a value, and the built-in default applies, if there is one.
     Default,
 }
 
@@ -87,13 +88,13 @@ impl Setting {
         Some(Setting { key, variable, kind, is_list, arg: arg.clone() })
     }
 
-    /// Returns the option, `--window`.
+    /// Returns the name of the option, `--window`.
     #[must_use]
     pub fn flag(&self) -> String {
         format!("--{}", self.arg.get_long().unwrap_or(&self.key))
     }
 
-    /// Returns the hidden option that undoes it, `--no-window`.
+    /// Returns the name of the hidden option that unsets it, `--no-window`.
     #[must_use]
     pub fn opposite(&self) -> String {
         let opposite = opposite(&self.arg);
@@ -118,7 +119,7 @@ impl Setting {
         }
     }
 
-    /// Returns whether the option itself is `--no-NAME`, which makes the switch false.
+    /// Returns true if the option itself is `--no-NAME`, which sets the switch to false.
     #[must_use]
     pub fn is_negative(&self) -> bool {
         matches!(self.arg.get_action(), ArgAction::SetFalse)
@@ -207,13 +208,13 @@ pub fn of(command: &Command) -> Vec<Setting> {
     command.get_arguments().filter_map(Setting::of).collect()
 }
 
-/// Returns the id of the option that undoes the one with this id.
+/// Returns the id of the option that unsets the option with this id.
 #[must_use]
 pub fn opposite_id(id: &str) -> String {
     format!("not {id}")
 }
 
-/// Returns the option that undoes a setting: `--no-stream` for `--stream`, `--guard` for `--no-guard`.
+/// Returns the option that unsets a setting: `--no-stream` for `--stream`, `--guard` for `--no-guard`.
 fn opposite(arg: &Arg) -> Option<Arg> {
     arg.get_env()?;
     let (id, long) = (arg.get_id(), arg.get_long()?);

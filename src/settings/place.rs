@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// Returns the path of the file to use, which need not exist.
 ///
 /// # Errors
-/// 78 if no file is selected: `CLAW_CONFIG` is empty, or there is no home folder.
+/// Fails with 78 if no file is selected: `CLAW_CONFIG` is empty, or there is no home folder.
 pub fn path(given: &ArgMatches, variables: Variables<'_>) -> anyhow::Result<PathBuf> {
     let usual = || usual_path(variables).ok_or("no home folder; set HOME, or give --config");
     let path = match chosen(given, "config", "CLAW_CONFIG", variables) {
@@ -21,7 +21,7 @@ pub fn path(given: &ArgMatches, variables: Variables<'_>) -> anyhow::Result<Path
     path.map_err(|why| Error::new(Exit::Config, format!("no configuration file: {why}")).into())
 }
 
-/// Returns the path of the file to read: the one that is named, else the usual one if it exists.
+/// Returns the path of the file to read: the one that is named, else the default one if it exists.
 #[must_use]
 pub fn selected(given: &ArgMatches, variables: Variables<'_>) -> Option<PathBuf> {
     match chosen(given, "config", "CLAW_CONFIG", variables) {
@@ -31,7 +31,7 @@ pub fn selected(given: &ArgMatches, variables: Variables<'_>) -> Option<PathBuf>
     }
 }
 
-/// Returns the name of the profile that the command line selects, else the variable.
+/// Returns the name of the profile that the command line selects, or else the variable.
 #[must_use]
 pub fn profile(given: &ArgMatches, variables: Variables<'_>) -> Option<String> {
     let name = chosen(given, "profile", "CLAW_PROFILE", variables);
@@ -44,7 +44,7 @@ pub fn home(variables: Variables<'_>) -> Option<PathBuf> {
     variables.text("HOME").map(PathBuf::from)
 }
 
-/// Returns the value of an option, else of its variable; empty for `--no-NAME`.
+/// Returns the value of an option, or else of its variable. It is empty for `--no-NAME`.
 fn chosen(given: &ArgMatches, id: &str, name: &str, variables: Variables<'_>) -> Option<OsString> {
     if given.try_get_one::<bool>(&opposite_id(id)).ok().flatten() == Some(&true) {
         return Some(OsString::new());

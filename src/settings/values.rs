@@ -1,11 +1,11 @@
-//! Values of options, read from their text.
+//! Parsers of option values.
 
 use std::convert::Infallible;
 use std::num::{NonZeroU64, ParseIntError};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A JSON object, or the file that holds it.
+/// A JSON object, or the path of a file with one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExtraArg {
     /// The object itself.
@@ -15,10 +15,10 @@ pub enum ExtraArg {
 }
 
 impl ExtraArg {
-    /// Parses an argument, which is always one or the other.
+    /// Parses an argument with [`ExtraArg::new`], in the form that clap requires.
     ///
     /// # Errors
-    /// None.
+    /// Never fails.
     pub fn parse(text: &str) -> Result<ExtraArg, Infallible> {
         Ok(ExtraArg::new(text))
     }
@@ -33,28 +33,28 @@ impl ExtraArg {
     }
 }
 
-/// Reads an argument that is a whole number, at least 1.
+/// Parses a whole number of at least 1.
 ///
 /// # Errors
-/// If it is not one.
+/// Fails if the text is anything else.
 pub fn positive(text: &str) -> Result<u64, ParseIntError> {
     text.parse().map(NonZeroU64::get)
 }
 
-/// Reads an argument that is a length of time in seconds, with or without fraction.
+/// Parses a length of time in seconds, which may have a fraction.
 ///
 /// # Errors
-/// If it is not one.
+/// Fails if the text is anything else.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
     seconds
         .ok_or_else(|| "not a number of seconds; write digits alone, such as 90 or 0.5".to_owned())
 }
 
-/// Reads an argument that is a share, from 0 to 1.
+/// Parses a share from 0 to 1.
 ///
 /// # Errors
-/// If it is not one.
+/// Fails if the text is anything else.
 pub fn share(text: &str) -> Result<f64, String> {
     let share = text.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
     share.ok_or_else(|| "not a share from 0 to 1; write 0.3 for 30 %".to_owned())

@@ -1,19 +1,19 @@
-//! The variables of the environment, as whoever has it looks them up.
+//! Lookup of environment variables.
 
 use std::ffi::OsString;
 
-/// A lookup of variables by their names.
+/// A function of the caller that looks up variables by name.
 #[derive(Clone, Copy)]
 pub struct Variables<'v>(pub &'v dyn Fn(&str) -> Option<OsString>);
 
 impl Variables<'_> {
-    /// Returns a variable as it is set, which may be empty.
+    /// Returns the value of a variable, which may be empty.
     #[must_use]
     pub fn get(self, name: &str) -> Option<OsString> {
         (self.0)(name)
     }
 
-    /// Returns the text of a variable; none if it is unset, empty or not UTF-8.
+    /// Returns the text of a variable. `None` if it is unset, empty or not UTF-8.
     #[must_use]
     pub fn text(self, name: &str) -> Option<String> {
         self.get(name)?.into_string().ok().filter(|text| !text.is_empty())
