@@ -10,10 +10,10 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Command, Parser};
 use std::ffi::OsString;
 
-/// Reads the arguments of this process. Help and version are printed, and end it.
+/// Parses the arguments of this process. For help and version, prints them and exits.
 ///
 /// # Errors
-/// 2 when the command line is wrong; 78 when a variable or the configuration file is.
+/// Fails with 2 if the command line is invalid, and with 78 if a variable or the configuration file is.
 pub fn parse<A: Parser>() -> anyhow::Result<A> {
     let arguments = of_process();
     let parsed = read::<A>(&arguments).and_then(|mut parsed| from_matches(&mut parsed.matches));
@@ -24,7 +24,7 @@ pub fn parse<A: Parser>() -> anyhow::Result<A> {
 /// file. The format of diagnostics is still taken from these.
 ///
 /// # Errors
-/// 2 when the command line is wrong.
+/// Fails with 2 if the command line is invalid.
 pub fn parse_flags<A: Parser>() -> anyhow::Result<(A, ArgMatches)> {
     let arguments = of_process();
     let line = CommandLine::parse(with_negative_numbers(A::command()), &arguments);
@@ -39,7 +39,7 @@ pub fn parse_flags<A: Parser>() -> anyhow::Result<(A, ArgMatches)> {
 /// Returns the settings of this process with their values.
 ///
 /// # Errors
-/// As [`parse`].
+/// Fails as [`parse`] does.
 pub fn decided<A: Parser>() -> anyhow::Result<Vec<(Setting, SettingValue)>> {
     let arguments = of_process();
     read::<A>(&arguments).map(|parsed| parsed.settings).map_err(|failed| why(failed, &arguments))
@@ -80,8 +80,7 @@ pub fn read<A: Parser>(arguments: &[OsString]) -> Result<Parsed, CommandLineErro
     line.decide(ENVIRONMENT, &file)
 }
 
-/// Selects JSON for diagnostics if the command line asks for it, else if the variable does. Returns whether either is
-/// given.
+/// Selects JSON for diagnostics if the command line asks for it, or else the variable. Returns true if either is given.
 fn log_json_if_asked(arguments: &[OsString]) -> bool {
     let mut words = arguments.iter().enumerate();
     let asked = words.find_map(|(at, word)| match word.to_str()?.strip_prefix("--log")? {

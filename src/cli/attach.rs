@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use std::path::Path;
 
-/// The size limit of a file, in bytes. In base64 such a file still fits the size limit of a request.
+/// The largest file, in bytes. Encoded in base64, it still fits in a request.
 const MOST_BYTES: usize = 30 << 20;
 
 /// The first bytes and the types of media that providers accept.
@@ -22,7 +22,7 @@ const MEDIA: [(&[u8], &str); 5] = [
 /// Reads a file as a content block of a message, in JSON.
 ///
 /// # Errors
-/// 74 or 77 if it cannot be read; 65 if it is empty, too large, or neither known media nor UTF-8.
+/// Fails with 74 or 77 if it cannot be read, and with 65 if it is empty, too large, or neither known media nor UTF-8.
 pub fn block(path: &Path) -> anyhow::Result<String> {
     let bytes = read_file(path)?;
     let name = path.display();

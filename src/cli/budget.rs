@@ -1,4 +1,4 @@
-//! The window and how it is divided, from options, environment and configuration.
+//! The options for the context window, the system prompt, the tools and the rest of a request.
 
 use crate::cli::model::ModelArgs;
 use crate::cli::read_file;
@@ -34,10 +34,10 @@ pub struct BudgetArgs {
 }
 
 impl BudgetArgs {
-    /// The division of the window, if a window is known.
+    /// Returns the budget, if the window is known.
     ///
     /// # Errors
-    /// 78 when something is malformed or nothing is left for the prompt.
+    /// Fails with 78 if the table of models is malformed or nothing is left for the prompt.
     pub fn budget(
         &self,
         model: &ModelArgs,
@@ -51,10 +51,10 @@ impl BudgetArgs {
         Ok(Some(budget.map_err(|why| Error::new(Exit::Config, why))?))
     }
 
-    /// The same, where there is no going on without a window.
+    /// Returns the budget for a program that requires a window.
     ///
     /// # Errors
-    /// 78 also when no window is known: it is never guessed.
+    /// Fails as [`BudgetArgs::budget`] does, and with 78 if the window is not known. It is never guessed.
     pub fn known_budget(
         &self,
         model: &ModelArgs,
@@ -78,10 +78,10 @@ pub struct RequestArgs {
     pub tools: Option<PathBuf>,
 }
 
-/// Reads the object of an argument.
+/// Reads the JSON object that an argument holds or names.
 ///
 /// # Errors
-/// 74 when the file cannot be read, 65 when it is not a JSON object.
+/// Fails with 74 if the file cannot be read, and with 65 if it is not a JSON object.
 pub fn read_extra(extra: &ExtraArg) -> anyhow::Result<String> {
     let (name, text) = match extra {
         ExtraArg::Members(text) => ("--extra".to_owned(), text.clone()),
@@ -117,10 +117,10 @@ fn temperature(text: &str) -> Result<f64, String> {
 }
 
 impl BodyArgs {
-    /// Reads the members, the temperature among them.
+    /// Reads the members, including the temperature.
     ///
     /// # Errors
-    /// As [`read_extra`]; 78 when both have a temperature.
+    /// Fails as [`read_extra`] does, and with 78 if both options give a temperature.
     pub fn read(&self) -> anyhow::Result<Option<String>> {
         let extra = self.extra.as_ref().map(read_extra).transpose()?;
         let Some(temperature) = self.temperature else { return Ok(extra) };
@@ -129,27 +129,27 @@ impl BodyArgs {
         if Object::parse(&extra).is_ok_and(|object| object.get("temperature").is_some()) {
             return fail(
                 Exit::Config,
-                "--extra has a temperature, and so has --temperature; give it once",
+                "--extra and --temperature both give a temperature; give it once",
             );
         }
         Ok(Some(members.spread(&extra).into_json()))
     }
 }
 
-/// The system prompt and the tools, read.
+/// The content of the system prompt and of the tools.
 #[derive(Clone, Debug, Default)]
 pub struct Extras {
-    /// The system prompt; none if it would be blank.
+    /// The system prompt; `None` if it is blank.
     pub system: Option<String>,
     /// The tools, as a JSON array.
     pub tools: Option<String>,
 }
 
 impl RequestArgs {
-    /// Reads both files, or what a folder of tools says of them.
+    /// Reads both files, or the definitions in a folder of tools.
     ///
     /// # Errors
-    /// 74 when one cannot be read, 65 when it is not what it has to be, 78 when a folder has no tool.
+    /// Fails with 74 if one cannot be read, 65 if its content is invalid, and 78 if a folder has no tool.
     pub fn read(&self) -> anyhow::Result<Extras> {
         let text = |path: &PathBuf| -> anyhow::Result<String> {
             String::from_utf8(read_file(path)?).map_err(|error| {
@@ -163,7 +163,7 @@ impl RequestArgs {
         };
         let tools = self.tools.as_ref().map(tools).transpose()?;
         if let (Some(tools), Some(path)) = (&tools, &self.tools)
-            && let Some(why) = why_no_tools(tools.trim())
+            && let Some(why) = fault_in_tools(tools.trim())
         {
             return fail(Exit::Data, format!("cannot use tools '{}': {why}", path.display()));
         }
@@ -174,8 +174,8 @@ impl RequestArgs {
     }
 }
 
-/// Why a text is no list of tools, if it is none.
-fn why_no_tools(text: &str) -> Option<String> {
+/// Returns the fault of a list of tools, if it has one.
+fn fault_in_tools(text: &str) -> Option<String> {
     if json::elements(text).is_none() {
         return Some("not a JSON array; give a list of tools, or a folder of them".to_owned());
     }
@@ -195,7 +195,7 @@ impl RefusedArgs {
     /// Reads the record, the last line of the file.
     ///
     /// # Errors
-    /// 74 when it cannot be read, 65 when it is no record.
+    /// Fails with 74 if the file cannot be read, and with 65 if the line is not a record.
     pub fn read(&self) -> anyhow::Result<Option<Refused>> {
         let Some(path) = &self.failure else { return Ok(None) };
         let bytes = read_file(path)?;

@@ -21,10 +21,10 @@ pub struct ConfigArgs {
     pub profile: Option<String>,
 }
 
-/// Opens the file that the command line selects, else the variable, else the usual one if it exists.
+/// Opens the file that the command line selects, else the variable, else the default one if it exists.
 ///
 /// # Errors
-/// 74 or 77 if it cannot be read, 78 if it is malformed or has an unknown key.
+/// Fails with 74 or 77 if it cannot be read, and with 78 if it is malformed or has an unknown key.
 pub fn open(given: &ArgMatches) -> anyhow::Result<ConfigFile> {
     let Some(path) = place::selected(given, ENVIRONMENT) else { return Ok(ConfigFile::default()) };
     let text = read(&path)?;

@@ -1,7 +1,7 @@
-//! Diagnostics: lines on standard error, and how a program ends.
+//! Diagnostics on standard error, and the exit status.
 //!
-//! [`run`] is the one wrapper around each `main`. It prints an error once, as `claw-x: what failed 'subject': cause`,
-//! and gives its status. When the reader of standard output has gone away, nothing is printed and the status is 141.
+//! [`run`] wraps the `main` of every program. It prints an error once, as `claw-x: what failed 'subject': cause`, and
+//! returns its status. If the reader of standard output has gone away, it prints nothing and the status is 141.
 
 use crate::cli::progress;
 use crate::exit::{Error, Exit, status, text};
@@ -14,9 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Runs a program's body and turns its outcome into an exit status.
 ///
-/// An error is printed on standard error as one line, `NAME: message: cause`; control characters in
-/// it are escaped, so text from outside cannot reach a terminal raw. If standard error is closed, that
-/// is not reported.
+/// Prints an error on standard error as one line, `NAME: message: cause`. Control characters are escaped, so that text
+/// from outside cannot control the terminal. If standard error is closed, nothing is reported.
 pub fn run<T: Into<ExitCode>>(name: &str, body: impl FnOnce() -> anyhow::Result<T>) -> ExitCode {
     match body() {
         Ok(exit) => exit.into(),
@@ -33,7 +32,7 @@ pub fn report(name: &str, error: &anyhow::Error) -> Exit {
     exit
 }
 
-/// Returns the members of a failure for programs: the status, and the members of the error.
+/// Returns the members of an error for `--log json`: its status, and its own members.
 fn members(error: &anyhow::Error, exit: Exit) -> Members {
     let members = Members::new().number("status", exit.code());
     match error.downcast_ref::<Error>() {
@@ -42,7 +41,7 @@ fn members(error: &anyhow::Error, exit: Exit) -> Members {
     }
 }
 
-/// True if diagnostics are JSON lines (`--log json`); one choice for the whole process.
+/// True if the diagnostics of this process are JSON lines (`--log json`).
 static JSON: AtomicBool = AtomicBool::new(false);
 
 /// Makes every later diagnostic a JSON line.
@@ -51,7 +50,7 @@ pub fn log_json() {
     progress::turn_off();
 }
 
-/// Returns whether diagnostics are JSON lines.
+/// Returns true if diagnostics are JSON lines.
 #[must_use]
 pub fn is_json() -> bool {
     JSON.load(Ordering::Relaxed)
@@ -63,14 +62,14 @@ pub fn say(name: &str, text: &str) {
     say_with(name, text, &Members::new());
 }
 
-/// The same with further members for programs to read.
+/// Writes one diagnostic line as [`say`] does. In JSON, it also has these members.
 pub fn say_with(name: &str, text: &str, members: &Members) {
     let mut line = String::new();
     push_line(&mut line, name, text, members);
     write_lines(&line);
 }
 
-/// The same for many at once; `members` gives those of each.
+/// Writes many diagnostic lines as [`say_with`] does; `members` returns the members of each.
 pub fn say_all<'a, T: fmt::Display + 'a>(
     name: &str,
     all: impl Iterator<Item = &'a T>,
@@ -92,8 +91,8 @@ pub fn say_all<'a, T: fmt::Display + 'a>(
     write_lines(&lines);
 }
 
-/// Lines are written together up to this many bytes: a system call for each takes longer than finding what they
-/// say. A pipe takes that many at once, so lines of other programs cannot come between.
+/// The most bytes to write in one system call, which costs more than making a line. Writes of this size to a pipe are
+/// atomic, so lines of other programs cannot come between.
 const MOST_AT_ONCE: usize = 4096;
 
 /// Adds the line of a diagnostic to `lines`.
@@ -109,7 +108,7 @@ fn push_line(lines: &mut String, name: &str, text: &str, members: &Members) {
 
 fn write_lines(lines: &str) {
     progress::clear();
-    // If standard error itself fails, there is no place to report it.
+    // An error in writing to standard error cannot be reported.
     let _ = io::stderr().lock().write_all(lines.as_bytes());
 }
 
@@ -118,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_brings_its_members_along() {
+    fn an_error_keeps_its_members() {
         let plain = anyhow::Error::from(Error::new(Exit::Data, "bad"));
         let json = |error, exit| members(error, exit).into_json();
         assert_eq!(json(&plain, Exit::Data), r#"{"status":65}"#);

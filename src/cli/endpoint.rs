@@ -1,4 +1,4 @@
-//! The options for the way to the provider: the key and the connection.
+//! The options for the connection to the provider and for its key.
 
 use crate::cli::model::ModelArgs;
 use crate::cli::{ENVIRONMENT, read_file};
@@ -19,7 +19,7 @@ pub struct KeyArgs {
     pub key_cmd: Option<String>,
 }
 
-/// The option group for the way to the provider.
+/// The option group for the connection to the provider.
 #[derive(Clone, Debug, clap::Args)]
 pub struct WayArgs {
     /// The key.
@@ -43,12 +43,12 @@ impl WayArgs {
     /// Returns the endpoint of a model; the key is not read yet.
     ///
     /// # Errors
-    /// 78 when options or environment contradict each other, 74 when the certificates cannot be read.
+    /// Fails with 78 if options or variables contradict each other, and with 74 if the certificates cannot be read.
     pub fn endpoint(&self, model: &ModelArgs) -> anyhow::Result<Endpoint> {
         let (provider, base) = (model.provider(), model.endpoint());
         let beta = self.beta.join(",");
         if !beta.is_empty() && provider != Provider::Anthropic {
-            let text = format!("--beta is not for {}; leave it out", provider.name());
+            let text = format!("--beta cannot be used with {}; leave it out", provider.name());
             return fail(Exit::Config, text);
         }
         let certificates = |path: &PathBuf| anyhow::Ok((path.clone(), read_file(path)?));
@@ -68,7 +68,7 @@ impl WayArgs {
 }
 
 impl KeyArgs {
-    /// Returns the source that an option or its setting gives.
+    /// Returns the source of the key from an option or its setting.
     fn source(&self) -> Option<KeySource> {
         let command = || self.key_cmd.clone().map(KeySource::Command);
         self.key_file.clone().map(KeySource::File).or_else(command)

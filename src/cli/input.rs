@@ -1,4 +1,4 @@
-//! Where input comes from and output goes to.
+//! Input from files and standard input, and buffered standard output.
 
 use crate::cli::progress;
 use crate::dialect::looks;
@@ -13,10 +13,10 @@ use std::io::{IoSlice, IsTerminal, Read, StdinLock, Stdout, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Opens a transcript to be read from any place.
+/// Opens a transcript for reading at any offset.
 ///
 /// # Errors
-/// 74 or 77 when it cannot be read; 65 when it is not empty and holds no record.
+/// Fails with 74 or 77 if it cannot be read, and with 65 if it is not empty but contains no record.
 pub fn open_transcript(path: &Path) -> anyhow::Result<Input> {
     let input = open_file(path)?;
     looks::require_records(&input)?;
@@ -38,10 +38,10 @@ pub struct Operands {
 }
 
 impl Operands {
-    /// Opens all of them as transcripts.
+    /// Opens all operands as transcripts.
     ///
     /// # Errors
-    /// 74 or 77 when one cannot be read; 65 when one is not empty and holds no record.
+    /// Fails with 74 or 77 if one cannot be read, and with 65 if one is not empty but contains no record.
     pub fn transcripts(&self) -> anyhow::Result<Vec<Input>> {
         let inputs = self.open()?;
         inputs.iter().try_for_each(looks::require_records)?;
@@ -62,10 +62,10 @@ impl Operands {
         self.files.iter().map(open).collect()
     }
 
-    /// Opens all of them and reads them into memory.
+    /// Reads all operands into memory.
     ///
     /// # Errors
-    /// 74 or 77 when one cannot be read.
+    /// Fails with 74 or 77 if one cannot be read.
     pub fn read(&self) -> anyhow::Result<Vec<(Arc<str>, Vec<u8>)>> {
         let read = |input: Input| -> anyhow::Result<(Arc<str>, Vec<u8>)> {
             Ok((input.name.clone(), input.bytes()?.into_owned()))
@@ -74,16 +74,16 @@ impl Operands {
     }
 }
 
-/// The name of standard input in messages.
+/// Returns the name of standard input in diagnostics.
 #[must_use]
 pub fn stdin_name() -> String {
     "<stdin>".to_owned()
 }
 
-/// Reads a file whole.
+/// Reads a whole file.
 ///
 /// # Errors
-/// 74 or 77 when it cannot be read.
+/// Fails with 74 or 77 if it cannot be read.
 pub fn read_file(path: &Path) -> anyhow::Result<Vec<u8>> {
     std::fs::read(path).with_context(|| format!("cannot read '{}'", path.display()))
 }
@@ -91,33 +91,33 @@ pub fn read_file(path: &Path) -> anyhow::Result<Vec<u8>> {
 /// Reads a file of prices.
 ///
 /// # Errors
-/// 74 when it cannot be read, 78 when a line of it is none.
+/// Fails with 74 if it cannot be read, and with 78 if a line is not a price.
 pub fn prices(path: &Path) -> anyhow::Result<PriceTable> {
     let table = PriceTable::read(&String::from_utf8_lossy(&read_file(path)?));
     let why = |why| {
         format!(
-            "cannot use prices '{}': {why}; write a model and four prices a line",
+            "cannot use prices '{}': {why}; write a model and four prices per line",
             path.display()
         )
     };
     Ok(table.map_err(|error| Error::new(Exit::Config, why(error)))?)
 }
 
-/// Reads standard input whole.
+/// Reads all of standard input.
 ///
 /// # Errors
-/// 74 when it cannot be read, or is closed.
+/// Fails with 74 if it cannot be read, or is closed.
 pub fn read_stdin() -> anyhow::Result<Vec<u8>> {
-    // Nearly always this is enough, and the library would begin with far less.
+    // Most inputs fit. The standard library would start with a much smaller buffer.
     let mut bytes = Vec::with_capacity(8 * 1024);
     open_stdin()?.read_to_end(&mut bytes).context("cannot read '<stdin>'")?;
     Ok(bytes)
 }
 
-/// Takes standard input, to read it piece by piece.
+/// Locks standard input for reading in parts.
 ///
 /// # Errors
-/// 74 when it is closed.
+/// Fails with 74 if it is closed.
 pub fn open_stdin() -> anyhow::Result<StdinLock<'static>> {
     let stdin = std::io::stdin();
     if is_closed(&stdin) {
@@ -127,9 +127,9 @@ pub fn open_stdin() -> anyhow::Result<StdinLock<'static>> {
     Ok(stdin.lock())
 }
 
-/// Whether standard input was closed when the program began. The runtime puts /dev/null, opened for
-/// reading and writing, in a closed descriptor's place. Some programs start others with just that as
-/// their input; a program that was about to read it is told the same.
+/// Returns true if standard input was closed when the program started. The Rust runtime replaces a closed descriptor by
+/// /dev/null, opened for reading and writing. A few programs start others with exactly that as their input, which looks
+/// the same.
 fn is_closed(stdin: &std::io::Stdin) -> bool {
     let writable = rustix::fs::fcntl_getfl(stdin).is_ok_and(|flags| flags.contains(OFlags::RDWR));
     let is_null = || {
@@ -139,10 +139,10 @@ fn is_closed(stdin: &std::io::Stdin) -> bool {
     writable && is_null()
 }
 
-/// Input as text.
+/// Returns the bytes of an input as text.
 ///
 /// # Errors
-/// 65 when it is not UTF-8, naming the input.
+/// Fails with 65 if they are not UTF-8. The error names the input.
 pub fn text<'a>(input: &str, bytes: &'a [u8]) -> anyhow::Result<&'a str> {
     let why = |error| Error::new(Exit::Data, format!("cannot read '{input}': not UTF-8: {error}"));
     Ok(std::str::from_utf8(bytes).map_err(why)?)
@@ -151,7 +151,7 @@ pub fn text<'a>(input: &str, bytes: &'a [u8]) -> anyhow::Result<&'a str> {
 /// Reads messages from all inputs.
 ///
 /// # Errors
-/// 65 at the first line that is no message.
+/// Fails with 65 at the first line that is not a message.
 pub fn messages(inputs: &[(Arc<str>, Vec<u8>)]) -> anyhow::Result<Vec<Message<'_>>> {
     let mut all = Vec::new();
     for (name, bytes) in inputs {
@@ -160,10 +160,10 @@ pub fn messages(inputs: &[(Arc<str>, Vec<u8>)]) -> anyhow::Result<Vec<Message<'_
     Ok(all)
 }
 
-/// Whether messages say which records they come from.
+/// Checks that all messages name the records that they come from, because view records refer to these.
 ///
 /// # Errors
-/// 65 at the first that does not: a view record could not name what it means.
+/// Fails with 65 at the first message that does not.
 pub fn require_meta(messages: &[Message<'_>]) -> anyhow::Result<()> {
     match messages.iter().position(|message| message.meta.is_none()) {
         None => Ok(()),
@@ -177,9 +177,9 @@ pub fn require_meta(messages: &[Message<'_>]) -> anyhow::Result<()> {
     }
 }
 
-/// Standard output, buffered. It has to be ended with [`Output::finish`].
+/// Buffered standard output. The caller has to end it with [`Output::finish`].
 ///
-/// The library's own looks for line feeds in all it is given, and copies it twice.
+/// The standard library's [`Stdout`] searches all output for line feeds, and copies it twice.
 #[derive(Debug)]
 pub struct Output {
     stdout: Stdout,
@@ -187,12 +187,12 @@ pub struct Output {
     buffer: Vec<u8>,
 }
 
-/// How much is held before it is written.
-const HELD: usize = 64 * 1024;
-/// What is as long as this is written from where it lies.
+/// The size of the buffer in bytes.
+const BUFFER: usize = 64 * 1024;
+/// The length in bytes from which output is written directly, without copying it to the buffer.
 const LONG: usize = 8 * 1024;
-/// So many pieces are taken by the kernel at once.
-const MOST_PIECES: usize = 1024;
+/// The most slices in one call of writev(2): IOV_MAX on Linux.
+const MOST_SLICES: usize = 1024;
 
 impl Output {
     /// Opens standard output.
@@ -200,18 +200,18 @@ impl Output {
     pub fn open() -> Output {
         let stdout = std::io::stdout();
         let is_terminal = stdout.is_terminal();
-        Output { stdout, is_terminal, buffer: Vec::with_capacity(HELD) }
+        Output { stdout, is_terminal, buffer: Vec::with_capacity(BUFFER) }
     }
 
-    /// Writes what is still buffered. Success is only after this.
+    /// Writes the rest of the buffer. The output is complete only if this succeeds.
     ///
     /// # Errors
-    /// 74 when standard output cannot be written to, 141 when its reader went away.
+    /// Fails with 74 if standard output cannot be written, and with 141 if its reader has gone away.
     pub fn finish(mut self) -> anyhow::Result<()> {
         self.flush().context("cannot write '<stdout>'")
     }
 
-    /// Writes what is held and then `more`.
+    /// Writes the buffer and then `more`.
     fn write_out(&mut self, more: &[IoSlice<'_>]) -> std::io::Result<()> {
         if self.is_terminal {
             progress::clear();
@@ -222,7 +222,7 @@ impl Output {
         let mut left = &mut pieces[..];
         IoSlice::advance_slices(&mut left, 0);
         while !left.is_empty() {
-            let most = left.len().min(MOST_PIECES);
+            let most = left.len().min(MOST_SLICES);
             match rustix::io::writev(&self.stdout, &left[..most]) {
                 Ok(0) => return Err(std::io::ErrorKind::WriteZero.into()),
                 Ok(written) => IoSlice::advance_slices(&mut left, written),
@@ -245,7 +245,7 @@ impl Write for Output {
         if length >= LONG {
             self.write_out(pieces)?;
         } else {
-            if self.buffer.len() + length > HELD {
+            if self.buffer.len() + length > BUFFER {
                 self.write_out(&[])?;
             }
             pieces.iter().for_each(|piece| self.buffer.extend_from_slice(piece));

@@ -1,4 +1,4 @@
-//! What programs say on standard error.
+//! The log of a program: notes, outcomes and findings on standard error.
 
 use crate::cli::config::ConfigArgs;
 use crate::cli::diagnostics;
@@ -30,27 +30,27 @@ pub struct LogArgs {
     pub config: ConfigArgs,
 }
 
-/// What became of the work of a stage that makes a request smaller, in one word.
+/// The outcome of a stage that makes a request smaller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StageOutcome {
-    /// Done, and the request is within its budget.
+    /// The stage succeeded, and the request is within its budget.
     Applied,
-    /// Nothing was changed: nothing was to be done, or too little was to be gained.
+    /// Nothing was changed, because there was nothing to do or too little to gain.
     Skipped,
-    /// What was made is not used.
+    /// The result, such as a summary, was rejected.
     Refused,
-    /// It could not be done, or was not enough.
+    /// The stage failed, or the request still exceeds its budget.
     Failed,
 }
 
 impl StageOutcome {
-    /// The members that say so, with the request's tokens before and after.
+    /// Returns the members of a diagnostic with this outcome and the tokens of the request before and after.
     #[must_use]
     pub fn members(self, before: u64, after: u64) -> Members {
         self.member().number("before", before).number("after", after)
     }
 
-    /// The member that says so.
+    /// Returns the member of a diagnostic with this outcome.
     #[must_use]
     pub fn member(self) -> Members {
         Members::new().string(
@@ -65,14 +65,14 @@ impl StageOutcome {
     }
 }
 
-/// Where a program's diagnostics go.
+/// The log of a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Log {
     name: &'static str,
 }
 
 impl LogArgs {
-    /// The log of program `name`; from here on, all its diagnostics have the chosen form.
+    /// Opens the log of program `name`, and selects the format of all later diagnostics.
     pub fn open(&self, name: &'static str) -> Log {
         if self.log == LogFormat::Json {
             diagnostics::log_json();
@@ -82,27 +82,27 @@ impl LogArgs {
 }
 
 impl Log {
-    /// Says something.
+    /// Writes a diagnostic.
     pub fn note(&self, text: &str) {
         diagnostics::say(self.name, text);
     }
 
-    /// Says what a stage did: a sentence for people, members for programs.
+    /// Writes the outcome of a stage: text for people, and members for programs.
     pub fn outcome(&self, text: &str, members: &Members) {
         diagnostics::say_with(self.name, text, members);
     }
 
-    /// Shows on a terminal what is waited for, and for how long, until what this gives is dropped.
+    /// Shows on a terminal what the program is waiting for, and for how long, until the result is dropped.
     pub fn wait_for(&self, what: impl Into<String>) -> Progress {
         self.progress(progress::since(what.into()))
     }
 
-    /// Shows on a terminal what `text` gives, until what this gives is dropped.
+    /// Shows the text that `text` returns on a terminal, until the result is dropped.
     pub fn progress(&self, text: impl FnMut() -> Option<String> + Send + 'static) -> Progress {
         Progress::new(self.name, text)
     }
 
-    /// Says which of a provider's counts is not used, and why, if one is not.
+    /// Reports a count of the provider that the estimate does not use, with the reason.
     pub fn unused_count(&self, unused: Option<Unused>) {
         let Some(unused) = unused else { return };
         let members = Members::new().number("unused", unused.count());
@@ -110,7 +110,7 @@ impl Log {
         self.outcome(&unused.to_string(), &members);
     }
 
-    /// Says how many lone surrogates were replaced, if any were.
+    /// Reports the number of replaced lone surrogates, if there are any.
     pub fn replaced(&self, count: usize) {
         let what = match count {
             0 => return,
@@ -122,13 +122,13 @@ impl Log {
     }
 }
 
-/// The number of findings of one rule that a terminal gets.
+/// The most findings of one rule to write to a terminal.
 const MOST_OF_A_RULE: usize = 20;
 
-/// Reports each finding and their number. A terminal gets the first ones of each rule and the number of the others.
+/// Reports all findings and their number. On a terminal, reports the first ones of each rule and the number of the others.
 ///
 /// # Errors
-/// 65 if there are any and `strict` is asked for.
+/// Fails with 65 if there are findings and `strict` is true.
 pub fn report(log: Log, findings: &[Finding], strict: bool) -> anyhow::Result<()> {
     let is_short = std::io::stderr().is_terminal() && !diagnostics::is_json();
     let most = if is_short { MOST_OF_A_RULE } else { usize::MAX };

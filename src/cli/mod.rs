@@ -1,5 +1,5 @@
-//! What two or more programs share on their command lines, and the only place (with `exit`) that
-//! touches standard input and output, the environment and arguments.
+//! The parts of the command line that several programs share. Only this module and `exit` use standard input and output,
+//! the environment and the arguments.
 
 pub mod arguments;
 pub mod attach;
@@ -29,19 +29,19 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The variables of this process.
+/// The environment of this process.
 pub const ENVIRONMENT: Variables<'static> = Variables(&|name| std::env::var_os(name));
 
-/// A variable of the environment; empty counts as unset.
+/// Returns a variable of the environment. An empty one counts as unset.
 #[must_use]
 pub fn variable(name: &str) -> Option<String> {
     ENVIRONMENT.text(name)
 }
 
-/// The time now in Unix seconds, with fraction; `SOURCE_DATE_EPOCH` fixes it.
+/// Returns the time in Unix seconds, with a fraction. If `SOURCE_DATE_EPOCH` is set, returns that instead.
 ///
 /// # Errors
-/// 78 when `SOURCE_DATE_EPOCH` is no number.
+/// Fails with 78 if `SOURCE_DATE_EPOCH` is not a number.
 pub fn now() -> anyhow::Result<f64> {
     if let Some(fixed) = variable("SOURCE_DATE_EPOCH") {
         let why = || {
@@ -55,14 +55,14 @@ pub fn now() -> anyhow::Result<f64> {
         return Ok(fixed.parse::<f64>().ok().filter(|ts| ts.is_finite()).ok_or_else(why)?);
     }
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    // Microseconds are what a double can hold for a few centuries to come.
+    // A double holds the time to the microsecond for some centuries to come.
     Ok((since.as_secs_f64() * 1e6).round() / 1e6)
 }
 
 /// Keeps SIGHUP, SIGINT, SIGQUIT and SIGTERM from ending the program, as `tee -i` does with SIGINT.
 ///
 /// # Errors
-/// When a signal cannot be caught.
+/// Fails if a signal cannot be caught.
 pub fn survive_signals() -> anyhow::Result<()> {
     signals::leave();
     for signal in signals::ENDING {
@@ -71,11 +71,11 @@ pub fn survive_signals() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Makes a write past the limit on file sizes an error that can be undone, instead of the end of the
-/// process.
+/// Catches SIGXFSZ, so that a write past the file size limit fails with an error instead of ending the process, and the
+/// program can undo it.
 ///
 /// # Errors
-/// When the signal cannot be caught.
+/// Fails if the signal cannot be caught.
 pub fn survive_file_limits() -> anyhow::Result<()> {
     signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
     Ok(())

@@ -1,4 +1,4 @@
-//! The options for the model, its provider and address, and what is known of its window.
+//! The options for the model, its provider and its address, and the lookup of its context window.
 
 use crate::cli::{ENVIRONMENT, now, read_file, variable};
 use crate::estimate::models;
@@ -27,7 +27,7 @@ pub struct ModelArgs {
 }
 
 impl ModelArgs {
-    /// The options that were given, for a program that is run.
+    /// Returns the given options, to pass them to another program.
     #[must_use]
     pub fn arguments(&self) -> Vec<String> {
         let provider = self.provider.map(|provider| provider.name().to_owned());
@@ -56,8 +56,8 @@ impl ModelArgs {
         self.model.clone().or_else(|| variable("MODEL_ID"))
     }
 
-    /// Returns the model's name: the one that is set, else the provider's default. Anthropic and OpenAI have one
-    /// if their key is in the environment and their address is the usual one: other servers have other models.
+    /// Returns the model's name: the one that is set, else the provider's default. The defaults of Anthropic and OpenAI apply
+    /// if their key is in the environment and the address is the default one, because other servers have other models.
     #[must_use]
     pub fn model(&self) -> Option<String> {
         let provider = self.provider();
@@ -68,7 +68,7 @@ impl ModelArgs {
         })
     }
 
-    /// Returns the address of the provider, without a slash at its end; `offline` for the one inside.
+    /// Returns the address of the provider, without a slash at its end; `offline` for the built-in provider.
     #[must_use]
     pub fn endpoint(&self) -> String {
         let provider = self.provider();
@@ -77,19 +77,19 @@ impl ModelArgs {
         url.trim_end_matches('/').to_owned()
     }
 
-    /// Returns the window: the configured one, else the smaller of what the table of models says and what a
+    /// Returns the window: the configured one, else the smaller of the window in the table of models and the one that a
     /// refusal by this endpoint stated for this model.
     ///
     /// # Errors
-    /// 78 when the file of `--models` is malformed.
+    /// Fails with 78 if the file of `--models` is malformed.
     pub fn window(&self, configured: Option<u64>) -> anyhow::Result<Option<u64>> {
         configured.map_or_else(|| self.own_window(), |window| Ok(Some(window)))
     }
 
-    /// Returns the window of this very model, by the table of models and what refusals stated.
+    /// Returns the window of this model from the table of models and from refusals, without the configured one.
     ///
     /// # Errors
-    /// 78 when the file of `--models` is malformed.
+    /// Fails with 78 if the file of `--models` is malformed.
     pub fn own_window(&self) -> anyhow::Result<Option<u64>> {
         let table = self.window_of_table()?;
         let stated = self.stated_window(table)?.map(|stated| stated.window);
@@ -99,7 +99,7 @@ impl ModelArgs {
     /// Returns a warning if the configured window is larger than the one that a refusal stated.
     ///
     /// # Errors
-    /// As [`ModelArgs::window`].
+    /// Fails as [`ModelArgs::window`] does.
     pub fn window_warning(&self, configured: Option<u64>) -> anyhow::Result<Option<String>> {
         let Some(window) = configured else { return Ok(None) };
         let stated = self.stated_window(Some(window))?.map(|stated| stated.window);
@@ -123,28 +123,28 @@ impl ModelArgs {
         let found = models::lookup(&model, extra.as_deref());
         let found = found.map_err(|why| {
             let path = self.models.as_deref().unwrap_or(Path::new("")).display();
-            let help = "claw-estimate(1) says what a line holds";
+            let help = "see claw-estimate(1) for the format";
             Error::new(Exit::Config, format!("cannot use models '{path}': {why}; {help}"))
         })?;
         let inside = || self.provider().is_offline().then_some(offline::WINDOW);
         Ok(found.map(|model| model.window).or_else(inside))
     }
 
-    /// The window that a refusal stated, if it is plausible beside the `known` one.
+    /// Returns the window that a refusal stated, if it is plausible in view of the `known` one.
     fn stated_window(&self, known: Option<u64>) -> anyhow::Result<Option<Stated>> {
         let (Some(model), Some(path)) = (self.model(), windows_file()) else { return Ok(None) };
-        // A memory that cannot be read is empty.
+        // A state file that cannot be read counts as empty.
         let Ok(bytes) = std::fs::read(path) else { return Ok(None) };
         let (text, place) = (String::from_utf8_lossy(&bytes), address::place(&self.endpoint()));
         let is_place = |endpoint: &str| address::place(endpoint) == place;
         Ok(windows::lookup(&text, is_place, &model, known, now()?))
     }
 
-    /// Remembers the window that a refusal stated, for every program, if it is plausible beside the one that
-    /// was given or is in the table.
+    /// Stores the window that a refusal stated in the state folder, for all programs, if it is plausible in view of the
+    /// configured one or the one in the table.
     ///
     /// # Errors
-    /// When the state cannot be written.
+    /// Fails if the state file cannot be written.
     pub fn learn_window(&self, window: u64, configured: Option<u64>) -> anyhow::Result<()> {
         let (Some(model), Some(path)) = (self.model(), windows_file()) else { return Ok(()) };
         let known = configured.map_or_else(|| self.window_of_table(), |it| Ok(Some(it)))?;
@@ -154,17 +154,16 @@ impl ModelArgs {
         let place = address::place(&self.endpoint());
         let line = windows::line(&place, &model, Stated { window, ts: now()? });
         transcript::append_state(&path, &line)
-            .with_context(|| format!("cannot note the window in '{}'", path.display()))
+            .with_context(|| format!("cannot store the window in '{}'", path.display()))
     }
 }
 
-/// The file of the windows that refusals stated.
+/// Returns the path of the file of windows that refusals stated.
 fn windows_file() -> Option<PathBuf> {
     state_dir().map(|dir| dir.join("windows.jsonl"))
 }
 
-/// The folder for what programs remember: `CLAW_STATE_DIR`, else `clawutils` in `XDG_STATE_HOME` or
-/// `~/.local/state`.
+/// Returns the state folder: `CLAW_STATE_DIR`, else `clawutils` in `XDG_STATE_HOME` or `~/.local/state`.
 #[must_use]
 pub fn state_dir() -> Option<PathBuf> {
     let own = variable("CLAW_STATE_DIR").map(PathBuf::from);

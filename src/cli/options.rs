@@ -1,4 +1,4 @@
-//! Option groups that a program shares with the scripts, and so with claw-config.
+//! Option groups that programs share with the scripts, and so with claw-config.
 
 use crate::cli::{prices, read_file};
 use crate::exit::{Error, Exit, fail};
@@ -62,7 +62,7 @@ impl LimitArgs {
     /// Reads the prices.
     ///
     /// # Errors
-    /// 74 when they cannot be read, 78 when one of their lines is not a price; 2 when they are missing for a limit on the cost.
+    /// Fails with 74 if the file cannot be read, 78 if a line is not a price, and 2 if `--max-cost` is given without prices.
     pub fn prices(&self) -> anyhow::Result<Option<PriceTable>> {
         if self.max_cost.is_some() && self.prices.is_none() {
             return fail(
@@ -93,7 +93,7 @@ pub struct CassetteArgs {
     pub replay: Option<PathBuf>,
 }
 
-/// The option for the pause between tries of a missing summary.
+/// The option for the pause between attempts at a missing summary.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct PauseArgs {
     /// Pause before a missing summary is tried again, in seconds; doubles after each failure
@@ -101,7 +101,7 @@ pub struct PauseArgs {
     pub retry_interval: u64,
 }
 
-/// The options for where summaries come from.
+/// The options for the sources of summaries.
 #[derive(Clone, Debug, clap::Args)]
 pub struct SourceArgs {
     /// Do not use a checkpoint as the summary, even if it covers half of the request or more
@@ -121,11 +121,11 @@ pub struct SourceArgs {
 /// A source of summaries that calls no model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Fallback {
-    /// Put together from what was said, without a model
+    /// Extract the summary from the messages, without a model
     Local,
 }
 
-/// The options for when a checkpoint is due.
+/// The options for the conditions under which a checkpoint is due.
 #[derive(Clone, Debug, clap::Args)]
 pub struct DueArgs {
     /// Do not make checkpoints automatically
@@ -202,7 +202,7 @@ impl WorkspaceArgs {
     /// Returns the folder.
     ///
     /// # Errors
-    /// 78 when there is none.
+    /// Fails with 78 if it does not exist.
     pub fn require(&self) -> anyhow::Result<PathBuf> {
         if self.workspace.is_dir() {
             return Ok(self.workspace.clone());
@@ -249,7 +249,7 @@ impl RedactArgs {
     /// Reads the patterns.
     ///
     /// # Errors
-    /// 74 if the file cannot be read, 78 if one of its lines is not a pattern.
+    /// Fails with 74 if the file cannot be read, and with 78 if a line is not a pattern.
     pub fn patterns(&self) -> anyhow::Result<Option<Patterns>> {
         let read = |path: &PathBuf| Patterns::read(&path.display().to_string(), &read_file(path)?);
         self.redact.as_ref().map(read).transpose()
@@ -268,7 +268,7 @@ impl FailuresArgs {
     /// Reads the rows.
     ///
     /// # Errors
-    /// 74 when the file cannot be read, 78 when one of its lines is not a row.
+    /// Fails with 74 if the file cannot be read, and with 78 if a line is not a row.
     pub fn read(&self) -> anyhow::Result<Rows> {
         self.failures.as_deref().map_or_else(|| Ok(Rows::default()), rows_in)
     }

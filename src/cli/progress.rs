@@ -1,14 +1,13 @@
-//! What a program waits for, on a terminal: one line on standard error, after a second of silence.
+//! Progress on a terminal: one line on standard error that shows what the program is waiting for.
 //!
-//! The line is gone before anything else is written there, and at the end. It is for whoever sits in front of
-//! the terminal: where standard error is none, where that cannot erase (`TERM`), where diagnostics are JSON and
-//! in the background nothing is shown. A program shows what it waits for outside of itself: who reads the
-//! output of another leaves the line to that one, and so does who runs another.
+//! The line appears after a second without other output. It is erased before anything else is written to standard error,
+//! when the program ends, and when a signal ends it. There is no line if standard error is not a terminal, if the
+//! terminal cannot erase (`TERM`), if diagnostics are JSON, or in the background.
 //!
-//! A signal that ends the program takes the line off the terminal, too.
+//! In a pipeline or a call, only the program that does the work shows progress: a program that reads the output of
+//! another, or runs another, shows nothing meanwhile.
 //!
-//! There is one line in a process. A thread draws it, which is there while there is something to show, and
-//! programs that end within a second write nothing.
+//! A process has one line. A thread draws it while there is something to show.
 
 use crate::cli::variable;
 use crate::input::{Input, total};
@@ -25,23 +24,23 @@ use std::thread;
 use std::time::{Duration, Instant};
 use unicode_width::UnicodeWidthChar;
 
-/// How long nothing is shown, from the beginning and from anything else that is written.
+/// The time before the line appears, after the start and after any other output.
 const SILENCE: Duration = Duration::from_secs(1);
-/// How often is looked whether there is something new to show.
+/// The time between two updates of the line.
 const PAUSE: Duration = Duration::from_millis(200);
-/// The columns of a terminal that does not tell.
+/// The columns of a terminal whose size is unknown.
 const COLUMNS: usize = 80;
 /// Erases from the cursor to the end of its line.
 const ERASE: &str = "\x1b[K";
 
-/// Gives what the line says at this moment, if anything.
+/// Returns the current text of the line, if there is one.
 type LineText = Box<dyn FnMut() -> Option<String> + Send>;
 
 struct LineState {
     text: Option<LineText>,
-    /// What the terminal shows now.
+    /// The text on the terminal.
     shown: String,
-    /// When something may be shown.
+    /// The time from which the line may be shown.
     from: Option<Instant>,
     has_thread: bool,
 }
@@ -57,14 +56,13 @@ pub fn turn_off() {
     IS_OFF.store(true, Ordering::Relaxed);
 }
 
-/// Something that a program waits for, until this is dropped.
+/// Shows progress until it is dropped.
 #[derive(Debug)]
-#[must_use = "what is dropped at once is never shown"]
+#[must_use = "progress ends when this is dropped"]
 pub struct Progress(());
 
 impl Progress {
-    /// Shows what `text` gives, as often as that changes, on behalf of program `name`. It takes the place of
-    /// what was shown before.
+    /// Shows the text that `text` returns, and updates it, for program `name`. It replaces any earlier progress.
     pub fn new(
         name: &'static str,
         mut text: impl FnMut() -> Option<String> + Send + 'static,
@@ -85,20 +83,20 @@ impl Drop for Progress {
     }
 }
 
-/// Takes the line off the terminal, for something else that is about to be written; it comes back after a
-/// second of silence.
+/// Erases the line before other output. It comes back after a second without output.
 pub fn clear() {
     state().clear();
 }
 
-/// Takes the line off the terminal for good.
+/// Erases the line and ends the progress.
 pub fn stop() {
     let mut state = state();
     state.clear();
     state.text = None;
 }
 
-/// The same for a program that a signal ends: it waits for no terminal that is held up.
+/// Ends the progress as [`stop`] does, when a signal ends the program. Does nothing if another thread holds the lock,
+/// which may be blocked on a stopped terminal.
 fn stop_at_once() {
     if let Ok(mut state) = STATE.try_lock() {
         state.clear();
@@ -106,21 +104,21 @@ fn stop_at_once() {
     }
 }
 
-/// Runs `before`, with the signal's number, when a signal is about to end the program; then the line goes and
-/// the program ends.
+/// Runs `before`, with the signal's number, when a signal is about to end the program. Then the line is erased and the
+/// program ends.
 pub fn end_by_signals(before: fn(i32)) {
     signals::before_end(|_| stop_at_once());
     signals::before_end(before);
 }
 
-/// A text with the time that has passed since it was given: `waiting for x (3 s)`.
+/// Returns the text of a wait with the time since this call: `waiting for x (3 s)`.
 pub fn since(what: String) -> impl FnMut() -> Option<String> + Send + 'static {
     let begun = Instant::now();
     move || Some(format!("{what} ({} s)", begun.elapsed().as_secs()))
 }
 
-/// How far into its inputs a program is that writes what it makes of them on the way; before that, it looks for
-/// where to begin. A terminal that shows what it writes needs nothing more.
+/// Returns the text about a program that reads `inputs` and writes output meanwhile: first that it searches, then how much
+/// of the inputs it has read. Shows nothing if the output itself goes to a terminal.
 pub fn reading(inputs: &[Input]) -> impl FnMut() -> Option<String> + Send + 'static {
     let (inputs, is_shown) = (inputs.to_vec(), io::stdout().is_terminal());
     let name = match &inputs[..] {
@@ -135,13 +133,13 @@ pub fn reading(inputs: &[Input]) -> impl FnMut() -> Option<String> + Send + 'sta
     }
 }
 
-/// How much of `all` bytes `now` is.
+/// Describes `now` bytes as a part of `all` bytes.
 fn part(name: &str, now: u64, all: u64) -> String {
     let percent = u128::from(now) * 100 / u128::from(all.max(1));
     format!("{name} {percent} % ({} of {})", size(now), size(all))
 }
 
-/// A number of bytes as people say it.
+/// Formats a number of bytes with a unit.
 fn size(bytes: u64) -> String {
     let units = ["KiB", "MiB", "GiB", "TiB"];
     let scaled = units.iter().scan(bytes as f64, |size, unit| {
@@ -152,7 +150,7 @@ fn size(bytes: u64) -> String {
     fits.map_or_else(String::new, |(size, unit)| format!("{size:.1} {unit}"))
 }
 
-/// Whether somebody looks on who can be shown a line that goes away again.
+/// Returns true if standard error is a terminal that can erase, and progress is not turned off.
 fn is_wanted() -> bool {
     let can_erase = || variable("TERM").is_some_and(|term| term != "dumb");
     !IS_OFF.load(Ordering::Relaxed) && io::stderr().is_terminal() && can_erase()
@@ -162,7 +160,7 @@ fn state() -> MutexGuard<'static, LineState> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Draws until there is nothing more to show.
+/// Draws the line until the progress ends.
 fn draw() {
     loop {
         thread::sleep(PAUSE);
@@ -190,23 +188,23 @@ impl LineState {
         }
     }
 
-    /// Puts a text in the place of what is shown.
+    /// Replaces the text on the terminal.
     fn show(&mut self, text: String) {
         if text != self.shown {
-            // Nobody is left to tell when standard error itself is gone.
+            // An error in writing to standard error cannot be reported.
             let _ = io::stderr().lock().write_all(format!("\r{text}{ERASE}").as_bytes());
             self.shown = text;
         }
     }
 }
 
-/// Whether the terminal is free for a line: neither the user has put another program before this one, nor reads
-/// one keys from it, as a pager does that this one writes to.
+/// Returns true if this program is in the foreground, and no program reads single keys from the terminal, as a pager
+/// does.
 fn is_free() -> bool {
     let terminal = io::stderr();
-    let is_before = tcgetpgrp(&terminal).is_ok_and(|group| group == getpgrp());
+    let is_foreground = tcgetpgrp(&terminal).is_ok_and(|group| group == getpgrp());
     let reads_lines = |modes: Termios| modes.local_modes.contains(LocalModes::ICANON);
-    is_before && tcgetattr(&terminal).is_ok_and(reads_lines)
+    is_foreground && tcgetattr(&terminal).is_ok_and(reads_lines)
 }
 
 fn columns() -> usize {
@@ -214,7 +212,7 @@ fn columns() -> usize {
     if told == 0 { COLUMNS } else { told }
 }
 
-/// As much of a text as has room on a line with the cursor behind it.
+/// Cuts a text to the width of the terminal, less one column for the cursor.
 fn fitted(text: &str, columns: usize) -> String {
     let mut room = columns.saturating_sub(1);
     for (at, c) in text.char_indices() {
@@ -226,7 +224,7 @@ fn fitted(text: &str, columns: usize) -> String {
     text.to_owned()
 }
 
-/// Returns the text about an append that takes long: it waits for other writers, and then for the disk.
+/// Returns the text about an append, which may wait for other writers and then for the disk.
 pub fn appending(
     file: &Path,
     options: &transcript::AppendOptions,
@@ -250,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_as_people_say_them() {
+    fn sizes_have_units() {
         assert_eq!(part("f", 0, 0), "f 0 % (0.0 KiB of 0.0 KiB)");
         assert_eq!(part("f", 1 << 29, 3 << 30), "f 16 % (512.0 MiB of 3.0 GiB)");
     }

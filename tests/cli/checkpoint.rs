@@ -301,7 +301,7 @@ fn a_request_that_is_too_long_is_shortened_and_never_repeated() {
     (1..=2).for_each(|n| drop(sandbox.write(&format!("status.{n}"), "3")));
     run(&sandbox, &[])
         .success()
-        .stderr(contains("asking with half of it"))
+        .stderr(contains("retrying with half of it"))
         .stderr(contains(" (6 calls, "));
     let sizes: Vec<usize> = (1..=3).map(|n| asked(&sandbox, n).len()).collect();
     assert!(sizes[1] < sizes[0] * 2 / 3 && sizes[2] < sizes[1] * 2 / 3, "{sizes:?}");

@@ -653,7 +653,7 @@ fn v54_a_request_that_does_not_fit_is_split_into_smaller_ones() {
     sandbox.write("status.1", "3");
     let run = compact(&sandbox, &[])
         .success()
-        .stderr(contains("the summary request does not fit; asking with half of it"))
+        .stderr(contains("the summary request does not fit; retrying with half of it"))
         .stderr(contains("the summary, piece 1 of 5\n"))
         .stderr(contains("the summary, piece 5 of 5\n"))
         .stderr(contains(" (6 calls, "));

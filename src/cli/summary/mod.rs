@@ -1,5 +1,4 @@
-//! Asking a model for a text that stands for a part of a conversation, as `claw-compact` and
-//! `claw-checkpoint` do: which model, at what cost, in how many calls.
+//! Requests for summaries, as `claw-compact` and `claw-checkpoint` make them: the models, their limits, and the calls.
 
 mod models;
 pub mod writer;
@@ -19,31 +18,30 @@ pub struct CommandArgs {
     pub command: String,
 }
 
-/// A model that is asked for summaries.
+/// A model that writes summaries.
 #[derive(Clone, Debug)]
 pub struct SummaryModel {
-    /// How it is named: `main`, or as in `--via`.
+    /// Its name: `main`, or as in `--via`.
     pub name: String,
-    /// Where and which it is.
+    /// The provider, the address and the model.
     pub model: ModelArgs,
-    /// Its window (tokens) and what of it is left free, if it is known.
+    /// The budget of its context window, if that is known.
     pub window: Option<Budget>,
-    /// The longest wait for it, in seconds.
+    /// The longest wait for its answer, in seconds.
     pub timeout: Option<u64>,
-    /// How its failures are counted; those of the conversation's own model are not.
+    /// The log of its failures; `None` for the conversation's own model.
     pub attempts: Option<Attempts>,
 }
 
 impl SummaryModel {
-    /// The model of the conversation.
+    /// Returns the model of the conversation.
     #[must_use]
     pub fn main(model: &ModelArgs, window: Option<Budget>) -> SummaryModel {
         let (name, model) = ("main".to_owned(), model.clone());
         SummaryModel { name, model, window, timeout: None, attempts: None }
     }
 
-    /// What its requests may cost. `most` is the longest that its text may be (tokens); of a small window it
-    /// gets a quarter.
+    /// Returns the limits on its requests. The summary may have `most` tokens, but at most a quarter of the window.
     #[must_use]
     pub fn limits(&self, gauge: Gauge, most: u64, calls: usize) -> pieces::PieceLimits {
         let summary = self.window.map_or(most, |budget| most.min(budget.window / 4));

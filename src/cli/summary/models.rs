@@ -1,5 +1,4 @@
-//! The models that are asked for summaries: by `--via`, else the configured Ollama model; then that of the
-//! conversation.
+//! The models that write summaries: those of `--via`, else the configured Ollama model; then that of the conversation.
 
 use crate::cli::model::{ModelArgs, state_dir};
 use crate::cli::summary::SummaryModel;
@@ -35,19 +34,19 @@ pub struct SummariserArgs {
     pub failure_reset: u64,
 }
 
-/// The argument of `--via`: a provider and perhaps a model, or that of the conversation.
+/// The argument of `--via`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Via {
     /// `main`: the model of the conversation.
     Main,
-    /// Another one.
+    /// A provider and a model.
     Other(Provider, Option<String>),
 }
 
-/// Reads `main` or `PROVIDER:MODEL`; the offline provider needs no model.
+/// Parses `main` or `PROVIDER:MODEL`. The offline provider needs no model.
 ///
 /// # Errors
-/// Says which providers there are, or that the model is missing.
+/// Returns the reason if the provider is unknown or the model is missing.
 pub fn via(text: &str) -> Result<Via, String> {
     if text == "main" {
         return Ok(Via::Main);
@@ -56,7 +55,7 @@ pub fn via(text: &str) -> Result<Via, String> {
     let provider = <Provider as clap::ValueEnum>::from_str(provider, false)
         .map_err(|_| "use main, offline, or anthropic, openai or ollama and :MODEL".to_owned())?;
     let model = model.filter(|model| !model.is_empty()).map(str::to_owned);
-    // The variables for the model are about that of the conversation.
+    // The variables for the model are those of the conversation, and do not apply here.
     if model.is_none() && provider != Provider::Offline {
         return Err(format!("no model; write {}:MODEL", provider.name()));
     }
@@ -64,10 +63,10 @@ pub fn via(text: &str) -> Result<Via, String> {
 }
 
 impl SummariserArgs {
-    /// Returns the models that are asked, in order, for a conversation with `main` whose window is `budget`.
+    /// Returns the models to try, in order, for a conversation with `main` whose window is `budget`.
     ///
     /// # Errors
-    /// 78 when the window of one leaves no room.
+    /// Fails with 78 if the window of a model leaves no room.
     pub fn models(
         &self,
         main: &ModelArgs,
@@ -89,25 +88,25 @@ impl SummariserArgs {
         Ok(models)
     }
 
-    /// Refuses a model that failed too often lately.
+    /// Refuses a model that has reached `--max-failures`.
     ///
     /// # Errors
-    /// 69, with the time for which it is skipped.
+    /// Fails with 69 if it has. The error states for how long the model is skipped.
     pub fn refuse_failing(&self, asked: &SummaryModel) -> anyhow::Result<()> {
         let Some(attempts) = &asked.attempts else { return Ok(()) };
         let reset = self.failure_reset as f64 * 60.0;
         let failures = attempts.failures(reset);
         let left = failures.last + reset - now()?;
         let is_failing = self.max_failures > 0 && failures.count >= self.max_failures;
-        // More than all of it is left only where the clock was set back.
+        // More than `reset` can be left only if the clock was set back.
         if !is_failing || !(0.0..=reset).contains(&left) {
             return Ok(());
         }
         let text = format!(
-            "'{}' is not asked: it failed {} times in a row, and is skipped for {:.0} s more",
+            "skipping '{}' for {:.0} s: it failed {} times in a row",
             asked.name,
-            failures.count,
-            left.ceil()
+            left.ceil(),
+            failures.count
         );
         fail(Exit::Unavailable, text)
     }
@@ -123,7 +122,7 @@ impl SummariserArgs {
     }
 }
 
-/// A model that is not the one of the conversation `main`.
+/// Returns a model other than that of the conversation, `main`.
 fn other(
     main: &ModelArgs,
     provider: Provider,
@@ -152,6 +151,6 @@ fn other(
 fn divided(window: u64, name: &str) -> anyhow::Result<Budget> {
     match Budget::new(window, None, None) {
         Ok(budget) => Ok(budget),
-        Err(why) => fail(Exit::Config, format!("cannot ask '{name}': {why}")),
+        Err(why) => fail(Exit::Config, format!("cannot use '{name}': {why}")),
     }
 }

@@ -1,4 +1,4 @@
-//! A text by a model: in as many calls as it takes, each by running `claw-call`.
+//! Gets a summary from a model, in as many calls as necessary. Each call runs `claw-call`.
 
 use crate::cli::log::StageOutcome;
 use crate::cli::summary::SummaryModel;
@@ -14,7 +14,7 @@ use crate::process::{self, ChildLimits};
 use crate::record::content::Role;
 use crate::usage;
 
-/// Settings of the conversation's own requests, which a request for a summary does not have.
+/// Settings of the conversation's requests, which do not apply to a request for a summary.
 const REQUEST: [&str; 6] = [
     "CLAW_SYSTEM",
     "CLAW_TOOLS",
@@ -23,7 +23,7 @@ const REQUEST: [&str; 6] = [
     "CLAW_WINDOW",
     "CLAW_MAX_TOKENS",
 ];
-/// Settings of the conversation's own provider, which no other gets to see.
+/// Settings of the conversation's provider, which other providers must not get.
 const PROVIDER: [&str; 6] = [
     "CLAW_KEY_FILE",
     "CLAW_KEY_CMD",
@@ -33,26 +33,26 @@ const PROVIDER: [&str; 6] = [
     "CLAW_INSECURE_HTTP",
 ];
 
-/// A model at work.
+/// A model that writes a summary, within limits.
 #[derive(Clone, Copy, Debug)]
 pub struct Writer<'s> {
-    /// Which.
+    /// The model.
     pub asked: &'s SummaryModel,
-    /// The program that asks it.
+    /// The command that calls it.
     pub command: &'s str,
-    /// What it may cost.
+    /// The limits on calls and time.
     pub spent: &'s CallBudget,
-    /// Where it is said what happens.
+    /// The log for diagnostics.
     pub log: Log,
 }
 
 impl Writer<'_> {
-    /// Asks for a summary of `covered`, piece by piece; `earlier` stands for what came before. A request
-    /// that does not fit is made again from there on, at half the size; none is sent again as it was.
+    /// Gets a summary of `covered`, in pieces if necessary. `earlier` is the summary of what came before. If a request does
+    /// not fit, the rest is sent in requests of half the size. No request is sent twice unchanged.
     ///
     /// # Errors
-    /// 5 when no request fits or the calls are spent; 69 when what came cannot be used or the time is over;
-    /// the status of the program that asks.
+    /// Fails with 5 if no request fits or no calls are left, 69 if the reply is not usable or the time is over, and
+    /// otherwise with the status of the command.
     pub fn write(
         &self,
         covered: &[Message<'_>],
@@ -67,7 +67,7 @@ impl Writer<'_> {
             limits.calls = self.spent.left();
             let too_long = self.ask_for(rest, &mut so_far, prompt, limits, refused.as_deref())?;
             let Some(TooLong { first, request }) = too_long else { return Ok(so_far) };
-            self.log.note("the summary request does not fit; asking with half of it");
+            self.log.note("the summary request does not fit; retrying with half of it");
             let size = limits.gauge.text(&request);
             let room = limits.room.unwrap_or(size).min(size) / 2;
             (limits.room, limits.summary) = (Some(room), limits.summary.min(room / 4));
@@ -75,8 +75,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Asks for a summary of each piece of `rest` in turn, and replaces `so_far` by each reply. Returns the first
-    /// request that does not fit; `refused` is the one that did not fit before.
+    /// Gets a summary of each piece of `rest` in turn, and replaces `so_far` with each reply. Returns the first request that
+    /// does not fit. `refused` is the request that did not fit before.
     fn ask_for(
         &self,
         rest: &[Message<'_>],
@@ -95,7 +95,7 @@ impl Writer<'_> {
         for (before, piece) in pieces.iter().enumerate() {
             let request = prompt.request(said(so_far), &piece.text);
             if refused == Some(request.as_str()) {
-                return fail(Exit::NoGain, "the summary request does not fit the window");
+                return fail(Exit::NoGain, "the summary request does not fit the context window");
             }
             self.say_piece(before + 1, pieces.calls());
             let Some(reply) = self.ask(&request, limits.summary)? else {
@@ -107,7 +107,7 @@ impl Writer<'_> {
         Ok(None)
     }
 
-    /// Says which of several calls comes next; the program that makes it says how long it takes.
+    /// Reports which of several calls comes next.
     fn say_piece(&self, piece: usize, all: usize) {
         if all > 1 {
             let text = format!("asking for the summary, piece {piece} of {all}");
@@ -119,15 +119,15 @@ impl Writer<'_> {
         if pieces.left_out > 0 {
             let count = pieces.left_out;
             let text =
-                format!("{count} messages are too many for the summariser and left out of it");
+                format!("{count} messages do not fit in the summary requests and are left out");
             self.log.outcome(&text, &Members::new().number("left_out", count));
         }
     }
 
-    /// One call; `None` when the request does not fit.
+    /// Makes one call. Returns `None` if the request does not fit.
     ///
     /// # Errors
-    /// As [`Writer::write`].
+    /// Fails as [`Writer::write`] does.
     pub fn ask(&self, request: &str, most_tokens: u64) -> anyhow::Result<Option<SummaryReply>> {
         self.spent.take()?;
         let command = self.command;
@@ -136,7 +136,7 @@ impl Writer<'_> {
         let own = PROVIDER.iter().filter(|_| is_other);
         let without: Vec<&str> = REQUEST.iter().chain(own).copied().collect();
         let limits = ChildLimits { until: self.spent.until(), without: &without };
-        // The command shows what it waits for.
+        // The command shows its own progress.
         progress::stop();
         let ended = process::run(command, &self.arguments(most_tokens), line.into_bytes(), limits)?;
         match ended.exit() {
@@ -146,7 +146,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What `claw-call` is told: which model it is, and how long the summary may be.
+    /// Returns the arguments of `claw-call`: the model and the length of the summary.
     fn arguments(&self, most_tokens: u64) -> Vec<String> {
         let mut arguments = vec!["--max-tokens".to_owned(), most_tokens.to_string()];
         arguments.extend(self.asked.model.arguments());
@@ -165,9 +165,9 @@ impl Writer<'_> {
     }
 }
 
-/// A request that does not fit the window of the model.
+/// A request that does not fit the model's context window.
 struct TooLong {
-    /// The number of the first message in it.
+    /// The index of the first message in it.
     first: usize,
     request: String,
 }
