@@ -204,7 +204,9 @@ mod tests {
             (0..10).map(|n| format!("line {n} of words\n").repeat(300)).collect();
         let mut text = conversation(&results[..8]);
         text.push_str("\n{\"role\":\"assistant\",\"content\":\"done\"}\n");
-        text.push_str(&conversation(&results[8..]).replace("\"t0\"", "\"u0\"").replace("\"t1\"", "\"u1\""));
+        text.push_str(
+            &conversation(&results[8..]).replace("\"t0\"", "\"u0\"").replace("\"t1\"", "\"u1\""),
+        );
         let all = cut(&text, TruncateOptions::new(1_000_000, MAX_FRACTION, u64::MAX)).1.before;
         let options = TruncateOptions {
             floor_chars: 400,
@@ -279,7 +281,8 @@ mod tests {
 
     #[test]
     fn l5_texts_are_shortened_to_the_floor_before_images_are_left_out() {
-        let text = images(1) + "\n" + &conversation(&["many words\n".repeat(3000)]).replace("t0", "u0");
+        let text =
+            images(1) + "\n" + &conversation(&["many words\n".repeat(3000)]).replace("t0", "u0");
         let options = |budget| TruncateOptions::new(100_000, MAX_FRACTION, budget);
         let all = cut(&text, options(u64::MAX)).1.before;
         let some = cut(&text, options(all - 1000)).1;

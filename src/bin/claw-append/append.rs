@@ -36,10 +36,10 @@ impl PlainArgs {
         self.user || self.assistant || self.tool_result.is_some()
     }
 
-    /// Returns the records on standard input. Plain text becomes one record, without a line feed at its end.
+    /// Returns the records on standard input. Plain text becomes one record, without the line feed at its end.
     ///
     /// # Errors
-    /// 65 if plain text is not UTF-8 or is blank; 65, 74 or 77 if an attached file cannot be used.
+    /// Fails with 65 if plain text is not UTF-8 or is blank, and with 65, 74 or 77 if a file cannot be attached.
     pub fn records<'a>(&self, input: &'a [u8]) -> anyhow::Result<Cow<'a, [u8]>> {
         if !self.is_text() {
             return Ok(Cow::Borrowed(input));
@@ -101,7 +101,7 @@ impl EchoArgs {
 }
 
 impl Echo {
-    /// Writes the output for these lines, and flushes it.
+    /// Writes and flushes the output for these lines. After an error, does nothing.
     pub fn write(&mut self, lines: &[String]) {
         if self.failure.is_none() {
             self.failure = self.try_write(lines).err();
@@ -119,10 +119,10 @@ impl Echo {
         self.out.flush()
     }
 
-    /// Checks that everything was written to standard output. `file` has the records in any case.
+    /// Checks that everything was written to standard output. The records are in `file` in any case.
     ///
     /// # Errors
-    /// 74 if standard output cannot be written, 141 if its reader went away.
+    /// Fails with 74 if standard output cannot be written, and with 141 if its reader has gone away.
     pub fn finish(self, file: &Path) -> anyhow::Result<()> {
         let failed = self.failure.map_or(Ok(()), Err);
         failed.with_context(|| {

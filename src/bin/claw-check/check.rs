@@ -1,14 +1,14 @@
-//! What `claw-check` asks of the files themselves.
+//! The checks of `claw-check` on the files themselves.
 
 use anyhow::Context;
 use clawutils::finding::{Finding, Place, rules};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-/// Finds the transcripts among `files` that others than their owner may read or write.
+/// Finds the transcripts among `files` that users other than their owner may access.
 ///
 /// # Errors
-/// 74 when a file's mode cannot be read.
+/// Fails with 74 if the mode of a file cannot be read.
 pub fn check_modes(files: &[PathBuf]) -> anyhow::Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for path in files.iter().filter(|path| path.as_os_str() != "-") {

@@ -51,10 +51,10 @@ pub struct RuleArgs {
     pub ready: bool,
 }
 
-/// Rebuilds the messages and writes them. With `strict` or `ready`, nothing is written before all messages are checked.
+/// Rebuilds the messages and writes them. With `--strict` or `--ready`, writes nothing until all messages are checked.
 ///
 /// # Errors
-/// The errors of [`rebuild::from_inputs`] and of the checks; 74 if `out` cannot be written.
+/// Fails as [`rebuild::from_inputs`] and the checks do, and with 74 if `out` cannot be written.
 pub fn write_messages(
     inputs: &[Input],
     options: &RebuildOptions,

@@ -11,7 +11,7 @@ use std::io::Write;
 /// Writes the messages or the truncation records.
 ///
 /// # Errors
-/// 74 if standard output cannot be written.
+/// Fails with 74 if standard output cannot be written.
 pub fn write_truncated(
     messages: &[Message<'_>],
     outcome: &truncate::TruncateOutcome,
@@ -31,10 +31,10 @@ pub fn write_truncated(
 /// Reports the outcome: skipped if nothing was changed, failed if the request is still over its budget, else applied.
 ///
 /// `must_gain` is true after a refused request, and for records. It is then an error to change nothing, even if the
-/// estimate is within the budget: the provider may count more tokens.
+/// estimate is within the budget, because the provider may count more tokens.
 ///
 /// # Errors
-/// 5 if the request is over its budget, if the gain is less than `--min-gain`, or if nothing was changed with
+/// Fails with 5 if the request is over its budget, if the gain is less than `--min-gain`, or if nothing was changed with
 /// `must_gain`.
 pub fn report_truncated(
     log: Log,
