@@ -1,5 +1,5 @@
-//! Command line parsing, in one place, so that every program reports mistakes in the same way: in one line that ends with
-//! what to do.
+//! Command line parsing, in one place, so that every program reports mistakes in the same way: in one line that ends
+//! with what to do.
 
 use crate::cli::{ENVIRONMENT, config, diagnostics};
 use crate::exit::{Error, Exit};

@@ -125,7 +125,8 @@ impl Log {
 /// The most findings of one rule to write to a terminal.
 const MOST_OF_A_RULE: usize = 20;
 
-/// Reports all findings and their number. On a terminal, reports the first ones of each rule and the number of the others.
+/// Reports all findings and their number. On a terminal, reports the first ones of each rule and the number of the
+/// others.
 ///
 /// # Errors
 /// Fails with 65 if there are findings and `strict` is true.

@@ -56,8 +56,9 @@ impl ModelArgs {
         self.model.clone().or_else(|| variable("MODEL_ID"))
     }
 
-    /// Returns the model's name: the one that is set, else the provider's default. The defaults of Anthropic and OpenAI apply
-    /// if their key is in the environment and the address is the default one, because other servers have other models.
+    /// Returns the model's name: the one that is set, else the provider's default. The defaults of Anthropic and
+    /// OpenAI apply if their key is in the environment and the address is the default one, because other servers have
+    /// other models.
     #[must_use]
     pub fn model(&self) -> Option<String> {
         let provider = self.provider();

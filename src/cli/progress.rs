@@ -1,8 +1,8 @@
 //! Progress on a terminal: one line on standard error that shows what the program is waiting for.
 //!
-//! The line appears after a second without other output. It is erased before anything else is written to standard error,
-//! when the program ends, and when a signal ends it. There is no line if standard error is not a terminal, if the
-//! terminal cannot erase (`TERM`), if diagnostics are JSON, or in the background.
+//! The line appears after a second without other output. It is erased before anything else is written to standard
+//! error, when the program ends, and when a signal ends it. There is no line if standard error is not a terminal, if
+//! the terminal cannot erase (`TERM`), if diagnostics are JSON, or in the background.
 //!
 //! In a pipeline or a call, only the program that does the work shows progress: a program that reads the output of
 //! another, or runs another, shows nothing meanwhile.
@@ -117,8 +117,8 @@ pub fn since(what: String) -> impl FnMut() -> Option<String> + Send + 'static {
     move || Some(format!("{what} ({} s)", begun.elapsed().as_secs()))
 }
 
-/// Returns the text about a program that reads `inputs` and writes output meanwhile: first that it searches, then how much
-/// of the inputs it has read. Shows nothing if the output itself goes to a terminal.
+/// Returns the text about a program that reads `inputs` and writes output meanwhile: first that it searches, then how
+/// much of the inputs it has read. Shows nothing if the output itself goes to a terminal.
 pub fn reading(inputs: &[Input]) -> impl FnMut() -> Option<String> + Send + 'static {
     let (inputs, is_shown) = (inputs.to_vec(), io::stdout().is_terminal());
     let name = match &inputs[..] {

@@ -1,7 +1,8 @@
 //! A child process and its descendants, which are ended together.
 //!
 //! A child leads its own process group. In the foreground of a terminal it stays in the group of this program, because
-//! only that group may read the terminal and gets its signals (Ctrl-C, Ctrl-Z). Its descendants are then found in /proc.
+//! only that group may read the terminal and gets its signals (Ctrl-C, Ctrl-Z). Its descendants are then found in
+//! /proc.
 //!
 //! A signal that ends this program ends its children first.
 
@@ -53,14 +54,14 @@ impl ProcessFamily {
         Ok((child, family))
     }
 
-    /// Removes a child that has ended from the list of running ones. If a signal is ending this program, this call does not
-    /// return, so that the program does not use the output of an interrupted child.
+    /// Removes a child that has ended from the list of running ones. If a signal is ending this program, this call
+    /// does not return, so that the program does not use the output of an interrupted child.
     pub(super) fn forget(self) {
         running().retain(|family| *family != self);
     }
 
-    /// Ends all processes with SIGTERM, and those that still run after a second with SIGKILL. Calls `reap` meanwhile, which
-    /// has to wait for the child itself.
+    /// Ends all processes with SIGTERM, and those that still run after a second with SIGKILL. Calls `reap` meanwhile,
+    /// which has to wait for the child itself.
     pub(super) fn end(self, mut reap: impl FnMut()) {
         let mut members = vec![self.child];
         let begun = Instant::now();
@@ -100,8 +101,8 @@ fn running() -> MutexGuard<'static, Vec<ProcessFamily>> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Ends all children before a signal ends this program. The list stays locked, so that no thread starts another child or
-/// returns from [`ProcessFamily::forget`].
+/// Ends all children before a signal ends this program. The list stays locked, so that no thread starts another child
+/// or returns from [`ProcessFamily::forget`].
 fn end_all() {
     if IS_ENDING.swap(true, Ordering::Relaxed) {
         return;

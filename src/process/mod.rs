@@ -33,8 +33,8 @@ impl EndedCommand {
         self.status.and_then(Exit::from_code)
     }
 
-    /// Returns the error for a command that failed, with the command's status if that is one of the toolkit's. `what` is
-    /// the beginning of the error text, such as `cannot count`.
+    /// Returns the error for a command that failed, with the command's status if that is one of the toolkit's. `what`
+    /// is the beginning of the error text, such as `cannot count`.
     #[must_use]
     pub fn failure(&self, command: &str, what: &str) -> anyhow::Error {
         let how =

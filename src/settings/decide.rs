@@ -1,5 +1,5 @@
-//! Finds the value of each setting. It is taken from the first of these places that has one: the flag, the variable, the
-//! profile in use, the rest of the configuration file, the default.
+//! Finds the value of each setting. It is taken from the first of these places that has one: the flag, the variable,
+//! the profile in use, the rest of the configuration file, the default.
 //!
 //! - An empty variable or `--no-NAME` means no value: the file is not consulted, and the default applies.
 //! - Two settings that exclude each other (`conflicts_with`) are an error if both come from the same place. Otherwise

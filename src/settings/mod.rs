@@ -3,8 +3,8 @@
 //! A setting is a clap argument whose `env` begins with `CLAW_`; nothing else defines it. Its key in the file is
 //! derived from the variable: `CLAW_BASE_URL` becomes `base-url`. [`decide`] finds its value.
 //!
-//! This module does not read the environment or files: the caller passes a function that looks up variables, and the text
-//! of the file.
+//! This module does not read the environment or files: the caller passes a function that looks up variables, and the
+//! text of the file.
 
 pub mod decide;
 pub mod file;

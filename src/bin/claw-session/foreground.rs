@@ -1,7 +1,7 @@
 //! Runs a command, forwards signals to it, and ends as it ended.
 //!
-//! A terminal signals its whole foreground process group, so the command gets Ctrl-C and Ctrl-Z directly. A signal that a
-//! process sends to this program (kill(1), a supervisor) is forwarded to the command and all its descendants.
+//! A terminal signals its whole foreground process group, so the command gets Ctrl-C and Ctrl-Z directly. A signal
+//! that a process sends to this program (kill(1), a supervisor) is forwarded to the command and all its descendants.
 //! In both cases this program waits until the command has ended.
 //!
 //! Ctrl-Z stops this program only after it has stopped the command. The shell takes the terminal back as soon as this

@@ -34,8 +34,8 @@ pub fn write_truncated(
 /// estimate is within the budget, because the provider may count more tokens.
 ///
 /// # Errors
-/// Fails with 5 if the request is over its budget, if the gain is less than `--min-gain`, or if nothing was changed with
-/// `must_gain`.
+/// Fails with 5 if the request is over its budget, if the gain is less than `--min-gain`, or if nothing was changed
+/// with `must_gain`.
 pub fn report_truncated(
     log: Log,
     outcome: &truncate::TruncateOutcome,

@@ -47,8 +47,8 @@ pub struct Writer<'s> {
 }
 
 impl Writer<'_> {
-    /// Gets a summary of `covered`, in pieces if necessary. `earlier` is the summary of what came before. If a request does
-    /// not fit, the rest is sent in requests of half the size. No request is sent twice unchanged.
+    /// Gets a summary of `covered`, in pieces if necessary. `earlier` is the summary of what came before. If a
+    /// request does not fit, the rest is sent in requests of half the size. No request is sent twice unchanged.
     ///
     /// # Errors
     /// Fails with 5 if no request fits or no calls are left, 69 if the reply is not usable or the time is over, and
@@ -75,8 +75,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Gets a summary of each piece of `rest` in turn, and replaces `so_far` with each reply. Returns the first request that
-    /// does not fit. `refused` is the request that did not fit before.
+    /// Gets a summary of each piece of `rest` in turn, and replaces `so_far` with each reply. Returns the first
+    /// request that does not fit. `refused` is the request that did not fit before.
     fn ask_for(
         &self,
         rest: &[Message<'_>],
