@@ -1,9 +1,9 @@
-//! clawutils: an LLM agent's session as an append-only JSONL transcript, rebuilt into messages that a
-//! provider accepts, and carried through a context overflow.
+//! clawutils keeps an LLM agent's session as an append-only JSONL transcript, rebuilds the messages that a
+//! provider accepts, and carries a turn through a context overflow.
 //!
-//! The programs in `src/bin` are a page each; the work is here. A module uses only those that the list below has above
-//! it, which a test holds. So the list is the architecture, read from the bytes up. A stage takes bytes and gives
-//! bytes; only [`cli`] reads arguments and the environment, and writes to the standard streams.
+//! The programs in `src/bin` are short; this library does the work. A module uses only modules that are listed
+//! above it (a test checks this), so the list below is the architecture, lowest layer first. Each stage takes
+//! bytes and returns bytes; only [`cli`] reads arguments and the environment and writes to the standard streams.
 //!
 //! ```
 //! use clawutils::estimate::{Estimate, Method, Request};
@@ -27,30 +27,30 @@
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
-mod simd; // what depends on the processor
-pub mod json; // text that is inspected and written, not decoded
-pub mod printable; // text made fit for a terminal
-pub mod exit; // statuses, and errors that end in them
+mod simd; // code that depends on the processor
+pub mod json; // JSON text, inspected and written without decoding it
+pub mod printable; // control characters escaped for a terminal
+pub mod exit; // exit statuses, and the errors that carry them
 pub mod settings; // options, variables and the configuration file → the value of each setting
-pub mod process; // other programs: started, and ended with all that they started
-pub mod id; // ids of records and of calls
-pub mod finding; // what is wrong at a place of an input
-pub mod input; // bytes in, by name, from any place; bytes → lines
+pub mod process; // child processes: started, and ended with all their descendants
+pub mod id; // ids of records and of tool calls
+pub mod finding; // problems at a place of an input
+pub mod input; // named inputs that can be read from any offset; bytes → lines
 pub mod record; // lines → records
-pub mod shorten; // how a shortened result reads
-pub mod redact; // what is taken out of records before they are written
-pub mod dialect; // what other programs wrote
-pub mod transcript; // the file: records go to its end under a lock, whole or not at all
+pub mod shorten; // the text of a shortened tool result
+pub mod redact; // secrets removed from records before they are written
+pub mod dialect; // transcripts of other programs
+pub mod transcript; // the file: a batch of records is appended under a lock, completely or not at all
 pub mod messages; // records → messages (rebuild)
-pub mod rules; // what a provider accepts
+pub mod rules; // the rules of a provider for messages
 pub mod lint; // a transcript → findings
-pub mod usage; // what providers counted, and what it costs
-pub mod estimate; // messages → tokens; the one place that counts
-pub mod truncate; // messages → smaller messages, by shortening results
-pub mod compact; // messages → a cut, a summary request, and messages with the summary in their place
-pub mod checkpoint; // messages → whether a summary ahead of need is due, its request, and its reply
-pub mod provider; // messages → a reply as records, or a failure of a known kind
-pub mod exec; // calls → results, by running tools
+pub mod usage; // the tokens that providers counted, and their cost
+pub mod estimate; // messages → tokens; the only place that counts
+pub mod truncate; // messages → smaller messages, by shortening tool results
+pub mod compact; // messages → a cut, a summary request, and messages with the summary in place of the old ones
+pub mod checkpoint; // messages → a request for an early summary when one is due, and its reply → a record
+pub mod provider; // messages → a reply as records, or a classified failure
+pub mod exec; // tool calls → tool results, by running tools
 pub mod session; // sessions by name: the store of transcripts and its index
-pub mod show; // records → text, Markdown or HTML, for a person
-pub mod cli; // what programs share on their command lines
+pub mod show; // records → text, Markdown or HTML, for people
+pub mod cli; // the parts of the command lines that programs share

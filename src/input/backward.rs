@@ -1,6 +1,6 @@
-//! Lines that hold a text, from the end of an input backwards.
+//! A search for the lines that contain a text, from the end of the inputs backwards.
 
-use super::block::{BLOCK, MUCH, ReadBlock, processors};
+use super::block::{BLOCK, LARGE, ReadBlock, processors};
 use super::lines::{Line, place, read_line};
 use crate::finding::Place;
 use crate::input::Input;
@@ -11,33 +11,33 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// How much is looked through, at the most, before lines that were found are given out.
+/// The most bytes that one step searches before it returns the lines it found.
 const MOST_REACH: u64 = 64 * 1024 * 1024;
-/// How much is read at once to find the ends of a line.
+/// The number of bytes per read when looking for the ends of a line.
 const PART: u64 = 16 * 1024;
 
-/// A search for one text, or for several at once that end in the same way.
+/// The texts to search for.
 #[derive(Debug)]
 pub enum Needles {
-    /// For one.
+    /// One text.
     One(Box<memmem::Finder<'static>>),
-    /// For several that end with a quote.
+    /// Several texts that end with a quote.
     Quoted {
         /// The texts.
         texts: Vec<&'static str>,
-        /// The two bytes that they have before the quote.
+        /// The pairs of bytes that occur before the final quote.
         ends: Vec<[u8; 2]>,
     },
 }
 
 impl Needles {
-    /// A search for `text`, which is not empty.
+    /// Creates a search for `text`, which must not be empty.
     #[must_use]
     pub fn one(text: impl AsRef<[u8]>) -> Needles {
         Needles::One(Box::new(memmem::Finder::new(text.as_ref()).into_owned()))
     }
 
-    /// A search for `texts`, each of which is longer than two bytes and ends with a quote.
+    /// Creates a search for `texts`. Each must be longer than two bytes and end with a quote.
     #[must_use]
     pub fn quoted(texts: &[&'static str]) -> Needles {
         let mut ends: Vec<[u8; 2]> = texts
@@ -50,7 +50,7 @@ impl Needles {
         Needles::Quoted { texts: texts.to_vec(), ends }
     }
 
-    /// The length of the longest (bytes).
+    /// Returns the length of the longest text in bytes.
     fn longest(&self) -> usize {
         match self {
             Needles::One(finder) => finder.needle().len(),
@@ -58,33 +58,34 @@ impl Needles {
         }
     }
 
-    /// Gives where they begin in `bytes` to `each`, in order.
+    /// Calls `each` with the offset of every match in `bytes`, in order.
     fn find_in(&self, bytes: &[u8], each: &mut impl FnMut(usize)) {
         let (texts, ends) = match self {
             Needles::One(finder) => return finder.find_iter(bytes).for_each(each),
             Needles::Quoted { texts, ends } => (texts, ends),
         };
-        let look_closer = |quote: usize| {
+        let check_quote = |quote: usize| {
             let here = texts.iter().find(|text| bytes[..=quote].ends_with(text.as_bytes()));
             here.into_iter().for_each(|text| each(quote + 1 - text.len()));
         };
-        // How many there are has to be known when this is compiled.
+        // The vector code needs their number at compile time.
         match ends[..] {
-            [one] => simd::with_known(EndsIn { bytes, ends: [one], each: look_closer }),
-            [one, two] => simd::with_known(EndsIn { bytes, ends: [one, two], each: look_closer }),
+            [one] => simd::with_known(EndsIn { bytes, ends: [one], each: check_quote }),
+            [one, two] => simd::with_known(EndsIn { bytes, ends: [one, two], each: check_quote }),
             [one, two, three] => {
-                simd::with_known(EndsIn { bytes, ends: [one, two, three], each: look_closer });
+                simd::with_known(EndsIn { bytes, ends: [one, two, three], each: check_quote });
             }
-            _ => memchr::memchr_iter(b'"', bytes).for_each(look_closer),
+            _ => memchr::memchr_iter(b'"', bytes).for_each(check_quote),
         }
     }
 
-    /// Where they begin in what `rest` gives out of the input's first `end` bytes, in no order.
+    /// Searches the parts that it takes from `rest`, within the input's first `end` bytes. Returns the offsets of the
+    /// matches, unordered.
     fn find(&self, input: &Input, end: u64, rest: &Mutex<Unsearched>) -> io::Result<Vec<u64>> {
         let (mut block, mut found) = (ReadBlock::default(), Vec::new());
         let take = |has_found| rest.lock().unwrap_or_else(PoisonError::into_inner).take(has_found);
         while let Some(part) = take(!found.is_empty()) {
-            // One may lie across the border of two parts.
+            // A match may extend past the end of its part.
             let size = (part.end + self.longest() as u64).min(end) - part.start;
             block.read(input, part.start, usize::try_from(size).unwrap_or(BLOCK))?;
             self.find_in(block.bytes(), &mut |at| {
@@ -94,7 +95,7 @@ impl Needles {
         Ok(found)
     }
 
-    /// The same by all processors.
+    /// Searches like [`Needles::find`], with one thread per processor.
     fn find_together(
         &self,
         input: &Input,
@@ -107,7 +108,7 @@ impl Needles {
             let others: Vec<_> = (1..processors()).map(|_| scope.spawn(help)).collect();
             let mut found = self.find(input, end, rest)?;
             for other in others {
-                let gone = |_| Err(io::Error::other("a search ended early"));
+                let gone = |_| Err(io::Error::other("a search thread failed"));
                 found.extend(other.join().unwrap_or_else(gone)?);
             }
             Ok(found)
@@ -115,17 +116,18 @@ impl Needles {
     }
 }
 
-/// What is still to be looked through, from its end backwards.
+/// The part of an input that is still to be searched, from its end backwards.
 struct Unsearched {
     end: u64,
-    /// To here it is looked through in any case, and from there on to here as long as nothing is found.
+    /// The search always continues down to this offset.
     least: u64,
+    /// Below `least`, the search continues down to this offset until something is found.
     most: u64,
     has_found: bool,
 }
 
 impl Unsearched {
-    /// The next part, for one that `has_found` something.
+    /// Returns the next part to search. `has_found` is true if the caller has found a match.
     fn take(&mut self, has_found: bool) -> Option<Range<u64>> {
         self.has_found |= has_found;
         if self.end <= self.most || self.end <= self.least && self.has_found {
@@ -137,7 +139,7 @@ impl Unsearched {
     }
 }
 
-/// Gives the quotes in `bytes` that stand behind two bytes which are one of `ends` to `each`, in order.
+/// A walk that calls `each` with the offset of every quote in `bytes` that follows one of the byte pairs `ends`.
 struct EndsIn<'b, F, const COUNT: usize> {
     bytes: &'b [u8],
     ends: [[u8; 2]; COUNT],
@@ -168,43 +170,43 @@ impl<F: FnMut(usize), const COUNT: usize> Walk for EndsIn<'_, F, COUNT> {
     }
 }
 
-/// The lines that hold one of several texts, from the end of the inputs backwards. Each line comes once.
+/// A search for lines that contain a needle, from the end of the inputs backwards. It returns each line once.
 #[derive(Debug)]
 pub struct Backward<'s> {
     /// The inputs up to the one that is being searched, which is the last.
     inputs: &'s [Input],
     needles: &'s Needles,
-    /// Where the search begins, over all inputs.
+    /// The offset at which the search begins, over all inputs.
     end: u64,
-    /// Lines that begin before this offset are not wanted, over all inputs.
+    /// The search skips lines that begin before this offset, over all inputs.
     floor: u64,
-    /// Where the input that is being searched begins, over all inputs. The other offsets count from there.
+    /// The beginning of the input that is being searched, over all inputs. The offsets below count from here.
     base: u64,
-    /// Where its part to search ends.
+    /// The end of the part of the input to search.
     limit: u64,
-    /// Where the part of it begins that was searched.
+    /// The beginning of the part that has been searched.
     upper: u64,
-    /// How many bytes the next step searches at least.
+    /// The fewest bytes that the next step searches.
     reach: u64,
-    /// The needles found in the last step, in order. Lines that were returned have theirs removed.
+    /// The offsets of the matches of the last step, in order, without those in lines that were returned.
     found: Vec<u64>,
-    /// Where the line begins that was returned last.
+    /// The beginning of the line that was returned last.
     last_line: u64,
 }
 
-/// A line, with bytes of its own.
+/// A line that owns its bytes.
 #[derive(Clone, Debug)]
 pub struct FoundLine {
     /// Its bytes, without the line feed.
     pub bytes: Vec<u8>,
     /// Its place in its own input.
     pub place: Place,
-    /// Where that input begins, over all inputs.
+    /// The beginning of that input, over all inputs.
     base: u64,
 }
 
 impl FoundLine {
-    /// Reads the line: its object, or what is wrong with it and what can be recovered.
+    /// Parses the line into its object, or a finding and the objects that can be recovered.
     #[must_use]
     pub fn read(&self) -> Vec<Line<'_>> {
         read_line(&self.bytes, self.place.clone(), self.base)
@@ -224,7 +226,7 @@ impl<'s> Backward<'s> {
         search
     }
 
-    /// Begins with the last of `inputs`.
+    /// Continues with the last of `inputs`.
     fn enter(&mut self, inputs: &'s [Input]) {
         let length = inputs.last().map_or(0, |input| input.length);
         self.inputs = inputs;
@@ -233,12 +235,12 @@ impl<'s> Backward<'s> {
         (self.upper, self.reach, self.last_line) = (self.limit, 0, u64::MAX);
     }
 
-    /// Does not return lines that begin before `offset`, over all inputs.
+    /// Makes the search skip lines that begin before `offset`, over all inputs.
     pub fn stop_at(&mut self, offset: u64) {
         self.floor = self.floor.max(offset);
     }
 
-    /// Returns the next line towards the beginning.
+    /// Returns the next matching line towards the beginning.
     ///
     /// # Errors
     /// When an input cannot be read.
@@ -258,17 +260,17 @@ impl<'s> Backward<'s> {
         Ok(None)
     }
 
-    /// Returns the line that byte `at` of `input` lies in.
+    /// Returns the line that contains byte `at` of `input`.
     fn line_at(&mut self, input: &Input, at: u64) -> anyhow::Result<FoundLine> {
         let (offset, bytes) = line_around(input, at, self.limit)?;
         self.last_line = offset;
         Ok(FoundLine { place: place(input, None, offset, bytes.len()), bytes, base: self.base })
     }
 
-    /// Searches the next part of `input`, but nothing before `floor`. What is near the end is found sooner without
-    /// threads; the rest is searched by all processors in steps that grow.
+    /// Searches the next part of `input`, down to `floor` at most. Near the end a search without threads is faster;
+    /// the rest is searched by all processors, in growing steps.
     fn search(&mut self, input: &Input, floor: u64) -> io::Result<()> {
-        let far = self.limit.saturating_sub(MUCH);
+        let far = self.limit.saturating_sub(LARGE);
         let (is_near, least) = (self.upper > far, self.upper.saturating_sub(self.reach));
         let most = if is_near { far.max(floor) } else { floor };
         let rest = Mutex::new(Unsearched { end: self.upper, least, most, has_found: false });
@@ -283,7 +285,7 @@ impl<'s> Backward<'s> {
     }
 }
 
-/// Returns the line that lies at byte `offset`, over all inputs; `None` after their end.
+/// Returns the line that contains byte `offset`, over all inputs; `None` after their end.
 ///
 /// # Errors
 /// When an input cannot be read.
@@ -293,7 +295,7 @@ pub fn line_at(inputs: &[Input], offset: u64) -> anyhow::Result<Option<FoundLine
     Ok(Some(FoundLine { place: place(input, None, start, bytes.len()), bytes, base }))
 }
 
-/// Returns where the line begins that byte `at` lies in, among the first `end` bytes, and its bytes.
+/// Returns the beginning and the bytes of the line that contains byte `at`. Reads only the first `end` bytes.
 fn line_around(input: &Input, at: u64, end: u64) -> anyhow::Result<(u64, Vec<u8>)> {
     let mut start = at;
     while start > 0 {
@@ -324,7 +326,7 @@ fn line_around(input: &Input, at: u64, end: u64) -> anyhow::Result<(u64, Vec<u8>
 mod tests {
     use super::*;
 
-    /// Returns the offsets of the lines that hold a needle, in the order of the search.
+    /// Returns the offsets of the lines that contain a needle, in the order of the search.
     fn offsets(input: Input, needles: &Needles) -> Vec<u64> {
         let end = input.length;
         let inputs = [input];
@@ -337,8 +339,8 @@ mod tests {
     }
 
     #[test]
-    fn backwards_finds_every_line_once_and_from_the_end() {
-        // Short, and long enough for several threads.
+    fn each_matching_line_is_returned_once_from_the_end() {
+        // One input is short, the other long enough for several threads.
         for padding in [4000, 100_000] {
             let mut text = String::new();
             let mut expected = Vec::new();
@@ -356,8 +358,8 @@ mod tests {
     }
 
     #[test]
-    fn a_needle_across_any_border_is_found() {
-        // Blocks are counted from the end, vectors from the beginning of a block.
+    fn a_needle_across_a_block_or_vector_boundary_is_found() {
+        // Blocks are aligned to the end of the input, vectors to the beginning of a block.
         for after in (BLOCK - 8..BLOCK + 2).chain(BLOCK - 2 * STEP..BLOCK - STEP + 8) {
             let text = format!("first\nneedle\"{}", "x".repeat(after));
             let input = Input::memory("t", text.into_bytes());

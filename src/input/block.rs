@@ -1,8 +1,9 @@
-//! Lines of an input by the batch, in order, with what the scanner makes of them.
+//! Batches of scanned lines, in the order of an input.
 //!
-//! Getting bytes out of the kernel, finding lines in them and scanning those takes as long as all that
-//! is done with them later. So where there is much to read, a thread of its own reads the next batches
-//! while the caller is still busy with this one, and whoever has less to do finds the lines in them.
+//! Reading bytes from the kernel, splitting them into lines and scanning the lines takes as long as all later
+//! work on them. For a large input a separate thread therefore reads the next batches while the caller works on
+//! the current one. The thread also splits batches into lines as long as another batch is ready for the caller;
+//! otherwise the caller splits them.
 
 use crate::input::Input;
 use crate::json::{Object, Span};
@@ -14,18 +15,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-/// How much is read at once, in bytes.
+/// The most bytes passed to one read.
 pub const BLOCK: usize = 256 * 1024;
-/// Reads that land on a page boundary are several times faster on some processors.
+/// The page size in bytes. Reads into a page-aligned buffer are several times faster on some processors.
 const PAGE: usize = 4096;
-/// From so many bytes on a thread is worth its start.
-pub(super) const MUCH: u64 = 4 * 1024 * 1024;
-/// So many batches may be ready at once.
+/// The size in bytes from which reading with threads is faster.
+pub(super) const LARGE: u64 = 4 * 1024 * 1024;
+/// The number of batches that the reading thread prepares ahead of the caller.
 const AHEAD: usize = 3;
-/// A batch that had to be larger, for one long line, is not used again.
+/// The largest buffer that is reused for the next batch, in bytes. A single long line can need a larger one.
 const MOST_KEPT: usize = 4 * BLOCK;
 
-/// Bytes of an input.
+/// A buffer with bytes of an input.
 #[derive(Debug, Default)]
 pub struct ReadBlock {
     buffer: Vec<u8>,
@@ -33,8 +34,8 @@ pub struct ReadBlock {
 }
 
 impl ReadBlock {
-    /// Holds nothing but `bytes`, and puts them where what is read after them lands on a page boundary.
-    /// There will be `more` bytes of that.
+    /// Replaces the content with `bytes`, placed so that the bytes read after them start on a page boundary.
+    /// Makes room for `more` bytes after them.
     fn begin_with(&mut self, bytes: &[u8], more: usize) {
         let room = bytes.len().next_multiple_of(PAGE);
         self.make_room(PAGE + room + more);
@@ -44,7 +45,7 @@ impl ReadBlock {
         self.held = begin..end;
     }
 
-    /// Reads `size` bytes more, from byte `from` of the input on, and says how many there were.
+    /// Appends up to `size` bytes from offset `from` of the input, and returns how many were read.
     fn read_on(&mut self, input: &Input, from: u64, size: usize) -> io::Result<usize> {
         let (begin, end) = (self.held.end, self.held.end + size);
         self.make_room(end);
@@ -55,14 +56,14 @@ impl ReadBlock {
 
     fn make_room(&mut self, size: usize) {
         if self.buffer.is_empty() {
-            // The allocator has zeroed pages at hand; growing an empty vector would write each byte.
+            // The kernel provides zeroed pages; `resize` on an empty vector would write each byte.
             self.buffer = vec![0; size];
         } else if self.buffer.len() < size {
             self.buffer.resize(size, 0);
         }
     }
 
-    /// Reads `size` bytes from byte `from` of the input on, or what there is. What was read before is gone.
+    /// Replaces the content with up to `size` bytes from offset `from` of the input; fewer at its end.
     ///
     /// # Errors
     /// When the input cannot be read.
@@ -72,19 +73,19 @@ impl ReadBlock {
         Ok(())
     }
 
-    /// What was read.
+    /// Returns the bytes that were read.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.buffer[self.held.clone()]
     }
 }
 
-/// Lines, each whole.
+/// A batch of complete lines.
 #[derive(Debug, Default)]
 pub struct WholeLines {
-    /// The lines, and after them what was read of the next.
+    /// The lines, followed by the beginning of the next batch.
     block: ReadBlock,
-    /// So many of its bytes are lines.
+    /// The length of the lines in bytes.
     length: usize,
     lines: Vec<Prepared>,
     /// The members of the objects of all lines.
@@ -94,12 +95,12 @@ pub struct WholeLines {
 /// A line in a batch.
 #[derive(Debug)]
 struct Prepared {
-    /// Its bytes, without the line feed.
+    /// Its range in the block, without the line feed.
     line: Range<usize>,
     outline: Option<Outline>,
 }
 
-/// Where an object stands in a batch, and its members.
+/// The positions of an object and its members in a batch.
 #[derive(Debug)]
 struct Outline {
     text: Range<usize>,
@@ -108,39 +109,40 @@ struct Outline {
 }
 
 impl WholeLines {
-    /// How many lines there are.
+    /// Returns the number of lines.
     #[must_use]
     pub fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no lines.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// A line's bytes, and whether a line feed follows them.
+    /// Returns a line's bytes, and true if a line feed follows them.
     #[must_use]
     pub fn line(&self, number: usize) -> (&[u8], bool) {
         let line = self.lines[number].line.clone();
         (&self.block.bytes()[line.clone()], line.end < self.length)
     }
 
-    /// The object that a line is, with nothing but white space around it, if the scanner is sure of it.
+    /// Returns the object in a line if the scanner found one object and only white space around it.
     #[must_use]
     pub fn object(&self, number: usize) -> Option<Object<'_>> {
         let outline = self.lines[number].outline.as_ref()?;
         let bytes = &self.block.bytes()[outline.text.clone()];
-        // SAFETY: only `split` makes outlines, of what it found to be UTF-8, from one brace to another; and
-        // what was read stays as it is until the next `fill`, which begins with throwing them away.
-        #[allow(unsafe_code, reason = "a second look at all text takes long, see CONTRIBUTING")]
+        // SAFETY: only `split` creates outlines. It checks the lines for UTF-8, and an outline goes from one brace
+        // to another. The bytes do not change before the next `fill`, which first discards the outlines.
+        #[allow(unsafe_code, reason = "validating all text again takes long, see CONTRIBUTING")]
         let text = unsafe { std::str::from_utf8_unchecked(bytes) };
         Some(Object::scanned(text, &self.spans[outline.spans.clone()], outline.has_surrogates))
     }
 
-    /// Reads whole lines, which begin with `carry` and go on where `reading` is, and at the end of it what
-    /// there is. Gives what was read of the line after them. The lines are there after [`WholeLines::split`].
+    /// Reads complete lines: `carry`, then bytes from `reading`. At the end of the input the last line may lack
+    /// its line feed. Returns the part of the next line that was read. Call [`WholeLines::split`] to find the
+    /// lines.
     fn fill(&mut self, carry: &[u8], reading: &mut BlockReading) -> io::Result<&[u8]> {
         if self.block.buffer.len() > MOST_KEPT {
             *self = WholeLines::default();
@@ -162,7 +164,7 @@ impl WholeLines {
         Ok(&self.block.bytes()[self.length..])
     }
 
-    /// Finds the lines and what the scanner makes of them, unless that was done.
+    /// Splits the bytes into lines and scans each, unless that was done before.
     fn split(&mut self) {
         if !self.lines.is_empty() {
             return;
@@ -183,8 +185,8 @@ impl WholeLines {
     }
 }
 
-/// The line that begins at `begin`, if the scanner is sure that it is an object with nothing but white space
-/// around it. The scanner passes no line feed, so nobody has to look for the end of the line first.
+/// Returns the line that begins at `begin` if the scanner finds one object in it and only white space around the
+/// object. The scanner stops at line feeds, so the end of the line need not be known.
 fn object_at(text: &str, begin: usize, spans: &mut Vec<Span>) -> Option<Prepared> {
     let after_white = |at: usize| {
         let is_white = |byte: &&u8| byte.is_ascii_whitespace() && **byte != b'\n';
@@ -205,7 +207,7 @@ fn object_at(text: &str, begin: usize, spans: &mut Vec<Span>) -> Option<Prepared
     Some(Prepared { line: begin..end, outline: Some(outline) })
 }
 
-/// A walk over a part of an input, batch by batch.
+/// A reader of a part of an input, batch by batch.
 #[derive(Debug)]
 pub struct Batches {
     current: WholeLines,
@@ -217,31 +219,31 @@ enum Reader {
     Here(BlockReading),
     Ahead {
         full: Receiver<io::Result<WholeLines>>,
-        /// How many of them there are, or are being made.
+        /// The number of batches in `full`, or about to be sent to it.
         waiting: Arc<AtomicUsize>,
         empty: Sender<WholeLines>,
     },
 }
 
 impl Batches {
-    /// The batches of `part`. None of them is read yet.
+    /// Creates a reader of the batches in `part`, a range of byte offsets.
     #[must_use]
     pub fn new(input: &Input, part: Range<u64>) -> Batches {
-        let is_much = part.end.saturating_sub(part.start) >= MUCH && processors() > 1;
+        let is_large = part.end.saturating_sub(part.start) >= LARGE && processors() > 1;
         let reading =
             || BlockReading { input: input.clone(), part: part.clone(), carry: Vec::new() };
-        let ahead = if is_much { read_ahead(reading()) } else { None };
+        let ahead = if is_large { read_ahead(reading()) } else { None };
         let reader = ahead.unwrap_or_else(|| Reader::Here(reading()));
         Batches { current: WholeLines::default(), reader }
     }
 
-    /// The batch that was read last.
+    /// Returns the batch that was read last.
     #[must_use]
     pub fn current(&self) -> &WholeLines {
         &self.current
     }
 
-    /// Reads the next batch; says whether there was one.
+    /// Reads the next batch. Returns false at the end.
     ///
     /// # Errors
     /// When the input cannot be read.
@@ -249,7 +251,7 @@ impl Batches {
         match &mut self.reader {
             Reader::Here(reading) => reading.next(&mut self.current)?,
             Reader::Ahead { full, empty, waiting } => {
-                // The reader is gone after the last batch.
+                // The reading thread ends after the last batch.
                 let Ok(next) = full.recv() else { return Ok(false) };
                 waiting.fetch_sub(1, Ordering::Relaxed);
                 let used = std::mem::replace(&mut self.current, next?);
@@ -266,7 +268,7 @@ pub(super) fn processors() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// Starts a thread that makes batches as long as somebody takes them; `None` where no thread can be had.
+/// Starts a thread that prepares batches until the receiver is dropped. Returns `None` if no thread can be started.
 fn read_ahead(mut reading: BlockReading) -> Option<Reader> {
     let ((give, full), (empty, take)) = (channel(), channel::<WholeLines>());
     (0..AHEAD).try_for_each(|_| empty.send(WholeLines::default())).ok()?;
@@ -276,7 +278,8 @@ fn read_ahead(mut reading: BlockReading) -> Option<Reader> {
         for mut batch in take {
             let outcome = reading.next(&mut batch);
             let is_last = outcome.is_err() || batch.length == 0;
-            // The caller splits this one as well, if it has nothing else to do.
+            // Split the batch here only if the caller has another one ready. Otherwise the caller would wait for
+            // this one, and can as well split it.
             if own_waiting.fetch_add(1, Ordering::Relaxed) > 0 {
                 batch.split();
             }
@@ -289,30 +292,30 @@ fn read_ahead(mut reading: BlockReading) -> Option<Reader> {
     Some(Reader::Ahead { full, waiting, empty })
 }
 
-/// What is still to be read.
+/// The state of reading: the input and the part that is not read yet.
 #[derive(Debug)]
 struct BlockReading {
     input: Input,
     part: Range<u64>,
-    /// The beginning of the next line.
+    /// The beginning of the next line, which was read with the last batch.
     carry: Vec<u8>,
 }
 
 impl BlockReading {
-    /// Makes the next batch. At the end what is left is a line if it is anything at all, and then the
-    /// batch is empty.
+    /// Reads the next batch. At the end of the input, remaining bytes are the last line; after that, batches are
+    /// empty.
     fn next(&mut self, batch: &mut WholeLines) -> io::Result<()> {
         let carry = std::mem::take(&mut self.carry);
         self.carry = batch.fill(&carry, self)?.to_vec();
         Ok(())
     }
 
-    /// How many bytes are read next.
+    /// Returns the number of bytes to read next.
     fn size(&self) -> usize {
         usize::try_from(self.part.end.saturating_sub(self.part.start)).unwrap_or(BLOCK).min(BLOCK)
     }
 
-    /// Reads them, and says how many there were.
+    /// Appends the next bytes to `block`, and returns how many were read.
     fn read_on(&mut self, block: &mut ReadBlock) -> io::Result<usize> {
         let read = block.read_on(&self.input, self.part.start, self.size())?;
         self.part.start += read as u64;

@@ -1,4 +1,4 @@
-//! Lines in: bytes to objects, in order, over one or several inputs.
+//! The lines of one or several inputs as JSON objects, in order.
 //!
 //! Only byte 0x0A ends a line. A line that is not a JSON object is a finding, not an error, and reading continues
 //! with the next line. Three things are accepted without a finding: blank lines, a byte order mark before the first
@@ -17,12 +17,12 @@ use std::ops::Range;
 use std::slice;
 use std::vec;
 
-/// How deep arrays and objects may be nested in a record, itself included. Common readers of JSON stop
-/// near 1000, and a provider that cannot read a request refuses it again on every later turn.
+/// The most levels of nested arrays and objects in a record, the record included. Common JSON parsers accept about
+/// 1000, and a provider that cannot parse a request would refuse it on every later turn.
 pub const MOST_DEPTH: usize = 1000;
 
-/// What a line holds: an object, or what is wrong. After the finding of a damaged line come the objects that
-/// could be recovered from it.
+/// The object of a line, or a finding. The finding of a damaged line is followed by the objects that could be
+/// recovered from it.
 pub type Line<'a> = Result<LineObject<'a>, Finding>;
 
 /// The JSON object of a line.
@@ -49,7 +49,7 @@ impl<'a> LineObject<'a> {
     }
 }
 
-/// The most readings of a line that look for the beginning of its last object. Readings differ only in what they
+/// The most passes over a line that look for the beginning of its last object. Passes differ only in what they
 /// take for the inside of a string, so two are nearly always enough.
 const MOST_READINGS: usize = 4;
 
@@ -94,11 +94,11 @@ struct Next {
     index: usize,
     /// Its byte offset in its input.
     offset: u64,
-    /// Its number, from 1. Unknown when reading begins in the middle.
+    /// Its number, from 1. `None` if reading began in the middle of the input.
     number: Option<u64>,
 }
 
-/// The lines that are in memory together. What they borrow lasts until the next batch is read.
+/// The lines of one batch in memory. Its objects are valid until the next batch is read.
 #[derive(Debug)]
 pub struct LineBatch<'h> {
     input: &'h Input,
@@ -205,17 +205,17 @@ pub(super) fn place(input: &Input, line: Option<u64>, offset: u64, length: usize
     Place { input: input.name.clone(), line, offset, length: length as u64 }
 }
 
-/// Reads a line of an input that begins at byte `base` of the whole.
+/// Parses a line of the input that begins at byte `base` over all inputs.
 #[must_use]
 pub fn read_line(bytes: &[u8], place: Place, base: u64) -> Vec<Line<'_>> {
     let whole = if place.offset == 0 { without_mark(bytes) } else { bytes };
     let (line, nuls) = without_nuls(whole);
     let found_nuls = |place: &Place| {
-        let message = format!("{nuls} NUL bytes passed over");
+        let message = format!("ignored {nuls} NUL bytes");
         (nuls > 0).then(|| finding(&rules::NUL_BYTES, place, message))
     };
     let line = line.trim_ascii();
-    // Recovered records are named by their own place, so how far into the line the rest begins matters.
+    // Recovered records are located by their own offset, so keep the distance from the beginning of the line.
     let lead = line.as_ptr() as usize - bytes.as_ptr() as usize;
     if line.is_empty() {
         return found_nuls(&place).into_iter().collect();
@@ -223,14 +223,15 @@ pub fn read_line(bytes: &[u8], place: Place, base: u64) -> Vec<Line<'_>> {
     let text = match simdutf8::compat::from_utf8(line) {
         Ok(text) => text,
         Err(error) => {
-            let why = format!("skipped: not UTF-8 from byte {} on", error.valid_up_to());
-            // The part before a torn character may still hold a whole object.
+            let why =
+                format!("skipped: invalid UTF-8 after byte {} of the line", error.valid_up_to());
+            // The part before the invalid bytes may still contain a complete object.
             return recover(line, lead, place, base, (&rules::INVALID_UTF8, why));
         }
     };
     match Object::parse(text) {
         Ok(object) if object.is_deeper(MOST_DEPTH) => {
-            let why = format!("skipped: nested more than {MOST_DEPTH} deep");
+            let why = format!("skipped: nested more than {MOST_DEPTH} levels deep");
             vec![finding(&rules::TOO_DEEP, &place, why)]
         }
         Ok(object) => {
@@ -242,7 +243,7 @@ pub fn read_line(bytes: &[u8], place: Place, base: u64) -> Vec<Line<'_>> {
 }
 
 fn describe(text: &str, error: &serde_json::Error) -> (&'static Rule, String) {
-    // serde_json counts lines and columns, and here is only one line.
+    // serde_json reports a line and a column, but the text is always one line.
     let whole = error.to_string();
     let what = whole.split(" at line ").next().unwrap_or_default();
     let at = error.column();
@@ -251,17 +252,17 @@ fn describe(text: &str, error: &serde_json::Error) -> (&'static Rule, String) {
     } else if error.is_eof() {
         (&rules::TORN_LINE, format!("torn after byte {at} of the line: {what}"))
     } else {
-        (&rules::BAD_JSON, format!("not one JSON object, from byte {at} of the line on: {what}"))
+        (&rules::BAD_JSON, format!("invalid JSON at byte {at} of the line: {what}"))
     }
 }
 
-/// The bytes of an input without the byte order mark before its first line.
+/// Returns the bytes of an input without a byte order mark at the beginning.
 #[must_use]
 pub fn without_mark(input: &[u8]) -> &[u8] {
     input.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(input)
 }
 
-/// Takes runs of NUL bytes off both ends, and says how many there were.
+/// Strips NUL bytes from both ends, and returns their number.
 fn without_nuls(line: &[u8]) -> (&[u8], usize) {
     if line.first() != Some(&0) && line.last() != Some(&0) {
         return (line, 0);
@@ -271,10 +272,10 @@ fn without_nuls(line: &[u8]) -> (&[u8], usize) {
     (&line[first..last], line.len() - (last - first))
 }
 
-/// Recovers the whole objects of a line that is not one: the objects at its beginning, one after the other, then,
-/// after what was torn, the first place from which the rest of the line is a record. `lead` is the distance in bytes from
-/// the beginning of the line to `line`. `why` says what is wrong with the line; if nothing is lost, the finding only says
-/// that the line holds several records.
+/// Recovers the complete objects of a damaged line: the objects at its beginning, one after the other, and the
+/// longest rest of the line after the damage that is a record. `lead` is the distance in bytes from the beginning of
+/// the line to `line`. `why` describes the damage; if nothing is lost, the finding only reports that the line has
+/// several records.
 fn recover<'a>(
     line: &'a [u8],
     lead: usize,
@@ -290,7 +291,7 @@ fn recover<'a>(
     for (start, object) in saved {
         let (at, length) = (lead + start, object.text().len());
         if !is_whole {
-            let what = format!("{length} bytes at byte {at} of the line are a whole record, kept");
+            let what = format!("kept a complete record of {length} bytes at byte {at} of the line");
             lines.push(finding(&rules::FUSED_LINE, &place, what));
         }
         let offset = place.offset + at as u64;
@@ -300,7 +301,7 @@ fn recover<'a>(
     lines
 }
 
-/// Describes a line that is nothing but whole records, NUL bytes and white space. Returns `None` for any other.
+/// Describes a line that consists of complete records, NUL bytes and white space. Returns `None` for other lines.
 fn nothing_lost(line: &[u8], saved: &[(usize, Object<'_>)]) -> Option<(&'static Rule, String)> {
     let mut end = 0;
     let mut between = Vec::new();
@@ -314,14 +315,14 @@ fn nothing_lost(line: &[u8], saved: &[(usize, Object<'_>)]) -> Option<(&'static 
     if between.iter().any(is_lost) {
         None
     } else if nuls > 0 {
-        Some((&rules::NUL_BYTES, format!("{nuls} NUL bytes passed over")))
+        Some((&rules::NUL_BYTES, format!("ignored {nuls} NUL bytes")))
     } else {
         let count = saved.len();
-        Some((&rules::FUSED_LINE, format!("{count} whole records on one line, kept")))
+        Some((&rules::FUSED_LINE, format!("kept {count} complete records on one line")))
     }
 }
 
-/// Finds the whole records in a damaged line, each with its byte offset in the line.
+/// Finds the complete records in a damaged line, each with its byte offset in the line.
 fn records_in(line: &[u8]) -> Vec<(usize, Object<'_>)> {
     let valid = std::str::from_utf8(line).unwrap_or_else(|error| {
         std::str::from_utf8(&line[..error.valid_up_to()]).unwrap_or_default()
@@ -338,7 +339,7 @@ fn records_in(line: &[u8]) -> Vec<(usize, Object<'_>)> {
     spans.into_iter().filter_map(record).collect()
 }
 
-/// The spans of the objects that stand at the beginning of `text`, one after the other.
+/// Returns the spans of the consecutive objects at the beginning of `text`.
 fn leading_objects(text: &str) -> Vec<(usize, usize)> {
     let mut spans = Vec::new();
     let mut at = 0;
@@ -353,7 +354,7 @@ fn leading_objects(text: &str) -> Vec<(usize, usize)> {
     spans
 }
 
-/// The span of the record that ends the line, begun as early as possible after `from`.
+/// Returns the span of the record at the end of the line: the longest one that begins at or after `from`.
 fn trailing_record(line: &[u8], from: usize) -> Option<(usize, usize)> {
     let last = line.utf8_chunks().last().filter(|chunk| chunk.invalid().is_empty())?;
     let text = last.valid();
@@ -366,9 +367,9 @@ fn trailing_record(line: &[u8], from: usize) -> Option<(usize, usize)> {
     Some((skipped + start, line.len()))
 }
 
-/// Where the object that ends `text` may begin, after `from`. A brace belongs to one at most, and what is
-/// inside a string depends on where reading began: each reading begins at the first brace with a name
-/// after it that lay inside a string in all readings before.
+/// Returns the offsets from `from` on at which the object at the end of `text` may begin. The scan must begin outside a
+/// string, but after damage the strings cannot be told from the rest. Each pass therefore begins at the first `{"`
+/// that was inside a string in all earlier passes.
 fn last_objects(text: &[u8], from: usize) -> Vec<usize> {
     let mut candidates: Vec<usize> = match text.last() {
         Some(b'}') => memmem::find_iter(&text[from..], b"{\"").map(|at| from + at).collect(),
@@ -384,8 +385,8 @@ fn last_objects(text: &[u8], from: usize) -> Vec<usize> {
     found
 }
 
-/// Where the object begins that ends `text`, if reading from `start` on one does. Adds where other objects
-/// begin to `outside`, in order.
+/// Scans from `start` and returns the beginning of the object that ends with `text`, if there is one. Adds the offset
+/// of each brace outside strings to `outside`, in order.
 fn last_object(text: &[u8], start: usize, outside: &mut Vec<usize>) -> Option<usize> {
     let (mut at, mut open, mut ended) = (start, Vec::new(), None);
     while let Some(byte) = text.get(at) {
@@ -401,7 +402,7 @@ fn last_object(text: &[u8], start: usize, outside: &mut Vec<usize>) -> Option<us
             b'{' | b'[' => open.push((*byte, at)),
             b'}' | b']' => match open.pop() {
                 Some((opening, place)) if opening + 2 == *byte => ended = Some((place, at)),
-                // Nothing that began before can be whole.
+                // No object that began earlier can be complete.
                 _ => open.clear(),
             },
             b'\\' => open.clear(),
@@ -434,7 +435,7 @@ mod tests {
                 }
             }
         }
-        assert!(lines.batch().unwrap().is_none(), "the end stays the end");
+        assert!(lines.batch().unwrap().is_none(), "a batch after the end");
         (objects, rules)
     }
 
@@ -446,7 +447,7 @@ mod tests {
         assert!(rules.is_empty());
     }
 
-    /// Returns offset and bytes of each line.
+    /// Returns the offset and the bytes of each line.
     fn split(input: &Input) -> Vec<(u64, Vec<u8>)> {
         let mut out = Vec::new();
         let mut lines = Lines::of(input);
@@ -459,8 +460,8 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_the_same_wherever_blocks_end() {
-        // The last is long enough to be read ahead.
+    fn lines_do_not_depend_on_block_boundaries() {
+        // The last length is enough for reading ahead in a thread.
         for length in [0, 1, BLOCK - 2, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK, 20 * BLOCK] {
             for tail in ["", "\n", "\nlast", "\n\nlast\n"] {
                 let text = format!("first\n{}{tail}", "x".repeat(length));
@@ -484,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn an_input_says_how_far_a_walk_is() {
+    fn an_input_tracks_the_reading_position() {
         let input = Input::memory("t", b"{}\n".repeat(BLOCK));
         let mut lines = Lines::new(std::slice::from_ref(&input), 3..input.length);
         assert_eq!(input.position(), 0);
@@ -497,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn v3_a_torn_line_costs_itself_only() {
+    fn v3_a_torn_line_loses_only_itself() {
         let (objects, rules) =
             texts(b"{\"type\":\"a\"}\n{\"type\":\"b\",\"x\":\"\xe6\x97\n{\"type\":\"c\"}");
         assert_eq!(objects, [r#"{"type":"a"}"#, r#"{"type":"c"}"#]);
@@ -506,14 +507,14 @@ mod tests {
     }
 
     #[test]
-    fn nul_runs_are_passed_over() {
+    fn nul_runs_are_ignored() {
         let (objects, rules) = texts(b"\0\0\0\n\0\0{\"type\":\"a\"}\0\n{\"type\":\"b\"}\n\0\0");
         assert_eq!(objects, [r#"{"type":"a"}"#, r#"{"type":"b"}"#]);
         assert_eq!(rules, ["nul-bytes", "nul-bytes", "nul-bytes"]);
     }
 
     #[test]
-    fn v4_fused_lines_give_back_what_is_whole() {
+    fn v4_complete_records_of_fused_lines_are_kept() {
         let (objects, _) = texts(br#"{"type":"a","x":{"y":1}}{"type":"b"}"#);
         assert_eq!(objects, [r#"{"type":"a","x":{"y":1}}"#, r#"{"type":"b"}"#]);
         let (objects, rules) = texts(br#"{"type":"a","x":{"y":"to{"type":"b","z":{"w":2}}"#);
@@ -530,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn other_values_are_no_records() {
+    fn other_values_are_not_records() {
         let (objects, rules) = texts(b"[1]\n5\n\"x\"\nnull\n{\"type\":\"a\"}\n");
         assert_eq!(objects.len(), 1);
         assert_eq!(rules, ["not-an-object"; 4]);

@@ -1,8 +1,8 @@
-//! Inputs: bytes by name that can be read from any place, forwards and backwards.
+//! Inputs: named bytes that can be read from any offset, forwards and backwards.
 //!
-//! A regular file is read where it lies, as long as it was when it was opened; anything else (a pipe, a
-//! terminal) is held in memory. Several inputs are one text, as if they had been concatenated, except
-//! that a last line without line feed ends with its input.
+//! A regular file is read in place, up to the length that it had when it was opened. Anything else (a pipe, a
+//! terminal) is read into memory. Several inputs are read as if they were concatenated, except that a last line
+//! without a line feed ends with its input.
 
 pub mod backward;
 pub mod block;
@@ -16,7 +16,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// An input. A clone reads the same bytes.
+/// An input. Clones share the bytes and the position.
 #[derive(Clone, Debug)]
 pub struct Input {
     /// Its name for diagnostics: a path, or `<stdin>`.
@@ -34,7 +34,7 @@ enum InputStore {
 }
 
 impl Input {
-    /// An input of bytes that are there already.
+    /// Creates an input from bytes in memory.
     #[must_use]
     pub fn memory(name: &str, bytes: Vec<u8>) -> Input {
         Input {
@@ -45,7 +45,7 @@ impl Input {
         }
     }
 
-    /// An input from a file; one that is not regular is read to its end at once.
+    /// Creates an input from a file. A file that is not a regular file is read into memory first.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -72,7 +72,7 @@ impl Input {
         }
     }
 
-    /// Returns the bytes from `from` to `to`; fewer if the file got shorter.
+    /// Returns the bytes from offset `from` to `to`; fewer if the file has become shorter.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -87,23 +87,24 @@ impl Input {
         self.named(read())
     }
 
-    /// Names the input in the error of `result`.
+    /// Adds the input's name to the error of `result`.
     fn named<T>(&self, result: io::Result<T>) -> anyhow::Result<T> {
         result.with_context(|| format!("cannot read '{}'", self.name))
     }
 
-    /// Where the last walk over its lines is, of this or a clone; 0 before the first one.
+    /// Returns the offset up to which the lines of this input or a clone have been read, for progress messages.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.position.load(Ordering::Relaxed)
     }
 
-    /// Notes that a walk has come to byte `offset`.
+    /// Records that the lines have been read up to byte `offset`.
     pub fn reach(&self, offset: u64) {
         self.position.store(offset, Ordering::Relaxed);
     }
 
-    /// Fills `buffer` from byte `offset` on, and says how much of it; less only at the end.
+    /// Fills `buffer` with the bytes from `offset`, and returns their number, which is smaller than the buffer only
+    /// at the end of the input.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -130,7 +131,7 @@ impl Input {
     }
 }
 
-/// Returns the input that byte `offset` of all inputs lies in, and where that input begins.
+/// Returns the input that contains byte `offset`, counted over all inputs, and the offset of its beginning.
 #[must_use]
 pub fn input_at(inputs: &[Input], offset: u64) -> Option<(&Input, u64)> {
     let mut base = 0;
