@@ -1,4 +1,4 @@
-//! Findings: problems at a place of an input. Reading continues after a finding.
+//! Findings: problems at a place in an input. Reading continues after a finding.
 
 pub mod rules;
 
@@ -13,9 +13,9 @@ use std::sync::Arc;
 pub enum Severity {
     /// For information; nothing was lost.
     Note,
-    /// Repaired in the output; a provider would refuse the file's own content.
+    /// Rebuild repairs the problem; without the repair a provider would refuse the messages.
     Warning,
-    /// Some bytes could not be used.
+    /// Some bytes cannot be used.
     Error,
 }
 
@@ -44,7 +44,7 @@ pub struct Place {
     pub length: u64,
 }
 
-/// A problem at a place of an input. It does not stop the reading.
+/// A problem at a place in an input. Reading continues after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The rule that is broken.
@@ -70,7 +70,7 @@ impl Finding {
             .number("offset", *offset)
             .number("length", *length)
             .or_null(Members::string, "id", self.id.as_deref())
-            .bool("mended", rule.mended)
+            .bool("mended", rule.repaired)
     }
 }
 

@@ -1,5 +1,5 @@
-//! The rules by which a provider refuses a list of messages. Rebuild never breaks one, claw-check reports those that
-//! are broken, and claw-call sends nothing that breaks one.
+//! The rules that a provider enforces on a list of messages. The messages of claw-rebuild never break one, claw-check
+//! reports violations, and claw-call refuses to send messages that break one.
 
 use crate::exit::{Exit, fail};
 use crate::id::is_id;
@@ -8,17 +8,17 @@ use crate::record::content::{Block, BlockKind, Role};
 use std::collections::HashSet;
 use std::fmt;
 
-/// A rule that a list of messages breaks: a provider would refuse it.
+/// A violation of a rule: a provider would refuse the messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The rule's name, a kebab-case word such as `open-call`.
     pub rule: &'static str,
-    /// Index of the message, from 0.
+    /// The index of the message, from 0.
     pub message: usize,
-    /// What is wrong, naming ids.
+    /// The problem, with the ids concerned.
     pub what: String,
-    /// True when the list is sound but not ready: it ends on the assistant, or a call at its end is
-    /// still open. More records mend that; they do not mend the other rules.
+    /// True if the messages are valid but incomplete: the last one is the assistant's, or a tool call in it has no
+    /// result yet. Further records complete them. Other violations cannot be repaired by further records.
     pub unfinished: bool,
 }
 
@@ -28,9 +28,9 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Checks `messages` as the Anthropic Messages API would (its rules on roles, order, pairs, ids and
-/// empty text, and thinking), and returns every rule that is broken, in message order. An empty result means that
-/// the list can be sent.
+/// Checks `messages` against the rules of the Anthropic Messages API on roles, order, pairs of calls and results, ids,
+/// empty text and thinking. Returns every violation, in the order of the messages. If there is none, the messages can
+/// be sent.
 #[must_use]
 pub fn violations(messages: &[Message<'_>]) -> Vec<Violation> {
     let mut found = Vec::new();
@@ -51,7 +51,7 @@ pub fn violations(messages: &[Message<'_>]) -> Vec<Violation> {
     {
         found.push(Violation {
             unfinished: true,
-            ..broken("assistant-last", index, "it ends on the assistant")
+            ..broken("assistant-last", index, "the last message is the assistant's")
         });
     }
     found
@@ -81,7 +81,7 @@ fn check_blocks(message: &Message<'_>, index: usize, found: &mut Vec<Violation>)
                 found.push(broken("blank-text", index, "a text block is empty or white space"));
             }
             BlockKind::Thinking { .. } | BlockKind::Media if !block.fits(message.role) => {
-                let what = format!("a block in it is not one of the {}'s", message.role);
+                let what = format!("a {} message cannot contain such a block", message.role);
                 found.push(broken("block-role", index, what));
             }
             BlockKind::Thinking { signed: false } => {
@@ -99,7 +99,7 @@ fn check_blocks(message: &Message<'_>, index: usize, found: &mut Vec<Violation>)
     for block in message.blocks() {
         match block.kind {
             BlockKind::ToolResult { .. } if past_results => {
-                found.push(broken("results-first", index, "a result stands after other content"));
+                found.push(broken("results-first", index, "a result comes after other content"));
             }
             BlockKind::ToolResult { .. } => {}
             _ => past_results = true,
@@ -123,15 +123,15 @@ fn check_calls<'m>(
         && next.is_none_or(|next| next.blocks().all(|block| block.is_result()));
     for id in message.calls() {
         if message.role != Role::Assistant {
-            found.push(broken("call-role", index, format!("call '{id}' is not the assistant's")));
+            found.push(broken("call-role", index, format!("call '{id}' is in a user message")));
         }
         if !is_id(id) {
             let what =
-                format!("call id '{id}' is not of letters, digits, '_' and '-' (at most 64)");
+                format!("invalid call id '{id}': use letters, digits, '_' and '-', at most 64");
             found.push(broken("call-id", index, what));
         }
         if !seen.insert(id) {
-            found.push(broken("call-twice", index, format!("call id '{id}' comes twice")));
+            found.push(broken("call-twice", index, format!("duplicate call id '{id}'")));
         }
         if !answers.contains(id) {
             let what = format!("call '{id}' has no result in the next message");
@@ -150,10 +150,11 @@ fn check_results(messages: &[Message<'_>], index: usize, found: &mut Vec<Violati
     let mut here = HashSet::new();
     for id in message.results() {
         if message.role != Role::User {
-            found.push(broken("result-role", index, format!("result of '{id}' is not the user's")));
+            let what = format!("result of call '{id}' is in an assistant message");
+            found.push(broken("result-role", index, what));
         }
         if !calls.contains(id) {
-            let what = format!("result of '{id}' has no call in the message before");
+            let what = format!("result of call '{id}' has no call in the previous message");
             found.push(broken("orphan-result", index, what));
         }
         if !here.insert(id) {
@@ -162,18 +163,19 @@ fn check_results(messages: &[Message<'_>], index: usize, found: &mut Vec<Violati
     }
 }
 
-/// Whether the messages can be sent.
+/// Checks that the messages can be sent.
 ///
 /// # Errors
-/// 7 when they end on the assistant or a call is open; 76 when a provider would refuse them.
+/// Status 7 if the last message is the assistant's or a tool call has no result; 76 if a provider would refuse the
+/// messages.
 pub fn check_ready(messages: &[Message<'_>]) -> anyhow::Result<()> {
     let broken = violations(messages);
     let Some(first) = broken.iter().find(|broken| !broken.unfinished).or(broken.first()) else {
         return Ok(());
     };
     let (exit, advice) = match first.rule {
-        _ if !first.unfinished => (Exit::Refused, "claw-rebuild makes messages that can be sent"),
-        "open-call" => (Exit::NotReady, "append its result, as claw-exec writes it"),
+        _ if !first.unfinished => (Exit::Refused, "use the messages that claw-rebuild writes"),
+        "open-call" => (Exit::NotReady, "append its result, for example from claw-exec"),
         _ => (Exit::NotReady, "append a prompt first"),
     };
     fail(exit, format!("not ready to send: {first}; {advice}"))

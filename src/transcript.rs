@@ -1,12 +1,16 @@
-//! The transcript file: records go to its end, and nothing else ever happens to it.
+//! The transcript file. Programs only ever append records to it.
 //!
-//! [`append`] guarantees: the batch is added whole or not at all; the bytes that were there before
-//! stay as they were, also after a failure; other writers wait on the kernel's lock of the file, which
-//! dies with its process (there is no lock file to go stale), and the file that they then write to is the
-//! one that the path names; a torn last line is ended first, so it costs nothing but itself; new files are 0600 in folders 0700, whatever the umask; a symbolic link
-//! is never followed. The cost does not depend on the file's size, only on its last line.
+//! [`append`] guarantees:
 //!
-//! O_APPEND and these locks are not dependable on NFS: there, let one program write.
+//! - A batch is appended completely or not at all. Existing bytes never change, even after a failure.
+//! - Writers wait for the kernel's lock on the file. The kernel releases it when the process ends, so no stale lock
+//!   file can remain. The file that a writer then appends to is the one that the path names.
+//! - A torn last line is ended with a line feed first, so only that line is lost.
+//! - New files have mode 0600 and new folders 0700, whatever the umask is.
+//! - A symbolic link is never followed.
+//! - The cost depends on the length of the last line, not on the size of the file.
+//!
+//! `O_APPEND` and these locks are not reliable on NFS. There, let only one program write.
 
 mod lock;
 
@@ -30,37 +34,37 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How to append.
+/// Options for appending.
 #[derive(Clone, Debug)]
 pub struct AppendOptions {
     /// Append only if the file's last record has this id.
     pub expect_tail: Option<String>,
-    /// How long to wait for another writer.
+    /// The longest time to wait for another writer.
     pub lock_timeout: Duration,
-    /// Says, while it is so, that another writer is waited for.
+    /// True while the program waits for another writer, for progress messages.
     pub is_waiting: Arc<AtomicBool>,
-    /// Wait until the disk has the bytes.
+    /// Wait until the bytes are on the disk.
     pub sync: bool,
-    /// The `ts` of records that bring none: Unix seconds, as it is to be written.
+    /// The `ts` of records that have none: Unix seconds, as JSON.
     pub ts: String,
 }
 
-/// A batch of records that can be appended: every line of it is a record.
+/// A batch of valid records to append.
 #[derive(Debug)]
 pub struct Batch<'a> {
     records: Vec<Cow<'a, str>>,
 }
 
 impl<'a> Batch<'a> {
-    /// Reads records, one a line; blank lines are passed over.
+    /// Reads records, one per line. Blank lines are ignored.
     ///
     /// # Errors
-    /// 65 at the first line that is no record, naming `input`, the line and the reason.
+    /// Status 65 at the first line that is not a record, with `input`, the line number and the reason.
     pub fn read(input: &str, bytes: &'a [u8]) -> anyhow::Result<Batch<'a>> {
         Batch::read_from(input, 1, bytes)
     }
 
-    /// The same for a part of an input that begins with its line number `first`.
+    /// Reads records from a part of an input. `first` is the line number at which the part begins.
     ///
     /// # Errors
     /// As [`Batch::read`].
@@ -82,7 +86,7 @@ impl<'a> Batch<'a> {
         Ok(Batch { records })
     }
 
-    /// Takes out of every record what matches.
+    /// Redacts the matches of `patterns` in every record.
     pub fn redact(&mut self, patterns: &Patterns) {
         for record in &mut self.records {
             if let Cow::Owned(redacted) = patterns.redact(record) {
@@ -91,7 +95,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Whether there is nothing to append.
+    /// Returns true if there are no records.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
@@ -103,30 +107,30 @@ fn check(line: &[u8]) -> Result<&str, String> {
     let object = Object::parse(text).map_err(|error| format!("not a JSON object: {error}"))?;
     if object.is_deeper(lines::MOST_DEPTH) {
         let most = lines::MOST_DEPTH;
-        return Err(format!("nested more than {most} deep; put the deep part into a string"));
+        return Err(format!(
+            "nested more than {most} levels deep; store the inner part as a string"
+        ));
     }
     if let Some(dialect) = dialect::foreign_tree(&object) {
-        return Err(format!("a record of {dialect}; rebuild reads such files, append does not"));
+        return Err(format!("a record of {dialect}, which claw-append cannot extend"));
     }
     record::parse(&object)?;
     Ok(text)
 }
 
-/// Appends a batch to the transcript at `path`, making file and folders if they are not there, and
-/// returns the lines as written (without line feeds). An empty batch changes nothing; where the last record
-/// is to be a certain one, that is held to all the same.
+/// Appends a batch to the transcript at `path`, and returns the lines as written, without line feeds. Creates the file
+/// and its folders if they do not exist. An empty batch changes nothing, but `expect_tail` is checked.
 ///
 /// # Errors
-/// 65 when the file is not empty and holds no record; 75 when another writer held the lock for too long or
-/// came first (`expect_tail`); 74 or 77 when the file cannot be read or written, with its
-/// bytes as they were.
+/// Status 65 if the file is not empty and contains no record; 75 if another writer held the lock until the timeout, or
+/// the last record is not the expected one; 74 or 77 if the file cannot be read or written. The file is unchanged then.
 pub fn append(
     path: &Path,
     batch: &Batch<'_>,
     options: &AppendOptions,
 ) -> anyhow::Result<Vec<String>> {
     if batch.is_empty() && (options.expect_tail.is_none() || is_absent(path)) {
-        // No file is made for nothing.
+        // Do not create a file for an empty batch.
         return check_tail(path, "", options).map(|()| Vec::new());
     }
     let mut is_new = false;
@@ -149,7 +153,7 @@ fn is_absent(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
-/// Opens the file, which is made if it is not there; `is_new` then says so.
+/// Opens the file, or creates it and sets `is_new`.
 fn open(path: &Path, options: &AppendOptions, is_new: &mut bool) -> anyhow::Result<File> {
     let name = path.display();
     let cannot_open = || format!("cannot open '{name}'");
@@ -169,7 +173,7 @@ fn open(path: &Path, options: &AppendOptions, is_new: &mut bool) -> anyhow::Resu
     Ok(file)
 }
 
-/// Adds the batch to the end of the file, which is locked.
+/// Appends the batch to the file, which is locked.
 fn add(
     file: &mut File,
     path: &Path,
@@ -196,18 +200,17 @@ fn add(
     }
     if let Err(error) = write(file, &bytes, options.sync) {
         let undone = file.set_len(tail.size);
-        let state =
-            if undone.is_ok() { "the file is as before" } else { "a torn line may be left" };
+        let state = if undone.is_ok() { "the file is unchanged" } else { "a torn line may remain" };
         return Err(error).context(format!("cannot write '{name}' ({state})"));
     }
     if !lock::is_named(file, path) {
-        let text = "it was removed or replaced while it was written to; append the records again";
+        let text = "it was removed or replaced during the write; append the records again";
         return Err(Error::new(Exit::Io, format!("cannot append to '{name}': {text}")).into());
     }
     Ok(lines)
 }
 
-/// Removes a file that this process made and locked, if nothing was written to it.
+/// Removes a file that this process created and locked, if it is empty.
 fn remove_empty(file: &File, path: &Path) {
     let is_empty = file.metadata().is_ok_and(|meta| meta.len() == 0);
     if is_empty && lock::is_named(file, path) {
@@ -215,7 +218,7 @@ fn remove_empty(file: &File, path: &Path) {
     }
 }
 
-/// Whether the last record, `found`, is the one that the caller expects.
+/// Checks that the id of the last record, `found`, is the one that the caller expects.
 fn check_tail(path: &Path, found: &str, options: &AppendOptions) -> anyhow::Result<()> {
     let Some(expected) = options.expect_tail.as_deref().filter(|expected| *expected != found)
     else {
@@ -237,8 +240,8 @@ fn open_existing(path: &Path) -> std::io::Result<File> {
     open_options().open(path)
 }
 
-/// Makes the file, unless another program was quicker, and the folders that it lies in; says whether it
-/// was made.
+/// Creates the file and its folders, or opens the file if another program has created it meanwhile. Returns true if this
+/// process created it.
 fn create(path: &Path) -> std::io::Result<(File, bool)> {
     if let Some(folder) = path.parent() {
         make_folder(folder)?;
@@ -246,7 +249,7 @@ fn create(path: &Path) -> std::io::Result<(File, bool)> {
     match open_options().create_new(true).open(path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok((open_existing(path)?, false)),
         Ok(file) => {
-            // The umask may have taken even the owner's own bits.
+            // The umask may have removed even the owner's bits.
             file.set_permissions(Permissions::from_mode(0o600))?;
             Ok((file, true))
         }
@@ -254,7 +257,7 @@ fn create(path: &Path) -> std::io::Result<(File, bool)> {
     }
 }
 
-/// Makes a folder, and those above it that are missing.
+/// Creates a folder and its missing parents.
 pub(crate) fn make_folder(folder: &Path) -> std::io::Result<()> {
     if folder.as_os_str().is_empty() || folder.is_dir() {
         return Ok(());
@@ -269,8 +272,8 @@ pub(crate) fn make_folder(folder: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Adds a line to a file of state beside transcripts, with the same care for folders, modes and other
-/// writers; a torn line before it is ended.
+/// Appends a line to a state file that is stored beside transcripts. Folders, modes, locks and torn lines are handled as in
+/// [`append`].
 ///
 /// # Errors
 /// When the file cannot be written.
@@ -285,11 +288,11 @@ pub fn append_state(path: &Path, line: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How much is read at first of either end of a file: nearly always that is enough.
+/// The number of bytes that are read first at the end of a file. The last line is nearly always shorter.
 const NEAR: u64 = 4 * 1024;
 
-/// Refuses a file that is not empty and holds no record: it is something else, or the tree of another program,
-/// which would not find its own leaf again.
+/// Refuses a file that is not empty and contains no record: it is not a transcript, or it is the tree of another program,
+/// which would no longer find its newest entry.
 fn refuse_stranger(file: &File, path: &Path) -> anyhow::Result<()> {
     let name = path.display().to_string();
     let input = file.try_clone().and_then(|file| Input::file(&name, file));
@@ -304,9 +307,9 @@ struct Tail {
     size: u64,
     /// The last line, without its line feed.
     line: Vec<u8>,
-    /// Where that line begins.
+    /// The offset at which that line begins.
     start: u64,
-    /// Whether the last line has its line feed (or there is no line).
+    /// True if the last line ends with a line feed, or there is no line.
     is_ended: bool,
 }
 
@@ -315,8 +318,7 @@ impl Tail {
     fn read(file: &File, size: u64) -> std::io::Result<Tail> {
         let mut length = NEAR.min(size);
         loop {
-            // Always from one place to the end, so that the line is one piece; a longer line is read again
-            // from twice as far.
+            // Always read up to the end, so that the line is in one buffer. For a longer line, read twice as much.
             let from = size - length;
             let mut line = part(file, from, size)?;
             let is_ended = size == 0 || line.last() == Some(&b'\n');
@@ -333,7 +335,7 @@ impl Tail {
         }
     }
 
-    /// The id of the last record: its own, or `@` and its byte offset; empty for an empty file.
+    /// Returns the id of the last record: its own, or `@` and its byte offset; empty for an empty file.
     fn id(&self) -> String {
         if self.size == 0 {
             return String::new();
@@ -348,14 +350,14 @@ impl Tail {
     }
 }
 
-/// The bytes of a file from `from` to `to`.
+/// Reads the bytes of a file from offset `from` to `to`.
 fn part(file: &File, from: u64, to: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(to - from).map_err(std::io::Error::other)?];
     file.read_exact_at(&mut bytes, from)?;
     Ok(bytes)
 }
 
-/// The lines of a batch that follows the line `previous`.
+/// Returns the lines of a batch with their ids. `previous` is the line before the batch.
 fn seal(batch: &Batch<'_>, previous: &[u8], ts: &str) -> anyhow::Result<Vec<String>> {
     let mut lines: Vec<String> = Vec::with_capacity(batch.records.len());
     for record in &batch.records {
@@ -366,11 +368,11 @@ fn seal(batch: &Batch<'_>, previous: &[u8], ts: &str) -> anyhow::Result<Vec<Stri
     Ok(lines)
 }
 
-/// The most bytes that the kernel takes in one write.
+/// The most bytes passed to one write call. The kernel accepts no more than about 2 GiB.
 const MOST_WRITE: usize = 1 << 30;
 
-/// Writes all of `bytes`, each part in one system call; a short write is a failure, so that nobody
-/// sees half a batch for longer than it takes to undo it.
+/// Writes all of `bytes`, each part in one system call. A short write is an error, so that the caller removes the partial
+/// batch at once and other programs hardly ever see it.
 fn write(file: &mut File, bytes: &[u8], sync: bool) -> std::io::Result<()> {
     for part in bytes.chunks(MOST_WRITE) {
         let written = loop {
@@ -380,14 +382,14 @@ fn write(file: &mut File, bytes: &[u8], sync: bool) -> std::io::Result<()> {
             }
         };
         if written < part.len() {
-            let text = format!("only {written} of {} bytes could be written", part.len());
+            let text = format!("only {written} of {} bytes were written", part.len());
             return Err(std::io::Error::new(std::io::ErrorKind::StorageFull, text));
         }
     }
     if sync { file.sync_data() } else { Ok(()) }
 }
 
-/// Makes a new file's name as durable as its bytes.
+/// Syncs the folder of a new file, so that the file's name is on the disk, too.
 fn sync_folder(path: &Path) -> std::io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
@@ -414,7 +416,7 @@ mod tests {
     const RECORD: &str = r#"{"type":"user","content":"hi"}"#;
 
     #[test]
-    fn the_last_line_is_found_however_long() {
+    fn the_last_line_is_found_at_any_length() {
         let folder = tempfile::tempdir().unwrap();
         let borders = (4090..4098).chain(8186..8194);
         for length in [0, 1].into_iter().chain(borders).chain([200_000]) {
@@ -445,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_is_held_is_waited_for_and_then_given_up() {
+    fn waiting_for_a_lock_ends_at_the_timeout() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f");
         let holder = File::create(&path).unwrap();
@@ -457,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn audit_07_who_waited_for_the_lock_writes_to_the_file_that_the_path_names() {
+    fn audit_07_after_the_wait_for_the_lock_records_go_to_the_file_that_the_path_names() {
         type Change = fn(&Path);
         let changes: [(&str, Change, usize); 4] = [
             ("nothing", |_| {}, 2),
@@ -512,13 +514,13 @@ mod tests {
         std::fs::rename(&path, path.with_extension("old")).unwrap();
         std::fs::write(&path, "").unwrap();
         remove_empty(&file, &path);
-        assert!(path.exists(), "another program has made it");
+        assert!(path.exists(), "another program has created it");
         remove_empty(&File::open(&path).unwrap(), &path);
         assert!(!path.exists());
     }
 
     #[test]
-    fn expect_tail_lets_only_the_first_of_two_in() {
+    fn expect_tail_accepts_only_the_first_of_two_batches() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f");
         let id = |lines: Vec<String>| lines[0][7..23].to_owned();

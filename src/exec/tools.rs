@@ -21,7 +21,7 @@ impl Folder {
     /// Opens the folder at `path`.
     ///
     /// # Errors
-    /// Status 74 or 77 if it cannot be read, 78 if it is not a folder.
+    /// Status 74 or 77 if the folder cannot be read, 78 if it is not a folder.
     pub fn open(path: &Path) -> anyhow::Result<Folder> {
         let name = path.display();
         let real = path.canonicalize().with_context(|| format!("cannot read tools '{name}'"))?;
@@ -49,7 +49,7 @@ impl Folder {
             return Err(format!("there is no tool '{name}'"));
         };
         let why = if real.parent() != Some(self.path.as_path()) {
-            "its file is a link that leads out of the tools folder"
+            "its file is a link to a file outside the tools folder"
         } else if !real.is_file() {
             "not a regular file"
         } else if rustix::fs::access(&real, Access::EXEC_OK).is_err() {
@@ -60,8 +60,8 @@ impl Folder {
         Err(format!("tool '{name}' cannot be run: {why}"))
     }
 
-    /// Returns the definitions of the tools: a JSON array for the API, sorted by name. It is made from the files
-    /// `NAME.json` that have an executable `NAME`.
+    /// Returns the tool definitions for the API as a JSON array, sorted by name. A tool is defined by a file
+    /// `NAME.json` with an executable `NAME` beside it.
     ///
     /// # Errors
     /// Status 74 or 77 if something cannot be read, 65 if a file is invalid, 78 if there are no tools.
@@ -89,7 +89,7 @@ impl Folder {
     }
 }
 
-/// Returns the definition of a tool: the members of its file, and the name.
+/// Returns the definition of a tool: its name and the members of its file.
 fn definition(name: &str, path: &Path) -> anyhow::Result<String> {
     let file = path.display();
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read '{file}'"))?;
@@ -106,7 +106,7 @@ fn definition(name: &str, path: &Path) -> anyhow::Result<String> {
     Ok(rest.fold(Members::new().string("name", name), Members::member).into_json())
 }
 
-/// Returns true if a name is a valid tool name. Such a name is always a single component of a path.
+/// Returns true if `name` is a valid tool name. A valid name is always a single path component.
 fn is_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     (1..=MOST_NAME).contains(&name.len()) && name.chars().all(is_plain)

@@ -11,8 +11,9 @@ pub struct Rule {
     pub name: &'static str,
     /// The severity of a finding of this rule.
     pub severity: Severity,
-    /// True if rebuild gives the same messages as if nothing were wrong.
-    pub mended: bool,
+    /// True if rebuild writes the same messages as without the problem. The table and the JSON form of a finding
+    /// call it `mended`.
+    pub repaired: bool,
     /// The problem and its effect, in one sentence.
     pub meaning: &'static str,
 }
@@ -20,17 +21,17 @@ pub struct Rule {
 impl fmt::Display for Rule {
     /// Writes a line of the table: name, severity, `mended` or `-`, and meaning, separated by tabs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mended = if self.mended { "mended" } else { "-" };
-        write!(f, "{}\t{}\t{mended}\t{}", self.name, self.severity.name(), self.meaning)
+        let repaired = if self.repaired { "mended" } else { "-" };
+        write!(f, "{}\t{}\t{repaired}\t{}", self.name, self.severity.name(), self.meaning)
     }
 }
 
 macro_rules! rules {
-    ($($constant:ident, $name:literal, $severity:ident, $mended:literal, $meaning:literal;)*) => {
+    ($($constant:ident, $name:literal, $severity:ident, $repaired:literal, $meaning:literal;)*) => {
         $(
             #[doc = $meaning]
             pub const $constant: Rule =
-                Rule { name: $name, severity: $severity, mended: $mended, meaning: $meaning };
+                Rule { name: $name, severity: $severity, repaired: $repaired, meaning: $meaning };
         )*
         /// All rules, in the order in which an input is read.
         pub const ALL: &[&Rule] = &[$(&$constant),*];
@@ -105,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_words_and_unique() {
+    fn names_are_unique_and_kebab_case() {
         for rule in ALL {
             let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
             assert!(rule.name.chars().all(is_word), "{}", rule.name);

@@ -1,10 +1,14 @@
-//! Ids as a chain: every id covers its own line and the one before.
+//! The chain of ids: every id is a hash over its own line and the line before it.
 //!
-//! One damage is one finding. A line that was changed fits neither itself nor the next one; one that
-//! was put in fits nothing, and the next one fits without it; where one was removed, only the one
-//! after it does not fit; of two that were swapped, each fits behind the other. Lines that were not
-//! sealed by `claw-append` (no 16-digit id in front, or that of a session) are links without a lock: they cannot be checked
-//! themselves, but what follows them can. What reading found fault with is not found again.
+//! One change to the file is one finding:
+//!
+//! - A changed line matches neither its own id nor the id of the next line.
+//! - An inserted line does not match its id, and the next line matches without it.
+//! - After a removed line, only the id of the next line does not match.
+//! - Of two swapped lines, each matches if it comes after the other.
+//!
+//! A line without an id of `claw-append` (16 hexadecimal digits at the beginning, not that of a session header) cannot
+//! be checked itself, but the line after it can. Lines that already have a finding of the parser get no second one.
 
 use crate::finding::rules::{self, Rule};
 use crate::finding::{Finding, Place};
@@ -15,15 +19,15 @@ use crate::json::write::opening;
 use crate::record;
 use std::collections::HashSet;
 
-/// Checks the ids in an input. `damaged` are the numbers of the lines that are known to be bad.
+/// Checks the ids in an input. `damaged` contains the numbers of the lines that already have a finding.
 ///
 /// # Errors
-/// When it cannot be read.
+/// When the input cannot be read.
 pub fn check(input: &Input, damaged: &HashSet<u64>) -> anyhow::Result<Vec<Finding>> {
     let bytes = input.bytes()?;
     let lines = ChainLines::of(&bytes);
     let mut findings = Vec::new();
-    // So many of the next lines do not fit because of what was found before them.
+    // The number of next lines whose mismatch is part of an earlier finding.
     let mut explained = 0;
     for index in 0..lines.lines.len() {
         if damaged.contains(&(index as u64 + 1)) {
@@ -54,17 +58,19 @@ pub fn check(input: &Input, damaged: &HashSet<u64>) -> anyhow::Result<Vec<Findin
 
 fn message(rule: &Rule, line: u64) -> String {
     if *rule == rules::LINE_PUT_IN {
-        format!("line {line} was put in: the next one was written after the one before it")
+        format!("line {line} was inserted later: the next line matches without it")
     } else if *rule == rules::LINES_SWAPPED {
-        format!("line {line} was written after the next one: the two were swapped")
+        format!("lines {line} and {} were swapped", line + 1)
     } else if *rule == rules::LINE_MISSING {
-        format!("a line is missing before line {line}, or that was changed while it was the last")
+        format!(
+            "a line before line {line} is missing, or line {line} was changed while it was the last one"
+        )
     } else {
-        format!("line {line} was changed, or is the last of lines of which one is missing")
+        format!("line {line} was changed, or it is the last one and a line before it is missing")
     }
 }
 
-/// All lines of an input.
+/// The lines of an input.
 struct ChainLines<'a> {
     lines: Vec<&'a [u8]>,
 }
@@ -81,17 +87,17 @@ impl<'a> ChainLines<'a> {
         self.lines.get(index).and_then(|line| Sealed::read(line))
     }
 
-    /// The line before that one; nothing stands before the first.
+    /// Returns the line before the line at `index`; an empty one for the first line.
     fn before(&self, index: usize) -> &'a [u8] {
         index.checked_sub(1).map_or(&b""[..], |before| self.lines[before])
     }
 
-    /// Whether a line was written after `before`, where its id says so.
+    /// Returns true if the line's id matches with `before` as the previous line; `None` if the line has no such id.
     fn fits(&self, index: usize, before: &[u8]) -> Option<bool> {
         self.sealed(index).map(|sealed| sealed.fits(before))
     }
 
-    /// What happened where a line does not fit the one before it, and to which line.
+    /// Finds the cause of a mismatch at the line `index`: the rule, and the index of the line concerned.
     fn diagnose(&self, index: usize) -> (&'static Rule, usize) {
         let (line, before) = (self.lines[index], self.before(index));
         if let Some(other) = index.checked_sub(1)
@@ -109,19 +115,19 @@ impl<'a> ChainLines<'a> {
         (rule, index)
     }
 
-    /// Whether a line was written after the next one, and the one after that after it.
+    /// Returns true if the line matches after the next one, and the line after both matches after this one.
     fn is_swapped(&self, index: usize) -> bool {
         self.fits(index, self.lines[index + 1]) == Some(true)
             && self.fits(index + 2, self.lines[index]).unwrap_or(true)
     }
 }
 
-/// Returns whether a line is the header of a session. Its id is the session's, whatever that looks like.
+/// Returns true if a line is the header of a session. Its id names the session and is not a hash.
 fn is_session(text: &str) -> bool {
     Object::parse(text).is_ok_and(|object| object.string("type").as_deref() == Some("session"))
 }
 
-/// A line with an id of ours in front.
+/// A line that begins with an id of `claw-append`.
 struct Sealed<'a> {
     id: &'a str,
     /// The line after its id member.
@@ -168,12 +174,12 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_chain_is_whole() {
+    fn an_intact_chain_has_no_findings() {
         assert_eq!(found(&lines()), []);
     }
 
     #[test]
-    fn one_damage_is_one_finding_with_its_line() {
+    fn one_change_is_one_finding_with_its_line() {
         for at in 0..5 {
             let mut changed = lines();
             changed[at] = changed[at].replace("content", "contend");
@@ -186,7 +192,7 @@ mod tests {
             let mut removed = lines();
             removed.remove(at);
             match at {
-                // Nothing stands after the last line that could tell.
+                // No id covers the last line.
                 4 => assert_eq!(found(&removed), []),
                 3 => assert_eq!(found(&removed), [("line-changed", 4)]),
                 _ => assert_eq!(found(&removed), [("line-missing", at as u64 + 1)]),
@@ -195,13 +201,13 @@ mod tests {
     }
 
     #[test]
-    fn two_lines_that_changed_places_are_one_finding() {
+    fn two_swapped_lines_are_one_finding() {
         for at in 0..4 {
             let mut swapped = lines();
             swapped.swap(at, at + 1);
             assert_eq!(found(&swapped), [("lines-swapped", at as u64 + 1)]);
         }
-        // A copy of the next line, too, was written after that; but nothing was after the copy.
+        // A copy of the next line also matches after that line, but no line matches after the copy.
         for at in 0..3 {
             let mut copied = lines();
             copied.insert(at, copied[at + 1].clone());
@@ -210,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_others_that_was_put_in_is_named_itself() {
+    fn an_inserted_line_without_an_id_is_reported_itself() {
         for at in 0..5 {
             let mut put_in = lines();
             put_in.insert(at, r#"{"type":"user","content":"foreign"}"#.to_owned());
@@ -219,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reading_found_is_not_found_again() {
+    fn lines_with_a_finding_of_the_parser_get_no_second_one() {
         for at in 0..5 {
             let mut torn = lines();
             torn[at].truncate(40);
@@ -229,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_others_are_links_too() {
+    fn the_next_id_covers_a_line_without_an_id() {
         let mut lines = vec![r#"{"type":"user","content":"foreign"}"#.to_owned()];
         let text = r#"{"type":"user","content":"ours"}"#;
         lines.push(record::seal(text, lines[0].as_bytes(), "1").unwrap());

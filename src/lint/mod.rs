@@ -1,4 +1,4 @@
-//! The linter: everything that is wrong in a transcript, whether or not rebuild mends it.
+//! The linter: all problems in a transcript, including those that rebuild repairs.
 
 mod chain;
 
@@ -16,10 +16,10 @@ use foldhash::fast::RandomState;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-/// Checks one transcript. Findings come in the order of the file.
+/// Checks one transcript. The findings are in the order of the file.
 ///
 /// # Errors
-/// When it cannot be read; 65 when it is of a dialect that cannot be read.
+/// When the input cannot be read; status 65 if it is in a dialect that cannot be read.
 pub fn lint(input: Input) -> anyhow::Result<Vec<Finding>> {
     let inputs = [input];
     let (mut findings, shown) = rebuilt(&inputs)?;
@@ -38,8 +38,9 @@ pub fn lint(input: Input) -> anyhow::Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// What rebuild finds, in all of the transcript: what compactions cover is not read for messages. And
-/// the messages, without their `_meta`: only [`unfit`] asks for it, of few transcripts.
+/// Returns the findings of rebuild in the whole transcript, and the messages. If there is a summary, the transcript is
+/// read twice, because rebuild does not read the records that a compaction covers. The messages have no `_meta`: only
+/// [`unfit`] needs it, for few transcripts.
 fn rebuilt(inputs: &[Input]) -> anyhow::Result<(Vec<Finding>, Vec<Message<'static>>)> {
     let mut messages = Vec::new();
     let Notes { findings: mut shown, .. } =
@@ -59,7 +60,7 @@ fn rebuilt(inputs: &[Input]) -> anyhow::Result<(Vec<Finding>, Vec<Message<'stati
     Ok((all, messages))
 }
 
-/// Whether a line of which this was found has no part in the chain of ids.
+/// Returns true if the chain of ids cannot be checked at a line with such a finding.
 fn costs_a_line(rule: &Rule) -> bool {
     [
         rules::TORN_LINE,
@@ -74,14 +75,15 @@ fn costs_a_line(rule: &Rule) -> bool {
     .contains(rule)
 }
 
-/// The messages as a provider would see them: calls that wait for a result, and what must not be.
+/// Returns the findings about the rebuilt messages: tool calls at the end without a result, and violations of a
+/// provider's rules.
 fn unfit(
     messages: &[Message<'_>],
     inputs: &[Input; 1],
-    records: &[At],
+    records: &[RecordPlace],
 ) -> anyhow::Result<Vec<Finding>> {
     let mut broken = crate::rules::violations(messages);
-    // A conversation may well end on the assistant, or not have begun.
+    // A transcript may be empty or end with a reply.
     broken.retain(|broken| !broken.unfinished || broken.rule == "open-call");
     if broken.is_empty() {
         return Ok(Vec::new());
@@ -100,55 +102,55 @@ fn unfit(
     Ok(broken.into_iter().map(finding).collect())
 }
 
-/// A record, and where it stands.
-struct At {
+/// The place and the id of a record.
+struct RecordPlace {
     offset: u64,
     line: u64,
     length: u64,
-    /// The id in the record. `None` stands for its address, which is made only where a finding needs it.
+    /// The id in the record. Records without one are named by their address, which is formatted only for a finding.
     id: Option<Id>,
 }
 
-impl At {
-    /// The id of a record that begins at `offset`, by its own id.
+impl RecordPlace {
+    /// Returns the id of a record that begins at `offset`: its own one, or its address.
     fn id(own: Option<&Id>, offset: u64) -> Id {
         own.cloned().unwrap_or_else(|| Id::from(id::address(offset)))
     }
 }
 
-/// The record that begins at `offset`; `records` are in the order of the file.
-fn record_at(records: &[At], offset: u64) -> Option<&At> {
+/// Returns the record that begins at `offset`; `records` are in the order of the file.
+fn record_at(records: &[RecordPlace], offset: u64) -> Option<&RecordPlace> {
     let index = records.binary_search_by_key(&offset, |record| record.offset).ok()?;
     records.get(index)
 }
 
 impl Finding {
-    /// Adds line and id where the finding is about a whole record and does not say them.
-    fn complete(&mut self, records: &[At]) {
+    /// Adds the missing line number and id if the finding is about a complete record.
+    fn complete(&mut self, records: &[RecordPlace]) {
         if self.place.line.is_some() && self.id.is_some() {
             return;
         }
         let Some(record) = record_at(records, self.place.offset) else { return };
         if record.length == self.place.length {
             self.place.line.get_or_insert(record.line);
-            self.id.get_or_insert_with(|| At::id(record.id.as_ref(), record.offset));
+            self.id.get_or_insert_with(|| RecordPlace::id(record.id.as_ref(), record.offset));
         }
     }
 }
 
-/// What can be told from a line alone, and from the ids of those before it.
+/// The findings that need only one line and the ids of the lines before it.
 #[derive(Default)]
 struct LineScan {
     findings: Vec<Finding>,
-    records: Vec<At>,
-    /// The ids that records have of their own.
+    records: Vec<RecordPlace>,
+    /// The ids that are written in records.
     ids: HashSet<Id, RandomState>,
-    /// True if one of these could be an address.
+    /// True if one of these ids has the form of an address.
     has_addresses: bool,
 }
 
 impl LineScan {
-    /// Reads all of the input; `chain` is what was found of its ids.
+    /// Reads the whole input. `chain` contains the findings about its chain of ids.
     fn of(input: &Input, chain: &[Finding]) -> anyhow::Result<LineScan> {
         let mut scan = LineScan::default();
         let misfits: HashSet<u64> = chain.iter().map(|found| found.place.offset).collect();
@@ -167,44 +169,46 @@ impl LineScan {
         let own = object.string("id").map(Id::from);
         let was_used = self.was_used(own.as_ref(), offset);
         let mut find = |rule: &'static Rule, message: String| {
-            let (place, id) = (place.clone(), Some(At::id(own.as_ref(), offset)));
+            let (place, id) = (place.clone(), Some(RecordPlace::id(own.as_ref(), offset)));
             self.findings.push(Finding { rule, place, id, message });
         };
-        // A copy that was put in has been found already.
+        // An inserted copy of a line has a finding already.
         if was_used && !is_misfit {
-            let id = At::id(own.as_ref(), offset);
-            find(&rules::ID_TWICE, format!("id '{id}' was used before"));
+            let id = RecordPlace::id(own.as_ref(), offset);
+            find(&rules::ID_TWICE, format!("an earlier record has the same id '{id}'"));
         }
         for name in names_twice(&object) {
-            find(&rules::NAME_TWICE, format!("member '{name}' comes twice; the last one counts"));
+            find(&rules::NAME_TWICE, format!("duplicate member '{name}'; the last one is used"));
         }
         let halves = match object.may_have_surrogates() {
             true => json::replace_lone_surrogates(object.text()).1,
             false => 0,
         };
         if halves > 0 {
-            let what = format!("U+FFFD is sent for each half of a surrogate pair, {halves} in all");
+            let what = format!("lone surrogates: {halves}; U+FFFD is sent for each");
             find(&rules::LONE_SURROGATE, what);
         }
-        self.records.push(At { offset, line: place.line.unwrap_or(0), length, id: own });
+        let line = place.line.unwrap_or(0);
+        self.records.push(RecordPlace { offset, line, length, id: own });
     }
 
-    /// Notes the id of the record at `offset`, and returns whether an earlier record has it: as its own, or by its
-    /// address.
+    /// Stores the id of the record at `offset`. Returns true if an earlier record has the same id, written in it or as
+    /// its address.
     fn was_used(&mut self, own: Option<&Id>, offset: u64) -> bool {
         let Some(own) = own else {
-            return self.has_addresses && self.ids.contains(&At::id(None, offset));
+            return self.has_addresses && self.ids.contains(&RecordPlace::id(None, offset));
         };
         let address = own.strip_prefix('@').and_then(|offset| offset.parse().ok());
         self.has_addresses |= address.is_some();
         let before = address.and_then(|offset| record_at(&self.records, offset));
-        let is_address_of =
-            |record: &At| record.id.is_none() && At::id(None, record.offset) == *own;
+        let is_address_of = |record: &RecordPlace| {
+            record.id.is_none() && RecordPlace::id(None, record.offset) == *own
+        };
         !self.ids.insert(own.clone()) || before.is_some_and(is_address_of)
     }
 }
 
-/// The names of the members whose name an earlier member has, in the order of the members.
+/// Returns the names that occur more than once, in the order of their repetition.
 fn names_twice<'a>(object: &Object<'a>) -> impl Iterator<Item = Cow<'a, str>> {
     let names = object.members().map(|member: Member<'a>| member.name());
     let mut names: Vec<(Cow<'a, str>, usize)> = names.zip(0..).collect();
@@ -215,7 +219,7 @@ fn names_twice<'a>(object: &Object<'a>) -> impl Iterator<Item = Cow<'a, str>> {
     again.into_iter().map(|(name, _)| name)
 }
 
-/// The status for what was found: 65 if bytes cannot be used, 1 if something had to be mended, else 0.
+/// Returns the exit status for findings: 65 if there is an error, 1 if there is a warning, else 0.
 #[must_use]
 pub fn status<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Exit {
     match findings.into_iter().map(|finding| finding.rule.severity).max() {
@@ -230,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_that_is_the_address_of_another_record_is_there_twice() {
+    fn an_id_that_equals_the_address_of_another_record_is_a_duplicate() {
         let plain = r#"{"type":"user","content":"a"}"#;
         let named = |id: &str| format!(r#"{{"type":"user","content":"a","id":"{id}"}}"#);
         let next = named("@44").len() + 1;

@@ -1,8 +1,8 @@
-//! A file under the kernel's exclusive lock that is still the one its path names.
+//! Exclusive locks on files, which hold only if the path still names the locked file.
 //!
-//! The lock belongs to the open file, not to its name. Whoever waits for it may get it on a file that was
-//! removed or replaced meanwhile, and what is written there is lost. So [`locked`] compares the two once it
-//! has the lock, and opens the path again if they differ.
+//! The kernel locks the open file, not its name. While a program waits for the lock, another one may remove or replace
+//! the file, and records written to the old file would be lost. So [`locked`] compares the file with its path after
+//! it has the lock, and opens the path again if they differ.
 
 use crate::exit::{Error, Exit};
 use anyhow::Context;
@@ -11,14 +11,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How often a file is opened again before it counts as one that cannot be kept.
+/// The number of times that a file is opened before the program gives up.
 const MOST_TRIES: usize = 16;
 
 /// Opens the file or folder at `path` and locks it; the lock is released when the file is closed.
 ///
 /// # Errors
-/// The error of `open`; 75 when another program held the lock for longer than `timeout` in all; 74 when
-/// the path named another file each time.
+/// The error of `open`; status 75 if another program held the lock until `timeout`; 74 if the path named another file
+/// after each of the tries.
 pub(crate) fn locked(
     path: &Path,
     timeout: Duration,
@@ -33,11 +33,11 @@ pub(crate) fn locked(
             return Ok(file);
         }
     }
-    let text = "it was removed or replaced each time that the lock was there; try again";
+    let text = "it was removed or replaced again and again while it was being locked; try again";
     Err(Error::new(Exit::Io, format!("cannot lock '{}': {text}", path.display())).into())
 }
 
-/// Returns whether `path` still names this file.
+/// Returns true if `path` still names this file.
 pub(super) fn is_named(file: &File, path: &Path) -> bool {
     match (file.metadata(), std::fs::metadata(path)) {
         (Ok(own), Ok(named)) => (own.dev(), own.ino()) == (named.dev(), named.ino()),
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn audit_07_a_path_that_always_names_another_file_is_given_up() {
+    fn audit_07_locking_fails_if_the_path_names_another_file_each_time() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f");
         let mut opened = 0;

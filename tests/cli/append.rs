@@ -617,7 +617,7 @@ fn v7_a_full_disk_leaves_the_file_unchanged() {
             append_with_limit(&sandbox, LIMIT, &batch)
                 .code(74)
                 .stdout("")
-                .stderr(contains("cannot write 's.jsonl' (the file is as before)"));
+                .stderr(contains("cannot write 's.jsonl' (the file is unchanged)"));
             assert_unchanged(&sandbox, before.as_bytes());
             append(&sandbox).write_stdin(batch.clone()).assert().success();
         }
@@ -632,7 +632,7 @@ fn v7_a_full_disk_leaves_the_file_unchanged() {
 fn audit_07_v7_a_new_file_is_removed_if_the_write_fails() {
     let sandbox = Sandbox::new();
     let big = format!(r#"{{"type":"user","content":"{}"}}"#, "x".repeat(10_000));
-    append_with_limit(&sandbox, 512, &big).code(74).stderr(contains("(the file is as before)"));
+    append_with_limit(&sandbox, 512, &big).code(74).stderr(contains("(the file is unchanged)"));
     assert!(!sandbox.exists(FILE));
     // An empty file that existed before stays.
     sandbox.write(FILE, "");
@@ -673,7 +673,7 @@ fn a_3_v7_a_full_file_system_leaves_the_file_unchanged() {
         .env("FILL", FILL)
         .assert()
         .code(74)
-        .stdout(contains("claw-append: cannot write 'mnt/s.jsonl' (the file is as before): only "));
+        .stdout(contains("claw-append: cannot write 'mnt/s.jsonl' (the file is unchanged): only "));
     let (before, after) = (sandbox.read("before"), sandbox.read("after"));
     assert!(after.starts_with(&before) && sandbox.read_json("after").len() > 10);
 }

@@ -140,7 +140,7 @@ fn id(line: &[u8], offset: usize) -> Value {
 fn of_rule(name: &str) -> (&'static str, bool) {
     let rule = clawutils::finding::rules::ALL.iter().find(|rule| rule.name == name);
     let rule = rule.unwrap_or_else(|| panic!("no rule {name}"));
-    (rule.severity.name(), rule.mended)
+    (rule.severity.name(), rule.repaired)
 }
 
 fn user(text: &str) -> Value {

@@ -196,7 +196,7 @@ fn t_4_a_name_leads_to_a_file_in_the_folder_and_nowhere_else() {
     let whys: Vec<&str> = results[1..].iter().map(|(text, _)| text.as_str()).collect();
     assert!(results[1..].iter().all(|(_, is_error)| *is_error));
     let cannot = |name: &str, why: &str| format!("tool '{name}' cannot be run: {why}");
-    assert_eq!(whys[0], cannot("out", "its file is a link that leads out of the tools folder"));
+    assert_eq!(whys[0], cannot("out", "its file is a link to a file outside the tools folder"));
     assert_eq!(whys[1], cannot("plain", "its file is not executable"));
     assert_eq!(whys[2], cannot("dir", "not a regular file"));
     assert_eq!(whys[3], "there is no tool 'gone'");

@@ -205,7 +205,7 @@ fn audit_26_a_call_that_cannot_be_made_reports_what_is_missing() {
         Row("claw-call --model x --base-url https://me:pass@a.example m.jsonl", 78, "claw-call: cannot send: the address contains a user name; give the key with --key-file or a variable"),
         Row("claw-call --model x --ca notes.txt m.jsonl", 78, "claw-call: cannot use certificates 'notes.txt': it contains no certificate; give a PEM file"),
         Row("claw-call --provider offline </dev/null", 7, "claw-call: not ready to send: no-messages: message 1: there is nothing to send; append a prompt first"),
-        Row("claw-rebuild s.jsonl | claw-call --provider offline", 7, "claw-call: not ready to send: assistant-last: message 2: it ends on the assistant; append a prompt first"),
+        Row("claw-rebuild s.jsonl | claw-call --provider offline", 7, "claw-call: not ready to send: assistant-last: message 2: the last message is the assistant's; append a prompt first"),
         Row("claw-call --provider offline --extra array.json m.jsonl", 65, "claw-call: cannot use 'array.json': not a JSON object: invalid type: sequence, expected a JSON object at line 1 column 0; write the members in braces"),
         Row("claw-call --provider offline --max-tokens 0 m.jsonl", 2, "claw-call: invalid value '0' for --max-tokens: use 1 or more"),
         Row("claw-call --provider offline --classify 99 m.jsonl", 2, "claw-call: invalid value '99' for --classify: not an HTTP status; use a number from 100 to 599"),
@@ -299,7 +299,7 @@ fn audit_26_a_failed_turn_reports_that_the_prompt_is_kept() {
     check(stopped, 143, "claw-turn: the prompt is kept; continue with: claw-turn --again 't.jsonl'");
     let unknown = "claw-turn: cannot run 'no-such-program': no such program; check --call and CLAW_CALL";
     check("claw-turn --provider offline --call no-such-program -m hi c.jsonl 2>all; s=$?; grep ^claw all >&2; exit $s", 78, unknown);
-    check("claw-turn --provider offline --again s.jsonl", 7, "claw-rebuild: not ready to send: assistant-last: message 2: it ends on the assistant; append a prompt first");
+    check("claw-turn --provider offline --again s.jsonl", 7, "claw-rebuild: not ready to send: assistant-last: message 2: the last message is the assistant's; append a prompt first");
     check("claw-turn --provider offline --again none.jsonl", 74, "claw-rebuild: cannot read 'none.jsonl': no such file or directory; check the path");
     check("claw-turn --provider offline -m hi d/", 74, "claw-append: cannot open 'd/': is a directory; name a file");
 }

@@ -725,7 +725,7 @@ fn ready_succeeds_only_if_the_messages_can_be_sent() {
     let lacks_answer =
         [user("u1", "q"), call("c1", "t1"), call("c2", "t2"), result("o1", "t1", "r")];
     for (text, why) in [
-        (talk_and(&[]), "it ends on the assistant"),
+        (talk_and(&[]), "the last message is the assistant's"),
         (talk()[..5].join("\n"), "call 't2' has no result"),
         (lacks_answer.join("\n"), "call 't2' has no result"),
         (String::new(), "there is nothing to send"),
