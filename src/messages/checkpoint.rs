@@ -1,29 +1,29 @@
-//! The latest checkpoint, as messages know it.
+//! The newest checkpoint, in the `_meta` of the first message.
 
 use crate::json::Object;
 use crate::json::write::Members;
 use crate::messages::Message;
 use crate::record::checkpoint::Checkpoint;
 
-/// A checkpoint as `_meta` has it: which record it is, and how that stands to the summary that governs.
+/// The newest checkpoint, with the id of its record.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct LatestCheckpoint {
     /// The id of its record.
     pub id: String,
-    /// No compaction has come into force since it was made.
+    /// True if no compaction has taken effect since it was made.
     pub is_current: bool,
-    /// What it says.
+    /// The content of the record.
     pub checkpoint: Checkpoint,
 }
 
 impl LatestCheckpoint {
-    /// Reads `_meta.checkpoint`.
+    /// Parses `_meta.checkpoint`.
     ///
     /// # Errors
-    /// As [`Checkpoint::parse_object`], and when it is no object.
+    /// As [`Checkpoint::parse_object`], and if it is not an object.
     pub fn parse(raw: &str) -> Result<LatestCheckpoint, String> {
         let object =
-            Object::parse(raw).map_err(|_| "'_meta.checkpoint' is no object".to_owned())?;
+            Object::parse(raw).map_err(|_| "'_meta.checkpoint' is not an object".to_owned())?;
         let checkpoint = Checkpoint::parse_object(&object)
             .map_err(|why| format!("'_meta.checkpoint': {why}"))?;
         let id = object.string("id").unwrap_or_default().into_owned();
@@ -37,13 +37,13 @@ impl LatestCheckpoint {
         self.checkpoint.add_to(members)
     }
 
-    /// The checkpoint that messages know of.
+    /// Returns the checkpoint in the `_meta` of `messages`.
     #[must_use]
     pub fn among<'m>(messages: &'m [Message<'_>]) -> Option<&'m LatestCheckpoint> {
         messages.iter().find_map(|message| message.meta.as_ref()?.checkpoint.as_deref())
     }
 
-    /// Which of the messages is the last one that it covers; none of them, if that is not there.
+    /// Returns the index of the last message that the checkpoint covers; `None` if the message is not in `messages`.
     #[must_use]
     pub fn place(&self, messages: &[Message<'_>]) -> Option<usize> {
         let last = self.checkpoint.covers_up_to.as_deref()?;
@@ -53,9 +53,9 @@ impl LatestCheckpoint {
     }
 }
 
-/// So many turns begin in the first `end` messages, or before them, that no checkpoint covers.
+/// Returns the number of turns that no checkpoint covers, up to the first `end` messages.
 ///
-/// Turns that a compaction took away are in its record, so the count goes on after it.
+/// The record of a compaction states how many such turns it covers, so they are included.
 #[must_use]
 pub fn open_turns(messages: &[Message<'_>], end: usize) -> u64 {
     let begins = |message: &&Message<'_>| message.is_said_by_user() && !message.is_summary();
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_checkpoint_is_read_as_it_was_written() {
+    fn a_checkpoint_survives_writing_and_parsing() {
         let checkpoint = Checkpoint {
             summary: "s \"x\"".into(),
             topics: vec!["t".into(), "u".into()],
@@ -94,18 +94,18 @@ mod tests {
     }
 
     #[test]
-    fn what_an_older_record_lacks_is_empty() {
+    fn missing_members_of_older_records_are_empty() {
         let read = |text: &str| Checkpoint::parse_object(&Object::parse(text).unwrap());
         assert!(read(r#"{"summary":"s","covers_up_to":"a"}"#).unwrap().is_usable());
         assert!(!read(r#"{"summary":"s"}"#).unwrap().is_usable());
         assert!(!read(r#"{"summary":" ","covers_up_to":"a"}"#).unwrap().is_usable());
         assert_eq!(read("{}"), Err("no 'summary'".to_owned()));
-        let why = "'topics' of a checkpoint is no list of strings".to_owned();
+        let why = "'topics' of a checkpoint is not a list of strings".to_owned();
         assert_eq!(read(r#"{"summary":"s","topics":"x"}"#), Err(why));
     }
 
     #[test]
-    fn all_of_it_is_one_text() {
+    fn a_rendered_checkpoint_is_one_text() {
         let checkpoint = Checkpoint {
             summary: "They built it.\n".into(),
             topics: vec!["a".into(), "b".into()],

@@ -1,38 +1,38 @@
-//! A checkpoint: a structured summary that was made ahead of need, and how it reads as one text.
+//! Checkpoints: structured summaries that are made before they are needed, and their form as plain text.
 
 use super::compaction::strings;
 use crate::json::Object;
 use crate::json::write::Members;
 
-/// What a checkpoint record says.
+/// The content of a checkpoint record.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Checkpoint {
     /// The summary itself.
     pub summary: String,
     /// The topics of the conversation.
     pub topics: Vec<String>,
-    /// What was decided.
+    /// The decisions that were made.
     pub key_decisions: Vec<String>,
-    /// What is still open.
+    /// The questions that are still open.
     pub open_questions: Vec<String>,
-    /// The request's tokens when it was made.
+    /// The tokens of the request when the checkpoint was made.
     pub tokens: u64,
-    /// The request's messages then.
+    /// The number of messages in the request when the checkpoint was made.
     pub messages: u64,
-    /// The id of the first record in the last message that it covers. Without one nobody knows what it
-    /// stands for, and it is not used.
+    /// The id of the first record in the last message that the checkpoint covers. Without it the checkpoint cannot be
+    /// used.
     pub covers_up_to: Option<String>,
-    /// The model that wrote it.
+    /// The model that wrote the checkpoint.
     pub generated_by: Option<String>,
-    /// What the provider counted for it, as it was sent.
+    /// The provider's token count for the checkpoint, as the provider sent it.
     pub usage: Option<String>,
 }
 
 impl Checkpoint {
-    /// Reads the members of a checkpoint record.
+    /// Parses the members of a checkpoint record.
     ///
     /// # Errors
-    /// Says why when the summary is missing or a list holds something that is no string.
+    /// Returns the reason if the summary is missing or a list contains something other than strings.
     pub fn parse_object(object: &Object<'_>) -> Result<Checkpoint, String> {
         let string = |name: &str| object.string(name).map(|text| text.into_owned());
         let strings = |name: &str| strings(object, name, "a checkpoint");
@@ -49,13 +49,13 @@ impl Checkpoint {
         })
     }
 
-    /// Whether it can stand for something: it says something, and up to where.
+    /// Returns true if the checkpoint can replace messages: it has a summary, and states which messages it covers.
     #[must_use]
     pub fn is_usable(&self) -> bool {
         self.covers_up_to.is_some() && !self.summary.trim().is_empty()
     }
 
-    /// Adds its members, for a record and for `_meta`.
+    /// Adds its members to a record or to `_meta`.
     #[must_use]
     pub fn add_to(&self, members: Members) -> Members {
         members
@@ -70,13 +70,13 @@ impl Checkpoint {
             .optional(Members::raw, "usage", self.usage.as_deref())
     }
 
-    /// The checkpoint record, without id and time.
+    /// Returns the checkpoint record, without id and time.
     #[must_use]
     pub fn record(&self) -> String {
         self.add_to(Members::of_type("checkpoint")).into_json()
     }
 
-    /// All that it says, as one text that can stand for what it covers.
+    /// Returns the checkpoint as one text that can replace the messages it covers.
     #[must_use]
     pub fn render(&self) -> String {
         let mut text = self.summary.trim().to_owned();

@@ -1,47 +1,47 @@
-//! What stands for the records that a compaction covers, and how it reads in a request.
+//! The summary that replaces the records covered by a compaction, and its text in a request.
 
 use crate::json::write::Members;
 use crate::json::{Object, elements, string};
 use crate::record::details::Details;
 use std::borrow::Cow;
 
-/// The first line of a rendered summary. It says whose words these are not.
+/// The first line of a rendered summary. It tells the model that the user did not write the text.
 pub const HEADING: &str = "[Previous conversation summary]";
-/// The line before the user's own words.
+/// The line before texts of the user.
 const KEPT_HEADING: &str = "[Words of the user, kept as they were]";
-/// The line before what was pinned.
+/// The line before pinned texts.
 const PINNED_HEADING: &str = "[Pinned, kept as it was]";
 
-/// A compaction's text and what it keeps word for word.
+/// A summary, and the texts that are kept verbatim beside it.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Summary {
     /// The summary itself.
     pub text: String,
-    /// Texts of the user's in the covered range, oldest first, word for word.
+    /// Texts of the user from the covered records, verbatim, oldest first.
     pub kept_user: Vec<String>,
-    /// Texts that were pinned in the covered range, oldest first.
+    /// Pinned texts from the covered records, oldest first.
     pub pinned: Vec<String>,
-    /// Files that the covered calls touched.
+    /// The files that the covered calls read and changed.
     pub details: Details,
-    /// Whether it, or one that it goes on from, only stands in for a summary that is still to be made.
+    /// True if this summary, or an earlier one that it includes, is a substitute until a model can make a real one.
     pub needs_retry: bool,
-    /// So many turns were covered that no checkpoint had covered.
+    /// The number of covered turns that no checkpoint covers.
     pub turns: u64,
-    /// The request's tokens right after, where it is known of a record that is there.
+    /// The tokens of the request right after the compaction, as its record states them.
     pub tokens_after: Option<u64>,
 }
 
 impl Summary {
-    /// Reads what [`Summary::add_to`] writes from a compaction record (or from `_meta`).
+    /// Parses the members that [`Summary::add_to`] writes, from the JSON text of a compaction record or of `_meta`.
     ///
     /// # Errors
-    /// Says why when the summary is missing or a list holds something that is no string.
+    /// Returns the reason if the summary is missing or a list contains something other than strings.
     pub fn parse(raw: &str) -> Result<Summary, String> {
-        let object = Object::parse(raw).map_err(|_| "a compaction is no object".to_owned())?;
+        let object = Object::parse(raw).map_err(|_| "a compaction is not an object".to_owned())?;
         Summary::parse_object(&object)
     }
 
-    /// The same for an object that was read already.
+    /// Parses the members that [`Summary::add_to`] writes from an object.
     ///
     /// # Errors
     /// As [`Summary::parse`].
@@ -58,8 +58,8 @@ impl Summary {
         })
     }
 
-    /// Adds the members `summary`, `kept_user`, `pinned`, `details`, `needs_summary_retry`,
-    /// `turns_since_checkpoint` and, where it is known, `tokens_after`.
+    /// Adds the members `summary`, `kept_user`, `pinned`, `details`, `needs_summary_retry`, `turns_since_checkpoint`
+    /// and, if known, `tokens_after`.
     #[must_use]
     pub fn add_to(&self, members: Members) -> Members {
         members
@@ -72,7 +72,7 @@ impl Summary {
             .optional(Members::number, "tokens_after", self.tokens_after)
     }
 
-    /// The text of the user message that stands for the covered records.
+    /// Returns the text of the user message that replaces the covered records.
     #[must_use]
     pub fn render(&self) -> String {
         let mut text = format!("{HEADING}\n{}", self.text.trim());
@@ -85,12 +85,12 @@ impl Summary {
     }
 }
 
-/// The texts in list `name`; `whose` is what it belongs to.
+/// Returns the strings of the list `name`; none if it is missing. `whose` names the record in the error.
 ///
 /// # Errors
-/// Says so when it is no list of strings.
+/// Returns the reason if it is not a list of strings.
 pub(super) fn strings(object: &Object<'_>, name: &str, whose: &str) -> Result<Vec<String>, String> {
-    let wrong = || format!("'{name}' of {whose} is no list of strings");
+    let wrong = || format!("'{name}' of {whose} is not a list of strings");
     let Some(raw) = object.get(name).filter(|raw| *raw != "null") else { return Ok(Vec::new()) };
     let elements = elements(raw).ok_or_else(wrong)?;
     elements.into_iter().map(|raw| string(raw).map(Cow::into_owned).ok_or_else(wrong)).collect()

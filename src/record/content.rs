@@ -1,4 +1,4 @@
-//! What a message says: blocks, each with its own bytes, or a plain string.
+//! The content of a message: a plain string, or blocks that keep their original JSON text.
 
 use crate::id::Id;
 use crate::json::write::Members;
@@ -6,10 +6,10 @@ use crate::json::{self, Object};
 use std::borrow::Cow;
 use std::fmt;
 
-/// Who speaks.
+/// The role of a message's author.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The user; results of calls come from here too.
+    /// The user. Tool results have this role, too.
     User,
     /// The model.
     Assistant,
@@ -22,7 +22,7 @@ impl fmt::Display for Role {
 }
 
 impl Role {
-    /// Its word in messages.
+    /// Returns the role's name in messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -32,68 +32,67 @@ impl Role {
     }
 }
 
-/// What a block is, as far as a program has to know.
+/// The kind of a block, with the members that programs need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BlockKind {
-    /// Text.
+    /// A `text` block.
     Text,
-    /// Text of nothing but white space: no provider takes it.
+    /// A `text` block that is empty or only white space. Providers refuse it.
     Blank,
-    /// A call: `tool_use`.
+    /// A tool call: `tool_use`.
     ToolUse {
-        /// The call's id.
+        /// The id of the call.
         id: Id,
     },
-    /// The result of a call: `tool_result`.
+    /// A tool result: `tool_result`.
     ToolResult {
-        /// The id of the call that it answers.
+        /// The id of the call.
         id: Id,
     },
     /// Thinking: `thinking` or `redacted_thinking`.
     Thinking {
-        /// True if it is complete: a text with a signature, or the data of a redacted one.
+        /// True if it is complete: text with a signature, or the data of redacted thinking.
         signed: bool,
     },
     /// An image or a document.
     Media,
-    /// Anything else; it passes through.
+    /// Any other block. Programs pass it through unchanged.
     Other,
 }
 
-/// A content block, with its bytes.
+/// A content block with its original JSON text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block<'a> {
     /// The block's JSON text.
     pub raw: Cow<'a, str>,
-    /// What it is.
+    /// The kind of the block.
     pub kind: BlockKind,
 }
 
 impl<'a> Block<'a> {
-    /// Reads one block.
+    /// Parses one block.
     ///
     /// # Errors
-    /// Says why when `raw` is no block: not an object, no `type`, or a known type that lacks what it
-    /// must have.
+    /// Returns the reason if `raw` is not an object, has no `type`, or is of a known type and lacks a required member.
     pub fn parse(raw: impl Into<Cow<'a, str>>) -> Result<Block<'a>, String> {
         let raw = raw.into();
         let kind = block_kind(&raw)?;
         Ok(Block { raw, kind })
     }
 
-    /// The block with bytes of its own.
+    /// Returns the block with owned data.
     #[must_use]
     pub fn into_owned(self) -> Block<'static> {
         Block { raw: Cow::Owned(self.raw.into_owned()), kind: self.kind }
     }
 
-    /// A text block that says `text`.
+    /// Creates a text block.
     #[must_use]
     pub fn text(text: &str) -> Block<'static> {
         Block::from_quoted(&json::quote(text))
     }
 
-    /// A text block around a JSON string, whose bytes it keeps.
+    /// Creates a text block from a JSON string, whose bytes it keeps.
     fn from_quoted(quoted: &str) -> Block<'static> {
         let raw = Members::with_capacity(quoted.len() + 21).string("type", "text");
         let raw = raw.raw("text", quoted).into_json();
@@ -101,20 +100,20 @@ impl<'a> Block<'a> {
         Block { raw: Cow::Owned(raw), kind }
     }
 
-    /// Whether it is a result.
+    /// Returns true for a tool result.
     #[must_use]
     pub fn is_result(&self) -> bool {
         matches!(self.kind, BlockKind::ToolResult { .. })
     }
 
-    /// Returns whether it is thinking, redacted or not.
+    /// Returns true for thinking, redacted or not.
     #[must_use]
     pub fn is_thinking(&self) -> bool {
         matches!(self.kind, BlockKind::Thinking { .. })
     }
 
-    /// Whether a provider takes it from `role`: calls and thinking are the assistant's, results and
-    /// media the user's.
+    /// Returns true if a message of `role` can contain the block. Only the assistant's messages can contain calls and
+    /// thinking, only the user's can contain results and media.
     #[must_use]
     pub fn fits(&self, role: Role) -> bool {
         match self.kind {
@@ -124,19 +123,19 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Whether it is a text block of nothing but white space.
+    /// Returns true for a text block that is empty or only white space.
     #[must_use]
     pub fn is_blank(&self) -> bool {
         self.kind == BlockKind::Blank
     }
 
-    /// The text of member `name` of the block.
+    /// Returns the JSON text of the member `name`.
     #[must_use]
     pub fn member(&self, name: &str) -> Option<&str> {
         Object::parse(&self.raw).ok().and_then(|object| object.get(name))
     }
 
-    /// What a text block says; `None` for any other block.
+    /// Returns the text of a text block; `None` for any other block.
     #[must_use]
     pub fn says(&self) -> Option<String> {
         match self.kind {
@@ -149,7 +148,7 @@ impl<'a> Block<'a> {
 }
 
 fn block_kind(raw: &str) -> Result<BlockKind, String> {
-    let object = Object::parse(raw).map_err(|_| "a content block is no object".to_owned())?;
+    let object = Object::parse(raw).map_err(|_| "a content block is not an object".to_owned())?;
     let Some(kind) = object.string("type") else {
         return Err("a content block has no 'type'".to_owned());
     };
@@ -157,7 +156,7 @@ fn block_kind(raw: &str) -> Result<BlockKind, String> {
         Some(id) if !id.is_empty() => Ok(Id::from(id)),
         _ => Err(format!("a '{kind}' block has no '{name}'")),
     };
-    let says = |name: &str| object.string(name).is_some_and(|text| !text.is_empty());
+    let has_text = |name: &str| object.string(name).is_some_and(|text| !text.is_empty());
     match kind.as_ref() {
         "text" => match object.get("text").filter(|text| text.starts_with('"')) {
             None => Err("a 'text' block has no 'text'".into()),
@@ -173,29 +172,29 @@ fn block_kind(raw: &str) -> Result<BlockKind, String> {
         "tool_use" => Ok(BlockKind::ToolUse { id: id("id")? }),
         "tool_result" => Ok(BlockKind::ToolResult { id: id("tool_use_id")? }),
         "thinking" => {
-            let has_text = object.get("thinking").is_some_and(|text| text.starts_with('"'));
-            Ok(BlockKind::Thinking { signed: has_text && says("signature") })
+            let has_thinking = object.get("thinking").is_some_and(|text| text.starts_with('"'));
+            Ok(BlockKind::Thinking { signed: has_thinking && has_text("signature") })
         }
-        "redacted_thinking" => Ok(BlockKind::Thinking { signed: says("data") }),
+        "redacted_thinking" => Ok(BlockKind::Thinking { signed: has_text("data") }),
         "image" | "document" => Ok(BlockKind::Media),
         _ => Ok(BlockKind::Other),
     }
 }
 
-/// What a message says: a plain string, or blocks.
+/// The content of a message: a plain string, or blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content<'a> {
-    /// A JSON string, with its bytes.
+    /// The original text of a JSON string, with its quotes.
     Text(Cow<'a, str>),
     /// Blocks in order.
     Blocks(Vec<Block<'a>>),
 }
 
 impl<'a> Content<'a> {
-    /// Reads a string or a list of blocks.
+    /// Parses a string or a list of blocks.
     ///
     /// # Errors
-    /// Says why when `raw` is neither, or one of the blocks is none.
+    /// Returns the reason if `raw` is neither, or a block is invalid.
     pub fn parse(raw: &'a str) -> Result<Content<'a>, String> {
         if raw.starts_with('"') {
             return Ok(Content::Text(Cow::Borrowed(raw)));
@@ -204,13 +203,13 @@ impl<'a> Content<'a> {
         elements.into_iter().map(Block::parse).collect::<Result<_, _>>().map(Content::Blocks)
     }
 
-    /// No blocks.
+    /// Creates content without blocks.
     #[must_use]
     pub fn nothing() -> Content<'a> {
         Content::Blocks(Vec::new())
     }
 
-    /// The content with bytes of its own.
+    /// Returns the content with owned data.
     #[must_use]
     pub fn into_owned(self) -> Content<'static> {
         match self {
@@ -221,7 +220,7 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// The same as blocks: a string becomes one text block.
+    /// Returns the content as blocks. A string becomes one text block.
     #[must_use]
     pub fn into_blocks(self) -> Vec<Block<'a>> {
         match self {
@@ -230,7 +229,7 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// The blocks; none for a plain string.
+    /// Returns the blocks; none for a plain string.
     #[must_use]
     pub fn blocks(&self) -> &[Block<'a>] {
         match self {
@@ -239,7 +238,7 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// The same, to be changed.
+    /// Returns the blocks to change them; none for a plain string.
     pub fn blocks_mut(&mut self) -> &mut [Block<'a>] {
         match self {
             Content::Text(_) => &mut [],
@@ -247,7 +246,7 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// Adds what `other` says to the end. A string with nothing before it stays one.
+    /// Appends `other`. If there was no content before, a string stays a string.
     pub fn absorb(&mut self, other: Content<'a>) {
         *self = match std::mem::replace(self, Content::nothing()) {
             Content::Blocks(own) if own.is_empty() => other,
@@ -259,7 +258,7 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// Returns whether it says nothing: a blank string, or no block.
+    /// Returns true for a blank string, or if there are no blocks.
     #[must_use]
     pub fn says_nothing(&self) -> bool {
         match self {
@@ -268,7 +267,7 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// All text in it, the blocks' joined by line feeds; other blocks say nothing.
+    /// Returns the text: the string, or the text blocks joined by line feeds. Other blocks are ignored.
     #[must_use]
     pub fn says(&self) -> String {
         match self {
@@ -279,7 +278,7 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// The content as JSON.
+    /// Returns the content as JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
         let mut json = String::new();
@@ -287,7 +286,7 @@ impl<'a> Content<'a> {
         json
     }
 
-    /// Gives the pieces of the content as JSON to `each`.
+    /// Calls `each` with the consecutive pieces of the content's JSON text.
     pub(crate) fn pieces<'s>(&'s self, each: &mut impl FnMut(&'s str)) {
         match self {
             Content::Text(raw) => each(raw),

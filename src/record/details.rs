@@ -1,20 +1,20 @@
-//! Which files the covered calls of a compaction read and changed.
+//! The files that the calls covered by a compaction read and changed.
 
 use crate::json::write::Members;
 use crate::json::{Object, elements, string};
 use std::collections::BTreeSet;
 
-/// Files by what was done to them; a file that was changed is not listed as read.
+/// Files that were read or changed. A changed file is not listed as read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Details {
-    /// Files that were read and not changed.
+    /// Files that were only read.
     pub read: BTreeSet<String>,
     /// Files that were changed.
     pub modified: BTreeSet<String>,
 }
 
 impl Details {
-    /// Reads the `details` of a compaction record; what is missing is empty.
+    /// Parses the `details` of a compaction record. Missing lists are empty.
     #[must_use]
     pub fn parse(raw: &str) -> Details {
         let Ok(object) = Object::parse(raw) else { return Details::default() };
@@ -25,7 +25,7 @@ impl Details {
         Details { read: list("read_files"), modified: list("modified_files") }
     }
 
-    /// Adds its members, for a record and for `_meta`.
+    /// Adds its members to a record or to `_meta`.
     #[must_use]
     pub fn add_to(&self, members: Members) -> Members {
         members.strings("read_files", &self.read).strings("modified_files", &self.modified)

@@ -1,8 +1,8 @@
-//! Records: one line of a transcript, as its own bytes with a view of what it says.
+//! Records: the lines of a transcript, each as its original text and a parsed body.
 //!
-//! The types and their members are those of claw-record(5) and of `schema/claw-record.schema.json`.
-//! What a record does not need to understand it does not look at: content, input and usage stay the
-//! text that was read. Types that are not known are kept as [`Body::Other`] and change nothing.
+//! The types and their members are documented in claw-record(5) and `schema/claw-record.schema.json`. Members that no
+//! program needs to understand are not decoded: content, input and usage keep the text that was read. Records of
+//! unknown types become [`Body::Other`] and have no effect.
 
 pub mod checkpoint;
 pub mod compaction;
@@ -24,110 +24,110 @@ use crate::record::truncation::KeptSpan;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 
-/// A record and where it stands.
+/// A record and its place.
 #[derive(Clone, Debug)]
 pub struct Record<'a> {
     /// Its `id`, or its address if it has none.
     pub id: Cow<'a, str>,
-    /// Byte offset over all inputs, as if they had been concatenated: the order of the file.
+    /// The byte offset of its beginning, over all inputs as if they were concatenated.
     pub offset: u64,
-    /// Where it ends, in the same count.
+    /// The byte offset of its end, over all inputs.
     pub end: u64,
     /// Its place in its own input, for findings.
     pub place: Place,
-    /// The line's JSON text.
+    /// The JSON text of the record.
     pub text: Cow<'a, str>,
-    /// What it says.
+    /// The content, by type.
     pub body: Body<'a>,
 }
 
-/// What a record says, by type.
+/// The content of a record, by type.
 #[derive(Clone, Debug)]
 pub enum Body<'a> {
     /// The header of a session.
     Session,
-    /// Something the user said (or, in lists of other programs, results of calls).
+    /// A prompt. In files of other programs it may also contain tool results.
     User {
-        /// What was said.
+        /// The text or blocks.
         content: Content<'a>,
-        /// Never to be summarised away.
+        /// True if a summary must not replace it.
         pin: bool,
     },
     /// A reply, or a part of one.
     Assistant {
-        /// What was said; calls may be in it in other programs' files.
+        /// The text or blocks. In files of other programs it may contain tool calls.
         content: Content<'a>,
-        /// The provider's count for the whole reply, as it was sent.
+        /// The provider's token count for the whole reply, as the provider sent it.
         usage: Option<Cow<'a, str>>,
         /// The name of the model, as JSON.
         model: Option<Cow<'a, str>>,
     },
-    /// The part of a reply that was shown before it broke off. No message is made of it unless asked.
+    /// The part of a reply that was shown before it broke off. Rebuild leaves it out unless an option includes it.
     Interrupted {
         /// The part that was shown.
         content: Content<'a>,
     },
-    /// A call.
+    /// A tool call.
     ToolUse {
-        /// Its id.
+        /// The id of the call.
         id: Cow<'a, str>,
         /// The name of the tool, as JSON.
         name: Cow<'a, str>,
         /// The input, as JSON.
         input: Cow<'a, str>,
     },
-    /// The result of a call.
+    /// A tool result.
     ToolResult {
         /// The id of the call.
         id: Cow<'a, str>,
         /// The result, as JSON: a string, or a list of blocks.
         content: Cow<'a, str>,
-        /// The tool failed.
+        /// True if the tool failed.
         is_error: bool,
-        /// Never to be shortened or summarised away.
+        /// True if the result must not be shortened or summarised.
         pin: bool,
     },
-    /// Shortens a result.
+    /// Shortens a tool result.
     Truncation {
-        /// The id of the call, as on disk.
+        /// The id of the call, as it is on disk.
         tool_use_id: String,
-        /// The record that holds the result.
+        /// The id of the record that contains the result.
         record_id: String,
-        /// What is kept, of how much.
+        /// The part of the result that is kept.
         shown: Box<KeptSpan>,
-        /// The scale by the counts before it, which do not hold after it.
+        /// The scale from the provider's counts before this record, which it makes invalid.
         scale: Option<Scale>,
     },
-    /// Stands for all records before its first kept one.
+    /// Replaces all records before the first kept one with a summary.
     Compaction {
-        /// What stands for them.
+        /// The summary.
         summary: Box<Summary>,
         /// The id of the first kept record.
         first_kept: String,
-        /// Where that record may begin; to be checked against the id.
+        /// The presumed byte offset of that record. It must be checked against the id.
         hint: Option<u64>,
-        /// The compaction in whose place it stands: where that governs, this is its summary.
+        /// The id of the compaction whose summary this one replaces, if there is one.
         retry_of: Option<String>,
-        /// The scale by the counts before it, which do not hold after it.
+        /// The scale from the provider's counts before this record, which it makes invalid.
         scale: Option<Scale>,
     },
-    /// A structured summary that was made ahead of need.
+    /// A structured summary that was made before it was needed.
     Checkpoint(Box<Checkpoint>),
-    /// Leaves a record out.
+    /// Retracts a record: rebuild leaves it out.
     Retract {
         /// The id of that record.
         target: String,
     },
-    /// A call to the provider that failed.
+    /// A failed call to the provider.
     Error,
-    /// The session's new label.
+    /// A new label of the session.
     Label,
-    /// A type of somebody else's.
+    /// A record of an unknown type.
     Other,
 }
 
 impl Body<'_> {
-    /// What it says, with bytes of its own.
+    /// Returns the body with owned data.
     #[must_use]
     pub fn into_owned(self) -> Body<'static> {
         let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
@@ -160,7 +160,7 @@ impl Body<'_> {
         }
     }
 
-    /// Whether messages are made of it.
+    /// Returns true if rebuild makes messages from the record.
     #[must_use]
     pub fn is_of_messages(&self) -> bool {
         matches!(
@@ -172,7 +172,7 @@ impl Body<'_> {
         )
     }
 
-    /// Whether it is a view record: one that changes what rebuild shows and nothing else.
+    /// Returns true for a view record, which only changes how rebuild shows other records.
     #[must_use]
     pub fn is_view(&self) -> bool {
         matches!(self, Body::Truncation { .. } | Body::Compaction { .. } | Body::Retract { .. })
@@ -180,7 +180,7 @@ impl Body<'_> {
 }
 
 impl<'a> Record<'a> {
-    /// Reads the record of a line.
+    /// Parses the record of a line.
     ///
     /// # Errors
     /// As [`parse`].
@@ -188,7 +188,7 @@ impl<'a> Record<'a> {
         Ok(Record::of(parse(&line.object)?, line))
     }
 
-    /// Puts a record together from a line and its body, which was read before.
+    /// Creates a record from a line and its parsed body.
     #[must_use]
     pub fn of(body: Body<'a>, line: LineObject<'a>) -> Record<'a> {
         let (id, text) = (line.id(), Cow::Borrowed(line.object.text()));
@@ -196,7 +196,7 @@ impl<'a> Record<'a> {
         Record { id, offset, end: offset + place.length, place, text, body }
     }
 
-    /// The record with bytes of its own.
+    /// Returns the record with owned data.
     #[must_use]
     pub fn into_owned(self) -> Record<'static> {
         let Record { id, offset, end, place, text, body } = self;
@@ -205,17 +205,16 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Returns the records of a line and ignores everything else in it. A damaged line can hold several.
+/// Returns the records of a line and ignores everything else in it. A damaged line can contain several.
 #[must_use]
 pub fn in_line(line: &FoundLine) -> Vec<Record<'_>> {
     line.read().into_iter().flatten().filter_map(|line| Record::new(line).ok()).collect()
 }
 
-/// Reads what the object of a line says.
+/// Parses the body of a record from the object of a line.
 ///
 /// # Errors
-/// Says why when a record of a known type lacks a member or has one of the wrong kind. A record
-/// without a `type` is none.
+/// Returns the reason if there is no `type`, or a record of a known type lacks a member or has one of the wrong type.
 pub fn parse<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
     let Some(kind) = object.string("type") else {
         return Err("a record has no 'type'".to_owned());
@@ -255,9 +254,9 @@ pub fn parse<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
         }
         _ => Body::Other,
     };
-    // They are searched for by this word.
+    // The search for view records looks for the plain text of the type.
     if body.is_view() && object.get("type").is_some_and(|raw| raw.contains('\\')) {
-        return Err(wrong("its 'type' is spelled with escapes".to_owned()));
+        return Err(wrong("'type' must not contain escapes".to_owned()));
     }
     Ok(body)
 }
@@ -275,7 +274,7 @@ fn tool_use<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
     let input = object.get("input").filter(|input| input.starts_with('{'));
     let input = input.ok_or("no 'input' object")?;
     let (name, input) = (Cow::Borrowed(name), Cow::Borrowed(input));
-    Ok(Body::ToolUse { id: said(object, "tool_use_id")?, name, input })
+    Ok(Body::ToolUse { id: required(object, "tool_use_id")?, name, input })
 }
 
 fn tool_result<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
@@ -287,7 +286,7 @@ fn tool_result<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
         Content::parse(content)?;
     }
     Ok(Body::ToolResult {
-        id: said(object, "tool_use_id")?,
+        id: required(object, "tool_use_id")?,
         content: Cow::Borrowed(if content == "null" { "\"\"" } else { content }),
         is_error: object.is_true("is_error"),
         pin: object.is_true("pin"),
@@ -310,20 +309,20 @@ fn truncation<'a>(object: &Object<'a>) -> Result<Body<'a>, String> {
     })
 }
 
-/// A string member that may not be empty.
-fn said<'a>(object: &Object<'a>, name: &str) -> Result<Cow<'a, str>, String> {
+/// Returns the string member `name`, which must not be missing or empty.
+fn required<'a>(object: &Object<'a>, name: &str) -> Result<Cow<'a, str>, String> {
     let text = object.string(name).filter(|text| !text.is_empty());
     text.ok_or_else(|| format!("no '{name}'"))
 }
 
 fn text(object: &Object<'_>, name: &str) -> Result<String, String> {
-    said(object, name).map(Cow::into_owned)
+    required(object, name).map(Cow::into_owned)
 }
 
-/// The id of a record: the first 16 hex digits of SHA-256 over the previous line's bytes, a line feed,
-/// and the record's own bytes without its id member. `rest` is what follows the brace of these.
+/// Returns the id of a record: the first 16 hex digits of the SHA-256 over the previous line, a line feed, and the
+/// record without its id member. `rest` is that record after its opening brace.
 ///
-/// It shows damage (a changed, missing or inserted line); it is no signature.
+/// Ids reveal damage (a changed, missing or inserted line). They are not signatures.
 #[must_use]
 pub fn id(previous: &[u8], rest: &str) -> String {
     let mut hash = Sha256::new();
@@ -333,27 +332,27 @@ pub fn id(previous: &[u8], rest: &str) -> String {
     hex(hash)
 }
 
-/// The first 16 hex digits of the SHA-256 of `text`.
+/// Returns the first 16 hex digits of the SHA-256 of `text`.
 #[must_use]
 pub fn digest(text: &str) -> String {
     hex(Sha256::new_with_prefix(text))
 }
 
-/// The first 16 hex digits of a hash.
+/// Returns the first 16 hex digits of a hash.
 fn hex(hash: Sha256) -> String {
     let bytes = hash.finalize();
     let first = bytes.first_chunk().copied().unwrap_or_default();
     format!("{:016x}", u64::from_be_bytes(first))
 }
 
-/// Builds the line of a record from an object: id first, `ts` after the type when there is none.
+/// Builds the line of a record from an object: adds the id at the beginning, and `ts` after the type if it is missing.
 ///
-/// An id that the object brings along belonged to another place in another file and is left out; a
-/// `session` header's is its session's and stays. All other members keep their bytes, except that
-/// U+2028, U+2029 and U+0085 are escaped, and a carriage return between values is a space.
+/// An id in the object is dropped, because it belongs to its place in another file. Only a `session` header keeps its
+/// id, which names the session. All other members keep their bytes, except that U+2028, U+2029 and U+0085 are escaped,
+/// and a carriage return between values becomes a space.
 ///
 /// # Errors
-/// Says why when the object is no record (see [`parse`]).
+/// Returns the reason if the object is not a record (see [`parse`]).
 pub fn seal(text: &str, previous: &[u8], ts: &str) -> Result<String, String> {
     let text = json::escape_line_breaks(text.trim_ascii());
     let object = Object::parse(&text).map_err(|error| format!("not a JSON object: {error}"))?;
@@ -383,14 +382,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sealed_record_has_id_type_and_time_and_keeps_the_rest() {
+    fn sealing_adds_id_and_time_and_keeps_the_other_members() {
         let line = seal(r#"{"type":"user","content":"hi","n":1e2,"x":null}"#, b"", "5.5").unwrap();
         let body = r#"{"type":"user","ts":5.5,"content":"hi","n":1e2,"x":null}"#;
         assert_eq!(line, format!(r#"{{"id":"{}",{}"#, digest(&format!("\n{body}")), &body[1..]));
     }
 
     #[test]
-    fn ids_depend_on_what_stands_before() {
+    fn ids_depend_on_the_line_before() {
         let text = r#"{"type":"user","content":"hi"}"#;
         let (a, b) = (seal(text, b"x", "1").unwrap(), seal(text, b"y", "1").unwrap());
         assert_ne!(a, b);
@@ -405,13 +404,13 @@ mod tests {
     }
 
     #[test]
-    fn lines_stay_lines_for_every_reader() {
+    fn unicode_line_separators_are_escaped() {
         let line = seal("{\"type\":\"user\",\"content\":\"a\u{2028}b\"}", b"", "1").unwrap();
         assert!(line.contains(r"a\u2028b"), "{line}");
     }
 
     #[test]
-    fn v20_records_that_lack_something_are_none() {
+    fn v20_incomplete_records_are_refused() {
         for (text, why) in [
             (r#"{"content":"x"}"#, "a record has no 'type'"),
             (r#"{"type":"user"}"#, "a 'user' record: no 'content'"),
@@ -428,7 +427,7 @@ mod tests {
             (r#"{"type":"retract"}"#, "a 'retract' record: no 'target'"),
             (
                 r#"{"type":"retr\u0061ct","target":"t"}"#,
-                "a 'retract' record: its 'type' is spelled with escapes",
+                "a 'retract' record: 'type' must not contain escapes",
             ),
         ] {
             assert_eq!(parse(&Object::parse(text).unwrap()).unwrap_err(), why);

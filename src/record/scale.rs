@@ -1,16 +1,16 @@
-//! How many of a provider's tokens one of ours stands for, by a count of the provider's.
+//! The ratio between a provider's token count and our estimate of the same request.
 //!
-//! A count ends with the view record that changes what it covered. What it tells of our estimates stays
-//! true, so that record keeps it, and every program scales its estimates by the same number.
+//! A view record that changes a counted message makes the provider's count invalid. The ratio still holds, so the view
+//! record stores it, and every program scales its estimates by the same number.
 
 use std::fmt;
 
-/// Millionths, so that a scale that was written and read again is the same one.
+/// The scale 1. Scales are stored in millionths, so that writing and reading one does not change it.
 const ONE: u64 = 1_000_000;
-/// Past these bounds the numbers are about different requests.
+/// The smallest and the largest scale. Beyond them the two numbers must be about different requests.
 const BOUNDS: (u64, u64) = (ONE / 4, 8 * ONE);
 
-/// A provider's tokens for each of ours.
+/// The number of a provider's tokens for each token of our estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale(u64);
 
@@ -21,7 +21,7 @@ impl Default for Scale {
 }
 
 impl Scale {
-    /// The scale at which `ours` stands for `theirs`.
+    /// Returns the scale at which our estimate `ours` corresponds to the provider's count `theirs`.
     #[must_use]
     pub fn new(theirs: u64, ours: u64) -> Scale {
         let ours = u128::from(ours.max(1));
@@ -29,7 +29,7 @@ impl Scale {
         Scale(u64::try_from(scale).unwrap_or(u64::MAX).clamp(BOUNDS.0, BOUNDS.1))
     }
 
-    /// Reads a JSON number; `None` when it is not a plausible scale.
+    /// Parses a JSON number. Returns `None` if it is not a plausible scale.
     #[must_use]
     pub fn parse(raw: &str) -> Option<Scale> {
         let scale = raw.parse::<f64>().ok()? * ONE as f64;
@@ -37,7 +37,7 @@ impl Scale {
         is_plausible.then(|| Scale(scale.round() as u64))
     }
 
-    /// The provider's tokens for `ours`, rounded to the nearest.
+    /// Converts our estimate `ours` to the provider's tokens, rounded to the nearest number.
     #[must_use]
     pub fn apply(self, ours: u64) -> u64 {
         let tokens =
@@ -57,13 +57,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn audit_14_a_scale_is_read_as_it_was_written_and_gives_back_the_count() {
+    fn audit_14_a_scale_survives_writing_and_restores_the_count() {
         for (theirs, ours) in [(4167, 5936), (12_000, 9000), (1, 3), (7, 7), (170_510, 123_457)] {
             let scale = Scale::new(theirs, ours);
             assert_eq!(Scale::parse(&scale.to_string()), Some(scale));
             assert_eq!(scale.apply(ours), theirs);
         }
-        assert_eq!(Scale::new(5, 12_000).apply(12_000), 3000, "past the bounds");
+        assert_eq!(Scale::new(5, 12_000).apply(12_000), 3000, "out of bounds");
         for raw in ["0", "0.2", "9", "-1", "1e9", "null", "\"1\"", ""] {
             assert_eq!(Scale::parse(raw), None, "{raw}");
         }

@@ -1,25 +1,25 @@
-//! How much of a shortened result is kept.
+//! The part of a shortened tool result that is kept.
 
 use crate::json::write::Members;
 use crate::json::{self, Object, elements};
 
-/// How a shortened result stands to the whole one.
+/// The part of a tool result that is kept, and a description of the complete result.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct KeptSpan {
     /// Bytes kept from the beginning.
     pub head: u64,
     /// Bytes kept from the end.
     pub tail: u64,
-    /// Length of the whole text in bytes.
+    /// The length of the complete text in bytes.
     pub bytes: u64,
-    /// The first 16 hex digits of the whole text's SHA-256.
+    /// The first 16 hex digits of the SHA-256 of the complete text.
     pub sha256: String,
-    /// The images and documents that are left out, by the names that `shorten::media` gives.
+    /// The images and documents that are left out, by the names that `shorten::media` returns.
     pub media: Vec<String>,
 }
 
 impl KeptSpan {
-    /// Adds its members, for a record and for `_meta`.
+    /// Adds its members to a record or to `_meta`.
     #[must_use]
     pub fn add_to(&self, members: Members) -> Members {
         let media = Some(&self.media).filter(|media| !media.is_empty());
@@ -31,15 +31,15 @@ impl KeptSpan {
             .optional(Members::strings, "media", media)
     }
 
-    /// The member `media` of such an object; none counts as an empty list.
+    /// Parses the member `media` of an object that [`KeptSpan::add_to`] wrote. A missing one is an empty list.
     ///
     /// # Errors
-    /// When it is no list of strings.
+    /// Returns the reason if it is not a list of strings.
     pub fn media_of(object: &Object<'_>) -> Result<Vec<String>, String> {
         let Some(raw) = object.get("media") else { return Ok(Vec::new()) };
         let names = elements(raw).and_then(|list| {
             list.into_iter().map(|name| Some(json::string(name)?.into_owned())).collect()
         });
-        names.ok_or_else(|| "'media' is no list of strings".to_owned())
+        names.ok_or_else(|| "'media' is not a list of strings".to_owned())
     }
 }
