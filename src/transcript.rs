@@ -240,8 +240,8 @@ fn open_existing(path: &Path) -> std::io::Result<File> {
     open_options().open(path)
 }
 
-/// Creates the file and its folders, or opens the file if another program has created it meanwhile. Returns true if this
-/// process created it.
+/// Creates the file and its folders, or opens the file if another program has created it meanwhile. Returns true if
+/// this process created it.
 fn create(path: &Path) -> std::io::Result<(File, bool)> {
     if let Some(folder) = path.parent() {
         make_folder(folder)?;
@@ -272,8 +272,8 @@ pub(crate) fn make_folder(folder: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Appends a line to a state file that is stored beside transcripts. Folders, modes, locks and torn lines are handled as in
-/// [`append`].
+/// Appends a line to a state file that is stored beside transcripts. Folders, modes, locks and torn lines are
+/// handled as in [`append`].
 ///
 /// # Errors
 /// When the file cannot be written.
@@ -291,8 +291,8 @@ pub fn append_state(path: &Path, line: &str) -> anyhow::Result<()> {
 /// The number of bytes that are read first at the end of a file. The last line is nearly always shorter.
 const NEAR: u64 = 4 * 1024;
 
-/// Refuses a file that is not empty and contains no record: it is not a transcript, or it is the tree of another program,
-/// which would no longer find its newest entry.
+/// Refuses a file that is not empty and contains no record: it is not a transcript, or it is the tree of another
+/// program, which would no longer find its newest entry.
 fn refuse_stranger(file: &File, path: &Path) -> anyhow::Result<()> {
     let name = path.display().to_string();
     let input = file.try_clone().and_then(|file| Input::file(&name, file));
@@ -371,8 +371,8 @@ fn seal(batch: &Batch<'_>, previous: &[u8], ts: &str) -> anyhow::Result<Vec<Stri
 /// The most bytes passed to one write call. The kernel accepts no more than about 2 GiB.
 const MOST_WRITE: usize = 1 << 30;
 
-/// Writes all of `bytes`, each part in one system call. A short write is an error, so that the caller removes the partial
-/// batch at once and other programs hardly ever see it.
+/// Writes all of `bytes`, each part in one system call. A short write is an error, so that the caller removes the
+/// partial batch at once and other programs hardly ever see it.
 fn write(file: &mut File, bytes: &[u8], sync: bool) -> std::io::Result<()> {
     for part in bytes.chunks(MOST_WRITE) {
         let written = loop {

@@ -1,13 +1,15 @@
-//! Records to messages: replies put together, calls paired with their results, roles alternating.
+//! The fold of records into messages: merges the records of a reply, pairs calls with results, alternates roles.
 //!
-//! Records are read in file order into *pending messages* (one for each reply and each run of user words), and a
-//! result goes to its call by id wherever it stands: to the nearest before it, or to the next one after it if
-//! that has no other when something follows its reply. Then they are laid out as messages: the
-//! results of a reply come together right after it, in call order, before any words of the user. What
-//! has no place (a result without a call, a second result) is a finding; what is missing in the middle
-//! (a call that was never answered) is filled in with a fixed text. The order is the file's alone, so
-//! the same records always give the same messages, and more records change only the last; a late result
-//! alone replaces the fixed text of its call further up.
+//! Records are read in file order into *pending messages*, one for each reply and each run of user records. A
+//! result is assigned to a call with its id: to the nearest call before it, or else to the next call after it, if
+//! that call has no result of its own by the time something follows its reply.
+//!
+//! Pending messages are then laid out as messages. The results of a reply come together right after it, in the order of
+//! the calls, before any text of the user. A record without a place (a result without a call, a second result) is a
+//! finding. A call in the middle that was never answered gets a result with a fixed text.
+//!
+//! The messages depend only on the order of the file, so the same records always result in the same messages. Appended
+//! records change only the last message, except that a late result replaces the fixed text of its call.
 
 mod results;
 
@@ -33,33 +35,34 @@ use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
 use std::io;
 
-/// So many replies and user messages are held at the most while a call waits for its result. A result
-/// that comes still later is left out.
+/// The most pending messages while a call has no result. A result that comes later than that is left out.
 const HORIZON: usize = 1000;
 
-/// Records in, messages out. What it holds of records it only borrows until [`Fold::into_owned`].
+/// A fold of records into messages. It borrows the text of the records until [`Fold::into_owned`].
 pub struct Fold<'v, 'b, F> {
     view: &'v View,
-    /// Whether messages are to say which records they are made of.
+    /// True if messages get `_meta`.
     with_meta: bool,
-    /// The pending messages; the first of them has this number.
+    /// The pending messages.
     pending: VecDeque<PendingMessage<'b>>,
+    /// The number of the first pending message, counted from the beginning.
     first: usize,
-    /// For each id the newest call in these messages that has it: number of the message, index in it.
+    /// For each id the newest call among the pending messages: the number of the message, and the index of the call
+    /// in it.
     calls: ById<(usize, usize)>,
     early: Waiting,
     layout: Layout<'b, F>,
     findings: &'v mut Vec<Finding>,
-    /// A provider's count in a record before this place no longer holds: something that it covers was changed
-    /// there, or by a view record there.
+    /// Provider counts in records before this offset are invalid: a record at this offset changed the messages that
+    /// they cover.
     counts_from: u64,
-    /// A prompt was left out, so the assistant's next text is a reply of its own.
+    /// True after a retracted prompt: the next text of the assistant is another reply.
     is_other_reply: bool,
 }
 
 impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
-    /// A fold for the records of `view`; it adds to `findings` and gives messages to `out`. Without
-    /// `with_meta` their `_meta` says next to nothing.
+    /// Creates a fold for the records of `view`. It adds to `findings` and passes messages to `out`. Without
+    /// `with_meta`, messages have no `_meta`, except those that rebuild adds itself.
     pub fn new(
         view: &'v View,
         with_meta: bool,
@@ -90,7 +93,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         }
     }
 
-    /// The same with bytes of its own for all that it holds.
+    /// Returns the fold with owned data.
     #[must_use]
     pub fn into_owned(self) -> Fold<'v, 'static, F> {
         Fold {
@@ -107,15 +110,15 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         }
     }
 
-    /// Notes something that was found in the input.
+    /// Adds a finding.
     pub fn find(&mut self, finding: Finding) {
         self.findings.push(finding);
     }
 
-    /// Takes the next record.
+    /// Reads the next record.
     ///
     /// # Errors
-    /// When a message that is complete now cannot be given out.
+    /// When `out` fails for a message that is complete now.
     pub fn take(&mut self, mut record: Record<'b>) -> io::Result<()> {
         if self.view.retracted.contains(record.id.as_ref()) {
             self.end_counts(self.changed_at(&record));
@@ -131,12 +134,12 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         while self.pending.len() > 1
             && (self.pending[0].is_settled() || self.pending.len() > HORIZON)
         {
-            self.give_out(false)?;
+            self.lay_out_first(false)?;
         }
         Ok(())
     }
 
-    /// Adds the body of a record to the pending messages. `record` is the record without it.
+    /// Adds the body of a record to the pending messages. `record` is the record without its body.
     fn add(&mut self, body: Body<'b>, mut meta: Option<Box<Meta>>, record: &Record<'_>) {
         match body {
             Body::User { content, pin } => {
@@ -150,14 +153,14 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
                 }
                 self.assistant(content, meta, record);
             }
-            // Its usage is never an anchor, because it does not count the whole reply.
+            // Its usage is not used, because it does not count the whole reply.
             Body::Interrupted { content } if self.view.interrupted => {
                 self.end_counts(u64::MAX);
                 self.assistant(content, meta, record);
             }
             Body::ToolUse { id, name, input } => {
                 let rest = [member!("name"), &*name, member!("input"), &*input, "}"];
-                let raw = put_together(opening!("type": "tool_use", "id"), &id, &rest);
+                let raw = join_block(opening!("type": "tool_use", "id"), &id, &rest);
                 let kind = BlockKind::ToolUse { id: Id::from(id) };
                 self.call(Block { raw: Cow::Owned(raw), kind }, meta, record);
             }
@@ -170,44 +173,44 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         }
     }
 
-    /// The place of the view record that changed how a record is shown; 0 if none did.
+    /// Returns the offset of the view record that changed how a record is shown; 0 if there is none.
     fn changed_at(&self, record: &Record<'_>) -> u64 {
         self.view.changed_at.get(record.id.as_ref()).copied().unwrap_or(0)
     }
 
-    /// Notes that what comes now was shown in another way before `place`: counts that stand before that and cover
-    /// this do not hold.
+    /// Marks provider counts in records before the offset `place` as invalid if they cover the current record, because
+    /// the record was shown differently when they were made.
     fn end_counts(&mut self, place: u64) {
         self.counts_from = self.counts_from.max(place);
     }
 
-    /// Ends the reading. Results whose call never came have no place; calls of the last message stay open, and
-    /// their records are given.
+    /// Lays out the remaining messages. Results without a call become findings. Returns the records of the calls in the
+    /// last message that have no result.
     ///
     /// # Errors
-    /// When the last messages cannot be given out.
+    /// When `out` fails.
     pub fn finish(mut self) -> io::Result<Vec<String>> {
         for early in std::mem::take(&mut self.early).into_groups() {
-            let what = ["result of call '", &early.answer.id, "' has no call, left out"].concat();
+            let what = format!("result of call '{}' has no call; left out", early.answer.id);
             self.note_at(&rules::ORPHAN_RESULT, early.source, what);
         }
-        let last = self.pending.iter().rposition(PendingMessage::says_something);
+        let last = self.pending.iter().rposition(PendingMessage::can_be_sent);
         let mut at_end = last.map(|last| last + self.first);
         while !self.pending.is_empty() {
             at_end = at_end.filter(|last| *last >= self.first);
-            self.give_out(at_end == Some(self.first))?;
+            self.lay_out_first(at_end == Some(self.first))?;
         }
         self.layout.finish()
     }
 
-    /// Lays out the first pending message.
-    fn give_out(&mut self, at_end: bool) -> io::Result<()> {
+    /// Lays out the first pending message. `at_end` is true for the last message of the conversation.
+    fn lay_out_first(&mut self, at_end: bool) -> io::Result<()> {
         let Some(mut message) = self.pending.pop_front() else { return Ok(()) };
         if let Some(source) = message.drop_final_thinking() {
-            self.note_at(&rules::FINAL_THINKING, source, "a reply ends in thinking, left out");
+            self.note_at(&rules::FINAL_THINKING, source, "a reply ends in thinking; left out");
         }
         for call in &mut message.calls {
-            self.pass_over(call.early.take());
+            self.note_orphan(call.early.take());
         }
         for call in &message.calls {
             if let Entry::Occupied(newest) = self.calls.entry(call.id.clone())
@@ -217,7 +220,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
             }
         }
         self.first += 1;
-        if message.says_something() {
+        if message.can_be_sent() {
             self.layout.message(message, at_end, self.findings)?;
         }
         Ok(())
@@ -244,7 +247,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         if can_be_sent(&words) {
             self.open_message(Role::User, true, meta).content.absorb(words);
         } else if !only_results {
-            let what = "a user record says nothing, left out";
+            let what = "a user record has no content; left out";
             self.note(&rules::EMPTY_MESSAGE, record, what);
         }
     }
@@ -262,12 +265,11 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
                 BlockKind::ToolResult { .. } => self.result_block(block, meta.clone(), record),
                 _ if !block.fits(Role::Assistant) => self.note_misplaced(record),
                 BlockKind::Thinking { signed: false } => {
-                    let what = "a thinking block has no signature or no data, left out";
+                    let what = "a thinking block has no signature or no data; left out";
                     self.note(&rules::UNSIGNED_THINKING, record, what);
                 }
                 BlockKind::Thinking { .. } if was_redacted(&block, record) => {
-                    let what =
-                        "a thinking block was redacted and no longer fits its signature, left out";
+                    let what = "a thinking block was redacted and no longer matches its signature; left out";
                     self.note(&rules::UNSIGNED_THINKING, record, what);
                 }
                 _ => {
@@ -283,13 +285,13 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         }
     }
 
-    /// Returns true if the last pending message is a reply that takes more blocks.
+    /// Returns true if the last pending message is a reply that is not complete yet.
     fn takes_calls(&self) -> bool {
         self.pending.back().is_some_and(|last| last.reply.takes_calls())
     }
 
-    /// Returns the pending message that takes a record: the last one if it has that role and the record `continues` it,
-    /// else a new one.
+    /// Returns the pending message for a record: the last one if it has the role and the record `continues` it, else a
+    /// new one.
     fn open_message(
         &mut self,
         role: Role,
@@ -310,7 +312,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         if let Some(meta) =
             message.meta.as_mut().filter(|_| is_other_reply && role == Role::Assistant)
         {
-            // It covers a part of what is now one reply.
+            // The count covers only a part of the merged reply.
             meta.drop_count();
         }
         meta::join(&mut message.meta, meta);
@@ -332,8 +334,8 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         self.calls.insert(id, (self.first + self.pending.len() - 1, index));
     }
 
-    /// Whether the newest reply has this call already: claw0's present program writes every call
-    /// twice, inside the assistant record and again as a `tool_use` record.
+    /// Returns true if the newest reply already contains this call. The current version of claw0 writes every call
+    /// twice: inside the assistant record and as a `tool_use` record.
     fn is_written_again(&mut self, id: &str, block: &Block<'_>, record: &Record<'_>) -> bool {
         let Some((number, index)) = self.calls.get(id).copied() else { return false };
         let reply = match self.pending.back() {
@@ -343,15 +345,14 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         let Some(call) = reply.calls.get(index) else { return false };
         let same = |name| reply.content.blocks()[call.block].member(name) == block.member(name);
         if !(same("name") && same("input")) {
-            let what =
-                format!("call '{id}' comes twice in one reply and differs; the first is kept");
+            let what = format!("a reply has two different calls '{id}'; the first one is kept");
             self.note(&rules::CALL_TWICE, record, what);
         }
         true
     }
 
     fn note_misplaced(&mut self, record: &Record<'_>) {
-        let what = "a block stands in a record of a role that cannot say it, left out";
+        let what = "a record has a block that its role cannot have; left out";
         self.note(&rules::MISPLACED_BLOCK, record, what);
     }
 
@@ -365,8 +366,9 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
     }
 }
 
-/// A block's JSON: `before`, an id, and the rest. Content may be long, and is not moved as it grows.
-fn put_together(before: &str, id: &str, rest: &[&str]) -> String {
+/// Joins the JSON of a block: `before`, the quoted id, and `rest`. Reserves the memory first, because content can be
+/// long.
+fn join_block(before: &str, id: &str, rest: &[&str]) -> String {
     let length: usize = rest.iter().map(|part| part.len()).sum();
     let mut raw = String::with_capacity(before.len() + id.len() + 2 + length);
     raw.push_str(before);
@@ -375,8 +377,8 @@ fn put_together(before: &str, id: &str, rest: &[&str]) -> String {
     raw
 }
 
-/// Whether something was taken out of a block: its record says that it was redacted, and it shows.
+/// Returns true if a block was redacted: its record has the member `redacted`, and the block contains the mark.
 fn was_redacted(block: &Block<'_>, record: &Record<'_>) -> bool {
-    let says_so = || Object::parse(&record.text).is_ok_and(|it| it.get("redacted").is_some());
-    block.raw.contains(redact::MARK) && says_so()
+    let is_redacted = || Object::parse(&record.text).is_ok_and(|it| it.get("redacted").is_some());
+    block.raw.contains(redact::MARK) && is_redacted()
 }

@@ -1,5 +1,5 @@
-//! Pending messages to messages: results right after their calls, roles alternating, each message given out as soon
-//! as the next one begins.
+//! The layout of pending messages as messages: results come right after their calls, and roles alternate. Each message
+//! is passed to the output as soon as the next one begins.
 
 use crate::finding::{Finding, rules};
 use crate::id::Id;
@@ -16,23 +16,24 @@ use crate::record::scale::Scale;
 use std::borrow::Cow;
 use std::io;
 
-/// What stands in for the result of a call that was never answered.
+/// The result of a tool call that was never answered.
 pub const INTERRUPTED: &str = "(interrupted: this call was not finished and has no result)";
-/// What the user says when a history begins with the assistant.
+/// The user message before a conversation that begins with the assistant.
 pub const BEGINNING: &str = "(the conversation begins with the assistant)";
 
-/// Messages as they are laid out: the last one may still grow.
+/// The state of the layout.
 pub(super) struct Layout<'b, F> {
     pub(super) out: F,
+    /// The last message, which may still grow.
     pub(super) open: Option<Message<'b>>,
     pub(super) ids: Ids,
-    /// The id of the compaction whose summary was given out, until the next message is known.
+    /// The id of the compaction whose summary is the last message.
     pub(super) after_summary: Option<Id>,
-    /// For the first message.
+    /// The newest checkpoint, until the first message takes it.
     pub(super) checkpoint: Option<Box<LatestCheckpoint>>,
-    /// For the first message.
+    /// The scale, until the first message takes it.
     pub(super) scale: Option<Scale>,
-    /// Records of the calls that may still be answered, under the ids that they have on disk.
+    /// The records of the calls that may still be answered, with their ids on disk.
     pub(super) open_calls: Vec<String>,
 }
 
@@ -61,16 +62,16 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
             None => {}
         }
         if let Some(id) = self.after_summary.take().filter(|_| role == Role::User) {
-            // The assistant's word, so that roles go on alternating.
-            let mut word = summary::acknowledgement();
-            word.meta = Some(Box::new(Meta { id, ..Meta::default() }));
-            self.give(word)?;
+            // Roles must alternate.
+            let mut reply = summary::acknowledgement();
+            reply.meta = Some(Box::new(Meta { id, ..Meta::default() }));
+            self.give(reply)?;
         }
         self.open = Some(Message { role, content, meta });
         Ok(())
     }
 
-    /// The same with bytes of its own.
+    /// Returns the layout with owned data.
     pub(super) fn into_owned(self) -> Layout<'static, F> {
         let Layout { out, open, ids, after_summary, checkpoint, scale, open_calls } = self;
         let open = open.map(Message::into_owned);
@@ -85,7 +86,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
         self.after_summary = Some(id);
     }
 
-    /// Adds a pending message and what answers its calls.
+    /// Adds a pending message and the results of its calls.
     pub(super) fn message(
         &mut self,
         mut message: PendingMessage<'b>,
@@ -106,14 +107,14 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
                     results.push(block);
                     meta::join(&mut meta_of_results, meta);
                 }
-                // At the end a call may still be answered.
+                // A call at the end may still be answered.
                 None if at_end => {
                     let block = &message.content.blocks()[call.block];
                     self.open_calls.push(call_record(block, &call.id));
                 }
                 None => {
                     let message =
-                        format!("call '{}' has no result; it gets one that says so", call.id);
+                        format!("call '{}' has no result; added an error result", call.id);
                     let rule = &rules::OPEN_CALL;
                     findings.push(Finding { rule, place: call.place, id: None, message });
                     results.push(interrupted(&id));
@@ -129,14 +130,14 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
         self.push(Role::User, Content::Blocks(results), meta_of_results)
     }
 
-    /// Gives the last message out; tells of the calls in it that are open.
+    /// Passes the last message to the output, and returns the records of its open calls.
     pub(super) fn finish(mut self) -> io::Result<Vec<String>> {
         let last = self.open.take();
         last.map_or(Ok(()), |last| self.give(last))?;
         Ok(self.open_calls)
     }
 
-    /// Gives a message out; the first one says what the newest checkpoint is, and the scale.
+    /// Passes a message to the output. Adds the newest checkpoint and the scale to the first one.
     fn give(&mut self, mut message: Message<'_>) -> io::Result<()> {
         if let Some(meta) = &mut message.meta {
             meta.checkpoint = meta.checkpoint.take().or(self.checkpoint.take());
@@ -146,7 +147,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
     }
 }
 
-/// A result under the id that its call has in the request.
+/// Returns the block of a result with the id that its call has in the request.
 fn placed<'b>(answer: PendingResult<'b>, id: &Id) -> (Block<'b>, Option<Box<Meta>>) {
     let PendingResult { id: own, raw, mut meta, .. } = answer;
     let is_renamed = own != *id;
@@ -172,7 +173,7 @@ fn rename(block: &mut Block<'_>, member: &str, id: &Id) {
     }
 }
 
-/// A call as a record.
+/// Returns a tool call as a record.
 fn call_record(block: &Block<'_>, id: &Id) -> String {
     let member = |name: &str| block.member(name).unwrap_or_default();
     let record = Members::of_type("tool_use").string("tool_use_id", id);

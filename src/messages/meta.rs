@@ -1,7 +1,7 @@
-//! `_meta`: what a message knows of the records behind it.
+//! `_meta`: the records behind a message.
 //!
-//! `claw-rebuild --meta` writes it, filters carry it through, and `claw-call` leaves it out of the
-//! request. The programs need it to say in a view record which records they mean.
+//! `claw-rebuild --meta` writes it, filters pass it through, and `claw-call` removes it from the request. Programs need
+//! it to refer to records in a view record.
 
 use crate::id::Id;
 use crate::json::write::Members;
@@ -12,47 +12,47 @@ use crate::record::scale::Scale;
 use crate::record::truncation::KeptSpan;
 use std::borrow::Cow;
 
-/// What is known of a result: which record it is, and how much of it is shown.
+/// The record of a tool result, and the part of it that is shown.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct ResultMeta {
-    /// The id of its call as the message has it.
+    /// The id of its call in the message.
     pub tool_use_id: Id,
-    /// The id of the call on disk, where the message's differs.
+    /// The id of the call on disk, if it differs.
     pub original_id: Option<Id>,
-    /// The id of the record that holds it.
+    /// The id of the record that contains the result.
     pub record: Id,
-    /// Set when a truncation record shortens it.
+    /// The part that is shown, if a truncation shortens the result.
     pub shown: Option<KeptSpan>,
 }
 
 /// The records behind a message.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Meta {
-    /// The id of the first record (in file order) that is in the message.
+    /// The id of the first record in the message, in file order.
     pub id: Id,
-    /// Where that record begins (byte offset in the input).
+    /// The byte offset of the beginning of that record, over all inputs.
     pub offset: u64,
-    /// Where the message's last record ends.
+    /// The byte offset of the end of the last record in the message.
     pub end: u64,
-    /// The provider's count for the reply, as it sent it, while that count still holds: nothing that it
-    /// covers has changed since.
+    /// The provider's token count for the reply, as the provider sent it. `None` if a message that it covers has
+    /// changed since.
     pub usage: Option<String>,
-    /// The model that counted.
+    /// The model whose provider made the count.
     pub model: Option<String>,
-    /// Whether a record in it is pinned.
+    /// True if a record in the message is pinned.
     pub pin: bool,
-    /// The results in it.
+    /// The tool results in the message.
     pub results: Vec<ResultMeta>,
-    /// For the message that renders a compaction: what that says.
+    /// In the message of a compaction: its summary.
     pub summary: Option<Summary>,
     /// In the first message: the newest checkpoint.
     pub checkpoint: Option<Box<LatestCheckpoint>>,
-    /// In the first message: what a count that no longer holds tells of our estimates.
+    /// In the first message: the scale of our estimates from a count that is no longer valid.
     pub scale: Option<Scale>,
 }
 
 impl Meta {
-    /// Takes in the records of `other`, which was merged into the same message.
+    /// Adds the records of `other`, which was merged into the same message.
     pub fn join(&mut self, other: Meta) {
         if self.id.is_empty() || (!other.id.is_empty() && other.offset < self.offset) {
             self.id = other.id;
@@ -69,21 +69,21 @@ impl Meta {
         self.scale = self.scale.or(other.scale);
     }
 
-    /// Takes the count away: it does not hold for what is shown.
+    /// Removes the provider's count, because it is not valid for the message as it is shown.
     pub fn drop_count(&mut self) {
         (self.usage, self.model) = (None, None);
     }
 
-    /// Reads `_meta`.
+    /// Parses `_meta`.
     ///
     /// # Errors
-    /// Says why when it is not as this module writes it.
+    /// Returns the reason if it does not have the form that [`Meta::add_to`] writes.
     pub fn parse(raw: &str) -> Result<Meta, String> {
-        let object = Object::parse(raw).map_err(|_| "'_meta' is no object".to_owned())?;
+        let object = Object::parse(raw).map_err(|_| "'_meta' is not an object".to_owned())?;
         let id = object.string("id").ok_or("'_meta' has no 'id'")?.into();
         let results = match object.get("results").map(elements) {
             None => Vec::new(),
-            Some(None) => return Err("'_meta.results' is no list".to_owned()),
+            Some(None) => return Err("'_meta.results' is not a list".to_owned()),
             Some(Some(list)) => list.into_iter().map(parse_result).collect::<Result<_, _>>()?,
         };
         Ok(Meta {
@@ -127,7 +127,7 @@ impl Meta {
     }
 }
 
-/// Takes the records of `other`, which was merged into the same message, into what is known of it.
+/// Adds the records of `other`, which was merged into the same message, to `meta`.
 pub fn join(meta: &mut Option<Box<Meta>>, other: Option<Box<Meta>>) {
     match (meta, other) {
         (Some(meta), Some(other)) => meta.join(*other),
@@ -137,7 +137,7 @@ pub fn join(meta: &mut Option<Box<Meta>>, other: Option<Box<Meta>>) {
 }
 
 fn parse_result(raw: &str) -> Result<ResultMeta, String> {
-    let bad = || "'_meta.results' holds something that is no result".to_owned();
+    let bad = || "'_meta.results' contains an invalid result".to_owned();
     let object = Object::parse(raw).map_err(|_| bad())?;
     let media = KeptSpan::media_of(&object).map_err(|_| bad())?;
     let shown = object.number("bytes").map(|bytes| KeptSpan {
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn meta_is_read_as_it_was_written() {
+    fn meta_survives_writing_and_parsing() {
         let meta = Meta {
             id: "0123456789abcdef".into(),
             offset: 12,

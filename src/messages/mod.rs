@@ -1,12 +1,12 @@
-//! Messages, and the way from records to them (rebuild).
+//! Messages, and how they are rebuilt from records.
 //!
-//! A [`Message`] is one line of the pipe between the programs: `{"role","content"}` of the Anthropic
-//! Messages API, with `_meta` when the next program has to find the records again. Blocks keep their
-//! own bytes; only what a program changes is written anew.
+//! A [`Message`] is one line of the pipe between the programs: a message of the Anthropic Messages API with `role` and
+//! `content`, and with `_meta` if later programs need to refer to the records. Blocks keep their original JSON text
+//! unless a program changes them.
 //!
-//! Rebuild ([`rebuild`]) goes records → [`view`] (which records count, and how) → [`fold`] (replies put
-//! together, calls paired with their results) → layout (messages, roles alternating) → [`target`] (ids
-//! that the provider takes).
+//! [`rebuild`] has four stages: [`view`] finds the view records and decides which records are shown, and how; [`fold`]
+//! merges the records of a reply and pairs calls with results; the layout creates messages with alternating roles; and
+//! [`target`] maps call ids to ids that the provider accepts.
 
 pub mod checkpoint;
 pub mod fold;
@@ -32,44 +32,44 @@ pub use meta::Meta;
 use std::borrow::Cow;
 use std::io::{self, IoSlice, Write};
 
-/// How deep arrays and objects may be nested in a message: as deep as in a record, and the list and the
-/// block that a call or a result stands in.
+/// The most levels of nested arrays and objects in a message: as many as in a record, plus the list and the block
+/// around a call or a result.
 const MOST_DEPTH: usize = lines::MOST_DEPTH + 2;
 
 /// One message of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message<'a> {
-    /// Who speaks.
+    /// The role of its author.
     pub role: Role,
-    /// What is said.
+    /// The text or blocks.
     pub content: Content<'a>,
-    /// Where it comes from, when that was asked for.
+    /// The records behind the message, if they were asked for.
     pub meta: Option<Box<Meta>>,
 }
 
 impl<'a> Message<'a> {
-    /// A message without `_meta`.
+    /// Creates a message without `_meta`.
     #[must_use]
     pub fn new(role: Role, content: Content<'a>) -> Message<'a> {
         Message { role, content, meta: None }
     }
 
-    /// A message that says `text`.
+    /// Creates a message with a plain text.
     #[must_use]
     pub fn say(role: Role, text: &str) -> Message<'static> {
         Message::new(role, Content::Text(Cow::Owned(json::quote(text))))
     }
 
-    /// Reads one line of the pipe. Lone surrogates become U+FFFD: no provider takes them.
+    /// Parses one line of the pipe. Replaces lone surrogates by U+FFFD, because providers refuse them.
     ///
     /// # Errors
-    /// Says why when the line is no message.
+    /// Returns the reason if the line is not a message.
     pub fn parse(line: &'a str) -> Result<Message<'a>, String> {
         let object = Object::parse(line).map_err(|error| format!("not a message: {error}"))?;
         if object.may_have_surrogates()
-            && let (Cow::Owned(mended), _) = json::replace_lone_surrogates(line)
+            && let (Cow::Owned(repaired), _) = json::replace_lone_surrogates(line)
         {
-            return Message::parse(&mended).map(Message::into_owned);
+            return Message::parse(&repaired).map(Message::into_owned);
         }
         if object.is_deeper(MOST_DEPTH) {
             return Err(format!("nested more than {MOST_DEPTH} deep"));
@@ -85,18 +85,18 @@ impl<'a> Message<'a> {
         Ok(Message { role, content: Content::parse(content)?, meta })
     }
 
-    /// The message with bytes of its own.
+    /// Returns the message with owned data.
     #[must_use]
     pub fn into_owned(self) -> Message<'static> {
         Message { role: self.role, content: self.content.into_owned(), meta: self.meta }
     }
 
-    /// The blocks; none for a plain string.
+    /// Returns the blocks; none for a plain string.
     pub fn blocks(&self) -> impl Iterator<Item = &Block<'a>> {
         self.content.blocks().iter()
     }
 
-    /// The ids of the calls in it, in order.
+    /// Returns the ids of the tool calls in the message, in order.
     pub fn calls(&self) -> impl Iterator<Item = &str> {
         self.blocks().filter_map(|block| match &block.kind {
             BlockKind::ToolUse { id } => Some(id.as_ref()),
@@ -104,7 +104,7 @@ impl<'a> Message<'a> {
         })
     }
 
-    /// The ids of the calls that it answers, in order.
+    /// Returns the call ids of the tool results in the message, in order.
     pub fn results(&self) -> impl Iterator<Item = &str> {
         self.blocks().filter_map(|block| match &block.kind {
             BlockKind::ToolResult { id } => Some(id.as_ref()),
@@ -112,19 +112,19 @@ impl<'a> Message<'a> {
         })
     }
 
-    /// Whether it says nothing at all.
+    /// Returns true if the message has no content.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.content.says_nothing()
     }
 
-    /// Whether it renders a compaction.
+    /// Returns true if the message is the summary of a compaction.
     #[must_use]
     pub fn is_summary(&self) -> bool {
         self.meta.as_ref().is_some_and(|meta| meta.summary.is_some())
     }
 
-    /// Whether it holds words of the user's, not only results.
+    /// Returns true for a prompt: a message of the user that does not consist of tool results alone.
     #[must_use]
     pub fn is_said_by_user(&self) -> bool {
         self.role == Role::User
@@ -134,18 +134,18 @@ impl<'a> Message<'a> {
             }
     }
 
-    /// Adds what `other` says to the end of this message.
+    /// Appends `other` to the content.
     pub fn absorb(&mut self, other: Content<'a>) {
         self.content.absorb(other);
     }
 
-    /// The message as JSON, fit to be sent: there is no `_meta`.
+    /// Returns the message as JSON for a request, without `_meta`.
     #[must_use]
     pub fn to_json(&self) -> String {
         self.to_text(false)
     }
 
-    /// The message as a line of the pipe, without the line feed: with `_meta` if it has one.
+    /// Returns the message as a line of the pipe, with its `_meta` and without a line feed.
     #[must_use]
     pub fn to_line(&self) -> String {
         self.to_text(true)
@@ -158,14 +158,14 @@ impl<'a> Message<'a> {
         json
     }
 
-    /// The member `_meta`, if it is asked for and there is one.
+    /// Returns the JSON of the member `_meta`; an empty string if there is none or it was not asked for.
     fn meta_if(&self, asked: bool) -> String {
         let meta = self.meta.as_ref().filter(|_| asked);
         let Some(meta) = meta else { return String::new() };
         Members::with_capacity(254).object("_meta", |it| meta.add_to(it)).into_rest()
     }
 
-    /// Gives the pieces of the message as JSON, with the member `meta`, to `each`.
+    /// Calls `each` with the consecutive pieces of the message's JSON text. `meta` is the JSON of the member `_meta`.
     fn pieces<'s>(&'s self, meta: &'s str, each: &mut impl FnMut(&'s str)) {
         each(match self.role {
             Role::User => opening!("role": "user", "content"),
@@ -176,11 +176,11 @@ impl<'a> Message<'a> {
         each("}");
     }
 
-    /// Writes the message as JSON, fit to be sent, or with `meta` as a line of the pipe, between `before` and
-    /// `after`. Long text is not copied for that, if `out` can do without.
+    /// Writes the message as JSON between `before` and `after`: with `_meta` if `meta` is true, else in the form for a
+    /// request. Long text is not copied if `out` supports vectored writes.
     ///
     /// # Errors
-    /// When `out` cannot be written to.
+    /// When writing to `out` fails.
     pub fn write(
         &self,
         meta: bool,
@@ -207,10 +207,10 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Reads a pipe of messages, one a line; blank lines are passed over.
+/// Parses messages, one per line. Blank lines are ignored.
 ///
 /// # Errors
-/// 65 at the first line that is no message, naming `input` and the line.
+/// Status 65 at the first line that is not a message, with `input`, the line number and the reason.
 pub fn read<'a>(input: &str, bytes: &'a [u8]) -> anyhow::Result<Vec<Message<'a>>> {
     let mut messages = Vec::new();
     for (index, line) in without_mark(bytes).split(|byte| *byte == b'\n').enumerate() {
@@ -232,10 +232,10 @@ pub fn read<'a>(input: &str, bytes: &'a [u8]) -> anyhow::Result<Vec<Message<'a>>
     Ok(messages)
 }
 
-/// Writes messages, one a line.
+/// Writes messages with `_meta`, one per line.
 ///
 /// # Errors
-/// When `out` cannot be written to.
+/// When writing to `out` fails.
 pub fn write(messages: &[Message<'_>], out: &mut impl Write) -> io::Result<()> {
     messages.iter().try_for_each(|message| message.write(true, ("", "\n"), out))
 }

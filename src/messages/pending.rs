@@ -1,4 +1,4 @@
-//! Pending messages: replies and runs of user words, to which records still add.
+//! Pending messages: replies and runs of user records that may still grow.
 
 use crate::finding::Place;
 use crate::id::Id;
@@ -9,27 +9,27 @@ use crate::record::Record;
 use crate::record::content::{Block, Content, Role};
 use std::borrow::Cow;
 
-/// A result, ready to be placed.
+/// A result that is assigned to a call.
 #[derive(Clone, Debug)]
 pub(super) struct PendingResult<'b> {
-    /// The id of its call, as on disk.
+    /// The id of its call, as it is on disk.
     pub(super) id: Id,
-    /// The result's block under this id.
+    /// The JSON of the result's block, with this id.
     pub(super) raw: Cow<'b, str>,
-    /// With what is to be said of the result, if anything is.
+    /// The `_meta` of the result, if it was asked for.
     pub(super) meta: Option<Box<Meta>>,
-    /// The place of the view record that shortens it; 0 if none does.
+    /// The offset of the view record that shortens the result; 0 if there is none.
     pub(super) changed_at: u64,
 }
 
 impl PendingResult<'_> {
-    /// The same with bytes of its own.
+    /// Returns the result with owned data.
     pub(super) fn into_owned(self) -> PendingResult<'static> {
         PendingResult { raw: Cow::Owned(self.raw.into_owned()), ..self }
     }
 }
 
-/// A record, as findings name it.
+/// The id and the place of a record, for findings.
 #[derive(Clone, Debug)]
 pub(super) struct RecordName {
     pub(super) id: Id,
@@ -42,23 +42,22 @@ impl RecordName {
     }
 }
 
-/// A result that stands before any call with its id. It has bytes of its own: its call may be far away, and
-/// there may be many that wait.
+/// A result that comes before any call with its id. It owns its data, because its call may come much later.
 #[derive(Clone, Debug)]
 pub(super) struct EarlyResult {
     pub(super) answer: PendingResult<'static>,
     pub(super) source: RecordName,
 }
 
-/// A call in a reply.
+/// A tool call in a reply.
 #[derive(Debug)]
 pub(super) struct PendingCall<'b> {
     pub(super) id: Id,
     /// Index of the call's block in its reply.
     pub(super) block: usize,
     pub(super) answer: Option<PendingResult<'b>>,
-    /// A result that stands before the call. It is the answer if none has come when something follows
-    /// the reply.
+    /// A result that comes before the call. It becomes the answer if there is no other when something follows the
+    /// reply.
     pub(super) early: Option<EarlyResult>,
     pub(super) place: Place,
 }
@@ -70,18 +69,18 @@ impl PendingCall<'_> {
     }
 }
 
-/// A reply, or a run of user words, as it is being read.
+/// A reply, or a run of user records, that is being read.
 #[derive(Debug)]
 pub(super) struct PendingMessage<'b> {
     pub(super) role: Role,
-    /// A plain string stays one if nothing more comes.
+    /// The content. A plain string stays a string unless more is added.
     pub(super) content: Content<'b>,
-    /// The calls among the blocks of a reply.
+    /// The tool calls among the blocks of a reply.
     pub(super) calls: Vec<PendingCall<'b>>,
     pub(super) meta: Option<Box<Meta>>,
-    /// Decides what still belongs to a reply.
+    /// Decides which further records belong to the reply.
     pub(super) reply: ReplyState,
-    /// The record of the last thinking block in it.
+    /// The record of its last thinking block.
     pub(super) thinking: Option<RecordName>,
 }
 
@@ -91,14 +90,14 @@ impl<'b> PendingMessage<'b> {
         PendingMessage { role, content, calls, meta, reply: ReplyState::default(), thinking: None }
     }
 
-    /// The same with bytes of its own.
+    /// Returns the message with owned data.
     pub(super) fn into_owned(self) -> PendingMessage<'static> {
         let PendingMessage { role, content, calls, meta, reply, thinking } = self;
         let calls = calls.into_iter().map(PendingCall::into_owned).collect();
         PendingMessage { role, content: content.into_owned(), calls, meta, reply, thinking }
     }
 
-    /// Adds a block, and says which it is.
+    /// Adds a block, and returns its index.
     pub(super) fn add_block(&mut self, block: Block<'b>) -> usize {
         match &mut self.content {
             Content::Blocks(blocks) => blocks.push(block),
@@ -107,13 +106,13 @@ impl<'b> PendingMessage<'b> {
         self.content.blocks().len() - 1
     }
 
-    /// Whether it leaves a message behind: it has a block that can be sent.
-    pub(super) fn says_something(&self) -> bool {
+    /// Returns true if the message has content that can be sent.
+    pub(super) fn can_be_sent(&self) -> bool {
         can_be_sent(&self.content)
     }
 
-    /// Answers the calls that wait with the results that stand before them, now that something follows. Gives the
-    /// last place where one of these was changed, or 0.
+    /// Answers the open calls with the results that came before them, because something follows the reply now. Returns
+    /// the largest `changed_at` of these results, or 0.
     pub(super) fn take_early_answers(&mut self) -> u64 {
         let mut changed_at = 0;
         for call in self.calls.iter_mut().filter(|call| call.answer.is_none()) {
@@ -123,13 +122,13 @@ impl<'b> PendingMessage<'b> {
         changed_at
     }
 
-    /// Whether nothing that comes can change it, once another message has begun.
+    /// Returns true if all calls have results. Once another message has begun, no record can then change this one.
     pub(super) fn is_settled(&self) -> bool {
         self.calls.iter().all(|call| call.answer.is_some())
     }
 
-    /// Drops the thinking that nothing follows, and says which record held the last of it. A reply ends
-    /// like that when its tokens ran out while the model was thinking.
+    /// Drops thinking at the end, and returns the record of its last block. A reply ends with thinking if it
+    /// reached the token limit while the model was thinking.
     pub(super) fn drop_final_thinking(&mut self) -> Option<RecordName> {
         let source = self.thinking.take()?;
         let Content::Blocks(blocks) = &mut self.content else { return None };
@@ -138,7 +137,7 @@ impl<'b> PendingMessage<'b> {
         dropped.iter().any(Block::is_thinking).then_some(source)
     }
 
-    /// What is sent of it.
+    /// Returns the content without blank blocks, and the `_meta`.
     pub(super) fn content(mut self) -> (Content<'b>, Option<Box<Meta>>) {
         if let Content::Blocks(blocks) = &mut self.content {
             blocks.retain(|block| !block.is_blank());
@@ -147,7 +146,7 @@ impl<'b> PendingMessage<'b> {
     }
 }
 
-/// Returns whether anything in it can be sent. No provider takes blank text, or thinking that nothing follows.
+/// Returns true if `content` can be sent. Providers refuse blank text, and a reply that ends with thinking.
 pub(super) fn can_be_sent(content: &Content<'_>) -> bool {
     match content {
         Content::Text(raw) => !json::is_blank(raw),
@@ -155,7 +154,7 @@ pub(super) fn can_be_sent(content: &Content<'_>) -> bool {
     }
 }
 
-/// Returns whether a message may end with it.
+/// Returns true if a message may end with `block`.
 fn can_be_last(block: &Block<'_>) -> bool {
     !block.is_blank() && !block.is_thinking()
 }

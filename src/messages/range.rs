@@ -1,4 +1,4 @@
-//! Which part of the inputs is read: up to a record, up to a turn, the last turns.
+//! The part of the inputs that is read: up to a record, up to a turn, or the last turns.
 
 use crate::exit::{Exit, fail};
 use crate::input::lines::Lines;
@@ -6,7 +6,7 @@ use crate::input::{self, Input};
 use crate::record::{Body, Record};
 use std::ops::Range;
 
-/// Choices of the caller.
+/// Options for a rebuild.
 #[derive(Clone, Debug, Default)]
 pub struct RebuildOptions {
     /// Show the records that compactions cover instead of their summaries.
@@ -15,16 +15,16 @@ pub struct RebuildOptions {
     pub at: Option<String>,
     /// Read only up to the end of this turn, counted from 1.
     pub to_turn: Option<u64>,
-    /// Show only the last turns, this many.
+    /// Show only this number of turns at the end.
     pub limit_turns: Option<u64>,
-    /// Show replies that broke off, too.
+    /// Also show replies that broke off.
     pub interrupted: bool,
 }
 
-/// The part of the inputs that `options` ask for, as byte offsets over all of them.
+/// Returns the part of the inputs that `options` select, as byte offsets over all inputs.
 ///
 /// # Errors
-/// When an input cannot be read, and 65 when there is no record `options.at`.
+/// When an input cannot be read; status 65 if there is no record `options.at`.
 pub fn find(inputs: &[Input], options: &RebuildOptions) -> anyhow::Result<Range<u64>> {
     let mut range = 0..input::total(inputs);
     if let Some(at) = &options.at {
@@ -58,14 +58,14 @@ pub fn find(inputs: &[Input], options: &RebuildOptions) -> anyhow::Result<Range<
     Ok(range)
 }
 
-/// Where turns begin: with a user record that follows something else than a user record.
+/// Finds the beginnings of turns. A turn begins with a user record that does not follow another user record.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Turns {
     user_before: bool,
 }
 
 impl Turns {
-    /// Takes the next record, and says whether a turn begins with it.
+    /// Reads the next record, and returns true if a turn begins with it.
     pub fn begins_with(&mut self, body: &Body<'_>) -> bool {
         match body {
             Body::User { .. } => !std::mem::replace(&mut self.user_before, true),
@@ -78,7 +78,7 @@ impl Turns {
     }
 }
 
-/// Where each turn begins before `end`, as byte offsets over all inputs.
+/// Returns the beginnings of the turns before `end`, as byte offsets over all inputs.
 ///
 /// # Errors
 /// When an input cannot be read.
@@ -92,7 +92,7 @@ pub fn turn_starts(inputs: &[Input], end: u64) -> anyhow::Result<Vec<u64>> {
     Ok(starts)
 }
 
-/// Gives every record before `end` to `each`.
+/// Calls `each` with every record before `end`.
 fn each_record(
     inputs: &[Input],
     end: u64,

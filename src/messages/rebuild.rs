@@ -1,7 +1,7 @@
-//! Rebuild: transcripts to the messages that a provider accepts.
+//! Rebuild: converts transcripts to the messages that a provider accepts.
 //!
-//! Inputs are read once, from the first record that counts, and messages are given out as soon as they
-//! are whole: memory follows the message that is being put together, not the file.
+//! Inputs are read once, from the first record that is shown, and each message is written as soon as it is complete.
+//! Memory depends on the size of the open messages, not on the size of the file.
 
 use crate::dialect;
 use crate::exit::{Error, Exit, fail};
@@ -24,33 +24,33 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// The messages of a transcript, and what was found on the way.
+/// The messages of a transcript, and the findings.
 #[derive(Debug, Default)]
 pub struct Rebuilt {
-    /// In order, each with its `_meta`.
+    /// The messages in order, each with its `_meta`.
     pub messages: Vec<Message<'static>>,
-    /// What is wrong in the inputs, in the order in which it was found.
+    /// The findings, in the order in which they were found.
     pub findings: Vec<Finding>,
-    /// So many lone surrogates became U+FFFD.
+    /// The number of lone surrogates that were replaced by U+FFFD.
     pub replaced: usize,
 }
 
-/// What there is to say beside the messages.
+/// The results of a rebuild other than the messages.
 #[derive(Debug, Default)]
 pub struct Notes {
-    /// What is wrong in the inputs, in the order in which it was found.
+    /// The findings, in the order in which they were found.
     pub findings: Vec<Finding>,
-    /// So many lone surrogates became U+FFFD.
+    /// The number of lone surrogates that were replaced by U+FFFD.
     pub replaced: usize,
-    /// The calls at the end that have no result yet, a record each, in order.
+    /// The records of the tool calls at the end that have no result yet, in order.
     pub open_calls: Vec<String>,
 }
 
-/// Rebuilds the messages of all inputs, which are read as if they had been concatenated.
+/// Rebuilds the messages of all inputs, as if the inputs were concatenated.
 ///
 /// # Errors
-/// When an input cannot be read; 65 when one is a transcript of a dialect that cannot be read, or
-/// `options` name a record that is not there.
+/// When an input cannot be read; status 65 if one is in a dialect that cannot be read, or `options` name a record that
+/// does not exist.
 pub fn from_inputs(inputs: &[Input], options: &RebuildOptions) -> anyhow::Result<Rebuilt> {
     let mut messages = Vec::new();
     let Notes { findings, replaced, .. } = stream(inputs, options, true, |message| {
@@ -60,11 +60,11 @@ pub fn from_inputs(inputs: &[Input], options: &RebuildOptions) -> anyhow::Result
     Ok(Rebuilt { messages, findings, replaced })
 }
 
-/// The same, message by message: each is given to `out` as soon as it is whole. Without `with_meta` its
-/// `_meta` says next to nothing.
+/// Rebuilds the messages of all inputs and passes each to `out` as soon as it is complete. Without `with_meta`,
+/// messages have no `_meta`, except those that rebuild adds itself.
 ///
 /// # Errors
-/// As [`from_inputs`], and what `out` fails with.
+/// As [`from_inputs`], and the errors of `out`.
 pub fn stream(
     inputs: &[Input],
     options: &RebuildOptions,
@@ -78,7 +78,7 @@ pub fn stream(
     let mut replaced = 0;
     let mut lines = Lines::new(inputs, view.start..view.end);
     while let Some(batch) = lines.batch()? {
-        // The fold borrows from the lines of a batch until that ends.
+        // The fold borrows from the lines of the batch.
         let mut within = fold;
         for line in batch {
             watch.pass(&line);
@@ -97,13 +97,14 @@ pub fn stream(
     Ok(Notes { findings, replaced, open_calls })
 }
 
-/// What the search from the end could not know, and reading from the beginning can: the numbers of
-/// lines, and whether the targets of retractions are there.
+/// Completes the findings of the backward search with facts that only the forward reading provides: line numbers, and
+/// whether the targets of retractions exist.
 struct Watch {
-    /// Findings of the search.
+    /// The findings of the search.
     early: Vec<Finding>,
+    /// For each retraction target that was not read yet, the finding if it does not exist.
     unseen: HashMap<String, Finding>,
-    /// The places of all these, with the numbers of their lines as far as they are known.
+    /// The places of all these findings, with their line numbers if known.
     numbers: HashMap<(Arc<str>, u64), Option<u64>>,
 }
 
@@ -115,7 +116,7 @@ impl Watch {
         Watch { numbers: numbers.collect(), early, unseen }
     }
 
-    /// Notes the number of a line.
+    /// Stores the number of a line if a finding needs it.
     fn pass(&mut self, line: &Line<'_>) {
         if self.numbers.is_empty() {
             return;
@@ -132,7 +133,7 @@ impl Watch {
         }
     }
 
-    /// All findings. A target that was not seen is one only if everything was read.
+    /// Returns all findings. A target that was not read is a finding only if everything was read.
     fn finish(self, is_all: bool, mut findings: Vec<Finding>) -> Vec<Finding> {
         let mut early = self.early;
         if is_all {
@@ -148,10 +149,11 @@ impl Watch {
     }
 }
 
-/// Reads the record of a line, or a finding. Lone surrogates become U+FFFD; `replaced` counts them.
+/// Parses the record of a line, or returns a finding. Replaces lone surrogates by U+FFFD and adds their number to
+/// `replaced`.
 ///
 /// # Errors
-/// 65 when the line belongs to a transcript of another program that cannot be read.
+/// Status 65 if the line belongs to a transcript in a dialect that cannot be read.
 pub fn read_record<'a>(
     line: Line<'a>,
     replaced: &mut usize,
@@ -190,11 +192,11 @@ fn read_object(line: LineObject<'_>) -> anyhow::Result<Result<Record<'_>, Findin
     Ok(Ok(Record::of(body, line)))
 }
 
-/// Writes the calls at the end that have no result yet, as records. A call that the user spoke after is not
-/// among them: it counts as interrupted.
+/// Writes the records of the tool calls at the end that have no result yet. A call before a later prompt is not among
+/// them, because it counts as interrupted.
 ///
 /// # Errors
-/// As [`from_inputs`], and when `out` cannot be written to.
+/// As [`from_inputs`], and when writing to `out` fails.
 pub fn write_open_calls(
     inputs: &[Input],
     options: &RebuildOptions,
@@ -207,20 +209,20 @@ pub fn write_open_calls(
     Ok(notes)
 }
 
-/// The form in which messages are written.
+/// The output format of messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Form {
-    /// One JSON array instead of a message a line.
+    /// Write one JSON array instead of one message per line.
     pub array: bool,
-    /// With `_meta`.
+    /// Write `_meta`.
     pub meta: bool,
 }
 
 impl Form {
-    /// Rebuilds and writes message by message.
+    /// Rebuilds messages and writes each as soon as it is complete.
     ///
     /// # Errors
-    /// As [`from_inputs`], and when `out` cannot be written to.
+    /// As [`from_inputs`], and when writing to `out` fails.
     pub fn stream(
         self,
         inputs: &[Input],
@@ -236,10 +238,10 @@ impl Form {
         Ok(notes)
     }
 
-    /// Writes messages that are there already.
+    /// Writes rebuilt messages.
     ///
     /// # Errors
-    /// When `out` cannot be written to.
+    /// When writing to `out` fails.
     pub fn write_all(self, messages: Vec<Message<'_>>, out: &mut impl Write) -> anyhow::Result<()> {
         for (index, message) in messages.iter().enumerate() {
             self.write(message, index == 0, out).context("cannot write '<stdout>'")?;
@@ -266,12 +268,12 @@ impl Form {
     }
 }
 
-/// Writes the original of one record, whole: the text of a string, or the text blocks of a list; a list
-/// with images, documents or results as JSON; any other record as its line. Of several with one id it is the last. With `printable` control characters
-/// are escaped, but for line feeds and tabs.
+/// Writes the complete original content of a record: the text of a string or of text blocks; the JSON of a list with
+/// images, documents or results; the line of a record without content. If several records have the id, writes the last
+/// one. `printable` escapes control characters except line feeds and tabs.
 ///
 /// # Errors
-/// 65 when no record has this id; when an input cannot be read or `out` cannot be written to.
+/// Status 65 if no record has this id; when an input cannot be read or writing to `out` fails.
 pub fn write_record(
     inputs: &[Input],
     id: &str,
@@ -291,38 +293,38 @@ pub fn write_record(
     write_text(text, printable, out).context("cannot write '<stdout>'")
 }
 
-/// Writes the text of a record if that is a reply, and nothing else of it.
+/// Writes the text of a record if it is a reply.
 ///
 /// # Errors
-/// When `out` cannot be written to.
+/// When writing to `out` fails.
 pub fn write_reply(record: &str, printable: bool, out: &mut impl Write) -> io::Result<()> {
     let is_reply = Object::parse(record)
         .is_ok_and(|object| object.string("type").as_deref() == Some("assistant"));
     if is_reply { write_text(original(record), printable, out) } else { Ok(()) }
 }
 
-/// Writes a text, which ends with a line feed unless it is empty.
+/// Writes a text, and a line feed if it is not empty and does not end with one.
 fn write_text(text: String, printable: bool, out: &mut impl Write) -> io::Result<()> {
     let text = if printable { printable_lines(&text) } else { Cow::Borrowed(&*text) };
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     write!(out, "{text}{end}")
 }
 
-/// Whether a block holds what its text does not tell.
-fn holds_more(block: &Block<'_>) -> bool {
+/// Returns true if a block has content that its text does not contain.
+fn has_more_than_text(block: &Block<'_>) -> bool {
     matches!(block.kind, BlockKind::Media | BlockKind::ToolResult { .. })
 }
 
-/// What a record's content says, or the record itself.
+/// Returns the text or the JSON of a record's content, or the record itself if it has none.
 fn original(record: &str) -> String {
     let text = Object::parse(record).ok().and_then(|object| {
         let content = object.get("content").or_else(|| object.get("output"))?;
         match string(content) {
             Some(text) => Some(text.into_owned()),
-            None => Content::parse(content).ok().map(|said| {
-                match said.blocks().iter().any(holds_more) {
+            None => Content::parse(content).ok().map(|parsed| {
+                match parsed.blocks().iter().any(has_more_than_text) {
                     true => content.to_owned(),
-                    false => shorten::text_of(&said),
+                    false => shorten::text_of(&parsed),
                 }
             }),
         }
@@ -335,10 +337,10 @@ mod tests {
     use super::*;
     use std::fmt::Write as _;
 
-    /// What is open when the lines in memory change lasts: calls, results before their calls, messages.
+    /// Calls, results before their calls, and messages can be open when a batch of lines ends.
     #[test]
-    fn messages_do_not_depend_on_where_the_lines_in_memory_end() {
-        // Less and more than what threads are worth.
+    fn messages_do_not_depend_on_where_batches_end() {
+        // The larger input is read by threads, the smaller one is not.
         for count in [40, 160] {
             let (mut records, mut expected) = (String::new(), String::new());
             for n in 0..count {
@@ -350,7 +352,7 @@ mod tests {
                     format!(r#"{{"type":"tool_result","tool_use_id":"c{n}","content":"{said}"}}"#);
                 writeln!(records, r#"{{"type":"user","content":"{n}"}}"#).unwrap();
                 let (first, second) = if n % 5 == 4 { (&result, &call) } else { (&call, &result) };
-                // Half of a pair of surrogates: the record is read from bytes of its own.
+                // With a lone surrogate the record is parsed from its own repaired copy.
                 let half = if n % 3 == 0 { "\\ud83d" } else { "" };
                 writeln!(records, "{first}\n{second}").unwrap();
                 writeln!(records, r#"{{"type":"assistant","content":"{said}{half}"}}"#).unwrap();
@@ -375,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_about_a_recovered_record_has_the_number_of_its_line() {
+    fn a_finding_about_a_recovered_record_has_its_line_number() {
         let torn = r#"{"type":"user","content":"to{"type":"compaction","summary":"s","first_kept_entry_id":"x"}"#;
         let text = format!("{{\"type\":\"user\",\"content\":\"hi\"}}\n{torn}\n");
         let input = Input::memory("t", text.into_bytes());

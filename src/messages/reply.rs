@@ -1,20 +1,20 @@
-//! Where a reply of the model ends, for rebuild and for show.
+//! The end of a reply, for rebuild and for show.
 //!
-//! A reply consists of the assistant records and calls that stand together. It ends with the first result of one of its
-//! calls, because the model saw that result before it said more. Early versions of claw0 wrote a result before its call;
-//! after a reply whose calls all have such an early result, text belongs to the next reply.
+//! A reply consists of consecutive assistant records and tool calls. It ends with the first result of one of its calls,
+//! because the model had that result when it continued. Early versions of claw0 wrote a result before its call; after a
+//! reply whose calls all have such an early result, text belongs to the next reply.
 
-/// The part of a reply that was read, as far as it decides what still belongs to the reply.
+/// The state that decides whether further records belong to the reply.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReplyState {
     calls: usize,
-    /// The calls among them whose results stand before them.
+    /// The number of calls whose results come before them.
     early: usize,
     is_ended: bool,
 }
 
 impl ReplyState {
-    /// Adds a call. `is_early` is true if its result stands before it.
+    /// Adds a call. `is_early` is true if its result comes before it.
     pub fn add_call(&mut self, is_early: bool) {
         self.calls += 1;
         self.early += usize::from(is_early);

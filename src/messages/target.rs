@@ -1,37 +1,37 @@
-//! Ids that the provider takes.
+//! Call ids that the provider accepts.
 //!
-//! The API wants every call id once in a request, of letters, digits, `_` and `-`. Ids on disk may be
-//! anything (other providers', or used again in a later turn), so they are mapped on the way out:
-//! deterministic, without collision, the same for call and result. Disk keeps the original, and an id
-//! that is fine as it is stays.
+//! In a request every call id must be unique and consist of letters, digits, `_` and `-`. Ids on disk may come from
+//! other providers or occur again in a later turn, so rebuild maps them. The mapping is deterministic and free of
+//! collisions, and a call and its result get the same id. Valid unused ids stay unchanged, and the transcript keeps
+//! the originals.
 
 use crate::id::{ById, Id, is_id};
 use std::collections::HashSet;
 use std::collections::hash_map::Entry;
 
-/// The length of an id that is kept before an appended number.
+/// The length of the prefix for which numbers are counted together.
 const MOST_STEM: usize = 48;
 
-/// The ids given out so far in one request.
+/// The ids assigned so far in one request.
 #[derive(Debug, Default)]
 pub struct Ids {
-    /// Each with whether a call has it on disk, too.
+    /// The assigned ids. The value is true if a call also has the id on disk.
     given: ById<bool>,
-    /// The ids on disk that no call was given.
+    /// The ids on disk that were not assigned to a call.
     others: HashSet<Id>,
-    /// The last number that was appended to an id, or to a long one with the same beginning.
+    /// The last number that was appended to ids with this prefix of at most `MOST_STEM` bytes.
     numbers: ById<u64>,
 }
 
 impl Ids {
-    /// Whether a call whose id on disk is `original` was given an id.
+    /// Returns true if a call with the id `original` on disk was read.
     #[must_use]
     pub fn is_known(&self, original: &str) -> bool {
         self.given.get(original) == Some(&true) || self.others.contains(original)
     }
 
-    /// The id to send for a call whose id on disk is `original`. It depends only on the calls before,
-    /// so a longer transcript gives the same ids.
+    /// Assigns the id to send for a call with the id `original` on disk. It depends only on earlier calls, so appended
+    /// records do not change it.
     pub fn give(&mut self, original: &Id) -> Id {
         match self.given.entry(original.clone()) {
             Entry::Vacant(place) if is_id(original) => {
@@ -48,7 +48,7 @@ impl Ids {
         id
     }
 
-    /// `id`, with a number behind it if it was given before.
+    /// Returns `id` if it is not assigned yet, else `id` with a number appended.
     fn free(&mut self, id: Id) -> Id {
         if !self.given.contains_key(&id) {
             return id;
@@ -65,7 +65,7 @@ impl Ids {
     }
 }
 
-/// `original` in letters, digits, `_` and `-`, at most 64 of them.
+/// Replaces invalid characters in `original` by `_`, and limits the id to 64 characters.
 fn sanitise(original: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let id: String = original.chars().take(64).map(|c| if fits(c) { c } else { '_' }).collect();
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn long_ids_stay_apart() {
+    fn long_ids_stay_distinct() {
         let mut ids = Ids::default();
         let [a, b] = [80, 90].map(|length| Id::from("x".repeat(length)));
         let given = [ids.give(&a), ids.give(&b)];

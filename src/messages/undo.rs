@@ -1,6 +1,6 @@
-//! Undo and redo: the retractions that take back the newest cut or turn, and those that bring it back.
+//! Undo and redo: an undo retracts the newest cut or turn, and a redo retracts these retractions.
 //!
-//! The first record that an undo writes says so (`undo`), which tells two undos in a row apart.
+//! The first record that an undo writes has the member `undo`, which separates consecutive undos.
 
 use crate::exit::{Exit, fail};
 use crate::input::backward::{Backward, Needles};
@@ -15,7 +15,7 @@ use anyhow::Context;
 use std::collections::HashSet;
 use std::io::Write;
 
-/// What is to be taken back.
+/// The part of the conversation to undo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Undo {
     /// The newest cut in effect: the compaction that applies, or the newest group of truncations
@@ -34,20 +34,20 @@ impl Undo {
     }
 }
 
-/// Writes a `retract` record for each record to take back, the newest first.
+/// Writes a `retract` record for each record to undo, the newest first.
 ///
 /// # Errors
-/// 5 when there is nothing to take back, or the turn is part of a summary; when an input cannot be read or `out`
-/// cannot be written to.
+/// Status 5 if there is nothing to undo, or the turn is part of a summary; when an input cannot be read or writing to
+/// `out` fails.
 pub fn write(inputs: &[Input], undo: Undo, out: &mut impl Write) -> anyhow::Result<()> {
     retract(&targets(inputs, undo)?, Some(undo), out)
 }
 
-/// Writes a `retract` record for each retraction of the newest undo that still holds, the newest first.
+/// Writes a `retract` record for each retraction of the newest undo that is still in effect, the newest first.
 ///
 /// # Errors
-/// 5 when there is none, or when something was said or cut since; when an input cannot be read or `out` cannot be
-/// written to.
+/// Status 5 if there is none, or if a message or a cut was added since; when an input cannot be read or writing to
+/// `out` fails.
 pub fn write_redo(inputs: &[Input], out: &mut impl Write) -> anyhow::Result<()> {
     retract(&newest_undo(inputs)?, None, out)
 }
@@ -72,7 +72,7 @@ fn targets(inputs: &[Input], undo: Undo) -> anyhow::Result<Vec<String>> {
 
 fn cut(inputs: &[Input], view: &View) -> anyhow::Result<Vec<String>> {
     let mut targets = Vec::new();
-    // Where the oldest truncation begins that was found.
+    // The offset of the oldest truncation found so far.
     let mut begin = None;
     let needles = ["\"compaction\"", "\"truncation\""];
     walk(inputs, &needles, |record| {
@@ -97,7 +97,7 @@ fn cut(inputs: &[Input], view: &View) -> anyhow::Result<Vec<String>> {
         }
     })?;
     if targets.is_empty() {
-        return fail(Exit::NoGain, "nothing to take back: no cut is in effect");
+        return fail(Exit::NoGain, "nothing to undo: no cut is in effect");
     }
     Ok(targets)
 }
@@ -109,16 +109,17 @@ fn turn(inputs: &[Input], view: &View) -> anyhow::Result<Vec<String>> {
         if view.retracted.contains(record.id.as_ref()) {
             return true;
         }
-        if is_said(&record.body) {
+        if makes_message(&record.body) {
             targets.push(record.id.to_string());
         }
         begin = is_prompt(&record.body).then_some(record.offset);
         begin.is_none()
     })?;
     match begin {
-        None => fail(Exit::NoGain, "nothing to take back: the user said nothing"),
+        None => fail(Exit::NoGain, "nothing to undo: there is no prompt"),
         Some(begin) if begin < view.start => {
-            fail(Exit::NoGain, "the newest turn is part of a summary: take back the cut first")
+            let text = "cannot undo the newest turn: it is part of a summary; undo the cut first";
+            fail(Exit::NoGain, text)
         }
         Some(_) => Ok(targets),
     }
@@ -128,12 +129,12 @@ fn turn(inputs: &[Input], view: &View) -> anyhow::Result<Vec<String>> {
 struct Retraction {
     id: String,
     target: String,
-    /// It is the first record of an undo.
+    /// True for the first record of an undo.
     begins: bool,
 }
 
-/// The ids of the retractions that the newest undo wrote, the newest first: of those that still hold and take back
-/// something else than a retraction.
+/// Returns the ids of the retractions that the newest undo wrote, the newest first. Skips those that are not in effect,
+/// and retractions of retractions.
 fn newest_undo(inputs: &[Input]) -> anyhow::Result<Vec<String>> {
     let view = view::find(inputs, &RebuildOptions::default(), false, &mut Vec::new())?;
     let last = last_retractions(inputs)?;
@@ -149,13 +150,13 @@ fn newest_undo(inputs: &[Input]) -> anyhow::Result<Vec<String>> {
         }
     }
     if undone.is_empty() {
-        let text = "nothing to bring back: nothing was taken back since the last message or cut";
+        let text = "nothing to redo: nothing was undone since the last message or cut";
         return fail(Exit::NoGain, text);
     }
     Ok(undone)
 }
 
-/// The retractions after the last message or cut, the newest first.
+/// Returns the retractions after the last message or cut, the newest first.
 fn last_retractions(inputs: &[Input]) -> anyhow::Result<Vec<Retraction>> {
     let mut found = Vec::new();
     let needles = [&MESSAGES[..], &["\"compaction\"", "\"truncation\"", "\"retract\""]].concat();
@@ -165,15 +166,15 @@ fn last_retractions(inputs: &[Input]) -> anyhow::Result<Vec<Retraction>> {
             found.push(Retraction { id: record.id.to_string(), target: target.clone(), begins });
             true
         }
-        body => !body.is_view() && !is_said(body),
+        body => !body.is_view() && !makes_message(body),
     })?;
     Ok(found)
 }
 
-/// The types of records that make messages, as they stand in a line.
+/// The types of records that make messages, as they are written in a line.
 const MESSAGES: [&str; 4] = ["\"user\"", "\"assistant\"", "\"tool_use\"", "\"tool_result\""];
 
-/// Gives records that hold one of `needles` to `each`, the newest first, as long as it wants more.
+/// Calls `each` with the records in lines that contain one of `needles`, the newest first, until it returns false.
 fn walk(
     inputs: &[Input],
     needles: &[&'static str],
@@ -189,12 +190,12 @@ fn walk(
     Ok(())
 }
 
-/// Returns whether a record makes a message, complete or interrupted.
-fn is_said(body: &Body<'_>) -> bool {
+/// Returns true if a record is part of a message, complete or interrupted.
+fn makes_message(body: &Body<'_>) -> bool {
     body.is_of_messages() || matches!(body, Body::Interrupted { .. })
 }
 
-/// Whether the user said something: other programs' lists may hold results alone.
+/// Returns true for a prompt. User records of other programs may contain only tool results.
 fn is_prompt(body: &Body<'_>) -> bool {
     let Body::User { content, .. } = body else { return false };
     let is_result = |block: &Block<'_>| matches!(block.kind, BlockKind::ToolResult { .. });
@@ -205,7 +206,7 @@ fn is_prompt(body: &Body<'_>) -> bool {
 mod tests {
     use super::*;
 
-    /// A transcript of records by their ids: the first letter says what each is.
+    /// Creates a transcript of records with these ids. The first letter of an id is the type of the record.
     fn transcript(ids: &str) -> String {
         let line = |id: &str| {
             let members = match &id[..1] {
@@ -230,7 +231,7 @@ mod tests {
         ids.split(' ').map(line).collect()
     }
 
-    /// The record that a redo would name. An `X` is the first retraction of an undo.
+    /// Returns the ids that a redo would retract. An `X` is the first retraction of an undo.
     fn redone(ids: &str) -> String {
         let inputs = [Input::memory("s", transcript(ids).into_bytes())];
         newest_undo(&inputs).map_or_else(|why| why.to_string(), |ids| ids.join(" "))
@@ -242,20 +243,20 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_cut_that_counts_is_taken_back() {
-        let nothing = "nothing to take back: no cut is in effect";
+    fn undo_retracts_the_newest_cut_in_effect() {
+        let nothing = "nothing to undo: no cut is in effect";
         for (ids, targets) in [
             ("u1 a1 u2", nothing),
             ("u1 a1 u2 ku2 u3", "ku2"),
             ("u1 a1 u2 ku2 u3 xku2", nothing),
             ("u1 a1 u2 a2 u3 ku2 u4 ku3 xku3", "ku2"),
-            // A batch is one cut, a compaction after it another.
+            // Truncations that were appended together are one cut, a later compaction is another.
             ("u1 c1 r1 t1 t2 e1 u2", "t2 t1"),
             ("u1 c1 r1 t1 e1 t2 t3 u2", "t3 t2"),
             ("u1 c1 r1 t1 t2 a1 u2 ku2", "ku2"),
             ("u1 c1 r1 t1 t2 a1 u2 ku2 xku2", "t2 t1"),
             ("u1 c1 r1 t1 t2 a1 xt2 xt1", nothing),
-            // What was taken back and brought back counts.
+            // After undo and redo the cut is in effect again.
             ("u1 a1 u2 ku2 xku2 xxku2", "ku2"),
         ] {
             assert_eq!(undone(ids, Undo::Cut), targets, "{ids}");
@@ -263,16 +264,16 @@ mod tests {
     }
 
     #[test]
-    fn audit_23_a_compaction_that_does_not_govern_is_no_cut() {
-        let nothing = "nothing to take back: no cut is in effect";
+    fn audit_23_undo_skips_compactions_that_are_not_in_effect() {
+        let nothing = "nothing to undo: no cut is in effect";
         for (ids, targets) in [
-            // Its first kept record is not there, or stands after it.
+            // The first kept record does not exist, or comes after the compaction.
             ("u1 a1 u2 ku9", nothing),
             ("u1 a1 ku2 u2", nothing),
             ("u1 a1 u2 ku2 u3 ku9", "ku2"),
             ("u1 c1 r1 t1 t2 u2 ku9", "t2 t1"),
             ("u1 c1 r1 u2 ku2 t1 ku9 u3", "t1"),
-            // One that was made later in the place of another governs where that would.
+            // A replacement takes effect when the replaced compaction would.
             ("u1 a1 u2 ku2 u3 y=ku2", "y=ku2"),
             ("u1 a1 u2 ku2 u3 y=ku2 xy=ku2", "ku2"),
             ("u1 a1 u2 ku2 u3 y=ku2 u4 ku3", "ku3"),
@@ -284,42 +285,45 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_turn_is_what_the_user_said_last_and_all_since() {
+    fn the_newest_turn_is_the_last_prompt_and_everything_after_it() {
         for (ids, targets) in [
             ("u1 a1 u2", "u2"),
             ("u1 a1 u2 c1 r1 a2 e1", "a2 r1 c1 u2"),
             ("u1 a1 u2 i1 e1", "i1 u2"),
-            // The results of other programs are no words of the user.
+            // A user record of another program with only tool results is not a prompt.
             ("u1 a1 u2 c1 l1 a2", "a2 l1 c1 u2"),
             ("u1 a1 u2 a2 xa2 xu2", "a1 u1"),
             ("u1 a1 u2 a2 u3 ku3", "u3"),
-            ("u1 a1 u2 a2 ka2", "the newest turn is part of a summary: take back the cut first"),
-            ("e1", "nothing to take back: the user said nothing"),
+            (
+                "u1 a1 u2 a2 ka2",
+                "cannot undo the newest turn: it is part of a summary; undo the cut first",
+            ),
+            ("e1", "nothing to undo: there is no prompt"),
         ] {
             assert_eq!(undone(ids, Undo::Turn), targets, "{ids}");
         }
     }
 
     #[test]
-    fn audit_04_a_redo_names_the_retractions_of_the_last_undo() {
-        let nothing = "nothing to bring back: nothing was taken back since the last message or cut";
+    fn audit_04_a_redo_retracts_the_retractions_of_the_last_undo() {
+        let nothing = "nothing to redo: nothing was undone since the last message or cut";
         for (ids, targets) in [
             ("u1 a1", nothing),
             ("u1 a1 u2 a2 Xa2 xu2", "xu2 Xa2"),
-            // Two undos in a row are brought back one after the other.
+            // Consecutive undos are redone one after the other.
             ("u1 a1 u2 a2 Xa2 xu2 Xa1 xu1", "xu1 Xa1"),
             ("u1 a1 u2 a2 Xa2 xu2 Xa1 xu1 xxu1 xXa1", "xu2 Xa2"),
             ("u1 a1 u2 a2 Xa2 xu2 Xa1 xu1 xxu1 xXa1 xxu2 xXa2", nothing),
             ("u1 a1 u2 ku2 Xku2 Xu2", "Xu2"),
             ("u1 a1 u2 ku2 Xku2 Xu2 xXu2", "Xku2"),
-            // Something new ends it; a failed call or a checkpoint does not.
+            // A new message or cut ends redo; a failed call or a checkpoint does not.
             ("u1 a1 Xa1 xu1 u2", nothing),
             ("u1 a1 u2 Xu2 ku1", nothing),
             ("u1 a1 Xa1 xu1 e1", "xu1 Xa1"),
-            // A message that was added after an undo still counts if it was taken back and brought back.
+            // A message that was added after an undo ends redo, even if it was undone and redone.
             ("u1 Xu1 u2 Xu2", "Xu2"),
             ("u1 Xu1 u2 Xu2 xXu2", nothing),
-            // Retractions that no undo wrote.
+            // Retractions that were not written by an undo.
             ("u1 a1 xa1 xu1", "xu1 xa1"),
         ] {
             assert_eq!(redone(ids), targets, "{ids}");

@@ -1,13 +1,12 @@
-//! Which records count, and how: compactions, truncations and retractions applied.
+//! The view of a transcript: which records are shown, and how, after compactions, truncations and retractions.
 //!
-//! View records change what rebuild shows and nothing else. The newest compaction that is not
-//! retracted and whose first kept record can be found governs; older ones are not rendered. One that was made
-//! later in the place of another (`retry_of`) is shown where that one would be. A retraction can itself be
-//! retracted. What cannot be applied is a finding, and then nothing is
-//! dropped.
+//! View records only change what rebuild shows. Only one compaction takes effect: the newest one that is not
+//! retracted and whose first kept record exists. A compaction with `retry_of` replaces the summary of another one,
+//! and takes effect when that one would. A retraction can itself be retracted. A view record that cannot be applied
+//! is a finding, and changes nothing.
 //!
-//! View records are looked for from the end backwards, and no further than to the first record that the
-//! governing compaction keeps: what stands before that is never read.
+//! View records are searched from the end backwards, down to the first record that the compaction in effect keeps.
+//! Earlier records are never read.
 
 use crate::finding::Finding;
 use crate::finding::rules::{self, Rule};
@@ -25,21 +24,21 @@ use memchr::memmem;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
-/// The summary that governs.
+/// The compaction in effect.
 #[derive(Clone, Debug)]
 pub struct Governing {
     /// The id of its record.
     pub id: String,
-    /// Where its record begins.
+    /// The byte offset of its record, over all inputs.
     pub at: u64,
-    /// What it says.
+    /// The summary.
     pub summary: Summary,
-    /// The scale by the counts before it.
+    /// The scale from the provider's counts before it.
     pub scale: Option<Scale>,
 }
 
 impl Governing {
-    /// The content of the compaction `record`.
+    /// Creates it from the record of a compaction and its content.
     #[must_use]
     pub fn new(record: &Record<'_>, summary: &Summary, scale: Option<Scale>) -> Governing {
         let (id, summary) = (record.id.clone().into_owned(), summary.clone());
@@ -47,40 +46,40 @@ impl Governing {
     }
 }
 
-/// Which part of the inputs is shown, and how.
+/// The part of the inputs that is shown, and how.
 #[derive(Debug, Default)]
 pub struct View {
-    /// What stands before the first record, if anything does.
+    /// The compaction whose summary comes before the first record, if there is one.
     pub governing: Option<Governing>,
     /// True if replies that broke off are shown.
     pub interrupted: bool,
-    /// Where the first record that is shown begins, over all inputs.
+    /// The byte offset of the first record that is shown, over all inputs.
     pub start: u64,
-    /// Where the last one ends.
+    /// The byte offset of the end of the last record, over all inputs.
     pub end: u64,
-    /// Shortened results: record id and id of the call, and how much is shown.
+    /// The parts of shortened results that are shown, by the ids of record and call.
     pub truncations: HashMap<(String, String), KeptSpan>,
-    /// The ids of records that are left out.
+    /// The ids of retracted records.
     pub retracted: HashSet<String>,
-    /// For each retraction that counts the finding if its target should not be there.
+    /// For each target of a retraction in effect, the finding if the target does not exist.
     pub unseen_targets: HashMap<String, Finding>,
-    /// For each record that is shown in another way than it was written, or no longer, where the newest view
-    /// record stands that says so: a provider's count that stands between the two no longer holds.
+    /// For each record that is changed or retracted, the offset of the newest view record that does so. Provider counts
+    /// between the two are invalid.
     pub changed_at: HashMap<String, u64>,
-    /// No count that stands before this place holds, whatever it covers.
+    /// All provider counts before this offset are invalid.
     pub counts_from: u64,
-    /// Compactions are passed over, so no count that stands after one holds.
+    /// True if compactions are ignored. Provider counts after a compaction are then invalid.
     pub is_whole: bool,
-    /// The scale that the newest view record keeps of counts that no longer hold.
+    /// The scale from invalid counts that the newest view record stores.
     pub scale: Option<Scale>,
     /// The newest checkpoint, if it was asked for.
     pub checkpoint: Option<Box<LatestCheckpoint>>,
 }
 
-/// Finds the view of `inputs`; `with_checkpoint` looks for checkpoints, too.
+/// Finds the view of `inputs`. Also searches for checkpoints if `with_checkpoint` is true.
 ///
 /// # Errors
-/// When an input cannot be read, and 65 when `options` name a record that is not there.
+/// When an input cannot be read; status 65 if `options` name a record that does not exist.
 pub fn find(
     inputs: &[Input],
     options: &RebuildOptions,
@@ -105,7 +104,7 @@ pub fn find(
     let Search { kept, mut view, .. } = search;
     view.start = range.start.max(kept.unwrap_or(0));
     if range.start > kept.unwrap_or(0) {
-        // Turns are left out that were counted.
+        // Counts include turns that are left out.
         (view.counts_from, view.scale) = (u64::MAX, None);
     }
     view.is_whole = options.ignore_compactions;
@@ -114,7 +113,7 @@ pub fn find(
     Ok(view)
 }
 
-/// Which records of the inputs were shortened or taken back, those that compactions cover, too.
+/// Finds the view of all records, including those that compactions cover.
 ///
 /// # Errors
 /// When an input cannot be read.
@@ -123,35 +122,35 @@ pub fn whole(inputs: &[Input]) -> anyhow::Result<View> {
     find(inputs, &options, false, &mut Vec::new())
 }
 
-/// The types of view records as they stand in a line, and that of checkpoints.
+/// The types of view records as they are written in a line, and that of checkpoints.
 const NEEDLES: [&str; 4] = ["\"compaction\"", "\"truncation\"", "\"retract\"", "\"checkpoint\""];
-/// So many of them are of view records.
+/// The number of view record types at the beginning of `NEEDLES`.
 const VIEWS: usize = 3;
 
 struct Search<'s> {
     inputs: &'s [Input],
     ignore: bool,
     findings: &'s mut Vec<Finding>,
-    /// Where the first record begins that the governing compaction keeps.
+    /// The offset of the first record that the compaction in effect keeps.
     kept: Option<u64>,
-    /// The newest summary that stands in the place of another, by the id of that.
+    /// The newest replacement of a summary, by the id of the compaction that it replaces.
     better: HashMap<String, Governing>,
-    /// The places that a summary takes and where none was seen yet, and the findings if none is there.
+    /// The compactions to replace that were not read yet, with the findings if they do not exist.
     missing: HashMap<String, Vec<Finding>>,
     /// True if a first kept record was not found.
     has_missed: bool,
-    /// The places of the records with each id, in order. It is made when a second one was not found: looking for
-    /// each of many would read everything again and again.
+    /// The offsets of all records by id. The index is built when a first kept record is not found for the first time,
+    /// because a search for each further one would read all inputs again.
     places: Option<HashMap<String, Places>>,
     view: View,
 }
 
-/// Where the records with one id begin, in order.
+/// The offsets of the records with one id, in order.
 #[derive(Default)]
 struct Places {
-    /// Those whose line spells the id as it is. Only they are found by a search.
+    /// Records whose line contains the id without escapes. Only these can be found by a search.
     plain: Vec<u64>,
-    /// Those whose line spells it with JSON escapes. A hint may name them.
+    /// Records whose line contains the id with JSON escapes. Only a hint finds these.
     escaped: Vec<u64>,
 }
 
@@ -196,7 +195,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// What was not found in all of the inputs is not there.
+    /// Adds the findings for compactions to replace that do not exist, if the search has read all inputs.
     fn end(&mut self) {
         if self.kept.is_none() {
             let mut missing: Vec<Finding> = self.missing.drain().flat_map(|(_, all)| all).collect();
@@ -205,7 +204,7 @@ impl Search<'_> {
         }
     }
 
-    /// Takes in a view record; they come newest first.
+    /// Reads the next view record. The newest comes first.
     fn take(&mut self, record: &Record<'_>) -> anyhow::Result<()> {
         if let Body::Compaction { retry_of: None, .. } = &record.body {
             self.missing.remove(record.id.as_ref());
@@ -243,7 +242,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Leaves out the record `target`.
+    /// Retracts the record `target`.
     fn retract(&mut self, record: &Record<'_>, target: &str) {
         self.view.retracted.insert(target.to_owned());
         self.view.changed_at.entry(target.to_owned()).or_insert(record.offset);
@@ -252,7 +251,7 @@ impl Search<'_> {
         self.view.unseen_targets.insert(target.to_owned(), finding);
     }
 
-    /// Replaces the summary of the compaction `place`, if that one governs.
+    /// Stores a replacement for the summary of the compaction `place`.
     fn replace(&mut self, record: &Record<'_>, place: &str, own: Governing) {
         let what = format!("compaction not applied: no compaction '{place}' before it");
         let finding = found(&rules::UNKNOWN_TARGET, record, what);
@@ -260,7 +259,8 @@ impl Search<'_> {
         self.better.entry(place.to_owned()).or_insert(own);
     }
 
-    /// Makes a compaction govern if its first kept record exists. A summary that replaces its own is used instead.
+    /// Puts a compaction into effect if its first kept record exists. Uses the replacement of its summary if there
+    /// is one.
     fn compact(
         &mut self,
         record: &Record<'_>,
@@ -281,7 +281,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Takes the scale that a view record keeps of the counts before it, which do not hold after it. The newest one wins.
+    /// Stores the scale of a view record, and marks the provider counts before it as invalid. The newest scale is used.
     fn scale(&mut self, scale: Option<Scale>, at: u64) {
         if self.view.scale.is_none() && scale.is_some() {
             self.view.scale = scale;
@@ -289,8 +289,7 @@ impl Search<'_> {
         }
     }
 
-    /// Where the record `id` begins, somewhere before `end`: at the hint if that is true, else the
-    /// nearest one backwards.
+    /// Returns the offset of the record `id` before `end`: the hint if it is right, else the nearest one backwards.
     fn locate(&mut self, id: &str, hint: Option<u64>, end: u64) -> anyhow::Result<Option<u64>> {
         let address = id.strip_prefix('@').and_then(|offset| offset.parse().ok());
         let hints = address.into_iter().chain(hint).filter(|offset| *offset < end);
@@ -309,7 +308,7 @@ impl Search<'_> {
         Ok(found)
     }
 
-    /// Returns where the last record begins that stands before `end` and spells `id` without escapes.
+    /// Returns the offset of the last record before `end` that contains `id` without escapes.
     fn search_for(&self, id: &str, end: u64) -> anyhow::Result<Option<u64>> {
         let needle = Needles::one(id);
         let mut lines = Backward::new(self.inputs, end, &needle);
@@ -323,7 +322,7 @@ impl Search<'_> {
         Ok(None)
     }
 
-    /// Returns true if the record `id` begins at `offset`. A wrong hint does not cost the reading of its line.
+    /// Returns true if the record `id` begins at `offset`. For most wrong hints the line need not be read.
     fn is_at(&self, id: &str, offset: u64) -> anyhow::Result<bool> {
         let Some((input, base)) = input::input_at(self.inputs, offset) else { return Ok(false) };
         let own = offset - base;

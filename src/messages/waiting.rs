@@ -1,14 +1,14 @@
-//! Tool results that come before the call with their id, kept until that call comes.
+//! Tool results that come before the call with their id, kept until that call is read.
 
 use crate::id::ById;
 use crate::messages::pending::EarlyResult;
 use std::collections::hash_map::Entry;
 use std::iter;
 
-/// Results that wait for a call, in one list: there may be many, and nearly always only one per id.
+/// Results that wait for a call. They are in one list, because there may be many and nearly always only one per id.
 #[derive(Default)]
 pub(super) struct Waiting {
-    /// The results in the order of the file; a result that was taken leaves an empty place.
+    /// The results in the order of the file. A result that was taken leaves an empty place.
     results: Vec<Link>,
     /// The places of the first and last waiting result for each call id.
     ends: ById<(usize, usize)>,

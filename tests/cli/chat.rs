@@ -456,8 +456,8 @@ fn audit_04_an_undo_can_be_reversed_until_the_next_prompt() {
     assert_eq!(messages(&sandbox), "");
     piped(&sandbox, "/redo\n/redo\n").success().stderr(contains("reversed the last /undo"));
     assert_eq!(messages(&sandbox), before);
-    piped(&sandbox, "/redo\n").code(5).stderr(contains("nothing to bring back"));
-    piped(&sandbox, "/undo turn\nthree\n/redo\n").code(5).stderr(contains("nothing to bring back"));
+    piped(&sandbox, "/redo\n").code(5).stderr(contains("nothing to redo"));
+    piped(&sandbox, "/undo turn\nthree\n/redo\n").code(5).stderr(contains("nothing to redo"));
 }
 
 #[test]

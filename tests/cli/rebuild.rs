@@ -531,7 +531,7 @@ fn every_cut_and_turn_can_be_undone() {
     undo("cut").success();
     assert_eq!(shown(), messages(&steps[..2].concat()));
     let before = sandbox.read("s.jsonl");
-    undo("cut").code(5).stderr("claw-rebuild: nothing to take back: no cut is in effect\n");
+    undo("cut").code(5).stderr("claw-rebuild: nothing to undo: no cut is in effect\n");
     assert_eq!(sandbox.read("s.jsonl"), before);
 
     sandbox.write("s.jsonl", steps.concat());
@@ -583,7 +583,8 @@ fn audit_04_redo_restores_each_undo_until_a_message_is_added() {
         sandbox.sh(append).env("OPTIONS", options).assert()
     };
     let shown = || sandbox.cmd("claw-rebuild").arg("s.jsonl").assert().success().stdout_text();
-    let nothing = "claw-rebuild: nothing to bring back: nothing was taken back since the last message or cut\n";
+    let nothing =
+        "claw-rebuild: nothing to redo: nothing was undone since the last message or cut\n";
     run("--redo").code(5).stderr(nothing);
     let mut before = Vec::new();
     let undos = ["--undo turn", "--undo cut", "--undo turn", "--undo turn"];
@@ -597,7 +598,7 @@ fn audit_04_redo_restores_each_undo_until_a_message_is_added() {
         assert_eq!(&shown(), before);
     }
     run("--redo").code(5).stderr(nothing);
-    // What was brought back can be taken back once more.
+    // What was redone can be undone again.
     run("--undo turn").success();
     assert_eq!(shown(), before[1]);
     run("--redo").success();

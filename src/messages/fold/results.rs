@@ -1,6 +1,6 @@
-//! The results of a fold: each goes to its call, shortened as the view says.
+//! Tool results in a fold: applies truncations, and assigns each result to its call.
 
-use super::{Fold, put_together};
+use super::{Fold, join_block};
 use crate::finding::rules;
 use crate::id::Id;
 use crate::json::write::{member, opening};
@@ -15,7 +15,7 @@ use crate::shorten;
 use std::borrow::Cow;
 use std::io;
 
-/// What an empty result says.
+/// The text of an empty result.
 pub const NO_OUTPUT: &str = "(no output)";
 
 impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
@@ -32,7 +32,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
         let content = changed.map_or(content, Cow::Owned);
         let end = if is_error { concat!(member!("is_error": true), "}") } else { "}" };
         let before = opening!("type": "tool_result", "tool_use_id");
-        let raw = put_together(before, &id, &[member!("content"), &*content, end]);
+        let raw = join_block(before, &id, &[member!("content"), &*content, end]);
         self.answer(Id::from(id), Cow::Owned(raw), shown, meta, record);
     }
 
@@ -70,8 +70,8 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
         self.place(PendingResult { id, raw, meta, changed_at }, record);
     }
 
-    /// How a result is shown: shortened if a truncation says so, never empty. Gives what the truncation
-    /// says if it was applied, and the content as JSON if it is not shown as it stands.
+    /// Decides how a result is shown: shortened by its truncation if there is one, never empty. Returns the kept
+    /// span of an applied truncation, and the JSON of the content if it is changed.
     fn show_result(
         &mut self,
         raw: Option<&str>,
@@ -84,16 +84,16 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
             false => view.truncations.get(&(record.id.to_string(), id.to_owned())),
         };
         let content = raw.and_then(|raw| Content::parse(raw).ok());
-        let (content, is_mended) = mend_result(content.unwrap_or(Content::Blocks(Vec::new())));
-        let mended = |content: &Content<'_>| is_mended.then(|| content.to_json());
-        let Some(shown) = truncation else { return (None, mended(&content)) };
+        let (content, is_repaired) = repair_result(content.unwrap_or(Content::nothing()));
+        let repaired = |content: &Content<'_>| is_repaired.then(|| content.to_json());
+        let Some(shown) = truncation else { return (None, repaired(&content)) };
         let text = shorten::ResultText::whole(&shorten::text_of(&content));
         match shorten::show(&content, &text, shown, Some(record.id.as_ref())) {
             Some(short) => (Some(shown.clone()), Some(short.to_json())),
             None => {
                 let what = "a truncation does not fit this result and is not applied";
                 self.note(&rules::TRUNCATION_MISMATCH, record, what);
-                (None, mended(&content))
+                (None, repaired(&content))
             }
         }
     }
@@ -108,15 +108,15 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
                 message.reply.end();
                 message.calls[call].answer = Some(answer);
                 let early = message.calls[call].early.take();
-                self.pass_over(early);
+                self.note_orphan(early);
                 if at + 1 < self.pending.len() {
-                    // A later count was made with a fixed text in the place of this result.
+                    // Later counts were made with a fixed text in place of this result.
                     let later = self
                         .pending
                         .range_mut(at + 1..)
                         .filter_map(|message| message.meta.as_mut());
                     later.for_each(|meta| meta.drop_count());
-                    let what = format!("result of call '{id}' comes late, moved to its call");
+                    let what = format!("result of call '{id}' comes late; moved to its call");
                     self.note(&rules::LATE_RESULT, record, what);
                 }
             }
@@ -125,25 +125,25 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
                 self.early.push(EarlyResult { answer, source: RecordName::of(record) });
             }
             _ => {
-                let what = format!("second or too late result of call '{id}', left out");
+                let what = format!("result of call '{id}' is the second or too late; left out");
                 self.note(&rules::RESULT_TWICE, record, what);
             }
         }
     }
 
-    /// Notes a result before its call that is not the call's.
-    pub(super) fn pass_over(&mut self, early: Option<EarlyResult>) {
+    /// Adds a finding for a result before its call, if the call has another result.
+    pub(super) fn note_orphan(&mut self, early: Option<EarlyResult>) {
         if let Some(early) = early {
             let id = &early.answer.id;
-            let what = format!("result of call '{id}' stands before the call, left out");
+            let what = format!("result of call '{id}' comes before the call; left out");
             self.note_at(&rules::ORPHAN_RESULT, early.source, what);
         }
     }
 }
 
-/// A result's content in a form that can be sent, and whether it had to be changed for that: blank
-/// text blocks go, and an empty result says so.
-fn mend_result<'a>(content: Content<'a>) -> (Content<'a>, bool) {
+/// Repairs a result's content so that it can be sent: removes blank text blocks, and gives an empty result a fixed
+/// text. Returns true if the content was changed.
+fn repair_result<'a>(content: Content<'a>) -> (Content<'a>, bool) {
     let no_output = || (Content::Text(Cow::Owned(quote(NO_OUTPUT))), true);
     match content {
         Content::Text(raw) => match json::is_blank(&raw) {
