@@ -51,7 +51,7 @@ pub struct Finding {
     pub rule: &'static Rule,
     /// The place of the line or record.
     pub place: Place,
-    /// The id of the record, if the line holds one.
+    /// The id of the record, if the line contains one.
     pub id: Option<Id>,
     /// The problem, and what was done about it.
     pub message: String,

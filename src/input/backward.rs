@@ -96,7 +96,7 @@ impl Needles {
     }
 
     /// Searches like [`Needles::find`], with one thread per processor.
-    fn find_together(
+    fn find_in_parallel(
         &self,
         input: &Input,
         end: u64,
@@ -276,7 +276,7 @@ impl<'s> Backward<'s> {
         let rest = Mutex::new(Unsearched { end: self.upper, least, most, has_found: false });
         self.found = match is_near {
             true => self.needles.find(input, self.limit, &rest)?,
-            false => self.needles.find_together(input, self.limit, &rest)?,
+            false => self.needles.find_in_parallel(input, self.limit, &rest)?,
         };
         self.found.sort_unstable();
         self.upper = rest.into_inner().unwrap_or_else(PoisonError::into_inner).end;

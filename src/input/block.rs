@@ -270,12 +270,12 @@ pub(super) fn processors() -> usize {
 
 /// Starts a thread that prepares batches until the receiver is dropped. Returns `None` if no thread can be started.
 fn read_ahead(mut reading: BlockReading) -> Option<Reader> {
-    let ((give, full), (empty, take)) = (channel(), channel::<WholeLines>());
+    let ((send_full, full), (empty, receive_empty)) = (channel(), channel::<WholeLines>());
     (0..AHEAD).try_for_each(|_| empty.send(WholeLines::default())).ok()?;
     let waiting = Arc::new(AtomicUsize::new(0));
     let own_waiting = Arc::clone(&waiting);
     let read = move || {
-        for mut batch in take {
+        for mut batch in receive_empty {
             let outcome = reading.next(&mut batch);
             let is_last = outcome.is_err() || batch.length == 0;
             // Split the batch here only if the caller has another one ready. Otherwise the caller would wait for
@@ -283,7 +283,7 @@ fn read_ahead(mut reading: BlockReading) -> Option<Reader> {
             if own_waiting.fetch_add(1, Ordering::Relaxed) > 0 {
                 batch.split();
             }
-            if give.send(outcome.map(|()| batch)).is_err() || is_last {
+            if send_full.send(outcome.map(|()| batch)).is_err() || is_last {
                 break;
             }
         }

@@ -2,8 +2,8 @@
 //!
 //! Only byte 0x0A ends a line. A line that is not a JSON object is a finding, not an error, and reading continues
 //! with the next line. Three things are accepted without a finding: blank lines, a byte order mark before the first
-//! line, and a carriage return before the line feed. Two are repaired with a finding: runs of NUL bytes (a crash of
-//! the machine leaves them), and fused lines (a torn prefix or a whole object, followed by a whole object).
+//! line, and a carriage return before the line feed. Two are repaired with a finding: runs of NUL bytes (a system
+//! crash can leave them), and fused lines (a torn or complete object, followed by a complete object).
 
 use super::block::{Batches, WholeLines};
 use crate::finding::rules::{self, Rule};

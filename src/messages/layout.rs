@@ -53,11 +53,11 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
             return Ok(());
         }
         match self.open.take() {
-            Some(last) => self.give(last)?,
+            Some(last) => self.emit(last)?,
             None if role == Role::Assistant => {
                 let mut first = Message::say(Role::User, BEGINNING);
                 first.meta = Some(Box::default());
-                self.give(first)?;
+                self.emit(first)?;
             }
             None => {}
         }
@@ -65,7 +65,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
             // Roles must alternate.
             let mut reply = summary::acknowledgement();
             reply.meta = Some(Box::new(Meta { id, ..Meta::default() }));
-            self.give(reply)?;
+            self.emit(reply)?;
         }
         self.open = Some(Message { role, content, meta });
         Ok(())
@@ -97,7 +97,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
         let mut results = Vec::with_capacity(calls.len());
         let mut meta_of_results = message.meta.is_some().then(Box::default);
         for call in calls {
-            let id = self.ids.give(&call.id);
+            let id = self.ids.assign(&call.id);
             if id != call.id {
                 rename(&mut message.content.blocks_mut()[call.block], "id", &id);
             }
@@ -133,12 +133,12 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
     /// Passes the last message to the output, and returns the records of its open calls.
     pub(super) fn finish(mut self) -> io::Result<Vec<String>> {
         let last = self.open.take();
-        last.map_or(Ok(()), |last| self.give(last))?;
+        last.map_or(Ok(()), |last| self.emit(last))?;
         Ok(self.open_calls)
     }
 
     /// Passes a message to the output. Adds the newest checkpoint and the scale to the first one.
-    fn give(&mut self, mut message: Message<'_>) -> io::Result<()> {
+    fn emit(&mut self, mut message: Message<'_>) -> io::Result<()> {
         if let Some(meta) = &mut message.meta {
             meta.checkpoint = meta.checkpoint.take().or(self.checkpoint.take());
             meta.scale = self.scale.take();

@@ -81,7 +81,7 @@ pub fn stream(
         // The fold borrows from the lines of the batch.
         let mut within = fold;
         for line in batch {
-            watch.pass(&line);
+            watch.note_line(&line);
             match read_record(line, &mut replaced)? {
                 Err(finding) => within.find(finding),
                 Ok(record) => {
@@ -117,7 +117,7 @@ impl Watch {
     }
 
     /// Stores the number of a line if a finding needs it.
-    fn pass(&mut self, line: &Line<'_>) {
+    fn note_line(&mut self, line: &Line<'_>) {
         if self.numbers.is_empty() {
             return;
         }

@@ -16,7 +16,7 @@ const MOST_STEM: usize = 48;
 #[derive(Debug, Default)]
 pub struct Ids {
     /// The assigned ids. The value is true if a call also has the id on disk.
-    given: ById<bool>,
+    assigned: ById<bool>,
     /// The ids on disk that were not assigned to a call.
     others: HashSet<Id>,
     /// The last number that was appended to ids with this prefix of at most `MOST_STEM` bytes.
@@ -27,13 +27,13 @@ impl Ids {
     /// Returns true if a call with the id `original` on disk was read.
     #[must_use]
     pub fn is_known(&self, original: &str) -> bool {
-        self.given.get(original) == Some(&true) || self.others.contains(original)
+        self.assigned.get(original) == Some(&true) || self.others.contains(original)
     }
 
     /// Assigns the id to send for a call with the id `original` on disk. It depends only on earlier calls, so appended
     /// records do not change it.
-    pub fn give(&mut self, original: &Id) -> Id {
-        match self.given.entry(original.clone()) {
+    pub fn assign(&mut self, original: &Id) -> Id {
+        match self.assigned.entry(original.clone()) {
             Entry::Vacant(place) if is_id(original) => {
                 place.insert(true);
                 return original.clone();
@@ -41,16 +41,16 @@ impl Ids {
             Entry::Vacant(_) => {
                 self.others.insert(original.clone());
             }
-            Entry::Occupied(mut given) => *given.get_mut() = true,
+            Entry::Occupied(mut assigned) => *assigned.get_mut() = true,
         }
         let id = self.free(Id::from(sanitise(original)));
-        self.given.insert(id.clone(), false);
+        self.assigned.insert(id.clone(), false);
         id
     }
 
     /// Returns `id` if it is not assigned yet, else `id` with a number appended.
     fn free(&mut self, id: Id) -> Id {
-        if !self.given.contains_key(&id) {
+        if !self.assigned.contains_key(&id) {
             return id;
         }
         let next = self.numbers.entry(Id::from(&id[..id.len().min(MOST_STEM)])).or_insert(1);
@@ -58,7 +58,7 @@ impl Ids {
             *next += 1;
             let suffix = format!("_{next}");
             let candidate = format!("{}{suffix}", &id[..id.len().min(64 - suffix.len())]);
-            if !self.given.contains_key(candidate.as_str()) {
+            if !self.assigned.contains_key(candidate.as_str()) {
                 return Id::from(candidate);
             }
         }
@@ -79,20 +79,20 @@ mod tests {
     #[test]
     fn ids_never_collide() {
         let mut ids = Ids::default();
-        let given: Vec<String> = ["a", "a:b", "a.b", "a_b", "a", "a_2", "", "日本"]
+        let assigned: Vec<String> = ["a", "a:b", "a.b", "a_b", "a", "a_2", "", "日本"]
             .iter()
-            .map(|id| ids.give(&Id::from(*id)).to_string())
+            .map(|id| ids.assign(&Id::from(*id)).to_string())
             .collect();
-        assert_eq!(given, ["a", "a_b", "a_b_2", "a_b_3", "a_2", "a_2_2", "call", "__"]);
-        assert!(given.iter().all(|id| is_id(id)));
+        assert_eq!(assigned, ["a", "a_b", "a_b_2", "a_b_3", "a_2", "a_2_2", "call", "__"]);
+        assert!(assigned.iter().all(|id| is_id(id)));
     }
 
     #[test]
     fn long_ids_stay_distinct() {
         let mut ids = Ids::default();
         let [a, b] = [80, 90].map(|length| Id::from("x".repeat(length)));
-        let given = [ids.give(&a), ids.give(&b)];
-        assert_ne!(given[0], given[1]);
-        assert!(given.iter().all(|id| is_id(id)));
+        let assigned = [ids.assign(&a), ids.assign(&b)];
+        assert_ne!(assigned[0], assigned[1]);
+        assert!(assigned.iter().all(|id| is_id(id)));
     }
 }

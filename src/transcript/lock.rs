@@ -1,4 +1,4 @@
-//! Exclusive locks on files, which hold only if the path still names the locked file.
+//! Exclusive locks on files that their paths still name.
 //!
 //! The kernel locks the open file, not its name. While a program waits for the lock, another one may remove or replace
 //! the file, and records written to the old file would be lost. So [`locked`] compares the file with its path after
