@@ -1,8 +1,8 @@
-//! The manual is true: there is a page for each program, it names every option, variable, status
-//! and rule that the source has and no others, and its examples print what it says they print.
+//! The manual pages agree with the programs: each program has a page, each page names every option,
+//! variable, status and rule of the source and no others, and its examples print what it shows.
 //!
-//! Each check collects all that is wrong before it fails. `CLAW_BLESS=1` writes into the pages what
-//! the examples print now; what that changes is to be read like code.
+//! Each check collects all differences before it fails. With `CLAW_BLESS=1`, the current output of the
+//! examples is written into the pages; review the difference like code.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -37,7 +37,7 @@ const ORDER: [&str; 19] = [
     "SECURITY CONSIDERATIONS",
 ];
 
-/// Variables that no source of ours names, since libraries read them.
+/// Variables that our source does not name because libraries read them.
 const OF_LIBRARIES: [&str; 7] =
     ["ALL_PROXY", "HTTPS_PROXY", "NO_COLOR", "NO_PROXY", "SSL_CERT_DIR", "SSL_CERT_FILE", "TZ"];
 
@@ -45,7 +45,7 @@ const OF_LIBRARIES: [&str; 7] =
 const OF_SHELLS: [&str; 6] =
     ["BASH_VERSINFO", "BASH_VERSION", "HISTFILE", "PIPESTATUS", "PPID", "READLINE_LINE"];
 
-// ---- what there is -------------------------------------------------------------------------
+// ---- pages, programs and sources -----------------------------------------------------------
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -55,7 +55,7 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|e| panic!("read {}: {e}", path.display()))
 }
 
-/// The files of a folder of the repository, in its folders too if `deep`.
+/// Returns the files of a folder of the repository, and of its subfolders if `deep`.
 fn files(folder: &str, deep: bool) -> Vec<PathBuf> {
     let depth = if deep { usize::MAX } else { 1 };
     let entries = walkdir::WalkDir::new(root().join(folder)).max_depth(depth).sort_by_file_name();
@@ -71,15 +71,15 @@ fn scripts() -> Vec<String> {
     files("scripts", false).iter().map(|path| stem(path)).collect()
 }
 
-/// All programs, a file or a folder each, and scripts.
+/// Returns the names of all programs (a file or a folder each) and scripts.
 pub fn programs() -> BTreeSet<String> {
     let entries = fs::read_dir(root().join("src/bin")).expect("src/bin");
     let programs = entries.map(|entry| stem(&entry.expect("an entry of src/bin").path()));
     programs.chain(scripts()).collect()
 }
 
-/// The source of the library and the programs, without the tests in it, and of the scripts: paths
-/// inside the repository, since what the folder above it is called is nobody's business.
+/// Returns the source of the library, the programs (without their unit tests) and the scripts. The paths
+/// are relative to the repository, so the names of folders above it do not matter.
 fn source() -> Vec<(PathBuf, String)> {
     let mut paths = files("src", true);
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));
@@ -106,24 +106,24 @@ impl Page {
         self.file.ends_with(".1")
     }
 
-    /// The titles of its sections.
+    /// Returns the titles of the sections.
     fn sections(&self) -> Vec<&str> {
         self.text.lines().filter_map(|line| line.strip_prefix(".Sh ")).collect()
     }
 
-    /// The lines of a section; none if it is not there.
+    /// Returns the lines of a section, or none if the page does not have it.
     fn section(&self, title: &str) -> Vec<&str> {
         let lines = self.text.lines().skip_while(|line| line.strip_prefix(".Sh ") != Some(title));
         lines.skip(1).take_while(|line| !line.starts_with(".Sh ")).collect()
     }
 
-    /// The words of the items of a section, an item at a time.
+    /// Returns the words of each item of a section.
     fn items(&self, title: &str) -> Vec<Vec<&str>> {
         let items = self.section(title).into_iter().filter_map(|line| line.strip_prefix(".It "));
         items.map(|item| item.split_whitespace().collect()).collect()
     }
 
-    /// The variables in the table of settings.
+    /// Returns the variables in the table of settings.
     fn variables_of_settings(&self) -> BTreeSet<String> {
         let items = self.items("DESCRIPTION").into_iter().filter(|item| item[0] == "Li");
         items
@@ -133,7 +133,7 @@ impl Page {
             .collect()
     }
 
-    /// The words after macro `name` in the items of a section, such as `Ev` and ENVIRONMENT.
+    /// Returns the words after the macro `name` in the items of a section, such as `Ev` in ENVIRONMENT.
     fn tagged(&self, title: &str, name: &str) -> BTreeSet<String> {
         let items = self.items(title).into_iter().filter(|item| item.first() == Some(&name));
         items.flat_map(|item| item[1..].to_vec()).filter(|w| *w != ",").map(Into::into).collect()
@@ -155,15 +155,15 @@ fn page(file: &str) -> Page {
     found.unwrap_or_else(|| panic!("no page man/{file}"))
 }
 
-// ---- how it is said ------------------------------------------------------------------------
+// ---- comparisons ---------------------------------------------------------------------------
 
-/// Fails with all that is wrong.
+/// Fails with all the complaints if there are any.
 #[track_caller]
 pub fn none(wrong: &[String]) {
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
 }
 
-/// What is in one set only, as complaints.
+/// Returns a complaint for each name that only one of the sets has.
 fn differences(
     (left, left_set): (&str, &BTreeSet<String>),
     (right, right_set): (&str, &BTreeSet<String>),
@@ -175,7 +175,7 @@ fn differences(
     [only(left, left_set, right, right_set), only(right, right_set, left, left_set)].concat()
 }
 
-/// The string literals in `code` that are made of characters that `fits` and hold a `mark`.
+/// Returns the string literals in `code` that consist of characters accepted by `fits` and contain `mark`.
 fn literals(code: &str, fits: fn(char) -> bool, mark: char) -> BTreeSet<String> {
     let quotes = code.match_indices('"').map(|(at, _)| &code[at + 1..]);
     let words = quotes.filter_map(|rest| {
@@ -185,7 +185,7 @@ fn literals(code: &str, fits: fn(char) -> bool, mark: char) -> BTreeSet<String> 
     words.map(str::to_owned).collect()
 }
 
-/// Names of rules: kebab-case literals.
+/// Returns the names of rules: kebab-case literals.
 fn rules(code: &str) -> BTreeSet<String> {
     literals(code, |c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-', '-')
 }
@@ -211,7 +211,7 @@ fn pages_document_the_options_of_help() {
             help.extend(options_of_help(&run.success().stdout_text()));
         }
         if scripts().contains(&page.name) {
-            // All settings are options of a script; its page has those that are about the script itself.
+            // All settings are options of a script; its page documents only those that concern the script itself.
             let own = options_of_page(&page);
             help.retain(|option| own.contains(option) || !settings.contains(option));
         }
@@ -221,7 +221,7 @@ fn pages_document_the_options_of_help() {
     none(&wrong);
 }
 
-/// The options of all settings.
+/// Returns the options of all settings.
 fn options_of_settings() -> BTreeSet<String> {
     let run = Sandbox::new().cmd("claw-config").args(["list", "--json"]).assert();
     let flags =
@@ -242,7 +242,7 @@ fn options_of_help(help: &str) -> BTreeSet<String> {
         let words = line.split([' ', ',']).filter(|word| !word.is_empty());
         let own = words.take_while(|word| word.starts_with('-'));
         let long = own.filter_map(|word| word.strip_prefix("--"));
-        // A value that may be left out stands in brackets right behind the name.
+        // An optional value stands in brackets directly after the name.
         options.extend(long.map(|word| word.split('[').next().unwrap_or(word).to_owned()));
     }
     options
@@ -264,7 +264,7 @@ fn pages_describe_options_in_the_words_of_help() {
     none(&wrong);
 }
 
-/// The descriptions of the options in a help text, without defaults.
+/// Returns the descriptions of the options in a help text, without defaults.
 fn descriptions_of_help(help: &str) -> BTreeMap<String, String> {
     let mut descriptions = BTreeMap::new();
     for paragraph in help.split("\n\n") {
@@ -280,7 +280,7 @@ fn descriptions_of_help(help: &str) -> BTreeMap<String, String> {
     descriptions
 }
 
-/// The letters and digits of the descriptions of options, except where several options share one description.
+/// Returns the letters and digits of the descriptions of options, except where several options share one description.
 fn descriptions_of_page(page: &Page) -> BTreeMap<String, String> {
     let mut descriptions: BTreeMap<String, String> = BTreeMap::new();
     let (mut option, mut has_text) = (None, true);
@@ -302,10 +302,10 @@ fn descriptions_of_page(page: &Page) -> BTreeMap<String, String> {
     descriptions
 }
 
-/// The words of a line of a page, without macros.
+/// Returns the words of a line of a page, without macros.
 fn words_of(line: &str) -> String {
     let Some(line) = line.strip_prefix('.') else { return plain(line) };
-    // Without the section of a page.
+    // Without the section number of a page.
     if let Some(reference) = line.strip_prefix("Xr ") {
         return reference.split(' ').next().unwrap_or_default().to_owned();
     }
@@ -317,12 +317,12 @@ fn words_of(line: &str) -> String {
     line.split(' ').filter(|word| !is_macro(word)).map(plain).collect()
 }
 
-/// The letters and digits of a text, in lower case.
+/// Returns the letters and digits of a text, in lower case.
 fn letters(text: &str) -> String {
     text.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
-/// The commands that a program has, but for `help`.
+/// Returns the commands of a program except `help`.
 fn commands_of_help(help: &str) -> Vec<String> {
     let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let lines = lines.take_while(|line| line.starts_with("  "));
@@ -389,7 +389,7 @@ fn references_name_pages_that_exist() {
     none(&wrong);
 }
 
-/// mdoc puts one dash before a further word after `Fl`, so each long option needs both of its own.
+/// mdoc adds one dash to each further word after `Fl`, so a long option needs both of its own.
 #[test]
 fn long_options_have_two_dashes() {
     let mut wrong = Vec::new();
@@ -450,7 +450,7 @@ fn documented_variables_are_those_that_the_source_reads() {
         for name in page.tagged("ENVIRONMENT", "Ev").difference(&variables) {
             wrong.push(format!("{}: nothing reads {name}", page.file));
         }
-        // A script's own are in its page.
+        // The variables of a script itself are in its page.
         if let Some((_, code)) = source().iter().find(|(path, _)| path.ends_with(&page.name)) {
             let documented = page.tagged("ENVIRONMENT", "Ev");
             let own = shell_variables(code);
@@ -461,8 +461,8 @@ fn documented_variables_are_those_that_the_source_reads() {
     none(&wrong);
 }
 
-/// The variables that Rust code names: literals in capitals. Those that cargo sets at build time are
-/// no part of the environment.
+/// Returns the variables that Rust code names: literals in capitals. Variables that cargo sets at build time
+/// are not part of the environment.
 fn rust_variables(code: &str) -> BTreeSet<String> {
     let is_name = |c: char| c.is_ascii_uppercase() || c == '_';
     let mut names = literals(code, is_name, '_');
@@ -472,7 +472,7 @@ fn rust_variables(code: &str) -> BTreeSet<String> {
     names
 }
 
-/// The variables in capitals whose values a script takes.
+/// Returns the variables in capitals that a script expands.
 fn shell_variables(code: &str) -> BTreeSet<String> {
     let is_name = |c: char| c.is_ascii_uppercase() || c == '_';
     let uses = code.split('$').skip(1).map(|rest| rest.strip_prefix('{').unwrap_or(rest));
@@ -502,7 +502,7 @@ fn the_table_of_settings_matches_the_definitions() {
     assert_eq!(table, defined, "CLAW_BLESS=1 writes the table");
 }
 
-/// The item of the table for a setting, as `claw-config list --json` writes it.
+/// Returns the item of the table for a setting, as `claw-config list --json` writes it.
 fn item_of(setting: &Value) -> String {
     let text = |name: &str| setting[name].as_str().unwrap_or_default().to_owned();
     let (key, variable, flag) = (text("key"), text("variable"), text("flag"));
@@ -547,7 +547,7 @@ fn exit_statuses_match_the_table() {
 fn documented_rules_are_those_of_the_source() {
     let all = clawutils::finding::rules::ALL.iter();
     let every: BTreeSet<String> = all.map(|rule| rule.name.to_owned()).collect();
-    // What rebuild itself finds is named outside of the linter.
+    // The findings of rebuild itself are named outside the linter.
     let is_linter = |path: &Path| {
         ["/lint/", "/claw-check/"].iter().any(|part| path.to_string_lossy().contains(part))
     };
@@ -568,7 +568,7 @@ fn documented_rules_are_those_of_the_source() {
     none(&wrong);
 }
 
-/// How the source names a rule: `&rules::TORN_LINE`.
+/// Returns the name of a rule in the source, such as `rules::TORN_LINE`.
 fn constant(name: &str) -> String {
     format!("rules::{}", name.replace('-', "_").to_uppercase())
 }
@@ -671,7 +671,7 @@ pub fn examples(lines: Vec<String>) -> Vec<Example> {
     examples
 }
 
-/// A line of a display as it is read: roff's escapes resolved.
+/// Returns a line of a display with roff's escapes resolved.
 fn plain(line: &str) -> String {
     line.replace(r"\(aq", "'").replace(r"\&", "").replace(r"\e", r"\")
 }
@@ -682,7 +682,7 @@ fn escaped(line: &str) -> String {
     if line.starts_with('.') { format!(r"\&{line}") } else { line }
 }
 
-/// Runs the examples of a page, and writes what they print into it with `CLAW_BLESS=1`.
+/// Runs the examples of a page. With `CLAW_BLESS=1`, writes their output into the page.
 fn try_examples(page: &Page, examples: &[Example]) -> Vec<String> {
     let parts = printed_by(examples);
     if std::env::var_os("CLAW_BLESS").is_some() {
@@ -693,18 +693,18 @@ fn try_examples(page: &Page, examples: &[Example]) -> Vec<String> {
     wrong_examples(&page.file, examples, &parts)
 }
 
-/// Runs examples in one shell, as a person does who follows them on a terminal, and returns what each prints.
+/// Runs examples in one shell, as a reader on a terminal would, and returns the output of each.
 pub fn printed_by(examples: &[Example]) -> Vec<String> {
-    // After each command a byte that no program prints; the status stays for `echo $?`.
+    // After each command, print a byte that no program prints, and keep the status for `echo $?`.
     let mark = "s=$?; printf '\\001'; (exit $s)";
     let commands = examples.iter().map(|example| format!("{}\n{mark}\n", example.command));
     let script = format!("exec 2>&1\n{}", commands.collect::<String>());
-    // A page says itself what the examples need.
+    // The page itself creates everything that its examples need.
     let printed = Sandbox::new().sh(&script).env_remove("SOURCE_DATE_EPOCH").assert().stdout_text();
     printed.split('\u{1}').map(str::to_owned).collect()
 }
 
-/// Returns a complaint for each example that prints something else than the file says.
+/// Returns a complaint for each example whose output differs from the file.
 pub fn wrong_examples(file: &str, examples: &[Example], printed: &[String]) -> Vec<String> {
     let mut wrong = Vec::new();
     for (index, Example { command, prints }) in examples.iter().enumerate() {
@@ -721,7 +721,7 @@ pub fn wrong_examples(file: &str, examples: &[Example], printed: &[String]) -> V
     wrong
 }
 
-/// Whether the lines are those that are said; `...` stands for any number of any lines.
+/// Returns true if the lines match the documented ones, where `...` matches any number of lines.
 fn matches(said: &[&str], lines: &[&str]) -> bool {
     match said.split_first() {
         None => lines.is_empty(),
@@ -730,7 +730,7 @@ fn matches(said: &[&str], lines: &[&str]) -> bool {
     }
 }
 
-/// Writes into the page what its commands print now. What is matched by `...` stays.
+/// Writes the current output of the commands into the page. Text that `...` matches is not changed.
 fn bless(page: &Page, parts: &[&str]) {
     let mut parts = parts.iter();
     let (mut out, mut said) = (Vec::new(), Vec::new());

@@ -1,18 +1,18 @@
-//! What users type wrong, file by file and word by word: the status, and the line that says what to do next.
+//! Mistakes of users: the exit status, and the line that says what to do next.
 //!
-//! A row is a shell script, the status it ends in, and what it says on standard error: whole lines, of which one
-//! that ends in `…` gives the beginning. [`Row::check`] holds each to the form of all: the program, what failed,
-//! the cause, and after a semicolon or a colon what to do.
+//! A row is a shell script, its exit status, and its standard error in whole lines; a line that ends in `…` gives
+//! only the beginning. [`Row::check`] checks the form of every error: the program, what failed, the cause,
+//! and after a semicolon or a colon what to do.
 
 use assert_cmd::assert::Assert;
 
 use crate::common::pty::{self, CTRL_D, Pty};
 use crate::common::{AssertExt, Sandbox};
 
-/// A mistake.
+/// A shell script with a mistake, its exit status, and the lines on standard error.
 struct Row<'a>(&'a str, i32, &'a str);
 
-/// What is in the folder that the mistakes are made in.
+/// Creates the folder in which the scripts run.
 fn folder() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.write("notes.txt", "just some notes\nof mine\n");
@@ -54,7 +54,7 @@ fn is_told(run: &Assert, said: &str, expected: &str) {
     assert!(!said.contains("os error"), "says it in words\n{run}");
 }
 
-/// What a line may tell somebody to do: after a semicolon, or after a colon.
+/// The beginnings of advice, after a semicolon or a colon.
 #[rustfmt::skip]
 const ADVICE: [&str; 29] = [
     "see", "try", "use", "write", "give", "check", "name", "make", "create", "set", "unset", "append", "pipe", "chmod",
@@ -278,7 +278,7 @@ fn audit_26_a_turn_names_the_option_that_was_typed() {
     ]);
 }
 
-/// A turn that fails after its prompt was stored says so, and how it is continued; one that fails before does not.
+/// A turn that fails after its prompt was stored reports this and how to continue; one that fails before does not.
 #[test]
 #[rustfmt::skip]
 fn audit_26_a_failed_turn_reports_that_the_prompt_is_kept() {
@@ -316,7 +316,7 @@ fn audit_26_reading_a_prompt_from_the_terminal_is_announced() {
     pty.end().code(0);
 }
 
-/// Root may read everything, so the row is tried where the system says no.
+/// Root can read every file, so the row is checked only if the system denies access.
 #[test]
 fn audit_26_an_unreadable_file_is_reported() {
     let sandbox = folder();

@@ -1,4 +1,4 @@
-//! Ollama: nothing of a prompt is dropped without a word.
+//! claw-call with Ollama: no part of a prompt is dropped without an error.
 
 use assert_cmd::assert::Assert;
 use predicates::str::contains;
@@ -10,7 +10,7 @@ use crate::common::{AssertExt, Cmd, Sandbox};
 use crate::shapes::{HELLO, body};
 use crate::talks::{log, words};
 
-/// A call of which nobody has said how large the window is.
+/// Returns a call without a configured context window.
 fn call(sandbox: &Sandbox, provider: &FakeProvider, args: &[&str]) -> Cmd {
     sandbox.cmd("claw-call").envs(provider.env_for(Shape::Ollama)).args(args)
 }
@@ -20,7 +20,7 @@ fn ask(provider: &FakeProvider, args: &[&str], text: &str) -> Assert {
     call(&Sandbox::new(), provider, args).write_stdin(message).assert()
 }
 
-/// A reply that says how many tokens of the prompt were read.
+/// A reply that reports how many tokens of the prompt were read.
 fn read(count: u64) -> Step {
     let message = json!({"role": "assistant", "content": "Fine."});
     Step::Reply(json!({
@@ -70,15 +70,15 @@ fn a_prompt_larger_than_the_window_is_not_sent() {
         let record = &sandbox.read_json("why")[0];
         assert_eq!((&record["class"], &record["limit"]), (&json!("overflow"), &json!(4096)));
         assert!(record["actual"].as_u64().is_some_and(|actual| actual > 4096));
-        // It is our own count, and teaches nothing.
+        // An estimate of our own does not change the learned window.
         assert!(!sandbox.exists("state/windows.jsonl"));
-        // The guard's stages take it.
+        // The guard's stages accept the error record.
         append_and_shorten(&sandbox);
     }
     assert_eq!(provider.requests().len(), 0);
 }
 
-/// The error record of `why` makes claw-truncate shorten a long result.
+/// Checks that claw-truncate shortens a long result with the error record in `why`.
 fn append_and_shorten(sandbox: &Sandbox) {
     let messages = [
         json!({"role": "user", "content": "hi"}),
@@ -107,13 +107,13 @@ fn j_2_the_output_limit_is_lowered_to_what_the_window_leaves() {
     assert!((256..1200).contains(&lowered), "{lowered}");
     assert_eq!([room(1), room(2)], [Some(50), Some(2000)]);
     provider.all_legal();
-    // What would be sent is what is sent.
+    // A dry run prints the request that would be sent.
     let args = ["--window", "4096", "--max-tokens", "2000", "--dry-run"];
     let dry = ask(&provider, &args, &prompt).success().json_one();
     assert_eq!(dry["options"]["num_predict"], lowered);
 }
 
-/// K-4. Half of the window and one is what a cut leaves; and far less than was sent was dropped.
+/// K-4: Ollama keeps half of the window plus one token of a long prompt; a much lower count also shows a cut.
 #[test]
 fn k_4_a_silently_truncated_prompt_is_an_overflow() {
     for count in [2050, 700] {
@@ -138,7 +138,7 @@ fn k_4_a_silently_truncated_prompt_is_an_overflow() {
 fn k_4_a_prompt_that_was_read_whole_is_not_an_overflow() {
     let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "eA=="}});
     let long = json!({"role": "user", "content": words(3000)});
-    // How many tokens an image has is the model's secret.
+    // The number of tokens of an image depends on the model.
     let seen = json!({"role": "user", "content": [{"type": "text", "text": words(3000)}, image]});
     for (message, count) in [(&long, 3010), (&long, 2500), (&long, 0), (&seen, 700)] {
         let provider = FakeProvider::new();
@@ -152,7 +152,7 @@ fn k_4_a_prompt_that_was_read_whole_is_not_an_overflow() {
     }
 }
 
-/// The alarm goes by the least that a prompt can have been; a reply that it takes away is lost.
+/// The check compares with the smallest size that the prompt can have, because a false alarm loses the reply.
 #[test]
 fn k_4_an_estimate_that_is_too_high_is_not_an_overflow() {
     let user = |text: String| json!({"role": "user", "content": text}).to_string() + "\n";
@@ -163,9 +163,9 @@ fn k_4_an_estimate_that_is_too_high_is_not_an_overflow() {
     let log = log(150);
     let counted = log.len() as u64 / 4;
     for (messages, count) in [
-        // A few words and a tool, which we take for more than it is here.
+        // Few words and a tool, which the estimate counts too high.
         (user(words(500)), 560),
-        // Lines that are like each other.
+        // Lines that resemble each other.
         (user(log), counted),
         // Thinking, which is not sent.
         (user(words(1000)) + &thought.to_string() + "\n" + &user("And?".into()), 1020),

@@ -1,4 +1,4 @@
-//! claw-call: what is asked beside the reply, in every shape: further members, notes, prices, counts.
+//! claw-call: everything besides the reply, in every shape: extra members, metadata, prices, token counts.
 
 use assert_cmd::assert::Assert;
 use predicates::prelude::*;
@@ -11,7 +11,7 @@ use crate::common::{AssertExt, Sandbox};
 use crate::shapes::{HELLO, body, call, hello};
 use crate::talks::append;
 
-// ---- further members -------------------------------------------------------------------------
+// ---- extra members ---------------------------------------------------------------------------
 
 #[test]
 fn extra_members_go_into_the_body_and_take_precedence() {
@@ -76,7 +76,7 @@ fn beta_features_are_sent_only_to_anthropic() {
     assert_eq!(provider.requests().len(), 1);
 }
 
-// ---- notes of what was asked -----------------------------------------------------------------
+// ---- metadata of the request -----------------------------------------------------------------
 
 #[test]
 fn meta_records_the_request_and_can_be_appended() {
@@ -109,8 +109,8 @@ fn meta_records_the_request_and_can_be_appended() {
 
 // ---- prices ----------------------------------------------------------------------------------
 
-/// A call with a file of prices; what the provider counts is 1000 in, of which 600 were read from a cache
-/// where there is one, and 100 out.
+/// Runs a call with a price file. The provider reports 1000 input tokens, 600 of them read from a cache if the
+/// shape has one, and 100 output tokens.
 fn priced(shape: Shape, prices: &str, args: &[&str]) -> Assert {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     sandbox.write("prices", prices);
@@ -138,7 +138,7 @@ fn logged(run: &Assert) -> Value {
     serde_json::from_str(run.stderr_text().trim()).expect("one JSON line")
 }
 
-/// what has no price is not free.
+/// a reply without a price is not free.
 #[test]
 fn r_3_a_reply_is_priced_free_or_unpriced_in_every_shape() {
     for shape in Shape::ALL {
@@ -179,7 +179,7 @@ fn r_3_a_reply_without_counts_is_unpriced() {
         .stderr(contains("the reply has no usage"));
 }
 
-/// replies are told apart by the name of their exchange, and counted once.
+/// replies are distinguished by the id of their exchange, and counted once.
 #[test]
 fn r_2_replies_from_recordings_have_distinct_ids() {
     for shape in [Shape::Anthropic, Shape::OpenAi] {
@@ -242,7 +242,7 @@ fn a_failed_count_is_classified_like_a_failed_call() {
         let run = Sandbox::new().cmd("claw-call").envs(env).args(args).args(["--max-retries", "0"]);
         run.write_stdin(HELLO).assert().code(69).stdout("").stderr(contains("no answer"));
     }
-    // A server that has no such address.
+    // A server without this endpoint.
     let provider = FakeProvider::new();
     let sandbox = Sandbox::new();
     let run = call(&sandbox, &provider, Shape::OpenAi, &["--count"]);
@@ -254,7 +254,7 @@ fn a_failed_count_is_classified_like_a_failed_call() {
         .stderr(contains("not-found"));
 }
 
-/// A reader that went away is that program's; here it is a failure that is said.
+/// A broken pipe ends most programs quietly, but here it is a failure of the counter, so it is reported.
 #[test]
 fn an_abnormal_end_of_the_counter_is_reported() {
     let sandbox = Sandbox::new();
@@ -273,7 +273,7 @@ fn an_abnormal_end_of_the_counter_is_reported() {
 
 // ---- addresses and names ---------------------------------------------------------------------
 
-/// What a dry run says of the address and the headers, and the body.
+/// Returns the address and the headers that a dry run prints, and the body.
 fn dry(url: &str, args: &[&str], env: &[(&str, &str)]) -> (String, Value) {
     let args = [&["--provider", "openai", "--dry-run", "--base-url", url], args].concat();
     let cmd = Sandbox::new().cmd("claw-call").args(&args).envs(env.iter().copied());

@@ -1,4 +1,4 @@
-//! claw-rebuild: thinking that nothing follows, and results of calls whose ids are used again.
+//! claw-rebuild: replies that end in thinking, and results of calls whose ids are reused.
 
 use assert_cmd::assert::Assert;
 use predicates::str::contains;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::common::{AssertExt, Sandbox, rules};
 use clawutils::messages::fold::BEGINNING;
 
-/// Rebuilds records, one a line.
+/// Rebuilds records, one per line.
 #[track_caller]
 fn rebuild(records: &[Value], args: &[&str]) -> Assert {
     let lines: String = records.iter().map(|record| format!("{record}\n")).collect();
@@ -30,7 +30,7 @@ fn result(id: &str, text: &str) -> Value {
     json!({"type": "tool_result", "tool_use_id": id, "content": text})
 }
 
-/// What messages say, in short: `u` and `a` for the roles, then a letter or the text of each block.
+/// Abbreviates messages: `u` and `a` for the roles, then a letter or the text of each block.
 fn short(messages: &[Value]) -> String {
     let block = |block: &Value| match block["type"].as_str() {
         Some("thinking") => "T".to_owned(),
@@ -48,7 +48,7 @@ fn short(messages: &[Value]) -> String {
     all.collect::<Vec<_>>().join(" ")
 }
 
-/// Whether the strict provider takes the messages.
+/// Checks that the strict provider accepts the messages.
 #[track_caller]
 fn is_accepted(messages: &[Value]) {
     let body = json!({"model": "m", "max_tokens": 1, "messages": messages});
@@ -65,7 +65,7 @@ fn text(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
-/// What is left of a reply, with a prompt before it and one after it.
+/// Compares what remains of a reply between two prompts.
 #[test]
 fn audit_01_a_reply_never_ends_in_thinking() {
     let redacted = json!({"type": "redacted_thinking", "data": "eHg="});
@@ -80,7 +80,7 @@ fn audit_01_a_reply_never_ends_in_thinking() {
         (vec![assistant(json!([t, x, t]))], "u:p a:T+x u:q", 1),
         (vec![assistant(json!([t, x, r, blank]))], "u:p a:T+x u:q", 1),
         (vec![assistant(json!([x])), assistant(json!([t]))], "u:p a:x u:q", 1),
-        // Thinking before a call, in one record or in two, is the call's.
+        // Thinking before a call, in one record or in two, belongs to the call.
         (vec![assistant(json!([t, r, used]))], "u:p a:T+R+call c u:(int+q", 0),
         (vec![assistant(json!([t])), call("c"), result("c", "done")], "u:p a:T+call c u:done+q", 0),
         (vec![assistant(json!([t])), assistant(json!([x]))], "u:p a:T+x u:q", 0),
@@ -89,7 +89,7 @@ fn audit_01_a_reply_never_ends_in_thinking() {
             "u:p a:T+call c u:done+q",
             1,
         ),
-        // A call that is in the reply already leads nowhere.
+        // A repeated call does not give the thinking before it a successor.
         (
             vec![
                 assistant(json!([x, used])),
@@ -100,7 +100,7 @@ fn audit_01_a_reply_never_ends_in_thinking() {
             "u:p a:x+call c u:done+q",
             1,
         ),
-        // What is not complete cannot be sent either, wherever it stands.
+        // Incomplete thinking cannot be sent either, wherever it stands.
         (vec![assistant(json!([{"type": "redacted_thinking"}, x]))], "u:p a:x u:q", 0),
         (vec![assistant(json!([{"type": "thinking", "signature": "s"}, x]))], "u:p a:x u:q", 0),
     ] {
@@ -118,21 +118,21 @@ fn audit_01_a_reply_never_ends_in_thinking() {
     }
 }
 
-/// A reply that only thought leaves its prompt unanswered, so it can be asked again.
+/// A reply of only thinking leaves its prompt unanswered, so the prompt can be sent again.
 #[test]
 fn audit_01_a_prompt_whose_reply_is_only_thinking_can_be_sent_again() {
     let records = [user("p"), assistant(json!([thinking()]))];
     let run = rebuild(&records, &["--ready"]);
     assert_eq!(short(&run.success().json()), "u:p");
-    // It is also the first message after which a conversation may go on with the reply's other blocks.
+    // The reply may also continue with further blocks.
     let records = [user("p"), assistant(json!([thinking()])), assistant(json!([text("x")]))];
     rebuild(&records, &["--ready"]).code(7);
-    // A list that begins with such a reply begins with the user.
+    // If the first message is such a reply, the list begins with the user message after it.
     let records = [assistant(json!([thinking()])), user("p")];
     assert_eq!(short(&rebuild(&records, &["--ready"]).success().json()), "u:p");
 }
 
-// ---- ids that are used again -------------------------------------------------------------------
+// ---- ids that are reused -----------------------------------------------------------------------
 
 #[test]
 fn audit_22_a_result_after_its_call_replaces_one_before_it() {
@@ -140,17 +140,17 @@ fn audit_22_a_result_after_its_call_replaces_one_before_it() {
     for (records, left, found) in [
         (vec![orphan.clone(), call("x"), real.clone()], "a:call x u:real", 1),
         (vec![orphan.clone(), user("p"), call("x"), real.clone()], "u:p a:call x u:real", 1),
-        // Also behind the result of another call, and where several wait.
+        // Also after the result of another call, and if several results wait.
         (
             vec![orphan.clone(), call("x"), call("y"), result("y", "of y"), real.clone()],
             "a:call x+call y u:real+of y",
             1,
         ),
         (vec![orphan.clone(), result("x", "other"), call("x"), real.clone()], "a:call x u:real", 2),
-        // Without one after it, what stands before it is its result, as in claw0's first format.
+        // Without a later result, the one before the call is used, as in claw0's first format.
         (vec![real.clone(), call("x"), user("p")], "a:call x u:real+p", 0),
         (vec![real.clone(), call("x"), assistant(json!("a"))], "a:call x u:real a:a", 0),
-        // It stays so, for the message was sent; a later one is left out.
+        // The choice stays because the message was sent; a later result is dropped.
         (vec![real.clone(), call("x"), user("p"), result("x", "late")], "a:call x u:real+p", 1),
         // A call at the end waits for its own result.
         (vec![orphan.clone(), call("x")], "a:call x", 1),
@@ -164,13 +164,13 @@ fn audit_22_a_result_after_its_call_replaces_one_before_it() {
             found
         );
     }
-    // The tool is run, although a result with its id is there.
+    // The tool runs although there is a result with its id.
     rebuild(&[orphan, user("p"), call("x")], &["--open"])
         .success()
         .stdout(contains(r#""tool_use_id":"x""#));
 }
 
-/// The nearest call before a result is its call, also where an older one of its id waits.
+/// A result belongs to the nearest call before it, even if an older call with its id has none.
 #[test]
 fn audit_22_a_second_result_does_not_go_to_an_older_call_of_its_id() {
     let records =

@@ -1,6 +1,5 @@
-//! Every program as one of many in a pipe: inputs that are closed, missing or bad, readers that are
-//! slow or gone, outputs that are full. Each ends at once, with the status and the one line that are
-//! promised, and leaves every file as it was.
+//! All programs in pipes: closed, missing and bad input, slow readers and readers that have exited, full
+//! outputs. Each program ends at once, with the documented status and one line, and changes no file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,22 +13,22 @@ use predicates::str::contains;
 
 use crate::common::{AssertExt, Cmd, Sandbox, into_closed_pipe};
 
-/// A program, and how a test gets it to read and write.
+/// A program, and how a test makes it read and write.
 struct Program {
     name: &'static str,
     /// The command line that reads standard input and writes to standard output.
     usual: &'static str,
-    /// Input, all lines of it good.
+    /// Valid input of several lines.
     good: String,
-    /// A line that is not input.
+    /// An invalid line.
     bad: &'static str,
-    /// What is wrong with it.
+    /// The error for this line.
     why: &'static str,
-    /// The status when it comes.
+    /// The exit status for this line.
     status: i32,
 }
 
-/// A long talk: turns of the user's and the assistant's, by this template of a line.
+/// Returns a long conversation, with each line made from the template for its role.
 fn talk(user: &str, assistant: &str) -> String {
     let turn = |n: usize| {
         let text = format!("{n} {}", "words ".repeat(500));
@@ -49,7 +48,7 @@ fn messages() -> String {
     talk(r#"{"role":"user","content":"TEXT"}"#, r#"{"role":"assistant","content":"TEXT"}"#)
 }
 
-/// All of them. Each finds a `summary` in its folder, should it need one.
+/// Returns all programs. Each finds a `summary` in its folder if it needs one.
 fn programs() -> Vec<Program> {
     let filter = |name, usual| Program {
         name,
@@ -80,7 +79,7 @@ fn programs() -> Vec<Program> {
     ]
 }
 
-/// Runs a test for each program, in a sandbox of its own, with its good input in `good`.
+/// Runs a test for each program, in its own sandbox, with its valid input in `good`.
 #[track_caller]
 fn for_each(test: impl Fn(&Program, &Sandbox)) {
     for program in programs() {
@@ -91,19 +90,19 @@ fn for_each(test: impl Fn(&Program, &Sandbox)) {
     }
 }
 
-/// `script` with `CMD` as the usual command line of the program.
+/// Returns `script` with `CMD` set to the usual command line of the program.
 fn sh(sandbox: &Sandbox, program: &Program, script: &str) -> Cmd {
     sandbox.sh(&script.replace("CMD", program.usual)).timeout(Duration::from_secs(20))
 }
 
-/// The program has said one line, which begins with its name.
+/// Checks that the program wrote one line, which begins with its name.
 #[track_caller]
 fn one_line(run: &Assert, program: &Program) {
     assert!(run.stderr_text().starts_with(&format!("{}: ", program.name)), "its name\n{run}");
     assert!(run.stderr_text().lines().count() == 1, "one line\n{run}");
 }
 
-/// Every file of the sandbox with its bytes.
+/// Returns every file of the sandbox with its bytes.
 fn files(sandbox: &Sandbox) -> BTreeMap<PathBuf, Vec<u8>> {
     let entries =
         walkdir::WalkDir::new(sandbox.dir()).into_iter().map(|entry| entry.expect("an entry"));
@@ -140,7 +139,7 @@ fn bad_input_is_reported_with_file_line_and_reason_and_changes_nothing() {
         let from_stdin = ("<stdin>", "CMD <'input file'");
         let from_file = ("input file", "CMD 'input file'");
         for (input, script) in [from_stdin, from_file] {
-            // An operand of claw-append is what it writes to.
+            // The operand of claw-append is its output file.
             if *name == "claw-append" && input != "<stdin>" {
                 continue;
             }
@@ -175,7 +174,7 @@ fn input_that_is_not_utf_8_is_bad_input() {
 #[test]
 fn a_missing_file_is_named() {
     for_each(|program, sandbox| {
-        // claw-append makes its file, but not out of one that is no folder.
+        // claw-append creates its file, but not below a path that is not a folder.
         let (script, operand) = match program.name {
             "claw-append" => ("claw-append good/new.jsonl <good", "'good/new.jsonl'"),
             _ => ("CMD nowhere.jsonl", "'nowhere.jsonl'"),
@@ -238,7 +237,7 @@ fn a_reader_that_takes_one_line_gets_it() {
         let run = sh(sandbox, program, script).assert().success();
         let lines = run.lines();
         let [_, status] = lines.as_slice() else { panic!("two lines: {lines:?}") };
-        // One line is all that the others write, so they may well be done before the reader is.
+        // The other programs write only one line, so they may finish before the reader does.
         let is_long = !["claw-estimate", "claw-call"].contains(&program.name);
         let expected: &[&str] = if is_long { &["141"] } else { &["0", "141"] };
         assert!(expected.contains(&status.as_str()), "{expected:?}\n{run}");
@@ -270,7 +269,7 @@ fn append_reports_that_records_it_cannot_tee_are_in_the_file() {
     assert_eq!(sandbox.read_json("s.jsonl")[0]["content"], "hi");
 }
 
-/// Reads what a command writes, slowly.
+/// Reads the output of a command slowly.
 #[track_caller]
 fn read_slowly(cmd: Cmd) -> Vec<u8> {
     let mut child = cmd.spawn();

@@ -1,5 +1,5 @@
-//! What programs wait for, on a terminal: said after a second, never mixed with anything else, and gone without
-//! a trace. Nothing of it where nobody looks on.
+//! Progress on a terminal: shown after a second of waiting, never mixed with other output, and cleared
+//! afterwards. Without a terminal, nothing is shown.
 
 use std::fs::File;
 
@@ -21,7 +21,7 @@ fn claw_append_shows_that_it_waits_for_the_lock() {
         drop(held);
         pty.end().success();
         assert_eq!(pty.screen(), "status 0");
-        // What ends in an error is gone, too.
+        // The line is also cleared before an error.
         let held = File::open(sandbox.path("s.jsonl")).expect("a file");
         held.lock().expect("its lock");
         let append = sandbox.sh("echo hi | claw-append --user --lock-timeout 1.5 s.jsonl");
@@ -87,7 +87,7 @@ fn claw_rebuild_shows_how_much_it_has_read_unless_a_pager_has_the_terminal() {
         let what =
             "not-an-object: 's.jsonl' line 257, byte 16785280, 6 bytes: skipped: not a JSON object";
         assert_eq!(pty.screen(), format!("claw-rebuild: {what}\nclaw-rebuild: 1 finding"));
-        // A reader that waits for keys has the terminal for itself.
+        // A pager that waits for keys owns the terminal.
         let asks = "stty -icanon </dev/tty; head -c 9 && sleep 2.5; echo; echo next";
         let mut pty = Pty::run(sandbox.sh(&format!("claw-rebuild s.jsonl | {{ {asks}; }}")), SIZE);
         pty.end().success().stdout("{\"role\":\"\r\nnext\r\n");
@@ -106,10 +106,10 @@ mod calls {
     use crate::shapes::HELLO;
     use crate::talks::{Talk, words};
 
-    /// Longer than any test takes that does not fail.
+    /// Longer than any successful test takes.
     const LONG: Duration = Duration::from_secs(60);
 
-    /// A script with a provider behind it.
+    /// Returns a script that runs with a provider.
     fn script(sandbox: &Sandbox, provider: &FakeProvider, script: &str) -> Cmd {
         sandbox.write("messages", HELLO);
         sandbox.sh(script).envs(provider.env())
@@ -240,7 +240,7 @@ mod calls {
             let turn = "claw-turn --stream --no-checkpoint -m next? s.jsonl";
             let mut pty = Pty::run(script(&sandbox, &provider, turn), SIZE);
             pty.wait_for("Reply to");
-            // One pause in the middle of the text is longer than the silence.
+            // One pause in the middle of the text is longer than the delay before progress is shown.
             thread::sleep(Duration::from_millis(2000));
             provider.release();
             let shown = pty.end().success().stdout_text();

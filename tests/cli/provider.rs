@@ -1,5 +1,5 @@
-//! The fake provider keeps its own promises: for each rule a body that breaks it is refused with
-//! the API's words and a near miss passes; each step answers as it says; everything is recorded.
+//! Tests of the fake provider: for each rule, a body that breaks it is refused with the API's message and a
+//! similar legal one passes; each step answers as documented; every request is recorded.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::common::provider::{API_KEY, COUNT_TOKENS, FakeProvider, MESSAGES, SUMMARY, Step};
 use crate::common::rules::{self, MAX_BODY};
 
-// ---- a client as small as can be -----------------------------------------------------------
+// ---- a minimal client ----------------------------------------------------------------------
 
 const HEADERS: &[(&str, &str)] = &[
     ("content-type", "application/json"),
@@ -44,7 +44,7 @@ impl Response {
     }
 }
 
-/// Sends a request; none if the connection was closed without an answer.
+/// Sends a request. Returns `None` if the connection was closed without an answer.
 fn send(
     provider: &FakeProvider,
     line: &str,
@@ -90,19 +90,19 @@ fn hello() -> Value {
     request(json!([{"role": "user", "content": "hello"}]))
 }
 
-/// [`hello`] with one more or another member.
+/// Returns [`hello`] with one member added or replaced.
 fn hello_with(name: &str, value: Value) -> Value {
     let mut body = hello();
     body[name] = value;
     body
 }
 
-/// A user's message of these blocks.
+/// Returns a user message with these blocks.
 fn user_blocks(blocks: Value) -> Value {
     request(json!([{"role": "user", "content": blocks}]))
 }
 
-/// A question, an answer of these blocks, and a last word.
+/// Returns a question, an answer with these blocks, and a last user message.
 fn answer_blocks(blocks: Value) -> Value {
     request(json!([
         {"role": "user", "content": "do it"},
@@ -123,7 +123,7 @@ fn text(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
-/// A question, an answer with these calls, and a message with these results.
+/// Returns a question, an answer with these calls, and a message with these results.
 fn loop_of(calls: Value, results: Value) -> Value {
     request(json!([
         {"role": "user", "content": "do it"},
@@ -132,12 +132,12 @@ fn loop_of(calls: Value, results: Value) -> Value {
     ]))
 }
 
-/// The messages of a body, to be changed.
+/// Returns the messages of a body for modification.
 fn messages(body: &mut Value) -> &mut Vec<Value> {
     body["messages"].as_array_mut().expect("messages")
 }
 
-/// The body without its last message.
+/// Returns the body without its last message.
 fn without_last(mut body: Value) -> Value {
     messages(&mut body).pop();
     body
@@ -145,7 +145,7 @@ fn without_last(mut body: Value) -> Value {
 
 // ---- verdicts ------------------------------------------------------------------------------
 
-/// The body is refused with 400, by this rule, in these words; and a scripted step waits on.
+/// Checks that the body is refused with 400, this rule and this message, and that a scripted step stays queued.
 #[track_caller]
 fn refused(body: &Value, rule: &str, message: &str) {
     refused_raw(body.to_string().as_bytes(), rule, message);
@@ -288,7 +288,7 @@ fn a5_content_is_not_empty() {
     for empty in [json!(""), json!([])] {
         refused(&user_blocks(empty.clone()), "A5", &why(0));
         refused(&answer_blocks(empty.clone()), "A5", &why(1));
-        // A final answer may be empty, but then it is final (A6).
+        // The last message may be an empty answer, but then rule A6 applies.
         refused(&without_last(answer_blocks(empty)), "A6", PREFILL);
     }
     refused(&request(json!([{"role": "user"}])), "A5", "messages.0.content: Field required");
@@ -351,7 +351,7 @@ fn a8_thinking_is_signed() {
     passes(&answer_blocks(withheld));
 }
 
-/// In every message of the assistant, not only in the last.
+/// Applies to every assistant message, not only to the last one.
 #[test]
 fn a8_thinking_is_never_the_last_block() {
     let thinking = json!({"type": "thinking", "thinking": "hm", "signature": "c2ln"});
@@ -829,7 +829,7 @@ fn the_server_ends_with_its_owner() {
         std::thread::sleep(Duration::from_millis(5));
     }
     drop(provider);
-    // The port may be somebody else's by now; the end of the wait is what tells.
+    // Another process may have the port by now, so only the end of the request shows that the server has ended.
     stream.read_to_end(&mut Vec::new()).expect("an end to the wait");
 }
 

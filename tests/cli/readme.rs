@@ -59,7 +59,7 @@ fn each_provider_can_be_configured() {
     assert_eq!(configured, 4, "blocks that start claw-chat");
 }
 
-/// Commands in the text of this section, in a folder with the files that they name.
+/// Runs the commands in the text of this section, in a folder with the files that they name.
 #[test]
 fn the_commands_for_users_of_other_programs_work() {
     let readme = readme();
@@ -88,7 +88,7 @@ fn the_commands_for_users_of_other_programs_work() {
     sandbox.sh("claw-session list").assert().success().stdout(contains("0123456789ab"));
 }
 
-/// Returns true if a command runs jq, or reads the file that jq makes.
+/// Returns true if a command runs jq, or reads the file that jq writes.
 fn needs_jq(command: &str) -> bool {
     command.starts_with("jq") || command.contains("config.json")
 }

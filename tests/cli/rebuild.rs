@@ -1,6 +1,5 @@
-//! claw-rebuild: what other programs wrote becomes messages that a provider takes, with nothing
-//! lost and every byte that needs no change as it was; view records, options and findings do what
-//! they say.
+//! claw-rebuild: transcripts of other programs become messages that a provider accepts. No content is lost,
+//! and bytes change only where they must. Also view records, options and findings.
 
 use std::collections::HashMap;
 use std::env;
@@ -27,13 +26,13 @@ fn rebuild(text: &str, args: &[&str]) -> Assert {
     Sandbox::new().cmd("claw-rebuild").args(args).write_stdin(text).assert()
 }
 
-/// The messages of the transcript `text`, as lines; rebuilding must find nothing wrong.
+/// Returns the messages of the transcript `text`, as lines. Rebuilding must report no finding.
 #[track_caller]
 fn messages(text: &str, args: &[&str]) -> Vec<String> {
     rebuild(text, args).success().stderr("").lines()
 }
 
-// ---- records and messages, as short as can be -----------------------------------------------
+// ---- short records and messages --------------------------------------------------------------
 
 fn user(id: &str, text: &str) -> String {
     format!(r#"{{"id":"{id}","type":"user","content":"{text}"}}"#)
@@ -105,18 +104,18 @@ fn talked() -> Vec<String> {
     ]
 }
 
-/// [`talk`] and further records.
+/// Returns [`talk`] followed by further records.
 fn talk_and(more: &[String]) -> String {
     [talk().as_slice(), more].concat().join("\n")
 }
 
-// ---- the corpus: what other programs wrote --------------------------------------------------
+// ---- transcripts of other programs -----------------------------------------------------------
 
 fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")
 }
 
-/// Every transcript that claw0 wrote: a name and its text.
+/// Returns every transcript of claw0: its name and its text.
 fn corpus() -> Vec<(String, String)> {
     let mut all = Vec::new();
     for source in ["claw0-first", "claw0-present"] {
@@ -133,14 +132,14 @@ fn corpus() -> Vec<(String, String)> {
     all
 }
 
-/// Every transcript that is kept as an example, whoever wrote it.
+/// Returns every transcript among the examples, whichever program wrote it.
 fn fixtures() -> Vec<(String, String)> {
     let mut all = Vec::new();
     for entry in walkdir::WalkDir::new(data()).sort_by_file_name() {
         let path = entry.expect("a readable folder").into_path();
         let name = path.strip_prefix(data()).expect("a path in it").display().to_string();
-        // What is in golden/ is messages, recall/ has long talks with nothing odd in them, and show/ is for
-        // people: most of it is covered by compactions.
+        // golden/ holds messages, recall/ long conversations without anything unusual, and show/ is for people: most of
+        // it is covered by compactions.
         let is_other = ["golden", "recall", "show"].iter().any(|other| name.starts_with(other));
         if name.ends_with(".jsonl") && !is_other {
             all.push((name, fs::read_to_string(&path).expect("a transcript")));
@@ -154,7 +153,7 @@ fn values(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
-/// The blocks of a content; a string is one text block.
+/// Returns the blocks of a content; a string is one text block.
 fn blocks(content: &Value) -> Vec<Value> {
     match content {
         Value::String(text) => vec![json!({"type": "text", "text": text})],
@@ -163,12 +162,12 @@ fn blocks(content: &Value) -> Vec<Value> {
     }
 }
 
-/// All blocks of messages (or of records, which have no blocks of their own if they have no list).
+/// Returns all blocks of messages, or of records; a record without a list has no blocks.
 fn all_blocks(values: &[Value]) -> Vec<Value> {
     values.iter().flat_map(|value| blocks(&value["content"])).collect()
 }
 
-/// Member `name` of each block of a type, sorted.
+/// Returns the member `name` of each block of a type, sorted.
 fn members(blocks: &[Value], kind: &str, name: &str) -> Vec<String> {
     let of_kind = blocks.iter().filter(|block| block["type"] == kind);
     let mut found: Vec<String> =
@@ -222,8 +221,8 @@ fn no_text_of_claw0_transcripts_is_lost() {
     }
 }
 
-/// The programs that wrote these files are refused when they load them again: calls come twice in
-/// one format, and results before their calls in the other.
+/// When the programs that wrote these files load them again, the provider refuses their requests: one format has
+/// every call twice, the other has results before their calls.
 #[cfg(feature = "http")]
 #[test]
 fn a_provider_accepts_transcripts_that_claw0_could_not_load() {
@@ -258,9 +257,9 @@ fn a_provider_accepts_transcripts_that_claw0_could_not_load() {
     }
 }
 
-// ---- rule 11: the prompt cache lives on this ------------------------------------------------
+// ---- rule 11: prompt caching depends on it ---------------------------------------------------
 
-/// Transcripts with what is difficult about a prefix, without late results and view records.
+/// Transcripts with difficult prefixes, without late results and view records.
 fn difficult() -> Vec<(String, String)> {
     let thinking =
         r#"{"type":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"}]}"#;
@@ -282,7 +281,7 @@ fn difficult() -> Vec<(String, String)> {
         &reply("r4", ""),
         r#"{"id":"k1","type":"checkpoint","summary":"so far"}"#,
         &user("u4", "q2"),
-        // A call that is never answered, and an id used again.
+        // A call without a result, and an id that is used twice.
         &call("c3", "t1"),
         &user("u5", "stop"),
         &reply("r5", "a2"),
@@ -291,7 +290,7 @@ fn difficult() -> Vec<(String, String)> {
         r#"{"id":"x1","type":"progress","percent":5}"#,
         "[1]",
         r#"{"type":"user","content":"torn"#,
-        // A result that comes before its call, and one that never gets one.
+        // A result before its call, and a result without a call.
         &result("o5", "t5", "early"),
         &result("o6", "nobody", "orphan"),
         &user("u6", "q3"),
@@ -301,7 +300,7 @@ fn difficult() -> Vec<(String, String)> {
     vec![("own".to_owned(), own.join("\n") + "\n"), ("talk".to_owned(), talk_and(&[]) + "\n")]
 }
 
-/// A transcript up to one of its lines, rebuilt.
+/// Rebuilds a transcript up to one of its lines.
 struct Prefix {
     lines: Vec<String>,
     late_results: usize,
@@ -315,8 +314,8 @@ impl Prefix {
     }
 }
 
-/// Whether a message has grown out of another. Results stand in the order of their calls, before all
-/// else, so new ones may come in between.
+/// Returns true if a message extends another. Results precede all other blocks in the order of their calls,
+/// so new ones may appear between them.
 fn holds_all_of(grown: &Value, last: &Value) -> bool {
     let mut rest = blocks(&last["content"]).into_iter().peekable();
     let mut new = Vec::new();
@@ -354,7 +353,7 @@ fn o1_appended_records_only_extend_the_last_message() {
     }
 }
 
-/// The thinking blocks of a line's content, as they stand there.
+/// Returns the bytes of the thinking blocks in a line's content.
 fn thinking(line: &str) -> Vec<String> {
     let mut found = Vec::new();
     let members: HashMap<String, Box<RawValue>> = serde_json::from_str(line).expect("an object");
@@ -368,7 +367,7 @@ fn thinking(line: &str) -> Vec<String> {
     found
 }
 
-/// A provider checks its signature over them.
+/// A provider checks the signature of a thinking block over its bytes.
 #[test]
 fn h2_thinking_is_replayed_byte_for_byte() {
     let mut count = 0;
@@ -405,9 +404,9 @@ fn h2_thinking_is_replayed_byte_for_byte() {
     assert!(count > 3, "only {count} blocks");
 }
 
-// ---- rules 4 to 9, whatever the file holds --------------------------------------------------
+// ---- rules 4 to 9 for any file ---------------------------------------------------------------
 
-/// Pieces of transcripts; `ID` is one of a few ids of calls, `REC` that of an earlier record.
+/// Pieces of transcripts. `ID` is one of a few call ids, `REC` the id of an earlier record.
 const PIECES: &[&str] = &[
     r#""type":"user","content":"ask""#,
     r#""type":"user","content":" ""#,
@@ -432,7 +431,7 @@ const PIECES: &[&str] = &[
     r#""type":"user""#,
 ];
 
-/// Rebuilds the transcript `text` without a process; fails unless our own check finds the messages ready to send.
+/// Rebuilds the transcript `text` in this process. Fails unless our own check accepts the messages as ready to send.
 #[track_caller]
 fn rebuild_here(text: &str) -> Vec<Value> {
     let input = Input::memory("t", text.as_bytes().to_vec());
@@ -543,8 +542,8 @@ fn every_cut_and_turn_can_be_undone() {
     rebuild("", &["--undo", "cut", "--meta"]).code(2);
 }
 
-/// A compaction keeps records from the nearest one that spells its id without escapes, and a hint may name any.
-/// How many compactions before it kept nothing, so whether ids are searched for or looked up, makes no difference.
+/// A compaction keeps records from the nearest one that spells its id without escapes; a hint may name any record.
+/// The result must not depend on whether ids are searched for or looked up, so the number of compactions varies.
 #[test]
 fn audit_24_an_id_with_escapes_is_found_only_by_a_hint() {
     let escaped = r#"{"id":"caf\u00e9","type":"user","content":"escaped"}"#;
@@ -629,7 +628,7 @@ fn record_prints_one_original_in_full() {
     record("u1").success().stdout("two\nlines\n").stderr("");
     record("o1").success().stdout(format!("{long}\n"));
     record("l1").success().stdout("a\nb\n");
-    // Its text alone would not be all of it.
+    // The text alone would be incomplete.
     record("i1").success().stdout(format!("{seen}\n"));
     record("c1").success().stdout(format!("{}\n", call("c1", "t1")));
     let offset = text.find(r#"{"type":"user","content":"no id""#).expect("the last line");
@@ -702,12 +701,12 @@ fn d52_open_calls_are_those_without_a_result() {
     assert_eq!(open(&both), ["call_2", "call_3"]);
     assert_eq!(open(&both.clone().answer(0, "x")), ["call_2"]);
     assert_eq!(open(&both.clone().answer(0, "x").answer(1, "x")), [""; 0]);
-    // The user went on: they count as interrupted.
+    // The user continued, so the calls count as interrupted.
     assert_eq!(open(&both.clone().answer(0, "x").user("Stop.")), [""; 0]);
     assert_eq!(open(&Talk::new()), [""; 0]);
     let error = json!({"type": "error", "class": "busy", "message": "x", "model": "m"});
     assert_eq!(open(&both.record(error)), ["call_2", "call_3"]);
-    // A call that is written twice is one, and an id that was used before stays as it is on disk.
+    // A call that is recorded twice is one call, and a reused id stays unchanged on disk.
     let call = r#"{"type":"tool_use","tool_use_id":"a","name":"f","input":{"n": 1e2}}"#;
     let result = r#"{"type":"tool_result","tool_use_id":"a","content":"x"}"#;
     let said = r#"{"type":"user","content":"x"}"#;
@@ -785,7 +784,7 @@ fn a_tree_of_another_program_is_refused() {
 
 // ---- findings -------------------------------------------------------------------------------
 
-/// [`talk`] with a torn line after the first turn.
+/// Returns [`talk`] with a torn line after the first turn.
 fn torn() -> String {
     let mut lines = talk();
     lines.insert(2, r#"{"id":"z","type":"user","content":"日"#.to_owned());
@@ -849,7 +848,7 @@ fn v17_a_late_result_is_moved_to_its_call_and_reported() {
             (&json!("one"), &json!("two"))
         );
     }
-    // In time, in whatever order, is not late.
+    // A result that arrives in time is not late, in any order.
     let text = [calls.as_slice(), &[result("o1", "t1", "one")]].concat().join("\n");
     rebuild(&text, &[]).success().stderr("");
 }
@@ -868,7 +867,7 @@ fn v4_both_records_of_a_fused_line_are_recovered() {
 const UNDERSTOOD: &str =
     r#"{"role":"assistant","content":"Understood. I go on from this summary."}"#;
 
-/// The messages of [`talk`] under a summary that keeps its last turn.
+/// Returns the messages of [`talk`] under a summary that keeps its last turn.
 fn last_turn_under(summary: &str) -> Vec<String> {
     vec![summarised(summary), UNDERSTOOD.to_owned(), said("q3"), answered("a3")]
 }
@@ -879,12 +878,12 @@ fn a_compaction_replaces_what_precedes_its_first_kept_record() {
     assert_eq!(messages(&text, &[]), last_turn_under("S"));
     assert_eq!(messages(&text, &["--ignore-compactions"]), talked());
 
-    // The assistant next: the summary is the user's word, and no acknowledgement is needed.
+    // The assistant is next: the summary is a user message and needs no acknowledgement.
     let text = talk_and(&[compaction("v1", "S", "e2")]);
     let rest = [answered("a2"), said("q3"), answered("a3")];
     assert_eq!(messages(&text, &[]), [&[summarised("S")], rest.as_slice()].concat());
 
-    // With the user's own words.
+    // With the user's own text.
     let kept = r#"{"id":"v1","type":"compaction","summary":"S","first_kept_entry_id":"u3","kept_user":["q1","q2"],"pinned":["p"]}"#;
     let first = rebuild(&talk_and(&[kept.to_owned()]), &[]).json()[0]["content"].clone();
     assert_eq!(
@@ -903,7 +902,7 @@ fn messages_after_a_compaction_follow_it() {
 fn v30_only_the_newest_of_two_compactions_applies() {
     let text = talk_and(&[compaction("v1", "old", "u2"), compaction("v2", "new", "u3")]);
     assert_eq!(messages(&text, &[]), last_turn_under("new"));
-    // Also when the newer one keeps more.
+    // Also if the newer one keeps more.
     let text = talk_and(&[compaction("v1", "old", "u3"), compaction("v2", "new", "u2")]);
     let shown = messages(&text, &[]);
     assert_eq!(shown[0], summarised("new"));
@@ -916,10 +915,10 @@ fn v30_a_missing_first_kept_record_drops_nothing() {
     let run = rebuild(&text, &[]).success();
     assert_eq!(run.lines(), talked());
     run.stderr(contains("unknown-first-kept: '<stdin>' line 10, ")).stderr(contains("'nowhere'"));
-    // The compaction before it holds, as if the newer had not been written.
+    // The compaction before it applies, as if the newer one did not exist.
     let text = talk_and(&[compaction("v1", "S", "u3"), compaction("v2", "T", "nowhere")]);
     assert_eq!(rebuild(&text, &[]).success().lines(), last_turn_under("S"));
-    // A record after the compaction is not one that it can have kept.
+    // A compaction cannot keep a record that follows it.
     let text = talk_and(&[compaction("v1", "S", "u4"), user("u4", "q4")]);
     rebuild(&text, &[]).success().stderr(contains("unknown-first-kept"));
     rebuild(&text, &["--strict"]).code(65).stdout("");
@@ -934,7 +933,7 @@ fn a_compaction_resolves_a_duplicate_id_by_hint_or_to_the_nearest_record() {
             |hint: &str| rebuild(&format!("{records}\n{}", view(hint)), &[]).success().lines();
         let near = [summarised("S"), UNDERSTOOD.to_owned(), said("near")];
         assert_eq!(shown(""), near);
-        // A hint counts where it is true, and nowhere else.
+        // A hint is used only if it is right.
         assert_eq!(shown(r#","first_kept_offset":3"#), near);
         assert!(shown(r#","first_kept_offset":0"#)[2].contains("far"));
     }
@@ -944,11 +943,11 @@ fn a_compaction_resolves_a_duplicate_id_by_hint_or_to_the_nearest_record() {
 fn a_retraction_reverses_a_compaction() {
     let one = compaction("v1", "S", "u3");
     assert_eq!(messages(&talk_and(&[one.clone(), retract("w1", "v1")]), &[]), talked());
-    // And then the one before it governs.
+    // Then the one before it applies.
     let two = compaction("v2", "T", "u3");
     let text = talk_and(&[one.clone(), two, retract("w1", "v2")]);
     assert_eq!(messages(&text, &[]), last_turn_under("S"));
-    // A retraction of the retraction brings it back, and a third takes it away again.
+    // A retraction of the retraction restores it, and a third removes it again.
     let back = [one, retract("w1", "v1"), retract("w2", "w1")];
     assert_eq!(messages(&talk_and(&back), &[]), last_turn_under("S"));
     let gone = [back.as_slice(), &[retract("w3", "w2")]].concat();
@@ -961,7 +960,7 @@ fn a_retraction_removes_a_message() {
     assert_eq!(messages(&text, &[]), [talked(), vec![said("q4")]].concat());
     assert_eq!(messages(&text, &["--at", "u4"]).last(), Some(&said("oops")));
     rebuild(&text, &["--record", "u4"]).success().stdout("oops\n");
-    // The record a compaction kept first can be taken back; the compaction stays where it was.
+    // The first record that a compaction kept can be retracted; the compaction stays at its position.
     let text = talk_and(&[compaction("v1", "S", "u3"), retract("w1", "u3")]);
     assert_eq!(messages(&text, &[]), [summarised("S"), answered("a3")]);
 }
@@ -1007,14 +1006,14 @@ fn rule_10_lone_surrogates_are_replaced_on_output_and_pairs_are_kept() {
             [user("u", stored), reply("r", stored), input, result("o", "t", stored)].join("\n");
         let out = rebuild(&text, &[]).success().lines().join("\n");
         assert_eq!(out.matches(&format!("\"{sent}\"")).count(), 5, "{stored}: {out}");
-        // Disk keeps what was written.
+        // The file keeps the original bytes.
         let sandbox = Sandbox::new();
         sandbox.cmd("claw-append").arg("s.jsonl").write_stdin(text).assert().success();
         assert_eq!(sandbox.read_text("s.jsonl").matches(&format!("\"{stored}\"")).count(), 5);
     }
 }
 
-/// What is sent is not what was said, and that is told; it is no damage, so strictness is no matter.
+/// The request differs from the transcript, so a note reports it. It is not damage, so `--strict` does not apply.
 #[test]
 fn b_3_the_number_of_replaced_surrogates_is_reported() {
     let sent =
@@ -1029,7 +1028,7 @@ fn b_3_the_number_of_replaced_surrogates_is_reported() {
         .stderr("claw-rebuild: replaced 1 lone surrogate by U+FFFD\n");
     let run = rebuild(&sent.join("\n"), &["--log", "json"]);
     assert_eq!(values(run.success().stderr_text())[0]["replaced"], 3);
-    // Of what is not sent nothing is replaced.
+    // Nothing is replaced in content that is not sent.
     let covered = [sent.as_slice(), &[compaction("v", "S", "r")]].concat().join("\n");
     rebuild(&covered, &[]).success().stderr("");
     rebuild(&user("u", r"\ud83d\ude00 \\ud83d"), &[]).success().stderr("");
@@ -1057,7 +1056,7 @@ fn v8_bytes_that_need_no_change_are_not_changed() {
         ),
     ];
     assert_eq!(messages(&records, &[]), expected);
-    // And through a file of our own.
+    // Also through a transcript of our own.
     let sandbox = Sandbox::new();
     let run =
         sandbox.sh("claw-append s.jsonl && claw-rebuild s.jsonl").write_stdin(records).assert();
@@ -1093,9 +1092,9 @@ fn repeated_text_stays_two_messages() {
     assert_eq!(counts, HashMap::from([(said("go"), 2), (answered("ok"), 2)]));
 }
 
-// ---- where the reading begins -----------------------------------------------------------------
+// ---- where reading begins --------------------------------------------------------------------
 
-/// A file that begins with a hole of 8 GiB, which anything that read it would report as NUL bytes.
+/// A file that begins with a hole of 8 GiB. A program that read the hole would report NUL bytes.
 fn behind_a_hole(sandbox: &Sandbox, records: &[String]) {
     use std::io::Write;
     let path = sandbox.write("s.jsonl", "");

@@ -10,14 +10,14 @@ use assert_cmd::assert::Assert;
 
 use crate::common::{AssertExt, Sandbox};
 
-/// What is measured of the `local` strategy. Ten compactions cost most, and are run beside the rest.
+/// Measurements of the `local` strategy. Ten compactions take longest and run in parallel with the rest.
 struct Table {
     header: String,
     /// For one, three and ten compactions.
     rows: Vec<String>,
-    /// The same for the sessions that the phrases were written without.
+    /// The same for the sessions that were not used to write the phrases.
     held_out: Vec<String>,
-    /// What is answered from recordings.
+    /// Measurements that are replayed from recordings.
     replay: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ fn recall(arguments: &str) -> Assert {
     Sandbox::new().sh(&format!(r#"sh "$RECALL" {arguments}"#)).env("RECALL", script).assert()
 }
 
-/// Fails with all that is lost unless a column says that nothing is, after ten compactions.
+/// Fails with every lost fact unless a column shows that none is lost after ten compactions.
 #[track_caller]
 fn all_survive_ten_compactions(kind: &str, row: &'static str, among: &str) {
     let cells = |row: &'static str| row.split('|').map(str::trim).collect::<Vec<_>>();
@@ -50,8 +50,8 @@ fn all_survive_ten_compactions(kind: &str, row: &'static str, among: &str) {
     }
 }
 
-/// In English, Japanese and Chinese; most rules are said in the middle of a session, and some in the middle
-/// of a long message.
+/// In English, Japanese and Chinese. Most rules are in the middle of a session, and some in the middle of a
+/// long message.
 #[test]
 fn n3_rules_of_the_user_survive_ten_compactions() {
     all_survive_ten_compactions("rule", &TABLE.rows[2], "");

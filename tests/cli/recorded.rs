@@ -1,5 +1,5 @@
-//! claw-call against what a real server answered: llama.cpp's, recorded over both of its APIs, and the demo's
-//! whole turn.
+//! claw-call against recorded answers of a real server, llama.cpp over both of its APIs, and the whole turn of
+//! the demo.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
 
-/// What was asked in a recording.
+/// Returns the request of a recording.
 fn asked(name: &str) -> (String, Map<String, Value>) {
     let text = std::fs::read_to_string(data("http").join(name).join("request.json"));
     let text = text.expect("a recording");
@@ -22,7 +22,7 @@ fn asked(name: &str) -> (String, Map<String, Value>) {
     (request["path"].as_str().expect("a path").to_owned(), body)
 }
 
-/// Asks the same with claw-call, and has the recording answer.
+/// Makes the same request with claw-call, which replays the recording.
 fn replay(name: &str, args: &[&str]) -> Assert {
     let sandbox = Sandbox::new();
     let (path, body) = asked(name);
@@ -32,7 +32,7 @@ fn replay(name: &str, args: &[&str]) -> Assert {
     let model = body["model"].as_str().expect("a model");
     let tape = data("http").display().to_string();
     let mut cmd = sandbox.cmd("claw-call").args(["--provider", provider, "--model", model]);
-    // Nobody is there.
+    // No server listens on this port.
     cmd = cmd.args(["--replay", &tape, "--base-url", "http://127.0.0.1:9"]).args(args);
     if let Some(tokens) = body.get("max_tokens") {
         cmd = cmd.args(["--max-tokens", &tokens.to_string()]);
@@ -91,13 +91,13 @@ fn i9_the_token_count_of_a_real_server_is_read() {
     replay("llama-count-tokens", &["--count"]).success().stdout("34\n");
 }
 
-/// What that server takes all the same is not sent: others refuse it.
+/// This server accepts such a request, but other providers refuse it, so it is not sent.
 #[test]
 fn a_conversation_that_ends_with_a_reply_is_not_sent_again() {
     replay("llama-messages-assistant-last", &[]).code(7);
 }
 
-/// The demo's turn: refused twice, shortened, summarised by the model, answered by it.
+/// The turn of the demo: refused twice, shortened, summarised by the model, answered by it.
 #[test]
 fn a_recorded_model_passes_every_stage_without_a_network() {
     let sandbox = Sandbox::new();

@@ -1,4 +1,4 @@
-//! claw-retry and claw-compact --retry: which summaries are made later, when, and what becomes of them.
+//! claw-retry and claw-compact --retry: which summaries are made later, when, and what replaces them.
 
 use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::common::{AssertExt, Sandbox, hears, kill_group};
 use crate::summaries::{asked, calls, compacted, covered, says, with_model};
 use crate::talks::{Talk, append, rebuild, undo_last, words};
 
-/// Appends a talk of twelve messages whose first names it, and a stub over it; gives the stub.
+/// Appends a conversation of twelve messages, with `name` in the first, and a stub over it. Returns the stub.
 #[track_caller]
 fn stub(sandbox: &Sandbox, name: &str) -> Value {
     talk(sandbox, name);
@@ -25,7 +25,7 @@ fn talk(sandbox: &Sandbox, name: &str) {
     talk.append(sandbox, "s.jsonl");
 }
 
-/// A sandbox whose model is there, and a transcript with one stub.
+/// Returns a sandbox whose model answers, and a transcript with one stub.
 fn with_stub() -> (Sandbox, Value) {
     let sandbox = with_model();
     let stub = stub(&sandbox, "one");
@@ -41,14 +41,14 @@ fn retry(sandbox: &Sandbox) -> Assert {
     retry_at(sandbox, 0, &[])
 }
 
-/// The records that `claw-compact --retry` would append, and its run.
+/// Runs `claw-compact --retry`. Returns the run and the records that it would append.
 fn made(sandbox: &Sandbox, args: &[&str]) -> (Assert, Vec<Value>) {
     let run = sandbox.cmd("claw-compact").arg("--retry").args(args).arg("s.jsonl").assert();
     let records = run.json();
     (run, records)
 }
 
-/// The ids of the compactions that still need a summary.
+/// Returns the ids of the summaries that are still to be made.
 fn pending(sandbox: &Sandbox) -> Vec<Value> {
     let shown = sandbox.cmd("claw-compact").args(["--retry", "--show", "s.jsonl"]).assert();
     let shown = shown.success().json_one();
@@ -56,7 +56,7 @@ fn pending(sandbox: &Sandbox) -> Vec<Value> {
     list.into_iter().map(|one| one["id"].clone()).collect()
 }
 
-/// The text that stands for what is covered.
+/// Returns the text that replaces the covered messages.
 fn summary(sandbox: &Sandbox) -> String {
     let messages = rebuild(sandbox, "s.jsonl");
     let first = messages.lines().next().unwrap_or_default();
@@ -77,7 +77,7 @@ fn sound(sandbox: &Sandbox) {
     sandbox.cmd("claw-check").arg("s.jsonl").assert().success().stdout("");
 }
 
-// ---- what is made ----------------------------------------------------------------------------
+// ---- the summaries ---------------------------------------------------------------------------
 
 #[test]
 fn v76_a_later_summary_replaces_the_same_messages() {
@@ -94,24 +94,24 @@ fn v76_a_later_summary_replaces_the_same_messages() {
         assert_eq!(record[name], stub[name], "{name}");
     }
     assert_eq!(record["needs_summary_retry"], false);
-    // All that was removed is asked about, and nothing else.
+    // The request has everything that was removed, and nothing else.
     let request = asked(&sandbox, 1);
     let (kept, removed) = (12 - covered(&sandbox, &stub), covered(&sandbox, &stub));
     assert_eq!((kept, removed), (4, 8));
     assert!(request.contains("  wish one\n") && request.contains("  one 2\n"), "{request}");
     assert!(!request.contains("  one 3\n") && !request.contains("left out here"), "{request}");
-    // Only the text is another one; what is kept is as it was.
+    // Only the text differs; the kept records are the same.
     let rebuilt = rebuild(&sandbox, "s.jsonl");
     assert_eq!(rebuilt.split_once('\n').map(|two| two.1), before.split_once('\n').map(|two| two.1));
     assert!(summary(&sandbox).starts_with("[Previous conversation summary]\nWhat they said.\n"));
     sound(&sandbox);
 
-    // There is nothing left to do, and nobody is called for it.
+    // Nothing is left to do, so no call is made.
     assert!(pending(&sandbox).is_empty());
     retry(&sandbox).success().stderr("claw-compact: no summary is missing\n");
     assert_eq!((calls(&sandbox), last(&sandbox)), (1, record.clone()));
 
-    // Taking it back brings the stub back; taking back the stub takes both.
+    // Retracting it restores the stub; retracting the stub removes both.
     undo_last(&sandbox, "s.jsonl");
     assert_eq!(rebuild(&sandbox, "s.jsonl"), before);
     assert_eq!(pending(&sandbox), [stub["id"].clone()]);
@@ -129,7 +129,7 @@ fn v76_a_later_summary_replaces_the_same_messages() {
 #[test]
 fn v76_the_oldest_fails_and_the_others_are_served() {
     let (sandbox, first) = with_stub();
-    // A second session goes with it: the stubs of both are tried in one run.
+    // A second session as well: one run tries the stubs of both.
     let second = stub(&sandbox, "two");
     sandbox.write("status.1", "69");
     let (run, records) = made(&sandbox, &[]);
@@ -138,11 +138,11 @@ fn v76_the_oldest_fails_and_the_others_are_served() {
         .stderr(contains(format!("no summary for '{}': ", first["id"].as_str().unwrap_or("?"))));
     assert_eq!(records.len(), 1);
     assert_eq!(records[0]["retry_of"], second["id"]);
-    // It continues a placeholder, so it is still pending.
+    // It continues from a stub, so it is still to be made.
     assert_eq!(records[0]["needs_summary_retry"], true);
     append(&sandbox, "s.jsonl", run.get_output().stdout.clone());
     assert_eq!(pending(&sandbox), [first["id"].clone(), second["id"].clone()]);
-    // Until the first one is there nobody is asked for the second again.
+    // The second is not requested again before the first exists.
     let (_, records) = made(&sandbox, &[]);
     assert_eq!((records.len(), calls(&sandbox)), (0, 2));
     retry_at(&sandbox, 61, &[]).success();
@@ -171,7 +171,7 @@ fn v76_a_range_that_is_empty_or_not_found_fails_and_stays() {
         retract(&sandbox, &last(&sandbox)["id"]);
     }
     assert_eq!(calls(&sandbox), 0);
-    // One that stands first of all has nothing before it.
+    // The first compaction has nothing before it.
     sandbox.write("s.jsonl", "");
     append(&sandbox, "s.jsonl", flagged(&json!("nowhere")));
     retry(&sandbox).code(65);
@@ -211,7 +211,7 @@ fn a_summary_over_a_stub_waits_for_the_summary_of_the_stub() {
     assert_eq!(pending(&sandbox), [first["id"].clone(), over["id"].clone()]);
     let governing = rebuild(&sandbox, "s.jsonl");
 
-    // The stub under it is made: what governs is as before, for as long as only that is there.
+    // Once the stub below it has a summary, the newer compaction still applies until it has its own.
     sandbox.write("reply.2", says("The first part."));
     sandbox.write("reply.3", says("All of it."));
     let (run, records) = made(&sandbox, &[]);
@@ -239,7 +239,7 @@ fn a_summary_over_a_retracted_stub_is_not_requested() {
     }
     assert!(sandbox.read("s.jsonl") == before);
     assert_eq!(calls(&sandbox), spent);
-    // With the stub it goes on.
+    // Once the stub is restored, the run continues.
     undo_last(&sandbox, "s.jsonl");
     retry(&sandbox).success();
     assert_eq!((calls(&sandbox), pending(&sandbox).len()), (spent + 2, 0));
@@ -268,7 +268,7 @@ fn v76_the_pause_doubles_up_to_a_day_and_is_on_disk() {
     let shown = sandbox.cmd("claw-compact").args(["--retry", "--show", "s.jsonl"]).assert();
     let shown = &shown.success().json_one()["pending"][0];
     assert_eq!((&shown["id"], &shown["failures"]), (&stub["id"], &json!(10)));
-    // Each has its own: a new one is tried at once.
+    // Each summary has its own pause: a new one is tried at once.
     let second = self::stub(&sandbox, "two");
     sandbox.write("status", "0");
     retry_at(&sandbox, now - 1, &args).success();
@@ -315,7 +315,7 @@ fn every_takes_its_pause_from_the_configuration_and_a_signal_ends_it() {
             continue;
         }
         sandbox.sh("rm -f said").assert().success();
-        // Nothing holds its outputs open after its end, though it sleeps when the signal comes.
+        // No process keeps its outputs open after its end, although it sleeps when the signal arrives.
         let script = format!(
             "claw-retry {every} s.jsonl 2>said & pid=$!
             until test -e said && test $(grep -c 'no summary is missing' said) -ge {passes}
@@ -360,7 +360,7 @@ fn a_failing_session_does_not_block_others() {
 #[test]
 fn settings_from_every_source_reach_the_programs_it_runs() {
     let (sandbox, _) = with_stub();
-    // The rules for new sessions are not about those that are named.
+    // The rules for new sessions do not apply to sessions that are named.
     sandbox.write("config", r#"{"idle":1,"profiles":{"own":{"call":"own 'a b'"}}}"#);
     sandbox.program("own", r#"printf '%s\n' "$1" >>seen; exec claw-call"#);
     for args in [
@@ -388,7 +388,7 @@ fn settings_from_every_source_reach_the_programs_it_runs() {
     assert!(!pending(&sandbox).is_empty(), "nothing was done before all was checked");
 }
 
-/// Killed at any moment, the transcript is whole, and the next run does what is left.
+/// After a kill at any moment, the transcript is intact and the next run does the rest.
 #[test]
 fn a_kill_at_any_step_loses_nothing() {
     let (sandbox, _) = with_stub();
@@ -415,7 +415,7 @@ fn a_kill_at_any_step_loses_nothing() {
 fn a_finished_summary_is_appended_even_if_the_next_one_fails() {
     let (sandbox, first) = with_stub();
     stub(&sandbox, "two");
-    // The program is killed while it asks for the second one.
+    // The program is killed while it requests the second one.
     let call = r#"test -e calls && kill -9 $PPID; claw-call"#;
     sandbox.cmd("claw-retry").args(["--call", call, "s.jsonl"]).assert();
     assert_eq!(last(&sandbox)["retry_of"], first["id"]);
@@ -425,7 +425,7 @@ fn a_finished_summary_is_appended_even_if_the_next_one_fails() {
     sound(&sandbox);
 }
 
-// ---- how it is read --------------------------------------------------------------------------
+// ---- reading ---------------------------------------------------------------------------------
 
 #[test]
 fn a_summary_that_replaces_another_is_read_in_any_order() {
@@ -440,7 +440,7 @@ fn a_summary_that_replaces_another_is_read_in_any_order() {
         sandbox.cmd("claw-rebuild").args(args).assert().success().stdout_text()
     };
     assert_eq!((at(&stub["id"]), at(&better["id"])), (stubbed.clone(), whole.clone()));
-    // Twice made: the newer one counts.
+    // Of two summaries, the newer one applies.
     let mut again = better.clone();
     again["summary"] = json!("Later still.");
     again.as_object_mut().map(|members| members.remove("id"));
@@ -449,7 +449,7 @@ fn a_summary_that_replaces_another_is_read_in_any_order() {
     let all =
         sandbox.cmd("claw-rebuild").args(["--strict", "--ignore-compactions", "s.jsonl"]).assert();
     assert_eq!(all.success().lines().len(), 12);
-    // The other way round: what is written before a stub does not stand in its place.
+    // The other way round: a record before a stub does not replace it.
     let lines = sandbox.read_text("s.jsonl");
     let mut lines: Vec<&str> = lines.split_inclusive('\n').collect();
     lines.truncate(14);
@@ -471,7 +471,7 @@ fn a_summary_that_replaces_a_missing_record_is_only_a_finding() {
             "needs_summary_retry": true})
         .to_string()
     };
-    // Of nothing, and of what is no compaction: one finding each.
+    // A missing record and a record that is not a compaction: one finding each.
     append(&sandbox, "s.jsonl", lost(&json!("nowhere")) + "\n" + &lost(&first));
     sandbox
         .cmd("claw-rebuild")
@@ -486,7 +486,7 @@ fn a_summary_that_replaces_a_missing_record_is_only_a_finding() {
     assert_eq!(rules, ["unknown-target", "unknown-target"]);
     retry(&sandbox).success().stderr(contains("no summary is missing"));
     assert_eq!(calls(&sandbox), 0);
-    // A compaction above it does not hide it from the linter, and what is shown is without a finding.
+    // A compaction above it does not hide it from the linter, and the shown messages have no finding.
     let script =
         "claw-rebuild --meta s.jsonl 2>said | claw-compact --record --max-calls 0 --emergency |
         claw-append s.jsonl";

@@ -1,4 +1,4 @@
-//! claw-turn --tools: call, run what is called, call again; and no call that has a result is run once more.
+//! claw-turn --tools: call the model, run its tool calls, call again; a call that has a result never runs again.
 
 use std::fs;
 use std::process::Command;
@@ -13,11 +13,11 @@ use crate::common::{Cmd, Sandbox, hears};
 use crate::exec::{has_ended, line_of, tools};
 use crate::talks::builds;
 
-/// Notes in `log` that it ran, and says much.
+/// Logs its run in `log`, and prints a long result.
 const WORK: &str = "n=$(sed 's/[^0-9]//g'); sleep 0.02; i=0; while test $i -lt 150
     do echo \"step $i: compiled module $i\"; i=$((i+1)); done; echo $n >>log";
 
-/// The same tools, each with what the model is told of it.
+/// Returns a sandbox with these tools, each with its description for the model.
 fn place(scripts: &[(&str, &str)]) -> Sandbox {
     let sandbox = tools(scripts);
     for (name, _) in scripts {
@@ -36,14 +36,14 @@ fn call(n: usize, name: &str) -> Step {
     Step::call(&format!("t{n}"), name, json!({ "n": n }))
 }
 
-/// The ids of the calls that have a result in the transcript, in the order of the file.
+/// Returns the ids of the calls that have a result in the transcript, in file order.
 fn answered(sandbox: &Sandbox) -> Vec<String> {
     let records = sandbox.read_json("s.jsonl").into_iter();
     let results = records.filter(|record| record["type"] == "tool_result");
     results.map(|record| record["tool_use_id"].as_str().expect("an id").to_owned()).collect()
 }
 
-/// Which calls of `work` ran to their end, in that order.
+/// Returns the calls of `work` that ran to their end, in order.
 fn log(sandbox: &Sandbox) -> Vec<String> {
     let log = fs::read_to_string(sandbox.path("workspace/log")).unwrap_or_default();
     log.lines().map(|n| format!("t{n}")).collect()
@@ -124,7 +124,7 @@ fn rounds_are_limited_and_again_continues() {
             ["t1", "t2", "t3"].map(String::from).to_vec()
         )
     );
-    // With a new prompt nothing old is run, and without tools nothing at all.
+    // With a new prompt, no old call runs; without tools, none runs at all.
     provider.script(call(4, "work"));
     let cmd = sandbox.cmd("claw-turn").envs(provider.env()).args([
         "--no-checkpoint",
@@ -190,7 +190,7 @@ fn p_6_a_signal_ends_a_running_tool_and_keeps_earlier_results() {
         assert!(began.elapsed() < Duration::from_secs(20) && has_ended(&grandchild));
         assert_eq!(answered(&sandbox), ["t1"], "{name}");
         sandbox.sh("ls -d claw-turn.* 2>/dev/null").assert().stdout("");
-        // The next turn goes on from there: what has a result is not run, what has none is.
+        // The next turn continues from there: it runs only calls that have no result.
         turn(&sandbox, &provider, &["--again"]).assert().success().stdout(contains("Reply to "));
         assert_eq!(
             (log(&sandbox), answered(&sandbox)),
@@ -200,7 +200,7 @@ fn p_6_a_signal_ends_a_running_tool_and_keeps_earlier_results() {
     }
 }
 
-/// Nothing can forward SIGKILL, so claw-exec itself sees that its turn has ended.
+/// SIGKILL cannot be forwarded, so claw-exec itself notices that its turn has ended.
 #[test]
 fn a_killed_turn_ends_its_tools_before_the_next_one_runs_them() {
     let hang = "sleep 600 & echo $! >child; p=$PPID
@@ -252,7 +252,7 @@ fn v63_killed_at_any_moment_no_call_with_a_result_is_run_again() {
         sandbox.sh("touch s.jsonl; rm -rf claw-turn.*").assert().success();
         let done = answered(&sandbox);
         let again = turn(&sandbox, &provider, &["--again"]).assert();
-        // Where the prompt was not there yet, or the reply was, there is nothing to send.
+        // If the prompt is missing or the reply is complete, there is nothing to send.
         let over = again.get_output().status.code() == Some(7);
         assert!(over || again.get_output().status.code() == Some(0), "round {round}\n{again}");
         let (log, answered) = (log(&sandbox), answered(&sandbox));

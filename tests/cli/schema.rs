@@ -1,5 +1,5 @@
-//! The JSON Schema of records: it takes every record that a program writes and every transcript that
-//! we keep as an example, and refuses what the readers refuse.
+//! The JSON Schema of records: it accepts every record that a program writes and every example transcript, and
+//! rejects what the readers reject.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,19 +19,19 @@ fn schema() -> Value {
     serde_json::from_str(SCHEMA).expect("a schema in JSON")
 }
 
-/// What every reader must take.
+/// The schema of records that every reader must accept.
 fn readable() -> Validator {
     jsonschema::draft202012::new(&schema()).expect("a schema")
 }
 
-/// What `claw-append` writes.
+/// The schema of records that `claw-append` writes.
 fn written() -> Validator {
     let mut schema = schema();
     schema["$ref"] = json!("#/$defs/written");
     jsonschema::draft202012::new(&schema).expect("a schema")
 }
 
-/// Fails with everything that is wrong in these records.
+/// Fails with all errors in these records.
 #[track_caller]
 fn fits(validator: &Validator, records: &[Value], name: &str) {
     assert!(!records.is_empty(), "{name} holds no record");
@@ -44,7 +44,7 @@ fn fits(validator: &Validator, records: &[Value], name: &str) {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// The records of a transcript that was written by `claw-append` alone, and their types.
+/// Returns the records of a transcript that only `claw-append` wrote, and their types.
 #[track_caller]
 fn fits_file(sandbox: &Sandbox, name: &str) -> BTreeSet<String> {
     let records = sandbox.read_json(name);
@@ -56,7 +56,7 @@ fn set(types: &[&str]) -> BTreeSet<String> {
     types.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// The types that the schema knows.
+/// Returns the types that the schema defines.
 fn types() -> BTreeSet<String> {
     let schema = schema();
     let cases = schema["allOf"].as_array().expect("a list of types").iter();
@@ -159,7 +159,7 @@ fn records_with_wrong_members_are_invalid() {
     }
 }
 
-// ---- what is kept as an example --------------------------------------------------------------
+// ---- examples --------------------------------------------------------------------------------
 
 #[test]
 fn s_1_every_transcript_among_the_fixtures_is_valid() {
@@ -169,7 +169,7 @@ fn s_1_every_transcript_among_the_fixtures_is_valid() {
     for entry in walkdir::WalkDir::new(&data).sort_by_file_name() {
         let path = entry.expect("a readable folder").into_path();
         let name = path.strip_prefix(&data).expect("a path in it").display().to_string();
-        // What is in golden/ is messages, and what is hostile is wrong on purpose.
+        // golden/ holds messages, and the hostile files are invalid on purpose.
         let is_other = name.starts_with("golden")
             || name.ends_with(".facts.jsonl")
             || name.ends_with("hostile.jsonl");
@@ -185,7 +185,7 @@ fn s_1_every_transcript_among_the_fixtures_is_valid() {
     assert!(count >= 7, "only {count} transcripts");
 }
 
-// ---- what programs write ---------------------------------------------------------------------
+// ---- records that programs write -------------------------------------------------------------
 
 #[test]
 fn records_that_append_makes_of_plain_text_are_valid() {

@@ -1,5 +1,5 @@
-//! claw-session: a name means one session or is an error, the index may be in any state, and nothing goes that
-//! was not asked to go.
+//! claw-session: a name selects one session or is an error, the index may be in any state, and nothing is
+//! removed except on request.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,12 +15,12 @@ use serde_json::{Value, json};
 use crate::common::{AssertExt, Cmd, Sandbox, kill_group};
 use crate::talks::{Talk, append, rebuild};
 
-/// claw-session with these arguments.
+/// Returns claw-session with these arguments.
 fn session(sandbox: &Sandbox, args: &[&str]) -> Cmd {
     sandbox.cmd("claw-session").args(args)
 }
 
-/// What it prints, on one line.
+/// Returns its output, which is one line.
 #[track_caller]
 fn said(sandbox: &Sandbox, args: &[&str]) -> String {
     session(sandbox, args).assert().success().stdout_text().trim_end().to_owned()
@@ -30,7 +30,7 @@ fn list(sandbox: &Sandbox) -> Vec<Value> {
     session(sandbox, &["list", "--json"]).assert().success().json()
 }
 
-/// One member of each session.
+/// Returns one member of each session.
 fn column(sandbox: &Sandbox, name: &str) -> Vec<String> {
     list(sandbox).iter().map(|entry| entry[name].to_string().replace('"', "")).collect()
 }
@@ -39,7 +39,7 @@ fn data(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
 
-/// A workspace that claw0's present program wrote.
+/// A workspace in the current format of claw0.
 pub fn claw0() -> Sandbox {
     let sandbox = Sandbox::new();
     let from = data("claw0-present/agents/claw0");
@@ -58,7 +58,7 @@ pub fn claw0() -> Sandbox {
 /// The folder of its agent.
 pub const CLAW0: &str = "workspace/.sessions/agents/claw0";
 
-/// All transcripts, to see that none was touched.
+/// Returns all transcripts, to check that none has changed.
 fn transcripts(sandbox: &Sandbox) -> BTreeMap<String, Vec<u8>> {
     let files = walkdir::WalkDir::new(sandbox.path("workspace")).into_iter().flatten();
     let is_one =
@@ -83,7 +83,7 @@ fn a_new_session_is_where_claw0_looks_and_its_header_fits_the_schema() {
     let mode =
         |path: &str| fs::metadata(sandbox.path(path)).expect("it").permissions().mode() & 0o777;
     assert_eq!((mode(&path), mode("workspace/.sessions")), (0o600, 0o700));
-    // What claw0 needs of its index.
+    // Members of the index that claw0 needs.
     list(&sandbox);
     let index = &sandbox.read_json_file("workspace/.sessions/agents/main/sessions.json")[&id];
     assert_eq!((&index["label"], &index["message_count"]), (&json!("my work"), &json!(0)));
@@ -91,7 +91,7 @@ fn a_new_session_is_where_claw0_looks_and_its_header_fits_the_schema() {
 }
 
 impl Sandbox {
-    /// A file that is one value.
+    /// Returns the JSON value in a file.
     fn read_json_file(&self, name: &str) -> Value {
         serde_json::from_str(&self.read_text(name)).expect("JSON")
     }
@@ -107,7 +107,7 @@ fn e_1_both_layouts_of_claw0_are_listed_and_not_changed() {
         sandbox.write(&format!("workspace/.sessions/{inside}"), bytes);
     }
     let before = transcripts(&sandbox);
-    // Two sessions got one key, and claw0's index knows one of them.
+    // Two sessions have one key, and claw0's index knows one of them.
     assert_eq!(list(&sandbox).len(), 7);
     assert_eq!(said(&sandbox, &["path", "smol"]), format!("{CLAW0}/sessions/af3939bf5a29.jsonl"));
     said(&sandbox, &["path", "main:cli:user_211000"]);
@@ -141,7 +141,7 @@ fn v10_e_2_the_list_is_right_even_if_the_index_is_wrong() {
         sandbox.write(&index, text);
         assert_eq!(said(&sandbox, &["list"]), expected, "{what}");
     }
-    // Only labels were in the index alone.
+    // Only labels are lost with the index.
     for text in ["", "{\"7ab2385f6138\": {", "[]", "\0\0\0"] {
         sandbox.write(&index, text);
         let lines = said(&sandbox, &["list"]);
@@ -183,7 +183,7 @@ fn v10_changes_are_seen_and_appending_does_not_rewrite_the_index() {
     assert_eq!(sandbox.read(&index), before);
     let first = list(&sandbox).remove(0);
     assert_eq!((&first["id"], &first["message_count"]), (&json!("49c71f1146e5"), &json!(3)));
-    // One that is gone, and one of a strange kind.
+    // A missing session, and one of an unknown kind.
     fs::remove_file(sandbox.path(&file)).expect("a transcript");
     std::os::unix::fs::symlink("/etc/passwd", sandbox.path(&file)).expect("a link");
     assert_eq!(list(&sandbox).len(), 3);
@@ -207,7 +207,7 @@ fn v81_d63_a_name_is_one_session_or_an_error_and_the_current_one_stays() {
         .stderr(contains(&two))
         .stdout("");
     session(&sandbox, &["switch", "play"]).assert().code(1).stderr(contains("claw-session new"));
-    // Indexed, and the file is missing.
+    // In the index, but the file is missing.
     list(&sandbox);
     fs::remove_file(sandbox.path(&said(&sandbox, &["path", &two]))).expect("a transcript");
     session(&sandbox, &["switch", &two]).assert().code(1);
@@ -221,7 +221,7 @@ fn the_first_session_can_become_the_current_one() {
     let made = said(&sandbox, &["current", "--create", "first"]);
     assert_eq!(column(&sandbox, "label"), ["first"]);
     assert_eq!(said(&sandbox, &["current", "--create", "second"]), made);
-    // An agent that has none gets one.
+    // An agent without a session gets one.
     let other = said(&sandbox, &["--agent", "ops", "current", "--create", "third"]);
     assert_ne!(other, made);
 }
@@ -287,7 +287,7 @@ fn v82_two_sessions_of_one_second_differ_and_the_key_names_the_newer() {
     assert_eq!(list(&sandbox).len(), 2);
     assert!(said(&sandbox, &["path", "main:cli:user"]).contains(&second));
     session(&sandbox, &["delete", "nobody"]).assert().code(1);
-    // The current one goes, and another one is.
+    // The current session is removed, and another becomes current.
     session(&sandbox, &["delete", &second]).assert().success().stdout(contains(&second));
     assert_eq!(said(&sandbox, &["current"]), first);
 }
@@ -346,7 +346,7 @@ fn a_status_does_not_count_undone_messages() {
         r#"{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"x"}}"#,
     );
     session(&sandbox, &["status", "tree"]).assert().code(65).stderr(contains("a transcript of pi"));
-    // Two calls were paid, whatever became of the answers.
+    // Two calls cost money, whatever became of the replies.
     session(&sandbox, &["status", "work"])
         .assert()
         .success()
@@ -384,7 +384,7 @@ fn v77_an_expired_session_is_kept_and_a_new_one_takes_its_key() {
     let first = at(evening, &daily);
     append(&sandbox, &first, json!({"type": "user", "content": "hi", "ts": evening}).to_string());
     let four = evening + 8 * 3600;
-    // A system's own record is no sign of life.
+    // A system record does not count as activity.
     append(
         &sandbox,
         &first,
@@ -428,7 +428,7 @@ fn audit_27_a_workspace_of_claw0_is_continued_without_options() {
     let before = made_at(&sandbox);
     assert_eq!(before["49c71f1146e5"], "\"2026-11-21T21:05:28.523013+00:00\"");
     assert_eq!(said(&sandbox, &["current"]), "af3939bf5a29");
-    // What claw0 wrote stays when the index is brought up to date, also for a session that grew.
+    // Members that claw0 wrote stay when the index is updated, also for a session that grew.
     append(
         &sandbox,
         &format!("{CLAW0}/sessions/49c71f1146e5.jsonl"),
@@ -438,7 +438,7 @@ fn audit_27_a_workspace_of_claw0_is_continued_without_options() {
     assert_eq!(made_at(&sandbox), before);
     session(&sandbox, &["reindex"]).assert().success();
     assert_eq!(made_at(&sandbox), before);
-    // A new session belongs to the only agent that there is.
+    // A new session belongs to the only existing agent.
     let id = said(&sandbox, &["new"]);
     assert!(sandbox.exists(&format!("{CLAW0}/sessions/{id}.jsonl")));
     assert_eq!(said(&sandbox, &["switch", "claw0:cli:user"]), id);
@@ -467,7 +467,7 @@ fn audit_27_an_expired_session_is_replaced_under_any_name() {
     let next = at(31, &idle("work"));
     assert_ne!(next, id);
     assert_eq!(at(31, &["current"]), next);
-    // The label is that of the old one still, and leads to the new one until that is over, too.
+    // The label still names the old session, and leads to the new one until that expires, too.
     for name in ["work", &id, &next, "main:cli:user"] {
         assert_eq!(at(60, &idle(name)), next, "{name}");
     }
@@ -576,7 +576,7 @@ fn v3_a_fork_omits_damaged_lines_and_converts_the_formats_of_claw0() {
 fn f_1_v78_expire_removes_exactly_what_its_dry_run_lists() {
     let sandbox = claw0();
     let now = |args: &[&str]| -> Assert {
-        // Two of them were active last on 2026-11-21 at 21:05:28, one just after.
+        // Two of them were last active on 2026-11-21 at 21:05:28, one just after.
         session(&sandbox, args).env("SOURCE_DATE_EPOCH", "1795295128.636023").assert()
     };
     now(&["switch", "initial"]).success();
@@ -597,7 +597,7 @@ fn f_1_v78_expire_removes_exactly_what_its_dry_run_lists() {
 
 // ---- turns -----------------------------------------------------------------------------------
 
-/// A program that holds the turn of session `name` until its group is killed.
+/// A program that holds the turn of session `name` until its process group is killed.
 fn holder(sandbox: &Sandbox, name: &str) -> std::process::Child {
     let mut child =
         session(sandbox, &["lock", name, "--", "sh", "-c", "echo held; exec sleep 60"]).spawn();
@@ -632,7 +632,7 @@ fn v80_a_turn_is_exclusive_and_does_not_block_appends() {
     kill_group(child.id());
     child.wait().expect("an end");
     take("a", "5").success().stdout("mine\n");
-    // Whatever is in the lock's file, it is the kernel that holds.
+    // The kernel holds the lock; the content of the lock file does not matter.
     let lock = path.replace("sessions/", "sessions/.") + ".lock";
     sandbox.write(&lock, "{\"pid\":1,");
     take(&path, "0").success();
@@ -652,7 +652,7 @@ fn v80_a_nested_lock_does_not_wait_and_background_processes_hold_no_lock() {
     session(&sandbox, &["lock", "s.jsonl", "--", "no-such-program"]).assert().code(78);
 }
 
-/// claw-turn, with the offline provider.
+/// Returns claw-turn with the offline provider.
 #[cfg(feature = "http")]
 fn turn(sandbox: &Sandbox, args: &[&str]) -> Cmd {
     let cmd = sandbox.cmd("claw-turn").env("CLAW_PROVIDER", "offline");
@@ -695,7 +695,7 @@ fn v80_turns_on_one_transcript_do_not_interleave() {
     let records = sandbox.read_json("s.jsonl");
     let kinds: Vec<&str> = records.iter().filter_map(|record| record["type"].as_str()).collect();
     assert_eq!(kinds, ["user", "assistant"].repeat(4));
-    // Turns under a lock that is held for all of them.
+    // Turns under one lock that is held for all of them.
     let both = "claw-turn -m a s.jsonl && claw-turn -m b s.jsonl && test -e .s.jsonl.lock";
     let run = session(&sandbox, &["lock", "s.jsonl", "--", "sh", "-c", both]);
     run.env("CLAW_PROVIDER", "offline").assert().success();

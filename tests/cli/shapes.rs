@@ -1,4 +1,4 @@
-//! claw-call in every shape: what is sent is legal everywhere, and what comes back has one form.
+//! claw-call in every shape: each provider gets a legal request, and all replies become the same records.
 
 use std::collections::HashSet;
 
@@ -11,24 +11,24 @@ use crate::common::shapes::Shape;
 use crate::common::{AssertExt, Cmd, Sandbox};
 use crate::talks::{Talk, append, rebuild, rebuild_meta, words};
 
-/// One message, on its way to a call.
+/// One message as input for a call.
 pub const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";
 
-/// A call to a provider by way of a shape, without a message yet.
+/// Returns a call to a provider in a shape, without a message.
 pub fn call(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape, args: &[&str]) -> Cmd {
     let cmd = sandbox.cmd("claw-call").envs(provider.env_for(shape));
-    // Without it Ollama is asked for a window that nobody named, and that is said each time.
+    // Without it, each call to Ollama reports that it requests a default window.
     let cmd = if shape == Shape::Ollama { cmd.env("CLAW_WINDOW", "32768") } else { cmd };
     cmd.args(args)
 }
 
-/// A call of its own that says hello.
+/// Runs a call with a greeting in a new sandbox.
 #[track_caller]
 pub fn hello(provider: &FakeProvider, shape: Shape, args: &[&str]) -> Assert {
     call(&Sandbox::new(), provider, shape, args).write_stdin(HELLO).assert()
 }
 
-/// What `--provider` calls a shape.
+/// Returns the value of `--provider` for a shape.
 pub fn name(shape: Shape) -> &'static str {
     match shape {
         Shape::Anthropic => "anthropic",
@@ -37,7 +37,7 @@ pub fn name(shape: Shape) -> &'static str {
     }
 }
 
-/// Two calls at once. Older servers of Ollama name none.
+/// Two calls at once. Older servers of Ollama send no ids.
 pub fn two_calls(shape: Shape, turn: usize) -> Step {
     let id = |n: usize| match shape {
         Shape::Ollama => String::new(),
@@ -120,7 +120,7 @@ fn parallel_calls_become_the_same_records_in_every_shape() {
     assert_eq!(all[0].1[0]["input"]["deep"]["s"], "\"\n");
 }
 
-/// K-3: a reason that nobody knows is kept, and is no success.
+/// K-3: an unknown stop reason is kept, and the call fails.
 #[test]
 fn k_3_stop_reasons_are_normalised_in_every_shape() {
     for (shape, reason, expected, exit) in [
@@ -184,9 +184,9 @@ fn unsigned_thinking_is_kept_and_not_sent_again() {
     }
 }
 
-// ---- one talk with all of them ---------------------------------------------------------------
+// ---- one conversation with all providers -----------------------------------------------------
 
-/// Asks one provider for the next reply and appends it; gives its records.
+/// Asks a provider for the next reply and appends it. Returns its records.
 #[track_caller]
 fn step(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape, args: &[&str]) -> Vec<Value> {
     let messages = rebuild_meta(sandbox, "s.jsonl");
@@ -247,7 +247,7 @@ fn each_turn_of_a_transcript_can_use_another_provider() {
 
 // ---- the request -----------------------------------------------------------------------------
 
-/// A session with all that has to be put in another form.
+/// A session with everything that has to be converted.
 fn colourful() -> String {
     let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "eA=="}});
     let messages = [
@@ -351,7 +351,7 @@ fn only_openai_itself_gets_the_newer_name_of_the_output_limit() {
     }
 }
 
-/// Nothing of a message may be left in a flat chat; what is around it must still take turns.
+/// A message may become empty in a flat chat; the messages around it must still alternate.
 #[test]
 fn v66_the_request_after_any_reply_is_legal_in_every_shape() {
     let thinking = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
@@ -457,7 +457,7 @@ fn an_overflow_teaches_the_window_in_every_shape() {
     }
 }
 
-/// J-2, in the words of vLLM.
+/// J-2, with the error message of vLLM.
 #[test]
 fn j_2_the_output_limit_is_lowered_once_for_chat_completions() {
     let refusal = "This model's maximum context length is 4096 tokens. However, you requested 5000 \

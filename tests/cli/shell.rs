@@ -1,5 +1,5 @@
-//! claw-config shell: a script's command line becomes text that any shell evaluates to the same values, whatever
-//! bytes they have, in whatever order the arguments stand.
+//! claw-config shell: the command line of a script becomes text that any shell evaluates to the same values, for
+//! any bytes and in any order of the arguments.
 
 use assert_cmd::assert::Assert;
 use predicates::str::contains;
@@ -8,10 +8,10 @@ use crate::common::Sandbox;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-/// The shells that are tried; those that are missing are skipped, except in CI.
+/// The shells to test. Missing shells are skipped, except in CI.
 const SHELLS: [&[&str]; 3] = [&["dash"], &["bash"], &["busybox", "sh"]];
 
-/// What a script does, and then the values that it has got, each ended by a zero byte.
+/// What a script does, followed by the values that it received, each with a terminating NUL byte.
 const SCRIPT: &str = r#"
 settings=$(claw-config shell turn -- "$@") || exit
 eval "$settings"
@@ -71,7 +71,7 @@ fn hostile() -> Vec<Vec<u8>> {
     ]
     .map(|text| text.as_bytes().to_vec())
     .to_vec();
-    // All bytes but zero, in an order that leaves no neighbours together.
+    // All bytes except NUL, in an order that separates neighbours.
     let mut state = 1u32;
     for length in [1, 7, 64, 300] {
         let byte = |state: &mut u32| {
@@ -83,7 +83,7 @@ fn hostile() -> Vec<Vec<u8>> {
     all
 }
 
-/// Linux limits an argument to 128 KiB, as it does a variable of the environment.
+/// Linux limits an argument, like a variable of the environment, to 128 KiB.
 #[test]
 fn a_message_as_long_as_an_argument_is_read_and_continues() {
     let message = "'".repeat((128 << 10) - 1);
@@ -103,7 +103,7 @@ fn a_message_as_long_as_an_argument_is_read_and_continues() {
         let script =
             "exec \"$@\" \"$(command -v claw-turn)\" --no-checkpoint -m \"$(cat)\" s.jsonl";
         let cmd = sandbox.sh(script).arg("sh").args(shell).env("CLAW_PROVIDER", "offline");
-        // One that is exported stays so when a shell sets it.
+        // An exported variable stays exported when a shell sets it.
         let cmd = cmd.env("message", "exported");
         cmd.write_stdin(message.as_str()).assert().success();
         assert!(sandbox.read_json("s.jsonl")[0]["content"] == message.as_str(), "{shell:?}");
@@ -141,7 +141,7 @@ fn values_of_any_bytes_reach_a_script_whole() {
 fn continue_with(sandbox: &Sandbox, shell: &[&str]) {
     for text in hostile() {
         let value = OsString::from_vec(text.clone());
-        // What is not UTF-8 cannot be a model's name; a command can be any bytes but is text, too.
+        // A model name must be UTF-8. A command is text too, although it can hold any bytes.
         let is_text = std::str::from_utf8(&text).is_ok();
         let mut joined = OsString::from("--message=");
         joined.push(&value);
@@ -171,7 +171,7 @@ fn continue_with(sandbox: &Sandbox, shell: &[&str]) {
     }
 }
 
-/// A list that is given but empty must not be taken for one that is not given: no --allow allows every tool.
+/// An empty list must not count as a missing option: without `--allow`, every tool is allowed.
 #[test]
 fn an_empty_list_is_refused_and_blanks_around_commas_do_not_count() {
     let sandbox = Sandbox::new();

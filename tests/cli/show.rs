@@ -1,5 +1,5 @@
-//! claw-show: everything that is in a transcript is shown, in three formats, and nothing of it is obeyed by a
-//! terminal, by a reader of Markdown or by a browser.
+//! claw-show: all content of a transcript is shown, in three formats, and none of it controls the terminal, the
+//! Markdown reader or the browser.
 
 mod browser;
 mod follow;
@@ -28,7 +28,7 @@ fn show_file(name: &str, args: &[&str]) -> Assert {
     Sandbox::new().cmd("claw-show").args(args).arg(data(name)).assert()
 }
 
-/// Shows records that are given on standard input.
+/// Shows records from standard input.
 #[track_caller]
 fn show(records: &str, args: &[&str]) -> Assert {
     Sandbox::new().cmd("claw-show").args(args).write_stdin(records).assert()
@@ -54,7 +54,7 @@ fn result(id: &str, text: &str) -> String {
     format!("{{\"type\":\"tool_result\",\"tool_use_id\":\"{id}\",\"content\":{text}}}\n")
 }
 
-// ---- what is shown --------------------------------------------------------------------------
+// ---- content --------------------------------------------------------------------------------
 
 #[test]
 fn output_matches_the_golden_files() {
@@ -205,13 +205,13 @@ fn t3_redacted_text_is_never_shown() {
     sandbox.write("patterns", "key sk-[a-z0-9]+\n");
     let secret = "sk-abc123";
     let text: String = fs::read_to_string(data("show/everything.jsonl")).expect("a transcript");
-    // In what was said, in inputs, results, summaries, errors and names of sessions.
+    // In messages, inputs, results, summaries, errors and names of sessions.
     let text = text.replace("main", secret).replace("linked", secret).replace("build", secret);
     let text = text.replace("prompt is", secret).replace("Makefile", secret);
     for format in ["text", "markdown", "html"] {
         let args = ["--full", "--format", format, "--redact", "patterns"];
         let run = sandbox.cmd("claw-show").args(args).write_stdin(text.clone()).assert();
-        // The truncation does not fit the text that is shown, and is marked all the same.
+        // The truncation does not match the text that is shown, but is still marked.
         let run = run
             .success()
             .stderr("")
@@ -279,7 +279,7 @@ fn long_results_are_folded_and_shown_in_full() {
     let records = call("c") + &result("c", &lines);
     show(&records, &[]).success().stdout(contains("    line 6\n    … 3 more lines (--full)\n"));
     show(&records, &["--full"]).success().stdout(contains("    line 9\n"));
-    // One more line takes no more room than a word on it.
+    // One hidden line would take as much room as the note about it, so it is shown.
     let lines: String = lines.lines().take(7).map(|line| format!("{line}\n")).collect();
     show(&(call("c") + &result("c", &lines)), &[]).success().stdout(contains("    line 7\n"));
 }
@@ -313,13 +313,13 @@ fn width_and_colours_follow_the_terminal() {
     assert!(show("NO_COLOR=1 claw-show s.jsonl").starts_with(&format!("{rule}\n")));
 }
 
-/// Says that a test is left out, and why.
+/// Reports that a test is skipped, and why.
 #[allow(clippy::print_stdout, reason = "a case that is left out says so")]
 fn skipped(why: &str) {
     println!("skipped: {why}");
 }
 
-// ---- for a reader ---------------------------------------------------------------------------
+// ---- formatting -----------------------------------------------------------------------------
 
 fn edit_call() -> String {
     let input = serde_json::json!({"path": "a.c", "old_string": "one\ntwo<b>\n", "new_string": "one\nthree\n"});
@@ -339,7 +339,7 @@ fn audit_30_an_edit_is_shown_as_a_diff() {
         .success()
         .stdout(contains("```diff\npath: a.c\n\n one\n-two<b>\n+three\n```\n"));
     show(&records, &["--format", "html"]).success().stdout(contains("<span class=\"same\"> one</span>\n<span class=\"removed\">-two&lt;b&gt;</span>\n<span class=\"added\">+three</span>\n"));
-    // A long one is folded, and so is what else stands in the input.
+    // A long diff is folded, and so are the other members of the input.
     let new: String = (0..60).map(|n| format!("{n}\\n")).collect();
     let long = edit_call().replace("one\\nthree\\n", &new);
     show(&(user("q") + &long), &[]).success().stdout(contains("more lines (--full)\n"));
@@ -352,7 +352,7 @@ fn audit_30_code_is_coloured() {
         + &reply("See:\n\n```sh title=a\necho '<b>' # \u{1b}[31m\n```\n\n```unknown\nif\n```");
     show(&records, &["--format", "html"]).success().stdout(contains("<span class=\"name\">echo</span> <span class=\"string\">'&lt;b&gt;'</span> <span class=\"comment\"># \\u{1b}[31m</span>\n</code></pre>")).stdout(contains("<code class=\"language-unknown\">if\n</code>"));
     show(&records, &["--color", "always"]).success().stdout(contains("    \u{1b}[36mecho\u{1b}[0m \u{1b}[32m'<b>'\u{1b}[0m \u{1b}[2m# \\u{1b}[31m\u{1b}[0m\n")).stdout(contains("    \u{1b}[36mif\u{1b}[0m\n"));
-    // Without colours the text stays as it is.
+    // Without colours, the text is the same.
     show(&records, &[])
         .success()
         .stdout(contains("  ```sh title=a\n  echo '<b>' # \\u{1b}[31m\n  ```\n"));
@@ -371,7 +371,7 @@ fn audit_30_text_shows_commands_whole() {
         run.stdout(contains("  ▸ sh\n    command:\n")).stdout(contains("echo $file\n      done\n"));
     assert!(shown.matches("a-long-name").count() == 12, "all of the command\n{run}");
     run.stdout(contains("more lines (--full)\n"));
-    // What fits stands on the line of the call.
+    // A short command is on the line of the call.
     show(&(user("q") + &self::call("c")), &[]).success().stdout(contains("  ▸ f {\"n\":\"c\"}\n"));
 }
 
@@ -410,7 +410,7 @@ fn audit_30_a_page_declares_its_language_and_those_of_messages() {
     page(&user("이 파일을 고쳐 주세요")).success().stdout(contains("<html lang=\"ko\">"));
 }
 
-// ---- nothing is obeyed ----------------------------------------------------------------------
+// ---- hostile content ------------------------------------------------------------------------
 
 #[test]
 fn no_format_contains_control_characters_of_the_input() {
@@ -431,8 +431,7 @@ fn no_format_contains_control_characters_of_the_input() {
     }
 }
 
-/// The headings of a document that stand in nothing else, and all raw HTML in it, as a reader of Markdown sees
-/// them.
+/// Returns the top-level headings of a document and all raw HTML in it, as a Markdown reader parses them.
 fn structure(markdown: &str) -> (Vec<(HeadingLevel, String)>, Vec<String>) {
     let (mut headings, mut html) = (Vec::new(), Vec::new());
     let (mut depth, mut in_heading) = (0, false);
@@ -476,7 +475,7 @@ fn s4_no_message_closes_or_hides_the_document() {
         };
         assert!(is_ours, "{heading}");
     }
-    // What is folded is closed, and there is no other HTML.
+    // Folded parts are closed, and there is no other HTML.
     let opened = html.iter().filter(|line| *line == "<details>").count();
     let closed = html.iter().filter(|line| *line == "</details>").count();
     let summaries = html.iter().filter(|line| line.starts_with("<summary>")).count();

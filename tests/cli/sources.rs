@@ -1,4 +1,4 @@
-//! claw-compact: its sources in turn, what each gets to see, and who is left alone after failures.
+//! claw-compact: the order of its sources, the input of each, and the models that it skips after failures.
 
 /// What is asked, in how many calls, and what is shown of it beforehand.
 mod asking;
@@ -13,7 +13,7 @@ use crate::common::{AssertExt, Sandbox};
 use crate::summaries::{calls, compact, compacted, covered, legal, with_model};
 use crate::talks::{Talk, append, rebuild, undo_last, words};
 
-/// Messages as `claw-rebuild --meta` writes them, without a transcript.
+/// Returns messages as `claw-rebuild --meta` writes them, without a transcript.
 fn lines(talk: &[(&str, String)]) -> String {
     let line = |(n, (role, text)): (usize, &(&str, String))| {
         let meta = json!({"id": format!("id{n}"), "offset": n * 100, "end": n * 100 + 100});
@@ -22,7 +22,7 @@ fn lines(talk: &[(&str, String)]) -> String {
     talk.iter().enumerate().map(line).collect()
 }
 
-/// `n` messages by turns, with so many words each.
+/// Returns `n` messages with alternating roles and `words` words each.
 fn talk(n: usize, length: usize) -> String {
     let says = |n| (["user", "assistant"][n % 2], format!("message {n}: {}", words(length)));
     lines(&(0..n).map(says).collect::<Vec<_>>())
@@ -33,13 +33,13 @@ fn run(sandbox: &Sandbox, args: &[&str], messages: &str) -> Assert {
     sandbox.cmd("claw-compact").args(args).write_stdin(messages).assert()
 }
 
-/// The same at a time: so many seconds after some beginning.
+/// The same at a given time, in seconds after a fixed start.
 fn run_at(sandbox: &Sandbox, seconds: u64, args: &[&str], messages: &str) -> Assert {
     let cmd = sandbox.cmd("claw-compact").args(args).write_stdin(messages);
     cmd.env("SOURCE_DATE_EPOCH", (1_767_225_600 + seconds).to_string()).assert()
 }
 
-/// What was said of its summary.
+/// Returns the diagnostics about its summary.
 #[track_caller]
 fn applied(run: &Assert) -> Value {
     assert!(run.get_output().status.success(), "{run}");
@@ -60,7 +60,7 @@ fn configure(sandbox: &Sandbox, compaction: &Value) {
 
 // ---- checkpoints -----------------------------------------------------------------------------
 
-/// Messages that know of a checkpoint.
+/// Returns messages with a checkpoint in their metadata.
 fn with_checkpoint(messages: &str, covers: &str, tokens: u64) -> String {
     let (first, rest) = messages.split_once('\n').expect("messages");
     let mut first: Value = serde_json::from_str(first).expect("a message");
@@ -101,12 +101,12 @@ fn v73_half_of_the_tokens_rounded_down_is_enough() {
 
 #[test]
 fn v73_five_of_eleven() {
-    // So small that only the arithmetic is to be seen: a gap in what it covers is none in what is kept.
+    // Too small for a summary, so only the cut shows: a gap in the covered messages is not one in the kept messages.
     let sandbox = with_model();
     let messages = with_checkpoint(&talk(10, 60), "id1", u64::MAX);
     let after = run(&sandbox, &["--prefer-checkpoint"], &messages);
     assert_eq!(applied(&after)["strategy"], "checkpoint");
-    // Two messages are covered, and all others are there as they were.
+    // Two messages are covered, and all others are unchanged.
     let kept: Vec<Value> = after.json().into_iter().skip(2).collect();
     let before: Vec<Value> =
         talk(10, 60).lines().map(|line| serde_json::from_str(line).expect("a message")).collect();
@@ -132,7 +132,7 @@ fn audit_05_a_fresh_checkpoint_leaves_the_newest_messages() {
         assert_eq!(kept(count, &[]), stays, "{count}");
         assert_eq!(kept(count, &["--window", "100000"]), stays, "{count}");
     }
-    // Where that is too much for the window, as few go as will do.
+    // If that is too much for the window, only as many are kept as fit.
     for (window, stays) in [("2500", 4), ("2100", 3), ("1800", 2)] {
         assert_eq!(kept(12, &["--window", window]), stays, "{window}");
     }
@@ -151,17 +151,17 @@ fn a_checkpoint_replaces_only_what_it_covers() {
             "covers_up_to": covers, "topics": ["t"]})
         .to_string()
     };
-    // Up to a call, whose result it does not know: the cut is before the call.
+    // The checkpoint ends after a call without its result, so the cut is before the call.
     append(&sandbox, "s.jsonl", checkpoint(&ids[5]));
     let args = ["--prefer-checkpoint", "--max-calls", "0", "--no-fallback"];
     let record = compact(&sandbox, &args).success().json_one();
     assert_eq!((&record["strategy"], covered(&sandbox, &record)), (&json!("checkpoint"), 5));
     assert_eq!(record["summary"], "So far.\n\nTopics: t");
-    // One that is taken back is none.
+    // A retracted checkpoint is not used.
     undo_last(&sandbox, "s.jsonl");
     assert_ne!(compact(&sandbox, &args).stdout("").get_output().status.code(), Some(0));
     assert_eq!(rebuild(&sandbox, "s.jsonl"), before);
-    // One that covers nothing that is still there is none either.
+    // Nor is one that covers only messages that are already gone.
     append(&sandbox, "s.jsonl", checkpoint(&ids[1]));
     compacted(&sandbox, &["--no-prefer-checkpoint"]);
     legal(&sandbox);
@@ -184,7 +184,7 @@ fn an_unusable_checkpoint_is_not_an_error() {
         .stderr(contains("it repeats a message of the conversation"));
 }
 
-// ---- the order -------------------------------------------------------------------------------
+// ---- the order of the sources ----------------------------------------------------------------
 
 #[test]
 fn sources_are_tried_in_order_and_each_failure_is_reported() {
@@ -218,7 +218,7 @@ fn sources_are_tried_in_order_and_each_failure_is_reported() {
     assert!(first(2).starts_with("--max-tokens 2048 --provider openai --model b --base-url "));
     assert_eq!(first(3), "--max-tokens 2048");
 
-    // Behind them those that ask nobody: local, or a note. With no call left they are all there is.
+    // After the models come the sources without a call: local, or a note. If no call is left, they are the only ones.
     for n in 4..=9 {
         sandbox.write(&format!("status.{n}"), "69");
     }
@@ -255,7 +255,7 @@ fn the_configured_model_is_asked_before_the_model_of_the_conversation() {
         "--max-tokens 2048 --provider ollama --model q --base-url http://box:1 --window 32000 --timeout 120"
     );
     assert_eq!(args(2), "--max-tokens 2048 --model big");
-    // A window that leaves no room cannot be.
+    // A window without room for a summary is an error.
     configure(&sandbox, &json!({"ollama": {"model": "q", "contextTokens": 1}}));
     self::run(&sandbox, &["--config", "config"], &talk(12, 300)).code(78).stdout("");
 }
@@ -292,7 +292,7 @@ fn v74_a_model_that_failed_three_times_is_skipped_for_thirty_minutes() {
     let try_at = |seconds: u64, args: &[&str], is_asked: bool, why: &str| {
         let before = calls(&sandbox);
         let run = run_at(&sandbox, seconds, &[args, &["--no-fallback"]].concat(), &messages);
-        // After another model that of the conversation is asked.
+        // After another model, the model of the conversation is asked.
         let is_main_asked = !args.contains(&"main") && run.get_output().status.code() != Some(0);
         let expected = usize::from(is_asked) + usize::from(is_main_asked);
         assert_eq!(calls(&sandbox) - before, expected, "{why}: {}", run.stderr_text());
@@ -308,7 +308,7 @@ fn v74_a_model_that_failed_three_times_is_skipped_for_thirty_minutes() {
         .stderr(contains("skipping 'ollama:q' for 1799 s: it failed 3 times in a row"));
     try_at(2 + 1799, &q, false, "29:59").code(69);
     try_at(2 + 1800, &q, false, "30:00").code(69);
-    // Another model, or another address, is another matter; and the conversation's own is always asked.
+    // Another model or address counts separately, and the model of the conversation is always asked.
     try_at(4, &["--via", "ollama:r"], true, "another model").code(69);
     let elsewhere =
         sandbox.cmd("claw-compact").args(q).arg("--no-fallback").env("OLLAMA_HOST", "box:1");
@@ -317,7 +317,7 @@ fn v74_a_model_that_failed_three_times_is_skipped_for_thirty_minutes() {
     for n in 0..4 {
         try_at(n, &["--via", "main"], true, "main").code(69);
     }
-    // What failed is on disk; after a pause the count begins again; a success ends it.
+    // Failures are on disk; the count restarts after a pause and ends with a success.
     let log = sandbox.read_text("state/attempts.jsonl");
     assert_eq!(log.lines().filter(|line| line.contains("ollama:q@http://127")).count(), 3);
     try_at(2 + 1801, &q, true, "30:01").code(69);
@@ -375,7 +375,7 @@ fn v74_a_damaged_log_of_attempts_is_not_a_failure() {
         b"{\"key\":\"summary:ollama:q@h".to_vec(),
         b"\xff\xfe\0\0\n[]\n{}\nnull\n{\"key\":7,\"ts\":\"x\",\"ok\":3}\n".to_vec(),
         format!("{}\n", "[".repeat(100_000)).into_bytes(),
-        // Times that are none, and such of a clock that was ahead.
+        // Invalid times, and times of a clock that was ahead.
         line("1e999").repeat(4).into_bytes(),
         line("NaN").repeat(4).into_bytes(),
         line("4000000000").repeat(4).into_bytes(),
@@ -408,7 +408,7 @@ fn v74_sixteen_programs_at_once_lose_no_line() {
     assert_eq!(keys.len(), 16, "{log:?}");
 }
 
-/// The variables for the model are about that of the conversation, so another one has to be named.
+/// The variables describe the model of the conversation, so another one has to be named.
 #[test]
 fn m7_a_model_of_another_provider_is_named() {
     let sandbox = with_model();

@@ -1,4 +1,4 @@
-//! What replies cost, and limits on it.
+//! Costs of replies, and limits on them.
 
 use predicates::str::contains;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ fn hello(sandbox: &Sandbox, provider: &FakeProvider, args: &[&str]) -> Cmd {
     sandbox.cmd("claw-call").envs(provider.env()).args(args).write_stdin(HELLO)
 }
 
-/// measured tokens, and what they cost; what has no price is not free.
+/// measured tokens and their cost; a reply without a price is not free.
 #[test]
 fn r3_prices_come_only_from_the_file_of_the_user() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
@@ -36,7 +36,7 @@ fn r3_prices_come_only_from_the_file_of_the_user() {
         .assert()
         .success()
         .stderr(contains("1000 tokens in, 10000 from cache, 400 to cache, 200 out: 0.0105"));
-    // once, and as the provider sent it.
+    // stored once, as the provider sent it.
     assert_eq!(run.json_one()["usage"], usage);
     provider.script(reply(usage));
     let log = hello(&sandbox, &provider, &["--prices", "prices", "--log", "json"]).assert();
@@ -56,13 +56,13 @@ fn r3_prices_come_only_from_the_file_of_the_user() {
         .stderr(contains("cannot use prices 'bad': line 1 is not a model and four prices"));
 }
 
-/// nothing is sent when one more call would be too much.
+/// nothing is sent if one more call would exceed the limit.
 #[test]
 fn r4_a_limit_stops_before_the_next_call() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     let usage = json!({"input_tokens": 100_000, "output_tokens": 1000});
     let spent = json!({"type": "assistant", "content": "a", "model": "test-model", "usage": usage, "request_id": "r1"});
-    // The same reply twice, as it is after a transcript was put together from two.
+    // The same reply twice, as in a transcript that was put together from two.
     let talk = Talk::new().user("x").record(spent.clone()).record(spent).user("y");
     let summary = json!({
         "type": "compaction", "summary": "s", "first_kept_entry_id": "none", "model": "other",
@@ -93,7 +93,7 @@ fn r4_a_limit_stops_before_the_next_call() {
     hello(&sandbox, &provider, &["--max-total", "9", "--spent", "none"]).assert().code(74);
 }
 
-/// the guard's own calls for summaries count, too.
+/// the calls for summaries count, too.
 #[test]
 fn r4_a_turn_ends_when_its_session_reaches_the_limit() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
@@ -105,12 +105,12 @@ fn r4_a_turn_ends_when_its_session_reaches_the_limit() {
     let asked = provider.requests().len();
     turn("5000").code(5).stdout("").stderr(contains("claw-call: not called: "));
     assert_eq!(provider.requests().len(), asked);
-    // The prompt is there for when there is more to spend.
+    // The prompt is kept for when the limit is raised.
     sandbox.cmd("claw-turn").envs(provider.env()).args(["--again", "s.jsonl"]).assert().success();
     provider.all_legal();
 }
 
-/// what was asked, so that a turn can be made again later.
+/// the request is recorded, so that a turn can be repeated later.
 #[test]
 fn q5_meta_records_the_request() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());

@@ -1,4 +1,4 @@
-//! Inputs that hold no record: every program that reads records says in one line what they look like and what to do.
+//! Files without records: every program that reads records reports in one line what they look like and what to do.
 
 use std::fs;
 use std::io::Write;
@@ -11,7 +11,7 @@ use crate::common::{AssertExt, Cmd, Sandbox};
 
 const RECORD: &str = "{\"type\":\"user\",\"content\":\"hi\"}\n";
 
-/// What people give in the place of a transcript, what it looks like, and what they can do.
+/// Files that people give instead of a transcript, their description in the error, and the advice.
 const STRANGERS: [(&str, &str, &str); 14] = [
     ("# Notes\n\nBuy milk.\n", "text", "'claw-append --user' makes a record of text"),
     ("%PDF-1.7\n1 0 obj\n", "a PDF file", "give a transcript"),
@@ -66,7 +66,7 @@ const STRANGERS: [(&str, &str, &str); 14] = [
         "JSON objects without a record's 'type'",
         "a transcript has one record on each line",
     ),
-    // The windows of the search for a record end within this line.
+    // The search for a record reads windows that end within this line.
     ("words ", "text", "'claw-append --user' makes a record of text"),
 ];
 
@@ -89,7 +89,7 @@ const READERS: [&[&str]; 15] = [
     &["claw-session", "status", "s"],
 ];
 
-/// A place with `text` as the transcript 'x', which is also that of the session 's'.
+/// Returns a sandbox with `text` as the transcript 'x', which is also that of the session 's'.
 fn place(text: &str) -> Sandbox {
     let sandbox = Sandbox::new();
     let path = sandbox.write("x", text);
@@ -112,7 +112,7 @@ fn audit_13_every_reader_refuses_a_file_without_records_in_one_line() {
         // Long enough for thousands of findings.
         let sandbox = place(&text.repeat(if text.starts_with('\u{7f}') { 1 } else { 3000 }));
         let expected = format!("': not a transcript (looks like {looks}); {advice}");
-        // All programs share one reader of files; the first is held to all of them.
+        // All programs share one reader of files, so only the first file is tried with all of them.
         let readers = if text == STRANGERS[0].0 { &READERS[..] } else { &READERS[..1] };
         for words in readers {
             let run =
@@ -180,7 +180,7 @@ fn audit_13_a_torn_first_record_can_be_read_and_appended_to() {
         sandbox.cmd("claw-append").arg("s.jsonl").write_stdin(RECORD).assert().success();
         assert_eq!(sandbox.cmd("claw-rebuild").arg("s.jsonl").assert().success().json().len(), 1);
     }
-    // The first lines do not matter where a record follows, near or far, short or long.
+    // The first lines do not matter if a record follows, near or far, short or long.
     let long = format!("{{\"type\":\"user\",\"content\":\"{}\"}}\n", "x".repeat(200_000));
     for first in ["garbage\n", "{\"a\":1}\n", "{\"type\":\"us\n", "", &"garbage\n".repeat(20_000)] {
         for record in [RECORD, &long] {

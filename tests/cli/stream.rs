@@ -1,4 +1,4 @@
-//! claw-call --stream: the same records as without, and the text as it comes.
+//! claw-call --stream: the same records as without it, and the text as it arrives.
 
 use std::io::Read;
 use std::time::{Duration, Instant};
@@ -14,10 +14,10 @@ use crate::common::{AssertExt, Sandbox, into_closed_pipe, kill_group};
 use crate::fake::client::{self, post, streamed};
 use crate::shapes::{HELLO, call, hello, two_calls};
 
-/// A text that a careless reader would break.
+/// A text that a careless parser would break.
 const TEXT: &str = "Caf\u{e9}, \u{65e5}\u{672c}, \u{1f600}:\n\n\t\"data: {}\" and \\u0041\r\n";
 
-/// The bytes of a stream that answers a step.
+/// Returns the bytes of a stream that answers a step.
 fn wire(shape: Shape, step: Step) -> Vec<u8> {
     let provider = FakeProvider::new();
     provider.script(step);
@@ -28,7 +28,7 @@ fn wire(shape: Shape, step: Step) -> Vec<u8> {
     post(&provider, shape, &body).pieces.concat()
 }
 
-/// What comes of a stream of these pieces: its records, and what was shown.
+/// Returns the records that a stream of these pieces gives, and the text that was shown.
 #[track_caller]
 fn read(shape: Shape, step: Step) -> (Vec<serde_json::Value>, String) {
     let provider = FakeProvider::new();
@@ -68,7 +68,7 @@ fn a_stream_may_come_in_pieces_of_any_size() {
             let expected = read(shape, step);
             for size in [1, 2, 3, 7, 1000] {
                 let pieces = read(shape, Step::stream(&bytes, size));
-                // The fake provider numbers its own answers, and here it was given one.
+                // The fake provider numbers its own answers, but this one was given to it.
                 assert_eq!(pieces, expected, "{shape:?} {size}");
             }
         }
@@ -113,7 +113,7 @@ fn streams_with_missing_parts_are_understood() {
         assert_eq!(records[0]["content"], json!([{"type": "text", "text": "So."}]));
         assert_eq!((&records[0]["model"], &records[0]["usage"]), (&json!(null), &json!(null)));
         assert_eq!((&records[0]["stop_reason"], shown.as_str()), (&json!("end_turn"), "So.\n"));
-        // Some proxies do not say that it is a stream.
+        // Some proxies do not declare that it is a stream.
         for kind in ["text/plain", "application/json"] {
             let headers = [("content-type", kind), ("request-id", "req_1")];
             let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
@@ -131,7 +131,7 @@ fn a_whole_answer_to_a_streaming_request_is_accepted() {
         let (records, shown) = read(shape, Step::Reply(whole.clone()));
         assert_eq!(records[0]["content"][0]["text"], "Reply to 1 messages: hello");
         assert_eq!(shown, "Reply to 1 messages: hello\n");
-        // Or one that says that it is a stream.
+        // Or a whole answer is declared as a stream.
         let same = read(shape, Step::stream(whole.to_string().as_bytes(), 1000));
         assert_eq!(same.1, shown);
         assert_eq!(same.0[0]["content"], records[0]["content"]);
@@ -148,7 +148,7 @@ fn a_stream_is_recorded_and_replayed() {
         };
         let first = run("--record").success();
         let again = run("--replay").success().stderr(first.stderr_text().to_owned());
-        // What the provider called the exchange is not recorded.
+        // The recording does not have the provider's id of the exchange.
         let but_for_the_name = |run: &Assert| {
             let mut record = run.json_one();
             record["request_id"] = json!(null);
@@ -159,7 +159,7 @@ fn a_stream_is_recorded_and_replayed() {
     }
 }
 
-// ---- what is shown ---------------------------------------------------------------------------
+// ---- the shown text --------------------------------------------------------------------------
 
 #[test]
 fn the_text_is_shown_on_standard_error_or_at_the_end_of_a_file() {
@@ -217,7 +217,7 @@ fn an_unwritable_file_ends_with_74_before_anything_is_sent() {
         .stdout("")
         .stderr(contains("'no/such/place'"));
     assert!(provider.requests().is_empty());
-    // The word after the option is no file to show in, but one with messages.
+    // The argument after the option is a file of messages, not the file for the text.
     let sandbox = Sandbox::new();
     sandbox.write("m", HELLO);
     call(&sandbox, &provider, Shape::OpenAi, &["--stream", "m"]).assert().success();
@@ -255,7 +255,7 @@ fn control_characters_are_escaped_on_a_terminal() {
         for command in ["claw-call --stream m >reply", "claw-call --stream=/dev/tty m >reply 2>&1"]
         {
             let run = run(command);
-            // The terminal ends lines with a carriage return of its own.
+            // The terminal itself adds a carriage return to each line end.
             assert_eq!(
                 run.success().stdout_text().replace("\r\n", "\n"),
                 shown,
@@ -263,7 +263,7 @@ fn control_characters_are_escaped_on_a_terminal() {
             );
             assert_eq!(sandbox.read_json("reply")[0]["content"][0]["text"], evil);
         }
-        // What is no terminal gets every byte.
+        // A file or pipe gets every byte.
         run("claw-call --stream=shown m >reply").success().stdout("");
         assert_eq!(sandbox.read_text("shown"), format!("{evil}\n"));
         sandbox.sh("rm shown").assert().success();

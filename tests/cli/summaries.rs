@@ -1,4 +1,4 @@
-//! A program in the place of `claw-call`, whose summaries are files, and what becomes of them.
+//! A program in place of `claw-call` whose summaries are files, and helpers to inspect the results.
 
 use assert_cmd::assert::Assert;
 use serde_json::{Value, json};
@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use crate::common::{AssertExt, Sandbox, rules};
 use crate::talks::{append, stage};
 
-/// A sandbox whose `claw-call` notes what it is sent and answers with the file `reply.N` for its
-/// call number N, else `reply`, and ends with the status in `status.N`, else `status`, else 0.
+/// Returns a sandbox whose `claw-call` logs its requests. Call number N is answered with the file `reply.N`, or
+/// else `reply`, and ends with the status in `status.N`, or else `status`, or else 0.
 pub fn with_model() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.program(
@@ -23,7 +23,7 @@ pub fn with_model() -> Sandbox {
     sandbox
 }
 
-/// The records of a reply that ended well.
+/// The records of a successful reply.
 pub fn says(text: &str) -> String {
     reply(&[json!({"type": "text", "text": text})], "end_turn")
 }
@@ -38,13 +38,13 @@ pub fn reply(content: &[Value], stop_reason: &str) -> String {
     format!("{record}\n")
 }
 
-/// How many calls there were.
+/// Returns the number of calls.
 pub fn calls(sandbox: &Sandbox) -> usize {
     let calls = sandbox.exists("calls").then(|| sandbox.read_text("calls"));
     calls.map_or(0, |calls| calls.trim().parse().expect("a number"))
 }
 
-/// The text of the summary request of call `n`.
+/// Returns the text of the summary request of call `n`.
 pub fn asked(sandbox: &Sandbox, n: usize) -> String {
     let messages = sandbox.read_json(&format!("stdin.{n}"));
     let [message] = messages.as_slice() else { panic!("one message: {messages:?}") };
@@ -57,7 +57,7 @@ pub fn compact(sandbox: &Sandbox, args: &[&str]) -> Assert {
     stage(sandbox, "claw-compact", args, "s.jsonl")
 }
 
-/// Compacts the transcript and gives the record.
+/// Compacts the transcript and returns the record.
 #[track_caller]
 pub fn compacted(sandbox: &Sandbox, args: &[&str]) -> Value {
     let run = compact(sandbox, args).success();
@@ -65,7 +65,7 @@ pub fn compacted(sandbox: &Sandbox, args: &[&str]) -> Value {
     run.json_one()
 }
 
-/// How many messages the record covers.
+/// Returns the number of messages that the record covers.
 pub fn covered(sandbox: &Sandbox, record: &Value) -> usize {
     let messages = sandbox.cmd("claw-rebuild").args(["--meta", "--ignore-compactions", "s.jsonl"]);
     let messages = messages.assert().json();
@@ -73,7 +73,7 @@ pub fn covered(sandbox: &Sandbox, record: &Value) -> usize {
     found.expect("the first kept message")
 }
 
-/// The messages of the transcript, which a provider would take.
+/// Returns the messages of the transcript, which a provider must accept.
 #[track_caller]
 pub fn legal(sandbox: &Sandbox) -> Vec<Value> {
     let run = sandbox.cmd("claw-rebuild").args(["--strict", "s.jsonl"]).assert();

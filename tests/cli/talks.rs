@@ -1,11 +1,11 @@
-//! Sessions to test the guard's stages with: talks, tool loops, long results.
+//! Sessions for testing the guard's stages: conversations, tool loops, long results.
 
 use assert_cmd::assert::Assert;
 use serde_json::{Value, json};
 
 use crate::common::{AssertExt, Sandbox};
 
-/// Records on their way into a transcript.
+/// Records to be appended to a transcript.
 #[derive(Clone, Default)]
 pub struct Talk {
     records: Vec<Value>,
@@ -13,12 +13,12 @@ pub struct Talk {
 }
 
 impl Talk {
-    /// Nothing said yet.
+    /// Returns an empty conversation.
     pub fn new() -> Talk {
         Talk::default()
     }
 
-    /// `n` messages by turns, the user's first: short questions, answers of `words` words.
+    /// Returns `n` alternating messages, the user's first: short questions, and answers of `words` words.
     pub fn plain(n: usize, words: usize) -> Talk {
         (0..n).fold(Talk::new(), |talk, i| match i % 2 {
             0 => talk.user(&format!("question {i}")),
@@ -26,8 +26,8 @@ impl Talk {
         })
     }
 
-    /// A letter a message: `u` and `a` are words, `c` is a call and `r` its result, `C` are two calls
-    /// and `R` their results, the second one first.
+    /// Returns a conversation with one letter per message: `u` and `a` are text, `c` is a call and `r` its result,
+    /// `C` two calls and `R` their results, the second one first.
     pub fn of(kinds: &str, words: usize) -> Talk {
         let text = self::words(words);
         kinds.chars().fold(Talk::new(), |talk, kind| match kind {
@@ -47,43 +47,43 @@ impl Talk {
         self
     }
 
-    /// The user says something.
+    /// Adds a user message.
     pub fn user(self, text: &str) -> Talk {
         self.record(json!({"type": "user", "content": text}))
     }
 
-    /// The assistant says something.
+    /// Adds an assistant message.
     pub fn assistant(self, text: &str) -> Talk {
         let content = json!([{"type": "text", "text": text}]);
         self.record(json!({"type": "assistant", "content": content, "stop_reason": "end_turn"}))
     }
 
-    /// The assistant calls a tool; calls are named `call_1`, `call_2` and so on.
+    /// Adds a tool call; calls are named `call_1`, `call_2` and so on.
     pub fn call(mut self, name: &str, input: Value) -> Talk {
         self.calls += 1;
         let id = format!("call_{}", self.calls);
         self.record(json!({"type": "tool_use", "tool_use_id": id, "name": name, "input": input}))
     }
 
-    /// The newest call is answered.
+    /// Adds the result of the newest call.
     pub fn result(self, content: impl Into<Value>) -> Talk {
         self.answer(0, content)
     }
 
-    /// The call so many before the newest one is answered.
+    /// Adds the result of an earlier call, counted back from the newest one.
     pub fn answer(self, back: usize, content: impl Into<Value>) -> Talk {
         let id = format!("call_{}", self.calls - back);
         let content = content.into();
         self.record(json!({"type": "tool_result", "tool_use_id": id, "content": content}))
     }
 
-    /// The assistant says that it looks, calls a tool, and the call is answered.
+    /// Adds a short text of the assistant, a tool call and its result.
     pub fn tool(self, result: impl Into<Value>) -> Talk {
         let path = format!("src/file_{}.rs", self.calls + 1);
         self.assistant("I look.").call("read_file", json!({"path": path})).result(result)
     }
 
-    /// The records as lines.
+    /// Returns the records as lines.
     pub fn lines(&self) -> String {
         self.records.iter().map(|record| format!("{record}\n")).collect()
     }
@@ -104,18 +104,18 @@ pub fn builds() -> Talk {
     })
 }
 
-/// Six turns of words alone: about 4700 tokens as the fake provider counts.
+/// Six turns of text: about 4700 tokens as the fake provider counts.
 #[cfg(feature = "http")]
 pub fn chat() -> Talk {
     Talk::plain(12, 600)
 }
 
-/// So many words, about a token each.
+/// Returns `n` words of about a token each.
 pub fn words(n: usize) -> String {
     "word ".repeat(n)
 }
 
-/// What a build prints: many lines, and what matters at the end.
+/// Returns the output of a build: many lines, with the important ones at the end.
 pub fn log(lines: usize) -> String {
     let steps =
         (1..=lines).map(|i| format!("step {i}: compiled module_{i} in {} ms\n", i * 7 % 90));
@@ -128,28 +128,28 @@ pub fn append(sandbox: &Sandbox, file: &str, records: impl Into<Vec<u8>>) {
     sandbox.cmd("claw-append").arg(file).write_stdin(records).assert().success();
 }
 
-/// The messages of a transcript, without a finding.
+/// Returns the messages of a transcript, which must have no finding.
 #[track_caller]
 pub fn rebuild(sandbox: &Sandbox, file: &str) -> String {
     let run = sandbox.cmd("claw-rebuild").args(["--strict", file]).assert();
     run.success().stdout_text()
 }
 
-/// The same, with what the stages need to know of the records.
+/// The same, with the metadata of the records that the stages need.
 #[track_caller]
 pub fn rebuild_meta(sandbox: &Sandbox, file: &str) -> String {
     let run = sandbox.cmd("claw-rebuild").args(["--strict", "--meta", file]).assert();
     run.success().stdout_text()
 }
 
-/// Takes back the transcript's last record.
+/// Undoes the last record of the transcript.
 #[track_caller]
 pub fn undo_last(sandbox: &Sandbox, file: &str) {
     let last = sandbox.read_json(file).pop().unwrap_or_default();
     append(sandbox, file, json!({"type": "retract", "target": last["id"]}).to_string());
 }
 
-/// Runs a stage on a transcript's messages, with `--record`.
+/// Runs a stage on the messages of a transcript, with `--record`.
 #[track_caller]
 pub fn stage(sandbox: &Sandbox, program: &str, args: &[&str], file: &str) -> Assert {
     let messages = rebuild_meta(sandbox, file);

@@ -1,22 +1,22 @@
-//! No text of somebody else's makes a terminal do something: what programs say of transcripts, messages
-//! and providers shows control characters, and so does a reply on a terminal. Data stays as it is.
+//! Untrusted text never controls a terminal: diagnostics about transcripts, messages and providers show control
+//! characters escaped, and so does a reply on a terminal. Data is not changed.
 
 use assert_cmd::assert::Assert;
 use predicates::str::contains;
 
 use crate::common::{AssertExt, Sandbox};
 
-/// What a hostile tool prints: a colour, the eight-bit form of it, a line overwritten, a delete, text
-/// that runs backwards. As JSON, with what JSON allows raw.
+/// The output of a hostile tool: a colour, its eight-bit form, an overwritten line, a delete, text that runs
+/// backwards. As JSON, with the bytes that JSON allows raw.
 const EVIL: &str = "\\u001b[31m\u{9b}31m\\r\u{7f}\u{202e}evil";
 
-/// The same, shown.
+/// The same text, escaped.
 const SHOWN: &str = r"\u{1b}[31m\u{9b}31m\r\u{7f}\u{202e}evil";
 
-/// The same as JSON, shown.
+/// The same as JSON, escaped.
 const SHOWN_JSON: &str = r"\u001b[31m\u009b31m\r\u007f\u202eevil";
 
-/// Nothing in a text but lines of characters that a terminal shows.
+/// Checks that a text has only lines of printable characters.
 #[track_caller]
 fn is_harmless(text: &str) {
     let is_odd = |c: &char| (c.is_control() && *c != '\n') || *c == '\u{202e}';
@@ -24,7 +24,7 @@ fn is_harmless(text: &str) {
     assert!(odd.is_empty(), "{odd:?} in {text:?}");
 }
 
-/// Each line on standard error is harmless and shows the text, in both forms.
+/// Checks that each line on standard error is harmless and shows the text, in both forms.
 #[track_caller]
 fn says_it_shown(run: impl Fn(&[&str]) -> Assert) {
     for (form, shown) in [("text", SHOWN), ("json", SHOWN_JSON)] {
@@ -87,7 +87,7 @@ fn a_reply_is_escaped_on_a_terminal_and_unchanged_in_a_pipe() {
         r#"{{"type":"assistant","content":[{{"type":"text","text":"red\n{EVIL}"}}],"stop_reason":"end_turn"}}"#
     );
     sandbox.write("reply", reply);
-    // The model of this turn takes its options, reads the messages and answers.
+    // The model of this turn accepts its options, reads the messages and answers.
     sandbox.program("model", "cat >/dev/null; cat reply");
     let turn = "claw-turn --call model -m hi s.jsonl";
     sandbox.sh(turn).assert().success().stdout("red\n\u{1b}[31m\u{9b}31m\r\u{7f}\u{202e}evil\n");
@@ -96,7 +96,7 @@ fn a_reply_is_escaped_on_a_terminal_and_unchanged_in_a_pipe() {
         return;
     }
     let run = sandbox.sh(&format!("script -qec '{turn}' /dev/null")).assert();
-    // The terminal ends lines with a carriage return of its own.
+    // The terminal itself adds a carriage return to each line end.
     let shown = run.success().stdout_text().replace("\r\n", "\n");
     is_harmless(&shown);
     assert_eq!(shown, format!("red\n{SHOWN}\n"));
@@ -107,7 +107,7 @@ mod calls {
     use super::*;
     use crate::common::provider::{FakeProvider, Step};
 
-    /// Some providers repeat in a refusal what they were sent.
+    /// Some providers repeat the request in a refusal.
     #[test]
     fn a_refusal_escapes_the_text_of_the_provider() {
         let provider = FakeProvider::new();

@@ -1,4 +1,4 @@
-//! Tools: the three that come along, kept in the workspace, and what a model is told of a folder of them.
+//! Tools: the three bundled ones, which stay inside the workspace, and the description of a folder of tools.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ fn shipped() -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tools").display().to_string()
 }
 
-/// A sandbox with a workspace, and things beside it that are nobody's business.
+/// Returns a sandbox with a workspace, and files beside it that tools must not reach.
 fn workspace() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.write("secret", "secret");
@@ -26,7 +26,7 @@ fn workspace() -> Sandbox {
     sandbox
 }
 
-/// The result of one call of each, run by `claw-exec`.
+/// Runs calls with `claw-exec` and returns their results.
 fn exec(sandbox: &Sandbox, calls: &[(&str, Value)]) -> Vec<Value> {
     let call = |(name, input): &(&str, Value)| {
         let call = json!({"type": "tool_use", "tool_use_id": "t", "name": name, "input": input});
@@ -114,7 +114,7 @@ fn audit_21_tools_cannot_reach_sessions() {
     assert_eq!(list["content"], "[link] away\n[dir]  docs\n[link] fine\n[link] up\n");
 }
 
-/// A folder with two tools that can be told of, and much that cannot.
+/// A folder with two tools that can be described, and other files that cannot.
 fn folder() -> Sandbox {
     let sandbox = Sandbox::new();
     let schema = json!({"type": "object", "properties": {}});

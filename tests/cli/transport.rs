@@ -1,4 +1,4 @@
-//! T-5 and T-6: how a call gets there. TLS, redirects, plain http, proxies, and addresses.
+//! T-5 and T-6: the connection of a call: TLS, redirects, plain http, proxies, and addresses.
 
 use assert_cmd::assert::Assert;
 use predicates::prelude::*;
@@ -10,25 +10,25 @@ use crate::common::{AssertExt, Cmd, Sandbox};
 
 const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";
 
-/// Like nothing that a search for keys knows.
+/// A key that resembles no known kind of key.
 const KEY: &str = "key/of-the-house+901Z";
 
-/// A name that nobody can find: only a proxy knows where it is.
+/// A name without an address: only the proxy can reach it.
 const ELSEWHERE: &str = "provider.invalid";
 
-/// A call with the key that says hello once, to this address.
+/// Returns a call to this address with the key and a greeting.
 fn call(sandbox: &Sandbox, url: &str) -> Cmd {
     let cmd = sandbox.cmd("claw-call").env("ANTHROPIC_API_KEY", KEY).env("CLAW_MODEL", MODEL);
     cmd.args(["--base-url", url, "--max-retries", "0", "--timeout", "10"]).write_stdin(HELLO)
 }
 
-/// The call came to an answer.
+/// Checks that the call got an answer.
 #[track_caller]
 fn is_answered(run: Assert) -> Assert {
     run.success().stderr("").stdout(contains(r#""type":"assistant""#))
 }
 
-/// The call failed with this status, for this reason, without a word too many.
+/// Checks that the call failed with this status, for this reason, and did not show the key.
 #[track_caller]
 fn has_failed(run: Assert, status: i32, why: &str) -> Assert {
     run.code(status).stdout("").stderr(contains(why)).stderr(contains(KEY).not())
@@ -36,8 +36,8 @@ fn has_failed(run: Assert, status: i32, why: &str) -> Assert {
 
 // ---- TLS -------------------------------------------------------------------------------------
 
-/// A server with TLS before a provider, and a place to call it from, with the signer's certificate in
-/// `ca.pem`.
+/// A server with TLS in front of a provider, and a sandbox to call it from. `ca.pem` in it has the certificate of
+/// the authority.
 struct Secure {
     sandbox: Sandbox,
     provider: FakeProvider,
@@ -61,7 +61,7 @@ impl Secure {
         call(&self.sandbox, &self.front.url(name))
     }
 
-    /// Neither the key nor anything else was told to the server.
+    /// Checks that the server received neither the key nor anything else.
     #[track_caller]
     fn was_told_nothing(&self) {
         assert_eq!((self.front.bytes(), self.provider.requests().len()), (0, 0));
@@ -72,7 +72,7 @@ impl Secure {
 fn t5_an_untrusted_certificate_ends_with_69_and_nothing_is_sent() {
     let server = Secure::of("localhost");
     has_failed(server.call("localhost").assert(), 69, "invalid peer certificate: UnknownIssuer");
-    // Nor does the certificate of another signer help.
+    // The certificate of another authority does not help either.
     server.sandbox.write("other.pem", Signer::new().pem());
     let run = server.call("localhost").args(["--ca", "other.pem"]).assert();
     has_failed(run, 69, "invalid peer certificate");
@@ -89,7 +89,7 @@ fn t6_a_given_certificate_is_trusted() {
         is_answered(server.call(name).args(["--ca", "ca.pem"]).assert());
         is_answered(server.call(name).arg("--ca=ca.pem").arg("--stream=shown").assert());
         is_answered(server.call(name).env("SSL_CERT_FILE", "ca.pem").assert());
-        // A file of several certificates, as systems have them, with words between them.
+        // A file of several certificates with text between them, as on most systems.
         let bundle = format!("# mine\n{}\n# ours\n{}", Signer::new().pem(), server.signer.pem());
         server.sandbox.write("bundle.pem", bundle);
         is_answered(server.call(name).args(["--ca", "bundle.pem"]).assert());
@@ -109,7 +109,7 @@ fn t6_a_given_certificate_is_trusted_in_addition_to_the_others() {
     is_answered(with("ca.pem", "other.pem"));
     is_answered(with("other.pem", "ca.pem"));
     is_answered(with("missing.pem", "ca.pem"));
-    // The variable is instead of the system's.
+    // The variable replaces the certificates of the system.
     let run = server.call("localhost").env("SSL_CERT_FILE", "other.pem").assert();
     has_failed(run, 69, "UnknownIssuer");
     let run = server.call("localhost").env("SSL_CERT_FILE", "missing.pem").assert();
@@ -119,7 +119,7 @@ fn t6_a_given_certificate_is_trusted_in_addition_to_the_others() {
 #[test]
 fn t6_a_folder_of_certificates_is_trusted() {
     let server = Secure::of("localhost");
-    // As c_rehash names them; which hash it is does not matter.
+    // Files are named as by c_rehash; the value of the hash does not matter.
     server.sandbox.write("certificates/0a1b2c3d.0", server.signer.pem());
     is_answered(server.call("localhost").env("SSL_CERT_DIR", "certificates").assert());
 }
@@ -136,7 +136,7 @@ fn t5_a_certificate_for_another_name_or_time_is_refused() {
     has_failed(run, 69, "certificate expired");
     expired.was_told_nothing();
 
-    // A certificate that vouches for itself alone is no signer's.
+    // A self-signed certificate does not make its owner an authority.
     let plain = Secure::of("localhost");
     let run = plain.call("127.0.0.1").args(["--ca", "ca.pem"]).assert();
     has_failed(run, 69, "certificate not valid for name");
@@ -246,7 +246,7 @@ fn t5_an_address_with_a_password_is_refused_without_showing_it() {
 
 // ---- proxies ---------------------------------------------------------------------------------
 
-/// A call by way of a proxy, where the environment is what counts.
+/// Returns a call through a proxy that the environment configures.
 fn by_proxy(server: &Secure, url: &str, proxy: &str) -> Cmd {
     let cmd = call(&server.sandbox, url).args(["--ca", "ca.pem"]);
     cmd.env_remove("NO_PROXY").env("HTTPS_PROXY", proxy)
@@ -276,7 +276,7 @@ fn t6_https_uses_the_proxy_which_learns_only_the_host_name() {
     server.provider.all_legal();
 }
 
-/// Nothing is told to a proxy that shows a certificate of its own.
+/// Nothing is sent through a proxy that shows its own certificate.
 #[test]
 fn t5_an_intercepting_proxy_learns_nothing() {
     let server = Secure::of(ELSEWHERE);
@@ -321,7 +321,7 @@ fn t6_an_address_on_this_machine_takes_no_proxy() {
     has_failed(run.assert(), 77, "x-api-key header is required");
 }
 
-/// What is sent in the open is sent to the proxy in the open.
+/// Unencrypted requests are sent to the proxy as plain http.
 #[test]
 fn t6_plain_http_to_another_machine_uses_http_proxy() {
     let proxy = Proxy::refusing("403 Forbidden");
@@ -357,7 +357,7 @@ fn t6_a_proxy_that_refuses_or_is_down_ends_with_69() {
 
 // ---- which address a base URL means ----------------------------------------------------------
 
-/// The address that a dry run shows.
+/// Returns the address that a dry run shows.
 fn shown(provider: &str, name: &str, base: &str) -> String {
     let cmd = Sandbox::new().cmd("claw-call").args(["--provider", provider, "--model", "m"]);
     let run =
@@ -403,7 +403,7 @@ fn t6_a_base_url_gives_the_documented_address() {
         let url = shown(provider, "CLAW_BASE_URL", &format!("{a}{base}"));
         assert_eq!(url, format!("{a}{path}"), "{provider} {base}");
     }
-    // What a port and a host look like does not matter.
+    // The form of the host and the port does not matter.
     let port = shown("openai", "CLAW_BASE_URL", "http://v1.example:8080/");
     assert_eq!(port, "http://v1.example:8080/v1/chat/completions");
 }

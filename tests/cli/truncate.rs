@@ -9,12 +9,12 @@ use crate::talks::{self, Talk, append, log, rebuild, rebuild_meta, stage, undo_l
 
 const MARKER: &str = "left out, sha256 ";
 
-/// A question, a call with this result, and what the assistant made of it.
+/// A question, a call with this result, and the assistant's reply to it.
 fn one(result: impl Into<Value>) -> Talk {
     Talk::new().user("Look.").tool(result).assistant("Seen.").user("And now?")
 }
 
-/// Text of exactly so many characters, five a token.
+/// Returns a text of exactly `characters` characters, five per token.
 fn text(characters: usize) -> String {
     words(characters / 5 + 1).chars().take(characters).collect()
 }
@@ -23,27 +23,27 @@ fn truncate(sandbox: &Sandbox, args: &[&str], messages: impl Into<Vec<u8>>) -> C
     sandbox.cmd("claw-truncate").args(args).write_stdin(messages)
 }
 
-/// The messages of a talk, as a user would pipe them in.
+/// Returns the messages of a conversation, as a user would pipe them in.
 fn messages(talk: &Talk) -> String {
     let sandbox = Sandbox::new();
     talk.append(&sandbox, "s.jsonl");
     rebuild(&sandbox, "s.jsonl")
 }
 
-/// The results in some messages, in order.
+/// Returns the results in some messages, in order.
 fn results(messages: &[Value]) -> Vec<Value> {
     let blocks = messages.iter().filter_map(|message| message["content"].as_array()).flatten();
     blocks.filter(|block| block["type"] == "tool_result").map(|b| b["content"].clone()).collect()
 }
 
-/// What is left of one result of this text.
+/// Returns what remains of one result with this text.
 fn shortened(args: &[&str], result: impl Into<Value>) -> String {
     let run = truncate(&Sandbox::new(), args, messages(&one(result))).assert();
     let found = results(&run.json());
     found[0].as_str().unwrap_or_default().to_owned()
 }
 
-/// What stands before the marker and after it.
+/// Splits a result into the text before the marker and the text after it.
 #[track_caller]
 fn ends(shown: &str) -> (&str, &str) {
     let at = shown.find("[... ").expect("a marker");
@@ -54,7 +54,7 @@ fn ends(shown: &str) -> (&str, &str) {
 
 #[test]
 fn v39_only_results_over_the_limit_change() {
-    // 0.3 of the window at 4 characters a token; claw0's 180000 gives 216000.
+    // 0.3 of the window at 4 characters per token; claw0's window of 180000 gives 216000.
     for (window, limit) in [("10000", 12_000), ("180000", 216_000)] {
         for length in [limit - 1, limit] {
             assert_eq!(shortened(&["--window", window], text(length)), text(length));
@@ -97,7 +97,7 @@ fn v41_d34_l2_the_end_is_kept() {
         let shown = shortened(&["--window", "10000"], format!("{}{end}", log(2000)));
         let (head, tail) = ends(&shown);
         assert!(tail.ends_with(end) && head.starts_with("step 1: "), "{end}");
-        // Seven tenths and three, both on line ends.
+        // Seven tenths and three tenths, both at line ends.
         assert!(
             head.len() > 2 * tail.len() && tail.starts_with("step "),
             "{} {}",
@@ -147,13 +147,13 @@ fn v43_d35_shortening_a_result_again_leaves_one_marker() {
                 .success();
         let shown = results(&further.json())[0].to_string();
         assert_eq!(shown.matches(MARKER).count(), 1, "{shown}");
-        // It still speaks of the whole text.
+        // The marker still states the size of the original text.
         let bytes = format!(" of {} bytes (", log(2000).len());
         assert!(shown.contains(&bytes) && shown.contains(&digest(&sandbox, &log(2000))), "{shown}");
     }
 }
 
-/// The first 16 digits of a text's SHA-256, by another program.
+/// Returns the first 16 digits of a text's SHA-256, computed by another program.
 fn digest(sandbox: &Sandbox, text: &str) -> String {
     sandbox
         .sh("sha256sum | cut -c 1-16")
@@ -165,7 +165,7 @@ fn digest(sandbox: &Sandbox, text: &str) -> String {
         .to_owned()
 }
 
-/// Shortens `s.jsonl` for a window, stores the records, and gives what was said: tokens before and after.
+/// Shortens `s.jsonl` for a window and stores the records. Returns the reported tokens before and after.
 fn shorten(sandbox: &Sandbox, window: &str) -> (u64, u64) {
     let args = ["--window", window, "--log", "json"];
     let run = stage(sandbox, "claw-truncate", &args, "s.jsonl");
@@ -175,7 +175,7 @@ fn shorten(sandbox: &Sandbox, window: &str) -> (u64, u64) {
     (number("before"), number("after"))
 }
 
-/// What claw-estimate says of the next request.
+/// Returns the size of the next request according to claw-estimate.
 fn estimate(sandbox: &Sandbox) -> u64 {
     let messages = rebuild_meta(sandbox, "s.jsonl");
     let run = sandbox.cmd("claw-estimate").write_stdin(messages).assert();
@@ -219,7 +219,7 @@ fn audit_02_a_second_shortening_keeps_the_first() {
 
 #[test]
 fn audit_02_a_marker_that_a_tool_wrote_is_text() {
-    // A result that reads as if another one had been shortened, with numbers that agree.
+    // A result that looks like a shortened one, with consistent numbers.
     let marker = "[... 4000 of 4096 bytes (80 lines) left out, sha256 0123456789abcdef ...]";
     let fake = format!("{}\n{marker}\n{}", "a".repeat(48), "b".repeat(48));
     let sandbox = Sandbox::new();
@@ -269,14 +269,14 @@ fn v44_no_budget_leaves_the_marker() {
         let shown = shortened(args, log(300));
         assert_eq!(ends(&shown), ("", ""), "{args:?}: {shown}");
     }
-    // What is shorter than a marker stays.
+    // A result shorter than a marker is not changed.
     assert_eq!(shortened(&["--window", "10000", "--max-fraction", "0"], "ok"), "ok");
 }
 
 #[test]
 fn v45_d33_l1_many_results_none_too_long_oldest_first() {
     let sandbox = Sandbox::new();
-    // Ten results of 4000 tokens, a limit of 24000 characters each, a budget of 14000 tokens for all.
+    // Ten results of 4000 tokens, a limit of 24000 characters each, a budget of 14000 tokens in total.
     let talk = (0..10).fold(Talk::new().user("Look."), |talk, _| talk.tool(text(20_000)));
     let talk = talk.assistant("Done.").user("Again.").tool(text(20_000));
     talk.append(&sandbox, "s.jsonl");
@@ -349,7 +349,7 @@ fn v47_a_larger_window_keeps_more_but_never_more_than_the_share() {
     }
 }
 
-/// A message's line without the member that the stages need.
+/// Returns the line of a message without the metadata that the stages need.
 fn without_meta(line: &str) -> String {
     let (message, _) = line.rsplit_once(r#","_meta":"#).expect("a message with _meta");
     format!("{message}}}\n")
@@ -370,7 +370,7 @@ fn v48_l3_record_mode_gives_the_same_messages_as_message_mode() {
     append(&sandbox, "s.jsonl", run.get_output().stdout.clone());
     assert!(rebuild(&sandbox, "s.jsonl") == expected);
 
-    // Nothing that was written is touched, and all of it can be taken back.
+    // No record is changed, and all truncations can be undone.
     assert!(sandbox.read("s.jsonl").starts_with(&bytes));
     let records = sandbox.read_json("s.jsonl");
     for record in &records[records.len() - 2..] {
@@ -459,7 +459,7 @@ fn without_meta_there_is_no_record() {
 #[test]
 fn l7_exit_5_when_nothing_can_be_shortened() {
     let sandbox = Sandbox::new();
-    // It fits: as messages they pass, as records there is nothing to write.
+    // It fits: the messages are passed on, and there is no record to write.
     one("short").append(&sandbox, "fits.jsonl");
     let fits = rebuild_meta(&sandbox, "fits.jsonl");
     truncate(&sandbox, &["--window", "8000"], fits.clone())
@@ -497,13 +497,13 @@ fn l7_exit_5_when_the_budget_is_not_reached_but_the_result_is_written() {
     assert_eq!(run.json_one()["type"], "truncation");
 }
 
-/// An image whose size cannot be told: 1600 tokens.
+/// An image of unknown size: 1600 tokens.
 fn image(data: &str) -> Value {
     let source = json!({"type": "base64", "media_type": "image/png", "data": data});
     json!({"type": "image", "source": source})
 }
 
-/// Two results with images in them, and one that the user shows.
+/// Two results with images, and one image in a user message.
 fn with_images() -> Talk {
     let document =
         json!({"type": "document", "source": {"type": "url", "url": "https://example.org/a.pdf"}});
@@ -523,7 +523,7 @@ fn l5_images_of_results_are_omitted_whole_and_recorded() {
     let sandbox = Sandbox::new();
     with_images().append(&sandbox, "s.jsonl");
     let before = rebuild(&sandbox, "s.jsonl");
-    // 6400 tokens and some words; 5600 of 8000 are the budget: one has to go, the oldest.
+    // 6400 tokens and a few words; the budget is 5600 of 8000, so the oldest image is dropped.
     let args = ["--window", "8000"];
     let run = truncate(&sandbox, &args, rebuild_meta(&sandbox, "s.jsonl")).assert().success();
     let expected: String = run.lines().iter().map(|line| without_meta(line)).collect();
@@ -541,13 +541,13 @@ fn l5_images_of_results_are_omitted_whole_and_recorded() {
     append(&sandbox, "s.jsonl", run.get_output().stdout.clone());
     assert!(rebuild(&sandbox, "s.jsonl") == expected);
 
-    // The line says how to see it.
+    // The line states how to see it.
     let (_, rest) = expected.split_once("; all of it: ").expect("a command in the line");
     let (command, _) = rest.split_once(" ...]").expect("the line's end");
     let whole = sandbox.sh(&format!("{command} s.jsonl")).assert().success().stdout_text();
     assert!(whole.contains(&image("AAAA").to_string()), "{whole}");
 
-    // Further: one record for each result; what the user showed stays, whatever the budget.
+    // Then one record per result; images of the user stay, whatever the budget.
     let run = stage(&sandbox, "claw-truncate", &["--window", "600"], "s.jsonl")
         .code(5)
         .stderr(contains("left out 2 images or documents: "))
@@ -557,7 +557,7 @@ fn l5_images_of_results_are_omitted_whole_and_recorded() {
     let left: Vec<bool> =
         ["AAAA", "a.pdf", "BBBB", "CCCC"].iter().map(|data| shown.contains(data)).collect();
     assert_eq!(left, [false, false, false, true], "{shown}");
-    // Step by step all of it comes back.
+    // Each step can be undone.
     for target in sandbox.read_json("s.jsonl").iter().filter(|it| it["type"] == "truncation") {
         append(&sandbox, "s.jsonl", json!({"type": "retract", "target": target["id"]}).to_string());
     }
@@ -583,7 +583,7 @@ fn l5_a_record_that_omits_a_missing_image_is_a_finding() {
             .stdout(before.clone())
             .stderr(contains("a truncation does not fit this result"));
     }
-    // One that is no list cannot be written, and one without the member means the text alone.
+    // `media` that is not a list makes the record unusable; without it, only the text changes.
     let mut wrong = record.clone();
     wrong["media"] = json!("AAAA");
     sandbox.cmd("claw-append").arg("s.jsonl").write_stdin(wrong.to_string()).assert().code(65);
@@ -609,7 +609,7 @@ fn l6_less_than_the_minimum_gain_changes_nothing_and_ends_with_5() {
         .stdout(messages.clone())
         .stderr(contains("nothing changed: would save "));
     run("1000000", &["--record"]).code(5).stdout("").stderr(contains(", less than --min-gain"));
-    // Where it fits as it is there is nothing to gain, and that is less than 1.
+    // If the messages fit, nothing can be gained, and 0 is less than 1.
     one("short").append(&sandbox, "fits.jsonl");
     let fits = rebuild(&sandbox, "fits.jsonl");
     for (least, status) in [("0", 0), ("1", 5)] {
@@ -627,7 +627,7 @@ fn l6_o1_later_turns_make_the_same_cut() {
     let before = rebuild(&sandbox, "s.jsonl");
     Talk::new().assistant("Well.").user("More.").append(&sandbox, "s.jsonl");
     assert!(rebuild(&sandbox, "s.jsonl").starts_with(&before));
-    // Nothing more is to be gained of what was cut.
+    // A result that was cut cannot be shortened further.
     stage(&sandbox, "claw-truncate", &["--window", "8000"], "s.jsonl").code(5).stdout("");
 }
 
@@ -675,19 +675,19 @@ fn d33_the_numbers_of_a_refusal_apply() {
         assert!(run.get_output().status.success(), "{run}");
         run.json_one()["head"].as_u64()
     };
-    // Its limit is the window when no other is known, and the smaller one when one is.
+    // The limit in the error is the window if no other is known, and otherwise the smaller of the two applies.
     let limit = run(json!({"type": "error", "class": "overflow", "limit": 2000}), &[]);
     let known =
         run(json!({"type": "error", "class": "overflow", "limit": 2000}), &["--window", "9000"]);
     assert_eq!(kept(&limit), kept(&known));
-    // A provider that counts five tokens where we count one needs it shorter.
+    // A provider that counts five tokens where we count one needs a shorter request.
     let error = json!({"type": "error", "class": "overflow", "limit": 6000, "actual": 10_000});
     let dense = run(error, &[]);
     assert!(kept(&dense) < Some(4000), "{}", dense.stderr_text());
     dense.stderr(contains("shortened 1 result: 10000 -> "));
-    // By our own count it would have fitted, and nothing would have been done.
+    // By our own estimate it would have fitted, and nothing would have been done.
     stage(&sandbox, "claw-truncate", &["--window", "6000"], "s.jsonl").code(5);
-    // No numbers: nothing to go by but what is known.
+    // Without numbers, only the configured window applies.
     run(json!({"type": "error", "class": "overflow"}), &[])
         .code(78)
         .stderr(contains("window is not known"));

@@ -1,4 +1,4 @@
-//! claw-turn: a turn through the guard, against a provider that refuses, and through kills.
+//! claw-turn: a turn through the guard, with a provider that refuses requests, and with kills.
 
 use std::collections::HashSet;
 use std::env;
@@ -18,18 +18,18 @@ use crate::talks::{Talk, builds, chat, log, rebuild, words};
 
 const PROMPT: &str = "And what is next?";
 
-/// Both: neither shortening nor summarising alone makes it fit a small window.
+/// A conversation that fits a small window only if it is both shortened and summarised.
 fn builds_and_chat() -> Talk {
     (0..6).fold(builds(), |talk, n| talk.user(&format!("Why {n}?")).assistant(&words(600)))
 }
 
-/// A turn on `s.jsonl`, without what comes after it.
+/// Returns a turn on `s.jsonl`, without a checkpoint afterwards.
 fn turn(sandbox: &Sandbox, provider: &FakeProvider, args: &[&str]) -> Cmd {
     let cmd = sandbox.cmd("claw-turn").envs(provider.env()).arg("--no-checkpoint").args(args);
     cmd.args(["-m", PROMPT, "s.jsonl"])
 }
 
-/// A talk, a provider with these steps, and the turn on it.
+/// A conversation, a provider with these steps, and the turn.
 struct Case {
     sandbox: Sandbox,
     provider: FakeProvider,
@@ -38,7 +38,7 @@ struct Case {
 }
 
 impl Case {
-    /// Returns the case, and what came of the turn.
+    /// Returns the case, and the result of the turn.
     #[track_caller]
     fn new(talk: &Talk, steps: &[Step], args: &[&str]) -> (Case, Assert) {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
@@ -53,21 +53,21 @@ impl Case {
         (case, run)
     }
 
-    /// The records that the turn added, of one type.
+    /// Returns the records of one type that the turn added.
     fn added(&self, kind: &str) -> Vec<Value> {
         let old = self.before.iter().filter(|byte| **byte == b'\n').count();
         let records = self.sandbox.read_json("s.jsonl").into_iter().skip(old);
         records.filter(|record| record["type"] == kind).collect()
     }
 
-    /// How many requests there were for an answer, and how many for a summary.
+    /// Returns the number of requests for a reply, and of those for a summary.
     fn requests(&self) -> (usize, usize) {
         let requests = self.provider.requests();
         let summaries = requests.iter().filter(|request| is_summary(request)).count();
         (requests.len() - summaries, summaries)
     }
 
-    /// V60: no request was sent twice.
+    /// V60: checks that no request was sent twice.
     #[track_caller]
     fn no_request_twice(&self) -> &Case {
         let requests = self.provider.requests();
@@ -77,7 +77,7 @@ impl Case {
     }
 }
 
-/// No request broke a rule but that of the window.
+/// Checks that requests broke no rule except that of the window.
 #[track_caller]
 fn legal_but_for_the_window(provider: &FakeProvider) {
     let broken = provider.requests().into_iter().filter_map(|request| request.violation);
@@ -89,7 +89,7 @@ fn is_summary(request: &Recorded) -> bool {
     request.messages().len() == 1 && request.last_user_text().contains("\n<conversation ")
 }
 
-// ---- the ladder ------------------------------------------------------------------------------
+// ---- the stages ------------------------------------------------------------------------------
 
 #[test]
 fn v59_an_accepted_request_is_sent_once() {
@@ -124,7 +124,7 @@ fn v59_a_second_overflow_summarises() {
     let run = run.stderr(contains("claw-compact: summarised ")).stderr(contains(" (1 call, "));
     assert_eq!(case.no_request_twice().requests(), (3, 1));
     assert_eq!((case.added("compaction").len(), case.added("error").len()), (1, 2));
-    // What was sent last is what the transcript gives, and it is answered.
+    // The last request is what the transcript rebuilds to, with its reply.
     let last = case.provider.requests().pop().expect("a request");
     assert!(last.messages()[0].to_string().contains("[Previous conversation summary]"));
     run.stdout(contains(format!(": {PROMPT}\n")));
@@ -138,7 +138,7 @@ fn v59_a_third_overflow_is_the_end() {
     run.code(3).stdout("");
     assert_eq!(case.no_request_twice().requests(), (3, 1));
     assert_eq!((case.added("error").len(), case.provider.pending()), (3, 0));
-    // The prompt is there, for when there is a larger window.
+    // The prompt is kept, for when there is a larger window.
     assert!(rebuild(&case.sandbox, "s.jsonl").contains(PROMPT));
 }
 
@@ -170,7 +170,7 @@ fn v62_a_busy_provider_uses_up_no_stage() {
     run.success();
     assert_eq!(case.provider.pending(), 0);
     assert_eq!((case.added("error").len(), case.added("compaction").len()), (2, 1));
-    // Only what was answered with 429 was sent again.
+    // Only the request that was answered with 429 was repeated.
     let requests = case.provider.requests();
     let answered: Vec<&[u8]> =
         requests.iter().filter(|r| r.status != 429).map(|r| &r.body[..]).collect();
@@ -192,11 +192,11 @@ fn v61_v62_failures_other_than_overflow_never_drop_history() {
         assert_eq!(case.requests(), (1, 0), "{step:?}");
         let lost = case.added("truncation").len() + case.added("compaction").len();
         assert_eq!((lost, case.added("error").len()), (0, 1), "{step:?}");
-        // The next turn goes on.
+        // The next turn continues.
         turn(&case.sandbox, &case.provider, &[]).assert().success();
         case.provider.all_legal();
     }
-    // During the ladder, too.
+    // Also between the stages.
     let (case, run) =
         Case::new(&builds(), &[Step::Overflow, Step::busy()], &["--max-retries", "0"]);
     run.code(75).stdout("");
@@ -253,7 +253,7 @@ fn a_turn_continues_without_a_summary_by_the_model() {
     run.success().stdout(contains(PROMPT)).stderr(contains("; trying local"));
     assert_eq!(case.added("compaction")[0]["strategy"], "local");
     assert_eq!(case.no_request_twice().requests(), (2, 1));
-    // Ahead of an overflow, and after it.
+    // Before an overflow, and after it.
     let args = ["--fallback", "local", "--window", "4000"];
     let (case, run) = Case::new(&chat(), &[refused(), Step::Overflow, refused()], &args);
     run.success();
@@ -291,7 +291,7 @@ fn v67_d43_a_restart_begins_with_a_request_that_fits() {
         let done = done.iter().filter(|done| first.stderr_text().contains(**done)).count();
         assert_eq!(done, stages, "{}", first.stderr_text());
         let before = provider.requests().len();
-        // Another process, without the memory of windows: the transcript alone remembers.
+        // Another process, without the file of learned windows: the transcript alone has the limit.
         std::fs::remove_file(sandbox.path("state/windows.jsonl")).expect("a memory");
         turn(&sandbox, &provider, &["--no-proactive", "--max-tokens", "200"])
             .assert()
@@ -302,7 +302,7 @@ fn v67_d43_a_restart_begins_with_a_request_that_fits() {
     }
 }
 
-// ---- ahead of an overflow --------------------------------------------------------------------
+// ---- before an overflow ----------------------------------------------------------------------
 
 #[test]
 fn compaction_begins_at_the_window_less_the_reserve() {
@@ -346,7 +346,7 @@ fn a_failed_early_compaction_does_not_prevent_the_request() {
     run.success().stderr(contains("claw-compact: summary from 'claw-call' rejected: it is blank"));
 }
 
-/// What has to stay is one long result: it is shortened, and nothing is sent that is too long by our count.
+/// The kept part is one long result: it is shortened, and nothing too long by our estimate is sent.
 #[test]
 fn l7_results_are_shortened_if_an_early_compaction_saves_nothing() {
     let talk = Talk::new().user("Build it.").tool(log(900));
@@ -419,7 +419,7 @@ fn closed_standard_streams_and_variables_of_another_turn_change_nothing() {
             assert_eq!(sandbox.read_json("s.jsonl").len(), 2, "{script}");
         }
     }
-    // Without a message, a prompt must come from somewhere.
+    // Without --message, a prompt must come from standard input.
     let sandbox = Sandbox::new();
     sandbox
         .sh("claw-turn s.jsonl <&-")
@@ -544,7 +544,7 @@ fn v66_a_truncated_reply_is_kept_and_shown_and_ends_with_6() {
     assert_eq!(case.added("assistant")[0]["stop_reason"], "max_tokens");
 }
 
-/// The reply is kept; the prompt can be sent again, or be followed by another one, at once.
+/// The reply is kept; the prompt can be sent again at once, or be followed by another one.
 #[test]
 fn audit_01_a_session_continues_after_a_reply_of_only_thinking() {
     let thinking = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
@@ -560,7 +560,7 @@ fn audit_01_a_session_continues_after_a_reply_of_only_thinking() {
         cmd.arg("s.jsonl").assert().success().stdout("Yes.\n").stderr(contains("final-thinking"));
         case.provider.all_legal();
         assert_eq!(case.added("assistant").len(), 2);
-        // The messages that were sent are not changed by what follows them.
+        // Later messages do not change the messages that were sent.
         let last = case.provider.requests().pop().expect("a request");
         let sent = last.messages();
         let now = case.sandbox.cmd("claw-rebuild").arg("s.jsonl").assert().success().json();
@@ -616,7 +616,7 @@ fn the_model_can_be_any_program_that_reads_messages_and_writes_records() {
         test $n -gt 2 || exit 3
         echo '{"type":"assistant","content":"A word.","stop_reason":"end_turn"}'"#,
     );
-    // It refuses without saying more: the ladder is gone through all the same.
+    // The provider refuses without details, and all stages still run in order.
     let cmd =
         sandbox.cmd("claw-turn").args(["--window", "9000", "--no-proactive", "--call", "model"]);
     cmd.args(["-m", PROMPT, "s.jsonl"])
@@ -634,7 +634,7 @@ fn the_model_can_be_any_program_that_reads_messages_and_writes_records() {
         .stdout("");
 }
 
-// ---- anywhere --------------------------------------------------------------------------------
+// ---- portability -----------------------------------------------------------------------------
 
 #[test]
 fn the_offline_provider_passes_every_stage() {
@@ -656,7 +656,7 @@ fn the_offline_provider_passes_every_stage() {
 fn a_transcript_of_another_program_passes_every_stage() {
     let sandbox = Sandbox::new();
     let provider = FakeProvider::new().window(4000);
-    // No ids: its records are known by where they are.
+    // Records without ids are identified by their offsets.
     sandbox.write("s.jsonl", builds_and_chat().lines());
     let before = sandbox.read("s.jsonl");
     turn(&sandbox, &provider, &[])
@@ -759,7 +759,7 @@ fn the_demo_shows_the_main_job() {
 
 // ---- kills -----------------------------------------------------------------------------------
 
-/// A sequence of numbers below one that looks random and is always the same.
+/// A deterministic sequence of pseudorandom numbers below one.
 struct Dice(u64);
 
 impl Dice {
@@ -777,7 +777,7 @@ fn v58_p6_a_transcript_continues_after_a_kill_at_any_moment() {
     builds_and_chat().append(&sandbox, "base.jsonl");
     let base = sandbox.read("base.jsonl");
     let slow = Duration::from_millis(15);
-    // What the whole ladder takes, undisturbed.
+    // The time that all stages take without a kill.
     let run = |provider: &FakeProvider| {
         (0..9).for_each(|_| provider.script(Step::Hang(slow)));
         turn(&sandbox, provider, &["--window", "12000", "--no-proactive"])
@@ -796,7 +796,7 @@ fn v58_p6_a_transcript_continues_after_a_kill_at_any_moment() {
         let provider = FakeProvider::new().window(4000);
         let signal = if round % 2 == 0 { "KILL" } else { "TERM" };
         let mut child = run(&provider).spawn();
-        // Anywhere in this round's share of the time.
+        // At any point in this round's share of the time.
         thread::sleep(whole.mul_f64((f64::from(round) + dice.next()) / f64::from(rounds)));
         let kill = ["-s", signal, "--", &format!("-{}", child.id())].map(str::to_owned);
         let _ = Command::new("kill").args(kill).status();
@@ -812,7 +812,7 @@ fn v58_p6_a_transcript_continues_after_a_kill_at_any_moment() {
         if signal == "TERM" {
             sandbox.sh("ls -d claw-turn.*").assert().stdout("");
         }
-        // What is there can be sent, or at least after the next prompt; and it is answered.
+        // The transcript can be sent, at the latest after the next prompt, and gets a reply.
         assert!(messages.len() >= 2, "round {round}");
         run(&provider).assert().success().stdout(contains(PROMPT));
         legal_but_for_the_window(&provider);

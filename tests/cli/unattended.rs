@@ -1,4 +1,4 @@
-//! A session that nobody looks after: hundreds of turns on a small window, and it goes on.
+//! Sessions of hundreds of turns on a small window, without intervention.
 
 use std::collections::HashSet;
 use std::env;
@@ -10,20 +10,20 @@ use crate::common::{AssertExt, Sandbox, rules};
 use crate::talks::{append, log, words};
 
 const WINDOW: u64 = 4000;
-/// So many turns in every run of the tests, and in a full one.
+/// The number of turns in every run of the tests, and in a full run.
 const TURNS: [usize; 2] = [24, 500];
-/// The most calls of one turn: three for its answer (as it is, shortened, summarised), and two summaries
-/// (ahead of an overflow and after one) of three calls each.
+/// The most calls of one turn: three for its reply (as it is, shortened, summarised), and two summaries of
+/// three calls each (before an overflow and after one).
 const MOST_CALLS: usize = 3 + 2 * 3;
 
-/// What is said first. Replies repeat the first hundred characters of what they answer: these, not the
-/// rules.
+/// The first prompt. Replies repeat the first hundred characters of the message that they answer, which are
+/// these and not the rules.
 const GREETING: &str = "Hello! Over the next days we are going to look after the website of a small \
                         museum in Lyon, its pages, its pictures and its shop.";
 const RULES: &str = "Never push to main. Always answer in French. You must not delete pictures without \
                      asking me first. The budget is 250 euros.";
 
-/// What the user says in a turn.
+/// The prompt of a turn.
 fn prompt(turn: usize) -> String {
     match turn % 6 {
         1 if turn == 1 => format!("{GREETING} {RULES}"),
@@ -39,7 +39,7 @@ fn prompt(turn: usize) -> String {
     }
 }
 
-/// What a tool says before some turns: a call and its long result.
+/// A call and its long result, which precede some turns.
 fn tool(sandbox: &Sandbox, turn: usize) {
     let id = format!("call_{turn}");
     let call =
@@ -49,7 +49,7 @@ fn tool(sandbox: &Sandbox, turn: usize) {
     append(sandbox, "s.jsonl", format!("{call}\n{result}\n"));
 }
 
-/// All text of a request's messages.
+/// Returns all text of a request's messages.
 fn said(request: &Recorded) -> String {
     let texts = |content: &Value| match content {
         Value::String(text) => text.clone(),
@@ -61,7 +61,7 @@ fn said(request: &Recorded) -> String {
     request.messages().iter().map(|message| texts(&message["content"]) + "\n").collect()
 }
 
-/// The session, and what has to hold of each turn, of all requests and of the last one.
+/// Runs the session, and checks each turn, all requests and the last one.
 fn session(turns: usize, args: &[&str]) {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new().window(WINDOW));
     let mut asked = 0;
@@ -93,12 +93,12 @@ fn session(turns: usize, args: &[&str]) {
     let records = sandbox.read_json("s.jsonl");
     let count = |kind: &str| records.iter().filter(|record| record["type"] == kind).count();
     assert_eq!(count("user"), turns);
-    // Loops of compactions are what people found in other programs.
+    // Other programs are known to compact in an endless loop.
     assert!((1..=turns / 3).contains(&count("compaction")), "{} compactions", count("compaction"));
     assert!(count("truncation") > 0, "some results are shortened");
 }
 
-/// What was taken was within the window, and what was refused was refused for its length alone.
+/// Checks that accepted requests were within the window, and that refused ones were refused only for their size.
 fn within_the_window(requests: &[Recorded]) {
     for request in requests {
         let body = request.json.as_ref().expect("JSON");

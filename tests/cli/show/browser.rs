@@ -1,4 +1,4 @@
-//! The page in a real browser: it parses to what was meant, and fits a phone.
+//! The page in a real browser: it parses as intended, and fits a phone.
 
 use super::{data, skipped};
 use crate::common::{AssertExt, Sandbox};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::fs;
 use std::time::Duration;
 
-/// Loads pages in frames of given widths, and writes what it sees of them into its own document.
+/// Loads pages in frames of given widths, and writes its observations into its own document.
 const WATCHER: &str = r#"<!doctype html><meta charset="utf-8"><body><pre id="seen"></pre><script>
 const pages = PAGES, seen = {}, wait = [];
 for (const [name, file, width] of pages) {
@@ -45,7 +45,7 @@ for (const [name, file, width] of pages) {
 Promise.all(wait).then(() => document.getElementById('seen').textContent = JSON.stringify(seen));
 </script>"#;
 
-/// What a browser sees of the pages, by name; `None` where there is no browser.
+/// Returns the browser's observations of the pages, by name; `None` if there is no browser.
 fn seen(sandbox: &Sandbox, pages: &Value) -> Option<Value> {
     let names = "chromium chromium-browser google-chrome";
     let found =
@@ -70,7 +70,7 @@ fn seen(sandbox: &Sandbox, pages: &Value) -> Option<Value> {
     seen.ok()
 }
 
-/// What the records of a type say, with control characters as they are shown.
+/// Returns the text of the records of a type, with control characters as they are shown.
 fn said(name: &str, kind: &str) -> Vec<String> {
     let text = fs::read_to_string(data(name)).expect("a transcript");
     let records = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("a record"));
@@ -109,7 +109,7 @@ fn a_browser_renders_the_page_and_it_fits_a_phone() {
             let known = ["#turn-", "https://example.com", "http://", "mailto:"];
             assert!(known.iter().any(|known| address.starts_with(known)), "{name}: {address}");
         }
-        // The letters of the chart are as large as those of the text, and on the page.
+        // The letters of the chart are as large as those of the text, and inside the page.
         let width = if name == "screen" { 1200.0 } else { 360.0 };
         let letters = page["letters"].as_array().expect("texts");
         assert!(letters.len() > 3, "{name}: {letters:?}");
@@ -129,7 +129,7 @@ fn a_browser_renders_the_page_and_it_fits_a_phone() {
     assert!(phone["words"].as_str().is_some_and(|it| it.contains("from 4,010 to 1,200")));
     assert_eq!(hostile["turns"], Value::Array(turns(14)));
     assert_eq!(hostile["images"], serde_json::json!([]));
-    // All of hostile text is text.
+    // Hostile content stays text.
     assert_eq!(hostile["users"], serde_json::json!(said("show/hostile.jsonl", "user")));
     assert_eq!(hostile["results"], serde_json::json!(said("show/hostile.jsonl", "tool_result")));
     assert_eq!(hostile["asides"].as_array().map(Vec::len), Some(14 * 5));

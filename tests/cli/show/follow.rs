@@ -1,4 +1,4 @@
-//! `--follow`: what is appended is shown when its line ends, whatever becomes of the file.
+//! `--follow`: an appended record is shown when its line is complete, also if the file is replaced or truncated.
 
 use predicates::str::contains;
 
@@ -12,7 +12,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The longest wait for what must come.
+/// The longest wait for expected output.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A program that follows `s.jsonl`.
@@ -39,7 +39,7 @@ impl Following {
         append(&self.path, text);
     }
 
-    /// Waits until exactly this was written to standard output since the last time.
+    /// Waits until exactly this text was written to standard output since the last call.
     #[track_caller]
     fn shows(&self, expected: &str) {
         let mut shown = Vec::new();
@@ -54,7 +54,7 @@ impl Following {
         assert_eq!(String::from_utf8_lossy(&shown), expected);
     }
 
-    /// The same of standard error.
+    /// The same for standard error.
     #[track_caller]
     fn says(&self, expected: &str) {
         let mut said = String::new();
@@ -80,7 +80,7 @@ fn append(path: &Path, text: &str) {
     file.write_all(text.as_bytes()).expect("an append");
 }
 
-/// What comes out of a stream, as it comes.
+/// Returns a channel with the chunks of a stream as they arrive.
 fn parts(mut stream: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
@@ -107,7 +107,7 @@ fn an_appended_record_is_shown_when_its_line_is_complete() {
     thread::sleep(Duration::from_millis(500));
     following.append(end);
     following.shows("\n── turn 2 ──────────────\n\nuser\n  three\n");
-    // What is torn for good is told when the next writer ends its line.
+    // A torn line is reported when the next writer ends it.
     following.append("{\"type\":\"us\n");
     following.append(&reply("four"));
     following.shows("\nassistant\n  four\n");
@@ -128,7 +128,7 @@ fn a_replaced_or_truncated_file_is_shown_from_its_beginning() {
     fs::rename(&other, &following.path).expect("a rename");
     following.says("claw-show: 's.jsonl' was replaced; showing it from its beginning\n");
     following.shows("\n── turn 1 ──────────────\n\nuser\n  other\n\nassistant\n  two\n\n  three\n");
-    // A file that is gone may come again.
+    // A file that was removed may appear again.
     fs::remove_file(&following.path).expect("no file");
     thread::sleep(Duration::from_millis(500));
     fs::write(&following.path, user("one")).expect("a new file");
@@ -147,7 +147,7 @@ fn a_signal_or_a_closed_pipe_ends_it_silently() {
         assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(2));
         assert!(following.stderr.recv_timeout(PATIENCE).is_err(), "it said something");
     }
-    // Its reader is gone, and nothing more comes to be written.
+    // Its reader has exited, and nothing more is written.
     let sandbox = Sandbox::new();
     sandbox.write("s.jsonl", user("one"));
     let script = "{ claw-show --follow s.jsonl; echo $? >status; } | head -n 1";

@@ -1,4 +1,4 @@
-//! claw-show --output: a file that is written whole or not at all.
+//! `claw-show --output`: the file is written completely or not at all.
 
 use predicates::str::contains;
 

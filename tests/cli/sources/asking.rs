@@ -1,4 +1,4 @@
-//! What a model is asked, in how many calls and how long, and what is shown of it beforehand.
+//! The requests for summaries: their content, number and duration, and their preview with `--show`.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::talks::{Talk, rebuild_meta, words};
 
 // ---- pieces, calls and time ------------------------------------------------------------------
 
-/// A model with a window of 2000 tokens, which only summaries are asked of.
+/// A model with a window of 2000 tokens, used only for summaries.
 fn small_model(sandbox: &Sandbox) -> [&'static str; 2] {
     configure(sandbox, &json!({"ollama": {"model": "q", "contextTokens": 2000}}));
     ["--config", "config"]
@@ -32,7 +32,7 @@ fn m2_ten_times_the_summarisers_window_takes_as_many_calls_as_show_says() {
         let (made, most) = (calls(&sandbox) - before, most.parse().expect("a number"));
         assert_eq!(json!(made), shown["calls"], "of {most}");
         assert!(made <= most);
-        // What is left out is known beforehand, too, and said.
+        // Dropped parts are known beforehand, and reported.
         let said = format!("\"left_out\":{}", shown["left_out"]);
         assert_eq!(
             run.stderr_text().contains(&said),
@@ -99,7 +99,7 @@ const NAMES: [&str; 5] = [
     "8443",
 ];
 
-/// A talk whose covered part has the names, and whose kept part uses them.
+/// A conversation whose covered part has the names and whose kept part uses them.
 fn with_names() -> String {
     let [id, hash, path, url, port] = NAMES;
     let mut talk: Vec<(&str, String)> = vec![
@@ -157,13 +157,13 @@ fn v56_the_better_summary_is_used_and_no_call_is_wasted() {
         let said = applied(&run);
         assert_eq!(said["lost"].as_array().map(Vec::len), Some(lost), "{}", run.stderr_text());
         assert_eq!((calls(&sandbox), &run.json_one()["summary"]), (count, &json!(used)));
-        // What was spent is in the record, whichever summary it was spent on.
+        // The record has the tokens of both requests, whichever summary is used.
         let paid = if status == "0" && !second.is_empty() { count } else { 1 };
         assert_eq!(run.json_one()["usage"]["input_tokens"], json!(900 * paid), "{second}");
     }
 }
 
-// ---- what is shown ---------------------------------------------------------------------------
+// ---- the preview -----------------------------------------------------------------------------
 
 #[test]
 fn show_makes_no_call_and_prints_the_plan() {
@@ -171,7 +171,7 @@ fn show_makes_no_call_and_prints_the_plan() {
     Talk::of("uacrCRucracruauacrCRau", 150).append(&sandbox, "s.jsonl");
     let messages = rebuild_meta(&sandbox, "s.jsonl");
     let small = small_model(&sandbox);
-    // The longest summary that a model may give: it was told how long.
+    // The longest summary that a model may return; its prompt states the limit.
     sandbox.write("reply", says(&"word ".repeat(120)));
     for args in [&[][..], &["--window", "4000"], &["--via", "main", "--window", "4000"], &small] {
         let before = calls(&sandbox);

@@ -1,4 +1,4 @@
-//! Where it cuts when it is told how, and what stays in an emergency.
+//! The position of the cut with explicit options, and in an emergency.
 
 use predicates::str::contains;
 use serde_json::json;
@@ -13,7 +13,7 @@ use crate::talks::{Talk, rebuild_meta, words};
 #[test]
 fn v49_classic_cuts_as_the_original_program_did() {
     let sandbox = with_model();
-    // src/compact/cut.rs holds the whole table. Nothing moves it, not even a window that it is too large for.
+    // Unit tests in src/compact/cut.rs have the whole table. Nothing moves this cut, not even a small window.
     for (n, covered) in [(5, 0), (6, 2), (9, 4), (100, 50)] {
         for window in [&[][..], &["--window", "4000"]] {
             let args = [&["--classic", "--show"], window].concat();
@@ -62,7 +62,7 @@ fn keep_tokens_keeps_the_newest_messages_of_that_size() {
         assert!(all + 10 >= tokens && rest < tokens, "{tokens}: {all}, {rest}");
     }
     assert_eq!(kept(&["--keep-tokens", "0"]).len(), 1);
-    // Where it does not fit fewer stay, and where all are to stay there is nothing to do.
+    // If that does not fit, fewer are kept; if all are to be kept, there is nothing to do.
     let fewer = kept(&["--keep-tokens", "1000", "--window", "1500"]);
     assert!(fewer.len() > 1 && fewer.iter().sum::<u64>() < 900, "{fewer:?}");
     for tokens in ["100000", "18446744073709551615"] {
@@ -110,7 +110,7 @@ fn an_emergency_keeps_the_newest_fifth_and_the_protected_messages() {
     assert!(text.contains(&format!("({count} messages were left out here without a summary")));
     assert!(text.contains("Never push") && text.contains("4f6c-77"));
     sandbox.cmd("claw-check").arg("s.jsonl").assert().success().stdout("");
-    // At least four stay; and what would not be shorter is no gain.
+    // At least four messages are kept, and a compaction that does not shorten is not made.
     let few = lines(&(0..8).map(|n| (["user", "assistant"][n % 2], words(60))).collect::<Vec<_>>());
     let run = run(&sandbox, &["--record", "--emergency"], &few);
     assert_eq!(run.success().json_one()["first_kept_entry_id"], "id4");
