@@ -1,10 +1,10 @@
-//! How fast each stage is on a transcript of eight mebibytes that scripts/dev/gen-corpus made.
+//! The speed of each stage on a transcript of eight mebibytes that scripts/dev/gen-corpus generates.
 //!
 //!     scripts/dev/gen-corpus --ids 8 >corpus.jsonl
 //!     CLAW_BENCH=corpus.jsonl cargo bench
 //!
-//! The first run is the measure for the second, which says by how much each stage got faster or slower.
-//! What users meet, whole programs beside others, is measured by scripts/dev/bench.
+//! The first run is the baseline; a later run reports by how much each stage became faster or slower.
+//! scripts/dev/bench measures whole programs, also in comparison with others.
 
 #![allow(clippy::expect_used, reason = "a bench without its input is over")]
 
@@ -19,7 +19,7 @@ use clawutils::truncate;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
 
-/// The transcript: that of `CLAW_BENCH`, or one that is made here so that the benches can be tried.
+/// Returns the transcript in the file `CLAW_BENCH`, or a small generated one to try the benchmarks.
 fn transcript() -> Vec<u8> {
     if let Some(path) = std::env::var_os("CLAW_BENCH") {
         return std::fs::read(path).expect("CLAW_BENCH names a file");

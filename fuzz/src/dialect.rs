@@ -1,10 +1,10 @@
-//! What other programs wrote: claw0's two formats, trees, and all of them in one file.
+//! Formats of other programs: claw0's two formats, trees, and all of them in one file.
 
 use crate::{expect, laws};
 use clawutils::dialect;
 use clawutils::json::Object;
 
-/// Lines of other programs. Where `#` stands comes the digit that the second byte says.
+/// Lines of other programs. `#` is replaced by the digit that the second byte selects.
 const LINES: [&str; 24] = [
     // claw0's first format.
     r##"{"type":"session","id":"81efc48888b#","key":"main:cli:user","created":"2026-01-01T00:00:00+00:00"}"##,
@@ -12,7 +12,7 @@ const LINES: [&str; 24] = [
     r##"{"type":"assistant","content":"a#","ts":"2026-01-01T00:00:0#+00:00"}"##,
     r##"{"type":"tool_use","name":"f","tool_use_id":"c#","input":{},"ts":"2026-01-01T00:00:0#+00:00"}"##,
     r##"{"type":"tool_result","tool_use_id":"c#","output":"r#","ts":"2026-01-01T00:00:0#+00:00"}"##,
-    // Its present one.
+    // Its current format.
     r##"{"type":"assistant","content":[{"type":"text","text":"look"},{"type":"tool_use","id":"c#","name":"f","input":{}}],"ts":1.#}"##,
     r##"{"type":"assistant","content":[{"type":"tool_use","id":"c#","name":"f","input":{"a":#}}],"ts":1.#}"##,
     r##"{"type":"tool_use","tool_use_id":"c#","name":"f","input":{},"ts":1.#}"##,
@@ -25,7 +25,7 @@ const LINES: [&str; 24] = [
     r##"{"type":"session","version":#,"id":"a","timestamp":"2026-01-01T00:00:00Z","cwd":"/"}"##,
     r##"{"type":"message","id":"b#","parentId":"a","timestamp":"x","message":{"role":"user","content":"q"}}"##,
     r##"{"type":"compaction","id":"d#","parentId":"b#","summary":"s","firstKeptEntryId":"b#","tokensBefore":9}"##,
-    // Nearly trees.
+    // Almost trees.
     r##"{"type":"session","timestamp":"x","created":"x"}"##,
     r##"{"type":"message","message":"words"}"##,
     r##"{"type":"message","content":"words"}"##,
@@ -38,10 +38,10 @@ const LINES: [&str; 24] = [
     r##"{"id":"h#","type":"error","ts":5.5,"class":"overflow","status":400,"message":"m","model":"m"}"##,
 ];
 
-/// Which of them tell that a file is a tree.
+/// The lines that identify a file as a tree.
 const TREES: [usize; 3] = [12, 13, 19];
 
-/// Takes `bytes` as lines of other programs.
+/// Tests `bytes` as lines of other programs.
 pub fn hold(bytes: &[u8]) {
     let mut text = Vec::new();
     for pair in bytes.chunks_exact(2) {
@@ -55,7 +55,7 @@ pub fn hold(bytes: &[u8]) {
                 text.extend(line.bytes());
                 text.push(b'\n');
             }
-            // Any byte, to damage what stands beside it; or the end of a line is lost.
+            // Any byte, to damage the bytes around it; or a missing line end.
             None if kind == LINES.len() => text.push(pair[1]),
             None => drop(text.pop()),
         }

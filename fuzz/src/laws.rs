@@ -1,4 +1,4 @@
-//! What holds for any bytes that rebuild reads.
+//! Laws for any bytes that rebuild reads.
 
 use crate::any::{Law, is_sound, lines, only_grows, rebuild, rebuild_all, same};
 use crate::view;
@@ -9,8 +9,8 @@ use clawutils::input::lines::{LineObject, Lines};
 use clawutils::messages::rebuild::{RebuildOptions, Rebuilt, from_inputs};
 use clawutils::record;
 
-/// All that holds for any transcript. Gives what was rebuilt; nothing where the transcript is of a
-/// dialect that cannot be read.
+/// Checks all laws for any transcript. Returns the rebuilt messages, or `None` if the transcript is in a dialect that
+/// cannot be read.
 pub fn hold(bytes: &[u8]) -> Result<Option<Rebuilt>, String> {
     let input = Input::memory("t", bytes.to_vec());
     let rebuilt = match from_inputs(std::slice::from_ref(&input), &RebuildOptions::default()) {
@@ -29,12 +29,12 @@ pub fn hold(bytes: &[u8]) -> Result<Option<Rebuilt>, String> {
     same("twice", &lines(&rebuild(bytes)?.messages), &expected)?;
     let ends = line_ends(bytes);
     let parts = ends.get(ends.len() / 2).map(|middle| bytes.split_at(*middle));
-    // A byte order mark is one at the beginning of an input alone.
+    // Only at the beginning of an input is a byte order mark ignored.
     if let Some((one, other)) = parts.filter(|(_, other)| !other.starts_with(b"\xEF\xBB\xBF")) {
         let inputs = [one, other].map(|part| Input::memory("t", part.to_vec()));
         same("in two inputs", &lines(&rebuild_all(&inputs)?.messages), &expected)?;
     }
-    // Any line will do, and trying each would take long.
+    // One line is enough; trying each would take long.
     let some = bytes.len() % ends.len().max(1);
     for end in ends.get(some).into_iter().chain(ends.last()) {
         more_changes_only_the_end(&input, bytes, *end, &rebuilt)?;
@@ -42,7 +42,7 @@ pub fn hold(bytes: &[u8]) -> Result<Option<Rebuilt>, String> {
     Ok(Some(rebuilt))
 }
 
-/// Whatever the caller asks for, the messages are sound.
+/// Checks that the messages are sound with every option.
 pub fn hold_for_each_option(bytes: &[u8]) -> Law {
     let options = RebuildOptions::default();
     for options in [
@@ -58,7 +58,7 @@ pub fn hold_for_each_option(bytes: &[u8]) -> Law {
     Ok(())
 }
 
-/// Where lines end, the last one apart: what stands behind that is empty.
+/// Returns the ends of the lines except the last, after which nothing follows.
 fn line_ends(bytes: &[u8]) -> Vec<usize> {
     let feeds = memchr::memchr_iter(b'\n', bytes).map(|feed| feed + 1);
     feeds.filter(|end| *end < bytes.len()).collect()
@@ -79,8 +79,8 @@ fn has_tree(input: &Input) -> bool {
     any_object(input, 0, |line| dialect::foreign_tree(&line.object).is_some())
 }
 
-/// What stands before byte `cut` gives the same messages up to the last, which only grows, unless a
-/// view record comes after it.
+/// Checks that the bytes before `cut` give the same messages up to the last, which is only extended, unless a view
+/// record follows.
 fn more_changes_only_the_end(input: &Input, bytes: &[u8], cut: usize, now: &Rebuilt) -> Law {
     let is_view = |line: LineObject<'_>| record::parse(&line.object).is_ok_and(|it| it.is_view());
     if any_object(input, cut as u64, is_view) {

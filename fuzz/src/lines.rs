@@ -1,4 +1,4 @@
-//! Lines, forwards and backwards: whatever the bytes are, all of them are in some line.
+//! Lines, forwards and backwards: all bytes belong to some line.
 
 use clawutils::finding::Place;
 use clawutils::input::Input;
@@ -9,14 +9,14 @@ use clawutils::json;
 use memchr::memmem::{self, Finder};
 use std::slice;
 
-/// How much is read at once; a block may end anywhere.
+/// The block size in bytes; a block may end anywhere.
 const BLOCK: usize = 256 * 1024;
 
-/// A line: where it begins, and its bytes.
+/// A line: its offset and its bytes.
 type Split = (u64, Vec<u8>);
 
-/// Takes `bytes` as an input. The last of them says whether a long line of blanks stands before the
-/// others or after them, so that a block ends among them.
+/// Tests `bytes` as an input. The last byte selects whether a long line of blanks precedes or follows the others, so
+/// that a block ends among them.
 pub fn hold(bytes: &[u8]) {
     let input = Input::memory("t", moved(bytes));
     let lines = split(&input, 0);
@@ -34,7 +34,7 @@ pub fn hold(bytes: &[u8]) {
     go_backwards(&input, &lines, *middle);
 }
 
-/// What was scanned ahead is what a line alone gives.
+/// Checks that a line scanned ahead gives the same as the line alone.
 fn is_read_alike(input: &Input, from: u64, lines: &[Split]) {
     let (mut ahead, mut alone) = (Vec::new(), Vec::new());
     let mut reading = Lines::new(slice::from_ref(input), from..input.length);
@@ -50,7 +50,7 @@ fn is_read_alike(input: &Input, from: u64, lines: &[Split]) {
     assert_eq!(ahead, alone, "lines from byte {from} on, scanned ahead and alone");
 }
 
-/// All there is to a line, but that a line which was not scanned only may have surrogates.
+/// Describes everything about a line, except whether it may have surrogates, which can differ if it was only scanned.
 fn said(line: Line<'_>) -> String {
     match line {
         Ok(LineObject { object, place, offset }) => {
@@ -90,7 +90,7 @@ fn split(input: &Input, from: u64) -> Vec<Split> {
     out
 }
 
-/// What is in a line is an object, and stands where its place says; so does what is wrong with it.
+/// Checks that the content of a line is an object at the stated place, and that findings are at theirs.
 fn look_into(line: &[u8], place: Place) {
     let whole = place.offset..=place.offset + place.length;
     for found in lines::read_line(line, place, 0) {
@@ -112,7 +112,7 @@ fn look_into(line: &[u8], place: Place) {
     }
 }
 
-/// From the end come the lines that hold a needle, and no others; from `floor` on if that is asked for.
+/// Checks that reading backwards gives the lines that hold a needle, and no others, from `floor` on if requested.
 fn go_backwards(input: &Input, lines: &[Split], floor: u64) {
     let words = ["\"type\"", "\"user\"", "\"content\"", "\"id\""];
     for count in 1..=words.len() {

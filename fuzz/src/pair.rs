@@ -1,13 +1,13 @@
-//! Talks of few words: calls, results and view records in any order, under few ids.
+//! Short conversations: calls, results and view records in any order, with few ids.
 //!
-//! Two bytes are a record, so that a change of one byte is a change of one record. The first says of
-//! what kind it is and under what id it stands, the second what it is about.
+//! Two bytes make a record, so a change of one byte changes one record. The first byte selects the kind of the
+//! record and its id, the second the record that it refers to.
 
 use crate::any::is_accepted;
 use crate::{expect, laws};
 use clawutils::record::digest;
 
-/// Ids of calls; not all are such as a provider takes, and two are alike once they are.
+/// Ids of calls. A provider does not accept all of them, and two become equal when they are made legal.
 const CALLS: [&str; 4] = ["a", "a_2", "a:2", "日"];
 
 /// A result that is long enough to be shortened.
@@ -15,7 +15,7 @@ const LONG: &str = "many words, and many more of them, on a line that is long en
     two, with something left of either end, and a little in the middle to be left out of it: so \
     much that what says how much it was is shorter than what it stands for, and then some words.";
 
-/// Takes `bytes` as records.
+/// Tests `bytes` as records.
 pub fn hold(bytes: &[u8]) {
     let talk = talk(bytes);
     let rebuilt = laws::hold(&talk).and_then(|rebuilt| match rebuilt {
@@ -28,7 +28,7 @@ pub fn hold(bytes: &[u8]) {
     expect(laws::hold_for_each_option(&talk));
 }
 
-/// The transcript.
+/// Returns the transcript.
 fn talk(bytes: &[u8]) -> Vec<u8> {
     let mut talk = Vec::new();
     let mut ids: Vec<String> = Vec::new();
@@ -50,11 +50,11 @@ fn talk(bytes: &[u8]) -> Vec<u8> {
     talk
 }
 
-/// The members of a record but its id; `None` for one that is torn.
+/// Returns the members of a record except its id; `None` for a torn record.
 fn members(kind: u8, about: u8, ids: &[String]) -> Option<String> {
     let call = CALLS[usize::from(about & 3)];
     let words = format!("w{about}");
-    // This record, or one of the fifteen before it; past the first there is none.
+    // This record, or one of the fifteen before it; there is none before the first.
     let target = ids.iter().rev().nth(usize::from(about >> 4)).map_or("nowhere", String::as_str);
     Some(match kind {
         0 | 1 => user(&format!(r#""{words}""#)),

@@ -1,11 +1,11 @@
-//! Any bytes are a transcript, and what is rebuilt from them is lawful.
+//! Any bytes are a transcript, and the rebuilt messages obey the laws.
 
 use crate::{expect, laws};
 use clawutils::finding::rules::REFUSED;
 use clawutils::input::Input;
 use clawutils::lint;
 
-/// Takes `bytes` as a transcript.
+/// Tests `bytes` as a transcript.
 pub fn hold(bytes: &[u8]) {
     expect(laws::hold(bytes).map(drop));
     expect(laws::hold_for_each_option(bytes));

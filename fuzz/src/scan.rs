@@ -1,4 +1,4 @@
-//! The scanner and serde_json are of one mind about every text.
+//! The scanner and serde_json agree about every text.
 
 use crate::{agree, expect};
 

@@ -6,7 +6,7 @@ use clawutils::provider::protocol::Protocol;
 use clawutils::provider::reading::Reading;
 use serde_json::Value;
 
-/// What an answer comes to: its reply or failure, and the text that was shown.
+/// Returns the outcome of an answer, its reply or failure, and the text that was shown.
 fn read(
     protocol: Protocol,
     status: u16,
@@ -24,12 +24,13 @@ fn read(
     (outcome, shown)
 }
 
-/// Holds the laws: an answer comes to the same wherever it is cut, in every protocol; records of a reply
-/// are JSON objects, each on a line; what is cut off a stream is never more of a reply.
+/// Checks the laws: the outcome does not depend on how an answer is divided, in every protocol; each record of a
+/// reply is a JSON object on its own line; and a truncated stream never gives more of a reply.
 ///
-/// The first three bytes say where it is cut, and as what it is read.
+/// The first three bytes select the cut and the protocol.
 ///
 /// # Panics
+/// If a law is broken.
 /// When a law is broken.
 pub fn hold(bytes: &[u8]) {
     let [at, how, status, body @ ..] = bytes else { return };
@@ -45,7 +46,7 @@ pub fn hold(bytes: &[u8]) {
         assert_eq!(status, 200);
         for line in reply.to_records("p").lines {
             assert!(!line.contains('\n'), "{line}");
-            // Numbers beyond a double are kept as they are and are no JSON to this reader alone.
+            // Numbers beyond the range of a double are kept unchanged, but this reader does not accept them.
             if let Err(error) = serde_json::from_str::<Value>(&line) {
                 let why = error.to_string();
                 let is_known = ["number out of range", "surrogate", "escape", "recursion"];

@@ -1,5 +1,5 @@
-//! The view, told by reading every record from the beginning. The search from the end, which reads no
-//! more than it has to, must find the same.
+//! The view, found by reading every record from the beginning. The search from the end, which reads no more than
+//! necessary, must find the same.
 
 use crate::any::Law;
 use clawutils::finding::Place;
@@ -21,7 +21,7 @@ struct Found {
     text: String,
 }
 
-/// What `view::find` finds is what stands there.
+/// Checks that `view::find` finds the same view.
 pub fn is_found(bytes: &[u8]) -> Law {
     let inputs = [Input::memory("t", bytes.to_vec())];
     let Ok(found) = view::find(&inputs, &RebuildOptions::default(), false, &mut Vec::new()) else {
@@ -45,7 +45,7 @@ fn same<T: PartialEq + Debug>(what: &str, found: &T, expected: &T) -> Law {
     }
 }
 
-/// The objects of a transcript.
+/// Returns the objects of a transcript.
 fn objects(bytes: &[u8]) -> Vec<Found> {
     let input = Input::memory("t", bytes.to_vec());
     let mut found = Vec::new();
@@ -60,7 +60,7 @@ fn objects(bytes: &[u8]) -> Vec<Found> {
     found
 }
 
-/// The view of a transcript: its view records from the last to the first.
+/// Reads the view of a transcript: its view records from the last to the first.
 fn read(bytes: &[u8]) -> View {
     let objects = objects(bytes);
     let mut view = View::default();
@@ -109,7 +109,7 @@ fn read(bytes: &[u8]) -> View {
     view
 }
 
-/// The newest view record that keeps what a count told ends the counts before it.
+/// Records that the newest view record that keeps a reported count invalidates the counts before it.
 fn keep(view: &mut View, scale: Option<Scale>, at: u64) {
     if view.scale.is_none() && scale.is_some() {
         view.scale = scale;
@@ -117,15 +117,15 @@ fn keep(view: &mut View, scale: Option<Scale>, at: u64) {
     }
 }
 
-/// Where the record `id` begins in what stands before its compaction: where its address or the hint
-/// says, if it is there, else the last one.
+/// Returns the offset of the record `id` before its compaction: by its address or the hint if the record is there,
+/// else the last one with the id.
 fn locate(id: &str, hint: Option<u64>, before: &[u8], objects: &[Found]) -> Option<u64> {
     let address = id.strip_prefix('@').and_then(|offset| offset.parse().ok());
     let told = address.into_iter().chain(hint).find(|offset| {
         let is_it = |found: &Found| found.place.offset == *offset && found.id == id;
         *offset < before.len() as u64 && objects.iter().any(is_it)
     });
-    // An id that is spelled with escapes is not searched for.
+    // An id that is spelled with escapes cannot be found by searching.
     let is_plain = |found: &&Found| memmem::find(found.text.as_bytes(), id.as_bytes()).is_some();
     let all = self::objects(before);
     let last = all.iter().filter(|found| found.id == id).rfind(is_plain);

@@ -1,16 +1,16 @@
-//! The scanner and serde_json are of one mind about a text. The fuzz target `scan` holds this, too.
+//! The scanner and serde_json agree about a text. The fuzz target `scan` uses this law, too.
 
 use clawutils::json::{self, Object};
 use serde_json::value::RawValue;
 
-/// So many texts are tried at the most: what is nested deep would be read again at every level.
+/// The most texts to try, because deeply nested text would be read again at every level.
 const MOST_TEXTS: usize = 100;
 
-/// Whether `text` is an object, and whether both say so; tried, too, is what is found in it: members of
-/// objects and elements of arrays, and so on down.
+/// Returns true if `text` is an object. Also compares the two parsers on everything inside it: members of
+/// objects, elements of arrays, and so on.
 ///
 /// # Errors
-/// Says where they disagree.
+/// Reports where they disagree.
 pub fn on(text: &str) -> Result<bool, String> {
     among_others(text)?;
     let mut texts = vec![text];
@@ -24,7 +24,7 @@ pub fn on(text: &str) -> Result<bool, String> {
     Ok(is_object.unwrap_or_default())
 }
 
-/// What the scanner takes for an object at the beginning of many is one by serde_json, and no line feed is in it.
+/// Checks that an object that the scanner finds before further text is also one to serde_json and has no line feed.
 fn among_others(text: &str) -> Result<(), String> {
     let (mut spans, many) = (Vec::new(), [text, "\n", text].concat());
     let Some((end, _)) = Object::scan(&many, &mut spans) else { return Ok(()) };
@@ -38,7 +38,7 @@ fn among_others(text: &str) -> Result<(), String> {
     }
 }
 
-/// The values in an object that are worth another look; `None` when it is no object.
+/// Returns the values of an object that may be nested; `None` if the text is not an object.
 fn members(text: &str) -> Result<Option<Vec<&str>>, String> {
     let (fast, slow) = match (Object::parse(text), Object::parse_slowly(text)) {
         (Ok(fast), Ok(slow)) => (fast, slow),
@@ -82,7 +82,7 @@ fn differs<T>(
     Err(format!("{what} of {text:?}: {fast:?} by the scanner, {slow:?} by serde_json"))
 }
 
-/// Where a part of a text begins in it, and how long it is.
+/// Returns the offset and the length of a part of a text.
 fn place(text: &str, part: &str) -> (usize, usize) {
     ((part.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize), part.len())
 }

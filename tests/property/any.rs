@@ -1,4 +1,4 @@
-//! What holds for any bytes that are read as a transcript. The fuzz targets hold it, too.
+//! Laws for any bytes that are read as a transcript. The fuzz targets use them, too.
 
 use super::rules;
 use clawutils::input::Input;
@@ -8,26 +8,26 @@ use clawutils::messages::fold::INTERRUPTED;
 use clawutils::messages::rebuild::{RebuildOptions, Rebuilt, from_inputs};
 use clawutils::rules::violations;
 
-/// A law that holds, or what breaks it.
+/// The result of a law: nothing, or a description of what broke it.
 pub type Law = Result<(), String>;
 
-/// The messages of a transcript.
+/// Rebuilds a transcript.
 pub fn rebuild(bytes: &[u8]) -> Result<Rebuilt, String> {
     rebuild_all(&[Input::memory("t", bytes.to_vec())])
 }
 
-/// The messages of several inputs.
+/// Rebuilds several inputs.
 pub fn rebuild_all(inputs: &[Input]) -> Result<Rebuilt, String> {
     from_inputs(inputs, &RebuildOptions::default())
         .map_err(|error| format!("rebuild failed: {error:#}"))
 }
 
-/// Messages as they are sent.
+/// Returns messages as they are sent.
 pub fn lines(messages: &[Message<'_>]) -> Vec<String> {
     messages.iter().map(Message::to_json).collect()
 }
 
-/// The two are the same; else the first line that is not.
+/// Compares two lists of lines, and reports the first difference.
 pub fn same(what: &str, one: &[String], other: &[String]) -> Law {
     if one == other {
         return Ok(());
@@ -39,8 +39,8 @@ pub fn same(what: &str, one: &[String], other: &[String]) -> Law {
 
 // ---- a provider accepts it ------------------------------------------------------------------
 
-/// A finished request is accepted; one that is not lacks only its end: with a word of the user's it is
-/// accepted, too. The judge is not ours.
+/// Checks that a finished request is accepted, and an unfinished one is accepted with one more user message. The
+/// judge shares no code with rebuild.
 pub fn is_accepted(messages: &[Message<'_>], bytes: &[u8]) -> Law {
     is_sound(messages)?;
     let broken = violations(messages);
@@ -56,7 +56,7 @@ pub fn is_accepted(messages: &[Message<'_>], bytes: &[u8]) -> Law {
     judge(&rebuild(&more)?.messages).map_err(refused)
 }
 
-/// Messages lack nothing, by our own check, but their end.
+/// Checks that, by our own check, only the end of the messages may be missing.
 pub fn is_sound(messages: &[Message<'_>]) -> Law {
     match violations(messages).iter().find(|broken| !broken.unfinished) {
         Some(broken) => Err(format!("our own check: {broken}")),
@@ -64,17 +64,17 @@ pub fn is_sound(messages: &[Message<'_>]) -> Law {
     }
 }
 
-/// What somebody else says of a request with these messages.
+/// Returns the verdict of an independent judge on a request with these messages.
 pub fn judge(messages: &[Message<'_>]) -> rules::Verdict {
     let raw =
         format!(r#"{{"model":"m","max_tokens":1,"messages":[{}]}}"#, lines(messages).join(","));
     rules::parse(raw.as_bytes()).and_then(|body| rules::check(&body, raw.as_bytes()))
 }
 
-// ---- rule 11: the prompt cache lives on this ------------------------------------------------
+// ---- rule 11: prompt caching depends on it --------------------------------------------------
 
-/// All messages but the last are as they were, and that only grows. The result that stood in for that of
-/// an interrupted call is the one thing that may be replaced.
+/// Checks that all messages but the last are unchanged, and that the last one is only extended. Only the result
+/// that stands in for that of an interrupted call may be replaced.
 pub fn only_grows(then: &[Message<'_>], now: &[Message<'_>]) -> Law {
     let Some((last, settled)) = then.split_last() else { return Ok(()) };
     let mut now = now.to_vec();
@@ -90,7 +90,7 @@ pub fn only_grows(then: &[Message<'_>], now: &[Message<'_>]) -> Law {
     }
 }
 
-/// Puts the results that stood in for those of interrupted calls back in place.
+/// Restores the results that stood in for those of interrupted calls.
 fn interrupt_again<'a>(now: &mut Message<'a>, then: &Message<'a>) {
     let stand_in = quote(INTERRUPTED);
     let interrupted = then.blocks().filter(|block| block.member("content") == Some(&stand_in));
@@ -102,8 +102,8 @@ fn interrupt_again<'a>(now: &mut Message<'a>, then: &Message<'a>) {
     }
 }
 
-/// Whether the blocks of one message begin with those of another. Results are in the order of their
-/// calls, so new ones may come in between.
+/// Returns true if the blocks of one message begin with those of another. Results are in the order of their
+/// calls, so new ones may appear between them.
 fn holds_all_of(grown: &Message<'_>, last: &Message<'_>) -> bool {
     let (short, long) = (last.content.clone().into_blocks(), grown.content.clone().into_blocks());
     let mut rest = long.iter();

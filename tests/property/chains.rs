@@ -1,6 +1,5 @@
-//! Laws of long sessions: whatever is done to a transcript, in any order, what is left is a request that a
-//! provider accepts, within its target, with the user's words and what is pinned; and all of it can be taken
-//! back.
+//! Laws of long sessions. After any sequence of operations on a transcript, a provider accepts the request, which is
+//! within its target and keeps the user's text and pinned messages; and every operation can be undone.
 
 use serde_json::json;
 
@@ -20,26 +19,26 @@ use clawutils::messages::Message;
 use clawutils::messages::rebuild::{RebuildOptions, from_inputs};
 use clawutils::truncate;
 
-/// How many steps are taken on each talk.
+/// The number of operations per conversation.
 const STEPS: usize = 4;
 
-/// A session that things are done to.
+/// A session and the operations on it.
 struct Session {
     file: File,
-    /// The same without any of it.
+    /// The same transcript without the operations.
     plain: File,
-    /// What the user said in the turns that were added, and what of that was pinned.
+    /// The user's text in the added turns, and the pinned part of it.
     said: Vec<String>,
     pinned: Vec<String>,
-    /// Requests have a target, so not all words may stay.
+    /// Requests have a target, so some text may be dropped.
     has_target: bool,
     state: u64,
 }
 
-/// Truncations, compactions from every source, checkpoints, retries and retractions, in any order.
+/// Applies truncations, compactions from every source, checkpoints, retries and retractions, in any order.
 pub fn of_chains(talk: &Talk) -> Law {
     let bytes = talk.write().bytes;
-    // As in `of_views`: a second result of a call whose first one is covered is another call's.
+    // As in `of_views`: if the first result of a call is covered, the second one belongs to another call.
     let has_seconds = || -> Result<bool, String> {
         let found = rebuild(&bytes)?.findings;
         Ok(found.iter().any(|found| *found.rule == RESULT_TWICE))
@@ -72,7 +71,7 @@ pub fn of_chains(talk: &Talk) -> Law {
 }
 
 impl Session {
-    /// A number below `most`, another each time.
+    /// Returns a different number below `most` each time.
     fn any(&mut self, most: u64) -> u64 {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;
@@ -91,7 +90,7 @@ impl Session {
         self.turn()
     }
 
-    /// A turn: words of the user, one in three pinned, a call and its result, an answer.
+    /// Adds a turn: user text, pinned in one of three turns, a call and its result, and an answer.
     fn turn(&mut self) -> Law {
         let n = self.said.len();
         let long = "many new words on a line ".repeat(1 + self.any(9) as usize);
@@ -141,7 +140,7 @@ impl Session {
         same("a checkpoint changes nothing", &lines(&rebuild(&self.file.bytes)?.messages), &before)
     }
 
-    /// Takes the newest view record back that is there.
+    /// Retracts the newest view record.
     fn retract(&mut self) -> Law {
         let Some(view) = self.file.views.pop() else { return Ok(()) };
         self.file.append(&format!(r#"{{"type":"retract","target":"{view}"}}"#)).map(|_| ())
@@ -169,14 +168,14 @@ impl Session {
         let expected = task.apply(&planned, &text);
         self.file.append_view(&record(&task, &planned, &text, strategy, after, None)?)?;
         let rebuilt = rebuild(&self.file.bytes)?.messages;
-        // Ids that had to be mapped may be mapped otherwise when the calls before them are covered.
+        // The ids of calls may be mapped differently once the calls before them are covered.
         let (now, then) = (with_plain_ids(&rebuilt)?, with_plain_ids(&expected)?);
         same(&format!("compacted at {place}"), &now, &then)?;
         let is_within = target.is_none_or(|target| after <= target);
         if is_within { Ok(()) } else { Err(format!("{after} tokens, target {target:?}")) }
     }
 
-    /// Gives each stub its summary. What governs keeps what it keeps.
+    /// Makes the summary of each stub. The compaction that applies keeps the same messages.
     fn retry(&mut self) -> Law {
         let inputs = [Input::memory("t", self.file.bytes.clone())];
         let mut summaries = Summaries::read(&inputs).map_err(|error| error.to_string())?;
@@ -199,7 +198,7 @@ impl Session {
         same("what is kept after a retry", &tail(&after), &tail(&before))
     }
 
-    /// What holds at any time.
+    /// Checks the laws that hold at any time.
     fn holds(&self) -> Law {
         let messages = rebuild(&self.file.bytes)?.messages;
         is_accepted(&messages, &self.file.bytes)?;

@@ -1,31 +1,31 @@
-//! Where a generator's choices come from: a seed.
+//! The source of a generator's choices: a seed.
 
 /// A source of choices; the same seed always makes the same choices.
 pub struct Choices(u64);
 
 impl Choices {
-    /// Choices without end.
+    /// Returns an endless source of choices.
     pub fn seeded(seed: u64) -> Choices {
         Choices(seed)
     }
 
-    /// One of `count` numbers from 0.
+    /// Returns a number from 0 to `count - 1`.
     pub fn below(&mut self, count: usize) -> usize {
         (split_mix(&mut self.0) >> 33) as usize % count
     }
 
-    /// True once in so many times.
+    /// Returns true once in `count` times on average.
     pub fn one_in(&mut self, count: usize) -> bool {
         self.below(count) == count - 1
     }
 
-    /// One of these.
+    /// Returns one of these values.
     pub fn of_these<T: Copy>(&mut self, these: &[T]) -> T {
         these[self.below(these.len())]
     }
 }
 
-/// SplitMix64: small, and every seed is a good one.
+/// SplitMix64: it is small, and every seed works equally well.
 fn split_mix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut mixed = *state;

@@ -1,9 +1,9 @@
-//! Talks made up from choices: turns in every dialect that we read, then disorder and damage.
+//! Conversations generated from choices: turns in every dialect that we read, then disorder and damage.
 
 use super::choices::Choices;
 use super::records::{Answer, Before, Body, Call, Content, Form, Hint, Id, Item, Piece, Talk};
 
-/// Makes up a talk.
+/// Generates a conversation.
 pub fn talk(choices: &mut Choices) -> Talk {
     let mut making = Making { choices, next: 0, calls: Vec::new(), bodies: Vec::new() };
     for _ in 0..1 + making.choices.below(6) {
@@ -14,7 +14,7 @@ pub fn talk(choices: &mut Choices) -> Talk {
     making.finish()
 }
 
-/// A talk in the making.
+/// A conversation under construction.
 struct Making<'c> {
     choices: &'c mut Choices,
     /// The next key or mark.
@@ -39,12 +39,12 @@ const TAILS: &[&str] = &[
 
 const BLANKS: &[&str] = &["", " ", "\\n\\t", "\\u00a0\u{3000}"];
 
-/// Ids of calls that come again and again, and are not always what a provider takes.
+/// Ids of calls that are used again and again, some of which a provider does not accept.
 const IDS: &[&str] = &["t1", "t2", "t:1", "t.1", "t_1", "t_1_2", "日本", " ", "\u{2028}\"\\"];
 
 const EMPTY: &[&str] = &[r#""""#, r#"" ""#, "[]", "null", r#"[{"type":"text","text":"\n"}]"#];
 
-/// Records that say nothing.
+/// Records without text.
 const SILENT: &[&str] = &[
     r#""type":"session","key":"a:b:c","label":"","created":"x","version":1"#,
     r#""type":"error","class":"overloaded","status":529,"message":"busy","model":"m""#,
@@ -61,7 +61,7 @@ const SILENT: &[&str] = &[
     r#""content":"no type""#,
 ];
 
-/// Lines that are none of ours.
+/// Lines that are not records of ours.
 const JUNK: &[&[u8]] = &[
     b"",
     b"  ",
@@ -94,7 +94,7 @@ impl Making<'_> {
         self.bodies.push((key, body));
     }
 
-    /// Records as a program would write them.
+    /// Adds records as a program would write them.
     fn phrase(&mut self) {
         match self.choices.below(6) {
             0 => self.own_turn(),
@@ -137,7 +137,7 @@ impl Making<'_> {
         self.say(Body::Assistant(look));
         for call in calls {
             let answer = self.answer(&call.id);
-            // A mark of its own tells whether it was this one that was kept.
+            // Its own mark shows whether this copy was kept.
             let mark = self.mark();
             self.say(Body::Call(Call { mark, ..call }));
             self.say(Body::Result(answer));
@@ -163,7 +163,7 @@ impl Making<'_> {
         self.say(Body::Assistant(end));
     }
 
-    /// Messages as records: results in lists of the user's.
+    /// Messages as records: results in lists in user messages.
     fn seed_turn(&mut self) {
         let (ask, mut look) = (self.words(true), self.words(false));
         look.is_string = false;
@@ -197,13 +197,13 @@ impl Making<'_> {
         self.say(body);
     }
 
-    /// Plain words.
+    /// Returns plain text.
     fn words(&mut self, is_string: bool) -> Content {
         let mark = self.mark();
         Content { is_string, pieces: vec![Piece::Text(mark, self.choices.of_these(TAILS))] }
     }
 
-    /// Whatever may stand in a record, and some that may not.
+    /// Returns any valid content of a record, and some that is invalid.
     fn content(&mut self, of_user: bool) -> Content {
         let pieces = (0..self.choices.below(4)).map(|_| self.piece(of_user)).collect();
         Content { is_string: self.choices.one_in(3), pieces }
@@ -242,7 +242,7 @@ impl Making<'_> {
         Call { mark, id }
     }
 
-    /// The id of a call that was made, or one that may still come.
+    /// Returns the id of an earlier call, or one that may still follow.
     fn some_call(&mut self) -> String {
         match self.choices.below(self.calls.len().min(200) + 1) {
             0 => self.choices.of_these(IDS).to_owned(),
@@ -264,7 +264,7 @@ impl Making<'_> {
         Answer { mark, id: id.to_owned(), form, is_error, pin }
     }
 
-    /// A result inside a list: without what only records have.
+    /// A result inside a list, without the members that only records have.
     fn block_answer(&mut self, id: &str) -> Answer {
         let answer = self.answer(id);
         let form = if answer.form == Form::Output { Form::Short } else { answer.form };
@@ -300,7 +300,7 @@ impl Making<'_> {
         self.bodies.insert(to, (key, body));
     }
 
-    /// Puts view records between the others; each is about one before it.
+    /// Inserts view records; each refers to a record before it.
     fn add_views(&mut self) {
         for _ in 0..self.choices.below(5) {
             let at = 1 + self.choices.below(self.bodies.len());
@@ -323,7 +323,7 @@ impl Making<'_> {
         }
     }
 
-    /// A truncation of the last result before a position that can be shortened.
+    /// Returns a truncation of the last result before a position that can be shortened.
     fn truncation(&mut self, before: usize) -> Option<Body> {
         let is_right = !self.choices.one_in(4);
         self.bodies[..before].iter().rev().find_map(|(of, body)| match body {
@@ -335,7 +335,7 @@ impl Making<'_> {
         })
     }
 
-    /// Gives records their ids and lines.
+    /// Gives records their ids and line positions.
     fn finish(mut self) -> Talk {
         let has_ids = self.choices.below(3) > 0;
         let is_tidy = self.choices.below(2) > 0;
@@ -355,7 +355,7 @@ impl Making<'_> {
         Talk { bom: self.choices.one_in(10), ended: !self.choices.one_in(4), items }
     }
 
-    /// What stands before a record on its line.
+    /// Returns the bytes before a record on its line.
     fn before(&mut self, body: &Body) -> Before {
         if matches!(body, Body::Junk(_) | Body::Silent(_)) {
             return Before::Bytes("");

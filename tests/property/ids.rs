@@ -1,4 +1,4 @@
-//! Ids of calls: whatever they are on disk, what is sent is legal, different, and stays.
+//! Ids of calls: for any ids on disk, the ids that are sent are legal and unique, and do not change.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use super::choices::Choices;
 use clawutils::id::is_id;
 use clawutils::json::quote;
 
-/// Pieces of ids: legal ones, other programs', and those that come out alike when they are made legal.
+/// Pieces of ids: legal ones, ids of other programs, and ids that become equal when they are made legal.
 const PIECES: &[&str] = &[
     "a",
     "call",
@@ -28,7 +28,7 @@ const PIECES: &[&str] = &[
     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
 ];
 
-/// An id on disk, often one that was there before, or nearly.
+/// Returns an id on disk, often one that was used before, or a similar one.
 fn id(choices: &mut Choices, before: &[String]) -> String {
     let mut id = String::new();
     if !before.is_empty() && choices.one_in(2) {
@@ -40,10 +40,10 @@ fn id(choices: &mut Choices, before: &[String]) -> String {
     if id.is_empty() { "a".to_owned() } else { id }
 }
 
-/// Calls with such ids, one a turn, each answered.
+/// Checks calls with such ids, one per turn, each with a result.
 ///
 /// # Errors
-/// Says which ids are sent where they must not be.
+/// Reports the ids that must not be sent.
 pub fn are_legal_and_stay(seed: u64) -> Law {
     let mut choices = Choices::seeded(seed);
     let mut stored: Vec<String> = Vec::new();

@@ -1,4 +1,4 @@
-//! What holds for every talk. Each law gives a sentence when it is broken.
+//! Laws for every conversation. A broken law returns a sentence about the fault.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,7 +11,7 @@ use clawutils::input::Input;
 use clawutils::messages::Message;
 use clawutils::messages::rebuild::{Form, RebuildOptions, Rebuilt};
 
-/// All laws about messages as they are rebuilt.
+/// Checks all laws about rebuilt messages.
 pub fn of_rebuild(talk: &Talk) -> Law {
     let written = talk.write();
     let rebuilt = rebuild(&written.bytes)?;
@@ -20,7 +20,7 @@ pub fn of_rebuild(talk: &Talk) -> Law {
     is_the_same_however_read(&written.bytes, &rebuilt)
 }
 
-/// Messages as values.
+/// Returns messages as JSON values.
 pub fn values(messages: &[Message<'_>]) -> Result<Vec<Value>, String> {
     let value = |line: String| serde_json::from_str(&line).map_err(|e| format!("{e}: {line}"));
     lines(messages).into_iter().map(value).collect()
@@ -28,7 +28,7 @@ pub fn values(messages: &[Message<'_>]) -> Result<Vec<Value>, String> {
 
 // ---- nothing is lost ------------------------------------------------------------------------
 
-/// Every word and every call that is shown is there once and in order, and every result is its call's.
+/// Checks that every shown text and call appears once and in order, and that every result belongs to its call.
 fn nothing_is_lost(talk: &Talk, rebuilt: &Rebuilt) -> Law {
     let written = talk.write();
     let view = model::view(talk, &written);
@@ -53,8 +53,8 @@ fn nothing_is_lost(talk: &Talk, rebuilt: &Rebuilt) -> Law {
     }
 }
 
-/// Which calls (by number, as they are shown) are not in the messages. There has to be one of the same
-/// id before each, and nothing that the user said between them.
+/// Returns the numbers of the shown calls that are missing from the messages. Each must follow a call with the
+/// same id, without user text between them.
 fn repeated(view: &model::View<'_>, heard: &Said) -> Result<HashSet<usize>, String> {
     let mut there = heard.calls.iter().map(|(mark, _)| *mark).peekable();
     let (mut repeated, mut number, mut turn) = (HashSet::new(), 0, 0);
@@ -75,8 +75,8 @@ fn repeated(view: &model::View<'_>, heard: &Said) -> Result<HashSet<usize>, Stri
     Ok(repeated)
 }
 
-/// The marks of thinking that may be missing: between it and what the user says, or a result, the
-/// assistant says nothing.
+/// Returns the marks of thinking that may be missing: no text or call of the assistant follows it before the next
+/// user text or result.
 fn last_thoughts(view: &model::View<'_>, repeated: &HashSet<usize>) -> HashSet<usize> {
     let (mut last, mut open, mut number) = (HashSet::new(), Vec::new(), 0);
     for item in &view.shown {
@@ -109,9 +109,10 @@ fn last_thoughts(view: &model::View<'_>, repeated: &HashSet<usize>) -> HashSet<u
     last
 }
 
-// ---- however it is read ---------------------------------------------------------------------
+// ---- ways to read ---------------------------------------------------------------------------
 
-/// Twice the same; message by message, in parts and from a file as at once and from memory.
+/// Checks that all ways to read give the same messages: twice, message by message, in parts, from a file and from
+/// memory.
 fn is_the_same_however_read(bytes: &[u8], rebuilt: &Rebuilt) -> Law {
     let expected: Vec<String> = rebuilt.messages.iter().map(Message::to_line).collect();
     let input = || Input::memory("t", bytes.to_vec());
@@ -147,10 +148,10 @@ fn file(bytes: &[u8]) -> Result<Input, String> {
     file().map_err(|error| error.to_string())
 }
 
-// ---- rule 11: the prompt cache lives on this ------------------------------------------------
+// ---- rule 11: prompt caching depends on it --------------------------------------------------
 
-/// A longer transcript gives the same messages up to the last, which only grows, but where a view
-/// record was added. A late result takes the place of what stood in for it, and changes nothing else.
+/// Checks that a longer transcript gives the same messages up to the last, which is only extended, unless a view
+/// record was added. A late result replaces the one that stood in for it, and changes nothing else.
 pub fn more_changes_only_the_end(talk: &Talk) -> Law {
     let mut before: Option<Rebuilt> = None;
     let mut prefix = Talk { items: Vec::new(), ended: true, ..talk.clone() };
@@ -168,14 +169,14 @@ pub fn more_changes_only_the_end(talk: &Talk) -> Law {
     Ok(())
 }
 
-// ---- what a law may take for granted --------------------------------------------------------
+// ---- preconditions of laws ------------------------------------------------------------------
 
-/// Whether every id is one record's. Where it is not, a view record that names it means the later one.
+/// Returns true if every id belongs to one record. Otherwise, a view record that names it means the later one.
 pub fn has_plain_ids(talk: &Talk) -> bool {
     talk.items.iter().all(|item| !matches!(item.id, Id::Same(_)))
 }
 
-/// Whether no call has an id that another had.
+/// Returns true if no two calls have the same id.
 pub fn has_calls_of_its_own(talk: &Talk) -> bool {
     let mut ids = HashSet::new();
     talk.items.iter().flat_map(Item::calls).all(|call| ids.insert(&call.id))

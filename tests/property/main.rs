@@ -1,12 +1,12 @@
-//! Laws that hold for every transcript, tried on thousands that are made up.
+//! Laws that hold for every transcript, tried on thousands of generated ones.
 //!
-//! [`generate`] makes a talk up from a seed, [`records`] writes it, [`model`] says what its messages
-//! have to hold, and [`any`], [`laws`], [`views`], [`shortened`] and [`shown`] say what holds for all. A talk that breaks a law is made
-//! smaller by dropping records while it still does. `CLAW_TEST_FULL=1` tries a million of them,
-//! `CLAW_TEST_SEED=n` the one of that seed.
+//! [`generate`] makes a conversation from a seed, [`records`] writes it, and [`model`] states what its messages
+//! must contain. [`any`], [`laws`], [`views`], [`shortened`] and [`shown`] are the laws. A conversation that breaks
+//! a law is reduced by dropping records while it still does. `CLAW_TEST_FULL=1` tries a million of them,
+//! `CLAW_TEST_SEED=n` only the one with that seed.
 //!
-//! [`mutants`] are records of real transcripts, damaged: of each the scanner and serde_json have to say
-//! the same ([`agree`]).
+//! [`mutants`] are damaged records of real transcripts, on which the scanner and serde_json must agree
+//! ([`agree`]).
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may panic, and so may what helps it")]
 #![cfg_attr(
@@ -25,7 +25,7 @@ mod model;
 mod mutants;
 mod pairs;
 mod records;
-/// What a provider refuses, told by somebody else.
+/// The rules by which a provider refuses requests, implemented independently.
 #[allow(dead_code, reason = "the fake provider of the other tests uses the rest")]
 #[path = "../cli/common/rules.rs"]
 mod rules;
@@ -41,20 +41,20 @@ use std::thread;
 use choices::Choices;
 use records::Talk;
 
-/// How many talks are tried.
+/// The number of conversations in a normal run.
 const TALKS: u64 = 10_000;
-/// How many when there is time.
+/// The number of conversations in a full run.
 const TALKS_IN_FULL: u64 = 1_000_000;
 
-/// The same for chains of views, each step of which rebuilds several times.
+/// The number of chains of views in a full run; each step of a chain rebuilds several times.
 const CHAINS_IN_FULL: u64 = 100_000;
 
-/// Tries a law on all talks.
+/// Tries a law on all conversations.
 fn holds(law: fn(&Talk) -> any::Law) {
     holds_for(TALKS_IN_FULL, law);
 }
 
-/// The same with so many talks in the full size, each half in a thread of its own.
+/// Tries a law with this number of conversations in a full run, one half in each of two threads.
 fn holds_for(in_full: u64, law: fn(&Talk) -> any::Law) {
     if let Some(seed) = env::var("CLAW_TEST_SEED").ok().and_then(|seed| seed.parse().ok()) {
         return try_seed(law, seed);
@@ -78,7 +78,7 @@ fn try_seed(law: fn(&Talk) -> any::Law, seed: u64) {
     panic!("CLAW_TEST_SEED={seed}: {why}\n---\n{}\n---", String::from_utf8_lossy(&text));
 }
 
-/// What breaks the law, if something does; a panic does, too.
+/// Returns a description of the fault if the law is broken or panics.
 fn broken(law: fn(&Talk) -> any::Law, talk: &Talk) -> Option<String> {
     match catch_unwind(AssertUnwindSafe(|| law(talk))) {
         Ok(outcome) => outcome.err(),
@@ -91,7 +91,7 @@ fn words(cause: &(dyn Any + Send)) -> String {
     text.or_else(|| cause.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
 }
 
-/// Drops records as long as what is left breaks the law.
+/// Drops records as long as the rest still breaks the law.
 fn smallest(law: fn(&Talk) -> any::Law, mut talk: Talk) -> Talk {
     let mut at = 0;
     while at < talk.items.len() {
@@ -112,22 +112,22 @@ fn g1_g5_messages_are_accepted_and_nothing_is_lost() {
 }
 
 #[test]
-fn o1_more_records_change_only_the_last_message() {
+fn o1_appended_records_only_extend_the_last_message() {
     holds(laws::more_changes_only_the_end);
 }
 
 #[test]
-fn g8_views_show_what_was_planned_and_can_be_taken_back() {
+fn g8_views_show_the_planned_messages_and_can_be_undone() {
     holds(views::of_views);
 }
 
 #[test]
-fn n2_n5_d38_chains_of_views_stay_valid_and_can_be_taken_back() {
+fn n2_n5_d38_chains_of_views_stay_valid_and_can_be_undone() {
     holds_for(CHAINS_IN_FULL, chains::of_chains);
 }
 
 #[test]
-fn g7_results_find_their_calls_in_every_order() {
+fn g7_results_are_paired_with_their_calls_in_every_order() {
     assert_eq!(pairs::permutations(vec![1, 2, 3]).len(), 6);
     if let Err(why) = pairs::in_every_order() {
         panic!("{why}");
@@ -135,7 +135,7 @@ fn g7_results_find_their_calls_in_every_order() {
 }
 
 #[test]
-fn h7_ids_that_are_sent_are_legal_different_and_stay() {
+fn h7_sent_ids_are_legal_unique_and_stable() {
     for seed in 0..2_000 {
         if let Err(why) = ids::are_legal_and_stay(seed) {
             panic!("seed {seed}: {why}");
@@ -144,7 +144,7 @@ fn h7_ids_that_are_sent_are_legal_different_and_stay() {
 }
 
 #[test]
-fn audit_02_results_that_are_shortened_again_and_again_keep_their_original() {
+fn audit_02_results_that_are_shortened_repeatedly_keep_their_original() {
     let is_full = env::var_os("CLAW_TEST_FULL").is_some();
     for seed in 0..if is_full { CHAINS_IN_FULL } else { TALKS / 100 } {
         if let Err(why) = shortened::again_and_again(seed) {
@@ -154,12 +154,12 @@ fn audit_02_results_that_are_shortened_again_and_again_keep_their_original() {
 }
 
 #[test]
-fn s4_what_is_sent_is_shown_and_nothing_said_is_structure() {
+fn s4_all_sent_content_is_shown_and_never_becomes_structure() {
     holds(shown::of_talks);
 }
 
 #[test]
-fn s4_no_text_is_taken_for_the_document_around_it() {
+fn s4_no_text_becomes_structure_of_the_document() {
     let is_full = env::var_os("CLAW_TEST_FULL").is_some();
     for seed in 0..if is_full { CHAINS_IN_FULL } else { TALKS / 4 } {
         if let Err(why) = shown::of_texts(&mut Choices::seeded(seed)) {
@@ -169,7 +169,7 @@ fn s4_no_text_is_taken_for_the_document_around_it() {
 }
 
 #[test]
-fn audit_29_markdown_in_pieces_is_laid_out_as_at_once() {
+fn audit_29_markdown_in_pieces_is_laid_out_like_the_whole() {
     let is_full = env::var_os("CLAW_TEST_FULL").is_some();
     for seed in 0..if is_full { CHAINS_IN_FULL } else { TALKS / 4 } {
         if let Err(why) = shown::of_streams(&mut Choices::seeded(seed)) {
@@ -178,6 +178,6 @@ fn audit_29_markdown_in_pieces_is_laid_out_as_at_once() {
     }
 }
 
-/// Does nothing: the tests are all that there is.
+/// Does nothing; this target has only tests.
 #[cfg(not(test))]
 fn main() {}

@@ -1,7 +1,7 @@
-//! What the messages of a talk have to hold, told from its records alone.
+//! The expected content of a conversation's messages, derived from its records alone.
 //!
-//! This knows nothing of how rebuild works, and is as plain as can be: no streaming, no search from
-//! the end, the whole talk at once.
+//! The model knows nothing of how rebuild works, and is as simple as possible: no streaming, no search from
+//! the end, the whole conversation at once.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
@@ -10,15 +10,15 @@ use serde_json::Value;
 use super::records::{Answer, Body, Call, Form, Hint, Item, Piece, Talk, Written};
 use clawutils::messages::fold::{INTERRUPTED, NO_OUTPUT};
 
-/// What of a talk is shown.
+/// The shown part of a conversation.
 pub struct View<'t> {
-    /// The key of the compaction that governs.
+    /// The key of the compaction that applies.
     pub governing: Option<usize>,
     /// The items that count, in order.
     pub shown: Vec<&'t Item>,
 }
 
-/// Which items of a talk are shown.
+/// Returns the items of a conversation that are shown.
 pub fn view<'t>(talk: &'t Talk, written: &Written) -> View<'t> {
     let mut retracted = HashSet::new();
     let mut governing = None;
@@ -51,14 +51,14 @@ pub fn view<'t>(talk: &'t Talk, written: &Written) -> View<'t> {
     View { governing, shown }
 }
 
-/// The id that a record before position `end` is referred to by.
+/// Returns the id that refers to a record before position `end`.
 fn id_of(talk: &Talk, written: &Written, key: usize, end: usize) -> String {
     let at = talk.position(key).filter(|at| *at < end);
     at.map_or("nowhere".to_owned(), |at| written.ids[at].clone())
 }
 
-/// The position of the first record that a compaction at position `end` keeps: where the hint says if
-/// that is true, else the nearest before it that has the id.
+/// Returns the position of the first record that a compaction at position `end` keeps: the one of the hint if it
+/// is right, else the nearest before `end` that has the id.
 fn first_kept(talk: &Talk, written: &Written, key: usize, hint: Hint, end: usize) -> Option<usize> {
     let id = id_of(talk, written, key, end);
     let is_record = |at: &usize| !matches!(talk.items[*at].body, Body::Junk(_));
@@ -68,9 +68,9 @@ fn first_kept(talk: &Talk, written: &Written, key: usize, hint: Hint, end: usize
     }
 }
 
-// ---- what is said ---------------------------------------------------------------------------
+// ---- content --------------------------------------------------------------------------------
 
-/// The answer to a call.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answered {
     By(usize),
@@ -79,17 +79,17 @@ pub enum Answered {
     Open,
 }
 
-/// What is said in messages, by marks.
+/// The content of messages, by marks.
 #[derive(Debug, Default, PartialEq)]
 pub struct Said {
-    /// The marks of all words (and images and thinking), in order.
+    /// The marks of all text (and images and thinking), in order.
     pub words: Vec<usize>,
     /// The calls in order, each with its answer.
     pub calls: Vec<(usize, Answered)>,
 }
 
-/// What the shown items say. `repeated` are the numbers of the calls that are left out, since their
-/// reply has one of the same id already.
+/// Returns the content of the shown items. `repeated` has the numbers of the calls that are dropped because
+/// their reply already has one with the same id.
 pub fn said(view: &View<'_>, repeated: &HashSet<usize>) -> Said {
     let mut words = Vec::new();
     let mut pairs = Pairs::default();
@@ -100,7 +100,7 @@ pub fn said(view: &View<'_>, repeated: &HashSet<usize>) -> Said {
             Body::User(content) => {
                 let pieces = content.held().iter();
                 pieces.clone().filter_map(Piece::answer).for_each(|answer| pairs.answer(answer));
-                // Calls and thinking are not the user's.
+                // Calls and thinking in user records do not count.
                 let said = pieces.filter_map(|piece| match piece {
                     Piece::Text(mark, _) | Piece::Image(mark) => Some(*mark),
                     _ => None,
@@ -130,17 +130,17 @@ pub fn said(view: &View<'_>, repeated: &HashSet<usize>) -> Said {
     Said { words, calls: calls.collect() }
 }
 
-/// Calls and results by id. A result is that of the nearest call before it with its id, if that has none.
-/// Results that stand before any call of their id wait for the next ones, one for each; but only when
-/// something follows the reply of such a call, and it has no result after it, is it the call's.
+/// Calls and results by id. A result belongs to the nearest call before it with its id, if that has none yet.
+/// Results that precede every call with their id wait for the next calls, one for each. A call takes such a result
+/// only if it has no result after it and something follows its reply.
 #[derive(Default)]
 struct Pairs {
     calls: Vec<Asked>,
-    /// How many calls there were, with those that are left out.
+    /// The number of calls, including those that are dropped.
     number: usize,
-    /// For each id its newest call (a position in `calls`), and the results that wait for one.
+    /// For each id its newest call (a position in `calls`), and the results that wait for a call.
     by_id: BTreeMap<String, (Option<usize>, VecDeque<Answered>)>,
-    /// The reply that is being read.
+    /// The current reply.
     reply: Option<Reply>,
 }
 
@@ -153,12 +153,12 @@ struct Asked {
 #[derive(Default)]
 struct Reply {
     calls: Vec<usize>,
-    /// Whether one of them has a result after it.
+    /// True if one of the calls has a result after it.
     is_answered: bool,
 }
 
 impl Pairs {
-    /// The user speaks, or another reply begins.
+    /// Ends the reply at a user text or at the next reply.
     fn end_reply(&mut self) {
         for at in self.reply.take().unwrap_or_default().calls {
             let asked = &mut self.calls[at];
@@ -166,7 +166,7 @@ impl Pairs {
         }
     }
 
-    /// An assistant record belongs to the reply that is being read, or begins one.
+    /// Continues the current reply with an assistant record, or begins one.
     fn go_on(&mut self) {
         if let Some(reply) = &self.reply {
             let mut calls = reply.calls.iter();
@@ -210,10 +210,10 @@ impl Pairs {
     }
 }
 
-/// What messages say.
+/// Returns the content of messages.
 ///
 /// # Errors
-/// When they say something that no record does.
+/// If they have content that is in no record.
 pub fn heard(messages: &[Value]) -> Result<Said, String> {
     let mut heard = Said::default();
     for (n, message) in messages.iter().enumerate() {
@@ -228,7 +228,7 @@ pub fn heard(messages: &[Value]) -> Result<Said, String> {
                 Some("tool_result") => {}
                 _ => match mark(&block, 'w') {
                     Some(mark) => heard.words.push(mark),
-                    // What rebuild says by itself stands at the beginning.
+                    // Text that rebuild adds is at the beginning.
                     None if n < 2 => {}
                     None => return Err(format!("who said this? {block}")),
                 },
@@ -238,7 +238,7 @@ pub fn heard(messages: &[Value]) -> Result<Said, String> {
     Ok(heard)
 }
 
-/// The blocks of a message; a string is one.
+/// Returns the blocks of a message; a string is one block.
 pub fn blocks(message: &Value) -> Vec<Value> {
     match &message["content"] {
         Value::Array(blocks) => blocks.clone(),
@@ -246,7 +246,7 @@ pub fn blocks(message: &Value) -> Vec<Value> {
     }
 }
 
-/// The results in a message, by the id of their calls.
+/// Returns the results in a message, by the ids of their calls.
 fn results(message: &Value) -> BTreeMap<String, Answered> {
     let blocks = blocks(message);
     let results = blocks.iter().filter(|block| block["type"] == "tool_result");
@@ -266,7 +266,7 @@ fn answered(content: &Value) -> Answered {
     }
 }
 
-/// The mark that a block carries.
+/// Returns the mark of a block.
 fn mark(block: &Value, letter: char) -> Option<usize> {
     let texts = [&block["text"], &block["thinking"], &block["data"], &block["source"]["data"]];
     texts.into_iter().find_map(|text| mark_in(text.as_str()?, letter))

@@ -1,19 +1,19 @@
-//! Records of the transcripts in `tests/data`, changed a little by bytes and by tokens: some are JSON
-//! still, most are nearly.
+//! Records of the transcripts in `tests/data` with small changes to bytes and tokens: some are still JSON, most
+//! are nearly.
 
 use std::{env, fs};
 
 use super::agree;
 use super::choices::Choices;
 
-/// How many are tried.
+/// The number of mutants in a normal run.
 const MUTANTS: usize = 60_000;
-/// How many when there is time.
+/// The number of mutants in a full run.
 const MUTANTS_IN_FULL: usize = 10_000_000;
-/// Records that are longer would only take longer.
+/// The longest record to change, in bytes; longer ones would only take more time.
 const LONGEST: usize = 2000;
 
-/// Records as our readers rarely see them.
+/// Records that our readers rarely meet.
 const ODD: &[&str] = &[
     "{}",
     " { \"a\" : [ ] , \"b\" : { } } ",
@@ -33,7 +33,7 @@ const TOKENS: &[&str] = &[
     "{\"a\":1}", "[1,2]",
 ];
 
-/// Values that may stand wherever a value does.
+/// Values that may replace any value.
 #[rustfmt::skip]
 const VALUES: &[&str] = &[
     "\"\"", "\"a\"", "\"\\\\\"", "\"\\u0000\\ud800\"", "\"é日😀\u{2028}\"", "null", "true", "false",
@@ -41,7 +41,7 @@ const VALUES: &[&str] = &[
     "[{\"a\":null},\"]\"]", "[[[]]]",
 ];
 
-/// The first of all that the two disagree on, and how many of each kind there were.
+/// The first mutant on which the two disagree, and the number of each kind.
 #[derive(Debug, Default)]
 struct Tally {
     objects: usize,
@@ -82,7 +82,7 @@ fn try_mutants(records: &[Vec<u8>], choices: &mut Choices, count: usize) -> Tall
     tally
 }
 
-/// The lines of all transcripts, and of what is rebuilt from them.
+/// Returns the lines of all transcripts, and of the messages that are rebuilt from them.
 fn records() -> Vec<Vec<u8>> {
     let mut records: Vec<Vec<u8>> = ODD.iter().map(|text| text.as_bytes().to_vec()).collect();
     let data = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data");
@@ -98,7 +98,7 @@ fn records() -> Vec<Vec<u8>> {
     records
 }
 
-/// A record with a change, or some.
+/// Returns a record with one or more changes.
 fn mutant(records: &[Vec<u8>], choices: &mut Choices) -> Vec<u8> {
     let mut bytes = records[choices.below(records.len())].clone();
     for _ in 0..=choices.below(2) * choices.below(4) {
@@ -126,7 +126,7 @@ fn change_byte(bytes: &mut Vec<u8>, choices: &mut Choices) {
     }
 }
 
-/// Takes out some bytes, or all from there on.
+/// Removes some bytes, or everything from a position on.
 fn cut(bytes: &mut Vec<u8>, choices: &mut Choices) {
     let from = choices.below(bytes.len() + 1);
     let most = bytes.len() - from;
@@ -134,7 +134,7 @@ fn cut(bytes: &mut Vec<u8>, choices: &mut Choices) {
     bytes.drain(from..from + count);
 }
 
-/// Puts a part of another record in the place of as much.
+/// Replaces bytes by as many of another record.
 fn splice(bytes: &mut Vec<u8>, other: &[u8], choices: &mut Choices) {
     let from = choices.below(other.len() + 1);
     let part = &other[from..(from + choices.below(60)).min(other.len())];
@@ -143,7 +143,7 @@ fn splice(bytes: &mut Vec<u8>, other: &[u8], choices: &mut Choices) {
     bytes.splice(at..end, part.iter().copied());
 }
 
-/// Puts brackets around a value, about as many as the scanner counts.
+/// Puts brackets around a value, about as many as the scanner's limit for nesting.
 fn nest(bytes: &mut Vec<u8>, choices: &mut Choices) {
     let (from, to) = value(bytes, choices);
     let depth = choices.of_these(&[1, 2, 61, 62, 63, 64, 65]);
@@ -158,7 +158,7 @@ fn change_value(bytes: &mut Vec<u8>, choices: &mut Choices) {
     bytes.splice(from..to, choices.of_these(VALUES).bytes());
 }
 
-/// A token that stands after a colon, or any.
+/// Returns the position of a token after a colon, or of any token.
 fn value(bytes: &[u8], choices: &mut Choices) -> (usize, usize) {
     let tokens = tokens(bytes);
     let from = choices.below(tokens.len());
@@ -169,7 +169,7 @@ fn value(bytes: &[u8], choices: &mut Choices) -> (usize, usize) {
     tokens[(from..tokens.len()).find(is_value).unwrap_or(from)]
 }
 
-/// Puts a blank between two tokens.
+/// Inserts a blank between two tokens.
 fn put_blank(bytes: &mut Vec<u8>, choices: &mut Choices) {
     let tokens = tokens(bytes);
     let (at, _) = tokens[choices.below(tokens.len())];
@@ -188,7 +188,7 @@ fn swap_tokens(bytes: &mut Vec<u8>, choices: &mut Choices) {
     bytes.splice(from..end, swapped);
 }
 
-/// Removes a token, or puts another one before it or in its place.
+/// Removes a token, inserts another one before it, or replaces it.
 fn put_token(bytes: &mut Vec<u8>, choices: &mut Choices) {
     let tokens = tokens(bytes);
     let (from, to) = tokens[choices.below(tokens.len())];
@@ -200,7 +200,7 @@ fn put_token(bytes: &mut Vec<u8>, choices: &mut Choices) {
     }
 }
 
-/// Where tokens begin and end: strings, words with numbers, and single bytes. One is empty: the end.
+/// Returns the bounds of the tokens: strings, words with numbers, and single bytes. The last one is empty: the end.
 fn tokens(bytes: &[u8]) -> Vec<(usize, usize)> {
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -222,7 +222,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+-._".contains(&byte)
 }
 
-/// How many bytes belong to a string after its first quote.
+/// Returns the number of bytes of a string after its first quote.
 fn string_length(rest: &[u8]) -> usize {
     let mut at = 0;
     while at < rest.len() && rest[at] != b'"' {

@@ -1,4 +1,4 @@
-//! Calls and results in every order that there is, not only in those that seeds make up.
+//! Calls and results in every possible order, not only in those that seeds generate.
 
 use serde_json::Value;
 
@@ -16,17 +16,17 @@ const RECORDS: [&str; 6] = [
     r#"{"type":"tool_result","tool_use_id":"c","content":"of c"}"#,
 ];
 
-/// What may stand between them.
+/// Records that may stand between them.
 const OTHERS: [&str; 3] = [
     r#"{"type":"user","content":"and"}"#,
     r#"{"type":"assistant","content":[{"type":"text","text":"so"}]}"#,
     r#"{"type":"error","class":"overloaded","status":529,"message":"busy","model":"m"}"#,
 ];
 
-/// All orders of the records, as they are and with one other record at each place between them.
+/// Checks all orders of the records, without another record and with one at each place between them.
 ///
 /// # Errors
-/// Says which order is not paired, or would be refused.
+/// Reports an order that is paired wrongly or would be refused.
 pub fn in_every_order() -> Law {
     for order in permutations(RECORDS.to_vec()) {
         paired(&order)?;
@@ -41,7 +41,7 @@ pub fn in_every_order() -> Law {
     Ok(())
 }
 
-/// All orders of a list.
+/// Returns all orders of a list.
 pub fn permutations<T: Clone>(list: Vec<T>) -> Vec<Vec<T>> {
     if list.is_empty() {
         return vec![list];
@@ -55,7 +55,7 @@ pub fn permutations<T: Clone>(list: Vec<T>) -> Vec<Vec<T>> {
     all
 }
 
-/// A provider takes the messages, and each call is followed by its own result.
+/// Checks that a provider accepts the messages, and that each call is followed by its own result.
 fn paired(records: &[&str]) -> Law {
     let user = [r#"{"type":"user","content":"go"}"#];
     let text = [&user, records, &user].concat().join("\n");

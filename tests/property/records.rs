@@ -1,8 +1,8 @@
-//! Transcripts as a list of records of which everything is known, and how they are written.
+//! Transcripts as lists of records with known content, and their bytes.
 //!
-//! Everything that is said carries a mark of its own (`w12`, `r7`), so that it can be found again in
-//! the messages. Records refer to each other by key, not by id or offset: any of them can be dropped
-//! and the rest still means what it meant.
+//! Each piece of content has its own mark (`w12`, `r7`), so that it can be found in the messages. Records refer to
+//! each other by key, not by id or offset, so any of them can be dropped without changing the meaning of the
+//! rest.
 
 use clawutils::json::quote;
 use clawutils::record::digest;
@@ -10,52 +10,52 @@ use clawutils::record::digest;
 /// A transcript.
 #[derive(Clone)]
 pub struct Talk {
-    /// A byte order mark stands at its beginning.
+    /// True if the transcript begins with a byte order mark.
     pub bom: bool,
-    /// Its last line has its line feed.
+    /// True if the last line has a line feed.
     pub ended: bool,
-    /// What stands in it.
+    /// The items, in order.
     pub items: Vec<Item>,
 }
 
-/// A record, or a line that is none.
+/// A record, or a line that is not one.
 #[derive(Clone)]
 pub struct Item {
-    /// What other records call it; used once in a talk.
+    /// The name by which other records refer to it; unique in a conversation.
     pub key: usize,
     /// Its id.
     pub id: Id,
-    /// What it says.
+    /// Its content.
     pub body: Body,
-    /// What stands before it on its line.
+    /// The bytes before it on its line.
     pub before: Before,
-    /// What stands after it on its line, if it is the last there.
+    /// The bytes after it on its line, if it is the last there.
     pub after: &'static str,
 }
 
 /// The id of a record.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Id {
-    /// None: it is named by its place.
+    /// None: the record is identified by its position.
     Place,
-    /// One of its own.
+    /// A unique id.
     Own,
-    /// That of another record.
+    /// The id of another record.
     Same(usize),
 }
 
-/// What stands before a record on its line.
+/// The bytes before a record on its line.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Before {
-    /// Nothing, or bytes that are passed over.
+    /// Nothing, or bytes that are ignored.
     Bytes(&'static str),
-    /// The beginning of a record that was never finished.
+    /// The beginning of an unfinished record.
     Torn(&'static [u8]),
     /// The record before it, whose line has no end.
     Record,
 }
 
-/// What a record says.
+/// The content of a record.
 #[derive(Clone)]
 pub enum Body {
     User(Content),
@@ -75,13 +75,13 @@ pub enum Body {
     Retract {
         target: usize,
     },
-    /// Members of a record that is no part of the messages, or lacks something.
+    /// Members of a record that is not part of the messages, or is incomplete.
     Silent(&'static str),
-    /// A line that is no record.
+    /// A line that is not a record.
     Junk(&'static [u8]),
 }
 
-/// Where a compaction says that its first kept record begins.
+/// The position that a compaction states for its first kept record.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Hint {
     None,
@@ -89,10 +89,10 @@ pub enum Hint {
     Wrong,
 }
 
-/// What a user or an assistant record says.
+/// The content of a user or an assistant record.
 #[derive(Clone)]
 pub struct Content {
-    /// It is a string if its first piece is text; then there is no other.
+    /// A string if the first piece is text, which is then the only one.
     pub is_string: bool,
     pub pieces: Vec<Piece>,
 }
@@ -102,9 +102,9 @@ pub struct Content {
 pub enum Piece {
     /// A mark, and JSON text that follows it.
     Text(usize, &'static str),
-    /// A text, as JSON, that says nothing.
+    /// A blank text, as JSON.
     Blank(&'static str),
-    /// A mark, and whether it is signed.
+    /// A mark, and true if it is signed.
     Thinking(usize, bool),
     Redacted(usize),
     Image(usize),
@@ -134,27 +134,27 @@ pub struct Answer {
 #[derive(Clone, Copy, PartialEq)]
 pub enum Form {
     Short,
-    /// A string under claw0's first name for it.
+    /// A string under claw0's earlier member name.
     Output,
     Long,
     /// A list with blank, short and long text and an image.
     List,
-    /// An image alone.
+    /// Only an image.
     Image,
-    /// One of the ways to say nothing, as JSON.
+    /// One of the empty contents, as JSON.
     Empty(&'static str),
 }
 
-/// A transcript as bytes, and where everything in it stands.
+/// A transcript as bytes, and the position of each item in it.
 pub struct Written {
     pub bytes: Vec<u8>,
-    /// For each item the place that names it, and its id.
+    /// For each item the position that identifies it, and its id.
     pub places: Vec<u64>,
     pub ids: Vec<String>,
 }
 
 impl Talk {
-    /// Writes it.
+    /// Writes the transcript.
     pub fn write(&self) -> Written {
         let mut out = Written { bytes: Vec::new(), places: Vec::new(), ids: Vec::new() };
         if self.bom {
@@ -180,8 +180,8 @@ impl Talk {
         out
     }
 
-    /// Whether an item stands on the line of the one before it. Nothing but whole records is
-    /// recovered there, and behind a torn one only the last.
+    /// Returns true if an item is on the line of the one before it. Only whole records are recovered there, and after a
+    /// torn one only the last.
     fn shares_line(&self, index: usize) -> bool {
         let Some([before, item]) = index.checked_sub(1).and_then(|at| self.items.get(at..=index))
         else {
@@ -192,14 +192,14 @@ impl Talk {
         item.before == Before::Record && is_whole && !is_torn
     }
 
-    /// The items, those on one line together.
+    /// Returns the items, grouped by line.
     pub fn lines(&self) -> Vec<&[Item]> {
         let starts = (0..self.items.len()).filter(|index| !self.shares_line(*index));
         let starts: Vec<usize> = starts.chain([self.items.len()]).collect();
         starts.windows(2).map(|line| &self.items[line[0]..line[1]]).collect()
     }
 
-    /// The position of an item.
+    /// Returns the position of an item.
     pub fn position(&self, key: usize) -> Option<usize> {
         self.items.iter().position(|item| item.key == key)
     }
@@ -210,7 +210,7 @@ fn own_id(key: usize) -> String {
 }
 
 impl Written {
-    /// Writes what stands before an item; gives the place that names it.
+    /// Writes the bytes before an item. Returns the position that identifies it.
     fn begin(&mut self, talk: &Talk, index: usize) -> u64 {
         let here = |out: &Written| out.bytes.len() as u64;
         if talk.shares_line(index) {
@@ -219,7 +219,7 @@ impl Written {
         if index > 0 {
             self.bytes.push(b'\n');
         }
-        // A line that is whole is named by where it begins, one that had to be recovered by itself.
+        // A whole line is identified by its beginning, a recovered record by its own.
         let line = if index == 0 { 0 } else { here(self) };
         match talk.items[index].before {
             Before::Torn(torn) => {
@@ -232,7 +232,7 @@ impl Written {
         if talk.shares_line(index + 1) { here(self) } else { line }
     }
 
-    /// Id and place of a record that was written already.
+    /// Returns the id and the position of a record that was already written.
     fn reference(&self, talk: &Talk, key: usize) -> (String, u64) {
         let at = talk.position(key).filter(|at| *at < self.ids.len());
         at.map_or_else(|| ("nowhere".to_owned(), 0), |at| (self.ids[at].clone(), self.places[at]))
@@ -240,7 +240,7 @@ impl Written {
 }
 
 impl Item {
-    /// The calls that the assistant makes in it.
+    /// Returns the assistant's calls in it.
     pub fn calls(&self) -> Vec<&Call> {
         match &self.body {
             Body::Call(call) => vec![call],
@@ -249,13 +249,13 @@ impl Item {
         }
     }
 
-    /// Whether the user says something in it, beside results.
+    /// Returns true if it has user text, apart from results.
     pub fn is_said_by_user(&self) -> bool {
         let is_word = |piece: &Piece| matches!(piece, Piece::Text(..) | Piece::Image(_));
         matches!(&self.body, Body::User(content) if content.held().iter().any(is_word))
     }
 
-    /// The record, under `id`.
+    /// Returns the record with the id `id`.
     fn text(&self, id: &str, reference: impl Fn(usize) -> (String, u64)) -> Vec<u8> {
         let members = match &self.body {
             Body::Junk(bytes) => return bytes.to_vec(),
@@ -307,14 +307,14 @@ fn truncation(record: &str, call: &str, text: &str, is_right: bool) -> String {
 }
 
 impl Body {
-    /// Whether it changes what is shown of others.
+    /// Returns true if it changes how other records are shown.
     pub fn is_view(&self) -> bool {
         matches!(self, Body::Compaction { .. } | Body::Truncation { .. } | Body::Retract { .. })
     }
 }
 
 impl Content {
-    /// What is in it: of a string the first piece alone.
+    /// Returns its pieces; only the first one if it is a string.
     pub fn held(&self) -> &[Piece] {
         match self.pieces.first() {
             Some(Piece::Text(..) | Piece::Blank(_)) if self.is_string => &self.pieces[..1],
@@ -375,7 +375,7 @@ fn image(data: &str) -> String {
 }
 
 impl Answer {
-    /// Its text, if it is a string that is not empty.
+    /// Returns its text if it is a string that is not empty.
     pub fn string(&self) -> Option<String> {
         match self.form {
             Form::Short | Form::Output => Some(format!("r{} is it", self.mark)),
@@ -400,7 +400,7 @@ impl Answer {
             _ => quote(&self.string().unwrap_or_default()),
         };
         let error = if self.is_error { r#","is_error":true"# } else { "" };
-        // A pin is a member of records, and no provider takes it in a block.
+        // Only records have pins; a provider does not accept them in blocks.
         let pin = if self.pin { r#","pin":true"# } else { "" };
         format!(
             r#""type":"tool_result","tool_use_id":{},"{name}":{content}{error}{pin}"#,

@@ -1,5 +1,5 @@
-//! Laws of results that are shortened again and again: the records speak of the original, the messages are
-//! those that the records give, and without the records the transcript is as it was.
+//! Laws of results that are shortened repeatedly: the records describe the original, the messages are those that
+//! the records give, and without the records the transcript is unchanged.
 
 use super::any::{Law, lines, rebuild, same};
 use super::choices::Choices;
@@ -9,7 +9,7 @@ use clawutils::record::digest;
 use clawutils::truncate::{TruncateOptions, truncate};
 use serde_json::{Value, json};
 
-/// Pieces that cuts, markers and blocks may meet.
+/// Pieces that cuts, markers and blocks may affect.
 const PIECES: [&str; 9] = [
     "some words on a line\n",
     "word ",
@@ -22,7 +22,7 @@ const PIECES: [&str; 9] = [
     "👩‍👩‍👧",
 ];
 
-/// A result's content of any structure: a text, or texts and images in any order.
+/// Returns a result's content of any structure: a text, or texts and images in any order.
 fn content(choices: &mut Choices) -> Value {
     let mut text = |most: usize| -> String {
         let unit: String = (0..1 + choices.below(4)).map(|_| choices.of_these(&PIECES)).collect();
@@ -42,7 +42,7 @@ fn content(choices: &mut Choices) -> Value {
     (0..count).map(block).collect()
 }
 
-/// The text that rebuild has for a result before any truncation.
+/// Returns the text that rebuild has for a result before any truncation.
 fn text_of(content: &Value) -> String {
     let says = |block: &Value| {
         block["text"].as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned)
@@ -53,7 +53,7 @@ fn text_of(content: &Value) -> String {
     }
 }
 
-/// Shortens results of any structure several times over, and takes it back.
+/// Shortens results of any structure several times, and undoes it.
 pub fn again_and_again(seed: u64) -> Law {
     let choices = &mut Choices::seeded(seed);
     let mut file = File::new(Vec::new());
@@ -81,7 +81,7 @@ fn shorten(file: &mut File, choices: &mut Choices, contents: &[Value]) -> Law {
     let request = Request { messages: &messages, ..Request::default() };
     let gauge = Gauge::new(request, None);
     let budget = gauge.tokens(request) * (3 + choices.below(7) as u64) / 10;
-    // A result that is just over its limit may become smaller in characters alone.
+    // A result that is just over its limit may become shorter only in characters.
     let limit = Some(200 + choices.below(800)).filter(|_| choices.one_in(2));
     let options = TruncateOptions {
         max_chars: limit.unwrap_or(usize::MAX),

@@ -1,5 +1,4 @@
-//! What holds for what is shown: everything that is sent is there, and nothing that is said is taken for the
-//! structure around it.
+//! Laws of claw-show: everything that is sent is shown, and no content is parsed as the structure around it.
 
 use super::any::Law;
 use super::choices::Choices;
@@ -13,7 +12,7 @@ use clawutils::show::{self, Format, ShowOptions};
 use pulldown_cmark::{Event, HeadingLevel, Options as Dialect, Parser, Tag, TagEnd};
 use std::collections::BTreeSet;
 
-/// Shows bytes, all of them.
+/// Returns bytes as shown, in full.
 fn shown(bytes: &[u8], format: Format) -> Result<String, String> {
     let inputs = [Input::memory("t", bytes.to_vec())];
     let options = ShowOptions { full: true, ..ShowOptions::default() };
@@ -22,7 +21,7 @@ fn shown(bytes: &[u8], format: Format) -> Result<String, String> {
     String::from_utf8(out).map_err(|error| error.to_string())
 }
 
-/// The marks in a text: a letter and a number.
+/// Returns the marks in a text: a letter and a number.
 fn marks(text: &str) -> BTreeSet<&str> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric());
     let is_mark = |word: &&str| {
@@ -32,7 +31,7 @@ fn marks(text: &str) -> BTreeSet<&str> {
     words.filter(is_mark).collect()
 }
 
-/// Talks of any kind: all that would be sent is shown, in each format, and each format is sound.
+/// Checks any conversation: everything that would be sent is shown, in each format, and each format is well-formed.
 pub fn of_talks(talk: &Talk) -> Law {
     let bytes = talk.write().bytes;
     let inputs = [Input::memory("t", bytes.clone())];
@@ -40,7 +39,7 @@ pub fn of_talks(talk: &Talk) -> Law {
         rebuild::RebuildOptions { ignore_compactions: true, ..rebuild::RebuildOptions::default() };
     let sent = from_inputs(&inputs, &options).map_err(|error| format!("{error:#}"))?.messages;
     let sent: String = sent.iter().map(Message::to_json).collect();
-    // What is in images is not read out.
+    // The content of images is not shown.
     let mut parts = sent.split(r#""data":""#);
     let first = parts.next().unwrap_or_default().to_owned();
     let sent = first + &parts.filter_map(|part| Some(part.split_once('"')?.1)).collect::<String>();
@@ -55,7 +54,7 @@ pub fn of_talks(talk: &Talk) -> Law {
     Ok(())
 }
 
-/// What is shown is fit for who reads it.
+/// Checks that the output suits its reader.
 fn is_sound(text: &str, format: Format) -> Law {
     let is_odd = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if let Some(odd) = text.chars().find(|c| is_odd(*c)) {
@@ -68,8 +67,8 @@ fn is_sound(text: &str, format: Format) -> Law {
     }
 }
 
-/// The headings that stand in nothing are turns, each once and in order, and who speaks; what is folded is
-/// closed, and there is no other raw HTML.
+/// Checks that the top-level headings are the turns, each once and in order, and the roles; that folded parts are
+/// closed; and that there is no other raw HTML.
 fn is_sound_markdown(text: &str) -> Law {
     let (mut turns, mut folds, mut depth, mut level) = (0, 0, 0, None);
     let wrong = |what: String| Err(format!("{what} in\n{text}"));
@@ -109,9 +108,9 @@ fn is_sound_markdown(text: &str) -> Law {
     }
 }
 
-/// Tags of HTML that have no end.
+/// HTML tags without an end tag.
 const EMPTY: [&str; 7] = ["!doctype", "meta", "hr", "br", "img", "line", "circle"];
-/// Tags that are in a page.
+/// Tags of the page.
 const KNOWN: [&str; 60] = [
     "html",
     "head",
@@ -175,7 +174,7 @@ const KNOWN: [&str; 60] = [
     "nav",
 ];
 
-/// All tags are known ones and closed in order.
+/// Checks that all tags are known and closed in order.
 fn is_sound_html(text: &str) -> Law {
     let mut open = Vec::new();
     for part in text.split('<').skip(1) {
@@ -200,7 +199,7 @@ fn is_sound_html(text: &str) -> Law {
     if open.is_empty() { Ok(()) } else { Err(format!("{open:?} stay open")) }
 }
 
-/// What Markdown and HTML are made of.
+/// Pieces of the syntax of Markdown and HTML.
 const PIECES: &[&str] = &[
     "```",
     "~~~~",
@@ -264,7 +263,7 @@ const PIECES: &[&str] = &[
     "\0",
 ];
 
-/// Texts of such pieces, said and printed by everybody.
+/// Checks texts of such pieces in every role and every kind of record.
 pub fn of_texts(choices: &mut Choices) -> Law {
     let mut text = String::new();
     for _ in 0..1 + choices.below(24) {
@@ -299,7 +298,7 @@ pub fn of_texts(choices: &mut Choices) -> Law {
     Ok(())
 }
 
-/// How many turns a reader of Markdown sees.
+/// Returns the number of turns that a Markdown reader sees.
 fn headings(text: &str) -> usize {
     let dialect = Dialect::ENABLE_TABLES | Dialect::ENABLE_STRIKETHROUGH;
     let mut depth = 0;
@@ -319,7 +318,7 @@ fn headings(text: &str) -> usize {
         .count()
 }
 
-/// Markdown in pieces: what is written does not depend on how it was cut, and has all words.
+/// Checks Markdown that arrives in pieces: the output does not depend on the cuts, and has every word.
 pub fn of_streams(choices: &mut Choices) -> Law {
     let mut text = String::new();
     for _ in 0..1 + choices.below(40) {
@@ -356,7 +355,7 @@ pub fn of_streams(choices: &mut Choices) -> Law {
     }
 }
 
-/// Words that are long enough for lines to be wrapped.
+/// Words that are long enough to make lines wrap.
 const WORDS: &[&str] = &[
     "some words that go on ",
     "日本語のテキスト「です」、",

@@ -1,5 +1,4 @@
-//! Laws of view records: what is written down and rebuilt is what was planned, and all of it can be
-//! taken back.
+//! Laws of view records: the rebuilt messages are the planned ones, and every view record can be undone.
 
 use std::collections::HashMap;
 
@@ -16,26 +15,26 @@ use clawutils::messages::Message;
 use clawutils::record;
 use clawutils::truncate::{self, TruncateOptions};
 
-/// A transcript that is appended to as `claw-append` does it.
+/// A transcript with records appended as `claw-append` does it.
 pub struct File {
     pub bytes: Vec<u8>,
     /// The ids of the view records appended.
     pub views: Vec<String>,
 }
 
-/// Truncate, compact three times with new turns between, then take it all back.
+/// Truncates, compacts three times with new turns between, then undoes everything.
 pub fn of_views(talk: &Talk) -> Law {
     let mut file = File::new(talk.write().bytes);
     let mut plain = File::new(file.bytes.clone());
     let is_exact = has_calls_of_its_own(talk);
-    // A second result that stands after a compaction's first kept record, its call before it: to who
-    // reads from there on it is the first, and goes to the next call of its id.
+    // A second result may follow a compaction's first kept record while its call precedes it. A reader that starts
+    // there takes it for the first one, and pairs it with the next call of its id.
     let found = rebuild(&file.bytes)?.findings;
     let has_seconds = found.iter().any(|found| *found.rule == RESULT_TWICE);
     if !has_plain_ids(talk) || has_seconds && !is_exact {
         return Ok(());
     }
-    // Images as well as texts; every other time texts alone before, so that some results have two records.
+    // Images and texts, or first texts alone, so that some results have two records.
     let tenths = if file.bytes.len().is_multiple_of(2) { &[9, 1][..] } else { &[1] };
     for tenths in tenths {
         truncated(&mut file, *tenths)?;
@@ -54,7 +53,7 @@ pub fn of_views(talk: &Talk) -> Law {
     same("all taken back", &lines(&now), &lines(&then))
 }
 
-/// A turn with a call, so that there is something new to cover.
+/// Returns a turn with a call, so that there is something new to cover.
 fn turn_of(turn: usize) -> [String; 5] {
     let long = "many new words on a line ".repeat(8);
     [
@@ -67,12 +66,12 @@ fn turn_of(turn: usize) -> [String; 5] {
 }
 
 impl File {
-    /// A transcript without view records of ours.
+    /// Returns a transcript without view records of ours.
     pub fn new(bytes: Vec<u8>) -> File {
         File { bytes, views: Vec::new() }
     }
 
-    /// Appends a record; gives its id.
+    /// Appends a record. Returns its id.
     pub fn append(&mut self, record: &str) -> Result<String, String> {
         if self.bytes.last().is_some_and(|last| *last != b'\n') {
             self.bytes.push(b'\n');
@@ -100,13 +99,13 @@ fn gauge(messages: &[Message<'_>]) -> (Gauge, u64) {
     (gauge, gauge.tokens(request))
 }
 
-/// The size that a stage told is the one that every program tells afterwards.
+/// Checks that every program reports the size that a stage reported.
 fn has_size(messages: &[Message<'_>], told: u64) -> Law {
     let tokens = Estimate::of(Request { messages, ..Request::default() }, Method::Script).tokens;
     same("the size that was told", &[tokens.to_string()], &[told.to_string()])
 }
 
-/// What truncate shows is what rebuild shows with its records, and doing it again changes nothing.
+/// Checks that rebuild, with the records, shows what truncate shows, and that a second truncation changes nothing.
 fn truncated(file: &mut File, tenths: u64) -> Law {
     let mut messages = rebuild(&file.bytes)?.messages;
     let (gauge, tokens) = gauge(&messages);
@@ -130,11 +129,11 @@ fn truncated(file: &mut File, tenths: u64) -> Law {
     is_accepted(&rebuilt, &file.bytes)
 }
 
-/// What compact shows is what rebuild shows with its record, whatever the hint in it.
+/// Checks that rebuild, with the record, shows what compact shows, whatever the hint in it.
 fn compacted(file: &mut File, turn: usize) -> Law {
     let messages = rebuild(&file.bytes)?.messages;
     let (gauge, tokens) = gauge(&messages);
-    // Every other time because it does not fit, else the oldest half.
+    // Alternately because it does not fit, and to cover the oldest half.
     let target = turn.is_multiple_of(2).then_some(tokens * 3 / 4);
     let task = Task {
         messages: &messages,
@@ -169,7 +168,7 @@ fn compacted(file: &mut File, turn: usize) -> Law {
         tried.append_view(&record)?;
         let rebuilt = rebuild(&tried.bytes)?.messages;
         let what = format!("compacted and rebuilt, hint {hint:?} for {place}");
-        // Ids that had to be mapped may be mapped otherwise when the calls before them are covered.
+        // The ids of calls may be mapped differently once the calls before them are covered.
         same(&what, &with_plain_ids(&rebuilt)?, &with_plain_ids(&expected)?)?;
         has_size(&rebuilt, task.tokens(&expected))?;
         is_accepted(&rebuilt, &tried.bytes)?;
@@ -180,8 +179,8 @@ fn compacted(file: &mut File, turn: usize) -> Law {
     Ok(())
 }
 
-/// Messages with the ids of calls counted through. A call whose id was used before has another one in
-/// a request; when the one before is covered, it has its own again.
+/// Returns messages with the ids of calls replaced by their numbers. A call with a reused id has another id in a
+/// request; once the earlier call is covered, it has its own again.
 pub fn with_plain_ids(messages: &[Message<'_>]) -> Result<Vec<String>, String> {
     let mut ids: HashMap<String, Value> = HashMap::new();
     let mut values = values(messages)?;
