@@ -21,7 +21,7 @@ pub fn hold(bytes: &[u8]) -> Result<Option<Rebuilt>, String> {
     is_sound(&rebuilt.messages)?;
     for found in &rebuilt.findings {
         if found.place.offset + found.place.length > input.length {
-            return Err(format!("a finding is out of place: {found}"));
+            return Err(format!("a finding has the wrong position: {found}"));
         }
     }
     view::is_found(bytes)?;

@@ -88,7 +88,8 @@ fn source() -> Vec<(PathBuf, String)> {
         let text = read(path);
         text.split("#[cfg(test)]").next().unwrap_or_default().to_owned()
     };
-    let inside = |path: &PathBuf| path.strip_prefix(root()).expect("a path in it").to_owned();
+    let inside =
+        |path: &PathBuf| path.strip_prefix(root()).expect("a path in the repository").to_owned();
     paths.iter().map(|path| (inside(path), code(path))).collect()
 }
 
@@ -425,7 +426,7 @@ fn audit_31_the_overview_and_the_context_command_report_the_same_size() {
     let overview = page("claw.7");
     let examples = commands_in(&overview.section("EXAMPLES"));
     let at = examples.iter().position(|example| example.command.contains("--bar"));
-    let at = at.expect("an example with the bar");
+    let at = at.expect("an example with --bar");
     let mut script: String =
         examples[..at].iter().map(|example| format!("{}\n", example.command)).collect();
     script.push_str(
@@ -496,10 +497,10 @@ fn the_table_of_settings_matches_the_definitions() {
     let defined: String = run.success().json().iter().map(item_of).collect();
     if std::env::var_os("CLAW_BLESS").is_some() {
         let text = [before, TABLE[0], &defined, TABLE[1], after].concat();
-        fs::write(&page.path, text).expect("a page that can be written");
+        fs::write(&page.path, text).expect("a writable page");
         return;
     }
-    assert_eq!(table, defined, "CLAW_BLESS=1 writes the table");
+    assert_eq!(table, defined, "the table differs; CLAW_BLESS=1 rewrites it");
 }
 
 /// Returns the item of the table for a setting, as `claw-config list --json` writes it.
@@ -596,7 +597,7 @@ fn documented_files_are_those_that_the_source_uses() {
 }
 
 #[test]
-#[allow(clippy::print_stderr, reason = "whoever runs the tests should know what was left out")]
+#[allow(clippy::print_stderr, reason = "reports which test was skipped")]
 fn mandoc_reports_no_warnings() {
     let sandbox = Sandbox::new();
     if sandbox.sh("command -v mandoc").assert().get_output().status.code() != Some(0) {
@@ -761,5 +762,5 @@ fn bless(page: &Page, parts: &[&str]) {
             out.push(line.to_owned());
         }
     }
-    fs::write(&page.path, out.join("\n") + "\n").expect("a page that can be written");
+    fs::write(&page.path, out.join("\n") + "\n").expect("a writable page");
 }

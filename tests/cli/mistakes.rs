@@ -34,13 +34,17 @@ impl Row<'_> {
         let run = sandbox.sh(script).assert().code(*status);
         let expected: Vec<&str> = lines.lines().map(str::trim_start).collect();
         let said: Vec<&str> = run.stderr_text().lines().collect();
-        assert!(said.len() == expected.len(), "says in {} lines: {lines}\n{run}", expected.len());
+        assert!(
+            said.len() == expected.len(),
+            "expected {} lines on standard error: {lines}\n{run}",
+            expected.len()
+        );
         for (said, expected) in said.iter().zip(&expected) {
             is_told(&run, said, expected);
         }
         assert!(
             said.last().is_some_and(|last| says_what_to_do(last)),
-            "says what to do next\n{run}"
+            "the last line must say what to do next\n{run}"
         );
     }
 }
@@ -50,8 +54,8 @@ fn is_told(run: &Assert, said: &str, expected: &str) {
         Some(beginning) => said.starts_with(beginning),
         None => said == expected,
     };
-    assert!(is_it, "says '{expected}'\n{run}");
-    assert!(!said.contains("os error"), "says it in words\n{run}");
+    assert!(is_it, "expected '{expected}'\n{run}");
+    assert!(!said.contains("os error"), "the error has a raw error number\n{run}");
 }
 
 /// The beginnings of advice, after a semicolon or a colon.

@@ -92,7 +92,7 @@ fn append_and_shorten(sandbox: &Sandbox) {
         .write_stdin(messages)
         .assert()
         .success();
-    assert!(run.get_output().stdout.len() < 25_000, "a shorter result\n{run}");
+    assert!(run.get_output().stdout.len() < 25_000, "the result was not shortened\n{run}");
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn k_4_a_silently_truncated_prompt_is_an_overflow() {
         provider.single_request();
         let record = &sandbox.read_json("why")[0];
         assert_eq!((&record["class"], &record["limit"]), (&json!("overflow"), &json!(4096)));
-        assert!(!sandbox.exists("state/windows.jsonl"), "the window is as it was");
+        assert!(!sandbox.exists("state/windows.jsonl"), "the window was changed");
     }
 }
 

@@ -37,7 +37,7 @@ fn extra_members_go_into_the_body_and_take_precedence() {
                     (&options["num_predict"], &sent["keep_alive"]),
                     (&json!(11), &json!("5m"))
                 );
-                assert_eq!(options["num_ctx"], 32768, "its own options stay");
+                assert_eq!(options["num_ctx"], 32768, "the options of the request must stay");
             }
             Shape::Anthropic | Shape::OpenAi => assert_eq!(sent["max_tokens"], 11),
         }
@@ -101,7 +101,7 @@ fn meta_records_the_request_and_can_be_appended() {
         assert_eq!(full["max_tokens"], 9);
         assert!(full["system"].is_string() && full["tools"].is_string());
         assert_ne!(full["request"], plain["request"]);
-        assert_eq!(meta(&[])["request"], plain["request"], "the same request, the same hash");
+        assert_eq!(meta(&[])["request"], plain["request"], "equal requests must have equal hashes");
         assert_eq!(meta(&["--stream=shown"])["stream"], true);
         provider.all_legal();
     }
@@ -277,8 +277,7 @@ fn an_abnormal_end_of_the_counter_is_reported() {
 fn dry(url: &str, args: &[&str], env: &[(&str, &str)]) -> (String, Value) {
     let args = [&["--provider", "openai", "--dry-run", "--base-url", url], args].concat();
     let cmd = Sandbox::new().cmd("claw-call").args(&args).envs(env.iter().copied());
-    let run = cmd.write_stdin(HELLO).assert();
-    let run = run.success();
+    let run = cmd.write_stdin(HELLO).assert().success();
     (run.stderr_text().to_owned(), run.json_one())
 }
 

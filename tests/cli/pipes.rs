@@ -98,8 +98,11 @@ fn sh(sandbox: &Sandbox, program: &Program, script: &str) -> Cmd {
 /// Checks that the program wrote one line, which begins with its name.
 #[track_caller]
 fn one_line(run: &Assert, program: &Program) {
-    assert!(run.stderr_text().starts_with(&format!("{}: ", program.name)), "its name\n{run}");
-    assert!(run.stderr_text().lines().count() == 1, "one line\n{run}");
+    assert!(
+        run.stderr_text().starts_with(&format!("{}: ", program.name)),
+        "the line must begin with the program's name\n{run}"
+    );
+    assert!(run.stderr_text().lines().count() == 1, "expected one line\n{run}");
 }
 
 /// Returns every file of the sandbox with its bytes.
@@ -236,7 +239,7 @@ fn a_reader_that_takes_one_line_gets_it() {
         let script = "{ CMD <good; echo $? >status; } | head -n 1; cat status";
         let run = sh(sandbox, program, script).assert().success();
         let lines = run.lines();
-        let [_, status] = lines.as_slice() else { panic!("two lines: {lines:?}") };
+        let [_, status] = lines.as_slice() else { panic!("expected two lines: {lines:?}") };
         // The other programs write only one line, so they may finish before the reader does.
         let is_long = !["claw-estimate", "claw-call"].contains(&program.name);
         let expected: &[&str] = if is_long { &["141"] } else { &["0", "141"] };

@@ -830,7 +830,7 @@ fn the_server_ends_with_its_owner() {
     }
     drop(provider);
     // Another process may have the port by now, so only the end of the request shows that the server has ended.
-    stream.read_to_end(&mut Vec::new()).expect("an end to the wait");
+    stream.read_to_end(&mut Vec::new()).expect("the end of the request");
 }
 
 #[test]

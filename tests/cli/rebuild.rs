@@ -137,7 +137,7 @@ fn fixtures() -> Vec<(String, String)> {
     let mut all = Vec::new();
     for entry in walkdir::WalkDir::new(data()).sort_by_file_name() {
         let path = entry.expect("a readable folder").into_path();
-        let name = path.strip_prefix(data()).expect("a path in it").display().to_string();
+        let name = path.strip_prefix(data()).expect("a path in the folder").display().to_string();
         // golden/ holds messages, recall/ long conversations without anything unusual, and show/ is for people: most of
         // it is covered by compactions.
         let is_other = ["golden", "recall", "show"].iter().any(|other| name.starts_with(other));
@@ -798,7 +798,11 @@ fn a_finding_names_input_line_byte_length_and_reason() {
     assert_eq!(run.lines(), talked());
     let place = format!("'<stdin>' line 3, byte {offset}, 38 bytes");
     let run = run.stderr(contains(format!("claw-rebuild: torn-line: {place}: torn after byte ")));
-    assert_eq!(run.stderr_text().lines().count(), 2, "one for the line, one for the count");
+    assert_eq!(
+        run.stderr_text().lines().count(),
+        2,
+        "expected one line for the finding and one for the count"
+    );
 
     let run = rebuild(&torn(), &["--log", "json"]);
     let findings = values(run.success().stderr_text());

@@ -76,7 +76,7 @@ fn the_documents_state_the_measured_numbers() {
         fs::write(&path, blessed).expect("docs/recall.md can be written");
         return;
     }
-    assert_eq!(rows, measured, "docs/recall.md; CLAW_BLESS=1 writes what is measured");
+    assert_eq!(rows, measured, "docs/recall.md differs; CLAW_BLESS=1 rewrites it");
     assert!(page.contains(&TABLE.header), "docs/recall.md lacks the header {}", TABLE.header);
 
     let kept = |row: &String| -> u32 {

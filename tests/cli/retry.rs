@@ -286,7 +286,7 @@ fn a_damaged_log_of_attempts_blocks_nothing() {
             stub["id"].as_str().unwrap_or("?")
         );
         sandbox.write("state/attempts.jsonl", line.repeat(3) + "{torn");
-        assert_eq!(pending(&sandbox), [stub["id"].clone()], "JSON in any case");
+        assert_eq!(pending(&sandbox), [stub["id"].clone()], "the output must be JSON");
         let (run, records) = made(&sandbox, &[]);
         assert_eq!(run.success().json().len(), records.len());
         assert_eq!(records.len(), 1, "{ts}");
@@ -326,7 +326,7 @@ fn every_takes_its_pause_from_the_configuration_and_a_signal_ends_it() {
         sandbox.sh(&script).assert().code(status);
         assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     }
-    assert_eq!(calls(&sandbox), 1, "the first pass did it all");
+    assert_eq!(calls(&sandbox), 1, "the first pass must do everything");
     // A shell without job control ignores QUIT in the background, so this runs in the foreground.
     if hears(3) {
         sandbox.sh("rm said").assert().success();
@@ -385,7 +385,7 @@ fn settings_from_every_source_reach_the_programs_it_runs() {
             .assert()
             .stderr(contains(format!("claw-retry: {why}")));
     }
-    assert!(!pending(&sandbox).is_empty(), "nothing was done before all was checked");
+    assert!(!pending(&sandbox).is_empty(), "work began before all settings were checked");
 }
 
 /// After a kill at any moment, the transcript is intact and the next run does the rest.
@@ -404,7 +404,7 @@ fn a_kill_at_any_step_loses_nothing() {
         kill_group(child.id());
         let ended = child.wait().expect("its end");
         assert!(ended.signal() == Some(9) || ended.success(), "{ended:?}");
-        assert!(sandbox.read("s.jsonl").starts_with(&before), "nothing is lost");
+        assert!(sandbox.read("s.jsonl").starts_with(&before), "the transcript lost bytes");
         retry_at(&sandbox, 1000, &[]).success();
         assert!(pending(&sandbox).is_empty() && summary(&sandbox).contains("They talked."));
         sound(&sandbox);

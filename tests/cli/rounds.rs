@@ -262,7 +262,7 @@ fn v63_killed_at_any_moment_no_call_with_a_result_is_run_again() {
         }
         let mut once = answered.clone();
         once.dedup();
-        assert_eq!(once, answered, "round {round}: a result for each, in order");
+        assert_eq!(once, answered, "round {round}: expected one result per call, in order");
         provider.all_legal();
     }
 }

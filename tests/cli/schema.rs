@@ -69,7 +69,7 @@ fn types() -> BTreeSet<String> {
 #[test]
 fn the_schema_is_one_and_has_a_version() {
     let schema = schema();
-    jsonschema::meta::validate(&schema).expect("a schema of its draft");
+    jsonschema::meta::validate(&schema).expect("a schema that is valid for its draft");
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
     assert_eq!(schema["$id"], "urn:clawutils:claw-record:1");
 }
@@ -168,7 +168,7 @@ fn s_1_every_transcript_among_the_fixtures_is_valid() {
     let mut count = 0;
     for entry in walkdir::WalkDir::new(&data).sort_by_file_name() {
         let path = entry.expect("a readable folder").into_path();
-        let name = path.strip_prefix(&data).expect("a path in it").display().to_string();
+        let name = path.strip_prefix(&data).expect("a path in the folder").display().to_string();
         // golden/ holds messages, and the hostile files are invalid on purpose.
         let is_other = name.starts_with("golden")
             || name.ends_with(".facts.jsonl")
@@ -321,7 +321,7 @@ mod calls {
             let args = ["--failure", "failure", "--max-retries", "0"];
             let run =
                 sandbox.cmd("claw-call").envs(provider.env()).args(args).write_stdin(ASK).assert();
-            assert!(run.get_output().status.code() != Some(0), "a failure\n{run}");
+            assert!(run.get_output().status.code() != Some(0), "the call must fail\n{run}");
             append(&sandbox, "s.jsonl", sandbox.read("failure"));
         }
         assert_eq!(fits_file(&sandbox, "s.jsonl"), set(&["error"]));

@@ -102,7 +102,8 @@ fn e_1_both_layouts_of_claw0_are_listed_and_not_changed() {
     let sandbox = claw0();
     let from = data("claw0-first/.sessions");
     for entry in walkdir::WalkDir::new(&from).into_iter().flatten().filter(|e| e.path().is_file()) {
-        let inside = entry.path().strip_prefix(&from).expect("a path in it").display().to_string();
+        let inside =
+            entry.path().strip_prefix(&from).expect("a path in the folder").display().to_string();
         let bytes = fs::read(entry.path()).expect("a fixture");
         sandbox.write(&format!("workspace/.sessions/{inside}"), bytes);
     }
@@ -588,7 +589,11 @@ fn f_1_v78_expire_removes_exactly_what_its_dry_run_lists() {
     assert_eq!(now(&["expire", "--max", "2"]).success().stdout_text(), dry);
     assert_eq!(now(&["expire", "--max", "2"]).success().stdout_text(), "");
     let left = column(&sandbox, "id");
-    assert_eq!(left, ["af3939bf5a29", "7ab2385f6138"], "the newest, and the current one");
+    assert_eq!(
+        left,
+        ["af3939bf5a29", "7ab2385f6138"],
+        "the newest and the current session must stay"
+    );
     now(&["delete", "smol", "--dry-run"]).success().stdout(contains("af3939bf5a29"));
     assert_eq!(list(&sandbox).len(), 2);
     now(&["expire"]).code(2);

@@ -277,7 +277,9 @@ fn every_kind_of_content_is_sent_in_every_shape() {
         run.write_stdin(colourful()).assert().success();
     }
     provider.all_legal();
-    let [anthropic, openai, ollama] = &provider.requests()[..] else { panic!("three requests") };
+    let [anthropic, openai, ollama] = &provider.requests()[..] else {
+        panic!("expected three requests")
+    };
     let thinking = &body(anthropic)["messages"][1]["content"][0];
     assert_eq!(
         (&body(anthropic)["system"], &thinking["signature"]),
@@ -323,7 +325,7 @@ fn a_dry_run_prints_what_is_sent_in_every_shape() {
                 .arg("--dry-run")
                 .write_stdin(colourful())
                 .assert();
-            assert!(provider.requests().is_empty(), "no connection was opened");
+            assert!(provider.requests().is_empty(), "a connection was opened");
             let dry = dry.success().stderr(contains(format!("/{path}\n")));
             call(&sandbox, &provider, shape, args).write_stdin(colourful()).assert().success();
             let sent = provider.single_request();

@@ -217,7 +217,7 @@ fn t3_redacted_text_is_never_shown() {
             .stderr("")
             .stdout(contains("REDACTED:key"))
             .stdout(contains("sent shortened: 68 of"));
-        assert!(!run.stdout_text().contains(secret), "no secret\n{run}");
+        assert!(!run.stdout_text().contains(secret), "a secret was shown\n{run}");
     }
     sandbox.write("patterns", "key\n");
     sandbox.cmd("claw-show").args(["--redact", "patterns"]).assert().code(78);
@@ -369,7 +369,7 @@ fn audit_30_text_shows_commands_whole() {
     let shown = run.stdout_text();
     let run =
         run.stdout(contains("  ▸ sh\n    command:\n")).stdout(contains("echo $file\n      done\n"));
-    assert!(shown.matches("a-long-name").count() == 12, "all of the command\n{run}");
+    assert!(shown.matches("a-long-name").count() == 12, "the command was cut\n{run}");
     run.stdout(contains("more lines (--full)\n"));
     // A short command is on the line of the call.
     show(&(user("q") + &self::call("c")), &[]).success().stdout(contains("  ▸ f {\"n\":\"c\"}\n"));

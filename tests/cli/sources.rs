@@ -95,7 +95,7 @@ fn v73_half_of_the_tokens_rounded_down_is_enough() {
             }
         }
     }
-    assert!(odd > 0 && even > 0, "{odd} {even}: both kinds were tried");
+    assert!(odd > 0 && even > 0, "expected odd and even sizes: {odd} {even}");
     assert_eq!(calls(&sandbox), 0);
 }
 
@@ -349,7 +349,7 @@ fn v74_the_configuration_sets_the_number_of_failures_and_the_pause() {
     configure(&sandbox, &json!({"ollamaFailureThreshold": 0, "ollama": ollama}));
     let before = calls(&sandbox);
     run_at(&sandbox, 62, &args, &talk(12, 60)).code(69);
-    assert_eq!(calls(&sandbox) - before, 2, "0 is never");
+    assert_eq!(calls(&sandbox) - before, 2, "0 must disable it");
 }
 
 #[test]
@@ -386,7 +386,10 @@ fn v74_a_damaged_log_of_attempts_is_not_a_failure() {
         let said = applied(&run(&sandbox, &["--via", "ollama:q"], &talk(12, 60)));
         assert_eq!((&said["source"], calls(&sandbox)), (&json!("ollama:q"), n + 1));
         let log = sandbox.read("state/attempts.jsonl");
-        assert!(log.starts_with(bytes) && log.ends_with(b"\"ok\":true}\n"), "its line is whole");
+        assert!(
+            log.starts_with(bytes) && log.ends_with(b"\"ok\":true}\n"),
+            "the line must be complete"
+        );
     }
     sandbox.sh("rm state/attempts.jsonl; mkdir state/attempts.jsonl").assert().success();
     run(&sandbox, &["--via", "ollama:q"], &talk(12, 60)).success();

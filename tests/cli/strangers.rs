@@ -117,7 +117,7 @@ fn audit_13_every_reader_refuses_a_file_without_records_in_one_line() {
         for words in readers {
             let run =
                 command(&sandbox, words).assert().code(65).stdout("").stderr(contains(&expected));
-            assert!(run.stderr_text().lines().count() == 1, "one line\n{run}");
+            assert!(run.stderr_text().lines().count() == 1, "expected one line\n{run}");
         }
     }
 }

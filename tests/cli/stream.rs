@@ -290,7 +290,11 @@ fn the_timeout_applies_to_each_piece() {
                     .stderr(contains("Reply to"))
                     .stderr(contains("\nclaw-call: unreachable "))
                     .stderr(contains("timed out in the middle"));
-                assert_eq!(provider.requests().len(), 2, "nothing is tried again that was shown");
+                assert_eq!(
+                    provider.requests().len(),
+                    2,
+                    "a reply that was shown must not be retried"
+                );
             });
         }
     });

@@ -47,7 +47,7 @@ pub fn calls(sandbox: &Sandbox) -> usize {
 /// Returns the text of the summary request of call `n`.
 pub fn asked(sandbox: &Sandbox, n: usize) -> String {
     let messages = sandbox.read_json(&format!("stdin.{n}"));
-    let [message] = messages.as_slice() else { panic!("one message: {messages:?}") };
+    let [message] = messages.as_slice() else { panic!("expected one message: {messages:?}") };
     assert_eq!(message["role"], "user");
     message["content"].as_str().expect("a text").to_owned()
 }

@@ -118,7 +118,7 @@ mod calls {
             provider.script(Step::error(400, "invalid_request_error", said));
             let run =
                 sandbox.cmd("claw-call").envs(provider.env()).args(args).write_stdin(ask).assert();
-            assert!(run.get_output().status.code() == Some(76), "a refusal\n{run}");
+            assert!(run.get_output().status.code() == Some(76), "the call must fail\n{run}");
             run
         });
         let message = format!(r#"{{"role":"{EVIL}","content":"x"}}"#);

@@ -78,7 +78,7 @@ fn t5_an_untrusted_certificate_ends_with_69_and_nothing_is_sent() {
     has_failed(run, 69, "invalid peer certificate");
     let json = server.call("localhost").args(["--log", "json"]).assert();
     has_failed(json, 69, r#""class":"unreachable""#);
-    assert_eq!(server.front.connections(), 3, "it was asked");
+    assert_eq!(server.front.connections(), 3, "each call must connect once");
     server.was_told_nothing();
 }
 
@@ -177,7 +177,7 @@ fn t5_no_redirect_is_followed_to_any_host() {
         }
     }
     assert!(provider.requests().iter().all(|request| request.path == MESSAGES));
-    assert_eq!(other.requests().len(), 0, "the key is for the first one");
+    assert_eq!(other.requests().len(), 0, "the second server got the key");
     provider.all_legal();
 }
 

@@ -425,9 +425,12 @@ fn a_second_truncation_record_replaces_the_first() {
     let messages = rebuild(&sandbox, "s.jsonl");
     assert_eq!(messages.matches(MARKER).count(), 1);
     let direct = shortened(&["--window", "4000"], log(2000)).len();
-    assert!(messages.len() < direct + 1000, "as short as in one step, about");
+    assert!(messages.len() < direct + 1000, "the result must be about as short as after one step");
     undo_last(&sandbox, "s.jsonl");
-    assert!(rebuild(&sandbox, "s.jsonl").len() > messages.len(), "the first one counts again");
+    assert!(
+        rebuild(&sandbox, "s.jsonl").len() > messages.len(),
+        "the first truncation must apply again"
+    );
 }
 
 #[test]

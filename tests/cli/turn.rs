@@ -687,7 +687,7 @@ fn two_turns_at_once_lose_nothing() {
         .map(Cmd::spawn)
         .into();
     for mut child in both {
-        assert!(child.wait().expect("the end of it").success());
+        assert!(child.wait().expect("an exit status").success());
     }
     let records = sandbox.read_json("s.jsonl");
     let count = |kind: &str| records.iter().filter(|record| record["type"] == kind).count();
@@ -792,7 +792,7 @@ fn v58_p6_a_transcript_continues_after_a_kill_at_any_moment() {
     let mut seen = HashSet::new();
     for round in 0..rounds {
         sandbox.write("s.jsonl", &base);
-        std::fs::remove_dir_all(sandbox.path("state")).expect("the memory of windows is gone");
+        std::fs::remove_dir_all(sandbox.path("state")).expect("the state folder can be removed");
         let provider = FakeProvider::new().window(4000);
         let signal = if round % 2 == 0 { "KILL" } else { "TERM" };
         let mut child = run(&provider).spawn();
@@ -800,7 +800,7 @@ fn v58_p6_a_transcript_continues_after_a_kill_at_any_moment() {
         thread::sleep(whole.mul_f64((f64::from(round) + dice.next()) / f64::from(rounds)));
         let kill = ["-s", signal, "--", &format!("-{}", child.id())].map(str::to_owned);
         let _ = Command::new("kill").args(kill).status();
-        let end = child.wait().expect("the end of it");
+        let end = child.wait().expect("an exit status");
         let own = [Some(0), Some(143)].contains(&end.code()) || end.signal().is_some();
         assert!(own, "round {round}: {end}");
 
@@ -818,7 +818,7 @@ fn v58_p6_a_transcript_continues_after_a_kill_at_any_moment() {
         legal_but_for_the_window(&provider);
         sandbox.sh("rm -rf claw-turn.*").assert().success();
     }
-    assert!(seen.len() > 2, "killed at different places: {seen:?}");
+    assert!(seen.len() > 2, "expected kills at different points: {seen:?}");
 }
 
 #[test]
@@ -829,7 +829,11 @@ fn a_failed_turn_is_retried_without_a_second_prompt() {
     turn(&sandbox, &provider, &[]).assert().code(77).stdout("");
     let again = || sandbox.cmd("claw-turn").envs(provider.env()).args(["--again", "s.jsonl"]);
     again().assert().success().stdout(contains(PROMPT));
-    assert_eq!(provider.requests()[0].body, provider.requests()[1].body, "the same, as was asked");
+    assert_eq!(
+        provider.requests()[0].body,
+        provider.requests()[1].body,
+        "the retry must reuse the recorded prompt"
+    );
     assert_eq!(
         rebuild(&sandbox, "s.jsonl").matches(PROMPT).count(),
         2,

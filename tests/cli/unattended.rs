@@ -85,7 +85,7 @@ fn session(turns: usize, args: &[&str]) {
     let requests = provider.requests();
     within_the_window(&requests);
     let bodies: HashSet<&[u8]> = requests.iter().map(|request| &request.body[..]).collect();
-    assert_eq!(bodies.len(), requests.len(), "V60: no request is sent twice");
+    assert_eq!(bodies.len(), requests.len(), "V60: a request was sent twice");
     let last = requests.last().expect("a request");
     assert!(said(last).contains(RULES) && said(last).contains(SUMMARY), "{}", said(last));
 

@@ -205,7 +205,7 @@ impl Session {
         let text = lines(&messages).concat();
         let words = if self.has_target { &self.pinned } else { &self.said };
         match words.iter().find(|words| !text.contains(words.as_str())) {
-            Some(words) => Err(format!("not there: '{words}' in {text}")),
+            Some(words) => Err(format!("'{words}' is missing from {text}")),
             None => Ok(()),
         }
     }

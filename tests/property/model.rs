@@ -230,7 +230,7 @@ pub fn heard(messages: &[Value]) -> Result<Said, String> {
                     Some(mark) => heard.words.push(mark),
                     // Text that rebuild adds is at the beginning.
                     None if n < 2 => {}
-                    None => return Err(format!("who said this? {block}")),
+                    None => return Err(format!("content without a record: {block}")),
                 },
             }
         }

@@ -94,7 +94,7 @@ fn records() -> Vec<Vec<u8>> {
             records.extend(lines.filter(|line| line.len() <= LONGEST).map(<[u8]>::to_vec));
         }
     }
-    assert!(records.len() > 40, "there are transcripts in {data}");
+    assert!(records.len() > 40, "no transcripts in {data}");
     records
 }
 

@@ -96,7 +96,7 @@ fn shorten(file: &mut File, choices: &mut Choices, contents: &[Value]) -> Law {
         let index = said["tool_use_id"].as_str().and_then(|id| id[5..].parse().ok()).unwrap_or(0);
         let whole = text_of(contents.get::<usize>(index).ok_or("a call that is not there")?);
         if said["bytes"] != whole.len() || said["sha256"] != digest(&whole) {
-            return Err(format!("{record} is about another text than {whole:?}"));
+            return Err(format!("{record} does not describe {whole:?}"));
         }
         file.append_view(record)?;
     }
@@ -110,6 +110,6 @@ fn shorten(file: &mut File, choices: &mut Choices, contents: &[Value]) -> Law {
     let is_smaller = limit.is_some() || outcome.after <= outcome.before;
     match tokens == outcome.after && is_smaller {
         true => Ok(()),
-        false => Err(format!("{tokens} tokens, and not {outcome:?}")),
+        false => Err(format!("{tokens} tokens instead of {outcome:?}")),
     }
 }

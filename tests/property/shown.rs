@@ -179,7 +179,7 @@ fn is_sound_html(text: &str) -> Law {
     let mut open = Vec::new();
     for part in text.split('<').skip(1) {
         let Some((tag, _)) = part.split_once('>') else {
-            return Err(format!("'<' begins no tag: {part:?}"));
+            return Err(format!("'<' does not begin a tag: {part:?}"));
         };
         let name = tag.split([' ', '\n']).next().unwrap_or_default();
         let (name, is_end) = name.strip_prefix('/').map_or((name, false), |name| (name, true));
@@ -193,10 +193,10 @@ fn is_sound_html(text: &str) -> Law {
         if !is_end {
             open.push(name);
         } else if open.pop() != Some(name) {
-            return Err(format!("tag {tag:?} ends what is not open\n{text}"));
+            return Err(format!("end tag {tag:?} without a start tag\n{text}"));
         }
     }
-    if open.is_empty() { Ok(()) } else { Err(format!("{open:?} stay open")) }
+    if open.is_empty() { Ok(()) } else { Err(format!("tags without an end: {open:?}")) }
 }
 
 /// Pieces of the syntax of Markdown and HTML.

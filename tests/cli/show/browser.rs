@@ -101,9 +101,9 @@ fn a_browser_renders_the_page_and_it_fits_a_phone() {
     for (name, page) in seen.as_object().expect("pages") {
         assert_eq!(page["mode"], "CSS1Compat", "{name}");
         assert_eq!(page["overflow"], 0, "{name} scrolls to the side: {}", page["wide"]);
-        assert_eq!(page["wide"], serde_json::json!([]), "{name}: it is cut off");
+        assert_eq!(page["wide"], serde_json::json!([]), "{name}: the page is cut off");
         assert_eq!((&page["active"], &page["handlers"]), (&0.into(), &0.into()), "{name}");
-        assert_eq!(page["outside"], 0, "{name}: something stands outside of the turns");
+        assert_eq!(page["outside"], 0, "{name}: content outside the turns");
         for address in page["addresses"].as_array().expect("addresses") {
             let address = address.as_str().unwrap_or_default();
             let known = ["#turn-", "https://example.com", "http://", "mailto:"];

@@ -145,7 +145,10 @@ fn a_signal_or_a_closed_pipe_ends_it_silently() {
         Sandbox::new().sh(&interrupt).assert().success();
         let status = following.child.wait().expect("its status");
         assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(2));
-        assert!(following.stderr.recv_timeout(PATIENCE).is_err(), "it said something");
+        assert!(
+            following.stderr.recv_timeout(PATIENCE).is_err(),
+            "expected nothing on standard error"
+        );
     }
     // Its reader has exited, and nothing more is written.
     let sandbox = Sandbox::new();

@@ -131,7 +131,7 @@ fn v56_names_missing_from_the_summary_are_requested_once() {
         assert!(request.contains(&format!("\n  {name}\n")), "{name} is listed: {request}");
     }
     assert!(request.contains("  They talked.\n") && request.contains("  and the commit "));
-    assert!(!request.contains("ZZ-9999"), "what nobody uses matters to nobody");
+    assert!(!request.contains("ZZ-9999"), "unused names must not be requested");
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn show_makes_no_call_and_prints_the_plan() {
     for args in [&[][..], &["--window", "4000"], &["--via", "main", "--window", "4000"], &small] {
         let before = calls(&sandbox);
         let shown = show(&sandbox, args, &messages);
-        assert_eq!(calls(&sandbox), before, "nobody is called");
+        assert_eq!(calls(&sandbox), before, "a call was made");
         let ids = |name: &str| {
             let list = shown[name].as_array().expect("a list").clone();
             list.into_iter().map(|message| message["id"].clone()).collect::<Vec<_>>()
