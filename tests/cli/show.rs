@@ -314,7 +314,7 @@ fn width_and_colours_follow_the_terminal() {
 }
 
 /// Reports that a test is skipped, and why.
-#[allow(clippy::print_stdout, reason = "a case that is left out says so")]
+#[allow(clippy::print_stdout, reason = "reports a skipped test")]
 fn skipped(why: &str) {
     println!("skipped: {why}");
 }

@@ -1,8 +1,8 @@
 //! claw-compact: the order of its sources, the input of each, and the models that it skips after failures.
 
-/// What is asked, in how many calls, and what is shown of it beforehand.
+/// The requests for summaries: their content, number and preview.
 mod asking;
-/// Where it cuts when it is told how, and when nothing else helps.
+/// The position of the cut with explicit options, and in an emergency.
 mod cut;
 
 use assert_cmd::assert::Assert;

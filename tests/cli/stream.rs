@@ -235,7 +235,7 @@ fn the_reply_is_complete_even_if_the_reader_has_exited() {
 }
 
 #[test]
-#[allow(clippy::print_stdout, reason = "a case that is left out says so")]
+#[allow(clippy::print_stdout, reason = "reports a skipped test")]
 fn control_characters_are_escaped_on_a_terminal() {
     let sandbox = Sandbox::new();
     if sandbox.sh("command -v script").assert().get_output().status.code() != Some(0) {

@@ -80,7 +80,7 @@ fn a_record_is_escaped_only_on_a_terminal() {
 }
 
 #[test]
-#[allow(clippy::print_stdout, reason = "a case that is left out says so")]
+#[allow(clippy::print_stdout, reason = "reports a skipped test")]
 fn a_reply_is_escaped_on_a_terminal_and_unchanged_in_a_pipe() {
     let sandbox = Sandbox::new();
     let reply = format!(

@@ -586,7 +586,7 @@ fn l5_a_record_that_omits_a_missing_image_is_a_finding() {
             .stdout(before.clone())
             .stderr(contains("a truncation does not fit this result"));
     }
-    // `media` that is not a list makes the record unusable; without it, only the text changes.
+    // A record whose `media` is not a list cannot be appended; without `media`, only the text changes.
     let mut wrong = record.clone();
     wrong["media"] = json!("AAAA");
     sandbox.cmd("claw-append").arg("s.jsonl").write_stdin(wrong.to_string()).assert().code(65);

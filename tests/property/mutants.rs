@@ -59,7 +59,7 @@ fn the_scanner_and_serde_json_agree_on_every_mutant() {
     let Tally { objects, others, disagreed, first } = tally;
     #[allow(clippy::print_stderr, reason = "shown with --nocapture")]
     {
-        eprintln!("{objects} mutants are objects, {others} are none, {disagreed} disagreed on");
+        eprintln!("{objects} mutants are objects, {others} are not, {disagreed} disagreements");
     }
     assert_eq!(first, None, "CLAW_TEST_SEED={seed}");
     let least = count / 10;
