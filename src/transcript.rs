@@ -18,7 +18,7 @@ use crate::dialect::{self, looks};
 use crate::exit::{Error, Exit};
 use crate::id;
 use crate::input::Input;
-use crate::input::lines::{self, without_mark};
+use crate::input::line::{self, without_mark};
 use crate::json::Object;
 use crate::record;
 use crate::redact::Patterns;
@@ -105,8 +105,8 @@ impl<'a> Batch<'a> {
 fn check(line: &[u8]) -> Result<&str, String> {
     let text = std::str::from_utf8(line).map_err(|error| format!("not UTF-8: {error}"))?;
     let object = Object::parse(text).map_err(|error| format!("not a JSON object: {error}"))?;
-    if object.is_deeper(lines::MOST_DEPTH) {
-        let most = lines::MOST_DEPTH;
+    if object.is_deeper(line::MOST_DEPTH) {
+        let most = line::MOST_DEPTH;
         return Err(format!(
             "nested more than {most} levels deep; store the inner part as a string"
         ));

@@ -5,7 +5,8 @@ use crate::view;
 use clawutils::dialect;
 use clawutils::exit::{self, Exit};
 use clawutils::input::Input;
-use clawutils::input::lines::{LineObject, Lines};
+use clawutils::input::line::LineObject;
+use clawutils::input::lines::Lines;
 use clawutils::messages::rebuild::{RebuildOptions, Rebuilt, from_inputs};
 use clawutils::record;
 

@@ -4,7 +4,8 @@ use clawutils::finding::Place;
 use clawutils::input::Input;
 use clawutils::input::backward::{Backward, Needles};
 use clawutils::input::block::Batches;
-use clawutils::input::lines::{self, Line, LineObject, Lines};
+use clawutils::input::line::{self, Line, LineObject};
+use clawutils::input::lines::Lines;
 use clawutils::json;
 use memchr::memmem::{self, Finder};
 use std::slice;
@@ -45,7 +46,7 @@ fn is_read_alike(input: &Input, from: u64, lines: &[Split]) {
     for (offset, line) in lines {
         number = number.map(|number| number + 1);
         let place = Place { line: number, ..place(input, *offset, line) };
-        alone.extend(lines::read_line(line, place, 0).into_iter().map(said));
+        alone.extend(line::read_line(line, place, 0).into_iter().map(said));
     }
     assert_eq!(ahead, alone, "lines from byte {from} on, scanned ahead and alone");
 }
@@ -93,7 +94,7 @@ fn split(input: &Input, from: u64) -> Vec<Split> {
 /// Checks that the content of a line is an object at the stated place, and that findings are at theirs.
 fn look_into(line: &[u8], place: Place) {
     let whole = place.offset..=place.offset + place.length;
-    for found in lines::read_line(line, place, 0) {
+    for found in line::read_line(line, place, 0) {
         match found {
             Ok(LineObject { object, place, .. }) => {
                 let text = object.text();

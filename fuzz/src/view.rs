@@ -4,7 +4,8 @@
 use crate::any::Law;
 use clawutils::finding::Place;
 use clawutils::input::Input;
-use clawutils::input::lines::{LineObject, Lines};
+use clawutils::input::line::LineObject;
+use clawutils::input::lines::Lines;
 use clawutils::json::Object;
 use clawutils::messages::range::RebuildOptions;
 use clawutils::messages::view::{self, Governing, View};

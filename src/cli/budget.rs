@@ -5,7 +5,7 @@ use crate::cli::read_file;
 use crate::estimate::{Budget, Refused};
 use crate::exec::tools::Folder;
 use crate::exit::{Error, Exit, fail};
-use crate::input::lines;
+use crate::input::line;
 use crate::json::write::Members;
 use crate::json::{self, Object};
 use crate::settings::values::{ExtraArg, positive};
@@ -179,8 +179,8 @@ fn fault_in_tools(text: &str) -> Option<String> {
     if json::elements(text).is_none() {
         return Some("not a JSON array; give a list of tools, or a folder of them".to_owned());
     }
-    let is_too_deep = json::is_deeper(text, lines::MOST_DEPTH);
-    is_too_deep.then(|| format!("nested more than {} deep", lines::MOST_DEPTH))
+    let is_too_deep = json::is_deeper(text, line::MOST_DEPTH);
+    is_too_deep.then(|| format!("nested more than {} deep", line::MOST_DEPTH))
 }
 
 /// The option for the record of a refused request.

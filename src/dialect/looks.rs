@@ -6,7 +6,8 @@
 use super::foreign_tree;
 use crate::exit::{Exit, fail};
 use crate::input::Input;
-use crate::input::lines::{Line, LineObject, Lines};
+use crate::input::line::{Line, LineObject};
+use crate::input::lines::Lines;
 use crate::json::Object;
 use crate::record::{self, Body};
 use std::ops::Range;

@@ -1,7 +1,8 @@
 //! A search for the lines that contain a text, from the end of the inputs backwards.
 
 use super::block::{BLOCK, LARGE, ReadBlock, processors};
-use super::lines::{Line, place, read_line};
+use super::line::{Line, read_line};
+use super::lines::place;
 use crate::finding::Place;
 use crate::input::Input;
 use crate::simd::{self, Marks, STEP, Walk};

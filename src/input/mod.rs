@@ -6,6 +6,7 @@
 
 pub mod backward;
 pub mod block;
+pub mod line;
 pub mod lines;
 
 use anyhow::Context;

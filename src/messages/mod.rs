@@ -24,7 +24,7 @@ mod waiting;
 
 use crate::dialect::looks;
 use crate::exit::{Error, Exit};
-use crate::input::lines::{self, without_mark};
+use crate::input::line::{self, without_mark};
 use crate::json::write::{Members, opening};
 use crate::json::{self, Object};
 use crate::record::content::{Block, BlockKind, Content, Role};
@@ -34,7 +34,7 @@ use std::io::{self, IoSlice, Write};
 
 /// The most levels of nested arrays and objects in a message: as many as in a record, plus the list and the block
 /// around a call or a result.
-const MOST_DEPTH: usize = lines::MOST_DEPTH + 2;
+const MOST_DEPTH: usize = line::MOST_DEPTH + 2;
 
 /// One message of a request.
 #[derive(Clone, Debug, PartialEq)]

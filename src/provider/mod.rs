@@ -29,7 +29,7 @@ mod recorded;
 pub mod secret;
 pub mod stream;
 
-use crate::input::lines;
+use crate::input::line;
 use crate::json::write::{Members, member, opening};
 use crate::json::{Object, is_deeper, on_one_line};
 use crate::messages::Message;
@@ -194,11 +194,11 @@ impl Reply {
     #[must_use]
     pub fn flaw(&self) -> Option<String> {
         // A tool call becomes a record; any other block is two levels down, in a record's content list.
-        let most = |block: &str| lines::MOST_DEPTH - if call_name(block).is_some() { 0 } else { 2 };
+        let most = |block: &str| line::MOST_DEPTH - if call_name(block).is_some() { 0 } else { 2 };
         let is_deep = |block: &String| is_deeper(block, most(block));
         let usage = self.usage.as_deref().unwrap_or_default();
-        if self.blocks.iter().any(is_deep) || is_deeper(usage, lines::MOST_DEPTH - 1) {
-            return Some(format!("is nested more than {} deep", lines::MOST_DEPTH));
+        if self.blocks.iter().any(is_deep) || is_deeper(usage, line::MOST_DEPTH - 1) {
+            return Some(format!("is nested more than {} deep", line::MOST_DEPTH));
         }
         let flaw = |block: &String| match call_name(block) {
             Some(_) => {

@@ -13,7 +13,7 @@ pub mod truncation;
 
 use crate::finding::Place;
 use crate::input::backward::FoundLine;
-use crate::input::lines::LineObject;
+use crate::input::line::LineObject;
 use crate::json::write::{Members, opening};
 use crate::json::{self, Object};
 use crate::record::checkpoint::Checkpoint;

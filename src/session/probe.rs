@@ -3,7 +3,7 @@
 //! If a transcript has only grown, only the new part is read.
 
 use super::time;
-use crate::input::lines::without_mark;
+use crate::input::line::without_mark;
 use crate::json::Object;
 use memchr::memmem::Finder;
 use std::fs::{File, Metadata};

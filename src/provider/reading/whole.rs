@@ -1,7 +1,7 @@
 //! Reads a complete answer into a reply, or the reason why there is none.
 
 use super::{MOST_MEMBERS, MOST_REFUSAL};
-use crate::input::lines::MOST_DEPTH;
+use crate::input::line::MOST_DEPTH;
 use crate::json::{Object, elements, is_deeper, is_wider};
 use crate::provider::Reply;
 use crate::provider::extent::completed;
