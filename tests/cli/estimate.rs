@@ -1,4 +1,4 @@
-//! claw-estimate: how many tokens, of which window, and does it fit.
+//! claw-estimate: the number of tokens, the context window, and whether the request fits.
 
 use assert_cmd::assert::Assert;
 use clawutils::estimate::{Estimate, Method, Request, report};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::common::{AssertExt, Cmd, Sandbox};
 use crate::talks::{Talk, append, rebuild_meta, stage, words};
 
-/// One user message of `n` characters.
+/// Returns a user message of `n` characters.
 fn says(n: usize) -> String {
     message(&"x".repeat(n))
 }
@@ -21,7 +21,7 @@ fn estimate(sandbox: &Sandbox, args: &[&str], input: &str) -> Cmd {
     sandbox.cmd("claw-estimate").args(args).write_stdin(input)
 }
 
-/// The tokens by claw0's count, four characters each, so that a test can have exactly what it wants.
+/// Runs with the method of claw0, four characters per token, so that the estimate is exactly `tokens`.
 fn exact(sandbox: &Sandbox, tokens: usize, args: &[&str]) -> Assert {
     estimate(sandbox, &["--method", "chars4"], &says(tokens * 4)).args(args).assert()
 }
@@ -32,7 +32,7 @@ fn tokens(text: &str) -> u64 {
 }
 
 #[test]
-fn a_number_and_nothing_else() {
+fn the_output_is_one_number() {
     let sandbox = Sandbox::new();
     estimate(&sandbox, &[], &message("hello world")).assert().success().stdout("11\n").stderr("");
     estimate(&sandbox, &[], "").assert().success().stdout("0\n").stderr("");
@@ -41,7 +41,7 @@ fn a_number_and_nothing_else() {
 }
 
 #[test]
-fn what_is_no_message_is_65() {
+fn invalid_messages_end_with_65() {
     for input in
         ["nonsense\n", "[]\n", "{\"role\":\"king\",\"content\":\"x\"}\n", "{\"role\":\"user\"}\n"]
     {
@@ -54,7 +54,7 @@ fn what_is_no_message_is_65() {
 }
 
 #[test]
-fn v33_chars4_counts_four_characters_a_block_and_drops_the_rest() {
+fn v33_chars4_divides_each_block_by_four_and_rounds_down() {
     let sandbox = Sandbox::new();
     for (characters, tokens) in
         [(0, "0\n"), (1, "0\n"), (3, "0\n"), (4, "1\n"), (5, "1\n"), (4000, "1000\n")]
@@ -72,20 +72,20 @@ fn v33_chars4_counts_four_characters_a_block_and_drops_the_rest() {
 }
 
 #[test]
-fn v34_chinese_japanese_korean_and_emoji_weigh_about_a_token_a_character() {
+fn v34_cjk_text_and_emoji_have_about_one_token_per_character() {
     for text in
         ["今天天气很好我们去公园", "今日はとても良い天気です", "오늘은 날씨가 좋습니다", "😀🎉🚀"]
     {
         let text = text.repeat(100);
         let characters = text.chars().count() as f64;
         let ratio = tokens(&text) as f64 / characters;
-        assert!((0.7..3.0).contains(&ratio), "{ratio} a character: {text}");
+        assert!((0.7..3.0).contains(&ratio), "{ratio} tokens per character: {text}");
     }
     assert!(tokens(&words(1000)) < 1100);
 }
 
 #[test]
-fn v35_everything_that_is_sent_is_counted() {
+fn v35_every_kind_of_block_is_counted() {
     let sandbox = Sandbox::new();
     let total = |args: &[&str], input: &str| {
         estimate(&sandbox, args, input).assert().success().json_one().as_u64().unwrap_or_default()
@@ -107,7 +107,7 @@ fn v35_everything_that_is_sent_is_counted() {
     for case in cases {
         assert!(total(&[], &case) >= 500, "{case}");
     }
-    // A picture of a megabyte is no million tokens.
+    // A picture of a megabyte has far fewer than a million tokens.
     let data = "A".repeat(1_000_000);
     let source = json!({"type": "base64", "media_type": "image/png", "data": data});
     let picture = total(&[], &one("user", json!({"type": "image", "source": source})));
@@ -115,7 +115,7 @@ fn v35_everything_that_is_sent_is_counted() {
 }
 
 #[test]
-fn system_prompt_and_tools_are_counted() {
+fn the_system_prompt_and_the_tools_are_counted() {
     let sandbox = Sandbox::new();
     sandbox.write("system", words(1000));
     sandbox.write(
@@ -129,7 +129,7 @@ fn system_prompt_and_tools_are_counted() {
     let (alone, system, tools) = (&with(&[])["tokens"], &all["system"], &all["tools"]);
     assert!(system.as_u64() >= Some(1000) && tools.as_u64() >= Some(300), "{all}");
     let sum = [alone, system, tools].iter().filter_map(|n| n.as_u64()).sum::<u64>();
-    // Each is rounded up by itself, the whole once.
+    // Each part is rounded up separately, the total only once.
     let total = all["tokens"].as_u64().unwrap_or_default();
     assert!(total <= sum && total + 2 >= sum, "{all}");
 
@@ -154,7 +154,7 @@ fn json_has_the_breakdown() {
         r#""messages":[{"role":"user","tokens":10}]}"#,
         "\n"
     ));
-    // Without a window nothing is said of one.
+    // Without a known window, the members that depend on it are missing.
     let unknown = estimate(&sandbox, &["--json"], &message("hello")).assert().success().json_one();
     for member in ["window", "reserve", "output", "left"] {
         assert_eq!(unknown[member], Value::Null, "{member}");
@@ -183,7 +183,7 @@ fn v38_the_bar_has_thirty_cells_and_one_decimal() {
 }
 
 #[test]
-fn check_is_3_from_the_window_less_the_reserve_on() {
+fn check_ends_with_3_if_the_prompt_reaches_the_window_minus_the_reserve() {
     let sandbox = Sandbox::new();
     let why = "claw-estimate: does not fit: 850 tokens, window 1000 - reserve 150 = 850\n";
     exact(&sandbox, 849, &["--check", "--window", "1000"]).success().stdout("849\n").stderr("");
@@ -191,15 +191,15 @@ fn check_is_3_from_the_window_less_the_reserve_on() {
     let reserve = ["--check", "--window", "1000", "--reserve", "0"];
     exact(&sandbox, 999, &reserve).success();
     exact(&sandbox, 1000, &reserve).code(3);
-    // 15 % of the window, but no more than 30000.
+    // The default reserve is 15 % of the window, but at most 30000.
     exact(&sandbox, 969_999, &["--check", "--window", "1000000"]).success();
     exact(&sandbox, 970_000, &["--check", "--window", "1000000"]).code(3);
-    // Without --check it is only a number.
+    // Without --check, the size does not matter.
     exact(&sandbox, 5000, &["--window", "1000"]).success().stdout("5000\n");
 }
 
 #[test]
-fn an_unknown_window_is_said_and_never_guessed() {
+fn an_unknown_window_is_reported_and_never_guessed() {
     let sandbox = Sandbox::new();
     let why = "claw-estimate: the window is not known; give --window or set CLAW_WINDOW\n";
     for args in [&["--check"][..], &["--check", "--bar"], &["--check", "--model", "my-model"]] {
@@ -209,7 +209,7 @@ fn an_unknown_window_is_said_and_never_guessed() {
 }
 
 #[test]
-fn audit_28_the_bar_of_an_unknown_window_says_so_and_how_to_set_it() {
+fn audit_28_the_bar_of_an_unknown_window_says_how_to_set_it() {
     let sandbox = Sandbox::new();
     let bar = "~10 tokens; the window is not known: set it with --window or CLAW_WINDOW\n";
     for args in [&["--bar"][..], &["--bar", "--model", "my-model"]] {
@@ -234,7 +234,7 @@ fn audit_28_the_offline_provider_has_a_known_window() {
 }
 
 #[test]
-fn audit_28_the_parts_of_many_requests_add_up_to_the_total_shown() {
+fn audit_28_the_parts_add_up_to_the_total_shown() {
     let blocks = [
         json!({"type": "text", "text": "What is in the file?"}),
         json!({"type": "text", "text": "永久だ。"}),
@@ -245,7 +245,7 @@ fn audit_28_the_parts_of_many_requests_add_up_to_the_total_shown() {
         json!({"type": "new_kind", "data": "some words"}),
     ];
     for case in 0..500_usize {
-        // A few of the blocks in each message, and a provider's count in some cases.
+        // Some of the blocks in each message, and a provider's count in every third case.
         let pick = |at: usize| case.wrapping_mul(2_654_435_761).wrapping_add(at * 97) % 11;
         let line = |at: usize| {
             let content: Vec<&Value> =
@@ -282,7 +282,7 @@ fn audit_28_the_parts_of_many_requests_add_up_to_the_total_shown() {
 }
 
 #[test]
-fn the_window_comes_from_option_environment_and_table() {
+fn the_window_comes_from_the_option_the_environment_or_the_table() {
     let sandbox = Sandbox::new();
     let window = |cmd: Cmd| cmd.arg("--json").assert().success().json_one()["window"].clone();
     let run = |args: &[&str]| estimate(&sandbox, args, "");
@@ -316,12 +316,12 @@ fn the_user_can_extend_the_table() {
         .stderr(contains("cannot use models 'models': line 1: 'local-7b' has no window"));
 }
 
-/// What a refusal stated counts beside the table of models, at the same place and for the same model,
-/// for a while; it never outranks a window that was given.
+/// A window that a refusal stated applies to the same endpoint and model for 30 days, in addition to the table of
+/// models. A window that the user sets overrides it.
 #[test]
-fn audit_11_a_stated_window_counts_if_it_is_plausible_new_and_not_overruled() {
+fn audit_11_a_stated_window_is_used_if_plausible_recent_and_not_overridden() {
     let sandbox = Sandbox::new();
-    // 2026-01-01, which is the present in a sandbox.
+    // 2026-01-01, the current time in a sandbox.
     let (now, day) = (1_767_225_600, 86_400);
     let here = "http://127.0.0.1:9";
     let line = |endpoint: &str, model: &str, window: u64, age: u64| {
@@ -351,19 +351,19 @@ fn audit_11_a_stated_window_counts_if_it_is_plausible_new_and_not_overruled() {
     {
         assert_eq!(window("m", &[], same), 6000, "{same}");
     }
-    assert_eq!(window("dated", &[], "http://api.example"), 5000, "spelled otherwise");
+    assert_eq!(window("dated", &[], "http://api.example"), 5000, "an equivalent URL");
     assert_eq!(window("vendor/dated-20251231", &[], "http://api.example:80"), 5000);
-    assert_eq!(window("m", &["--window", "9000"], here), 9000, "what is given");
-    assert_eq!(window("m", &["--window", "4000"], here), 4000, "what is given");
-    assert_eq!(window("m", &[], "http://127.0.0.1:7"), Value::Null, "another place");
-    assert_eq!(window("locked", &[], here), Value::Null, "no window is so small");
-    assert_eq!(window("old", &[], here), Value::Null, "30 days are over");
+    assert_eq!(window("m", &["--window", "9000"], here), 9000, "the option");
+    assert_eq!(window("m", &["--window", "4000"], here), 4000, "the option");
+    assert_eq!(window("m", &[], "http://127.0.0.1:7"), Value::Null, "another endpoint");
+    assert_eq!(window("locked", &[], here), Value::Null, "implausibly small");
+    assert_eq!(window("old", &[], here), Value::Null, "older than 30 days");
     assert_eq!(window("recent", &[], here), 5000);
     assert_eq!(window("gpt-4o", &[], here), 128_000, "the table of models");
 }
 
 #[test]
-fn a_window_without_room_for_a_prompt_is_78_with_the_arithmetic() {
+fn a_window_without_room_for_a_prompt_ends_with_78_and_shows_the_calculation() {
     let sandbox = Sandbox::new();
     for (args, why) in [
         (&["--window", "1000", "--max-tokens", "950"][..], "window 1000 - answer 950 - margin 50"),
@@ -381,7 +381,7 @@ fn a_window_without_room_for_a_prompt_is_78_with_the_arithmetic() {
 }
 
 #[test]
-fn the_reserve_comes_from_option_then_configuration() {
+fn the_reserve_comes_from_the_option_or_the_configuration() {
     let sandbox = Sandbox::new();
     sandbox.write("claw.json", r#"{"session":{"store":"x","compaction":{"reserveTokens":400}}}"#);
     let window = ["--check", "--window", "1000"];
@@ -395,7 +395,7 @@ fn the_reserve_comes_from_option_then_configuration() {
 }
 
 #[test]
-fn a_configuration_that_says_nonsense_is_78() {
+fn an_invalid_configuration_ends_with_78() {
     let sandbox = Sandbox::new();
     let run = || exact(&sandbox, 1, &["--window", "1000", "--config", "claw.json"]);
     for text in [
@@ -414,7 +414,7 @@ fn a_configuration_that_says_nonsense_is_78() {
     }
 }
 
-/// A question, a long result and an answer that the provider counted, and a new question.
+/// A prompt, a long result, an answer that the provider counted, and a new prompt.
 fn counted() -> Talk {
     let usage = json!({
         "input_tokens": 10,
@@ -435,7 +435,7 @@ fn breakdown(sandbox: &Sandbox, file: &str) -> Value {
 }
 
 #[test]
-fn v36_what_the_provider_counted_stands_and_the_rest_is_estimated() {
+fn v36_the_providers_count_is_used_and_the_rest_is_estimated() {
     let sandbox = Sandbox::new();
     counted().append(&sandbox, "s.jsonl");
     let found = breakdown(&sandbox, "s.jsonl");
@@ -444,7 +444,7 @@ fn v36_what_the_provider_counted_stands_and_the_rest_is_estimated() {
 }
 
 #[test]
-fn v37_a_usage_of_nothing_is_no_count() {
+fn v37_an_empty_usage_is_not_a_count() {
     let sandbox = Sandbox::new();
     for usage in [json!(null), json!({}), json!({"input_tokens": 0, "output_tokens": 0}), json!([])]
     {
@@ -457,7 +457,7 @@ fn v37_a_usage_of_nothing_is_no_count() {
 }
 
 #[test]
-fn v37_d32_a_count_from_before_a_view_record_is_stale() {
+fn v37_d32_a_count_from_before_a_view_record_is_not_used() {
     let sandbox = Sandbox::new();
     counted().append(&sandbox, "s.jsonl");
     let run = stage(&sandbox, "claw-truncate", &["--window", "8000"], "s.jsonl");
@@ -472,7 +472,7 @@ fn v37_d32_a_count_from_before_a_view_record_is_stale() {
     append(&sandbox, "c.jsonl", run.success().get_output().stdout.clone());
     let cut = breakdown(&sandbox, "c.jsonl");
     assert_eq!(cut["measured"], 0, "{cut}");
-    // The next count is new and stands.
+    // The next count is valid.
     let usage = json!({"input_tokens": 77, "output_tokens": 3});
     let next = json!({"type": "assistant", "content": "c", "usage": usage});
     append(&sandbox, "c.jsonl", next.to_string());

@@ -1,4 +1,4 @@
-//! claw-exec: each call is an executable's run and gives one result, whatever comes of it.
+//! claw-exec: each call runs an executable and gets one result, even if the executable fails.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -15,19 +15,19 @@ use crate::common::{AssertExt, Cmd, Sandbox};
 
 const SIZE: (u16, u16) = (100, 10);
 
-/// A sandbox with a workspace and these tools, shell scripts in folder `box`.
+/// Returns a sandbox with a workspace, and with these shell scripts as tools in the folder `box`.
 pub fn tools(tools: &[(&str, &str)]) -> Sandbox {
     let sandbox = Sandbox::new();
     let each = tools.iter().map(|(name, script)| {
         format!("cat >box/{name} <<'END OF TOOL'\n#!/bin/sh\n{script}\nEND OF TOOL\n")
     });
-    // A shell writes them: see `Sandbox::program`.
+    // A shell writes the files, for the reason given in `Sandbox::program`.
     let script = format!("mkdir box workspace\n{}chmod 755 box/*", each.collect::<String>());
     sandbox.sh(&script).assert().success();
     sandbox
 }
 
-/// Calls of these tools without input, with ids t0, t1 and so on.
+/// Returns calls of these tools without input, with the ids t0, t1 and so on.
 fn calls(names: &[&str]) -> String {
     let call = |(n, name): (usize, &&str)| call(&format!("t{n}"), name, &json!({}));
     names.iter().enumerate().map(call).collect()
@@ -41,7 +41,7 @@ fn exec(sandbox: &Sandbox, args: &[&str]) -> Cmd {
     sandbox.cmd("claw-exec").args(["--tools", "box"]).args(args)
 }
 
-/// The contents of results that are in order, and whether they are errors.
+/// Returns the contents of the results, in the order of the calls, and true for those that are errors.
 #[track_caller]
 fn results(run: &Assert) -> Vec<(String, bool)> {
     let text = |value: &Value| value.as_str().expect("text").to_owned();
@@ -55,14 +55,14 @@ fn results(run: &Assert) -> Vec<(String, bool)> {
     run.json().into_iter().enumerate().map(result).collect()
 }
 
-/// The only result, which is an error.
+/// Returns the content of the only result, which must be an error.
 #[track_caller]
 fn error(run: &Assert) -> String {
     let [(content, true)] = &results(run)[..] else { panic!("{}", run.stdout_text()) };
     content.clone()
 }
 
-/// Whether a process has ended, though it may not have been waited for; looked at for two seconds.
+/// Returns true if a process ends within two seconds; it may still be a zombie.
 pub fn has_ended(process: &str) -> bool {
     let until = Instant::now() + Duration::from_secs(2);
     loop {
@@ -77,7 +77,7 @@ pub fn has_ended(process: &str) -> bool {
     }
 }
 
-/// Waits until a tool has written a whole line to a file.
+/// Waits until a tool has written a whole line to a file, and returns it.
 pub fn line_of(sandbox: &Sandbox, name: &str) -> String {
     loop {
         if let Ok(text) = fs::read_to_string(sandbox.path(name))
@@ -89,10 +89,10 @@ pub fn line_of(sandbox: &Sandbox, name: &str) -> String {
     }
 }
 
-// ---- what is run -----------------------------------------------------------------------------
+// ---- calls and results -----------------------------------------------------------------------------
 
 #[test]
-fn a_call_gets_its_input_and_gives_its_output() {
+fn a_tool_gets_the_input_and_its_output_is_the_result() {
     let sandbox =
         tools(&[("same", "cat"), ("where", "pwd -P"), ("none", ":"), ("odd", r"printf 'a\377b'")]);
     let input = r#"{"b":12345678901234567890123,"a":"$(id) 'x' \u00e9","a":1e2}"#;
@@ -108,7 +108,7 @@ fn a_call_gets_its_input_and_gives_its_output() {
 }
 
 #[test]
-fn a_tool_gets_the_path_of_the_transcript_and_no_settings_that_may_hold_keys() {
+fn a_tool_gets_the_path_of_the_transcript_but_no_settings_that_may_hold_keys() {
     let sandbox = tools(&[("show", "echo $CLAW_SESSION ${CLAW_CALL-none} ${CLAW_EXTRA-none}")]);
     let exec = |args: &[&str]| {
         let cmd =
@@ -121,8 +121,8 @@ fn a_tool_gets_the_path_of_the_transcript_and_no_settings_that_may_hold_keys() {
 }
 
 #[test]
-fn calls_run_at_once_and_results_come_in_call_order() {
-    // Each waits for the other one, and the first one ends last.
+fn calls_run_in_parallel_and_results_are_in_call_order() {
+    // Each call waits for the other one, and the first one ends last.
     let meet = "n=$(cat); case $n in *1*) a=1 b=2 ;; *) a=2 b=1 ;; esac; echo $n >$a
         while test ! -s $b; do sleep 0.01; done; test $a = 2 || sleep 0.05; echo $a";
     let sandbox = tools(&[("meet", meet)]);
@@ -130,13 +130,13 @@ fn calls_run_at_once_and_results_come_in_call_order() {
     let run = exec(&sandbox, &["--jobs", "2"]).write_stdin(both.clone()).assert();
     assert_eq!(results(&run), [("1\n".to_owned(), false), ("2\n".to_owned(), false)]);
     sandbox.sh("rm workspace/*").assert().success();
-    // One at a time they never meet.
+    // With one job, the first call waits in vain.
     let run = exec(&sandbox, &["--jobs", "1", "--timeout", "0.1"]).write_stdin(both).assert();
     assert!(results(&run)[0].0.ends_with("did not end in 0.1 s and was killed"));
 }
 
 #[test]
-fn d52_what_is_there_twice_or_answered_is_not_run_again() {
+fn d52_a_repeated_or_answered_call_is_not_run_again() {
     let sandbox = tools(&[("count", "echo x >>log")]);
     let done = r#"{"type":"tool_result","tool_use_id":"t1","content":"done"}"#;
     let input = calls(&["count", "count"]) + &calls(&["count"]) + done;
@@ -145,7 +145,7 @@ fn d52_what_is_there_twice_or_answered_is_not_run_again() {
 }
 
 #[test]
-fn a_bad_record_or_folder_is_an_error_before_anything_is_run() {
+fn an_invalid_record_or_folder_is_an_error_before_any_tool_runs() {
     let sandbox = tools(&[("touch", "touch it")]);
     exec(&sandbox, &[])
         .write_stdin(calls(&["touch"]) + "{\"type\":\"tool_use\"}\n")
@@ -170,7 +170,7 @@ fn a_bad_record_or_folder_is_an_error_before_anything_is_run() {
 }
 
 #[test]
-fn t_4_a_name_leads_to_a_file_in_the_folder_and_nowhere_else() {
+fn t_4_a_tool_name_refers_to_a_file_in_the_folder_only() {
     let sandbox = tools(&[("good", "echo good"), ("plain", "")]);
     sandbox
         .sh("chmod 644 box/plain; mkdir box/dir; ln -s /bin/true box/out; ln -s good box/alias")
@@ -205,10 +205,10 @@ fn t_4_a_name_leads_to_a_file_in_the_folder_and_nowhere_else() {
     }
 }
 
-// ---- what fails ------------------------------------------------------------------------------
+// ---- failures ------------------------------------------------------------------------------
 
 #[test]
-fn a_tool_that_fails_is_a_result_that_says_so() {
+fn a_failed_tool_gives_an_error_result_with_its_output() {
     let noise = "i=0; while test $i -lt 2000; do echo line $i >&2; i=$((i+1)); done; exit 1";
     let sandbox = tools(&[
         ("three", "echo partly; echo 'no such thing' >&2; exit 3"),
@@ -228,11 +228,11 @@ fn a_tool_that_fails_is_a_result_that_says_so() {
         results[3].1 && results[3].0.starts_with("tool 'broken' cannot be run: "),
         "{results:?}"
     );
-    assert_eq!(results[4], (String::new(), false), "input that is not read is no failure");
+    assert_eq!(results[4], (String::new(), false), "a tool may leave its input unread");
 }
 
 #[test]
-fn a_timeout_ends_a_tool_and_all_that_it_started() {
+fn a_timeout_ends_a_tool_and_its_processes() {
     let sandbox = tools(&[("hang", "sleep 600 & echo $! >child; echo begun; sleep 600")]);
     let began = Instant::now();
     let run = exec(&sandbox, &["--timeout", "0.3"]).write_stdin(calls(&["hang"])).assert();
@@ -243,7 +243,7 @@ fn a_timeout_ends_a_tool_and_all_that_it_started() {
 }
 
 #[test]
-fn what_a_tool_leaves_behind_is_ended_and_not_waited_for() {
+fn background_processes_of_a_tool_are_ended_and_not_waited_for() {
     let left = "sleep 600 & echo $! >child; echo done";
     let away = "setsid sleep 3 & echo done";
     let sandbox = tools(&[("left", left), ("away", away)]);
@@ -255,7 +255,7 @@ fn what_a_tool_leaves_behind_is_ended_and_not_waited_for() {
 }
 
 #[test]
-fn p_6_a_signal_ends_tools_and_what_they_started_and_keeps_what_was_done() {
+fn p_6_a_signal_ends_tools_and_their_processes_and_keeps_finished_results() {
     for (name, number) in [("TERM", 15), ("INT", 2), ("QUIT", 3)] {
         let hang = "sleep 600 & echo $! >child; sleep 600";
         let sandbox = tools(&[
@@ -268,7 +268,7 @@ fn p_6_a_signal_ends_tools_and_what_they_started_and_keeps_what_was_done() {
         let grandchild = line_of(&sandbox, "workspace/child");
         line_of(&sandbox, "workspace/quick");
         thread::sleep(Duration::from_millis(30));
-        // One that forwards signals may send one that a terminal has sent already.
+        // A program that forwards signals may repeat one that the terminal has already sent.
         let again = format!("kill -s {name} {0} && kill -s {name} {0}", child.id());
         let sent = Command::new("sh").args(["-c", &again]).status();
         assert!(sent.is_ok_and(|status| status.success()));
@@ -286,17 +286,17 @@ fn p_6_a_signal_ends_tools_and_what_they_started_and_keeps_what_was_done() {
 }
 
 #[test]
-fn a_tool_that_the_same_signal_ends_a_moment_earlier_has_no_result() {
+fn a_tool_that_ends_by_the_same_signal_just_before_the_program_has_no_result() {
     let script =
         "setsid sh -c \"sleep 0.15; kill -TERM $PPID\" >/dev/null 2>&1 & sleep 0.1; kill -TERM $$";
     let sandbox = tools(&[("early", script)]);
     exec(&sandbox, &[]).write_stdin(calls(&["early"])).assert().killed_by(15).stdout("");
 }
 
-// ---- bounds ----------------------------------------------------------------------------------
+// ---- limits ----------------------------------------------------------------------------------
 
 #[test]
-fn long_output_is_cut_in_the_result_and_whole_in_a_file() {
+fn long_output_is_shortened_in_the_result_and_kept_in_a_file() {
     let sandbox = tools(&[(
         "long",
         "printf 'begin\\n'; head -c 5000 /dev/zero | tr '\\0' x; printf '\\nend\\n'",
@@ -325,7 +325,7 @@ fn long_output_is_cut_in_the_result_and_whole_in_a_file() {
 }
 
 #[test]
-fn output_without_end_is_stopped() {
+fn endless_output_is_stopped() {
     let sandbox = tools(&[("yes", "exec yes")]);
     let run = exec(&sandbox, &["--max-output", "1000"]).write_stdin(calls(&["yes"])).assert();
     let text = error(&run);
@@ -336,10 +336,10 @@ fn output_without_end_is_stopped() {
     assert!(text.len() < 1500 && text.contains("; the beginning is in '"), "{text}");
 }
 
-// ---- what tools may and see ------------------------------------------------------------------
+// ---- permissions and the environment ------------------------------------------------------------------
 
 #[test]
-fn t_2_no_tool_sees_a_key() {
+fn t_2_tools_do_not_see_keys() {
     let sandbox = tools(&[("env", "env")]);
     let run = |args: &[&str]| {
         let cmd =
@@ -359,7 +359,7 @@ fn t_2_no_tool_sees_a_key() {
 }
 
 #[test]
-fn audit_21_tools_inherit_no_credential() {
+fn audit_21_tools_do_not_inherit_credentials() {
     let sandbox = tools(&[("env", "env")]);
     let hidden = [
         ("DATABASE_URL", "postgres://db"),
@@ -383,7 +383,7 @@ fn audit_21_tools_inherit_no_credential() {
 }
 
 #[test]
-fn what_is_not_allowed_is_not_run_and_told_to_the_model() {
+fn a_call_that_is_not_allowed_is_not_run_and_the_model_is_told() {
     let sandbox = tools(&[("a", "echo ran"), ("b", "echo ran")]);
     let ran = |args: &[&str]| {
         let run = exec(&sandbox, args).write_stdin(calls(&["a", "b"])).assert();
@@ -399,7 +399,7 @@ fn what_is_not_allowed_is_not_run_and_told_to_the_model() {
 }
 
 #[test]
-fn who_is_asked_decides_and_sees_all_of_a_call() {
+fn the_user_confirms_a_call_and_sees_its_whole_input() {
     let sandbox = tools(&[("a", "echo ran")]);
     sandbox.write("calls", call("t0", "a", &json!({"x": "\u{1b}[31m\r"})));
     if !is_there() {
@@ -419,7 +419,7 @@ fn who_is_asked_decides_and_sees_all_of_a_call() {
     assert!(!shown.contains('\u{1b}') && !denied);
     assert!(run("n\n", "--ask").1 && run("\n", "--ask").1);
     assert_eq!(run("", "--ask --allow a"), (String::new(), false));
-    // Where nobody can be asked the answer is no.
+    // Without a terminal, the answer is no.
     let run = sandbox.sh("setsid -w claw-exec --tools box --ask calls").assert();
     assert_eq!(
         error(&run),
@@ -428,14 +428,14 @@ fn who_is_asked_decides_and_sees_all_of_a_call() {
 }
 
 #[test]
-fn audit_03_keys_typed_before_the_question_are_no_answer() {
+fn audit_03_keys_typed_before_the_question_do_not_answer_it() {
     if !is_there() {
         return;
     }
     let sandbox = tools(&[("a", "echo ran")]);
     sandbox.write("calls", call("t0", "a", &json!({})) + &call("t1", "a", &json!({})));
-    // The question is on the terminal wherever standard error goes, and shows what is typed though another
-    // program has set the terminal to single keys without echo.
+    // The question is shown on the terminal even if standard error is a file, and typed characters are echoed even
+    // if another program has switched the terminal to raw input without echo.
     let script = "stty -icanon -echo; echo ready; until test -e go; do sleep 0.01; done
         claw-exec --tools box --ask <calls >results 2>said; stty -a | tr ' ;' '\n\n' >modes";
     let mut pty = Pty::run(sandbox.sh(script), SIZE);

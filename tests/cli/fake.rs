@@ -1,12 +1,9 @@
-//! The fake provider in every shape, asked by hand: whole and as a stream, in order and in error.
+//! The fake provider: its answers in every API, whole and as a stream, and its errors.
 //!
-//! What it refuses of the Messages API is tested in `provider.rs`.
+//! The rules of the Messages API are tested in `provider.rs`.
 
-/// Requests, and the way there.
 pub mod client;
-/// What is refused.
 mod refusals;
-/// Replies read back.
 mod replies;
 
 use std::time::{Duration, Instant};
@@ -24,7 +21,7 @@ use replies::read;
 // ---- answers -------------------------------------------------------------------------------
 
 #[test]
-fn every_shape_is_answered_whole_and_as_a_stream() {
+fn a_reply_is_the_same_whole_and_as_a_stream() {
     for shape in Shape::ALL {
         let provider = FakeProvider::new();
         let mut body = hello(shape);
@@ -48,7 +45,7 @@ fn every_shape_is_answered_whole_and_as_a_stream() {
 }
 
 #[test]
-fn every_shape_calls_tools_whole_and_as_a_stream() {
+fn calls_are_the_same_whole_and_as_a_stream() {
     let calls = vec![
         ("call_1".to_owned(), "read".to_owned(), json!({"path": "é/ö.txt", "n": [1, 2]})),
         ("call_2".to_owned(), "list".to_owned(), json!({})),
@@ -62,7 +59,7 @@ fn every_shape_calls_tools_whole_and_as_a_stream() {
             assert_eq!(said.text, "Reply to 1 messages: hello");
         }
     }
-    // A call without an id, as older servers of Ollama send it.
+    // Older Ollama servers send calls without ids.
     let provider = FakeProvider::new();
     provider.script(Step::call("", "read", json!({"path": "x"})));
     let reply = post(&provider, Shape::Ollama, &hello(Shape::Ollama)).json();
@@ -71,7 +68,7 @@ fn every_shape_calls_tools_whole_and_as_a_stream() {
 }
 
 #[test]
-fn usage_ends_a_stream_of_chat_completions_only_when_asked_for() {
+fn usage_ends_a_stream_of_chat_completions_only_if_requested() {
     let provider = FakeProvider::new();
     let stream = post(&provider, Shape::OpenAi, &streamed(hello(Shape::OpenAi)));
     assert_eq!(read(Shape::OpenAi, &stream).usage, (0, 0));
@@ -79,7 +76,7 @@ fn usage_ends_a_stream_of_chat_completions_only_when_asked_for() {
 }
 
 #[test]
-fn a_summary_is_one_in_every_shape() {
+fn a_request_for_a_summary_is_recognised_in_every_shape() {
     for shape in Shape::ALL {
         let provider = FakeProvider::new();
         let mut messages = vec![json!({"role": "user", "content": "Summarise this."})];
@@ -111,7 +108,7 @@ fn a_request_is_recorded_with_its_shape() {
 }
 
 #[test]
-fn the_tokens_of_a_chat_completion_are_counted_on_request() {
+fn tokens_of_a_chat_completion_can_be_counted() {
     let provider = FakeProvider::new();
     provider.script(Step::text("for a message"));
     let mut body = hello(Shape::OpenAi);
@@ -123,7 +120,7 @@ fn the_tokens_of_a_chat_completion_are_counted_on_request() {
 }
 
 #[test]
-fn the_environment_is_that_of_the_shape() {
+fn env_for_sets_the_variables_of_the_shape() {
     let provider = FakeProvider::new();
     let url = provider.url();
     let cases = [
@@ -163,7 +160,7 @@ fn an_error_has_the_form_of_its_shape() {
 }
 
 #[test]
-fn an_overflow_has_the_words_of_its_shape() {
+fn an_overflow_has_the_message_of_its_shape() {
     let llama = |prompt: u64, window: u64| {
         let message = format!(
             "request ({prompt} tokens) exceeds the available context size ({window} tokens), try \
@@ -200,20 +197,20 @@ fn an_overflow_has_the_words_of_its_shape() {
         check(shape, &post(&small, shape, &body), 10, 9);
         assert_eq!(small.single_request().violation.expect("a violation").rule, "A12");
     }
-    // Only the Messages API asks for room for all of the answer.
+    // Only the Messages API requires room for the whole answer.
     for shape in [Shape::OpenAi, Shape::Ollama] {
         let status =
             |window| post(&FakeProvider::new().window(window), shape, &hello(shape)).status;
         assert_eq!((status(10), status(11)), (400, 200));
     }
-    // Ollama's window is the one that is asked for, if the server's is not smaller.
+    // The smaller of the server's window and `num_ctx` applies.
     let mut body = hello(Shape::Ollama);
     body["options"]["num_ctx"] = json!(8);
     check(Shape::Ollama, &post(&FakeProvider::new(), Shape::Ollama, &body), 10, 8);
 }
 
 #[test]
-fn an_error_in_a_stream_comes_behind_some_text() {
+fn an_error_in_a_stream_comes_after_some_text() {
     for shape in Shape::ALL {
         let provider = FakeProvider::new();
         (0..2).for_each(|_| provider.script(Step::stream_error("overloaded_error", "busy")));
@@ -230,7 +227,7 @@ fn an_error_in_a_stream_comes_behind_some_text() {
         };
         let error: Value = serde_json::from_str(last.strip_prefix(start).expect("its form"))
             .expect("a JSON error");
-        // To a request for no stream the same error is all there is.
+        // Without a stream, the error is the whole body.
         let mut whole = post(&provider, shape, &hello(shape)).json();
         if shape == Shape::Anthropic {
             whole["request_id"] = json!("req_1");
@@ -240,10 +237,10 @@ fn an_error_in_a_stream_comes_behind_some_text() {
     }
 }
 
-// ---- streams that are not as they should be ------------------------------------------------
+// ---- broken streams ------------------------------------------------
 
 #[test]
-fn a_stream_can_be_any_bytes_in_any_pieces() {
+fn a_stream_can_have_any_bytes_in_any_pieces() {
     for shape in Shape::ALL {
         let provider = FakeProvider::new();
         let whole = post(&provider, shape, &streamed(hello(shape)));
@@ -258,7 +255,7 @@ fn a_stream_can_be_any_bytes_in_any_pieces() {
 }
 
 #[test]
-fn a_cut_stream_has_so_many_bytes_and_no_end() {
+fn a_cut_stream_has_the_given_number_of_bytes_and_no_end() {
     for shape in Shape::ALL {
         let provider = FakeProvider::new();
         let whole = post(&provider, shape, &streamed(hello(shape))).pieces.concat();
@@ -279,7 +276,7 @@ fn a_cut_stream_has_so_many_bytes_and_no_end() {
 }
 
 #[test]
-fn a_slow_stream_comes_whole_and_late() {
+fn a_slow_stream_is_complete_and_late() {
     for shape in Shape::ALL {
         let provider = FakeProvider::new();
         let whole = post(&provider, shape, &streamed(hello(shape)));

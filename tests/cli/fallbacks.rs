@@ -1,4 +1,4 @@
-//! What a turn does when no model makes a summary: it falls back, says so, and gets the summary later.
+//! claw-turn: if no model makes a summary, the turn falls back to other sources, reports it, and retries later.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use crate::common::{AssertExt, Cmd, Sandbox};
 use crate::summaries::{calls, compact, compacted, reply, says, with_model};
 use crate::talks::{Talk, rebuild};
 
-/// Every way in which a model fails to give a summary: its status, and what it writes.
+/// Returns the failures of a model that is asked for a summary: its exit status and its output.
 fn failures() -> Vec<(String, String)> {
     let statuses = [1, 2, 3, 4, 5, 7, 8, 65, 69, 74, 75, 76, 77, 78, 127, 255];
     let text = |text| json!({"type": "text", "text": text});
@@ -29,7 +29,7 @@ fn failures() -> Vec<(String, String)> {
 }
 
 #[test]
-fn audit_06_every_failure_of_every_model_falls_back() {
+fn audit_06_every_failure_of_a_model_falls_back_to_the_next_source() {
     for (status, reply) in failures() {
         let sandbox = with_model();
         Talk::plain(12, 300).append(&sandbox, "s.jsonl");
@@ -48,7 +48,7 @@ fn audit_06_every_failure_of_every_model_falls_back() {
 }
 
 #[test]
-fn audit_06_what_is_named_is_the_only_fallback() {
+fn audit_06_the_fallback_option_selects_the_only_fallback() {
     let sandbox = with_model();
     Talk::plain(12, 300).append(&sandbox, "s.jsonl");
     let sources = |args: &[&str]| {
@@ -81,10 +81,10 @@ fn audit_06_what_is_named_is_the_only_fallback() {
 
 // ---- turns -----------------------------------------------------------------------------------
 
-/// A sandbox with a conversation that a model refuses until there is a summary, and gives no summary of: it
-/// ends with the status in file `status`, writes file `summary`, and first waits for file `go` if there is
-/// a file `wait`. Each request for one is a line in file `asked`.
-fn with_stubborn_model() -> Sandbox {
+/// Returns a sandbox with a conversation that the program `model` refuses as too long until it contains a summary.
+/// When asked for a summary, `model` waits for the file `go` if the file `wait` exists, prints the file `summary`,
+/// and ends with the status in the file `status`. The file `asked` has a line for each such request.
+fn with_failing_model() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.program(
         "model",
@@ -114,9 +114,9 @@ fn compactions(sandbox: &Sandbox) -> Vec<Value> {
 }
 
 #[test]
-fn audit_06_a_turn_carries_on_without_a_model_for_summaries() {
+fn audit_06_a_turn_succeeds_without_a_model_for_summaries() {
     for (status, summary) in [("69", ""), ("77", ""), ("0", &*says(" "))] {
-        let sandbox = with_stubborn_model();
+        let sandbox = with_failing_model();
         sandbox.write("status", status);
         sandbox.write("summary", summary);
         turn(&sandbox, &["--no-fallback"])
@@ -134,8 +134,8 @@ fn audit_06_a_turn_carries_on_without_a_model_for_summaries() {
         assert_eq!(compactions(&sandbox)[0]["strategy"], "local");
         turn(&sandbox, &["--no-retry"]).assert().success().stdout("Done.\n");
     }
-    // A request that stays too long says what to try, too.
-    let sandbox = with_stubborn_model();
+    // If the request is still too long at the end, the message says what to try.
+    let sandbox = with_failing_model();
     sandbox.program("model", "exit 3");
     turn(&sandbox, &[])
         .assert()
@@ -143,7 +143,7 @@ fn audit_06_a_turn_carries_on_without_a_model_for_summaries() {
         .stderr(contains("does not fit after all steps; try a model with a larger"));
 }
 
-/// Waits until it is so.
+/// Waits until `is_so` returns true.
 #[track_caller]
 fn wait_for(what: &str, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
@@ -157,20 +157,20 @@ fn asked(sandbox: &Sandbox) -> usize {
     if sandbox.exists("asked") { sandbox.read_text("asked").lines().count() } else { 0 }
 }
 
-/// A sandbox as above whose transcript has a stub.
+/// Returns a sandbox as [`with_failing_model`] does, whose transcript has a stub.
 fn with_stub() -> Sandbox {
-    let sandbox = with_stubborn_model();
+    let sandbox = with_failing_model();
     let stub = compacted(&sandbox, &["--max-calls", "0", "--emergency"]);
     assert_eq!(stub["needs_summary_retry"], true);
     sandbox
 }
 
 #[test]
-fn audit_06_a_missing_summary_is_made_behind_the_turn_once() {
+fn audit_06_a_missing_summary_is_made_once_in_the_background() {
     let sandbox = with_stub();
     sandbox.write("summary", says("What they said."));
     sandbox.write("wait", "");
-    // A turn is over when both of its outputs are closed, and each finds the first retry still at work.
+    // A turn ends when both of its outputs are closed; the first retry is still running then.
     for _ in 0..3 {
         turn(&sandbox, &[]).assert().success().stdout("Done.\n").stderr("");
         wait_for("request", || asked(&sandbox) == 1);
@@ -190,7 +190,7 @@ fn audit_06_a_missing_summary_is_made_behind_the_turn_once() {
 }
 
 #[test]
-fn audit_06_a_retry_behind_a_turn_is_bounded_and_never_fails_it() {
+fn audit_06_a_retry_in_the_background_is_limited_and_never_fails_the_turn() {
     let sandbox = with_stub();
     sandbox.write("status", "69");
     for args in [&["--no-retry"][..], &[], &[]] {
@@ -202,7 +202,7 @@ fn audit_06_a_retry_behind_a_turn_is_bounded_and_never_fails_it() {
             assert_eq!(asked(&sandbox), 0);
         }
     }
-    // After a failure there is a pause, however many turns there are.
+    // After a failure, no turn retries until the interval is over.
     wait_for("end", || !sandbox.exists(".s.jsonl.retry"));
     assert_eq!((asked(&sandbox), compactions(&sandbox).len()), (1, 1));
 }

@@ -1,14 +1,14 @@
-//! All programs: `--help` ends with two examples, and they work.
+//! All programs: `--help` ends with two examples that work.
 
 use serde_json::json;
 
 use crate::common::{AssertExt, Sandbox};
 use crate::man::{can_run, programs};
 
-/// The widest line of an example, in columns: the width of a small terminal, where clap would wrap a longer one.
+/// The maximum width of an example in columns. On a terminal of this width, clap would wrap longer lines.
 const WIDEST: usize = 80;
 
-/// The examples at the end of a help text: each a description, and the lines of a command below it.
+/// Returns the examples at the end of a help text: descriptions, each with the lines of its command.
 fn examples_of(help: &str) -> Vec<(&str, String)> {
     let mut examples: Vec<(&str, String)> = Vec::new();
     let text = help.split_once("\nExamples:\n").map_or("", |(_, examples)| examples);
@@ -21,7 +21,7 @@ fn examples_of(help: &str) -> Vec<(&str, String)> {
     examples
 }
 
-/// Returns what is wrong with the form of the examples.
+/// Returns errors in the form of the examples.
 fn faults_of_form(program: &str, examples: &[(&str, String)]) -> Vec<String> {
     let mut wrong = Vec::new();
     if examples.len() != 2 {
@@ -37,7 +37,7 @@ fn faults_of_form(program: &str, examples: &[(&str, String)]) -> Vec<String> {
     wrong
 }
 
-/// A transcript that ends with a prompt, is long enough to compact, and has a long tool result.
+/// Returns a transcript that ends with a prompt, is long enough to compact, and has a long tool result.
 fn transcript() -> Vec<u8> {
     let words = "one two three ".repeat(100);
     let prompt = |n: u32| json!({"type": "user", "content": format!("Question {n}")});
@@ -52,7 +52,8 @@ fn transcript() -> Vec<u8> {
     sandbox.read("s.jsonl")
 }
 
-/// A directory with what a command names: a transcript, a file, a workspace with sessions, and tools.
+/// Returns a sandbox with the files that the examples name: a transcript, a text, a workspace with sessions, and
+/// tools.
 fn sandbox_for(command: &str, transcript: &[u8]) -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.write("s.jsonl", transcript);

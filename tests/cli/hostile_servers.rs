@@ -1,5 +1,6 @@
-//! Servers that break off, stay open, drip, flood and send odd replies, in three protocols. A row has what the
-//! server does, the status of `claw-call`, bounds on its time and memory, and the transcript after `| claw-append`.
+//! claw-call: servers that break the connection, keep it open, send slowly or endlessly, or send odd replies, in
+//! three protocols. A row has the acts of the server, the status of `claw-call`, limits on its time and memory, and
+//! the transcript after `| claw-append`.
 
 mod server;
 mod table;
@@ -28,13 +29,13 @@ enum Holds {
     Nothing,
     /// A reply with this text.
     Reply(&'static str),
-    /// The part of a reply that was shown: a text that begins so.
+    /// An interrupted record whose text begins with this.
     Shown(&'static str),
-    /// A reply of at least so many bytes; it is not appended.
+    /// A reply of at least this many bytes; it is not appended.
     Bytes(usize),
 }
 
-/// One server and one call.
+/// A server, a call to it, and the expected outcome.
 struct Row {
     name: String,
     shape: Shape,
@@ -47,7 +48,7 @@ struct Row {
     holds: Holds,
 }
 
-/// A row with the usual bounds.
+/// Returns a row with the default limits: 4 s and 48 MiB.
 fn row(name: &str, shape: Shape, acts: Vec<Act>, status: i32, holds: Holds) -> Row {
     Row {
         name: format!("{name} ({shape:?})"),
@@ -62,14 +63,14 @@ fn row(name: &str, shape: Shape, acts: Vec<Act>, status: i32, holds: Holds) -> R
     }
 }
 
-// ---- running it ------------------------------------------------------------------------------------
+// ---- running a row ------------------------------------------------------------------------------
 
 impl Row {
     fn within(self, seconds: f64) -> Row {
         Row { within: seconds, ..self }
     }
 
-    /// Runs the row; says what is wrong.
+    /// Runs the row; returns a description of the first difference.
     fn check(&self) -> Result<(), String> {
         let sandbox = Sandbox::new();
         sandbox.write("m", HELLO);
@@ -138,8 +139,8 @@ impl Row {
     }
 }
 
-/// The most memory that claw-call had so far, in bytes. Until a process has that name, the memory may be that of the
-/// process that started it: of this one with all its tests, for a moment.
+/// Returns the peak memory of claw-call so far, in bytes. Until the process has that name, the figure may be that
+/// of the test process that started it.
 fn peak_of(process: u32) -> Option<usize> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     status.strip_prefix("Name:\tclaw-call\n")?;
@@ -155,7 +156,8 @@ fn check(rows: Vec<Row>, at_once: usize) {
                 loop {
                     let next = rows.lock().expect("rows").pop();
                     let Some(row) = next else { break };
-                    // Before the lock is taken, so that rows do not wait for each other.
+                    // `failed` is locked only after the row has run; otherwise the rows would run one after
+                    // another.
                     let wrong = row.check().err();
                     failed.lock().expect("failures").extend(wrong);
                 }
@@ -167,29 +169,29 @@ fn check(rows: Vec<Row>, at_once: usize) {
 }
 
 #[test]
-fn audit_08_a_whole_reply_is_kept_however_the_connection_ends() {
+fn audit_08_a_complete_reply_is_kept_however_the_connection_ends() {
     check(Shape::ALL.into_iter().flat_map(ended).collect(), 6);
 }
 
 #[test]
-fn audit_09_what_broke_off_and_what_was_refused_is_told_by_what_arrived() {
+fn audit_09_an_interrupted_answer_and_a_refusal_are_classified_by_what_arrived() {
     check(Shape::ALL.into_iter().flat_map(broken).collect(), 6);
 }
 
 #[test]
-fn audit_10_sizes_are_bounded() {
-    // One after the other: 64 MiB take these programs, which are not optimised, much of their time.
+fn audit_10_sizes_are_limited() {
+    // One after another, because 64 MiB keep unoptimised programs busy for a long time.
     check(Shape::ALL.into_iter().flat_map(large).chain(huge()).collect(), 1);
 }
 
 #[test]
-fn audit_18_nothing_of_an_odd_reply_is_lost_without_a_word() {
+fn audit_18_every_part_of_an_odd_reply_is_kept_or_reported() {
     check(odd(), 6);
 }
 
-/// A turn that Anthropic paused is continued with what it said so far; each reply keeps its own count.
+/// A paused turn is continued with the content so far; each reply keeps its own token count.
 #[test]
-fn audit_18_a_paused_turn_is_continued_and_not_for_ever() {
+fn audit_18_a_paused_turn_is_continued_a_limited_number_of_times() {
     let said = |text: &str, reason: &str| {
         let used = json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}});
         let content = [used, json!({"type": "text", "text": text})];
@@ -230,7 +232,7 @@ fn audit_18_a_paused_turn_is_continued_and_not_for_ever() {
 }
 
 #[test]
-fn audit_18_a_continuation_that_fails_keeps_what_was_said() {
+fn audit_18_the_content_so_far_is_kept_if_the_continuation_fails() {
     let block = json!({"type": "text", "text": "Look."});
     let paused = json!({"content": [block], "model": "m", "stop_reason": "pause_turn"});
     let refused = error(Shape::Anthropic, "overloaded_error", "Overloaded");
@@ -246,6 +248,6 @@ fn audit_18_a_continuation_that_fails_keeps_what_was_said() {
 }
 
 #[test]
-fn audit_19_waits_and_drips_are_bounded() {
+fn audit_19_waits_and_slow_answers_are_limited() {
     check(Shape::ALL.into_iter().flat_map(slow).collect(), 12);
 }

@@ -1,4 +1,5 @@
-//! The layers of the library: a module uses only what `src/lib.rs` lists above it. All JSON has one writer.
+//! The structure of the source: a module uses only those that `src/lib.rs` lists above it, JSON is written by one
+//! writer, and only `cli` reads the environment and uses the standard streams.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -26,7 +27,7 @@ fn modules() -> BTreeMap<Vec<String>, PathBuf> {
     modules
 }
 
-/// Returns the code of a file without comments and without its tests.
+/// Returns the code of a file without comments and unit tests.
 fn code(path: &Path) -> String {
     let text = fs::read_to_string(path).expect("a source file");
     let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
@@ -35,7 +36,7 @@ fn code(path: &Path) -> String {
 }
 
 #[test]
-fn a_module_uses_only_those_above_it() {
+fn a_module_uses_only_modules_listed_above_it() {
     let list =
         fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/src/lib.rs")).expect("lib.rs");
     let declared = Regex::new(r"(?m)^(?:pub )?mod (\w+);").expect("a pattern");
@@ -58,10 +59,10 @@ fn a_module_uses_only_those_above_it() {
     assert!(wrong.is_empty(), "a module uses one below it: {wrong:#?}");
 }
 
-/// Returns which programs use each module of `cli`, directly or through another module of it.
+/// Returns the programs that use each module of `cli`, directly or through another module.
 fn users_in_cli() -> BTreeMap<String, BTreeSet<String>> {
     let cli = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli");
-    // A name that cli gives out itself belongs to the module that it comes from.
+    // A name that `cli` re-exports belongs to the module that defines it.
     let given = Regex::new(r"pub use (\w+)::(\{[^}]*\}|\w+);").expect("a pattern");
     let page = code(&cli.join("mod.rs"));
     let home: BTreeMap<&str, &str> = given
@@ -113,11 +114,11 @@ fn users_in_cli() -> BTreeMap<String, BTreeSet<String>> {
 }
 
 #[test]
-fn what_only_one_program_uses_stands_with_that_program() {
+fn a_module_in_cli_is_used_by_more_than_one_program() {
     let users = users_in_cli();
     let of_one: Vec<_> = users.iter().filter(|(_, programs)| programs.len() < 2).collect();
     assert!(users.len() > 10, "{users:?}");
-    assert!(of_one.is_empty(), "in src/cli for one program: {of_one:#?}");
+    assert!(of_one.is_empty(), "in src/cli but used by fewer than two programs: {of_one:#?}");
 }
 
 #[test]
@@ -150,8 +151,8 @@ fn no_two_modules_use_each_other() {
 #[test]
 fn all_json_is_written_by_the_writer() {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    // A name with its colon, a brace before a name, and braces around what is filled in, in a literal. There is a
-    // space after the colon where a text describes JSON, and what is searched for is not written.
+    // JSON in a literal: a name with its colon, a brace before a name, or escaped braces around a placeholder.
+    // Texts that describe JSON have a space after the colon, and needles of searches are not written.
     let written = Regex::new(r#"\\?"(\w+|\{\w*\})\\?":[^: ]|\{\{\\?"|\{\{\{|\}\}\}""#);
     let written = written.expect("a pattern");
     let searched = Regex::new(r##"\bb"(\\.|[^"\\])*"|\bbr#".*?"#|\bNeedles::\w+\(.*"##);
@@ -179,7 +180,7 @@ fn all_json_is_written_by_the_writer() {
 fn only_cli_reads_the_environment_and_uses_the_standard_streams() {
     let used = Regex::new(r"\benv::(args|vars?)(_os)?\b|\bio::(stdin|stdout|stderr)\b");
     let used = used.expect("a pattern");
-    // The HTTP client reads the variables of proxies itself; this file asks whether they are set.
+    // The HTTP client reads the proxy variables itself; this file checks whether they are set.
     let allowed = ["cli", "provider::http"];
     let mut wrong = Vec::new();
     for (names, path) in modules() {

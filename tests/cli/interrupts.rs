@@ -1,4 +1,4 @@
-//! P-6. Signals in the middle of an answer: nothing is written by halves, and what was shown stays shown.
+//! Signals during an answer (P-6): no record is written in part, and the text that was shown is kept.
 
 use std::env;
 use std::io::Read;
@@ -18,29 +18,29 @@ use crate::talks::{Talk, log, rebuild, words};
 
 const SIGNALS: [(&str, i32); 5] = [("INT", 2), ("TERM", 15), ("HUP", 1), ("QUIT", 3), ("KILL", 9)];
 
-/// Those that a program here would hear.
+/// Returns the signals that are not ignored in this environment.
 fn signals() -> Vec<(&'static str, i32)> {
     SIGNALS.into_iter().filter(|(_, number)| hears(*number)).collect()
 }
 
-/// Sends a signal to a program and all that it started.
+/// Sends a signal to a program and its process group.
 fn signal(child: &Child, name: &str) {
     let group = format!("-{}", child.id());
     let sent = Command::new("kill").args(["-s", name, "--", &group]).status();
     assert!(sent.is_ok_and(|status| status.success()));
 }
 
-/// Reads the beginning of the text that is shown; sends the signal; gives all that was shown, and the end.
+/// Reads the beginning of the shown text, sends the signal, and returns all of the shown text and the exit status.
 fn interrupt(mut child: Child, shown: &mut impl Read, name: &str) -> (String, ExitStatus) {
     let mut text = vec![0; "Reply to".len()];
-    shown.read_exact(&mut text).expect("the begin of a text");
+    shown.read_exact(&mut text).expect("the beginning of the text");
     signal(&child, name);
-    shown.read_to_end(&mut text).expect("the rest of it");
+    shown.read_to_end(&mut text).expect("the rest of the text");
     (String::from_utf8(text).expect("text"), child.wait().expect("its end"))
 }
 
 #[test]
-fn p_6_claw_call_writes_what_it_showed_of_an_answer_and_ends_by_the_signal() {
+fn p_6_claw_call_records_the_text_it_showed_and_ends_by_the_signal() {
     for shape in Shape::ALL {
         for (name, number) in signals() {
             let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
@@ -63,14 +63,14 @@ fn p_6_claw_call_writes_what_it_showed_of_an_answer_and_ends_by_the_signal() {
                 assert_eq!(kept[0]["interrupted"], true, "{records}");
                 assert_eq!(kept[0]["content"], json!([{"type": "text", "text": shown}]));
             }
-            assert!(!sandbox.exists("tape"), "nor is it recorded");
+            assert!(!sandbox.exists("tape"), "the interrupted exchange was recorded");
         }
     }
 }
 
-/// A program that forwards signals may send one that a terminal has sent already.
+/// A program that forwards signals may repeat one that the terminal has already sent.
 #[test]
-fn a_second_signal_does_not_lose_what_was_shown() {
+fn a_second_signal_does_not_lose_the_shown_text() {
     for (name, number) in signals().into_iter().filter(|(name, _)| *name != "KILL") {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         provider.script(Step::Slow(4, Duration::from_secs(60)));
@@ -78,7 +78,12 @@ fn a_second_signal_does_not_lose_what_was_shown() {
         let mut child =
             call(&sandbox, &provider, Shape::Anthropic, &args).write_stdin(HELLO).spawn();
         let mut text = vec![0; "Reply to".len()];
-        child.stdout.as_mut().expect("a pipe").read_exact(&mut text).expect("the begin of a text");
+        child
+            .stdout
+            .as_mut()
+            .expect("a pipe")
+            .read_exact(&mut text)
+            .expect("the beginning of the text");
         let process = child.id();
         let again =
             format!("for n in 1 2 3 4 5; do kill -s {name} {process} || :; done 2>/dev/null");
@@ -89,7 +94,7 @@ fn a_second_signal_does_not_lose_what_was_shown() {
     }
 }
 
-/// A turn with a stream on `s.jsonl`, in a folder for temporary files that can be looked into.
+/// Returns a turn on `s.jsonl` with --stream and with the sandbox as `TMPDIR`.
 fn turn(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape, args: &[&str]) -> Cmd {
     let cmd = sandbox.cmd("claw-turn").envs(provider.env_for(shape)).env("CLAW_WINDOW", "12000");
     let usual = ["--no-checkpoint", "--stream"];
@@ -97,7 +102,7 @@ fn turn(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape, args: &[&str])
 }
 
 #[test]
-fn p_6_claw_turn_leaves_the_prompt_and_what_was_shown_marked_as_interrupted() {
+fn p_6_claw_turn_keeps_the_prompt_and_the_shown_text_as_interrupted() {
     for shape in Shape::ALL {
         for (name, number) in signals() {
             let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
@@ -119,7 +124,7 @@ fn p_6_claw_turn_leaves_the_prompt_and_what_was_shown_marked_as_interrupted() {
             assert!(after.starts_with(&before) && added.lines().count() == records, "{added}");
             assert!(added.contains(r#""type":"user""#), "{added}");
             assert_eq!(added.matches(r#""interrupted":true"#).count(), records - 1, "{added}");
-            // It can be sent as it is, and is answered.
+            // The transcript can be sent and answered.
             turn(&sandbox, &provider, shape, &["--again"])
                 .assert()
                 .success()
@@ -130,9 +135,9 @@ fn p_6_claw_turn_leaves_the_prompt_and_what_was_shown_marked_as_interrupted() {
     }
 }
 
-/// The record is in the transcript and in no request; nothing takes it for a reply.
+/// The interrupted record is in the transcript but in no request.
 #[test]
-fn audit_20_what_was_shown_is_kept_and_left_out_of_requests() {
+fn audit_20_shown_text_is_kept_but_not_sent() {
     for shape in Shape::ALL {
         let half = if shape == Shape::Ollama { 450 } else { 900 };
         for step in [Step::Cut(half), Step::stream_error("overloaded_error", "busy")] {
@@ -157,7 +162,7 @@ fn audit_20_what_was_shown_is_kept_and_left_out_of_requests() {
             cmd("claw-rebuild", &["--ready"]).success();
             let meta = cmd("claw-rebuild", &["--meta", "--interrupted"]).success().json();
             assert_eq!(meta[3]["content"], kept["content"]);
-            assert_eq!(meta[3]["_meta"]["usage"], Value::Null, "its count is no anchor");
+            assert_eq!(meta[3]["_meta"]["usage"], Value::Null, "its token count was used");
             cmd("claw-check", &[]).success();
             cmd("claw-show", &["--format", "text"]).success().stdout(contains("interrupted"));
 
@@ -173,7 +178,7 @@ fn audit_20_what_was_shown_is_kept_and_left_out_of_requests() {
 }
 
 #[test]
-fn v58_p6_killed_at_any_moment_of_a_ladder_with_streams_the_transcript_goes_on() {
+fn v58_p6_a_turn_killed_at_any_moment_leaves_a_usable_transcript() {
     let talk = (0..6).fold(Talk::new(), |talk, n| {
         let talk = talk.user(&format!("Build target {n}.")).tool(log(150)).assistant("It fails.");
         talk.user("Why?").assistant(&words(600))
@@ -195,10 +200,11 @@ fn v58_p6_killed_at_any_moment_of_a_ladder_with_streams_the_transcript_goes_on()
                     .success()
                     .stderr(contains("summarised "));
                 let whole = began.elapsed();
-                // Nine moments: each in one shape, in a full run in all.
+                // Nine moments: each in one shape, or in every shape in a full run.
                 for round in (0..9).filter(|round| is_full || round % 3 == offset) {
                     sandbox.write("s.jsonl", &base);
-                    std::fs::remove_dir_all(sandbox.path("state")).expect("no window is known");
+                    std::fs::remove_dir_all(sandbox.path("state"))
+                        .expect("the state folder, which may hold a learned window");
                     let provider = FakeProvider::new().window(4000);
                     let mut child = run(&provider).spawn();
                     thread::sleep(whole * (round + 1) / 10);

@@ -1,4 +1,4 @@
-//! T-2: where the key comes from, where it goes, and that it is nowhere else.
+//! T-2: the sources of the key, the header it is sent in, and its absence from everything else.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -17,10 +17,10 @@ use crate::talks::Talk;
 
 const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";
 
-/// Like nothing that a search for keys knows.
+/// A key in a form that no pattern for credentials matches.
 const KEY: &str = "key/of-the-house+901Z";
 
-/// The variables of each shape that can hold a key, and the header that it then goes in.
+/// The variables that can hold a key, with their shape and the header in which the key is sent.
 const VARIABLES: [(Shape, &str, &str); 4] = [
     (Shape::Anthropic, "ANTHROPIC_API_KEY", "x-api-key"),
     (Shape::Anthropic, "ANTHROPIC_AUTH_TOKEN", "authorization"),
@@ -28,69 +28,69 @@ const VARIABLES: [(Shape, &str, &str); 4] = [
     (Shape::Ollama, "OLLAMA_API_KEY", "authorization"),
 ];
 
-/// A program that is pointed at the provider and has no key yet.
+/// Returns a program that is configured for the provider but has no key.
 fn keyless(sandbox: &Sandbox, program: &str, provider: &FakeProvider, shape: Shape) -> Cmd {
     let env = provider.env_for(shape).into_iter().filter(|(name, _)| !name.ends_with("_KEY"));
     sandbox.cmd(program).envs(env).env("TMPDIR", sandbox.dir())
 }
 
-/// A call that says hello, and has no key yet.
+/// Returns a call with the prompt "hello" that has no key.
 fn hello(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape) -> Cmd {
     keyless(sandbox, "claw-call", provider, shape).write_stdin(HELLO)
 }
 
-/// A key file of this mode.
+/// Writes a key file with this mode.
 fn key_file(sandbox: &Sandbox, name: &str, text: impl AsRef<[u8]>, mode: u32) {
     let path = sandbox.write(name, text);
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a file of ours");
 }
 
-/// What came with a request in the headers that can carry a key.
+/// Returns the headers of a request that can carry a key.
 fn key_headers(request: &Recorded) -> Vec<(&str, &str)> {
     let names = ["x-api-key", "authorization"];
     names.into_iter().filter_map(|name| Some((name, request.header(name)?))).collect()
 }
 
-/// What a header holds that carries this key.
+/// Returns the value of a header that carries this key.
 fn value(header: &str, key: &str) -> String {
     if header == "authorization" { format!("Bearer {key}") } else { key.to_owned() }
 }
 
 #[track_caller]
-fn key_is_not_in(place: &str, bytes: &[u8]) {
+fn assert_no_key_in(place: &str, bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    // Nor what looks as if it were most of it.
+    // A prefix of the key counts as well.
     assert!(!text.contains(&KEY[..10]), "the key is in {place}:\n{text}");
 }
 
-/// The key is neither in what a run said, nor in any file.
+/// Checks that the key is in no output and in no file.
 #[track_caller]
-fn key_is_nowhere(sandbox: &Sandbox, run: &Assert) {
-    key_is_not_in("stdout", &run.get_output().stdout);
-    key_is_not_in("stderr", run.stderr_text().as_bytes());
-    key_is_in_no_file(sandbox);
+fn assert_key_is_nowhere(sandbox: &Sandbox, run: &Assert) {
+    assert_no_key_in("stdout", &run.get_output().stdout);
+    assert_no_key_in("stderr", run.stderr_text().as_bytes());
+    assert_key_is_in_no_file(sandbox);
 }
 
-/// The key is in no file but that which a test put it in: not in the transcript, the state, a recording, a
-/// record of a failure, nor in what programs pass to each other.
+/// Checks that the key is in no file except the key file: not in the transcript, the state, recordings, failure
+/// records, or temporary files.
 #[track_caller]
-fn key_is_in_no_file(sandbox: &Sandbox) {
+fn assert_key_is_in_no_file(sandbox: &Sandbox) {
     for entry in walkdir::WalkDir::new(sandbox.dir()) {
         let entry = entry.expect("a folder that can be read");
-        key_is_not_in("a name", entry.path().as_os_str().as_encoded_bytes());
+        assert_no_key_in("a name", entry.path().as_os_str().as_encoded_bytes());
         if entry.file_type().is_file() && entry.path() != sandbox.path("key") {
             let bytes = fs::read(entry.path()).expect("a file that can be read");
-            key_is_not_in(&entry.path().display().to_string(), &bytes);
+            assert_no_key_in(&entry.path().display().to_string(), &bytes);
         }
     }
 }
 
-// ---- where it comes from, where it goes ------------------------------------------------------
+// ---- sources and headers ------------------------------------------------------
 
-/// Each source is tried with all those below it set as well: they are not even looked at, for two of
-/// one rank would be refused.
+/// Each source is tested with all lower-ranking ones set, too. Those are not even read, since two of the same rank
+/// would be refused.
 #[test]
-fn t2_the_first_source_gives_the_key_and_it_goes_in_its_header() {
+fn t2_the_source_of_the_highest_rank_gives_the_key_for_its_header() {
     for (shape, variable, header) in VARIABLES {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         key_file(&sandbox, "key", format!("{KEY}\n"), 0o600);
@@ -120,7 +120,7 @@ fn t2_the_first_source_gives_the_key_and_it_goes_in_its_header() {
 }
 
 #[test]
-fn t2_without_a_key_none_is_sent() {
+fn t2_without_a_key_no_header_carries_one() {
     let foreign = |shape: Shape| {
         let all = VARIABLES.iter().filter(move |(of, ..)| *of != shape);
         all.map(|(_, name, _)| *name).chain(["OPENROUTER_API_KEY"])
@@ -136,7 +136,7 @@ fn t2_without_a_key_none_is_sent() {
 }
 
 #[test]
-fn t2_two_of_one_rank_are_refused() {
+fn t2_two_sources_of_the_same_rank_are_refused() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     key_file(&sandbox, "key", KEY, 0o600);
     let call = || hello(&sandbox, &provider, Shape::Anthropic);
@@ -154,14 +154,14 @@ fn t2_two_of_one_rank_are_refused() {
         .code(78)
         .stderr(contains("both ANTHROPIC_API_KEY and ANTHROPIC_AUTH_TOKEN are set"))
         .stderr(contains(KEY).not());
-    // On the command line it is the command line that is wrong.
+    // On the command line, this is a usage error.
     call().args(["--key-file", "key", "--key-cmd", "cat key"]).assert().code(2);
     assert!(provider.requests().is_empty());
 }
 
-/// A dry run names the header, so no network is needed to see which key would go where.
+/// A dry run prints the headers, so this test needs no network.
 #[test]
-fn t2_openrouters_key_is_for_openrouter_alone() {
+fn t2_the_openrouter_key_is_sent_only_to_openrouter() {
     let shown = |url: &str, variable: &str| {
         let cmd = Sandbox::new().cmd("claw-call").env(variable, KEY).args(["--base-url", url]);
         let run = cmd
@@ -190,10 +190,10 @@ fn t2_openrouters_key_is_for_openrouter_alone() {
     }
 }
 
-// ---- files and commands that are not right ---------------------------------------------------
+// ---- invalid files and commands ---------------------------------------------------
 
 #[test]
-fn t2_a_file_that_others_may_read_is_not_used() {
+fn t2_a_key_file_that_others_can_read_is_not_used() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     let call = |name: &str| hello(&sandbox, &provider, Shape::Anthropic).args(["--key-file", name]);
     for mode in [0o640, 0o604, 0o644, 0o620, 0o666, 0o777] {
@@ -218,7 +218,7 @@ fn t2_a_file_that_others_may_read_is_not_used() {
         key_file(&sandbox, &format!("key{mode}"), KEY, mode);
         call(&format!("key{mode}")).assert().success();
     }
-    // A pipe is its owner's alone: a key that is in no file at all.
+    // A pipe is private to its owner, and then the key is in no file at all.
     sandbox.write("messages", HELLO);
     let env = provider.env_for(Shape::Ollama);
     let piped = sandbox.sh("echo piped-key | claw-call --key-file /dev/stdin messages").envs(env);
@@ -228,7 +228,7 @@ fn t2_a_file_that_others_may_read_is_not_used() {
 }
 
 #[test]
-fn t2_a_file_without_a_key_is_said_with_its_name() {
+fn t2_a_file_without_a_valid_key_is_reported_by_name() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     fs::create_dir(sandbox.path("folder")).expect("a folder");
     fs::set_permissions(sandbox.path("folder"), fs::Permissions::from_mode(0o700)).expect("ours");
@@ -254,13 +254,13 @@ fn t2_a_file_without_a_key_is_said_with_its_name() {
             .code(status)
             .stdout("")
             .stderr(contains(format!("'{name}'")));
-        key_is_not_in("stderr", run.stderr_text().as_bytes());
+        assert_no_key_in("stderr", run.stderr_text().as_bytes());
     }
     assert!(provider.requests().is_empty());
 }
 
 #[test]
-fn t2_a_command_that_gives_no_key_is_said() {
+fn t2_a_command_that_prints_no_valid_key_is_reported() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     key_file(&sandbox, "key", KEY, 0o600);
     for (command, status, why) in [
@@ -280,13 +280,13 @@ fn t2_a_command_that_gives_no_key_is_said() {
             .stdout("")
             .stderr(contains("the key command"))
             .stderr(contains(why));
-        key_is_not_in("stderr", run.stderr_text().as_bytes());
+        assert_no_key_in("stderr", run.stderr_text().as_bytes());
     }
     assert!(provider.requests().is_empty());
 }
 
 #[test]
-fn t2_a_command_may_end_its_line_and_talks_to_the_user_but_gets_no_messages() {
+fn t2_a_command_may_print_a_line_and_use_standard_error_but_gets_no_messages() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     key_file(&sandbox, "key", KEY, 0o600);
     for end in ["", r"; printf '\n'", r"; printf '\r\n'", r"; printf '\n\n'"] {
@@ -301,7 +301,7 @@ fn t2_a_command_may_end_its_line_and_talks_to_the_user_but_gets_no_messages() {
     }
 }
 
-// ---- where it is not read --------------------------------------------------------------------
+// ---- runs that need no key --------------------------------------------------------------------
 
 #[test]
 fn t2_a_dry_run_and_a_replay_read_no_key() {
@@ -309,7 +309,7 @@ fn t2_a_dry_run_and_a_replay_read_no_key() {
     key_file(&sandbox, "key", KEY, 0o600);
     let recorded = hello(&sandbox, &provider, Shape::OpenAi).args(["--key-file", "key"]);
     let recorded = recorded.args(["--record", "tape"]).assert().success();
-    key_is_nowhere(&sandbox, &recorded);
+    assert_key_is_nowhere(&sandbox, &recorded);
     drop(provider);
 
     let provider = FakeProvider::new();
@@ -330,13 +330,13 @@ fn t2_a_dry_run_and_a_replay_read_no_key() {
     assert!(provider.requests().is_empty() && !sandbox.exists("was-run"));
 }
 
-// ---- where it must not be --------------------------------------------------------------------
+// ---- secrecy --------------------------------------------------------------------
 
 fn is_in(word: &str, bytes: &[u8]) -> bool {
     bytes.windows(word.len()).any(|part| part == word.as_bytes())
 }
 
-/// The command lines of all processes that have this sandbox's state folder.
+/// Returns the command lines of all processes with the state folder of this sandbox.
 fn command_lines(sandbox: &Sandbox) -> Vec<Vec<u8>> {
     let mark = format!("CLAW_STATE_DIR={}\0", sandbox.path("state").display());
     let processes = fs::read_dir("/proc").expect("/proc").filter_map(Result::ok);
@@ -347,7 +347,7 @@ fn command_lines(sandbox: &Sandbox) -> Vec<Vec<u8>> {
     ours.filter(|line| !line.is_empty()).collect()
 }
 
-/// All command lines that there are while a program asks a provider that does not answer.
+/// Returns the command lines seen while a program waits for a provider that does not answer.
 fn command_lines_of(sandbox: &Sandbox, provider: &FakeProvider, cmd: Cmd) -> Vec<Vec<u8>> {
     provider.script(Step::Hang(Duration::from_secs(600)));
     let (asked, began) = (provider.requests().len(), Instant::now());
@@ -359,14 +359,14 @@ fn command_lines_of(sandbox: &Sandbox, provider: &FakeProvider, cmd: Cmd) -> Vec
         thread::sleep(Duration::from_millis(2));
     }
     seen.extend(command_lines(sandbox));
-    key_is_in_no_file(sandbox);
+    assert_key_is_in_no_file(sandbox);
     kill_group(child.id());
     child.wait_with_output().expect("an end");
     seen
 }
 
 #[test]
-fn t2_no_process_has_the_key_on_its_command_line() {
+fn t2_the_key_is_on_no_command_line() {
     for (program, rest) in [("claw-call", &[][..]), ("claw-turn", &["-m", "hi", "s.jsonl"])] {
         for (name, source) in [
             ("ANTHROPIC_API_KEY", &[][..]),
@@ -380,16 +380,19 @@ fn t2_no_process_has_the_key_on_its_command_line() {
             let cmd = cmd.args(source).args(rest).write_stdin(HELLO);
             let lines = command_lines_of(&sandbox, &provider, cmd);
             let has = |word: &str| lines.iter().any(|line| is_in(word, line));
-            assert!(has("claw-call") && has(program), "{name}: nothing was seen");
-            assert!(!source.contains(&"--key-cmd") || has("sleep\x000.1"), "no command was seen");
+            assert!(has("claw-call") && has(program), "{name}: the processes were not seen");
+            assert!(
+                !source.contains(&"--key-cmd") || has("sleep\x000.1"),
+                "the key command was not seen"
+            );
             assert_eq!(key_headers(&provider.single_request()).len(), 1);
-            lines.iter().for_each(|line| key_is_not_in("a command line", line));
+            lines.iter().for_each(|line| assert_no_key_in("a command line", line));
         }
     }
 }
 
-/// What a provider says that repeats the key: in its error, cut off within it, in a page of a gateway,
-/// in a header, or as it breaks off.
+/// Answers in which the provider repeats the key: in an error, at the limit of a shortened text, in a gateway's
+/// page, in a header, or in a stream that fails.
 fn echoes() -> Vec<Step> {
     let page = |before: usize| format!("<html>{} authorization: {KEY}</html>", "x".repeat(before));
     let json = |before: usize| {
@@ -412,16 +415,16 @@ fn echoes() -> Vec<Step> {
 }
 
 #[test]
-fn t2_the_key_is_nowhere_even_if_the_provider_repeats_it() {
-    // At the same time: most of it is pauses between tries.
+fn t2_a_key_that_the_provider_repeats_is_nowhere() {
+    // In parallel, because most of the time is spent between retries.
     thread::scope(|scope| {
         for shape in Shape::ALL {
-            scope.spawn(move || a_key_that_is_repeated_is_nowhere(shape));
+            scope.spawn(move || assert_repeated_key_is_nowhere(shape));
         }
     });
 }
 
-fn a_key_that_is_repeated_is_nowhere(shape: Shape) {
+fn assert_repeated_key_is_nowhere(shape: Shape) {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     key_file(&sandbox, "key", KEY, 0o600);
     for step in echoes() {
@@ -430,18 +433,18 @@ fn a_key_that_is_repeated_is_nowhere(shape: Shape) {
             provider.script(step.clone());
             let call = hello(&sandbox, &provider, shape).args(["--key-file", "key"]).args(args);
             let call = call.args(["--record", "tape", "--failure", "failure", "--max-wait", "1"]);
-            key_is_nowhere(&sandbox, &call.assert());
+            assert_key_is_nowhere(&sandbox, &call.assert());
             let first = &provider.requests()[asked];
             assert_eq!(key_headers(first)[0].1, value(key_headers(first)[0].0, KEY));
         }
     }
     let dry = hello(&sandbox, &provider, shape).args(["--key-file", "key", "--dry-run"]).assert();
-    key_is_nowhere(&sandbox, &dry.success().stderr(contains("(hidden)")));
+    assert_key_is_nowhere(&sandbox, &dry.success().stderr(contains("(hidden)")));
 }
 
-/// Local servers take any key, so it may be an ordinary word or a letter.
+/// Local servers accept any key, so it may be an ordinary word or a single letter.
 #[test]
-fn audit_21_a_key_that_is_a_word_garbles_no_text() {
+fn audit_21_a_key_that_is_an_ordinary_word_is_not_removed_from_texts() {
     let text =
         "request (3000 tokens) exceeds the available context size (2000 tokens), K, not-needed";
     for key in ["K", "not-needed", "available"] {
@@ -454,7 +457,7 @@ fn audit_21_a_key_that_is_a_word_garbles_no_text() {
 }
 
 #[test]
-fn t2_a_request_that_holds_the_key_is_not_recorded_and_so_not_sent() {
+fn t2_a_request_that_contains_the_key_is_neither_recorded_nor_sent() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     key_file(&sandbox, "key", KEY, 0o600);
     let escaped = KEY.replace('/', "\\/").replace('Z', "\\u005a");
@@ -470,31 +473,31 @@ fn t2_a_request_that_holds_the_key_is_not_recorded_and_so_not_sent() {
                 .stdout("")
                 .stderr(contains("nothing is sent"))
                 .stderr(contains("the key in use"));
-            key_is_nowhere(&sandbox, &run);
+            assert_key_is_nowhere(&sandbox, &run);
         }
     }
     assert!(provider.requests().is_empty());
 }
 
 #[test]
-fn t2_a_turn_passes_the_key_on_and_keeps_it_out_of_everything() {
+fn t2_a_turn_passes_the_key_on_but_writes_it_nowhere() {
     for source in [["--key-file", "key"], ["--key-cmd", "cat key"]] {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new().window(3000));
         key_file(&sandbox, "key", KEY, 0o600);
         sandbox.write("s.jsonl", "");
-        // A summary and the answer: two programs that call.
+        // The turn needs a summary and an answer, so two programs call the provider.
         Talk::plain(12, 400).append(&sandbox, "s.jsonl");
         let turn = |args: &[&str]| {
             let turn = keyless(&sandbox, "claw-turn", &provider, Shape::Anthropic).args(source);
             let turn = turn.args(["--max-tokens", "200"]).args(args);
-            // What is set loses against the option.
+            // The option overrides the variables.
             let turn = turn.env("CLAW_KEY_CMD", "exit 9").env("CLAW_KEY_FILE", "none");
             turn.args(["-m", "go on", "s.jsonl"]).assert()
         };
         let run = turn(&["--record", "tape", "--window", "3000"]);
-        key_is_nowhere(&sandbox, &run.success());
+        assert_key_is_nowhere(&sandbox, &run.success());
         provider.script(Step::error(401, "authentication_error", &format!("no such key: {KEY}")));
-        key_is_nowhere(&sandbox, &turn(&["--log", "json"]).code(77));
+        assert_key_is_nowhere(&sandbox, &turn(&["--log", "json"]).code(77));
         assert!(provider.requests().len() >= 3, "a summary, an answer, a refusal");
         for request in provider.requests() {
             assert_eq!(key_headers(&request), [("x-api-key", KEY)]);

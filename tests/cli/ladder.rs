@@ -1,5 +1,4 @@
-//! claw-turn: each branch of the guard against the fake provider, recorded, and once more
-//! from the recording with nobody there to ask.
+//! claw-turn: each branch of the guard, with the fake provider and again from the recording.
 
 use std::env;
 use std::process::Command;
@@ -20,7 +19,7 @@ fn refused(status: u16, kind: &str) -> Step {
     Step::error(status, kind, "a context token")
 }
 
-/// A branch: its name, the talk before, what is answered, options, and the status it ends in.
+/// A branch: its name, the conversation so far, the provider's answers, options, and the exit status.
 type Branch = (&'static str, Talk, Vec<Step>, &'static [&'static str], i32);
 
 fn branches() -> Vec<Branch> {
@@ -39,8 +38,8 @@ fn branches() -> Vec<Branch> {
         ),
         ("nothing to do", Talk::new().user("x").assistant("y"), vec![over()], &[], 3),
         ("no guard", builds(), vec![over()], &["--no-guard"], 3),
-        ("a summary that is none", chat(), vec![over(), Step::text(" ")], &["--no-fallback"], 3),
-        ("a summary that is refused", chat(), vec![over(), refused(401, "e")], &[], 0),
+        ("a blank summary", chat(), vec![over(), Step::text(" ")], &["--no-fallback"], 3),
+        ("a refused request for a summary", chat(), vec![over(), refused(401, "e")], &[], 0),
         ("ahead of an overflow", chat(), vec![], &["--reserve", "97000"], 0),
         (
             "busy in between",
@@ -50,14 +49,14 @@ fn branches() -> Vec<Branch> {
             0,
         ),
         ("busy for too long", builds(), vec![Step::busy()], &["--max-retries", "0"], 75),
-        ("a key that is not taken", builds(), vec![refused(401, "e")], &[], 77),
-        ("a shape that is not taken", builds(), vec![refused(400, "e")], &[], 76),
+        ("a refused key", builds(), vec![refused(401, "e")], &[], 77),
+        ("a refused request", builds(), vec![refused(400, "e")], &[], 76),
         ("a server that fails", builds(), vec![refused(500, "e")], &["--max-retries", "0"], 69),
         ("no answer", builds(), vec![Step::Drop], &["--max-retries", "0"], 69),
-        ("half an answer", builds(), vec![Step::Cut(9)], &["--max-retries", "0"], 69),
+        ("an interrupted answer", builds(), vec![Step::Cut(9)], &["--max-retries", "0"], 69),
         ("streamed", builds(), vec![over()], &["--stream"], 0),
         (
-            "half a stream",
+            "an interrupted stream",
             builds(),
             vec![over(), Step::Cut(90)],
             &["--stream", "--max-retries", "0"],
@@ -66,7 +65,8 @@ fn branches() -> Vec<Branch> {
     ]
 }
 
-/// A turn on `s.jsonl` with a window that the guard is not to act on by itself, and nothing after it.
+/// Returns a turn on `s.jsonl`, with a window so large that the guard acts only after a refusal, and without a
+/// checkpoint.
 fn turn(sandbox: &Sandbox, env: &[(String, String)], args: &[&str]) -> Cmd {
     let cmd = sandbox.cmd("claw-turn").envs(env.iter().cloned());
     let usual = ["--no-checkpoint", "--window", "100000", "-m", PROMPT];
@@ -79,20 +79,20 @@ fn with_talk(talk: &Talk) -> Sandbox {
     sandbox
 }
 
-/// What a turn left: status, standard output, the types of the records, and what they say. Ids differ from
-/// those of the recording: they depend on the provider's name for an exchange, which is not recorded.
+/// The outcome of a turn: exit status, standard output, types of records, and messages. Ids are left out, because
+/// they depend on the request id of the provider, which is not recorded.
 #[derive(PartialEq)]
-struct Left {
+struct Outcome {
     status: Option<i32>,
     stdout: String,
     kinds: Vec<Value>,
     messages: String,
 }
 
-impl Left {
-    fn by(sandbox: &Sandbox, run: &Assert) -> Left {
+impl Outcome {
+    fn by(sandbox: &Sandbox, run: &Assert) -> Outcome {
         let records = sandbox.read_json("s.jsonl");
-        Left {
+        Outcome {
             status: run.get_output().status.code(),
             stdout: run.stdout_text(),
             kinds: records.iter().map(|record| record["type"].clone()).collect(),
@@ -101,8 +101,8 @@ impl Left {
     }
 }
 
-/// Runs a branch live in this shape and again from its recording, which has to leave the same.
-fn live_and_again(shape: Shape, branch: Branch) {
+/// Runs a branch with the provider in this shape, then from the recording, and compares the outcomes.
+fn assert_replay_equals_live(shape: Shape, branch: Branch) {
     let (name, talk, steps, args, status) = branch;
     let first = with_talk(&talk);
     let before = first.read("s.jsonl");
@@ -115,7 +115,7 @@ fn live_and_again(shape: Shape, branch: Branch) {
     provider.all_legal();
     assert_eq!(provider.pending(), 0, "{name}: {steps_count} steps");
     let asked = provider.requests().len();
-    // Nobody is there any more, and there is no key.
+    // The provider is stopped, and there is no key.
     drop(provider);
     let gone: Vec<_> = env.into_iter().filter(|(name, _)| !name.contains("KEY")).collect();
     let again = || {
@@ -123,36 +123,38 @@ fn live_and_again(shape: Shape, branch: Branch) {
         sandbox.write("s.jsonl", &before);
         let run =
             turn(&sandbox, &gone, &[args, &["--replay", &tape]].concat()).assert().code(status);
-        let same = Left::by(&sandbox, &run) == Left::by(&first, &live);
+        let same = Outcome::by(&sandbox, &run) == Outcome::by(&first, &live);
         assert!(same, "{shape:?}: {name}\n{}", run.stderr_text());
         sandbox.read("s.jsonl")
     };
     let replayed = again();
     let recorded = std::fs::read_dir(&tape).expect("a tape").count();
     assert_eq!(recorded, asked, "{shape:?}: {name}");
-    // Twice the same bytes; once is enough for all shapes.
+    // Two replays write the same bytes; testing this in one shape is enough.
     if shape == Shape::Anthropic {
         assert!(again() == replayed, "{shape:?}: {name}");
     }
 }
 
-/// Q-2, Q-3, Q-4: what was recorded gives the same bytes again. Each branch is tried in one shape, in a full run in all.
+/// Q-2, Q-3, Q-4: a replay gives the same result. A short run tests each branch in one shape, a full run in every
+/// shape.
 #[test]
-fn q3_every_branch_and_every_shape_live_and_from_its_recording() {
+fn q3_every_branch_has_the_same_outcome_live_and_replayed() {
     let is_full = env::var_os("CLAW_TEST_FULL").is_some();
     let all = || branches().into_iter().enumerate();
     thread::scope(|scope| {
         for (offset, shape) in Shape::ALL.into_iter().enumerate() {
             let tried = all().filter(move |(n, _)| is_full || n % Shape::ALL.len() == offset);
-            scope.spawn(move || tried.for_each(|(_, branch)| live_and_again(shape, branch)));
+            scope.spawn(move || {
+                tried.for_each(|(_, branch)| assert_replay_equals_live(shape, branch))
+            });
         }
     });
 }
 
-/// Q-2: a replay in a network namespace of its own, where there is nothing at all to connect to, and with
-/// a provider at the address that sees nobody.
+/// Q-2: with the provider still running, and then in a network namespace without any network.
 #[test]
-#[allow(clippy::print_stdout, reason = "a case that is left out says so")]
+#[allow(clippy::print_stdout, reason = "a skipped test reports it")]
 fn q2_a_replay_opens_no_connection() {
     let first = with_talk(&builds());
     let provider = FakeProvider::new();
@@ -164,7 +166,7 @@ fn q2_a_replay_opens_no_connection() {
 
     let second = with_talk(&builds());
     let again = turn(&second, &env, &["--replay", &tape]).assert();
-    assert!(Left::by(&second, &again) == Left::by(&first, &live), "{}", again.stderr_text());
+    assert!(Outcome::by(&second, &again) == Outcome::by(&first, &live), "{}", again.stderr_text());
     assert_eq!(provider.requests().len(), asked, "the provider was asked");
 
     let own = Command::new("unshare").args(["-rn", "true"]).output();
@@ -175,12 +177,12 @@ fn q2_a_replay_opens_no_connection() {
     let third = with_talk(&builds());
     let script = r#"exec unshare -rn claw-turn --no-checkpoint --window 100000 -m "$PROMPT" --replay "$TAPE" s.jsonl"#;
     let apart = third.sh(script).envs(env).env("PROMPT", PROMPT).env("TAPE", &tape).assert();
-    assert!(Left::by(&third, &apart) == Left::by(&first, &live), "{}", apart.stderr_text());
+    assert!(Outcome::by(&third, &apart) == Outcome::by(&first, &live), "{}", apart.stderr_text());
 }
 
-/// A recording that lacks the second request ends the turn with 8, and the transcript goes on.
+/// If the recording lacks the second request, the turn ends with 8, and the transcript stays usable.
 #[test]
-fn q2_a_miss_is_8_and_costs_nothing() {
+fn q2_a_request_that_is_not_recorded_ends_with_8() {
     let first = with_talk(&builds());
     let provider = FakeProvider::new();
     let tape = first.path("tape").display().to_string();

@@ -1,4 +1,4 @@
-//! claw-turn --stream: the reply is shown as it comes, once, and all else is as without.
+//! claw-turn --stream: the reply is shown once, as it arrives; the transcript is the same as without --stream.
 
 use std::io::Read;
 use std::os::fd::OwnedFd;
@@ -16,13 +16,13 @@ use crate::common::{AssertExt, Cmd, Sandbox, kill_group};
 use crate::shapes::two_calls;
 use crate::talks::{Talk, log, rebuild, words};
 
-/// A turn on `s.jsonl` that asks what is next.
+/// Returns a turn on `s.jsonl` with the prompt "next?".
 fn turn(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape, args: &[&str]) -> Cmd {
     let cmd = sandbox.cmd("claw-turn").envs(provider.env_for(shape)).env("CLAW_WINDOW", "32768");
     cmd.args(args).args(["-m", "next?", "s.jsonl"])
 }
 
-/// The same by way of a shell, with its output where the script says: `$1` is a turn.
+/// Runs a shell script in which `$1` stands for a turn with --stream.
 fn scripted(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape, script: &str) -> Assert {
     let script = script.replace("$1", "claw-turn --stream -m next? s.jsonl");
     sandbox.sh(&script).envs(provider.env_for(shape)).env("CLAW_WINDOW", "32768").assert()
@@ -30,10 +30,10 @@ fn scripted(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape, script: &s
 
 const REPLY: &str = "Reply to 1 messages: next?\n";
 
-// ---- what is shown ---------------------------------------------------------------------------
+// ---- the shown text ---------------------------------------------------------------------------
 
 #[test]
-fn the_transcript_is_the_same_as_without_and_the_text_is_shown_once() {
+fn the_transcript_and_the_text_are_the_same_with_and_without_stream() {
     for shape in Shape::ALL {
         for step in [Step::text("One.\nTwo."), Step::text("One.\n"), two_calls(shape, 1)] {
             let [with, without] = [&["--stream"][..], &[]].map(|args| {
@@ -57,7 +57,7 @@ fn the_text_is_shown_before_the_answer_ends() {
         let mut child = turn(&sandbox, &provider, shape, &["--stream"]).spawn();
         let mut shown = [0; 8];
         let stdout = child.stdout.as_mut().expect("a piped stdout");
-        stdout.read_exact(&mut shown).expect("the begin of a text");
+        stdout.read_exact(&mut shown).expect("the beginning of the text");
         assert_eq!(&shown, b"Reply to", "{shape:?}");
         assert!(child.try_wait().expect("its state").is_none(), "the answer has not ended");
         kill_group(child.id());
@@ -66,7 +66,7 @@ fn the_text_is_shown_before_the_answer_ends() {
 }
 
 #[test]
-fn a_pipe_and_a_file_are_shown_the_text_in_order() {
+fn the_text_is_written_in_order_to_a_pipe_or_a_file() {
     for shape in Shape::ALL {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         scripted(&sandbox, &provider, shape, "$1 | cat").success().stdout(REPLY);
@@ -84,9 +84,9 @@ fn a_pipe_and_a_file_are_shown_the_text_in_order() {
     }
 }
 
-/// Some programs that start others talk to them by way of sockets.
+/// Some programs use sockets as the standard streams of their children.
 #[test]
-fn a_socket_is_shown_the_text_too() {
+fn the_text_is_written_to_a_socket_too() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     let (mut ours, theirs) = UnixStream::pair().expect("two sockets");
     let turn = turn(&sandbox, &provider, Shape::OpenAi, &["--stream"]);
@@ -98,8 +98,8 @@ fn a_socket_is_shown_the_text_too() {
 }
 
 #[test]
-#[allow(clippy::print_stdout, reason = "a case that is left out says so")]
-fn a_terminal_is_shown_control_characters_and_a_pipe_every_byte() {
+#[allow(clippy::print_stdout, reason = "a skipped test reports it")]
+fn control_characters_are_escaped_on_a_terminal_but_not_in_a_pipe() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     let evil = "red\n\u{1b}[31m\u{9b}31m\r\u{7f}\u{202e}evil";
     (0..2).for_each(|_| provider.script(Step::text(evil)));
@@ -113,9 +113,9 @@ fn a_terminal_is_shown_control_characters_and_a_pipe_every_byte() {
     assert_eq!(shown, "red\n\\u{1b}[31m\\u{9b}31m\\r\\u{7f}\\u{202e}evil\n");
 }
 
-/// A renderer that ends early costs the text and not the reply.
+/// If the renderer ends early, text is lost but the reply is kept.
 #[test]
-fn a_reply_that_is_rendered_for_a_reader_who_left_is_kept() {
+fn a_rendered_reply_is_kept_if_the_reader_of_the_text_has_gone() {
     for stream in ["", "--stream"] {
         let sandbox = Sandbox::new();
         let turn = "claw-turn --provider offline --no-checkpoint --markdown -m hi s.jsonl";
@@ -133,9 +133,9 @@ fn a_reply_that_is_rendered_for_a_reader_who_left_is_kept() {
     }
 }
 
-/// A disk that is full when the text is written costs the text and not the reply, rendered or not.
+/// If the disk is full, text is lost but the reply is kept, rendered or not.
 #[test]
-fn a_reply_whose_text_cannot_be_written_is_kept_and_paid_for_once() {
+fn a_reply_whose_text_cannot_be_written_is_kept_and_requested_once() {
     for options in ["", "--stream", "--markdown", "--stream --markdown"] {
         let sandbox = Sandbox::new();
         let turn = format!("claw-turn --provider offline --no-checkpoint {options} -m hi s.jsonl");
@@ -147,9 +147,9 @@ fn a_reply_whose_text_cannot_be_written_is_kept_and_paid_for_once() {
     }
 }
 
-/// P-3, as without: the reply is kept, and it is no success.
+/// P-3: the reply is kept, but the exit status is not 0, as without --stream.
 #[test]
-fn p_3_a_reply_that_cannot_be_shown_is_kept_and_no_success() {
+fn p_3_a_reply_that_cannot_be_shown_is_kept_but_is_not_a_success() {
     for shape in Shape::ALL {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         scripted(&sandbox, &provider, shape, "$1 >/dev/full")
@@ -161,9 +161,9 @@ fn p_3_a_reply_that_cannot_be_shown_is_kept_and_no_success() {
     }
 }
 
-// ---- the ladder ------------------------------------------------------------------------------
+// ---- all steps of the guard ------------------------------------------------------------------------------
 
-/// Long results and long talk: neither shortening nor summarising alone makes it fit.
+/// Long results and long prose: both steps are needed to make the request fit.
 fn long_talk() -> Talk {
     let talk = (1..=6).fold(Talk::new(), |talk, n| {
         let talk = talk.user(&format!("Build target {n}.")).tool(log(150));
@@ -173,7 +173,7 @@ fn long_talk() -> Talk {
 }
 
 #[test]
-fn v59_through_the_whole_ladder_the_reply_is_shown_once() {
+fn v59_through_all_steps_of_the_guard_the_reply_is_shown_once() {
     for shape in Shape::ALL {
         for (args, steps) in [
             (&[][..], "claw-truncate: shortened "),
@@ -193,8 +193,8 @@ fn v59_through_the_whole_ladder_the_reply_is_shown_once() {
                 shown.starts_with("Reply to ") && shown.ends_with(" messages: next?\n"),
                 "{shown}"
             );
-            assert_eq!(shown.lines().count(), 1, "once: {shown}");
-            // A summary is asked for as ever, and shown to nobody.
+            assert_eq!(shown.lines().count(), 1, "shown once: {shown}");
+            // The request for a summary is not a stream, and its answer is not shown.
             let requests = provider.requests();
             let is_summary = |text: &str| text.contains("\n<conversation ");
             for request in &requests {
@@ -209,9 +209,9 @@ fn v59_through_the_whole_ladder_the_reply_is_shown_once() {
 
 // ---- statuses --------------------------------------------------------------------------------
 
-/// Each failure in one shape: in shapes.rs claw-call ends in these statuses in all of them.
+/// Each failure in one shape; shapes.rs tests these statuses of claw-call in every shape.
 #[test]
-fn it_ends_as_without() {
+fn failures_end_with_the_same_status_with_and_without_stream() {
     let failures = [
         (Step::error(401, "authentication_error", "no such key"), 77),
         (Step::error(404, "not_found_error", "no such model"), 76),
@@ -235,7 +235,7 @@ fn it_ends_as_without() {
 }
 
 #[test]
-fn v66_an_answer_that_was_cut_off_is_kept_shown_and_6() {
+fn v66_a_truncated_answer_is_kept_and_shown_and_ends_with_6() {
     for shape in Shape::ALL {
         let message = json!({"role": "assistant", "content": "So I"});
         let reply = match shape {
@@ -254,9 +254,9 @@ fn v66_an_answer_that_was_cut_off_is_kept_shown_and_6() {
     }
 }
 
-/// What was shown cannot be taken back: the turn fails, and the next one asks again.
+/// The text has been shown, so the request is not retried; the turn fails, and the next one sends the prompt again.
 #[test]
-fn an_answer_that_breaks_off_is_no_part_of_the_transcript() {
+fn a_broken_answer_is_not_sent_in_the_next_request() {
     for shape in Shape::ALL {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         provider.script(Step::Cut(if shape == Shape::Ollama { 450 } else { 900 }));

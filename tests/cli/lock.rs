@@ -1,4 +1,4 @@
-//! claw-session lock: a command that holds a session's turn, the signals it gets, and the end of both.
+//! claw-session lock: the lock of a session's turn while a command runs, and the signals that the command gets.
 
 use signal_hook::consts::SIGTSTP;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -15,7 +15,7 @@ use crate::common::{AssertExt, Cmd, Sandbox, hears};
 const SIZE: (u16, u16) = (80, 24);
 const CTRL_Z: &str = "\x1a";
 
-/// claw-session lock on `s.jsonl`.
+/// Returns claw-session lock on `s.jsonl`.
 fn lock(sandbox: &Sandbox, args: &[&str]) -> Cmd {
     sandbox
         .cmd("claw-session")
@@ -24,12 +24,12 @@ fn lock(sandbox: &Sandbox, args: &[&str]) -> Cmd {
         .timeout(Duration::from_secs(20))
 }
 
-/// Takes the lock without a wait.
+/// Runs a command under the lock without waiting for it.
 fn take(sandbox: &Sandbox) -> Assert {
     lock(sandbox, &["--lock-timeout", "0", "true"]).assert()
 }
 
-/// Starts a command under the lock and waits until it has said `ready`.
+/// Starts a command under the lock and waits until it prints `ready`.
 fn ready(cmd: Cmd) -> Child {
     let mut child = cmd.spawn();
     let mut line = String::new();
@@ -44,7 +44,7 @@ fn kill(process: u32, signal: &str) {
 }
 
 #[test]
-fn a_command_finds_its_session_and_its_status_is_that_of_the_lock() {
+fn the_command_gets_the_path_of_the_session_and_its_status_is_passed_on() {
     let sandbox = Sandbox::new();
     let script =
         "test $CLAW_LOCKED = $PPID && echo $CLAW_SESSION; test -e .s.jsonl.lock && exit 42";
@@ -65,7 +65,7 @@ fn a_command_finds_its_session_and_its_status_is_that_of_the_lock() {
 }
 
 #[test]
-fn a_signal_from_a_process_reaches_all_below_the_holder() {
+fn a_signal_to_the_holder_reaches_all_processes_below_it() {
     for (name, number) in [("HUP", 1), ("INT", 2), ("QUIT", 3), ("TERM", 15)] {
         if !hears(number) {
             continue;
@@ -107,13 +107,13 @@ fn a_killed_holder_leaves_the_lock_to_its_command() {
 }
 
 #[test]
-fn a_command_that_runs_on_holds_nothing_and_a_lock_inside_waits_only_for_others() {
+fn background_processes_do_not_hold_the_lock_and_nested_locks_do_not_wait() {
     let sandbox = Sandbox::new();
     let script = "sleep 5 >/dev/null 2>&1 & claw-session lock ./s.jsonl --lock-timeout 0 sh -c \
                   'claw-session lock s.jsonl --lock-timeout 0 echo again'";
     lock(&sandbox, &["sh", "-c", script]).assert().success().stdout("again\n");
     take(&sandbox).success();
-    // The holder of a turn does not hold the lock of retries.
+    // The lock of a turn and the lock of summary retries are independent.
     let mut retry = ready(lock(&sandbox, &["--retry", "sh", "-c", "echo ready; read x"]));
     let other = "claw-session lock --retry --lock-timeout 0 s.jsonl true";
     lock(&sandbox, &["sh", "-c", other]).assert().code(75).stderr(contains("summary retry"));
@@ -122,7 +122,7 @@ fn a_command_that_runs_on_holds_nothing_and_a_lock_inside_waits_only_for_others(
 }
 
 #[test]
-fn lock_follows_resets_and_says_what_a_name_is_not() {
+fn lock_follows_resets_and_rejects_a_name_that_is_also_a_file() {
     let sandbox = Sandbox::new();
     let session = |args: &[&str]| sandbox.cmd("claw-session").args(args);
     session(&["new", "--label", "work"]).assert().success();
@@ -134,7 +134,7 @@ fn lock_follows_resets_and_says_what_a_name_is_not() {
         later(&[&["lock", "work", "--idle", "30"], &show[..]].concat()).success().stdout_text();
     assert_ne!(next, before);
     assert!(sandbox.exists(next.trim_end()), "{next}");
-    // A path is that transcript, whatever the settings say.
+    // A path names that transcript, and reset settings do not apply to it.
     session(&["lock", "s.jsonl", "--idle", "30", "true"]).assert().success().stderr("");
     sandbox.write("notes.txt", "x");
     session(&["lock", "notes.txt", "true"])
@@ -154,7 +154,7 @@ fn a_terminal_interrupts_and_stops_the_command_once() {
     pty.wait_for("ready").press(CTRL_C).wait_for("caught").press("a\rb\r").wait_for("got");
     pty.end().success();
     assert_eq!(pty.screen().matches("caught").count(), 1, "{}", pty.screen());
-    // By default it ends the command, and the lock by the same signal.
+    // Without a trap, the signal ends both the command and the holder.
     let mut pty = Pty::run(lock(&sandbox, &["sh", "-c", "echo ready; exec sleep 60"]), SIZE);
     pty.wait_for("ready").press(CTRL_C).end().killed_by(2);
     assert!(!sandbox.exists(".s.jsonl.lock"));
@@ -180,12 +180,12 @@ fn a_stop_returns_the_terminal_only_after_the_command_stopped() {
     let sandbox = Sandbox::new();
     let lock = |script: &str| format!("claw-session lock s.jsonl sh -c '{script}'\r");
     let mut pty = Pty::run(sandbox.sh("exec sh -i").env("PS1", "% "), SIZE);
-    // While the command continues after Ctrl-Z, it reads what is typed.
+    // The command ignores Ctrl-Z and continues to read the terminal.
     let ignoring = lock(r#"trap "" TSTP; echo re""ady; read x; echo go""t $x"#);
     pty.wait_for("% ").press(&ignoring).wait_for("ready").press(CTRL_Z).press("on\r");
     pty.wait_for("got on").wait_for("% ");
     assert!(!pty.screen().contains("Stopped"), "{}", pty.screen());
-    // Some programs stop themselves by a signal that cannot be caught.
+    // Some programs stop themselves with SIGSTOP, which cannot be caught.
     let stopping = lock(r#"echo re""ady; kill -STOP $$; read x; echo go""t $x"#);
     pty.press(&stopping).wait_for("ready").wait_for("% ").press("fg\r").wait_for("read x");
     pty.press("again\r").wait_for("got again").wait_for("% ").press("exit\r").end();

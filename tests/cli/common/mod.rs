@@ -1,18 +1,18 @@
-//! A private place to run a program in.
+//! Sandboxes to run programs in.
 //!
 //! [`Sandbox`] is a directory of its own per test, and [`Cmd`] a program to run there. A test uses it like
 //! `assert_cmd::Command`: [`Cmd::assert`] returns assert_cmd's [`Assert`], and checks take predicates. [`AssertExt`]
 //! adds the signal that ended a program, and its output as text and JSON. Every program gets the same small
-//! environment and nothing of the caller's but the end of `PATH`.
+//! environment; only the end of `PATH` comes from the caller.
 //!
-//! [`provider::FakeProvider`] is the other end of the wire, [`rules`] and [`shapes`] the law it
-//! applies, and [`wire`] the ways there that are not plain loopback. [`pty::Pty`] is a terminal to run on.
+//! [`provider::FakeProvider`] is a provider on loopback, which checks requests against [`rules`] and [`shapes`];
+//! [`wire`] puts TLS, other addresses and proxies in front of it. [`pty::Pty`] runs a program on a terminal.
 
 #![allow(
     dead_code,
     clippy::expect_used,
     clippy::panic,
-    reason = "each test file uses a part of the harness, and a harness reports by panicking"
+    reason = "without the http feature parts are unused, and tests report failures by panicking"
 )]
 
 pub mod provider;
@@ -39,51 +39,51 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Whether a program here hears a signal, by its number. One that is started in the background by a shell
-/// without job control is deaf to some; that is said.
-#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
+/// Returns true unless the test process ignores this signal, as it does with some signals if a shell without job
+/// control has started it in the background. Prints a line if the test is skipped for this reason.
+#[expect(clippy::print_stdout, reason = "a skipped test reports it")]
 pub fn hears(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    let is_deaf = (ignored >> (signal - 1)) & 1 == 1;
-    if is_deaf {
+    let is_ignored = (ignored >> (signal - 1)) & 1 == 1;
+    if is_ignored {
         println!("skipped: signal {signal} is ignored here");
     }
-    !is_deaf
+    !is_ignored
 }
 
-/// How long a program may run unless a test says otherwise.
+/// The default limit on the run time of a program.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long to wait for the last output of a program that was killed.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A private directory. It holds `state/`, where `CLAW_STATE_DIR` points, and is removed with
-/// the last of the sandbox and its commands.
+/// A temporary directory with the folder `state/`, to which `CLAW_STATE_DIR` points. It is removed when the sandbox
+/// and all of its commands have been dropped.
 pub struct Sandbox {
     dir: Arc<TempDir>,
 }
 
 impl Sandbox {
-    /// Makes the directory.
+    /// Creates the directory.
     pub fn new() -> Sandbox {
         let dir = TempDir::new().expect("a temporary directory");
         fs::create_dir(dir.path().join("state")).expect("the state directory");
         Sandbox { dir: Arc::new(dir) }
     }
 
-    /// The directory itself.
+    /// Returns the path of the directory.
     pub fn dir(&self) -> &Path {
         self.dir.path()
     }
 
-    /// The full path of a file in the directory, there or not.
+    /// Returns the full path of a file in the directory, which need not exist.
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir().join(name)
     }
 
-    /// Whether a file or directory of that name is there.
+    /// Returns true if a file or directory of that name exists.
     pub fn exists(&self, name: &str) -> bool {
         fs::symlink_metadata(self.path(name)).is_ok()
     }
@@ -100,7 +100,7 @@ impl Sandbox {
         path
     }
 
-    /// The bytes of a file.
+    /// Reads a file.
     #[track_caller]
     pub fn read(&self, name: &str) -> Vec<u8> {
         match fs::read(self.path(name)) {
@@ -109,7 +109,7 @@ impl Sandbox {
         }
     }
 
-    /// The text of a file, which must be UTF-8.
+    /// Reads a file, which must be UTF-8.
     #[track_caller]
     pub fn read_text(&self, name: &str) -> String {
         match String::from_utf8(self.read(name)) {
@@ -118,7 +118,7 @@ impl Sandbox {
         }
     }
 
-    /// The values of a JSONL file.
+    /// Reads the values of a JSONL file.
     #[track_caller]
     pub fn read_json(&self, name: &str) -> Vec<Value> {
         match jsonl(&self.read_text(name)) {
@@ -127,11 +127,11 @@ impl Sandbox {
         }
     }
 
-    /// Puts a shell script where `PATH` finds it before any program of the same name.
+    /// Adds a shell script that `PATH` finds before any program of the same name.
     #[track_caller]
     pub fn program(&self, name: &str, script: &str) {
-        // A shell of its own writes the file: were it open for writing here, even for a moment,
-        // a program started by another test could inherit it, and running it would fail as busy.
+        // A separate shell writes the file. If this process had it open for writing, a program that another test
+        // starts at that moment could inherit it, and running the script would fail with "text file busy".
         self.sh(r#"mkdir -p bin && cat >"bin/$NAME" && chmod 755 "bin/$NAME""#)
             .env("NAME", name)
             .write_stdin(format!("#!/bin/sh\n{script}\n"))
@@ -139,7 +139,7 @@ impl Sandbox {
             .success();
     }
 
-    /// A program of this package: a built one, or else a script of the repository.
+    /// Returns a program of this package, either a built one or a script of the repository.
     #[track_caller]
     pub fn cmd(&self, program: &str) -> Cmd {
         let places = [built_programs().join(program), scripts().join(program)];
@@ -149,16 +149,15 @@ impl Sandbox {
         }
     }
 
-    /// A shell script, with this package's programs on its `PATH`.
+    /// Returns a shell script with this package's programs on its `PATH`.
     pub fn sh(&self, script: &str) -> Cmd {
         Cmd::new(Path::new("/bin/sh"), &self.dir).arg("-c").arg(script)
     }
 }
 
-/// Where cargo put the programs: the directory above that of the running test.
+/// Returns the directory of the built programs, which is the parent of the directory of the running test.
 ///
-/// Asked at run time, since a build without the `http` feature has no `claw-call` to name in
-/// `env!("CARGO_BIN_EXE_claw-call")`.
+/// `env!("CARGO_BIN_EXE_claw-call")` would fail to compile without the `http` feature.
 fn built_programs() -> PathBuf {
     let test = env::current_exe().expect("the path of the running test");
     test.ancestors().nth(2).expect("target/<profile>/deps/<test>").to_owned()
@@ -168,11 +167,11 @@ fn scripts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts")
 }
 
-/// A program to run in a sandbox, with no input and [`TIMEOUT`] to end.
+/// A program to run in a sandbox, with empty input and the limit [`TIMEOUT`].
 ///
 /// Its methods have the names of those of `assert_cmd::Command`, which kills only the program itself at a timeout,
 /// not its process group, and then waits until nothing holds the output open.
-#[must_use = "a command does nothing until it is run"]
+#[must_use = "call assert or spawn to run the command"]
 pub struct Cmd {
     command: Command,
     stdin: Option<Vec<u8>>,
@@ -236,13 +235,13 @@ impl Cmd {
         self
     }
 
-    /// Gives these bytes as standard input.
+    /// Sets standard input.
     pub fn write_stdin(mut self, bytes: impl Into<Vec<u8>>) -> Cmd {
         self.stdin = Some(bytes.into());
         self
     }
 
-    /// Changes how long the program may run.
+    /// Sets the limit on the run time.
     pub fn timeout(mut self, timeout: Duration) -> Cmd {
         self.timeout = timeout;
         self
@@ -263,24 +262,24 @@ impl Cmd {
             return assert_that(output, command);
         }
         kill_group(group);
-        let why = format!("not over after {:?}, killed", self.timeout);
+        let why = format!("killed after {:?}", self.timeout);
         match by(Instant::now() + GRACE, &output) {
             Some(output) => panic!("{why}\n{}", assert_that(output, command)),
             None => panic!("{why}, and its output is still open: {command}"),
         }
     }
 
-    /// Starts the program and leaves it to the test, with both outputs piped.
+    /// Starts the program with both outputs piped.
     ///
-    /// Standard input is fed as by [`Cmd::assert`] if the test gave some, else it stays open in
-    /// `Child::stdin`. The program leads a process group of its own, which [`kill_group`] ends.
-    /// The test must keep the sandbox until the child has ended.
+    /// If the test has set an input, it is written as by [`Cmd::assert`]; otherwise `Child::stdin` stays open. The
+    /// program leads its own process group, which [`kill_group`] kills. The test must keep the sandbox until the
+    /// child has ended.
     #[track_caller]
     pub fn spawn(self) -> Child {
         self.spawn_into(Stdio::piped())
     }
 
-    /// The same, with a standard output of the test's own.
+    /// Starts the program as [`Cmd::spawn`] does, but with the given standard output.
     #[track_caller]
     pub fn spawn_into(mut self, stdout: Stdio) -> Child {
         let mut child = self.start(stdout);
@@ -300,8 +299,8 @@ impl Cmd {
     }
 }
 
-/// Returns a shell script that runs a command whose standard output is a pipe that nothing reads any more, and
-/// prints the status of the command.
+/// Returns a shell script that runs a command whose standard output is a pipe without a reader, and prints the
+/// status of the command.
 pub fn into_closed_pipe(command: &str) -> String {
     format!(
         "rm -f closed; {{ until test -e closed; do sleep 0.01; done; {command}; echo $? >status; }} |
@@ -312,14 +311,14 @@ pub fn into_closed_pipe(command: &str) -> String {
 /// Kills a process group, given the process that leads it.
 pub fn kill_group(leader: u32) {
     let leader = i32::try_from(leader).ok().and_then(Pid::from_raw).expect("a process");
-    // It may have ended by itself in the meantime, and then there is nothing to kill.
+    // This fails if the group has already ended.
     let _ = kill_process_group(leader, Signal::KILL);
 }
 
-/// Writes a child's whole input from a thread, then closes it.
+/// Writes a child's input from a thread, then closes it.
 fn feed(child: &mut Child, bytes: Vec<u8>) {
     let mut stdin = child.stdin.take().expect("a piped stdin");
-    // A program may end before it has read everything; what it made of that is for the test.
+    // A program may end before it has read everything; the test checks the outcome.
     thread::spawn(move || {
         let _ = stdin.write_all(&bytes);
     });
@@ -327,7 +326,7 @@ fn feed(child: &mut Child, bytes: Vec<u8>) {
 
 fn in_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
     let (sender, receiver) = mpsc::channel();
-    // Nobody listens any more once the test has failed.
+    // The receiver is gone if the test has failed.
     thread::spawn(move || {
         let _ = sender.send(work());
     });
@@ -373,7 +372,7 @@ pub trait AssertExt {
 
 impl AssertExt for Assert {
     fn killed_by(self, signal: i32) -> Assert {
-        assert_eq!(self.get_output().status.signal(), Some(signal), "the signal\n{self}");
+        assert_eq!(self.get_output().status.signal(), Some(signal), "the wrong signal\n{self}");
         self
     }
 
@@ -422,7 +421,7 @@ mod tests {
 
     use super::*;
 
-    /// The message of a panic that must happen.
+    /// Returns the message of a panic, which must happen.
     fn panic_of(work: impl FnOnce()) -> String {
         let cause = catch_unwind(AssertUnwindSafe(work)).expect_err("a panic");
         cause.downcast_ref::<String>().expect("a formatted panic").clone()
@@ -433,7 +432,7 @@ mod tests {
         let sandbox = Sandbox::new();
         let run = sandbox.sh("env | sed 's/=.*//' | sort").assert();
         let mut names = run.success().lines();
-        // Shells add these themselves.
+        // The shell adds these.
         names.retain(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(&name.as_str()));
         let fixed =
             ["CLAW_STATE_DIR", "HOME", "LC_ALL", "NO_PROXY", "PATH", "SOURCE_DATE_EPOCH", "TZ"];
@@ -456,31 +455,31 @@ mod tests {
     }
 
     #[test]
-    fn a_signal_is_not_a_status() {
+    fn killed_by_checks_the_signal() {
         let run = Sandbox::new().sh("kill -TERM $$").assert();
         run.interrupted().killed_by(15);
     }
 
     #[test]
-    fn a_program_that_hangs_is_killed_with_its_children_and_reported() {
+    fn a_program_that_hangs_is_killed_with_its_children() {
         let sandbox = Sandbox::new();
         let hang = sandbox.sh("echo started; sleep 600 & wait").timeout(Duration::from_millis(300));
         let started = Instant::now();
         let report = panic_of(move || drop(hang.assert()));
-        for part in ["not over after", "\"/bin/sh\" \"-c\"", "signal: 9", "started"] {
+        for part in ["killed after", "\"/bin/sh\" \"-c\"", "signal: 9", "started"] {
             assert!(report.contains(part), "no {part:?} in:\n{report}");
         }
         assert!(started.elapsed() < Duration::from_secs(30));
     }
 
     #[test]
-    fn what_a_program_leaves_running_is_not_waited_for_forever() {
+    fn a_background_process_that_holds_the_output_is_killed() {
         let leak = Sandbox::new().sh("sleep 600 & exit 0").timeout(Duration::from_millis(300));
-        assert!(panic_of(move || drop(leak.assert())).contains("not over after"));
+        assert!(panic_of(move || drop(leak.assert())).contains("killed after"));
     }
 
     #[test]
-    fn a_failure_tells_everything() {
+    fn a_failure_reports_the_command_its_end_and_its_output() {
         let sandbox = Sandbox::new();
         let run = sandbox.sh("echo out; echo 'it broke' >&2; exit 7").env("A", "b c").assert();
         let report = panic_of(|| drop(run.success()));
@@ -490,14 +489,14 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_nowhere_is_named() {
+    fn a_missing_program_is_named() {
         let sandbox = Sandbox::new();
         let report = panic_of(move || drop(sandbox.cmd("claw-nothing")));
         assert!(report.contains("no program claw-nothing"), "{report}");
     }
 
     #[test]
-    fn a_program_of_the_test_comes_first_on_the_path() {
+    fn programs_of_the_sandbox_come_first_on_the_path() {
         let sandbox = Sandbox::new();
         sandbox.program("claw-call", "echo mine");
         sandbox.sh("claw-call").assert().success().stdout("mine\n");

@@ -1,8 +1,8 @@
-//! A program on a terminal of its own, with somebody in front of it who types and reads.
+//! Runs a program on a pseudo-terminal, types keys and reads the screen.
 //!
-//! [`Pty::run`] starts a command in a new session, whose controlling terminal is a new pseudo-terminal:
-//! standard input, output and error are that terminal, `/dev/tty` is, and the characters of signals (`CTRL_C`)
-//! reach it and what it runs. A shell's redirections take any of the three off it:
+//! [`Pty::run`] starts a command in a new session whose controlling terminal is a new pseudo-terminal. The three
+//! standard streams and `/dev/tty` are that terminal, and control characters such as `CTRL_C` send signals to the
+//! foreground processes. A shell can redirect any of the streams:
 //!
 //! ```ignore
 //! let mut pty = Pty::run(sandbox.sh("claw-call <messages >reply"), (80, 24));
@@ -11,9 +11,8 @@
 //! assert_eq!(pty.screen(), "^C");
 //! ```
 //!
-//! All that it writes is kept ([`Pty::output`]) and shown on a screen as a terminal shows it ([`Pty::screen`]),
-//! and a program that asks where the cursor is gets an answer. Whoever waits for something that does not come
-//! panics, with what there is.
+//! [`Pty::output`] returns everything the program has written, and [`Pty::screen`] what a terminal shows. Queries
+//! of the cursor position are answered. A wait that times out panics with the output and the screen.
 
 use super::{Arc, Cmd, GRACE, Path, TIMEOUT, TempDir, assert_that, by, in_thread, kill_group};
 use assert_cmd::assert::Assert;
@@ -30,15 +29,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 use vt100::{Callbacks, Parser, Screen};
 
-/// Interrupt: SIGINT for what is in the foreground, unless it reads single keys.
+/// The interrupt key: SIGINT for the foreground processes, unless the terminal is in raw mode.
 pub const CTRL_C: &str = "\x03";
-/// The end of the input, at the beginning of a line.
+/// The end-of-file key, at the beginning of a line.
 pub const CTRL_D: &str = "\x04";
 /// The key that ends a line.
 pub const ENTER: &str = "\r";
 
-/// Whether a program can be put on a terminal here; if not, that is said.
-#[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
+/// Returns true if a program can be run on a terminal here; otherwise prints that the test is skipped.
+#[expect(clippy::print_stdout, reason = "a skipped test reports it")]
 pub fn is_there() -> bool {
     let found = Command::new("setsid").arg("--version").stdout(Stdio::null()).status().is_ok();
     if !found {
@@ -47,13 +46,13 @@ pub fn is_there() -> bool {
     found
 }
 
-/// A program on a terminal. It is killed, with its process group, when this is dropped.
+/// A program on a terminal. Dropping it kills the program with its process group.
 pub struct Pty {
     controller: File,
     leader: u32,
     exit: Receiver<ExitStatus>,
     shown: Arc<(Mutex<Shown>, Condvar)>,
-    /// Where in the output the next text is looked for.
+    /// The position in the output from which [`Pty::wait_for`] searches.
     from: usize,
     timeout: Duration,
     command: String,
@@ -62,7 +61,7 @@ pub struct Pty {
     has_ended: bool,
 }
 
-/// What came out of the program.
+/// The output of the program and the state of the terminal.
 struct Shown {
     output: Vec<u8>,
     terminal: Parser<Answers>,
@@ -70,8 +69,8 @@ struct Shown {
 }
 
 impl Pty {
-    /// Starts a command on a terminal of that many columns and rows. Its `TERM` is `xterm-256color` unless the
-    /// test sets another. What the test has to type is not the command's [`Cmd::write_stdin`] but [`Pty::press`].
+    /// Starts a command on a terminal with this many columns and rows. `TERM` is `xterm-256color` unless the test
+    /// sets it. To type, use [`Pty::press`]; the input set with [`Cmd::write_stdin`] is not used.
     #[track_caller]
     pub fn run(mut cmd: Cmd, (columns, rows): (u16, u16)) -> Pty {
         assert!(cmd.stdin.is_none(), "a terminal's input is what is typed");
@@ -85,7 +84,7 @@ impl Pty {
         let name = ptsname(&controller, Vec::new()).expect("a terminal with a name");
         let end = open(Path::new(name.to_str().expect("a plain name")));
         let end = || Stdio::from(end.try_clone().expect("a descriptor"));
-        // Only a process without a terminal can take one. This program asks for that, and becomes ours.
+        // Only a session leader without a terminal can get one, so setsid(1) starts the program.
         let own = cmd.command.get_envs().filter_map(|(name, value)| Some((name, value?)));
         let mut command = Command::new("setsid");
         command
@@ -100,7 +99,7 @@ impl Pty {
             .stderr(end());
         let child = command.spawn();
         let line = format!("{command:?}");
-        // It holds the terminal open.
+        // The command holds the terminal open, which would hide the end of the program.
         drop(command);
         let mut child = child.unwrap_or_else(|e| panic!("start {line} on a terminal: {e}"));
         let side = |size| NonZeroU16::new(size).expect("a size");
@@ -128,7 +127,7 @@ impl Pty {
         self
     }
 
-    /// Waits until the program has written this text, after what was waited for before.
+    /// Waits until the program has written this text after the one that was last waited for.
     #[track_caller]
     pub fn wait_for(&mut self, text: &str) -> &mut Pty {
         let from = self.from;
@@ -140,7 +139,7 @@ impl Pty {
         self
     }
 
-    /// Waits until what the screen shows is as it is to be.
+    /// Waits until `holds` returns true for the screen.
     #[track_caller]
     pub fn wait_until(&mut self, what: &str, holds: impl Fn(&str) -> bool) -> &mut Pty {
         let look = |shown: &Shown| holds(&shown.screen()).then_some(());
@@ -148,7 +147,7 @@ impl Pty {
         self
     }
 
-    /// Gives the terminal another size, of which the program is told by a signal.
+    /// Changes the size of the terminal, which sends SIGWINCH to the program.
     pub fn resize(&mut self, columns: u16, rows: u16) -> &mut Pty {
         resize(&self.controller, columns, rows);
         let side = |size| NonZeroU16::new(size).expect("a size");
@@ -156,18 +155,17 @@ impl Pty {
         self
     }
 
-    /// All that was written so far, as it was written: a terminal ends lines with `\r\n`, and what was typed is
-    /// in it where the terminal shows that.
+    /// Returns everything the terminal has received so far, including echoed keys. Lines end with `\r\n`.
     pub fn output(&self) -> String {
         String::from_utf8_lossy(&self.lock().output).into_owned()
     }
 
-    /// What the terminal shows: its lines, without the blank ends of lines and the blank lines at the end.
+    /// Returns the lines that the terminal shows, without trailing blanks and blank lines.
     pub fn screen(&self) -> String {
         self.lock().screen()
     }
 
-    /// Waits for the end of the program. Its standard output is what was written on the terminal.
+    /// Waits for the end of the program. The standard output of the result is that of the terminal.
     #[track_caller]
     pub fn end(&mut self) -> Assert {
         self.wait("the end", |shown| shown.is_over.then_some(()));
@@ -228,7 +226,7 @@ impl Shown {
     }
 }
 
-/// What a terminal answers to those who ask.
+/// The terminal's answers to queries of the cursor position.
 #[derive(Default)]
 struct Answers(Vec<u8>);
 
@@ -248,12 +246,12 @@ impl Callbacks for Answers {
     }
 }
 
-/// Keeps and shows what the program writes, from a thread, until nobody has the terminal any more.
+/// Collects the output of the program in a thread until no process has the terminal open.
 fn watch(mut controller: File, shown: Arc<(Mutex<Shown>, Condvar)>) {
     thread::spawn(move || {
         let mut buffer = [0; 4096];
         loop {
-            // A terminal that all have left is an error to read.
+            // Reading fails once no process has the terminal open.
             let count = controller.read(&mut buffer).unwrap_or(0);
             let mut shown_now = shown.0.lock().expect("a screen");
             shown_now.output.extend_from_slice(&buffer[..count]);
@@ -299,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_is_read_and_what_is_waited_for_comes_in_order() {
+    fn keys_reach_the_program_and_texts_are_waited_for_in_order() {
         let sandbox = Sandbox::new();
         if is_there() {
             let script = r#"while printf '> ' && read -r line; do echo "[$line]"; done; echo over"#;
@@ -311,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn ctrl_c_ends_what_is_in_the_foreground() {
+    fn ctrl_c_ends_the_foreground_process() {
         let sandbox = Sandbox::new();
         if is_there() && hears(2) {
             let mut pty = Pty::run(sandbox.sh("echo ready; exec sleep 600"), SIZE);
@@ -321,12 +319,12 @@ mod tests {
     }
 
     #[test]
-    fn the_screen_is_what_a_person_sees() {
+    fn the_screen_shows_the_effect_of_control_sequences() {
         let sandbox = Sandbox::new();
         if is_there() {
             let script = r"printf 'waiting\r\033[K'; echo done; read -r line; stty size";
             let mut pty = Pty::run(sandbox.sh(script), SIZE);
-            pty.wait_until("the end of it", |screen| screen == "done");
+            pty.wait_until("the line to be replaced", |screen| screen == "done");
             pty.resize(70, 9)
                 .press(ENTER)
                 .end()
@@ -338,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_told_where_the_cursor_is() {
+    fn a_query_of_the_cursor_position_is_answered() {
         let sandbox = Sandbox::new();
         if is_there() {
             let script =

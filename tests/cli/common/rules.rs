@@ -1,14 +1,12 @@
-//! What the Anthropic Messages API refuses, as pure functions over a request.
+//! The rules of the Anthropic Messages API, as pure functions over a request.
 //!
-//! [`parse`] holds the rules of the bytes (A10 size, A11 encoding), [`check`] those of the parsed
-//! body (A1 to A9 and the general shape). A12, the window, belongs to the server that has one;
-//! [`count_tokens`] is what it counts with. A request is judged in a fixed order and the first
-//! thing wrong with it is reported: size, encoding, members, shape of each message, order of
-//! roles, pairing of tool calls and results, last message.
+//! [`parse`] checks the bytes (A10 size, A11 encoding), [`check`] the parsed body (A1 to A9 and the general shape).
+//! The server checks A12, the window, with [`count_tokens`]. The checks have a fixed order, and the first violation
+//! is reported: size, encoding, members, shape of each message, order of roles, pairing of calls and results, last
+//! message.
 //!
-//! The rules are written from the provider's documented behaviour and know nothing of the
-//! programs under test. Where the documents disagree the stricter reading is taken, so that what
-//! passes here passes everywhere; each such place says so.
+//! The rules follow the provider's documentation, not the programs under test. Where documents disagree, the
+//! stricter reading applies, so that a request that passes here passes everywhere; a comment marks each such rule.
 
 use std::collections::HashSet;
 
@@ -17,7 +15,7 @@ use serde_json::{Map, Value};
 /// The largest request body, in bytes (A10).
 pub const MAX_BODY: usize = 32 * 1024 * 1024;
 
-/// Why a request is refused, in the words and with the status of the API.
+/// The reason for a refusal, with the status and the message of the API.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Violation {
     /// HTTP status.
@@ -26,13 +24,13 @@ pub struct Violation {
     pub kind: &'static str,
     /// `error.message`.
     pub message: String,
-    /// The rule that was broken: `A1` to `A12`, or `shape`, `members`, `json`, `headers`, `key`.
-    /// Those of the other shapes have the names that `shapes` gives them.
+    /// The rule that was broken: `A1` to `A12`, or `shape`, `members`, `json`, `headers`, `key`; other shapes have
+    /// the names in `shapes`.
     pub rule: &'static str,
 }
 
 impl Violation {
-    /// A 400 `invalid_request_error`, which is what nearly every rule answers.
+    /// A 400 `invalid_request_error`, the answer to most violations.
     pub fn invalid(rule: &'static str, message: impl Into<String>) -> Violation {
         Violation { status: 400, kind: "invalid_request_error", message: message.into(), rule }
     }
@@ -41,12 +39,12 @@ impl Violation {
 /// `Ok` for a legal request.
 pub type Verdict = Result<(), Violation>;
 
-/// A refusal with 400.
+/// Returns a refusal with status 400.
 pub(super) fn refuse(rule: &'static str, message: impl Into<String>) -> Verdict {
     Err(Violation::invalid(rule, message))
 }
 
-/// Parses the bytes of a request; refuses those too many (A10) or not JSON in UTF-8 (A11).
+/// Parses the bytes of a request; refuses a body that is too large (A10) or not JSON in UTF-8 (A11).
 pub fn parse(raw: &[u8]) -> Result<Value, Violation> {
     size(raw)?;
     if std::str::from_utf8(raw).is_err() {
@@ -54,7 +52,7 @@ pub fn parse(raw: &[u8]) -> Result<Value, Violation> {
     }
     serde_json::from_slice(raw).map_err(|error| {
         let error = error.to_string();
-        // The only escapes the parser names are halves of a surrogate pair.
+        // The only escapes that the parser's errors mention are unpaired surrogates.
         if error.contains("surrogate") || error.contains("hex escape") {
             not_json("A11", "no low surrogate in string")
         } else {
@@ -79,7 +77,7 @@ fn size(raw: &[u8]) -> Verdict {
     })
 }
 
-/// Judges a request to create a message. `body` is what [`parse`] made of `raw`.
+/// Checks a request for a message. `body` is the result of [`parse`] for `raw`.
 pub fn check(body: &Value, raw: &[u8]) -> Verdict {
     size(raw)?;
     let request = object(body, "request body")?;
@@ -91,7 +89,7 @@ pub fn check(body: &Value, raw: &[u8]) -> Verdict {
     conversation(request)
 }
 
-/// Judges a request to count tokens: the same conversation, but fewer members.
+/// Checks a request to count tokens, which has the same conversation but fewer members.
 pub fn check_count(body: &Value, raw: &[u8]) -> Verdict {
     size(raw)?;
     let request = object(body, "request body")?;
@@ -144,7 +142,7 @@ fn conversation(request: &Map<String, Value>) -> Verdict {
 
 // ---- members of the request ----------------------------------------------------------------
 
-/// Zero is legal in the API, as a way to warm its cache; no program here has a use for it.
+/// Zero is legal in the API, to fill its cache; the programs under test never send it.
 fn max_tokens(request: &Map<String, Value>) -> Verdict {
     match request.get("max_tokens") {
         None => refuse("shape", "max_tokens: Field required"),
@@ -190,7 +188,7 @@ fn tools(tools: Option<&Value>) -> Verdict {
         if !names.insert(name) {
             return refuse("shape", "tools: Tool names must be unique.");
         }
-        // A tool of the server's own has a type and brings its schema itself.
+        // A server tool has a type, and the server knows its schema.
         if tool["type"].as_str().is_none_or(|kind| kind == "custom") {
             dictionary(members, "input_schema", &at)?;
         }
@@ -222,8 +220,8 @@ fn message_shape(message: &Value, n: usize, last: bool) -> Verdict {
     }
 }
 
-/// A8: thinking leads up to something. Reports differ on whether the API minds it before the last
-/// message, so it is refused anywhere.
+/// A8: a message does not end in thinking. Reports differ on whether the API accepts this before the last message,
+/// so it is refused everywhere.
 fn final_block(blocks: &[Value], at: &str) -> Verdict {
     match blocks.last().and_then(|block| block["type"].as_str()) {
         Some(kind @ ("thinking" | "redacted_thinking")) => {
@@ -262,7 +260,7 @@ fn non_blank(text: &str) -> Verdict {
     Ok(())
 }
 
-/// A type of content block: who may send it and what it may hold.
+/// A type of content block, with the roles that may send it and its members.
 struct Kind {
     name: &'static str,
     roles: &'static [&'static str],
@@ -365,7 +363,7 @@ fn result_shape(members: &Map<String, Value>, at: &str) -> Verdict {
     }
 }
 
-/// A block inside a tool result. Unlike a message's own text, its text may be all whitespace.
+/// Checks a block inside a tool result. Unlike in a message, its text may be blank.
 fn result_block(block: &Value, at: &str) -> Verdict {
     let members = object(block, at)?;
     let kind = kind(members, at)?;
@@ -377,7 +375,7 @@ fn result_block(block: &Value, at: &str) -> Verdict {
     }
 }
 
-/// Empty thinking is normal, since a model may withhold it; an empty signature is not (A8).
+/// Empty thinking is legal, since a model may withhold it; an empty signature is not (A8).
 fn thinking_shape(members: &Map<String, Value>, at: &str) -> Verdict {
     string(members, "thinking", at)?;
     match members.get("signature") {
@@ -394,7 +392,7 @@ fn call_id(id: &str, at: &str) -> Verdict {
     refuse("A4", format!("{at}: String should match pattern '^[a-zA-Z0-9_-]+$'"))
 }
 
-/// The API allows 128 characters today; 64 was the limit before and is what every model takes.
+/// The API allows 128 characters today; 64 was the earlier limit, which every model accepts.
 pub(super) fn tool_name(name: &str, at: &str) -> Verdict {
     if (1..=64).contains(&name.len()) && name.bytes().all(is_word) {
         return Ok(());
@@ -408,8 +406,8 @@ fn is_word(byte: u8) -> bool {
 
 // ---- between messages ----------------------------------------------------------------------
 
-/// A7. Stricter than today's API, which merges neighbours of one role into one turn: a session
-/// that only works because of that fails on the providers and versions that do not.
+/// A7. Today's API merges consecutive messages of one role. This rule is stricter, because other providers and
+/// older versions refuse them.
 fn roles(messages: &[Value]) -> Verdict {
     if messages[0]["role"] != "user" {
         return refuse("A7", "messages: first message must use the \"user\" role");
@@ -429,7 +427,7 @@ fn roles(messages: &[Value]) -> Verdict {
     Ok(())
 }
 
-/// A3: an id names one call in the whole request.
+/// A3: an id identifies one call in the whole request.
 fn unique_calls(messages: &[Value]) -> Verdict {
     let mut seen = HashSet::new();
     for (n, message) in messages.iter().enumerate() {
@@ -443,7 +441,7 @@ fn unique_calls(messages: &[Value]) -> Verdict {
     Ok(())
 }
 
-/// A9: in a message that holds results, nothing stands before them.
+/// A9: in a message with results, the results come first.
 fn results_first(messages: &[Value], n: usize) -> Verdict {
     let results = ids(&messages[n], "tool_result", "tool_use_id");
     for (place, (m, _)) in results.enumerate() {
@@ -458,7 +456,7 @@ fn results_first(messages: &[Value], n: usize) -> Verdict {
     Ok(())
 }
 
-/// A2: a result answers a call of the message before it; A3: and is the only one to do so.
+/// A2: a result answers a call of the message before it. A3: a call has only one result.
 fn results_answer(messages: &[Value], n: usize) -> Verdict {
     let calls: HashSet<&str> = match n {
         0 => HashSet::new(),
@@ -486,7 +484,7 @@ fn results_answer(messages: &[Value], n: usize) -> Verdict {
     Ok(())
 }
 
-/// A1: every call is answered in the very next message.
+/// A1: every call is answered in the next message.
 fn calls_answered(messages: &[Value], n: usize) -> Verdict {
     let results: HashSet<&str> = messages
         .get(n + 1)
@@ -508,7 +506,7 @@ fn calls_answered(messages: &[Value], n: usize) -> Verdict {
     refuse("A1", why)
 }
 
-/// A6. Older models take a prefilled answer; those of today do not, so nobody gets to send one.
+/// A6. Older models accept a prefilled answer, current models do not, so it is refused.
 fn last_is_user(messages: &[Value]) -> Verdict {
     if messages.last().is_none_or(|last| last["role"] == "user") {
         return Ok(());
@@ -518,7 +516,7 @@ fn last_is_user(messages: &[Value]) -> Verdict {
     refuse("A6", why)
 }
 
-/// The place and the id of each block of one type in a message.
+/// Returns the index and the id of each block of one type in a message.
 fn ids<'a>(
     message: &'a Value,
     kind: &'a str,
@@ -538,7 +536,7 @@ fn path(at: &str, name: &str) -> String {
     if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") }
 }
 
-/// No members but these.
+/// Refuses members that are not in this list.
 pub(super) fn only(members: &Map<String, Value>, allowed: &[&str], at: &str) -> Verdict {
     match members.keys().find(|name| !allowed.contains(&name.as_str())) {
         None => Ok(()),
@@ -548,13 +546,13 @@ pub(super) fn only(members: &Map<String, Value>, allowed: &[&str], at: &str) -> 
     }
 }
 
-/// The members of a value that must be an object.
+/// Returns the members of a value that must be an object.
 pub(super) fn object<'a>(value: &'a Value, at: &str) -> Result<&'a Map<String, Value>, Violation> {
     let why = || Violation::invalid("shape", format!("{at}: Input should be a valid dictionary"));
     value.as_object().ok_or_else(why)
 }
 
-/// A member that must be there.
+/// Returns a required member.
 pub(super) fn required<'a>(
     members: &'a Map<String, Value>,
     name: &str,
@@ -564,7 +562,7 @@ pub(super) fn required<'a>(
     members.get(name).ok_or_else(why)
 }
 
-/// The members of a member that must be there and an object.
+/// Returns the members of a required member that must be an object.
 pub(super) fn dictionary<'a>(
     members: &'a Map<String, Value>,
     name: &str,
@@ -573,7 +571,7 @@ pub(super) fn dictionary<'a>(
     object(required(members, name, at)?, &path(at, name))
 }
 
-/// A member that must be there and a string.
+/// Returns a required member that must be a string.
 pub(super) fn string<'a>(
     members: &'a Map<String, Value>,
     name: &str,
@@ -592,13 +590,12 @@ const BYTES_PER_TOKEN: u64 = 4;
 const TOKENS_PER_MESSAGE: u64 = 8;
 const TOKENS_PER_IMAGE: u64 = 1500;
 
-/// The size of a request's prompt: a token for every four bytes of text, rounded up once, and a
-/// flat price for each message and image.
+/// Returns the tokens of a request's prompt: one for every four bytes of text, rounded up once, and a fixed number
+/// for each message and image.
 ///
-/// Text is the system prompt, the tools and the inputs of calls as compact JSON, thinking, and
-/// every text inside and outside tool results. A document that is not plain text costs as much
-/// as an image. The programs under test estimate in their own way; this count is not theirs on
-/// purpose.
+/// Text is the system prompt, the tools and the inputs of calls as compact JSON, thinking, and all texts inside and
+/// outside tool results. A document that is not plain text counts as an image. This count is deliberately different
+/// from the estimates of the programs under test.
 pub fn count_tokens(body: &Value) -> u64 {
     let mut tally = Tally::default();
     tally.content(&body["system"]);

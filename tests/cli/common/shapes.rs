@@ -1,28 +1,28 @@
-//! The shapes a request can have, and what chat completions and Ollama's chat refuse.
+//! The APIs (shapes) that a request can have, and the rules of chat completions and Ollama's chat.
 //!
-//! As in [`rules`](super::rules), the law is written from documents and from what servers say,
-//! and knows nothing of the programs under test; the stricter reading is taken, so that what
-//! passes here passes everywhere. The rules have names:
+//! As in [`rules`](super::rules), the rules follow the documentation and the messages of real servers, not the
+//! programs under test. Where sources differ, the stricter reading applies, so that a request that passes here
+//! passes everywhere. The rules have names:
 //!
 //! | rule | what it asks for |
 //! | --- | --- |
-//! | `leftovers` | nothing of the Messages API, outside strings and what belongs to a tool |
-//! | `members` | no member that the shape does not have |
-//! | `shape` | members that are there and of their type |
-//! | `max_tokens` | room for the answer is given, once (chat completions) |
-//! | `stream` | said to be or not (Ollama); options only of a stream (chat completions) |
-//! | `options` | `num_ctx` and `num_predict` are given, as numbers (Ollama) |
-//! | `truncate` | is false, or the server drops messages without a word (Ollama) |
-//! | `tools` | function tools, with names of their own |
-//! | `content` | of a kind that the role may have |
-//! | `blank` | no text but white space; the result of a tool may be empty, as it may be a tool's |
-//! | `images` | base64, and no data URL (Ollama) |
+//! | `leftovers` | no names of the Messages API, except in strings and in the data of tools |
+//! | `members` | only members of the shape |
+//! | `shape` | the required members, with their types |
+//! | `max_tokens` | exactly one output limit (chat completions) |
+//! | `stream` | given (Ollama); options only with a stream (chat completions) |
+//! | `options` | `num_ctx` and `num_predict` given as numbers (Ollama) |
+//! | `truncate` | false, because otherwise the server silently drops messages (Ollama) |
+//! | `tools` | function tools with unique names |
+//! | `content` | a kind that the role allows |
+//! | `blank` | no blank text, except in tool results |
+//! | `images` | base64, not a data URL (Ollama) |
 //! | `arguments` | the text of a JSON object (chat completions); an object (Ollama) |
-//! | `roles` | a system message first, then the user; they take turns |
-//! | `unique` | an id is one call of its message, and has one result |
-//! | `results` | a result answers a call of the assistant message directly before |
+//! | `roles` | a system message first, then user and assistant in turn |
+//! | `unique` | an id identifies one call of its message and has one result |
+//! | `results` | a result answers a call of the preceding assistant message |
 //! | `answered` | every call is answered before any other message |
-//! | `last` | the last message is not the assistant's |
+//! | `last` | the last message is not from the assistant |
 
 use std::collections::HashSet;
 
@@ -30,22 +30,22 @@ use serde_json::{Map, Value, json};
 
 use super::rules::{self, Verdict, dictionary, object, only, refuse, required, string, tool_name};
 
-/// How a request is spelled.
+/// The API of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// The Anthropic Messages API.
     Anthropic,
-    /// Chat completions, as OpenAI and llama.cpp's server have them.
+    /// Chat completions, as in OpenAI and llama.cpp's server.
     OpenAi,
-    /// Ollama's own chat.
+    /// Ollama's native chat.
     Ollama,
 }
 
 impl Shape {
-    /// Every shape.
+    /// All shapes.
     pub const ALL: [Shape; 3] = [Shape::Anthropic, Shape::OpenAi, Shape::Ollama];
 
-    /// The shape of what is asked under a path. A path that nobody has is taken for Anthropic's.
+    /// Returns the shape of a path. Unknown paths are treated as the Messages API.
     pub fn of(path: &str) -> Shape {
         if path.starts_with("/api/") {
             Shape::Ollama
@@ -57,7 +57,7 @@ impl Shape {
     }
 }
 
-/// Judges a request for a message. `body` is what [`rules::parse`] made of `raw`.
+/// Checks a request for a message. `body` is the result of [`rules::parse`] for `raw`.
 pub fn check(shape: Shape, body: &Value, raw: &[u8]) -> Verdict {
     match shape {
         Shape::Anthropic => rules::check(body, raw),
@@ -69,8 +69,8 @@ pub fn check(shape: Shape, body: &Value, raw: &[u8]) -> Verdict {
     }
 }
 
-/// Judges a request to count tokens. Chat completions take the request itself for it, and do not
-/// need room for an answer; Ollama does not count.
+/// Checks a request to count tokens. In chat completions it is the same request, with an optional output limit;
+/// Ollama cannot count.
 pub fn check_count(shape: Shape, body: &Value, raw: &[u8]) -> Verdict {
     match shape {
         Shape::Anthropic => rules::check_count(body, raw),
@@ -79,7 +79,7 @@ pub fn check_count(shape: Shape, body: &Value, raw: &[u8]) -> Verdict {
     }
 }
 
-/// Whether a message is a system text.
+/// Returns true for a system message.
 pub fn is_system(message: &Value) -> bool {
     message["role"] == "system" || message["role"] == "developer"
 }
@@ -179,7 +179,7 @@ fn ollama(body: &Value) -> Verdict {
     conversation(request, Shape::Ollama)
 }
 
-/// Names that only the Messages API has, as a member or as a `type`.
+/// Names that only the Messages API has, as members or as values of `type`.
 const LEFTOVERS: &[&str] = &[
     "tool_use",
     "tool_result",
@@ -190,7 +190,7 @@ const LEFTOVERS: &[&str] = &[
     "_meta",
 ];
 
-/// Members whose value is somebody else's: a tool may be asked for anything.
+/// Members whose value has any form: the input of a tool is up to the tool.
 const FREE: &[&str] = &["arguments", "parameters", "format", "response_format"];
 
 fn leftovers(value: &Value, at: &str) -> Verdict {
@@ -304,7 +304,7 @@ fn openai_content(members: &Map<String, Value>, role: &str, at: &str) -> Verdict
         }
         (Some(Value::String(_)), "tool") => Ok(()),
         (Some(Value::String(text)), _) => non_blank(text, &format!("{at}.content")),
-        // Not every host takes a list from the assistant.
+        // Not every server accepts a list of parts from the assistant.
         (Some(Value::Array(parts)), "user" | "system" | "developer" | "tool") => {
             if parts.is_empty() {
                 return refuse("blank", format!("{at}.content: must not be empty"));
@@ -318,7 +318,7 @@ fn openai_content(members: &Map<String, Value>, role: &str, at: &str) -> Verdict
     }
 }
 
-/// A part of a content. Only the user shows pictures.
+/// Checks a part of a content. Only the user may send images.
 fn content_part(part: &Value, role: &str, at: &str) -> Verdict {
     let members = object(part, at)?;
     match (string(members, "type", at)?, role) {
@@ -342,7 +342,7 @@ fn ollama_content(members: &Map<String, Value>, role: &str, at: &str) -> Verdict
     let Some(Value::String(text)) = members.get("content") else {
         return refuse("content", format!("{at}.content: must be a string"));
     };
-    // What has something else to show has an empty text, which is not the same as a blank one.
+    // A message with images or calls may have an empty text, but not a blank one.
     let shows = members.contains_key("tool_calls") || members.contains_key("images");
     if role != "tool" && !(shows && text.is_empty()) {
         non_blank(text, &format!("{at}.content"))?;
@@ -399,8 +399,8 @@ fn non_blank(text: &str, at: &str) -> Verdict {
 
 // ---- between messages ----------------------------------------------------------------------
 
-/// Templates of models ask for one system message at the start, for the user to begin, and for
-/// the two to take turns. Results do not count: what stands around them is for [`pairs`].
+/// Checks the order of roles, as the chat templates of models require it: an optional system message, then user and
+/// assistant in turn. Tool results are left to [`pairs`].
 fn roles(messages: &[Value]) -> Verdict {
     let talk = &messages[messages.first().is_some_and(is_system).into()..];
     match talk.first() {
@@ -423,11 +423,11 @@ fn roles(messages: &[Value]) -> Verdict {
     Ok(())
 }
 
-/// Calls and their results.
+/// Checks that calls and results match.
 fn pairs(messages: &[Value]) -> Verdict {
     let mut rest = messages;
     while let Some((message, after)) = rest.split_first() {
-        // A result that is met here comes behind none of the assistant's.
+        // A result here does not follow an assistant message.
         let count = after.iter().take_while(|next| next["role"] == "tool").count();
         let (results, next) = after.split_at(count);
         match message["role"].as_str() {
@@ -444,8 +444,8 @@ fn pairs(messages: &[Value]) -> Verdict {
 const ORPHAN: &str =
     "messages with role 'tool' must be a response to a preceding message with 'tool_calls'";
 
-/// Each result takes the call it names. One without an id, as Ollama has them, takes the first
-/// that is left of its name.
+/// Matches each result with the call that it names. A result without an id, which Ollama allows, matches the first
+/// open call with its tool name.
 fn answers(message: &Value, results: &[Value]) -> Verdict {
     let calls = message["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut ids = HashSet::new();
@@ -483,8 +483,8 @@ fn answers(message: &Value, results: &[Value]) -> Verdict {
 
 // ---- size of a prompt ----------------------------------------------------------------------
 
-/// The size of a request's prompt, at the prices of [`rules::count_tokens`]. A system message
-/// costs as much as any other.
+/// Returns the tokens of a request's prompt, with the costs of [`rules::count_tokens`]. A system message costs as
+/// much as any other message.
 pub fn count_tokens(shape: Shape, body: &Value) -> u64 {
     if shape == Shape::Anthropic {
         return rules::count_tokens(body);
@@ -494,7 +494,7 @@ pub fn count_tokens(shape: Shape, body: &Value) -> u64 {
     rules::count_tokens(&json!({"tools": body["tools"], "messages": messages}))
 }
 
-/// A message in the blocks that have a price.
+/// Converts a message to blocks that [`rules::count_tokens`] can count.
 fn priced(message: &Value) -> Value {
     let mut blocks = Vec::new();
     match &message["content"] {

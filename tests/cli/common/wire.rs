@@ -1,7 +1,7 @@
-//! Ways to the fake provider that are not plain loopback: TLS, another address, a proxy.
+//! TLS, other addresses and proxies in front of the fake provider.
 //!
-//! A [`Front`] stands before a [`FakeProvider`], which judges and answers as ever. It takes one
-//! request to a connection, and keeps every byte of it that came through.
+//! A [`Front`] passes requests on to a [`FakeProvider`]. It accepts one request per connection and records its
+//! bytes.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -18,39 +18,39 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::provider::FakeProvider;
 
-/// How long one side may be silent.
+/// The timeout of each read and write.
 const SILENCE: Duration = Duration::from_secs(30);
 
 // ---- certificates --------------------------------------------------------------------------
 
-/// Who signs certificates, and whom no system trusts.
+/// A certificate authority that no system trusts.
 pub struct Signer(CertifiedIssuer<'static, KeyPair>);
 
-/// What a server shows of itself.
+/// The certificate and key of a server.
 pub type Identity = Arc<ServerConfig>;
 
 impl Signer {
-    /// Makes one with a new key.
+    /// Creates an authority with a new key.
     pub fn new() -> Signer {
         let mut params = CertificateParams::new(Vec::new()).expect("no names");
-        // Two of one name would be taken for one that signs wrongly.
+        // The name must be unique: a client would reject the signature of another authority with the same name.
         let key = new_key();
         params.distinguished_name.push(DnType::CommonName, name_of(&key));
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         Signer(CertifiedIssuer::self_signed(params, key).expect("a certificate"))
     }
 
-    /// Its own certificate.
+    /// Returns the certificate of the authority.
     pub fn pem(&self) -> String {
         self.0.pem()
     }
 
-    /// A server of this name or address.
+    /// Returns the identity of a server with this name or address.
     pub fn server(&self, name: &str) -> Identity {
         self.signed(name, 2999)
     }
 
-    /// A server of this name, whose certificate has expired.
+    /// Returns the identity of a server with this name whose certificate has expired.
     pub fn expired_server(&self, name: &str) -> Identity {
         self.signed(name, 2001)
     }
@@ -72,7 +72,7 @@ impl Signer {
     }
 }
 
-/// A name that no other key has.
+/// Returns a name that is unique to this key.
 fn name_of(key: &KeyPair) -> String {
     let tail = key.public_key_raw().iter().rev().take(8);
     tail.map(|byte| format!("{byte:02x}")).collect()
@@ -84,7 +84,7 @@ fn new_key() -> KeyPair {
 
 // ---- servers -------------------------------------------------------------------------------
 
-/// What came, connection by connection.
+/// The bytes received, one entry per connection.
 #[derive(Clone, Default)]
 struct Seen(Arc<Mutex<Vec<Vec<u8>>>>);
 
@@ -94,7 +94,7 @@ impl Seen {
     }
 }
 
-/// A listener whose connections have a thread each. It stops when dropped.
+/// A listener with one thread per connection. It stops when it is dropped.
 struct Server {
     address: SocketAddr,
     stop: Arc<AtomicBool>,
@@ -115,7 +115,7 @@ impl Server {
                     break;
                 }
                 let serve = Arc::clone(&serve);
-                // A client that goes away is what some tests are about.
+                // Errors are ignored, because in some tests the client closes the connection.
                 thread::spawn(move || {
                     let limited = stream.set_read_timeout(Some(SILENCE));
                     let _ = limited.and_then(|()| serve(stream));
@@ -129,24 +129,24 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
-        // A connection wakes it up to see the flag.
+        // A connection wakes the listener, so that it checks the flag.
         let _ = TcpStream::connect(self.address);
     }
 }
 
-/// Stands before a fake provider.
+/// A server in front of a fake provider.
 pub struct Front {
     server: Server,
     seen: Seen,
 }
 
 impl Front {
-    /// Speaks TLS, on loopback.
+    /// Listens with TLS on loopback.
     pub fn tls(provider: &FakeProvider, identity: Identity) -> Front {
         Front::new(provider, Ipv4Addr::LOCALHOST.into(), Some(identity))
     }
 
-    /// Speaks TLS or plain HTTP, at any address of this machine.
+    /// Listens with TLS or plain HTTP at any address of this machine.
     pub fn new(provider: &FakeProvider, ip: IpAddr, identity: Option<Identity>) -> Front {
         let seen = Seen::default();
         let (behind, kept) = (provider.address(), seen.clone());
@@ -163,28 +163,28 @@ impl Front {
         Front { server, seen }
     }
 
-    /// Where it listens.
+    /// Returns the address of the server.
     pub fn address(&self) -> SocketAddr {
         self.server.address
     }
 
-    /// An https address of it, by this name.
+    /// Returns the https URL of the server with this host name.
     pub fn url(&self, name: &str) -> String {
         format!("https://{name}:{}", self.server.address.port())
     }
 
-    /// How many bytes came through, not counting those of TLS itself.
+    /// Returns the number of bytes received, after decryption.
     pub fn bytes(&self) -> usize {
         self.seen.lock().iter().map(Vec::len).sum()
     }
 
-    /// How many connections there were.
+    /// Returns the number of connections so far.
     pub fn connections(&self) -> usize {
         self.seen.lock().len()
     }
 }
 
-/// Passes a request on to the provider behind, and the answer back.
+/// Passes a request on to the provider, and the answer back.
 fn pass_on(client: &mut (impl Read + Write), behind: SocketAddr, seen: &Seen) -> io::Result<()> {
     let number = seen.lock().len();
     seen.lock().push(Vec::new());
@@ -205,7 +205,7 @@ fn pass_on(client: &mut (impl Read + Write), behind: SocketAddr, seen: &Seen) ->
     client.flush()
 }
 
-/// Whether the head is there, and as much of a body as it promises.
+/// Returns true if the head is complete and the body has the announced length.
 fn is_whole(request: &[u8]) -> bool {
     let text = String::from_utf8_lossy(request).to_ascii_lowercase();
     let Some((head, _)) = text.split_once("\r\n\r\n") else { return false };
@@ -214,9 +214,9 @@ fn is_whole(request: &[u8]) -> bool {
     request.len() >= head.len() + 4 + length
 }
 
-/// An address of this machine that is not loopback, if it has one.
+/// Returns an address of this machine other than loopback, if it has one.
 pub fn own_address() -> Option<IpAddr> {
-    // No packet is sent: the system only looks up which of its addresses would be used.
+    // Connecting a UDP socket sends no packet; it only selects the local address.
     let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
     socket.connect("192.0.2.1:9").ok()?;
     let ip = socket.local_addr().ok()?.ip();
@@ -225,14 +225,14 @@ pub fn own_address() -> Option<IpAddr> {
 
 // ---- proxies -------------------------------------------------------------------------------
 
-/// A proxy for CONNECT, on loopback.
+/// A proxy on loopback that supports CONNECT.
 pub struct Proxy {
     server: Server,
     seen: Seen,
 }
 
 impl Proxy {
-    /// Whatever name is asked for, it connects to this address.
+    /// Connects to this address, whatever host is requested.
     pub fn to(address: SocketAddr) -> Proxy {
         Proxy::new(move |mut client| {
             client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?;
@@ -240,7 +240,7 @@ impl Proxy {
         })
     }
 
-    /// It refuses everything.
+    /// Refuses every request with this status.
     pub fn refusing(status: &'static str) -> Proxy {
         Proxy::new(move |mut client| {
             write!(client, "HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
@@ -258,18 +258,18 @@ impl Proxy {
         Proxy { server, seen }
     }
 
-    /// Its address, for `HTTPS_PROXY`.
+    /// Returns the URL for `HTTPS_PROXY`.
     pub fn url(&self) -> String {
         format!("http://{}", self.server.address)
     }
 
-    /// The head of each request that it got.
+    /// Returns the head of each request.
     pub fn heads(&self) -> Vec<String> {
         self.seen.lock().iter().map(|head| String::from_utf8_lossy(head).into_owned()).collect()
     }
 }
 
-/// Reads up to the empty line and not a byte further: what follows is for the other side.
+/// Reads up to the empty line and no further, because the rest is for the other side.
 fn read_head(client: &mut TcpStream) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     let mut byte = [0];
@@ -282,7 +282,7 @@ fn read_head(client: &mut TcpStream) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// Carries bytes both ways until both sides have ended.
+/// Copies bytes in both directions until both sides have closed.
 fn join(client: TcpStream, server: TcpStream) -> io::Result<()> {
     let (mut from, mut to) = (client.try_clone()?, server.try_clone()?);
     let there = thread::spawn(move || {

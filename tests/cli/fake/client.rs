@@ -1,4 +1,4 @@
-//! A client as small as can be, and requests for it to send.
+//! A minimal HTTP client, and requests for it to send.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -8,36 +8,36 @@ use serde_json::{Value, json};
 use crate::common::provider::{API_KEY, COMPLETIONS, FakeProvider, MESSAGES, MODEL, OLLAMA_CHAT};
 use crate::common::shapes::Shape;
 
-/// An answer as it came.
+/// An answer as it was received.
 pub struct Response {
     /// The status.
     pub status: u16,
     /// The head, without the empty line.
     pub head: String,
-    /// The chunks of a stream; a whole body is one.
+    /// The chunks of a stream; any other body is one piece.
     pub pieces: Vec<Vec<u8>>,
-    /// Whether all of the body came, and the last chunk of a stream.
+    /// True if the whole body was received, including the last chunk of a stream.
     pub ended: bool,
 }
 
 impl Response {
-    /// The body, which must be text.
+    /// Returns the body, which must be UTF-8.
     pub fn body(&self) -> String {
         String::from_utf8(self.pieces.concat()).expect("text")
     }
 
-    /// The body, which must be JSON.
+    /// Returns the body, which must be JSON.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body()).expect("a JSON body")
     }
 
-    /// Whether the head has exactly this line.
+    /// Returns true if the head has exactly this line.
     pub fn has(&self, header: &str) -> bool {
         self.head.lines().any(|line| line == header)
     }
 }
 
-/// Where a message is asked for.
+/// Returns the path of requests for a message.
 pub fn path(shape: Shape) -> &'static str {
     match shape {
         Shape::Anthropic => MESSAGES,
@@ -46,7 +46,7 @@ pub fn path(shape: Shape) -> &'static str {
     }
 }
 
-/// The headers of a legal request.
+/// Returns the headers of a legal request.
 pub fn headers(shape: Shape) -> Vec<(&'static str, &'static str)> {
     let own: &[_] = match shape {
         Shape::Anthropic => &[("x-api-key", API_KEY), ("anthropic-version", "2023-06-01")],
@@ -56,7 +56,7 @@ pub fn headers(shape: Shape) -> Vec<(&'static str, &'static str)> {
     [&[("content-type", "application/json")], own].concat()
 }
 
-/// Sends a request; none if the connection was closed without an answer.
+/// Sends a request; returns `None` if the connection was closed without an answer.
 pub fn send(
     provider: &FakeProvider,
     path: &str,
@@ -91,7 +91,7 @@ pub fn send(
     Some(Response { status, head, pieces, ended })
 }
 
-/// The chunks that are there, the last perhaps in part, and whether the stream came to its end.
+/// Returns the chunks, the last of which may be incomplete, and true if the stream is complete.
 fn chunks(mut rest: &[u8]) -> (Vec<Vec<u8>>, bool) {
     let mut chunks = Vec::new();
     while let Some(end) = rest.windows(2).position(|w| w == b"\r\n") {
@@ -107,7 +107,7 @@ fn chunks(mut rest: &[u8]) -> (Vec<Vec<u8>>, bool) {
     (chunks, false)
 }
 
-/// Sends a request for a message, with all its headers.
+/// Sends a request for a message with the headers it needs.
 #[track_caller]
 pub fn post(provider: &FakeProvider, shape: Shape, body: &Value) -> Response {
     send(provider, path(shape), &headers(shape), body).expect("an answer")
@@ -115,7 +115,7 @@ pub fn post(provider: &FakeProvider, shape: Shape, body: &Value) -> Response {
 
 // ---- requests ------------------------------------------------------------------------------
 
-/// A request with these messages.
+/// Returns a request with these messages.
 pub fn request(shape: Shape, messages: Value) -> Value {
     let mut body = json!({"model": MODEL, "messages": messages, "stream": false});
     if shape == Shape::Ollama {
@@ -127,18 +127,18 @@ pub fn request(shape: Shape, messages: Value) -> Value {
     body
 }
 
-/// The smallest talk.
+/// Returns a request with one short prompt.
 pub fn hello(shape: Shape) -> Value {
     request(shape, json!([{"role": "user", "content": "hello"}]))
 }
 
-/// The same request, for a stream.
+/// Changes a request to ask for a stream.
 pub fn streamed(mut body: Value) -> Value {
     body["stream"] = json!(true);
     body
 }
 
-/// A request that has everything: a system text, two calls with results, and a last word.
+/// Returns a request with a system prompt, tools, two calls with their results, and a new prompt.
 pub fn talk(shape: Shape) -> Value {
     let calls = ["a", "b"].map(|id| {
         let arguments = json!({"path": id, "cache_control": 1});
@@ -176,7 +176,7 @@ pub fn talk(shape: Shape) -> Value {
     body
 }
 
-/// Sets a member or an element to a value, or takes it away.
+/// Sets a member or an element to a value, or removes it.
 pub fn change(body: &mut Value, pointer: &str, value: Option<Value>) {
     let (parent, name) = pointer.rsplit_once('/').expect("a pointer");
     match (body.pointer_mut(parent).expect(pointer), value) {

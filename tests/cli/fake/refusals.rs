@@ -1,4 +1,4 @@
-//! What the fake provider refuses in the two shapes besides the Messages API.
+//! The fake provider: requests that it refuses in chat completions and in Ollama's chat.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::common::shapes::Shape;
 
 use super::client::{change, hello, path, post, request, send, talk};
 
-/// A change of [`talk`], and the rule that it breaks.
+/// The rule that a change of [`talk`] breaks, and the change.
 type Case = (&'static str, &'static str, Option<Value>);
 
 #[track_caller]
@@ -16,11 +16,13 @@ fn refused(shape: Shape, cases: Vec<Case>) {
         let mut body = talk(shape);
         change(&mut body, pointer, value.clone());
         let provider = FakeProvider::new();
-        provider.script(Step::text("not for the likes of you"));
+        provider.script(Step::text("the reply to a legal request"));
         let response = post(&provider, shape, &body);
         let recorded = provider.single_request();
         let broken = recorded.violation.as_ref().map(|v| (v.rule, v.message.as_str()));
-        let Some((found, message)) = broken else { panic!("{shape:?} takes {pointer} {value:?}") };
+        let Some((found, message)) = broken else {
+            panic!("{shape:?} accepts {pointer} {value:?}")
+        };
         assert_eq!(found, rule, "{shape:?} {pointer} {value:?}: {message}");
         assert_eq!((response.status, provider.pending()), (400, 1));
         let said = &response.json()["error"];
@@ -41,7 +43,7 @@ fn passes(shape: Shape, changes: Vec<(&str, Option<Value>)>) {
 }
 
 #[test]
-fn headers_are_those_of_the_shape() {
+fn each_shape_requires_its_own_headers() {
     let status = |shape: Shape, headers: &[(&str, &str)]| {
         send(&FakeProvider::new(), path(shape), headers, &hello(shape)).expect("an answer").status
     };
@@ -66,7 +68,7 @@ fn headers_are_those_of_the_shape() {
     assert_eq!(nowhere.expect("an answer").json(), json!({"error": "Not found"}));
 }
 
-/// What both shapes refuse alike.
+/// Changes that both shapes refuse.
 fn common_cases() -> Vec<Case> {
     let user = |text: &str| Some(json!({"role": "user", "content": text}));
     vec![
@@ -116,7 +118,7 @@ fn common_cases() -> Vec<Case> {
 }
 
 #[test]
-fn both_shapes_refuse_what_breaks_a_rule() {
+fn both_shapes_refuse_a_request_that_breaks_a_common_rule() {
     for shape in [Shape::OpenAi, Shape::Ollama] {
         passes(shape, vec![]);
         refused(shape, common_cases());
@@ -124,7 +126,7 @@ fn both_shapes_refuse_what_breaks_a_rule() {
 }
 
 #[test]
-fn chat_completions_refuse_what_breaks_a_rule() {
+fn chat_completions_refuse_a_request_that_breaks_a_rule() {
     let arguments = "/messages/2/tool_calls/0/function/arguments";
     let text = |text: &str| json!([{"type": "text", "text": text}]);
     let orphan = json!([{"role": "tool", "tool_call_id": "a", "content": "done"}]);
@@ -168,7 +170,7 @@ fn chat_completions_refuse_what_breaks_a_rule() {
 }
 
 #[test]
-fn ollamas_chat_refuses_what_breaks_a_rule() {
+fn ollama_refuses_a_request_that_breaks_a_rule() {
     let arguments = "/messages/2/tool_calls/0/function/arguments";
     let orphan = json!([{"role": "tool", "tool_name": "read", "content": "done"}]);
     refused(
@@ -202,7 +204,7 @@ fn ollamas_chat_refuses_what_breaks_a_rule() {
     );
     let image = ("/messages/1/images", Some(json!(["eA=="])));
     passes(Shape::Ollama, vec![image, ("/messages/1/content", Some(json!("")))]);
-    // Without ids, results go by their names.
+    // Without ids, results are matched by tool name.
     let no_ids = vec![
         ("/messages/2/tool_calls/0/id", None),
         ("/messages/2/tool_calls/1/id", None),

@@ -1,4 +1,4 @@
-//! Replies read back: the same from every shape, whole or as a stream.
+//! Reads replies of every shape, whole or as a stream, into one form.
 
 use serde_json::{Value, json};
 
@@ -6,16 +6,16 @@ use crate::common::shapes::Shape;
 
 use super::client::Response;
 
-/// What a reply comes to, in whatever shape and mode.
+/// The content of a reply.
 #[derive(Debug, Default, PartialEq)]
-pub struct Said {
-    /// All of its text.
+pub struct Reply {
+    /// The text of all blocks.
     pub text: String,
-    /// Its calls: id, name and input of each.
+    /// The id, name and input of each call.
     pub calls: Vec<(String, String, Value)>,
-    /// Why it ended.
+    /// The stop reason.
     pub stop: String,
-    /// The sizes of the prompt and of the reply.
+    /// The tokens of the prompt and of the reply.
     pub usage: (u64, u64),
 }
 
@@ -23,8 +23,8 @@ fn str_of(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// Reads a reply that came to its end.
-pub fn read(shape: Shape, response: &Response) -> Said {
+/// Reads a complete reply.
+pub fn read(shape: Shape, response: &Response) -> Reply {
     assert!(response.ended && response.status == 200, "{}", response.head);
     let streams = response.head.contains("chunked");
     match (shape, streams) {
@@ -36,8 +36,8 @@ pub fn read(shape: Shape, response: &Response) -> Said {
     }
 }
 
-fn anthropic(body: &Value) -> Said {
-    let mut said = Said { stop: str_of(&body["stop_reason"]), ..Said::default() };
+fn anthropic(body: &Value) -> Reply {
+    let mut said = Reply { stop: str_of(&body["stop_reason"]), ..Reply::default() };
     for block in body["content"].as_array().expect("content") {
         match block["type"].as_str() {
             Some("text") => said.text += &str_of(&block["text"]),
@@ -53,7 +53,7 @@ fn anthropic(body: &Value) -> Said {
     said
 }
 
-fn anthropic_stream(body: &str) -> Said {
+fn anthropic_stream(body: &str) -> Reply {
     let mut message = Value::Null;
     let mut names = Vec::new();
     let mut input = String::new();
@@ -101,7 +101,7 @@ fn openai_usage(body: &Value) -> (u64, u64) {
     (usage("prompt_tokens"), usage("completion_tokens"))
 }
 
-fn openai(body: &Value) -> Said {
+fn openai(body: &Value) -> Reply {
     let choice = &body["choices"][0];
     let call = |call: &Value| {
         let input = str_of(&call["function"]["arguments"]);
@@ -109,7 +109,7 @@ fn openai(body: &Value) -> Said {
         (str_of(&call["id"]), str_of(&call["function"]["name"]), input)
     };
     let calls = choice["message"]["tool_calls"].as_array().into_iter().flatten();
-    Said {
+    Reply {
         text: str_of(&choice["message"]["content"]),
         calls: calls.map(call).collect(),
         stop: str_of(&choice["finish_reason"]),
@@ -117,8 +117,8 @@ fn openai(body: &Value) -> Said {
     }
 }
 
-fn openai_stream(body: &str) -> Said {
-    let mut said = Said::default();
+fn openai_stream(body: &str) -> Reply {
+    let mut said = Reply::default();
     let mut calls: Vec<(String, String, String)> = Vec::new();
     let events = body.strip_suffix("\n\ndata: [DONE]\n\n").expect("an end").split("\n\n");
     for event in events {
@@ -144,8 +144,8 @@ fn openai_stream(body: &str) -> Said {
     said
 }
 
-fn ollama(body: &str, streams: bool) -> Said {
-    let mut said = Said::default();
+fn ollama(body: &str, streams: bool) -> Reply {
+    let mut said = Reply::default();
     let lines: Vec<Value> =
         body.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert!(lines.len() > 1 || !streams);

@@ -1,4 +1,4 @@
-//! A server that sends what a row says, byte for byte, and ends as the row says.
+//! A server that sends exactly the bytes of a row, and ends the connection as the row says.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -7,21 +7,21 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// The time that a connection stays open.
+/// How long `Act::Hold` keeps a connection open.
 const HELD: Duration = Duration::from_secs(20);
 
-/// One thing that the server does.
+/// An act of the server.
 #[derive(Clone, Debug)]
 pub enum Act {
     /// Sends these bytes.
     Send(Vec<u8>),
-    /// Sends these bytes one at a time, this long after each other.
+    /// Sends these bytes one at a time, with this pause after each.
     Drip(Vec<u8>, Duration),
-    /// Sends this piece again and again, until so many bytes were sent.
+    /// Sends this piece repeatedly, up to this many bytes in total.
     Flood(Vec<u8>, usize),
-    /// Keeps the connection open and says nothing.
+    /// Keeps the connection open without sending anything.
     Hold,
-    /// Ends the connection as a crashed server does.
+    /// Resets the connection, as a crashed server does.
     Reset,
 }
 
@@ -48,14 +48,14 @@ impl Server {
                 let number = count.fetch_add(1, Ordering::SeqCst).min(connections.len() - 1);
                 let (acts, stopped) = (connections[number].clone(), Arc::clone(&stopped));
                 let seen = Arc::clone(&seen);
-                // A client that goes away is the point of several rows.
+                // Errors are ignored: in several rows, the client closes the connection.
                 thread::spawn(move || serve(&stream, &acts, &stopped, &seen));
             }
         });
         Server { address, requests, stop }
     }
 
-    /// The bodies of all requests so far.
+    /// Returns the bodies of all requests so far.
     pub fn requests(&self) -> Vec<String> {
         self.requests.lock().expect("requests").clone()
     }
@@ -101,7 +101,8 @@ fn serve(
             }
             Act::Hold => pause(HELD),
             Act::Reset => {
-                // The data has to arrive first: a reset discards what is still in the socket's buffer.
+                // The client has to receive the data first, because a reset discards what is still in the buffer of
+                // the socket.
                 thread::sleep(Duration::from_millis(100));
                 rustix::net::sockopt::set_socket_linger(stream, Some(Duration::ZERO))?;
             }
@@ -110,7 +111,7 @@ fn serve(
     Ok(())
 }
 
-/// Reads headers, and the body that they announce; gives the body.
+/// Reads a request with the announced length; returns its body.
 fn read_request(mut stream: &TcpStream) -> io::Result<String> {
     let (mut bytes, mut piece) = (Vec::new(), [0; 4096]);
     loop {
@@ -127,7 +128,7 @@ fn read_request(mut stream: &TcpStream) -> io::Result<String> {
     }
 }
 
-/// The head of an answer, with these headers.
+/// Returns the head of an answer with these headers.
 pub fn head(status: u16, headers: &[(&str, &str)]) -> Vec<u8> {
     let mut head = format!("HTTP/1.1 {status} X\r\n");
     for (name, value) in headers {
@@ -136,7 +137,7 @@ pub fn head(status: u16, headers: &[(&str, &str)]) -> Vec<u8> {
     (head + "\r\n").into_bytes()
 }
 
-/// A piece as a chunk of HTTP's.
+/// Encodes a piece as a chunk of the chunked transfer encoding.
 pub fn chunk(piece: &str) -> Vec<u8> {
     format!("{:x}\r\n{piece}\r\n", piece.len()).into_bytes()
 }

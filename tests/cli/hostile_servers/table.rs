@@ -1,4 +1,4 @@
-//! The rows.
+//! The rows of the table.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::words::{
 use super::{Holds, MIB, Row, row};
 use crate::common::shapes::Shape;
 
-/// A whole reply, however the connection ends.
+/// Complete replies, after which the connection ends in different ways.
 pub fn ended(shape: Shape) -> Vec<Row> {
     let (stream, body) = (begin(shape, "So.") + &end(shape), whole(shape, "So."));
     let json = "application/json";
@@ -22,7 +22,7 @@ pub fn ended(shape: Shape) -> Vec<Row> {
         good("a stream", vec![send(stream_head(shape)), send(&*stream)]),
         good("a stream that stays open", vec![send(stream_head(shape)), send(&*stream), Act::Hold]),
         good(
-            "a stream with a reset behind it",
+            "a stream with a reset after it",
             vec![send(stream_head(shape)), send(&*stream), Act::Reset],
         ),
         good(
@@ -31,7 +31,7 @@ pub fn ended(shape: Shape) -> Vec<Row> {
         ),
         good("a stream shorter than announced", vec![send(short(200, kind)), send(&*stream)]),
         good(
-            "a stream with more behind its end",
+            "a stream with more after its end",
             vec![
                 send(stream_head(shape)),
                 send(&*stream),
@@ -40,7 +40,7 @@ pub fn ended(shape: Shape) -> Vec<Row> {
             ],
         ),
         good(
-            "a stream that nothing announces",
+            "a stream without a content type",
             vec![send(head(200, &[])), send(&*stream), Act::Hold],
         ),
         good(
@@ -62,7 +62,7 @@ pub fn ended(shape: Shape) -> Vec<Row> {
             vec![send(stream_head(shape)), send(&*body), Act::Hold],
         ),
         good(
-            "a body behind a byte order mark",
+            "a body after a byte order mark",
             vec![send(head(200, &[])), send("\u{feff}"), send(&*body), Act::Hold],
         ),
         row(
@@ -75,7 +75,7 @@ pub fn ended(shape: Shape) -> Vec<Row> {
     ]
 }
 
-/// An answer that breaks off, and errors that arrived.
+/// Interrupted answers, and errors that arrived.
 pub fn broken(shape: Shape) -> Vec<Row> {
     let text = begin(shape, "Half of");
     let json = "application/json";
@@ -163,7 +163,7 @@ pub fn broken(shape: Shape) -> Vec<Row> {
     ]
 }
 
-/// Time: silence, drips, and waits that are asked for.
+/// Silence, slow answers, and waits that the server asks for.
 pub fn slow(shape: Shape) -> Vec<Row> {
     let text = begin(shape, "Half of");
     let drip = Act::Drip(format!("{:9999}", "").into_bytes(), Duration::from_millis(60));
@@ -178,21 +178,16 @@ pub fn slow(shape: Shape) -> Vec<Row> {
         vec![send(stream_head(shape)), send(begin(shape, "So.") + &end(shape))],
     ];
     let dripped = row(
-        "a drip behind text",
+        "a slow answer after text",
         shape,
         vec![send(stream_head(shape)), send(&*text), drip.clone()],
         69,
         Holds::Shown("Half of"),
     );
-    let headless = row(
-        "headers that drip",
-        shape,
-        vec![send("HTTP/1.1 200 X\r\nx: "), drip],
-        69,
-        Holds::Nothing,
-    );
+    let headless =
+        row("slow headers", shape, vec![send("HTTP/1.1 200 X\r\nx: "), drip], 69, Holds::Nothing);
     let silent = row(
-        "silence behind text",
+        "silence after text",
         shape,
         vec![send(stream_head(shape)), send(&*text), Act::Hold],
         69,
@@ -202,22 +197,28 @@ pub fn slow(shape: Shape) -> Vec<Row> {
         Row { args: &["--deadline", "1"], says: "--deadline", ..dripped },
         Row { args: &["--deadline", "1"], says: "--deadline", ..headless },
         Row { args: &["--timeout", "0.5"], ..silent },
-        wait("a wait beyond all numbers", "1e300"),
+        wait("a wait too large for a number", "1e300"),
         wait("a wait of many digits", "99999999999999999999999999"),
         wait("a wait until the year 9999", "Fri, 31 Dec 9999 23:59:59 GMT"),
         Row {
             args: &["--deadline", "1"],
-            ..row("a wait beyond the deadline", shape, vec![send(later("30"))], 75, Holds::Nothing)
+            ..row(
+                "a wait longer than the deadline",
+                shape,
+                vec![send(later("30"))],
+                75,
+                Holds::Nothing,
+            )
         },
         Row {
             connections: once_more,
             args: &[],
-            ..row("a wait below zero", shape, vec![], 0, Holds::Reply("So."))
+            ..row("a negative wait", shape, vec![], 0, Holds::Reply("So."))
         },
     ]
 }
 
-/// An event with a call.
+/// Returns an event with a tool call.
 fn a_call(shape: Shape) -> Value {
     let call = json!({"function": {"name": "f", "arguments": {}}});
     match shape {
@@ -229,7 +230,7 @@ fn a_call(shape: Shape) -> Value {
     }
 }
 
-/// Size: what has no end.
+/// Answers without an end.
 pub fn large(shape: Shape) -> Vec<Row> {
     let line = Act::Flood(vec![b'x'; MIB], 9 * MIB);
     let page = Act::Flood(vec![b'x'; MIB], 4 * MIB);
@@ -243,7 +244,7 @@ pub fn large(shape: Shape) -> Vec<Row> {
             memory: 64,
             says: "4096",
             ..row(
-                "calls without an end",
+                "endless calls",
                 shape,
                 vec![send(stream_head(shape)), calls, Act::Hold],
                 69,
@@ -255,7 +256,7 @@ pub fn large(shape: Shape) -> Vec<Row> {
             memory: 64,
             says: "262144",
             ..row(
-                "a list without an end",
+                "an endless list",
                 shape,
                 vec![
                     send(head(200, &[("connection", "close")])),
@@ -269,7 +270,7 @@ pub fn large(shape: Shape) -> Vec<Row> {
         Row {
             within: 15.0,
             ..row(
-                "blank lines without an end",
+                "endless blank lines",
                 shape,
                 vec![send(stream_head(shape)), again("\n", 2 * MIB)],
                 69,
@@ -279,7 +280,7 @@ pub fn large(shape: Shape) -> Vec<Row> {
         Row {
             within: 15.0,
             ..row(
-                "headers without an end",
+                "endless headers",
                 shape,
                 vec![send("HTTP/1.1 200 X\r\n"), again("x: y\r\n", 4 * MIB), Act::Hold],
                 69,
@@ -290,7 +291,7 @@ pub fn large(shape: Shape) -> Vec<Row> {
             within: 15.0,
             says: "8 MiB",
             ..row(
-                "an event without an end",
+                "an endless event",
                 shape,
                 vec![send(stream_head(shape)), send(begin), line, Act::Hold],
                 69,
@@ -300,7 +301,7 @@ pub fn large(shape: Shape) -> Vec<Row> {
         Row {
             within: 15.0,
             ..row(
-                "a refusal without an end",
+                "an endless refusal",
                 shape,
                 vec![send(head(400, &[])), page, Act::Hold],
                 76,
@@ -310,7 +311,7 @@ pub fn large(shape: Shape) -> Vec<Row> {
     ]
 }
 
-/// Limits at their full size.
+/// Answers at the limits of size.
 pub fn huge() -> Vec<Row> {
     let big = |shape, acts, status, holds| Row {
         within: 60.0,
@@ -342,7 +343,7 @@ pub fn huge() -> Vec<Row> {
     ]
 }
 
-/// Odd replies, each in the protocol where servers send it.
+/// Odd replies, each in the protocol in which servers send it.
 pub fn odd() -> Vec<Row> {
     let json = |shape, name: &str, body: Value, status, holds| {
         row(
@@ -395,7 +396,7 @@ pub fn odd() -> Vec<Row> {
         ),
         json(
             Shape::OpenAi,
-            "a refusal behind a text",
+            "a refusal after text",
             choice(json!({"content": "So.", "refusal": "No."}), "stop"),
             0,
             Holds::Reply("So.No."),

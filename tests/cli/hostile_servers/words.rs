@@ -1,4 +1,4 @@
-//! Answers, errors and heads of answers in the words of each protocol.
+//! Answers, errors and heads of answers in each protocol.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ pub fn event(shape: Shape, data: &Value) -> String {
     if shape == Shape::Ollama { format!("{data}\n") } else { format!("data: {data}\n\n") }
 }
 
-/// The beginning of a stream, with this text.
+/// Returns the beginning of a stream with this text.
 pub fn begin(shape: Shape, text: &str) -> String {
     let events = match shape {
         Shape::Anthropic => vec![
@@ -25,7 +25,7 @@ pub fn begin(shape: Shape, text: &str) -> String {
     events.iter().map(|data| event(shape, data)).collect()
 }
 
-/// The end of a stream, with its marker.
+/// Returns the end of a stream, including its end marker.
 pub fn end(shape: Shape) -> String {
     match shape {
         Shape::Anthropic => {
@@ -51,7 +51,7 @@ pub fn end(shape: Shape) -> String {
     }
 }
 
-/// An answer that comes whole.
+/// Returns a complete answer that is not a stream.
 pub fn whole(shape: Shape, text: &str) -> String {
     let answer = match shape {
         Shape::Anthropic => {

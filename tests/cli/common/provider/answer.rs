@@ -1,4 +1,4 @@
-//! What the fake provider says, in the words of each shape.
+//! The answers of the fake provider in the form of each API.
 
 use serde_json::{Value, json};
 
@@ -9,17 +9,17 @@ use super::SUMMARY;
 use super::http::{Answer, Body};
 use super::stream;
 
-/// When every reply was made, as the shapes write it.
+/// The time of every reply, in the two forms that the APIs use.
 pub(super) const CREATED: u64 = 1_767_225_600;
 pub(super) const CREATED_AT: &str = "2026-01-01T00:00:00Z";
 
-/// One reply, before it has a shape.
+/// The content of a reply, independent of its shape.
 pub(super) struct Reply<'a> {
-    /// What it answers.
+    /// The request that it answers.
     pub(super) asked: Asked<'a>,
-    /// Its text.
+    /// The text of the reply.
     pub(super) text: String,
-    /// Its calls: id, name and input of each.
+    /// The id, name and input of each call.
     pub(super) calls: Vec<(String, String, Value)>,
 }
 
@@ -33,32 +33,32 @@ pub(super) struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    /// Whether the answer is to come as a stream.
+    /// Returns true if the request asks for a stream.
     pub(super) fn streams(self) -> bool {
         self.body["stream"] == true
     }
 
-    /// A reply with this text.
+    /// Returns a reply with this text.
     pub(super) fn text(self, text: String) -> Reply<'a> {
         Reply { asked: self, text, calls: Vec::new() }
     }
 
-    /// The reply to who has not scripted one.
+    /// Returns the reply to a request for which the test has scripted none.
     pub(super) fn default_reply(self) -> Reply<'a> {
         self.text(default_text(self.body))
     }
 
-    /// The default reply with calls.
+    /// Returns the default reply with these calls.
     pub(super) fn calls(self, calls: Vec<(String, String, Value)>) -> Reply<'a> {
         Reply { calls, ..self.default_reply() }
     }
 
-    /// This body, as it is.
+    /// Returns exactly this body.
     pub(super) fn json(self, status: u16, body: &Value) -> Answer {
         Answer::json(status, request_id(self.shape, self.id), body)
     }
 
-    /// These pieces as a stream.
+    /// Returns these pieces as a stream.
     pub(super) fn pieces(self, pieces: Vec<Vec<u8>>) -> Answer {
         let headers = request_id(self.shape, self.id);
         let kind = match self.shape {
@@ -70,7 +70,7 @@ impl<'a> Asked<'a> {
 }
 
 impl Reply<'_> {
-    /// The answer, whole or as a stream, as the request has it.
+    /// Returns the answer, as a stream if the request asks for one.
     pub(super) fn answer(&self) -> Answer {
         if self.asked.streams() {
             return self.asked.pieces(stream::pieces(self));
@@ -78,8 +78,8 @@ impl Reply<'_> {
         self.asked.json(200, &self.whole())
     }
 
-    /// The default way to go wrong: an error behind half of the reply. To a request that asked
-    /// for no stream it is an error with status 200, as gateways have them.
+    /// Returns an error after half of the reply. If the request asks for no stream, returns the error with status
+    /// 200, as some gateways do.
     pub(super) fn broken(&self, kind: &str, message: &str) -> Answer {
         let error = error_body(self.asked.shape, self.asked.id, kind, message);
         if self.asked.streams() {
@@ -88,13 +88,13 @@ impl Reply<'_> {
         self.asked.json(200, &error)
     }
 
-    /// The sizes of the prompt and of this reply.
+    /// Returns the tokens of the prompt and of this reply.
     pub(super) fn usage(&self) -> (u64, u64) {
         let said = json!({"messages": [{"role": "assistant", "content": self.blocks()}]});
         (shapes::count_tokens(self.asked.shape, self.asked.body), rules::count_tokens(&said))
     }
 
-    /// Why it ends, in the words of its shape. To Ollama a call is no reason.
+    /// Returns the stop reason. Ollama has none for calls.
     pub(super) fn stop(&self) -> &'static str {
         match (self.asked.shape, self.calls.is_empty()) {
             (Shape::Anthropic, true) => "end_turn",
@@ -119,7 +119,7 @@ impl Reply<'_> {
         }
     }
 
-    /// The message of the Messages API, or its beginning.
+    /// Returns the message of the Messages API, or its beginning.
     pub(super) fn message(&self, content: Vec<Value>, stop_reason: Option<&str>) -> Value {
         let (input, output) = self.usage();
         json!({
@@ -154,7 +154,7 @@ impl Reply<'_> {
         body
     }
 
-    /// What every object of chat completions has.
+    /// Returns an object with the members that all objects of chat completions share.
     pub(super) fn chunk(&self, object: &str, choices: Value) -> Value {
         json!({
             "id": format!("chatcmpl-{}", self.asked.id),
@@ -183,7 +183,7 @@ impl Reply<'_> {
         message
     }
 
-    /// The calls as Ollama has them. One that has an empty id has none, as older servers send it.
+    /// Returns the calls as Ollama writes them. A call with an empty id gets none, as in older servers.
     pub(super) fn ollama_calls(&self) -> Value {
         let call = |(n, (id, name, input)): (usize, &(String, String, Value))| {
             let mut call = json!({"function": {"index": n, "name": name, "arguments": input}});
@@ -195,7 +195,7 @@ impl Reply<'_> {
         self.calls.iter().enumerate().map(call).collect()
     }
 
-    /// The object with which Ollama ends.
+    /// Returns the last object of an answer of Ollama.
     pub(super) fn last_line(&self, message: Value) -> Value {
         let (input, output) = self.usage();
         json!({
@@ -216,7 +216,7 @@ impl Reply<'_> {
 
 // ---- errors --------------------------------------------------------------------------------
 
-/// An error in the form of a shape. Ollama has no word for its kind.
+/// Returns an error in the form of a shape. Ollama's errors have no type.
 pub(super) fn error_body(shape: Shape, id: usize, kind: &str, message: &str) -> Value {
     match shape {
         Shape::Anthropic => json!({
@@ -231,10 +231,10 @@ pub(super) fn error_body(shape: Shape, id: usize, kind: &str, message: &str) -> 
     }
 }
 
-/// The refusal of a prompt that is longer than the window.
+/// Returns the refusal of a prompt that is longer than the window.
 ///
-/// Chat completions have it as llama.cpp's server says it. Ollama runs that server, and passes
-/// its body on as a string.
+/// In chat completions, it has the text of llama.cpp's server. Ollama runs that server and passes its body on as a
+/// string.
 pub(super) fn too_long_body(shape: Shape, id: usize, prompt: u64, window: u64) -> Value {
     let message = too_long(shape, prompt, window);
     let llama = || {
@@ -253,7 +253,7 @@ pub(super) fn too_long_body(shape: Shape, id: usize, prompt: u64, window: u64) -
     }
 }
 
-/// What is said of a prompt that is longer than the window.
+/// Returns the message about a prompt that is longer than the window.
 pub(super) fn too_long(shape: Shape, prompt: u64, window: u64) -> String {
     match shape {
         Shape::Anthropic => format!("prompt is too long: {prompt} tokens > {window} maximum"),
@@ -264,7 +264,7 @@ pub(super) fn too_long(shape: Shape, prompt: u64, window: u64) -> String {
     }
 }
 
-/// The header that names the request; Ollama has none.
+/// Returns the header with the id of the request; Ollama has none.
 pub(super) fn request_id(shape: Shape, id: usize) -> Vec<(String, String)> {
     let name = match shape {
         Shape::Anthropic => "request-id",
@@ -274,9 +274,9 @@ pub(super) fn request_id(shape: Shape, id: usize) -> Vec<(String, String)> {
     vec![(name.to_owned(), format!("req_{id}"))]
 }
 
-// ---- what is repeated ----------------------------------------------------------------------
+// ---- the default text ----------------------------------------------------------------------
 
-/// The text of the default reply. System messages do not count.
+/// Returns the text of the default reply. System messages do not count.
 fn default_text(body: &Value) -> String {
     let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let count = messages.iter().filter(|message| !shapes::is_system(message)).count();
@@ -288,7 +288,7 @@ fn default_text(body: &Value) -> String {
     format!("Reply to {count} messages: {start}")
 }
 
-/// The last text of a user message, outside tool results.
+/// Returns the last text of a user message, outside tool results.
 pub(super) fn last_user_text(body: &Value) -> &str {
     let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let asked = messages.iter().rev().filter(|message| message["role"] == "user");
@@ -297,7 +297,7 @@ pub(super) fn last_user_text(body: &Value) -> &str {
 
 fn last_text(content: &Value) -> Option<&str> {
     match content {
-        // Of a message that is all images, Ollama has an empty text.
+        // Ollama's messages that have only images have an empty text.
         Value::String(text) => Some(text.as_str()).filter(|text| !text.is_empty()),
         Value::Array(blocks) => {
             let mut texts = blocks.iter().rev().filter(|block| block["type"] == "text");

@@ -1,7 +1,7 @@
-//! HTTP/1.1 as small as can be: one request and one answer to a connection.
+//! A minimal HTTP/1.1 server: one request and one answer per connection.
 //!
-//! A whole body is sized by `content-length`. A stream goes in chunks, one to a piece, so that its
-//! end shows: a stream without its last chunk was cut.
+//! The length of a whole body is in `content-length`. A stream has one chunk per piece, so that a client can see if
+//! it was cut: then the last chunk is missing.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 // ---- requests ------------------------------------------------------------------------------
 
-/// A request as it came.
+/// A request as it was received.
 pub(super) struct Request {
     pub(super) method: String,
     pub(super) path: String,
@@ -19,22 +19,22 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// The first header of that name, given in lower case.
+    /// Returns the first header with this lower-case name.
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         first(&self.headers, name)
     }
 
-    /// The token of an `authorization` header.
+    /// Returns the token of an `authorization` header.
     pub(super) fn bearer(&self) -> Option<&str> {
         self.header("authorization")?.strip_prefix("Bearer ")
     }
 
-    /// The path without its query.
+    /// Returns the path without its query.
     pub(super) fn bare_path(&self) -> &str {
         self.path.split('?').next().unwrap_or_default()
     }
 
-    /// Reads one request; none if the client closed the connection without sending any.
+    /// Reads one request; returns `None` if the client closed the connection without sending one.
     pub(super) fn read(mut stream: &TcpStream) -> io::Result<Option<Request>> {
         let mut reader = BufReader::new(stream);
         let first = read_line(&mut reader)?;
@@ -58,7 +58,7 @@ impl Request {
     }
 }
 
-/// The first header of that name, given in lower case.
+/// Returns the first header with this lower-case name.
 pub(super) fn first<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
     headers.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
 }
@@ -84,15 +84,15 @@ fn read_line(reader: &mut impl BufRead) -> io::Result<String> {
 
 // ---- answers -------------------------------------------------------------------------------
 
-/// What comes after the head of an answer.
+/// The body of an answer.
 pub(super) enum Body {
-    /// All at once.
+    /// A whole body.
     Whole(Vec<u8>),
-    /// One by one, each in a chunk of its own.
+    /// The pieces of a stream, each sent as one chunk.
     Pieces(Vec<Vec<u8>>),
 }
 
-/// An answer about to be written.
+/// An answer to write.
 pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) headers: Vec<(String, String)>,
@@ -100,13 +100,13 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// A JSON body, with these headers besides its type.
+    /// Returns a JSON answer with these additional headers.
     pub(super) fn json(status: u16, headers: Vec<(String, String)>, body: &Value) -> Answer {
         let body = Body::Whole(body.to_string().into());
         Answer { status, headers, body }.with("content-type", "application/json")
     }
 
-    /// Adds a header, unless there is one of that name.
+    /// Adds a header unless it exists.
     pub(super) fn with(mut self, name: &str, value: &str) -> Answer {
         if !self.headers.iter().any(|(n, _)| n.eq_ignore_ascii_case(name)) {
             self.headers.push((name.to_owned(), value.to_owned()));
@@ -114,13 +114,13 @@ impl Answer {
         self
     }
 
-    /// Writes the head and no more than `limit` bytes of the body. A stream that has a limit never
-    /// has its last chunk, even if the limit is beyond its end.
+    /// Writes the head and at most `limit` bytes of the body. With a limit, a stream never gets its last chunk,
+    /// even if it is shorter than the limit.
     pub(super) fn write(self, stream: &TcpStream, limit: Option<usize>) -> io::Result<()> {
         self.write_each(stream, limit, |_| {})
     }
 
-    /// Writes the answer; `before` is called with the number of each piece of a stream before it.
+    /// Writes the answer, and calls `before` with the number of each piece before that piece.
     pub(super) fn write_slowly(
         self,
         stream: &TcpStream,
@@ -153,7 +153,7 @@ impl Answer {
                 stream.write_all(&bytes)
             }
             Body::Pieces(pieces) => {
-                // Without this, pieces wait for one another.
+                // Without this, the system delays small pieces.
                 stream.set_nodelay(true)?;
                 stream.write_all(head.as_bytes())?;
                 write_pieces(&pieces, stream, limit, before)
@@ -169,7 +169,7 @@ fn write_pieces(
     mut before: impl FnMut(usize),
 ) -> io::Result<()> {
     let mut left = limit.unwrap_or(usize::MAX);
-    // A chunk without bytes would be the last.
+    // An empty chunk would end the stream.
     for (n, piece) in pieces.iter().filter(|piece| !piece.is_empty()).enumerate() {
         before(n);
         let cut = left.min(piece.len());

@@ -1,18 +1,13 @@
-//! A strict stand-in for the APIs that a program may speak, on loopback: the Anthropic Messages
-//! API, chat completions, and Ollama's chat.
+//! A strict substitute on loopback for three APIs: the Anthropic Messages API, chat completions, and Ollama's chat.
 //!
-//! [`FakeProvider`] listens on a port of its own until dropped, checks *every* request against
-//! [`rules`](super::rules) or [`shapes`](super::shapes), its headers and its window, records it,
-//! and answers it in the shape it came in, whole or as a stream, as it asks. A request that
-//! breaks a rule gets the refusal the API would give, whatever the test has scripted; a legal one
-//! takes the next scripted [`Step`], or else a default reply. So a test that only looks at its
-//! own request still fails when another one was illegal.
+//! [`FakeProvider`] listens on its own port until it is dropped. It checks every request against
+//! [`rules`](super::rules) or [`shapes`](super::shapes), with its headers and its window, records it, and answers
+//! it in the API of its path, whole or as a stream. A request that breaks a rule gets the refusal that the API
+//! would give, whatever the test has scripted. A legal request takes the next scripted [`Step`], or gets a default
+//! reply. [`FakeProvider::all_legal`] fails if any request broke a rule.
 
-/// What is said, in the words of each shape.
 mod answer;
-/// Requests and answers as bytes.
 mod http;
-/// A reply piece by piece.
 mod stream;
 
 use std::collections::VecDeque;
@@ -46,27 +41,26 @@ pub const COMPLETION_TOKENS: &str = "/v1/chat/completions/input_tokens";
 /// The path of Ollama's chat.
 pub const OLLAMA_CHAT: &str = "/api/chat";
 
-/// The key that [`FakeProvider::env`] hands out.
+/// The key in [`FakeProvider::env`].
 pub const API_KEY: &str = "test-key-1";
 
-/// The model that [`FakeProvider::env`] names.
+/// The model in [`FakeProvider::env`].
 pub const MODEL: &str = "test-model";
 
 /// The default reply to a request for a summary.
 pub const SUMMARY: &str = "SUMMARY: The user asked, the assistant answered, nothing is left open.";
 
-/// How long a client may take to send its request.
+/// The time that a client may take to send its request.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How the next legal request is answered: in its shape, and as a stream if it asks for one.
+/// The answer to the next legal request: in its API, and as a stream if it asks for one.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// A normal reply with this text.
     Text(String),
-    /// This body, with status 200, whole even to a request for a stream.
+    /// This body with status 200, and never as a stream.
     Reply(Value),
-    /// A normal reply that calls tools: id, name and input of each. An empty id is left out where
-    /// ids may be missing, which is Ollama's chat.
+    /// A normal reply that calls tools: id, name and input of each. Ollama's chat omits an empty id.
     Calls(Vec<(String, String, Value)>),
     /// An error in the form of the API.
     Error {
@@ -76,10 +70,10 @@ pub enum Step {
         kind: String,
         /// `error.message`.
         message: String,
-        /// Headers besides the usual ones.
+        /// Additional headers.
         headers: Vec<(String, String)>,
     },
-    /// Exactly this. Only the headers that end the message are added, if they are missing.
+    /// Exactly this response. Only a missing header that ends the message is added.
     Raw {
         /// HTTP status.
         status: u16,
@@ -90,13 +84,13 @@ pub enum Step {
     },
     /// No answer: the connection is closed once the request is read.
     Drop,
-    /// The default reply, closed after this many bytes of its body. A stream is cut even if it is
-    /// shorter: then it lacks only the chunk that ends it.
+    /// The default reply, cut after this many bytes of its body. A stream that is shorter lacks only its last
+    /// chunk.
     Cut(usize),
-    /// A stream of these pieces, whatever they are, each in a chunk of its own.
+    /// A stream of these pieces, each in one chunk.
     Stream(Vec<Vec<u8>>),
-    /// A stream that has an error behind half of the default reply, and then ends. A request for
-    /// no stream gets the error alone, with status 200.
+    /// A stream with an error after half of the default reply. If the request asks for no stream, the error alone
+    /// with status 200.
     StreamError {
         /// `error.type`, which Ollama does not have.
         kind: String,
@@ -105,10 +99,9 @@ pub enum Step {
     },
     /// The default reply, after this long.
     Hang(Duration),
-    /// The default reply as a stream, of which so many pieces come at once, and each further one
-    /// this long after the one before it.
+    /// The default reply as a stream: this many pieces at once, then each further piece after this pause.
     Slow(usize, Duration),
-    /// The refusal of a prompt that is too long, however long it is.
+    /// The refusal of a prompt that is too long, whatever its length.
     Overflow,
 }
 
@@ -118,12 +111,12 @@ impl Step {
         Step::Text(text.into())
     }
 
-    /// [`Step::Error`] without headers of its own.
+    /// [`Step::Error`] without additional headers.
     pub fn error(status: u16, kind: &str, message: &str) -> Step {
         Step::Error { status, kind: kind.into(), message: message.into(), headers: Vec::new() }
     }
 
-    /// A rate limit that asks for hardly any pause.
+    /// A rate limit that asks for a very short wait.
     pub fn busy() -> Step {
         let headers = vec![("retry-after-ms".into(), "5".into())];
         let (kind, message) = ("rate_limit_error".into(), "Too many tokens per minute".into());
@@ -135,7 +128,7 @@ impl Step {
         Step::StreamError { kind: kind.into(), message: message.into() }
     }
 
-    /// [`Step::Stream`] of these bytes, so many to a piece.
+    /// [`Step::Stream`] of these bytes, with `size` bytes in each piece.
     pub fn stream(bytes: &[u8], size: usize) -> Step {
         Step::Stream(bytes.chunks(size).map(<[u8]>::to_vec).collect())
     }
@@ -146,45 +139,45 @@ impl Step {
     }
 }
 
-/// A request as it came in, and the answer it got.
+/// A request and the status of its answer.
 #[derive(Clone, Debug)]
 pub struct Recorded {
-    /// The shape that its path stands for.
+    /// The shape of the path.
     pub shape: Shape,
-    /// `POST` and the like.
+    /// The method, such as `POST`.
     pub method: String,
-    /// The path, with its query if it had one.
+    /// The path, including the query.
     pub path: String,
-    /// The headers in order, with lower-cased names.
+    /// The headers in order, with lower-case names.
     pub headers: Vec<(String, String)>,
-    /// The body's bytes.
+    /// The bytes of the body.
     pub body: Vec<u8>,
     /// The body, if it parses.
     pub json: Option<Value>,
-    /// The status answered; 0 when the connection was closed without an answer.
+    /// The status of the answer; 0 if the connection was closed without one.
     pub status: u16,
-    /// The rule the request broke, if it broke one.
+    /// The rule that the request broke, if any.
     pub violation: Option<Violation>,
 }
 
 impl Recorded {
-    /// The first header of that name, given in lower case.
+    /// Returns the first header with this lower-case name.
     pub fn header(&self, name: &str) -> Option<&str> {
         http::first(&self.headers, name)
     }
 
-    /// The messages of the body, with the system message if that is one; none if it has none.
+    /// Returns the messages of the body, including a system message; empty if it has none.
     pub fn messages(&self) -> &[Value] {
         let messages = self.json.as_ref().and_then(|body| body["messages"].as_array());
         messages.map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The last text a user message of the body holds, outside tool results.
+    /// Returns the last text of a user message, outside tool results.
     pub fn last_user_text(&self) -> &str {
         self.json.as_ref().map(answer::last_user_text).unwrap_or_default()
     }
 
-    /// The system prompt, wherever the shape has it; null if there is none.
+    /// Returns the system prompt; null if there is none.
     pub fn system(&self) -> &Value {
         match self.messages().first() {
             Some(first) if shapes::is_system(first) => &first["content"],
@@ -192,13 +185,13 @@ impl Recorded {
         }
     }
 
-    /// Whether the request asks for a stream.
+    /// Returns true if the request asks for a stream.
     pub fn streams(&self) -> bool {
         self.json.as_ref().is_some_and(|body| body["stream"] == true)
     }
 }
 
-/// The server. It stops when dropped.
+/// A server that stops when it is dropped.
 pub struct FakeProvider {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -206,7 +199,7 @@ pub struct FakeProvider {
 }
 
 impl FakeProvider {
-    /// Starts a server that has no window and answers every legal request.
+    /// Starts a server without a window that answers every legal request.
     pub fn new() -> FakeProvider {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("the port");
@@ -218,28 +211,29 @@ impl FakeProvider {
         FakeProvider { address, shared, accepting: Some(accepting) }
     }
 
-    /// Gives the server a window, for rule A12. Ollama's is never larger than the request says.
+    /// Sets the context window of the server (rule A12). In Ollama's chat, a smaller `num_ctx` of the request
+    /// applies.
     pub fn window(self, tokens: u64) -> FakeProvider {
         self.shared.state().window = Some(tokens);
         self
     }
 
-    /// Where it listens.
+    /// Returns the address of the server.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The base address, without a slash at the end.
+    /// Returns the base URL, without a slash at the end.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The environment that points a program at this server, by way of the Messages API.
+    /// Returns the environment that configures a program for this server and the Messages API.
     pub fn env(&self) -> Vec<(String, String)> {
         self.env_for(Shape::Anthropic)
     }
 
-    /// The environment that points a program at this server, by way of a shape.
+    /// Returns the environment that configures a program for this server and this shape.
     pub fn env_for(&self, shape: Shape) -> Vec<(String, String)> {
         let url = self.url();
         let vars = match shape {
@@ -261,27 +255,27 @@ impl FakeProvider {
         vars.into_iter().chain([model]).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// Queues an answer. Only a legal request for a message takes one.
+    /// Queues a step. Only a legal request for a message takes one.
     pub fn script(&self, step: Step) {
         self.shared.state().steps.push_back(step);
     }
 
-    /// Lets answers go on that wait, those that are on their way and all later ones.
+    /// Ends the pauses of all current and later answers.
     pub fn release(&self) {
         self.shared.is_released.store(true, Ordering::SeqCst);
     }
 
-    /// How many scripted answers nobody has taken yet.
+    /// Returns the number of scripted steps that no request has taken.
     pub fn pending(&self) -> usize {
         self.shared.state().steps.len()
     }
 
-    /// Every request so far, in order.
+    /// Returns all requests so far, in order.
     pub fn requests(&self) -> Vec<Recorded> {
         self.shared.state().requests.clone()
     }
 
-    /// The one request there was.
+    /// Returns the only request; panics if there is another number of them.
     #[track_caller]
     pub fn single_request(&self) -> Recorded {
         match self.requests().as_slice() {
@@ -290,7 +284,7 @@ impl FakeProvider {
         }
     }
 
-    /// No request broke a rule, not even one that a later one made up for.
+    /// Checks that no request broke a rule.
     #[track_caller]
     pub fn all_legal(&self) {
         let requests = self.requests();
@@ -306,7 +300,7 @@ impl FakeProvider {
 impl Drop for FakeProvider {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::SeqCst);
-        // The server waits in accept(); a connection is what wakes it up to see the flag.
+        // A connection wakes the server in accept(), so that it checks the flag.
         let woken = TcpStream::connect(self.address).is_ok();
         if let Some(accepting) = self.accepting.take()
             && woken
@@ -316,7 +310,7 @@ impl Drop for FakeProvider {
     }
 }
 
-// ---- what the threads share ----------------------------------------------------------------
+// ---- shared state ----------------------------------------------------------------
 
 #[derive(Default)]
 struct Shared {
@@ -334,7 +328,7 @@ struct State {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        // A test that panicked while it held the lock has failed already.
+        // If a thread panicked while it held the lock, the test has failed anyway.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -346,7 +340,7 @@ impl Shared {
         }
     }
 
-    /// Judges and records a request, and decides its answer.
+    /// Checks and records a request, and selects its answer.
     fn decide(&self, request: Request) -> Act {
         let window = self.state().window;
         let shape = Shape::of(&request.path);
@@ -394,8 +388,8 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         }
         let Ok(stream) = stream else { continue };
         let shared = Arc::clone(shared);
-        // A thread each, so that a request that hangs does not hold up the one after it. A
-        // client that goes away in the middle is no concern of the server's.
+        // Each connection has a thread, so that a pending request does not delay the next one. Errors are ignored,
+        // because in some tests the client closes the connection.
         thread::spawn(move || {
             let _ = serve(&stream, &shared);
         });
@@ -421,9 +415,9 @@ fn serve(stream: &TcpStream, shared: &Shared) -> io::Result<()> {
     }
 }
 
-// ---- judgement -----------------------------------------------------------------------------
+// ---- checks of a request -----------------------------------------------------------------------------
 
-/// What a legal request asks for: a message, or only a count.
+/// The kind of a legal request: for a message, or for a token count.
 struct Task {
     body: Value,
     counts: bool,
@@ -455,7 +449,7 @@ fn refusal(status: u16, kind: &'static str, rule: &'static str, message: &str) -
     Violation { status, kind, message: message.to_owned(), rule }
 }
 
-/// Checks the headers that every request needs; returns the key.
+/// Checks the headers that every request needs, and returns the key.
 fn check_headers(request: &Request, shape: Shape) -> Result<Option<&str>, Violation> {
     let key = check_key(request, shape)?;
     if shape == Shape::Anthropic {
@@ -463,7 +457,7 @@ fn check_headers(request: &Request, shape: Shape) -> Result<Option<&str>, Violat
             return Err(Violation::invalid("headers", "anthropic-version: header is required"));
         }
     } else if let Some((name, _)) = request.headers.iter().find(|(n, _)| is_anthropic(n)) {
-        // With it may go a key that is for somebody else.
+        // A header of another API may carry a key for another provider.
         return Err(Violation::invalid("headers", format!("{name}: header is of another API")));
     }
     let kind = request.header("content-type").unwrap_or_default();
@@ -478,7 +472,7 @@ fn is_anthropic(header: &str) -> bool {
     header == "x-api-key" || header.starts_with("anthropic-")
 }
 
-/// The Messages API takes a key in either header, chat completions in one; Ollama needs none.
+/// The Messages API accepts a key in either header, chat completions in one; Ollama needs none.
 fn check_key(request: &Request, shape: Shape) -> Result<Option<&str>, Violation> {
     let (keys, why) = match shape {
         Shape::Anthropic => {
@@ -493,7 +487,7 @@ fn check_key(request: &Request, shape: Shape) -> Result<Option<&str>, Violation>
     }
 }
 
-/// The window that holds a request: the server's, or what the request leaves of it.
+/// Returns the window that applies: the server's, or a smaller one that the request sets.
 fn window_for(asked: Asked, window: Option<u64>) -> Option<u64> {
     let wanted = match asked.shape {
         Shape::Ollama => asked.body["options"]["num_ctx"].as_u64(),
@@ -502,8 +496,8 @@ fn window_for(asked: Asked, window: Option<u64>) -> Option<u64> {
     window.into_iter().chain(wanted).min()
 }
 
-/// A12. Only the Messages API wants room for all of the answer; the others want room for one
-/// token of it, and stop when it is used up.
+/// Checks the window (A12). The Messages API requires room for the whole answer; the others require room for one
+/// token, and stop when the window is full.
 fn overflow(asked: Asked, window: Option<u64>) -> Option<(Violation, Value)> {
     let window = window?;
     let (shape, id) = (asked.shape, asked.id);
@@ -528,7 +522,7 @@ fn overflow(asked: Asked, window: Option<u64>) -> Option<(Violation, Value)> {
 
 // ---- steps ---------------------------------------------------------------------------------
 
-/// What is done with the connection.
+/// The action on the connection.
 enum Act {
     Send(Answer),
     Cut(Answer, usize),
@@ -565,8 +559,8 @@ fn act(step: Step, asked: Asked, window: Option<u64>) -> Act {
         }
         Step::Raw { status, headers, body } => Answer { status, headers, body: Body::Whole(body) },
         Step::Overflow => {
-            // The request is within the window, or it would not have come to a step, so one
-            // more than the window is what a server that counts differently might have found.
+            // The request fits the window, so the message names one token more than the window, as a server with a
+            // different count would.
             let counted = shapes::count_tokens(asked.shape, asked.body).max(1);
             let (prompt, window) = window.map_or((counted, counted - 1), |w| (w + 1, w));
             asked.json(400, &answer::too_long_body(asked.shape, asked.id, prompt, window))

@@ -1,4 +1,4 @@
-//! A reply piece by piece: an event, a chunk or a line to a piece.
+//! Replies as streams: an event, a chunk or a line per piece.
 
 use serde_json::{Value, json};
 
@@ -6,10 +6,10 @@ use crate::common::shapes::Shape;
 
 use super::answer::{CREATED_AT, Reply};
 
-/// How many characters of text, or of a call's input, an event brings.
+/// The number of characters of text, or of the input of a call, in an event.
 const FRAGMENT: usize = 8;
 
-/// The whole reply.
+/// Returns the pieces of the whole reply.
 pub(super) fn pieces(reply: &Reply) -> Vec<Vec<u8>> {
     match reply.asked.shape {
         Shape::Anthropic => events(reply),
@@ -18,7 +18,7 @@ pub(super) fn pieces(reply: &Reply) -> Vec<Vec<u8>> {
     }
 }
 
-/// Half of the reply, which has some of its text, and an error for the rest.
+/// Returns half of the pieces, which contain some of the text, and then an error.
 pub(super) fn broken(reply: &Reply, error: &Value) -> Vec<Vec<u8>> {
     let mut pieces = pieces(reply);
     pieces.truncate(pieces.len() / 2);
@@ -51,7 +51,7 @@ fn events(reply: &Reply) -> Vec<Vec<u8>> {
         fragments(&reply.text).iter().map(|f| json!({"type": "text_delta", "text": f})).collect();
     events.extend(block(0, json!({"type": "text", "text": ""}), text));
     for (n, (id, name, input)) in reply.calls.iter().enumerate() {
-        // The first fragment is empty, as the API has it.
+        // The first fragment is empty, as in the real API.
         let input = [String::new()].into_iter().chain(fragments(&input.to_string()));
         let deltas = input.map(|f| json!({"type": "input_json_delta", "partial_json": f}));
         let start = json!({"type": "tool_use", "id": id, "name": name, "input": {}});
@@ -86,7 +86,7 @@ fn chunks(reply: &Reply) -> Vec<Vec<u8>> {
     let mut deltas = vec![json!({"role": "assistant", "content": null})];
     deltas.extend(fragments(&reply.text).iter().map(|f| json!({"content": f})));
     for (n, (id, name, input)) in reply.calls.iter().enumerate() {
-        // Only the first fragment has the id and the name; the index tells where the rest goes.
+        // Only the first fragment has the id and the name; the others have the index.
         let function = json!({"name": name, "arguments": ""});
         let start = json!({"index": n, "id": id, "type": "function", "function": function});
         deltas.push(json!({"tool_calls": [start]}));
