@@ -71,7 +71,7 @@ fn summary_of(messages: &[Message<'_>]) -> Option<String> {
 fn covered(messages: &[Message<'_>]) -> usize {
     let answered = messages.iter().rposition(|message| message.role == Role::Assistant);
     let stays = |message: &Message<'_>| {
-        message.calls().next().is_some() || message.is_said_by_user() || id(message).is_empty()
+        message.calls().next().is_some() || message.is_from_user() || id(message).is_empty()
     };
     let seen = &messages[..answered.map_or(0, |last| last + 1)];
     seen.iter().rposition(|message| !stays(message)).map_or(0, |last| last + 1)

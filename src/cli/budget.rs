@@ -180,7 +180,7 @@ fn fault_in_tools(text: &str) -> Option<String> {
         return Some("not a JSON array; give a list of tools, or a folder of them".to_owned());
     }
     let is_too_deep = json::is_deeper(text, line::MOST_DEPTH);
-    is_too_deep.then(|| format!("nested more than {} deep", line::MOST_DEPTH))
+    is_too_deep.then(|| format!("nested more than {} levels deep", line::MOST_DEPTH))
 }
 
 /// The option for the record of a refused request.

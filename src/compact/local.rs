@@ -211,7 +211,7 @@ fn some(texts: &[String], mut room: usize) -> String {
 
 /// Returns the first user message, unless it is kept word for word.
 fn first_request(covered: &[Message<'_>], planned: &CutPlan) -> Vec<String> {
-    let first = covered.iter().find(|m| m.is_said_by_user() && !m.is_summary());
+    let first = covered.iter().find(|m| m.is_from_user() && !m.is_summary());
     let said = first.map(|message| message.content.says()).unwrap_or_default();
     if planned.kept_user.contains(&said) { Vec::new() } else { vec![said] }
 }

@@ -199,13 +199,13 @@ impl<'a> Task<'_, 'a> {
     /// Returns the user messages of the covered part that are kept word for word.
     fn kept_user(&self, covered: &[Message<'_>], earlier: Option<&Summary>) -> Vec<String> {
         let is_covered = |message: &&Message<'_>| {
-            message.is_said_by_user()
+            message.is_from_user()
                 && !message.is_summary()
                 && !message.meta.as_ref().is_some_and(|meta| meta.pin)
         };
         let mut said = earlier.map(|summary| summary.kept_user.clone()).unwrap_or_default();
         said.extend(covered.iter().filter(is_covered).map(|message| message.content.says()));
-        let is_pending = !self.messages[covered.len()..].iter().any(Message::is_said_by_user);
+        let is_pending = !self.messages[covered.len()..].iter().any(Message::is_from_user);
         let budget = self.target.map_or(self.keep_user, |target| self.keep_user.min(target / 4));
         verbatim::choose(self.gauge, &said, is_pending, budget)
     }

@@ -69,7 +69,7 @@ impl Pieces {
         let quote = |level| quote(covered, level, limits.gauge);
         let Some(room) = limits.room else { return Some(one(&quote(LEVELS[0]))) };
         let overhead = |earlier| {
-            let request = [Message::say(Role::User, &prompt.request(earlier, ""))];
+            let request = [Message::text(Role::User, &prompt.request(earlier, ""))];
             limits.gauge.tokens(Request { messages: &request, ..Request::default() })
         };
         let room_for_all = room.checked_sub(overhead(earlier))?;

@@ -319,7 +319,7 @@ impl BlockReading {
     fn read_on(&mut self, block: &mut ReadBlock) -> io::Result<usize> {
         let read = block.read_on(&self.input, self.part.start, self.size())?;
         self.part.start += read as u64;
-        self.input.reach(self.part.start);
+        self.input.set_position(self.part.start);
         Ok(read)
     }
 }

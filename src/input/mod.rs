@@ -100,7 +100,7 @@ impl Input {
     }
 
     /// Records that the lines have been read up to byte `offset`.
-    pub fn reach(&self, offset: u64) {
+    pub fn set_position(&self, offset: u64) {
         self.position.store(offset, Ordering::Relaxed);
     }
 

@@ -58,7 +58,7 @@ impl LatestCheckpoint {
 /// The record of a compaction states how many such turns it covers, so they are included.
 #[must_use]
 pub fn open_turns(messages: &[Message<'_>], end: usize) -> u64 {
-    let begins = |message: &&Message<'_>| message.is_said_by_user() && !message.is_summary();
+    let begins = |message: &&Message<'_>| message.is_from_user() && !message.is_summary();
     let place = LatestCheckpoint::among(messages).and_then(|known| known.place(messages));
     let earlier = || messages.iter().find_map(|m| m.meta.as_ref()?.summary.as_ref());
     let (start, before) = match place {

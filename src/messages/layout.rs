@@ -55,7 +55,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
         match self.open.take() {
             Some(last) => self.emit(last)?,
             None if role == Role::Assistant => {
-                let mut first = Message::say(Role::User, BEGINNING);
+                let mut first = Message::text(Role::User, BEGINNING);
                 first.meta = Some(Box::default());
                 self.emit(first)?;
             }

@@ -56,7 +56,7 @@ impl<'a> Message<'a> {
 
     /// Creates a message with a plain text.
     #[must_use]
-    pub fn say(role: Role, text: &str) -> Message<'static> {
+    pub fn text(role: Role, text: &str) -> Message<'static> {
         Message::new(role, Content::Text(Cow::Owned(json::quote(text))))
     }
 
@@ -72,7 +72,7 @@ impl<'a> Message<'a> {
             return Message::parse(&repaired).map(Message::into_owned);
         }
         if object.is_deeper(MOST_DEPTH) {
-            return Err(format!("nested more than {MOST_DEPTH} deep"));
+            return Err(format!("nested more than {MOST_DEPTH} levels deep"));
         }
         let role = match object.string("role").as_deref() {
             Some("user") => Role::User,
@@ -115,7 +115,7 @@ impl<'a> Message<'a> {
     /// Returns true if the message has no content.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.content.says_nothing()
+        self.content.is_empty()
     }
 
     /// Returns true if the message is the summary of a compaction.
@@ -126,7 +126,7 @@ impl<'a> Message<'a> {
 
     /// Returns true for a prompt: a message of the user that does not consist of tool results alone.
     #[must_use]
-    pub fn is_said_by_user(&self) -> bool {
+    pub fn is_from_user(&self) -> bool {
         self.role == Role::User
             && match &self.content {
                 Content::Text(_) => true,

@@ -10,12 +10,12 @@ const ACKNOWLEDGEMENT: &str = "Understood. I go on from this summary.";
 /// Returns the message that replaces the records covered by a summary.
 #[must_use]
 pub fn message(summary: &Summary) -> Message<'static> {
-    Message::say(Role::User, &summary.render())
+    Message::text(Role::User, &summary.render())
 }
 
 /// Returns the assistant's reply to a summary. It is needed when the next message is the user's, because roles must
 /// alternate.
 #[must_use]
 pub fn acknowledgement() -> Message<'static> {
-    Message::say(Role::Assistant, ACKNOWLEDGEMENT)
+    Message::text(Role::Assistant, ACKNOWLEDGEMENT)
 }

@@ -192,7 +192,7 @@ fn walk(
 
 /// Returns true if a record is part of a message, complete or interrupted.
 fn makes_message(body: &Body<'_>) -> bool {
-    body.is_of_messages() || matches!(body, Body::Interrupted { .. })
+    body.is_message_part() || matches!(body, Body::Interrupted { .. })
 }
 
 /// Returns true for a prompt. User records of other programs may contain only tool results.

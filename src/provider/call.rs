@@ -340,7 +340,7 @@ mod tests {
     }
 
     fn run(answers: Vec<Result<Answer, Failure>>) -> (bool, Vec<u64>, Vec<f64>) {
-        let messages = [Message::say(Role::User, "hi")];
+        let messages = [Message::text(Role::User, "hi")];
         let request = ModelRequest::plain(&messages, 4000);
         let mut transport = Scripted { answers, asked: vec![], waits: vec![] };
         let patience = Patience { retries: 2, max_wait: 60.0 };

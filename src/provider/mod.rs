@@ -198,7 +198,7 @@ impl Reply {
         let is_deep = |block: &String| is_deeper(block, most(block));
         let usage = self.usage.as_deref().unwrap_or_default();
         if self.blocks.iter().any(is_deep) || is_deeper(usage, line::MOST_DEPTH - 1) {
-            return Some(format!("is nested more than {} deep", line::MOST_DEPTH));
+            return Some(format!("is nested more than {} levels deep", line::MOST_DEPTH));
         }
         let flaw = |block: &String| match call_name(block) {
             Some(_) => {

@@ -56,7 +56,7 @@ fn refuse(message: &str) -> Answer {
 }
 
 fn reply(messages: &[Message<'_>], max_tokens: u64) -> String {
-    let last = messages.iter().rev().find(|message| message.is_said_by_user());
+    let last = messages.iter().rev().find(|message| message.is_from_user());
     let said = last.map(|message| message.content.says()).unwrap_or_default();
     match said.split_once("\n<conversation ") {
         Some((asked, quoted)) if messages.len() == 1 => {

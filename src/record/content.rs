@@ -260,7 +260,7 @@ impl<'a> Content<'a> {
 
     /// Returns true for a blank string, or if there are no blocks.
     #[must_use]
-    pub fn says_nothing(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         match self {
             Content::Text(raw) => json::is_blank(raw),
             Content::Blocks(blocks) => blocks.is_empty(),

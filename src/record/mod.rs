@@ -162,7 +162,7 @@ impl Body<'_> {
 
     /// Returns true if rebuild makes messages from the record.
     #[must_use]
-    pub fn is_of_messages(&self) -> bool {
+    pub fn is_message_part(&self) -> bool {
         matches!(
             self,
             Body::User { .. }

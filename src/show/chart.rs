@@ -175,17 +175,17 @@ impl Chart {
         }
         self.is_counted &= by_model;
         self.now += match item {
-            Item::Text { role, text } => weigh(&Message::say(*role, text)),
-            Item::Thinking(text) => weigh(&Message::say(Role::Assistant, text)),
+            Item::Text { role, text } => weigh(&Message::text(*role, text)),
+            Item::Thinking(text) => weigh(&Message::text(Role::Assistant, text)),
             Item::Call { name, input, .. } => {
-                weigh(&Message::say(Role::Assistant, &format!("{name} {input}")))
+                weigh(&Message::text(Role::Assistant, &format!("{name} {input}")))
             }
             Item::Result(result) => {
                 if result.saved > 0 {
                     self.savings.insert(result.id.clone(), result.saved);
                 }
                 let media = result.media.iter().map(|media| weigh_media(&media.raw));
-                weigh(&Message::say(Role::User, &result.text)) + media.sum::<u64>()
+                weigh(&Message::text(Role::User, &result.text)) + media.sum::<u64>()
             }
             Item::Media { media, .. } => weigh_media(&media.raw),
             _ => 0,

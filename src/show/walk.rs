@@ -167,7 +167,7 @@ impl<'v> TranscriptWalk<'v> {
         is_redacted: bool,
         out: &mut Vec<Item>,
     ) {
-        if record.body.is_of_messages() {
+        if record.body.is_message_part() {
             self.note_place(record);
         }
         match &record.body {

@@ -48,7 +48,7 @@ pub(super) fn find<'a>(messages: &[Message<'a>]) -> Vec<FoundResult<'a>> {
             found.extend(read((number, index), block, message.meta.is_some(), meta));
         }
     }
-    let turn = messages.iter().rposition(Message::is_said_by_user).unwrap_or(0);
+    let turn = messages.iter().rposition(Message::is_from_user).unwrap_or(0);
     found.sort_by_key(|result| result.message > turn);
     found
 }

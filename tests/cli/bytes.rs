@@ -366,7 +366,8 @@ fn b_7_every_filter_accepts_the_deepest_output_of_rebuild_and_rejects_deeper_inp
         // Three messages are too few to summarise.
         good.code(if program == "claw-compact" { 5 } else { 0 });
         let bad = sandbox.cmd(program).args(args).write_stdin(deeper.clone()).assert();
-        let what = format!("{program}: cannot read '<stdin>' line 1: nested more than 1002 deep\n");
+        let what =
+            format!("{program}: cannot read '<stdin>' line 1: nested more than 1002 levels deep\n");
         bad.code(65).stdout("").stderr(what.clone());
     }
 }

@@ -641,7 +641,7 @@ fn b_7_tools_that_are_nested_too_deep_are_not_sent() {
         run(&["--tools", "tools"])
             .code(65)
             .stdout("")
-            .stderr("claw-call: cannot use tools 'tools': nested more than 1000 deep\n");
+            .stderr("claw-call: cannot use tools 'tools': nested more than 1000 levels deep\n");
     }
     assert_eq!(provider.requests().len(), 0);
 }
@@ -682,7 +682,7 @@ fn b_7_the_records_of_a_deeply_nested_reply_can_be_appended_and_rebuilt() {
     }
     for body in deep_answers(1001).into_iter().chain(deep_answers(1_000_000)) {
         let (_, run) = reply(body);
-        run.code(69).stdout("").stderr(contains("the answer is nested more than 1000 deep"));
+        run.code(69).stdout("").stderr(contains("the answer is nested more than 1000 levels deep"));
     }
     // A deeply nested refusal does not crash the program.
     let body = format!(r#"{{"error":{}}}"#, arrays(1_000_000)).into_bytes();

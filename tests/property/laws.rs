@@ -60,7 +60,7 @@ fn repeated(view: &model::View<'_>, heard: &Said) -> Result<HashSet<usize>, Stri
     let (mut repeated, mut number, mut turn) = (HashSet::new(), 0, 0);
     let mut turns = HashMap::new();
     for item in &view.shown {
-        turn += usize::from(item.is_said_by_user());
+        turn += usize::from(item.is_from_user());
         for call in item.calls() {
             number += 1;
             if there.next_if_eq(&call.mark).is_some() {

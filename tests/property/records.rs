@@ -250,7 +250,7 @@ impl Item {
     }
 
     /// Returns true if it has user text, apart from results.
-    pub fn is_said_by_user(&self) -> bool {
+    pub fn is_from_user(&self) -> bool {
         let is_word = |piece: &Piece| matches!(piece, Piece::Text(..) | Piece::Image(_));
         matches!(&self.body, Body::User(content) if content.held().iter().any(is_word))
     }

@@ -121,7 +121,7 @@ impl CompactRun<'_> {
             let pieces = self.pieces(&asked, &task, &planned, prompt)?;
             let first = pieces.iter().next().map(|piece| piece.text.as_str());
             let request = prompt.request(planned.earlier.as_deref(), first.unwrap_or_default());
-            return write_messages(&[Message::say(Role::User, &request)]);
+            return write_messages(&[Message::text(Role::User, &request)]);
         }
         if self.args.show {
             return self.show(&task, &planned, prompt);

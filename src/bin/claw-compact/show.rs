@@ -27,7 +27,7 @@ impl CompactRun<'_> {
         let first = pieces.as_ref().and_then(|pieces| pieces.iter().next());
         let request = first.map(|piece| {
             let text = prompt.request(planned.earlier.as_deref(), &piece.text);
-            Message::say(Role::User, &text).to_line()
+            Message::text(Role::User, &text).to_line()
         });
         let (calls, left_out) = pieces.map_or((0, 0), |pieces| (pieces.calls(), pieces.left_out));
         let (covered, kept) = task.messages.split_at(planned.at);
@@ -62,8 +62,7 @@ fn add_message(
     message: &Message<'_>,
 ) -> Members {
     let meta = message.meta.as_ref();
-    let is_kept =
-        || message.is_said_by_user() && planned.kept_user.contains(&message.content.says());
+    let is_kept = || message.is_from_user() && planned.kept_user.contains(&message.content.says());
     let is_pinned = meta.is_some_and(|meta| meta.pin);
     members
         .optional(Members::string, "id", meta.map(|meta| &*meta.id))

@@ -131,7 +131,7 @@ impl Writer<'_> {
     pub fn ask(&self, request: &str, most_tokens: u64) -> anyhow::Result<Option<SummaryReply>> {
         self.spent.take()?;
         let command = self.command;
-        let line = Message::say(Role::User, request).to_line() + "\n";
+        let line = Message::text(Role::User, request).to_line() + "\n";
         let is_other = self.asked.attempts.is_some();
         let own = PROVIDER.iter().filter(|_| is_other);
         let without: Vec<&str> = REQUEST.iter().chain(own).copied().collect();

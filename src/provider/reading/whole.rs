@@ -24,7 +24,7 @@ pub(super) fn over(what: &str, most: usize) -> String {
 /// Returns a message if a JSON text exceeds the limits on depth or members. Runs before the text is parsed.
 pub(super) fn too_wide(json: &str) -> Option<String> {
     let why = || match is_deeper(json, MOST_DEPTH) {
-        true => format!("is nested more than {MOST_DEPTH} deep"),
+        true => format!("is nested more than {MOST_DEPTH} levels deep"),
         false => {
             format!("is too long: a list or an object in it has more than {MOST_MEMBERS} members")
         }
