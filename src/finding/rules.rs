@@ -80,7 +80,7 @@ rules! {
     CALL_TWICE, "call-twice", Warning, true,
         "A reply has two different tool calls with the same id; the first one is kept.";
     RESULT_TWICE, "result-twice", Warning, true,
-        "A tool call has a second result, or one that comes far too late; it is left out.";
+        "A tool call has a second result, or one that comes too late to be moved to its call; it is left out.";
     LATE_RESULT, "late-result", Note, true,
         "A tool result comes after later messages; it is moved to its call.";
     ORPHAN_RESULT, "orphan-result", Warning, true,
