@@ -9,7 +9,7 @@ use predicates::prelude::*;
 use predicates::str::contains;
 
 use crate::common::{AssertExt, Sandbox};
-use crate::talks::words;
+use crate::conversations::words;
 
 /// The transcript of every test.
 const FILE: &str = "s.jsonl";

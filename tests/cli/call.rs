@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::common::provider::{API_KEY, FakeProvider, Recorded, Step};
 use crate::common::{AssertExt, Cmd, Sandbox, rules};
-use crate::talks::{Talk, append, rebuild_meta, words};
+use crate::conversations::{Conversation, append, rebuild_meta, words};
 
 const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";
 
@@ -133,12 +133,12 @@ fn v66_the_next_request_is_legal_after_any_stop_reason() {
     for content in [json!([]), json!([said(" ")]), json!([call]), json!([said("x"), call])] {
         for reason in ["max_tokens", "refusal", "pause_turn", "model_context_window_exceeded"] {
             let sandbox = Sandbox::new();
-            Talk::new().user("hi").append(&sandbox, "s.jsonl");
+            Conversation::new().user("hi").append(&sandbox, "s.jsonl");
             provider.script(answer(content.clone(), json!(reason)));
             let messages = rebuild_meta(&sandbox, "s.jsonl");
             let reply = self::call(&sandbox, &provider, &[]).write_stdin(messages).assert();
             append(&sandbox, "s.jsonl", reply.get_output().stdout.clone());
-            Talk::new().user("go on").append(&sandbox, "s.jsonl");
+            Conversation::new().user("go on").append(&sandbox, "s.jsonl");
             let messages = sandbox.cmd("claw-rebuild").args(["--meta", "s.jsonl"]).assert();
             let messages = messages.success().get_output().stdout.clone();
             self::call(&sandbox, &provider, &[]).write_stdin(messages).assert().success();
@@ -171,7 +171,7 @@ fn an_invalid_answer_ends_with_69() {
 fn a_dry_run_prints_the_request_that_a_call_sends() {
     let provider = FakeProvider::new();
     let sandbox = Sandbox::new();
-    Talk::of("uacrCRau", 50).append(&sandbox, "s.jsonl");
+    Conversation::of("uacrCRau", 50).append(&sandbox, "s.jsonl");
     let messages = rebuild_meta(&sandbox, "s.jsonl");
     assert!(messages.contains("_meta"));
     let args = ["--max-tokens", "77"];
@@ -667,7 +667,7 @@ fn b_7_the_records_of_a_deeply_nested_reply_can_be_appended_and_rebuilt() {
     let provider = FakeProvider::new();
     let reply = |body: String| {
         let sandbox = Sandbox::new();
-        Talk::new().user("hi").append(&sandbox, "s.jsonl");
+        Conversation::new().user("hi").append(&sandbox, "s.jsonl");
         provider.script(Step::Raw { status: 200, headers: Vec::new(), body: body.into_bytes() });
         let messages = rebuild_meta(&sandbox, "s.jsonl");
         let run = call(&sandbox, &provider, &["--max-retries", "0"]).write_stdin(messages).assert();
@@ -798,14 +798,14 @@ fn the_offline_provider_stops_at_max_tokens() {
 fn replies_of_the_offline_provider_are_legal_in_the_next_request() {
     let sandbox = Sandbox::new();
     for n in 0..3 {
-        Talk::new().user(&format!("question {n}")).append(&sandbox, "s.jsonl");
+        Conversation::new().user(&format!("question {n}")).append(&sandbox, "s.jsonl");
         append(
             &sandbox,
             "s.jsonl",
             offline(&[], rebuild_meta(&sandbox, "s.jsonl")).success().get_output().stdout.clone(),
         );
     }
-    Talk::new().user("last").append(&sandbox, "s.jsonl");
+    Conversation::new().user("last").append(&sandbox, "s.jsonl");
     let run = offline(&["--dry-run"], rebuild_meta(&sandbox, "s.jsonl"));
     let body = run.success().json_one();
     rules::check(&body, body.to_string().as_bytes()).expect("a legal request");

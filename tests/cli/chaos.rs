@@ -8,7 +8,7 @@ use std::thread;
 use crate::common::provider::{FakeProvider, Recorded, Step};
 use crate::common::shapes::Shape;
 use crate::common::{AssertExt, Sandbox};
-use crate::talks::{Talk, log};
+use crate::conversations::{Conversation, log};
 
 /// The number of sequences in a short and in a full run.
 const SEQUENCES: [u64; 2] = [40, 2000];
@@ -61,10 +61,10 @@ fn page(status: u16, body: &str) -> Step {
 }
 
 /// A conversation with long results, and with prose that only a summary shortens.
-fn talk() -> Talk {
-    (1..=4).fold(Talk::new(), |talk, n| {
+fn talk() -> Conversation {
+    (1..=4).fold(Conversation::new(), |talk, n| {
         let talk = talk.user(&format!("Build target {n}.")).tool(log(60));
-        talk.assistant(&format!("Target {n} fails. {}", crate::talks::words(150)))
+        talk.assistant(&format!("Target {n} fails. {}", crate::conversations::words(150)))
     })
 }
 

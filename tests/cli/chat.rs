@@ -7,7 +7,7 @@ use predicates::str::contains;
 use serde_json::{Value, json};
 
 use crate::common::provider::{FakeProvider, Step};
-use crate::common::pty::{CTRL_C, CTRL_D, ENTER, Pty, is_there};
+use crate::common::pty::{CTRL_C, CTRL_D, ENTER, Pty, can_run};
 use crate::common::{AssertExt, Cmd, Sandbox, hears};
 use crate::session::{CLAW0, claw0};
 
@@ -45,7 +45,7 @@ fn piped(sandbox: &Sandbox, lines: &str) -> Assert {
 
 #[test]
 fn the_exercise_of_claw0s_present_chapter_works() {
-    if !is_there() {
+    if !can_run() {
         return;
     }
     let sandbox = Sandbox::new();
@@ -71,7 +71,7 @@ fn the_exercise_of_claw0s_present_chapter_works() {
 
 #[test]
 fn the_exercise_of_claw0s_first_chapter_works() {
-    if !is_there() {
+    if !can_run() {
         return;
     }
     let sandbox = Sandbox::new();
@@ -219,7 +219,7 @@ fn a_compaction_is_undone() {
 
 #[test]
 fn a_line_can_be_edited_continued_completed_and_recalled() {
-    if !is_there() || !hears(2) {
+    if !can_run() || !hears(2) {
         return;
     }
     let sandbox = Sandbox::new();
@@ -290,7 +290,7 @@ fn d7_sessions_are_forked_labelled_and_deleted_by_name() {
     piped(&sandbox, "/list\n").success().stdout(contains("(initial)"));
     assert_eq!(piped(&sandbox, "/list\n").lines().len(), 1);
     // On a terminal, the program asks for confirmation.
-    if is_there() {
+    if can_run() {
         piped(&sandbox, "/new other\n/switch init\n").success();
         let mut pty = on_a_terminal(chat(&sandbox));
         pty.press("/delete other\r")
@@ -356,7 +356,7 @@ printf '%s\n' '{"type":"assistant","content":[{"type":"text","text":"late \u001b
 
 #[test]
 fn an_interrupted_turn_can_be_continued() {
-    if !is_there() || !hears(2) {
+    if !can_run() || !hears(2) {
         return;
     }
     let sandbox = Sandbox::new();
@@ -376,7 +376,7 @@ fn an_interrupted_turn_can_be_continued() {
 
 #[test]
 fn the_answer_is_shown_as_it_arrives() {
-    if !is_there() || !hears(2) {
+    if !can_run() || !hears(2) {
         return;
     }
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
@@ -394,7 +394,7 @@ fn the_answer_is_shown_as_it_arrives() {
 
 #[test]
 fn tools_run_after_the_user_confirms() {
-    if !is_there() {
+    if !can_run() {
         return;
     }
     let sandbox = Sandbox::new();
@@ -482,7 +482,7 @@ fn audit_27_help_without_a_slash_is_sent_only_if_it_is_repeated() {
     let sandbox = Sandbox::new();
     let asks = "claw-chat: did you mean /help? To send 'help' to the model, type it again\n";
     piped(&sandbox, "help\n").code(2).stderr(contains(asks)).stdout("");
-    if is_there() {
+    if can_run() {
         let mut pty = on_a_terminal(chat(&sandbox));
         pty.line("help", "did you mean /help?").line("help", "Reply to 1 messages: help");
         pty.line("Help", "did you mean /help?").line("hi", "Reply to 3 messages: hi");
@@ -557,7 +557,7 @@ fn audit_28_the_context_is_shown_for_an_unknown_window() {
 
 #[test]
 fn audit_29_a_banner_names_the_model_and_help() {
-    if !is_there() {
+    if !can_run() {
         return;
     }
     let sandbox = Sandbox::new();
@@ -615,7 +615,7 @@ fn settings_can_be_shown_and_changed() {
     ] {
         chat(&format!("{line}\n")).code(status).stderr(contains(why)).stdout("");
     }
-    if is_there() {
+    if can_run() {
         let mut pty = on_a_terminal(self::chat(&sandbox));
         pty.line("/set system none.md", "cannot read").line("/set system", "system  -  default");
         pty.press("/set temp\t 0.5\r").wait_for(PROMPT);
@@ -630,7 +630,7 @@ fn settings_can_be_shown_and_changed() {
 fn audit_29_a_prompt_can_be_written_in_an_editor() {
     let sandbox = Sandbox::new();
     piped(&sandbox, "/edit\n").code(2).stderr(contains("/edit needs a terminal"));
-    if !is_there() {
+    if !can_run() {
         return;
     }
     sandbox.program("ed1", "test -t 0 && printf '/one\\ntwo\\n' >>\"$2\"");
@@ -680,7 +680,7 @@ fn audit_29_a_session_is_exported_without_replacing_a_file() {
 
 #[test]
 fn audit_29_answers_are_wrapped_and_rendered_for_the_terminal() {
-    if !is_there() {
+    if !can_run() {
         return;
     }
     let sandbox = Sandbox::new();
@@ -714,7 +714,7 @@ echo '{"type":"assistant","content":[{"type":"text","text":"both"}],"stop_reason
 
 #[test]
 fn audit_29_text_typed_ahead_is_not_echoed_into_the_answer() {
-    if !is_there() {
+    if !can_run() {
         return;
     }
     let sandbox = Sandbox::new();
@@ -739,7 +739,7 @@ fn audit_29_text_typed_ahead_is_not_echoed_into_the_answer() {
 
 #[test]
 fn audit_29_echo_is_restored_however_a_turn_or_the_chat_ends() {
-    if !is_there() || !hears(1) || !hears(2) {
+    if !can_run() || !hears(1) || !hears(2) {
         return;
     }
     // The script in place of claw-call, and the signal that ends the chat, if any.
@@ -767,7 +767,7 @@ fn audit_29_echo_is_restored_however_a_turn_or_the_chat_ends() {
 
 #[test]
 fn audit_29_ctrl_c_keeps_the_part_of_the_answer_that_was_shown() {
-    if !is_there() || !hears(2) {
+    if !can_run() || !hears(2) {
         return;
     }
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());

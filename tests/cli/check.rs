@@ -9,14 +9,15 @@ use predicates::str::contains;
 use serde_json::{Value, json};
 
 use crate::common::{AssertExt, Sandbox};
-use crate::talks::{Talk, append};
+use crate::conversations::{Conversation, append};
 
 /// The transcript of every test.
 const FILE: &str = "s.jsonl";
 
 /// Seven records: a question, a call with its result, an answer; a question and its answer.
-fn talk() -> Talk {
-    let talk = Talk::new().user("one").assistant("I look.").call("f", json!({})).result("found");
+fn talk() -> Conversation {
+    let talk =
+        Conversation::new().user("one").assistant("I look.").call("f", json!({})).result("found");
     talk.assistant("two").user("three").assistant("four")
 }
 
@@ -396,7 +397,7 @@ fn findings_after_the_first_kept_record_of_a_compaction_have_their_lines() {
 #[test]
 fn g3_an_open_call_at_the_end_is_a_note_at_its_reply() {
     let sandbox = private();
-    Talk::of("uac", 3).append(&sandbox, FILE);
+    Conversation::of("uac", 3).append(&sandbox, FILE);
     let found = sandbox.cmd("claw-check").arg(FILE).assert().success().json_one();
     let last = sandbox.read_json(FILE)[1].clone();
     assert_eq!((&found["rule"], &found["severity"]), (&json!("open-at-end"), &json!("note")));

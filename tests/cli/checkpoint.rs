@@ -8,8 +8,8 @@ use predicates::str::contains;
 use serde_json::{Value, json};
 
 use crate::common::{AssertExt, Sandbox};
+use crate::conversations::{Conversation, append, rebuild_meta, undo_last, words};
 use crate::summaries::{self, asked, calls, reply, says};
-use crate::talks::{Talk, append, rebuild_meta, undo_last, words};
 
 /// Returns a checkpoint record that covers the records up to the one with the id `covers`.
 fn checkpoint(covers: &Value, tokens: u64) -> Value {
@@ -45,7 +45,7 @@ fn ids(sandbox: &Sandbox) -> Vec<Value> {
 #[test]
 fn the_newest_checkpoint_is_in_the_first_message_and_can_be_retracted() {
     let sandbox = Sandbox::new();
-    Talk::plain(6, 20).append(&sandbox, "s.jsonl");
+    Conversation::plain(6, 20).append(&sandbox, "s.jsonl");
     assert_eq!(known(&sandbox), Value::Null);
     let ids = ids(&sandbox);
     add(&sandbox, &checkpoint(&ids[1], 10));
@@ -72,9 +72,9 @@ fn the_newest_checkpoint_is_in_the_first_message_and_can_be_retracted() {
 #[test]
 fn a_checkpoint_is_in_the_messages_unless_it_is_older_than_the_first_kept_record() {
     let sandbox = Sandbox::new();
-    Talk::plain(2, 20).append(&sandbox, "s.jsonl");
+    Conversation::plain(2, 20).append(&sandbox, "s.jsonl");
     add(&sandbox, &checkpoint(&ids(&sandbox)[1], 10));
-    Talk::plain(4, 20).append(&sandbox, "s.jsonl");
+    Conversation::plain(4, 20).append(&sandbox, "s.jsonl");
     let compaction = |first: &Value| {
         json!({"type": "compaction", "summary": "Compacted.", "first_kept_entry_id": first,
             "tokens_after": 77, "turns_since_checkpoint": 2})
@@ -144,7 +144,7 @@ fn tokens(sandbox: &Sandbox) -> u64 {
 #[test]
 fn v71_d54_one_checkpoint_is_made_for_each_share_of_the_window() {
     let sandbox = with_model();
-    Talk::plain(4, 1600).append(&sandbox, "s.jsonl");
+    Conversation::plain(4, 1600).append(&sandbox, "s.jsonl");
     let tokens = tokens(&sandbox);
     let window = |percent: u64, more: u64| (tokens * 100 / percent + more).to_string();
     // At 24.9 % and at 25 %; then again, but the checkpoint for this share is stored.
@@ -154,9 +154,9 @@ fn v71_d54_one_checkpoint_is_made_for_each_share_of_the_window() {
     let record = sandbox.read_json("s.jsonl").pop().expect("a record");
     assert_eq!(record["tokens_at_checkpoint"], tokens);
     // More messages, but below the next share; then beyond two shares at once.
-    Talk::plain(2, 100).append(&sandbox, "s.jsonl");
+    Conversation::plain(2, 100).append(&sandbox, "s.jsonl");
     assert!(!is_made(&sandbox, &options));
-    Talk::plain(4, 4000).append(&sandbox, "s.jsonl");
+    Conversation::plain(4, 4000).append(&sandbox, "s.jsonl");
     assert!(is_made(&sandbox, &options) && !is_made(&sandbox, &options));
     assert_eq!(calls(&sandbox), 2);
     // Without a known window, shares do not apply.
@@ -167,7 +167,7 @@ fn v71_d54_one_checkpoint_is_made_for_each_share_of_the_window() {
 #[test]
 fn v71_the_system_prompt_and_the_tools_are_counted() {
     let sandbox = with_model();
-    Talk::plain(4, 10).append(&sandbox, "s.jsonl");
+    Conversation::plain(4, 10).append(&sandbox, "s.jsonl");
     sandbox.write("system", words(2000));
     let options = ["--min-tokens", "1000", "--window", "4000"];
     assert!(!is_made(&sandbox, &options));
@@ -178,12 +178,12 @@ fn v71_the_system_prompt_and_the_tools_are_counted() {
 fn v72_turns_are_counted_since_the_last_checkpoint_across_compactions() {
     let sandbox = with_model();
     let options = ["--turns", "10", "--min-tokens", "0"];
-    Talk::plain(18, 20).append(&sandbox, "s.jsonl");
+    Conversation::plain(18, 20).append(&sandbox, "s.jsonl");
     assert!(!is_made(&sandbox, &options), "nine turns");
-    Talk::plain(2, 20).append(&sandbox, "s.jsonl");
+    Conversation::plain(2, 20).append(&sandbox, "s.jsonl");
     assert!(is_made(&sandbox, &options), "ten turns");
     assert!(!is_made(&sandbox, &options), "none since");
-    Talk::plain(12, 20).append(&sandbox, "s.jsonl");
+    Conversation::plain(12, 20).append(&sandbox, "s.jsonl");
     // Six turns since the checkpoint; the compactions remove some of them from the messages.
     for _ in 0..2 {
         sandbox.write("summary", "Compacted.");
@@ -196,9 +196,9 @@ fn v72_turns_are_counted_since_the_last_checkpoint_across_compactions() {
     assert!(covered["turns_since_checkpoint"].as_u64() > Some(0), "{covered}");
     assert_eq!(known(&sandbox), Value::Null, "the checkpoint is before the first kept record");
     assert!(!is_made(&sandbox, &options));
-    Talk::plain(6, 20).append(&sandbox, "s.jsonl");
+    Conversation::plain(6, 20).append(&sandbox, "s.jsonl");
     assert!(!is_made(&sandbox, &options), "nine turns");
-    Talk::plain(2, 20).append(&sandbox, "s.jsonl");
+    Conversation::plain(2, 20).append(&sandbox, "s.jsonl");
     assert!(is_made(&sandbox, &options), "ten turns");
     assert!(!is_made(&sandbox, &options), "none since");
 }
@@ -206,7 +206,7 @@ fn v72_turns_are_counted_since_the_last_checkpoint_across_compactions() {
 #[test]
 fn v73_after_a_compaction_shares_are_counted_from_its_size() {
     let sandbox = with_model();
-    Talk::plain(12, 1000).append(&sandbox, "s.jsonl");
+    Conversation::plain(12, 1000).append(&sandbox, "s.jsonl");
     let options = ["--turns", "0", "--min-tokens", "0", "--window", "9000"];
     assert!(is_made(&sandbox, &options));
     sandbox.write("summary", "Compacted.");
@@ -219,14 +219,14 @@ fn v73_after_a_compaction_shares_are_counted_from_its_size() {
     let after = compaction.json_one()["tokens_after"].as_u64().expect("a number");
     assert!(after * 4 > 9000 && after * 2 < 9000, "{after}");
     assert!(!is_made(&sandbox, &options));
-    Talk::plain(4, 1000).append(&sandbox, "s.jsonl");
+    Conversation::plain(4, 1000).append(&sandbox, "s.jsonl");
     assert!(is_made(&sandbox, &options) && !is_made(&sandbox, &options));
 }
 
 #[test]
 fn options_override_the_configuration() {
     let sandbox = with_model();
-    Talk::plain(4, 20).append(&sandbox, "s.jsonl");
+    Conversation::plain(4, 20).append(&sandbox, "s.jsonl");
     let config = |checkpoint: Value| {
         sandbox.write("config", json!({"session": {"checkpoint": checkpoint}}).to_string());
     };
@@ -234,7 +234,7 @@ fn options_override_the_configuration() {
     config(json!({"turnThreshold": 2, "minTokensForGen": 1}));
     assert!(!made(&["--turns", "3"]) && made(&[]));
     config(json!({"enabled": false, "turnThreshold": 0, "minTokensForGen": 1}));
-    Talk::plain(4, 20).append(&sandbox, "s.jsonl");
+    Conversation::plain(4, 20).append(&sandbox, "s.jsonl");
     assert!(!made(&["--turns", "1"]));
     // Without --if-due, a checkpoint is always made.
     run(&sandbox, &["--config", "config"]).success().stderr(contains("checkpoint of 8 messages"));
@@ -248,7 +248,7 @@ fn a_checkpoint_needs_an_answered_message() {
     let sandbox = with_model();
     sandbox.write("s.jsonl", "");
     assert!(!is_made(&sandbox, &["--min-tokens", "0", "--turns", "1"]));
-    Talk::new().user("Hello?").append(&sandbox, "s.jsonl");
+    Conversation::new().user("Hello?").append(&sandbox, "s.jsonl");
     assert!(!is_made(&sandbox, &["--min-tokens", "0", "--turns", "1"]));
     run(&sandbox, &[])
         .code(5)
@@ -269,7 +269,7 @@ fn a_checkpoint_needs_an_answered_message() {
 #[test]
 fn a_checkpoint_records_its_coverage_and_origin() {
     let sandbox = with_model();
-    Talk::plain(4, 20).user("And what is pending?").append(&sandbox, "s.jsonl");
+    Conversation::plain(4, 20).user("And what is pending?").append(&sandbox, "s.jsonl");
     let record = run(&sandbox, &["--model", "some", "--window", "8000"]).success().json_one();
     let expected = json!({"type": "checkpoint", "summary": "They talked.", "topics": ["talk"],
         "key_decisions": [], "open_questions": [], "tokens_at_checkpoint": tokens(&sandbox),
@@ -284,9 +284,9 @@ fn a_checkpoint_records_its_coverage_and_origin() {
 #[test]
 fn a_new_checkpoint_updates_the_last_one() {
     let sandbox = with_model();
-    Talk::plain(4, 20).append(&sandbox, "s.jsonl");
+    Conversation::plain(4, 20).append(&sandbox, "s.jsonl");
     append(&sandbox, "s.jsonl", run(&sandbox, &[]).success().get_output().stdout.clone());
-    Talk::new().user("new words").assistant("Yes.").append(&sandbox, "s.jsonl");
+    Conversation::new().user("new words").assistant("Yes.").append(&sandbox, "s.jsonl");
     append(&sandbox, "s.jsonl", run(&sandbox, &[]).success().get_output().stdout.clone());
     let asked = asked(&sandbox, 2);
     assert!(asked.contains("  They talked.\n  \n  Topics: talk\n") && asked.contains("new words"));
@@ -297,7 +297,7 @@ fn a_new_checkpoint_updates_the_last_one() {
 #[test]
 fn a_request_that_is_too_long_is_shortened_and_never_repeated() {
     let sandbox = with_model();
-    Talk::plain(8, 2000).append(&sandbox, "s.jsonl");
+    Conversation::plain(8, 2000).append(&sandbox, "s.jsonl");
     (1..=2).for_each(|n| drop(sandbox.write(&format!("status.{n}"), "3")));
     run(&sandbox, &[])
         .success()
@@ -317,7 +317,7 @@ fn a_request_that_is_too_long_is_shortened_and_never_repeated() {
 #[test]
 fn v75_any_text_becomes_fields_or_a_plain_summary() {
     let sandbox = with_model();
-    Talk::plain(2, 20).append(&sandbox, "s.jsonl");
+    Conversation::plain(2, 20).append(&sandbox, "s.jsonl");
     for (said, summary, topics) in [
         (r#"{"summary":"s","topics":["t"]}"#, "s", json!(["t"])),
         ("```json\n{\"summary\":\"s\",\"topics\":[\"t\"]}\n```", "s", json!(["t"])),
@@ -336,7 +336,7 @@ fn v75_any_text_becomes_fields_or_a_plain_summary() {
 #[test]
 fn v75_an_unusable_reply_writes_nothing() {
     let sandbox = with_model();
-    Talk::plain(2, 20).append(&sandbox, "s.jsonl");
+    Conversation::plain(2, 20).append(&sandbox, "s.jsonl");
     let text = [json!({"type": "text", "text": "They"})];
     let call = json!({"type": "tool_use", "tool_use_id": "t", "name": "f", "input": {}});
     for (reply, why) in [
@@ -364,7 +364,7 @@ fn v75_an_unusable_reply_writes_nothing() {
 #[cfg(feature = "http")]
 fn the_offline_provider_makes_a_checkpoint() {
     let sandbox = Sandbox::new();
-    Talk::plain(4, 20).append(&sandbox, "s.jsonl");
+    Conversation::plain(4, 20).append(&sandbox, "s.jsonl");
     let record = run(&sandbox, &["--provider", "offline"]).success().json_one();
     assert_eq!(record["topics"], json!(["question 0", "question 2"]));
     assert_eq!(record["generated_by"], "offline");

@@ -8,15 +8,15 @@ use predicates::str::contains;
 use serde_json::{Value, json};
 
 use crate::common::{AssertExt, Sandbox};
-use crate::talks::{Talk, append, log, rebuild_meta, stage, words};
+use crate::conversations::{Conversation, append, log, rebuild_meta, stage, words};
 
 const FILE: &str = "s.jsonl";
 /// The provider's count for the prompt of [`anchor`], which is close to our estimate.
 const COUNT: u64 = 4200;
 
 /// A prompt and a long result.
-fn before() -> Talk {
-    Talk::new().user(&words(1000)).tool(log(250))
+fn before() -> Conversation {
+    Conversation::new().user(&words(1000)).tool(log(250))
 }
 
 /// A reply with a token count.
@@ -30,8 +30,8 @@ fn counted(text: &str, count: u64) -> Value {
 }
 
 /// The records after the count, with the numbers 5 to 10.
-fn after() -> Talk {
-    Talk::new()
+fn after() -> Conversation {
+    Conversation::new()
         .user("And there?")
         .assistant("I look.")
         .record(json!({"type": "tool_use", "tool_use_id": "x", "name": "f", "input": {}}))
@@ -386,7 +386,7 @@ fn audit_14_all_programs_report_the_same_size_after_each_step() {
 #[test]
 fn audit_14_a_turn_ignores_a_count_that_is_far_too_small() {
     let sandbox = Sandbox::new();
-    let talk = Talk::plain(12, 2000).user("So?").record(counted("So.", 5));
+    let talk = Conversation::plain(12, 2000).user("So?").record(counted("So.", 5));
     talk.append(&sandbox, FILE);
     let run = sandbox.cmd("claw-turn").args(["--provider", "offline", "--window", "4000"]);
     run.args(["-m", "What now?", "./s.jsonl"])

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::common::provider::FakeProvider;
 use crate::common::{AssertExt, Sandbox};
-use crate::talks::{Talk, builds, log, rebuild_meta, words};
+use crate::conversations::{Conversation, builds, log, rebuild_meta, words};
 
 /// A damaged transcript, and the window of the provider if it has one.
 struct Damage {
@@ -28,7 +28,7 @@ fn thinking(kind: &str) -> Value {
 fn ends_in(kind: &str) -> String {
     let reply =
         json!({"type": "assistant", "content": [thinking(kind)], "stop_reason": "max_tokens"});
-    Talk::new().user("Why?").record(reply).lines()
+    Conversation::new().user("Why?").record(reply).lines()
 }
 
 /// A transcript whose truncation records do not match the results that they shorten.
@@ -50,7 +50,7 @@ fn wrong_truncation() -> String {
 }
 
 fn damages() -> Vec<Damage> {
-    let chat = Talk::plain(4, 40);
+    let chat = Conversation::plain(4, 40);
     let count = |tokens: u64| {
         json!({"type": "assistant", "content": "Yes.", "model": "test-model",
             "usage": {"input_tokens": tokens, "output_tokens": 1}})
@@ -60,18 +60,27 @@ fn damages() -> Vec<Damage> {
     let call = |id: &str| json!({"type": "tool_use", "tool_use_id": id, "name": "ls", "input": {}});
     let result =
         |id: &str, text: &str| json!({"type": "tool_result", "tool_use_id": id, "content": text});
-    let reused = Talk::new().user("List.").record(result("c", "early")).record(call("c"));
+    let reused = Conversation::new().user("List.").record(result("c", "early")).record(call("c"));
     vec![
         damage("a reply that ends in thinking", ends_in("thinking")),
         damage("a reply that ends in redacted thinking", ends_in("redacted_thinking")),
         damage("a truncation that matches no result", wrong_truncation()),
         damage("an empty file", ""),
         damage("a turn that failed with 3", chat.user("Go on.").record(overflow).lines()),
-        damage("an interrupted reply", Talk::plain(4, 40).user("Go on.").record(broken).lines()),
+        damage(
+            "an interrupted reply",
+            Conversation::plain(4, 40).user("Go on.").record(broken).lines(),
+        ),
         damage("a call id that is used twice", reused.record(result("c", "late")).lines()),
-        damage("a call without a result", Talk::new().user("List.").record(call("d")).lines()),
-        damage("a line of text", format!("{}not a record\n", Talk::plain(2, 40).lines())),
-        damage("a torn last line", format!("{}{{\"type\":\"us", Talk::plain(2, 40).lines())),
+        damage(
+            "a call without a result",
+            Conversation::new().user("List.").record(call("d")).lines(),
+        ),
+        damage("a line of text", format!("{}not a record\n", Conversation::plain(2, 40).lines())),
+        damage(
+            "a torn last line",
+            format!("{}{{\"type\":\"us", Conversation::plain(2, 40).lines()),
+        ),
         Damage {
             window: Some(4000),
             ..damage("a token count that is far too small", {
@@ -82,7 +91,7 @@ fn damages() -> Vec<Damage> {
         Damage {
             window: Some(60_000),
             ..damage("a token count that is far too large", {
-                Talk::plain(4, 40).user("More.").record(count(9_000_000)).lines()
+                Conversation::plain(4, 40).user("More.").record(count(9_000_000)).lines()
             })
         },
     ]
@@ -118,7 +127,7 @@ fn audit_11_a_window_learned_from_a_quotation_does_not_make_a_model_unusable() {
     let learned =
         json!({"endpoint": provider.url(), "model": "test-model", "window": 5, "ts": 1e9});
     sandbox.write("state/windows.jsonl", format!("{learned}\n"));
-    sandbox.write("s.jsonl", Talk::plain(4, 40).lines());
+    sandbox.write("s.jsonl", Conversation::plain(4, 40).lines());
     let turn = sandbox.cmd("claw-turn").envs(provider.env()).args(["-m", "And now?", "s.jsonl"]);
     turn.assert().success();
     provider.all_legal();

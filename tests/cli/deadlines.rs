@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use predicates::str::contains;
 
-use crate::common::pty::{CTRL_C, Pty, is_there};
+use crate::common::pty::{CTRL_C, Pty, can_run};
 use crate::common::{Cmd, Sandbox, hears};
+use crate::conversations::{Conversation, rebuild_meta};
 use crate::summaries::{compacted, with_model};
-use crate::talks::{Talk, rebuild_meta};
 
 /// The longest time that an end may take; a program has one second to exit after SIGTERM.
 const AT_ONCE: Duration = Duration::from_secs(2);
@@ -59,9 +59,9 @@ fn kill(child: &Child, name: &str) {
 /// A transcript with a stub and with messages to summarise, and the messages of it.
 static CONVERSATION: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
     let sandbox = with_model();
-    Talk::plain(12, 300).append(&sandbox, "s.jsonl");
+    Conversation::plain(12, 300).append(&sandbox, "s.jsonl");
     compacted(&sandbox, &["--max-calls", "0", "--emergency"]);
-    Talk::plain(12, 900).append(&sandbox, "s.jsonl");
+    Conversation::plain(12, 900).append(&sandbox, "s.jsonl");
     let messages = rebuild_meta(&sandbox, "s.jsonl");
     [sandbox.read("s.jsonl"), messages.into_bytes()]
 });
@@ -139,7 +139,7 @@ fn assert_signal_ends(program: &str, args: &[&str], name: &str, number: i32) {
 
 #[test]
 fn audit_12_on_a_terminal_children_can_read_it_and_are_ended_too() {
-    if !is_there() || !hears(2) {
+    if !can_run() || !hears(2) {
         return;
     }
     let sandbox = with_conversation();

@@ -6,7 +6,7 @@ use predicates::str::contains;
 use serde_json::{Value, json};
 
 use crate::common::{AssertExt, Cmd, Sandbox};
-use crate::talks::{Talk, append, rebuild_meta, stage, words};
+use crate::conversations::{Conversation, append, rebuild_meta, stage, words};
 
 /// Returns a user message of `n` characters.
 fn says(n: usize) -> String {
@@ -415,7 +415,7 @@ fn an_invalid_configuration_ends_with_78() {
 }
 
 /// A prompt, a long result, an answer that the provider counted, and a new prompt.
-fn counted() -> Talk {
+fn counted() -> Conversation {
     let usage = json!({
         "input_tokens": 10,
         "cache_read_input_tokens": 8000,
@@ -423,7 +423,7 @@ fn counted() -> Talk {
         "output_tokens": 500,
     });
     let content = json!([{"type": "text", "text": "b"}]);
-    Talk::new()
+    Conversation::new()
         .user("a")
         .tool(words(9000))
         .record(json!({"type": "assistant", "content": content, "usage": usage}))
@@ -451,7 +451,7 @@ fn v37_an_empty_usage_is_not_a_count() {
         let file = "s.jsonl";
         sandbox.write(file, "");
         let said = json!({"type": "assistant", "content": [], "usage": usage});
-        Talk::plain(3, 10).record(said).user("x").append(&sandbox, file);
+        Conversation::plain(3, 10).record(said).user("x").append(&sandbox, file);
         assert_eq!(breakdown(&sandbox, file)["measured"], 0, "{usage}");
     }
 }

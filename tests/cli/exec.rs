@@ -10,7 +10,7 @@ use assert_cmd::assert::Assert;
 use predicates::str::contains;
 use serde_json::{Value, json};
 
-use crate::common::pty::{Pty, is_there};
+use crate::common::pty::{Pty, can_run};
 use crate::common::{AssertExt, Cmd, Sandbox};
 
 const SIZE: (u16, u16) = (100, 10);
@@ -402,7 +402,7 @@ fn a_call_that_is_not_allowed_is_not_run_and_the_model_is_told() {
 fn the_user_confirms_a_call_and_sees_its_whole_input() {
     let sandbox = tools(&[("a", "echo ran")]);
     sandbox.write("calls", call("t0", "a", &json!({"x": "\u{1b}[31m\r"})));
-    if !is_there() {
+    if !can_run() {
         return;
     }
     let run = |answer: &str, args: &str| {
@@ -429,7 +429,7 @@ fn the_user_confirms_a_call_and_sees_its_whole_input() {
 
 #[test]
 fn audit_03_keys_typed_before_the_question_do_not_answer_it() {
-    if !is_there() {
+    if !can_run() {
         return;
     }
     let sandbox = tools(&[("a", "echo ran")]);

@@ -7,8 +7,8 @@ use predicates::str::contains;
 use serde_json::{Value, json};
 
 use crate::common::{AssertExt, Cmd, Sandbox};
+use crate::conversations::{Conversation, rebuild};
 use crate::summaries::{calls, compact, compacted, reply, says, with_model};
-use crate::talks::{Talk, rebuild};
 
 /// Returns the failures of a model that is asked for a summary: its exit status and its output.
 fn failures() -> Vec<(String, String)> {
@@ -32,7 +32,7 @@ fn failures() -> Vec<(String, String)> {
 fn audit_06_every_failure_of_a_model_falls_back_to_the_next_source() {
     for (status, reply) in failures() {
         let sandbox = with_model();
-        Talk::plain(12, 300).append(&sandbox, "s.jsonl");
+        Conversation::plain(12, 300).append(&sandbox, "s.jsonl");
         sandbox.write("status", &status);
         sandbox.write("reply", &reply);
         let record = compact(&sandbox, &["--via", "offline"])
@@ -50,7 +50,7 @@ fn audit_06_every_failure_of_a_model_falls_back_to_the_next_source() {
 #[test]
 fn audit_06_the_fallback_option_selects_the_only_fallback() {
     let sandbox = with_model();
-    Talk::plain(12, 300).append(&sandbox, "s.jsonl");
+    Conversation::plain(12, 300).append(&sandbox, "s.jsonl");
     let sources = |args: &[&str]| {
         let cmd = sandbox.cmd("claw-compact").args(["--show", "--prefer-checkpoint"]).args(args);
         let shown = cmd.write_stdin(rebuild(&sandbox, "s.jsonl")).assert();
@@ -99,7 +99,7 @@ fn with_failing_model() -> Sandbox {
         grep -q 'Previous conversation summary' "input.$$" || exit 3
         echo '{"type":"assistant","content":"Done.","stop_reason":"end_turn"}'"#,
     );
-    Talk::plain(12, 300).append(&sandbox, "s.jsonl");
+    Conversation::plain(12, 300).append(&sandbox, "s.jsonl");
     sandbox
 }
 

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::shapes::Shape;
 use crate::common::{AssertExt, Cmd, Sandbox, hears};
+use crate::conversations::{Conversation, log, rebuild, words};
 use crate::shapes::{HELLO, call};
-use crate::talks::{Talk, log, rebuild, words};
 
 const SIGNALS: [(&str, i32); 5] = [("INT", 2), ("TERM", 15), ("HUP", 1), ("QUIT", 3), ("KILL", 9)];
 
@@ -106,7 +106,7 @@ fn p_6_claw_turn_keeps_the_prompt_and_the_shown_text_as_interrupted() {
     for shape in Shape::ALL {
         for (name, number) in signals() {
             let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
-            Talk::of("uacr", 9).assistant("Well.").append(&sandbox, "s.jsonl");
+            Conversation::of("uacr", 9).assistant("Well.").append(&sandbox, "s.jsonl");
             let before = sandbox.read("s.jsonl");
             provider.script(Step::Slow(4, Duration::from_secs(60)));
             let mut child = turn(&sandbox, &provider, shape, &["-m", "next?"]).spawn();
@@ -142,7 +142,7 @@ fn audit_20_shown_text_is_kept_but_not_sent() {
         let half = if shape == Shape::Ollama { 450 } else { 900 };
         for step in [Step::Cut(half), Step::stream_error("overloaded_error", "busy")] {
             let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
-            Talk::of("ua", 9).append(&sandbox, "s.jsonl");
+            Conversation::of("ua", 9).append(&sandbox, "s.jsonl");
             let before = rebuild(&sandbox, "s.jsonl");
             provider.script(step.clone());
             let run = turn(&sandbox, &provider, shape, &["-m", "next?"]).assert();
@@ -179,7 +179,7 @@ fn audit_20_shown_text_is_kept_but_not_sent() {
 
 #[test]
 fn v58_p6_a_turn_killed_at_any_moment_leaves_a_usable_transcript() {
-    let talk = (0..6).fold(Talk::new(), |talk, n| {
+    let talk = (0..6).fold(Conversation::new(), |talk, n| {
         let talk = talk.user(&format!("Build target {n}.")).tool(log(150)).assistant("It fails.");
         talk.user("Why?").assistant(&words(600))
     });

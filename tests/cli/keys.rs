@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::common::provider::{FakeProvider, Recorded, Step};
 use crate::common::shapes::Shape;
 use crate::common::{AssertExt, Cmd, Sandbox, kill_group};
-use crate::talks::Talk;
+use crate::conversations::Conversation;
 
 const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";
 
@@ -486,7 +486,7 @@ fn t2_a_turn_passes_the_key_on_but_writes_it_nowhere() {
         key_file(&sandbox, "key", KEY, 0o600);
         sandbox.write("s.jsonl", "");
         // The turn needs a summary and an answer, so two programs call the provider.
-        Talk::plain(12, 400).append(&sandbox, "s.jsonl");
+        Conversation::plain(12, 400).append(&sandbox, "s.jsonl");
         let turn = |args: &[&str]| {
             let turn = keyless(&sandbox, "claw-turn", &provider, Shape::Anthropic).args(source);
             let turn = turn.args(["--max-tokens", "200"]).args(args);

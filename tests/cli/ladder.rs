@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::shapes::Shape;
 use crate::common::{AssertExt, Cmd, Sandbox};
-use crate::talks::{Talk, builds, chat, rebuild};
+use crate::conversations::{Conversation, builds, chat, rebuild};
 
 const PROMPT: &str = "And what is next?";
 
@@ -20,7 +20,7 @@ fn refused(status: u16, kind: &str) -> Step {
 }
 
 /// A branch: its name, the conversation so far, the provider's answers, options, and the exit status.
-type Branch = (&'static str, Talk, Vec<Step>, &'static [&'static str], i32);
+type Branch = (&'static str, Conversation, Vec<Step>, &'static [&'static str], i32);
 
 fn branches() -> Vec<Branch> {
     let over = || Step::Overflow;
@@ -36,7 +36,7 @@ fn branches() -> Vec<Branch> {
             &[],
             3,
         ),
-        ("nothing to do", Talk::new().user("x").assistant("y"), vec![over()], &[], 3),
+        ("nothing to do", Conversation::new().user("x").assistant("y"), vec![over()], &[], 3),
         ("no guard", builds(), vec![over()], &["--no-guard"], 3),
         ("a blank summary", chat(), vec![over(), Step::text(" ")], &["--no-fallback"], 3),
         ("a refused request for a summary", chat(), vec![over(), refused(401, "e")], &[], 0),
@@ -73,7 +73,7 @@ fn turn(sandbox: &Sandbox, env: &[(String, String)], args: &[&str]) -> Cmd {
     cmd.args(usual).args(args).arg("s.jsonl")
 }
 
-fn with_talk(talk: &Talk) -> Sandbox {
+fn with_talk(talk: &Conversation) -> Sandbox {
     let sandbox = Sandbox::new();
     talk.append(&sandbox, "s.jsonl");
     sandbox

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::shapes::Shape;
 use crate::common::{AssertExt, Cmd, Sandbox, kill_group};
+use crate::conversations::{Conversation, log, rebuild, words};
 use crate::shapes::two_calls;
-use crate::talks::{Talk, log, rebuild, words};
 
 /// Returns a turn on `s.jsonl` with the prompt "next?".
 fn turn(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape, args: &[&str]) -> Cmd {
@@ -164,8 +164,8 @@ fn p_3_a_reply_that_cannot_be_shown_is_kept_but_is_not_a_success() {
 // ---- all steps of the guard ------------------------------------------------------------------------------
 
 /// Long results and long prose: both steps are needed to make the request fit.
-fn long_talk() -> Talk {
-    let talk = (1..=6).fold(Talk::new(), |talk, n| {
+fn long_talk() -> Conversation {
+    let talk = (1..=6).fold(Conversation::new(), |talk, n| {
         let talk = talk.user(&format!("Build target {n}.")).tool(log(150));
         talk.assistant(&format!("Target {n} fails."))
     });

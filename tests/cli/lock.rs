@@ -9,7 +9,7 @@ use std::time::Duration;
 use assert_cmd::assert::Assert;
 use predicates::str::contains;
 
-use crate::common::pty::{CTRL_C, ENTER, Pty, is_there};
+use crate::common::pty::{CTRL_C, ENTER, Pty, can_run};
 use crate::common::{AssertExt, Cmd, Sandbox, hears};
 
 const SIZE: (u16, u16) = (80, 24);
@@ -145,7 +145,7 @@ fn lock_follows_resets_and_rejects_a_name_that_is_also_a_file() {
 
 #[test]
 fn a_terminal_interrupts_and_stops_the_command_once() {
-    if !is_there() || !hears(2) {
+    if !can_run() || !hears(2) {
         return;
     }
     let sandbox = Sandbox::new();
@@ -174,7 +174,7 @@ fn a_terminal_interrupts_and_stops_the_command_once() {
 
 #[test]
 fn a_stop_returns_the_terminal_only_after_the_command_stopped() {
-    if !is_there() || !hears(SIGTSTP) {
+    if !can_run() || !hears(SIGTSTP) {
         return;
     }
     let sandbox = Sandbox::new();

@@ -85,7 +85,7 @@ mod strangers;
 #[cfg(feature = "http")]
 mod stream;
 mod summaries;
-mod talks;
+mod conversations;
 mod terminal;
 mod tools;
 #[cfg(feature = "http")]

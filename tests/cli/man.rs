@@ -588,8 +588,8 @@ fn documented_files_are_those_that_the_source_uses() {
     }
     let documented = page("claw.7").tagged("FILES", "Pa");
     for name in code.split(".join(\"").skip(1).filter_map(|rest| rest.split('"').next()) {
-        let is_there = documented.iter().any(|path| path.rsplit('/').next() == Some(name));
-        if name.ends_with(".jsonl") && !is_there {
+        let can_run = documented.iter().any(|path| path.rsplit('/').next() == Some(name));
+        if name.ends_with(".jsonl") && !can_run {
             wrong.push(format!("claw.7: FILES lacks {name}"));
         }
     }

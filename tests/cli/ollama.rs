@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::shapes::Shape;
 use crate::common::{AssertExt, Cmd, Sandbox};
+use crate::conversations::{log, words};
 use crate::shapes::{HELLO, body};
-use crate::talks::{log, words};
 
 /// Returns a call without a configured context window.
 fn call(sandbox: &Sandbox, provider: &FakeProvider, args: &[&str]) -> Cmd {

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::shapes::Shape;
 use crate::common::{AssertExt, Sandbox};
+use crate::conversations::append;
 use crate::shapes::{HELLO, body, call, hello};
-use crate::talks::append;
 
 // ---- extra members ---------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ const SIZE: (u16, u16) = (120, 10);
 #[test]
 fn claw_append_shows_that_it_waits_for_the_lock() {
     let sandbox = Sandbox::new();
-    if pty::is_there() {
+    if pty::can_run() {
         let held = File::open(sandbox.write("s.jsonl", "")).expect("a file");
         held.lock().expect("its lock");
         let append = sandbox.sh("echo hi | claw-append --user s.jsonl; echo \"status $?\"");
@@ -35,7 +35,7 @@ fn claw_append_shows_that_it_waits_for_the_lock() {
 #[test]
 fn a_turn_shows_that_it_waits_for_another() {
     let sandbox = Sandbox::new();
-    if pty::is_there() {
+    if pty::can_run() {
         let hold = ["lock", "./s.jsonl", "--", "sh", "-c", "echo held; cat"];
         let mut holder = sandbox.cmd("claw-session").args(hold).spawn();
         let mut begun = [0; 5];
@@ -54,7 +54,7 @@ fn a_turn_shows_that_it_waits_for_another() {
 #[test]
 fn claw_exec_shows_which_tools_run() {
     let sandbox = tools(&[("slow", "cat ../pipe"), ("quick", "echo q")]);
-    if pty::is_there() {
+    if pty::can_run() {
         let calls = ["slow", "quick", "slow"].iter().enumerate().map(|(n, name)| {
             format!(r#"{{"type":"tool_use","tool_use_id":"t{n}","name":"{name}","input":{{}}}}"#)
         });
@@ -73,7 +73,7 @@ fn claw_exec_shows_which_tools_run() {
 #[test]
 fn claw_rebuild_shows_how_much_it_has_read_unless_a_pager_has_the_terminal() {
     let sandbox = Sandbox::new();
-    if pty::is_there() {
+    if pty::can_run() {
         let text = "x".repeat(1 << 16);
         let turn = ["user", "assistant"]
             .map(|kind| format!(r#"{{"type":"{kind}","content":"{text}"}}"#) + "\n");
@@ -103,8 +103,8 @@ mod calls {
     use crate::common::provider::{FakeProvider, MODEL, SUMMARY, Step};
     use crate::common::pty::CTRL_C;
     use crate::common::{Cmd, hears};
+    use crate::conversations::{Conversation, words};
     use crate::shapes::HELLO;
-    use crate::talks::{Talk, words};
 
     /// Longer than any successful test takes.
     const LONG: Duration = Duration::from_secs(60);
@@ -118,7 +118,7 @@ mod calls {
     #[test]
     fn claw_call_shows_what_it_waits_for_and_clears_the_line() {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
-        if pty::is_there() {
+        if pty::can_run() {
             provider.script(Step::Hang(LONG));
             let mut pty = Pty::run(script(&sandbox, &provider, "claw-call <messages >reply"), SIZE);
             pty.wait_until("the model", |screen| {
@@ -143,7 +143,7 @@ mod calls {
             ] {
                 scope.spawn(move || {
                     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
-                    if pty::is_there() {
+                    if pty::can_run() {
                         provider.script(Step::Hang(Duration::from_millis(2500)));
                         Pty::run(script(&sandbox, &provider, run), SIZE).end().success().stdout("");
                     }
@@ -155,7 +155,7 @@ mod calls {
     #[test]
     fn the_pause_before_a_retry_is_counted_down_below_the_message() {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
-        if pty::is_there() {
+        if pty::can_run() {
             let headers = vec![("retry-after".into(), "3".into())];
             let (kind, message) = ("rate_limit_error".into(), "Too many".into());
             provider.script(Step::Error { status: 429, kind, message, headers });
@@ -171,7 +171,7 @@ mod calls {
     #[test]
     fn a_model_name_is_escaped_and_shown_on_one_line() {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
-        if pty::is_there() {
+        if pty::can_run() {
             provider.script(Step::Hang(LONG));
             let model = format!("\u{1b}[31m\u{202e}{}", "日本語".repeat(20));
             let cmd = script(&sandbox, &provider, "claw-call --model \"$NAME\" <messages >reply");
@@ -190,7 +190,7 @@ mod calls {
     fn progress_does_not_alter_a_streamed_reply() {
         for stream in ["", "| cat"] {
             let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
-            if pty::is_there() {
+            if pty::can_run() {
                 provider.script(Step::Hang(LONG));
                 let turn = format!("claw-turn --stream --no-checkpoint -m next? s.jsonl {stream}");
                 let mut pty = Pty::run(script(&sandbox, &provider, &turn), SIZE);
@@ -205,7 +205,7 @@ mod calls {
     #[test]
     fn a_signal_clears_the_progress_line() {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
-        if pty::is_there() && hears(2) {
+        if pty::can_run() && hears(2) {
             provider.script(Step::Hang(LONG));
             let mut pty = Pty::run(script(&sandbox, &provider, "claw-call <messages >reply"), SIZE);
             pty.wait_for("claw-call: waiting for ").press(CTRL_C).end().killed_by(2);
@@ -222,7 +222,7 @@ mod calls {
     #[test]
     fn an_ignored_signal_stays_ignored() {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
-        if pty::is_there() {
+        if pty::can_run() {
             provider.script(Step::Hang(LONG));
             let deaf = "trap '' INT; claw-call <messages >reply";
             let mut pty = Pty::run(script(&sandbox, &provider, deaf), SIZE);
@@ -235,7 +235,7 @@ mod calls {
     #[test]
     fn progress_is_not_drawn_over_a_stream() {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
-        if pty::is_there() {
+        if pty::can_run() {
             provider.script(Step::Slow(4, Duration::from_millis(2500)));
             let turn = "claw-turn --stream --no-checkpoint -m next? s.jsonl";
             let mut pty = Pty::run(script(&sandbox, &provider, turn), SIZE);
@@ -252,8 +252,8 @@ mod calls {
     #[test]
     fn claw_call_shows_progress_while_it_makes_a_summary() {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
-        if pty::is_there() {
-            let talk = (0..6).fold(Talk::new(), |talk, n| {
+        if pty::can_run() {
+            let talk = (0..6).fold(Conversation::new(), |talk, n| {
                 talk.user(&format!("Question {n}.")).assistant(&words(400))
             });
             talk.append(&sandbox, "s.jsonl");

@@ -18,7 +18,7 @@ use clawutils::messages::rebuild::{RebuildOptions, from_inputs};
 use clawutils::rules::violations;
 
 use crate::common::{AssertExt, Sandbox, rules};
-use crate::talks::Talk;
+use crate::conversations::Conversation;
 
 /// Rebuilds the transcript `text`, given on standard input.
 #[track_caller]
@@ -692,18 +692,18 @@ fn limit_turns_keeps_only_the_last_turns() {
 #[test]
 fn d52_open_calls_are_those_without_a_result() {
     let sandbox = Sandbox::new();
-    let open = |talk: &Talk| {
+    let open = |talk: &Conversation| {
         let run = sandbox.cmd("claw-rebuild").arg("--open").write_stdin(talk.lines()).assert();
         let ids = |call: &Value| call["tool_use_id"].as_str().map(str::to_owned);
         run.success().json().iter().filter_map(ids).collect::<Vec<_>>()
     };
-    let both = Talk::of("ucruC", 1);
+    let both = Conversation::of("ucruC", 1);
     assert_eq!(open(&both), ["call_2", "call_3"]);
     assert_eq!(open(&both.clone().answer(0, "x")), ["call_2"]);
     assert_eq!(open(&both.clone().answer(0, "x").answer(1, "x")), [""; 0]);
     // The user continued, so the calls count as interrupted.
     assert_eq!(open(&both.clone().answer(0, "x").user("Stop.")), [""; 0]);
-    assert_eq!(open(&Talk::new()), [""; 0]);
+    assert_eq!(open(&Conversation::new()), [""; 0]);
     let error = json!({"type": "error", "class": "busy", "message": "x", "model": "m"});
     assert_eq!(open(&both.record(error)), ["call_2", "call_3"]);
     // A call that is recorded twice is one call, and a reused id stays unchanged on disk.

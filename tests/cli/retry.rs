@@ -8,8 +8,8 @@ use predicates::str::contains;
 use serde_json::{Value, json};
 
 use crate::common::{AssertExt, Sandbox, hears, kill_group};
+use crate::conversations::{Conversation, append, rebuild, undo_last, words};
 use crate::summaries::{asked, calls, compacted, covered, says, with_model};
-use crate::talks::{Talk, append, rebuild, undo_last, words};
 
 /// Appends a conversation of twelve messages, with `name` in the first, and a stub over it. Returns the stub.
 #[track_caller]
@@ -20,7 +20,7 @@ fn stub(sandbox: &Sandbox, name: &str) -> Value {
 }
 
 fn talk(sandbox: &Sandbox, name: &str) {
-    let talk = Talk::new().user(&format!("wish {name}")).assistant(&words(60));
+    let talk = Conversation::new().user(&format!("wish {name}")).assistant(&words(60));
     let talk = (0..5).fold(talk, |talk, n| talk.user(&format!("{name} {n}")).assistant(&words(60)));
     talk.append(sandbox, "s.jsonl");
 }
@@ -82,7 +82,7 @@ fn sound(sandbox: &Sandbox) {
 #[test]
 fn v76_a_later_summary_replaces_the_same_messages() {
     let (sandbox, stub) = with_stub();
-    Talk::plain(2, 20).append(&sandbox, "s.jsonl");
+    Conversation::plain(2, 20).append(&sandbox, "s.jsonl");
     let before = rebuild(&sandbox, "s.jsonl");
     sandbox.write("reply", says("What they said."));
     assert_eq!(pending(&sandbox), [stub["id"].clone()]);

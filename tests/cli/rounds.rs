@@ -10,8 +10,8 @@ use serde_json::json;
 
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::{Cmd, Sandbox, hears};
+use crate::conversations::builds;
 use crate::exec::{has_ended, line_of, tools};
-use crate::talks::builds;
 
 /// Logs its run in `log`, and prints a long result.
 const WORK: &str = "n=$(sed 's/[^0-9]//g'); sleep 0.02; i=0; while test $i -lt 150

@@ -11,7 +11,7 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 
 use crate::common::{AssertExt, Sandbox};
-use crate::talks::{Talk, log, stage};
+use crate::conversations::{Conversation, log, stage};
 
 const SCHEMA: &str = include_str!("../../schema/claw-record.schema.json");
 
@@ -217,7 +217,7 @@ fn a_record_of_each_type_is_valid_and_can_be_appended() {
         "key_decisions": [], "open_questions": [], "tokens_at_checkpoint": 5,
         "message_count_at_checkpoint": 2, "covers_up_to": "@0", "generated_by": "m"});
     let compaction = json!({"type": "compaction", "summary": "s", "first_kept_entry_id": "@0"});
-    let talk = Talk::new()
+    let talk = Conversation::new()
         .record(session)
         .user("hi")
         .tool("result")
@@ -235,7 +235,7 @@ fn a_record_of_each_type_is_valid_and_can_be_appended() {
 #[test]
 fn records_of_the_stages_are_valid() {
     let sandbox = Sandbox::new();
-    let talk = (1..=6).fold(Talk::new(), |talk, n| {
+    let talk = (1..=6).fold(Conversation::new(), |talk, n| {
         talk.user(&format!("Build {n}.")).tool(log(150)).assistant("It fails.")
     });
     talk.append(&sandbox, "s.jsonl");
@@ -261,15 +261,15 @@ fn records_of_the_stages_are_valid() {
 mod calls {
     use super::*;
     use crate::common::provider::{FakeProvider, Step};
-    use crate::talks::append;
+    use crate::conversations::append;
 
     const ASK: &str = r#"{"role":"user","content":"What is 2 + 2?"}"#;
 
     #[test]
     fn checkpoints_are_valid() {
         let sandbox = Sandbox::new();
-        Talk::plain(4, 20).append(&sandbox, "s.jsonl");
-        let messages = crate::talks::rebuild_meta(&sandbox, "s.jsonl");
+        Conversation::plain(4, 20).append(&sandbox, "s.jsonl");
+        let messages = crate::conversations::rebuild_meta(&sandbox, "s.jsonl");
         let cmd = sandbox.cmd("claw-checkpoint").args(["--provider", "offline"]);
         let run = cmd.write_stdin(messages).assert().success();
         fits(&readable(), &run.json(), "claw-checkpoint");

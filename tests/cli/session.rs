@@ -13,7 +13,7 @@ use predicates::str::contains;
 use serde_json::{Value, json};
 
 use crate::common::{AssertExt, Cmd, Sandbox, kill_group};
-use crate::talks::{Talk, append, rebuild};
+use crate::conversations::{Conversation, append, rebuild};
 
 /// Returns claw-session with these arguments.
 fn session(sandbox: &Sandbox, args: &[&str]) -> Cmd {
@@ -486,7 +486,7 @@ fn s_3_a_fork_has_the_same_messages_and_chained_ids() {
     let sandbox = Sandbox::new();
     said(&sandbox, &["new", "--label", "source"]);
     let path = said(&sandbox, &["path", "source"]);
-    Talk::plain(3, 20).tool("a result").append(&sandbox, &path);
+    Conversation::plain(3, 20).tool("a result").append(&sandbox, &path);
     let records = sandbox.read_json(&path);
     let id = |n: usize| records[n]["id"].as_str().expect("an id").to_owned();
     let views = [
@@ -512,7 +512,7 @@ fn s_3_a_fork_at_an_open_call_is_reported() {
     let sandbox = Sandbox::new();
     said(&sandbox, &["new", "--label", "source"]);
     let path = said(&sandbox, &["path", "source"]);
-    Talk::new().user("one").tool("a result").user("two").append(&sandbox, &path);
+    Conversation::new().user("one").tool("a result").user("two").append(&sandbox, &path);
     let records = sandbox.read_json(&path);
     let call = records.iter().find(|record| record["type"] == "tool_use").expect("a call");
     let at = call["id"].as_str().expect("an id");

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::common::provider::{FakeProvider, Recorded, Step};
 use crate::common::shapes::Shape;
 use crate::common::{AssertExt, Cmd, Sandbox};
-use crate::talks::{Talk, append, rebuild, rebuild_meta, words};
+use crate::conversations::{Conversation, append, rebuild, rebuild_meta, words};
 
 /// One message as input for a call.
 pub const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";
@@ -167,12 +167,12 @@ fn unsigned_thinking_is_kept_and_not_sent_again() {
     ] {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         provider.script(Step::Reply(reply));
-        Talk::new().user("hi").append(&sandbox, "s.jsonl");
+        Conversation::new().user("hi").append(&sandbox, "s.jsonl");
         let messages = rebuild_meta(&sandbox, "s.jsonl");
         let run = call(&sandbox, &provider, shape, &[]).write_stdin(messages).assert().success();
         assert_eq!(run.json_one()["reasoning"], "I think");
         append(&sandbox, "s.jsonl", run.get_output().stdout.clone());
-        Talk::new().user("and?").append(&sandbox, "s.jsonl");
+        Conversation::new().user("and?").append(&sandbox, "s.jsonl");
         for next in Shape::ALL {
             let messages = rebuild_meta(&sandbox, "s.jsonl");
             call(&sandbox, &provider, next, &[]).write_stdin(messages).assert().success();
@@ -209,7 +209,7 @@ fn each_turn_of_a_transcript_can_use_another_provider() {
         sandbox.write("system", "Be brief.");
         let mut ids = HashSet::new();
         for turn in 1..=4 {
-            Talk::new().user(&format!("question {turn}")).append(&sandbox, "s.jsonl");
+            Conversation::new().user(&format!("question {turn}")).append(&sandbox, "s.jsonl");
             // Two rounds of calls, so that the shapes of calls and answers differ from turn to turn.
             for round in 0..2 {
                 let shape = Shape::ALL[(turn + round) % 3];

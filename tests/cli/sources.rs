@@ -10,8 +10,8 @@ use predicates::str::contains;
 use serde_json::{Value, json};
 
 use crate::common::{AssertExt, Sandbox};
+use crate::conversations::{Conversation, append, rebuild, undo_last, words};
 use crate::summaries::{calls, compact, compacted, covered, legal, with_model};
-use crate::talks::{Talk, append, rebuild, undo_last, words};
 
 /// Returns messages as `claw-rebuild --meta` writes them, without a transcript.
 fn lines(talk: &[(&str, String)]) -> String {
@@ -141,7 +141,7 @@ fn audit_05_a_fresh_checkpoint_leaves_the_newest_messages() {
 #[test]
 fn a_checkpoint_replaces_only_what_it_covers() {
     let sandbox = with_model();
-    let talk = Talk::plain(4, 200).user("x").tool(words(200)).assistant("y").user("z");
+    let talk = Conversation::plain(4, 200).user("x").tool(words(200)).assistant("y").user("z");
     (0..3).fold(talk, |talk, _| talk.tool(words(200))).append(&sandbox, "s.jsonl");
     let ids: Vec<Value> =
         sandbox.read_json("s.jsonl").iter().map(|record| record["id"].clone()).collect();
@@ -415,7 +415,7 @@ fn v74_sixteen_programs_at_once_lose_no_line() {
 #[test]
 fn m7_a_model_of_another_provider_is_named() {
     let sandbox = with_model();
-    Talk::plain(8, 200).append(&sandbox, "s.jsonl");
+    Conversation::plain(8, 200).append(&sandbox, "s.jsonl");
     for (via, why) in [
         ("ollama", "no model; write ollama:MODEL"),
         ("openai:", "no model; write openai:MODEL"),

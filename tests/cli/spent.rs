@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::{AssertExt, Cmd, Sandbox};
-use crate::talks::{Talk, words};
+use crate::conversations::{Conversation, words};
 
 const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";
 /// Three prices and a free one.
@@ -63,7 +63,7 @@ fn r4_a_limit_stops_before_the_next_call() {
     let usage = json!({"input_tokens": 100_000, "output_tokens": 1000});
     let spent = json!({"type": "assistant", "content": "a", "model": "test-model", "usage": usage, "request_id": "r1"});
     // The same reply twice, as in a transcript that was put together from two.
-    let talk = Talk::new().user("x").record(spent.clone()).record(spent).user("y");
+    let talk = Conversation::new().user("x").record(spent.clone()).record(spent).user("y");
     let summary = json!({
         "type": "compaction", "summary": "s", "first_kept_entry_id": "none", "model": "other",
         "usage": {"prompt_tokens": 50_000, "completion_tokens": 0},

@@ -4,7 +4,7 @@ use assert_cmd::assert::Assert;
 use serde_json::{Value, json};
 
 use crate::common::{AssertExt, Sandbox, rules};
-use crate::talks::{append, stage};
+use crate::conversations::{append, stage};
 
 /// Returns a sandbox whose `claw-call` logs its requests. Call number N is answered with the file `reply.N`, or
 /// else `reply`, and ends with the status in `status.N`, or else `status`, or else 0.

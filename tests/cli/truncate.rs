@@ -5,13 +5,15 @@ use predicates::str::contains;
 use serde_json::{Value, json};
 
 use crate::common::{AssertExt, Cmd, Sandbox};
-use crate::talks::{self, Talk, append, log, rebuild, rebuild_meta, stage, undo_last, words};
+use crate::conversations::{
+    self, Conversation, append, log, rebuild, rebuild_meta, stage, undo_last, words,
+};
 
 const MARKER: &str = "left out, sha256 ";
 
 /// A question, a call with this result, and the assistant's reply to it.
-fn one(result: impl Into<Value>) -> Talk {
-    Talk::new().user("Look.").tool(result).assistant("Seen.").user("And now?")
+fn one(result: impl Into<Value>) -> Conversation {
+    Conversation::new().user("Look.").tool(result).assistant("Seen.").user("And now?")
 }
 
 /// Returns a text of exactly `characters` characters, five per token.
@@ -24,7 +26,7 @@ fn truncate(sandbox: &Sandbox, args: &[&str], messages: impl Into<Vec<u8>>) -> C
 }
 
 /// Returns the messages of a conversation, as a user would pipe them in.
-fn messages(talk: &Talk) -> String {
+fn messages(talk: &Conversation) -> String {
     let sandbox = Sandbox::new();
     talk.append(&sandbox, "s.jsonl");
     rebuild(&sandbox, "s.jsonl")
@@ -277,7 +279,7 @@ fn v44_no_budget_leaves_the_marker() {
 fn v45_d33_l1_many_results_none_too_long_oldest_first() {
     let sandbox = Sandbox::new();
     // Ten results of 4000 tokens, a limit of 24000 characters each, a budget of 14000 tokens in total.
-    let talk = (0..10).fold(Talk::new().user("Look."), |talk, _| talk.tool(text(20_000)));
+    let talk = (0..10).fold(Conversation::new().user("Look."), |talk, _| talk.tool(text(20_000)));
     let talk = talk.assistant("Done.").user("Again.").tool(text(20_000));
     talk.append(&sandbox, "s.jsonl");
     let messages = rebuild_meta(&sandbox, "s.jsonl");
@@ -295,7 +297,7 @@ fn v45_d33_l1_many_results_none_too_long_oldest_first() {
 #[test]
 fn l1_forty_results_of_8_kb_fit() {
     let sandbox = Sandbox::new();
-    let talk = (0..40).fold(Talk::new().user("Look."), |talk, _| talk.tool(text(8000)));
+    let talk = (0..40).fold(Conversation::new().user("Look."), |talk, _| talk.tool(text(8000)));
     talk.append(&sandbox, "s.jsonl");
     let run =
         truncate(&sandbox, &["--window", "32000"], rebuild(&sandbox, "s.jsonl")).assert().success();
@@ -438,7 +440,7 @@ fn v37_d32_an_earlier_count_is_stale_in_a_pipe_too() {
     let sandbox = Sandbox::new();
     let usage = json!({"input_tokens": 90_000, "output_tokens": 5});
     let counted = json!({"type": "assistant", "content": "Seen.", "usage": usage});
-    let talk = Talk::new().user("Look.").tool(log(2000)).record(counted).user("And now?");
+    let talk = Conversation::new().user("Look.").tool(log(2000)).record(counted).user("And now?");
     talk.append(&sandbox, "s.jsonl");
     let run = truncate(&sandbox, &["--window", "8000"], rebuild_meta(&sandbox, "s.jsonl")).assert();
     let run = sandbox
@@ -475,7 +477,7 @@ fn l7_exit_5_when_nothing_can_be_shortened() {
         .stdout("")
         .stderr(contains("no result can be shortened: "));
     // It does not fit, and there is no result.
-    Talk::plain(4, 5000).append(&sandbox, "talk.jsonl");
+    Conversation::plain(4, 5000).append(&sandbox, "talk.jsonl");
     let talk = rebuild_meta(&sandbox, "talk.jsonl");
     truncate(&sandbox, &["--window", "8000"], talk.clone())
         .assert()
@@ -489,7 +491,7 @@ fn l7_exit_5_when_nothing_can_be_shortened() {
 #[test]
 fn l7_exit_5_when_the_budget_is_not_reached_but_the_result_is_written() {
     let sandbox = Sandbox::new();
-    Talk::plain(4, 5000).tool(log(2000)).append(&sandbox, "s.jsonl");
+    Conversation::plain(4, 5000).tool(log(2000)).append(&sandbox, "s.jsonl");
     let run = truncate(&sandbox, &["--window", "8000"], rebuild_meta(&sandbox, "s.jsonl"))
         .assert()
         .code(5)
@@ -507,13 +509,13 @@ fn image(data: &str) -> Value {
 }
 
 /// Two results with images, and one image in a user message.
-fn with_images() -> Talk {
+fn with_images() -> Conversation {
     let document =
         json!({"type": "document", "source": {"type": "url", "url": "https://example.org/a.pdf"}});
     let said = |text: &str| json!({"type": "text", "text": text});
     let first = json!([said("before"), image("AAAA"), said("after"), document]);
     let shown = json!([said("And this?"), image("CCCC")]);
-    Talk::new()
+    Conversation::new()
         .user("Look.")
         .tool(first)
         .assistant("Seen.")
@@ -628,7 +630,7 @@ fn l6_o1_later_turns_make_the_same_cut() {
     let run = stage(&sandbox, "claw-truncate", &["--window", "8000"], "s.jsonl");
     append(&sandbox, "s.jsonl", run.success().get_output().stdout.clone());
     let before = rebuild(&sandbox, "s.jsonl");
-    Talk::new().assistant("Well.").user("More.").append(&sandbox, "s.jsonl");
+    Conversation::new().assistant("Well.").user("More.").append(&sandbox, "s.jsonl");
     assert!(rebuild(&sandbox, "s.jsonl").starts_with(&before));
     // A result that was cut cannot be shortened further.
     stage(&sandbox, "claw-truncate", &["--window", "8000"], "s.jsonl").code(5).stdout("");
@@ -651,8 +653,8 @@ fn m6_every_run_logs_one_outcome_with_tokens_before_and_after() {
         )
     };
     let (long, short) = (messages(&one(log(2000))), messages(&one("short")));
-    let over = messages(&Talk::plain(4, 5000).tool(log(2000)));
-    let talk = messages(&Talk::plain(4, 5000));
+    let over = messages(&Conversation::plain(4, 5000).tool(log(2000)));
+    let talk = messages(&Conversation::plain(4, 5000));
     for (messages, args, expected) in [
         (&long, &["--window", "8000"][..], (0, None, "applied", true)),
         (&short, &["--window", "8000"], (0, None, "skipped", false)),
@@ -718,7 +720,7 @@ fn n5_l1_a_pinned_result_stays_whole() {
     let sandbox = Sandbox::new();
     let pinned =
         json!({"type": "tool_result", "tool_use_id": "call_1", "content": log(1000), "pin": true});
-    let talk = Talk::new().user("Look.").call("read_file", json!({})).record(pinned);
+    let talk = Conversation::new().user("Look.").call("read_file", json!({})).record(pinned);
     talk.assistant("Seen.").user("More.").tool(log(1000)).append(&sandbox, "s.jsonl");
     let run = truncate(&sandbox, &["--window", "8000"], rebuild_meta(&sandbox, "s.jsonl")).assert();
     let shown = results(&run.json());
@@ -752,7 +754,7 @@ fn invalid_values_are_refused() {
         truncate(&Sandbox::new(), &["--window", "8000", odd], "").assert().code(2);
     }
     truncate(&Sandbox::new(), &["--window", "8000", "--odd"], "").assert().code(2);
-    truncate(&Sandbox::new(), &[], talks::words(3)).assert().code(65);
+    truncate(&Sandbox::new(), &[], conversations::words(3)).assert().code(65);
     truncate(&Sandbox::new(), &[], "")
         .assert()
         .code(78)

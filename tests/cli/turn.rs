@@ -14,12 +14,12 @@ use serde_json::{Value, json};
 
 use crate::common::provider::{FakeProvider, Recorded, Step};
 use crate::common::{AssertExt, Cmd, Sandbox};
-use crate::talks::{Talk, builds, chat, log, rebuild, words};
+use crate::conversations::{Conversation, builds, chat, log, rebuild, words};
 
 const PROMPT: &str = "And what is next?";
 
 /// A conversation that fits a small window only if it is both shortened and summarised.
-fn builds_and_chat() -> Talk {
+fn builds_and_chat() -> Conversation {
     (0..6).fold(builds(), |talk, n| talk.user(&format!("Why {n}?")).assistant(&words(600)))
 }
 
@@ -40,7 +40,7 @@ struct Case {
 impl Case {
     /// Returns the case, and the result of the turn.
     #[track_caller]
-    fn new(talk: &Talk, steps: &[Step], args: &[&str]) -> (Case, Assert) {
+    fn new(talk: &Conversation, steps: &[Step], args: &[&str]) -> (Case, Assert) {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         sandbox.write("s.jsonl", "");
         talk.append(&sandbox, "s.jsonl");
@@ -153,7 +153,8 @@ fn v60_d33_with_nothing_to_shorten_the_stage_is_skipped() {
 
 #[test]
 fn v60_d42_with_nothing_to_shorten_or_summarise_it_ends_after_one_request() {
-    let (case, run) = Case::new(&Talk::new().user("x").assistant("y"), &[Step::Overflow], &[]);
+    let (case, run) =
+        Case::new(&Conversation::new().user("x").assistant("y"), &[Step::Overflow], &[]);
     run.code(3)
         .stdout("")
         .stderr(contains("claw-turn: the request does not fit after all steps; "))
@@ -238,7 +239,7 @@ fn v64_d44_a_failed_summary_drops_no_history() {
         let expected = {
             let sandbox = Sandbox::new();
             sandbox.write("s.jsonl", &case.before);
-            Talk::new().user(PROMPT).append(&sandbox, "s.jsonl");
+            Conversation::new().user(PROMPT).append(&sandbox, "s.jsonl");
             rebuild(&sandbox, "s.jsonl")
         };
         assert!(rebuild(&case.sandbox, "s.jsonl") == expected, "{failure:?}");
@@ -349,7 +350,7 @@ fn a_failed_early_compaction_does_not_prevent_the_request() {
 /// The kept part is one long result: it is shortened, and nothing too long by our estimate is sent.
 #[test]
 fn l7_results_are_shortened_if_an_early_compaction_saves_nothing() {
-    let talk = Talk::new().user("Build it.").tool(log(900));
+    let talk = Conversation::new().user("Build it.").tool(log(900));
     let (case, run) = Case::new(&talk, &[], &["--window", "6000"]);
     run.success()
         .stderr(contains("claw-compact: nothing to gain: "))
@@ -521,7 +522,7 @@ fn stdout_has_only_the_text_of_the_reply() {
         (json!([]), ""),
     ] {
         let reply = json!({"content": content, "model": "m", "stop_reason": "end_turn"});
-        let (_, run) = Case::new(&Talk::new(), &[Step::Reply(reply)], &[]);
+        let (_, run) = Case::new(&Conversation::new(), &[Step::Reply(reply)], &[]);
         run.success().stdout(stdout).stderr("");
     }
 }

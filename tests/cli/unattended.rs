@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::common::provider::{FakeProvider, Recorded, SUMMARY};
 use crate::common::{AssertExt, Sandbox, rules};
-use crate::talks::{append, log, words};
+use crate::conversations::{append, log, words};
 
 const WINDOW: u64 = 4000;
 /// The number of turns in every run of the tests, and in a full run.

@@ -107,8 +107,8 @@ fn interrupt_again<'a>(now: &mut Message<'a>, then: &Message<'a>) {
 fn holds_all_of(grown: &Message<'_>, last: &Message<'_>) -> bool {
     let (short, long) = (last.content.clone().into_blocks(), grown.content.clone().into_blocks());
     let mut rest = long.iter();
-    let is_there = short.iter().all(|block| rest.any(|other| other == block));
+    let can_run = short.iter().all(|block| rest.any(|other| other == block));
     let added = long.iter().zip(&short).find(|(long, short)| long != short);
     let is_result = added.is_none_or(|(long, _)| long.is_result());
-    last.role == grown.role && is_there && is_result
+    last.role == grown.role && can_run && is_result
 }

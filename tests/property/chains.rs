@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::any::{Law, is_accepted, lines, rebuild, same};
 use super::laws::{has_calls_of_its_own, has_plain_ids};
-use super::records::Talk;
+use super::records::Conversation;
 use super::views::{File, with_plain_ids};
 use clawutils::checkpoint;
 use clawutils::checkpoint::reply::Said;
@@ -36,7 +36,7 @@ struct Session {
 }
 
 /// Applies truncations, compactions from every source, checkpoints, retries and retractions, in any order.
-pub fn of_chains(talk: &Talk) -> Law {
+pub fn of_chains(talk: &Conversation) -> Law {
     let bytes = talk.write().bytes;
     // As in `of_views`: if the first result of a call is covered, the second one belongs to another call.
     let has_seconds = || -> Result<bool, String> {

@@ -1,10 +1,12 @@
 //! Conversations generated from choices: turns in every dialect that we read, then disorder and damage.
 
 use super::choices::Choices;
-use super::records::{Answer, Before, Body, Call, Content, Form, Hint, Id, Item, Piece, Talk};
+use super::records::{
+    Answer, Before, Body, Call, Content, Conversation, Form, Hint, Id, Item, Piece,
+};
 
 /// Generates a conversation.
-pub fn talk(choices: &mut Choices) -> Talk {
+pub fn talk(choices: &mut Choices) -> Conversation {
     let mut making = Making { choices, next: 0, calls: Vec::new(), bodies: Vec::new() };
     for _ in 0..1 + making.choices.below(6) {
         making.phrase();
@@ -336,7 +338,7 @@ impl Making<'_> {
     }
 
     /// Gives records their ids and line positions.
-    fn finish(mut self) -> Talk {
+    fn finish(mut self) -> Conversation {
         let has_ids = self.choices.below(3) > 0;
         let is_tidy = self.choices.below(2) > 0;
         let bodies = std::mem::take(&mut self.bodies);
@@ -352,7 +354,7 @@ impl Making<'_> {
             let after = self.choices.of_these(&["", "", "", "\r", " ", "\0"]);
             items.push(Item { key, id, body, before, after });
         }
-        Talk { bom: self.choices.one_in(10), ended: !self.choices.one_in(4), items }
+        Conversation { bom: self.choices.one_in(10), ended: !self.choices.one_in(4), items }
     }
 
     /// Returns the bytes before a record on its line.

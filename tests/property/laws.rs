@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use super::any::{Law, is_accepted, lines, only_grows, rebuild, rebuild_all, same};
 use super::model::{self, Answered, Said};
-use super::records::{Body, Id, Item, Piece, Talk};
+use super::records::{Body, Conversation, Id, Item, Piece};
 use clawutils::input::Input;
 use clawutils::messages::Message;
 use clawutils::messages::rebuild::{Form, RebuildOptions, Rebuilt};
 
 /// Checks all laws about rebuilt messages.
-pub fn of_rebuild(talk: &Talk) -> Law {
+pub fn of_rebuild(talk: &Conversation) -> Law {
     let written = talk.write();
     let rebuilt = rebuild(&written.bytes)?;
     is_accepted(&rebuilt.messages, &written.bytes)?;
@@ -29,7 +29,7 @@ pub fn values(messages: &[Message<'_>]) -> Result<Vec<Value>, String> {
 // ---- nothing is lost ------------------------------------------------------------------------
 
 /// Checks that every shown text and call appears once and in order, and that every result belongs to its call.
-fn nothing_is_lost(talk: &Talk, rebuilt: &Rebuilt) -> Law {
+fn nothing_is_lost(talk: &Conversation, rebuilt: &Rebuilt) -> Law {
     let written = talk.write();
     let view = model::view(talk, &written);
     let messages = values(&rebuilt.messages)?;
@@ -152,9 +152,9 @@ fn file(bytes: &[u8]) -> Result<Input, String> {
 
 /// Checks that a longer transcript gives the same messages up to the last, which is only extended, unless a view
 /// record was added. A late result replaces the one that stood in for it, and changes nothing else.
-pub fn more_changes_only_the_end(talk: &Talk) -> Law {
+pub fn more_changes_only_the_end(talk: &Conversation) -> Law {
     let mut before: Option<Rebuilt> = None;
-    let mut prefix = Talk { items: Vec::new(), ended: true, ..talk.clone() };
+    let mut prefix = Conversation { items: Vec::new(), ended: true, ..talk.clone() };
     for line in talk.lines() {
         prefix.items.extend_from_slice(line);
         let rebuilt = rebuild(&prefix.write().bytes)?;
@@ -172,12 +172,12 @@ pub fn more_changes_only_the_end(talk: &Talk) -> Law {
 // ---- preconditions of laws ------------------------------------------------------------------
 
 /// Returns true if every id belongs to one record. Otherwise, a view record that names it means the later one.
-pub fn has_plain_ids(talk: &Talk) -> bool {
+pub fn has_plain_ids(talk: &Conversation) -> bool {
     talk.items.iter().all(|item| !matches!(item.id, Id::Same(_)))
 }
 
 /// Returns true if no two calls have the same id.
-pub fn has_calls_of_its_own(talk: &Talk) -> bool {
+pub fn has_calls_of_its_own(talk: &Conversation) -> bool {
     let mut ids = HashSet::new();
     talk.items.iter().flat_map(Item::calls).all(|call| ids.insert(&call.id))
 }

@@ -39,7 +39,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
 use choices::Choices;
-use records::Talk;
+use records::Conversation;
 
 /// The number of conversations in a normal run.
 const TALKS: u64 = 10_000;
@@ -50,25 +50,27 @@ const TALKS_IN_FULL: u64 = 1_000_000;
 const CHAINS_IN_FULL: u64 = 100_000;
 
 /// Tries a law on all conversations.
-fn holds(law: fn(&Talk) -> any::Law) {
+fn holds(law: fn(&Conversation) -> any::Law) {
     holds_for(TALKS_IN_FULL, law);
 }
 
 /// Tries a law with this number of conversations in a full run, one half in each of two threads.
-fn holds_for(in_full: u64, law: fn(&Talk) -> any::Law) {
+fn holds_for(in_full: u64, law: fn(&Conversation) -> any::Law) {
     if let Some(seed) = env::var("CLAW_TEST_SEED").ok().and_then(|seed| seed.parse().ok()) {
         return try_seed(law, seed);
     }
     let is_full = env::var_os("CLAW_TEST_FULL").is_some();
-    let talks = if is_full { in_full } else { TALKS };
+    let conversations = if is_full { in_full } else { TALKS };
     thread::scope(|scope| {
         for half in 0..2 {
-            scope.spawn(move || (half..talks).step_by(2).for_each(|seed| try_seed(law, seed)));
+            scope.spawn(move || {
+                (half..conversations).step_by(2).for_each(|seed| try_seed(law, seed))
+            });
         }
     });
 }
 
-fn try_seed(law: fn(&Talk) -> any::Law, seed: u64) {
+fn try_seed(law: fn(&Conversation) -> any::Law, seed: u64) {
     let talk = generate::talk(&mut Choices::seeded(seed));
     if broken(law, &talk).is_none() {
         return;
@@ -79,7 +81,7 @@ fn try_seed(law: fn(&Talk) -> any::Law, seed: u64) {
 }
 
 /// Returns a description of the fault if the law is broken or panics.
-fn broken(law: fn(&Talk) -> any::Law, talk: &Talk) -> Option<String> {
+fn broken(law: fn(&Conversation) -> any::Law, talk: &Conversation) -> Option<String> {
     match catch_unwind(AssertUnwindSafe(|| law(talk))) {
         Ok(outcome) => outcome.err(),
         Err(cause) => Some(format!("panic: {}", words(cause.as_ref()))),
@@ -92,7 +94,7 @@ fn words(cause: &(dyn Any + Send)) -> String {
 }
 
 /// Drops records as long as the rest still breaks the law.
-fn smallest(law: fn(&Talk) -> any::Law, mut talk: Talk) -> Talk {
+fn smallest(law: fn(&Conversation) -> any::Law, mut talk: Conversation) -> Conversation {
     let mut at = 0;
     while at < talk.items.len() {
         let mut smaller = talk.clone();

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use serde_json::Value;
 
-use super::records::{Answer, Body, Call, Form, Hint, Item, Piece, Talk, Written};
+use super::records::{Answer, Body, Call, Conversation, Form, Hint, Item, Piece, Written};
 use clawutils::messages::fold::{INTERRUPTED, NO_OUTPUT};
 
 /// The shown part of a conversation.
@@ -19,7 +19,7 @@ pub struct View<'t> {
 }
 
 /// Returns the items of a conversation that are shown.
-pub fn view<'t>(talk: &'t Talk, written: &Written) -> View<'t> {
+pub fn view<'t>(talk: &'t Conversation, written: &Written) -> View<'t> {
     let mut retracted = HashSet::new();
     let mut governing = None;
     let mut first = 0;
@@ -52,14 +52,20 @@ pub fn view<'t>(talk: &'t Talk, written: &Written) -> View<'t> {
 }
 
 /// Returns the id that refers to a record before position `end`.
-fn id_of(talk: &Talk, written: &Written, key: usize, end: usize) -> String {
+fn id_of(talk: &Conversation, written: &Written, key: usize, end: usize) -> String {
     let at = talk.position(key).filter(|at| *at < end);
     at.map_or("nowhere".to_owned(), |at| written.ids[at].clone())
 }
 
 /// Returns the position of the first record that a compaction at position `end` keeps: the one of the hint if it
 /// is right, else the nearest before `end` that has the id.
-fn first_kept(talk: &Talk, written: &Written, key: usize, hint: Hint, end: usize) -> Option<usize> {
+fn first_kept(
+    talk: &Conversation,
+    written: &Written,
+    key: usize,
+    hint: Hint,
+    end: usize,
+) -> Option<usize> {
     let id = id_of(talk, written, key, end);
     let is_record = |at: &usize| !matches!(talk.items[*at].body, Body::Junk(_));
     match talk.position(key).filter(|at| *at < end && hint == Hint::Right && is_record(at)) {

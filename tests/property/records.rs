@@ -9,7 +9,7 @@ use clawutils::record::digest;
 
 /// A transcript.
 #[derive(Clone)]
-pub struct Talk {
+pub struct Conversation {
     /// True if the transcript begins with a byte order mark.
     pub bom: bool,
     /// True if the last line has a line feed.
@@ -153,7 +153,7 @@ pub struct Written {
     pub ids: Vec<String>,
 }
 
-impl Talk {
+impl Conversation {
     /// Writes the transcript.
     pub fn write(&self) -> Written {
         let mut out = Written { bytes: Vec::new(), places: Vec::new(), ids: Vec::new() };
@@ -211,7 +211,7 @@ fn own_id(key: usize) -> String {
 
 impl Written {
     /// Writes the bytes before an item. Returns the position that identifies it.
-    fn begin(&mut self, talk: &Talk, index: usize) -> u64 {
+    fn begin(&mut self, talk: &Conversation, index: usize) -> u64 {
         let here = |out: &Written| out.bytes.len() as u64;
         if talk.shares_line(index) {
             return here(self);
@@ -233,7 +233,7 @@ impl Written {
     }
 
     /// Returns the id and the position of a record that was already written.
-    fn reference(&self, talk: &Talk, key: usize) -> (String, u64) {
+    fn reference(&self, talk: &Conversation, key: usize) -> (String, u64) {
         let at = talk.position(key).filter(|at| *at < self.ids.len());
         at.map_or_else(|| ("nowhere".to_owned(), 0), |at| (self.ids[at].clone(), self.places[at]))
     }

@@ -2,7 +2,7 @@
 
 use super::any::Law;
 use super::choices::Choices;
-use super::records::Talk;
+use super::records::Conversation;
 use clawutils::input::Input;
 use clawutils::messages::Message;
 use clawutils::messages::rebuild::{self, from_inputs};
@@ -32,7 +32,7 @@ fn marks(text: &str) -> BTreeSet<&str> {
 }
 
 /// Checks any conversation: everything that would be sent is shown, in each format, and each format is well-formed.
-pub fn of_talks(talk: &Talk) -> Law {
+pub fn of_talks(talk: &Conversation) -> Law {
     let bytes = talk.write().bytes;
     let inputs = [Input::memory("t", bytes.clone())];
     let options =

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::any::{Law, is_accepted, lines, rebuild, same};
 use super::laws::{has_calls_of_its_own, has_plain_ids, values};
-use super::records::Talk;
+use super::records::Conversation;
 use clawutils::compact::cut::CutRule;
 use clawutils::compact::{MadeSummary, Strategy, Task};
 use clawutils::estimate::{Estimate, Gauge, Method, Request};
@@ -23,7 +23,7 @@ pub struct File {
 }
 
 /// Truncates, compacts three times with new turns between, then undoes everything.
-pub fn of_views(talk: &Talk) -> Law {
+pub fn of_views(talk: &Conversation) -> Law {
     let mut file = File::new(talk.write().bytes);
     let mut plain = File::new(file.bytes.clone());
     let is_exact = has_calls_of_its_own(talk);

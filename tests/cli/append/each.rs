@@ -9,7 +9,7 @@ use predicates::str::contains;
 use serde_json::json;
 
 use super::append;
-use crate::common::pty::{Pty, is_there};
+use crate::common::pty::{Pty, can_run};
 use crate::common::{Sandbox, into_closed_pipe};
 
 /// Waits until the transcript has `count` records.
@@ -87,7 +87,7 @@ fn print_writes_only_the_text_of_replies() {
     let gone = into_closed_pipe("claw-append --print --each s.jsonl");
     sandbox.sh(&gone).write_stdin(&*records).assert().success().stdout("141\n").stderr("");
     assert_eq!(sandbox.read_json("s.jsonl").len(), 30);
-    if is_there() {
+    if can_run() {
         sandbox.write("records", &records);
         let mut pty = Pty::run(sandbox.sh("claw-append --print s.jsonl <records"), (80, 24));
         pty.end().success();

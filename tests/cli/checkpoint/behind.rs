@@ -10,7 +10,7 @@ use crate::checkpoint::ids;
 #[cfg(feature = "http")]
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::{Cmd, Sandbox, kill_group};
-use crate::talks::{Talk, rebuild};
+use crate::conversations::{Conversation, rebuild};
 
 /// Scripts that the model runs before it answers with a checkpoint: none, a short wait, a wait for a file.
 const NOTHING: &str = ":";
@@ -28,7 +28,7 @@ fn turn(sandbox: &Sandbox, args: &[&str]) -> Cmd {
 /// request for a checkpoint to the file `asked`.
 fn with_model(first: &str) -> Sandbox {
     let sandbox = Sandbox::new();
-    Talk::plain(6, 2000).append(&sandbox, "s.jsonl");
+    Conversation::plain(6, 2000).append(&sandbox, "s.jsonl");
     let answer = r#"{"type":"assistant","content":"All of it.","stop_reason":"end_turn"}"#;
     let script = r#"cat >"input.$$"
         if grep -q '^{"role":"user","content":"Take stock' "input.$$"
@@ -135,7 +135,7 @@ fn a_checkpoint_is_made_after_a_hangup() {
 #[cfg(feature = "http")]
 fn a_turn_with_a_provider_makes_its_checkpoint_once() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
-    Talk::plain(6, 2000).append(&sandbox, "s.jsonl");
+    Conversation::plain(6, 2000).append(&sandbox, "s.jsonl");
     let turn = |prompt| {
         let cmd = sandbox.cmd("claw-turn").envs(provider.env()).env("CLAW_WINDOW", "20000");
         cmd.args(["-m", prompt, "s.jsonl"]).assert().success();

@@ -38,7 +38,7 @@ pub const ENTER: &str = "\r";
 
 /// Returns true if a program can be run on a terminal here; otherwise prints that the test is skipped.
 #[expect(clippy::print_stdout, reason = "a skipped test reports it")]
-pub fn is_there() -> bool {
+pub fn can_run() -> bool {
     let found = Command::new("setsid").arg("--version").stdout(Stdio::null()).status().is_ok();
     if !found {
         println!("skipped: no setsid(1)");
@@ -290,7 +290,7 @@ mod tests {
     fn a_program_has_the_terminal_and_its_size() {
         let (sandbox, script) =
             (Sandbox::new(), "tty -s && echo $TERM; stty size; echo x >/dev/tty");
-        if is_there() {
+        if can_run() {
             let mut pty = Pty::run(sandbox.sh(script), SIZE);
             pty.end().success().stdout("xterm-256color\r\n5 40\r\nx\r\n");
         }
@@ -299,7 +299,7 @@ mod tests {
     #[test]
     fn keys_reach_the_program_and_texts_are_waited_for_in_order() {
         let sandbox = Sandbox::new();
-        if is_there() {
+        if can_run() {
             let script = r#"while printf '> ' && read -r line; do echo "[$line]"; done; echo over"#;
             let mut pty = Pty::run(sandbox.sh(script), SIZE);
             pty.wait_for("> ").press("one\r").wait_for("[one]").wait_for("> ").press(CTRL_D);
@@ -311,7 +311,7 @@ mod tests {
     #[test]
     fn ctrl_c_ends_the_foreground_process() {
         let sandbox = Sandbox::new();
-        if is_there() && hears(2) {
+        if can_run() && hears(2) {
             let mut pty = Pty::run(sandbox.sh("echo ready; exec sleep 600"), SIZE);
             pty.wait_for("ready").press(CTRL_C);
             pty.end().killed_by(2);
@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn the_screen_shows_the_effect_of_control_sequences() {
         let sandbox = Sandbox::new();
-        if is_there() {
+        if can_run() {
             let script = r"printf 'waiting\r\033[K'; echo done; read -r line; stty size";
             let mut pty = Pty::run(sandbox.sh(script), SIZE);
             pty.wait_until("the line to be replaced", |screen| screen == "done");
@@ -338,7 +338,7 @@ mod tests {
     #[test]
     fn a_query_of_the_cursor_position_is_answered() {
         let sandbox = Sandbox::new();
-        if is_there() {
+        if can_run() {
             let script =
                 r"stty raw -echo; printf 'ab\033[6n'; dd bs=6 count=1 2>/dev/null | tail -c 4";
             let mut pty = Pty::run(sandbox.sh(script), SIZE);

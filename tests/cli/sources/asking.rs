@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::{applied, configure, lines, run, show, talk};
 use crate::common::{AssertExt, Sandbox};
+use crate::conversations::{Conversation, rebuild_meta, words};
 use crate::summaries::{asked, calls, compact, says, with_model};
-use crate::talks::{Talk, rebuild_meta, words};
 
 // ---- pieces, calls and time ------------------------------------------------------------------
 
@@ -47,7 +47,7 @@ fn m2_ten_times_the_summarisers_window_takes_as_many_calls_as_show_says() {
 #[test]
 fn v54_a_piece_that_fails_permanently_changes_nothing() {
     let sandbox = with_model();
-    Talk::plain(100, 400).append(&sandbox, "s.jsonl");
+    Conversation::plain(100, 400).append(&sandbox, "s.jsonl");
     let before = sandbox.read("s.jsonl");
     let args = ["--via", "main", "--window", "6000", "--max-calls", "40", "--no-fallback"];
     for (status, code) in [("69", 69), ("75", 75), ("6", 69)] {
@@ -168,7 +168,7 @@ fn v56_the_better_summary_is_used_and_no_call_is_wasted() {
 #[test]
 fn show_makes_no_call_and_prints_the_plan() {
     let sandbox = with_model();
-    Talk::of("uacrCRucracruauacrCRau", 150).append(&sandbox, "s.jsonl");
+    Conversation::of("uacrCRucracruauacrCRau", 150).append(&sandbox, "s.jsonl");
     let messages = rebuild_meta(&sandbox, "s.jsonl");
     let small = small_model(&sandbox);
     // The longest summary that a model may return; its prompt states the limit.

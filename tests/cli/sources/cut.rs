@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::{lines, run, show, talk};
 use crate::common::AssertExt;
+use crate::conversations::{Conversation, rebuild_meta, words};
 use crate::summaries::{calls, compacted, covered, legal, with_model};
-use crate::talks::{Talk, rebuild_meta, words};
 
 // ---- the cut ---------------------------------------------------------------------------------
 
@@ -33,7 +33,7 @@ fn v49_classic_cuts_as_the_original_program_did() {
 fn v50_classic_moves_the_cut_only_to_keep_a_pair_together() {
     let sandbox = with_model();
     let kinds = "uacrCRucracrCRuacrua";
-    Talk::of(kinds, 60).append(&sandbox, "s.jsonl");
+    Conversation::of(kinds, 60).append(&sandbox, "s.jsonl");
     let messages: Vec<String> =
         rebuild_meta(&sandbox, "s.jsonl").lines().map(|line| format!("{line}\n")).collect();
     for n in 6..=messages.len() {
@@ -88,7 +88,7 @@ fn v52_one_huge_message_is_named() {
 fn an_emergency_keeps_the_newest_fifth_and_the_protected_messages() {
     let sandbox = with_model();
     sandbox.write("status", "69");
-    let talk = Talk::new()
+    let talk = Conversation::new()
         .user("Never push to main.")
         .assistant("Yes.")
         .record(json!({"type": "user", "content": "The id is 4f6c-77.", "pin": true}))

@@ -7,20 +7,20 @@ use crate::common::{AssertExt, Sandbox};
 
 /// Records to be appended to a transcript.
 #[derive(Clone, Default)]
-pub struct Talk {
+pub struct Conversation {
     records: Vec<Value>,
     calls: usize,
 }
 
-impl Talk {
+impl Conversation {
     /// Returns an empty conversation.
-    pub fn new() -> Talk {
-        Talk::default()
+    pub fn new() -> Conversation {
+        Conversation::default()
     }
 
     /// Returns `n` alternating messages, the user's first: short questions, and answers of `words` words.
-    pub fn plain(n: usize, words: usize) -> Talk {
-        (0..n).fold(Talk::new(), |talk, i| match i % 2 {
+    pub fn plain(n: usize, words: usize) -> Conversation {
+        (0..n).fold(Conversation::new(), |talk, i| match i % 2 {
             0 => talk.user(&format!("question {i}")),
             _ => talk.assistant(&format!("answer {i}: {}", self::words(words))),
         })
@@ -28,9 +28,9 @@ impl Talk {
 
     /// Returns a conversation with one letter per message: `u` and `a` are text, `c` is a call and `r` its result,
     /// `C` two calls and `R` their results, the second one first.
-    pub fn of(kinds: &str, words: usize) -> Talk {
+    pub fn of(kinds: &str, words: usize) -> Conversation {
         let text = self::words(words);
-        kinds.chars().fold(Talk::new(), |talk, kind| match kind {
+        kinds.chars().fold(Conversation::new(), |talk, kind| match kind {
             'u' => talk.user(&text),
             'a' => talk.assistant(&text),
             'c' => talk.assistant("I look.").call("f", json!({})),
@@ -42,43 +42,43 @@ impl Talk {
     }
 
     /// Adds any record.
-    pub fn record(mut self, record: Value) -> Talk {
+    pub fn record(mut self, record: Value) -> Conversation {
         self.records.push(record);
         self
     }
 
     /// Adds a user message.
-    pub fn user(self, text: &str) -> Talk {
+    pub fn user(self, text: &str) -> Conversation {
         self.record(json!({"type": "user", "content": text}))
     }
 
     /// Adds an assistant message.
-    pub fn assistant(self, text: &str) -> Talk {
+    pub fn assistant(self, text: &str) -> Conversation {
         let content = json!([{"type": "text", "text": text}]);
         self.record(json!({"type": "assistant", "content": content, "stop_reason": "end_turn"}))
     }
 
     /// Adds a tool call; calls are named `call_1`, `call_2` and so on.
-    pub fn call(mut self, name: &str, input: Value) -> Talk {
+    pub fn call(mut self, name: &str, input: Value) -> Conversation {
         self.calls += 1;
         let id = format!("call_{}", self.calls);
         self.record(json!({"type": "tool_use", "tool_use_id": id, "name": name, "input": input}))
     }
 
     /// Adds the result of the newest call.
-    pub fn result(self, content: impl Into<Value>) -> Talk {
+    pub fn result(self, content: impl Into<Value>) -> Conversation {
         self.answer(0, content)
     }
 
     /// Adds the result of an earlier call, counted back from the newest one.
-    pub fn answer(self, back: usize, content: impl Into<Value>) -> Talk {
+    pub fn answer(self, back: usize, content: impl Into<Value>) -> Conversation {
         let id = format!("call_{}", self.calls - back);
         let content = content.into();
         self.record(json!({"type": "tool_result", "tool_use_id": id, "content": content}))
     }
 
     /// Adds a short text of the assistant, a tool call and its result.
-    pub fn tool(self, result: impl Into<Value>) -> Talk {
+    pub fn tool(self, result: impl Into<Value>) -> Conversation {
         let path = format!("src/file_{}.rs", self.calls + 1);
         self.assistant("I look.").call("read_file", json!({"path": path})).result(result)
     }
@@ -97,8 +97,8 @@ impl Talk {
 
 /// Six turns with long results: about 9000 tokens as the fake provider counts.
 #[cfg(feature = "http")]
-pub fn builds() -> Talk {
-    (1..=6).fold(Talk::new(), |talk, n| {
+pub fn builds() -> Conversation {
+    (1..=6).fold(Conversation::new(), |talk, n| {
         let talk = talk.user(&format!("Build target {n}.")).tool(log(150));
         talk.assistant(&format!("Target {n} fails: a header is missing."))
     })
@@ -106,8 +106,8 @@ pub fn builds() -> Talk {
 
 /// Six turns of text: about 4700 tokens as the fake provider counts.
 #[cfg(feature = "http")]
-pub fn chat() -> Talk {
-    Talk::plain(12, 600)
+pub fn chat() -> Conversation {
+    Conversation::plain(12, 600)
 }
 
 /// Returns `n` words of about a token each.
