@@ -4,7 +4,7 @@ use crate::json::{Object, elements, string};
 
 /// The maximum length, in characters, of a summary taken from a reply without a JSON object.
 const MOST_PLAIN: usize = 4000;
-/// The maximum number of opening braces at which an object is searched for.
+/// The maximum number of opening braces to try as the beginning of an object.
 const MOST_TRIES: usize = 1000;
 
 /// The content of a reply.
@@ -29,8 +29,8 @@ enum FoundSummary {
 }
 
 impl Said {
-    /// Reads a reply. It is used as an object if it is one, else the first object in it that has a summary, else its
-    /// text, cut to 4000 characters. Returns `None` if there is no summary.
+    /// Reads the first JSON object with a summary that the reply is or contains. If there is none, the text of the
+    /// reply is the summary, cut to 4000 characters. Returns `None` if every summary is blank, or the reply is.
     #[must_use]
     pub fn read(reply: &str) -> Option<Said> {
         let mut blank = false;
@@ -61,7 +61,8 @@ fn read_object(text: &str) -> FoundSummary {
     })
 }
 
-/// Returns the strings of a list that are not blank. A single string counts as a list of one; other values are dropped.
+/// Returns the strings of a list, trimmed and without blank ones; other elements are dropped. A single string counts
+/// as a list of one. Returns `None` for any other value.
 fn texts(raw: &str) -> Option<Vec<String>> {
     let elements = if raw.starts_with('"') { vec![raw] } else { elements(raw)? };
     let texts = elements.into_iter().filter_map(string).map(|text| text.trim().to_owned());

@@ -1,10 +1,9 @@
-//! How the context window is divided: prompt, answer, margin and reserve.
+//! The limits within the context window: the answer, the margin, and the reserve that triggers compaction.
 
-/// The margin is the window divided by this number, which is 5 %: the most by which an estimate may fall
-/// short.
+/// The window divided by the margin. The margin is 5 % of the window, in case the estimate is too low.
 const MARGIN: u64 = 20;
 
-/// A context window and its parts, all in tokens.
+/// A context window and the limits within it, all in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// The model's limit for prompt and answer together.
@@ -13,13 +12,13 @@ pub struct Budget {
     pub output: u64,
     /// Room for the estimate's error.
     pub margin: u64,
-    /// Space that a prompt leaves free; a prompt that reaches into it is compacted automatically.
+    /// Space to keep free: automatic compaction starts when the prompt reaches into it.
     pub reserve: u64,
 }
 
 impl Budget {
-    /// Divides `window`. By default the answer gets 8096 tokens or a quarter of the window, whichever is
-    /// smaller, and the reserve 30000 tokens or 15 %.
+    /// Computes the limits within `window`. By default the answer gets 8096 tokens or a quarter of the window,
+    /// whichever is smaller, and the reserve 30000 tokens or 15 % of the window, whichever is smaller.
     ///
     /// # Errors
     /// If nothing is left for the prompt; the message shows the arithmetic.

@@ -1,8 +1,7 @@
-//! The providers' token counts in the messages, and the choice of those that the estimate uses.
+//! Chooses which of the providers' token counts in the messages the estimate uses.
 //!
-//! [`rebuild`](crate::messages::rebuild) gives a message its count only as long as no later record has
-//! changed what it covers. Here the count must also be close to the estimate and come from the model's
-//! family.
+//! [`rebuild`](crate::messages::rebuild) gives a message its count only if no later record has changed what the
+//! count covers. To be used, a count must also be close to the estimate and come from a model of the same family.
 
 use super::{Request, families, tokens};
 use crate::messages::Message;
@@ -10,9 +9,9 @@ use crate::messages::meta::Meta;
 use crate::usage::Counts;
 use std::fmt;
 
-/// The difference in tokens below which a count is never implausible. Above it, a count of less than half or
-/// more than twice the estimate is ignored. Providers add prompts of their own, which weigh more in short
-/// conversations.
+/// The tokens by which a count may always differ from the estimate. With a larger difference, a count of less
+/// than half or more than twice the estimate is ignored. Providers add prompts of their own, whose share is larger
+/// in short conversations.
 const SLACK: u64 = 500;
 
 /// A count that the estimate uses.
@@ -22,7 +21,7 @@ pub(super) struct Anchor {
     pub covered: usize,
     /// The tokens of the prompt and of the answer, which is now the last of these messages.
     pub tokens: u64,
-    /// The weight of the same messages by our own estimate.
+    /// Our own weight of the same part: the system prompt, the tools and these messages.
     pub weight: u64,
 }
 
@@ -36,7 +35,7 @@ pub enum Unused {
         /// The prompt's tokens by the estimate.
         estimate: u64,
     },
-    /// A model of another family counted the tokens.
+    /// The count comes from a model of another family.
     OtherFamily {
         /// The prompt's tokens by the provider's count.
         count: u64,
@@ -70,12 +69,12 @@ impl fmt::Display for Unused {
             Unused::Implausible { estimate, .. } => {
                 write!(f, "the estimate for the same prompt is {estimate}")
             }
-            Unused::OtherFamily { .. } => f.write_str("a model of another family counted them"),
+            Unused::OtherFamily { .. } => f.write_str("it comes from a model of another family"),
         }
     }
 }
 
-/// Returns the newest count that is used, and the newest ignored one after it. `base` is the weight of
+/// Returns the newest usable count, and the newest of the ignored counts after it. `base` is the weight of
 /// everything before the messages, and `weights` holds the weight of each message.
 pub(super) fn find(
     request: &Request<'_, '_>,
@@ -128,7 +127,7 @@ mod tests {
             (6000, 12_000, true),
             (24_001, 12_000, true),
             (24_002, 12_000, false),
-            // The difference is too small to matter.
+            // At and above `SLACK`.
             (5, 505, true),
             (5, 506, false),
             (520, 20, true),

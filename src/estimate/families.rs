@@ -29,8 +29,8 @@ const FAMILIES: [(&str, &str); 23] = [
     ("minimax", "minimax"),
 ];
 
-/// Returns true if the two models are known to belong to different families. Any model may be behind a name
-/// without a known family, such as an alias or a deployment name.
+/// Returns true if the two models are known to belong to different families. A name without a known family, such
+/// as an alias or a deployment name, may stand for any model.
 #[must_use]
 pub fn differ(one: &str, other: &str) -> bool {
     matches!((family(one), family(other)), (Some(one), Some(other)) if one != other)
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn audit_14_families_differ_only_where_both_are_known() {
+    fn audit_14_families_differ_only_if_both_are_known() {
         for (one, other, is) in [
             ("claude-haiku-4-5", "claude-opus-5", false),
             ("anthropic/Claude-Haiku-4-5", "openai/gpt-5-mini", true),

@@ -1,11 +1,11 @@
 //! Estimates the tokens of messages. No other module counts tokens.
 //!
-//! A request is counted by type: the system prompt, the tools, each block, and a fixed cost for each message;
-//! never by the length of its JSON. Text is weighed by script ([`script`]), images by size ([`images`]). The
-//! trigger of compaction, the cut and the reports all use this count, so they cannot disagree.
+//! An estimate adds up the parts of a request: the system prompt, the tools, each content block, and a fixed cost
+//! per message. Text is weighed by script ([`script`]), images by size ([`images`]). The trigger of compaction, the
+//! cut and the reports all use this estimate, so they cannot disagree.
 //!
-//! If a provider has counted (`_meta.usage`, or the number in a refusal), its number replaces the estimate of
-//! the part that it covers. [`Estimate::of`] alone decides which counts are used, for every program.
+//! A provider's own count (`_meta.usage`, or the number in a refusal) replaces the estimate of the part that it
+//! covers. For every program, `counted::find` decides which of the counts in `_meta.usage` are used.
 
 pub mod budget;
 mod counted;
@@ -26,24 +26,24 @@ use counted::Anchor;
 pub use counted::Unused;
 pub use refused::Refused;
 
-/// The tokens of a message besides its content: role and turn markers. No provider publishes the number; the
-/// chat templates of open models take 4 to 8.
+/// The weight of a message's overhead: role and turn markers. No provider publishes the number; the chat
+/// templates of open models take 4 to 8 tokens.
 const MESSAGE: u64 = 8 * script::UNIT;
-/// The tokens of a tool call or result besides its content: block markers and its id.
+/// The weight of the overhead of a tool call or result: block markers and the id.
 const CALL: u64 = 24 * script::UNIT;
-/// The tokens of a request with tools besides the tools: the provider's own instructions for them. Anthropic
-/// documents 264 to 530, depending on the model.
+/// The weight of the instructions that a provider adds to a request with tools. Anthropic documents 264 to 530
+/// tokens, depending on the model.
 const TOOLS: u64 = 530 * script::UNIT;
-/// The bytes of base64 per token of a document whose pages cannot be counted.
+/// The assumed bytes of base64 per token of a document. Its pages are not counted.
 const DOCUMENT_BYTES: u64 = 12;
 
-/// How text is weighed.
+/// A method of weighing text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Method {
     /// By script and kind of text.
     #[default]
     Script,
-    /// claw0's: characters divided by four, block by block; for comparison only.
+    /// As claw0 does: characters divided by four, block by block. For comparison only.
     Chars4,
 }
 
@@ -80,7 +80,7 @@ pub struct Kinds {
 /// The estimated size of a request. All numbers are tokens, except for `bytes`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Estimate {
-    /// The whole prompt: `measured`, plus the estimate of what that does not cover.
+    /// The whole prompt: `measured` plus the estimate of the rest, or the scaled estimate if nothing is measured.
     pub tokens: u64,
     /// The estimate of the whole prompt without any provider's count.
     pub unmeasured: u64,
@@ -107,7 +107,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Replaces the estimate by the provider's count of the whole prompt.
+    /// Replaces the estimate with the provider's count of the whole prompt.
     pub fn measure_all(&mut self, counted: u64) {
         (self.tokens, self.measured) = (counted, counted);
         self.measured_messages = self.messages.len();
@@ -166,13 +166,13 @@ fn size(anchor: Option<Anchor>, scale: Scale, weight: u64) -> u64 {
     }
 }
 
-/// Returns the factor for estimates that comes from counts which no longer apply.
+/// Returns the scale that the first message stores: the factor from counts that no longer apply.
 fn scale_of(messages: &[Message<'_>]) -> Option<Scale> {
     messages.first()?.meta.as_ref()?.scale
 }
 
-/// Converts weights to tokens for a request and its changed versions. The provider's count of the request, if
-/// there is one, calibrates the estimate.
+/// An estimator for a request and its changed versions. The provider's count of the request, if there is one,
+/// calibrates it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gauge {
     /// The factor for estimates where no count applies; `None` if no provider has counted.
@@ -183,8 +183,8 @@ pub struct Gauge {
 }
 
 impl Gauge {
-    /// Returns a gauge for `request`. It uses `actual`, the count in a refusal of this very request; else the
-    /// provider's count of a part of it; else the plain estimate.
+    /// Returns a gauge for `request`. It is calibrated by `actual`, the count in a refusal of this request; else by
+    /// the provider's count of a part of it; else by the scale that the first message stores, if any.
     #[must_use]
     pub fn new(request: Request<'_, '_>, actual: Option<u64>) -> Gauge {
         let estimate = Estimate::of(request, Method::Script);

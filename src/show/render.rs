@@ -1,12 +1,12 @@
 //! Lays out Markdown as rows for a terminal.
 //!
 //! With colours, styles replace the Markdown delimiters; without colours the delimiters stay, so that no
-//! meaning is lost. The words are the same in both. Each line of a paragraph starts a new row and is wrapped.
-//! Code is not wrapped; tables are laid out, and wrapped within their columns.
+//! meaning is lost. Each line of a paragraph starts a new row and is wrapped. Code is not wrapped. Tables are
+//! aligned, and wrapped within their columns.
 //!
 //! A text that is still growing is laid out repeatedly. [`Rendered::settled`] is the number of rows that no
-//! further text can change: those of all blocks before the last one, and the rows of the last block before
-//! anything that may still become emphasis, code or a link.
+//! further text can change: all rows of the blocks before the last one, and those rows of the last block that
+//! precede anything that may still become emphasis, code or a link.
 
 use super::code;
 use super::emphasis::{Marked, is_escaped};
@@ -26,9 +26,9 @@ const DIALECT: Options = Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHRO
 pub struct MarkdownLayout {
     /// The width of a row in columns.
     pub width: usize,
-    /// Replace delimiters by styles.
+    /// True to replace delimiters with styles.
     pub color: bool,
-    /// Highlight code by its language. This needs complete code, because the colours of a line can depend on
+    /// True if the text is complete. Only then is code highlighted, because the colours of a line can depend on
     /// the lines after it.
     pub has_all: bool,
 }
@@ -72,7 +72,7 @@ struct Prefix {
 
 /// A block that contains no other blocks.
 enum Leaf {
-    /// Words, and the line below them that would have made them a heading.
+    /// A paragraph or a heading. `below` is the underline of a heading that is shown as a paragraph.
     Text {
         inline: Inline,
         below: Option<String>,
@@ -85,7 +85,7 @@ enum Leaf {
     Table(Table),
 }
 
-/// The state of the newest leaf, for finding out which rows are settled.
+/// The state of the newest leaf, from which [`Renderer::settled`] tells which rows are settled.
 #[derive(Default)]
 struct Newest {
     range: Range<usize>,
@@ -114,7 +114,7 @@ struct Renderer<'m> {
     start: usize,
     /// The end of the last leaf.
     end: Option<usize>,
-    /// The start of the first container opened since then.
+    /// The start of the first container opened since the last leaf.
     outer: Option<usize>,
     has_gap: bool,
     styles: Vec<Style>,
@@ -122,7 +122,7 @@ struct Renderer<'m> {
     open: Vec<usize>,
     /// The end of the last inline event.
     inner_end: usize,
-    /// The addresses of the open links, and the offsets of their words in the block's text.
+    /// The open links: the address, and where the link text starts in the text of the leaf.
     links: Vec<(String, usize)>,
     /// The offset of the outermost open inline element, or of a delimiter that may open one.
     unsettled: usize,
@@ -178,8 +178,8 @@ impl<'m> Renderer<'m> {
             Event::SoftBreak => self.push("\n", range.start),
             Event::HardBreak => self.push("\n", range.start),
             Event::Rule => self.rule(range),
-            // The dialect produces no other events.
             Event::InlineHtml(html) => self.text(&html, range),
+            // The enabled extensions produce no other events.
             _ => {}
         }
     }
@@ -293,8 +293,8 @@ impl<'m> Renderer<'m> {
         }
     }
 
-    /// Returns the line below a text that is too long for a heading. The text was already shown as a
-    /// paragraph when that line came.
+    /// Returns the underline of a heading whose text takes more than one row. The first of these rows was settled
+    /// as part of a paragraph before the underline arrived, so the heading is shown as a paragraph.
     fn line_below(&self, heading: &str) -> Option<String> {
         let heading = heading.trim();
         let (words, line) = heading.rsplit_once('\n').filter(|_| !heading.starts_with('#'))?;
@@ -360,7 +360,7 @@ impl<'m> Renderer<'m> {
             self.newest.ends.push(end);
         }
         below.iter().for_each(|line| self.row(line));
-        // The line may become the header of a table.
+        // The last line may become the header of a table.
         let own = &self.source[self.newest.range.clone()];
         let line = own.rfind('\n').map_or(0, |feed| feed + 1);
         if own[line..].contains('|') {
@@ -550,7 +550,7 @@ impl<'m> Renderer<'m> {
         self.inner_end = range.end;
     }
 
-    /// Adds text to the open leaf. In an item without a paragraph, text opens a leaf.
+    /// Adds text to the open leaf. Opens one if there is none: the text of a list item need not be a paragraph.
     fn push(&mut self, text: &str, at: usize) {
         if self.leaf.is_none() {
             self.begin(Leaf::text(None), at);
@@ -589,7 +589,7 @@ impl<'m> Renderer<'m> {
 
     // ---- settled rows --------------------------------------------------------------------
 
-    /// Searches words for what further text may turn into emphasis, code, a link or HTML.
+    /// Searches text for characters that further text may turn into emphasis, code, a link, HTML or an entity.
     fn look_for_beginnings(&mut self, range: Range<usize>) {
         for (at, c) in self.source[range.clone()].char_indices() {
             let at = range.start + at;
@@ -628,7 +628,8 @@ impl<'m> Renderer<'m> {
         if rest.matches('\n').count() > 1 {
             return self.rows.len();
         }
-        // `- - -` may become a rule. The end of a row depends on the text after it.
+        // A block without letters, such as `- - -`, may become a rule. The end of the last row depends on the text
+        // after it.
         let has_letters = self.source[range.clone()].contains(char::is_alphanumeric);
         let certain = ends.iter().take_while(|end| **end <= *unsettled && has_letters).count();
         first_row + certain.saturating_sub(1)
