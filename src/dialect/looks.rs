@@ -12,11 +12,11 @@ use crate::json::Object;
 use crate::record::{self, Body};
 use std::ops::Range;
 
-/// The bytes of an input that are read first; nearly always they contain a record.
+/// The number of bytes to read first. They nearly always contain a record.
 const NEAR: u64 = 4 * 1024;
-/// The bytes at the beginning of an input that are examined if no line is an object, and at its end.
+/// The number of bytes to examine at the end of an input, and at its beginning if no line is an object.
 const BEGINNING: u64 = 64 * 1024;
-/// The first bytes of a record, as these programs and claw0 write it.
+/// The first bytes of a record, as clawutils or claw0 writes it.
 const RECORD_BEGINNINGS: [&[u8]; 2] = [b"{\"id\":\"", b"{\"type\":\""];
 
 /// The kind of an input's content.
@@ -38,7 +38,7 @@ pub enum Looks {
     Array,
     /// A transcript of another program.
     Foreign(&'static str),
-    /// A transcript of another program whose records name their parents.
+    /// A transcript of another program, in a tree format: its records name their parents.
     Tree(&'static str),
     /// Other JSON objects.
     Objects,
@@ -52,7 +52,7 @@ pub enum Looks {
 /// calls this first.
 ///
 /// # Errors
-/// 65 with what the input looks like and what to do; 74 if it cannot be read.
+/// Status 65 for such an input; the message says what it looks like and what to do. Status 74 if it cannot be read.
 pub fn require_records(input: &Input) -> anyhow::Result<()> {
     let looks = of(input)?;
     let Some(words) = looks.problem() else { return Ok(()) };
@@ -73,7 +73,7 @@ impl Looks {
             Looks::Array => "a JSON array",
             Looks::Foreign(program) => &format!("a transcript of {program}"),
             Looks::Tree(program) => &format!("a transcript of {program}, which is a tree"),
-            Looks::Objects => "JSON objects without a record's 'type'",
+            Looks::Objects => "JSON objects without a record type",
             Looks::Text => "text",
             Looks::Binary(kind) => kind,
         };
@@ -87,7 +87,7 @@ impl Looks {
             Looks::Messages => "give the transcript that the messages come from",
             Looks::Answer => "claw-call writes answers as records",
             Looks::Foreign(_) | Looks::Tree(_) => "convert it to records first, see claw-record(5)",
-            Looks::Text => "'claw-append --user' makes a record of text",
+            Looks::Text => "'claw-append --user' turns text into a record",
             Looks::Binary(_) => "give a transcript",
             _ => "a transcript has one record on each line, see claw-record(5)",
         }
@@ -126,8 +126,8 @@ pub fn advice_for_records(looks: Looks) -> Option<&'static str> {
     }
 }
 
-/// Returns the kind of an input. It is read up to its first record; the middle is read only if neither end
-/// contains a record.
+/// Returns the kind of an input. Stops at the first record, and reads the middle only if neither end contains a
+/// record.
 ///
 /// # Errors
 /// If it cannot be read.
@@ -159,12 +159,12 @@ fn of_ends(input: &Input) -> anyhow::Result<Option<Looks>> {
     Ok(end.decided.or((is_unknown && !is_foreign).then_some(Looks::Records)))
 }
 
-/// The kinds of the objects of an input, up to the first conclusive one.
+/// The kinds of the objects in an input, up to the first conclusive one.
 #[derive(Default)]
 struct Objects {
-    /// A record of a known type, or of a tree format.
+    /// The conclusive kind: a record of a known type or of a tree format was read.
     decided: Option<Looks>,
-    /// The kind of the first line that only another program writes.
+    /// The kind of the first line in a foreign format.
     foreign: Option<Looks>,
     /// True after a record of an unknown type.
     has_unknown: bool,
@@ -208,8 +208,7 @@ impl Objects {
         } else if matches!(body, Ok(Body::Other)) {
             self.has_unknown = true;
         } else {
-            // A header, or a record of a known type that lacks a member: a damaged transcript, not another
-            // kind.
+            // A session header, or a damaged record: its type is known, but a member is missing.
             self.decided = Some(Looks::Records);
         }
     }
@@ -220,7 +219,7 @@ impl Objects {
     }
 }
 
-/// Returns the kind of an object whose type is not one of our records.
+/// Returns the kind of an object in a foreign format that has a type, or `None` if the format is unknown.
 fn foreign(object: &Object<'_>) -> Option<Looks> {
     let has = |name: &str| object.get(name).is_some();
     let kind = object.string("type")?;
@@ -284,7 +283,7 @@ fn on_several_lines(bytes: &[u8]) -> Looks {
     }
 }
 
-/// Returns the kind of a binary file.
+/// Returns the kind of binary data, or `None` for text.
 fn binary(bytes: &[u8]) -> Option<&'static str> {
     let kinds: [(&[u8], &'static str); 7] = [
         (b"%PDF-", "a PDF file"),

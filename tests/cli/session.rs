@@ -730,7 +730,7 @@ fn audit_27_a_turn_in_an_expired_session_begins_another() {
     turn(&sandbox, &["--idle", "30", "-m", "hi", "./s.jsonl"])
         .assert()
         .code(2)
-        .stderr(contains("--reset and --idle need a session's name, and './s.jsonl' is a path"));
+        .stderr(contains("--reset and --idle need a session name, but './s.jsonl' is a path"));
 }
 
 #[test]

@@ -13,7 +13,7 @@ const RECORD: &str = "{\"type\":\"user\",\"content\":\"hi\"}\n";
 
 /// Files that people give instead of a transcript, their description in the error, and the advice.
 const STRANGERS: [(&str, &str, &str); 14] = [
-    ("# Notes\n\nBuy milk.\n", "text", "'claw-append --user' makes a record of text"),
+    ("# Notes\n\nBuy milk.\n", "text", "'claw-append --user' turns text into a record"),
     ("%PDF-1.7\n1 0 obj\n", "a PDF file", "give a transcript"),
     ("\u{7f}ELF\u{2}\u{1}\0\0", "binary data", "give a transcript"),
     (
@@ -63,11 +63,11 @@ const STRANGERS: [(&str, &str, &str); 14] = [
     ),
     (
         "{\"a\":1}\n",
-        "JSON objects without a record's 'type'",
+        "JSON objects without a record type",
         "a transcript has one record on each line",
     ),
     // The search for a record reads windows that end within this line.
-    ("words ", "text", "'claw-append --user' makes a record of text"),
+    ("words ", "text", "'claw-append --user' turns text into a record"),
 ];
 
 /// Programs that read the transcript 'x', by their arguments.
@@ -235,7 +235,7 @@ fn audit_13_input_without_messages_or_records_is_refused_with_advice() {
         (
             STRANGERS[0].0,
             "give messages as claw-rebuild prints them",
-            "'claw-append --user' makes a record of text",
+            "'claw-append --user' turns text into a record",
         ),
     ] {
         let readers = ["claw-estimate", "claw-truncate", "claw-compact", "claw-call"];

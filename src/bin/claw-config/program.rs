@@ -2,8 +2,8 @@
 
 use std::process::{Command, Stdio};
 
-/// Returns the program of a command if the shell cannot find it. Variables before the program are skipped,
-/// and only a plain word is checked.
+/// Returns the program of a command if the shell cannot find it. Skips variable assignments before the program,
+/// and does not check a word that the shell would expand or unquote.
 pub fn not_found(command: &str) -> Option<&str> {
     let mut words = command.split_whitespace();
     let program = words.find(|word| !word.contains('=')).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! `claw-config shell`: parses and checks the command line of a script, and prints variables for its `eval`.
+//! `claw-config shell`: parses and checks the command line of a script, and prints shell code for it to `eval`.
 //!
-//! Nothing is printed unless the whole command line is valid. Settings on it become exported variables, which the
-//! programs that the script runs read; values that only the script needs become plain variables.
+//! Nothing is printed unless the whole command line is valid. Settings on it become exported variables, for the
+//! programs that the script runs; values that only the script needs become plain variables.
 
 use crate::plan::plan;
 use crate::program::not_found;
@@ -44,7 +44,7 @@ enum Script {
 }
 
 impl Shell {
-    /// Prints shell code. `options` precede the arguments of the script. Errors are reported under the name
+    /// Prints shell code. `options` go before the arguments of the script. Errors are reported under the name
     /// of the script.
     ///
     /// # Errors
@@ -63,7 +63,7 @@ impl Shell {
     }
 }
 
-/// Parses `arguments` as those of a script, and returns the text that `print` makes from them.
+/// Parses `arguments` as those of a script, and returns the shell code that `print` makes from them.
 fn read<A: Parser>(
     name: &str,
     arguments: &[OsString],
@@ -115,13 +115,13 @@ impl ShellCode {
         self.set(name, if is_on { "yes" } else { "no" });
     }
 
-    /// Makes a message the standard input. The variable `settings` gets the code so far: unlike code with a message, it
-    /// can be exported, because Linux limits each string of the environment to 128 KiB.
+    /// Makes a message the standard input. The code so far goes into the variable `settings`, which the script
+    /// exports. It does not contain the message, because Linux limits each environment string to 128 KiB.
     fn set_input(&mut self, message: &str) {
         let settings = std::mem::take(self).0;
         self.set("settings", settings);
         self.add("eval \"$settings\"\n");
-        // A variable of the environment stays exported when it is set.
+        // A `message` from the environment would stay exported.
         self.unset("message");
         self.set("message", message);
         self.add("exec <<END\n$message\nEND\n");
@@ -150,7 +150,7 @@ impl ShellCode {
     }
 }
 
-/// Makes paths absolute, because programs of the script may run in another folder.
+/// Makes paths absolute, because the script may run programs in another folder.
 fn absolute(setting: &Setting, texts: &[OsString]) -> Vec<OsString> {
     let is_object = |text: &OsString| text.to_string_lossy().trim_start().starts_with('{');
     let one = |text: &OsString| match setting.kind {
@@ -193,7 +193,7 @@ fn turn(args: &Turn, decided: &Decided, text: &mut ShellCode) -> anyhow::Result<
         return fail(
             Exit::Usage,
             format!(
-                "--reset and --idle need a session's name, and '{session}' is a path; leave them out"
+                "--reset and --idle need a session name, but '{session}' is a path; leave them out"
             ),
         );
     }
@@ -273,7 +273,7 @@ fn chat(args: &Chat, _: &Decided, text: &mut ShellCode) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Adds `set --` with the files to attach as options of claw-append, and checks them.
+/// Checks the files to attach, and adds `set --` with a claw-append option for each.
 fn set_attached(files: &[PathBuf], text: &mut ShellCode) -> anyhow::Result<()> {
     text.add("set --");
     for file in files {
@@ -353,7 +353,7 @@ fn say_first_steps() {
     }
 }
 
-/// Names the default model on the first turn of a new transcript.
+/// Reports which default model is used, on the first turn of a new transcript.
 fn say_default_model(model: &ModelArgs, session: &str) {
     let is_new = is_path(session) && !std::path::Path::new(session).exists();
     if !is_new || model.named_model().is_some() || model.provider() == Provider::Offline {
@@ -363,7 +363,7 @@ fn say_default_model(model: &ModelArgs, session: &str) {
         let provider = model.provider().name();
         diagnostics::say(
             "claw-turn",
-            &format!("using {name} by {provider}; --model or CLAW_MODEL selects another"),
+            &format!("using {name} from {provider}; --model or CLAW_MODEL selects another"),
         );
     }
 }
