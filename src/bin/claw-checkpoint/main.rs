@@ -1,4 +1,4 @@
-//! claw-checkpoint: summarise a conversation before the summary is needed.
+//! claw-checkpoint: summarise a conversation ahead of compaction.
 
 mod checkpoint;
 
@@ -17,7 +17,7 @@ Examples:
       claw-rebuild --meta s.jsonl |
         claw-checkpoint --if-due | claw-append s.jsonl";
 
-/// Summarise a conversation before the summary is needed
+/// Summarise a conversation ahead of compaction
 #[derive(Parser)]
 #[command(
     name = "claw-checkpoint",
