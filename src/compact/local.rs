@@ -30,7 +30,7 @@ const LAST: &str = "The last answer";
 
 /// The longest summary is composed at this step, the shortest at step 0.
 const STEPS: usize = 48;
-/// At this step an earlier summary by a model is shortened before anything else is.
+/// The last step at which an earlier summary by a model is included in full.
 const LEAST: usize = 4;
 /// The shortest form of an earlier summary by a model, in characters.
 const LEAST_EARLIER: usize = 60;
@@ -38,23 +38,24 @@ const LEAST_EARLIER: usize = 60;
 const BEGINNINGS: [usize; 5] = [200, 140, 100, 70, 40];
 const LEAST_BEGINNING: usize = 20;
 
-/// Summarises the covered messages, in as many tokens as a summary may have. If nothing fits, returns the
-/// shortest summary; the result is never empty.
+/// Summarises the covered messages, in the longest form that has at most [`Task::most_tokens`]. If no form fits,
+/// returns the shortest; the result is never empty.
 #[must_use]
 pub fn summary(task: &Task<'_, '_>, planned: &CutPlan) -> String {
     let covered = &task.messages[planned.from..planned.at];
     let sections = Sections::gather(covered, task, planned);
     let fits = |text: &String| task.gauge.text(text) <= task.most_tokens(planned);
-    let mut texts = sizes().map(|(step, earlier)| sections.compose(step, earlier));
-    texts.find(fits).unwrap_or_else(|| {
+    let mut forms = sizes().map(|(step, earlier)| sections.compose(step, earlier));
+    forms.find(fits).unwrap_or_else(|| {
         let barest = sections.compose(0, LEAST_EARLIER);
         let mut beginnings = BEGINNINGS.map(|most| short(&barest, most)).into_iter();
         beginnings.find(fits).unwrap_or_else(|| short(&barest, LEAST_BEGINNING))
     })
 }
 
-/// Returns the steps to try, longest first, each with the length of an earlier summary by a model, in
-/// characters: first all of it, then less of it, then less of everything.
+/// Returns the steps to try, longest first, each with the maximum length of an earlier summary by a model in
+/// characters. Down to step [`LEAST`] that summary is included in full; then it is shortened at that step; then
+/// everything is.
 fn sizes() -> impl Iterator<Item = (usize, usize)> {
     let whole = (LEAST..=STEPS).rev().map(|step| (step, usize::MAX));
     let less = [4000, 2000, 1000, 500].map(|earlier| (LEAST, earlier));

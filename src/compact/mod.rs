@@ -97,8 +97,9 @@ pub struct CutPlan {
 }
 
 impl<'a> Task<'_, 'a> {
-    /// Plans the compaction. Returns `None` if there is no legal cut, or if no cut brings the request within the
-    /// target even with an empty summary.
+    /// Plans the compaction. Returns `None` if the rule covers no message and the request is within the target, or if
+    /// no legal cut makes the request smaller and brings it within the target, even with an empty summary.
+    /// [`CutRule::Classic`] ignores both the size and the target.
     #[must_use]
     pub fn plan(&self) -> Option<CutPlan> {
         let Task { messages, system, tools, model, .. } = *self;
@@ -111,8 +112,8 @@ impl<'a> Task<'_, 'a> {
         let preferred = self.rule.preferred(&tails);
         let legal = cut::legal(messages);
         let is_over = self.target.is_some_and(|target| before > target);
-        let may_do_without = is_over && self.rule != CutRule::Classic;
-        if preferred == 0 && !may_do_without {
+        let must_shrink = is_over && self.rule != CutRule::Classic;
+        if preferred == 0 && !must_shrink {
             return None;
         }
         let choice = CutChoice { task: self, before, rests: &rests };

@@ -79,22 +79,22 @@ impl QuoteChoice<'_> {
         }
     }
 
-    /// Keeps the rules of all messages; those of messages with long rules are dropped first. A short message is
-    /// kept whole if there is room.
+    /// Keeps the rules of the other messages in `most` tokens, those of messages with short rules first. With the
+    /// tokens that are left, short messages are then kept whole, newest first.
     fn keep_rules(&mut self, most: u64) {
         let mut room = Room(most.min(self.room.0));
-        let mut kept = Vec::new();
+        let mut chosen = Vec::new();
         for (at, rules) in self.rules_shortest_first() {
             if room.take(self.tokens(&rules)) {
-                kept.push((at, rules));
+                chosen.push((at, rules));
             }
         }
-        kept.sort_by_key(|(at, _)| Reverse(*at));
-        for (at, rules) in kept {
+        chosen.sort_by_key(|(at, _)| Reverse(*at));
+        for (at, rules) in chosen {
             let whole = &self.said[at];
             let tokens = self.tokens(whole);
-            let more = tokens.saturating_sub(self.tokens(&rules));
-            let is_kept_whole = tokens <= most / 8 && room.take(more);
+            let extra = tokens.saturating_sub(self.tokens(&rules));
+            let is_kept_whole = tokens <= most / 8 && room.take(extra);
             self.keep(at, if is_kept_whole { whole.clone() } else { rules });
         }
     }

@@ -131,8 +131,8 @@ pub fn run(
             let (sender, next, groups) = (sender.clone(), &next, &groups);
             scope.spawn(move || work(jobs, next, groups, settings, &sender));
         }
-        let (mut open, mut signal, mut outcome) = (jobs.len(), None, Ok(()));
-        while open > 0
+        let (mut unfinished, mut signal, mut outcome) = (jobs.len(), None, Ok(()));
+        while unfinished > 0
             && let Ok(event) = events.recv()
         {
             match event {
@@ -142,7 +142,7 @@ pub fn run(
                 }
                 JobEvent::Ended(number, record) => {
                     results.records[number] = record;
-                    open -= 1;
+                    unfinished -= 1;
                 }
             }
             outcome = outcome.and_then(|()| results.write_next(&mut write));
@@ -151,6 +151,7 @@ pub fn run(
             }
         }
         outcome?;
+        // `write_next` stops at an interrupted job, which has no record.
         results.records.iter().flatten().try_for_each(|record| write(record))?;
         Ok(signal)
     })

@@ -249,6 +249,7 @@ impl<'s> Backward<'s> {
         while let Some((input, before)) = self.inputs.split_last() {
             let floor = self.floor.saturating_sub(self.base);
             if let Some(at) = self.found.pop() {
+                // An earlier match in the line that was returned last is skipped.
                 if at < self.last_line && at >= floor {
                     return self.line_at(input, at).map(Some);
                 }

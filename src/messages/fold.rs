@@ -319,6 +319,8 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         message
     }
 
+    /// Adds a tool call to the last reply, or to a new one if that is complete. If a result with its id came before the
+    /// call, the call gets it unless another result follows. A call that the reply already contains is skipped.
     fn call(&mut self, block: Block<'b>, meta: Option<Box<Meta>>, record: &Record<'_>) {
         let BlockKind::ToolUse { id } = block.kind.clone() else { return };
         if self.is_written_again(&id, &block, record) {
@@ -328,10 +330,11 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         let early = self.early.take_first(&id);
         let message = self.open_message(Role::Assistant, self.takes_calls(), meta);
         message.reply.add_call(early.is_some());
-        let (block, index) = (message.add_block(block), message.calls.len());
+        let (block, call_index) = (message.add_block(block), message.calls.len());
         let place = record.place.clone();
         message.calls.push(PendingCall { id: id.clone(), block, answer: None, early, place });
-        self.calls.insert(id, (self.first + self.pending.len() - 1, index));
+        let message_number = self.first + self.pending.len() - 1;
+        self.calls.insert(id, (message_number, call_index));
     }
 
     /// Returns true if the newest reply already contains this call. The current version of claw0 writes every call

@@ -79,19 +79,19 @@ pub fn stream(
     let mut replaced = 0;
     let mut lines = Lines::new(inputs, view.start..view.end);
     while let Some(batch) = lines.batch()? {
-        // The fold borrows from the lines of the batch.
-        let mut within = fold;
+        // This fold borrows from the lines of the batch, and must own what it keeps before the batch is dropped.
+        let mut batch_fold = fold;
         for line in batch {
             watch.note_line(&line);
             match read_record(line, &mut replaced)? {
-                Err(finding) => within.find(finding),
+                Err(finding) => batch_fold.find(finding),
                 Ok(record) => {
-                    watch.see(&record);
-                    within.take(record).context("cannot write '<stdout>'")?;
+                    watch.note_record(&record);
+                    batch_fold.take(record).context("cannot write '<stdout>'")?;
                 }
             }
         }
-        fold = within.into_owned();
+        fold = batch_fold.into_owned();
     }
     let open_calls = fold.finish().context("cannot write '<stdout>'")?;
     let findings = watch.finish(view.start == 0, findings);
@@ -128,7 +128,8 @@ impl Watch {
         }
     }
 
-    fn see(&mut self, record: &Record<'_>) {
+    /// Drops the finding of a retraction whose target is this record.
+    fn note_record(&mut self, record: &Record<'_>) {
         if !self.unseen.is_empty() {
             self.unseen.remove(record.id.as_ref());
         }

@@ -93,7 +93,7 @@ pub fn find(
         ignore: options.ignore_compactions,
         findings,
         kept: None,
-        better: HashMap::new(),
+        replacements: HashMap::new(),
         missing: HashMap::new(),
         has_missed: false,
         places: None,
@@ -135,7 +135,7 @@ struct Search<'s> {
     /// The offset of the first record that the compaction in effect keeps.
     kept: Option<u64>,
     /// The newest replacement of a summary, by the id of the compaction that it replaces.
-    better: HashMap<String, Governing>,
+    replacements: HashMap<String, Governing>,
     /// The compactions to replace that were not read yet, with the findings if they do not exist.
     missing: HashMap<String, Vec<Finding>>,
     /// True if a first kept record was not found.
@@ -205,9 +205,11 @@ impl Search<'_> {
         }
     }
 
-    /// Reads the next view record. The newest comes first.
+    /// Applies a view record, or stores the newest usable checkpoint. The records come newest first; what a newer one
+    /// has set is kept.
     fn take(&mut self, record: &Record<'_>) -> anyhow::Result<()> {
         if let Body::Compaction { retry_of: None, .. } = &record.body {
+            // It exists, even if it is retracted.
             self.missing.remove(record.id.as_ref());
         }
         if self.view.retracted.contains(record.id.as_ref()) {
@@ -221,8 +223,8 @@ impl Search<'_> {
                 let key = (record_id.clone(), tool_use_id.clone());
                 self.view.truncations.entry(key).or_insert_with(|| (**shown).clone());
             }
-            Body::Compaction { summary, retry_of: Some(place), scale, .. } => {
-                self.replace(record, place, Governing::new(record, summary, *scale));
+            Body::Compaction { summary, retry_of: Some(target), scale, .. } => {
+                self.replace(record, target, Governing::new(record, summary, *scale));
             }
             Body::Compaction { summary, first_kept, hint, retry_of: None, scale }
                 if self.kept.is_none() && !self.ignore =>
@@ -252,12 +254,12 @@ impl Search<'_> {
         self.view.unseen_targets.insert(target.to_owned(), finding);
     }
 
-    /// Stores a replacement for the summary of the compaction `place`.
-    fn replace(&mut self, record: &Record<'_>, place: &str, own: Governing) {
-        let what = format!("compaction not applied: no compaction '{place}' before it");
+    /// Stores a replacement for the summary of the compaction `target`.
+    fn replace(&mut self, record: &Record<'_>, target: &str, own: Governing) {
+        let what = format!("compaction not applied: no compaction '{target}' before it");
         let finding = found(&rules::UNKNOWN_TARGET, record, what);
-        self.missing.entry(place.to_owned()).or_default().push(finding);
-        self.better.entry(place.to_owned()).or_insert(own);
+        self.missing.entry(target.to_owned()).or_default().push(finding);
+        self.replacements.entry(target.to_owned()).or_insert(own);
     }
 
     /// Puts a compaction into effect if its first kept record exists. Uses the replacement of its summary if there
@@ -275,7 +277,7 @@ impl Search<'_> {
             return Ok(());
         };
         self.kept = Some(kept);
-        let governing = self.better.remove(record.id.as_ref()).unwrap_or(own);
+        let governing = self.replacements.remove(record.id.as_ref()).unwrap_or(own);
         self.scale(governing.scale, governing.at);
         self.view.counts_from = self.view.counts_from.max(governing.at);
         self.view.governing = Some(governing);

@@ -170,27 +170,30 @@ fn shown(points: &[Point]) -> Option<(usize, &Point)> {
     compaction.map(|index| (index, &points[index])).or_else(largest)
 }
 
-/// Draws the size as a line with an area below it, stretched to the width of the page.
+/// Draws the size as a line with a filled area below it, stretched to the width of the page. A compaction or
+/// truncation is a vertical drop.
 fn line(svg: &mut String, frame: &Frame, points: &[Point]) {
     let mut path = String::new();
     let mut put = |index: usize, tokens: u64| {
         let command = if path.is_empty() { 'M' } else { 'L' };
         let _ = write!(path, "{command}{} {}", frame.across(index), frame.y(tokens));
     };
-    let bucket = points.len().div_ceil(MOST_POINTS);
-    for (number, part) in points.chunks(bucket).enumerate() {
-        let Some((index, point)) = shown(part) else { continue };
+    let bucket_size = points.len().div_ceil(MOST_POINTS);
+    for (number, bucket) in points.chunks(bucket_size).enumerate() {
+        let Some((index, point)) = shown(bucket) else { continue };
+        let index = number * bucket_size + index;
         if let StepKind::Compacted(before) | StepKind::Shortened(before) = point.kind {
-            put(number * bucket + index, before);
+            put(index, before);
         }
-        put(number * bucket + index, point.tokens);
+        put(index, point.tokens);
     }
+    // The area is closed along the bottom, back to where the line begins.
+    let begin = path.strip_prefix('M').and_then(|rest| rest.split(' ').next()).unwrap_or("0");
     let _ = writeln!(
         svg,
         "<svg x=\"0\" y=\"{TOP}\" width=\"100%\" height=\"{PLOT}\" viewBox=\"0 0 {ACROSS} {PLOT}\" preserveAspectRatio=\"none\" overflow=\"visible\">\n\
-         <path class=\"area\" d=\"{path}V{PLOT}H{}Z\"/>\n\
+         <path class=\"area\" d=\"{path}V{PLOT}H{begin}Z\"/>\n\
          <path class=\"size\" d=\"{path}\"/>\n</svg>",
-        path.strip_prefix('M').and_then(|rest| rest.split(' ').next()).unwrap_or("0"),
     );
 }
 

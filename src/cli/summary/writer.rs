@@ -167,7 +167,7 @@ impl Writer<'_> {
 
 /// A request that does not fit the model's context window.
 struct TooLong {
-    /// The index of the first message in it.
+    /// The index of its first message among those that were left to summarise.
     first: usize,
     request: String,
 }

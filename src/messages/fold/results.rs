@@ -98,10 +98,12 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
         }
     }
 
+    /// Assigns a result to the newest pending call with its id. If no call with this id was read yet, the result waits
+    /// for one. A second result, or one whose call was already laid out, is left out.
     fn place(&mut self, answer: PendingResult<'b>, record: &Record<'_>) {
         let id = answer.id.clone();
-        let newest = self.calls.get(&id).map(|(number, call)| (number - self.first, *call));
-        match newest {
+        let newest_call = self.calls.get(&id).map(|(number, call)| (number - self.first, *call));
+        match newest_call {
             Some((at, call)) if self.pending[at].calls[call].answer.is_none() => {
                 self.end_counts(answer.changed_at);
                 let message = &mut self.pending[at];
