@@ -124,7 +124,7 @@ pub struct Turn {
     /// Path of the transcript (with a / or .jsonl), created if missing; or the name of a session
     #[arg(value_name = "SESSION", required_unless_present = "current", conflicts_with = "current")]
     pub session: Option<String>,
-    /// Take the turn in the current session
+    /// Run the turn in the current session
     #[arg(short = 'c', long = "continue")]
     pub current: bool,
     /// Take the prompt from the command line instead of standard input

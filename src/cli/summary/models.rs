@@ -26,7 +26,7 @@ pub struct SummariserArgs {
     /// Context window of --ollama-model, in tokens
     #[arg(long, value_name = "TOKENS", env = "CLAW_OLLAMA_WINDOW")]
     pub ollama_window: Option<u64>,
-    /// Skip a model for summaries, but not the conversation's, after N failures in a row; 0 never skips
+    /// Skip a model for summaries, except the conversation's, after N failures in a row; 0 never skips it
     #[arg(long, value_name = "N", env = "CLAW_MAX_FAILURES", default_value = "3")]
     pub max_failures: u64,
     /// Skip a model that reached --max-failures for this long, in minutes
