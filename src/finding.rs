@@ -70,7 +70,7 @@ impl Finding {
             .number("offset", *offset)
             .number("length", *length)
             .or_null(Members::string, "id", self.id.as_deref())
-            .bool("mended", rule.repaired)
+            .bool("repaired", rule.repaired)
     }
 }
 

@@ -131,7 +131,7 @@ fn check_calls<'m>(
             found.push(broken("call-id", index, what));
         }
         if !seen.insert(id) {
-            found.push(broken("call-twice", index, format!("duplicate call id '{id}'")));
+            found.push(broken("duplicate-call", index, format!("duplicate call id '{id}'")));
         }
         if !answers.contains(id) {
             let what = format!("call '{id}' has no result in the next message");
@@ -158,7 +158,7 @@ fn check_results(messages: &[Message<'_>], index: usize, found: &mut Vec<Violati
             found.push(broken("orphan-result", index, what));
         }
         if !here.insert(id) {
-            found.push(broken("result-twice", index, format!("two results for call '{id}'")));
+            found.push(broken("duplicate-result", index, format!("two results for call '{id}'")));
         }
     }
 }

@@ -122,8 +122,8 @@ mod tests {
         let other = RESULT.replace("r1", "other");
         for (records, result, found) in [
             (vec![ASK, RESULT_2, &reply, RESULT, END], "r1", vec!["orphan-result"]),
-            (vec![ASK, &reply, RESULT, RESULT, END], "r1", vec!["result-twice"]),
-            (vec![ASK, &reply, RESULT, &other, END], "r1", vec!["result-twice"]),
+            (vec![ASK, &reply, RESULT, RESULT, END], "r1", vec!["duplicate-result"]),
+            (vec![ASK, &reply, RESULT, &other, END], "r1", vec!["duplicate-result"]),
             (vec![RESULT, ASK, &reply, END], "r1", vec![]),
         ] {
             let (lines, rules) = messages(&records.join("\n"));

@@ -11,17 +11,16 @@ pub struct Rule {
     pub name: &'static str,
     /// The severity of a finding of this rule.
     pub severity: Severity,
-    /// True if rebuild writes the same messages as without the problem. The table and the JSON form of a finding
-    /// call it `mended`.
+    /// True if rebuild writes the same messages as without the problem.
     pub repaired: bool,
     /// The problem and its effect, in one sentence.
     pub meaning: &'static str,
 }
 
 impl fmt::Display for Rule {
-    /// Writes a line of the table: name, severity, `mended` or `-`, and meaning, separated by tabs.
+    /// Writes a line of the table: name, severity, `repaired` or `-`, and meaning, separated by tabs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let repaired = if self.repaired { "mended" } else { "-" };
+        let repaired = if self.repaired { "repaired" } else { "-" };
         write!(f, "{}\t{}\t{repaired}\t{}", self.name, self.severity.name(), self.meaning)
     }
 }
@@ -57,15 +56,15 @@ rules! {
         "A record of a known type lacks a member, or a member has the wrong type; it is skipped.";
     LINE_CHANGED, "line-changed", Error, false,
         "A record's id does not match its line: the line was changed after it was written.";
-    LINE_PUT_IN, "line-put-in", Error, false,
+    LINE_INSERTED, "line-inserted", Error, false,
         "A record's id does not match, but the next one matches without it: the line was inserted later.";
     LINES_SWAPPED, "lines-swapped", Error, false,
         "The ids of two neighbouring lines match in the opposite order: the lines were swapped.";
     LINE_MISSING, "line-missing", Error, false,
         "A record's id does not match the line before it: a line between them was removed.";
-    ID_TWICE, "id-twice", Warning, true,
+    DUPLICATE_ID, "duplicate-id", Warning, true,
         "Two records have the same id; view records that name it refer to the later one.";
-    NAME_TWICE, "name-twice", Note, true,
+    DUPLICATE_MEMBER, "duplicate-member", Note, true,
         "A record has the same member twice; the last one is used.";
     LONE_SURROGATE, "lone-surrogate", Note, true,
         "A string contains half of a surrogate pair; U+FFFD is sent in its place.";
@@ -77,9 +76,9 @@ rules! {
         "A truncation does not match the tool result that it names; the result is not truncated.";
     EMPTY_MESSAGE, "empty-message", Note, true,
         "A user record has no content; it is left out.";
-    CALL_TWICE, "call-twice", Warning, true,
+    DUPLICATE_CALL, "duplicate-call", Warning, true,
         "A reply has two different tool calls with the same id; the first one is kept.";
-    RESULT_TWICE, "result-twice", Warning, true,
+    DUPLICATE_RESULT, "duplicate-result", Warning, true,
         "A tool call has a second result, or one that comes too late to be moved to its call; it is left out.";
     LATE_RESULT, "late-result", Note, true,
         "A tool result comes after later messages; it is moved to its call.";

@@ -57,7 +57,7 @@ pub fn check(input: &Input, damaged: &HashSet<u64>) -> anyhow::Result<Vec<Findin
 }
 
 fn message(rule: &Rule, line: u64) -> String {
-    if *rule == rules::LINE_PUT_IN {
+    if *rule == rules::LINE_INSERTED {
         format!("line {line} was inserted later: the next line matches without it")
     } else if *rule == rules::LINES_SWAPPED {
         format!("lines {line} and {} were swapped", line + 1)
@@ -104,11 +104,11 @@ impl<'a> ChainLines<'a> {
             && self.sealed(other).is_none()
             && self.fits(index, self.before(other)) == Some(true)
         {
-            return (&rules::LINE_PUT_IN, other);
+            return (&rules::LINE_INSERTED, other);
         }
         let rule = match self.fits(index + 1, before) {
             Some(true) if self.is_swapped(index) => &rules::LINES_SWAPPED,
-            Some(true) => &rules::LINE_PUT_IN,
+            Some(true) => &rules::LINE_INSERTED,
             _ if self.fits(index + 1, line) == Some(true) => &rules::LINE_MISSING,
             _ => &rules::LINE_CHANGED,
         };
@@ -185,9 +185,9 @@ mod tests {
             changed[at] = changed[at].replace("content", "contend");
             assert_eq!(found(&changed), [("line-changed", at as u64 + 1)]);
 
-            let mut put_in = lines();
-            put_in.insert(at, changed[at].replace("\"1", "\"2"));
-            assert_eq!(found(&put_in), [("line-put-in", at as u64 + 1)]);
+            let mut inserted = lines();
+            inserted.insert(at, changed[at].replace("\"1", "\"2"));
+            assert_eq!(found(&inserted), [("line-inserted", at as u64 + 1)]);
 
             let mut removed = lines();
             removed.remove(at);
@@ -211,16 +211,16 @@ mod tests {
         for at in 0..3 {
             let mut copied = lines();
             copied.insert(at, copied[at + 1].clone());
-            assert_eq!(found(&copied), [("line-put-in", at as u64 + 1)]);
+            assert_eq!(found(&copied), [("line-inserted", at as u64 + 1)]);
         }
     }
 
     #[test]
     fn an_inserted_line_without_an_id_is_reported_itself() {
         for at in 0..5 {
-            let mut put_in = lines();
-            put_in.insert(at, r#"{"type":"user","content":"foreign"}"#.to_owned());
-            assert_eq!(found(&put_in), [("line-put-in", at as u64 + 1)]);
+            let mut inserted = lines();
+            inserted.insert(at, r#"{"type":"user","content":"foreign"}"#.to_owned());
+            assert_eq!(found(&inserted), [("line-inserted", at as u64 + 1)]);
         }
     }
 

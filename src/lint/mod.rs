@@ -176,10 +176,10 @@ impl LineScan {
         // An inserted copy of a line has a finding already.
         if was_used && !is_misfit {
             let id = RecordPlace::id(own.as_ref(), offset);
-            find(&rules::ID_TWICE, format!("an earlier record has the same id '{id}'"));
+            find(&rules::DUPLICATE_ID, format!("an earlier record has the same id '{id}'"));
         }
-        for name in names_twice(&object) {
-            find(&rules::NAME_TWICE, format!("duplicate member '{name}'; the last one is used"));
+        for name in duplicate_members(&object) {
+            find(&rules::DUPLICATE_MEMBER, format!("duplicate member '{name}'; the last one is used"));
         }
         let halves = match object.may_have_surrogates() {
             true => json::replace_lone_surrogates(object.text()).1,
@@ -210,7 +210,7 @@ impl LineScan {
 }
 
 /// Returns the names that occur more than once, in the order of their repetition.
-fn names_twice<'a>(object: &Object<'a>) -> impl Iterator<Item = Cow<'a, str>> {
+fn duplicate_members<'a>(object: &Object<'a>) -> impl Iterator<Item = Cow<'a, str>> {
     let names = object.members().map(|member: Member<'a>| member.name());
     let mut names: Vec<(Cow<'a, str>, usize)> = names.zip(0..).collect();
     names.sort_unstable();
@@ -246,7 +246,7 @@ mod tests {
         ] {
             let input = Input::memory("t", records.join("\n").into_bytes());
             let findings = lint(input).unwrap();
-            let twice = findings.iter().filter(|found| found.rule == &rules::ID_TWICE);
+            let twice = findings.iter().filter(|found| found.rule == &rules::DUPLICATE_ID);
             let places: Vec<u64> = twice.map(|found| found.place.offset).collect();
             assert_eq!(places, expected.iter().map(|at| *at as u64).collect::<Vec<_>>());
         }

@@ -349,7 +349,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         let same = |name| reply.content.blocks()[call.block].member(name) == block.member(name);
         if !(same("name") && same("input")) {
             let what = format!("a reply has two different calls '{id}'; the first one is kept");
-            self.note(&rules::CALL_TWICE, record, what);
+            self.note(&rules::DUPLICATE_CALL, record, what);
         }
         true
     }

@@ -302,7 +302,7 @@ fn b_6_v8_numbers_and_unknown_members_keep_their_bytes() {
 #[test]
 fn b_8_the_last_of_two_members_with_the_same_name_counts() {
     let twice = r#"{"type":"user","content":"lost","content":"odd"}"#;
-    Odd::sent(twice, r#""odd""#).noted(&["name-twice"]).check();
+    Odd::sent(twice, r#""odd""#).noted(&["duplicate-member"]).check();
     Sandbox::new()
         .cmd("claw-rebuild")
         .write_stdin(twice)

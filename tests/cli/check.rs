@@ -106,10 +106,10 @@ impl Damage {
         let lines: Vec<&[u8]> = file.split(|byte| *byte == b'\n').collect();
         let offset: usize = lines[..self.line - 1].iter().map(|line| line.len() + 1).sum();
         let line = lines[self.line - 1];
-        let (severity, mended) = of_rule(self.rule);
+        let (severity, repaired) = of_rule(self.rule);
         let expected = json!({
             "rule": self.rule, "severity": severity, "input": FILE, "line": self.line,
-            "offset": offset, "length": line.len(), "id": id(line, offset), "mended": mended,
+            "offset": offset, "length": line.len(), "id": id(line, offset), "repaired": repaired,
             "message": finding["message"],
         });
         assert_eq!(*finding, expected);
@@ -194,9 +194,9 @@ fn of_lines() -> Vec<Damage> {
         Damage::changed(1, replaced("user", "u\\u0073er"), "line-changed"),
         Damage::of(&without(1), "line-missing", 1, 65),
         Damage::of(&without(5), "line-missing", 5, 65),
-        Damage::inserted(6, whole[0].clone(), "line-put-in"),
-        Damage::inserted(7, whole[5].clone(), "line-put-in"),
-        Damage::inserted(6, user("in between").to_string(), "line-put-in"),
+        Damage::inserted(6, whole[0].clone(), "line-inserted"),
+        Damage::inserted(7, whole[5].clone(), "line-inserted"),
+        Damage::inserted(6, user("in between").to_string(), "line-inserted"),
         Damage::of(&swapped, "lines-swapped", 5, 65),
         Damage::of(&torn, "torn-line", 6, 65),
         Damage::of(&torn_last, "torn-line", 7, 65).unended(),
@@ -227,8 +227,8 @@ fn of_others() -> Vec<Damage> {
         written(r#"{"type":"user"}"#, "bad-record", 65),
         written(r#"{"content":"no type"}"#, "bad-record", 65),
         written(r#"{"id":"x","type":"retract","target":5}"#, "bad-record", 65),
-        Damage::of(&twice, "id-twice", 9, 1),
-        written(r#"{"type":"user","content":"a","content":"b"}"#, "name-twice", 0),
+        Damage::of(&twice, "duplicate-id", 9, 1),
+        written(r#"{"type":"user","content":"a","content":"b"}"#, "duplicate-member", 0),
         written(r#"{"type":"user","content":"half \ud83d"}"#, "lone-surrogate", 0),
     ]
 }
@@ -244,9 +244,9 @@ fn of_records() -> Vec<Damage> {
     vec![
         Damage::appended(&[result("nobody")], "orphan-result", 1, 1),
         Damage::appended(&[call("t"), user("stop")], "open-call", 1, 1),
-        Damage::appended(&[call("t"), result("t"), result("t")], "result-twice", 3, 1),
+        Damage::appended(&[call("t"), result("t"), result("t")], "duplicate-result", 3, 1),
         Damage::appended(&[call("t"), user("and"), result("t")], "late-result", 3, 0),
-        Damage::appended(&[call("t"), other, result("t")], "call-twice", 2, 1),
+        Damage::appended(&[call("t"), other, result("t")], "duplicate-call", 2, 1),
         Damage::appended(&[user(" \n")], "empty-message", 1, 0),
         Damage::appended(&[blocks("assistant", image)], "misplaced-block", 1, 1),
         Damage::appended(&[blocks("assistant", thinking)], "unsigned-thinking", 1, 0),
@@ -520,9 +520,9 @@ fn rules_prints_the_rules_of_the_page_with_a_sentence_each() {
     let mut names = BTreeSet::new();
     for line in listed.success().stderr("").lines() {
         let columns: Vec<&str> = line.split('\t').collect();
-        let [name, severity, mended, meaning] = columns.as_slice() else { panic!("{line}") };
+        let [name, severity, repaired, meaning] = columns.as_slice() else { panic!("{line}") };
         assert!(["note", "warning", "error"].contains(severity), "{line}");
-        assert!(["mended", "-"].contains(mended), "{line}");
+        assert!(["repaired", "-"].contains(repaired), "{line}");
         assert!(meaning.starts_with(char::is_uppercase) && meaning.ends_with('.'), "{line}");
         names.insert((*name).to_owned());
     }

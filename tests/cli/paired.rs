@@ -176,7 +176,7 @@ fn audit_22_a_second_result_does_not_go_to_an_older_call_of_its_id() {
     let records =
         [call("x"), user("stop"), call("x"), result("x", "real"), result("x", "again"), user("p")];
     let run = rebuild(&records, &[]);
-    let messages = run.stderr(contains("result-twice: '<stdin>' line 5")).json();
+    let messages = run.stderr(contains("duplicate-result: '<stdin>' line 5")).json();
     is_accepted(&messages);
     assert!(short(&messages).ends_with("a:call x u:(int+stop a:call x_2 u:real+p"), "{messages:?}");
 }

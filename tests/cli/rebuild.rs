@@ -807,7 +807,7 @@ fn a_finding_names_input_line_byte_length_and_reason() {
     let run = rebuild(&torn(), &["--log", "json"]);
     let findings = values(run.success().stderr_text());
     let place = json!({"program": "claw-rebuild", "rule": "torn-line", "severity": "error",
-        "input": "<stdin>", "line": 3, "offset": offset, "length": 38, "id": null, "mended": false,
+        "input": "<stdin>", "line": 3, "offset": offset, "length": 38, "id": null, "repaired": false,
         "message": findings[0]["message"]});
     assert_eq!(findings[0], place);
     assert_eq!(findings.len(), 2);

@@ -43,7 +43,7 @@ fn findings_escape_the_text_of_a_transcript() {
     says_it_shown(|args| sandbox.cmd("claw-rebuild").args(args).arg("s.jsonl").assert());
     let run = sandbox.cmd("claw-check").arg("s.jsonl").assert();
     is_harmless(&run.stdout_text());
-    run.stdout(contains("name-twice"))
+    run.stdout(contains("duplicate-member"))
         .stdout(contains("orphan-result"))
         .stdout(contains(SHOWN_JSON));
 }

@@ -13,7 +13,7 @@ use clawutils::compact::cut::CutRule;
 use clawutils::compact::pending::Summaries;
 use clawutils::compact::{CutPlan, KEEP_USER, MadeSummary, Strategy, Task, accept, local, stub};
 use clawutils::estimate::{Gauge, Request};
-use clawutils::finding::rules::RESULT_TWICE;
+use clawutils::finding::rules::DUPLICATE_RESULT;
 use clawutils::input::Input;
 use clawutils::messages::Message;
 use clawutils::messages::rebuild::{RebuildOptions, from_inputs};
@@ -41,7 +41,7 @@ pub fn of_chains(talk: &Conversation) -> Law {
     // As in `of_views`: if the first result of a call is covered, the second one belongs to another call.
     let has_seconds = || -> Result<bool, String> {
         let found = rebuild(&bytes)?.findings;
-        Ok(found.iter().any(|found| *found.rule == RESULT_TWICE))
+        Ok(found.iter().any(|found| *found.rule == DUPLICATE_RESULT))
     };
     if !has_plain_ids(talk) || !has_calls_of_its_own(talk) && has_seconds()? {
         return Ok(());

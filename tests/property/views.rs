@@ -10,7 +10,7 @@ use super::records::Conversation;
 use clawutils::compact::cut::CutRule;
 use clawutils::compact::{MadeSummary, Strategy, Task};
 use clawutils::estimate::{Estimate, Gauge, Method, Request};
-use clawutils::finding::rules::RESULT_TWICE;
+use clawutils::finding::rules::DUPLICATE_RESULT;
 use clawutils::messages::Message;
 use clawutils::record;
 use clawutils::truncate::{self, TruncateOptions};
@@ -30,7 +30,7 @@ pub fn of_views(talk: &Conversation) -> Law {
     // A second result may follow a compaction's first kept record while its call precedes it. A reader that starts
     // there takes it for the first one, and pairs it with the next call of its id.
     let found = rebuild(&file.bytes)?.findings;
-    let has_seconds = found.iter().any(|found| *found.rule == RESULT_TWICE);
+    let has_seconds = found.iter().any(|found| *found.rule == DUPLICATE_RESULT);
     if !has_plain_ids(talk) || has_seconds && !is_exact {
         return Ok(());
     }

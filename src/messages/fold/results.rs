@@ -128,7 +128,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
             }
             _ => {
                 let what = format!("result of call '{id}' is the second or too late; left out");
-                self.note(&rules::RESULT_TWICE, record, what);
+                self.note(&rules::DUPLICATE_RESULT, record, what);
             }
         }
     }
