@@ -6,7 +6,7 @@
 //! - Writers wait for the kernel's lock on the file. The kernel releases it when the process ends, so no stale lock
 //!   file can remain. The file that a writer then appends to is the one that the path names.
 //! - A torn last line is ended with a line feed first, so only that line is lost.
-//! - New files have mode 0600 and new folders 0700, whatever the umask is.
+//! - New files have mode 0600 and new directories 0700, whatever the umask is.
 //! - A symbolic link is never followed.
 //! - The cost depends on the length of the last line, not on the size of the file.
 //!
@@ -119,7 +119,7 @@ fn check(line: &[u8]) -> Result<&str, String> {
 }
 
 /// Appends a batch to the transcript at `path`, and returns the lines as written, without line feeds. Creates the file
-/// and its folders if they do not exist. An empty batch changes nothing, but `expect_tail` is checked.
+/// and its directories if they do not exist. An empty batch changes nothing, but `expect_tail` is checked.
 ///
 /// # Errors
 /// Status 65 if the file is not empty and contains no record; 75 if another writer held the lock until the timeout, or
@@ -140,8 +140,8 @@ pub fn append(
     let added = add(&mut file, path, batch, options);
     match &added {
         Ok(_) if options.sync && is_new => {
-            let cannot = || format!("cannot sync the folder of '{}'", path.display());
-            sync_folder(path).with_context(cannot)?;
+            let cannot = || format!("cannot sync the directory of '{}'", path.display());
+            sync_directory(path).with_context(cannot)?;
         }
         Err(_) if is_new => remove_empty(&file, path),
         _ => {}
@@ -240,11 +240,11 @@ fn open_existing(path: &Path) -> std::io::Result<File> {
     open_options().open(path)
 }
 
-/// Creates the file and its folders, or opens the file if another program has created it meanwhile. Returns true if
+/// Creates the file and its directories, or opens the file if another program has created it meanwhile. Returns true if
 /// this process created it.
 fn create(path: &Path) -> std::io::Result<(File, bool)> {
-    if let Some(folder) = path.parent() {
-        make_folder(folder)?;
+    if let Some(directory) = path.parent() {
+        make_directory(directory)?;
     }
     match open_options().create_new(true).open(path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok((open_existing(path)?, false)),
@@ -257,22 +257,22 @@ fn create(path: &Path) -> std::io::Result<(File, bool)> {
     }
 }
 
-/// Creates a folder and its missing parents.
-pub(crate) fn make_folder(folder: &Path) -> std::io::Result<()> {
-    if folder.as_os_str().is_empty() || folder.is_dir() {
+/// Creates a directory and its missing parents.
+pub(crate) fn make_directory(directory: &Path) -> std::io::Result<()> {
+    if directory.as_os_str().is_empty() || directory.is_dir() {
         return Ok(());
     }
-    if let Some(above) = folder.parent() {
-        make_folder(above)?;
+    if let Some(above) = directory.parent() {
+        make_directory(above)?;
     }
-    match DirBuilder::new().mode(0o700).create(folder) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
-        Ok(()) => std::fs::set_permissions(folder, Permissions::from_mode(0o700)),
+    match DirBuilder::new().mode(0o700).create(directory) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && directory.is_dir() => Ok(()),
+        Ok(()) => std::fs::set_permissions(directory, Permissions::from_mode(0o700)),
         failed => failed,
     }
 }
 
-/// Appends a line to a state file that is stored beside transcripts. Folders, modes, locks and torn lines are
+/// Appends a line to a state file that is stored beside transcripts. Directories, modes, locks and torn lines are
 /// handled as in [`append`].
 ///
 /// # Errors
@@ -389,10 +389,10 @@ fn write(file: &mut File, bytes: &[u8], sync: bool) -> std::io::Result<()> {
     if sync { file.sync_data() } else { Ok(()) }
 }
 
-/// Syncs the folder of a new file, so that the file's name is on the disk, too.
-fn sync_folder(path: &Path) -> std::io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+/// Syncs the directory of a new file, so that the file's name is on the disk, too.
+fn sync_directory(path: &Path) -> std::io::Result<()> {
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 #[cfg(test)]
@@ -417,11 +417,11 @@ mod tests {
 
     #[test]
     fn the_last_line_is_found_at_any_length() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let borders = (4090..4098).chain(8186..8194);
         for length in [0, 1].into_iter().chain(borders).chain([200_000]) {
             for end in ["", "\n"] {
-                let path = folder.path().join("f");
+                let path = directory.path().join("f");
                 let text = format!("first\n{}{end}", "x".repeat(length));
                 std::fs::write(&path, &text).unwrap();
                 let tail = Tail::read(&File::open(&path).unwrap(), text.len() as u64).unwrap();
@@ -437,8 +437,8 @@ mod tests {
 
     #[test]
     fn ids_chain_over_batches_and_lines() {
-        let folder = tempfile::tempdir().unwrap();
-        let (one, many) = (folder.path().join("one"), folder.path().join("many"));
+        let directory = tempfile::tempdir().unwrap();
+        let (one, many) = (directory.path().join("one"), directory.path().join("many"));
         add_text(&one, &[RECORD, RECORD, RECORD].join("\n")).unwrap();
         for _ in 0..3 {
             add_text(&many, RECORD).unwrap();
@@ -448,8 +448,8 @@ mod tests {
 
     #[test]
     fn waiting_for_a_lock_ends_at_the_timeout() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("f");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("f");
         let holder = File::create(&path).unwrap();
         holder.lock().unwrap();
         let error = add_text(&path, RECORD).unwrap_err();
@@ -476,8 +476,8 @@ mod tests {
             ),
         ];
         for (what, change, count) in changes {
-            let folder = tempfile::tempdir().unwrap();
-            let path = folder.path().join("f");
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("f");
             add_text(&path, RECORD).unwrap();
             let holder = File::open(&path).unwrap();
             holder.lock().unwrap();
@@ -504,8 +504,8 @@ mod tests {
 
     #[test]
     fn audit_07_only_an_empty_file_is_removed() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("f");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("f");
         let (file, _) = create(&path).unwrap();
         add_text(&path, RECORD).unwrap();
         remove_empty(&file, &path);
@@ -521,8 +521,8 @@ mod tests {
 
     #[test]
     fn expect_tail_accepts_only_the_first_of_two_batches() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("f");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("f");
         let id = |lines: Vec<String>| lines[0][7..23].to_owned();
         let first = id(add_text(&path, RECORD).unwrap());
         let batch = Batch::read("t", RECORD.as_bytes()).unwrap();

@@ -3,7 +3,7 @@
 use crate::cli::model::ModelArgs;
 use crate::cli::read_file;
 use crate::estimate::{Budget, Refused};
-use crate::exec::tools::Folder;
+use crate::exec::tools::Directory;
 use crate::exit::{Error, Exit, fail};
 use crate::input::line;
 use crate::json::write::Members;
@@ -28,7 +28,8 @@ pub struct BudgetArgs {
     /// The window.
     #[command(flatten)]
     pub window: WindowArgs,
-    /// Tokens to keep free; a prompt that would use them is compacted first (default: 30000, at most 15 % of the window)
+    /// Tokens to keep free; a prompt that would use them is compacted first (default: 30000, at most 15 % of the
+    /// window)
     #[arg(long, value_name = "TOKENS", env = "CLAW_RESERVE")]
     pub reserve: Option<u64>,
 }
@@ -73,7 +74,7 @@ pub struct RequestArgs {
     /// File with the system prompt
     #[arg(long, value_name = "FILE", env = "CLAW_SYSTEM")]
     pub system: Option<PathBuf>,
-    /// File with a JSON array of tool definitions, or folder of tools
+    /// File with a JSON array of tool definitions, or directory of tools
     #[arg(long, value_name = "FILE", env = "CLAW_TOOLS")]
     pub tools: Option<PathBuf>,
 }
@@ -146,10 +147,10 @@ pub struct Extras {
 }
 
 impl RequestArgs {
-    /// Reads both files, or the definitions in a folder of tools.
+    /// Reads both files, or the definitions in a directory of tools.
     ///
     /// # Errors
-    /// Fails with 74 if one cannot be read, 65 if its content is invalid, and 78 if a folder has no tool.
+    /// Fails with 74 if one cannot be read, 65 if its content is invalid, and 78 if a directory has no tool.
     pub fn read(&self) -> anyhow::Result<Extras> {
         let text = |path: &PathBuf| -> anyhow::Result<String> {
             String::from_utf8(read_file(path)?).map_err(|error| {
@@ -158,7 +159,7 @@ impl RequestArgs {
         };
         let system = self.system.as_ref().map(text).transpose()?;
         let tools = |path: &PathBuf| match path.is_dir() {
-            true => Folder::open(path)?.definitions(),
+            true => Directory::open(path)?.definitions(),
             false => text(path),
         };
         let tools = self.tools.as_ref().map(tools).transpose()?;
@@ -177,7 +178,7 @@ impl RequestArgs {
 /// Returns the fault of a list of tools, if it has one.
 fn fault_in_tools(text: &str) -> Option<String> {
     if json::elements(text).is_none() {
-        return Some("not a JSON array; give a list of tools, or a folder of them".to_owned());
+        return Some("not a JSON array; give a list of tools, or a directory of them".to_owned());
     }
     let is_too_deep = json::is_deeper(text, line::MOST_DEPTH);
     is_too_deep.then(|| format!("nested more than {} levels deep", line::MOST_DEPTH))

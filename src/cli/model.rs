@@ -141,8 +141,8 @@ impl ModelArgs {
         Ok(windows::lookup(&text, is_place, &model, known, now()?))
     }
 
-    /// Stores the window that a refusal stated in the state folder, for all programs, if it is plausible in view of the
-    /// configured one or the one in the table.
+    /// Stores the window that a refusal stated in the state directory, for all programs, if it is plausible in view
+    /// of the configured one or the one in the table.
     ///
     /// # Errors
     /// Fails if the state file cannot be written.
@@ -164,7 +164,7 @@ fn windows_file() -> Option<PathBuf> {
     state_dir().map(|dir| dir.join("windows.jsonl"))
 }
 
-/// Returns the state folder: `CLAW_STATE_DIR`, else `clawutils` in `XDG_STATE_HOME` or `~/.local/state`.
+/// Returns the state directory: `CLAW_STATE_DIR`, else `clawutils` in `XDG_STATE_HOME` or `~/.local/state`.
 #[must_use]
 pub fn state_dir() -> Option<PathBuf> {
     let own = variable("CLAW_STATE_DIR").map(PathBuf::from);

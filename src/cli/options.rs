@@ -86,10 +86,10 @@ pub struct FailuresArgs {
 /// The option group for recordings.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CassetteArgs {
-    /// Record each exchange with the provider in folder DIR
+    /// Record each exchange with the provider in directory DIR
     #[arg(long, value_name = "DIR", env = "CLAW_RECORD", conflicts_with = "replay")]
     pub record: Option<PathBuf>,
-    /// Answer from the recordings in folder DIR, without a network connection
+    /// Answer from the recordings in directory DIR, without a network connection
     #[arg(long, value_name = "DIR", env = "CLAW_REPLAY")]
     pub replay: Option<PathBuf>,
 }
@@ -188,7 +188,7 @@ pub struct PermitArgs {
 /// The option for the workspace.
 #[derive(Clone, Debug, clap::Args)]
 pub struct WorkspaceArgs {
-    /// Workspace: the folder that holds the sessions and in which tools run
+    /// Workspace: the directory that holds the sessions and in which tools run
     #[arg(
         long,
         value_name = "DIR",
@@ -200,7 +200,7 @@ pub struct WorkspaceArgs {
 }
 
 impl WorkspaceArgs {
-    /// Returns the folder.
+    /// Returns the directory.
     ///
     /// # Errors
     /// Fails with 78 if it does not exist.
@@ -209,7 +209,7 @@ impl WorkspaceArgs {
             return Ok(self.workspace.clone());
         }
         let text = format!(
-            "cannot run tools in '{}': no such folder; make it, or give --workspace",
+            "cannot run tools in '{}': no such directory; make it, or give --workspace",
             self.workspace.display()
         );
         fail(Exit::Config, text)

@@ -1,6 +1,6 @@
 //! A log of recent attempts on disk, which lets a later run back off after failures.
 //!
-//! `attempts.jsonl` in the state folder has one line for each attempt: its key, its time, and whether it
+//! `attempts.jsonl` in the state directory has one line for each attempt: its key, its time, and whether it
 //! succeeded. Several programs may append to it at once. The user may delete it at any time; errors in reading
 //! or writing it are ignored.
 
@@ -30,7 +30,7 @@ pub struct Failures {
 
 impl Attempts {
     /// Returns the attempts with `key`, a kind and a name such as `summary:ollama:qwen`. The log is in the state
-    /// folder `dir`; without one, no attempts are logged.
+    /// directory `dir`; without one, no attempts are logged.
     #[must_use]
     pub fn at(key: impl Into<String>, dir: Option<PathBuf>) -> Attempts {
         Attempts { path: dir.map(|dir| dir.join("attempts.jsonl")), key: key.into() }

@@ -201,7 +201,7 @@ fn is_date_or_time(word: &str) -> bool {
     is_day(&groups('-')) || is_day(&groups('/')) || times.len() > 1 && times.iter().all(|n| *n <= 2)
 }
 
-/// Returns true for a path with a folder, but not for `and/or`.
+/// Returns true for a path with a directory, but not for `and/or`.
 fn is_path(word: &str) -> bool {
     let (first, parts) = (word.starts_with(['/', '~', '.']), word.split('/').count());
     parts > 2 || (parts == 2 && (first || is_file(word)))

@@ -1,7 +1,8 @@
 //! Recognises sentences that read like a rule: an instruction of the user that applies from then on.
 //!
-//! A false positive costs a few tokens. A rule that is missed is kept only as long as any other user message. With these
-//! phrases, a summary without a model keeps 80 % of the rules in the held-out sessions of docs/recall.md instead of 46 %.
+//! A false positive costs a few tokens. A rule that is missed is kept only as long as any other user message. With
+//! these phrases, a summary without a model keeps 80 % of the rules in the held-out sessions of docs/recall.md
+//! instead of 46 %.
 
 use crate::compact::reads_like::{PhraseTable, is_question};
 
@@ -154,7 +155,7 @@ mod tests {
         "Never mind, I found it.",
         "My colleague wrote that last year.",
         "We looked at it before lunch.",
-        "No, it is in the other folder.",
+        "No, it is in the other directory.",
         "昨日はいつも通りでした。",
         "すべて終わりました。",
         "これから会議です。",

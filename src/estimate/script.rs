@@ -401,13 +401,13 @@ mod tests {
 
     /// Returns the texts with known counts: name, text, and the largest count of the tokenizers.
     fn samples() -> Vec<(String, String, u64)> {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/estimate");
-        let table = fs::read_to_string(format!("{folder}/counts.tsv")).unwrap();
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/estimate");
+        let table = fs::read_to_string(format!("{directory}/counts.tsv")).unwrap();
         let rows = table.lines().filter(|line| !line.starts_with('#')).skip(1);
         rows.map(|row| {
             let name = row.split('\t').next().unwrap();
             let max = row.rsplit('\t').next().unwrap().parse().unwrap();
-            (name.to_owned(), fs::read_to_string(format!("{folder}/{name}.txt")).unwrap(), max)
+            (name.to_owned(), fs::read_to_string(format!("{directory}/{name}.txt")).unwrap(), max)
         })
         .collect()
     }

@@ -1,5 +1,5 @@
-//! Reads files below a folder. The kernel ensures that no path leads out of the folder: not by `..`, not by an absolute
-//! path, and not by a link, even if the link is created at the same time.
+//! Reads files below a directory. The kernel ensures that no path leads out of the directory: not by `..`, not by an
+//! absolute path, and not by a link, even if the link is created at the same time.
 
 use crate::exit::{Error, Exit, fail};
 use crate::printable::printable;
@@ -13,9 +13,9 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-/// The maximum number of attempts to open a file while the folder is being changed.
+/// The maximum number of attempts to open a file while the directory is being changed.
 const TRIES: usize = 32;
-/// The folder with the sessions in a workspace. It is closed to tools, because transcripts may belong to other
+/// The directory with the sessions in a workspace. It is closed to tools, because transcripts may belong to other
 /// sessions.
 const SESSIONS: &str = ".sessions";
 
@@ -31,8 +31,8 @@ fn open(root: impl AsFd, path: &str, flags: OFlags) -> anyhow::Result<OwnedFd> {
     }
 }
 
-/// Returns true if an open file is in a folder of sessions below `root`. The kernel reports its real path, so links do
-/// not matter.
+/// Returns true if an open file is in a directory of sessions below `root`. The kernel reports its real path, so
+/// links do not matter.
 fn is_among_sessions(root: impl AsFd, opened: &OwnedFd) -> Result<bool, Errno> {
     let root = open_below(&root, ".", OFlags::DIRECTORY)?;
     let place = |fd: &OwnedFd| {
@@ -88,11 +88,11 @@ pub fn read(root: impl AsFd, path: &str, out: &mut impl Write) -> anyhow::Result
     Ok(())
 }
 
-/// Returns the entries of the folder at `path` below `root`, one per line and sorted by name. The folder of sessions is
-/// omitted.
+/// Returns the entries of the directory at `path` below `root`, one per line and sorted by name. The directory of
+/// sessions is omitted.
 ///
 /// # Errors
-/// As [`read`]; status 74 if it is not a folder.
+/// As [`read`]; status 74 if it is not a directory.
 pub fn list(root: impl AsFd, path: &str) -> anyhow::Result<String> {
     let fd = open(root, path, OFlags::DIRECTORY)?;
     let entries = Dir::new(fd).map_err(io::Error::from)?;
@@ -121,7 +121,7 @@ mod tests {
     use std::os::unix::fs::symlink;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// Creates a folder with a workspace and, next to it, a secret.
+    /// Creates a directory with a workspace and, next to it, a secret.
     fn place() -> (tempfile::TempDir, File) {
         let dir = tempfile::TempDir::new().unwrap();
         std::fs::create_dir_all(dir.path().join("work/sub")).unwrap();

@@ -93,7 +93,7 @@ pub struct ExecSettings {
     pub timeout: Duration,
     /// The maximum amount of a tool's output in the result, in bytes.
     pub max_output: usize,
-    /// The folder for the files with longer outputs.
+    /// The directory for the files with longer outputs.
     pub keep: Option<PathBuf>,
     /// The working directory of the tools.
     pub workspace: PathBuf,
@@ -208,7 +208,7 @@ impl Job {
         let mut command = Command::new(path);
         command.current_dir(&settings.workspace).env_clear();
         command.envs(settings.environment.iter().map(|(name, value)| (name, value)));
-        let keep = settings.keep.as_ref().map(|folder| folder.join(file_name(name, number)));
+        let keep = settings.keep.as_ref().map(|directory| directory.join(file_name(name, number)));
         let outputs = [ToolOutput::new(settings.max_output, keep), ToolOutput::end(MOST_ERRORS)];
         match child::run(groups, command, input.clone(), settings.timeout, outputs) {
             Ok(ended) => ended.map(|ended| self.result(&ended, settings)),

@@ -1,6 +1,6 @@
 //! Captures a tool's output: its beginning and end in memory, and all of it in a file if it is long.
 
-use crate::transcript::make_folder;
+use crate::transcript::make_directory;
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -118,8 +118,8 @@ impl ToolOutput {
 
 /// Creates a file that only its owner can read.
 fn create(path: &std::path::Path) -> io::Result<File> {
-    if let Some(folder) = path.parent() {
-        make_folder(folder)?;
+    if let Some(directory) = path.parent() {
+        make_directory(directory)?;
     }
     let flags = OFlags::NOFOLLOW.bits().cast_signed();
     OpenOptions::new().write(true).create_new(true).mode(0o600).custom_flags(flags).open(path)

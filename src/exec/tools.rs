@@ -1,4 +1,4 @@
-//! A folder of tools: for each tool an executable, and next to it a file with its definition for the model.
+//! A directory of tools: for each tool an executable, and next to it a file with its definition for the model.
 
 use crate::exit::{Error, Exit, fail};
 use crate::json::write::{Members, list};
@@ -10,34 +10,34 @@ use std::path::{Path, PathBuf};
 /// The maximum length of a tool's name that providers accept.
 const MOST_NAME: usize = 64;
 
-/// A folder of tools.
+/// A directory of tools.
 #[derive(Debug)]
-pub struct Folder {
-    /// The folder's canonical path.
+pub struct Directory {
+    /// The directory's canonical path.
     path: PathBuf,
 }
 
-impl Folder {
-    /// Opens the folder at `path`.
+impl Directory {
+    /// Opens the directory at `path`.
     ///
     /// # Errors
-    /// Status 74 or 77 if the folder cannot be read, 78 if it is not a folder.
-    pub fn open(path: &Path) -> anyhow::Result<Folder> {
+    /// Status 74 or 77 if the directory cannot be read, 78 if it is not a directory.
+    pub fn open(path: &Path) -> anyhow::Result<Directory> {
         let name = path.display();
         let real = path.canonicalize().with_context(|| format!("cannot read tools '{name}'"))?;
         if !real.is_dir() {
             return fail(
                 Exit::Config,
                 format!(
-                    "cannot run tools from '{name}': not a folder; give the folder that holds the tools"
+                    "cannot run tools from '{name}': not a directory; give the directory that holds the tools"
                 ),
             );
         }
-        Ok(Folder { path: real })
+        Ok(Directory { path: real })
     }
 
-    /// Returns the executable of the tool `name`: a file with that name in the folder. It may be a link to another
-    /// file in the folder.
+    /// Returns the executable of the tool `name`: a file with that name in the directory. It may be a link to another
+    /// file in the directory.
     ///
     /// # Errors
     /// Returns the reason why there is no such tool.
@@ -49,7 +49,7 @@ impl Folder {
             return Err(format!("there is no tool '{name}'"));
         };
         let why = if real.parent() != Some(self.path.as_path()) {
-            "its file is a link to a file outside the tools folder"
+            "its file is a link to a file outside the tools directory"
         } else if !real.is_file() {
             "not a regular file"
         } else if rustix::fs::access(&real, Access::EXEC_OK).is_err() {

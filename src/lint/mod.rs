@@ -179,7 +179,10 @@ impl LineScan {
             find(&rules::DUPLICATE_ID, format!("an earlier record has the same id '{id}'"));
         }
         for name in duplicate_members(&object) {
-            find(&rules::DUPLICATE_MEMBER, format!("duplicate member '{name}'; the last one is used"));
+            find(
+                &rules::DUPLICATE_MEMBER,
+                format!("duplicate member '{name}'; the last one is used"),
+            );
         }
         let halves = match object.may_have_surrogates() {
             true => json::replace_lone_surrogates(object.text()).1,

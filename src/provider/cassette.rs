@@ -1,6 +1,6 @@
 //! Cassettes: recorded exchanges with a provider, looked up by request.
 //!
-//! A cassette is a folder that holds one folder per exchange, with three files:
+//! A cassette is a directory that holds one directory per exchange, with three files:
 //!
 //! - `request.json`: `method`, `path` (without the host), `headers`, and `body`, the request's JSON as it was
 //!   sent. A body that is a JSON string, or not JSON at all, is stored as a JSON string of its text.
@@ -9,7 +9,7 @@
 //! - `body`: the bytes of the answer.
 //!
 //! A replay delivers the same pieces, so a stream is split where the network split it. A recording written by
-//! hand may omit `pieces`, and its folder may have any name.
+//! hand may omit `pieces`, and its directory may have any name.
 //!
 //! [`Recorder`] writes exchanges and refuses secrets; [`Cassette`] looks exchanges up. [`key`] decides which
 //! requests are equal, `diff` finds the differences between two requests, `secrets` recognises secrets, and

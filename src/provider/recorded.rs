@@ -38,8 +38,8 @@ fn read_answer(
 
 /// Returns the protocol and the answer of a recorded exchange.
 fn recorded(name: &str) -> (Protocol, Answer) {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/http");
-    let file = |part: &str| fs::read(format!("{folder}/{name}/{part}")).unwrap();
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/http");
+    let file = |part: &str| fs::read(format!("{directory}/{name}/{part}")).unwrap();
     let text = |part: &str| String::from_utf8(file(part)).unwrap();
     let (request, response) = (text("request.json"), text("response.json"));
     let protocol = match Object::parse(&request).unwrap().string("path").unwrap().as_ref() {

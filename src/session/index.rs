@@ -85,12 +85,12 @@ pub fn replace(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     write().inspect_err(|_| drop(std::fs::remove_file(&new)))
 }
 
-/// Writes the index of a folder while holding the folder's lock. Failures are ignored, because the index is
-/// only a cache: another program may hold the lock, or the folder may be read-only.
-pub fn write(folder: &Path, text: &str) {
-    let Ok(lock) = File::open(folder) else { return };
+/// Writes the index of a directory while holding the directory's lock. Failures are ignored, because the index is
+/// only a cache: another program may hold the lock, or the directory may be read-only.
+pub fn write(directory: &Path, text: &str) {
+    let Ok(lock) = File::open(directory) else { return };
     if lock.try_lock().is_ok() {
-        let _ = replace(&folder.join("sessions.json"), text, 0o600);
+        let _ = replace(&directory.join("sessions.json"), text, 0o600);
     }
 }
 

@@ -64,8 +64,8 @@ mod tests {
 
     #[test]
     fn a_transcript_written_to_after_listing_has_changed() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("s.jsonl");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("s.jsonl");
         std::fs::write(&path, "{}\n").unwrap();
         let stamp = Some(Stamp::of(&path.symlink_metadata().unwrap()));
         let entry = SessionEntry { path: path.clone(), stamp, ..SessionEntry::default() };

@@ -1,12 +1,12 @@
-//! The folders of transcripts: `.sessions/agents/AGENT/sessions/ID.jsonl` in the workspace, with the index
-//! and the name of the current session beside that folder. Transcripts of claw0's first program, in
+//! The directories of transcripts: `.sessions/agents/AGENT/sessions/ID.jsonl` in the workspace, with the index
+//! and the name of the current session beside that directory. Transcripts of claw0's first program, in
 //! `.sessions/transcripts`, are listed as well.
 
 use super::probe::{Facts, Stamp, look};
 use super::{SessionEntry, index, name, sort};
 use crate::exit::{Error, Exit};
 use crate::json::write::Members;
-use crate::transcript::{self, Batch, make_folder};
+use crate::transcript::{self, Batch, make_directory};
 use anyhow::Context;
 use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
@@ -63,21 +63,23 @@ impl Store {
         Store { root: workspace.join(".sessions") }
     }
 
-    /// Returns the folder of an agent.
+    /// Returns the directory of an agent.
     #[must_use]
-    pub fn folder(&self, agent: &str) -> PathBuf {
+    pub fn directory(&self, agent: &str) -> PathBuf {
         self.root.join("agents").join(agent)
     }
 
     /// Returns the names of the agents that have sessions.
     ///
     /// # Errors
-    /// If the folder cannot be read.
+    /// If the directory cannot be read.
     pub fn agents(&self) -> anyhow::Result<Vec<String>> {
-        let names = read_folder(&self.root.join("agents"), |name| Some(name.to_owned()))?;
+        let names = read_directory(&self.root.join("agents"), |name| Some(name.to_owned()))?;
         let is_there = |agent: &String| {
-            let is_folder = |path: &Path| path.symlink_metadata().is_ok_and(|meta| meta.is_dir());
-            is_folder(&self.folder(agent)) && is_folder(&self.folder(agent).join("sessions"))
+            let is_directory =
+                |path: &Path| path.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+            is_directory(&self.directory(agent))
+                && is_directory(&self.directory(agent).join("sessions"))
         };
         Ok(names.into_iter().filter(is_there).collect())
     }
@@ -86,7 +88,7 @@ impl Store {
     /// them.
     ///
     /// # Errors
-    /// If a folder cannot be read.
+    /// If a directory cannot be read.
     pub fn list(&self, agent: Option<&str>, is_fresh: bool) -> anyhow::Result<Vec<SessionEntry>> {
         let mut entries = Vec::new();
         for own in self.agents()?.iter().filter(|own| agent.is_none_or(|agent| agent == *own)) {
@@ -98,10 +100,10 @@ impl Store {
     }
 
     fn list_agent(&self, agent: &str, is_fresh: bool) -> anyhow::Result<Vec<SessionEntry>> {
-        let folder = self.folder(agent);
-        let sessions = folder.join("sessions");
-        let known = index::read(&folder.join("sessions.json"));
-        let ids = read_folder(&sessions, |name| name.strip_suffix(END).map(str::to_owned))?;
+        let directory = self.directory(agent);
+        let sessions = directory.join("sessions");
+        let known = index::read(&directory.join("sessions.json"));
+        let ids = read_directory(&sessions, |name| name.strip_suffix(END).map(str::to_owned))?;
         let place = |id: &str| SessionEntry {
             id: id.to_owned(),
             agent: agent.to_owned(),
@@ -112,7 +114,7 @@ impl Store {
         let is_known =
             |entry: &SessionEntry| known.get(&entry.id).is_some_and(|k| k.stamp == entry.stamp);
         if is_fresh || entries.len() != known.len() || !entries.iter().all(is_known) {
-            index::write(&folder, &index::to_text(&entries));
+            index::write(&directory, &index::to_text(&entries));
         }
         Ok(entries)
     }
@@ -120,12 +122,12 @@ impl Store {
     /// Returns the sessions of claw0's first program. Its index maps keys to sessions and is not used: if two
     /// sessions had the same key, it has only one of them.
     fn list_first(&self, agent: Option<&str>) -> anyhow::Result<Vec<SessionEntry>> {
-        let folder = self.root.join("transcripts");
-        let stems = read_folder(&folder, |name| name.strip_suffix(END).map(str::to_owned))?;
+        let directory = self.root.join("transcripts");
+        let stems = read_directory(&directory, |name| name.strip_suffix(END).map(str::to_owned))?;
         let mut entries = Vec::new();
         for stem in stems {
             let id = stem.rsplit('_').next().unwrap_or_default().to_owned();
-            let path = folder.join(format!("{stem}{END}"));
+            let path = directory.join(format!("{stem}{END}"));
             let Some(mut entry) =
                 update(SessionEntry { id, path, ..SessionEntry::default() }, None, true)
             else {
@@ -154,14 +156,14 @@ impl Store {
         if let Some(other) = self.agents()?.into_iter().find(is_alike) {
             return Err(refuse(&format!("agent '{other}' differs only in case")).into());
         }
-        let folder = self.folder(agent).join("sessions");
+        let directory = self.directory(agent).join("sessions");
         let created = super::time::to_text(created);
         let mut seed = new.seed;
         loop {
             let text = format!("{agent}\n{}\n{:?}\n{created}\n{seed}", new.key, new.label);
             let id: String =
                 Sha256::digest(&text).iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-            let path = folder.join(format!("{id}{END}"));
+            let path = directory.join(format!("{id}{END}"));
             if path.symlink_metadata().is_err() {
                 return Ok(Header { line: header_line(new, &id, &created), path, id });
             }
@@ -186,24 +188,24 @@ impl Store {
         Ok(())
     }
 
-    /// Locks an agent's folder, and creates it if necessary. Programs hold this lock while they look for a
+    /// Locks an agent's directory, and creates it if necessary. Programs hold this lock while they look for a
     /// session and then create it.
     ///
     /// # Errors
-    /// 74 or 77 if the folder cannot be created or locked, 75 if another program holds the lock for too long.
+    /// 74 or 77 if the directory cannot be created or locked, 75 if another program holds the lock for too long.
     pub fn lock(&self, agent: &str) -> anyhow::Result<File> {
-        let folder = self.folder(agent);
-        let cannot = || format!("cannot lock '{}'", folder.display());
-        transcript::locked(&folder, Duration::from_secs(10), || {
-            make_folder(&folder.join("sessions")).with_context(cannot)?;
-            File::open(&folder).with_context(cannot)
+        let directory = self.directory(agent);
+        let cannot = || format!("cannot lock '{}'", directory.display());
+        transcript::locked(&directory, Duration::from_secs(10), || {
+            make_directory(&directory.join("sessions")).with_context(cannot)?;
+            File::open(&directory).with_context(cannot)
         })
     }
 
     /// Returns the path of the file with the current session of an agent.
     #[must_use]
     pub fn current_path(&self, agent: &str) -> PathBuf {
-        self.folder(agent).join("current")
+        self.directory(agent).join("current")
     }
 
     /// Returns the current session in `entries`, which are sorted: the one that was chosen last, or else the
@@ -226,7 +228,7 @@ impl Store {
     pub fn choose(&self, agent: &str, id: &str) -> anyhow::Result<()> {
         let path = self.current_path(agent);
         let write = || {
-            make_folder(&self.folder(agent))?;
+            make_directory(&self.directory(agent))?;
             index::replace(&path, &format!("{id}\n"), 0o600)
         };
         write().with_context(|| format!("cannot write '{}'", path.display()))
@@ -245,15 +247,15 @@ fn header_line(new: &NewSession, id: &str, created: &str) -> String {
         .into_json()
 }
 
-/// Returns the names in a folder for which `take` returns one and that are safe, sorted; none if the folder
+/// Returns the names in a directory for which `take` returns one and that are safe, sorted; none if the directory
 /// does not exist.
-fn read_folder(
-    folder: &Path,
+fn read_directory(
+    directory: &Path,
     take: impl Fn(&str) -> Option<String>,
 ) -> anyhow::Result<Vec<String>> {
-    let entries = match std::fs::read_dir(folder) {
+    let entries = match std::fs::read_dir(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.with_context(|| format!("cannot read '{}'", folder.display()))?,
+        entries => entries.with_context(|| format!("cannot read '{}'", directory.display()))?,
     };
     let name = |entry: std::fs::DirEntry| take(entry.file_name().to_str()?);
     let mut names: Vec<String> = entries.flatten().filter_map(name).collect();

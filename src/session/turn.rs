@@ -7,7 +7,7 @@
 //! behind does not block the next one. When the process dies, the kernel releases the lock.
 
 use crate::exit::{Error, Exit};
-use crate::transcript::make_folder;
+use crate::transcript::make_directory;
 use anyhow::Context;
 use rustix::fs::{FlockOperation, OFlags, fcntl_lock};
 use rustix::io::{Errno, FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
@@ -78,8 +78,8 @@ impl HeldTurn {
         let path = lock_path(transcript, purpose);
         let name = purpose.name();
         let cannot = || format!("cannot lock the {name} of '{}'", transcript.display());
-        if let Some(folder) = transcript.parent() {
-            make_folder(folder).with_context(cannot)?;
+        if let Some(directory) = transcript.parent() {
+            make_directory(directory).with_context(cannot)?;
         }
         let begun = Instant::now();
         let mut pause = Duration::from_millis(1);

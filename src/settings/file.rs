@@ -120,7 +120,7 @@ struct FileEntry {
 pub struct ConfigFile {
     /// The path of the file, if there is one.
     pub path: Option<PathBuf>,
-    /// The home folder, for paths that begin with `~/`.
+    /// The home directory, for paths that begin with `~/`.
     home: Option<PathBuf>,
     /// The profile in use.
     pub profile: Option<String>,
@@ -337,7 +337,7 @@ impl ConfigFile {
         }
     }
 
-    /// Resolves a path in the file: relative to the file's folder, or to the home folder if it begins with `~/`.
+    /// Resolves a path in the file: relative to the file's directory, or to the home directory if it begins with `~/`.
     fn resolve(&self, text: &str) -> OsString {
         if text.is_empty() {
             return OsString::new();
@@ -345,8 +345,8 @@ impl ConfigFile {
         if let (Some(rest), Some(home)) = (text.strip_prefix("~/"), &self.home) {
             return home.join(rest).into();
         }
-        let folder = self.path.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
-        folder.join(text).into()
+        let directory = self.path.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
+        directory.join(text).into()
     }
 }
 

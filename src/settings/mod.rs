@@ -29,7 +29,7 @@ pub enum ValueKind {
     Switch,
     /// A number.
     Number,
-    /// The path of a file or folder.
+    /// The path of a file or directory.
     Path,
     /// A JSON object, or the path of a file with one.
     Object,

@@ -10,9 +10,9 @@ use std::path::PathBuf;
 /// Returns the path of the file to use, which need not exist.
 ///
 /// # Errors
-/// Fails with 78 if no file is selected: `CLAW_CONFIG` is empty, or there is no home folder.
+/// Fails with 78 if no file is selected: `CLAW_CONFIG` is empty, or there is no home directory.
 pub fn path(given: &ArgMatches, variables: Variables<'_>) -> anyhow::Result<PathBuf> {
-    let usual = || usual_path(variables).ok_or("no home folder; set HOME, or give --config");
+    let usual = || usual_path(variables).ok_or("no home directory; set HOME, or give --config");
     let path = match chosen(given, "config", "CLAW_CONFIG", variables) {
         Some(named) if named.is_empty() => Err("it is switched off; give --config"),
         Some(named) => Ok(named.into()),
@@ -38,7 +38,7 @@ pub fn profile(given: &ArgMatches, variables: Variables<'_>) -> Option<String> {
     name.map(|name| name.to_string_lossy().into_owned())
 }
 
-/// Returns the home folder.
+/// Returns the home directory.
 #[must_use]
 pub fn home(variables: Variables<'_>) -> Option<PathBuf> {
     variables.text("HOME").map(PathBuf::from)
@@ -56,6 +56,6 @@ fn chosen(given: &ArgMatches, id: &str, name: &str, variables: Variables<'_>) ->
 /// Returns the path of the configuration file to use if none is named.
 fn usual_path(variables: Variables<'_>) -> Option<PathBuf> {
     let xdg = variables.text("XDG_CONFIG_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute());
-    let folder = xdg.or_else(|| home(variables).map(|home| home.join(".config")));
-    folder.map(|dir| dir.join("clawutils/config.json"))
+    let directory = xdg.or_else(|| home(variables).map(|home| home.join(".config")));
+    directory.map(|dir| dir.join("clawutils/config.json"))
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// The number of times that a file is opened before the program gives up.
 const MOST_TRIES: usize = 16;
 
-/// Opens the file or folder at `path` and locks it; the lock is released when the file is closed.
+/// Opens the file or directory at `path` and locks it; the lock is released when the file is closed.
 ///
 /// # Errors
 /// The error of `open`; status 75 if another program held the lock until `timeout`; 74 if the path named another file
@@ -68,8 +68,8 @@ mod tests {
 
     #[test]
     fn audit_07_locking_fails_if_the_path_names_another_file_each_time() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("f");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("f");
         let mut opened = 0;
         let error = locked(&path, Duration::from_secs(1), || {
             opened += 1;

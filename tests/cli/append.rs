@@ -777,7 +777,7 @@ fn a_symbolic_link_is_not_followed() {
     assert!(!sandbox.exists("nowhere"));
 }
 
-/// Runs `script` as an unprivileged user in a folder of that user; returns `None` if the tests run as root and
+/// Runs `script` as an unprivileged user in a directory of that user; returns `None` if the tests run as root and
 /// cannot switch to one.
 fn as_nobody(sandbox: &Sandbox, script: &str) -> Option<Assert> {
     const WHOLE: &str = r#"
@@ -802,7 +802,7 @@ fn v7_permission_denied_is_reported_and_changes_nothing() {
         ("mkdir ro && chmod 555 ro", "ro/s.jsonl", 77),
         ("mkdir ro && chmod 555 ro", "ro/a/b/s.jsonl", 77),
         ("mkdir ro && : >ro/s.jsonl && chmod 444 ro/s.jsonl", "ro/s.jsonl", 77),
-        // Appending to an existing file needs no write permission on its folder.
+        // Appending to an existing file needs no write permission on its directory.
         ("mkdir ro && : >ro/s.jsonl && chmod 555 ro", "ro/s.jsonl", 0),
     ] {
         let sandbox = Sandbox::new();
@@ -823,8 +823,8 @@ fn v7_permission_denied_is_reported_and_changes_nothing() {
 #[test]
 fn anything_but_a_regular_file_is_refused_without_blocking() {
     let sandbox = Sandbox::new();
-    sandbox.sh("mkdir folder; mkfifo fifo").assert().success();
-    for name in ["folder", "fifo", "/dev/null", "/dev/full"] {
+    sandbox.sh("mkdir directory; mkfifo fifo").assert().success();
+    for name in ["directory", "fifo", "/dev/null", "/dev/full"] {
         let run =
             sandbox.cmd("claw-append").arg(name).write_stdin(HI).timeout(Duration::from_secs(5));
         let run = run.assert().code(74).stdout("").stderr(contains(format!("'{name}'")));

@@ -19,9 +19,9 @@ fn listed() -> BTreeSet<String> {
 /// Returns the numbers in the names of all test functions (`fn audit_NN_`).
 fn tested() -> BTreeSet<String> {
     let mut numbers = BTreeSet::new();
-    for folder in ["src", "tests"] {
-        for entry in walkdir::WalkDir::new(root().join(folder)) {
-            let entry = entry.expect("a readable folder");
+    for directory in ["src", "tests"] {
+        for entry in walkdir::WalkDir::new(root().join(directory)) {
+            let entry = entry.expect("a readable directory");
             if entry.path().extension().is_none_or(|extension| extension != "rs") {
                 continue;
             }

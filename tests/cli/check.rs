@@ -468,8 +468,8 @@ fn the_transcript_is_not_changed() {
 fn g6_every_supported_dialect_is_checked() {
     let mut count = 0;
     for source in ["claw0-first", "claw0-present"] {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(source);
-        for entry in walkdir::WalkDir::new(folder) {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(source);
+        for entry in walkdir::WalkDir::new(directory) {
             let path = entry.expect("a readable corpus").into_path();
             if path.extension().is_none_or(|extension| extension != "jsonl") {
                 continue;

@@ -193,7 +193,7 @@ fn every_setting_has_a_key_a_variable_and_an_option() {
     let listed: BTreeSet<String> = all.iter().map(|setting| text(setting, "variable")).collect();
     let mut defined = BTreeSet::new();
     for entry in walkdir::WalkDir::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")) {
-        let path = entry.expect("a readable folder").into_path();
+        let path = entry.expect("a readable directory").into_path();
         if path.extension().is_some_and(|extension| extension == "rs") {
             let code = std::fs::read_to_string(path).expect("source");
             let names =
@@ -309,18 +309,18 @@ fn of_two_settings_that_exclude_each_other_the_nearer_one_is_used() {
 }
 
 #[test]
-fn paths_in_the_file_are_relative_to_its_folder() {
+fn paths_in_the_file_are_relative_to_its_directory() {
     let sandbox = Sandbox::new();
     sandbox.write("c/x.json", r#"{"system": "s/p", "tools": "~/t", "extra": "e", "ca": "/a"}"#);
-    let folder = sandbox.path("c");
+    let directory = sandbox.path("c");
     for (key, path) in [
-        ("system", folder.join("s/p")),
+        ("system", directory.join("s/p")),
         ("tools", sandbox.path("t")),
-        ("extra", folder.join("e")),
+        ("extra", directory.join("e")),
         ("ca", "/a".into()),
     ] {
         let expected = format!("{}\n", path.display());
-        let file = folder.join("x.json").display().to_string();
+        let file = directory.join("x.json").display().to_string();
         config(&sandbox, &["--config", &file, "get", key])
             .assert()
             .success()
@@ -455,7 +455,7 @@ fn check_reports_errors_in_all_profiles() {
             "profiles": {"a": {"window": "1"}, "b": {"window": -1, "key-file": "~/key", "key-cmd": "c", "call": "cat | x"}}}"#,
     );
     let (file, home) = (sandbox.path(FILE), sandbox.dir().display().to_string());
-    let (file, folder) = (file.display(), sandbox.path(".config/clawutils"));
+    let (file, directory) = (file.display(), sandbox.path(".config/clawutils"));
     let mut run = config(&sandbox, &["check"]).assert().code(78).stdout("");
     for line in [
         format!("cannot use configuration '{file}': unknown key 'windw'; did you mean 'window'?"),
@@ -467,11 +467,11 @@ fn check_reports_errors_in_all_profiles() {
         ),
         format!(
             "'system' in '{file}': cannot read '{}/none': no such file or directory; check the path",
-            folder.display()
+            directory.display()
         ),
         format!(
             "'replay' in '{file}': cannot read '{}/gone': no such file or directory; check the path",
-            folder.display()
+            directory.display()
         ),
         format!(
             "'call' in '{file}': cannot run 'no-such-program': no such command; give its path, or install it"

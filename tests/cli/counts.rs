@@ -283,8 +283,8 @@ fn size_by_stages(sandbox: &Sandbox, messages: &str, what: &str) -> u64 {
 fn audit_14_all_programs_report_the_same_size_of_real_transcripts() {
     let sandbox = Sandbox::new();
     let data = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data");
-    for folder in ["own", "golden", "show"] {
-        for entry in fs::read_dir(format!("{data}/{folder}")).expect("a folder") {
+    for directory in ["own", "golden", "show"] {
+        for entry in fs::read_dir(format!("{data}/{directory}")).expect("a directory") {
             let path = entry.expect("an entry").path();
             if path.extension().is_none_or(|name| name != "jsonl") {
                 continue;

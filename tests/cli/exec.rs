@@ -15,7 +15,7 @@ use crate::common::{AssertExt, Cmd, Sandbox};
 
 const SIZE: (u16, u16) = (100, 10);
 
-/// Returns a sandbox with a workspace, and with these shell scripts as tools in the folder `box`.
+/// Returns a sandbox with a workspace, and with these shell scripts as tools in the directory `box`.
 pub fn tools(tools: &[(&str, &str)]) -> Sandbox {
     let sandbox = Sandbox::new();
     let each = tools.iter().map(|(name, script)| {
@@ -145,7 +145,7 @@ fn d52_a_repeated_or_answered_call_is_not_run_again() {
 }
 
 #[test]
-fn an_invalid_record_or_folder_is_an_error_before_any_tool_runs() {
+fn an_invalid_record_or_directory_is_an_error_before_any_tool_runs() {
     let sandbox = tools(&[("touch", "touch it")]);
     exec(&sandbox, &[])
         .write_stdin(calls(&["touch"]) + "{\"type\":\"tool_use\"}\n")
@@ -157,20 +157,20 @@ fn an_invalid_record_or_folder_is_an_error_before_any_tool_runs() {
     let cmd = sandbox.cmd("claw-exec").args(["--tools", "nowhere"]).write_stdin(touch());
     cmd.assert().code(74).stdout("").stderr(contains("cannot read tools 'nowhere'"));
     let cmd = sandbox.cmd("claw-exec").args(["--tools", "box/touch"]).write_stdin(touch());
-    cmd.assert().code(78).stderr(contains("not a folder"));
+    cmd.assert().code(78).stderr(contains("not a directory"));
     exec(&sandbox, &[])
         .env("CLAW_WORKSPACE", "gone")
         .write_stdin(touch())
         .assert()
         .code(78)
-        .stderr(contains("cannot run tools in 'gone': no such folder"));
+        .stderr(contains("cannot run tools in 'gone': no such directory"));
     assert!(!sandbox.exists("workspace/it"));
     exec(&sandbox, &["--workspace", "state"]).write_stdin(touch()).assert().success();
     assert!(sandbox.exists("state/it"));
 }
 
 #[test]
-fn t_4_a_tool_name_refers_to_a_file_in_the_folder_only() {
+fn t_4_a_tool_name_refers_to_a_file_in_the_directory_only() {
     let sandbox = tools(&[("good", "echo good"), ("plain", "")]);
     sandbox
         .sh("chmod 644 box/plain; mkdir box/dir; ln -s /bin/true box/out; ln -s good box/alias")
@@ -196,7 +196,7 @@ fn t_4_a_tool_name_refers_to_a_file_in_the_folder_only() {
     let whys: Vec<&str> = results[1..].iter().map(|(text, _)| text.as_str()).collect();
     assert!(results[1..].iter().all(|(_, is_error)| *is_error));
     let cannot = |name: &str, why: &str| format!("tool '{name}' cannot be run: {why}");
-    assert_eq!(whys[0], cannot("out", "its file is a link to a file outside the tools folder"));
+    assert_eq!(whys[0], cannot("out", "its file is a link to a file outside the tools directory"));
     assert_eq!(whys[1], cannot("plain", "its file is not executable"));
     assert_eq!(whys[2], cannot("dir", "not a regular file"));
     assert_eq!(whys[3], "there is no tool 'gone'");
@@ -301,17 +301,17 @@ fn long_output_is_shortened_in_the_result_and_kept_in_a_file() {
         "long",
         "printf 'begin\\n'; head -c 5000 /dev/zero | tr '\\0' x; printf '\\nend\\n'",
     )]);
-    for (args, folder) in [(&[][..], "state/output"), (&["--keep", "deep/kept"], "deep/kept")] {
+    for (args, directory) in [(&[][..], "state/output"), (&["--keep", "deep/kept"], "deep/kept")] {
         let args = [&["--max-output", "100"], args].concat();
         let run = exec(&sandbox, &args).write_stdin(calls(&["long"])).assert();
         let [(text, false)] = &results(&run)[..] else { panic!("{}", run.stdout_text()) };
-        let folder = sandbox.path(folder);
-        let files: Vec<_> = fs::read_dir(&folder).expect("a folder").flatten().collect();
+        let directory = sandbox.path(directory);
+        let files: Vec<_> = fs::read_dir(&directory).expect("a directory").flatten().collect();
         assert_eq!(files.len(), 1);
         let (path, mode) =
             (files[0].path(), files[0].metadata().expect("facts").permissions().mode());
         assert_eq!(mode & 0o777, 0o600);
-        assert_eq!(fs::metadata(&folder).expect("facts").permissions().mode() & 0o777, 0o700);
+        assert_eq!(fs::metadata(&directory).expect("facts").permissions().mode() & 0o777, 0o700);
         let kept = fs::read_to_string(&path).expect("text");
         assert!(kept.len() == 5011 && kept.starts_with("begin\nxx") && kept.ends_with("xx\nend\n"));
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();

@@ -101,7 +101,7 @@ fn users_in_cli() -> BTreeMap<String, BTreeSet<String>> {
         if !file.file_type().is_file() {
             continue;
         }
-        let program = file.path().parent().and_then(Path::file_name).expect("a folder");
+        let program = file.path().parent().and_then(Path::file_name).expect("a directory");
         let mut open: Vec<String> = names(&code(file.path())).into_iter().collect();
         while let Some(name) = open.pop() {
             let Some(known) = users.get_mut(&name) else { continue };

@@ -204,7 +204,7 @@ fn v58_p6_a_turn_killed_at_any_moment_leaves_a_usable_transcript() {
                 for round in (0..9).filter(|round| is_full || round % 3 == offset) {
                     sandbox.write("s.jsonl", &base);
                     std::fs::remove_dir_all(sandbox.path("state"))
-                        .expect("the state folder, which may hold a learned window");
+                        .expect("the state directory, which may hold a learned window");
                     let provider = FakeProvider::new().window(4000);
                     let mut child = run(&provider).spawn();
                     thread::sleep(whole * (round + 1) / 10);

@@ -76,7 +76,7 @@ fn assert_key_is_nowhere(sandbox: &Sandbox, run: &Assert) {
 #[track_caller]
 fn assert_key_is_in_no_file(sandbox: &Sandbox) {
     for entry in walkdir::WalkDir::new(sandbox.dir()) {
-        let entry = entry.expect("a folder that can be read");
+        let entry = entry.expect("a directory that can be read");
         assert_no_key_in("a name", entry.path().as_os_str().as_encoded_bytes());
         if entry.file_type().is_file() && entry.path() != sandbox.path("key") {
             let bytes = fs::read(entry.path()).expect("a file that can be read");
@@ -230,8 +230,9 @@ fn t2_a_key_file_that_others_can_read_is_not_used() {
 #[test]
 fn t2_a_file_without_a_valid_key_is_reported_by_name() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
-    fs::create_dir(sandbox.path("folder")).expect("a folder");
-    fs::set_permissions(sandbox.path("folder"), fs::Permissions::from_mode(0o700)).expect("ours");
+    fs::create_dir(sandbox.path("directory")).expect("a directory");
+    fs::set_permissions(sandbox.path("directory"), fs::Permissions::from_mode(0o700))
+        .expect("ours");
     for (name, text) in [("empty", &b""[..]), ("blank", b" \n\n"), ("bytes", b"key\xff\xfe901")] {
         key_file(&sandbox, name, text, 0o600);
     }
@@ -243,7 +244,7 @@ fn t2_a_file_without_a_valid_key_is_reported_by_name() {
         ("letters", format!("{KEY}é")),
     ];
     broken.iter().for_each(|(name, text)| key_file(&sandbox, name, text, 0o600));
-    for (name, status) in [("missing", 74), ("folder", 74), ("empty", 77), ("blank", 77)]
+    for (name, status) in [("missing", 74), ("directory", 74), ("empty", 77), ("blank", 77)]
         .into_iter()
         .chain(broken.iter().map(|(name, _)| (*name, 78)))
         .chain([("bytes", 78)])
@@ -336,7 +337,7 @@ fn is_in(word: &str, bytes: &[u8]) -> bool {
     bytes.windows(word.len()).any(|part| part == word.as_bytes())
 }
 
-/// Returns the command lines of all processes with the state folder of this sandbox.
+/// Returns the command lines of all processes with the state directory of this sandbox.
 fn command_lines(sandbox: &Sandbox) -> Vec<Vec<u8>> {
     let mark = format!("CLAW_STATE_DIR={}\0", sandbox.path("state").display());
     let processes = fs::read_dir("/proc").expect("/proc").filter_map(Result::ok);

@@ -55,11 +55,12 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|e| panic!("read {}: {e}", path.display()))
 }
 
-/// Returns the files of a folder of the repository, and of its subfolders if `deep`.
-fn files(folder: &str, deep: bool) -> Vec<PathBuf> {
+/// Returns the files of a directory of the repository, and of its subdirectories if `deep`.
+fn files(directory: &str, deep: bool) -> Vec<PathBuf> {
     let depth = if deep { usize::MAX } else { 1 };
-    let entries = walkdir::WalkDir::new(root().join(folder)).max_depth(depth).sort_by_file_name();
-    let entries = entries.into_iter().map(|entry| entry.expect("a readable folder"));
+    let entries =
+        walkdir::WalkDir::new(root().join(directory)).max_depth(depth).sort_by_file_name();
+    let entries = entries.into_iter().map(|entry| entry.expect("a readable directory"));
     entries.filter(|entry| entry.file_type().is_file()).map(walkdir::DirEntry::into_path).collect()
 }
 
@@ -71,7 +72,7 @@ fn scripts() -> Vec<String> {
     files("scripts", false).iter().map(|path| stem(path)).collect()
 }
 
-/// Returns the names of all programs (a file or a folder each) and scripts.
+/// Returns the names of all programs (a file or a directory each) and scripts.
 pub fn programs() -> BTreeSet<String> {
     let entries = fs::read_dir(root().join("src/bin")).expect("src/bin");
     let programs = entries.map(|entry| stem(&entry.expect("an entry of src/bin").path()));
@@ -79,7 +80,7 @@ pub fn programs() -> BTreeSet<String> {
 }
 
 /// Returns the source of the library, the programs (without their unit tests) and the scripts. The paths
-/// are relative to the repository, so the names of folders above it do not matter.
+/// are relative to the repository, so the names of directories above it do not matter.
 fn source() -> Vec<(PathBuf, String)> {
     let mut paths = files("src", true);
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));

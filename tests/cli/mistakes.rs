@@ -12,8 +12,8 @@ use crate::common::{AssertExt, Sandbox};
 /// A shell script with a mistake, its exit status, and the lines on standard error.
 struct Row<'a>(&'a str, i32, &'a str);
 
-/// Creates the folder in which the scripts run.
-fn folder() -> Sandbox {
+/// Creates the directory in which the scripts run.
+fn directory() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.write("notes.txt", "just some notes\nof mine\n");
     sandbox.write("array.json", "[]");
@@ -73,7 +73,7 @@ fn says_what_to_do(line: &str) -> bool {
 }
 
 fn check(rows: &[Row<'_>]) {
-    let sandbox = folder();
+    let sandbox = directory();
     for row in rows {
         row.check(&sandbox);
     }
@@ -143,8 +143,8 @@ fn audit_26_an_unusable_file_is_reported_with_its_cause() {
         Row("claw-truncate --window 8000 --failure none m.jsonl", 74, "claw-truncate: cannot read 'none': no such file or directory; check the path"),
         Row("claw-compact --retry none.jsonl", 74, "claw-compact: cannot read 'none.jsonl': no such file or directory; check the path"),
         Row("claw-exec --tools none s.jsonl", 74, "claw-exec: cannot read tools 'none': no such file or directory; check the path"),
-        Row("claw-exec --tools notes.txt s.jsonl", 78, "claw-exec: cannot run tools from 'notes.txt': not a folder; give the folder that holds the tools"),
-        Row("rmdir workspace; claw-exec --tools d s.jsonl", 78, "claw-exec: cannot run tools in 'workspace': no such folder; make it, or give --workspace"),
+        Row("claw-exec --tools notes.txt s.jsonl", 78, "claw-exec: cannot run tools from 'notes.txt': not a directory; give the directory that holds the tools"),
+        Row("rmdir workspace; claw-exec --tools d s.jsonl", 78, "claw-exec: cannot run tools in 'workspace': no such directory; make it, or give --workspace"),
         Row("claw-session --workspace notes.txt new", 74, "claw-session: cannot read 'notes.txt/.sessions/agents': not a directory; check the path"),
         Row("claw-session lock s.jsonl -- no-such-program", 78, "claw-session: cannot run 'no-such-program': no such file or directory; check the path"),
     ]);
@@ -171,7 +171,7 @@ fn audit_26_input_of_the_wrong_kind_is_refused_with_advice() {
         Row("claw-append --user s.jsonl </dev/null", 65, "claw-append: cannot append '<stdin>': the text is blank; give some text"),
         Row("claw-exec --tools d m.jsonl", 65, "claw-exec: cannot read 'm.jsonl': not a transcript (looks like messages, as claw-rebuild prints them); give the transcript that the messages come from"),
         Row("echo '{}' | claw-tool read_file", 65, "claw-tool: the input has no 'file_path'; give {\"file_path\": PATH}"),
-        Row("claw-estimate --tools object.json m.jsonl", 65, "claw-estimate: cannot use tools 'object.json': not a JSON array; give a list of tools, or a folder of them"),
+        Row("claw-estimate --tools object.json m.jsonl", 65, "claw-estimate: cannot use tools 'object.json': not a JSON array; give a list of tools, or a directory of them"),
         Row("claw-estimate --tools empty-tools m.jsonl", 78, "claw-estimate: cannot use tools '…"),
         Row("claw-estimate --config half.json m.jsonl", 78, "claw-estimate: cannot use configuration 'half.json': EOF while parsing an object at line 1 column 1; correct it"),
         Row("claw-truncate --window 8000 --failure notes.txt m.jsonl", 65, "claw-truncate: cannot use 'notes.txt': not an error record; give what claw-call --failure wrote"),
@@ -272,7 +272,7 @@ fn audit_26_a_turn_names_the_option_that_was_typed() {
         Row("claw-turn --provider offline --reset daily@04:00 -m hi ./s.jsonl", 2, "claw-turn: --reset and --idle need a session name, but './s.jsonl' is a path; leave them out"),
         Row("claw-turn --provider offline s.jsonl </dev/null", 65, "claw-append: cannot append '<stdin>': the text is blank; give some text"),
         Row("claw-turn --provider offline -m hi d/", 74, "claw-append: cannot open 'd/': is a directory; name a file"),
-        Row("TMPDIR=none claw-turn --provider offline -m hi s.jsonl", 74, "claw-turn: cannot make the folder 'none/claw-turn.…"),
+        Row("TMPDIR=none claw-turn --provider offline -m hi s.jsonl", 74, "claw-turn: cannot make the directory 'none/claw-turn.…"),
         Row("claw-retry", 2, "claw-retry: SESSION is required; see claw-retry --help"),
         Row("claw-retry none.jsonl", 74, "claw-retry: cannot read 'none.jsonl': no such file or directory; check the path"),
         Row("claw-retry --every 0 s.jsonl", 2, "claw-retry: invalid value '0' for --every: use 1 or more"),
@@ -288,7 +288,7 @@ fn audit_26_a_turn_names_the_option_that_was_typed() {
 fn audit_26_a_failed_turn_reports_that_the_prompt_is_kept() {
     let unreachable = "claw-call: unreachable (rule no-answer): no answer from 'http://127.0.0.1:1': connection refused; …";
     let turn = "claw-turn --model x --base-url http://127.0.0.1:1 --max-retries 0";
-    let sandbox = folder();
+    let sandbox = directory();
     let check = |script: &str, status: i32, lines: &str| Row(script, status, lines).check(&sandbox);
     check(&format!("{turn} -m hi a.jsonl"), 69, &format!("{unreachable}\nclaw-turn: the prompt is kept; continue with: claw-turn --again 'a.jsonl'"));
     check(&format!("{turn} --again a.jsonl"), 69, &format!("{unreachable}\nclaw-turn: the turn is not finished; continue with: claw-turn --again 'a.jsonl'"));
@@ -313,7 +313,7 @@ fn audit_26_reading_a_prompt_from_the_terminal_is_announced() {
     if !pty::can_run() {
         return;
     }
-    let cmd = folder().cmd("claw-turn").args(["--provider", "offline", "t.jsonl"]);
+    let cmd = directory().cmd("claw-turn").args(["--provider", "offline", "t.jsonl"]);
     let mut pty = Pty::run(cmd, (100, 24));
     let asks = "claw-append: reading the text from the terminal; end it with Ctrl-D";
     pty.wait_for(asks).press("Hello.\r").press(CTRL_D).wait_for("Reply to 1 messages: Hello.");
@@ -323,7 +323,7 @@ fn audit_26_reading_a_prompt_from_the_terminal_is_announced() {
 /// Root can read every file, so the row is checked only if the system denies access.
 #[test]
 fn audit_26_an_unreadable_file_is_reported() {
-    let sandbox = folder();
+    let sandbox = directory();
     sandbox.sh("chmod 000 s.jsonl").assert().success();
     if std::fs::File::open(sandbox.path("s.jsonl")).is_err() {
         let why = "permission denied; check who may read and write it (ls -l)";

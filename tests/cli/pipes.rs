@@ -48,7 +48,7 @@ fn messages() -> String {
     talk(r#"{"role":"user","content":"TEXT"}"#, r#"{"role":"assistant","content":"TEXT"}"#)
 }
 
-/// Returns all programs. Each finds a `summary` in its folder if it needs one.
+/// Returns all programs. Each finds a `summary` in its directory if it needs one.
 fn programs() -> Vec<Program> {
     let filter = |name, usual| Program {
         name,
@@ -177,7 +177,7 @@ fn input_that_is_not_utf_8_is_bad_input() {
 #[test]
 fn a_missing_file_is_named() {
     for_each(|program, sandbox| {
-        // claw-append creates its file, but not below a path that is not a folder.
+        // claw-append creates its file, but not below a path that is not a directory.
         let (script, operand) = match program.name {
             "claw-append" => ("claw-append good/new.jsonl <good", "'good/new.jsonl'"),
             _ => ("CMD nowhere.jsonl", "'nowhere.jsonl'"),
@@ -191,7 +191,7 @@ fn a_missing_file_is_named() {
 }
 
 #[test]
-fn a_folder_is_refused_as_input() {
+fn a_directory_is_refused_as_input() {
     for_each(|program, sandbox| {
         let run = sandbox
             .cmd(program.name)

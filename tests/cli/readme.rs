@@ -59,7 +59,7 @@ fn each_provider_can_be_configured() {
     assert_eq!(configured, 4, "blocks that start claw-chat");
 }
 
-/// Runs the commands in the text of this section, in a folder with the files that they name.
+/// Runs the commands in the text of this section, in a directory with the files that they name.
 #[test]
 fn the_commands_for_users_of_other_programs_work() {
     let readme = readme();
@@ -76,9 +76,9 @@ fn the_commands_for_users_of_other_programs_work() {
         "messages.json",
         r#"[{"role":"user","content":"Hi."},{"role":"assistant","content":[{"type":"text","text":"Hello."}]}]"#,
     );
-    let folder = "workspace/.sessions/agents/claw0/sessions";
+    let directory = "workspace/.sessions/agents/claw0/sessions";
     let record = r#"{"type":"user","content":"Hi.","ts":1767225600.5}"#;
-    sandbox.write(&format!("{folder}/0123456789ab.jsonl"), format!("{record}\n"));
+    sandbox.write(&format!("{directory}/0123456789ab.jsonl"), format!("{record}\n"));
     for command in commands.into_iter().filter(|command| has_jq || !needs_jq(command)) {
         sandbox.sh(command).assert().success();
     }

@@ -136,8 +136,9 @@ fn corpus() -> Vec<(String, String)> {
 fn fixtures() -> Vec<(String, String)> {
     let mut all = Vec::new();
     for entry in walkdir::WalkDir::new(data()).sort_by_file_name() {
-        let path = entry.expect("a readable folder").into_path();
-        let name = path.strip_prefix(data()).expect("a path in the folder").display().to_string();
+        let path = entry.expect("a readable directory").into_path();
+        let name =
+            path.strip_prefix(data()).expect("a path in the directory").display().to_string();
         // golden/ holds messages, recall/ long conversations without anything unusual, and show/ is for people: most of
         // it is covered by compactions.
         let is_other = ["golden", "recall", "show"].iter().any(|other| name.starts_with(other));
@@ -182,7 +183,7 @@ fn transcripts_of_claw0_match_their_golden_files() {
         let run = rebuild(&text, &[]).success().stderr("");
         let golden = data().join("golden").join(format!("{name}.jsonl"));
         if env::var_os("CLAW_BLESS").is_some() {
-            fs::create_dir_all(golden.parent().expect("a folder")).expect("a folder");
+            fs::create_dir_all(golden.parent().expect("a directory")).expect("a directory");
             fs::write(&golden, &run.get_output().stdout).expect("a golden file");
         }
         let expected = fs::read(&golden).expect("a golden file; CLAW_BLESS=1 writes it");

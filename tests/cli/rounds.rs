@@ -158,7 +158,7 @@ fn unusable_tools_are_reported_before_anything_is_written() {
         cmd.args(args).arg("s.jsonl").assert().code(status).stdout("");
     }
     let cmd = turn(&sandbox, &provider, &["-m", "Go."]).env("CLAW_WORKSPACE", "gone");
-    cmd.assert().code(78).stderr(contains("no such folder"));
+    cmd.assert().code(78).stderr(contains("no such directory"));
     let cmd = sandbox.cmd("claw-turn").envs(provider.env()).args(["--ask", "-m", "Go.", "s.jsonl"]);
     cmd.assert().code(2).stderr(contains("options for tools need --tools"));
     assert!(!sandbox.exists("s.jsonl") && provider.requests().is_empty());

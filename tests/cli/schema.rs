@@ -167,8 +167,8 @@ fn s_1_every_transcript_among_the_fixtures_is_valid() {
     let validator = readable();
     let mut count = 0;
     for entry in walkdir::WalkDir::new(&data).sort_by_file_name() {
-        let path = entry.expect("a readable folder").into_path();
-        let name = path.strip_prefix(&data).expect("a path in the folder").display().to_string();
+        let path = entry.expect("a readable directory").into_path();
+        let name = path.strip_prefix(&data).expect("a path in the directory").display().to_string();
         // golden/ holds messages, and the hostile files are invalid on purpose.
         let is_other = name.starts_with("golden")
             || name.ends_with(".facts.jsonl")

@@ -55,7 +55,7 @@ pub fn claw0() -> Sandbox {
     sandbox
 }
 
-/// The folder of its agent.
+/// The directory of its agent.
 pub const CLAW0: &str = "workspace/.sessions/agents/claw0";
 
 /// Returns all transcripts, to check that none has changed.
@@ -102,8 +102,12 @@ fn e_1_both_layouts_of_claw0_are_listed_and_not_changed() {
     let sandbox = claw0();
     let from = data("claw0-first/.sessions");
     for entry in walkdir::WalkDir::new(&from).into_iter().flatten().filter(|e| e.path().is_file()) {
-        let inside =
-            entry.path().strip_prefix(&from).expect("a path in the folder").display().to_string();
+        let inside = entry
+            .path()
+            .strip_prefix(&from)
+            .expect("a path in the directory")
+            .display()
+            .to_string();
         let bytes = fs::read(entry.path()).expect("a fixture");
         sandbox.write(&format!("workspace/.sessions/{inside}"), bytes);
     }

@@ -1,4 +1,4 @@
-//! Tools: the three bundled ones, which stay inside the workspace, and the description of a folder of tools.
+//! Tools: the three bundled ones, which stay inside the workspace, and the description of a directory of tools.
 
 use std::path::Path;
 
@@ -114,8 +114,8 @@ fn audit_21_tools_cannot_reach_sessions() {
     assert_eq!(list["content"], "[link] away\n[dir]  docs\n[link] fine\n[link] up\n");
 }
 
-/// A folder with two tools that can be described, and other files that cannot.
-fn folder() -> Sandbox {
+/// A directory with two tools that can be described, and other files that cannot.
+fn directory() -> Sandbox {
     let sandbox = Sandbox::new();
     let schema = json!({"type": "object", "properties": {}});
     let told = json!({"description": "Say b.", "input_schema": schema}).to_string();
@@ -140,8 +140,8 @@ const TOLD: &str = concat!(
 
 #[cfg(feature = "http")]
 #[test]
-fn a_folder_is_described_as_its_tools_sorted_by_name() {
-    let sandbox = folder();
+fn a_directory_is_described_as_its_tools_sorted_by_name() {
+    let sandbox = directory();
     let dry = |tools: &str| {
         let cmd = sandbox.cmd("claw-call").args(["--provider", "offline", "--dry-run"]);
         cmd.args(["--tools", tools]).write_stdin("{\"role\":\"user\",\"content\":\"x\"}\n").assert()
@@ -156,8 +156,8 @@ fn a_folder_is_described_as_its_tools_sorted_by_name() {
 }
 
 #[test]
-fn i_1_every_program_counts_a_folder_like_the_equivalent_file() {
-    let sandbox = folder();
+fn i_1_every_program_counts_a_directory_like_the_equivalent_file() {
+    let sandbox = directory();
     sandbox.write("tools.json", TOLD);
     let words = "word ".repeat(300);
     let said =
@@ -177,22 +177,22 @@ fn i_1_every_program_counts_a_folder_like_the_equivalent_file() {
                 .write_stdin(talk.join("\n"))
                 .assert()
         };
-        let (of_folder, of_file) = (run("box"), run("tools.json"));
+        let (of_directory, of_file) = (run("box"), run("tools.json"));
         assert_eq!(
-            (&of_folder.get_output().stdout, &of_folder.stderr_text()),
+            (&of_directory.get_output().stdout, &of_directory.stderr_text()),
             (&of_file.get_output().stdout, &of_file.stderr_text())
         );
         assert!(
-            !of_folder.get_output().stdout.is_empty() || !of_folder.stderr_text().is_empty(),
+            !of_directory.get_output().stdout.is_empty() || !of_directory.stderr_text().is_empty(),
             "{program}"
         );
-        of_folder.stderr(contains("tools").not());
+        of_directory.stderr(contains("tools").not());
     }
 }
 
 #[test]
-fn a_folder_that_cannot_be_described_is_an_error() {
-    let sandbox = folder();
+fn a_directory_that_cannot_be_described_is_an_error() {
+    let sandbox = directory();
     let run = || {
         let cmd = sandbox.cmd("claw-estimate").args(["--tools", "box"]);
         cmd.write_stdin("{\"role\":\"user\",\"content\":\"x\"}\n").assert()

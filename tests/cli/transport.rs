@@ -117,7 +117,7 @@ fn t6_a_given_certificate_is_trusted_in_addition_to_the_others() {
 }
 
 #[test]
-fn t6_a_folder_of_certificates_is_trusted() {
+fn t6_a_directory_of_certificates_is_trusted() {
     let server = Secure::of("localhost");
     // Files are named as by c_rehash; the value of the hash does not matter.
     server.sandbox.write("certificates/0a1b2c3d.0", server.signer.pem());

@@ -793,7 +793,7 @@ fn v58_p6_a_transcript_continues_after_a_kill_at_any_moment() {
     let mut seen = HashSet::new();
     for round in 0..rounds {
         sandbox.write("s.jsonl", &base);
-        std::fs::remove_dir_all(sandbox.path("state")).expect("the state folder can be removed");
+        std::fs::remove_dir_all(sandbox.path("state")).expect("the state directory can be removed");
         let provider = FakeProvider::new().window(4000);
         let signal = if round % 2 == 0 { "KILL" } else { "TERM" };
         let mut child = run(&provider).spawn();

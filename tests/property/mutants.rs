@@ -87,7 +87,7 @@ fn records() -> Vec<Vec<u8>> {
     let mut records: Vec<Vec<u8>> = ODD.iter().map(|text| text.as_bytes().to_vec()).collect();
     let data = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data");
     for entry in walkdir::WalkDir::new(data).sort_by_file_name() {
-        let path = entry.expect("a readable folder").into_path();
+        let path = entry.expect("a readable directory").into_path();
         if path.extension().is_some_and(|extension| extension == "jsonl") {
             let bytes = fs::read(&path).expect("a readable file");
             let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());

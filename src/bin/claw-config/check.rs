@@ -18,7 +18,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::path::Path;
 
-/// Keys of folders that programs create if they are missing.
+/// Keys of directories that programs create if they are missing.
 const MADE: [&str; 2] = ["record", "workspace"];
 
 /// Reports each problem on its own line.

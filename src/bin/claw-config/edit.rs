@@ -114,8 +114,8 @@ fn is_object(text: &OsStr) -> bool {
     text.to_string_lossy().trim_start().starts_with('{')
 }
 
-/// Returns a value as the file stores it. Paths on the command line are relative to the working folder, but
-/// paths in the file are relative to its folder, so they are made absolute.
+/// Returns a value as the file stores it. Paths on the command line are relative to the working directory, but
+/// paths in the file are relative to its directory, so they are made absolute.
 fn stored(setting: &Setting, text: OsString) -> OsString {
     match setting.kind {
         ValueKind::Path | ValueKind::Object if text.is_empty() || is_object(&text) => text,
@@ -226,8 +226,8 @@ fn target(path: &Path) -> PathBuf {
 }
 
 fn write(path: &Path, text: &str, mode: u32) -> std::io::Result<()> {
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     }
     index::replace(path, text, mode)
 }

@@ -11,7 +11,7 @@ use clap::Parser;
 use clawutils::cli::model::{ModelArgs, state_dir};
 use clawutils::cli::options::PlaceArgs;
 use clawutils::cli::{Output, arguments, attach, diagnostics, variable};
-use clawutils::exec::tools::Folder;
+use clawutils::exec::tools::Directory;
 use clawutils::exit::{Exit, fail};
 use clawutils::printable::printable;
 use clawutils::provider::Provider;
@@ -150,7 +150,7 @@ impl ShellCode {
     }
 }
 
-/// Makes paths absolute, because the script may run programs in another folder.
+/// Makes paths absolute, because the script may run programs in another directory.
 fn absolute(setting: &Setting, texts: &[OsString]) -> Vec<OsString> {
     let is_object = |text: &OsString| text.to_string_lossy().trim_start().starts_with('{');
     let one = |text: &OsString| match setting.kind {
@@ -208,7 +208,7 @@ fn turn(args: &Turn, decided: &Decided, text: &mut ShellCode) -> anyhow::Result<
         return Ok(());
     }
     say_default_model(&settings.model, &session);
-    text.set("work", work_folder());
+    text.set("work", work_directory());
     text.set("session", &session);
     text.set("again", again(args));
     text.set("prompt", if args.again { "again" } else { "input" });
@@ -329,17 +329,17 @@ fn check_values(settings: &TurnSettings) -> anyhow::Result<bool> {
     let budget = budget.budget(model, None)?;
     settings.summarisers.models(model, budget)?;
     if let Some(tools) = &request.tools {
-        Folder::open(tools)?;
+        Directory::open(tools)?;
     }
     check_command(&call.command)?;
     Ok(budget.is_some())
 }
 
-/// Returns the path of the folder for a turn's temporary files, which the script creates.
-fn work_folder() -> OsString {
+/// Returns the path of the directory for a turn's temporary files, which the script creates.
+fn work_directory() -> OsString {
     let random = RandomState::new().build_hasher().finish();
-    let folder = variable("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
-    folder.join(format!("claw-turn.{random:016x}")).into()
+    let directory = variable("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+    directory.join(format!("claw-turn.{random:016x}")).into()
 }
 
 /// Explains how to get a first answer.

@@ -4,7 +4,7 @@ use anyhow::Context;
 use clawutils::cli::model::state_dir;
 use clawutils::cli::options::{PermitArgs, WorkspaceArgs};
 use clawutils::cli::{Log, Operands, Output, progress, variable};
-use clawutils::exec::tools::Folder;
+use clawutils::exec::tools::Directory;
 use clawutils::exec::{self, ExecSettings, Job, JobEvent, Running, ToolCall, environment};
 use clawutils::exit::{Exit, fail};
 use clawutils::printable::{printable, printable_json};
@@ -26,7 +26,7 @@ use std::thread;
 /// The options of `claw-exec`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ExecArgs {
-    /// Folder of tools, one executable each
+    /// Directory of tools, one executable each
     #[arg(long, value_name = "DIR", env = "CLAW_TOOLS")]
     pub tools: Option<PathBuf>,
     /// The workspace.
@@ -38,7 +38,7 @@ pub struct ExecArgs {
     /// Maximum length of a result in bytes; longer output is kept in a file
     #[arg(long, value_name = "BYTES", default_value_t = 100_000)]
     pub max_output: usize,
-    /// Folder for longer output, one file per call (default: output in CLAW_STATE_DIR)
+    /// Directory for longer output, one file per call (default: output in CLAW_STATE_DIR)
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
 }
@@ -47,13 +47,13 @@ impl ExecArgs {
     /// Runs the tool calls among the records of all inputs and writes a result for each.
     ///
     /// # Errors
-    /// Status 65 if an input holds anything but records, 78 if a folder is not one, 74 if standard output cannot be
+    /// Status 65 if an input holds anything but records, 78 if a directory is not one, 74 if standard output cannot be
     /// written.
     pub fn run(&self, operands: &Operands, log: Log) -> anyhow::Result<Exit> {
         let Some(tools) = &self.tools else {
             return fail(Exit::Usage, "--tools is required; see claw-exec --help");
         };
-        let (folder, settings) = (Folder::open(tools)?, self.settings()?);
+        let (directory, settings) = (Directory::open(tools)?, self.settings()?);
         let mut calls = Vec::new();
         for input in operands.transcripts()? {
             let bytes = input.bytes()?;
@@ -65,7 +65,7 @@ impl ExecArgs {
             log.note(&format!("running {}", names.join(", ")));
         }
         // Signals are handled from here on only, so until all questions are answered a signal ends the program.
-        let jobs: Vec<Job> = calls.into_iter().map(|call| self.job(&folder, call)).collect();
+        let jobs: Vec<Job> = calls.into_iter().map(|call| self.job(&directory, call)).collect();
         let (sender, events) = channel();
         listen(sender.clone()).context("cannot handle signals")?;
         let running = settings.running.clone();
@@ -114,8 +114,8 @@ impl ExecArgs {
         visible
     }
 
-    fn job(&self, folder: &Folder, call: ToolCall) -> Job {
-        let tool = self.permit(&call).and_then(|()| folder.find(&call.name));
+    fn job(&self, directory: &Directory, call: ToolCall) -> Job {
+        let tool = self.permit(&call).and_then(|()| directory.find(&call.name));
         Job { call, tool }
     }
 

@@ -126,10 +126,10 @@ impl SessionPlace {
         self.store.list(agent, is_fresh)
     }
 
-    /// Locks an agent's folder, see [`Store::lock`].
+    /// Locks an agent's directory, see [`Store::lock`].
     pub(crate) fn lock(&self, agent: &str) -> anyhow::Result<File> {
-        let folder = self.store.folder(agent);
-        let what = format!("waiting for the lock of '{}'", folder.display());
+        let directory = self.store.directory(agent);
+        let what = format!("waiting for the lock of '{}'", directory.display());
         let _progress = self.log.wait_for(what);
         self.store.lock(agent)
     }

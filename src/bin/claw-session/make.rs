@@ -73,7 +73,7 @@ pub(super) fn make(place: &SessionPlace, plan: SessionPlan) -> anyhow::Result<Se
     let usual_key = format!("{}:cli:user", plan.agent);
     let has_key = plan.key.is_some();
     let mut new = planned(plan.agent, plan.key.unwrap_or(usual_key), plan.label)?;
-    // Invalid names fail before a folder is created.
+    // Invalid names fail before a directory is created.
     place.store.header(&new, now)?;
     let _lock = place.lock(&new.agent)?;
     let entries = place.list(Some(&new.agent), false)?;

@@ -56,7 +56,7 @@ pub fn create<T>(
     }
 }
 
-/// Creates a temporary file in the same folder.
+/// Creates a temporary file in the same directory.
 fn beside(path: &Path) -> io::Result<(PathBuf, File)> {
     let name = path.file_name().ok_or(ErrorKind::IsADirectory)?.to_string_lossy();
     let new = path.with_file_name(format!(".{name}.{}", std::process::id()));

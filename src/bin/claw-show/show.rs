@@ -84,7 +84,7 @@ impl ShowArgs {
         }
         let inputs = operands.transcripts()?;
         let _progress = log.progress(progress::reading(&inputs));
-        // The title of a page does not show the author's folders.
+        // The title of a page does not show the author's directories.
         let name = operands.files.first().filter(|path| path.as_os_str() != "-");
         let name = name.and_then(|path| path.file_name()).unwrap_or("transcript".as_ref());
         let name = name.to_string_lossy();

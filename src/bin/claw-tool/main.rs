@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
 Examples:
-  List a folder:
+  List a directory:
       echo '{\"directory\": \"docs\"}' | claw-tool list_directory
   Read a file:
       echo '{\"file_path\": \"docs/a.txt\"}' | claw-tool read_file";

@@ -14,7 +14,7 @@ use std::io::Write;
 pub enum Tool {
     /// Write the whole content of the file file_path
     ReadFile,
-    /// Write the names in the folder directory, one per line and sorted
+    /// Write the names in a directory, one per line and sorted
     ListDirectory,
     /// Write the current date and time in UTC
     GetCurrentTime,

@@ -81,16 +81,16 @@ fn add_headers(members: Members, headers: &[(String, String)]) -> Members {
     headers.iter().fold(members, |it, (name, value)| it.named(name, &quote(value)))
 }
 
-/// Reads the exchange in a folder.
+/// Reads the exchange in a directory.
 ///
 /// # Errors
 /// Status 65 if a file is missing or invalid; otherwise the status of the read error. The message names the file.
-pub(super) fn read(folder: &Path) -> anyhow::Result<Exchange> {
+pub(super) fn read(directory: &Path) -> anyhow::Result<Exchange> {
     let mut exchange = Exchange::default();
-    let file = folder.join(REQUEST);
+    let file = directory.join(REQUEST);
     read_request(&read_text(&file)?, &mut exchange).map_err(|why| broken(&file, &why))?;
-    exchange.answer = read_bytes(&folder.join(BODY))?;
-    let file = folder.join(RESPONSE);
+    exchange.answer = read_bytes(&directory.join(BODY))?;
+    let file = directory.join(RESPONSE);
     read_response(&read_text(&file)?, &mut exchange).map_err(|why| broken(&file, &why))?;
     Ok(exchange)
 }

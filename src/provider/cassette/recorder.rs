@@ -1,4 +1,4 @@
-//! Records exchanges in a folder, without secrets and atomically.
+//! Records exchanges in a directory, without secrets and atomically.
 
 use super::files::{self, check_pieces};
 use super::secrets::Secrets;
@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The mode of the folders it creates.
-const FOLDER_MODE: u32 = 0o700;
+/// The mode of the directories it creates.
+const DIRECTORY_MODE: u32 = 0o700;
 /// The mode of the files it creates.
 const FILE_MODE: u32 = 0o600;
 
@@ -26,7 +26,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Returns a recorder for the folder `dir`, which is created when needed. `keys` are the API keys in use;
+    /// Returns a recorder for the directory `dir`, which is created when needed. `keys` are the API keys in use;
     /// nothing that contains one is written. Keys shorter than 8 bytes are treated as ordinary words.
     #[must_use]
     pub fn new(dir: &Path, keys: Vec<String>) -> Recorder {
@@ -41,7 +41,7 @@ impl Recorder {
         self.check_place("the request body", body)
     }
 
-    /// Writes an exchange and returns its folder. The folder's name is the request's key, or `KEY.2`, `KEY.3` and
+    /// Writes an exchange and returns its directory. The directory's name is the request's key, or `KEY.2`, `KEY.3` and
     /// so on for further exchanges with the same request. Only the listed headers are written.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl Recorder {
         let length = exchange.answer.len();
         let pieces = check_pieces(&exchange.pieces, length);
         pieces.map_err(|why| Error::new(Exit::Failed, refuse(&why)))?;
-        let written = self.write_folder(&exchange);
+        let written = self.write_directory(&exchange);
         written.with_context(|| format!("cannot record into '{}'", self.dir.display()))
     }
 
@@ -78,41 +78,41 @@ impl Recorder {
         }
     }
 
-    /// Writes the files into a hidden folder, then renames it into place.
-    fn write_folder(&self, exchange: &Exchange) -> io::Result<PathBuf> {
-        transcript::make_folder(&self.dir)?;
-        let folder = self.make_hidden()?;
-        let placed = write_files(&folder, exchange)
-            .and_then(|()| self.place(&folder, &key(&exchange.path, &exchange.body)));
+    /// Writes the files into a hidden directory, then renames it into place.
+    fn write_directory(&self, exchange: &Exchange) -> io::Result<PathBuf> {
+        transcript::make_directory(&self.dir)?;
+        let directory = self.make_hidden()?;
+        let placed = write_files(&directory, exchange)
+            .and_then(|()| self.place(&directory, &key(&exchange.path, &exchange.body)));
         if placed.is_err() {
-            // If this fails, a hidden folder is left behind, which readers ignore.
-            let _ = fs::remove_dir_all(&folder);
+            // If this fails, a hidden directory is left behind, which readers ignore.
+            let _ = fs::remove_dir_all(&directory);
         }
         placed
     }
 
-    /// Creates a folder whose name begins with a dot.
+    /// Creates a directory whose name begins with a dot.
     fn make_hidden(&self) -> io::Result<PathBuf> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            let folder = self.dir.join(format!(".recording-{}-{number}", process::id()));
-            match make_folder(&folder) {
+            let directory = self.dir.join(format!(".recording-{}-{number}", process::id()));
+            match make_directory(&directory) {
                 // A process with the same id was killed here, or is running in another container.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                made => return made.map(|()| folder),
+                made => return made.map(|()| directory),
             }
         }
     }
 
-    /// Renames a written folder to the first free name for its key. rename(2) does not replace a folder that has
+    /// Renames a written directory to the first free name for its key. rename(2) does not replace a directory that has
     /// files in it, so two processes cannot take the same name.
-    fn place(&self, folder: &Path, key: &str) -> io::Result<PathBuf> {
+    fn place(&self, directory: &Path, key: &str) -> io::Result<PathBuf> {
         let mut number = 1_u64;
         loop {
             let name = if number == 1 { key.to_owned() } else { format!("{key}.{number}") };
             let place = self.dir.join(name);
-            match fs::rename(folder, &place) {
+            match fs::rename(directory, &place) {
                 Ok(()) => return Ok(place),
                 Err(_) if fs::symlink_metadata(&place).is_ok() => number += 1,
                 Err(error) => return Err(error),
@@ -121,16 +121,16 @@ impl Recorder {
     }
 }
 
-/// Creates a folder with a mode that does not depend on the umask.
-fn make_folder(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().mode(FOLDER_MODE).create(folder)?;
-    fs::set_permissions(folder, Permissions::from_mode(FOLDER_MODE))
+/// Creates a directory with a mode that does not depend on the umask.
+fn make_directory(directory: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(DIRECTORY_MODE).create(directory)?;
+    fs::set_permissions(directory, Permissions::from_mode(DIRECTORY_MODE))
 }
 
-fn write_files(folder: &Path, exchange: &Exchange) -> io::Result<()> {
-    write_file(&folder.join(files::REQUEST), files::request_json(exchange).as_bytes())?;
-    write_file(&folder.join(files::RESPONSE), files::response_json(exchange).as_bytes())?;
-    write_file(&folder.join(files::BODY), &exchange.answer)
+fn write_files(directory: &Path, exchange: &Exchange) -> io::Result<()> {
+    write_file(&directory.join(files::REQUEST), files::request_json(exchange).as_bytes())?;
+    write_file(&directory.join(files::RESPONSE), files::response_json(exchange).as_bytes())?;
+    write_file(&directory.join(files::BODY), &exchange.answer)
 }
 
 /// Creates a file with a mode that does not depend on the umask.
@@ -184,8 +184,8 @@ mod tests {
         };
         let none = Exchange { status: None, answer: vec![], pieces: vec![], ..cut.clone() };
         for exchange in [exchange(), cut, none] {
-            let folder = recorder(dir.path()).write(&exchange).unwrap();
-            assert_eq!(files::read(&folder).unwrap(), exchange);
+            let directory = recorder(dir.path()).write(&exchange).unwrap();
+            assert_eq!(files::read(&directory).unwrap(), exchange);
         }
         let expected = [first.clone(), format!("{first}.2"), format!("{first}.3")];
         assert_eq!(names(dir.path()), BTreeSet::from(expected), "and nothing else is left");
@@ -224,8 +224,8 @@ mod tests {
         assert_eq!(recorder(&dir).check("{}"), Ok(()));
         // Headers that are not recorded may contain anything.
         let silent = Exchange { request_headers: header("x-api-key"), ..exchange() };
-        let folder = recorder(&dir).write(&silent).unwrap();
-        assert!(!fs::read_to_string(folder.join(files::REQUEST)).unwrap().contains(KEY));
+        let directory = recorder(&dir).write(&silent).unwrap();
+        assert!(!fs::read_to_string(directory.join(files::REQUEST)).unwrap().contains(KEY));
     }
 
     #[test]
@@ -247,12 +247,12 @@ mod tests {
         let first = key("/v1/messages", r#"{"a":1}"#);
         fs::write(dir.path().join(&first), "").unwrap();
         std::os::unix::fs::symlink("nowhere", dir.path().join(format!("{first}.2"))).unwrap();
-        let folder = recorder(dir.path()).write(&exchange()).unwrap();
-        assert_eq!(folder, dir.path().join(format!("{first}.3")));
+        let directory = recorder(dir.path()).write(&exchange()).unwrap();
+        assert_eq!(directory, dir.path().join(format!("{first}.3")));
     }
 
     #[test]
-    fn several_recorders_may_share_a_folder() {
+    fn several_recorders_may_share_a_directory() {
         let dir = tempfile::tempdir().unwrap();
         std::thread::scope(|scope| {
             for _ in 0..2 {
@@ -271,7 +271,7 @@ mod tests {
         }
     }
 
-    /// Makes the test below record into this folder and do nothing else.
+    /// Makes the test below record into this directory and do nothing else.
     const RECORD_INTO: &str = "CLAW_TEST_RECORD_INTO";
 
     #[test]
@@ -291,10 +291,10 @@ mod tests {
                 .output();
             assert!(status.unwrap().status.success(), "{umask}");
             let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
-            let folder = cassette.join(names(&cassette).pop_first().unwrap());
-            assert_eq!((mode(&cassette), mode(&folder)), (0o700, 0o700), "{umask}");
+            let directory = cassette.join(names(&cassette).pop_first().unwrap());
+            assert_eq!((mode(&cassette), mode(&directory)), (0o700, 0o700), "{umask}");
             for file in [files::REQUEST, files::RESPONSE, files::BODY] {
-                assert_eq!(mode(&folder.join(file)), 0o600, "{umask} {file}");
+                assert_eq!(mode(&directory.join(file)), 0o600, "{umask} {file}");
             }
         }
     }

@@ -18,7 +18,7 @@ pub struct Cassette {
 
 #[derive(Debug)]
 struct Recording {
-    /// The name of its folder.
+    /// The name of its directory.
     name: String,
     key: String,
     exchange: Exchange,
@@ -32,20 +32,20 @@ pub struct Miss {
     pub key: String,
     /// The number of exchanges recorded for exactly this request, all of them returned already.
     pub given: usize,
-    /// The folder of the nearest recording, if there is one and `given` is 0.
+    /// The directory of the nearest recording, if there is one and `given` is 0.
     pub nearest: Option<String>,
     /// The difference to the nearest recording, as a clause.
     difference: String,
-    /// The cassette's folder.
+    /// The cassette's directory.
     dir: PathBuf,
 }
 
 impl Cassette {
-    /// Reads all exchanges in the folder `dir`. Files in it, and folders whose names begin with a dot, are
+    /// Reads all exchanges in the directory `dir`. Files in it, and directories whose names begin with a dot, are
     /// ignored.
     ///
     /// # Errors
-    /// Status 65 if the folder is missing or an exchange is invalid; otherwise the status of the read error. The
+    /// Status 65 if the directory is missing or an exchange is invalid; otherwise the status of the read error. The
     /// message names the file.
     pub fn open(dir: &Path) -> anyhow::Result<Cassette> {
         let mut recordings = Vec::new();
@@ -60,7 +60,7 @@ impl Cassette {
     }
 
     /// Returns the next exchange recorded for a request. Each is returned once, ordered by the number at the end of
-    /// its folder's name, then by the name.
+    /// its directory's name, then by the name.
     ///
     /// # Errors
     /// Returns a [`Miss`] that describes the nearest recording.
@@ -106,11 +106,11 @@ impl Cassette {
     }
 }
 
-/// Returns the names of the exchanges' folders in a cassette.
+/// Returns the names of the exchanges' directories in a cassette.
 fn names(dir: &Path) -> anyhow::Result<Vec<String>> {
     let subject = || format!("cannot replay from '{}'", dir.display());
     let entries = match fs::read_dir(dir) {
-        Err(error) if is_no_folder(&error) => {
+        Err(error) if is_no_directory(&error) => {
             let why = exit::cause(&error.to_string());
             let text = format!("{}: {why}; record into it first", subject());
             return Err(Error::new(Exit::Data, text).into());
@@ -130,11 +130,11 @@ fn names(dir: &Path) -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-fn is_no_folder(error: &io::Error) -> bool {
+fn is_no_directory(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Returns the number at the end of a folder's name: 2 for `KEY.2`, 1 without a number.
+/// Returns the number at the end of a directory's name: 2 for `KEY.2`, 1 without a number.
 fn number(name: &str) -> u64 {
     name.rsplit_once('.').and_then(|(_, number)| number.parse().ok()).unwrap_or(1)
 }
@@ -172,7 +172,7 @@ mod tests {
 
     const PATH: &str = "/v1/messages";
 
-    /// Records an answer to a request and returns the name of its folder.
+    /// Records an answer to a request and returns the name of its directory.
     fn record(dir: &Path, path: &str, body: &str, answer: &str) -> String {
         let exchange = Exchange {
             path: path.to_owned(),
@@ -182,8 +182,8 @@ mod tests {
             pieces: vec![answer.len()],
             ..Exchange::default()
         };
-        let folder = Recorder::new(dir, vec![]).write(&exchange).unwrap();
-        folder.file_name().unwrap().to_str().unwrap().to_owned()
+        let directory = Recorder::new(dir, vec![]).write(&exchange).unwrap();
+        directory.file_name().unwrap().to_str().unwrap().to_owned()
     }
 
     fn next(cassette: &mut Cassette, body: &str) -> Result<String, String> {

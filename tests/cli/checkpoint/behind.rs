@@ -75,7 +75,7 @@ fn a_turn_makes_a_due_checkpoint_in_the_background_without_waiting() {
         (&record["summary"], &record["covers_up_to"]),
         (&json!("All of it."), &ids(&sandbox)[7])
     );
-    // The options are those of a request for a summary, and the temporary folder is removed.
+    // The options are those of a request for a summary, and the temporary directory is removed.
     let args = sandbox.read_text("args");
     assert!(args.contains("--window\n20000\n"), "{args}");
     assert!(sandbox.read_text("env").contains("CLAW_TIMEOUT=50\n"));

@@ -59,7 +59,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// How long to wait for the last output of a program that was killed.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A temporary directory with the folder `state/`, to which `CLAW_STATE_DIR` points. It is removed when the sandbox
+/// A temporary directory with the directory `state/`, to which `CLAW_STATE_DIR` points. It is removed when the sandbox
 /// and all of its commands have been dropped.
 pub struct Sandbox {
     dir: Arc<TempDir>,
