@@ -22,7 +22,7 @@ DATADIR = $(DESTDIR)$(PREFIX)/share/clawutils
 TOOLDIR = $(DESTDIR)$(PREFIX)/libexec/clawutils/tools
 
 PROGRAMS = claw-append claw-rebuild claw-estimate claw-truncate claw-compact claw-checkpoint claw-call claw-check \
-	claw-exec claw-tool claw-session claw-show claw-config
+	claw-exec claw-tool claw-session claw-show claw-config claw-replay
 SCRIPTS = claw-turn claw-chat claw-retry
 TOOLS = read_file list_directory get_current_time
 

@@ -69,6 +69,7 @@ mod readme;
 mod recall;
 #[cfg(feature = "http")]
 mod recorded;
+mod replay;
 mod retry;
 #[cfg(feature = "http")]
 mod rounds;

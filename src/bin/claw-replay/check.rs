@@ -1,0 +1,168 @@
+//! check: transcripts are sound, can be sent and fit the window.
+
+use crate::report::{Case, Outcome, Report};
+use crate::run::{Mode, RunArgs};
+use crate::transcript::Transcript;
+use clawutils::estimate::{Budget, Estimate, Method, Request};
+use clawutils::exit::{Error, Exit};
+use clawutils::finding::{Finding, Severity, rules};
+use clawutils::input::lines::Lines;
+use clawutils::json::write::Members;
+use clawutils::lint;
+use clawutils::messages::rebuild::{self, RebuildOptions};
+use clawutils::usage::Calls;
+
+/// The most findings in a report.
+const MOST_FINDINGS: usize = 100;
+
+/// The least severe finding that makes a transcript fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum FailOn {
+    /// Errors: some bytes cannot be used
+    Error,
+    /// Warnings, too: a provider would refuse the messages if rebuild did not repair them
+    Warning,
+    /// Any finding
+    Note,
+}
+
+/// Check that transcripts are sound, can be sent and fit the window
+#[derive(Clone, Debug, clap::Args)]
+pub struct CheckArgs {
+    /// Also check that the messages fit this context window, in tokens; more with commas
+    #[arg(long, value_name = "TOKENS", value_delimiter = ',')]
+    pub window: Vec<u64>,
+    /// Least severe finding that makes a transcript fail
+    #[arg(long, value_name = "SEVERITY", default_value = "warning")]
+    pub fail_on: FailOn,
+    /// The options of all modes.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+/// The mode of `claw-replay check`.
+pub struct Check {
+    budgets: Vec<Budget>,
+    fail_on: Severity,
+}
+
+impl CheckArgs {
+    /// Returns the mode.
+    ///
+    /// # Errors
+    /// Fails with 78 if a window has no room for the prompt.
+    pub fn mode(&self) -> anyhow::Result<Check> {
+        let budget = |window: &u64| Budget::new(*window, None, None);
+        let budgets = self.window.iter().map(budget).collect::<Result<_, _>>();
+        let fail_on = match self.fail_on {
+            FailOn::Error => Severity::Error,
+            FailOn::Warning => Severity::Warning,
+            FailOn::Note => Severity::Note,
+        };
+        Ok(Check { budgets: budgets.map_err(|why| Error::new(Exit::Config, why))?, fail_on })
+    }
+}
+
+impl Mode for Check {
+    fn name(&self) -> &'static str {
+        "check"
+    }
+
+    fn options(&self) -> String {
+        let windows = self.budgets.iter().map(|budget| budget.window).collect::<Vec<_>>();
+        format!("{windows:?} {:?}", self.fail_on)
+    }
+
+    fn run(&self, transcript: &Transcript) -> anyhow::Result<Report> {
+        let findings = lint::lint(transcript.input.clone())?;
+        let inputs = std::slice::from_ref(&transcript.input);
+        let messages = rebuild::from_inputs(inputs, &RebuildOptions::default())?.messages;
+        let request = Request { messages: &messages, ..Request::default() };
+        let estimate = Estimate::of(request, Method::Script);
+        let counts = Counts::of(transcript)?;
+        let (refused, unsound): (Vec<_>, Vec<_>) =
+            findings.iter().partition(|finding| *finding.rule == rules::REFUSED);
+        let mut cases = vec![self.case("sound", &unsound), self.case("sendable", &refused)];
+        cases.extend(self.budgets.iter().map(|budget| window_case(&estimate, *budget)));
+        let numbers = counts.add_to(Members::new(), messages.len(), estimate.tokens);
+        let numbers = numbers.number("findings", findings.len());
+        let listed = findings.iter().take(MOST_FINDINGS);
+        let numbers = numbers.objects("first_findings", listed, |members, finding| {
+            finding.add_to(members).string("message", &finding.message)
+        });
+        Ok(Report::new(self.name(), &transcript.name, cases, numbers))
+    }
+}
+
+impl Check {
+    /// Returns the case of these findings. It fails if one is severe enough.
+    fn case(&self, name: &str, findings: &[&Finding]) -> Case {
+        let mut severe = findings.iter().filter(|found| found.rule.severity >= self.fail_on);
+        let Some(first) = severe.next() else {
+            return Case::new(name, Outcome::Passed, count_text(findings.len()));
+        };
+        let more = severe.count();
+        let mut message = format!("{}: {}", first.rule.name, first.message);
+        if more > 0 {
+            message.push_str(&format!("; {more} more"));
+        }
+        Case { line: first.place.line, ..Case::new(name, Outcome::Failed, message) }
+    }
+}
+
+fn count_text(count: usize) -> String {
+    match count {
+        0 => "no findings".to_owned(),
+        1 => "1 finding".to_owned(),
+        count => format!("{count} findings"),
+    }
+}
+
+/// Returns the case of one window.
+fn window_case(estimate: &Estimate, budget: Budget) -> Case {
+    let (tokens, most) = (estimate.tokens, budget.prompt());
+    let outcome = if tokens <= most { Outcome::Passed } else { Outcome::Failed };
+    let message = format!("{tokens} tokens, budget {most}");
+    Case::new(format!("window {}", budget.window), outcome, message)
+}
+
+/// The numbers of records in a transcript.
+#[derive(Default)]
+struct Counts {
+    records: u64,
+    calls: u64,
+    compactions: u64,
+    usage: Calls,
+}
+
+impl Counts {
+    fn of(transcript: &Transcript) -> anyhow::Result<Counts> {
+        let mut counts = Counts::default();
+        let mut lines = Lines::of(&transcript.input);
+        while let Some(batch) = lines.batch()? {
+            for line in batch.flatten() {
+                counts.records += 1;
+                match line.object.string("type").as_deref() {
+                    Some("tool_use") => counts.calls += 1,
+                    Some("compaction") => counts.compactions += 1,
+                    _ => {}
+                }
+                counts.usage.take(&line.object, &line.place);
+            }
+        }
+        Ok(counts)
+    }
+
+    fn add_to(&self, members: Members, messages: usize, tokens: u64) -> Members {
+        members
+            .number("records", self.records)
+            .number("messages", messages)
+            .number("tokens", tokens)
+            .number("calls", self.calls)
+            .number("compactions", self.compactions)
+            .object("usage", |usage| {
+                let usage = usage.number("calls", self.usage.each().count());
+                self.usage.total().add_to(usage)
+            })
+    }
+}

@@ -1,0 +1,46 @@
+//! claw-replay: examine many transcripts, with one report for each.
+
+mod check;
+mod paths;
+mod report;
+mod run;
+mod sinks;
+mod state;
+mod transcript;
+
+use crate::check::CheckArgs;
+use clap::{Parser, Subcommand};
+use clawutils::cli::{self, LogArgs, arguments};
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+Examples:
+  Check all transcripts in a directory:
+      claw-replay check .
+  Check that their messages fit a window of 32000 tokens, and keep the reports:
+      claw-replay check --window 32000 --state replay.state . >reports.jsonl";
+
+/// Examine many transcripts, with one report for each
+#[derive(Parser)]
+#[command(name = "claw-replay", version, after_help = EXAMPLES)]
+struct Args {
+    #[command(subcommand)]
+    mode: ModeArgs,
+    #[command(flatten)]
+    log: LogArgs,
+}
+
+#[derive(Subcommand)]
+enum ModeArgs {
+    Check(CheckArgs),
+}
+
+fn main() -> ExitCode {
+    cli::run("claw-replay", || {
+        let args = arguments::parse::<Args>()?;
+        let log = args.log.open("claw-replay");
+        match args.mode {
+            ModeArgs::Check(check) => run::run(check.mode()?, check.run, log),
+        }
+    })
+}

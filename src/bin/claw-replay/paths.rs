@@ -1,0 +1,274 @@
+//! The transcripts of a run: operands, the files in directories, and lists of paths.
+//!
+//! Paths are found one by one while transcripts are worked on, so a list may be endless. Only a hash of each path is
+//! kept, to leave out repeated ones.
+
+use anyhow::Context;
+use clawutils::cli::open_stdin;
+use clawutils::exit::{Exit, fail};
+use foldhash::fast::RandomState;
+use glob::{MatchOptions, Pattern};
+use sha2::{Digest, Sha256};
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::fs::File;
+use std::hash::BuildHasher;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::vec;
+use walkdir::{DirEntry, WalkDir};
+
+/// The longest path in a list, in bytes.
+const MOST_BYTES: u64 = 64 * 1024;
+
+/// The options that select transcripts.
+#[derive(Clone, Debug, clap::Args)]
+pub struct PathArgs {
+    /// Transcripts, and directories to search for transcripts
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// Pattern for the names of files in directories, or for their paths if it has a slash; may be repeated
+    #[arg(long, value_name = "PATTERN", default_value = "*.jsonl", value_parser = pattern)]
+    pub glob: Vec<Pattern>,
+    /// File with further paths, one per line; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    pub files_from: Option<PathBuf>,
+    /// Paths in the file of --files-from end in a NUL byte instead of a line feed
+    #[arg(short = '0', long, requires = "files_from")]
+    pub null: bool,
+    /// Work only on part K of N parts of the transcripts
+    #[arg(long, value_name = "K/N", value_parser = Shard::parse)]
+    pub shard: Option<Shard>,
+}
+
+fn pattern(text: &str) -> Result<Pattern, String> {
+    Pattern::new(text).map_err(|error| format!("{}; quote special characters with [ ]", error.msg))
+}
+
+/// One of several parts of the transcripts. The part of a transcript depends only on its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// The number of the part, from 0.
+    index: u64,
+    /// The number of parts.
+    count: u64,
+}
+
+impl Shard {
+    fn parse(text: &str) -> Result<Shard, String> {
+        let numbers = text.split_once('/').and_then(|(index, count)| {
+            let (index, count): (u64, u64) = (index.parse().ok()?, count.parse().ok()?);
+            (1..=count).contains(&index).then(|| Shard { index: index - 1, count })
+        });
+        numbers.ok_or_else(|| "not a part K/N with K from 1 to N; write 1/4".to_owned())
+    }
+
+    /// Returns true if a path is in this part.
+    fn has(self, path: &Path) -> bool {
+        let hash = Sha256::digest(path.as_os_str().as_bytes());
+        let first = hash.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte));
+        first % self.count == self.index
+    }
+}
+
+/// A path to work on, and the error if it is that of a directory that cannot be read.
+#[derive(Debug)]
+pub struct FoundPath {
+    /// The path.
+    pub path: PathBuf,
+    /// The error.
+    pub error: Option<anyhow::Error>,
+}
+
+/// The paths of a run, in order.
+pub struct Paths {
+    operands: vec::IntoIter<PathBuf>,
+    list: Option<List>,
+    walk: Option<Walk>,
+    globs: Vec<Pattern>,
+    /// A file that is not a transcript, even if it is found in a directory.
+    except: Option<PathBuf>,
+    shard: Option<Shard>,
+    known: HashSet<u64>,
+    hasher: RandomState,
+    /// True after the last path or an error.
+    is_at_end: bool,
+}
+
+impl PathArgs {
+    /// Opens the list of paths, if there is one. The file `except` is left out of directories.
+    ///
+    /// # Errors
+    /// Fails with 74 or 77 if the list cannot be read, and with 2 if there are no paths.
+    pub fn open(self, except: Option<&Path>) -> anyhow::Result<Paths> {
+        if self.paths.is_empty() && self.files_from.is_none() {
+            return fail(
+                Exit::Usage,
+                "no transcripts given; give files or directories, or --files-from FILE",
+            );
+        }
+        let end = if self.null { b'\0' } else { b'\n' };
+        let list = self.files_from.map(|path| List::open(path, end)).transpose()?;
+        Ok(Paths {
+            operands: self.paths.into_iter(),
+            list,
+            walk: None,
+            globs: self.glob,
+            except: except.and_then(|path| path.canonicalize().ok()),
+            shard: self.shard,
+            known: HashSet::new(),
+            hasher: RandomState::default(),
+            is_at_end: false,
+        })
+    }
+}
+
+impl Paths {
+    /// Returns the next path. Waits for the list to have one, if it is a pipe. Returns `None` after an error.
+    ///
+    /// # Errors
+    /// Fails if the list cannot be read.
+    pub fn next(&mut self) -> anyhow::Result<Option<FoundPath>> {
+        if self.is_at_end {
+            return Ok(None);
+        }
+        self.is_at_end = true;
+        while let Some(found) = self.next_found()? {
+            let path = found.path.strip_prefix(".").unwrap_or(&found.path);
+            let is_here = self.shard.is_none_or(|shard| shard.has(path));
+            if is_here && self.known.insert(self.hasher.hash_one(path)) {
+                self.is_at_end = false;
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    fn next_found(&mut self) -> anyhow::Result<Option<FoundPath>> {
+        loop {
+            while let Some(found) = self.walk.as_mut().and_then(|walk| walk.next(&self.globs)) {
+                if !self.is_excepted(&found.path) {
+                    return Ok(Some(found));
+                }
+            }
+            self.walk = None;
+            let Some(path) = self.next_given()? else { return Ok(None) };
+            if !path.is_dir() {
+                return Ok(Some(FoundPath { path, error: None }));
+            }
+            self.walk = Some(Walk::new(path));
+        }
+    }
+
+    fn is_excepted(&self, path: &Path) -> bool {
+        let has_name = |except: &&PathBuf| except.file_name() == path.file_name();
+        let except = self.except.as_ref().filter(has_name);
+        except.is_some_and(|except| path.canonicalize().is_ok_and(|path| path == *except))
+    }
+
+    /// Returns the next operand, and after them the next path of the list.
+    fn next_given(&mut self) -> anyhow::Result<Option<PathBuf>> {
+        match (self.operands.next(), &mut self.list) {
+            (Some(path), _) => Ok(Some(path)),
+            (None, Some(list)) => list.next(),
+            (None, None) => Ok(None),
+        }
+    }
+}
+
+/// The files in a directory and in those below it. Symbolic links are not followed.
+struct Walk {
+    directory: PathBuf,
+    entries: walkdir::IntoIter,
+}
+
+impl Walk {
+    fn new(directory: PathBuf) -> Walk {
+        let walk = WalkDir::new(&directory).sort_by_key(sort_key);
+        Walk { directory, entries: walk.into_iter() }
+    }
+
+    fn next(&mut self, globs: &[Pattern]) -> Option<FoundPath> {
+        let Walk { directory, entries } = self;
+        entries.find_map(|entry| match entry {
+            Ok(entry) if entry.file_type().is_file() => {
+                let is_wanted = globs.iter().any(|glob| fits(glob, directory, entry.path()));
+                is_wanted.then(|| FoundPath { path: entry.into_path(), error: None })
+            }
+            Ok(_) => None,
+            Err(error) => {
+                let path = error.path().unwrap_or(directory).to_owned();
+                let why = format!("cannot read '{}'", path.display());
+                let error = std::io::Error::from(error);
+                // The error of walkdir repeats the path, the one that it contains does not.
+                let kind = error.raw_os_error().map(std::io::Error::from_raw_os_error);
+                let error = anyhow::Error::from(kind.unwrap_or(error)).context(why);
+                Some(FoundPath { path, error: Some(error) })
+            }
+        })
+    }
+}
+
+/// Returns the key by which the entries of a directory are sorted, so that all paths are in the order of their bytes.
+fn sort_key(entry: &DirEntry) -> Vec<u8> {
+    let mut key = entry.file_name().as_bytes().to_vec();
+    if entry.file_type().is_dir() {
+        key.push(b'/');
+    }
+    key
+}
+
+/// Returns true if a pattern matches the name of a file, or its path below `directory` if the pattern has a slash.
+fn fits(glob: &Pattern, directory: &Path, path: &Path) -> bool {
+    let options = MatchOptions { require_literal_separator: true, ..MatchOptions::new() };
+    let inside = match glob.as_str().contains('/') {
+        true => path.strip_prefix(directory).unwrap_or(path).as_os_str(),
+        false => path.file_name().unwrap_or_default(),
+    };
+    glob.matches_with(&inside.to_string_lossy(), options)
+}
+
+/// A file with paths.
+struct List {
+    name: String,
+    /// `None` is standard input.
+    file: Option<BufReader<File>>,
+    end: u8,
+}
+
+impl List {
+    fn open(path: PathBuf, end: u8) -> anyhow::Result<List> {
+        if path.as_os_str() == "-" {
+            drop(open_stdin()?);
+            return Ok(List { name: clawutils::cli::stdin_name(), file: None, end });
+        }
+        let name = path.display().to_string();
+        let file = File::open(&path).with_context(|| format!("cannot read '{name}'"))?;
+        Ok(List { name, file: Some(BufReader::new(file)), end })
+    }
+
+    /// Returns the next path. Blank lines are left out.
+    fn next(&mut self) -> anyhow::Result<Option<PathBuf>> {
+        let mut line = Vec::new();
+        loop {
+            let read = match &mut self.file {
+                Some(file) => file.take(MOST_BYTES).read_until(self.end, &mut line),
+                None => std::io::stdin().lock().take(MOST_BYTES).read_until(self.end, &mut line),
+            };
+            if read.with_context(|| format!("cannot read '{}'", self.name))? == 0 {
+                return Ok(None);
+            }
+            if line.len() as u64 == MOST_BYTES {
+                let why = format!("a path has {MOST_BYTES} bytes or more; give one path per line");
+                return fail(Exit::Data, format!("cannot read '{}': {why}", self.name));
+            }
+            if line.last() == Some(&self.end) {
+                line.pop();
+            }
+            if !line.is_empty() {
+                return Ok(Some(PathBuf::from(OsString::from_vec(line))));
+            }
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! The runner: works on transcripts with several threads, and passes the reports on in the order of the paths.
+//!
+//! Each thread takes the next path, makes its report and puts it in its place; the one whose report is next passes on
+//! all that are complete. A thread waits before it takes a path that is too far ahead of the next report, so the number
+//! of reports in memory is bounded.
+
+use crate::paths::{FoundPath, PathArgs, Paths};
+use crate::report::{Report, Status};
+use crate::sinks::{Reporter, SinkArgs, Totals};
+use crate::state::{self, Key, State};
+use crate::transcript::{OpenFile, Transcript};
+use clawutils::cli::{self, Log};
+use clawutils::exit::{self, Exit, fail};
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+/// The number of reports for each thread that may wait for an earlier one.
+const AHEAD: u64 = 16;
+
+/// A way to examine transcripts. All threads share it.
+pub trait Mode: Send + Sync {
+    /// Returns the name of the mode, which is that of its subcommand.
+    fn name(&self) -> &'static str;
+
+    /// Returns a text that differs if the options make a difference for reports. A state file holds reports of several
+    /// such texts.
+    fn options(&self) -> String;
+
+    /// Examines a transcript.
+    ///
+    /// # Errors
+    /// If the transcript cannot be read; its report is then [`Report::unreadable`]. An error with status 2 or 78 is not
+    /// about the transcript, and ends the run.
+    fn run(&self, transcript: &Transcript) -> anyhow::Result<Report>;
+}
+
+/// The options of all modes that work on transcripts.
+#[derive(Clone, Debug, clap::Args)]
+pub struct RunArgs {
+    /// The transcripts.
+    #[command(flatten)]
+    pub paths: PathArgs,
+    /// Number of transcripts to work on at a time (default: the number of processors)
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// Stop after the first transcript that fails or is unreadable
+    #[arg(long)]
+    pub fail_fast: bool,
+    /// Exit with 65 if a file is not a transcript
+    #[arg(long)]
+    pub strict: bool,
+    /// File that keeps the reports, so that the next run does not make them again for unchanged transcripts
+    #[arg(long, value_name = "FILE")]
+    pub state: Option<PathBuf>,
+    /// The output.
+    #[command(flatten)]
+    pub sinks: SinkArgs,
+}
+
+/// Examines all transcripts of `args` and returns the exit status.
+///
+/// # Errors
+/// Fails if the list of paths cannot be read, if a report cannot be written, and if there is no transcript.
+pub fn run(mode: impl Mode + 'static, args: RunArgs, log: Log) -> anyhow::Result<Exit> {
+    let jobs = args.jobs.or_else(|| thread::available_parallelism().ok());
+    let jobs = jobs.map_or(1, NonZeroUsize::get);
+    let RunArgs { state, sinks, strict, .. } = &args;
+    let may_be_none = args.paths.files_from.is_some() || args.paths.shard.is_some();
+    if state.is_some() {
+        cli::survive_file_limits()?;
+    }
+    let run = Arc::new(Run {
+        state: state.as_deref().map(State::open).transpose()?,
+        paths: Mutex::new((0, args.paths.clone().open(state.as_deref())?)),
+        order: Mutex::new(Order::new(sinks.open()?, jobs)),
+        options: [env!("CARGO_PKG_VERSION"), mode.name(), &mode.options()].join(" "),
+        mode: Box::new(mode),
+        fail_fast: args.fail_fast,
+        strict: *strict,
+        ahead: AHEAD * jobs as u64,
+        changed: Condvar::new(),
+        is_over: AtomicBool::new(false),
+        done: AtomicU64::new(0),
+        failed: AtomicU64::new(0),
+    });
+    let _progress = (!sinks.quiet).then(|| log.progress(run.progress()));
+    // The threads are not joined: one may be waiting for the next line of standard input.
+    for _ in 0..jobs {
+        let run = run.clone();
+        thread::spawn(move || run.work());
+    }
+    let totals = run.wait()?;
+    if totals.all() == 0 && !may_be_none {
+        return fail(Exit::Failed, "no transcripts found; check the paths and --glob");
+    }
+    if !sinks.quiet {
+        log.note(&totals.text());
+    }
+    Ok(totals.exit(*strict))
+}
+
+/// The state that all threads share.
+struct Run {
+    mode: Box<dyn Mode>,
+    /// All that reports depend on besides the transcripts.
+    options: String,
+    state: Option<State>,
+    fail_fast: bool,
+    strict: bool,
+    /// The number of reports that may wait.
+    ahead: u64,
+    /// The number of paths that were taken, and the source of further ones.
+    paths: Mutex<(u64, Paths)>,
+    order: Mutex<Order>,
+    /// Signals that reports were passed on, or that the run is over.
+    changed: Condvar,
+    is_over: AtomicBool,
+    done: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// A report that is complete.
+struct Made {
+    report: Report,
+    /// The report as one line of JSON.
+    json: String,
+    /// The key of the report, if it is to be stored in the state file.
+    key: Option<Key>,
+}
+
+/// Reports in the order of the paths.
+struct Order {
+    /// The number of the next report to pass on.
+    next: u64,
+    /// The reports that wait for it.
+    waiting: BTreeMap<u64, Made>,
+    /// `None` at the end of the run.
+    reporter: Option<Reporter>,
+    /// The threads that still work.
+    workers: usize,
+    error: Option<anyhow::Error>,
+}
+
+impl Order {
+    fn new(reporter: Reporter, workers: usize) -> Order {
+        let (next, waiting) = (0, BTreeMap::new());
+        Order { next, waiting, reporter: Some(reporter), workers, error: None }
+    }
+}
+
+impl Run {
+    /// Works on paths until there are no more.
+    fn work(&self) {
+        // If the list of paths cannot be read further, the other threads finish their reports.
+        let taken = loop {
+            match self.take_path() {
+                Ok(Some((number, found))) => self.work_on(number, found),
+                ended => break ended,
+            }
+        };
+        let mut order = lock(&self.order);
+        if let Err(error) = taken {
+            order.error.get_or_insert(error);
+        }
+        order.workers -= 1;
+        if order.workers == 0 {
+            self.end(&mut order, None);
+        }
+    }
+
+    fn work_on(&self, number: u64, found: FoundPath) {
+        let FoundPath { path, error } = found;
+        let (made, key) = error.map_or_else(|| self.examine(&path), |error| (Err(error), None));
+        let report = match made {
+            Ok(report) => report,
+            Err(error) if matches!(exit::status(&error), Exit::Usage | Exit::Config) => {
+                return self.end(&mut lock(&self.order), Some(error));
+            }
+            Err(error) => Report::unreadable(self.mode.name(), &path.display().to_string(), &error),
+        };
+        let is_lasting = report.status != Status::Unreadable || report.is_not_a_transcript();
+        let made = Made { json: report.to_json(), report, key: key.filter(|_| is_lasting) };
+        let mut order = lock(&self.order);
+        if let Err(error) = self.deliver(&mut order, number, made) {
+            self.end(&mut order, Some(error));
+        }
+    }
+
+    /// Returns the next path and its number, as soon as its report would not be too far ahead.
+    fn take_path(&self) -> anyhow::Result<Option<(u64, FoundPath)>> {
+        let mut paths = lock(&self.paths);
+        let (number, source) = &mut *paths;
+        let is_far = |order: &mut Order| *number >= order.next + self.ahead && !self.is_over();
+        let order = self.changed.wait_while(lock(&self.order), is_far);
+        drop(order.unwrap_or_else(PoisonError::into_inner));
+        if self.is_over() {
+            return Ok(None);
+        }
+        let Some(found) = source.next()? else { return Ok(None) };
+        *number += 1;
+        Ok(Some((*number - 1, found)))
+    }
+
+    /// Returns the report on a transcript, and its key if it is not from the state file.
+    fn examine(&self, path: &Path) -> (anyhow::Result<Report>, Option<Key>) {
+        let file = match OpenFile::open(path) {
+            Ok(file) => file,
+            Err(error) => return (Err(error), None),
+        };
+        let key = self.state.as_ref().map(|_| Key::new(&self.options, path, &file.meta));
+        let known = self.state.as_ref().zip(key.as_ref()).and_then(|(state, key)| state.get(key));
+        match known {
+            Some(report) => (Ok(report), None),
+            None => (file.into_transcript().and_then(|open| self.mode.run(&open)), key),
+        }
+    }
+
+    /// Puts a report in its place, and passes on all that are complete.
+    fn deliver(&self, order: &mut Order, number: u64, made: Made) -> anyhow::Result<()> {
+        order.waiting.insert(number, made);
+        let (first, mut lines) = (order.next, String::new());
+        while !self.is_over()
+            && let Some(Made { report, json, key }) = order.waiting.remove(&order.next)
+            && let Some(reporter) = &mut order.reporter
+        {
+            order.next += 1;
+            reporter.take(&report, &json)?;
+            lines.extend(key.map(|key| state::line(&key, &json)));
+            self.done.fetch_add(1, Ordering::Relaxed);
+            let is_failed = report.is_failure(self.strict);
+            self.failed.fetch_add(u64::from(is_failed), Ordering::Relaxed);
+            if is_failed && self.fail_fast {
+                self.is_over.store(true, Ordering::Relaxed);
+            }
+        }
+        if let Some(state) = self.state.as_ref().filter(|_| !lines.is_empty()) {
+            state.append(&lines)?;
+        }
+        if order.next > first {
+            self.changed.notify_all();
+            order.reporter.as_mut().map_or(Ok(()), Reporter::flush)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the run.
+    fn end(&self, order: &mut Order, error: Option<anyhow::Error>) {
+        if let Some(error) = error {
+            order.error.get_or_insert(error);
+        }
+        self.is_over.store(true, Ordering::Relaxed);
+        self.changed.notify_all();
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    /// Waits for the end of the run, and completes the output.
+    fn wait(&self) -> anyhow::Result<Totals> {
+        let order = self.changed.wait_while(lock(&self.order), |_| !self.is_over());
+        let mut order = order.unwrap_or_else(PoisonError::into_inner);
+        match (order.error.take(), order.reporter.take()) {
+            (Some(error), _) => Err(error),
+            (None, reporter) => reporter.map_or(Ok(Totals::default()), Reporter::finish),
+        }
+    }
+
+    /// Returns the text of progress.
+    fn progress(self: &Arc<Self>) -> impl FnMut() -> Option<String> + Send + 'static {
+        let (run, begun) = (self.clone(), Instant::now());
+        move || {
+            let count = |number: &AtomicU64| number.load(Ordering::Relaxed);
+            let (done, failed) = (count(&run.done), count(&run.failed));
+            let rate = done as f64 / begun.elapsed().as_secs_f64().max(0.001);
+            Some(format!("{done} transcripts, {rate:.0} per second, {failed} failed"))
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,185 @@
+//! Where reports go. The runner passes each report, in order, to one [`Reporter`], which passes it to all sinks.
+//!
+//! A further format is a type that implements [`Sink`], an option in [`SinkArgs`], and a line in [`SinkArgs::open`].
+
+use crate::report::{Report, Status};
+use anyhow::Context;
+use clawutils::cli::Output;
+use clawutils::exit::Exit;
+use std::io::Write;
+
+/// Receives all reports of a run, in order.
+pub trait Sink: Send {
+    /// Takes the next report. `json` is its line, without a line feed.
+    ///
+    /// # Errors
+    /// If it cannot be written. This ends the run.
+    fn take(&mut self, report: &Report, json: &str) -> anyhow::Result<()>;
+
+    /// Writes what was taken so far, because the next report may come much later.
+    ///
+    /// # Errors
+    /// If it cannot be written. This ends the run.
+    fn flush(&mut self) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    /// Completes the output at the end of the run. Is not called if the run ends with an error.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    fn finish(self: Box<Self>, totals: &Totals) -> anyhow::Result<()>;
+}
+
+/// The options for the output of reports.
+#[derive(Clone, Debug, clap::Args)]
+pub struct SinkArgs {
+    /// Show no progress and no totals on standard error
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+impl SinkArgs {
+    /// Opens all sinks.
+    ///
+    /// # Errors
+    /// Fails if a file cannot be created.
+    pub fn open(&self) -> anyhow::Result<Reporter> {
+        let sinks: Vec<Box<dyn Sink>> = vec![Box::new(JsonLines { out: Output::open() })];
+        Ok(Reporter { sinks, totals: Totals::default() })
+    }
+}
+
+/// The numbers of reports of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Transcripts that passed.
+    pub passed: u64,
+    /// Transcripts that failed.
+    pub failed: u64,
+    /// Files that are not transcripts.
+    pub not_transcripts: u64,
+    /// Files that cannot be opened or read.
+    pub unreadable: u64,
+}
+
+impl Totals {
+    fn count(&mut self, report: &Report) {
+        let number = match report.status {
+            Status::Passed => &mut self.passed,
+            Status::Failed => &mut self.failed,
+            Status::Unreadable if report.is_not_a_transcript() => &mut self.not_transcripts,
+            Status::Unreadable => &mut self.unreadable,
+        };
+        *number += 1;
+    }
+
+    /// Returns the number of all reports.
+    pub fn all(&self) -> u64 {
+        self.passed + self.failed + self.not_transcripts + self.unreadable
+    }
+
+    /// Returns the exit status of the run. `strict` makes files that are not transcripts an error.
+    pub fn exit(&self, strict: bool) -> Exit {
+        match self {
+            _ if strict && self.not_transcripts > 0 => Exit::Data,
+            _ if self.failed + self.unreadable > 0 => Exit::Failed,
+            _ => Exit::Done,
+        }
+    }
+
+    /// Returns the totals as text.
+    pub fn text(&self) -> String {
+        let Totals { passed, failed, not_transcripts, unreadable } = *self;
+        let s = if self.all() == 1 { "" } else { "s" };
+        let mut text = format!("{} file{s}: {passed} passed, {failed} failed", self.all());
+        let foreign = if not_transcripts == 1 { "not a transcript" } else { "not transcripts" };
+        for (count, what) in [(unreadable, "unreadable"), (not_transcripts, foreign)] {
+            if count > 0 {
+                text.push_str(&format!(", {count} {what}"));
+            }
+        }
+        text
+    }
+}
+
+/// Passes reports to all sinks and counts them.
+pub struct Reporter {
+    sinks: Vec<Box<dyn Sink>>,
+    /// The numbers of the reports so far.
+    pub totals: Totals,
+}
+
+impl Reporter {
+    /// Takes the next report.
+    ///
+    /// # Errors
+    /// If a sink cannot write it.
+    pub fn take(&mut self, report: &Report, json: &str) -> anyhow::Result<()> {
+        self.totals.count(report);
+        self.sinks.iter_mut().try_for_each(|sink| sink.take(report, json))
+    }
+
+    /// Flushes all sinks.
+    ///
+    /// # Errors
+    /// If one cannot be written.
+    pub fn flush(&mut self) -> anyhow::Result<()> {
+        self.sinks.iter_mut().try_for_each(|sink| sink.flush())
+    }
+
+    /// Completes the output of all sinks.
+    ///
+    /// # Errors
+    /// If one cannot be written.
+    pub fn finish(self) -> anyhow::Result<Totals> {
+        let Reporter { sinks, totals } = self;
+        sinks.into_iter().try_for_each(|sink| sink.finish(&totals))?;
+        Ok(totals)
+    }
+}
+
+/// Standard output: one line of JSON per report.
+struct JsonLines {
+    out: Output,
+}
+
+impl Sink for JsonLines {
+    fn take(&mut self, _: &Report, json: &str) -> anyhow::Result<()> {
+        self.out.write_all(json.as_bytes()).context("cannot write '<stdout>'")?;
+        self.out.write_all(b"\n").context("cannot write '<stdout>'")
+    }
+
+    fn flush(&mut self) -> anyhow::Result<()> {
+        self.out.flush().context("cannot write '<stdout>'")
+    }
+
+    fn finish(self: Box<Self>, _: &Totals) -> anyhow::Result<()> {
+        self.out.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_exit_status_depends_on_the_totals() {
+        let totals = |passed, failed, not_transcripts, unreadable| Totals {
+            passed,
+            failed,
+            not_transcripts,
+            unreadable,
+        };
+        for (totals, exit, strict) in [
+            (totals(0, 0, 0, 0), Exit::Done, Exit::Done),
+            (totals(2, 0, 0, 0), Exit::Done, Exit::Done),
+            (totals(2, 1, 0, 0), Exit::Failed, Exit::Failed),
+            (totals(2, 0, 1, 0), Exit::Done, Exit::Data),
+            (totals(2, 1, 1, 0), Exit::Failed, Exit::Data),
+            (totals(2, 0, 0, 1), Exit::Failed, Exit::Failed),
+        ] {
+            assert_eq!((totals.exit(false), totals.exit(true)), (exit, strict), "{totals:?}");
+        }
+    }
+}

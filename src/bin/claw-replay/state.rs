@@ -1,0 +1,189 @@
+//! The state file: the reports of earlier runs, so that a run continues where another one was ended.
+//!
+//! Each line has a key and a report. The key is a hash of all that the report depends on: the mode and its options, and
+//! the path, the size and the time of change of the transcript. Lines are only appended, in the order of the output. A
+//! line that was cut off when a run was killed is removed by the next one.
+
+use crate::report::Report;
+use anyhow::Context;
+use clawutils::exit::{Exit, fail};
+use clawutils::json::Object;
+use clawutils::json::write::Members;
+use foldhash::fast::RandomState;
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::fs::{File, Metadata, OpenOptions, TryLockError};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// The number of hexadecimal digits of a key.
+const DIGITS: usize = 32;
+
+/// The key of a report: see the module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key(String);
+
+impl Key {
+    /// Returns the key of the report on a transcript. `run` describes the mode and its options.
+    pub fn new(run: &str, path: &Path, meta: &Metadata) -> Key {
+        let mut hash = Sha256::new();
+        for part in [run.as_bytes(), path.as_os_str().as_bytes()] {
+            hash.update(part.len().to_be_bytes());
+            hash.update(part);
+        }
+        for number in [meta.size().cast_signed(), meta.mtime(), meta.mtime_nsec()] {
+            hash.update(number.to_be_bytes());
+        }
+        let digits = |byte: &u8| [byte >> 4, byte & 15];
+        let digit = |four: u8| char::from_digit(u32::from(four), 16).unwrap_or('0');
+        Key(hash.finalize()[..DIGITS / 2].iter().flat_map(digits).map(digit).collect())
+    }
+
+    /// Returns the first half of the key as a number.
+    fn number(digits: &str) -> Option<u64> {
+        u64::from_str_radix(digits.get(..16)?, 16).ok()
+    }
+}
+
+/// The reports of earlier runs.
+#[derive(Debug)]
+pub struct State {
+    path: PathBuf,
+    /// Opened for appending, and locked until the end of the run.
+    file: File,
+    /// The place of each line by the first half of its key.
+    places: HashMap<u64, (u64, usize), RandomState>,
+}
+
+impl State {
+    /// Opens a state file, or creates it.
+    ///
+    /// # Errors
+    /// Fails with 74 or 77 if it cannot be opened, 75 if another run uses it, and 65 if it is not a state file.
+    pub fn open(path: &Path) -> anyhow::Result<State> {
+        let name = path.display();
+        let cannot = || format!("cannot open '{name}'");
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create(true).mode(0o600);
+        let file = options.open(path).with_context(cannot)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let text = format!("cannot use '{name}': another run uses it; wait for its end");
+                return fail(Exit::TryLater, text);
+            }
+            Err(TryLockError::Error(error)) => return Err(error).with_context(cannot),
+        }
+        let mut state = State { path: path.to_owned(), file, places: HashMap::default() };
+        let end = state.read()?;
+        state.file.set_len(end).with_context(|| format!("cannot write '{name}'"))?;
+        Ok(state)
+    }
+
+    /// Notes the places of all lines, and returns the end of the last complete one.
+    fn read(&mut self) -> anyhow::Result<u64> {
+        let mut reader = BufReader::new(&self.file);
+        let (mut line, mut begin) = (Vec::new(), 0);
+        loop {
+            line.clear();
+            let read = reader.read_until(b'\n', &mut line);
+            let length = read.with_context(|| format!("cannot read '{}'", self.path.display()))?;
+            let key = digits_of(&line);
+            if begin == 0 && length > 0 && key.is_none() && !is_beginning(&line) {
+                let text = format!("cannot use '{}': not a state file", self.path.display());
+                return fail(Exit::Data, text + "; give another file, or one that does not exist");
+            }
+            if line.last() != Some(&b'\n') {
+                return Ok(begin);
+            }
+            if let Some(number) = key.and_then(Key::number) {
+                self.places.insert(number, (begin, length));
+            }
+            begin += length as u64;
+        }
+    }
+
+    /// Returns the report with this key, if there is one.
+    pub fn get(&self, key: &Key) -> Option<Report> {
+        let (begin, length) = self.places.get(&Key::number(&key.0)?).copied()?;
+        let mut line = vec![0; length];
+        self.file.read_exact_at(&mut line, begin).ok()?;
+        let line = Object::parse(std::str::from_utf8(&line).ok()?.trim_end()).ok()?;
+        let report =
+            line.get("report").filter(|_| line.string("key").is_some_and(|it| it == key.0));
+        Report::parse(report?)
+    }
+
+    /// Appends lines.
+    ///
+    /// # Errors
+    /// Fails with 74 if the file cannot be written.
+    pub fn append(&self, lines: &str) -> anyhow::Result<()> {
+        let written = (&self.file).write_all(lines.as_bytes());
+        written.with_context(|| format!("cannot write '{}'", self.path.display()))
+    }
+}
+
+/// Returns the line of a report, which is JSON.
+pub fn line(key: &Key, report: &str) -> String {
+    Members::with_capacity(report.len() + 64)
+        .string("key", &key.0)
+        .raw("report", report)
+        .into_line()
+}
+
+/// Returns the digits of the key at the beginning of a line.
+fn digits_of(line: &[u8]) -> Option<&str> {
+    let rest = line.strip_prefix(KEY)?;
+    let digits = std::str::from_utf8(rest.get(..DIGITS)?).ok()?;
+    let is_whole = rest.get(DIGITS) == Some(&b'"');
+    (is_whole && digits.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(digits)
+}
+
+const KEY: &[u8] = b"{\"key\":\"";
+
+/// Returns true if a line may be the beginning of the first line of a state file.
+fn is_beginning(line: &[u8]) -> bool {
+    let is_key = line.iter().zip(KEY).all(|(own, known)| own == known);
+    let digits = line.get(KEY.len()..).unwrap_or_default();
+    is_key && digits.len() <= DIGITS && digits.iter().all(u8::is_ascii_hexdigit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_file_survives_a_kill_at_any_byte() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("state");
+        let meta = directory.path().metadata().unwrap();
+        let report = |path: &str| Report::new("check", path, Vec::new(), Members::new());
+        let key = |path: &str| Key::new("check", Path::new(path), &meta);
+        let lines = ["a", "b"].map(|name| line(&key(name), &report(name).to_json()));
+        let whole = lines.concat();
+        for cut in 0..=whole.len() {
+            std::fs::write(&path, &whole[..cut]).unwrap();
+            let state = State::open(&path).unwrap();
+            let known = ["a", "b"].map(|name| state.get(&key(name)).is_some());
+            assert_eq!(known, [cut >= lines[0].len(), cut == whole.len()], "{cut}");
+            assert!(State::open(&path).is_err(), "two runs with one state file");
+            state.append(&lines[1]).unwrap();
+            drop(state);
+            assert_eq!(State::open(&path).unwrap().get(&key("b")), Some(report("b")));
+        }
+    }
+
+    #[test]
+    fn another_file_is_not_used_as_a_state_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("s.jsonl");
+        for text in ["{\"type\":\"user\",\"content\":\"a\"}\n", "text", "{\"key\":\"a\",", "\n"] {
+            std::fs::write(&path, text).unwrap();
+            assert!(State::open(&path).is_err(), "{text}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! claw-replay: many transcripts at a time, with the same reports in each run.
+
+use std::io::{BufRead, BufReader, Write};
+
+use assert_cmd::assert::Assert;
+use predicates::str::contains;
+use serde_json::{Value, json};
+
+use crate::common::{AssertExt, Sandbox};
+
+/// Returns a transcript with two messages of about `words` words and a prompt.
+fn transcript(words: usize) -> String {
+    let records = [
+        json!({"type": "user", "content": "question"}),
+        json!({"type": "assistant", "content": "word ".repeat(words + 1)}),
+        json!({"type": "user", "content": "more"}),
+    ];
+    records.map(|record| format!("{record}\n")).concat()
+}
+
+/// A tool result without a call, which is a warning.
+const ORPHAN: &str = r#"{"type":"tool_result","tool_use_id":"x","content":"lost"}"#;
+
+/// Creates `count` transcripts in three subdirectories of `directory`. Every seventh one has a warning.
+fn transcripts(sandbox: &Sandbox, directory: &str, count: usize) {
+    for n in 0..count {
+        let mut text = transcript(n * 37 % 500);
+        if n % 7 == 3 {
+            text.push_str(ORPHAN);
+        }
+        sandbox.write(&format!("{directory}/{}/{n:03}.jsonl", n % 3), text);
+    }
+}
+
+/// Runs `claw-replay check --quiet`.
+fn check(sandbox: &Sandbox, args: &[&str]) -> Assert {
+    sandbox.cmd("claw-replay").args(["check", "--quiet"]).args(args).assert()
+}
+
+/// Returns a member of each report.
+fn each(reports: &[Value], name: &str) -> Vec<String> {
+    let text = |report: &Value| report[name].as_str().expect("a text").to_owned();
+    reports.iter().map(text).collect()
+}
+
+#[test]
+fn reports_are_in_the_order_of_paths_whatever_the_number_of_jobs() {
+    let sandbox = Sandbox::new();
+    transcripts(&sandbox, "d", 40);
+    sandbox.write("d/0-file.jsonl", "");
+    let run = |jobs| {
+        let args = ["--jobs", jobs, "--window", "4000,32000", "d/1", "d", "d/1/001.jsonl"];
+        check(&sandbox, &args).code(1)
+    };
+    let one = run("1");
+    let (reports, paths) = (one.json(), each(&one.json(), "path"));
+    let (first, rest) = paths.split_at(13);
+    assert!(first.iter().all(|path| path.starts_with("d/1/")) && first.is_sorted(), "{first:?}");
+    assert!(rest.is_sorted() && rest[0] == "d/0-file.jsonl", "{rest:?}");
+    assert_eq!(paths.len(), 41);
+    let failed = each(&reports, "status").iter().filter(|status| *status == "failed").count();
+    assert_eq!(failed, 6);
+    for jobs in ["2", "7"] {
+        assert_eq!(run(jobs).stdout_text(), one.stdout_text());
+    }
+}
+
+#[test]
+fn parts_are_disjoint_and_together_complete() {
+    let sandbox = Sandbox::new();
+    transcripts(&sandbox, "d", 30);
+    let mut whole = check(&sandbox, &["d"]).lines();
+    let mut parts: Vec<String> = Vec::new();
+    for part in ["1/3", "2/3", "3/3"] {
+        let lines = check(&sandbox, &["--shard", part, "./d"]).lines();
+        assert!((3..20).contains(&lines.len()), "{part}: {}", lines.len());
+        parts.extend(lines.iter().map(|line| line.replace("./d", "d")));
+    }
+    whole.sort();
+    parts.sort();
+    assert_eq!(parts, whole);
+    for wrong in ["0/3", "4/3", "1", "a/b"] {
+        check(&sandbox, &["--shard", wrong, "d"]).code(2).stdout("");
+    }
+}
+
+#[test]
+fn fail_fast_stops_at_the_first_failure_in_order() {
+    let sandbox = Sandbox::new();
+    transcripts(&sandbox, "d", 30);
+    sandbox.write("d/0/001.jsonl", "not a transcript");
+    for jobs in ["1", "2", "8"] {
+        let reports = check(&sandbox, &["--fail-fast", "--jobs", jobs, "d"]).code(1).json();
+        assert_eq!(each(&reports, "status"), ["passed", "unreadable", "failed"]);
+        let args = ["--fail-fast", "--strict", "--jobs", jobs, "d"];
+        assert_eq!(check(&sandbox, &args).code(65).json().len(), 2);
+    }
+}
+
+#[test]
+fn reports_arrive_while_the_list_of_paths_is_still_open() {
+    let sandbox = Sandbox::new();
+    transcripts(&sandbox, "d", 2);
+    let args = ["check", "--quiet", "--files-from", "-"];
+    let mut child = sandbox.cmd("claw-replay").args(args).spawn();
+    let mut input = child.stdin.take().expect("an input");
+    let mut output = BufReader::new(child.stdout.take().expect("an output"));
+    for path in ["d/0/000.jsonl", "d/1/001.jsonl", "none"] {
+        writeln!(input, "{path}").expect("a reader");
+        let mut line = String::new();
+        output.read_line(&mut line).expect("a report");
+        assert!(line.contains(path), "{line}");
+    }
+    drop(input);
+    assert_eq!(child.wait().expect("an end").code(), Some(1));
+}
+
+#[test]
+fn lists_may_have_any_path() {
+    let sandbox = Sandbox::new();
+    for (name, end, args) in [
+        ("a b.jsonl", "\n", &["--files-from", "-"][..]),
+        ("a\nb.jsonl", "\0", &["--files-from", "-", "-0"]),
+    ] {
+        sandbox.write(name, transcript(1));
+        let list = format!("{name}{end}{end}{name}{end}./{name}");
+        let run = sandbox.cmd("claw-replay").arg("check").args(args).write_stdin(list).assert();
+        let run = run.success().stderr("claw-replay: 1 file: 1 passed, 0 failed\n");
+        assert_eq!(run.json_one()["path"], name);
+    }
+    let long = "x".repeat(70_000);
+    let run = sandbox.cmd("claw-replay").args(["check", "--files-from", "-"]).write_stdin(long);
+    run.assert().code(65).stderr(contains("cannot read '<stdin>': a path has 65536 bytes"));
+}
+
+#[test]
+fn a_file_that_is_unreadable_or_no_transcript_does_not_end_the_run() {
+    let sandbox = Sandbox::new();
+    transcripts(&sandbox, "d", 1);
+    sandbox.write("d/0/binary.jsonl", [0xff, 0xfe, 0x80, 1, 2]);
+    sandbox.write("d/0/text.jsonl", "plain text\n");
+    sandbox.sh("mkfifo pipe.jsonl d/0/pipe.jsonl; ln -s .. d/0/loop.jsonl").assert().success();
+    let reports = check(&sandbox, &["d"]).success().json();
+    assert_eq!(each(&reports, "status"), ["passed", "unreadable", "unreadable"]);
+    assert_eq!((&reports[1]["exit"], &reports[2]["exit"]), (&json!(65), &json!(65)));
+    assert_eq!(check(&sandbox, &["--strict", "d"]).code(65).json(), reports);
+    let missing = check(&sandbox, &["none", "pipe.jsonl", "d/0/000.jsonl"]).code(1).json();
+    assert_eq!(each(&missing, "status"), ["unreadable", "unreadable", "passed"]);
+    assert_eq!((&missing[0]["exit"], &missing[1]["exit"]), (&json!(74), &json!(65)));
+    sandbox.sh("mkdir empty").assert().success();
+    check(&sandbox, &["empty"]).code(1).stderr(contains("no transcripts found"));
+    check(&sandbox, &[]).code(2).stderr(contains("no transcripts given"));
+}
+
+#[test]
+fn a_run_continues_from_its_state_file() {
+    let sandbox = Sandbox::new();
+    transcripts(&sandbox, "d", 30);
+    let whole = check(&sandbox, &["d"]).stdout_text();
+    // A run that was killed leaves the beginning of the file, with a torn line.
+    check(&sandbox, &["--state", "d/s.jsonl", "d"]).code(1).stdout(whole.clone());
+    let state = sandbox.read("d/s.jsonl");
+    sandbox.sh("test \"$(stat -c %a d/s.jsonl)\" = 600").assert().success();
+    for part in [0, 1, state.len() / 2, state.len()] {
+        sandbox.write("d/s.jsonl", &state[..part]);
+        check(&sandbox, &["--state", "d/s.jsonl", "d"]).code(1).stdout(whole.clone());
+        assert!(sandbox.read("d/s.jsonl") == state, "{part} bytes");
+    }
+    // A changed transcript and other options are examined again.
+    sandbox.write("d/0/000.jsonl", transcript(3));
+    check(&sandbox, &["--state", "d/s.jsonl", "--window", "4000", "d/0/000.jsonl"]).success();
+    assert_eq!(sandbox.read_text("d/s.jsonl").lines().count(), 31);
+    check(&sandbox, &["--state", "d/1/001.jsonl", "d"]).code(65).stdout("");
+}
