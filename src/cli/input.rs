@@ -1,7 +1,7 @@
 //! Input from files and standard input, and buffered standard output.
 
 use crate::cli::progress;
-use crate::dialect::looks;
+use crate::dialect::{self, Choice, Dialect};
 use crate::exit::{Error, Exit};
 use crate::input::Input;
 use crate::messages::{self, Message};
@@ -18,15 +18,32 @@ use std::sync::Arc;
 /// # Errors
 /// Fails with 74 or 77 if it cannot be read, and with 65 if it is not empty but contains no record.
 pub fn open_transcript(path: &Path) -> anyhow::Result<Input> {
-    let input = open_file(path)?;
-    looks::require_records(&input)?;
-    Ok(input)
+    DialectArgs::default().open(open_file(path)?)
 }
 
 fn open_file(path: &Path) -> anyhow::Result<Input> {
     let name = path.display().to_string();
     let opened = File::open(path).and_then(|file| Input::file(&name, file));
     opened.with_context(|| format!("cannot read '{name}'"))
+}
+
+/// The options for transcripts of other programs.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct DialectArgs {
+    /// Read transcripts of another program as DIALECT (default: from their content)
+    #[arg(long, value_name = "DIALECT")]
+    pub from: Option<Dialect>,
+    /// In a transcript of another program that has branches, read the one that ends with record ID
+    #[arg(long, value_name = "ID")]
+    pub leaf: Option<String>,
+}
+
+impl DialectArgs {
+    /// Returns the input, or its translation if another program wrote it.
+    fn open(&self, input: Input) -> anyhow::Result<Input> {
+        let DialectArgs { from, leaf } = self.clone();
+        dialect::open(input, &Choice { from, leaf, directory: std::env::temp_dir() })
+    }
 }
 
 /// The operands of a program that reads files.
@@ -43,9 +60,15 @@ impl Operands {
     /// # Errors
     /// Fails with 74 or 77 if one cannot be read, and with 65 if one is not empty but contains no record.
     pub fn transcripts(&self) -> anyhow::Result<Vec<Input>> {
-        let inputs = self.open()?;
-        inputs.iter().try_for_each(looks::require_records)?;
-        Ok(inputs)
+        self.transcripts_of(&DialectArgs::default())
+    }
+
+    /// Opens all operands as transcripts, and translates those of other programs.
+    ///
+    /// # Errors
+    /// As [`Operands::transcripts`], and with 65 if a leaf does not exist.
+    pub fn transcripts_of(&self, dialect: &DialectArgs) -> anyhow::Result<Vec<Input>> {
+        self.open()?.into_iter().map(|input| dialect.open(input)).collect()
     }
 
     fn open(&self) -> anyhow::Result<Vec<Input>> {

@@ -3,7 +3,7 @@
 //! Records that are truncated or damaged after a crash still count as records: the input can be read, with
 //! findings, and appended to.
 
-use super::foreign_tree;
+use super::{Dialect, foreign_tree};
 use crate::exit::{Exit, fail};
 use crate::input::Input;
 use crate::input::line::{Line, LineObject};
@@ -38,8 +38,8 @@ pub enum Looks {
     Array,
     /// A transcript of another program.
     Foreign(&'static str),
-    /// A transcript of another program, in a tree format: its records name their parents.
-    Tree(&'static str),
+    /// A transcript of another program that can be translated.
+    Dialect(Dialect),
     /// Other JSON objects.
     Objects,
     /// Text.
@@ -54,13 +54,20 @@ pub enum Looks {
 /// # Errors
 /// Status 65 for such an input; the message says what it looks like and what to do. Status 74 if it cannot be read.
 pub fn require_records(input: &Input) -> anyhow::Result<()> {
-    let looks = of(input)?;
-    let Some(words) = looks.problem() else { return Ok(()) };
-    let text = format!("cannot read '{}': {words}; {}", input.name, looks.advice());
-    fail(Exit::Data, text)
+    of(input)?.require_records(input)
 }
 
 impl Looks {
+    /// Returns an error unless `input`, which looks like this, is empty or holds records.
+    ///
+    /// # Errors
+    /// As [`require_records`].
+    pub fn require_records(self, input: &Input) -> anyhow::Result<()> {
+        let Some(words) = self.problem() else { return Ok(()) };
+        let text = format!("cannot read '{}': {words}; {}", input.name, self.advice());
+        fail(Exit::Data, text)
+    }
+
     /// Returns why it is not a transcript, or `None` if it is one.
     #[must_use]
     pub fn problem(self) -> Option<String> {
@@ -72,7 +79,7 @@ impl Looks {
             Looks::Answer => "a provider's answer",
             Looks::Array => "a JSON array",
             Looks::Foreign(program) => &format!("a transcript of {program}"),
-            Looks::Tree(program) => &format!("a transcript of {program}, which is a tree"),
+            Looks::Dialect(dialect) => &format!("a transcript of {dialect}"),
             Looks::Objects => "JSON objects without a record type",
             Looks::Text => "text",
             Looks::Binary(kind) => kind,
@@ -86,7 +93,9 @@ impl Looks {
             Looks::Spread => "write each record on one line, as 'jq -c .' does",
             Looks::Messages => "give the transcript that the messages come from",
             Looks::Answer => "claw-call writes answers as records",
-            Looks::Foreign(_) | Looks::Tree(_) => "convert it to records first, see claw-record(5)",
+            Looks::Foreign(_) | Looks::Dialect(_) => {
+                "convert it to records first, see claw-record(5)"
+            }
             Looks::Text => "'claw-append --user' turns text into a record",
             Looks::Binary(_) => "give a transcript",
             _ => "a transcript has one record on each line, see claw-record(5)",
@@ -109,7 +118,7 @@ pub fn advice_for_messages(looks: Looks) -> Option<&'static str> {
         Looks::Records => Some("these are records, pipe them through claw-rebuild"),
         Looks::Request => Some("give its messages, one per line: jq -c '.messages[]'"),
         Looks::Array => Some("give one message per line: jq -c '.[]'"),
-        Looks::Foreign(_) | Looks::Tree(_) => {
+        Looks::Foreign(_) | Looks::Dialect(_) => {
             Some("convert it to records and pipe them through claw-rebuild")
         }
         _ => Some("give messages as claw-rebuild prints them"),
@@ -199,8 +208,8 @@ impl Objects {
         let is_record = !matches!(body, Ok(Body::Session | Body::Other) | Err(_));
         if is_record {
             self.decided = Some(Looks::Records);
-        } else if let Some(program) = foreign_tree(&object) {
-            self.decided = Some(Looks::Tree(program));
+        } else if let Some(dialect) = foreign_tree(&object) {
+            self.decided = Some(Looks::Dialect(dialect));
         } else if let Some(looks) = foreign(&object) {
             self.foreign.get_or_insert(looks);
         } else if object.string("type").is_none() {
@@ -338,7 +347,7 @@ mod tests {
             (b"[ ]", Looks::Array),
             (claude.as_bytes(), Looks::Foreign("Claude Code")),
             (codex.as_bytes(), Looks::Foreign("Codex")),
-            (pi.as_bytes(), Looks::Tree("pi, OpenClaw or GoClaw")),
+            (pi.as_bytes(), Looks::Dialect(Dialect::Pi)),
             (record.as_bytes(), Looks::Spread),
             (record.repeat(2).as_bytes(), Looks::Spread),
             (br#"{"a":1}"#, Looks::Objects),

@@ -1,23 +1,165 @@
 //! Transcripts of other programs.
 //!
-//! The dialect is detected from the content, never from a file name. claw0's two formats ([`claw0`]) are read
-//! record by record, like our own. Tree formats (pi, OpenClaw, GoClaw), whose records name their parents, are
-//! only detected, and nothing may be appended to such a file.
+//! The dialect is detected from the content, never from a file name, and once per file. claw0's two formats ([`claw0`])
+//! are read record by record, like our own. All others are translated: a reader writes our records, each with the id of
+//! the place it comes from, and the result is an [`Input`] like any other. Everything that reads records therefore needs
+//! no knowledge of dialects.
+//!
+//! A reader of a tree makes two passes. The first one reads ids and parents into an index, the second one translates the
+//! records on the path to the chosen leaf, one at a time. Memory holds the index and the largest record, not the file.
 
 pub mod claw0;
 pub mod looks;
+pub mod pi;
+pub mod source;
+pub mod time;
+pub mod translation;
+pub mod tree;
 
+use crate::exit::{Exit, fail};
+use crate::finding::rules;
+use crate::input::Input;
+use crate::input::origin::Remark;
 use crate::json::Object;
+use looks::Looks;
+use std::fmt;
+use std::path::PathBuf;
+use translation::Translation;
+use tree::{Node, Path, PathEnd, Tree};
+
+/// A format of other programs that is translated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Dialect {
+    /// Sessions of pi, OpenClaw and GoClaw
+    Pi,
+}
+
+impl fmt::Display for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Dialect::Pi => "pi, OpenClaw or GoClaw",
+        })
+    }
+}
+
+/// How to read an input that may be of another program.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// The dialect, if it is not to be detected.
+    pub from: Option<Dialect>,
+    /// The id of the record at the end of the branch to read, if it is not the one that the program would continue.
+    pub leaf: Option<String>,
+    /// The directory for a temporary file, if the translation is long.
+    pub directory: PathBuf,
+}
+
+/// Returns the input itself if it has our records or claw0's, else its translation.
+///
+/// # Errors
+/// When it cannot be read, or the translation cannot be written; status 65 if it holds no transcript, or the leaf does
+/// not exist in it.
+pub fn open(input: Input, choice: &Choice) -> anyhow::Result<Input> {
+    let dialect = match choice.from {
+        Some(dialect) => dialect,
+        None => match looks::of(&input)? {
+            Looks::Dialect(dialect) => dialect,
+            _ if choice.leaf.is_some() => {
+                let name = &input.name;
+                return fail(
+                    Exit::Data,
+                    format!("cannot choose a leaf in '{name}': it has no branches"),
+                );
+            }
+            looks => return looks.require_records(&input).map(|()| input),
+        },
+    };
+    match dialect {
+        Dialect::Pi => pi::read(&input, choice),
+    }
+}
 
 /// Returns the name of the tree format that a record belongs to, if any. pi, OpenClaw and GoClaw write
 /// `message` records, and session headers with `timestamp` where ours and claw0's have `created`.
 #[must_use]
-pub fn foreign_tree(object: &Object<'_>) -> Option<&'static str> {
+pub fn foreign_tree(object: &Object<'_>) -> Option<Dialect> {
     let kind = object.string("type")?;
     let tree = match kind.as_ref() {
         "message" => object.get("message").is_some_and(|message| message.starts_with('{')),
         "session" => object.get("timestamp").is_some() && object.get("created").is_none(),
         _ => false,
     };
-    tree.then_some("pi, OpenClaw or GoClaw")
+    tree.then_some(Dialect::Pi)
+}
+
+/// Returns the leaf to read: the chosen one, or else `last`.
+///
+/// # Errors
+/// Status 65 if no record has the id of the chosen leaf.
+fn choose_leaf<K: Copy>(
+    tree: &Tree<K>,
+    input: &Input,
+    choice: &Choice,
+    last: Option<Node>,
+) -> anyhow::Result<Option<Node>> {
+    let Some(id) = &choice.leaf else { return Ok(last) };
+    let by_address = || {
+        let offset = id.strip_prefix('@')?.parse::<u64>().ok()?;
+        tree.nodes().find(|node| tree.entry(*node).place.offset == offset)
+    };
+    match tree.find(id).or_else(by_address) {
+        Some(leaf) => Ok(Some(leaf)),
+        None => {
+            let name = &input.name;
+            fail(
+                Exit::Data,
+                format!("cannot find leaf '{id}' in '{name}'; claw-check lists branches"),
+            )
+        }
+    }
+}
+
+/// Adds a remark if the walk from the leaf met damage.
+fn remark_path<K: Copy>(tree: &Tree<K>, path: &Path, out: &mut Translation) {
+    let Some(first) = path.nodes.first() else { return };
+    let place = tree.entry(*first).place;
+    let names = tree.names([*first]);
+    let id = names.get(first).map(|id| (*id).to_owned());
+    match &path.end {
+        PathEnd::Root => {}
+        PathEnd::Missing(parent) => {
+            let message = format!("its parent '{parent}' is not in the file; reading begins here");
+            out.remark(Remark { rule: &rules::MISSING_PARENT, place, id, message });
+        }
+        PathEnd::Cycle(parent) => {
+            let names = tree.names([*parent]);
+            let parent = names.get(parent).copied().unwrap_or_default();
+            let message =
+                format!("its parent '{parent}' is also its descendant; reading begins here");
+            out.remark(Remark { rule: &rules::PARENT_CYCLE, place, id, message });
+        }
+    }
+}
+
+/// Adds a note for each branch that the path is not on. Only records for which `counts` is true can be leaves.
+fn branches<K: Copy>(
+    tree: &Tree<K>,
+    path: &Path,
+    counts: impl Fn(Node) -> bool,
+    out: &mut Translation,
+) {
+    let branches = tree.other_branches(&path.nodes, counts);
+    let ends = branches.iter().flat_map(|(leaf, _, from)| [Some(*leaf), *from]).flatten();
+    let names = tree.names(ends);
+    for (leaf, count, from) in &branches {
+        let place = tree.entry(*leaf).place;
+        let address = || crate::id::address(place.offset);
+        let id = names.get(leaf).map_or_else(address, |id| (*id).to_owned());
+        let records = if *count == 1 { "1 record" } else { &format!("{count} records") };
+        let (rule, origin) = match from.and_then(|from| names.get(&from)) {
+            Some(from) => (&rules::OTHER_BRANCH, format!("after '{from}'")),
+            None => (&rules::OTHER_ROOT, "with its own first record".to_owned()),
+        };
+        let message = format!("another branch, {records} {origin}; --leaf {id} reads it");
+        out.note(Remark { rule, place, id: Some(id), message });
+    }
 }

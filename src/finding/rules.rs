@@ -68,6 +68,18 @@ rules! {
         "A record has the same member twice; the last one is used.";
     LONE_SURROGATE, "lone-surrogate", Note, true,
         "A string contains half of a surrogate pair; U+FFFD is sent in its place.";
+    UNKNOWN_VERSION, "unknown-version", Warning, false,
+        "Another program wrote the transcript in a newer version than is known; it is read like the newest known one.";
+    UNKNOWN_TYPE, "unknown-type", Note, false,
+        "In another program's transcript, records of an unknown type are passed over; there is one note for each type.";
+    MISSING_PARENT, "missing-parent", Error, false,
+        "In another program's transcript, the parent of a record does not exist; what came before is lost.";
+    PARENT_CYCLE, "parent-cycle", Error, false,
+        "In another program's transcript, a record descends from itself; reading begins where the circle closes.";
+    OTHER_BRANCH, "other-branch", Note, false,
+        "In another program's transcript, there is a branch that does not lead to the chosen leaf; it is not read.";
+    OTHER_ROOT, "other-root", Note, false,
+        "In another program's transcript, there is a branch with its own first record; it is not read.";
     UNKNOWN_TARGET, "unknown-target", Error, false,
         "A retraction, or a summary that replaces another, names a record that does not exist.";
     UNKNOWN_FIRST_KEPT, "unknown-first-kept", Error, false,

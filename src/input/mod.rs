@@ -8,8 +8,12 @@ pub mod backward;
 pub mod block;
 pub mod line;
 pub mod lines;
+pub mod origin;
+pub mod spool;
 
+use crate::finding::{Finding, Place};
 use anyhow::Context;
+use origin::Origin;
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};
@@ -26,6 +30,8 @@ pub struct Input {
     pub length: u64,
     store: Arc<InputStore>,
     position: Arc<AtomicU64>,
+    /// Where its text comes from, if it was translated from another program's transcript.
+    origin: Option<Arc<Origin>>,
 }
 
 #[derive(Debug)]
@@ -43,6 +49,7 @@ impl Input {
             length: bytes.len() as u64,
             store: Arc::new(InputStore::Memory(bytes)),
             position: Arc::default(),
+            origin: None,
         }
     }
 
@@ -55,11 +62,29 @@ impl Input {
         if meta.is_file() {
             let store = Arc::new(InputStore::File(file));
             let (name, position) = (name.into(), Arc::default());
-            return Ok(Input { name, length: meta.len(), store, position });
+            return Ok(Input { name, length: meta.len(), store, position, origin: None });
         }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         Ok(Input::memory(name, bytes))
+    }
+
+    /// Returns the input with the origin of its text.
+    #[must_use]
+    pub fn with_origin(self, origin: Origin) -> Input {
+        Input { origin: Some(Arc::new(origin)), ..self }
+    }
+
+    /// Returns the origin of its text, if it was translated.
+    #[must_use]
+    pub fn origin(&self) -> Option<&Origin> {
+        self.origin.as_deref()
+    }
+
+    /// Returns the place that the user knows for a place in this input.
+    #[must_use]
+    pub fn original(&self, place: &Place) -> Place {
+        self.origin().map_or_else(|| place.clone(), |origin| origin.original(place))
     }
 
     /// Returns all its bytes.
@@ -130,6 +155,22 @@ impl Input {
         }
         Ok(filled)
     }
+}
+
+/// Returns all findings of a reading: those of the translation of `inputs`, and then `findings`, with their places in
+/// the files that the user knows.
+#[must_use]
+pub fn with_origins(inputs: &[Input], mut findings: Vec<Finding>) -> Vec<Finding> {
+    let mut all = Vec::new();
+    for input in inputs {
+        let Some(origin) = input.origin() else { continue };
+        all.extend(origin.findings(&input.name));
+        for finding in findings.iter_mut().filter(|it| Arc::ptr_eq(&it.place.input, &input.name)) {
+            finding.place = origin.original(&finding.place);
+        }
+    }
+    all.append(&mut findings);
+    all
 }
 
 /// Returns the input that contains byte `offset`, counted over all inputs, and the offset of its beginning.

@@ -7,7 +7,6 @@ use crate::finding::rules::{self, Rule};
 use crate::finding::{Finding, Place, Severity};
 use crate::id::{self, Id};
 use crate::input::Input;
-use crate::input::line::LineObject;
 use crate::input::lines::Lines;
 use crate::json::{self, Member, Object};
 use crate::messages::rebuild::{self, Notes, RebuildOptions};
@@ -31,6 +30,7 @@ pub fn lint(input: Input) -> anyhow::Result<Vec<Finding>> {
     let scan = LineScan::of(input, &chain)?;
     findings.splice(0..0, chain);
     findings.extend(scan.findings);
+    findings.extend(input.origin().into_iter().flat_map(|origin| origin.notes(&input.name)));
     for finding in &mut findings {
         finding.complete(&scan.records);
     }
@@ -94,9 +94,10 @@ fn unfit(
         let rule = if broken.unfinished { &rules::OPEN_AT_END } else { &rules::REFUSED };
         let meta = messages.get(broken.message).and_then(|message| message.meta.clone());
         let Meta { id, offset, end, .. } = *meta.unwrap_or_default();
-        let line = record_at(records, offset).map(|record| record.line);
         let input = inputs[0].name.clone();
-        let place = Place { input, line, offset, length: end - offset };
+        let place = Place { input, line: None, offset, length: end - offset };
+        let mut place = inputs[0].original(&place);
+        place.line = record_at(records, place.offset).map(|record| record.line);
         let id = Some(id).filter(|id| !id.is_empty());
         Finding { rule, place, id, message: broken.to_string() }
     };
@@ -158,14 +159,20 @@ impl LineScan {
         let mut lines = Lines::of(input);
         while let Some(batch) = lines.batch()? {
             for line in batch.flatten() {
-                let is_misfit = misfits.contains(&line.place.offset);
-                scan.take(line, is_misfit);
+                // The translation has reported duplicates in a transcript of another program.
+                let is_known = misfits.contains(&line.place.offset) || input.origin().is_some();
+                let place = input.original(&line.place);
+                scan.take(&line.object, place, is_known);
             }
+        }
+        if input.origin().is_some() {
+            scan.records.sort_by_key(|record| record.offset);
         }
         Ok(scan)
     }
 
-    fn take(&mut self, LineObject { object, place, .. }: LineObject<'_>, is_misfit: bool) {
+    /// Examines the record at `place`. `is_known` is true if a finding about its id was reported before.
+    fn take(&mut self, object: &Object<'_>, place: Place, is_known: bool) {
         let Place { offset, length, .. } = place;
         let own = object.string("id").map(Id::from);
         let was_used = self.was_used(own.as_ref(), offset);
@@ -174,11 +181,11 @@ impl LineScan {
             self.findings.push(Finding { rule, place, id, message });
         };
         // An inserted copy of a line has a finding already.
-        if was_used && !is_misfit {
+        if was_used && !is_known {
             let id = RecordPlace::id(own.as_ref(), offset);
             find(&rules::DUPLICATE_ID, format!("an earlier record has the same id '{id}'"));
         }
-        for name in duplicate_members(&object) {
+        for name in duplicate_members(object) {
             find(
                 &rules::DUPLICATE_MEMBER,
                 format!("duplicate member '{name}'; the last one is used"),

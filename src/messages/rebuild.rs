@@ -7,9 +7,9 @@ use crate::dialect;
 use crate::exit::{Error, Exit, fail};
 use crate::finding::{Finding, Place, rules};
 use crate::id::Id;
-use crate::input::Input;
 use crate::input::line::{Line, LineObject};
 use crate::input::lines::Lines;
+use crate::input::{self, Input};
 use crate::json::{self, Object, string};
 use crate::messages::Message;
 use crate::messages::fold::Fold;
@@ -94,7 +94,7 @@ pub fn stream(
         fold = batch_fold.into_owned();
     }
     let open_calls = fold.finish().context("cannot write '<stdout>'")?;
-    let findings = watch.finish(view.start == 0, findings);
+    let findings = input::with_origins(inputs, watch.finish(view.start == 0, findings));
     Ok(Notes { findings, replaced, open_calls })
 }
 

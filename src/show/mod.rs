@@ -334,7 +334,8 @@ pub fn show(
     let read = |each: &mut dyn FnMut(&ShownEntry) -> io::Result<()>| -> anyhow::Result<ShowNotes> {
         let mut walk = TranscriptWalk::new(Rc::clone(&view), options.redact.as_ref(), start);
         walk.read_all(inputs, each)?;
-        Ok(walk.notes())
+        let ShowNotes { findings, replaced } = walk.notes();
+        Ok(ShowNotes { findings: input::with_origins(inputs, findings), replaced })
     };
     match format {
         Format::Text => {

@@ -847,7 +847,7 @@ fn a_session_tree_of_another_program_is_refused() {
                 .assert()
                 .code(65)
                 .stderr(contains("'s.jsonl'"))
-                .stderr(contains("tree"));
+                .stderr(contains("pi, OpenClaw or GoClaw"));
             assert_unchanged(&sandbox, file.as_bytes());
         }
     }

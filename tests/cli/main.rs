@@ -31,6 +31,7 @@ mod counts;
 mod damage;
 #[cfg(feature = "http")]
 mod deadlines;
+mod dialects;
 mod estimate;
 mod exec;
 mod export;

@@ -774,11 +774,10 @@ fn candidate_records_can_follow_a_transcript_on_standard_input() {
 }
 
 #[test]
-fn a_tree_of_another_program_is_refused() {
+fn a_line_of_a_tree_among_records_is_refused() {
     let tree = r#"{"type":"session","version":3,"id":"5f0c","timestamp":"2026-01-01T00:00:00Z","cwd":"/x"}"#;
-    rebuild(tree, &[])
+    rebuild(&format!("{}\n{tree}", r#"{"type":"user","content":"hi"}"#), &[])
         .code(65)
-        .stdout("")
         .stderr(contains("'<stdin>'"))
         .stderr(contains("pi, OpenClaw or GoClaw"));
 }

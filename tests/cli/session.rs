@@ -350,7 +350,8 @@ fn a_status_does_not_count_undone_messages() {
         "workspace/.sessions/agents/main/sessions/tree.jsonl",
         r#"{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"x"}}"#,
     );
-    session(&sandbox, &["status", "tree"]).assert().code(65).stderr(contains("a transcript of pi"));
+    let tree = said(&sandbox, &["status", "--json", "tree"]);
+    assert_eq!(serde_json::from_str::<Value>(&tree).expect("an object")["turns"], 1);
     // Two calls cost money, whatever became of the replies.
     session(&sandbox, &["status", "work"])
         .assert()
@@ -572,7 +573,7 @@ fn v3_a_fork_omits_damaged_lines_and_converts_the_formats_of_claw0() {
         &format!("{CLAW0}/sessions/pi.jsonl"),
         "{\"type\":\"session\",\"id\":\"x\",\"timestamp\":\"2026-01-01T00:00:00Z\"}\n",
     );
-    session(&sandbox, &["fork", "pi"]).assert().code(65);
+    session(&sandbox, &["fork", "pi"]).assert().success();
 }
 
 // ---- removal ---------------------------------------------------------------------------------

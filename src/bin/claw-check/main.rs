@@ -4,7 +4,7 @@ mod check;
 
 use crate::check::check_modes;
 use clap::Parser;
-use clawutils::cli::{self, LogArgs, Operands, Output, arguments};
+use clawutils::cli::{self, DialectArgs, LogArgs, Operands, Output, arguments};
 use clawutils::finding::rules;
 use clawutils::json::write::Members;
 use clawutils::lint;
@@ -25,6 +25,8 @@ Examples:
 struct Args {
     #[command(flatten)]
     operands: Operands,
+    #[command(flatten)]
+    dialect: DialectArgs,
     /// List the rules instead of checking files, one per line: name, severity, whether rebuild repairs it, meaning
     #[arg(long)]
     rules: bool,
@@ -44,7 +46,7 @@ fn main() -> ExitCode {
             }
         } else {
             findings.push(check_modes(&args.operands.files)?);
-            for input in args.operands.transcripts()? {
+            for input in args.operands.transcripts_of(&args.dialect)? {
                 let _progress = log.wait_for(format!("checking {}", input.name));
                 findings.push(lint::lint(input)?);
             }

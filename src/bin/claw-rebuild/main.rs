@@ -4,7 +4,7 @@ mod output;
 
 use crate::output::{PartArgs, RuleArgs, write_messages};
 use clap::Parser;
-use clawutils::cli::{self, LogArgs, Operands, Output, arguments, progress, report};
+use clawutils::cli::{self, DialectArgs, LogArgs, Operands, Output, arguments, progress, report};
 use clawutils::exit::Exit;
 use clawutils::messages::rebuild::{self, Form};
 use clawutils::messages::undo::{self, Undo};
@@ -23,6 +23,8 @@ Examples:
 struct Args {
     #[command(flatten)]
     operands: Operands,
+    #[command(flatten)]
+    dialect: DialectArgs,
     /// Write one JSON array instead of one message per line
     #[arg(long)]
     array: bool,
@@ -58,7 +60,7 @@ fn main() -> ExitCode {
     cli::run("claw-rebuild", || {
         let args = arguments::parse::<Args>()?;
         let log = args.log.open("claw-rebuild");
-        let inputs = args.operands.transcripts()?;
+        let inputs = args.operands.transcripts_of(&args.dialect)?;
         let _progress = log.progress(progress::reading(&inputs));
         let mut out = Output::open();
         if let Some(id) = &args.record {

@@ -3,7 +3,7 @@
 use crate::file;
 use anyhow::Context;
 use clawutils::cli::options::RedactArgs;
-use clawutils::cli::{Log, Operands, Output, prices, progress, report, variable};
+use clawutils::cli::{DialectArgs, Log, Operands, Output, prices, progress, report, variable};
 use clawutils::exit::{Exit, fail};
 use clawutils::show::follow::{Follow, FollowEvent};
 use clawutils::show::render::MarkdownLayout;
@@ -33,6 +33,9 @@ pub enum Color {
 /// The options of `claw-show`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ShowArgs {
+    /// The options for transcripts of other programs.
+    #[command(flatten)]
+    pub dialect: DialectArgs,
     /// Format of the output (default: from the extension of --output, else text)
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<Format>,
@@ -82,7 +85,7 @@ impl ShowArgs {
         if self.follow {
             return self.follow(operands, &options, log);
         }
-        let inputs = operands.transcripts()?;
+        let inputs = operands.transcripts_of(&self.dialect)?;
         let _progress = log.progress(progress::reading(&inputs));
         // The title of a page does not show the author's directories.
         let name = operands.files.first().filter(|path| path.as_os_str() != "-");

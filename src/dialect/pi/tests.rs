@@ -1,0 +1,281 @@
+//! Vectors for pi's format. In the tables, a record of the tree is `id parent content`: `u:` is a prompt, `a:` a reply,
+//! `c:` a reply with a call, `r:` a result, and other words are the type of the record.
+
+use crate::dialect::{Choice, Dialect, open};
+use crate::input::Input;
+use crate::messages::rebuild::from_inputs;
+use crate::record::content::Role;
+use crate::rules::violations;
+use std::path::PathBuf;
+
+const HEADER: &str =
+    r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00Z","cwd":"/x"}"#;
+
+/// Returns the record of a line of a table.
+fn record(line: &str) -> String {
+    let mut words = line.splitn(3, ' ');
+    let (id, parent, rest) = (words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
+    let parent = if parent == "-" { "null".to_owned() } else { format!("\"{parent}\"") };
+    let (kind, text) = rest.split_once(':').unwrap();
+    let message = |inner: String| format!(r#""type":"message","message":{{{inner}}}"#);
+    let members = match kind {
+        "u" => message(format!(r#""role":"user","content":"{text}""#)),
+        "a" | "aborted" | "error" => {
+            let stop = if kind == "a" { "stop" } else { kind };
+            message(format!(
+                r#""role":"assistant","content":[{{"type":"text","text":"{text}"}}],"stopReason":"{stop}""#
+            ))
+        }
+        "c" | "ec" => {
+            let stop = if kind == "c" { "toolUse" } else { "error" };
+            message(format!(
+                r#""role":"assistant","content":[{{"type":"toolCall","id":"{text}","name":"t","arguments":{{}}}}],"stopReason":"{stop}""#
+            ))
+        }
+        "r" => message(format!(
+            r#""role":"toolResult","toolCallId":"{text}","content":[{{"type":"text","text":"r {text}"}}],"isError":false"#
+        )),
+        "compaction" => {
+            let (kept, summary) = text.split_once(' ').unwrap();
+            format!(r#""type":"compaction","firstKeptEntryId":"{kept}","summary":"{summary}""#)
+        }
+        "json" => text.to_owned(),
+        kind => format!(r#""type":"{kind}","summary":"{text}","name":"{text}","label":"{text}""#),
+    };
+    format!(r#"{{"id":"{id}","parentId":{parent},"timestamp":"2026-01-01T00:00:01Z",{members}}}"#)
+}
+
+fn session(lines: &str) -> String {
+    let records = lines.lines().map(str::trim_start).filter(|line| !line.is_empty()).map(record);
+    [HEADER.to_owned()].into_iter().chain(records).collect::<Vec<_>>().join("\n")
+}
+
+/// Reads a text. Returns the words of the messages, and the rules of the findings; notes for a check come last.
+fn rebuild(text: &str, leaf: Option<&str>) -> (String, Vec<String>) {
+    let input = Input::memory("t", text.as_bytes().to_vec());
+    let choice = Choice {
+        from: None,
+        leaf: leaf.map(str::to_owned),
+        directory: PathBuf::from("/nonexistent"),
+    };
+    let input = match open(input, &choice) {
+        Ok(input) => input,
+        Err(error) => return (format!("{error:#}"), Vec::new()),
+    };
+    let notes: Vec<_> = input.origin().unwrap().notes(&input.name).collect();
+    let inputs = [input];
+    let rebuilt = from_inputs(&inputs, &Default::default()).unwrap();
+    let broken: Vec<_> = violations(&rebuilt.messages);
+    assert!(broken.iter().all(|broken| broken.unfinished), "{broken:?}");
+    let mut words = Vec::new();
+    for message in &rebuilt.messages {
+        words.push(if message.role == Role::User { "U" } else { "A" }.to_owned());
+        let json = message.to_json();
+        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+        match &value["content"] {
+            serde_json::Value::String(text) => words.push(text.clone()),
+            content => words.extend(content.as_array().unwrap().iter().map(|block| {
+                match block["type"].as_str().unwrap() {
+                    "text" => block["text"].as_str().unwrap().to_owned(),
+                    "tool_use" => format!("call {}", block["id"].as_str().unwrap()),
+                    "tool_result" => format!("[{}]", block["content"].as_str().unwrap()),
+                    other => other.to_owned(),
+                }
+            })),
+        }
+    }
+    let findings = rebuilt.findings.iter().chain(&notes);
+    let findings = findings.map(|found| {
+        let (line, id) = (found.place.line.unwrap_or(0), found.id.as_deref().unwrap_or("-"));
+        format!("{} {line} {id}", found.rule.name)
+    });
+    (words.join("|"), findings.collect())
+}
+
+/// Checks the messages and findings of a session.
+#[track_caller]
+fn check(lines: &str, leaf: Option<&str>, messages: &str, findings: &[&str]) {
+    let (words, found) = rebuild(&session(lines), leaf);
+    assert_eq!(
+        (words.as_str(), found),
+        (messages, findings.iter().map(|it| (*it).to_owned()).collect())
+    );
+}
+
+#[test]
+fn v26_all_versions_are_read() {
+    let v1 = r#"{"type":"session","id":"s","timestamp":"2026-01-01T00:00:00Z","cwd":"/x"}
+{"type":"message","timestamp":"2026-01-01T00:00:00Z","message":{"role":"user","content":"one"}}
+{"type":"message","timestamp":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":[{"type":"text","text":"two"}]}}
+{"type":"message","timestamp":"2026-01-01T00:00:00Z","message":{"role":"user","content":"three"}}
+{"type":"compaction","timestamp":"2026-01-01T00:00:00Z","summary":"sum","firstKeptEntryIndex":3,"tokensBefore":9}
+{"type":"message","timestamp":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":[{"type":"text","text":"four"}]}}"#;
+    let summary = "U|[Previous conversation summary]\nsum|A|Understood. I go on from this summary.";
+    assert_eq!(rebuild(v1, None), (format!("{summary}|U|three|A|four"), vec![]));
+    let hook = r#"a1 - json:"type":"message","message":{"role":"hookMessage","content":"hook"}"#;
+    let v2 = session(hook).replace("\"version\":3", "\"version\":2");
+    assert_eq!(rebuild(&v2, None), ("U|hook".to_owned(), vec![]));
+    let v4 = session("a1 - u:new").replace("\"version\":3", "\"version\":4");
+    assert_eq!(rebuild(&v4, None), ("U|new".to_owned(), vec!["unknown-version 1 -".to_owned()]));
+}
+
+#[test]
+fn v27_a_header_may_be_missing_damaged_late_or_long() {
+    let rest = session("a1 - u:one\na2 a1 a:two").replace(HEADER, "").trim().to_owned();
+    let messages = "U|one|A|two".to_owned();
+    assert_eq!(rebuild(&rest, None), (messages.clone(), vec![]));
+    let damaged = format!("{}\n{rest}", &HEADER[..40]);
+    assert_eq!(rebuild(&damaged, None), (messages.clone(), vec!["torn-line 1 -".to_owned()]));
+    assert_eq!(rebuild(&format!("{rest}\n{HEADER}"), None), (messages.clone(), vec![]));
+    let long = HEADER.replace("/x", &"/x".repeat(5000));
+    assert_eq!(rebuild(&format!("{long}\n{rest}"), None), (messages, vec![]));
+}
+
+const BRANCHES: &str = "a1 - u:one
+    a2 a1 a:two
+    a3 a2 u:old
+    a4 a3 a:answer
+    b3 a2 u:new
+    b4 b3 label:mark";
+
+#[test]
+fn v28_the_last_record_is_the_leaf_unless_one_is_chosen() {
+    let other = ["other-branch 5 a4"];
+    check(BRANCHES, None, "U|one|A|two|U|new", &other);
+    let before_label = BRANCHES.rsplit_once('\n').unwrap().0;
+    check(before_label, None, "U|one|A|two|U|new", &other);
+    check(BRANCHES, Some("a4"), "U|one|A|two|U|old|A|answer", &["other-branch 7 b4"]);
+    check(BRANCHES, Some("a1"), "U|one", &["other-branch 5 a4", "other-branch 7 b4"]);
+    let error = "cannot find leaf 'zz' in 't'; claw-check lists branches";
+    check(BRANCHES, Some("zz"), error, &[]);
+}
+
+#[test]
+fn v29_damaged_parents_end_the_walk_with_a_finding() {
+    check("a1 a2 u:one\na2 a1 a:two", None, "U|one|A|two", &["parent-cycle 2 a1"]);
+    check("a1 a1 u:one", None, "U|one", &["parent-cycle 2 a1"]);
+    check("a1 - u:lost\na3 a2 u:one", None, "U|one", &["missing-parent 3 a3", "other-root 2 a1"]);
+    check("a2 a1 a:two\na1 - u:one\na3 a2 u:three", None, "U|one|A|two|U|three", &[]);
+    check("a1 - u:one\nb1 - u:two", None, "U|two", &["other-root 2 a1"]);
+    let twins = "a1 - u:one\na2 a1 u:twin\na2 a1 a:two\na3 a2 u:three";
+    check(twins, None, "U|one|A|two|U|three", &["duplicate-id 4 a2", "other-branch 3 @208"]);
+}
+
+#[test]
+fn v30_compactions_keep_from_their_first_kept_record_on() {
+    let summary = |text: &str| {
+        format!(
+            "U|[Previous conversation summary]\n{text}|A|Understood. I go on from this summary."
+        )
+    };
+    let start = "a1 - u:one\na2 a1 a:two\na3 a2 u:three\na4 a3 a:four\n";
+    let check = |lines: &str, messages: String, findings: &[&str]| {
+        check(&format!("{start}{lines}"), None, &messages, findings);
+    };
+    check("k1 a4 compaction:a3 sum", format!("{}|U|three|A|four", summary("sum")), &[]);
+    // The second one keeps a range that begins before the first one.
+    check(
+        "k1 a4 compaction:a3 sum\na5 k1 u:five\nk2 a5 compaction:a3 again",
+        format!("{}|U|three|A|four|U|five", summary("again")),
+        &[],
+    );
+    // A record without a message can be the first kept one.
+    check(
+        "m1 a4 model_change:x\na5 m1 u:five\nk1 a5 compaction:m1 sum",
+        format!("{}|U|five", summary("sum")),
+        &[],
+    );
+    check(
+        "k1 a4 compaction:a3 other\nb1 a4 u:five",
+        "U|one|A|two|U|three|A|four|U|five".to_owned(),
+        &["other-branch 6 k1"],
+    );
+    // A first kept record that is missing, or not before the compaction: the one before applies.
+    let whole = "U|one|A|two|U|three|A|four|U|five".to_owned();
+    for lines in ["k1 a4 compaction:zz sum\na5 k1 u:five", "k1 a4 compaction:a5 sum\na5 k1 u:five"]
+    {
+        check(lines, whole.clone(), &["unknown-first-kept 6 k1"]);
+    }
+    let no_first = r#"k1 a4 json:"type":"compaction","summary":"sum""#;
+    check(&format!("{no_first}\na5 k1 u:five"), whole, &["unknown-first-kept 6 k1"]);
+    check(
+        "k1 a4 compaction:a3 sum\nk2 k1 compaction:zz bad",
+        format!("{}|U|three|A|four", summary("sum")),
+        &["unknown-first-kept 7 k2"],
+    );
+    check("k1 a4 compaction:a3 ", format!("{}|U|three|A|four", summary("")), &[]);
+}
+
+#[test]
+fn v31_replies_that_broke_off_are_left_out_with_their_results() {
+    let orphan = ["orphan-result 4 a3"];
+    check("a1 - u:one\na2 a1 ec:c1\na3 a2 r:c1\na4 a3 u:two", None, "U|one|two", &orphan);
+    check("a1 - u:one\na2 a1 aborted:half\na3 a2 u:two", None, "U|one|two", &[]);
+    check(
+        "a1 - u:one\na2 a1 c:c1\na3 a2 r:c1\na4 a3 error:half\na5 a4 a:done",
+        None,
+        "U|one|A|call c1|U|[r c1]|A|done",
+        &[],
+    );
+}
+
+#[test]
+fn v32_other_messages_become_prompts() {
+    let bash = |rest: &str| {
+        format!(
+            r#"a1 - json:"type":"message","message":{{"role":"bashExecution","command":"ls",{rest}}}"#
+        )
+    };
+    for (lines, messages) in [
+        (
+            "a1 - branch_summary:sum".to_owned(),
+            "U|The following is a summary of a branch that this conversation came back from:\n\n<summary>\nsum</summary>",
+        ),
+        ("a1 - branch_summary:".to_owned(), ""),
+        (r#"a1 - json:"type":"custom_message","customType":"x","content":"note""#.to_owned(), "U|note"),
+        (bash(r#""output":"out","exitCode":0"#), "U|Ran `ls`\n```\nout\n```"),
+        (bash(r#""output":"","exitCode":2"#), "U|Ran `ls`\n(no output)\n\nCommand exited with code 2"),
+        (
+            bash(r#""output":"","cancelled":true,"truncated":true,"fullOutputPath":"/o""#),
+            "U|Ran `ls`\n(no output)\n\n(command cancelled)\n\n[Output truncated. Full output: /o]",
+        ),
+        (bash(r#""output":"out","excludeFromContext":true"#), ""),
+        (
+            r#"a1 - json:"type":"message","message":{"role":"user","content":[{"type":"image","data":"eA==","mimeType":"image/png"}]}"#.to_owned(),
+            "U|image",
+        ),
+        ("a1 - thinking_level_change:low".to_owned(), ""),
+    ] {
+        check(&lines, None, messages, &[]);
+    }
+    check("a1 - novelty:x\na2 a1 novelty:y\na3 a2 u:one", None, "U|one", &["unknown-type 2 -"]);
+}
+
+#[test]
+fn thinking_goes_back_only_to_the_model_that_wrote_it() {
+    let thinking = r#"[{"type":"thinking","thinking":"hm","thinkingSignature":"s="},{"type":"thinking","thinking":"[Reasoning redacted]","thinkingSignature":"d=","redacted":true},{"type":"text","text":"done"}]"#;
+    let reply = |model: &str, api: &str| {
+        format!(
+            r#"a2 a1 json:"type":"message","message":{{"role":"assistant","provider":"p","api":"{api}","model":"{model}","content":{thinking},"stopReason":"stop"}}"#
+        )
+    };
+    let now = r#"a3 a2 json:"type":"model_change","provider":"p","modelId":"m""#;
+    for (model, api, messages) in [
+        ("m", "anthropic-messages", "U|one|A|thinking|redacted_thinking|done"),
+        ("m", "openai-responses", "U|one|A|done"),
+        ("other", "anthropic-messages", "U|one|A|hm|done"),
+    ] {
+        check(&format!("a1 - u:one\n{}\n{now}", reply(model, api)), None, messages, &[]);
+    }
+}
+
+#[test]
+fn the_dialect_can_be_named() {
+    let choice = Choice { from: Some(Dialect::Pi), ..Choice::default() };
+    let text = record("a1 - custom:x");
+    let input = open(Input::memory("t", text.clone().into_bytes()), &choice).unwrap();
+    assert!(input.origin().is_some());
+    let written = String::from_utf8(input.bytes().unwrap().into_owned()).unwrap();
+    assert!(written.contains(r#""type":"imported","id":"a1""#), "{written}");
+    assert!(written.contains(&text), "{written}");
+}

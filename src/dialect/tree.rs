@@ -1,0 +1,294 @@
+//! A transcript whose records name their parents: the index of the tree, and the path from its root to a leaf.
+//!
+//! The index has one small entry per record, so its size depends on the number of records and not on their content. A
+//! walk from a leaf ends at a record without a parent, at a parent that is not in the file, or at a record that the walk
+//! has visited. The last two are damage; none of them can make the walk endless.
+
+use crate::input::origin::SourcePlace;
+use foldhash::fast::RandomState;
+use std::collections::HashMap;
+
+/// The index of a record in its tree.
+pub type Node = u32;
+
+/// The parent that a record names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParentName<'a> {
+    /// None: it begins a conversation.
+    None,
+    /// The record before it in the file, because it names none.
+    Previous,
+    /// The record with this id.
+    Id(&'a str),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Parent {
+    None,
+    Missing,
+    At(Node),
+}
+
+/// A record in the index, with what its dialect needs to know of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<K> {
+    /// Its place in the source.
+    pub place: SourcePlace,
+    /// What kind of record it is.
+    pub kind: K,
+    parent: Parent,
+}
+
+/// The records of a file.
+#[derive(Debug)]
+pub struct Tree<K> {
+    entries: Vec<Entry<K>>,
+    ids: HashMap<Box<str>, Node, RandomState>,
+    /// The parents that were not read before their children.
+    late: Vec<(Node, Box<str>)>,
+}
+
+/// The path from the root to a leaf, and how its walk ended.
+#[derive(Debug)]
+pub struct Path {
+    /// The records, root first.
+    pub nodes: Vec<Node>,
+    /// How the walk from the leaf ended.
+    pub end: PathEnd,
+}
+
+/// The end of a walk from a leaf.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PathEnd {
+    /// A record without a parent.
+    Root,
+    /// A record whose parent has this id, which no record has.
+    Missing(String),
+    /// A record whose parent is this one, which comes later on the path.
+    Cycle(Node),
+}
+
+impl<K> Default for Tree<K> {
+    fn default() -> Tree<K> {
+        Tree { entries: Vec::new(), ids: HashMap::default(), late: Vec::new() }
+    }
+}
+
+impl<K: Copy> Tree<K> {
+    /// Adds the next record of the file. Returns true if an earlier one has the same id; the later one counts.
+    pub fn add(
+        &mut self,
+        place: SourcePlace,
+        id: Option<&str>,
+        parent: ParentName<'_>,
+        kind: K,
+    ) -> bool {
+        let node = self.entries.len() as Node;
+        let has_twin = id.is_some_and(|id| self.ids.insert(id.into(), node).is_some());
+        let parent = match parent {
+            ParentName::None => Parent::None,
+            ParentName::Previous => node.checked_sub(1).map_or(Parent::None, Parent::At),
+            ParentName::Id(id) => match self.ids.get(id) {
+                Some(parent) => Parent::At(*parent),
+                None => {
+                    self.late.push((node, id.into()));
+                    Parent::Missing
+                }
+            },
+        };
+        self.entries.push(Entry { place, kind, parent });
+        has_twin
+    }
+
+    /// Finds the parents that come after their children. Call it after the last record.
+    pub fn finish(&mut self) {
+        let (entries, ids) = (&mut self.entries, &self.ids);
+        self.late.retain(|(node, id)| match ids.get(id) {
+            Some(parent) => {
+                entries[*node as usize].parent = Parent::At(*parent);
+                false
+            }
+            None => true,
+        });
+    }
+
+    /// Returns the number of records.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Returns true if there are no records.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Returns a record.
+    #[must_use]
+    pub fn entry(&self, node: Node) -> &Entry<K> {
+        &self.entries[node as usize]
+    }
+
+    /// Returns all records in file order.
+    pub fn nodes(&self) -> impl DoubleEndedIterator<Item = Node> + use<K> {
+        0..self.entries.len() as Node
+    }
+
+    /// Returns the record with this id.
+    #[must_use]
+    pub fn find(&self, id: &str) -> Option<Node> {
+        self.ids.get(id).copied()
+    }
+
+    /// Returns the parent of a record, if it is in the file.
+    #[must_use]
+    pub fn parent(&self, node: Node) -> Option<Node> {
+        match self.entry(node).parent {
+            Parent::At(parent) => Some(parent),
+            Parent::None | Parent::Missing => None,
+        }
+    }
+
+    /// Returns true if a record begins a conversation.
+    #[must_use]
+    pub fn is_root(&self, node: Node) -> bool {
+        self.entry(node).parent == Parent::None
+    }
+
+    /// Walks from a leaf to its root. `next` returns the node after one that has no parent, for dialects that continue
+    /// elsewhere.
+    pub fn path(&self, leaf: Node, next: impl Fn(Node) -> Option<Node>) -> Path {
+        let mut is_visited = vec![false; self.entries.len()];
+        let (mut nodes, mut node) = (Vec::new(), leaf);
+        let end = loop {
+            is_visited[node as usize] = true;
+            nodes.push(node);
+            let parent = match self.entry(node).parent {
+                Parent::At(parent) => parent,
+                Parent::None => match next(node) {
+                    Some(next) => next,
+                    None => break PathEnd::Root,
+                },
+                Parent::Missing => {
+                    let name = self.late.iter().find(|(child, _)| *child == node);
+                    break PathEnd::Missing(name.map(|(_, id)| id.to_string()).unwrap_or_default());
+                }
+            };
+            if is_visited[parent as usize] {
+                break PathEnd::Cycle(parent);
+            }
+            node = parent;
+        };
+        nodes.reverse();
+        Path { nodes, end }
+    }
+
+    /// Returns the leaves of other branches in file order, each with the number of its records that are on no branch
+    /// before it, and the record where it branches off, if there is one. `nodes` is the chosen path, and only records
+    /// for which `counts` is true can be leaves.
+    #[must_use]
+    pub fn other_branches(
+        &self,
+        nodes: &[Node],
+        counts: impl Fn(Node) -> bool,
+    ) -> Vec<(Node, usize, Option<Node>)> {
+        let (mut has_child, mut is_seen) =
+            (vec![false; self.entries.len()], vec![false; self.entries.len()]);
+        nodes.iter().for_each(|node| is_seen[*node as usize] = true);
+        for node in self.nodes().filter(|node| counts(*node)) {
+            if let Some(parent) = self.parent(node) {
+                has_child[parent as usize] = true;
+            }
+        }
+        let mut branches = Vec::new();
+        for leaf in self.nodes().filter(|leaf| counts(*leaf) && !has_child[*leaf as usize]) {
+            let (mut count, mut node) = (0, Some(leaf));
+            while let Some(own) = node.filter(|own| !is_seen[*own as usize]) {
+                is_seen[own as usize] = true;
+                count += 1;
+                node = self.parent(own);
+            }
+            if count > 0 {
+                branches.push((leaf, count, node));
+            }
+        }
+        branches
+    }
+
+    /// Returns the ids of these records.
+    #[must_use]
+    pub fn names(&self, nodes: impl IntoIterator<Item = Node>) -> HashMap<Node, &str> {
+        let wanted: HashMap<Node, ()> = nodes.into_iter().map(|node| (node, ())).collect();
+        if wanted.is_empty() {
+            return HashMap::new();
+        }
+        let named = self.ids.iter().filter(|(_, node)| wanted.contains_key(node));
+        named.map(|(id, node)| (*node, id.as_ref())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Builds a tree from words `id:parent`; `id:` is a root, and `id` alone follows the word before it.
+    fn tree(words: &str) -> Tree<()> {
+        let mut tree = Tree::default();
+        for word in words.split_whitespace() {
+            let (id, parent) = match word.split_once(':') {
+                None => (word, ParentName::Previous),
+                Some((id, "")) => (id, ParentName::None),
+                Some((id, parent)) => (id, ParentName::Id(parent)),
+            };
+            tree.add(SourcePlace::default(), Some(id), parent, ());
+        }
+        tree.finish();
+        tree
+    }
+
+    fn names(tree: &Tree<()>, nodes: &[Node]) -> String {
+        let names = tree.names(nodes.iter().copied());
+        nodes.iter().map(|node| names[node]).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn v29_every_walk_ends() {
+        for (words, leaf, path, end) in [
+            ("a: b:a c:b", "c", "a b c", PathEnd::Root),
+            ("a b c", "b", "a b", PathEnd::Root),
+            ("c:b b:a a:", "c", "a b c", PathEnd::Root),
+            ("a: b:x c:b", "c", "b c", PathEnd::Missing("x".to_owned())),
+            ("a:a", "a", "a", PathEnd::Cycle(0)),
+            ("a:c b:a c:b", "c", "a b c", PathEnd::Cycle(2)),
+            ("a:b b:a c:b", "c", "a b c", PathEnd::Cycle(1)),
+        ] {
+            let tree = tree(words);
+            let found = tree.path(tree.find(leaf).unwrap(), |_| None);
+            assert_eq!((names(&tree, &found.nodes).as_str(), found.end), (path, end), "{words}");
+        }
+        // The later one of two records with the same id counts.
+        let twins = tree("a: b:a a:b c:a");
+        assert_eq!(twins.path(3, |_| None).nodes, [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn branches_are_the_leaves_off_the_path() {
+        let tree = tree("a: b:a c:b d:a e:d f:d x:");
+        let path = tree.path(tree.find("f").unwrap(), |_| None);
+        let branches: Vec<_> = tree
+            .other_branches(&path.nodes, |_| true)
+            .into_iter()
+            .map(|(leaf, count, from)| {
+                (names(&tree, &[leaf]), count, from.map(|from| names(&tree, &[from])))
+            })
+            .collect();
+        let branch = |leaf: &str, count, from: Option<&str>| {
+            (leaf.to_owned(), count, from.map(str::to_owned))
+        };
+        assert_eq!(
+            branches,
+            [branch("c", 2, Some("a")), branch("e", 1, Some("d")), branch("x", 1, None)]
+        );
+    }
+}

@@ -1,0 +1,117 @@
+//! Transcripts of other programs: rebuilt messages equal the request that the program itself sent when it resumed.
+//!
+//! The corpus has sessions that the real programs wrote, and for each the messages that the program sent after resuming
+//! it with one more prompt. It may not be copied into the repository, so these tests are skipped where it is absent:
+//! `CLAW_CORPUS` names its directory, and `../shared/corpus` is tried.
+
+mod pi;
+
+use std::env;
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::common::{AssertExt, Sandbox};
+
+/// Returns a directory of the corpus, or `None` if there is no corpus.
+#[expect(clippy::print_stdout, reason = "a skipped test reports it")]
+fn corpus(name: &str) -> Option<PathBuf> {
+    let beside = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/corpus"));
+    let directory = env::var_os("CLAW_CORPUS").map_or_else(beside, PathBuf::from).join(name);
+    if !directory.is_dir() {
+        println!("skipped: no corpus at '{}'", directory.display());
+        return None;
+    }
+    Some(directory)
+}
+
+/// Returns the sessions of a dialect in the corpus that have a request to compare with.
+fn sessions(dialect: &str) -> Vec<PathBuf> {
+    let Some(directory) = corpus(dialect) else { return Vec::new() };
+    let entries = fs::read_dir(directory).expect("a directory");
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.join("sent-after-resume.json").is_file())
+        .collect();
+    paths.sort();
+    paths
+}
+
+fn read_json(path: PathBuf) -> Value {
+    serde_json::from_slice(&fs::read(path).expect("a file")).expect("JSON")
+}
+
+/// Runs a program on a transcript, and returns the JSON lines that it prints.
+fn run(sandbox: &Sandbox, words: &[&str]) -> Vec<Value> {
+    sandbox.cmd(words[0]).args(&words[1..]).assert().success().json()
+}
+
+/// Returns messages with one form for what several forms can express: content is a list, results with one text are a
+/// string, and neighbours of one role are one message.
+fn plain(messages: &[Value]) -> Vec<Value> {
+    let mut out: Vec<Value> = Vec::new();
+    for message in messages {
+        let content = match &message["content"] {
+            Value::String(text) => vec![json!({"type": "text", "text": text})],
+            content => content.as_array().expect("a list").clone(),
+        };
+        let blocks: Vec<Value> = content.into_iter().map(plain_block).collect();
+        match out.last_mut().filter(|last| last["role"] == message["role"]) {
+            Some(last) => last["content"].as_array_mut().expect("a list").extend(blocks),
+            None => out.push(json!({"role": message["role"], "content": blocks})),
+        }
+    }
+    out
+}
+
+fn plain_block(mut block: Value) -> Value {
+    let members = block.as_object_mut().expect("an object");
+    members.remove("cache_control");
+    if members["type"] == "tool_result" {
+        if members.get("is_error") == Some(&json!(false)) {
+            members.remove("is_error");
+        }
+        let content = &members["content"];
+        if content.as_array().is_some_and(|it| it.len() == 1 && it[0]["type"] == "text") {
+            members["content"] = content[0]["text"].clone();
+        }
+    }
+    block
+}
+
+/// The reply to a summary that only we send.
+const ACKNOWLEDGEMENT: &str = "Understood. I go on from this summary.";
+/// The result that we send for a call without one.
+const INTERRUPTED: &str = "interrupted";
+
+/// Removes what we add to every conversation, wherever it comes from: the heading of a summary and the reply to it. The
+/// result of a call that was interrupted becomes `[interrupted]`.
+fn without_additions(messages: Vec<Value>) -> Vec<Value> {
+    let is_acknowledgement = |message: &Value| {
+        message["content"] == ACKNOWLEDGEMENT || message["content"][0]["text"] == ACKNOWLEDGEMENT
+    };
+    let kept: Vec<Value> = messages.into_iter().filter(|it| !is_acknowledgement(it)).collect();
+    let mut kept = plain(&kept);
+    for block in kept.iter_mut().flat_map(|it| it["content"].as_array_mut().expect("a list")) {
+        let text = block["text"].as_str().unwrap_or_default();
+        if let Some(summary) = text.strip_prefix("[Previous conversation summary]\n") {
+            block["text"] = json!(summary);
+        }
+        let is_missing = block["is_error"] == true
+            && block["content"].as_str().is_some_and(|text| text.contains(INTERRUPTED));
+        if is_missing {
+            block["content"] = json!("[interrupted]");
+        }
+    }
+    kept
+}
+
+/// Checks that two conversations are equal, and shows the first message that differs.
+#[track_caller]
+fn assert_same(name: &str, ours: &[Value], theirs: &[Value]) {
+    for (index, (own, sent)) in ours.iter().zip(theirs).enumerate() {
+        assert_eq!(own, sent, "{name}: message {index}");
+    }
+    assert_eq!(ours.len(), theirs.len(), "{name}: messages");
+}
