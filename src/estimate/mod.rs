@@ -267,6 +267,24 @@ impl Gauge {
     }
 }
 
+/// The weight of a message in an estimate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Weight(u64);
+
+impl Weight {
+    /// Weighs a message.
+    #[must_use]
+    pub fn of(message: &Message<'_>) -> Weight {
+        Weight(weigh(message, Method::Script, &mut Kinds::default()))
+    }
+
+    /// Returns the estimate of the message.
+    #[must_use]
+    pub fn tokens(self) -> u64 {
+        tokens(self.0)
+    }
+}
+
 /// A running count of a request. Only the changed blocks are weighed again.
 #[derive(Clone, Copy, Debug)]
 pub struct Tally {
@@ -292,6 +310,11 @@ impl Tally {
     #[must_use]
     pub fn is_smaller(&self, new: &Block<'_>, old: &Block<'_>) -> bool {
         weight_of(new) < weight_of(old)
+    }
+
+    /// Adds a message at the end of the request.
+    pub fn add(&mut self, message: Weight) {
+        self.weight += message.0;
     }
 
     /// Replaces a block in the message with this index. A count that covers the message no longer applies.

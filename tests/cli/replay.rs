@@ -1,5 +1,7 @@
 //! claw-replay: many transcripts at a time, with the same reports in each run.
 
+mod guard;
+
 use std::io::{BufRead, BufReader, Write};
 
 use assert_cmd::assert::Assert;

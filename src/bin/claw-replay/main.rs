@@ -1,6 +1,7 @@
 //! claw-replay: examine many transcripts, with one report for each.
 
 mod check;
+mod guard;
 mod paths;
 mod report;
 mod run;
@@ -9,6 +10,7 @@ mod state;
 mod transcript;
 
 use crate::check::CheckArgs;
+use crate::guard::GuardArgs;
 use clap::{Parser, Subcommand};
 use clawutils::cli::{self, LogArgs, arguments};
 use std::process::ExitCode;
@@ -33,6 +35,7 @@ struct Args {
 #[derive(Subcommand)]
 enum ModeArgs {
     Check(CheckArgs),
+    Guard(GuardArgs),
 }
 
 fn main() -> ExitCode {
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         let log = args.log.open("claw-replay");
         match args.mode {
             ModeArgs::Check(check) => run::run(check.mode()?, check.run, log),
+            ModeArgs::Guard(guard) => run::run(guard.mode()?, guard.run, log),
         }
     })
 }

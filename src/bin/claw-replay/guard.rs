@@ -1,0 +1,258 @@
+//! guard: the turns at which context windows would overflow, and what the guard would do there, without a model.
+
+mod simulation;
+
+use crate::report::{Case, Outcome, Report};
+use crate::run::{Mode, RunArgs};
+use crate::transcript::Transcript;
+use clawutils::cli::budget::RequestArgs;
+use clawutils::cli::prices;
+use clawutils::estimate::{Budget, Weight};
+use clawutils::exit::{Error, Exit, fail};
+use clawutils::json::write::Members;
+use clawutils::messages::rebuild::{self, RebuildOptions};
+use clawutils::settings::values::positive;
+use clawutils::usage::{Counts, PriceTable};
+use simulation::{Beside, Events, Overflow, SimulatedCall, Simulation};
+use std::path::PathBuf;
+
+/// The most overflows of a window in a report.
+const MOST_OVERFLOWS: usize = 100;
+
+/// Report at which turns context windows would overflow, and what the guard would do
+#[derive(Clone, Debug, clap::Args)]
+pub struct GuardArgs {
+    /// Context window in tokens, prompt and answer together; more with commas
+    #[arg(long, value_name = "TOKENS", value_delimiter = ',', required = true)]
+    pub window: Vec<u64>,
+    /// Maximum length of the answer in tokens (default: 8096, at most a quarter of the window)
+    #[arg(long, value_name = "TOKENS", value_parser = positive)]
+    pub max_tokens: Option<u64>,
+    /// Tokens to keep free; a prompt that would use them is compacted first (default: 30000, at most 15 % of the
+    /// window)
+    #[arg(long, value_name = "TOKENS")]
+    pub reserve: Option<u64>,
+    /// File with the system prompt
+    #[arg(long, value_name = "FILE")]
+    pub system: Option<PathBuf>,
+    /// File with a JSON array of tool definitions, or directory of tools
+    #[arg(long, value_name = "FILE")]
+    pub tools: Option<PathBuf>,
+    /// File of prices, one model per line; the cost of all calls is reported
+    #[arg(long, value_name = "FILE")]
+    pub prices: Option<PathBuf>,
+    /// Model whose price applies (default: the one that the transcript names)
+    #[arg(long, value_name = "NAME", requires = "prices")]
+    pub model: Option<String>,
+    /// The options of all modes.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+/// The mode of `claw-replay guard`.
+pub struct Guard {
+    budgets: Vec<Budget>,
+    beside: Beside,
+    prices: Option<PriceTable>,
+    model: Option<String>,
+    options: String,
+}
+
+impl GuardArgs {
+    /// Reads the files that the options name, and returns the mode.
+    ///
+    /// # Errors
+    /// Fails with 74 or 77 if a file cannot be read, 65 if the system prompt or the tools are invalid, and 78 if the
+    /// prices are or a window has no room for the prompt.
+    pub fn mode(&self) -> anyhow::Result<Guard> {
+        let GuardArgs { max_tokens, reserve, .. } = *self;
+        let budget = |window: &u64| {
+            let budget = Budget::new(*window, max_tokens, reserve);
+            budget.map_err(|why| Error::new(Exit::Config, why))
+        };
+        let mut budgets = self.window.iter().map(budget).collect::<Result<Vec<_>, _>>()?;
+        budgets.sort_by_key(|budget| budget.window);
+        budgets.dedup();
+        if budgets.is_empty() {
+            return fail(Exit::Usage, "no window given; give --window TOKENS");
+        }
+        let request = RequestArgs { system: self.system.clone(), tools: self.tools.clone() };
+        let extras = request.read()?;
+        let beside = Beside { system: extras.system, tools: extras.tools };
+        let prices = self.prices.as_deref().map(prices).transpose()?;
+        let options = format!("{budgets:?} {beside:?} {prices:?} {:?}", self.model);
+        Ok(Guard { budgets, beside, prices, model: self.model.clone(), options })
+    }
+}
+
+impl Mode for Guard {
+    fn name(&self) -> &'static str {
+        "guard"
+    }
+
+    fn options(&self) -> String {
+        self.options.clone()
+    }
+
+    fn run(&self, transcript: &Transcript) -> anyhow::Result<Report> {
+        let mut windows: Vec<WindowRun<'_>> =
+            self.budgets.iter().map(|budget| WindowRun::new(self, *budget)).collect();
+        let (mut turn, mut count, mut tokens) = (0, 0, 0);
+        let options = RebuildOptions { ignore_compactions: true, ..RebuildOptions::default() };
+        let inputs = std::slice::from_ref(&transcript.input);
+        rebuild::stream(inputs, &options, true, |message| {
+            let mut message = message.into_owned();
+            let weight = Weight::of(&message);
+            turn += u64::from(message.is_from_user());
+            count += 1;
+            tokens += weight.tokens();
+            let model = message.meta.as_ref().and_then(|meta| meta.model.clone());
+            // The provider's counts are about its own window and model.
+            message.meta.iter_mut().for_each(|meta| meta.drop_count());
+            for window in &mut windows {
+                window.model = model.clone().or(window.model.take());
+                let events = window.simulation.take(message.clone(), weight, turn);
+                window.note(&events);
+            }
+            Ok(())
+        })?;
+        for window in &mut windows {
+            let events = window.simulation.finish(turn);
+            window.note(&events);
+        }
+        let cases = windows.iter().map(WindowRun::case).collect();
+        let numbers = Members::new().number("turns", turn).number("messages", count);
+        let numbers = numbers.number("tokens", tokens);
+        let numbers = numbers.objects("windows", &windows, |members, it| it.add_to(members));
+        Ok(Report::new(self.name(), &transcript.name, cases, numbers))
+    }
+}
+
+/// The simulation of a window, and its numbers.
+struct WindowRun<'g> {
+    guard: &'g Guard,
+    simulation: Simulation<'g>,
+    /// The model that replied last.
+    model: Option<String>,
+    /// The first overflows, and the number of all.
+    overflows: (Vec<Overflow>, u64),
+    requests: u64,
+    summary_calls: u64,
+    input: u64,
+    output: u64,
+    /// The cost without and with a prompt cache.
+    costs: [f64; 2],
+    /// The number of calls whose model has no price.
+    unpriced: u64,
+}
+
+impl<'g> WindowRun<'g> {
+    fn new(guard: &'g Guard, budget: Budget) -> WindowRun<'g> {
+        WindowRun {
+            guard,
+            simulation: Simulation::new(budget, &guard.beside),
+            model: None,
+            overflows: (Vec::new(), 0),
+            requests: 0,
+            summary_calls: 0,
+            input: 0,
+            output: 0,
+            costs: [0.0; 2],
+            unpriced: 0,
+        }
+    }
+
+    fn note(&mut self, events: &Events) {
+        if let Some(overflow) = events.overflow {
+            let (first, all) = &mut self.overflows;
+            *all += 1;
+            first.extend((first.len() < MOST_OVERFLOWS).then_some(overflow));
+        }
+        for call in &events.calls {
+            self.requests += u64::from(!call.is_summary);
+            self.summary_calls += u64::from(call.is_summary);
+            self.input += call.input;
+            self.output += call.output;
+            self.add_cost(call);
+        }
+    }
+
+    fn add_cost(&mut self, call: &SimulatedCall) {
+        let Some(prices) = &self.guard.prices else { return };
+        let model = self.guard.model.as_deref().or(self.model.as_deref()).unwrap_or_default();
+        let SimulatedCall { input, output, .. } = *call;
+        let plain = Counts { input, output, ..Counts::default() };
+        let repeated = call.repeated.min(input);
+        let cached =
+            Counts { input: 0, cache_read: repeated, cache_write: input - repeated, output };
+        match (prices.cost(model, &plain), prices.cost(model, &cached)) {
+            (Some(plain), Some(cached)) => {
+                self.costs[0] += plain;
+                self.costs[1] += if call.is_summary { plain } else { cached };
+            }
+            _ => self.unpriced += 1,
+        }
+    }
+
+    fn case(&self) -> Case {
+        let Budget { window, .. } = self.simulation.budget;
+        let name = format!("window {window}");
+        let budget = self.simulation.budget.prompt();
+        if let Some(Overflow { turn, tokens, after, .. }) = self.simulation.failed {
+            let message = format!(
+                "turn {turn} does not fit: {tokens} tokens, {after} after all steps, budget {budget}"
+            );
+            return Case::new(name, Outcome::Failed, message);
+        }
+        let Some(first) = self.overflows.0.first() else {
+            let message = format!("never overflows: at most {} tokens", self.simulation.largest);
+            return Case::new(name, Outcome::Passed, message);
+        };
+        let count = |number: u64, what: &str| {
+            format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+        };
+        let message = format!(
+            "first overflow at turn {}: {}, {}",
+            first.turn,
+            count(self.overflows.1, "overflow"),
+            count(self.summary_calls, "summary call")
+        );
+        Case::new(name, Outcome::Passed, message)
+    }
+
+    fn add_to(&self, members: Members) -> Members {
+        let Simulation { budget, largest, failed, .. } = &self.simulation;
+        let (first, all) = &self.overflows;
+        let members = members
+            .number("window", budget.window)
+            .number("prompt_budget", budget.prompt())
+            .number("requests", self.requests)
+            .number("largest", *largest)
+            .number("overflow_count", *all)
+            .or_null(Members::number, "first_turn", first.first().map(|it| it.turn))
+            .or_null(Members::number, "failed_turn", failed.map(|it| it.turn))
+            .number("summary_calls", self.summary_calls)
+            .number("input", self.input)
+            .number("output", self.output);
+        let members = if self.guard.prices.is_some() { self.add_costs(members) } else { members };
+        members.objects("overflows", first, |members, it| {
+            members
+                .number("turn", it.turn)
+                .number("tokens", it.tokens)
+                .number("truncate", it.truncate)
+                .number("compact", it.compact)
+                .number("after", it.after)
+        })
+    }
+
+    /// Adds the costs. They are unknown, not 0, if no call has a price.
+    fn add_costs(&self, members: Members) -> Members {
+        let is_known = self.unpriced < self.requests + self.summary_calls || self.unpriced == 0;
+        // Sums of millionths, without the errors of binary fractions.
+        let cost = |at: usize| is_known.then(|| (self.costs[at] * 1e6).round() / 1e6);
+        members
+            .or_null(Members::decimal, "cost", cost(0))
+            .or_null(Members::decimal, "cost_with_cache", cost(1))
+            .number("unpriced", self.unpriced)
+    }
+}

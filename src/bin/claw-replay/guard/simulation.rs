@@ -1,0 +1,243 @@
+//! The guard of one context window, simulated on the messages of a transcript, without a model.
+//!
+//! Before each reply, the request is what the transcript had at that time, as the earlier steps left it. The steps are
+//! those of `claw-turn`: at the reserve the old part is summarised; if that gains nothing, or the request still does
+//! not fit, results are shortened, and then the old part is summarised again. A summary is a text of the greatest
+//! length that claw-compact accepts there.
+
+use clawutils::compact::cut::CutRule;
+use clawutils::compact::pieces::{PieceLimits, Pieces};
+use clawutils::compact::request::{PROMPT, SummaryPrompt};
+use clawutils::compact::{CutPlan, KEEP_USER, Task};
+use clawutils::estimate::{Budget, Gauge, Request, Tally, Weight};
+use clawutils::id::Id;
+use clawutils::messages::{Message, Meta};
+use clawutils::record::content::Role;
+use clawutils::truncate::{MAX_FRACTION, TruncateOptions, truncate};
+
+/// The shortest summary, in tokens. If less room is left, a compaction counts as impossible.
+const LEAST_SUMMARY: u64 = 64;
+/// The most pieces of a summary, as of `claw-compact`.
+const MOST_PIECES: usize = 16;
+
+/// The parts of a request besides the messages.
+#[derive(Clone, Debug, Default)]
+pub struct Beside {
+    /// The system prompt.
+    pub system: Option<String>,
+    /// The tools, as a JSON array.
+    pub tools: Option<String>,
+}
+
+impl Beside {
+    fn request<'r, 'a>(&'r self, messages: &'r [Message<'a>]) -> Request<'r, 'a> {
+        let (system, tools) = (self.system.as_deref(), self.tools.as_deref());
+        Request { messages, system, tools, model: None }
+    }
+}
+
+/// A request before which the guard had to act. All sizes are in tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overflow {
+    /// The turn, from 1.
+    pub turn: u64,
+    /// The size of the request.
+    pub tokens: u64,
+    /// The gain of shortening results, as the only step.
+    pub truncate: u64,
+    /// The gain of a compaction, as the only step; 0 if it is impossible.
+    pub compact: u64,
+    /// The size of the request after all steps.
+    pub after: u64,
+}
+
+/// A call of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SimulatedCall {
+    /// The size of the prompt.
+    pub input: u64,
+    /// The first part of the prompt, which was the beginning of the call before, with its reply.
+    pub repeated: u64,
+    /// The size of the reply.
+    pub output: u64,
+    /// True for a summary.
+    pub is_summary: bool,
+}
+
+/// The simulation of one window.
+pub struct Simulation<'s> {
+    beside: &'s Beside,
+    /// The limits.
+    pub budget: Budget,
+    gauge: Gauge,
+    messages: Vec<Message<'static>>,
+    tally: Tally,
+    /// The size of the last request with its reply, if the next one begins with it.
+    repeated: u64,
+    /// The size of the largest request that was sent.
+    pub largest: u64,
+    /// The turn that cannot continue, because its request does not fit after all steps; the simulation ends there.
+    pub failed: Option<Overflow>,
+}
+
+/// The events that a message causes: what the guard did, and the calls that were made.
+#[derive(Debug, Default)]
+pub struct Events {
+    /// The overflow, if the request before the message was too large.
+    pub overflow: Option<Overflow>,
+    /// The calls, in order.
+    pub calls: Vec<SimulatedCall>,
+}
+
+impl<'s> Simulation<'s> {
+    /// Starts with an empty conversation.
+    pub fn new(budget: Budget, beside: &'s Beside) -> Simulation<'s> {
+        let gauge = Gauge::new(Request::default(), None);
+        let tally = gauge.tally(beside.request(&[]));
+        let messages = Vec::new();
+        Simulation { beside, budget, gauge, messages, tally, repeated: 0, largest: 0, failed: None }
+    }
+
+    /// Takes the next message of the transcript. Before a reply, simulates the call that it answers.
+    pub fn take(&mut self, message: Message<'static>, weight: Weight, turn: u64) -> Events {
+        let mut events = Events::default();
+        if self.failed.is_some() {
+            return events;
+        }
+        if message.role == Role::Assistant {
+            self.send(turn, weight.tokens(), &mut events);
+        }
+        self.messages.push(message);
+        self.tally.add(weight);
+        if events.calls.last().is_some_and(|call| !call.is_summary) {
+            self.repeated = self.tally.tokens();
+        }
+        events
+    }
+
+    /// Simulates the call for a prompt at the end that has no reply.
+    pub fn finish(&mut self, turn: u64) -> Events {
+        let mut events = Events::default();
+        let is_open = self.messages.last().is_some_and(|last| last.role == Role::User);
+        if is_open && self.failed.is_none() {
+            self.send(turn, 0, &mut events);
+        }
+        events
+    }
+
+    fn send(&mut self, turn: u64, output: u64, events: &mut Events) {
+        let tokens = self.tally.tokens();
+        if tokens >= self.budget.trigger() || tokens > self.budget.prompt() {
+            let overflow = self.guard(turn, events);
+            events.overflow = Some(overflow);
+            self.repeated = 0;
+            if overflow.after > self.budget.prompt() {
+                self.failed = Some(overflow);
+                self.messages = Vec::new();
+                return;
+            }
+        }
+        let input = self.tally.tokens();
+        self.largest = self.largest.max(input);
+        let repeated = self.repeated;
+        events.calls.push(SimulatedCall { input, repeated, output, is_summary: false });
+    }
+
+    /// Makes the request smaller, with the steps of `claw-turn`.
+    fn guard(&mut self, turn: u64, events: &mut Events) -> Overflow {
+        let tokens = self.tally.tokens();
+        let truncate = tokens - self.truncated().1.tokens();
+        let compact = self.compact(events);
+        if compact == 0 || !self.fits() {
+            (self.messages, self.tally) = self.truncated();
+            if !self.fits() {
+                self.compact(events);
+            }
+        }
+        Overflow { turn, tokens, truncate, compact, after: self.tally.tokens() }
+    }
+
+    fn fits(&self) -> bool {
+        self.tally.tokens() <= self.budget.prompt()
+    }
+
+    /// Returns the messages with shortened results, and their count.
+    fn truncated(&self) -> (Vec<Message<'static>>, Tally) {
+        let mut messages = self.messages.clone();
+        let Budget { window, .. } = self.budget;
+        let options = TruncateOptions::new(window, MAX_FRACTION, self.budget.prompt());
+        truncate(&mut messages, self.beside.request(&[]), self.gauge, options);
+        let tally = self.gauge.tally(self.beside.request(&messages));
+        (messages, tally)
+    }
+
+    /// Replaces the old part with a summary, and returns the gain; 0 if that is impossible.
+    fn compact(&mut self, events: &mut Events) -> u64 {
+        let Some((messages, tally, calls)) = self.compacted() else { return 0 };
+        let gain = self.tally.tokens() - tally.tokens();
+        (self.messages, self.tally) = (messages, tally);
+        events.calls.extend(calls);
+        gain
+    }
+
+    /// Returns the messages with a summary, their count, and the calls for the summary.
+    fn compacted(&self) -> Option<(Vec<Message<'static>>, Tally, Vec<SimulatedCall>)> {
+        let (target, request) = (self.budget.target(), self.beside.request(&self.messages));
+        let task = Task {
+            messages: &self.messages,
+            system: request.system,
+            tools: request.tools,
+            model: None,
+            gauge: self.gauge,
+            target: Some(target),
+            keep_user: KEEP_USER,
+            rule: CutRule::default(),
+        };
+        let planned = task.plan()?;
+        let room = target.checked_sub(task.tokens(&task.apply(&planned, "")))?;
+        let length = task.most_tokens(&planned).min(room);
+        let text = self.words(length);
+        let mut messages = task.apply(&planned, &text);
+        let kept = self.messages.len() - planned.at;
+        mark_summary(&mut messages, kept, &planned, &text);
+        let tally = self.gauge.tally(self.beside.request(&messages));
+        let is_possible = length >= LEAST_SUMMARY.min(task.most_tokens(&planned))
+            && tally.tokens() < self.tally.tokens();
+        is_possible.then(|| (messages, tally, self.summary_calls(&task, &planned)))
+    }
+
+    /// Returns the calls for a summary: one for each piece of the covered part; none if no piece fits, because
+    /// `claw-compact` then makes the summary without a model.
+    fn summary_calls(&self, task: &Task<'_, '_>, planned: &CutPlan) -> Vec<SimulatedCall> {
+        let summary = task.summary_tokens();
+        let room = self.budget.window.saturating_sub(summary + self.budget.margin);
+        let limits =
+            PieceLimits { gauge: self.gauge, room: Some(room), summary, calls: MOST_PIECES };
+        let prompt = SummaryPrompt { text: PROMPT, focus: None };
+        let covered = &task.messages[planned.from..planned.at];
+        let pieces = Pieces::new(covered, prompt, planned.earlier.as_deref(), limits);
+        let overhead = self.gauge.text(&prompt.request(planned.earlier.as_deref(), ""));
+        let output = task.most_tokens(planned);
+        let call = |text: &str| {
+            let input = overhead + self.gauge.text(text);
+            SimulatedCall { input, repeated: 0, output, is_summary: true }
+        };
+        pieces.map_or_else(Vec::new, |pieces| pieces.iter().map(|it| call(&it.text)).collect())
+    }
+
+    /// Returns a text of about this many tokens, and not more.
+    fn words(&self, tokens: u64) -> String {
+        const WORD: &str = "summary ";
+        let thousand = self.gauge.text(&WORD.repeat(1000)).max(1);
+        WORD.repeat(usize::try_from(tokens * 1000 / thousand).unwrap_or(0)).trim_end().to_owned()
+    }
+}
+
+/// Marks the summary before the `kept` messages at the end, as rebuild does.
+fn mark_summary(messages: &mut [Message<'static>], kept: usize, planned: &CutPlan, text: &str) {
+    let (id, length) = (Id::from("summary"), messages.len() - kept);
+    for (at, message) in messages[..length].iter_mut().enumerate() {
+        let summary = (at == 0).then(|| planned.summary(text));
+        message.meta = Some(Box::new(Meta { id: id.clone(), summary, ..Meta::default() }));
+    }
+}

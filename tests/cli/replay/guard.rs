@@ -1,0 +1,151 @@
+//! claw-replay guard: where windows would overflow, and what the guard would do, without a model.
+
+use assert_cmd::assert::Assert;
+use predicates::str::contains;
+use serde_json::{Value, json};
+
+use super::{ORPHAN, each, transcript};
+use crate::common::{AssertExt, Sandbox};
+
+/// Runs `claw-replay guard --quiet`.
+fn guard(sandbox: &Sandbox, args: &[&str]) -> Assert {
+    sandbox.cmd("claw-replay").args(["guard", "--quiet"]).args(args).assert()
+}
+
+/// Returns a transcript of `turns` turns: a prompt, a call with a result of `words` words, and an answer.
+fn tool_turns(turns: usize, words: usize) -> String {
+    let turn = |n: usize| {
+        let call =
+            json!({"type": "tool_use", "tool_use_id": format!("c{n}"), "name": "f", "input": {}});
+        let result = json!({"type": "tool_result", "tool_use_id": format!("c{n}"), "content": "word ".repeat(words)});
+        let usage = json!({"input_tokens": 10, "output_tokens": 3});
+        let answer =
+            json!({"type": "assistant", "content": "done", "model": "m-1", "usage": usage});
+        [json!({"type": "user", "content": format!("question {n}")}), call, result, answer]
+    };
+    (0..turns).flat_map(turn).map(|record| format!("{record}\n")).collect()
+}
+
+/// Returns the numbers of the only window.
+fn window(run: &Assert) -> Value {
+    run.json_one()["numbers"]["windows"][0].clone()
+}
+
+#[test]
+fn a_window_that_is_large_enough_never_overflows() {
+    let sandbox = Sandbox::new();
+    sandbox.write("s.jsonl", tool_turns(5, 100));
+    let run = guard(&sandbox, &["--window", "32000", "s.jsonl"]).success();
+    let window = window(&run);
+    assert_eq!(run.json_one()["numbers"]["turns"], 5);
+    // Two calls in each turn: one that asks for the tool, one that answers.
+    assert_eq!((&window["requests"], &window["overflow_count"]), (&json!(10), &json!(0)));
+    assert_eq!((&window["first_turn"], &window["summary_calls"]), (&Value::Null, &json!(0)));
+}
+
+#[test]
+fn an_overflow_has_its_turn_its_size_and_the_gain_of_each_step() {
+    let sandbox = Sandbox::new();
+    sandbox.write("s.jsonl", tool_turns(20, 400));
+    let run = guard(&sandbox, &["--window", "8000", "s.jsonl"]).success();
+    let window = window(&run);
+    let first = &window["overflows"][0];
+    let turn = window["first_turn"].as_u64().expect("a turn");
+    assert!((4..20).contains(&turn) && first["turn"] == turn, "{window}");
+    // The size is what claw-estimate says about the request without the provider's counts.
+    let lines = 4 * (turn - 1) + 3;
+    let estimate = format!(
+        "head -n {lines} s.jsonl | sed 's/\"usage\"/\"x\"/' | claw-rebuild | claw-estimate"
+    );
+    let whole = sandbox.sh(&estimate).assert().success().stdout_text();
+    let before = format!("head -n {} s.jsonl | claw-rebuild | claw-estimate", lines - 2);
+    let before = sandbox.sh(&before).assert().success().stdout_text();
+    let size = format!("{}\n", first["tokens"]);
+    assert!(size == whole || size == before, "{size}, {whole}, {before}");
+    let number = |name: &str| first[name].as_u64().expect("a number");
+    assert!(number("truncate") > 0 && number("compact") > 0, "{first}");
+    assert!(number("after") <= window["prompt_budget"].as_u64().expect("a budget"), "{first}");
+    assert!(window["summary_calls"].as_u64() > Some(0), "{window}");
+    // A transcript that was compacted gives the same report: what was recorded does not count.
+    let compact = "claw-rebuild --meta s.jsonl | claw-compact --record --window 4000 --fallback local --max-calls 0 |
+        claw-append s.jsonl";
+    sandbox.sh(compact).assert().success();
+    assert_eq!(guard(&sandbox, &["--window", "8000", "s.jsonl"]).json_one(), run.json_one());
+}
+
+#[test]
+fn the_turn_that_no_step_makes_fit_fails() {
+    let sandbox = Sandbox::new();
+    let prompt = json!({"type": "user", "content": "word ".repeat(9000)});
+    let rest = json!({"type": "assistant", "content": "done"});
+    sandbox
+        .write("s.jsonl", format!("{}{prompt}\n{rest}\n{}", tool_turns(3, 50), tool_turns(2, 50)));
+    let run = guard(&sandbox, &["--window", "200000,8000", "s.jsonl"]).code(1);
+    let report = run.json_one();
+    assert_eq!(report["cases"][0]["name"], "window 8000");
+    assert_eq!(
+        (&report["cases"][0]["status"], &report["cases"][1]["status"]),
+        (&json!("failed"), &json!("passed"))
+    );
+    let message = report["message"].as_str().expect("a message");
+    assert!(message.starts_with("window 8000: turn 4 does not fit: 9"), "{message}");
+    assert_eq!(report["numbers"]["windows"][0]["failed_turn"], 4);
+}
+
+#[test]
+fn r3_a_call_without_a_price_is_counted_and_not_free() {
+    let sandbox = Sandbox::new();
+    sandbox.write("s.jsonl", tool_turns(2, 100));
+    sandbox.write("prices", "m-1 1000 100 2000 10000\nfree 0 0 0 0\n");
+    let priced = |args: &[&str]| {
+        let args = [&["--window", "32000", "--prices", "prices"], args, &["s.jsonl"]].concat();
+        window(&guard(&sandbox, &args).success())
+    };
+    // The model of the first reply is known only from the second one on.
+    let own = priced(&[]);
+    assert_eq!(own["unpriced"], 1);
+    let named = priced(&["--model", "m-1"]);
+    let cost = |name: &str| named[name].as_f64().expect("a cost");
+    let number = |name: &str| named[name].as_f64().expect("a number");
+    let expected = number("input") / 1e3 + number("output") / 1e2;
+    assert!((cost("cost") - expected).abs() < 1e-6, "{named}");
+    assert!(cost("cost_with_cache") < cost("cost") * 2.0 && cost("cost_with_cache") > 0.0);
+    assert_eq!(priced(&["--model", "free"])["cost"], 0);
+    let other = priced(&["--model", "other"]);
+    assert_eq!((&other["cost"], &other["unpriced"]), (&Value::Null, &json!(4)));
+    guard(&sandbox, &["s.jsonl"]).code(2).stderr(contains("--window"));
+    guard(&sandbox, &["--window", "0", "s.jsonl"]).code(78);
+}
+
+#[test]
+fn a_regression_is_found_by_the_mode_that_concerns_it_and_by_no_other() {
+    let sandbox = Sandbox::new();
+    for n in 0..200 {
+        sandbox.write(&format!("d/{n:03}.jsonl"), transcript(n));
+    }
+    let failures = |mode: &str| {
+        let args = [mode, "--window", "8000", "--quiet", "d"];
+        let run = sandbox.cmd("claw-replay").args(args).assert();
+        let mut reports = run.json();
+        assert_eq!(reports.len(), 200);
+        reports.retain(|report| report["status"] != "passed");
+        each(&reports, "path")
+    };
+    assert_eq!((failures("check"), failures("guard")), (Vec::new(), Vec::new()));
+    // Damage concerns check alone.
+    sandbox.write("d/077.jsonl", transcript(77) + ORPHAN);
+    assert_eq!(
+        (failures("check"), failures("guard")),
+        (vec!["d/077.jsonl".to_owned()], Vec::new())
+    );
+    // A result that was too long at the time was shortened later: only guard sees the request of that time.
+    let prompt = json!({"type": "user", "content": "word ".repeat(9000)});
+    let answer = json!({"type": "assistant", "content": "done"});
+    let summary = json!({"type": "compaction", "summary": "all of it", "first_kept_entry_id": "k"});
+    let kept = json!({"type": "user", "content": "next", "id": "k"});
+    sandbox.write("d/077.jsonl", format!("{prompt}\n{answer}\n{kept}\n{summary}\n"));
+    assert_eq!(
+        (failures("check"), failures("guard")),
+        (Vec::new(), vec!["d/077.jsonl".to_owned()])
+    );
+}
