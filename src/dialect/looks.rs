@@ -118,9 +118,8 @@ pub fn advice_for_messages(looks: Looks) -> Option<&'static str> {
         Looks::Records => Some("these are records, pipe them through claw-rebuild"),
         Looks::Request => Some("give its messages, one per line: jq -c '.messages[]'"),
         Looks::Array => Some("give one message per line: jq -c '.[]'"),
-        Looks::Foreign(_) | Looks::Dialect(_) => {
-            Some("convert it to records and pipe them through claw-rebuild")
-        }
+        Looks::Foreign(_) => Some("convert it to records and pipe them through claw-rebuild"),
+        Looks::Dialect(_) => Some("pipe it through claw-rebuild"),
         _ => Some("give messages as claw-rebuild prints them"),
     }
 }
@@ -211,7 +210,11 @@ impl Objects {
         } else if let Some(dialect) = foreign_tree(&object) {
             self.decided = Some(Looks::Dialect(dialect));
         } else if let Some(looks) = foreign(&object) {
-            self.foreign.get_or_insert(looks);
+            // The records of a dialect are all alike, so one is enough.
+            match looks {
+                Looks::Dialect(_) => self.decided = Some(looks),
+                _ => drop(self.foreign.get_or_insert(looks)),
+            }
         } else if object.string("type").is_none() {
             self.first = self.first.or((self.count == 1).then(|| without_type(&object)));
         } else if matches!(body, Ok(Body::Other)) {
@@ -233,7 +236,7 @@ fn foreign(object: &Object<'_>) -> Option<Looks> {
     let has = |name: &str| object.get(name).is_some();
     let kind = object.string("type")?;
     if ["parentUuid", "sessionId", "leafUuid"].into_iter().any(has) {
-        Some(Looks::Foreign("Claude Code"))
+        Some(Looks::Dialect(Dialect::ClaudeCode))
     } else if has("payload") && has("timestamp") {
         Some(Looks::Foreign("Codex"))
     } else if kind == "message" && has("role") {
@@ -345,7 +348,7 @@ mod tests {
             (br#"[{"role":"user","content":"x"}]"#, Looks::Array),
             (b"[\n  {\"role\"", Looks::Array),
             (b"[ ]", Looks::Array),
-            (claude.as_bytes(), Looks::Foreign("Claude Code")),
+            (claude.as_bytes(), Looks::Dialect(Dialect::ClaudeCode)),
             (codex.as_bytes(), Looks::Foreign("Codex")),
             (pi.as_bytes(), Looks::Dialect(Dialect::Pi)),
             (record.as_bytes(), Looks::Spread),

@@ -8,6 +8,7 @@
 //! A reader of a tree makes two passes. The first one reads ids and parents into an index, the second one translates the
 //! records on the path to the chosen leaf, one at a time. Memory holds the index and the largest record, not the file.
 
+pub mod claude_code;
 pub mod claw0;
 pub mod looks;
 pub mod pi;
@@ -32,12 +33,15 @@ use tree::{Node, Path, PathEnd, Tree};
 pub enum Dialect {
     /// Sessions of pi, OpenClaw and GoClaw
     Pi,
+    /// Project files of Claude Code
+    ClaudeCode,
 }
 
 impl fmt::Display for Dialect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Dialect::Pi => "pi, OpenClaw or GoClaw",
+            Dialect::ClaudeCode => "Claude Code",
         })
     }
 }
@@ -75,6 +79,7 @@ pub fn open(input: Input, choice: &Choice) -> anyhow::Result<Input> {
     };
     match dialect {
         Dialect::Pi => pi::read(&input, choice),
+        Dialect::ClaudeCode => claude_code::read(&input, choice),
     }
 }
 
@@ -140,14 +145,15 @@ fn remark_path<K: Copy>(tree: &Tree<K>, path: &Path, out: &mut Translation) {
     }
 }
 
-/// Adds a note for each branch that the path is not on. Only records for which `counts` is true can be leaves.
-fn branches<K: Copy>(
+/// Adds a note for each branch that the records `path` are not on; see [`Tree::other_branches`].
+fn note_branches<K: Copy>(
     tree: &Tree<K>,
-    path: &Path,
+    path: &[Node],
+    is_member: impl Fn(Node) -> bool,
     counts: impl Fn(Node) -> bool,
     out: &mut Translation,
 ) {
-    let branches = tree.other_branches(&path.nodes, counts);
+    let branches = tree.other_branches(path, is_member, counts);
     let ends = branches.iter().flat_map(|(leaf, _, from)| [Some(*leaf), *from]).flatten();
     let names = tree.names(ends);
     for (leaf, count, from) in &branches {
@@ -163,3 +169,6 @@ fn branches<K: Copy>(
         out.note(Remark { rule, place, id: Some(id), message });
     }
 }
+
+#[cfg(test)]
+mod tests;

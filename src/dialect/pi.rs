@@ -15,7 +15,7 @@ mod message;
 use crate::dialect::source::SourceReader;
 use crate::dialect::translation::{SourceLine, Translation};
 use crate::dialect::tree::{Node, ParentName, Tree};
-use crate::dialect::{Choice, branches, choose_leaf, remark_path, time};
+use crate::dialect::{Choice, choose_leaf, note_branches, remark_path, time};
 use crate::finding::rules;
 use crate::id;
 use crate::input::Input;
@@ -58,7 +58,7 @@ pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
     if let Some(leaf) = choose_leaf(tree, input, choice, last)? {
         let path = tree.path(leaf, |_| None);
         remark_path(tree, &path, &mut out);
-        branches(tree, &path, |_| true, &mut out);
+        note_branches(tree, &path.nodes, |_| true, |_| true, &mut out);
         let model = session.model_at_end(&path.nodes, &mut source)?;
         for node in path.nodes {
             let place = tree.entry(node).place;

@@ -152,28 +152,40 @@ impl Translation {
     /// # Errors
     /// As [`Translation::record`].
     pub fn reply(&mut self, line: &SourceLine<'_>, reply: &Reply<'_>) -> anyhow::Result<()> {
-        let (mut number, mut parts) = (0, reply.parts.as_slice());
-        let is_call = |part: &ReplyPart<'_>| matches!(part, ReplyPart::Call(..));
-        loop {
-            let (blocks, rest) = parts.split_at(parts.iter().take_while(|it| !is_call(it)).count());
-            number += 1;
-            self.record(line, number, "assistant", |it| {
-                let it = it.list("content", blocks.iter().filter_map(block));
-                if number == 1 { reply.add_to(it) } else { it }
-            })?;
-            let (calls, rest) = rest.split_at(rest.iter().take_while(|it| is_call(it)).count());
-            for call in calls {
-                let ReplyPart::Call(id, name, call_input) = call else { continue };
-                number += 1;
+        let (blocks, rest) = split_blocks(&reply.parts);
+        self.record(line, 1, "assistant", |it| {
+            reply.add_to(it.list("content", blocks.iter().filter_map(block)))
+        })?;
+        self.more_of_reply(line, 2, rest)
+    }
+
+    /// Writes further parts of a reply, from record `number` of the line on.
+    ///
+    /// # Errors
+    /// As [`Translation::record`].
+    pub fn more_of_reply(
+        &mut self,
+        line: &SourceLine<'_>,
+        mut number: usize,
+        parts: &[ReplyPart<'_>],
+    ) -> anyhow::Result<()> {
+        let mut parts = parts;
+        while let Some((first, rest)) = parts.split_first() {
+            if let ReplyPart::Call(id, name, call_input) = first {
                 self.record(line, number, "tool_use", |it| {
                     it.raw("tool_use_id", id).raw("name", name).raw("input", call_input)
                 })?;
+                parts = rest;
+            } else {
+                let (blocks, rest) = split_blocks(parts);
+                self.record(line, number, "assistant", |it| {
+                    it.list("content", blocks.iter().filter_map(block))
+                })?;
+                parts = rest;
             }
-            if rest.is_empty() {
-                return Ok(());
-            }
-            parts = rest;
+            number += 1;
         }
+        Ok(())
     }
 
     /// Writes a record that readers ignore, with a record of the source that has no place in ours.
@@ -238,6 +250,12 @@ impl Reply<'_> {
             .optional(Members::string, "reasoning", self.reasoning.as_deref())
             .flag("interrupted", self.is_interrupted)
     }
+}
+
+/// Splits off the blocks before the first call.
+fn split_blocks<'p, 'a>(parts: &'p [ReplyPart<'a>]) -> (&'p [ReplyPart<'a>], &'p [ReplyPart<'a>]) {
+    let end = parts.iter().position(|part| matches!(part, ReplyPart::Call(..)));
+    parts.split_at(end.unwrap_or(parts.len()))
 }
 
 fn block<'p>(part: &'p ReplyPart<'_>) -> Option<&'p str> {

@@ -185,28 +185,30 @@ impl<K: Copy> Tree<K> {
     }
 
     /// Returns the leaves of other branches in file order, each with the number of its records that are on no branch
-    /// before it, and the record where it branches off, if there is one. `nodes` is the chosen path, and only records
-    /// for which `counts` is true can be leaves.
+    /// before it, and the record where it branches off, if there is one. `nodes` is the chosen path. Only records for
+    /// which `is_member` is true are on branches, and only those for which `counts` is true are counted; a branch
+    /// without any is left out.
     #[must_use]
     pub fn other_branches(
         &self,
         nodes: &[Node],
+        is_member: impl Fn(Node) -> bool,
         counts: impl Fn(Node) -> bool,
     ) -> Vec<(Node, usize, Option<Node>)> {
         let (mut has_child, mut is_seen) =
             (vec![false; self.entries.len()], vec![false; self.entries.len()]);
         nodes.iter().for_each(|node| is_seen[*node as usize] = true);
-        for node in self.nodes().filter(|node| counts(*node)) {
+        for node in self.nodes().filter(|node| is_member(*node)) {
             if let Some(parent) = self.parent(node) {
                 has_child[parent as usize] = true;
             }
         }
         let mut branches = Vec::new();
-        for leaf in self.nodes().filter(|leaf| counts(*leaf) && !has_child[*leaf as usize]) {
+        for leaf in self.nodes().filter(|leaf| is_member(*leaf) && !has_child[*leaf as usize]) {
             let (mut count, mut node) = (0, Some(leaf));
             while let Some(own) = node.filter(|own| !is_seen[*own as usize]) {
                 is_seen[own as usize] = true;
-                count += 1;
+                count += usize::from(counts(own));
                 node = self.parent(own);
             }
             if count > 0 {
@@ -277,7 +279,7 @@ mod tests {
         let tree = tree("a: b:a c:b d:a e:d f:d x:");
         let path = tree.path(tree.find("f").unwrap(), |_| None);
         let branches: Vec<_> = tree
-            .other_branches(&path.nodes, |_| true)
+            .other_branches(&path.nodes, |_| true, |_| true)
             .into_iter()
             .map(|(leaf, count, from)| {
                 (names(&tree, &[leaf]), count, from.map(|from| names(&tree, &[from])))

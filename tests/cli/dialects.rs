@@ -4,6 +4,7 @@
 //! it with one more prompt. It may not be copied into the repository, so these tests are skipped where it is absent:
 //! `CLAW_CORPUS` names its directory, and `../shared/corpus` is tried.
 
+mod claude_code;
 mod pi;
 
 use std::env;
@@ -114,4 +115,65 @@ fn assert_same(name: &str, ours: &[Value], theirs: &[Value]) {
         assert_eq!(own, sent, "{name}: message {index}");
     }
     assert_eq!(ours.len(), theirs.len(), "{name}: messages");
+}
+
+/// Returns messages without the reminders of Claude Code, and the reminders. Results come in the order of their ids,
+/// and texts are trimmed.
+fn without_reminders(messages: &[Value]) -> (Vec<Value>, Vec<String>) {
+    let (mut out, mut reminders) = (Vec::new(), Vec::new());
+    for mut message in plain(messages) {
+        let is_user = message["role"] == "user";
+        let blocks = message["content"].as_array_mut().expect("a list");
+        for block in blocks.iter_mut() {
+            for name in ["text", "content"] {
+                if let Some(text) = block[name].as_str().filter(|_| is_user) {
+                    block[name] = json!(split_reminders(text, &mut reminders));
+                }
+            }
+            for inner in block["content"].as_array_mut().into_iter().flatten() {
+                if let Some(text) = inner["text"].as_str() {
+                    inner["text"] = json!(split_reminders(text, &mut reminders));
+                }
+            }
+            if let Some(inner) = block["content"].as_array_mut() {
+                inner.retain(|it| it["text"] != "");
+            }
+        }
+        blocks.retain(|block| block["text"] != "");
+        blocks.sort_by_key(|block| {
+            (block["type"] != "tool_result", block["tool_use_id"].as_str().unwrap_or("").to_owned())
+        });
+        if !blocks.is_empty() {
+            out.push(message);
+        }
+    }
+    (plain(&out), reminders)
+}
+
+/// Returns a text without its reminders, which are added to `reminders`. Notifications stay, without the text around.
+fn split_reminders(text: &str, reminders: &mut Vec<String>) -> String {
+    let (begin, end) = ("<system-reminder>", "</system-reminder>");
+    let notification = ("<task-notification>", "</task-notification>");
+    if let (Some(from), Some(to)) = (text.find(notification.0), text.find(notification.1)) {
+        return text[from..to + notification.1.len()].to_owned();
+    }
+    let mut rest = text.to_owned();
+    while let (Some(from), Some(to)) = (rest.find(begin), rest.find(end)) {
+        reminders.push(rest[from..to + end.len()].to_owned());
+        rest = format!("{}{}", rest[..from].trim_end(), rest[to + end.len()..].trim_start());
+    }
+    rest.trim().to_owned()
+}
+
+/// Returns the token counts in the replies of the records behind a session: input, from cache, to cache and output.
+fn used(sandbox: &Sandbox) -> [u64; 4] {
+    let shown = sandbox.cmd("claw-show").args(["--format", "html", "s.jsonl"]).assert().success();
+    assert!(shown.stdout_text().contains("</html>"));
+    sandbox.sh("mkdir -p workspace/.sessions/agents/main/sessions && cp s.jsonl workspace/.sessions/agents/main/sessions/s.jsonl")
+        .assert()
+        .success();
+    let status = sandbox.cmd("claw-session").args(["status", "--json", "s"]).assert().success();
+    let status = status.json_one();
+    ["input", "cache_read", "cache_write", "output"]
+        .map(|name| status["used"][name].as_u64().unwrap_or_default())
 }

@@ -12,7 +12,7 @@ use crate::common::{AssertExt, Cmd, Sandbox};
 const RECORD: &str = "{\"type\":\"user\",\"content\":\"hi\"}\n";
 
 /// Files that people give instead of a transcript, their description in the error, and the advice.
-const STRANGERS: [(&str, &str, &str); 13] = [
+const STRANGERS: [(&str, &str, &str); 12] = [
     ("# Notes\n\nBuy milk.\n", "text", "'claw-append --user' turns text into a record"),
     ("%PDF-1.7\n1 0 obj\n", "a PDF file", "give a transcript"),
     ("\u{7f}ELF\u{2}\u{1}\0\0", "binary data", "give a transcript"),
@@ -45,11 +45,6 @@ const STRANGERS: [(&str, &str, &str); 13] = [
         "{\n  \"type\": \"user\",\n  \"content\": \"hi\"\n}\n",
         "a record that spans several lines",
         "write each record on one line, as 'jq -c .' does",
-    ),
-    (
-        "{\"parentUuid\":null,\"type\":\"user\",\"message\":{\"role\":\"user\"},\"uuid\":\"u\"}\n",
-        "a transcript of Claude Code",
-        "convert it to records first",
     ),
     (
         "{\"timestamp\":\"t\",\"type\":\"session_meta\",\"payload\":{\"id\":\"x\"}}\n",
@@ -208,7 +203,8 @@ fn audit_13_bytes_between_records_at_both_ends_are_not_checked() {
 #[test]
 fn audit_13_input_without_messages_or_records_is_refused_with_advice() {
     let sandbox = Sandbox::new();
-    let claude = STRANGERS[9].0;
+    let claude =
+        "{\"parentUuid\":null,\"type\":\"user\",\"message\":{\"role\":\"user\"},\"uuid\":\"u\"}\n";
     for (text, for_messages, for_records) in [
         (RECORD, "these are records, pipe them through claw-rebuild", ""),
         (STRANGERS[3].0, "", "these are messages; a record has a type, see claw-record(5)"),
@@ -222,11 +218,7 @@ fn audit_13_input_without_messages_or_records_is_refused_with_advice() {
             "give its messages, one per line: jq -c '.messages[]'",
             "a transcript has one record on each line, see claw-record(5)",
         ),
-        (
-            claude,
-            "convert it to records and pipe them through claw-rebuild",
-            "convert it to records first, see claw-record(5)",
-        ),
+        (claude, "pipe it through claw-rebuild", "convert it to records first, see claw-record(5)"),
         (
             STRANGERS[0].0,
             "give messages as claw-rebuild prints them",

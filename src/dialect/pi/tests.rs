@@ -1,12 +1,9 @@
 //! Vectors for pi's format. In the tables, a record of the tree is `id parent content`: `u:` is a prompt, `a:` a reply,
 //! `c:` a reply with a call, `r:` a result, and other words are the type of the record.
 
+use crate::dialect::tests::rebuild;
 use crate::dialect::{Choice, Dialect, open};
 use crate::input::Input;
-use crate::messages::rebuild::from_inputs;
-use crate::record::content::Role;
-use crate::rules::violations;
-use std::path::PathBuf;
 
 const HEADER: &str =
     r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00Z","cwd":"/x"}"#;
@@ -48,48 +45,6 @@ fn record(line: &str) -> String {
 fn session(lines: &str) -> String {
     let records = lines.lines().map(str::trim_start).filter(|line| !line.is_empty()).map(record);
     [HEADER.to_owned()].into_iter().chain(records).collect::<Vec<_>>().join("\n")
-}
-
-/// Reads a text. Returns the words of the messages, and the rules of the findings; notes for a check come last.
-fn rebuild(text: &str, leaf: Option<&str>) -> (String, Vec<String>) {
-    let input = Input::memory("t", text.as_bytes().to_vec());
-    let choice = Choice {
-        from: None,
-        leaf: leaf.map(str::to_owned),
-        directory: PathBuf::from("/nonexistent"),
-    };
-    let input = match open(input, &choice) {
-        Ok(input) => input,
-        Err(error) => return (format!("{error:#}"), Vec::new()),
-    };
-    let notes: Vec<_> = input.origin().unwrap().notes(&input.name).collect();
-    let inputs = [input];
-    let rebuilt = from_inputs(&inputs, &Default::default()).unwrap();
-    let broken: Vec<_> = violations(&rebuilt.messages);
-    assert!(broken.iter().all(|broken| broken.unfinished), "{broken:?}");
-    let mut words = Vec::new();
-    for message in &rebuilt.messages {
-        words.push(if message.role == Role::User { "U" } else { "A" }.to_owned());
-        let json = message.to_json();
-        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
-        match &value["content"] {
-            serde_json::Value::String(text) => words.push(text.clone()),
-            content => words.extend(content.as_array().unwrap().iter().map(|block| {
-                match block["type"].as_str().unwrap() {
-                    "text" => block["text"].as_str().unwrap().to_owned(),
-                    "tool_use" => format!("call {}", block["id"].as_str().unwrap()),
-                    "tool_result" => format!("[{}]", block["content"].as_str().unwrap()),
-                    other => other.to_owned(),
-                }
-            })),
-        }
-    }
-    let findings = rebuilt.findings.iter().chain(&notes);
-    let findings = findings.map(|found| {
-        let (line, id) = (found.place.line.unwrap_or(0), found.id.as_deref().unwrap_or("-"));
-        format!("{} {line} {id}", found.rule.name)
-    });
-    (words.join("|"), findings.collect())
 }
 
 /// Checks the messages and findings of a session.

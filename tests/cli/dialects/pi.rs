@@ -5,7 +5,7 @@ use std::fs;
 use predicates::str::contains;
 use serde_json::{Value, json};
 
-use super::{assert_same, corpus, plain, read_json, run, sessions, without_additions};
+use super::{assert_same, corpus, plain, read_json, run, sessions, used, without_additions};
 use crate::common::{AssertExt, Sandbox};
 
 /// The prompt with which each session of the corpus was resumed.
@@ -44,19 +44,6 @@ fn every_session_gives_the_request_that_pi_sent() {
         let usage = &read_json(directory.join("facts.json"))["active_branch"]["usage_sum"];
         assert_eq!(used(&sandbox), counts(usage), "{name}");
     }
-}
-
-/// Returns the token counts in the replies of the records behind a session: input, from cache, to cache and output.
-fn used(sandbox: &Sandbox) -> [u64; 4] {
-    let shown = sandbox.cmd("claw-show").args(["--format", "html", "s.jsonl"]).assert().success();
-    assert!(shown.stdout_text().contains("</html>"));
-    sandbox.sh("mkdir -p workspace/.sessions/agents/main/sessions && cp s.jsonl workspace/.sessions/agents/main/sessions/s.jsonl")
-        .assert()
-        .success();
-    let status = sandbox.cmd("claw-session").args(["status", "--json", "s"]).assert().success();
-    let status = status.json_one();
-    ["input", "cache_read", "cache_write", "output"]
-        .map(|name| status["used"][name].as_u64().unwrap_or_default())
 }
 
 fn counts(usage: &Value) -> [u64; 4] {

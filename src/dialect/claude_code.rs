@@ -1,0 +1,369 @@
+//! Project files of Claude Code: chains of records by `parentUuid`.
+//!
+//! Read as versions 2.0.76 and 2.1.330 do, which were observed while they resumed sessions. There is no public source.
+//!
+//! - The records of type `user`, `assistant`, `attachment` and `system` with a `uuid` form the chain. The last one that
+//!   is not of a sidechain and not of type `system` is the leaf.
+//! - There is one record per block. The records of a reply share `message.id`, and each repeats the usage.
+//! - With parallel calls, each result hangs on the record of its call, and the chain continues after only one of them.
+//!   A plain walk would lose the others, so all records of a reply whose chain is read belong to it, and so do the
+//!   results that hang on them.
+//! - A compaction is a `compact_boundary`, which names the record before it as `logicalParentUuid`, and a summary.
+//!   `preservedMessages` names earlier records that come right after the summary.
+
+mod record;
+
+use crate::dialect::source::SourceReader;
+use crate::dialect::translation::Translation;
+use crate::dialect::tree::{Node, ParentName, Tree};
+use crate::dialect::{Choice, choose_leaf, note_branches, remark_path};
+use crate::finding::rules;
+use crate::input::Input;
+use crate::input::line::LineObject;
+use crate::input::lines::Lines;
+use crate::input::origin::{Remark, SourcePlace};
+use crate::json::{Object, elements, string};
+use record::Writer;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+/// What the index knows of a record.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    role: Role,
+    is_sidechain: bool,
+    /// The number of its reply, by `message.id`; 0 if it is not part of one.
+    reply: u32,
+}
+
+/// The part that a record has in the conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Prompt,
+    Results,
+    Assistant,
+    Attachment,
+    Boundary,
+    Summary,
+    /// No part; it is only a link of the chain.
+    None,
+}
+
+/// The records of a file.
+#[derive(Default)]
+struct Project {
+    tree: Tree<Kind>,
+    /// The first record with a session's id.
+    header: Option<SourcePlace>,
+    /// For each id of a reply, its number.
+    replies: HashMap<Box<str>, u32>,
+    /// For each boundary, the id of the record before it and those of the records that it preserves.
+    boundaries: HashMap<Node, (Option<String>, Vec<String>)>,
+}
+
+/// What to do with records, in the order of the conversation.
+enum Step {
+    /// Translate a record.
+    Record(Node),
+    /// Translate the records of one reply.
+    Reply(Vec<Node>),
+    /// Translate a summary, which replaces everything before the boundary.
+    Summary(Node, Node),
+}
+
+/// Translates a project file.
+///
+/// # Errors
+/// When it cannot be read, or the translation cannot be written; status 65 if the leaf does not exist.
+pub fn read(input: &Input, choice: &Choice) -> anyhow::Result<Input> {
+    let mut out = Translation::new(&choice.directory);
+    let project = Project::index(input, &mut out)?;
+    let tree = &project.tree;
+    let mut writer = Writer::new(SourceReader::new(input), &mut out);
+    if let Some(place) = project.header {
+        writer.header(place)?;
+    }
+    if let Some(leaf) = choose_leaf(tree, input, choice, project.leaf())? {
+        let path = tree.path(leaf, |node| project.before_boundary(node));
+        remark_path(tree, &path, writer.out);
+        let others = project.others_of_replies(&path.nodes);
+        let members: Vec<Node> = path.nodes.iter().chain(&others).copied().collect();
+        let is_sidechain = |node: Node| tree.entry(node).kind.is_sidechain;
+        let is_in_sidechain = is_sidechain(leaf);
+        let is_member = |node: Node| is_sidechain(node) == is_in_sidechain;
+        let counts = |node: Node| {
+            matches!(tree.entry(node).kind.role, Role::Prompt | Role::Results | Role::Assistant)
+        };
+        note_branches(tree, &members, is_member, counts, writer.out);
+        for step in project.steps(&path.nodes, &others, writer.out) {
+            let place = |node: Node| tree.entry(node).place;
+            match step {
+                Step::Record(node) => writer.record(place(node))?,
+                Step::Reply(nodes) => {
+                    writer.reply(&nodes.into_iter().map(place).collect::<Vec<_>>())?;
+                }
+                Step::Summary(boundary, node) => writer.summary(place(boundary), place(node))?,
+            }
+        }
+    }
+    out.finish(&input.name, &rules::UNKNOWN_TYPE)
+}
+
+impl Project {
+    /// Reads the ids, parents and roles of all records.
+    fn index(input: &Input, out: &mut Translation) -> anyhow::Result<Project> {
+        let mut project = Project::default();
+        let mut lines = Lines::of(input);
+        while let Some(batch) = lines.batch()? {
+            for line in batch {
+                match line {
+                    Ok(line) => project.take(&line, out),
+                    Err(finding) => out.finding(finding),
+                }
+            }
+        }
+        project.tree.finish();
+        Ok(project)
+    }
+
+    fn take(&mut self, line: &LineObject<'_>, out: &mut Translation) {
+        let (object, place) = (&line.object, SourcePlace::of(&line.place));
+        if self.header.is_none() && object.get("sessionId").is_some() {
+            self.header = Some(place);
+        }
+        let kind = object.string("type").unwrap_or_default();
+        let Some(id) = object.string("uuid") else {
+            if !OUTSIDE.contains(&&*kind) {
+                out.unknown(format!("records of the unknown type '{kind}'"), place);
+            }
+            return;
+        };
+        let message = object.get("message").and_then(|raw| Object::parse(raw).ok());
+        let role = role(object, &kind, message.as_ref());
+        if role == Role::None && !LINKS.contains(&&*kind) {
+            out.unknown(format!("records of the unknown type '{kind}'"), place);
+        }
+        let reply = message.filter(|_| role == Role::Assistant);
+        let reply = reply.and_then(|it| it.string("id")).map_or(0, |id| self.number_of_reply(&id));
+        let parent = object.string("parentUuid");
+        let parent = parent.as_deref().map_or(ParentName::None, ParentName::Id);
+        let node = self.tree.len() as Node;
+        if role == Role::Boundary {
+            let before = object.string("logicalParentUuid").map(Cow::into_owned);
+            self.boundaries.insert(node, (before, preserved(object)));
+        }
+        let kind = Kind { role, is_sidechain: object.is_true("isSidechain"), reply };
+        if self.tree.add(place, Some(&id), parent, kind) {
+            let message = "an earlier record has the same id; its children are read as this one's";
+            let (id, message) = (Some(id.into_owned()), message.to_owned());
+            out.remark(Remark { rule: &rules::DUPLICATE_ID, place, id, message });
+        }
+    }
+
+    fn number_of_reply(&mut self, id: &str) -> u32 {
+        let next = self.replies.len() as u32 + 1;
+        match self.replies.get(id) {
+            Some(number) => *number,
+            None => *self.replies.entry(id.into()).or_insert(next),
+        }
+    }
+
+    /// Returns the record that the program would continue from.
+    fn leaf(&self) -> Option<Node> {
+        let is_leaf =
+            |node: &Node| !matches!(self.tree.entry(*node).kind.role, Role::None | Role::Boundary);
+        let is_main = |node: &Node| is_leaf(node) && !self.tree.entry(*node).kind.is_sidechain;
+        self.tree.nodes().rfind(is_main).or_else(|| self.tree.nodes().rfind(is_leaf))
+    }
+
+    /// Returns the record before a boundary, from which the conversation continues in the past.
+    fn before_boundary(&self, node: Node) -> Option<Node> {
+        let (before, _) = self.boundaries.get(&node)?;
+        self.tree.find(before.as_ref()?)
+    }
+
+    /// Returns the records that belong to replies on the path but are not on it: further blocks, and results of calls
+    /// in them.
+    fn others_of_replies(&self, path: &[Node]) -> Vec<Node> {
+        let mut members: HashSet<Node> = path.iter().copied().collect();
+        let kind = |node: Node| self.tree.entry(node).kind;
+        let mut others = Vec::new();
+        for node in self.tree.nodes() {
+            let Some(parent) = self.tree.parent(node) else { continue };
+            if members.contains(&node) || !members.contains(&parent) || kind(parent).reply == 0 {
+                continue;
+            }
+            let is_other = match kind(node).role {
+                Role::Assistant => kind(node).reply == kind(parent).reply,
+                Role::Results => kind(parent).role == Role::Assistant,
+                _ => false,
+            };
+            if is_other {
+                members.insert(node);
+                others.push(node);
+            }
+        }
+        others
+    }
+
+    /// Returns what to translate, in the order of the conversation.
+    fn steps(&self, path: &[Node], others: &[Node], out: &mut Translation) -> Vec<Step> {
+        let kind = |node: Node| self.tree.entry(node).kind;
+        let mut replies: HashMap<u32, (Vec<Node>, Vec<Node>)> = HashMap::new();
+        let mut members: Vec<Node> = path.iter().chain(others).copied().collect();
+        members.sort_unstable();
+        let is_other: HashSet<Node> = others.iter().copied().collect();
+        for node in members {
+            if kind(node).reply > 0 {
+                replies.entry(kind(node).reply).or_default().0.push(node);
+            } else if is_other.contains(&node) {
+                let parent = self.tree.parent(node).map_or(0, |parent| kind(parent).reply);
+                replies.entry(parent).or_default().1.push(node);
+            }
+        }
+        let order = self.in_order(path, out);
+        let (mut steps, mut done) = (Vec::new(), HashSet::new());
+        let mut boundary = None;
+        for (index, node) in order.iter().copied().enumerate() {
+            match kind(node).role {
+                // Attachments of a prompt are sent before it.
+                Role::Prompt
+                    if order
+                        .get(index + 1)
+                        .is_some_and(|it| kind(*it).role == Role::Attachment) =>
+                {
+                    let count = order[index + 1..]
+                        .iter()
+                        .take_while(|it| kind(**it).role == Role::Attachment)
+                        .count();
+                    steps
+                        .extend(order[index + 1..=index + count].iter().copied().map(Step::Record));
+                    done.extend(order[index + 1..=index + count].iter().copied());
+                    steps.push(Step::Record(node));
+                }
+                Role::Assistant if kind(node).reply > 0 => {
+                    let Some((blocks, results)) = replies.remove(&kind(node).reply) else {
+                        continue;
+                    };
+                    steps.push(Step::Reply(blocks));
+                    steps.extend(results.into_iter().map(Step::Record));
+                }
+                Role::Boundary => {
+                    boundary = Some(node);
+                    steps.push(Step::Record(node));
+                }
+                Role::Summary if boundary.is_some() => {
+                    steps.extend(boundary.take().map(|boundary| Step::Summary(boundary, node)));
+                }
+                _ if done.contains(&node) => {}
+                _ => steps.push(Step::Record(node)),
+            }
+        }
+        steps
+    }
+
+    /// Returns the path with preserved records moved to the place after their boundary.
+    fn in_order(&self, path: &[Node], out: &mut Translation) -> Vec<Node> {
+        let mut moved: HashSet<Node> = HashSet::new();
+        let mut preserved: HashMap<Node, Vec<Node>> = HashMap::new();
+        for boundary in path.iter().rev() {
+            let Some((_, ids)) = self.boundaries.get(boundary) else { continue };
+            let mut nodes = Vec::new();
+            for id in ids {
+                match self.tree.find(id) {
+                    Some(node) if moved.insert(node) => nodes.push(node),
+                    Some(_) => {}
+                    None => {
+                        let place = self.tree.entry(*boundary).place;
+                        let message = format!("it keeps the record '{id}', which does not exist");
+                        out.remark(Remark {
+                            rule: &rules::UNKNOWN_FIRST_KEPT,
+                            place,
+                            id: None,
+                            message,
+                        });
+                    }
+                }
+            }
+            preserved.insert(*boundary, nodes);
+        }
+        let mut order = Vec::with_capacity(path.len());
+        for node in path {
+            // Preserved records come between the boundary and the summary that follows it.
+            if !moved.contains(node) {
+                order.push(*node);
+            }
+            order.extend(preserved.remove(node).unwrap_or_default());
+        }
+        order
+    }
+}
+
+/// Types of records that are no part of the chain.
+const OUTSIDE: [&str; 22] = [
+    "queue-operation",
+    "last-prompt",
+    "mode",
+    "permission-mode",
+    "tools-used",
+    "atis-latch",
+    "cost-state",
+    "file-history-snapshot",
+    "file-history-delta",
+    "api-request",
+    "api-request-shape",
+    "api-request-blob",
+    "summary",
+    "custom-title",
+    "ai-title",
+    "agent-name",
+    "agent-color",
+    "agent-setting",
+    "tag",
+    "pr-link",
+    "content-replacement",
+    "worktree-state",
+];
+
+/// Types of records that are links of the chain, and no part of the conversation.
+const LINKS: [&str; 4] = ["system", "progress", "attachment", "assistant"];
+
+fn role(object: &Object<'_>, kind: &str, message: Option<&Object<'_>>) -> Role {
+    let is_error = object.is_true("isApiErrorMessage")
+        || message.is_some_and(|it| it.get("model") == Some("\"<synthetic>\""));
+    match kind {
+        "user" if object.is_true("isCompactSummary") => Role::Summary,
+        "user" if has_results(message) => Role::Results,
+        "user" => Role::Prompt,
+        "assistant" if is_error => Role::None,
+        "assistant" => Role::Assistant,
+        "attachment" => Role::Attachment,
+        "system" if object.get("subtype") == Some("\"compact_boundary\"") => Role::Boundary,
+        _ => Role::None,
+    }
+}
+
+/// Returns true if the content of a user's message has tool results.
+fn has_results(message: Option<&Object<'_>>) -> bool {
+    let blocks = message.and_then(|it| it.get("content")).and_then(elements).unwrap_or_default();
+    let is_result = |raw: &&str| {
+        Object::parse(raw).is_ok_and(|block| block.get("type") == Some("\"tool_result\""))
+    };
+    blocks.iter().any(is_result)
+}
+
+/// Returns the ids of the records that a boundary preserves.
+fn preserved(boundary: &Object<'_>) -> Vec<String> {
+    let inner = |raw: &str, name: &str| -> Option<String> {
+        Some(Object::parse(raw).ok()?.get(name)?.to_owned())
+    };
+    let ids = boundary
+        .get("compactMetadata")
+        .and_then(|raw| inner(raw, "preservedMessages"))
+        .and_then(|raw| inner(&raw, "uuids"));
+    let ids = ids.as_deref().and_then(elements).unwrap_or_default();
+    ids.into_iter().filter_map(string).map(Cow::into_owned).collect()
+}
+
+#[cfg(test)]
+mod tests;

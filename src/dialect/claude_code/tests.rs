@@ -1,0 +1,160 @@
+//! Small project files. In the tables, a record is `id parent content`: `u:` is a prompt, `a/M:` text and `c/M:` a call
+//! of reply M, `r:` a result, and other words are explained beside [`record`].
+
+use crate::dialect::tests::rebuild;
+use crate::dialect::{Choice, open};
+use crate::input::Input;
+
+/// Returns the record of a line of a table.
+fn record(line: &str) -> String {
+    let mut words = line.splitn(3, ' ');
+    let (id, parent, rest) = (words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
+    let parent = if parent == "-" { "null".to_owned() } else { format!("\"{parent}\"") };
+    let (kind, text) = rest.split_once(':').unwrap();
+    let (kind, reply) = kind.split_once('/').unwrap_or((kind, "m"));
+    let user = |content: &str, more: &str| {
+        format!(r#""type":"user",{more}"message":{{"role":"user","content":{content}}}"#)
+    };
+    let assistant = |block: &str, more: &str| {
+        format!(
+            r#""type":"assistant",{more}"message":{{"id":"{reply}","role":"assistant","model":"x","content":[{block}],"usage":{{"input_tokens":5,"output_tokens":2}}}}"#
+        )
+    };
+    let quoted = format!("\"{text}\"");
+    let members = match kind {
+        "u" => user(&quoted, ""),
+        "summary" => user(&quoted, r#""isCompactSummary":true,"#),
+        "side" => user(&quoted, r#""isSidechain":true,"#),
+        "a" => assistant(&format!(r#"{{"type":"text","text":"{text}"}}"#), ""),
+        "error" => assistant(
+            &format!(r#"{{"type":"text","text":"{text}"}}"#),
+            r#""isApiErrorMessage":true,"#,
+        ),
+        "c" => assistant(
+            &format!(r#"{{"type":"tool_use","id":"{text}","name":"t","input":{{}}}}"#),
+            "",
+        ),
+        "r" => user(
+            &format!(r#"[{{"type":"tool_result","tool_use_id":"{text}","content":"r {text}"}}]"#),
+            "",
+        ),
+        "attachment" => format!(r#""type":"attachment","rendered":[{{"content":"{text}"}}]"#),
+        // The record before it, and those that it preserves.
+        "boundary" => {
+            let (before, kept) = text.split_once(' ').unwrap();
+            let kept: Vec<_> = kept.split_whitespace().map(|id| format!("\"{id}\"")).collect();
+            format!(
+                r#""type":"system","subtype":"compact_boundary","logicalParentUuid":"{before}","compactMetadata":{{"preservedMessages":{{"uuids":[{}]}}}}"#,
+                kept.join(",")
+            )
+        }
+        kind => format!(r#""type":"{kind}""#),
+    };
+    let side = if kind == "side" { "" } else { r#","isSidechain":false"# };
+    format!(
+        r#"{{"parentUuid":{parent},"uuid":"{id}","timestamp":"2026-01-01T00:00:01Z"{side},{members}}}"#
+    )
+}
+
+fn file(lines: &str) -> String {
+    let records = lines.lines().map(str::trim_start).filter(|line| !line.is_empty()).map(record);
+    records.collect::<Vec<_>>().join("\n")
+}
+
+/// Checks the messages and findings of a file.
+#[track_caller]
+fn check(lines: &str, leaf: Option<&str>, messages: &str, findings: &[&str]) {
+    let (words, found) = rebuild(&file(lines), leaf);
+    assert_eq!(
+        (words.as_str(), found),
+        (messages, findings.iter().map(|it| (*it).to_owned()).collect())
+    );
+}
+
+const PARALLEL: &str = "u1 - u:go
+    a1 u1 a/m:look
+    a2 a1 c/m:c1
+    a3 a2 c/m:c2
+    r2 a3 r:c2
+    r1 a2 r:c1
+    a4 r1 a/n:done";
+
+#[test]
+fn parallel_calls_that_the_chain_passes_by_are_kept() {
+    check(PARALLEL, None, "U|go|A|look|call c1|call c2|U|[r c1]|[r c2]|A|done", &[]);
+    // A result that was written before the next call of the same reply.
+    let mixed = "u1 - u:go\na1 u1 c/m:c1\nr1 a1 r:c1\na2 a1 c/m:c2\nr2 a2 r:c2\na3 r2 a/n:done";
+    check(mixed, None, "U|go|A|call c1|call c2|U|[r c1]|[r c2]|A|done", &[]);
+}
+
+#[test]
+fn usage_is_counted_once_for_each_reply() {
+    let input = Input::memory("t", file(PARALLEL).into_bytes());
+    let input = open(input, &Choice::default()).unwrap();
+    let text = String::from_utf8(input.bytes().unwrap().into_owned()).unwrap();
+    assert_eq!(text.matches(r#""usage":"#).count(), 2, "{text}");
+}
+
+#[test]
+fn a_compaction_keeps_what_it_preserves_after_its_summary() {
+    let summary = "U|[Previous conversation summary]\nsum";
+    let start = "u1 - u:one\na1 u1 a/m:two\nu2 a1 u:three\na2 u2 a/n:four\n";
+    let new =
+        |boundary: &str| format!("{start}b1 - boundary:{boundary}\ns1 b1 summary:sum\nu3 s1 u:new");
+    check(
+        &new("a2 "),
+        None,
+        &format!("{summary}|A|Understood. I go on from this summary.|U|new"),
+        &[],
+    );
+    check(&new("a2 a2"), None, &format!("{summary}|A|four|U|new"), &[]);
+    check(&new("a2 a1 a2"), None, &format!("{summary}|A|two|four|U|new"), &[]);
+    check(
+        &new("a2 zz"),
+        None,
+        &format!("{summary}|A|Understood. I go on from this summary.|U|new"),
+        &["unknown-first-kept 5 -"],
+    );
+    // A boundary whose earlier record does not exist still has its summary.
+    check(
+        &new("zz "),
+        None,
+        &format!("{summary}|A|Understood. I go on from this summary.|U|new"),
+        &["other-root 4 a2"],
+    );
+}
+
+#[test]
+fn what_is_not_sent_is_left_out() {
+    check("u1 - u:one\ne1 u1 error:API Error\nu2 e1 u:two", None, "U|one|two", &[]);
+    check(
+        "u1 - u:one\na1 u1 a/m:two\np1 a1 system:\nu2 p1 u:three",
+        None,
+        "U|one|A|two|U|three",
+        &[],
+    );
+    check("u1 - u:one\nz1 u1 novelty:\nu2 z1 u:two", None, "U|one|two", &["unknown-type 2 -"]);
+    // Attachments are sent before their prompt.
+    check("u1 - u:one\nt1 u1 attachment:note\na1 t1 a/m:two", None, "U|note|one|A|two", &[]);
+}
+
+#[test]
+fn sidechains_are_left_out_unless_chosen() {
+    let lines = "u1 - u:one\na1 u1 a/m:two\ns1 - side:task";
+    check(lines, None, "U|one|A|two", &[]);
+    check(lines, Some("s1"), "U|task", &[]);
+    check("s1 - side:task", None, "U|task", &[]);
+}
+
+#[test]
+fn branches_and_damage_of_the_chain_are_findings() {
+    let rewound = "u1 - u:one\na1 u1 a/m:two\nu2 a1 u:old\na2 u2 a/n:answer\nu3 a1 u:new";
+    check(rewound, None, "U|one|A|two|U|new", &["other-branch 4 a2"]);
+    check(rewound, Some("a2"), "U|one|A|two|U|old|A|answer", &["other-branch 5 u3"]);
+    check("u1 - u:one\nu2 zz u:two", None, "U|two", &["missing-parent 2 u2", "other-root 1 u1"]);
+    check("u1 u2 u:one\nu2 u1 u:two", None, "U|one|two", &["parent-cycle 1 u1"]);
+    check("u1 - u:one\nu2 - u:two", None, "U|two", &["other-root 1 u1"]);
+    check("u1 - u:one\nu1 - u:two", None, "U|two", &["duplicate-id 2 u1", "other-root 1 @0"]);
+    let (error, _) = rebuild(&file("u1 - u:one"), Some("zz"));
+    assert_eq!(error, "cannot find leaf 'zz' in 't'; claw-check lists branches");
+}

@@ -1,0 +1,51 @@
+//! Helpers for the tests of dialects.
+
+use crate::dialect::{Choice, open};
+use crate::input::Input;
+use crate::messages::rebuild::from_inputs;
+use crate::record::content::Role;
+use crate::rules::violations;
+use std::path::PathBuf;
+
+/// Reads a transcript of another program. Returns the words of its messages, and the rules of the findings with line
+/// and id; notes for a check come last. Checks that a provider accepts the messages.
+pub fn rebuild(text: &str, leaf: Option<&str>) -> (String, Vec<String>) {
+    let input = Input::memory("t", text.as_bytes().to_vec());
+    let directory = PathBuf::from("/nonexistent");
+    let input = match open(input, &Choice { from: None, leaf: leaf.map(str::to_owned), directory })
+    {
+        Ok(input) => input,
+        Err(error) => return (format!("{error:#}"), Vec::new()),
+    };
+    let notes: Vec<_> = input.origin().unwrap().notes(&input.name).collect();
+    let rebuilt = from_inputs(&[input], &Default::default()).unwrap();
+    let broken: Vec<_> = violations(&rebuilt.messages);
+    assert!(broken.iter().all(|broken| broken.unfinished), "{broken:?}");
+    let mut words = Vec::new();
+    for message in &rebuilt.messages {
+        words.push(if message.role == Role::User { "U" } else { "A" }.to_owned());
+        let value: serde_json::Value = serde_json::from_str(&message.to_json()).unwrap();
+        match &value["content"] {
+            serde_json::Value::String(text) => words.push(text.clone()),
+            content => words.extend(content.as_array().unwrap().iter().map(word)),
+        }
+    }
+    let findings = rebuilt.findings.iter().chain(&notes);
+    let findings = findings.map(|found| {
+        let (line, id) = (found.place.line.unwrap_or(0), found.id.as_deref().unwrap_or("-"));
+        format!("{} {line} {id}", found.rule.name)
+    });
+    (words.join("|"), findings.collect())
+}
+
+/// Returns the word of a block: its text, `call ID`, the content of a result in brackets, or its type.
+fn word(block: &serde_json::Value) -> String {
+    let text = |name: &str| block[name].as_str().unwrap_or_default().to_owned();
+    match block["type"].as_str().unwrap() {
+        "text" => text("text"),
+        "tool_use" => format!("call {}", text("id")),
+        "tool_result" if block["is_error"] == true => "[error]".to_owned(),
+        "tool_result" => format!("[{}]", text("content")),
+        other => other.to_owned(),
+    }
+}
