@@ -45,10 +45,10 @@ pub struct LimitArgs {
     /// File of prices, one model per line; the cost of each reply is reported
     #[arg(long, value_name = "FILE", env = "CLAW_PRICES")]
     pub prices: Option<PathBuf>,
-    /// Refuse a call that would bring the tokens of the session above this
+    /// Refuse a call that would take the session above this many tokens
     #[arg(long, value_name = "TOKENS", env = "CLAW_MAX_TOTAL")]
     pub max_total: Option<u64>,
-    /// Refuse a call that would bring the cost of the session above this; needs --prices
+    /// Refuse a call that would take the session above this cost; needs --prices
     #[arg(long, value_name = "AMOUNT", env = "CLAW_MAX_COST", value_parser = amount)]
     pub max_cost: Option<f64>,
 }

@@ -485,7 +485,7 @@ fn shell_variables(code: &str) -> BTreeSet<String> {
 
 /// The lines around the table of settings.
 const TABLE: [&str; 2] = [
-    ".\\\" Held to the definitions by a test; CLAW_BLESS=1 writes it.\n.Bl -tag -width Ds\n",
+    ".\\\" A test compares this table with the definitions; CLAW_BLESS=1 rewrites it.\n.Bl -tag -width Ds\n",
     ".\\\" End of the table.\n",
 ];
 

@@ -74,7 +74,7 @@ pub struct CallArgs {
     /// The timeouts and retries.
     #[command(flatten)]
     pub patience: PatienceArgs,
-    /// Time limit for the whole call, in seconds, with all retries and waits
+    /// Time limit for the whole call, in seconds, including retries and waits
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub deadline: Option<Duration>,
 }

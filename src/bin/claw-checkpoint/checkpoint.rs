@@ -45,7 +45,7 @@ pub struct CheckpointArgs {
     /// Time limit for all calls together, in seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub deadline: Option<Duration>,
-    /// Ask the model with the text in FILE instead of the built-in prompt
+    /// Use the prompt in FILE instead of the built-in one
     #[arg(long, value_name = "FILE")]
     pub prompt: Option<PathBuf>,
 }

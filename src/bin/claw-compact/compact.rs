@@ -54,7 +54,7 @@ pub struct CompactArgs {
     /// The pause between attempts at a missing summary.
     #[command(flatten)]
     pub pause: PauseArgs,
-    /// Ask the model with the text in FILE instead of the built-in prompt
+    /// Use the prompt in FILE instead of the built-in one
     #[arg(long, value_name = "FILE")]
     pub prompt: Option<PathBuf>,
     /// Focus the summary on TEXT

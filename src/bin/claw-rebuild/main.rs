@@ -36,7 +36,7 @@ struct Args {
     /// Write the complete content of record ID as text
     #[arg(long, value_name = "ID", conflicts_with_all = ["array", "meta", "ready"])]
     record: Option<String>,
-    /// Escape control characters in that content
+    /// Escape control characters in the content of --record
     #[arg(long, requires = "record")]
     printable: bool,
     /// Write the tool calls at the end that have no result yet

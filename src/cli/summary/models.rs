@@ -20,16 +20,16 @@ pub struct SummariserArgs {
     /// Address of the server of --ollama-model (default: OLLAMA_HOST)
     #[arg(long, value_name = "URL", env = "CLAW_OLLAMA_URL")]
     pub ollama_url: Option<String>,
-    /// Longest wait for an answer of --ollama-model, in seconds
+    /// Longest wait for an answer from --ollama-model, in seconds
     #[arg(long, value_name = "SECONDS", env = "CLAW_OLLAMA_TIMEOUT")]
     pub ollama_timeout: Option<u64>,
     /// Context window of --ollama-model, in tokens
     #[arg(long, value_name = "TOKENS", env = "CLAW_OLLAMA_WINDOW")]
     pub ollama_window: Option<u64>,
-    /// Skip a model for summaries, except the conversation's, after N failures in a row; 0 never skips it
+    /// Skip a summary model after N failures in a row, but never the conversation's model; 0 skips none
     #[arg(long, value_name = "N", env = "CLAW_MAX_FAILURES", default_value = "3")]
     pub max_failures: u64,
-    /// Skip a model that reached --max-failures for this long, in minutes
+    /// Time for which a model that reached --max-failures is skipped, in minutes
     #[arg(long, value_name = "MINUTES", env = "CLAW_FAILURE_RESET", default_value = "30")]
     pub failure_reset: u64,
 }
