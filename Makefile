@@ -1,8 +1,9 @@
 # make            build all programs in release mode
 # make demo       show an overflow and how it is handled, without a key or a network
 # make check      run everything that CI runs
+# make check-full run long tests that make check does not run
 # make static     build the programs that make install copies, statically linked where possible
-# make fuzz       fuzz all targets; FUZZ=scan one target, SECONDS=60 for a minute each
+# make fuzz       fuzz all targets; FUZZ=scan selects one, SECONDS=60 runs each for a minute
 # make recall     measure which facts survive a summary
 # make bench      measure speed, memory and size, beside other programs
 # make pictures   draw the pictures in docs/pictures
@@ -71,7 +72,6 @@ pictures:
 fuzz:
 	scripts/dev/fuzz --seconds $(SECONDS) $(FUZZ)
 
-# Long tests that check does not run.
 check-full:
 	CLAW_TEST_FULL=1 $(CARGO) test --locked --profile dev --test cli
 	CLAW_TEST_FULL=1 $(CARGO) test --locked --release --example property mutant -- --nocapture
