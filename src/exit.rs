@@ -133,8 +133,8 @@ pub fn fail<T>(exit: Exit, message: impl Into<String>) -> anyhow::Result<T> {
     Err(Error::new(exit, message).into())
 }
 
-/// Returns the exit status for an error: 141 for a closed standard output, else that of an [`Error`], 77 for
-/// a file without permission, 74 for other failed reads and writes, else 1.
+/// Returns the exit status for an error: 141 for a closed standard output, else that of an [`Error`], 77 if
+/// permission was denied, 74 for other failed reads and writes, else 1.
 #[must_use]
 pub fn status(error: &anyhow::Error) -> Exit {
     for cause in error.chain() {
@@ -161,11 +161,11 @@ pub fn status(error: &anyhow::Error) -> Exit {
 /// Returns the message of an error and its causes. Advice follows the message of a system error.
 #[must_use]
 pub fn text(error: &anyhow::Error) -> String {
-    let told = |cause: &(dyn std::error::Error + 'static)| match cause.downcast_ref() {
+    let message = |cause: &(dyn std::error::Error + 'static)| match cause.downcast_ref() {
         Some(io) => why(io),
         None => cause.to_string(),
     };
-    error.chain().map(told).collect::<Vec<_>>().join(": ")
+    error.chain().map(message).collect::<Vec<_>>().join(": ")
 }
 
 /// Returns the system's message for a failed read or write, and advice if there is any.
@@ -191,9 +191,9 @@ fn advice(kind: io::ErrorKind) -> Option<&'static str> {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => "check the path",
         io::ErrorKind::IsADirectory => "name a file",
         io::ErrorKind::AlreadyExists => "give another name",
-        io::ErrorKind::PermissionDenied => "check who may read and write it (ls -l)",
-        io::ErrorKind::ReadOnlyFilesystem => "give a place that can be written to",
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room",
+        io::ErrorKind::PermissionDenied => "check its permissions (ls -l)",
+        io::ErrorKind::ReadOnlyFilesystem => "use a writable location",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space",
         _ => return None,
     })
 }

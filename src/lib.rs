@@ -34,7 +34,7 @@ pub mod exit; // exit statuses, and the errors that carry them
 pub mod settings; // options, variables and the configuration file → the value of each setting
 pub mod process; // child processes: started, and ended with all their descendants
 pub mod id; // ids of records and of tool calls
-pub mod finding; // problems at a place of an input
+pub mod finding; // problems in an input, with their positions
 pub mod input; // named inputs that can be read from any offset; bytes → lines
 pub mod record; // lines → records
 pub mod shorten; // the text of a shortened tool result
@@ -45,7 +45,7 @@ pub mod messages; // records → messages (rebuild)
 pub mod rules; // the rules of a provider for messages
 pub mod lint; // a transcript → findings
 pub mod usage; // the tokens that providers counted, and their cost
-pub mod estimate; // messages → tokens; the only place that counts
+pub mod estimate; // messages → tokens; the only module that counts them
 pub mod truncate; // messages → smaller messages, by shortening tool results
 pub mod compact; // messages → a cut, a summary request, and messages with the summary in place of the old ones
 pub mod checkpoint; // messages → a request for an early summary when one is due, and its reply → a record

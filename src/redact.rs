@@ -6,7 +6,7 @@
 //!
 //! Member names are never searched, nor the members that `Walk::object` skips, because programs and providers
 //! need them unchanged. The signature of a thinking block no longer matches if the text was redacted, so
-//! rebuild leaves the block out.
+//! rebuild drops the block.
 
 use crate::exit::{Error, Exit};
 use crate::json::write::strings;
@@ -157,7 +157,7 @@ impl<'a> RedactWalk<'_, 'a> {
         for member in object.members() {
             match (kind.as_ref(), member.name().as_ref()) {
                 (_, name) if KEPT.contains(&name) => {}
-                // A tool call with another name would be another call.
+                // With its name changed, it would be a call of another tool.
                 ("tool_use" | "server_tool_use" | "mcp_tool_use", "name") => {}
                 // Base64, where a match can only be a coincidence.
                 ("base64" | "redacted_thinking", "data") => {}
@@ -227,9 +227,9 @@ impl<'a> RedactWalk<'_, 'a> {
 mod tests {
     use super::*;
 
-    /// Redacts `s3cret-` with digits as a key, and names with @ as mail.
+    /// Redacts `s3cret-` with digits as kind `key`, and mail addresses at .org domains as kind `mail`.
     fn redacted(record: &str) -> String {
-        let patterns = b"# what is not to be kept\n\nkey s3cret-\\d+\nmail\t\\w+@\\w+\\.org\r\n";
+        let patterns = b"# secrets\n\nkey s3cret-\\d+\nmail\t\\w+@\\w+\\.org\r\n";
         Patterns::read("p", patterns).unwrap().redact(record).into_owned()
     }
 
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_signatures_and_data_are_never_touched() {
+    fn ids_signatures_and_data_are_never_changed() {
         for kept in [
             r#"{"id":"s3cret-1","type":"tool_use","tool_use_id":"s3cret-1","name":"s3cret-1","input":{"s3cret-1":1}}"#,
             r#"{"type":"retract","target":"s3cret-1"}"#,

@@ -1,13 +1,13 @@
-//! The only module that uses the processor's vectors.
+//! Vector instructions (SIMD). No other module uses them.
 //!
-//! Every processor has vectors of 16 bytes; the program detects vectors of 32 bytes when it runs. Without
-//! those, claw-rebuild takes 1.10 (`--meta`) to 1.16 times as long on 256 MiB. Vectors of 64 bytes gained
-//! less than 5 %.
+//! Every supported processor has vectors of 16 bytes; vectors of 32 bytes are detected at run time. Without
+//! those, claw-rebuild takes 1.10 (`--meta`) to 1.16 times as long on 256 MiB of input. Vectors of 64 bytes
+//! gained less than 5 %.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use wide::u8x32;
 
-/// The number of bytes that are marked at once.
+/// The size of a block, in bytes: all of it is marked at once.
 pub(crate) const STEP: usize = 64;
 
 /// For each kind of byte, the bits of its positions in a block, lowest first.
@@ -21,13 +21,14 @@ pub(crate) struct Marks {
     pub(crate) u: u64,
 }
 
-/// A computation that vectors make faster.
+/// A computation that uses vectors.
 pub(crate) trait Walk {
     /// The result.
     type Output;
 
-    /// Computes the result. `marks`, and `equal`, which returns the bits of the bytes equal to a given one
-    /// (lowest first), are compiled into it, so it has to be `#[inline(always)]`.
+    /// Computes the result. `marks` returns the marks of a block; `equal` returns the bits of the bytes equal
+    /// to a given one, lowest first. An implementation must be `#[inline(always)]`, so that it is compiled for
+    /// the vectors that these two use.
     fn walk(
         self,
         marks: impl Fn(&[u8; STEP]) -> Marks,
@@ -38,8 +39,8 @@ pub(crate) trait Walk {
 /// The width in bytes of this processor's largest vectors; 0 until it is detected.
 static WIDTH: AtomicU8 = AtomicU8::new(0);
 
-/// Detects the processor's vectors, unless that is done already. In a virtual machine, detection takes longer
-/// than scanning a short text with any vectors.
+/// Detects the vectors of this processor, unless that was done before. In a virtual machine, detection takes
+/// longer than scanning a short text, so callers skip it for a single short text.
 pub(crate) fn detect() {
     if WIDTH.load(Ordering::Relaxed) == 0 {
         WIDTH.store(width(), Ordering::Relaxed);

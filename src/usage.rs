@@ -10,8 +10,8 @@ use crate::json::write::Members;
 use std::collections::HashMap;
 use std::fmt;
 
-/// Adds up two usage objects: numbers with the same name are added, and other members come from the later
-/// object.
+/// Adds up two usage objects. Numbers with the same name are added; of other members with the same name, the
+/// later object's is kept.
 #[must_use]
 pub fn sum(earlier: Option<&str>, later: Option<&str>) -> Option<String> {
     let (Some(earlier), Some(later)) = (earlier, later) else {
@@ -36,7 +36,7 @@ pub fn sum(earlier: Option<&str>, later: Option<&str>) -> Option<String> {
 /// The token counts of one reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Prompt tokens that were in no cache.
+    /// Prompt tokens that were neither read from a cache nor written to one.
     pub input: u64,
     /// Prompt tokens read from a cache.
     pub cache_read: u64,
@@ -54,7 +54,7 @@ impl Counts {
     /// - Anthropic: `input_tokens`, which excludes cached tokens, the cache counts, and `output_tokens`;
     /// - Ollama: `prompt_eval_count` and `eval_count`.
     ///
-    /// Returns `None` without a count of the prompt: a missing count and 0 are both unknown.
+    /// Returns `None` if the size of the prompt is unknown: its count is missing or 0.
     #[must_use]
     pub fn read(usage: &str) -> Option<Counts> {
         let usage = Object::parse(usage).ok()?;
@@ -119,7 +119,7 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Adds the call of a record: a reply, compaction or checkpoint with a usage.
+    /// Adds the call that a record resulted from: a reply, compaction or checkpoint with a `usage` member.
     pub fn take(&mut self, record: &Object<'_>, place: &Place) {
         let kind = record.string("type").unwrap_or_default();
         if !matches!(&*kind, "assistant" | "compaction" | "checkpoint") {

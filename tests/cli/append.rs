@@ -795,7 +795,7 @@ exec $drop sh -c "$SCRIPT""#;
 fn v7_permission_denied_is_reported_and_changes_nothing() {
     let cannot = |name: &str| {
         format!(
-            "claw-append: cannot open '{name}': permission denied; check who may read and write it (ls -l)\n"
+            "claw-append: cannot open '{name}': permission denied; check its permissions (ls -l)\n"
         )
     };
     for (prepare, name, status) in [

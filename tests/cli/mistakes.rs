@@ -326,7 +326,7 @@ fn audit_26_an_unreadable_file_is_reported() {
     let sandbox = directory();
     sandbox.sh("chmod 000 s.jsonl").assert().success();
     if std::fs::File::open(sandbox.path("s.jsonl")).is_err() {
-        let why = "permission denied; check who may read and write it (ls -l)";
+        let why = "permission denied; check its permissions (ls -l)";
         Row("claw-rebuild s.jsonl", 77, &format!("claw-rebuild: cannot read 's.jsonl': {why}"))
             .check(&sandbox);
         Row("claw-retry ./s.jsonl", 77, &format!("claw-retry: cannot read './s.jsonl': {why}"))
