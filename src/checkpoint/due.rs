@@ -22,7 +22,8 @@ pub struct Triggers {
 pub struct ConversationState {
     /// The size of the request, in tokens.
     pub tokens: u64,
-    /// The size of the request when the last checkpoint was made, or after the compaction that applies.
+    /// The size of the request, in tokens, when the last checkpoint was made or after the compaction in effect,
+    /// whichever is larger.
     pub baseline: u64,
     /// The number of turns since the last checkpoint.
     pub turns: u64,
@@ -44,7 +45,7 @@ pub enum Due {
 pub enum NotDue {
     /// Checkpoints are disabled.
     Disabled,
-    /// The request is too short.
+    /// The request is too small.
     Short {
         /// The size of the request, in tokens.
         tokens: u64,
@@ -152,7 +153,7 @@ mod tests {
             let outcome = triggers().ask(state(tokens, baseline)).ok();
             assert_eq!(outcome, due.map(Due::Percent), "{tokens} {baseline}");
         }
-        // Odd windows are not rounded: a quarter of 40001 is 10000.25.
+        // Shares are not rounded: a quarter of 40001 is 10000.25.
         let odd = |tokens| ConversationState { window: Some(40_001), ..state(tokens, 0) };
         assert!(triggers().ask(odd(10_000)).is_err() && triggers().ask(odd(10_001)).is_ok());
     }

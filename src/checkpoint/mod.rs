@@ -82,7 +82,7 @@ fn id<'m>(message: &'m Message<'_>) -> &'m str {
 }
 
 impl CheckpointPlan<'_, '_> {
-    /// Returns the checkpoint record for a reply. `messages` and `tokens` are the current size of the conversation.
+    /// Returns the checkpoint record for a reply. `messages` and `tokens` give the current size of the conversation.
     #[must_use]
     pub fn checkpoint(&self, said: Said, messages: usize, tokens: u64) -> Checkpoint {
         Checkpoint {

@@ -85,7 +85,7 @@ impl EndedTool {
         lock(output).text()
     }
 
-    /// Returns true if it wrote more to standard output than is read.
+    /// Returns true if it wrote more to standard output than the limit.
     #[must_use]
     pub fn is_endless(&self) -> bool {
         lock(&self.stdout).is_endless()

@@ -29,11 +29,11 @@ const HARMLESS: [&str; 5] =
 pub fn is_secret(name: &OsStr) -> bool {
     let name = name.to_string_lossy().to_ascii_lowercase();
     let name = name.as_str();
-    let looks_so = BEGINS.iter().any(|begin| name.starts_with(begin))
+    let looks_secret = BEGINS.iter().any(|begin| name.starts_with(begin))
         || HOLDS.iter().any(|part| name.contains(part))
         || ENDS.iter().any(|end| name.ends_with(end))
         || IS.contains(&name);
-    looks_so && !HARMLESS.contains(&name)
+    looks_secret && !HARMLESS.contains(&name)
 }
 
 /// Returns true if a value contains a URL with a password, such as that of a proxy or a database.
@@ -49,14 +49,14 @@ pub fn holds_password(value: &OsStr) -> bool {
     })
 }
 
-/// Returns the variables that tools get: all that cannot be secrets, and those named in `let_through`.
+/// Returns the variables that tools get: those that do not look like secrets, and those named in `pass`.
 #[must_use]
 pub fn visible(
     all: impl Iterator<Item = (OsString, OsString)>,
-    let_through: &[OsString],
+    pass: &[OsString],
 ) -> Vec<(OsString, OsString)> {
     let is_hidden = |name: &OsStr, value: &OsStr| is_secret(name) || holds_password(value);
-    all.filter(|(name, value)| !is_hidden(name, value) || let_through.contains(name)).collect()
+    all.filter(|(name, value)| !is_hidden(name, value) || pass.contains(name)).collect()
 }
 
 #[cfg(test)]

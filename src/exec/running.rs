@@ -5,11 +5,11 @@ use std::time::Instant;
 
 /// The running calls, oldest first. Clones share the same list.
 #[derive(Clone, Debug, Default)]
-pub struct Running(Arc<Mutex<Vec<Began>>>);
+pub struct Running(Arc<Mutex<Vec<RunningCall>>>);
 
-/// A call that was started.
+/// A running call.
 #[derive(Clone, Debug)]
-struct Began {
+struct RunningCall {
     number: usize,
     name: String,
     at: Instant,
@@ -18,7 +18,7 @@ struct Began {
 impl Running {
     /// Adds call `number` of the tool `name`.
     pub fn begin(&self, number: usize, name: &str) {
-        self.calls().push(Began { number, name: name.to_owned(), at: Instant::now() });
+        self.calls().push(RunningCall { number, name: name.to_owned(), at: Instant::now() });
     }
 
     /// Removes call `number`.
@@ -34,7 +34,7 @@ impl Running {
         Some((calls.iter().map(|call| call.name.clone()).collect(), first.at))
     }
 
-    fn calls(&self) -> MutexGuard<'_, Vec<Began>> {
+    fn calls(&self) -> MutexGuard<'_, Vec<RunningCall>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

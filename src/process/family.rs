@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 /// The time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(1);
-/// The pause between checks whether the processes have ended.
+/// The pause between two checks of whether the processes have ended.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// The running children.
@@ -61,7 +61,7 @@ impl ProcessFamily {
     }
 
     /// Ends all processes with SIGTERM, and those that still run after a second with SIGKILL. Calls `reap` meanwhile,
-    /// which has to wait for the child itself.
+    /// so that the caller can wait for the child itself: until then, the child counts as running.
     pub(super) fn end(self, mut reap: impl FnMut()) {
         let mut members = vec![self.child];
         let begun = Instant::now();

@@ -1,4 +1,5 @@
-//! Runs the user's commands, with messages on their standard input. A command is ended together with its descendants.
+//! Runs the user's commands, such as one that prints the key or writes a summary. A command is ended together with its
+//! descendants.
 
 mod family;
 pub mod relatives;
@@ -37,15 +38,16 @@ impl EndedCommand {
     /// is the beginning of the error text, such as `cannot count`.
     #[must_use]
     pub fn failure(&self, command: &str, what: &str) -> anyhow::Error {
-        let how =
-            self.status.map_or("by a signal".to_owned(), |code| format!("with status {code}"));
+        let how = self
+            .status
+            .map_or("was ended by a signal".to_owned(), |code| format!("ended with status {code}"));
         let exit = match (self.exit(), self.status) {
             (_, Some(126 | 127)) => Exit::Config,
-            // 141 is about the reader of the command's output, and not about this program's.
+            // 141 refers to the reader of the command's output, not to the reader of this program's.
             (Some(exit), _) if !matches!(exit, Exit::ReaderGone | Exit::Done) => exit,
             _ => Exit::Unavailable,
         };
-        Error::new(exit, format!("{what}: '{command}' ended {how}")).into()
+        Error::new(exit, format!("{what}: '{command}' {how}")).into()
     }
 }
 
@@ -54,7 +56,8 @@ impl EndedCommand {
 pub struct ChildLimits<'l> {
     /// The time at which it is ended if it still runs.
     pub until: Option<Instant>,
-    /// The variables of settings that it must not get from the environment or the configuration file.
+    /// The variables to pass as empty, so that the command takes no value for their settings from the environment or
+    /// the configuration file.
     pub without: &'l [&'l str],
 }
 
@@ -94,7 +97,7 @@ pub fn run(
             output => output.ok(),
         },
     };
-    let cannot = || format!("cannot read what '{command}' wrote");
+    let cannot = || format!("cannot read the output of '{command}'");
     let stdout = output.unwrap_or_else(|| Ok(Vec::new())).with_context(cannot)?;
     let status = child.wait().with_context(|| format!("cannot wait for '{command}'"))?;
     await_own_signal(status);

@@ -39,6 +39,6 @@ fn parents() -> Vec<(Pid, Pid)> {
 
 fn parent(process: Pid) -> Option<Pid> {
     let stat = read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name may contain any character, also ')'. The state and the parent come after it.
+    // The name may contain any character, including ')'. The state and the parent come after it.
     Pid::from_raw(stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?)
 }

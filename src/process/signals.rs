@@ -62,8 +62,8 @@ pub fn not_ignored(signals: &[i32]) -> Vec<i32> {
     signals.iter().copied().filter(|signal| !is_ignored(*signal)).collect()
 }
 
-/// Returns true if the program ignores a signal. Without /proc, SIGHUP is taken for ignored, as it is after nohup(1),
-/// and no other signal.
+/// Returns true if the program ignores a signal. Without /proc, SIGHUP is assumed to be ignored, as it is under
+/// nohup(1), and the other signals are not.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -71,8 +71,8 @@ fn is_ignored(signal: i32) -> bool {
     ignored.map_or(signal == SIGHUP, |mask| (mask >> (signal - 1)) & 1 == 1)
 }
 
-/// Waits briefly after a signal ended a child. If the sender signals all processes of a session, the signal ends this
-/// process, too, before it stores the end of the child as a result.
+/// Waits briefly if a signal ended a child. If the sender is signalling all processes of a session, the signal then
+/// ends this process as well, before it can record the end of the child as a result.
 pub fn await_own_signal(status: ExitStatus) {
     if is_interrupted(status) {
         thread::sleep(ARRIVAL);
