@@ -16,7 +16,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use std::ffi::{OsStr, OsString};
 
-/// A command line of which only the flags and operands are parsed.
+/// A command line whose flags and operands have been parsed, but not yet its settings from other places.
 #[derive(Debug)]
 pub struct CommandLine<'a> {
     command: Command,
@@ -103,10 +103,10 @@ pub fn check(setting: &Setting, texts: &[OsString], name: &str) -> Result<(), St
     parsed.map(drop).map_err(|error| mistakes::invalid_value(&error, name))
 }
 
-/// Checks that a file does not have two of these settings of `command` that exclude each other.
+/// Checks that no two of these settings of `command` exclude each other in a file.
 ///
 /// # Errors
-/// Fails with 78 if it does.
+/// Fails with 78 if two do.
 pub fn check_together(
     command: &Command,
     settings: &[Setting],
@@ -232,7 +232,8 @@ fn require_elements(
     if !setting.is_list || !texts.is_empty() && !texts.iter().any(is_blank) {
         return Ok(());
     }
-    Err(Error::new(exit, format!("a value is required for {name}; leave it out for none")).into())
+    Err(Error::new(exit, format!("a value is required for {name}; leave it out to set none"))
+        .into())
 }
 
 /// Returns the value of a setting that no flag gives.

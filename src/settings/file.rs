@@ -124,16 +124,16 @@ pub struct ConfigFile {
     home: Option<PathBuf>,
     /// The profile in use.
     pub profile: Option<String>,
-    /// Known keys without an effect.
+    /// Known keys that have no effect.
     pub not_used: Vec<String>,
     /// Problems with its keys.
     pub problems: Vec<String>,
-    /// The settings outside profiles by their keys.
+    /// The settings outside profiles, by key.
     entries: FileEntries,
     profiles: BTreeMap<String, FileEntries>,
 }
 
-/// Entries by the keys of their settings.
+/// The entries of settings, by key.
 type FileEntries = BTreeMap<String, FileEntry>;
 
 /// Returns the bytes of a file as text. A blank file counts as an empty object.

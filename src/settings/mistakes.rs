@@ -57,7 +57,9 @@ fn describe(error: &clap::Error, (command, called): (&Command, String)) -> Strin
         ErrorKind::MissingRequiredArgument => format!("{argument} is required; {help}"),
         ErrorKind::ArgumentConflict => match context(ContextKind::PriorArg) {
             prior if prior == argument => format!("{argument} is given twice; give it once"),
-            prior if prior.is_empty() => format!("{argument} cannot be used with others; {help}"),
+            prior if prior.is_empty() => {
+                format!("{argument} cannot be used with other arguments; {help}")
+            }
             prior => format!("{argument} and {prior} exclude each other; give one of them"),
         },
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {

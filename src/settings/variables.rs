@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-/// A function of the caller that looks up variables by name.
+/// The function that the caller supplies to look up a variable by its name.
 #[derive(Clone, Copy)]
 pub struct Variables<'v>(pub &'v dyn Fn(&str) -> Option<OsString>);
 
