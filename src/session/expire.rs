@@ -12,8 +12,8 @@ pub enum Keep {
     Newest(usize),
 }
 
-/// Returns the sessions in `entries`, which are sorted, that are not kept. Those for which `is_current`
-/// returns true are always kept, and count among the newest.
+/// Returns the sessions that are not kept. `entries` are sorted. Sessions for which `is_current` returns true
+/// are always kept, and count among the newest.
 #[must_use]
 pub fn choose(
     entries: &[SessionEntry],
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn durations() {
+    fn a_duration_is_a_number_with_a_unit() {
         assert_eq!(duration("30d"), Ok(30 * 86_400_000_000));
         for wrong in ["", "d", "3", "-3d", "3x", "1.5h", "99999999999999w", "3é"] {
             assert!(duration(wrong).is_err(), "{wrong}");

@@ -66,7 +66,7 @@ fn row(entry: &SessionEntry) -> String {
     .into_json()
 }
 
-/// Replaces a file atomically by one with this text and mode.
+/// Replaces a file atomically with one that has this text and mode.
 ///
 /// # Errors
 /// If it cannot be written.
@@ -74,7 +74,7 @@ pub fn replace(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let new = path.with_file_name(format!(".{name}.{}", std::process::id()));
     let write = || {
-        // A killed process with the same id may have left one.
+        // A killed process with the same id may have left this file behind.
         let _ = std::fs::remove_file(&new);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
         file.set_permissions(Permissions::from_mode(mode))?;

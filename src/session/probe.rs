@@ -32,7 +32,7 @@ impl Stamp {
     }
 }
 
-/// The data of a listing; `None` if the transcript does not have it.
+/// The data of a listing. What the transcript does not contain is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The key in its header.
@@ -43,7 +43,7 @@ pub struct Facts {
     pub created: Option<i64>,
     /// The time of the first record.
     pub first: Option<i64>,
-    /// The time of the last record that has a time.
+    /// The time of the last record. If that has none: the time from the earlier read, or else that of the first line.
     pub active: Option<i64>,
     /// The number of lines, without the header and blank lines.
     pub records: u64,
@@ -52,8 +52,8 @@ pub struct Facts {
 /// The number of bytes read at once: most transcripts are shorter.
 const BLOCK: usize = 64 * 1024;
 
-/// Reads the first `end` bytes of a transcript. `before` has the result of an earlier read and the file's
-/// length at that time.
+/// Reads the first `end` bytes of a transcript. `before` is the result of an earlier read and the length of the
+/// file at that time.
 ///
 /// # Errors
 /// If it cannot be read.

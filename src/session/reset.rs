@@ -17,7 +17,7 @@ pub struct Reset {
 }
 
 impl Reset {
-    /// Returns true if a session is over whose last user message was at `last`. It is not over if the clock
+    /// Returns true if a session whose last user message was at `last` is over. It is not over if the clock
     /// was set back.
     #[must_use]
     pub fn is_over(self, last: i64, now: i64, zone: &TimeZone) -> bool {
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn daily_times() {
+    fn invalid_daily_times_are_rejected() {
         for wrong in ["04:00", "daily@4:00", "daily@24:00", "daily@04:60", "daily@+4:00", "daily@"]
         {
             assert!(daily(wrong).is_err(), "{wrong}");

@@ -7,7 +7,7 @@ use super::SessionEntry;
 pub enum Found<'e> {
     /// One session matches.
     One(&'e SessionEntry),
-    /// All of several matching sessions.
+    /// Several sessions match; these are all of them.
     Several(Vec<&'e SessionEntry>),
     /// No session matches.
     None,
@@ -17,7 +17,7 @@ pub enum Found<'e> {
 #[must_use]
 pub fn resolve<'e>(entries: &'e [SessionEntry], name: &str) -> Found<'e> {
     match exact(entries, name) {
-        Found::None if !name.is_empty() => beginning(entries, name),
+        Found::None if !name.is_empty() => by_prefix(entries, name),
         found => found,
     }
 }
@@ -36,7 +36,7 @@ pub fn exact<'e>(entries: &'e [SessionEntry], name: &str) -> Found<'e> {
     one_of(found.unwrap_or_default())
 }
 
-fn beginning<'e>(entries: &'e [SessionEntry], name: &str) -> Found<'e> {
+fn by_prefix<'e>(entries: &'e [SessionEntry], name: &str) -> Found<'e> {
     let keys = newest(with(entries, |entry| entry.key.starts_with(name)));
     let others = with(entries, |entry| entry.id.starts_with(name) || entry.label.starts_with(name));
     let mut found = others;

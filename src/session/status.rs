@@ -53,8 +53,8 @@ impl SessionStatus {
                 };
                 if let Ok(object) = Object::parse(&record.text) {
                     calls.take(&object, &record.place);
-                    let counts = !view.retracted.contains(record.id.as_ref());
-                    status.take(&record.body, &object, counts, &mut turns);
+                    let is_live = !view.retracted.contains(record.id.as_ref());
+                    status.take(&record.body, &object, is_live, &mut turns);
                 }
             }
         }
@@ -62,13 +62,13 @@ impl SessionStatus {
         Ok(status)
     }
 
-    /// Counts a record; `counts` is false if it was retracted.
-    fn take(&mut self, body: &Body<'_>, object: &Object<'_>, counts: bool, turns: &mut Turns) {
+    /// Counts a record; `is_live` is false if it was retracted.
+    fn take(&mut self, body: &Body<'_>, object: &Object<'_>, is_live: bool, turns: &mut Turns) {
         self.records += u64::from(!matches!(body, Body::Session));
-        self.turns += u64::from(counts && turns.begins_with(body));
+        self.turns += u64::from(is_live && turns.begins_with(body));
         let kind = match body {
             Body::Error => &mut self.errors,
-            _ if !counts => return,
+            _ if !is_live => return,
             Body::Assistant { .. } => {
                 if let Some(model) = object.string("model") {
                     self.model = model.into_owned();

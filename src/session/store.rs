@@ -1,5 +1,5 @@
 //! The directories of transcripts: `.sessions/agents/AGENT/sessions/ID.jsonl` in the workspace, with the index
-//! and the name of the current session beside that directory. Transcripts of claw0's first program, in
+//! and the name of the current session beside that directory. Transcripts in claw0's first format, in
 //! `.sessions/transcripts`, are listed as well.
 
 use super::probe::{Facts, Stamp, look};
@@ -21,7 +21,7 @@ use std::time::Duration;
 
 /// The suffix of a transcript's file name.
 const END: &str = ".jsonl";
-/// The number of sessions from which on all processors read them.
+/// The number of sessions from which they are read on all processors.
 const MANY: usize = 256;
 
 /// The sessions of a workspace.
@@ -33,7 +33,7 @@ pub struct Store {
 /// The properties of a new session.
 #[derive(Clone, Debug, Default)]
 pub struct NewSession {
-    /// The agent's name, which is checked.
+    /// The agent's name; [`Store::header`] checks it.
     pub agent: String,
     /// The key.
     pub key: String,
@@ -84,8 +84,8 @@ impl Store {
         Ok(names.into_iter().filter(is_there).collect())
     }
 
-    /// Returns the sessions of one agent or of all, sorted, and updates the indexes. `is_fresh` rebuilds
-    /// them.
+    /// Returns the sessions of one agent or of all, sorted, and updates the indexes. If `is_fresh` is true, the
+    /// indexes are rebuilt from the transcripts.
     ///
     /// # Errors
     /// If a directory cannot be read.
@@ -119,8 +119,8 @@ impl Store {
         Ok(entries)
     }
 
-    /// Returns the sessions of claw0's first program. Its index maps keys to sessions and is not used: if two
-    /// sessions had the same key, it has only one of them.
+    /// Returns the sessions in claw0's first format. Their index is not used: it maps keys to sessions, so of
+    /// several sessions with the same key it lists only one.
     fn list_first(&self, agent: Option<&str>) -> anyhow::Result<Vec<SessionEntry>> {
         let directory = self.root.join("transcripts");
         let stems = read_directory(&directory, |name| name.strip_suffix(END).map(str::to_owned))?;
@@ -247,8 +247,8 @@ fn header_line(new: &NewSession, id: &str, created: &str) -> String {
         .into_json()
 }
 
-/// Returns the names in a directory for which `take` returns one and that are safe, sorted; none if the directory
-/// does not exist.
+/// Returns the names that `take` derives from the entries of a directory, sorted and without unsafe ones. A
+/// directory that does not exist has none.
 fn read_directory(
     directory: &Path,
     take: impl Fn(&str) -> Option<String>,

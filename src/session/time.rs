@@ -15,7 +15,7 @@ pub fn of_text(text: &str) -> Option<i64> {
     text.parse::<Timestamp>().ok().map(Timestamp::as_microsecond)
 }
 
-/// Parses a `ts` member: seconds, or the text that claw0 first wrote.
+/// Parses a `ts` member: seconds, or RFC 3339 text, as in claw0's first format.
 #[must_use]
 pub fn of_ts(raw: &str) -> Option<i64> {
     match json::string(raw) {

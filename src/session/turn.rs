@@ -1,5 +1,5 @@
-//! The lock of a session's turn: only one program at a time works on a transcript for longer than an append.
-//! Retrying missing summaries has a separate lock, so that turns do not wait for it.
+//! The lock of a session's turn. A program holds it while it works on a transcript for longer than one append,
+//! so that turns do not overlap. Retrying missing summaries has a separate lock, so that turns do not wait for it.
 //!
 //! It is a kernel lock on an empty file beside the transcript (`.ID.jsonl.lock`, `.ID.jsonl.retry`), which
 //! appends ignore. It belongs to the process; [`HeldTurn::leave`] keeps it for the program that the process
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 /// process loses a lock when it closes any descriptor of the file.
 const HIGH: i32 = 100;
 
-/// A turn that this process holds, until the value is dropped or the process ends.
+/// A turn lock that this process holds until the value is dropped or the process ends.
 #[derive(Debug)]
 pub struct HeldTurn {
     file: OwnedFd,
@@ -121,7 +121,7 @@ impl HeldTurn {
         Ok(())
     }
 
-    /// Removes the lock file while holding the lock; waiting programs notice that.
+    /// Removes the lock file while holding the lock; programs that wait for it then create a new one.
     pub fn remove(self) {
         let _ = std::fs::remove_file(&self.path);
     }
