@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn t5_what_is_on_this_machine() {
+    fn t5_only_loopback_hosts_are_local() {
         for url in [
             "http://127.0.0.1:1/v1",
             "http://localhost/x",
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_what_follows_the_host() {
+    fn a_path_follows_the_host_and_excludes_the_query() {
         assert_eq!(path("https://a.example/v1/messages"), "/v1/messages");
         assert_eq!(path("http://a.example"), "/");
         assert_eq!(path("https://a.example/v1/messages?key=x"), "/v1/messages");

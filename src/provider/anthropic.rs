@@ -64,13 +64,13 @@ pub struct AnthropicStream {
     reply: Reply,
     /// The names and values of the members of `usage`, as raw JSON.
     counts: Option<Vec<(String, String)>>,
-    blocks: Vec<Building>,
+    blocks: Vec<BlockDraft>,
     is_complete: bool,
 }
 
 /// A content block that is still arriving.
 #[derive(Default)]
-struct Building {
+struct BlockDraft {
     index: u64,
     /// The block from its start event.
     begun: String,
@@ -99,7 +99,7 @@ impl Collect for AnthropicStream {
                     show(&text);
                 }
                 let (index, begun) = (index(data)?, begun.text().to_owned());
-                self.blocks.push(Building { index, begun, ..Building::default() });
+                self.blocks.push(BlockDraft { index, begun, ..BlockDraft::default() });
                 bounded(self.blocks.len())?;
             }
             "content_block_delta" => {
@@ -138,8 +138,8 @@ impl Collect for AnthropicStream {
         let (mut reply, blocks) = self.parts();
         let (last, mut flaw) = (blocks.len().saturating_sub(1), None);
         for (number, block) in blocks.into_iter().enumerate() {
-            let may_be_half = number == last && reply.may_end_in_half();
-            match block.whole(may_be_half) {
+            let may_be_partial = number == last && reply.may_end_in_partial_call();
+            match block.whole(may_be_partial) {
                 Ok(block) => reply.blocks.push(block),
                 Err(why) => flaw = flaw.or(Some(why)),
             }
@@ -171,7 +171,7 @@ impl AnthropicStream {
     }
 
     /// Returns the reply without its blocks, and the blocks.
-    fn parts(self) -> (Reply, Vec<Building>) {
+    fn parts(self) -> (Reply, Vec<BlockDraft>) {
         let add = |it: Members, (raw_name, value): &(String, String)| {
             it.member(Member { raw_name, value })
         };
@@ -179,7 +179,7 @@ impl AnthropicStream {
         (Reply { usage, ..self.reply }, self.blocks)
     }
 
-    fn block(&mut self, index: u64) -> Result<&mut Building, String> {
+    fn block(&mut self, index: u64) -> Result<&mut BlockDraft, String> {
         let block = self.blocks.iter_mut().rev().find(|block| block.index == index);
         block.ok_or_else(|| format!("continues block {index} without having started it"))
     }
@@ -187,11 +187,11 @@ impl AnthropicStream {
 
 /// Returns the reply with only its text blocks and without a stop reason.
 fn shown(mut reply: Reply) -> Reply {
-    let says = |block: &String| {
+    let has_text = |block: &String| {
         let block = Object::parse(block).ok();
         block.is_some_and(|block| block.string("text").is_some_and(|text| !text.is_empty()))
     };
-    reply.blocks.retain(says);
+    reply.blocks.retain(has_text);
     Reply { stop_reason: None, ..reply }
 }
 
@@ -215,7 +215,7 @@ fn index(data: &Object<'_>) -> Result<u64, String> {
     data.number("index").ok_or_else(|| "has a block event without an index".to_owned())
 }
 
-impl Building {
+impl BlockDraft {
     fn add(&mut self, delta: &Object<'_>, show: &mut dyn FnMut(&str)) {
         match delta.string("type").unwrap_or_default().as_ref() {
             "text_delta" => show(&self.text.add(delta.get("text"))),
@@ -234,7 +234,7 @@ impl Building {
     }
 
     /// Returns the complete block. The input of a tool call that may be incomplete stays as in its start event.
-    fn whole(self, may_be_half: bool) -> Result<String, String> {
+    fn whole(self, may_be_partial: bool) -> Result<String, String> {
         let mut raw = self.begun;
         for (name, more) in
             [("text", self.text), ("thinking", self.thinking), ("signature", self.signature)]
@@ -256,7 +256,7 @@ impl Building {
         let input = self.input.text();
         let is_whole =
             self.has_ended && (input.trim().is_empty() || Object::parse(input.trim()).is_ok());
-        match (is_whole, may_be_half) {
+        match (is_whole, may_be_partial) {
             (true, _) if input.trim().is_empty() => Ok(raw),
             (true, _) => Ok(object.with("input", &on_one_line(input.trim()))),
             (false, true) => Ok(raw),

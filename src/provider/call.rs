@@ -1,8 +1,8 @@
 //! A provider call with its retries.
 //!
 //! The caller supplies the [`Transport`] that sends, waits and tells the time. A request is sent again unchanged
-//! only after a failure that may pass (rate limit, overload, server error, no answer). A request that fits except
-//! for `max_tokens` is sent once more with a smaller `max_tokens`. No other request is repeated.
+//! only after a failure that may be temporary (rate limit, overload, server error, no answer). A request that fits
+//! except for `max_tokens` is sent once more with a smaller `max_tokens`. No other request is repeated.
 
 use crate::exit::Exit;
 use crate::json::Object;
@@ -81,7 +81,7 @@ pub struct ModelCall<'c, 'r, 'a> {
     pub patience: Patience,
     /// The user's additions to the failure table.
     pub rows: &'c Rows,
-    /// True if an answer counts as a failure when the provider may have truncated the prompt.
+    /// True to fail, and not just to warn, if the provider may have truncated the prompt.
     pub detect_truncation: bool,
 }
 

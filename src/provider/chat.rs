@@ -191,14 +191,16 @@ fn part<'m>(object: &Object<'m>) -> Option<UserPart<'m>> {
     if kind == "text" {
         return object.get("text").and_then(not_blank).map(UserPart::Text);
     }
-    let left = match kind.as_ref() {
+    let placeholder = match kind.as_ref() {
         "image" => UserPart::Text("\"[image]\""),
         "document" => UserPart::Text("\"[document]\""),
         _ => return None,
     };
-    let Some(Ok(source)) = object.get("source").map(Object::parse) else { return Some(left) };
+    let Some(Ok(source)) = object.get("source").map(Object::parse) else {
+        return Some(placeholder);
+    };
     let string = |name: &str| source.get(name).filter(|raw| raw.starts_with('"'));
-    let shown = match (kind.as_ref(), source.string("type").as_deref()) {
+    let sent = match (kind.as_ref(), source.string("type").as_deref()) {
         ("image", Some("base64")) => string("media_type")
             .zip(string("data"))
             .map(|(media_type, data)| UserPart::Image { media_type, data }),
@@ -206,7 +208,7 @@ fn part<'m>(object: &Object<'m>) -> Option<UserPart<'m>> {
         ("document", Some("text")) => string("data").map(UserPart::Text),
         _ => None,
     };
-    Some(shown.unwrap_or(left))
+    Some(sent.unwrap_or(placeholder))
 }
 
 /// Returns the text unless it is blank, because providers reject blank texts.

@@ -142,8 +142,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns the error for a missing key. It explains how to give one, and names keys for other providers that are
-    /// set.
+    /// Returns the error for a missing key. It explains how to give one, and names the variables that are set to keys
+    /// for other providers.
     fn no_key(&self) -> String {
         let names = self.provider.key_variables(&self.url).join(" or ");
         let others = Provider::value_variants().iter().filter(|other| **other != self.provider);

@@ -1,5 +1,5 @@
-//! Decisions that need an estimate of the prompt: whether it fits if the provider would not refuse it, the meaning of
-//! a refusal without a body, and the detection of truncated prompts.
+//! Decisions that need an estimate of the prompt: whether it fits, for a provider that would truncate it; whether a
+//! refusal without a body is an overflow; and whether the provider truncated the prompt.
 
 use crate::estimate::{self, Estimate, Method};
 use crate::messages::Message;

@@ -1,6 +1,6 @@
 //! Finds the end of a JSON value that arrives in pieces, and completes a value that was cut off.
 
-/// Finds the end of an object or a list that arrives in pieces. Each byte is looked at once.
+/// Finds the end of an object or a list that arrives in pieces. Each byte is examined once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Extent {
     /// The number of bytes seen.
@@ -37,7 +37,7 @@ impl Extent {
     /// Looks at one byte, or skips the inside of a string. Returns the offset of the next byte to look at.
     fn step(&mut self, piece: &[u8], at: usize) -> usize {
         if self.in_string {
-            return self.pass_string(piece, at);
+            return self.skip_string(piece, at);
         }
         match piece[at] {
             // White space or a byte order mark may precede the value.
@@ -55,7 +55,7 @@ impl Extent {
         at + 1
     }
 
-    fn pass_string(&mut self, piece: &[u8], at: usize) -> usize {
+    fn skip_string(&mut self, piece: &[u8], at: usize) -> usize {
         if std::mem::take(&mut self.is_escaped) {
             return at + 1;
         }

@@ -23,10 +23,11 @@
 //!
 //! # Source of the text
 //!
-//! The text is taken from a JSON error only, never from a successful answer: `error.metadata.raw`,
-//! `error.message`, `error` as a string, `errors[0].message`, `message`, `detail`. If that text is itself a JSON
-//! error, apart from a prefix that gateways add (Ollama, OpenRouter; LiteLLM as a Python `b'...'` or dictionary),
-//! the inner error is used, up to a few levels deep. If the body is a stream, its first error event is used.
+//! The text is taken only from a JSON error, never from a successful answer. It is the first of these that is
+//! present: `error.metadata.raw`, `error.message`, `error` as a string, `errors[0].message`, `message`, `detail`. If
+//! that text is itself a JSON error, apart from a prefix that gateways add (Ollama, OpenRouter; LiteLLM as a Python
+//! `b'...'` or dictionary), the inner error is used, up to a few levels deep. If the body is a stream, its first
+//! error event is used.
 //!
 //! An error may quote the request or the model's output. Therefore a text decides only at the beginning of the
 //! message, where the provider itself speaks; JSON later in the message is treated as a quotation.
@@ -204,8 +205,8 @@ pub struct Failure {
     pub actual_is_floor: bool,
     /// The context window in tokens.
     ///
-    /// For rule T1 it is the limit on tokens per minute. A request above that limit is refused however long one
-    /// waits, so the limit acts as the window, `actual` is the number of tokens requested, and the class is
+    /// For rule T1 it is the limit on tokens per minute. A request above that limit is refused however long the
+    /// caller waits, so the limit acts as the window, `actual` is the number of tokens requested, and the class is
     /// overflow. For rule T2 it is 200000, the longest prompt that a subscription allows without extra usage. T2
     /// has also been seen on small prompts, so a caller whose estimate is far below that should distrust it.
     pub limit: Option<u64>,
@@ -237,7 +238,7 @@ impl Failure {
         }
     }
 
-    /// Returns a failure detected by this program instead of reported by the provider, without status and numbers.
+    /// Returns a failure that this program detected itself, without a status and numbers.
     #[must_use]
     pub fn new(
         class: FailureClass,
@@ -369,22 +370,22 @@ impl fmt::Display for Failure {
 fn retry_after(header: &dyn Fn(&str) -> Option<String>, now_unix: f64) -> Option<f64> {
     let number = |name: &str, unit: f64| -> Option<f64> {
         let wait = header(name)?.trim().parse::<f64>().ok()? * unit;
-        sane(wait)
+        limited_wait(wait)
     };
     let date = || -> Option<f64> {
         const HTTP_DATE: DateTimeParser = DateTimeParser::new().relaxed_weekday(true);
         let date = HTTP_DATE.parse_timestamp(header("retry-after")?.trim()).ok()?;
-        sane((date.as_duration().as_secs_f64() - now_unix).max(0.0))
+        limited_wait((date.as_duration().as_secs_f64() - now_unix).max(0.0))
     };
     number("retry-after-ms", 0.001).or_else(|| number("retry-after", 1.0)).or_else(date)
 }
 
 /// Limits a wait to [`LONGEST_WAIT`]. Returns `None` for a negative number or NaN.
-fn sane(seconds: f64) -> Option<f64> {
+fn limited_wait(seconds: f64) -> Option<f64> {
     (seconds >= 0.0).then(|| seconds.min(LONGEST_WAIT))
 }
 
-/// Returns the provider's explicit answer to whether a retry may help.
+/// Returns the provider's own statement of whether a retry may help.
 fn should_retry(header: &dyn Fn(&str) -> Option<String>) -> Option<bool> {
     header("x-should-retry")?.trim().to_ascii_lowercase().parse().ok()
 }

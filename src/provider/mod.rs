@@ -1,6 +1,6 @@
 //! Provider calls: requests, replies and failures, as bytes in and bytes out.
 //!
-//! Building a request and reading an answer is pure. [`protocol`] selects one of three wire formats
+//! Building requests and reading answers have no side effects. [`protocol`] selects one of three wire formats
 //! ([`anthropic`], [`openai`], [`ollama`]), [`stream`] splits a stream into events, [`reading`] turns the
 //! bytes of an answer into a reply or a failure, and [`failure`] classifies refusals. [`call`] combines them
 //! with a transport that the caller supplies. Only `http` uses the network.
@@ -57,7 +57,7 @@ pub struct ModelRequest<'r, 'a> {
     pub messages: &'r [Message<'a>],
     /// True to request a streaming answer.
     pub stream: bool,
-    /// The context window in tokens, if it is known. Ollama's request states it.
+    /// The context window in tokens, if it is known. Requests to Ollama contain it.
     pub window: Option<u64>,
     /// Additional members of the body, as a JSON object. They override members of the same name.
     pub extra: Option<&'r str>,
@@ -173,7 +173,7 @@ impl Reply {
     /// Returns true if the last tool call may be incomplete, because the answer was cut off or ended in a
     /// refusal.
     #[must_use]
-    pub fn may_end_in_half(&self) -> bool {
+    pub fn may_end_in_partial_call(&self) -> bool {
         self.is_cut_off() || self.stop_reason.as_deref() == Some("refusal")
     }
 
@@ -231,7 +231,7 @@ impl Reply {
     pub fn take_records(&mut self, provider: &str) -> Records {
         let mut records = Records::default();
         let mut blocks = std::mem::take(&mut self.blocks);
-        if self.may_end_in_half()
+        if self.may_end_in_partial_call()
             && let Some(name) = blocks.last().and_then(|block| call_name(block))
         {
             records.cut_call = Some(name);
@@ -250,8 +250,8 @@ impl Reply {
         }
         self.flush(&mut text, &mut is_first, provider, &mut records.lines);
         // A record is one line, even if the provider formatted its JSON on several.
-        let is_several = |line: &&mut String| line.contains(['\n', '\r']);
-        for line in records.lines.iter_mut().filter(is_several) {
+        let is_multiline = |line: &&mut String| line.contains(['\n', '\r']);
+        for line in records.lines.iter_mut().filter(is_multiline) {
             *line = on_one_line(line);
         }
         records
@@ -290,12 +290,12 @@ impl Reply {
     }
 }
 
-/// Returns an assistant record: its content blocks, followed by the text in `behind`. To save memory, the line
+/// Returns an assistant record: its content blocks, followed by the text in `after`. To save memory, the line
 /// is built in the first block's buffer, and each further block is freed once copied.
-fn assistant_record(blocks: Vec<String>, behind: &[&str]) -> String {
+fn assistant_record(blocks: Vec<String>, after: &[&str]) -> String {
     let begin = concat!(opening!("type": "assistant", "content"), "[");
     let length = blocks.iter().map(|block| block.len() + 1).sum::<usize>();
-    let length = length + behind.iter().map(|part| part.len()).sum::<usize>();
+    let length = length + after.iter().map(|part| part.len()).sum::<usize>();
     let mut blocks = blocks.into_iter();
     let mut line = blocks.next().unwrap_or_default();
     line.reserve_exact(begin.len() + length - line.len().min(length) + 1);
@@ -305,7 +305,7 @@ fn assistant_record(blocks: Vec<String>, behind: &[&str]) -> String {
         line.push_str(&block);
     }
     line.push(']');
-    behind.iter().for_each(|part| line.push_str(part));
+    after.iter().for_each(|part| line.push_str(part));
     line
 }
 

@@ -1,8 +1,8 @@
-//! A built-in provider: deterministic, without network and key.
+//! A built-in provider: deterministic, without a network or a key.
 //!
 //! It refuses a prompt that exceeds its window with a real provider's error text and numbers. It answers a summary
-//! request with a digest of the quoted conversation, as JSON if the request asks for that, and everything else with a
-//! fixed text. So the whole guard can be tried anywhere.
+//! request with a digest of the quoted conversation, as JSON if the request asks for that, and everything else with the
+//! number of messages and the last line of the prompt. This is enough to try the whole guard anywhere.
 
 use crate::estimate::{self, Estimate, Method};
 use crate::json::write::Members;
@@ -15,8 +15,8 @@ use crate::record::content::Block;
 /// The default window in tokens, for models that are not in the table.
 pub const WINDOW: u64 = 200_000;
 
-/// Answers a request, or counts its tokens. `window` is the maximum size of prompt and answer together, in tokens by
-/// estimate.
+/// Answers a request, or counts its tokens. `window` is the maximum size of prompt and answer together, in estimated
+/// tokens.
 #[must_use]
 pub fn answer(ask: Ask, request: &ModelRequest<'_, '_>, window: u64) -> Answer {
     let input = Estimate::of(to_estimate(request), Method::Script).unmeasured;

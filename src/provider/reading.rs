@@ -28,8 +28,8 @@ pub const MOST_REFUSAL: usize = 1 << 20;
 pub const MOST_MEMBERS: usize = 1 << 18;
 /// The amount of leading white space, in bytes, after which the form of the answer is decided anyway.
 const MOST_BLANK: usize = 4096;
-/// The number of bytes that suffice to tell an unannounced stream from a complete answer.
-const TELLING: usize = 16;
+/// The number of bytes that is enough to tell an unannounced stream from a complete answer.
+const DETECTION_BYTES: usize = 16;
 
 /// An answer that is being read.
 pub struct Reading<'s> {
@@ -99,7 +99,7 @@ impl<'s> Reading<'s> {
             keep(&mut self.answer.body, piece);
         }
         match &mut self.form {
-            AnswerForm::Unknown(_) => self.tell_form(false),
+            AnswerForm::Unknown(_) => self.detect_form(false),
             AnswerForm::Whole(extent) => {
                 if let Some(end) = extent.take(piece) {
                     self.end_whole(end);
@@ -132,7 +132,7 @@ impl<'s> Reading<'s> {
 
     /// Decides by the first bytes whether the answer is a stream. The content type is not enough: some proxies
     /// collect a stream into one answer, others do not announce a stream.
-    fn tell_form(&mut self, is_all: bool) {
+    fn detect_form(&mut self, is_all: bool) {
         let AnswerForm::Unknown(announced) = self.form else { return };
         let body = &self.answer.body;
         let begin = body.strip_prefix("\u{feff}".as_bytes()).unwrap_or(body).trim_ascii_start();
@@ -144,7 +144,7 @@ impl<'s> Reading<'s> {
             _ if [":", "data:", "event:", "id:", "retry:"].into_iter().any(is_field) => {
                 Some(Framing::Events)
             }
-            _ if begin.len() < TELLING && !is_all => return,
+            _ if begin.len() < DETECTION_BYTES && !is_all => return,
             _ => None,
         };
         match framing {
@@ -206,7 +206,7 @@ impl<'s> Reading<'s> {
             let failure = sent.err().unwrap_or_else(|| Failure::unreachable("no answer"));
             return Err(failure.into());
         }
-        self.tell_form(true);
+        self.detect_form(true);
         let (request_id, status) = (self.request_id(), self.answer.status);
         if !self.answer.is_success() {
             return Err(self.refusal(now, sent.is_err()).into());

@@ -2,15 +2,15 @@
 
 /// The length in bytes of the shortest key, and of the shortest prefix of a key, that is hidden.
 const LEAST: usize = 8;
-/// A word of lower-case letters shorter than this many bytes is not treated as a key.
-const LONGEST_WORD: usize = 20;
+/// The length in bytes of the shortest key that is hidden although it consists of lower-case letters, `-`, `_` and `.`.
+const LEAST_WORD: usize = 20;
 
 /// Returns true if `key` may be a secret. Local servers accept any key (`x`, `none`, `not-needed`); hiding such a
 /// word would only garble messages.
 #[must_use]
 pub fn is_secret(key: &str) -> bool {
     let is_word = |byte: u8| byte.is_ascii_lowercase() || b"-_.".contains(&byte);
-    key.len() >= LEAST && (key.len() >= LONGEST_WORD || !key.bytes().all(is_word))
+    key.len() >= LEAST && (key.len() >= LEAST_WORD || !key.bytes().all(is_word))
 }
 
 /// Returns `text` with `key` replaced by `(hidden)`. A text that was cut off may hold only the beginning of the

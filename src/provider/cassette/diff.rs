@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_difference_is_the_first_in_what_was_sent() {
+    fn the_first_difference_is_the_first_in_the_sent_request() {
         let recorded = r#"{"a":1,"m":[{"c":"x"},{"c":[{"t":"abc"}]}],"z":1}"#;
         let sent = r#"{"z":1,"m":[{"c":"x"},{"c":[{"t":"abd"}]}],"a":2}"#;
         let first = r#".m[1].c[0].t: recorded "abc", sent "abd""#;

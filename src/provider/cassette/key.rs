@@ -9,14 +9,15 @@ use serde_json::{Number, Value};
 /// body, separated by line feeds. `path` does not include the host.
 ///
 /// The order of members, white space, escapes and the notation of numbers do not matter. A body that is not JSON,
-/// is nested more than 127 deep, or contains a lone surrogate is hashed as its bytes.
+/// is nested more than 127 levels deep, or contains a lone surrogate is hashed as its bytes.
 #[must_use]
 pub fn key(path: &str, body: &str) -> String {
     let canonical = parse(body).map(|value| canonical(&value));
     digest(&format!("POST\n{path}\n{}", canonical.as_deref().unwrap_or(body)))
 }
 
-/// Parses a body. serde_json rejects values nested more than 127 deep, so callers may recurse through the result.
+/// Parses a body. serde_json rejects values nested more than 127 levels deep, so callers may recurse through the
+/// result.
 pub(super) fn parse(body: &str) -> Option<Value> {
     serde_json::from_str(body).ok()
 }
@@ -26,7 +27,7 @@ pub(super) fn canonical(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::Bool(value) => value.to_string(),
-        Value::Number(number) => spelled(number),
+        Value::Number(number) => number_text(number),
         Value::String(text) => quote(text),
         Value::Array(elements) => list(elements.iter().map(canonical)),
         Value::Object(members) => {
@@ -40,8 +41,8 @@ pub(super) fn canonical(value: &Value) -> String {
     }
 }
 
-/// Returns a number by its value: 1, 1.0 and 1e0 give the same text.
-fn spelled(number: &Number) -> String {
+/// Returns the text of a number, which depends only on its value: 1, 1.0 and 1e0 give the same text.
+fn number_text(number: &Number) -> String {
     match number.as_f64().filter(|_| number.is_f64()) {
         // Adding 0.0 turns -0 into 0.
         Some(value) if value.fract() == 0.0 => format!("{:.0}", value + 0.0),

@@ -223,8 +223,8 @@ mod tests {
         assert_eq!(recorder(&dir).check(&key), Err(says.to_owned()));
         assert_eq!(recorder(&dir).check("{}"), Ok(()));
         // Headers that are not recorded may contain anything.
-        let silent = Exchange { request_headers: header("x-api-key"), ..exchange() };
-        let directory = recorder(&dir).write(&silent).unwrap();
+        let unrecorded = Exchange { request_headers: header("x-api-key"), ..exchange() };
+        let directory = recorder(&dir).write(&unrecorded).unwrap();
         assert!(!fs::read_to_string(directory.join(files::REQUEST)).unwrap().contains(KEY));
     }
 
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_in_use_by_anything_is_skipped() {
+    fn names_of_existing_files_and_links_are_skipped() {
         let dir = tempfile::tempdir().unwrap();
         let first = key("/v1/messages", r#"{"a":1}"#);
         fs::write(dir.path().join(&first), "").unwrap();

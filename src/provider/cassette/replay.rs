@@ -22,7 +22,7 @@ struct Recording {
     name: String,
     key: String,
     exchange: Exchange,
-    is_given: bool,
+    is_returned: bool,
 }
 
 /// A failed lookup: nothing is recorded for the request, or everything recorded for it was returned already.
@@ -34,7 +34,7 @@ pub struct Miss {
     pub given: usize,
     /// The directory of the nearest recording, if there is one and `given` is 0.
     pub nearest: Option<String>,
-    /// The difference to the nearest recording, as a clause.
+    /// The difference from the nearest recording, as a clause.
     difference: String,
     /// The cassette's directory.
     dir: PathBuf,
@@ -52,7 +52,7 @@ impl Cassette {
         for name in names(dir)? {
             let exchange = files::read(&dir.join(&name))?;
             let key = key(&exchange.path, &exchange.body);
-            recordings.push(Recording { name, key, exchange, is_given: false });
+            recordings.push(Recording { name, key, exchange, is_returned: false });
         }
         recordings
             .sort_by_cached_key(|recording| (number(&recording.name), recording.name.clone()));
@@ -66,12 +66,12 @@ impl Cassette {
     /// Returns a [`Miss`] that describes the nearest recording.
     pub fn next(&mut self, path: &str, body: &str) -> Result<&Exchange, Miss> {
         let key = key(path, body);
-        let is_next = |recording: &Recording| recording.key == key && !recording.is_given;
+        let is_next = |recording: &Recording| recording.key == key && !recording.is_returned;
         let Some(at) = self.recordings.iter().position(is_next) else {
             return Err(self.miss(path, body, key));
         };
         let recording = &mut self.recordings[at];
-        recording.is_given = true;
+        recording.is_returned = true;
         Ok(&recording.exchange)
     }
 
@@ -147,9 +147,10 @@ impl fmt::Display for Miss {
         let dir = self.dir.display();
         match &self.nearest {
             _ if *given > 0 => {
-                let times = if *given == 1 { "once" } else { &format!("{given} times") };
+                let all =
+                    if *given == 1 { "one recording" } else { &format!("{given} recordings") };
                 write!(f, "no recording left for this request (key {key}): ")?;
-                write!(f, "'{dir}' has it {times}, and it was sent once more")
+                write!(f, "'{dir}' has {all} of it, already used")
             }
             None => {
                 write!(f, "nothing recorded for this request (key {key}): '{dir}' is empty")
@@ -206,9 +207,9 @@ mod tests {
         }
         let left = next(&mut cassette, r#"{"a":1,"b":[2]}"#).unwrap_err();
         assert!(left.starts_with("no recording left for this request (key "), "{left}");
-        assert!(left.ends_with("has it 12 times, and it was sent once more"), "{left}");
+        assert!(left.ends_with("has 12 recordings of it, already used"), "{left}");
         assert_eq!(next(&mut cassette, r#"{"a":2}"#), Ok("other".to_owned()));
-        assert!(next(&mut cassette, r#"{"a":2}"#).unwrap_err().contains("has it once"));
+        assert!(next(&mut cassette, r#"{"a":2}"#).unwrap_err().contains("has one recording of it"));
     }
 
     #[test]

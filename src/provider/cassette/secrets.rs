@@ -14,7 +14,7 @@ const SHOWN: usize = 6;
 /// Matches the beginning of a word, which in JSON may directly follow an escape.
 const BEGIN: &str = r"(?:\\[bfnrt]|(?-u:\b))";
 
-/// The kinds of secrets: a name, whether a secret must begin at the beginning of a word, and a pattern. Ordinary
+/// The kinds of secrets: a name, true if a secret must start at the beginning of a word, and a pattern. Ordinary
 /// text (`risk-...`, `Bearer $KEY`) must not match, because a match stops the recording.
 const KINDS: [(&str, bool, &str); 22] = [
     ("an Anthropic key", false, r"sk-ant-[A-Za-z0-9_-]{10}"),

@@ -89,8 +89,8 @@ impl Draft {
         let text_count = reply.blocks.len();
         let last = calls.len().saturating_sub(1);
         for (number, (call, id)) in calls.iter().zip(ids(&calls)).enumerate() {
-            let may_be_half = number == last && reply.may_end_in_half();
-            match call.block(&id, may_be_half) {
+            let may_be_partial = number == last && reply.may_end_in_partial_call();
+            match call.block(&id, may_be_partial) {
                 Ok(block) => reply.blocks.push(block),
                 Err(why) => {
                     reply.blocks.truncate(text_count);
@@ -117,7 +117,7 @@ impl CallDraft {
         }
     }
 
-    fn block(&self, id: &str, may_be_half: bool) -> Result<String, String> {
+    fn block(&self, id: &str, may_be_partial: bool) -> Result<String, String> {
         let whole = match self.name.is_empty() {
             true => Err("has a tool call without a name".to_owned()),
             false => {
@@ -126,7 +126,7 @@ impl CallDraft {
             }
         };
         match whole {
-            Err(_) if may_be_half => call_block(id, &self.name, ""),
+            Err(_) if may_be_partial => call_block(id, &self.name, ""),
             whole => whole,
         }
     }

@@ -35,7 +35,7 @@ impl ErrorBody {
         if let Some(value) = whole.or_else(|| error_line(body)) {
             answer.is_error = marks_error(&value);
             answer.open(&value, NESTING);
-            answer.note_stop(&value);
+            answer.note_full_window(&value);
         }
         answer
     }
@@ -86,8 +86,8 @@ impl ErrorBody {
         self.request_id = self.request_id.take().or(request_id);
     }
 
-    /// Marks an answer that stopped because the window is full as an overflow.
-    fn note_stop(&mut self, value: &Value) {
+    /// If the answer stopped because the window was full, turns it into an overflow.
+    fn note_full_window(&mut self, value: &Value) {
         let choices = value["choices"].as_array().map_or(&[][..], Vec::as_slice);
         let mut reasons = choices.iter().map(|choice| &choice["finish_reason"]);
         if value["stop_reason"] == WINDOW_FILLED || reasons.any(|reason| reason == WINDOW_FILLED) {

@@ -1,4 +1,4 @@
-//! The user's additions to the table of texts, for gateways with their own wordings.
+//! The user's additions to the table of texts, for gateways that word them differently.
 
 use super::texts::{Numbers, parse};
 use super::{FailureClass, opening};

@@ -423,7 +423,7 @@ fn lookalikes_are_not_overflows() {
 }
 
 #[test]
-fn a_limit_that_waiting_cannot_help_is_a_window() {
+fn a_limit_that_waiting_does_not_lift_is_a_window() {
     let text = "Request too large for gpt-4o in organization org-X on tokens per min (TPM): Limit 30000, Requested 36278. The input or output tokens must be reduced in order to run successfully.";
     let body = format!(
         r#"{{"error":{{"message":{},"type":"tokens","param":null,"code":"rate_limit_exceeded"}}}}"#,

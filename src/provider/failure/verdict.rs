@@ -98,14 +98,14 @@ impl Verdict<'_> {
     }
 }
 
-/// Decides the class. `paced` is true if the answer has a `retry-after` header.
+/// Decides the class. `has_retry_after` is true if the answer has that header.
 pub(super) fn decide<'a>(
     status: u16,
     answer: &'a ErrorBody,
-    paced: bool,
+    has_retry_after: bool,
     rows: &Rows,
 ) -> Verdict<'a> {
-    // For an error inside a 2xx the HTTP status means nothing. Some of them name the proper status.
+    // The HTTP status of an error inside a 2xx means nothing. Some of these errors contain the right status.
     let inside = answer.is_error && matches!(status, 200..=299);
     let status = if inside { answer.code } else { Some(status) };
     let text = answer.text.as_deref().unwrap_or_default();
@@ -113,7 +113,7 @@ pub(super) fn decide<'a>(
         .or_else(|| by_kind(status, answer))
         .or_else(|| by_row(status, text, rows))
         .or_else(|| by_text(status, text))
-        .unwrap_or_else(|| by_status(status, paced))
+        .unwrap_or_else(|| by_status(status, has_retry_after))
 }
 
 /// Decides by a rate or subscription limit in the text. If this request alone exceeds it, waiting does not help, and
@@ -197,15 +197,15 @@ fn families(status: Option<u16>) -> &'static [TextFamily] {
     }
 }
 
-/// Decides by the status alone. `paced` is true if the answer has a `retry-after` header.
-fn by_status(status: Option<u16>, paced: bool) -> Verdict<'static> {
+/// Decides by the status alone. `has_retry_after` is true if the answer has that header.
+fn by_status(status: Option<u16>, has_retry_after: bool) -> Verdict<'static> {
     let Some(status) = status else {
         return Verdict::new(FailureClass::Server, "error-in-answer");
     };
     let row = STATUSES.iter().find(|row| row.0 == status);
     let (class, rule) = match (status, row) {
-        (402, _) if paced => (FailureClass::RateLimit, "status-402-retry-after"),
-        (503, _) if paced => (FailureClass::Overloaded, "status-503-retry-after"),
+        (402, _) if has_retry_after => (FailureClass::RateLimit, "status-402-retry-after"),
+        (503, _) if has_retry_after => (FailureClass::Overloaded, "status-503-retry-after"),
         (_, Some(&(_, class, rule))) => (class, rule),
         (400..=499, None) => (FailureClass::BadRequest, "status-4xx"),
         (500..=599, None) => (FailureClass::Server, "status-5xx"),

@@ -44,7 +44,7 @@ impl StreamReading {
         }
     }
 
-    /// Applies the size limit of the whole stream. A stream that has reached its end is not too long.
+    /// Applies the size limit of the whole stream. A stream that has already ended is never too long.
     pub(super) fn limit(&mut self, received: usize) {
         if received > MOST_ANSWER && matches!(self.state, StreamState::Silent | StreamState::Going)
         {

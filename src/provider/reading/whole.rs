@@ -12,7 +12,7 @@ pub(super) enum NoReply {
     /// The provider sent an error; holds its JSON.
     Refused(String),
     Broken(String),
-    /// A limit was exceeded. A retry would exceed it again, so there is none.
+    /// A limit was exceeded. A retry would exceed it again, so the failure is not retryable.
     TooLong(String),
 }
 
@@ -21,7 +21,8 @@ pub(super) fn over(what: &str, most: usize) -> String {
     format!("is too long: {what} has more than {} MiB", most >> 20)
 }
 
-/// Returns a message if a JSON text exceeds the limits on depth or members. Runs before the text is parsed.
+/// Returns a message if a list or an object in a JSON text has more than [`MOST_MEMBERS`] members, or if the text is
+/// nested deeper than that. Call it before the text is parsed.
 pub(super) fn too_wide(json: &str) -> Option<String> {
     let why = || match is_deeper(json, MOST_DEPTH) {
         true => format!("is nested more than {MOST_DEPTH} levels deep"),
