@@ -114,7 +114,7 @@ pub struct BodyArgs {
 
 fn temperature(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok().filter(|number| (0.0..=2.0).contains(number));
-    number.ok_or_else(|| "not a number from 0 to 2; write digits alone, such as 0.7".to_owned())
+    number.ok_or_else(|| "not a number from 0 to 2; write a plain number, such as 0.7".to_owned())
 }
 
 impl BodyArgs {

@@ -55,7 +55,7 @@ pub struct LimitArgs {
 
 fn amount(text: &str) -> Result<f64, String> {
     let amount = text.parse::<f64>().ok().filter(|amount| amount.is_finite() && *amount >= 0.0);
-    amount.ok_or_else(|| "not an amount; write digits alone, such as 0.5".to_owned())
+    amount.ok_or_else(|| "not an amount; write a plain number, such as 0.5".to_owned())
 }
 
 impl LimitArgs {

@@ -92,7 +92,7 @@ fn fault_in_number(error: &ParseIntError) -> &'static str {
     match error.kind() {
         IntErrorKind::Zero => "use 1 or more",
         IntErrorKind::PosOverflow => "too large; use a smaller number",
-        _ => "not a whole number; write digits alone, without a unit",
+        _ => "not a whole number; write digits only, without a unit",
     }
 }
 

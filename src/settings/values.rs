@@ -47,8 +47,9 @@ pub fn positive(text: &str) -> Result<u64, ParseIntError> {
 /// Fails if the text is anything else.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
-    seconds
-        .ok_or_else(|| "not a number of seconds; write digits alone, such as 90 or 0.5".to_owned())
+    seconds.ok_or_else(|| {
+        "not a number of seconds; write a plain number, such as 90 or 0.5".to_owned()
+    })
 }
 
 /// Parses a share from 0 to 1.

@@ -271,9 +271,9 @@ fn an_invalid_file_is_reported_with_the_key_and_the_nearest_valid_one() {
 #[rustfmt::skip]
 fn an_invalid_value_is_reported_with_its_place() {
     for (file, variable, why) in [
-        (r#"{"window": -1}"#, ("A", ""), "invalid value '-1' for 'window' in '{}': not a whole number; write digits alone, without a unit"),
+        (r#"{"window": -1}"#, ("A", ""), "invalid value '-1' for 'window' in '{}': not a whole number; write digits only, without a unit"),
         (r#"{"provider": "x"}"#, ("A", ""), "invalid value 'x' for 'provider' in '{}': use anthropic, openai, ollama or offline"),
-        ("{}", ("CLAW_WINDOW", "8k"), "invalid value '8k' for CLAW_WINDOW: not a whole number; write digits alone, without a unit"),
+        ("{}", ("CLAW_WINDOW", "8k"), "invalid value '8k' for CLAW_WINDOW: not a whole number; write digits only, without a unit"),
         ("{}", ("CLAW_ASK", "maybe"), "invalid value 'maybe' for CLAW_ASK: use true or false"),
         (r#"{"key-file": "k", "key-cmd": "c"}"#, ("A", ""), "'key-file' in '{}' and 'key-cmd' in '{}' exclude each other; unset one"),
         (r#"{"no-fallback": true, "emergency": true}"#, ("A", ""), "exclude each other; unset one"),
@@ -420,8 +420,8 @@ fn an_invalid_value_is_not_written() {
     sandbox.write(FILE, r#"{"modle": "x"}"#);
     for (args, status, why) in [
         (&["set", "windw", "1"][..], 2, "unknown key 'windw'; did you mean 'window'?"),
-        (&["set", "window", "8k"], 2, "invalid value '8k' for 'window': not a whole number; write digits alone, without a unit"),
-        (&["set", "window", "-5"], 2, "invalid value '-5' for 'window': not a whole number; write digits alone, without a unit"),
+        (&["set", "window", "8k"], 2, "invalid value '8k' for 'window': not a whole number; write digits only, without a unit"),
+        (&["set", "window", "-5"], 2, "invalid value '-5' for 'window': not a whole number; write digits only, without a unit"),
         (&["set", "window", ""], 2, "a value is required for 'window'"),
         (&["set", "ask", "maybe"], 2, "invalid value 'maybe' for 'ask': use true or false"),
         (&["set", "provider", "x"], 2, "invalid value 'x' for 'provider': use anthropic, openai, ollama or offline"),
@@ -463,7 +463,7 @@ fn check_reports_errors_in_all_profiles() {
             "cannot use configuration '{file}': 'profiles.a.window' is not a number; correct it"
         ),
         format!(
-            "invalid value '-1' for 'profiles.b.window' in '{file}': not a whole number; write digits alone, without a unit"
+            "invalid value '-1' for 'profiles.b.window' in '{file}': not a whole number; write digits only, without a unit"
         ),
         format!(
             "'system' in '{file}': cannot read '{}/none': no such file or directory; check the path",

@@ -46,7 +46,7 @@ fn errors_are_reported_as_by_claw_config_set() {
         ("-- windo", "claw-config: unknown key 'windo'; did you mean 'window'?\n"),
         (
             "-- window -5",
-            "claw-config: invalid value '-5' for 'window': not a whole number; write digits alone, without a unit\n",
+            "claw-config: invalid value '-5' for 'window': not a whole number; write digits only, without a unit\n",
         ),
         (
             "-- provider x",
