@@ -13,11 +13,11 @@ use std::path::PathBuf;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub enum OutputField {
-    /// By model; the newer one for OpenAI itself
+    /// Choose by model; max_completion_tokens for OpenAI itself
     Auto,
-    /// The older one, which most servers know
+    /// The older name, which most servers know
     MaxTokens,
-    /// The newer one, which OpenAI's newer models require
+    /// The newer name, which OpenAI's newer models require
     MaxCompletionTokens,
 }
 

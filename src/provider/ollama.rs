@@ -1,7 +1,7 @@
 //! Ollama's native `/api/chat`: requests as bytes, and replies from bytes.
 //!
 //! It is used instead of Ollama's chat completions because only here can a request set the context window and forbid
-//! truncating the prompt. An old server may ignore the latter, so [`was_truncated`] checks the counts in the answer.
+//! truncating the prompt. An old server may ignore the second, so [`was_truncated`] checks the counts in the answer.
 
 use crate::json::write::Members;
 use crate::json::{Object, elements};
@@ -22,12 +22,11 @@ pub const WINDOW: u64 = 4096;
 const KEPT: [u64; 2] = [4, 5];
 /// The smallest estimate, in tokens, that is compared with the server's count. An unmeasured guess.
 const LEAST_ESTIMATE: u64 = 1000;
-/// The ratio of estimate to count, 3/2, above which the difference may not be an error of the estimate. An unmeasured
-/// guess.
-const MOST_OFF: (u64, u64) = (3, 2);
-/// The ratio of estimate to count above which the difference cannot be an error of the estimate: it would take at
-/// least twelve characters per token, which no tokenizer reaches on text.
-const SURELY_OFF: u64 = 3;
+/// The ratio of estimate to count, 3/2, above which the prompt may have been truncated. An unmeasured guess.
+const SUSPICIOUS_RATIO: (u64, u64) = (3, 2);
+/// The ratio of estimate to count above which the prompt was certainly truncated: an error of the estimate would take
+/// at least twelve characters per token, which no tokenizer reaches on text.
+const CERTAIN_RATIO: u64 = 3;
 
 /// Returns the URL of the endpoint. The base URL may end in a slash, `/api` or `/v1`, or be the endpoint itself,
 /// which is returned unchanged. A query stays at the end.
@@ -207,10 +206,10 @@ pub fn was_truncated(estimate: u64, usage: Option<&str>, num_ctx: u64) -> Cut {
     if KEPT.into_iter().any(|kept| count == left(kept)) && estimate > count {
         return Cut::Surely;
     }
-    let (most, of) = MOST_OFF;
+    let (most, of) = SUSPICIOUS_RATIO;
     match estimate {
         ..LEAST_ESTIMATE => Cut::No,
-        _ if estimate > count.saturating_mul(SURELY_OFF) => Cut::Surely,
+        _ if estimate > count.saturating_mul(CERTAIN_RATIO) => Cut::Surely,
         _ if estimate.saturating_mul(of) > count.saturating_mul(most) => Cut::Perhaps,
         _ => Cut::No,
     }
