@@ -1,5 +1,5 @@
-//! The size of the context over the turns: the tokens of each request, counted or estimated, and what reduced
-//! them.
+//! The size of the context over the turns: the tokens of each request, counted or estimated, and the compactions
+//! and truncations that reduced them.
 
 use super::language::Languages;
 use super::walk::weigh;
@@ -33,11 +33,11 @@ pub struct Chart {
     pub languages: Languages,
     /// The tokens of the request at the current entry.
     now: u64,
-    /// True if a provider's count covers what the model writes here.
+    /// True if the provider's count of the current reply already includes the model's output.
     is_counted: bool,
-    /// The tokens that later truncations save, by call.
+    /// The tokens that later truncations save, by the id of the tool call.
     savings: HashMap<String, u64>,
-    /// The tokens that compactions saved, by record.
+    /// The tokens that each compaction saved, by the id of its record.
     cuts: HashMap<String, u64>,
 }
 
@@ -74,9 +74,9 @@ pub enum StepKind {
     Estimated,
     /// A request that the provider refused.
     Refused,
-    /// A compaction; the context had this many tokens before it.
+    /// A compaction, with the tokens of the context before it.
     Compacted(u64),
-    /// Truncated tool results; the context had this many tokens before.
+    /// Truncations of tool results, with the tokens of the context before them.
     Shortened(u64),
 }
 

@@ -8,7 +8,7 @@ use super::inline::Style;
 use hl_lite::{Kind as Token, Lang, highlight};
 
 /// The length in bytes above which code is shown without colours.
-const MOST: usize = 64 * 1024;
+const MAX_LENGTH: usize = 64 * 1024;
 
 /// The role of a piece of code, which selects its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub enum CodePart {
 }
 
 impl CodePart {
-    /// Returns the class of such pieces in HTML.
+    /// Returns the class of such a part in HTML; `None` if it needs none.
     pub fn class(self) -> Option<&'static str> {
         Some(match self {
             CodePart::Plain => return None,
@@ -49,7 +49,7 @@ impl CodePart {
         })
     }
 
-    /// Returns the style of such pieces on a terminal.
+    /// Returns the style of such a part on a terminal.
     pub fn style(self) -> Style {
         match self {
             CodePart::Plain => Style::PLAIN,
@@ -92,12 +92,12 @@ impl From<DiffKind> for CodePart {
     }
 }
 
-/// Returns the coloured pieces of the code in a fence with this info string, or `None` if its language is
-/// unknown. Together they are all of `text`.
+/// Splits the code in a fence with this info string into the parts to colour. Concatenated, they give `text`.
+/// Returns `None` if the language is unknown or the code is too long.
 pub fn pieces<'t>(info: &str, text: &'t str) -> Option<Vec<(CodePart, &'t str)>> {
     let is_end = |c: char| c.is_whitespace() || matches!(c, ',' | '{' | ':');
     let name = info.trim_start().split(is_end).next().unwrap_or_default();
-    if text.len() > MOST {
+    if text.len() > MAX_LENGTH {
         return None;
     }
     if ["diff", "patch"].contains(&name) {
@@ -134,7 +134,7 @@ mod tests {
         ] {
             assert_eq!(shown(info, text), expected, "{info}");
         }
-        assert_eq!(pieces("rust", &" ".repeat(MOST + 1)), None);
+        assert_eq!(pieces("rust", &" ".repeat(MAX_LENGTH + 1)), None);
     }
 
     #[test]

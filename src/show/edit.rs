@@ -1,16 +1,16 @@
-//! Tool calls that edit files: shows their changes as a diff.
+//! Shows the changes of tool calls that edit files as a diff.
 //!
-//! Tools use a few names for the text before and after, and some take a patch. The code goes by the members
-//! of the input, not by the name of the tool.
+//! Tools have different names for the old and the new text, and some take a patch. An edit is recognised by the
+//! members of its input, not by the name of the tool.
 
 use crate::json::{self, Object};
 use imara_diff::{Algorithm, Diff, InternedInput};
 
 /// The lines of context around each change.
-const AROUND: usize = 3;
+const CONTEXT: usize = 3;
 /// The number of lines above which texts are not compared, because that takes quadratic time.
-const MOST: usize = 4000;
-/// The members for the text before and after, as tools name them.
+const MAX_LINES: usize = 4000;
+/// The names of the members that hold the old and the new text.
 const PAIRS: [(&str, &str); 7] = [
     ("old_string", "new_string"),
     ("old_str", "new_str"),
@@ -20,9 +20,9 @@ const PAIRS: [(&str, &str); 7] = [
     ("old", "new"),
     ("search", "replace"),
 ];
-/// The members for a list of such pairs.
+/// The names of members that may hold a list of such pairs.
 const LISTS: [&str; 2] = ["edits", "changes"];
-/// The members that may be a patch.
+/// The names of members that may hold a patch.
 const PATCHES: [&str; 3] = ["patch", "diff", "input"];
 
 /// A line of a diff.
@@ -48,7 +48,7 @@ pub enum DiffKind {
 }
 
 impl DiffKind {
-    /// Returns the sign in front of such a line.
+    /// Returns the sign in front of a line of this kind.
     pub fn sign(self) -> &'static str {
         match self {
             DiffKind::Same => " ",
@@ -63,7 +63,7 @@ impl DiffKind {
     }
 }
 
-/// The changes of a tool call.
+/// The changes that a tool call makes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Edit {
     /// The other members of the input, such as the path, one per line.
@@ -115,7 +115,7 @@ fn pair(object: &Object<'_>) -> Option<Vec<DiffLine>> {
 
 fn compare(old: &str, new: &str) -> Vec<DiffLine> {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
-    if old.len() + new.len() > MOST {
+    if old.len() + new.len() > MAX_LINES {
         let removed = old.into_iter().map(|line| DiffKind::Removed.line(line));
         return removed.chain(new.into_iter().map(|line| DiffKind::Added.line(line))).collect();
     }
@@ -140,8 +140,8 @@ fn compare(old: &str, new: &str) -> Vec<DiffLine> {
 /// Removes the lines that are far from any change.
 fn around_changes(all: &[DiffLine]) -> Vec<DiffLine> {
     let is_near = |at: usize| {
-        let end = all.len().min(at + AROUND + 1);
-        all[at.saturating_sub(AROUND)..end].iter().any(|line| line.kind != DiffKind::Same)
+        let end = all.len().min(at + CONTEXT + 1);
+        all[at.saturating_sub(CONTEXT)..end].iter().any(|line| line.kind != DiffKind::Same)
     };
     let (mut lines, mut is_left_out) = (Vec::new(), false);
     for (at, line) in all.iter().enumerate() {
@@ -240,9 +240,9 @@ mod tests {
 
     #[test]
     fn long_texts_are_not_compared() {
-        let [old, new] = ["a", "b"].map(|last| "a\n".repeat(MOST / 2) + last);
+        let [old, new] = ["a", "b"].map(|last| "a\n".repeat(MAX_LINES / 2) + last);
         let lines = compare(&old, &new);
-        assert_eq!(lines.len(), MOST + 2);
+        assert_eq!(lines.len(), MAX_LINES + 2);
         assert_eq!(compare("a\n", "a\nb").len(), 2);
     }
 }

@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::slice;
 
-/// The bytes that are searched at once for the end of a line.
+/// The number of bytes that are searched at a time for the end of a line.
 const PART: u64 = 64 * 1024;
 
-/// A file that is shown as it grows. If it is replaced by another file, that is shown from its beginning. A
-/// line is shown when it is complete.
+/// A file that is shown as it grows. If another file replaces it, that file is shown from its beginning. A line
+/// is shown when it is complete.
 pub struct Follow<'o, W> {
     path: PathBuf,
     name: String,
@@ -28,7 +28,7 @@ pub struct Follow<'o, W> {
     text: TextWriter<'o, W>,
     /// The offset of the next line.
     at: u64,
-    /// The end of the part that contains no further line feed.
+    /// The offset up to which line feeds have been searched for.
     seen: u64,
 }
 
@@ -37,9 +37,9 @@ pub struct Follow<'o, W> {
 pub enum FollowEvent {
     /// New lines were shown.
     Read(ShowNotes),
-    /// The file was replaced or truncated, as the text says. Its content is read next.
-    Begun(String),
-    /// There is nothing new.
+    /// The file was replaced or truncated, which the text tells the user. Its content is read next.
+    Restarted(String),
+    /// The file has no new lines.
     Nothing,
 }
 
@@ -89,7 +89,7 @@ impl<'o, W: Write> Follow<'o, W> {
         let (file, at, walk) = begin(&self.path, &self.name, self.options)?;
         (self.file, self.at, self.seen, self.walk) = (file, at, at, walk);
         self.text.restart();
-        Ok(FollowEvent::Begun(format!("'{}' {why}; showing it from its beginning", self.name)))
+        Ok(FollowEvent::Restarted(format!("'{}' {why}; showing it from its beginning", self.name)))
     }
 
     /// Returns the end of the last complete line, if it is a new one.

@@ -1,13 +1,13 @@
 //! Writes entries as a self-contained HTML page: no scripts, fonts or external images.
 //!
-//! All text is escaped. The Markdown of messages is rendered: raw HTML in it becomes text, images become
-//! words, and links may only be for the web or mail. A content security policy makes browsers enforce this.
+//! All text is escaped. The Markdown of messages is rendered: raw HTML and images in it become text, and links
+//! may only be for the web or mail. A content security policy makes browsers enforce this.
 
 use super::chart::{Chart, Prompt};
 use super::code::{self, CodePart};
 use super::edit::{self, DiffKind, DiffLine, Edit};
 use super::emphasis::Marked;
-use super::markdown::{DIALECT, MOST, call_line};
+use super::markdown::{DIALECT, MAX_PARSED, call_line};
 use super::words::{self, clean, html};
 use super::{CallOutcome, Item, Media, ShowOptions, ShownEntry, facts, language, plot};
 use crate::printable::printable;
@@ -28,7 +28,7 @@ pub struct Page<'o, W> {
     out: W,
     /// The main language of the page.
     language: &'static str,
-    /// True if the header of the page shows the first session's header.
+    /// True until the first session entry, which the header of the page already shows.
     is_named: bool,
     in_turn: bool,
     speaker: Option<Role>,
@@ -103,10 +103,10 @@ impl<'o, W: Write> Page<'o, W> {
             Item::Turn(number) => self.turn(*number, entry.time),
             Item::Reply(reply) => {
                 let facts = words::reply(reply, self.options.prices.as_ref());
-                self.speak(Role::Assistant, &facts, entry.time)
+                self.begin_speaker(Role::Assistant, &facts, entry.time)
             }
             Item::Text { role, text } => {
-                self.speaks(*role, entry)?;
+                self.ensure_speaker(*role, entry)?;
                 let attributes = self.attributes(text);
                 match role {
                     Role::User => {
@@ -120,12 +120,12 @@ impl<'o, W: Write> Page<'o, W> {
                 }
             }
             Item::Thinking(text) => {
-                self.speaks(Role::Assistant, entry)?;
+                self.ensure_speaker(Role::Assistant, entry)?;
                 let body = self.prose(text);
                 self.fold(&format!("thinking{back}"), "thinking", &body)
             }
             Item::Call { name, input, is_answered, .. } => {
-                self.speaks(Role::Assistant, entry)?;
+                self.ensure_speaker(Role::Assistant, entry)?;
                 let line = call_line(name, input, *is_answered);
                 let body = edit::read(input)
                     .map_or_else(|| pre(&facts::members(input)), |edit| diff(&edit));
@@ -136,12 +136,12 @@ impl<'o, W: Write> Page<'o, W> {
                 self.result(result, back, entry.time)
             }
             Item::Media { role, media } => {
-                self.speaks(*role, entry)?;
+                self.ensure_speaker(*role, entry)?;
                 let shown = picture(media);
                 writeln!(self.out, "{shown}")
             }
             Item::Other { role, kind, bytes } => {
-                self.speaks(*role, entry)?;
+                self.ensure_speaker(*role, entry)?;
                 let what = html(&printable(&words::other(kind, *bytes)));
                 writeln!(self.out, "<p class=\"facts\">[{what}]</p>")
             }
@@ -175,7 +175,7 @@ impl<'o, W: Write> Page<'o, W> {
         if was_open { writeln!(self.out, "</article>") } else { Ok(()) }
     }
 
-    fn speak(&mut self, role: Role, facts: &[String], time: Option<i64>) -> io::Result<()> {
+    fn begin_speaker(&mut self, role: Role, facts: &[String], time: Option<i64>) -> io::Result<()> {
         self.close_speaker()?;
         self.speaker = Some(role);
         let name = if role == Role::User { "User" } else { "Assistant" };
@@ -187,7 +187,7 @@ impl<'o, W: Write> Page<'o, W> {
         )
     }
 
-    /// Returns the time of day, or an empty text without a time.
+    /// Returns the time of day as HTML; an empty text if the time is unknown.
     fn time(&self, time: Option<i64>) -> String {
         let exact = time.and_then(|time| Timestamp::from_microsecond(time).ok());
         let both = exact.zip(words::clock(time, &self.options.zone));
@@ -210,9 +210,9 @@ impl<'o, W: Write> Page<'o, W> {
         format!(" dir=\"auto\"{language}")
     }
 
-    fn speaks(&mut self, role: Role, entry: &ShownEntry) -> io::Result<()> {
+    fn ensure_speaker(&mut self, role: Role, entry: &ShownEntry) -> io::Result<()> {
         if self.speaker != Some(role) {
-            self.speak(role, &[], entry.time)?;
+            self.begin_speaker(role, &[], entry.time)?;
         }
         self.marks(entry)
     }
@@ -306,7 +306,7 @@ fn pre(text: &str) -> String {
     format!("<pre dir=\"auto\" tabindex=\"0\">\n{}</pre>", html(text.trim_end_matches('\n')))
 }
 
-/// Renders an image whose data is included and safe, or else its properties.
+/// Renders an image if its data is included and safe, or else its properties.
 fn picture(media: &Media) -> String {
     let words = html(&printable(&words::media(media)));
     let media_type = media.media_type.as_deref().filter(|it| IMAGES.contains(it));
@@ -324,7 +324,7 @@ fn picture(media: &Media) -> String {
 /// Renders Markdown as HTML. Very long text is not parsed.
 fn rendered(text: &str) -> String {
     let text = clean(text);
-    if text.len() > MOST {
+    if text.len() > MAX_PARSED {
         return pre(&text);
     }
     let (marked, mut links) = (Marked::new(&text), Vec::new());

@@ -1,17 +1,17 @@
 //! Detects the language of a text, as an HTML language code, if it is certain.
 //!
 //! Browsers use it to choose between Chinese, Japanese and Korean forms of characters, to hyphenate, and to
-//! read text aloud. Some languages are known by their script, others by their most common words. The tables
-//! of a library for seventy languages would take an eighth of the size limit of the program.
+//! read text aloud. Some languages are recognised by their script, others by their most common words. A library
+//! for seventy languages is no option: its tables would take an eighth of the program's size limit.
 
 use std::collections::BTreeMap;
 
-/// The number of characters that are examined.
-const BEGINNING: usize = 4096;
-/// The minimum number of a language's words in the text.
-const FEWEST: usize = 3;
-/// The maximum number of words in the text for each of the language's words.
-const RARITY: usize = 16;
+/// The number of characters of a text that are examined.
+const EXAMINED: usize = 4096;
+/// The minimum number of words from the language's list.
+const MIN_HITS: usize = 3;
+/// The maximum number of words in the text for each word from the language's list.
+const MAX_WORDS_PER_HIT: usize = 16;
 
 /// Words that are common in one language, and rare in the others that share its script.
 const WORDS: [(&str, &str); 14] = [
@@ -33,12 +33,12 @@ const WORDS: [(&str, &str); 14] = [
 
 /// Returns the language of a text; `None` if it is uncertain.
 pub fn of(text: &str) -> Option<&'static str> {
-    let end = text.char_indices().nth(BEGINNING).map_or(text.len(), |(at, _)| at);
+    let end = text.char_indices().nth(EXAMINED).map_or(text.len(), |(at, _)| at);
     let text = &text[..end];
     by_script(text).or_else(|| by_words(text))
 }
 
-/// Detects a language by its script. File names and code in Latin letters do not count against it.
+/// Detects a language by its script, which must have more than half of the letters; for CJK, more than a quarter.
 fn by_script(text: &str) -> Option<&'static str> {
     let (mut kana, mut han, mut hangul, mut greek, mut hebrew, mut thai) = (0, 0, 0, 0, 0, 0);
     let mut letters = 0;
@@ -54,7 +54,7 @@ fn by_script(text: &str) -> Option<&'static str> {
         }
         letters += usize::from(c.is_alphabetic());
     }
-    // A CJK character is about a third of a word.
+    // A CJK character carries as much text as about three letters.
     let cjk = kana + han + hangul;
     if cjk * 4 > letters {
         let is_korean = hangul > kana;
@@ -82,7 +82,7 @@ fn by_words(text: &str) -> Option<&'static str> {
     }
     let (best, most) = (0..).zip(hits).max_by_key(|(_, hits)| *hits)?;
     let is_only = (0..).zip(hits).all(|(index, hits)| index == best || hits * 3 < most * 2);
-    let is_certain = is_only && most >= FEWEST && most * RARITY >= count;
+    let is_certain = is_only && most >= MIN_HITS && most * MAX_WORDS_PER_HIT >= count;
     WORDS.get(best).filter(|_| is_certain).map(|(language, _)| *language)
 }
 

@@ -17,11 +17,11 @@ use pulldown_cmark::{Event, LinkType, Options as Dialect, Parser, Tag};
 use std::io::{self, Write};
 
 /// The length in bytes above which a text is shown verbatim in a fence.
-pub(super) const MOST: usize = 256 * 1024;
+pub(super) const MAX_PARSED: usize = 256 * 1024;
 /// The length limit of a tool input in its summary line, in characters.
-const ABRIDGED: usize = 80;
-/// The number of attempts to escape a text before it goes into a fence.
-const ROUNDS: usize = 4;
+const MAX_INPUT: usize = 80;
+/// The number of attempts to escape a text. If all fail, the text is put in a fence.
+const MAX_ROUNDS: usize = 4;
 
 /// Markdown output that is written entry by entry.
 pub struct Markdown<'o, W> {
@@ -66,21 +66,21 @@ impl<'o, W: Write> Markdown<'o, W> {
                 self.block(&format!("## {heading}"))
             }
             Item::Reply(reply) => {
-                self.speak(Role::Assistant)?;
+                self.begin_speaker(Role::Assistant)?;
                 let mut facts = words::reply(reply, self.options.prices.as_ref());
                 facts.extend(words::clock(entry.time, &self.options.zone));
                 self.facts(&facts)
             }
             Item::Text { role, text } => {
-                self.speaks(*role, entry)?;
+                self.ensure_speaker(*role, entry)?;
                 self.block(&quoted(text))
             }
             Item::Thinking(text) => {
-                self.speaks(Role::Assistant, entry)?;
+                self.ensure_speaker(Role::Assistant, entry)?;
                 self.fold("thinking", &quoted(text))
             }
             Item::Call { name, input, is_answered, .. } => {
-                self.speaks(Role::Assistant, entry)?;
+                self.ensure_speaker(Role::Assistant, entry)?;
                 let body = edit::read(input).map_or_else(
                     || fenced(&facts::members(input), "text"),
                     |edit| fenced(&diff(&edit), "diff"),
@@ -92,11 +92,11 @@ impl<'o, W: Write> Markdown<'o, W> {
                 self.result(result, entry.time)
             }
             Item::Media { role, media } => {
-                self.speaks(*role, entry)?;
+                self.ensure_speaker(*role, entry)?;
                 self.facts(&[words::media(media)])
             }
             Item::Other { role, kind, bytes } => {
-                self.speaks(*role, entry)?;
+                self.ensure_speaker(*role, entry)?;
                 self.facts(&[words::other(kind, *bytes)])
             }
             _ => Ok(()),
@@ -123,7 +123,7 @@ impl<'o, W: Write> Markdown<'o, W> {
         time.map_or(format!("Turn {number}"), |time| format!("Turn {number}, {time}"))
     }
 
-    fn speak(&mut self, role: Role) -> io::Result<()> {
+    fn begin_speaker(&mut self, role: Role) -> io::Result<()> {
         self.speaker = Some(role);
         self.block(match role {
             Role::User => "### User",
@@ -131,9 +131,9 @@ impl<'o, W: Write> Markdown<'o, W> {
         })
     }
 
-    fn speaks(&mut self, role: Role, entry: &ShownEntry) -> io::Result<()> {
+    fn ensure_speaker(&mut self, role: Role, entry: &ShownEntry) -> io::Result<()> {
         if self.speaker != Some(role) {
-            self.speak(role)?;
+            self.begin_speaker(role)?;
             let time = words::clock(entry.time, &self.options.zone);
             self.facts(time.as_slice())?;
         }
@@ -194,7 +194,7 @@ impl<'o, W: Write> Markdown<'o, W> {
 /// Returns the summary line of a folded call.
 pub(super) fn call_line(name: &str, input: &str, is_answered: bool) -> String {
     let input = json::on_one_line(&printable_json(input));
-    let mut line: String = input.chars().take(ABRIDGED).collect();
+    let mut line: String = input.chars().take(MAX_INPUT).collect();
     if line.len() < input.len() {
         line.push('…');
     }
@@ -204,7 +204,7 @@ pub(super) fn call_line(name: &str, input: &str, is_answered: bool) -> String {
     format!("→ {name} {line}")
 }
 
-/// Escapes a text of one line so that none of it is Markdown.
+/// Escapes a text for one line so that none of it is taken for Markdown.
 fn inline(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in printable(text).chars() {
@@ -244,8 +244,8 @@ fn fenced(text: &str, language: &str) -> String {
 fn quoted(text: &str) -> String {
     let text = clean(text);
     let text = text.trim_matches('\n');
-    let tamed = if text.len() > MOST { None } else { tamed(text) };
-    let quote = tamed.map(|text| in_quote(&text)).filter(|quote| !is_wild(quote));
+    let escaped = if text.len() > MAX_PARSED { None } else { escaped(text) };
+    let quote = escaped.map(|text| in_quote(&text)).filter(|quote| !has_html_or_image(quote));
     quote.unwrap_or_else(|| in_quote(&fenced(text, "text")))
 }
 
@@ -255,23 +255,23 @@ fn in_quote(text: &str) -> String {
 }
 
 /// Escapes HTML and images outside code; returns `None` if that fails.
-fn tamed(text: &str) -> Option<String> {
+fn escaped(text: &str) -> Option<String> {
     let mut text = text.to_owned();
     // An escaped character may have started or ended code, so the result is parsed again.
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         let marks = marks(&text);
         if marks.is_empty() {
             return Some(text);
         }
-        let mut tamed = String::with_capacity(text.len() + marks.len());
+        let mut escaped = String::with_capacity(text.len() + marks.len());
         let mut from = 0;
         for at in marks {
-            tamed.push_str(&text[from..at]);
-            tamed.push('\\');
+            escaped.push_str(&text[from..at]);
+            escaped.push('\\');
             from = at;
         }
-        tamed.push_str(&text[from..]);
-        text = tamed;
+        escaped.push_str(&text[from..]);
+        text = escaped;
     }
     None
 }
@@ -300,7 +300,7 @@ fn marks(text: &str) -> Vec<usize> {
 }
 
 /// Returns true if a Markdown parser finds HTML or an image in a text.
-fn is_wild(text: &str) -> bool {
+fn has_html_or_image(text: &str) -> bool {
     Parser::new_ext(text, DIALECT).any(|event| {
         matches!(event, Event::Html(_) | Event::InlineHtml(_) | Event::Start(Tag::Image { .. }))
     })

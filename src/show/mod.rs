@@ -57,7 +57,7 @@ pub enum Format {
 /// The options for showing transcripts.
 #[derive(Clone, Debug)]
 pub struct ShowOptions {
-    /// Fold nothing.
+    /// Do not fold anything.
     pub full: bool,
     /// Show only this many of the last turns.
     pub limit_turns: Option<u64>,
@@ -119,7 +119,7 @@ pub enum Item {
         /// The text.
         text: String,
     },
-    /// Thinking of the model.
+    /// The model's thinking.
     Thinking(String),
     /// A tool call.
     Call {
@@ -186,7 +186,7 @@ pub struct Session {
     pub parent: Option<String>,
 }
 
-/// The data of a whole reply.
+/// The model, token counts and outcome of a reply.
 #[derive(Clone, Debug, Default)]
 pub struct ReplyFacts {
     /// The model.
@@ -267,7 +267,7 @@ pub struct Refusal {
     pub actual: Option<u64>,
 }
 
-/// The diagnostics of showing a transcript.
+/// The diagnostics from showing a transcript.
 #[derive(Debug, Default)]
 pub struct ShowNotes {
     /// The findings in the inputs.
@@ -276,7 +276,7 @@ pub struct ShowNotes {
     pub replaced: usize,
 }
 
-/// The place where reading begins.
+/// The position where reading begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Start {
     /// The byte offset over all inputs.

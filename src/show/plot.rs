@@ -14,7 +14,7 @@ const PLOT: u64 = 150;
 const BOTTOM: u64 = 24;
 /// The width of the plot in SVG units.
 const ACROSS: u64 = 1000;
-/// The maximum number of points: above it, only the largest of neighbouring points is drawn.
+/// The maximum number of points in the line; above it, one point stands for several neighbours.
 const MOST_POINTS: usize = 400;
 /// The maximum number of dots; above it, only the line is drawn.
 const MOST_DOTS: usize = 60;
@@ -23,10 +23,10 @@ const MOST_NAMED: usize = 6;
 /// The maximum number of rows in the table.
 const MOST_ROWS: usize = 500;
 
-/// Returns the chart as a figure, or an empty text without requests.
+/// Returns the chart as a figure; an empty text if there are no requests.
 pub fn figure(chart: &Chart) -> String {
-    let asked = chart.points.iter().filter(|point| is_asked(point)).count();
-    if asked == 0 {
+    let requests = chart.points.iter().filter(|point| is_request(point)).count();
+    if requests == 0 {
         return String::new();
     }
     let words = words(chart);
@@ -34,7 +34,7 @@ pub fn figure(chart: &Chart) -> String {
     format!("<figure>\n{picture}<figcaption>{words}</figcaption>\n{}</figure>\n", table(chart))
 }
 
-fn is_asked(point: &Point) -> bool {
+fn is_request(point: &Point) -> bool {
     matches!(point.kind, StepKind::Counted | StepKind::Estimated | StepKind::Refused)
 }
 
@@ -43,9 +43,9 @@ fn words(chart: &Chart) -> String {
     let count = |fits: fn(&StepKind) -> bool| {
         chart.points.iter().filter(|point| fits(&point.kind)).count() as u64
     };
-    let mut asked = chart.points.iter().filter(|point| is_asked(point));
-    let most = asked.clone().max_by_key(|point| point.tokens);
-    let (most, last) = (most.map_or((0, 0), |it| (it.tokens, it.turn)), asked.next_back());
+    let mut requests = chart.points.iter().filter(|point| is_request(point));
+    let most = requests.clone().max_by_key(|point| point.tokens);
+    let (most, last) = (most.map_or((0, 0), |it| (it.tokens, it.turn)), requests.next_back());
     let mut text = format!(
         "The context was largest in turn {}, with {}, and had {} in the last request.",
         most.1,
@@ -115,7 +115,7 @@ fn picture(chart: &Chart, words: &str) -> String {
     let largest = largest.max().unwrap_or(0).max(1);
     // A window far above all points would flatten the plot.
     let window = chart.window.filter(|window| *window <= largest * 2);
-    let step = nice(largest.max(window.unwrap_or(0)));
+    let step = round_step(largest.max(window.unwrap_or(0)));
     let most = largest.max(window.unwrap_or(0)).div_ceil(step) * step;
     let frame = Frame { last: chart.points.len() - 1, most };
     let mut svg = format!(
@@ -295,16 +295,16 @@ fn table(chart: &Chart) -> String {
     if skipped > 0 {
         let _ = writeln!(
             html,
-            "<caption>{} before these are left out</caption>",
-            plural(skipped as u64, "turn")
+            "<caption>{} left out</caption>",
+            plural(skipped as u64, "earlier turn")
         );
     }
     html.push_str("</table>\n</details>\n");
     html
 }
 
-/// Returns a round step of which three or four reach `most`.
-fn nice(most: u64) -> u64 {
+/// Returns the smallest round step (1, 2 or 5 times a power of ten) of which at most four reach `most`.
+fn round_step(most: u64) -> u64 {
     let mut unit = 1;
     while unit * 10 * 3 <= most {
         unit *= 10;
@@ -339,7 +339,7 @@ mod tests {
         for (most, step) in
             [(1, 1), (3, 1), (4, 1), (9, 5), (30, 10), (100, 50), (1319, 500), (200_000, 50_000)]
         {
-            assert_eq!(nice(most), step, "{most}");
+            assert_eq!(round_step(most), step, "{most}");
         }
     }
 

@@ -17,7 +17,7 @@ use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
 use std::ops::Range;
 
 /// The minimum width of the layout in columns.
-const NARROWEST: usize = 10;
+const MIN_WIDTH: usize = 10;
 /// The supported Markdown extensions.
 const DIALECT: Options = Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHROUGH);
 
@@ -85,7 +85,7 @@ enum Leaf {
     Table(Table),
 }
 
-/// The state of the newest leaf, from which [`Renderer::settled`] tells which rows are settled.
+/// The state of the newest leaf, from which [`Renderer::settled`] counts the settled rows.
 #[derive(Default)]
 struct Newest {
     range: Range<usize>,
@@ -210,9 +210,9 @@ impl<'m> Renderer<'m> {
             }
             Tag::List(_) => self.finish(range.start),
             Tag::Item => self.item(range.start),
-            Tag::Emphasis => self.open(Style::ITALIC, 1, range),
-            Tag::Strong => self.open(Style::BOLD, 2, range),
-            Tag::Strikethrough => self.open(Style::STRUCK, self.run_at(range.start), range),
+            Tag::Emphasis => self.open_inline(Style::ITALIC, 1, range),
+            Tag::Strong => self.open_inline(Style::BOLD, 2, range),
+            Tag::Strikethrough => self.open_inline(Style::STRUCK, self.run_at(range.start), range),
             Tag::Link { link_type, dest_url, title, .. } => {
                 let mark = if is_auto(link_type) { "<" } else { "[" };
                 self.link(Style::LINK, mark, address(&dest_url, &title), range);
@@ -239,9 +239,9 @@ impl<'m> Renderer<'m> {
                 self.finish(range.end);
                 self.close(range);
             }
-            TagEnd::Emphasis => self.shut(1, range),
-            TagEnd::Strong => self.shut(2, range),
-            TagEnd::Strikethrough => self.shut(self.run_at(range.start), range),
+            TagEnd::Emphasis => self.close_inline(1, range),
+            TagEnd::Strong => self.close_inline(2, range),
+            TagEnd::Strikethrough => self.close_inline(self.run_at(range.start), range),
             TagEnd::Link => self.end_link(range, false),
             TagEnd::Image => self.end_link(range, true),
             _ => {}
@@ -447,7 +447,7 @@ impl<'m> Renderer<'m> {
 
     fn room(&self) -> usize {
         let taken: usize = self.prefixes.iter().map(|prefix| prefix_width(&prefix.others)).sum();
-        self.layout.width.saturating_sub(taken).max(NARROWEST)
+        self.layout.width.saturating_sub(taken).max(MIN_WIDTH)
     }
 
     fn row(&mut self, text: &str) {
@@ -493,7 +493,7 @@ impl<'m> Renderer<'m> {
     }
 
     /// Opens an element whose delimiter has `length` bytes.
-    fn open(&mut self, style: Style, length: usize, range: Range<usize>) {
+    fn open_inline(&mut self, style: Style, length: usize, range: Range<usize>) {
         self.open.push(range.start);
         self.style(style);
         self.inner_end = range.start + length;
@@ -503,7 +503,7 @@ impl<'m> Renderer<'m> {
         }
     }
 
-    fn shut(&mut self, length: usize, range: Range<usize>) {
+    fn close_inline(&mut self, length: usize, range: Range<usize>) {
         if !self.layout.color {
             let start = range.end.saturating_sub(length);
             let mark = self.source.get(start..range.end).unwrap_or_default();

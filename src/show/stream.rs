@@ -1,4 +1,4 @@
-//! Lays out Markdown while it arrives.
+//! Lays out Markdown as it arrives.
 //!
 //! The output does not depend on how the input is split into pieces: a row is written when no further text
 //! can change it. A block longer than 32 KiB is split, so memory is bounded.
@@ -8,14 +8,14 @@ use super::words::clean;
 use std::io::{self, Write};
 
 /// The length in bytes above which a block is split.
-const MOST: usize = 32 * 1024;
+const MAX_BLOCK: usize = 32 * 1024;
 /// The number of new bytes after which an incomplete line is laid out.
 const STEP: usize = 24;
-/// The bytes of a line that show what kind of block it begins. Shorter lines are not laid out until they
-/// grow.
-const BEGINNING: usize = 32;
+/// The number of bytes of a line that show which kind of block it begins. A shorter incomplete line is not laid
+/// out yet.
+const MIN_PARTIAL_LINE: usize = 32;
 
-/// A text that is laid out on `out` while it arrives.
+/// A text that is laid out on `out` as it arrives.
 pub struct Stream<W> {
     layout: MarkdownLayout,
     out: W,
@@ -27,7 +27,7 @@ pub struct Stream<W> {
     written: usize,
     /// True if a blank line precedes `text`.
     has_gap: bool,
-    /// The first line of a block of code that was split: `text` repeats it, and it was already shown.
+    /// The opening fence of a code block that was split. `text` begins with a copy of it, which is not shown again.
     fence: String,
     /// The length of `text` when it was last laid out.
     seen: usize,
@@ -45,7 +45,7 @@ impl<W: Write> Stream<W> {
     /// # Errors
     /// If they cannot be written.
     pub fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
-        for part in bytes.chunks(MOST) {
+        for part in bytes.chunks(MAX_BLOCK) {
             self.rest.extend_from_slice(part);
             let text = self.whole_characters();
             let has_line = text.contains('\n');
@@ -119,17 +119,17 @@ impl<W: Write> Stream<W> {
         let line = self.text.rfind('\n').map_or(0, |feed| feed + 1);
         let newest = &self.text[line..];
         let end = newest.trim_end_matches(|c: char| c.is_ascii_punctuation()).len();
-        // The rest of the line shows whether this is a fence.
+        // Only the rest of the line shows whether this is a fence.
         let is_container = |c: char| " >-+*.)".contains(c) || c.is_ascii_digit();
         let is_fence = newest.trim_start_matches(is_container).starts_with("```");
-        if end < BEGINNING || is_fence { line } else { line + end }
+        if end < MIN_PARTIAL_LINE || is_fence { line } else { line + end }
     }
 
     /// Returns the first top-level block that is too long, and the offset at which to split it.
     fn long_block(&self, tops: &[(usize, bool)], end: usize) -> Option<(usize, usize)> {
         let starts = || tops.iter().map(|(at, _)| *at);
         let mut blocks = starts().zip(starts().skip(1).chain([end])).enumerate();
-        let most = MOST + self.fence.len();
+        let most = MAX_BLOCK + self.fence.len();
         let (top, (start, _)) = blocks.find(|(_, (start, end))| end - start > most)?;
         let most = (0..=start + most).rev().find(|at| self.text.is_char_boundary(*at))?;
         let part = &self.text[start..most];
@@ -137,7 +137,7 @@ impl<W: Write> Stream<W> {
         Some((top, start + at.filter(|at| *at > self.fence.len()).unwrap_or(part.len())))
     }
 
-    /// Writes everything before a place in a block, and continues from there.
+    /// Splits the block `top` at offset `at`: writes everything before it, and continues from there.
     fn cut(&mut self, whole: &Rendered, top: usize, at: usize) -> io::Result<()> {
         let fence = open_fence(&self.text[whole.tops[top].0..at]);
         let part = render_part(&self.text[..at], self.layout, self.has_gap);

@@ -7,10 +7,10 @@ use pulldown_cmark::Alignment;
 /// The alignments of the columns.
 pub(super) type Alignments = Vec<Alignment>;
 
-/// The columns of the terminal between two cells.
-const BETWEEN: usize = 3;
-/// The minimum width to which a column of a table is reduced.
-const NARROWEST: usize = 4;
+/// The width of the separator between two cells, in columns of the terminal.
+const SEPARATOR: usize = 3;
+/// The minimum width to which a column of a table is reduced, in columns of the terminal.
+const MIN_COLUMN: usize = 4;
 
 /// A table that is being parsed.
 pub struct Table {
@@ -81,9 +81,9 @@ impl Table {
             cells.map(|cell| width(&cell.text)).max().unwrap_or(0).max(1)
         };
         let mut widths: Vec<usize> = (0..count).map(widest).collect();
-        let room = room.saturating_sub(BETWEEN * count.saturating_sub(1));
+        let room = room.saturating_sub(SEPARATOR * count.saturating_sub(1));
         let mut most = widths.iter().copied().max().unwrap_or(0);
-        while widths.iter().sum::<usize>() > room && most > NARROWEST {
+        while widths.iter().sum::<usize>() > room && most > MIN_COLUMN {
             most -= 1;
             // Reduce one column at a time, so that none is narrower than necessary.
             let mut over = (widths.iter().sum::<usize>()).saturating_sub(room);

@@ -1,7 +1,7 @@
 //! Writes entries as text for a terminal.
 
 use super::edit::{self, DiffKind, DiffLine};
-use super::markdown::MOST;
+use super::markdown::MAX_PARSED;
 use super::render::{MarkdownLayout, render};
 use super::words::{self, clean};
 use super::wrap::{chop, cut, expand_tabs, width, wrap};
@@ -46,7 +46,7 @@ pub struct TextWriter<'o, W> {
     last: Last,
 }
 
-/// A kind of output, which decides whether a blank line follows.
+/// The kind of the last output, which decides whether a blank line follows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Last {
     /// Nothing, or a blank line.
@@ -89,10 +89,10 @@ impl<'o, W: Write> TextWriter<'o, W> {
             Item::Turn(number) => self.turn(*number, entry.time),
             Item::Reply(reply) => {
                 let facts = words::reply(reply, self.options.prices.as_ref());
-                self.speak(Role::Assistant, &facts, entry.time)
+                self.begin_speaker(Role::Assistant, &facts, entry.time)
             }
             Item::Text { role, text } => {
-                self.speaks(*role, entry)?;
+                self.ensure_speaker(*role, entry)?;
                 self.gap_unless(&[Last::Heading])?;
                 match role {
                     Role::Assistant if self.options.color && !entry.retracted => self.styled(text),
@@ -100,11 +100,11 @@ impl<'o, W: Write> TextWriter<'o, W> {
                 }
             }
             Item::Thinking(text) => {
-                self.speaks(Role::Assistant, entry)?;
+                self.ensure_speaker(Role::Assistant, entry)?;
                 self.thinking(text)
             }
             Item::Call { name, input, is_answered, .. } => {
-                self.speaks(Role::Assistant, entry)?;
+                self.ensure_speaker(Role::Assistant, entry)?;
                 self.call(name, input)?;
                 match is_answered {
                     true => self.line(style::DIM, 4, &format!("({})", words::ANSWERED)),
@@ -116,11 +116,11 @@ impl<'o, W: Write> TextWriter<'o, W> {
                 self.result(result, entry)
             }
             Item::Media { role, media } => {
-                self.speaks(*role, entry)?;
+                self.ensure_speaker(*role, entry)?;
                 self.aside(2, &words::media(media))
             }
             Item::Other { role, kind, bytes } => {
-                self.speaks(*role, entry)?;
+                self.ensure_speaker(*role, entry)?;
                 self.aside(2, &words::other(kind, *bytes))
             }
             _ => Ok(()),
@@ -151,7 +151,7 @@ impl<'o, W: Write> TextWriter<'o, W> {
     }
 
     /// Writes a heading with the speaker.
-    fn speak(&mut self, role: Role, facts: &[String], time: Option<i64>) -> io::Result<()> {
+    fn begin_speaker(&mut self, role: Role, facts: &[String], time: Option<i64>) -> io::Result<()> {
         self.gap()?;
         let time = words::clock(time, &self.options.zone);
         self.speaker = Some(role);
@@ -171,9 +171,9 @@ impl<'o, W: Write> TextWriter<'o, W> {
     }
 
     /// Writes a heading unless the speaker is the same, and then the marks of the record.
-    fn speaks(&mut self, role: Role, entry: &ShownEntry) -> io::Result<()> {
+    fn ensure_speaker(&mut self, role: Role, entry: &ShownEntry) -> io::Result<()> {
         if self.speaker != Some(role) {
-            self.speak(role, &[], entry.time)?;
+            self.begin_speaker(role, &[], entry.time)?;
         }
         self.marks(entry)
     }
@@ -223,7 +223,7 @@ impl<'o, W: Write> TextWriter<'o, W> {
 
     /// Writes a reply's Markdown with colours and layout.
     fn styled(&mut self, text: &str) -> io::Result<()> {
-        if text.len() > MOST {
+        if text.len() > MAX_PARSED {
             return self.prose(text, "");
         }
         let layout = MarkdownLayout { width: self.width - 2, color: true, has_all: true };
@@ -362,7 +362,7 @@ impl<'o, W: Write> TextWriter<'o, W> {
         }
         let feeds = memchr::memchr_iter(b'\n', text.as_bytes()).count();
         let count = if text.is_empty() { 0 } else { feeds + 1 };
-        // The line about left-out lines takes a row itself, so it never replaces just one line.
+        // The notice about folded lines is itself a line, so it never replaces just one.
         let shown = if count <= FOLDED + 1 { count } else { FOLDED };
         for line in text.lines().take(shown) {
             self.line(style, 4, &cut(&expand_tabs(&clean(line)), self.width - 4))?;

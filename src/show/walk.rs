@@ -26,11 +26,11 @@ use std::io;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// The minimum number of tool calls that are remembered for late results, and the number of records that are
-/// remembered for compactions that name the first one they keep.
+/// The minimum number of tool calls that are remembered for late results. Also the number of records that are
+/// remembered to find the first one that a compaction keeps.
 const KEPT: usize = 4096;
 /// The length limit of the part of an input that identifies a call, in characters.
-const BEGINNING: usize = 60;
+const MAX_INPUT: usize = 60;
 
 /// A function that receives entries.
 type Each<'e> = dyn FnMut(&ShownEntry) -> io::Result<()> + 'e;
@@ -93,7 +93,7 @@ impl<'v> TranscriptWalk<'v> {
     /// Reads all inputs.
     ///
     /// # Errors
-    /// As [`TranscriptWalk::read`].
+    /// See [`TranscriptWalk::read`].
     pub fn read_all(&mut self, inputs: &[Input], each: &mut Each<'_>) -> anyhow::Result<()> {
         self.read(inputs, self.start.offset..u64::MAX, each)
     }
@@ -197,7 +197,8 @@ impl<'v> TranscriptWalk<'v> {
         }
     }
 
-    /// Adds the items of the blocks of a message to `out`. What the user says ends the reply before it.
+    /// Adds the items of the blocks of a message to `out`. Content from the user other than tool results ends the
+    /// reply before it.
     fn blocks(
         &mut self,
         content: &Content<'_>,
@@ -319,8 +320,8 @@ impl<'v> TranscriptWalk<'v> {
         if self.names[0].len() >= KEPT {
             self.names[1] = std::mem::take(&mut self.names[0]);
         }
-        let mut begin = json::on_one_line(&input.chars().take(BEGINNING).collect::<String>());
-        if input.chars().nth(BEGINNING).is_some() {
+        let mut begin = json::on_one_line(&input.chars().take(MAX_INPUT).collect::<String>());
+        if input.chars().nth(MAX_INPUT).is_some() {
             begin.push('…');
         }
         self.names[0].insert(id.to_owned(), (name.clone(), begin));

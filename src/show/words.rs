@@ -9,7 +9,7 @@ use crate::usage::PriceTable;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// The remark at a call whose result comes before it in the file, as in claw0's first format.
+/// The remark beside a tool call whose result comes before it in the file, as in claw0's first format.
 pub const ANSWERED: &str = "the result is above";
 
 /// A view record, or another record that is not part of the conversation.
@@ -63,7 +63,7 @@ fn compaction(it: &ShownCompaction) -> String {
         line.push_str(&format!(", replaces {place}"));
     }
     if it.summary.needs_retry {
-        line.push_str(", not made yet");
+        line.push_str(", the summary is missing");
     }
     line
 }

@@ -1,16 +1,16 @@
 //! The width of text on a terminal, and line breaking.
 //!
 //! Grapheme clusters are never split, and wide characters (Chinese, Japanese, Korean, emoji) count as two
-//! columns. The lines contain no control characters.
+//! columns. Lines must not contain control characters; [`expand_tabs`] replaces tabs.
 
 use std::borrow::Cow;
 use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// Characters that may not begin a line: closing marks in languages without spaces.
+/// Characters that may not begin a line, such as closing marks, in languages without spaces.
 const CLOSING: &str = "、。，．！？：；）」』】〉》〕ー々…";
-/// Characters that may not end a line.
+/// Characters that may not end a line: opening marks.
 const OPENING: &str = "（「『【〈《〔";
 /// The distance between tab stops in columns.
 const TAB: usize = 8;
@@ -41,7 +41,7 @@ pub fn expand_tabs(line: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Returns true if a line certainly fits: no character is wider than its number of bytes.
+/// Returns true if a line certainly fits: no character has more columns than bytes.
 fn is_short(line: &str, room: usize) -> bool {
     line.len() <= room
 }

@@ -183,7 +183,7 @@ impl ShowArgs {
         loop {
             match follow.step()? {
                 FollowEvent::Read(notes) => report_notes(log, &notes)?,
-                FollowEvent::Begun(why) => log.note(&why),
+                FollowEvent::Restarted(why) => log.note(&why),
                 FollowEvent::Nothing => pause().context("cannot write '<stdout>'")?,
             }
         }
