@@ -1,6 +1,6 @@
 //! The limits within the context window: the answer, the margin, and the reserve that triggers compaction.
 
-/// The window divided by the margin. The margin is 5 % of the window, in case the estimate is too low.
+/// The ratio of the window to the margin. The margin is 5 % of the window, in case the estimate is too low.
 const MARGIN: u64 = 20;
 
 /// A context window and the limits within it, all in tokens.

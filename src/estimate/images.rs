@@ -7,10 +7,11 @@
 //! decoded, so the work does not grow with it. Damaged data is not an error: an image that is given as a URL,
 //! or whose size cannot be read, costs [`UNKNOWN`].
 //!
-//! The crate imagesize (0.15) does not replace this: it takes the scaling hint of a lossy WebP for part of its size, and
-//! fails at fill bytes between the segments of a JPEG.
+//! The crate imagesize (0.15) cannot be used instead: it takes the scaling hint of a lossy WebP for part of its size,
+//! and fails at fill bytes between the segments of a JPEG.
 
-/// The tokens of an image of unknown size: about the highest cost of an image that is not scaled down.
+/// The tokens of an image of unknown size: about the limit above which Anthropic scales an image down further, which
+/// [`tokens`] does not do.
 pub const UNKNOWN: u64 = 1600;
 
 /// The longest edge in pixels of an image that is not scaled down.
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn other_data_costs_the_price_of_an_unknown_size() {
+    fn unreadable_data_costs_as_much_as_an_unknown_size() {
         let zero = encode(&png(0, 240));
         let text = encode(b"not an image, however long it may be");
         for source in

@@ -2,7 +2,7 @@
 //!
 //! An estimate adds up the parts of a request: the system prompt, the tools, each content block, and a fixed cost
 //! per message. Text is weighed by script ([`script`]), images by size ([`images`]). The trigger of compaction, the
-//! cut and the reports all use this estimate, so they cannot disagree.
+//! choice of its cut and the reports all use this estimate, so they cannot disagree.
 //!
 //! A provider's own count (`_meta.usage`, or the number in a refusal) replaces the estimate of the part that it
 //! covers. For every program, `counted::find` decides which of the counts in `_meta.usage` are used.
@@ -171,7 +171,7 @@ fn scale_of(messages: &[Message<'_>]) -> Option<Scale> {
     messages.first()?.meta.as_ref()?.scale
 }
 
-/// An estimator for a request and its changed versions. The provider's count of the request, if there is one,
+/// An estimator for a request and for changed versions of it. The provider's count of the request, if there is one,
 /// calibrates it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gauge {
@@ -222,7 +222,7 @@ impl Gauge {
         Tally { gauge: *self, weight: base + weights.iter().sum::<u64>(), anchor }
     }
 
-    /// Returns for each message the tokens of the request without the messages before it.
+    /// Returns, for each message, the tokens of the request without the messages before it.
     #[must_use]
     pub fn rests(&self, request: Request<'_, '_>) -> Vec<u64> {
         let mut rest = self.tally(Request { messages: &[], ..request });

@@ -22,8 +22,8 @@ pub struct Model {
 
 /// Finds `name` in `extra`, the text of a user's table, and then in the table that is compiled in.
 ///
-/// Both sides are compared without case and without a provider, up to the last `/`. In each table the longest
-/// matching row wins; of two with the same length, the later one. Returns `Ok(None)` if no row matches.
+/// Names are compared without regard to case and without the provider, which ends at the last `/`. In each table the
+/// longest matching row wins; of two with the same length, the later one. Returns `Ok(None)` if no row matches.
 ///
 /// # Errors
 ///
@@ -43,8 +43,8 @@ pub(super) fn bare(name: &str) -> String {
     name.rsplit('/').next().unwrap_or_default().to_ascii_lowercase()
 }
 
-/// Returns true if both names belong to the same model: they are compared without case, without a provider up
-/// to the last `/`, and without the date of a version at the end.
+/// Returns true if both names belong to the same model. Case, the provider (up to the last `/`) and the date of a
+/// version at the end are ignored.
 #[must_use]
 pub fn is_same(one: &str, other: &str) -> bool {
     undated(&bare(one)) == undated(&bare(other))
@@ -115,8 +115,8 @@ fn fits(name: &str, prefix: &str) -> bool {
 
 /// Returns true if `rest` continues the version number at the end of `prefix`.
 ///
-/// A digit does, and so does a dot or hyphen with a number of one or two digits. A longer number is a date,
-/// and a number with a letter after it (`-32b`) is a size.
+/// A digit does, and so does a dot or hyphen followed by a number of one or two digits. A longer number is a date,
+/// and a number followed by a letter (`-32b`) is a size.
 fn continues_version(prefix: &str, rest: &str) -> bool {
     let is_digit = |c: char| c.is_ascii_digit();
     if !prefix.ends_with(is_digit) {

@@ -3,7 +3,7 @@
 //! [`weigh`] returns units of 1/64 token ([`UNIT`]). It needs no vocabulary, takes linear time, is
 //! deterministic and never panics. Only the empty text and single spaces weigh zero. Cutting a text in two
 //! changes the sum by less than twenty tokens, unless the cut is in a run of hundreds of characters without a
-//! space that is half words and half keys.
+//! space that mixes words and keys.
 //!
 //! The weights are fitted to the *largest* count of five public tokenizers (o200k, cl100k, the older Claude,
 //! Qwen3, DeepSeek-V3): a prompt that is larger than estimated costs a failed call, one that is smaller costs
@@ -368,8 +368,8 @@ fn is_accented(c: char) -> bool {
         && !matches!(c, '×' | '÷')
 }
 
-/// Returns true if a block has no words: on average, at least every fifth byte starts a change between lower
-/// case, upper case and digits.
+/// Returns true if a block has no words: on average, at least one in five bytes is followed by a change between
+/// lower case, upper case and digits.
 fn is_dense(block: &[u8]) -> bool {
     block.len() >= DENSE_SHORTEST && changes(block) * 5 >= block.len()
 }
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_after_a_space_is_cheaper_than_one_that_is_glued() {
+    fn a_word_after_a_space_is_cheaper_than_one_without() {
         assert!(weigh("read the line") < weigh("read_the_line"));
         assert!(weigh("readTheLine") > weigh("read the line"));
     }

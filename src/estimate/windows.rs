@@ -1,4 +1,4 @@
-//! Context windows that refusals stated, in a file with one JSON object per line.
+//! Context windows that providers stated in refusals, in a file with one JSON object per line.
 //!
 //! A window belongs to an endpoint and a model together. The newest line for both applies, unless it is too
 //! old or implausible. It takes precedence over the table of models, so a wrong line would make the model
@@ -10,9 +10,9 @@ use crate::json::write::Members;
 
 /// The smallest plausible window in tokens; smaller numbers in refusals count something else.
 pub const LEAST: u64 = 1024;
-/// The largest plausible window, as a multiple of the one known before.
+/// The largest plausible window, as a multiple of the one that was known before.
 pub const MOST_TIMES: u64 = 10;
-/// The time in seconds that a stated window applies: 30 days. Servers are reconfigured.
+/// The time in seconds for which a stated window applies: 30 days, because servers are reconfigured.
 pub const LIFETIME: f64 = 30.0 * 86_400.0;
 
 /// A window that a refusal stated.
@@ -24,7 +24,7 @@ pub struct Stated {
     pub ts: f64,
 }
 
-/// Returns true if a model whose window is `known`, if at all, can have the window `window`.
+/// Returns true if `window` is plausible for a model. `known` is the window known so far, if any.
 #[must_use]
 pub fn is_plausible(window: u64, known: Option<u64>) -> bool {
     window >= LEAST && known.is_none_or(|known| window <= known.saturating_mul(MOST_TIMES))
@@ -42,7 +42,7 @@ pub fn line(endpoint: &str, model: &str, stated: Stated) -> String {
 }
 
 /// Returns the newest window in `text` for `endpoint` and `model` that still applies at `now` and is
-/// plausible compared with the `known` one. `is_place` returns true for the endpoint in question. Other lines
+/// plausible compared with the `known` one. `is_place` returns true if a stored endpoint is `endpoint`. Other lines
 /// are skipped.
 #[must_use]
 pub fn lookup(
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(
             found(&text, "a", "m", LIFETIME),
             Some(1100),
-            "a line from before there was a bound"
+            "the implausible newer line is skipped"
         );
         assert_eq!(found(&text, "a", "m", LIFETIME + 1.0), None);
         assert_eq!(found(&line("a", "m", stated(9000, 2.0 * LIFETIME)), "a", "m", 0.0), None);

@@ -50,7 +50,7 @@ const fn masks(rows: [&str; 27]) -> [u32; 27] {
     masks
 }
 
-/// Counts the pairs of neighbours in `piece` that are unusual, including its start and end.
+/// Counts the unusual pairs of adjacent letters in `piece`, including its start and end.
 ///
 /// A single letter has none, and a repeated letter counts as usual: tokenizers know `aaaa` and `zzz`.
 pub(super) fn unusual(piece: &[u8]) -> u64 {
