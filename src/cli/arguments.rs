@@ -1,4 +1,4 @@
-//! Command line parsing, in one place, so that every program reports mistakes in the same way: in one line that ends
+//! Command line parsing. All programs use this module, so they report mistakes in the same way: in one line that ends
 //! with what to do.
 
 use crate::cli::{ENVIRONMENT, config, diagnostics};
@@ -15,21 +15,21 @@ use std::ffi::OsString;
 /// # Errors
 /// Fails with 2 if the command line is invalid, and with 78 if a variable or the configuration file is.
 pub fn parse<A: Parser>() -> anyhow::Result<A> {
-    let arguments = of_process();
+    let arguments = process_arguments();
     let parsed = read::<A>(&arguments).and_then(|mut parsed| from_matches(&mut parsed.matches));
-    parsed.map_err(|failed| why(failed, &arguments))
+    parsed.map_err(|failed| into_error(failed, &arguments))
 }
 
 /// Parses only the flags of this process, for commands that must work in spite of an invalid variable or configuration
-/// file. The format of diagnostics is still taken from these.
+/// file. The format of diagnostics still comes from all three.
 ///
 /// # Errors
 /// Fails with 2 if the command line is invalid.
 pub fn parse_flags<A: Parser>() -> anyhow::Result<(A, ArgMatches)> {
-    let arguments = of_process();
+    let arguments = process_arguments();
     let line = CommandLine::parse(with_negative_numbers(A::command()), &arguments);
     let parsed = line.and_then(|line| Ok((from_matches(&mut line.given.clone())?, line.given)));
-    let (parsed, given) = parsed.map_err(|failed| why(failed, &arguments))?;
+    let (parsed, given) = parsed.map_err(|failed| into_error(failed, &arguments))?;
     if !log_json_if_asked(&arguments) && config::open(&given).is_ok_and(|file| file.logs_json()) {
         diagnostics::log_json();
     }
@@ -41,11 +41,13 @@ pub fn parse_flags<A: Parser>() -> anyhow::Result<(A, ArgMatches)> {
 /// # Errors
 /// Fails as [`parse`] does.
 pub fn decided<A: Parser>() -> anyhow::Result<Vec<(Setting, SettingValue)>> {
-    let arguments = of_process();
-    read::<A>(&arguments).map(|parsed| parsed.settings).map_err(|failed| why(failed, &arguments))
+    let arguments = process_arguments();
+    read::<A>(&arguments)
+        .map(|parsed| parsed.settings)
+        .map_err(|failed| into_error(failed, &arguments))
 }
 
-fn of_process() -> Vec<OsString> {
+fn process_arguments() -> Vec<OsString> {
     std::env::args_os().collect()
 }
 
@@ -54,8 +56,8 @@ fn from_matches<A: Parser>(matches: &mut ArgMatches) -> Result<A, CommandLineErr
         .map_err(|error| CommandLineError::Usage(Box::new(A::command()), error))
 }
 
-/// Returns the error for a command line that cannot be parsed. Prints help and version, and ends the process.
-fn why(failed: CommandLineError, arguments: &[OsString]) -> anyhow::Error {
+/// Returns the error for a command line that cannot be parsed. For help and version, prints them and exits.
+fn into_error(failed: CommandLineError, arguments: &[OsString]) -> anyhow::Error {
     log_json_if_asked(arguments);
     match failed {
         CommandLineError::Config(error) => error,

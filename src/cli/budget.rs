@@ -55,7 +55,7 @@ impl BudgetArgs {
     /// Returns the budget for a program that requires a window.
     ///
     /// # Errors
-    /// Fails as [`BudgetArgs::budget`] does, and with 78 if the window is not known. It is never guessed.
+    /// Fails as [`BudgetArgs::budget`] does, and with 78 if the window is not known, because it is never guessed.
     pub fn known_budget(
         &self,
         model: &ModelArgs,
@@ -164,7 +164,7 @@ impl RequestArgs {
         };
         let tools = self.tools.as_ref().map(tools).transpose()?;
         if let (Some(tools), Some(path)) = (&tools, &self.tools)
-            && let Some(why) = fault_in_tools(tools.trim())
+            && let Some(why) = why_tools_are_invalid(tools.trim())
         {
             return fail(Exit::Data, format!("cannot use tools '{}': {why}", path.display()));
         }
@@ -175,8 +175,8 @@ impl RequestArgs {
     }
 }
 
-/// Returns the fault of a list of tools, if it has one.
-fn fault_in_tools(text: &str) -> Option<String> {
+/// Returns the reason why a list of tools is invalid, or `None` if it is valid.
+fn why_tools_are_invalid(text: &str) -> Option<String> {
     if json::elements(text).is_none() {
         return Some("not a JSON array; give a list of tools, or a directory of them".to_owned());
     }
@@ -208,7 +208,7 @@ impl RefusedArgs {
             Error::new(
                 Exit::Data,
                 format!(
-                    "cannot use '{}': not an error record; give what claw-call --failure wrote",
+                    "cannot use '{}': not an error record; give the file that claw-call --failure wrote",
                     path.display()
                 ),
             )

@@ -21,7 +21,8 @@ pub struct ConfigArgs {
     pub profile: Option<String>,
 }
 
-/// Opens the file that the command line selects, else the variable, else the default one if it exists.
+/// Opens the file that the command line selects, else the one that the variable selects, else the default one if it
+/// exists.
 ///
 /// # Errors
 /// Fails with 74 or 77 if it cannot be read, and with 78 if it is malformed or has an unknown key.

@@ -91,8 +91,8 @@ pub fn say_all<'a, T: fmt::Display + 'a>(
     write_lines(&lines);
 }
 
-/// The most bytes to write in one system call, which costs more than making a line. Writes of this size to a pipe are
-/// atomic, so lines of other programs cannot come between.
+/// The most bytes to write in one system call. Lines are collected because a call costs more than formatting a line. Up
+/// to this size, writes to a pipe are atomic, so lines of other programs cannot come between.
 const MOST_AT_ONCE: usize = 4096;
 
 /// Adds the line of a diagnostic to `lines`.
@@ -121,9 +121,9 @@ mod tests {
         let plain = anyhow::Error::from(Error::new(Exit::Data, "bad"));
         let json = |error, exit| members(error, exit).into_json();
         assert_eq!(json(&plain, Exit::Data), r#"{"status":65}"#);
-        let told =
+        let error =
             Error::new(Exit::NoGain, "no room").with(Members::new().string("outcome", "failed"));
-        let told = anyhow::Error::from(told).context("cannot go on");
-        assert_eq!(json(&told, Exit::NoGain), r#"{"status":5,"outcome":"failed"}"#);
+        let error = anyhow::Error::from(error).context("cannot continue");
+        assert_eq!(json(&error, Exit::NoGain), r#"{"status":5,"outcome":"failed"}"#);
     }
 }

@@ -21,7 +21,7 @@ pub struct KeyArgs {
 
 /// The option group for the connection to the provider.
 #[derive(Clone, Debug, clap::Args)]
-pub struct WayArgs {
+pub struct ConnectionArgs {
     /// The key.
     #[command(flatten)]
     pub key: KeyArgs,
@@ -39,7 +39,7 @@ pub struct WayArgs {
     pub beta: Vec<String>,
 }
 
-impl WayArgs {
+impl ConnectionArgs {
     /// Returns the endpoint of a model; the key is not read yet.
     ///
     /// # Errors

@@ -144,7 +144,7 @@ pub fn read_stdin() -> anyhow::Result<Vec<u8>> {
 pub fn open_stdin() -> anyhow::Result<StdinLock<'static>> {
     let stdin = std::io::stdin();
     if is_closed(&stdin) {
-        let text = "cannot read '<stdin>': standard input is closed (or an idle /dev/null); give a file or a pipe";
+        let text = "cannot read '<stdin>': standard input is closed (or is /dev/null, opened for writing); give a file or a pipe";
         return Err(Error::new(Exit::Io, text).into());
     }
     Ok(stdin.lock())
@@ -200,7 +200,7 @@ pub fn require_meta(messages: &[Message<'_>]) -> anyhow::Result<()> {
     }
 }
 
-/// Buffered standard output. The caller has to end it with [`Output::finish`].
+/// Buffered standard output. The caller must end it with [`Output::finish`].
 ///
 /// The standard library's [`Stdout`] searches all output for line feeds, and copies it twice.
 #[derive(Debug)]

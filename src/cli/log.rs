@@ -102,7 +102,7 @@ impl Log {
         Progress::new(self.name, text)
     }
 
-    /// Reports a count of the provider that the estimate does not use, with the reason.
+    /// Reports the provider's count that the estimate ignores, with the reason.
     pub fn unused_count(&self, unused: Option<Unused>) {
         let Some(unused) = unused else { return };
         let members = Members::new().number("unused", unused.count());
@@ -117,7 +117,7 @@ impl Log {
             1 => "lone surrogate",
             _ => "lone surrogates",
         };
-        let text = format!("replaced {count} {what} by U+FFFD");
+        let text = format!("replaced {count} {what} with U+FFFD");
         self.outcome(&text, &Members::new().number("replaced", count));
     }
 }
@@ -125,8 +125,8 @@ impl Log {
 /// The most findings of one rule to write to a terminal.
 const MOST_OF_A_RULE: usize = 20;
 
-/// Reports all findings and their number. On a terminal, reports the first ones of each rule and the number of the
-/// others.
+/// Reports all findings and their number. On a terminal, reports only the first ones of each rule and how many more
+/// there are.
 ///
 /// # Errors
 /// Fails with 65 if there are findings and `strict` is true.
@@ -141,7 +141,7 @@ pub fn report(log: Log, findings: &[Finding], strict: bool) -> anyhow::Result<()
     });
     diagnostics::say_all(log.name, first, |finding| finding.add_to(Members::new()));
     for (name, count) in counts.into_iter().filter(|(_, count)| *count > most) {
-        log.note(&format!("{name}: {} more, which claw-check lists", count - most));
+        log.note(&format!("{name}: {} more; claw-check lists them", count - most));
     }
     let count = match findings.len() {
         0 => return Ok(()),

@@ -1,5 +1,5 @@
-//! The parts of the command line that several programs share. Only this module and `exit` use standard input and
-//! output, the environment and the arguments.
+//! The parts of the command line that several programs share. In the library, only this module uses standard input and
+//! output, the environment and the arguments, except that `provider::http` names the proxy variable in an error.
 
 pub mod arguments;
 pub mod attach;

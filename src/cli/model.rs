@@ -131,7 +131,7 @@ impl ModelArgs {
         Ok(found.map(|model| model.window).or_else(inside))
     }
 
-    /// Returns the window that a refusal stated, if it is plausible in view of the `known` one.
+    /// Returns the window that a refusal stated, if it is plausible given the `known` one.
     fn stated_window(&self, known: Option<u64>) -> anyhow::Result<Option<Stated>> {
         let (Some(model), Some(path)) = (self.model(), windows_file()) else { return Ok(None) };
         // A state file that cannot be read counts as empty.
@@ -141,8 +141,8 @@ impl ModelArgs {
         Ok(windows::lookup(&text, is_place, &model, known, now()?))
     }
 
-    /// Stores the window that a refusal stated in the state directory, for all programs, if it is plausible in view
-    /// of the configured one or the one in the table.
+    /// Stores the window that a refusal stated, if it is plausible given the configured one or the one in the table.
+    /// It is stored in the state directory, so that all programs use it.
     ///
     /// # Errors
     /// Fails if the state file cannot be written.

@@ -1,4 +1,4 @@
-//! Option groups that programs share with the scripts, and so with claw-config.
+//! Option groups that programs share with the scripts and with claw-config.
 
 use crate::cli::{prices, read_file};
 use crate::exit::{Error, Exit, fail};
@@ -25,7 +25,7 @@ pub struct LimitTurnsArgs {
 /// The options for timeouts and retries.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct PatienceArgs {
-    /// Treat an answer of Ollama as an overflow if it counts far fewer prompt tokens than the estimate
+    /// Treat an answer from Ollama as an overflow if it reports far fewer prompt tokens than estimated
     #[arg(long, env = "CLAW_DETECT_TRUNCATION")]
     pub detect_truncation: bool,
     /// Longest wait for the answer to begin, and for each piece of it, in seconds
@@ -200,7 +200,7 @@ pub struct WorkspaceArgs {
 }
 
 impl WorkspaceArgs {
-    /// Returns the directory.
+    /// Returns the workspace.
     ///
     /// # Errors
     /// Fails with 78 if it does not exist.
@@ -257,7 +257,7 @@ impl RedactArgs {
     }
 }
 
-/// The option for the wait for another turn.
+/// The option for the longest wait for another turn.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct LockArgs {
     /// Longest wait for another turn on the same transcript, in seconds

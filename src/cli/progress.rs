@@ -4,8 +4,8 @@
 //! error, when the program ends, and when a signal ends it. There is no line if standard error is not a terminal, if
 //! the terminal cannot erase (`TERM`), if diagnostics are JSON, or in the background.
 //!
-//! In a pipeline or a call, only the program that does the work shows progress: a program that reads the output of
-//! another, or runs another, shows nothing meanwhile.
+//! Only the program that does the work shows progress: a program that reads the output of another, or has started
+//! another, shows nothing while it waits.
 //!
 //! A process has one line. A thread draws it while there is something to show.
 
@@ -111,14 +111,14 @@ pub fn end_by_signals(before: fn(i32)) {
     signals::before_end(before);
 }
 
-/// Returns the text of a wait with the time since this call: `waiting for x (3 s)`.
+/// Returns `what` with the time since this call, such as `waiting for x (3 s)`.
 pub fn since(what: String) -> impl FnMut() -> Option<String> + Send + 'static {
     let begun = Instant::now();
     move || Some(format!("{what} ({} s)", begun.elapsed().as_secs()))
 }
 
-/// Returns the text about a program that reads `inputs` and writes output meanwhile: first that it searches, then how
-/// much of the inputs it has read. Shows nothing if the output itself goes to a terminal.
+/// Returns the text for a program that writes output while it reads `inputs`: first that it searches them, then how
+/// much of them it has read. There is no text if the output itself goes to a terminal.
 pub fn reading(inputs: &[Input]) -> impl FnMut() -> Option<String> + Send + 'static {
     let (inputs, is_shown) = (inputs.to_vec(), io::stdout().is_terminal());
     let name = match &inputs[..] {
@@ -208,8 +208,8 @@ fn is_free() -> bool {
 }
 
 fn columns() -> usize {
-    let told = tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col));
-    if told == 0 { COLUMNS } else { told }
+    let columns = tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col));
+    if columns == 0 { COLUMNS } else { columns }
 }
 
 /// Cuts a text to the width of the terminal, less one column for the cursor.
@@ -224,7 +224,7 @@ fn fitted(text: &str, columns: usize) -> String {
     text.to_owned()
 }
 
-/// Returns the text about an append, which may wait for other writers and then for the disk.
+/// Returns the text for an append, which may wait for other writers and then for the disk.
 pub fn appending(
     file: &Path,
     options: &transcript::AppendOptions,

@@ -572,7 +572,7 @@ fn audit_29_a_banner_names_the_model_and_help() {
     piped(&sandbox, "/status\n").success().stdout(contains("model        mine\n"));
     let cmd = chat(&sandbox).env_remove("CLAW_PROVIDER");
     let mut pty = on_a_terminal(cmd);
-    assert!(pty.output().starts_with("claw-chat: no model is set, /model NAME sets one; /help"));
+    assert!(pty.output().starts_with("claw-chat: no model is set; /model NAME sets one; /help"));
     pty.press(CTRL_D).end().success();
 }
 

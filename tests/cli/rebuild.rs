@@ -1025,11 +1025,11 @@ fn b_3_the_number_of_replaced_surrogates_is_reported() {
     for args in [&[][..], &["--meta"], &["--array"], &["--strict"]] {
         rebuild(&sent.join("\n"), args)
             .success()
-            .stderr("claw-rebuild: replaced 3 lone surrogates by U+FFFD\n");
+            .stderr("claw-rebuild: replaced 3 lone surrogates with U+FFFD\n");
     }
     rebuild(&user("u", r"\ud83d"), &["--ready"])
         .success()
-        .stderr("claw-rebuild: replaced 1 lone surrogate by U+FFFD\n");
+        .stderr("claw-rebuild: replaced 1 lone surrogate with U+FFFD\n");
     let run = rebuild(&sent.join("\n"), &["--log", "json"]);
     assert_eq!(values(run.success().stderr_text())[0]["replaced"], 3);
     // Nothing is replaced in content that is not sent.

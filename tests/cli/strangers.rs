@@ -266,6 +266,6 @@ fn audit_13_a_terminal_gets_the_first_findings_of_a_rule_and_a_file_gets_all() {
     let screen = pty.screen();
     assert_eq!(screen.matches("not-an-object: 's.jsonl'").count(), 20, "{screen}");
     assert_eq!(screen.matches("torn-line: 's.jsonl'").count(), 1, "{screen}");
-    let more = "claw-rebuild: not-an-object: 31 more, which claw-check lists";
+    let more = "claw-rebuild: not-an-object: 31 more; claw-check lists them";
     assert!(screen.contains(more) && screen.contains("52 findings"), "{screen}");
 }

@@ -7,7 +7,7 @@ use crate::spent::SpentArgs;
 use crate::transport::{Network, Tape};
 use anyhow::Context;
 use clawutils::cli::budget::{BodyArgs, Extras, WindowArgs};
-use clawutils::cli::endpoint::WayArgs;
+use clawutils::cli::endpoint::ConnectionArgs;
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::options::{CassetteArgs, PatienceArgs};
 use clawutils::cli::{Log, Output, messages};
@@ -53,10 +53,10 @@ pub struct CallArgs {
     /// Write the number of tokens that the provider counts in the request, without asking for a reply
     #[arg(long, conflicts_with = "classify")]
     pub count: bool,
-    /// Classify an answer of HTTP status STATUS whose body is the input, without sending anything
+    /// Classify an answer with HTTP status STATUS whose body is the input, without sending anything
     #[arg(long, value_name = "STATUS", value_parser = classify::status)]
     pub classify: Option<u16>,
-    /// Further rows of the failure table, and headers for --classify.
+    /// Additional rows of the failure table, and headers for --classify.
     #[command(flatten)]
     pub rows: RowArgs,
     /// Write the error record of a failed call to FILE
@@ -65,12 +65,12 @@ pub struct CallArgs {
     /// The prices and limits.
     #[command(flatten)]
     pub spent: SpentArgs,
-    /// Where to record, or to take recordings from.
+    /// The directories of recordings to write or to replay.
     #[command(flatten)]
     pub cassette: CassetteArgs,
-    /// The key and the way there.
+    /// The connection to the provider and its key.
     #[command(flatten)]
-    pub way: WayArgs,
+    pub connection: ConnectionArgs,
     /// The timeouts and retries.
     #[command(flatten)]
     pub patience: PatienceArgs,
@@ -95,7 +95,7 @@ pub fn call(
     check_ready(&messages)?;
     let name = named(model)?;
     let (rows, extra) = (args.rows.failures.read()?, args.body.read()?);
-    let mut endpoint = args.way.endpoint(model)?;
+    let mut endpoint = args.connection.endpoint(model)?;
     let known = known_window(args, model, log)?;
     let room = known.map_or(MAX_TOKENS, default_output);
     let request = ModelRequest {

@@ -74,7 +74,7 @@ impl Prices {
     /// Reads the prices that the options name, if any.
     ///
     /// # Errors
-    /// As [`LimitArgs::prices`].
+    /// See [`LimitArgs::prices`].
     pub(super) fn read(limits: &LimitArgs) -> anyhow::Result<Option<Prices>> {
         let name = limits.prices.iter().map(|path| path.display().to_string()).collect();
         Ok(limits.prices()?.map(|table| Prices { name, table }))
@@ -86,8 +86,8 @@ impl Prices {
     }
 
     /// Reports the cost of a reply. If the model has no price, it is reported as unpriced, not as free.
-    fn report(&self, reply: &Reply, asked: &str, log: Log) {
-        let model = reply.model.as_deref().unwrap_or(asked);
+    fn report(&self, reply: &Reply, requested: &str, log: Log) {
+        let model = reply.model.as_deref().unwrap_or(requested);
         let Some(counts) = reply.usage.as_deref().and_then(Counts::read) else {
             log.outcome(
                 "the reply has no usage, so its cost is unknown",
@@ -95,7 +95,7 @@ impl Prices {
             );
             return;
         };
-        let cost = self.table.cost(model, &counts).or_else(|| self.table.cost(asked, &counts));
+        let cost = self.table.cost(model, &counts).or_else(|| self.table.cost(requested, &counts));
         match cost {
             Some(cost) => {
                 log.outcome(
@@ -159,7 +159,7 @@ pub(super) fn write_records(
             && let Some(first) = records.lines.first_mut()
             && let Ok(object) = Object::parse(first)
         {
-            *first = object.with("call", &asked(call));
+            *first = object.with("call", &request_members(call));
         }
         lines.append(&mut records.lines);
         cut_call = records.cut_call;
@@ -194,7 +194,7 @@ fn ending(reply: &Reply, log: Log) -> Exit {
 }
 
 /// Returns a description of the request for `--meta`. Texts are hashed like record ids.
-fn asked(call: &ModelCall<'_, '_, '_>) -> String {
+fn request_members(call: &ModelCall<'_, '_, '_>) -> String {
     let request = &call.request;
     let hash = |text: Option<&str>| text.map(record::digest);
     Members::new()

@@ -19,12 +19,12 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// The longest total wait for optional parts of an answer: the rest of a refusal, or of a stream after its stop reason.
+/// The longest wait for all optional parts of an answer: the rest of a refusal, or of a stream after its stop reason.
 #[cfg(feature = "http")]
 const LINGER: Duration = Duration::from_secs(5);
 /// The capacity of the queue of received parts.
 #[cfg(feature = "http")]
-const WAITING: usize = 8;
+const QUEUE_LENGTH: usize = 8;
 
 /// The source of the answers.
 pub(super) enum Tape {
@@ -38,7 +38,7 @@ impl Tape {
     /// Opens the source that the options name. The key and the address are needed, and read, only for a live call.
     ///
     /// # Errors
-    /// As [`Endpoint::open`] and [`Cassette::open`].
+    /// See [`Endpoint::open`] and [`Cassette::open`].
     pub(super) fn open(args: &CassetteArgs, endpoint: &mut Endpoint) -> anyhow::Result<Tape> {
         if let Some(dir) = &args.replay {
             return Ok(Tape::Replay(Cassette::open(dir)?));
@@ -67,7 +67,7 @@ impl Tape {
 pub(super) struct Network<'n> {
     pub(super) tape: &'n mut Tape,
     pub(super) endpoint: &'n Endpoint,
-    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "nothing is waited for"))]
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only HTTP requests time out"))]
     pub(super) timeout: Duration,
     pub(super) log: Log,
     /// The signal that interrupted the reading of an answer.
@@ -148,7 +148,7 @@ impl Transport for Network<'_> {
     }
 
     fn random(&mut self) -> f64 {
-        // The hasher's seed is random in each process, which suffices to spread the retries.
+        // The hasher's seed is random in each process, which is enough to spread retries.
         RandomState::new().build_hasher().finish() as f64 / u64::MAX as f64
     }
 
@@ -174,7 +174,7 @@ impl Network<'_> {
     ) -> Result<(), Failure> {
         use clawutils::provider::http::{self, AnswerPart};
         let post = self.post(url, body);
-        let (sender, events) = mpsc::sync_channel(WAITING);
+        let (sender, events) = mpsc::sync_channel(QUEUE_LENGTH);
         let _listening = Listening::new(sender.clone());
         std::thread::spawn(move || {
             let outcome = http::post(post, |part| sender.send(AnswerEvent::Part(part)).is_ok());

@@ -36,10 +36,10 @@ pub struct CheckpointArgs {
     /// The options for when a checkpoint is due.
     #[command(flatten)]
     pub due: DueArgs,
-    /// The models that are asked before that of the conversation.
+    /// The models to try before that of the conversation.
     #[command(flatten)]
     pub summarisers: SummariserArgs,
-    /// The program that asks.
+    /// The command that calls the model.
     #[command(flatten)]
     pub call: CommandArgs,
     /// Time limit for all calls together, in seconds
@@ -65,8 +65,9 @@ impl CheckpointRun<'_> {
     /// Makes a checkpoint and writes its record, if one is due or `--if-due` is not given.
     ///
     /// # Errors
-    /// Status 5 if there is nothing to cover, or the request cannot be made short enough; 65 for bad input; 69 if the
-    /// reply is unusable; otherwise the status of the program that calls the model. Nothing is written then.
+    /// Status 5 if there is nothing to cover, or the request cannot be made short enough; 65 for invalid input; 69 if
+    /// the reply is unusable; otherwise the status of the program that calls the model. Nothing is written after an
+    /// error.
     pub fn run(
         &self,
         input: &[(Arc<str>, Vec<u8>)],
@@ -114,7 +115,7 @@ impl CheckpointRun<'_> {
         Ok(Exit::Done)
     }
 
-    /// Asks the models in order, until one replies.
+    /// Calls the models in order, until one replies.
     fn ask(
         &self,
         plan: &CheckpointPlan<'_, '_>,
@@ -125,17 +126,17 @@ impl CheckpointRun<'_> {
         let prompt = self.prompt()?;
         let prompt = SummaryPrompt { text: &prompt, focus: None };
         let models = self.args.summarisers.models(self.model, budget)?;
-        let ask = |asked: &SummaryModel| {
-            self.args.summarisers.refuse_failing(asked)?;
+        let ask = |summariser: &SummaryModel| {
+            self.args.summarisers.refuse_failing(summariser)?;
             spent.check()?;
-            let writer = Writer { asked, command: &self.args.call.command, spent, log };
-            let limits = asked.limits(
+            let writer = Writer { summariser, command: &self.args.call.command, spent, log };
+            let limits = summariser.limits(
                 gauge,
                 summary_tokens(budget.map(|budget| budget.target())),
                 spent.left(),
             );
             let reply = writer.write(plan.covered, plan.earlier.as_deref(), prompt, limits);
-            if let Some(attempts) = &asked.attempts {
+            if let Some(attempts) = &summariser.attempts {
                 attempts.note(reply.is_ok(), now()?);
             }
             reply

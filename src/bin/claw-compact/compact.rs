@@ -1,6 +1,6 @@
-//! `claw-compact`: plan, get a summary from one of several sources, check it, apply it.
+//! `claw-compact`: plans a compaction, gets a summary from one of several sources, checks it and applies it.
 
-use crate::ladder::{Ladder, Made, listed};
+use crate::ladder::{AcceptedSummary, Ladder, listed};
 use anyhow::Context;
 use clawutils::cli::budget::Extras;
 use clawutils::cli::log::StageOutcome;
@@ -91,7 +91,7 @@ pub struct CompactRun<'s> {
     /// The system prompt and the tools.
     pub extras: Extras,
     /// The name of the conversation's model.
-    pub asked: Option<String>,
+    pub model_name: Option<String>,
 }
 
 impl CompactRun<'_> {
@@ -100,7 +100,7 @@ impl CompactRun<'_> {
     /// # Errors
     /// Fails with status 5 if there is nothing to gain or the summary does not make the request fit, 65 if the
     /// input is invalid, 69 if the model's summary is not usable, and with the status of the command that calls
-    /// the model if that fails. Writes nothing then.
+    /// the model if that fails. Nothing is written after an error.
     pub fn run(&self, input: &[(Arc<str>, Vec<u8>)], log: Log) -> anyhow::Result<Exit> {
         let progress = log.wait_for("looking for a cut");
         let messages = messages(input)?;
@@ -117,8 +117,8 @@ impl CompactRun<'_> {
         let prompt = self.prompt()?;
         let prompt = SummaryPrompt { text: &prompt, focus: self.args.focus.as_deref() };
         if self.args.plan {
-            let asked = self.models()?.into_iter().next().unwrap_or_else(|| self.main());
-            let pieces = self.pieces(&asked, &task, &planned, prompt)?;
+            let summariser = self.models()?.into_iter().next().unwrap_or_else(|| self.main());
+            let pieces = self.pieces(&summariser, &task, &planned, prompt)?;
             let first = pieces.iter().next().map(|piece| piece.text.as_str());
             let request = prompt.request(planned.earlier.as_deref(), first.unwrap_or_default());
             return write_messages(&[Message::text(Role::User, &request)]);
@@ -130,17 +130,17 @@ impl CompactRun<'_> {
         let ladder = Ladder { session: self, spent: &spent, prompt, log };
         let mut sources = self.sources(self.is_too_long(&task, &planned))?;
         sources.retain(|source| source.is_available(&messages));
-        let made = ladder.climb(&sources, &task, &planned);
+        let made = ladder.try_each(&sources, &task, &planned);
         drop(progress);
         let made = made.map_err(|error| with_outcome(error, planned.before, &spent))?;
         self.write(&task, &made)?;
-        say_applied(log, &made, &spent);
+        report_applied(log, &made, &spent);
         Ok(Exit::Done)
     }
 
     pub(crate) fn task<'r, 'a>(&'r self, messages: &'r [Message<'a>]) -> Task<'r, 'a> {
         let (system, tools) = (self.extras.system.as_deref(), self.extras.tools.as_deref());
-        let model = self.asked.as_deref();
+        let model = self.model_name.as_deref();
         let request = Request { messages, system, tools, model };
         let rule = match self.args.keep_tokens {
             Some(tokens) => CutRule::Tail(tokens),
@@ -168,16 +168,16 @@ impl CompactRun<'_> {
         self.args.prompt.as_ref().map_or_else(|| Ok(request::PROMPT.to_owned()), |p| read_text(p))
     }
 
-    /// Returns the pieces of the covered part that a model gets, one for each call.
+    /// Divides the covered part into pieces for a model, one for each call.
     pub(crate) fn pieces(
         &self,
-        asked: &SummaryModel,
+        summariser: &SummaryModel,
         task: &Task<'_, '_>,
         planned: &CutPlan,
         prompt: SummaryPrompt<'_>,
     ) -> anyhow::Result<Pieces> {
         let calls = self.args.max_calls.max(1) as usize;
-        let limits = asked.limits(task.gauge, task.summary_tokens(), calls);
+        let limits = summariser.limits(task.gauge, task.summary_tokens(), calls);
         let covered = &task.messages[planned.from..planned.at];
         match Pieces::new(covered, prompt, planned.earlier.as_deref(), limits) {
             Some(pieces) => Ok(pieces),
@@ -188,7 +188,7 @@ impl CompactRun<'_> {
         }
     }
 
-    pub(crate) fn write(&self, task: &Task<'_, '_>, made: &Made) -> anyhow::Result<()> {
+    pub(crate) fn write(&self, task: &Task<'_, '_>, made: &AcceptedSummary) -> anyhow::Result<()> {
         if !self.args.record {
             return write_messages(&task.apply(&made.planned, &made.reply.text)).map(|_| ());
         }
@@ -201,7 +201,7 @@ impl CompactRun<'_> {
 /// Returns the compaction record of a summary.
 pub(crate) fn record(
     task: &Task<'_, '_>,
-    made: &Made,
+    made: &AcceptedSummary,
     retry_of: Option<&str>,
 ) -> anyhow::Result<String> {
     let Some(first_kept) = task.first_kept(&made.planned) else {
@@ -232,7 +232,7 @@ pub(crate) fn outcome_of(error: &anyhow::Error) -> Members {
     own.cloned().unwrap_or_else(|| StageOutcome::Failed.member())
 }
 
-pub(crate) fn say_applied(log: Log, made: &Made, spent: &CallBudget) {
+pub(crate) fn report_applied(log: Log, made: &AcceptedSummary, spent: &CallBudget) {
     let (at, before, after) = (made.planned.at, made.planned.before, made.after);
     let (calls, seconds) = (spent.calls(), spent.seconds());
     let source = &made.source;
@@ -270,7 +270,7 @@ fn nothing_to_gain(task: &Task<'_, '_>) -> String {
     }
 }
 
-/// Describes the largest message if it alone has at least half of the budget.
+/// Describes the largest message if it alone takes at least half of the budget.
 fn largest(task: &Task<'_, '_>) -> String {
     let sizes = task.messages.iter().map(|message| task.gauge.message(message));
     let Some((at, size)) = sizes.enumerate().max_by_key(|(_, size)| *size) else {

@@ -16,7 +16,7 @@ use clawutils::exit::{self, Error, Exit, fail};
 
 /// A summary that was accepted.
 #[derive(Clone, Debug)]
-pub(super) struct Made {
+pub(super) struct AcceptedSummary {
     /// The name of its source.
     pub source: String,
     pub planned: CutPlan,
@@ -39,25 +39,25 @@ pub(super) struct Ladder<'s> {
 
 impl Ladder<'_> {
     /// Tries the sources in order, and reports each failure. The last failure is returned as an error.
-    pub fn climb(
+    pub fn try_each(
         &self,
         sources: &[Source],
         task: &Task<'_, '_>,
         planned: &CutPlan,
-    ) -> anyhow::Result<Made> {
+    ) -> anyhow::Result<AcceptedSummary> {
         let Some((last, earlier)) = sources.split_last() else {
             return fail(Exit::Unavailable, "no source of summaries is left to try");
         };
         for (at, source) in earlier.iter().enumerate() {
             match self.make(source, task, planned) {
-                Err(error) => self.say_failed(source, &sources[at + 1], &error),
+                Err(error) => self.report_failed(source, &sources[at + 1], &error),
                 made => return made,
             }
         }
         self.make(last, task, planned)
     }
 
-    fn say_failed(&self, source: &Source, next: &Source, error: &anyhow::Error) {
+    fn report_failed(&self, source: &Source, next: &Source, error: &anyhow::Error) {
         let (name, next) = (source.name(), next.name());
         let text = format!("no summary from {name}: {}; trying {next}", exit::text(error));
         self.log.outcome(&text, &outcome_of(error).string("source", name));
@@ -68,28 +68,30 @@ impl Ladder<'_> {
         source: &Source,
         task: &Task<'_, '_>,
         planned: &CutPlan,
-    ) -> anyhow::Result<Made> {
-        let said = |text| SummaryReply { text, ..SummaryReply::default() };
+    ) -> anyhow::Result<AcceptedSummary> {
+        let without_usage = |text| SummaryReply { text, ..SummaryReply::default() };
         let (strategy, planned, reply) = match source {
-            Source::File(path) => (Strategy::File, planned.clone(), said(read_text(path)?)),
+            Source::File(path) => {
+                (Strategy::File, planned.clone(), without_usage(read_text(path)?))
+            }
             Source::Checkpoint => {
                 let Some((planned, text)) = task.by_checkpoint() else {
                     let why = "no checkpoint covers enough for the rest to fit";
                     return fail(Exit::NoGain, why);
                 };
-                (Strategy::Checkpoint, planned, said(text))
+                (Strategy::Checkpoint, planned, without_usage(text))
             }
-            Source::Model(asked) => return self.ask(asked, task, planned),
+            Source::Model(summariser) => return self.ask(summariser, task, planned),
             Source::Local => {
                 let text = local::summary(task, planned);
-                (Strategy::Local, planned.clone(), said(text))
+                (Strategy::Local, planned.clone(), without_usage(text))
             }
             Source::Stub => {
-                // Cover all but the newest fifth, because it may take long until there is a summary.
+                // Cover all but the newest fifth, because it may take a long time to get a summary.
                 let task = Task { rule: CutRule::Fifth, ..*task };
                 let planned = task.plan().unwrap_or_else(|| planned.clone());
                 let text = stub::text(&planned);
-                (Strategy::Stub, planned, said(text))
+                (Strategy::Stub, planned, without_usage(text))
             }
         };
         self.accept(source.name(), strategy, task, planned, reply)
@@ -98,22 +100,22 @@ impl Ladder<'_> {
     /// Asks a model for a summary, and logs the attempt.
     fn ask(
         &self,
-        asked: &SummaryModel,
+        summariser: &SummaryModel,
         task: &Task<'_, '_>,
         planned: &CutPlan,
-    ) -> anyhow::Result<Made> {
-        self.session.args.summarisers.refuse_failing(asked)?;
-        // Checked first: a model that can no longer be called has not failed.
+    ) -> anyhow::Result<AcceptedSummary> {
+        self.session.args.summarisers.refuse_failing(summariser)?;
+        // Check this first, because a model that may no longer be called has not failed.
         self.spent.check()?;
         let command = self.session.args.call.command.as_str();
-        let writer = Writer { asked, command, spent: self.spent, log: self.log };
+        let writer = Writer { summariser, command, spent: self.spent, log: self.log };
         let covered = &task.messages[planned.from..planned.at];
-        let limits = asked.limits(task.gauge, task.summary_tokens(), self.spent.left());
+        let limits = summariser.limits(task.gauge, task.summary_tokens(), self.spent.left());
         let reply = writer.write(covered, planned.earlier.as_deref(), self.prompt, limits);
         let made = reply.and_then(|reply| {
-            self.accept(&asked.name, Strategy::Llm, task, planned.clone(), reply)
+            self.accept(&summariser.name, Strategy::Llm, task, planned.clone(), reply)
         });
-        if let Some(attempts) = &asked.attempts {
+        if let Some(attempts) = &summariser.attempts {
             attempts.note(made.is_ok(), now()?);
         }
         Ok(self.restore_names(&writer, task, made?))
@@ -126,12 +128,19 @@ impl Ladder<'_> {
         task: &Task<'_, '_>,
         planned: CutPlan,
         reply: SummaryReply,
-    ) -> anyhow::Result<Made> {
+    ) -> anyhow::Result<AcceptedSummary> {
         match accept::accept(task, &planned, &reply.text, strategy) {
             Ok(after) => {
                 let (covered, kept) = task.messages.split_at(planned.at);
                 let lost = Used::find(&covered[planned.from..], kept).lost(&planned, &reply.text);
-                Ok(Made { source: source.to_owned(), planned, strategy, reply, after, lost })
+                Ok(AcceptedSummary {
+                    source: source.to_owned(),
+                    planned,
+                    strategy,
+                    reply,
+                    after,
+                    lost,
+                })
             }
             Err(why) => {
                 let text = format!("summary rejected: {why}");
@@ -141,17 +150,22 @@ impl Ladder<'_> {
         }
     }
 
-    /// Asks again for a summary that has the lost names, if there are any. The new summary is used if it lacks
-    /// fewer names; if the call fails, the first one is used.
-    fn restore_names(&self, writer: &Writer<'_>, task: &Task<'_, '_>, made: Made) -> Made {
-        let limits = writer.asked.limits(task.gauge, task.summary_tokens(), self.spent.left());
+    /// If the summary lacks names, asks once more for one that has them. The new summary is used if it lacks fewer
+    /// names; if the call fails, the first one is used.
+    fn restore_names(
+        &self,
+        writer: &Writer<'_>,
+        task: &Task<'_, '_>,
+        made: AcceptedSummary,
+    ) -> AcceptedSummary {
+        let limits = writer.summariser.limits(task.gauge, task.summary_tokens(), self.spent.left());
         let request = request::restore(&made.reply.text, &made.lost.names(), &made.lost.lines());
         let fits = limits.room.is_none_or(|room| task.gauge.text(&request) + 8 <= room);
         if made.lost.is_empty() || self.spent.left() == 0 || !fits {
             return made;
         }
         self.log.note(&format!("the summary lacks {}; asking again", listed(&made.lost)));
-        let again = || -> anyhow::Result<Made> {
+        let again = || -> anyhow::Result<AcceptedSummary> {
             let Some(reply) = writer.ask(&request, limits.summary)? else {
                 return fail(Exit::NoGain, "the second request does not fit the context window");
             };
@@ -163,7 +177,7 @@ impl Ladder<'_> {
             Ok(better) if better.lost.len() < made.lost.len() => better,
             Ok(worse) => {
                 let reply = SummaryReply { usage: worse.reply.usage, ..made.reply };
-                Made { reply, ..made }
+                AcceptedSummary { reply, ..made }
             }
             Err(error) => {
                 self.log.note(&format!("keeping the first summary: {}", exit::text(&error)));

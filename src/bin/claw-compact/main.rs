@@ -47,9 +47,9 @@ fn main() -> ExitCode {
         let extras = args.request.read()?;
         let refused = args.refused.read()?;
         let budget = args.budget.budget(&args.model, refused.as_ref())?;
-        let asked = args.model.model();
+        let model_name = args.model.model();
         let (args, operands, model) = (&args.compact, &args.operands, &args.model);
-        let session = CompactRun { args, model, budget, refused, extras, asked };
+        let session = CompactRun { args, model, budget, refused, extras, model_name };
         if args.retry {
             return session.retry(&operands.transcripts()?, log);
         }

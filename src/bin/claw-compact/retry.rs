@@ -1,11 +1,11 @@
 //! `--retry`: makes the summaries that placeholders stand for.
 //!
-//! Each pending compaction is repeated with the messages and the cut of the first time. Its record names the
-//! compaction that it replaces, and applies only where that one does. The oldest comes first, and later
-//! summaries continue it. A summary that keeps failing does not hold up the others.
+//! Each pending compaction is repeated with the same messages and the same cut. Its record names the compaction that
+//! it replaces, and applies only where that one does. The oldest comes first, because later summaries continue it. A
+//! summary that keeps failing does not hold up the others.
 
-use crate::compact::{CompactRun, record, say_applied};
-use crate::ladder::{Ladder, Made};
+use crate::compact::{CompactRun, record, report_applied};
+use crate::ladder::{AcceptedSummary, Ladder};
 use crate::sources::Source;
 use anyhow::Context;
 use clawutils::cli::model::state_dir;
@@ -67,7 +67,7 @@ impl CompactRun<'_> {
     }
 
     /// Returns the reason why a summary is not attempted now, if there is one. A summary that continues a missing
-    /// one would be marked as pending again, and be made again on every run.
+    /// one would itself be marked as pending, and be made again on every run.
     fn why_not_yet(
         &self,
         one: &Pending,
@@ -103,7 +103,7 @@ impl CompactRun<'_> {
         let made = messages.and_then(|messages| self.make_again(&messages, one, &spent, log));
         attempts(one).note(made.is_ok(), now()?);
         let (made, line) = made?;
-        say_applied(log, &made, &spent);
+        report_applied(log, &made, &spent);
         summaries.replace(&one.id, made.planned.summary(&made.reply.text));
         Ok(line)
     }
@@ -114,7 +114,7 @@ impl CompactRun<'_> {
         one: &Pending,
         spent: &CallBudget,
         log: Log,
-    ) -> anyhow::Result<(Made, String)> {
+    ) -> anyhow::Result<(AcceptedSummary, String)> {
         let task = self.task(messages);
         let Some(planned) = task.plan_from(&one.first_kept) else {
             let text =
@@ -124,8 +124,10 @@ impl CompactRun<'_> {
         let prompt = self.prompt()?;
         let prompt = SummaryPrompt { text: &prompt, focus: self.args.focus.as_deref() };
         let models = self.models()?.into_iter();
-        let sources: Vec<Source> = models.map(|asked| Source::Model(Box::new(asked))).collect();
-        let made = Ladder { session: self, spent, prompt, log }.climb(&sources, &task, &planned)?;
+        let sources: Vec<Source> =
+            models.map(|summariser| Source::Model(Box::new(summariser))).collect();
+        let made =
+            Ladder { session: self, spent, prompt, log }.try_each(&sources, &task, &planned)?;
         let line = record(&task, &made, Some(&one.id))?;
         Ok((made, line))
     }
@@ -146,8 +148,8 @@ impl CompactRun<'_> {
     }
 }
 
-/// Returns the messages from when the compaction was made, with the summary that was made since for the placeholder
-/// among them.
+/// Returns the messages as they were when the compaction was made. If they begin with a placeholder whose summary has
+/// been made since, it is replaced by that summary.
 fn before(
     inputs: &[Input],
     one: &Pending,

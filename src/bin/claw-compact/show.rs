@@ -23,7 +23,8 @@ impl CompactRun<'_> {
         let sources = self.sources(self.is_too_long(task, planned))?;
         // The pieces for the first model.
         let model = sources.iter().find_map(Source::model);
-        let pieces = model.map(|asked| self.pieces(asked, task, planned, prompt)).transpose()?;
+        let pieces =
+            model.map(|summariser| self.pieces(summariser, task, planned, prompt)).transpose()?;
         let first = pieces.as_ref().and_then(|pieces| pieces.iter().next());
         let request = first.map(|piece| {
             let text = prompt.request(planned.earlier.as_deref(), &piece.text);
@@ -32,7 +33,7 @@ impl CompactRun<'_> {
         let (calls, left_out) = pieces.map_or((0, 0), |pieces| (pieces.calls(), pieces.left_out));
         let (covered, kept) = task.messages.split_at(planned.at);
         let add = |it: Members, message| add_message(it, task, planned, message);
-        // Counts the longest summary that is allowed.
+        // Assume the longest summary that is allowed.
         let after = task.tokens(&task.apply(planned, "")) + task.most_tokens(planned);
         let plan = Members::new()
             .number("tokens_before", planned.before)
@@ -54,7 +55,7 @@ impl CompactRun<'_> {
     }
 }
 
-/// Adds a message: its first record, its role, its size, and whether its text is kept word for word.
+/// Adds a message: its first record, its role, its size, and whether its text is kept verbatim.
 fn add_message(
     members: Members,
     task: &Task<'_, '_>,

@@ -17,12 +17,12 @@ pub enum Source {
     Model(Box<SummaryModel>),
     /// Extraction from the messages, without a model.
     Local,
-    /// A placeholder, which says that the summary is missing.
+    /// A placeholder for a missing summary.
     Stub,
 }
 
 impl Source {
-    /// Returns true if these messages have such a source.
+    /// Returns true if the source can be tried: a checkpoint must be among the messages.
     #[must_use]
     pub fn is_available(&self, messages: &[Message<'_>]) -> bool {
         !matches!(self, Source::Checkpoint) || LatestCheckpoint::among(messages).is_some()
@@ -34,7 +34,7 @@ impl Source {
         match self {
             Source::File(_) => "file",
             Source::Checkpoint => "checkpoint",
-            Source::Model(asked) => &asked.name,
+            Source::Model(summariser) => &summariser.name,
             Source::Local => "local",
             Source::Stub => "stub",
         }
@@ -44,7 +44,7 @@ impl Source {
     #[must_use]
     pub fn model(&self) -> Option<&SummaryModel> {
         match self {
-            Source::Model(asked) => Some(asked),
+            Source::Model(summariser) => Some(summariser),
             _ => None,
         }
     }
@@ -65,7 +65,7 @@ impl CompactRun<'_> {
             sources.push(Source::Checkpoint);
         }
         let models = self.models()?.into_iter();
-        sources.extend(models.map(|asked| Source::Model(Box::new(asked))));
+        sources.extend(models.map(|summariser| Source::Model(Box::new(summariser))));
         let args = &self.args.sources;
         // If the user names one of the two, the other is not used.
         let is_default = !args.no_fallback && args.fallback.is_none() && !args.emergency;

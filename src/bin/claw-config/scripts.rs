@@ -3,7 +3,7 @@
 use clap::{ArgAction, Args, Parser};
 use clawutils::cli::LogArgs;
 use clawutils::cli::budget::{BodyArgs, BudgetArgs, RequestArgs};
-use clawutils::cli::endpoint::WayArgs;
+use clawutils::cli::endpoint::ConnectionArgs;
 use clawutils::cli::model::ModelArgs;
 use clawutils::cli::options::{
     CassetteArgs, DueArgs, FailuresArgs, LimitArgs, LimitTurnsArgs, LockArgs, PatienceArgs,
@@ -20,7 +20,7 @@ pub struct TurnSettings {
     #[command(flatten)]
     pub model: ModelArgs,
     #[command(flatten)]
-    pub way: WayArgs,
+    pub connection: ConnectionArgs,
     #[command(flatten)]
     pub request: RequestArgs,
     #[command(flatten)]
@@ -172,7 +172,7 @@ pub struct Retry {
     #[command(flatten)]
     pub model: ModelArgs,
     #[command(flatten)]
-    pub way: WayArgs,
+    pub connection: ConnectionArgs,
     #[command(flatten)]
     pub request: RequestArgs,
     #[command(flatten)]

@@ -115,8 +115,8 @@ impl ShellCode {
         self.set(name, if is_on { "yes" } else { "no" });
     }
 
-    /// Makes a message the standard input. The code so far goes into the variable `settings`, which the script
-    /// exports. It does not contain the message, because Linux limits each environment string to 128 KiB.
+    /// Adds code that makes a message the standard input. The code before it goes into the variable `settings`, which
+    /// the script exports, without the message, because Linux limits each environment string to 128 KiB.
     fn set_input(&mut self, message: &str) {
         let settings = std::mem::take(self).0;
         self.set("settings", settings);
@@ -207,7 +207,7 @@ fn turn(args: &Turn, decided: &Decided, text: &mut ShellCode) -> anyhow::Result<
         text.add("printf '%s' ").add(quoted(plan.as_ref())).add("\nexit 0\n");
         return Ok(());
     }
-    say_default_model(&settings.model, &session);
+    report_default_model(&settings.model, &session);
     text.set("work", work_directory());
     text.set("session", &session);
     text.set("again", again(args));
@@ -290,7 +290,7 @@ fn set_attached(files: &[PathBuf], text: &mut ShellCode) -> anyhow::Result<()> {
 fn described(model: &ModelArgs) -> String {
     match model.model() {
         Some(name) => format!("model {name} ({})", model.provider().name()),
-        None => "no model is set, /model NAME sets one".to_owned(),
+        None => "no model is set; /model NAME sets one".to_owned(),
     }
 }
 
@@ -303,12 +303,12 @@ fn check(settings: &TurnSettings) -> anyhow::Result<bool> {
         settings.place.workspace.require()?;
     }
     if call.command == "claw-call" {
-        let endpoint = settings.way.endpoint(model)?;
+        let endpoint = settings.connection.endpoint(model)?;
         endpoint.check()?;
         if settings.cassette.replay.is_none() {
             let checked = endpoint.require_key();
             if checked.is_err() && model.provider.is_none() {
-                say_first_steps();
+                explain_providers();
             }
             checked?;
         }
@@ -342,8 +342,8 @@ fn work_directory() -> OsString {
     directory.join(format!("claw-turn.{random:016x}")).into()
 }
 
-/// Explains how to get a first answer.
-fn say_first_steps() {
+/// Explains how to choose a provider.
+fn explain_providers() {
     for line in [
         "to call Anthropic or OpenAI: set ANTHROPIC_API_KEY or OPENAI_API_KEY to your key",
         "to use a model on this machine: start Ollama, and give --provider ollama --model NAME",
@@ -354,7 +354,7 @@ fn say_first_steps() {
 }
 
 /// Reports which default model is used, on the first turn of a new transcript.
-fn say_default_model(model: &ModelArgs, session: &str) {
+fn report_default_model(model: &ModelArgs, session: &str) {
     let is_new = is_path(session) && !std::path::Path::new(session).exists();
     if !is_new || model.named_model().is_some() || model.provider() == Provider::Offline {
         return;

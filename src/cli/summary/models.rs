@@ -92,8 +92,8 @@ impl SummariserArgs {
     ///
     /// # Errors
     /// Fails with 69 if it has. The error states for how long the model is skipped.
-    pub fn refuse_failing(&self, asked: &SummaryModel) -> anyhow::Result<()> {
-        let Some(attempts) = &asked.attempts else { return Ok(()) };
+    pub fn refuse_failing(&self, summariser: &SummaryModel) -> anyhow::Result<()> {
+        let Some(attempts) = &summariser.attempts else { return Ok(()) };
         let reset = self.failure_reset as f64 * 60.0;
         let failures = attempts.failures(reset);
         let left = failures.last + reset - now()?;
@@ -104,7 +104,7 @@ impl SummariserArgs {
         }
         let text = format!(
             "skipping '{}' for {:.0} s: it failed {} times in a row",
-            asked.name,
+            summariser.name,
             left.ceil(),
             failures.count
         );
@@ -113,12 +113,12 @@ impl SummariserArgs {
 
     fn ollama(&self, main: &ModelArgs, model: &str) -> anyhow::Result<SummaryModel> {
         let (url, model) = (self.ollama_url.clone(), Some(model.to_owned()));
-        let mut asked = other(main, Provider::Ollama, model, url)?;
-        asked.timeout = self.ollama_timeout;
+        let mut summariser = other(main, Provider::Ollama, model, url)?;
+        summariser.timeout = self.ollama_timeout;
         if let Some(window) = self.ollama_window.filter(|window| *window > 0) {
-            asked.window = Some(divided(window, &asked.name)?);
+            summariser.window = Some(budget_of(window, &summariser.name)?);
         }
-        Ok(asked)
+        Ok(summariser)
     }
 }
 
@@ -138,7 +138,7 @@ fn other(
     let key = format!("summary:{name}@{base_url}");
     let (provider, base_url) = (Some(provider), Some(base_url));
     let model = ModelArgs { provider, model, base_url, models: main.models.clone() };
-    let window = model.own_window()?.map(|window| divided(window, &name)).transpose()?;
+    let window = model.own_window()?.map(|window| budget_of(window, &name)).transpose()?;
     Ok(SummaryModel {
         name,
         model,
@@ -148,7 +148,7 @@ fn other(
     })
 }
 
-fn divided(window: u64, name: &str) -> anyhow::Result<Budget> {
+fn budget_of(window: u64, name: &str) -> anyhow::Result<Budget> {
     match Budget::new(window, None, None) {
         Ok(budget) => Ok(budget),
         Err(why) => fail(Exit::Config, format!("cannot use '{name}': {why}")),

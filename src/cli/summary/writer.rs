@@ -37,7 +37,7 @@ const PROVIDER: [&str; 6] = [
 #[derive(Clone, Copy, Debug)]
 pub struct Writer<'s> {
     /// The model.
-    pub asked: &'s SummaryModel,
+    pub summariser: &'s SummaryModel,
     /// The command that calls it.
     pub command: &'s str,
     /// The limits on calls and time.
@@ -47,12 +47,12 @@ pub struct Writer<'s> {
 }
 
 impl Writer<'_> {
-    /// Gets a summary of `covered`, in pieces if necessary. `earlier` is the summary of what came before. If a
+    /// Gets a summary of `covered`, in pieces if necessary. `earlier` is the summary of the messages before. If a
     /// request does not fit, the rest is sent in requests of half the size. No request is sent twice unchanged.
     ///
     /// # Errors
-    /// Fails with 5 if no request fits or no calls are left, 69 if the reply is not usable or the time is over, and
-    /// otherwise with the status of the command.
+    /// Fails with 5 if no request fits or no calls are left, 69 if the reply is not usable or the time limit is
+    /// reached, and otherwise with the status of the command.
     pub fn write(
         &self,
         covered: &[Message<'_>],
@@ -85,19 +85,19 @@ impl Writer<'_> {
         limits: pieces::PieceLimits,
         refused: Option<&str>,
     ) -> anyhow::Result<Option<TooLong>> {
-        let Some(pieces) = Pieces::new(rest, prompt, said(so_far), limits) else {
+        let Some(pieces) = Pieces::new(rest, prompt, summary_text(so_far), limits) else {
             return fail(
                 Exit::NoGain,
                 "even the shortest summary request does not fit the context window",
             );
         };
-        self.say_left_out(&pieces);
+        self.report_left_out(&pieces);
         for (before, piece) in pieces.iter().enumerate() {
-            let request = prompt.request(said(so_far), &piece.text);
+            let request = prompt.request(summary_text(so_far), &piece.text);
             if refused == Some(request.as_str()) {
                 return fail(Exit::NoGain, "the summary request does not fit the context window");
             }
-            self.say_piece(before + 1, pieces.calls());
+            self.report_piece(before + 1, pieces.calls());
             let Some(reply) = self.ask(&request, limits.summary)? else {
                 return Ok(Some(TooLong { first: piece.first, request }));
             };
@@ -107,15 +107,15 @@ impl Writer<'_> {
         Ok(None)
     }
 
-    /// Reports which of several calls comes next.
-    fn say_piece(&self, piece: usize, all: usize) {
+    /// Reports the number of the next call if several are needed.
+    fn report_piece(&self, piece: usize, all: usize) {
         if all > 1 {
             let text = format!("asking for the summary, piece {piece} of {all}");
             self.log.outcome(&text, &Members::new().number("piece", piece).number("pieces", all));
         }
     }
 
-    fn say_left_out(&self, pieces: &Pieces) {
+    fn report_left_out(&self, pieces: &Pieces) {
         if pieces.left_out > 0 {
             let count = pieces.left_out;
             let text =
@@ -132,7 +132,7 @@ impl Writer<'_> {
         self.spent.take()?;
         let command = self.command;
         let line = Message::text(Role::User, request).to_line() + "\n";
-        let is_other = self.asked.attempts.is_some();
+        let is_other = self.summariser.attempts.is_some();
         let own = PROVIDER.iter().filter(|_| is_other);
         let without: Vec<&str> = REQUEST.iter().chain(own).copied().collect();
         let limits = ChildLimits { until: self.spent.until(), without: &without };
@@ -149,10 +149,10 @@ impl Writer<'_> {
     /// Returns the arguments of `claw-call`: the model and the length of the summary.
     fn arguments(&self, most_tokens: u64) -> Vec<String> {
         let mut arguments = vec!["--max-tokens".to_owned(), most_tokens.to_string()];
-        arguments.extend(self.asked.model.arguments());
+        arguments.extend(self.summariser.model.arguments());
         let numbers = [
-            ("--window", self.asked.window.map(|budget| budget.window)),
-            ("--timeout", self.asked.timeout),
+            ("--window", self.summariser.window.map(|budget| budget.window)),
+            ("--timeout", self.summariser.timeout),
         ];
         for (name, number) in numbers {
             let number = number.map(|number| [name.to_owned(), number.to_string()]);
@@ -173,7 +173,7 @@ struct TooLong {
 }
 
 /// Returns the text of a summary, if there is one yet.
-fn said(reply: &SummaryReply) -> Option<&str> {
+fn summary_text(reply: &SummaryReply) -> Option<&str> {
     Some(reply.text.as_str()).filter(|text| !text.is_empty())
 }
 
