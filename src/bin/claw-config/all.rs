@@ -22,8 +22,8 @@ fn options() -> impl Iterator<Item = Arg> {
 impl Args for All {
     fn augment_args(command: Command) -> Command {
         options().filter(|option| option.get_env().is_some()).fold(command, |command, option| {
-            let is_there = command.get_arguments().any(|other| other.get_env() == option.get_env());
-            if is_there {
+            let is_known = command.get_arguments().any(|other| other.get_env() == option.get_env());
+            if is_known {
                 return command;
             }
             // An alias in one program may be the name of an option in another.

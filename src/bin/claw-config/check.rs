@@ -1,4 +1,5 @@
-//! check: every value in the file and its profiles, the settings in effect, and the files and programs that they name.
+//! check: check every value in the file and its profiles, the settings in effect, and the files and programs that they
+//! name.
 
 use crate::all;
 use crate::list::warn_not_used;
@@ -19,7 +20,7 @@ use std::fs::File;
 use std::path::Path;
 
 /// Keys of directories that programs create if they are missing.
-const MADE: [&str; 2] = ["record", "workspace"];
+const CREATED: [&str; 2] = ["record", "workspace"];
 
 /// Reports each problem on its own line.
 pub fn check(given: &ArgMatches, log: Log) -> anyhow::Result<Exit> {
@@ -45,7 +46,7 @@ fn in_file(path: &Path, log: Log) -> anyhow::Result<Vec<String>> {
     let mut problems: Vec<String> = file.problems.iter().map(|why| unusable(path, why)).collect();
     let command = all::command();
     let settings = settings::of(&command);
-    // Without a profile, and with each profile, a conflict outside profiles is the same.
+    // A conflict between values outside profiles is found again for each profile, but reported once.
     let mut conflicts = HashSet::new();
     for profile in [None].into_iter().chain(file.profiles().into_iter().map(Some)) {
         file.profile = profile;
@@ -99,7 +100,7 @@ fn in_effect() -> Vec<String> {
     problems
 }
 
-/// Returns the reason why the file, object or program that a value gives cannot be used, if there is one.
+/// Returns the reason why the file, object or program that a value names cannot be used, if there is one.
 fn missing(setting: &Setting, text: &OsStr, name: &str) -> Option<String> {
     let (path, text) = (Path::new(text), text.to_string_lossy());
     let why = match setting.key.as_str() {
@@ -111,7 +112,7 @@ fn missing(setting: &Setting, text: &OsStr, name: &str) -> Option<String> {
         }
         "key-file" => KeySource::File(path.to_owned()).read().err()?,
         _ if setting.kind == ValueKind::Object => read_extra(&ExtraArg::new(&text)).err()?,
-        key if setting.kind != ValueKind::Path || MADE.contains(&key) && !path.exists() => {
+        key if setting.kind != ValueKind::Path || CREATED.contains(&key) && !path.exists() => {
             return None;
         }
         _ => anyhow::Error::from(File::open(path).err()?)

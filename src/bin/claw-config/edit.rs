@@ -74,7 +74,7 @@ impl Set {
             return fail(Exit::Usage, text);
         }
         if is_empty && !matches!(setting.kind, ValueKind::Switch | ValueKind::Number) {
-            // An empty value means none: a profile can undo a value outside it.
+            // An empty value means no value, so that a profile can undo a value outside it.
             return Ok("\"\"".to_owned());
         }
         if let Some(text) = texts.iter().find(|text| text.to_str().is_none()) {
@@ -102,9 +102,9 @@ impl Unset {
             return fail(Exit::Usage, text);
         }
         let path = place.path(&self.key);
-        let is_there = place.change(|text| edit::without(text, &path))?;
+        let was_present = place.change(|text| edit::without(text, &path))?;
         // An unknown key is an error only if the file does not have it.
-        let known = if is_there { Ok(()) } else { all::definition(&self.key).map(drop) };
+        let known = if was_present { Ok(()) } else { all::definition(&self.key).map(drop) };
         known.map(|()| Exit::Done)
     }
 }
@@ -162,7 +162,7 @@ impl EditedObject {
         after.into_iter().find(|problem| !before.contains(problem)).map_or(Ok(()), Err)
     }
 
-    /// Returns the problems of a text, except for invalid single values.
+    /// Returns the problems of a file with this text, except for single values that are invalid.
     fn problems(&self, text: &str) -> Vec<String> {
         let file = match ConfigFile::read(&self.file, text, self.profile.clone(), home(ENVIRONMENT))
         {
@@ -214,7 +214,7 @@ fn read(path: &Path) -> anyhow::Result<(Vec<u8>, u32)> {
     }
 }
 
-/// Follows symbolic links, also to a file that does not exist yet.
+/// Follows symbolic links, even to a file that does not exist yet.
 fn target(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     // Linux follows 40 links at most.

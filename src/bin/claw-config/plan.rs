@@ -40,7 +40,7 @@ fn steps(args: &Turn, has_window: bool) -> Vec<Step> {
         prompt(args, &session),
         step(
             settings.turn.proactive && has_window,
-            "if the estimate reaches the window less the reserve (3), summarise before the call",
+            "if the estimate reaches the window less the reserve (status 3), summarise before the call",
             format!("{rebuild} | claw-estimate --check"),
         ),
         step(
@@ -50,7 +50,7 @@ fn steps(args: &Turn, has_window: bool) -> Vec<Step> {
         ),
         step(
             settings.turn.guard,
-            "on an overflow (3): shorten tool results, and call again",
+            "on an overflow (status 3): shorten tool results, and call again",
             format!("{rebuild} | claw-truncate --record | {append}"),
         ),
         step(

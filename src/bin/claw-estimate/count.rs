@@ -33,7 +33,7 @@ impl CountArgs {
     /// Returns the provider's count, if `--count api` asks for it, and logs it beside `own`, our estimate.
     ///
     /// # Errors
-    /// Those of `claw-call`, with its statuses; 69 if its output is not a number.
+    /// The failures of `claw-call`, with its statuses; 69 if its output is not a number.
     pub fn count(
         &self,
         messages: &[Message<'_>],
@@ -48,7 +48,7 @@ impl CountArgs {
         let command = &self.call.command;
         let mut lines = Vec::new();
         messages::write(messages, &mut lines)?;
-        // The command shows what it waits for.
+        // The command shows its own progress.
         progress::stop();
         let ended =
             process::run(command, &arguments(request, model), lines, ChildLimits::default())?;

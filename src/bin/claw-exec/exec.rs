@@ -64,7 +64,7 @@ impl ExecArgs {
             let names: Vec<Cow<'_, str>> = calls.iter().map(|call| printable(&call.name)).collect();
             log.note(&format!("running {}", names.join(", ")));
         }
-        // Signals are handled from here on only, so until all questions are answered a signal ends the program.
+        // This asks the user. Signals are caught only afterwards, so that one ends the program during the questions.
         let jobs: Vec<Job> = calls.into_iter().map(|call| self.job(&directory, call)).collect();
         let (sender, events) = channel();
         listen(sender.clone()).context("cannot handle signals")?;
@@ -142,7 +142,7 @@ impl ExecArgs {
 }
 
 /// Asks the user on the terminal whether a call may run. The whole call is shown, with control characters escaped, so
-/// that the user agrees to nothing unseen.
+/// that the user sees everything that would run.
 fn ask(call: &ToolCall) -> std::io::Result<bool> {
     let mut terminal = Terminal::open()?;
     let (name, input) = (printable(&call.name), printable_json(&call.input).into_owned());

@@ -27,7 +27,7 @@ pub struct PartArgs {
 }
 
 impl PartArgs {
-    /// Returns the options as the library takes them.
+    /// Converts the options to those of the library.
     #[must_use]
     pub fn options(self) -> RebuildOptions {
         RebuildOptions {

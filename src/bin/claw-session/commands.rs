@@ -46,7 +46,7 @@ pub enum Command {
     Label(make::Label),
     /// Show the last records of a session, one line each
     History(history::History),
-    /// Show the names, the path and the contents of a session in numbers
+    /// Show the names, the path and statistics of a session
     Status(status::Status),
     /// Copy a session or its beginning into a new session, and print the id of the copy
     Fork(make::Fork),
@@ -116,17 +116,17 @@ impl Command {
 }
 
 impl SessionPlace {
-    /// Lists the sessions of an agent, or of all, see [`Store::list`].
+    /// Lists the sessions of one agent, or of all agents; see [`Store::list`].
     pub(crate) fn list(
         &self,
         agent: Option<&str>,
         is_fresh: bool,
     ) -> anyhow::Result<Vec<SessionEntry>> {
-        let _progress = self.log.wait_for("looking at the transcripts of sessions");
+        let _progress = self.log.wait_for("reading the transcripts of sessions");
         self.store.list(agent, is_fresh)
     }
 
-    /// Locks an agent's directory, see [`Store::lock`].
+    /// Locks an agent's directory; see [`Store::lock`].
     pub(crate) fn lock(&self, agent: &str) -> anyhow::Result<File> {
         let directory = self.store.directory(agent);
         let what = format!("waiting for the lock of '{}'", directory.display());
@@ -147,7 +147,7 @@ impl SessionPlace {
     ) -> anyhow::Result<&'e SessionEntry> {
         match self.look_up(entries, name, false)? {
             Some(entry) => Ok(entry),
-            None => self.none(name),
+            None => self.not_found(name),
         }
     }
 
@@ -177,7 +177,7 @@ impl SessionPlace {
         }
     }
 
-    pub(crate) fn none<T>(&self, name: &str) -> anyhow::Result<T> {
+    pub(crate) fn not_found<T>(&self, name: &str) -> anyhow::Result<T> {
         let workspace = self.workspace.display();
         fail(
             Exit::Failed,
@@ -187,26 +187,26 @@ impl SessionPlace {
         )
     }
 
-    /// Returns the agent of a session to create: the one from the option, else that of the key, else the
-    /// usual one.
+    /// Returns the agent of a session to create: the one from the option, else that of the key, else the default
+    /// one.
     pub(crate) fn agent_for(&self, key: Option<&str>) -> anyhow::Result<String> {
         let of_key = || key.and_then(name::agent_of).map(str::to_owned);
         match self.agent.clone().or_else(of_key) {
             Some(agent) => Ok(agent),
-            None => Ok(usual_agent(&self.entries()?)),
+            None => Ok(default_agent(&self.entries()?)),
         }
     }
 }
 
-/// Returns the agent to use by default: the only one that has sessions, so that a workspace of claw0 can be
-/// continued without options, or else `main`.
-pub(crate) fn usual_agent(entries: &[SessionEntry]) -> String {
+/// Returns the default agent: the only one that has sessions, so that a workspace of claw0 can be continued
+/// without options, or else `main`.
+pub(crate) fn default_agent(entries: &[SessionEntry]) -> String {
     let first = entries.first().map(|entry| entry.agent.as_str());
     let is_only = |agent: &&str| entries.iter().all(|entry| entry.agent == *agent);
     first.filter(is_only).unwrap_or(DEFAULT_AGENT).to_owned()
 }
 
-/// Returns the current time in microseconds, and as records have it.
+/// Returns the current time in microseconds since 1970, and in the form that records use.
 pub(crate) fn clock() -> anyhow::Result<(i64, String)> {
     let now = now()?;
     Ok((time::of_seconds(now), now.to_string()))

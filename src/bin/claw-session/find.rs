@@ -1,6 +1,6 @@
 //! path, current and switch: find the session with a name.
 
-use crate::commands::{SessionPlace, clock, print, usual_agent};
+use crate::commands::{SessionPlace, clock, default_agent, print};
 use crate::make::{SessionPlan, make};
 use clawutils::cli::open_transcript;
 use clawutils::cli::options::ResetArgs;
@@ -47,8 +47,8 @@ impl Path {
         let entries = place.entries()?;
         let path = match place.look_up(&entries, &self.name, self.create)? {
             Some(entry) => follow(self.resets, place, &entries, entry)?.path,
-            None if self.create => self.made(place)?.path,
-            None => return place.none(&self.name),
+            None if self.create => self.make_named(place)?.path,
+            None => return place.not_found(&self.name),
         };
         let Some(path) = path.to_str() else {
             return fail(Exit::Failed, format!("the path '{}' is not UTF-8", path.display()));
@@ -57,7 +57,7 @@ impl Path {
     }
 
     /// Creates a session with the name as its key if it looks like a key, or else as its label.
-    fn made(&self, place: &SessionPlace) -> anyhow::Result<SessionEntry> {
+    fn make_named(&self, place: &SessionPlace) -> anyhow::Result<SessionEntry> {
         let is_key = self.name.contains(':');
         let name = Some(self.name.clone());
         let (key, label) = if is_key { (name, None) } else { (None, name) };
@@ -69,7 +69,7 @@ impl Path {
 impl Current {
     pub(super) fn run(&self, place: &SessionPlace) -> anyhow::Result<Exit> {
         let entries = place.entries()?;
-        let agent = place.agent.clone().unwrap_or_else(|| usual_agent(&entries));
+        let agent = place.agent.clone().unwrap_or_else(|| default_agent(&entries));
         let Some(entry) = place.store.current(&agent, &entries) else {
             if let Some(label) = self.create.clone().filter(|_| entries.is_empty()) {
                 let (label, reuse) = (Some(label), Some(i64::MIN));
@@ -161,7 +161,7 @@ fn zone(is_needed: bool) -> anyhow::Result<TimeZone> {
     }
 }
 
-/// Returns true if a turn runs in a session.
+/// Returns true if a turn is running in a session.
 fn is_held(entry: &SessionEntry) -> anyhow::Result<bool> {
     if lock_path(&entry.path, Purpose::Turn).symlink_metadata().is_err() {
         return Ok(false);

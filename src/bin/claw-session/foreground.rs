@@ -1,4 +1,4 @@
-//! Runs a command, forwards signals to it, and ends as it ended.
+//! Runs a command, forwards signals to it, and ends the way it ended.
 //!
 //! A terminal signals its whole foreground process group, so the command gets Ctrl-C and Ctrl-Z directly. A signal
 //! that a process sends to this program (kill(1), a supervisor) is forwarded to the command and all its descendants.
@@ -22,7 +22,7 @@ use std::process::{Command, ExitCode, ExitStatus};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// Locked while [`forward`] stops the command for a moment. This program does not stop with it then.
+/// Locked while [`forward`] briefly stops the command, so that this program does not stop with it.
 static FORWARDING: Mutex<()> = Mutex::new(());
 
 /// Runs a command until it ends. Signals that this program ignores stay ignored, also in the command.
@@ -56,7 +56,7 @@ fn wait_for_end(process: Pid) {
         match wait(WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT) {
             Ok(Some(status)) if status.stopped() => {
                 let _forwarding = lock_forwarding();
-                // Without NOWAIT, each stop is seen once. One that `forward` caused is over.
+                // Without NOWAIT, each stop is seen once. If `forward` caused this one, it is over by now.
                 let stopped = wait(WaitIdOptions::STOPPED | WaitIdOptions::NOHANG);
                 if stopped.ok().flatten().is_some_and(|status| is_to_follow(&status)) {
                     let _ = emulate_default_handler(SIGTSTP);
@@ -112,7 +112,7 @@ fn send(members: &[Pid], signal: Signal) {
     }
 }
 
-/// Ends this program as the command ended: by the same signal, or with the status that this returns.
+/// Ends this program the way the command ended: by the same signal, or with the status that this returns.
 pub(super) fn end_like(status: ExitStatus) -> ExitCode {
     let Some(signal) = status.signal() else {
         return ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1));

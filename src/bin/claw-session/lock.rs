@@ -1,4 +1,4 @@
-//! lock: hold the turn of a session while a command runs.
+//! lock: hold the turn lock of a session while a command runs.
 //!
 //! This takes two processes. The first one chooses the session, starts the second one, forwards signals to it, waits,
 //! and removes the lock file. The second one takes the lock and then executes the command. The lock belongs to this
@@ -106,13 +106,13 @@ impl Lock {
     fn path(&self, place: &SessionPlace) -> anyhow::Result<PathBuf> {
         let (bytes, name) = (self.name.as_encoded_bytes(), self.name.to_string_lossy());
         if !(bytes.contains(&b'/') || bytes.ends_with(b".jsonl")) {
-            return self.chosen(place, &name);
+            return self.named_transcript(place, &name);
         }
         Ok(PathBuf::from(&self.name))
     }
 
-    /// Returns the transcript of a named session, or of the session that replaces it after a reset.
-    fn chosen(&self, place: &SessionPlace, name: &str) -> anyhow::Result<PathBuf> {
+    /// Returns the path of the transcript of a named session, or of the session that replaces it after a reset.
+    fn named_transcript(&self, place: &SessionPlace, name: &str) -> anyhow::Result<PathBuf> {
         let entries = place.entries()?;
         if let Some(entry) = place.look_up(&entries, name, false)? {
             return Ok(follow(self.resets, place, &entries, entry)?.path);
@@ -120,7 +120,7 @@ impl Lock {
         if Path::new(&self.name).is_file() {
             place.log.note(&format!("'{name}' is also a file; to use the file, write ./{name}"));
         }
-        place.none(name)
+        place.not_found(name)
     }
 }
 

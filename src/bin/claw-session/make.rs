@@ -62,17 +62,17 @@ pub(super) struct SessionPlan {
     pub key: Option<String>,
     /// The label.
     pub label: Option<String>,
-    /// If set, a session with this label, or else this key, is used instead of a new one if it was created at
-    /// this time or later.
+    /// If set, an existing session with this label (or, without a label, this key) is used if it was created at
+    /// this time or later, in microseconds since 1970.
     pub reuse: Option<i64>,
 }
 
 /// Makes a session.
 pub(super) fn make(place: &SessionPlace, plan: SessionPlan) -> anyhow::Result<SessionEntry> {
     let (now, ts) = clock()?;
-    let usual_key = format!("{}:cli:user", plan.agent);
+    let default_key = format!("{}:cli:user", plan.agent);
     let has_key = plan.key.is_some();
-    let mut new = planned(plan.agent, plan.key.unwrap_or(usual_key), plan.label)?;
+    let mut new = checked(plan.agent, plan.key.unwrap_or(default_key), plan.label)?;
     // Invalid names fail before a directory is created.
     place.store.header(&new, now)?;
     let _lock = place.lock(&new.agent)?;
@@ -109,8 +109,8 @@ fn unused(entries: &[SessionEntry], key: String) -> String {
     own
 }
 
-/// Checks the key and label of a new session.
-fn planned(agent: String, key: String, label: Option<String>) -> anyhow::Result<store::NewSession> {
+/// Checks the key and the label, and returns the session to create.
+fn checked(agent: String, key: String, label: Option<String>) -> anyhow::Result<store::NewSession> {
     let refuse = |what: &str, text: &str, why: String| {
         Error::new(Exit::Usage, format!("invalid {what} '{text}': {why}"))
     };
@@ -197,7 +197,7 @@ impl Fork {
         let end = range::find(&inputs, &options)?.end;
         let agent = place.agent.clone().unwrap_or_else(|| entry.agent.clone());
         let key = self.key.clone().unwrap_or_else(|| format!("{agent}:fork:{}", entry.id));
-        let mut new = planned(agent, key, self.label.clone())?;
+        let mut new = checked(agent, key, self.label.clone())?;
         let last = fork::last_id(&inputs[0], end)?;
         let parent = Members::new().string("session", &entry.id);
         let parent = parent.or_null(Members::string, "record", last.as_deref());

@@ -41,7 +41,7 @@ impl Delete {
         let entries = place.entries()?;
         let entry = place.find(&entries, &self.name)?;
         let turn = HeldTurn::take(&entry.path, Purpose::Turn, Duration::ZERO)?;
-        let is_chosen = chosen(place, entry);
+        let is_chosen = is_chosen(place, entry);
         let mut out = Output::open();
         remove(entry, turn, self.dry_run, &mut out)?;
         if is_chosen && !self.dry_run {
@@ -55,7 +55,7 @@ impl Delete {
 }
 
 /// Returns true if a session was chosen as the current one.
-fn chosen(place: &SessionPlace, entry: &SessionEntry) -> bool {
+fn is_chosen(place: &SessionPlace, entry: &SessionEntry) -> bool {
     std::fs::read_to_string(place.store.current_path(&entry.agent))
         .is_ok_and(|id| id.trim() == entry.id)
 }
@@ -102,7 +102,7 @@ fn current(place: &SessionPlace, entries: &[SessionEntry]) -> Vec<PathBuf> {
     agents.into_iter().filter_map(own).collect()
 }
 
-/// Prints the path of a transcript, whose turn is held, and removes it. If printing fails, the transcript is
+/// Prints the path of a transcript, whose turn lock is held, and removes it. If printing fails, the transcript is
 /// kept.
 fn remove(
     entry: &SessionEntry,

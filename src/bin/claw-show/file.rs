@@ -78,7 +78,7 @@ fn put(new: &Path, path: &Path, may_replace: bool) -> io::Result<()> {
     }
 }
 
-/// A file that keeps its first error until the end, where its name can be reported.
+/// A file that keeps its first error until the end, where the file's name can be reported.
 struct Out {
     file: BufWriter<File>,
     result: io::Result<()>,

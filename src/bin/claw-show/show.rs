@@ -75,7 +75,7 @@ impl ShowArgs {
     /// Shows the operands.
     ///
     /// # Errors
-    /// 2 if options do not go together; 65 for a dialect that cannot be read; 74, 77 or 141 if reading or
+    /// 2 if options cannot be combined; 65 for a dialect that cannot be read; 74, 77 or 141 if reading or
     /// writing fails.
     pub fn run(&self, operands: &Operands, log: Log) -> anyhow::Result<Exit> {
         if self.markdown {
@@ -131,7 +131,7 @@ impl ShowArgs {
         Ok(Exit::Done)
     }
 
-    /// Returns the format of the option, or else that of the file's name.
+    /// Returns the format from the option, else the one that the name of the output file selects.
     fn format(&self) -> anyhow::Result<Format> {
         match (self.format, &self.output) {
             (Some(format), _) => Ok(format),
@@ -204,7 +204,7 @@ fn columns(is_stdout: bool) -> Option<usize> {
     given.or_else(|| size().map(|size| usize::from(size.ws_col))).filter(|columns| *columns > 0)
 }
 
-/// Waits before the next check. Fails like a write at once if the reader of standard output closes it.
+/// Waits before the next check. If the reader of standard output closes it, fails at once, as a write would.
 fn pause() -> std::io::Result<()> {
     let stdout = stdout();
     let mut ends = [PollFd::new(&stdout, PollFlags::empty())];
