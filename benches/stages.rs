@@ -6,7 +6,7 @@
 //! The first run is the baseline; a later run reports by how much each stage became faster or slower.
 //! scripts/dev/bench measures whole programs, also in comparison with others.
 
-#![allow(clippy::expect_used, reason = "a bench without its input is over")]
+#![allow(clippy::expect_used, reason = "a benchmark cannot run without its input")]
 
 use clawutils::compact::cut;
 use clawutils::estimate::{Estimate, Gauge, Method, Request};

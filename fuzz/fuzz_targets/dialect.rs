@@ -3,4 +3,4 @@
 
 use clawutils_fuzz::dialect;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| dialect::hold(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| dialect::run(bytes));

@@ -3,4 +3,4 @@
 
 use clawutils_fuzz::lines;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| lines::hold(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| lines::run(bytes));

@@ -3,4 +3,4 @@
 
 use clawutils_fuzz::pair;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| pair::hold(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| pair::run(bytes));

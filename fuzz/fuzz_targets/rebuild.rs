@@ -3,4 +3,4 @@
 
 use clawutils_fuzz::rebuild;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| rebuild::hold(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| rebuild::run(bytes));

@@ -3,4 +3,4 @@
 
 use clawutils_fuzz::scan;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| scan::hold(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| scan::run(bytes));

@@ -3,4 +3,4 @@
 
 use clawutils_fuzz::stream;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| stream::hold(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| stream::run(bytes));

@@ -4,7 +4,7 @@ use crate::{expect, laws};
 use clawutils::dialect;
 use clawutils::json::Object;
 
-/// Lines of other programs. `#` is replaced by the digit that the second byte selects.
+/// Lines that other programs write. `#` is replaced with the digit that the second byte selects.
 const LINES: [&str; 24] = [
     // claw0's first format.
     r##"{"type":"session","id":"81efc48888b#","key":"main:cli:user","created":"2026-01-01T00:00:00+00:00"}"##,
@@ -12,7 +12,7 @@ const LINES: [&str; 24] = [
     r##"{"type":"assistant","content":"a#","ts":"2026-01-01T00:00:0#+00:00"}"##,
     r##"{"type":"tool_use","name":"f","tool_use_id":"c#","input":{},"ts":"2026-01-01T00:00:0#+00:00"}"##,
     r##"{"type":"tool_result","tool_use_id":"c#","output":"r#","ts":"2026-01-01T00:00:0#+00:00"}"##,
-    // Its current format.
+    // claw0's current format.
     r##"{"type":"assistant","content":[{"type":"text","text":"look"},{"type":"tool_use","id":"c#","name":"f","input":{}}],"ts":1.#}"##,
     r##"{"type":"assistant","content":[{"type":"tool_use","id":"c#","name":"f","input":{"a":#}}],"ts":1.#}"##,
     r##"{"type":"tool_use","tool_use_id":"c#","name":"f","input":{},"ts":1.#}"##,
@@ -31,7 +31,7 @@ const LINES: [&str; 24] = [
     r##"{"type":"message","content":"words"}"##,
     r##"{"type":["session"],"timestamp":"x"}"##,
     r##"{"type":"\u006dessage","message":{"n":#}}"##,
-    // Ours.
+    // Our own format.
     r##"{"id":"e#","type":"user","ts":5.5,"content":"q#"}"##,
     r##"{"id":"f#","type":"compaction","ts":5.5,"summary":"s","first_kept_entry_id":"e#"}"##,
     r##"{"id":"g#","type":"retract","ts":5.5,"target":"f#"}"##,
@@ -42,7 +42,7 @@ const LINES: [&str; 24] = [
 const TREES: [usize; 3] = [12, 13, 19];
 
 /// Tests `bytes` as lines of other programs.
-pub fn hold(bytes: &[u8]) {
+pub fn run(bytes: &[u8]) {
     let mut text = Vec::new();
     for pair in bytes.chunks_exact(2) {
         let kind = usize::from(pair[0]) % (LINES.len() + 2);
@@ -55,11 +55,11 @@ pub fn hold(bytes: &[u8]) {
                 text.extend(line.bytes());
                 text.push(b'\n');
             }
-            // Any byte, to damage the bytes around it; or a missing line end.
+            // Damage: an arbitrary byte, or a missing line end.
             None if kind == LINES.len() => text.push(pair[1]),
             None => drop(text.pop()),
         }
     }
-    expect(laws::hold(&text).map(drop));
-    expect(laws::hold_for_each_option(&text));
+    expect(laws::check(&text).map(drop));
+    expect(laws::check_each_option(&text));
 }

@@ -12,7 +12,7 @@ use clawutils::record;
 
 /// Checks all laws for any transcript. Returns the rebuilt messages, or `None` if the transcript is in a dialect that
 /// cannot be read.
-pub fn hold(bytes: &[u8]) -> Result<Option<Rebuilt>, String> {
+pub fn check(bytes: &[u8]) -> Result<Option<Rebuilt>, String> {
     let input = Input::memory("t", bytes.to_vec());
     let rebuilt = match from_inputs(std::slice::from_ref(&input), &RebuildOptions::default()) {
         Ok(rebuilt) => rebuilt,
@@ -30,21 +30,21 @@ pub fn hold(bytes: &[u8]) -> Result<Option<Rebuilt>, String> {
     same("twice", &lines(&rebuild(bytes)?.messages), &expected)?;
     let ends = line_ends(bytes);
     let parts = ends.get(ends.len() / 2).map(|middle| bytes.split_at(*middle));
-    // Only at the beginning of an input is a byte order mark ignored.
+    // A byte order mark is ignored only at the beginning of an input.
     if let Some((one, other)) = parts.filter(|(_, other)| !other.starts_with(b"\xEF\xBB\xBF")) {
         let inputs = [one, other].map(|part| Input::memory("t", part.to_vec()));
         same("in two inputs", &lines(&rebuild_all(&inputs)?.messages), &expected)?;
     }
-    // One line is enough; trying each would take long.
+    // One line and the last are enough; trying each would take too long.
     let some = bytes.len() % ends.len().max(1);
     for end in ends.get(some).into_iter().chain(ends.last()) {
-        more_changes_only_the_end(&input, bytes, *end, &rebuilt)?;
+        check_only_end_changes(&input, bytes, *end, &rebuilt)?;
     }
     Ok(Some(rebuilt))
 }
 
 /// Checks that the messages are sound with every option.
-pub fn hold_for_each_option(bytes: &[u8]) -> Law {
+pub fn check_each_option(bytes: &[u8]) -> Law {
     let options = RebuildOptions::default();
     for options in [
         RebuildOptions { ignore_compactions: true, ..options.clone() },
@@ -59,7 +59,7 @@ pub fn hold_for_each_option(bytes: &[u8]) -> Law {
     Ok(())
 }
 
-/// Returns the ends of the lines except the last, after which nothing follows.
+/// Returns the ends of all lines that are followed by another one.
 fn line_ends(bytes: &[u8]) -> Vec<usize> {
     let feeds = memchr::memchr_iter(b'\n', bytes).map(|feed| feed + 1);
     feeds.filter(|end| *end < bytes.len()).collect()
@@ -82,12 +82,12 @@ fn has_tree(input: &Input) -> bool {
 
 /// Checks that the bytes before `cut` give the same messages up to the last, which is only extended, unless a view
 /// record follows.
-fn more_changes_only_the_end(input: &Input, bytes: &[u8], cut: usize, now: &Rebuilt) -> Law {
+fn check_only_end_changes(input: &Input, bytes: &[u8], cut: usize, now: &Rebuilt) -> Law {
     let is_view = |line: LineObject<'_>| record::parse(&line.object).is_ok_and(|it| it.is_view());
     if any_object(input, cut as u64, is_view) {
         return Ok(());
     }
     let then = rebuild(&bytes[..cut])?;
     only_grows(&then.messages, &now.messages)
-        .map_err(|why| format!("what comes after byte {cut} changes what was there: {why}"))
+        .map_err(|why| format!("the bytes from {cut} on change earlier messages: {why}"))
 }

@@ -16,10 +16,10 @@ const BLOCK: usize = 256 * 1024;
 /// A line: its offset and its bytes.
 type Split = (u64, Vec<u8>);
 
-/// Tests `bytes` as an input. The last byte selects whether a long line of blanks precedes or follows the others, so
-/// that a block ends among them.
-pub fn hold(bytes: &[u8]) {
-    let input = Input::memory("t", moved(bytes));
+/// Tests `bytes` as an input. The last byte selects whether many blanks precede or follow the others, so that a block
+/// ends among them.
+pub fn run(bytes: &[u8]) {
+    let input = Input::memory("t", with_blanks(bytes));
     let lines = split(&input, 0);
     let whole: Vec<&[u8]> = lines.iter().map(|(_, line)| line.as_slice()).collect();
     let whole = whole.join(&b'\n');
@@ -28,31 +28,32 @@ pub fn hold(bytes: &[u8]) {
     let Some((middle, _)) = lines.get(lines.len() / 2) else { return };
     assert_eq!(split(&input, *middle), lines[lines.len() / 2..], "lines from byte {middle} on");
     for (offset, line) in &lines {
-        look_into(line, place(&input, *offset, line));
+        check_places(line, place(&input, *offset, line));
     }
-    is_read_alike(&input, 0, &lines);
-    is_read_alike(&input, *middle, &lines[lines.len() / 2..]);
-    go_backwards(&input, &lines, *middle);
+    check_scan_ahead(&input, 0, &lines);
+    check_scan_ahead(&input, *middle, &lines[lines.len() / 2..]);
+    check_backwards(&input, &lines, *middle);
 }
 
-/// Checks that a line scanned ahead gives the same as the line alone.
-fn is_read_alike(input: &Input, from: u64, lines: &[Split]) {
+/// Checks that lines scanned ahead give the same results as each line alone.
+fn check_scan_ahead(input: &Input, from: u64, lines: &[Split]) {
     let (mut ahead, mut alone) = (Vec::new(), Vec::new());
     let mut reading = Lines::new(slice::from_ref(input), from..input.length);
     while let Some(batch) = reading.batch().expect("memory can be read") {
-        ahead.extend(batch.map(said));
+        ahead.extend(batch.map(described));
     }
     let mut number = (from == 0).then_some(0);
     for (offset, line) in lines {
         number = number.map(|number| number + 1);
         let place = Place { line: number, ..place(input, *offset, line) };
-        alone.extend(line::read_line(line, place, 0).into_iter().map(said));
+        alone.extend(line::read_line(line, place, 0).into_iter().map(described));
     }
     assert_eq!(ahead, alone, "lines from byte {from} on, scanned ahead and alone");
 }
 
-/// Describes everything about a line, except whether it may have surrogates, which can differ if it was only scanned.
-fn said(line: Line<'_>) -> String {
+/// Describes everything about a line, except whether it may have surrogates, which can differ for a line that was only
+/// scanned.
+fn described(line: Line<'_>) -> String {
     match line {
         Ok(LineObject { object, place, offset }) => {
             let members: Vec<_> = object.members().collect();
@@ -62,7 +63,7 @@ fn said(line: Line<'_>) -> String {
     }
 }
 
-fn moved(bytes: &[u8]) -> Vec<u8> {
+fn with_blanks(bytes: &[u8]) -> Vec<u8> {
     let Some((last, rest)) = bytes.split_last() else { return Vec::new() };
     let border = rest.len() * usize::from(last >> 3) / 32;
     let blanks = vec![b' '; BLOCK - border.min(BLOCK)];
@@ -92,7 +93,7 @@ fn split(input: &Input, from: u64) -> Vec<Split> {
 }
 
 /// Checks that the content of a line is an object at the stated place, and that findings are at theirs.
-fn look_into(line: &[u8], place: Place) {
+fn check_places(line: &[u8], place: Place) {
     let whole = place.offset..=place.offset + place.length;
     for found in line::read_line(line, place, 0) {
         match found {
@@ -114,20 +115,20 @@ fn look_into(line: &[u8], place: Place) {
 }
 
 /// Checks that reading backwards gives the lines that hold a needle, and no others, from `floor` on if requested.
-fn go_backwards(input: &Input, lines: &[Split], floor: u64) {
+fn check_backwards(input: &Input, lines: &[Split], floor: u64) {
     let words = ["\"type\"", "\"user\"", "\"content\"", "\"id\""];
     for count in 1..=words.len() {
         let texts: Vec<&[u8]> = words[..count].iter().map(|word| word.as_bytes()).collect();
-        go_backwards_for(input, lines, floor, &texts, &Needles::quoted(&words[..count]));
+        check_backwards_for(input, lines, floor, &texts, &Needles::quoted(&words[..count]));
     }
     let (_, line) = &lines[lines.len() / 2];
     let own = &line[line.len() / 2..line.len().min(line.len() / 2 + 5)];
     if !own.is_empty() {
-        go_backwards_for(input, lines, floor, &[own], &Needles::one(own));
+        check_backwards_for(input, lines, floor, &[own], &Needles::one(own));
     }
 }
 
-fn go_backwards_for(
+fn check_backwards_for(
     input: &Input,
     lines: &[Split],
     floor: u64,

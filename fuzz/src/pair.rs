@@ -7,30 +7,30 @@ use crate::any::is_accepted;
 use crate::{expect, laws};
 use clawutils::record::digest;
 
-/// Ids of calls. A provider does not accept all of them, and two become equal when they are made legal.
+/// Ids of calls. A provider does not accept all of them, and two become equal when invalid characters are replaced.
 const CALLS: [&str; 4] = ["a", "a_2", "a:2", "日"];
 
 /// A result that is long enough to be shortened.
-const LONG: &str = "many words, and many more of them, on a line that is long enough to be cut in \
-    two, with something left of either end, and a little in the middle to be left out of it: so \
-    much that what says how much it was is shorter than what it stands for, and then some words.";
+const LONG: &str = "many words on one line, which is long enough that a truncation can keep a part of its \
+    beginning and a part of its end, and can leave out the middle of it, and the middle is longer than the \
+    notice which takes its place and gives the number of bytes left out, and then some more words.";
 
 /// Tests `bytes` as records.
-pub fn hold(bytes: &[u8]) {
-    let talk = talk(bytes);
-    let rebuilt = laws::hold(&talk).and_then(|rebuilt| match rebuilt {
-        Some(rebuilt) => is_accepted(&rebuilt.messages, &talk),
-        None => Err("a talk of ours is read as somebody else's".to_owned()),
+pub fn run(bytes: &[u8]) {
+    let transcript = transcript(bytes);
+    let rebuilt = laws::check(&transcript).and_then(|rebuilt| match rebuilt {
+        Some(rebuilt) => is_accepted(&rebuilt.messages, &transcript),
+        None => Err("a transcript in our own format is read as another dialect".to_owned()),
     });
     if let Err(why) = rebuilt {
-        panic!("{why}\n---\n{}\n---", String::from_utf8_lossy(&talk));
+        panic!("{why}\n---\n{}\n---", String::from_utf8_lossy(&transcript));
     }
-    expect(laws::hold_for_each_option(&talk));
+    expect(laws::check_each_option(&transcript));
 }
 
-/// Returns the transcript.
-fn talk(bytes: &[u8]) -> Vec<u8> {
-    let mut talk = Vec::new();
+/// Returns the transcript that `bytes` select.
+fn transcript(bytes: &[u8]) -> Vec<u8> {
+    let mut transcript = Vec::new();
     let mut ids: Vec<String> = Vec::new();
     for (index, pair) in bytes.chunks_exact(2).enumerate() {
         let id = match pair[0] >> 4 {
@@ -38,16 +38,16 @@ fn talk(bytes: &[u8]) -> Vec<u8> {
             4 => Some("r0".to_owned()),
             _ => Some(format!("r{index}")),
         };
-        ids.push(id.clone().unwrap_or_else(|| format!("@{}", talk.len())));
+        ids.push(id.clone().unwrap_or_else(|| format!("@{}", transcript.len())));
         let Some(members) = members(pair[0] & 15, pair[1], &ids) else {
             // Torn: the next record begins on the same line.
-            talk.extend(br#"{"type":"user","content":[{"type":"text","te"#);
+            transcript.extend(br#"{"type":"user","content":[{"type":"text","te"#);
             continue;
         };
         let id = id.map_or_else(String::new, |id| format!(r#""id":"{id}","#));
-        talk.extend(format!("{{{id}{members}}}\n").bytes());
+        transcript.extend(format!("{{{id}{members}}}\n").bytes());
     }
-    talk
+    transcript
 }
 
 /// Returns the members of a record except its id; `None` for a torn record.

@@ -24,15 +24,14 @@ fn read(
     (outcome, shown)
 }
 
-/// Checks the laws: the outcome does not depend on how an answer is divided, in every protocol; each record of a
-/// reply is a JSON object on its own line; and a truncated stream never gives more of a reply.
+/// Checks the laws: the outcome does not depend on how an answer is divided into pieces, and each record of a reply is
+/// valid JSON on one line.
 ///
-/// The first three bytes select the cut and the protocol.
+/// The first three bytes select the cut, the protocol and content type, and the status.
 ///
 /// # Panics
 /// If a law is broken.
-/// When a law is broken.
-pub fn hold(bytes: &[u8]) {
+pub fn run(bytes: &[u8]) {
     let [at, how, status, body @ ..] = bytes else { return };
     let at = usize::from(*at) % (body.len() + 1);
     let protocol = [Protocol::Anthropic, Protocol::OpenAi, Protocol::Ollama][usize::from(how % 3)];

@@ -1,5 +1,5 @@
-//! The view, found by reading every record from the beginning. The search from the end, which reads no more than
-//! necessary, must find the same.
+//! The view, found by reading every record. The search from the end, which reads no more than necessary, must find the
+//! same one.
 
 use crate::any::Law;
 use clawutils::finding::Place;
@@ -31,18 +31,18 @@ pub fn is_found(bytes: &[u8]) -> Law {
     let expected = read(bytes);
     let id = |view: &View| view.governing.as_ref().map(|governing| governing.id.clone());
     same("the compaction that governs", &id(&found), &id(&expected))?;
-    same("where it begins", &found.start, &expected.start)?;
-    same("what is retracted", &found.retracted, &expected.retracted)?;
-    same("what is shortened", &found.truncations, &expected.truncations)?;
-    same("what is shown in another way", &found.changed_at, &expected.changed_at)?;
-    same("what is kept of counts", &found.scale, &expected.scale)?;
-    same("from where on counts hold", &found.counts_from, &expected.counts_from)
+    same("the start of the view", &found.start, &expected.start)?;
+    same("the retracted records", &found.retracted, &expected.retracted)?;
+    same("the truncations", &found.truncations, &expected.truncations)?;
+    same("the changed records", &found.changed_at, &expected.changed_at)?;
+    same("the scale", &found.scale, &expected.scale)?;
+    same("the offset from which counts apply", &found.counts_from, &expected.counts_from)
 }
 
 fn same<T: PartialEq + Debug>(what: &str, found: &T, expected: &T) -> Law {
     match found == expected {
         true => Ok(()),
-        false => Err(format!("{what}: {found:?} was found, and not {expected:?}")),
+        false => Err(format!("{what}: found {found:?}, expected {expected:?}")),
     }
 }
 
@@ -83,7 +83,7 @@ fn read(bytes: &[u8]) -> View {
                 view.changed_at.entry(target.clone()).or_insert(record.offset);
             }
             Body::Truncation { tool_use_id, record_id, shown, scale } => {
-                keep(&mut view, *scale, record.offset);
+                keep_scale(&mut view, *scale, record.offset);
                 view.changed_at.entry(record_id.clone()).or_insert(record.offset);
                 let key = (record_id.clone(), tool_use_id.clone());
                 view.truncations.entry(key).or_insert_with(|| (**shown).clone());
@@ -98,7 +98,7 @@ fn read(bytes: &[u8]) -> View {
                 if let Some(start) = locate(first_kept, *hint, before, &objects) {
                     let own = Governing::new(record, summary, *scale);
                     let governing = better.remove(record.id.as_ref()).unwrap_or(own);
-                    keep(&mut view, governing.scale, governing.at);
+                    keep_scale(&mut view, governing.scale, governing.at);
                     view.counts_from = view.counts_from.max(governing.at);
                     view.governing = Some(governing);
                     view.start = start;
@@ -110,8 +110,8 @@ fn read(bytes: &[u8]) -> View {
     view
 }
 
-/// Records that the newest view record that keeps a reported count invalidates the counts before it.
-fn keep(view: &mut View, scale: Option<Scale>, at: u64) {
+/// Stores the scale of the newest view record that has one. Counts before that record no longer apply.
+fn keep_scale(view: &mut View, scale: Option<Scale>, at: u64) {
     if view.scale.is_none() && scale.is_some() {
         view.scale = scale;
         view.counts_from = view.counts_from.max(at);
@@ -122,7 +122,7 @@ fn keep(view: &mut View, scale: Option<Scale>, at: u64) {
 /// else the last one with the id.
 fn locate(id: &str, hint: Option<u64>, before: &[u8], objects: &[Found]) -> Option<u64> {
     let address = id.strip_prefix('@').and_then(|offset| offset.parse().ok());
-    let told = address.into_iter().chain(hint).find(|offset| {
+    let stated = address.into_iter().chain(hint).find(|offset| {
         let is_it = |found: &Found| found.place.offset == *offset && found.id == id;
         *offset < before.len() as u64 && objects.iter().any(is_it)
     });
@@ -130,5 +130,5 @@ fn locate(id: &str, hint: Option<u64>, before: &[u8], objects: &[Found]) -> Opti
     let is_plain = |found: &&Found| memmem::find(found.text.as_bytes(), id.as_bytes()).is_some();
     let all = self::objects(before);
     let last = all.iter().filter(|found| found.id == id).rfind(is_plain);
-    told.or_else(|| last.map(|found| found.place.offset))
+    stated.or_else(|| last.map(|found| found.place.offset))
 }
