@@ -68,7 +68,7 @@ impl Span {
         Member { raw_name: part(&self.name), value: part(&self.value) }
     }
 
-    /// Returns true if the name is `name`. That is usually a constant, so the comparison compiles to a few
+    /// Returns true if the name is `name`. Callers usually pass a constant, so the comparison compiles to a few
     /// instructions.
     #[inline(always)]
     fn is(&self, name: &str, text: &str) -> bool {
@@ -82,8 +82,8 @@ impl Span {
 
 impl<'a> Object<'a> {
     /// Adds the members of the object at the start of `text` to `spans`, if the fast path can read it.
-    /// Returns the byte offset of the object's end, and true if it contains an escaped surrogate. `text` is
-    /// one of many, so detecting the processor's vectors pays off.
+    /// Returns the byte offset of the object's end, and true if it contains an escaped surrogate. Callers scan
+    /// many texts, so it always detects the processor's vectors.
     #[must_use]
     pub fn scan(text: &str, spans: &mut Vec<Span>) -> Option<(usize, bool)> {
         scan_members(text, Scan::of_many(text), spans)
@@ -131,10 +131,10 @@ impl<'a> Object<'a> {
         self.has_surrogates
     }
 
-    /// Returns true if arrays and objects are nested deeper than `most` levels; `most` is at least 64.
+    /// Returns true if arrays and objects are nested deeper than `most` levels, which must be at least 64.
     #[must_use]
     pub fn is_deeper(&self, most: usize) -> bool {
-        // The scanner declines text that is nested deeper than that.
+        // The scanner declines objects that are nested deeper than 64 levels.
         !self.is_shallow && is_deeper(self.text, most)
     }
 
@@ -263,7 +263,7 @@ impl<'de> Visitor<'de> for MembersVisitor {
         // Keys are read raw, too, so that a lone surrogate in one does not make the line unusable.
         while let Some(key) = map.next_key::<&'de RawValue>()? {
             let value: &'de RawValue = map.next_value()?;
-            // No member can have a name that cannot be decoded.
+            // Reject a name that cannot be decoded.
             string(key.get()).ok_or_else(|| de::Error::custom("a key is not a string"))?;
             members.push(Member { raw_name: key.get(), value: value.get() });
         }
@@ -319,14 +319,14 @@ pub fn is_deeper(json: &str, most: usize) -> bool {
     depth > most
 }
 
-/// Returns true if an array or object in `json` has more than `most` members, or nesting is deeper than
+/// Returns true if an array or object in `json` has more than `most` members, or if the nesting reaches
 /// `most` levels. `json` need not be valid.
 #[must_use]
 pub fn is_wider(json: &str, most: usize) -> bool {
     let bytes = json.as_bytes();
     // The number of members so far in each open array and object.
     let (mut open, mut at) = (vec![0_usize], 0);
-    // That many members need at least as many commas.
+    // More than `most` members take more than `most` bytes.
     while bytes.len() > most && at < bytes.len() {
         match bytes[at] {
             b'"' => {

@@ -253,8 +253,8 @@ fn escaped(backslash: u64, is_escaped: &mut u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Computes the same byte by byte, as a reference.
-    fn slowly(backslash: u64, is_escaped: &mut u64) -> u64 {
+    /// Computes `escaped` byte by byte, as a reference.
+    fn escaped_slowly(backslash: u64, is_escaped: &mut u64) -> u64 {
         let mut all = 0;
         for bit in 0..64 {
             all |= *is_escaped << bit;
@@ -279,7 +279,7 @@ mod tests {
             });
             for before in [0, 1] {
                 let (mut fast, mut slow) = (before, before);
-                assert_eq!(escaped(backslash, &mut fast), slowly(backslash, &mut slow));
+                assert_eq!(escaped(backslash, &mut fast), escaped_slowly(backslash, &mut slow));
                 assert_eq!(fast, slow, "{backslash:b}");
             }
         }

@@ -6,7 +6,7 @@ use serde::de::{self, Deserializer, Visitor};
 use std::borrow::Cow;
 use std::fmt;
 
-/// Returns true if `raw` is not a string, or one of only white space.
+/// Returns true if `raw` is not a string, or is a string of only white space.
 #[must_use]
 pub fn is_blank(raw: &str) -> bool {
     let Some(mut rest) = raw.strip_prefix('"') else { return true };
@@ -59,7 +59,8 @@ impl<'de> Visitor<'de> for Bytes {
     }
 }
 
-/// serde_json returns a lone surrogate as the three bytes that UTF-8 forbids (ED A0..BF xx).
+/// Converts the bytes to a string. serde_json returns a lone surrogate as three bytes that UTF-8 forbids (ED
+/// A0..BF xx); they become U+FFFD.
 fn from_wtf8(mut bytes: Vec<u8>) -> String {
     let mut at = 0;
     while at + 2 < bytes.len() {
@@ -97,15 +98,15 @@ pub fn push_quoted(json: &mut String, text: &str) {
     }
 }
 
-/// Returns true if a JSON string holds `text` without escapes. The loop examines every byte so that the
+/// Returns true if a JSON string can contain `text` without escapes. The loop examines every byte so that the
 /// compiler can vectorise it.
 fn is_plain(text: &str) -> bool {
     let is_plain = |byte| matches!(byte, 0x20..=0x7E) & (byte != b'"') & (byte != b'\\');
     text.bytes().fold(true, |all, byte| all & is_plain(byte))
 }
 
-/// Returns JSON text as one line for every reader. U+2028, U+2029 and U+0085, which occur only in strings,
-/// become escapes; line feeds and carriage returns, which occur only between values, become spaces.
+/// Returns JSON text in a form that every reader takes for one line. U+2028, U+2029 and U+0085, which occur only
+/// in strings, become escapes; line feeds and carriage returns, which occur only between values, become spaces.
 #[must_use]
 pub fn escape_line_breaks(json: &str) -> Cow<'_, str> {
     let escaped = escape(json, |c| matches!(c, '\u{2028}' | '\u{2029}' | '\u{85}'));
@@ -239,7 +240,7 @@ mod tests {
         {
             assert!(is_blank(blank), "{blank}");
         }
-        for said in [
+        for text in [
             r#""a""#,
             r#"" \n.""#,
             r#""\"""#,
@@ -249,8 +250,8 @@ mod tests {
             r#""\ud83d""#,
             r#""\/""#,
         ] {
-            assert!(!is_blank(said), "{said}");
-            assert!(!string(said).unwrap().trim().is_empty(), "{said}");
+            assert!(!is_blank(text), "{text}");
+            assert!(!string(text).unwrap().trim().is_empty(), "{text}");
         }
     }
 }

@@ -264,7 +264,8 @@ impl Members {
         self.json.push_str("\":");
     }
 
-    /// Adds a comma unless the next member is the first of its object. No value ends with an opening brace.
+    /// Adds a comma unless the next member is the first of its object: then the text ends with an
+    /// opening brace, which no value does.
     #[inline]
     fn separate(&mut self) {
         if self.json.as_bytes().last() != Some(&b'{') {
