@@ -11,11 +11,11 @@ use std::sync::Arc;
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// For information; nothing was lost.
+    /// For information.
     Note,
-    /// Rebuild repairs the problem; without the repair a provider would refuse the messages.
+    /// A problem that rebuild repairs.
     Warning,
-    /// Some bytes cannot be used.
+    /// A problem that rebuild cannot repair.
     Error,
 }
 

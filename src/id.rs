@@ -7,12 +7,13 @@ use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::rc::Rc;
 
-/// An id. Cloning is cheap, because many parts of a message share the same id. The empty id takes no memory.
+/// An id of a record or a tool call. Many parts of a message share an id, so a clone only increments a reference count.
+/// The empty id allocates nothing.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Id(Option<Rc<str>>);
 
-/// A map by id. Each record needs several lookups, and ids need no protection against hash collisions that an
-/// attacker chose, so this uses a faster hash than the standard library's.
+/// A map by id. Each record needs several lookups, and ids need no protection against collisions that an
+/// attacker chooses, so the hash is faster than the standard library's.
 pub(crate) type ById<V> = HashMap<Id, V, foldhash::fast::RandomState>;
 
 impl Deref for Id {

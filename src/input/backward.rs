@@ -69,7 +69,7 @@ impl Needles {
             let here = texts.iter().find(|text| bytes[..=quote].ends_with(text.as_bytes()));
             here.into_iter().for_each(|text| each(quote + 1 - text.len()));
         };
-        // The vector code needs their number at compile time.
+        // The vector code needs the number of pairs at compile time.
         match ends[..] {
             [one] => simd::with_known(EndsIn { bytes, ends: [one], each: check_quote }),
             [one, two] => simd::with_known(EndsIn { bytes, ends: [one, two], each: check_quote }),
@@ -105,12 +105,12 @@ impl Needles {
     ) -> io::Result<Vec<u64>> {
         thread::scope(|scope| {
             simd::detect();
-            let help = || self.find(input, end, rest);
-            let others: Vec<_> = (1..processors()).map(|_| scope.spawn(help)).collect();
+            let search = || self.find(input, end, rest);
+            let others: Vec<_> = (1..processors()).map(|_| scope.spawn(search)).collect();
             let mut found = self.find(input, end, rest)?;
             for other in others {
-                let gone = |_| Err(io::Error::other("a search thread failed"));
-                found.extend(other.join().unwrap_or_else(gone)?);
+                let failed = |_| Err(io::Error::other("a search thread failed"));
+                found.extend(other.join().unwrap_or_else(failed)?);
             }
             Ok(found)
         })
@@ -249,7 +249,7 @@ impl<'s> Backward<'s> {
         while let Some((input, before)) = self.inputs.split_last() {
             let floor = self.floor.saturating_sub(self.base);
             if let Some(at) = self.found.pop() {
-                // An earlier match in the line that was returned last is skipped.
+                // Skip an earlier match in the line that was returned last.
                 if at < self.last_line && at >= floor {
                     return self.line_at(input, at).map(Some);
                 }

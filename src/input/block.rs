@@ -133,8 +133,8 @@ impl WholeLines {
     pub fn object(&self, number: usize) -> Option<Object<'_>> {
         let outline = self.lines[number].outline.as_ref()?;
         let bytes = &self.block.bytes()[outline.text.clone()];
-        // SAFETY: only `split` creates outlines. It checks the lines for UTF-8, and an outline goes from one brace
-        // to another. The bytes do not change before the next `fill`, which first discards the outlines.
+        // SAFETY: only `split` creates outlines. It checks the lines for UTF-8, and an outline begins and ends with a
+        // brace. The bytes do not change before the next `fill`, which first discards the outlines.
         #[allow(unsafe_code, reason = "validating all text again takes long, see CONTRIBUTING")]
         let text = unsafe { std::str::from_utf8_unchecked(bytes) };
         Some(Object::scanned(text, &self.spans[outline.spans.clone()], outline.has_surrogates))
@@ -278,8 +278,8 @@ fn read_ahead(mut reading: BlockReading) -> Option<Reader> {
         for mut batch in receive_empty {
             let outcome = reading.next(&mut batch);
             let is_last = outcome.is_err() || batch.length == 0;
-            // Split the batch here only if the caller has another one ready. Otherwise the caller would wait for
-            // this one, and can as well split it.
+            // Split the batch here only if another one is ready for the caller. Otherwise the caller is waiting for
+            // this one, and might as well split it.
             if own_waiting.fetch_add(1, Ordering::Relaxed) > 0 {
                 batch.split();
             }

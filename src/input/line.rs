@@ -44,9 +44,9 @@ impl<'a> LineObject<'a> {
     }
 }
 
-/// The most passes over a line that look for the beginning of its last object. Passes differ only in what they
-/// take for the inside of a string, so two are nearly always enough.
-const MOST_READINGS: usize = 4;
+/// The most passes over a line in search of the beginning of its last object. Passes differ only in which bytes
+/// they take for the inside of a string, so two are nearly always enough.
+const MOST_PASSES: usize = 4;
 
 /// Parses a line of the input that begins at byte `base` over all inputs.
 #[must_use]
@@ -115,10 +115,9 @@ fn without_nuls(line: &[u8]) -> (&[u8], usize) {
     (&line[first..last], line.len() - (last - first))
 }
 
-/// Recovers the complete objects of a damaged line: the objects at its beginning, one after the other, and the
-/// longest rest of the line after the damage that is a record. `lead` is the distance in bytes from the beginning of
-/// the line to `line`. `why` describes the damage; if nothing is lost, the finding only reports that the line has
-/// several records.
+/// Recovers the complete objects of a damaged line: consecutive objects at its beginning, and the longest record at
+/// its end. `lead` is the distance in bytes from the beginning of the line to `line`. `why` describes the damage; if
+/// nothing is lost, the finding only reports NUL bytes or that the line has several records.
 fn recover<'a>(
     line: &'a [u8],
     lead: usize,
@@ -210,16 +209,16 @@ fn trailing_record(line: &[u8], from: usize) -> Option<(usize, usize)> {
     Some((skipped + start, line.len()))
 }
 
-/// Returns the offsets from `from` on at which the object at the end of `text` may begin. The scan must begin outside a
-/// string, but after damage the strings cannot be told from the rest. Each pass therefore begins at the first `{"`
-/// that was inside a string in all earlier passes.
+/// Returns the offsets from `from` on at which the object at the end of `text` may begin. A scan must begin outside a
+/// string, but after damage it is unknown which bytes are inside one. Each pass therefore begins at the first `{"` that
+/// was inside a string in all earlier passes.
 fn last_objects(text: &[u8], from: usize) -> Vec<usize> {
     let mut candidates: Vec<usize> = match text.last() {
         Some(b'}') => memmem::find_iter(&text[from..], b"{\"").map(|at| from + at).collect(),
         _ => Vec::new(),
     };
     let mut found = Vec::new();
-    for _ in 0..MOST_READINGS {
+    for _ in 0..MOST_PASSES {
         let Some(first) = candidates.first() else { break };
         let mut outside = Vec::new();
         found.extend(last_object(text, *first, &mut outside));
@@ -228,8 +227,8 @@ fn last_objects(text: &[u8], from: usize) -> Vec<usize> {
     found
 }
 
-/// Scans from `start` and returns the beginning of the object that ends with `text`, if there is one. Adds the offset
-/// of each brace outside strings to `outside`, in order.
+/// Scans from `start` and returns the beginning of the object at the end of `text`, if there is one. Adds the offset of
+/// each opening brace outside strings to `outside`, in order.
 fn last_object(text: &[u8], start: usize, outside: &mut Vec<usize>) -> Option<usize> {
     let (mut at, mut open, mut ended) = (start, Vec::new(), None);
     while let Some(byte) = text.get(at) {

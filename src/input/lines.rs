@@ -60,7 +60,7 @@ pub struct LineBatch<'h> {
     base: u64,
     batch: &'h WholeLines,
     next: &'h mut Next,
-    /// The rest of a damaged line.
+    /// The remaining findings and objects of a damaged line.
     recovered: vec::IntoIter<Line<'h>>,
 }
 
@@ -78,7 +78,7 @@ impl<'i> Lines<'i> {
         Lines::new(slice::from_ref(input), 0..input.length)
     }
 
-    /// Reads the next lines, as many as are in memory together. Returns `None` at the end.
+    /// Reads the next batch of lines. Returns `None` at the end.
     ///
     /// # Errors
     /// When an input cannot be read.
