@@ -238,7 +238,7 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// Returns the blocks to change them; none for a plain string.
+    /// Returns the blocks as a mutable slice, which is empty for a plain string.
     pub fn blocks_mut(&mut self) -> &mut [Block<'a>] {
         match self {
             Content::Text(_) => &mut [],

@@ -95,7 +95,7 @@ pub enum Body<'a> {
         record_id: String,
         /// The part of the result that is kept.
         shown: Box<KeptSpan>,
-        /// The scale from the provider's counts before this record, which it makes invalid.
+        /// The scale derived from the provider's counts before this record, which are no longer valid.
         scale: Option<Scale>,
     },
     /// Replaces all records before the first kept one with a summary.
@@ -108,7 +108,7 @@ pub enum Body<'a> {
         hint: Option<u64>,
         /// The id of the compaction whose summary this one replaces, if there is one.
         retry_of: Option<String>,
-        /// The scale from the provider's counts before this record, which it makes invalid.
+        /// The scale derived from the provider's counts before this record, which are no longer valid.
         scale: Option<Scale>,
     },
     /// A structured summary that was made before it was needed.
@@ -347,9 +347,9 @@ fn hex(hash: Sha256) -> String {
 
 /// Builds the line of a record from an object: adds the id at the beginning, and `ts` after the type if it is missing.
 ///
-/// An id in the object is dropped, because it belongs to its place in another file. Only a `session` header keeps its
-/// id, which names the session. All other members keep their bytes, except that U+2028, U+2029 and U+0085 are escaped,
-/// and a carriage return between values becomes a space.
+/// An id in the object is dropped, because an id depends on the line before the record. Only a `session` header keeps
+/// its id, which names the session. All other members keep their bytes, except that U+2028, U+2029 and U+0085 are
+/// escaped, and a line break between values becomes a space.
 ///
 /// # Errors
 /// Returns the reason if the object is not a record (see [`parse`]).

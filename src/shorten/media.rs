@@ -1,8 +1,8 @@
 //! Images and documents in tool results: kept, or replaced by one line of text each.
 //!
-//! A truncation record lists the hashes of those that it leaves out, in order, so it matches one result only. The
-//! line says how to read the original. A line that is in the messages already does not count as text of the result,
-//! and is not changed.
+//! A truncation record lists the hashes of those that it leaves out, in order, so it matches one result only. The line
+//! of text says how to read the original. If a result already contains such a line, it does not count as text of the
+//! result, and is not changed.
 
 use crate::json::Object;
 use crate::record::content::{Block, BlockKind, Content};
@@ -26,13 +26,13 @@ pub fn name(block: &Block<'_>) -> Option<String> {
 pub fn stand_in(block: &Block<'_>, record: Option<&str>) -> Block<'static> {
     let kind = Object::parse(&block.raw).ok();
     let kind = kind.and_then(|object| object.string("type")).unwrap_or_default();
-    let how = record.map(all_of_it).unwrap_or_default();
+    let how = record.map(recovery_hint).unwrap_or_default();
     let (bytes, name) = (block.raw.len(), digest(&block.raw));
     let text = format!("[... {kind} of {bytes} bytes left out, sha256 {name}{how} ...]");
     Block { kind: BlockKind::Other, ..Block::text(&text) }
 }
 
-fn all_of_it(record: &str) -> String {
+fn recovery_hint(record: &str) -> String {
     format!("; all of it: claw-rebuild --record {record}")
 }
 
@@ -72,7 +72,7 @@ fn read_line(text: &str, record: Option<&str>) -> Option<String> {
         && bytes.parse::<usize>().is_ok()
         && name.bytes().all(|byte| byte.is_ascii_hexdigit())
         && match record {
-            Some(record) => how == all_of_it(record),
+            Some(record) => how == recovery_hint(record),
             None => how.is_empty() || how.starts_with("; all of it: ") && !how.contains('\n'),
         };
     is_ours.then(|| name.to_owned())

@@ -90,7 +90,7 @@ pub fn text_of(content: &Content<'_>) -> String {
 
 /// Returns a result's content with only the spans of `shown`. A string stays a string; a list keeps its order, and the
 /// images and documents that are not left out. `text` is the content's text. Returns `None` if `shown` does not match
-/// it: a different length or hash, a cut inside a character, or an image to leave out that it does not have.
+/// it: another length or hash, a cut inside a character, or an image or document that the content does not have.
 #[must_use]
 pub fn show<'a>(
     content: &Content<'a>,
@@ -203,7 +203,7 @@ mod tests {
         };
         assert_eq!(head(room * 81 / 100), room * 81 / 100, "a line end past four fifths is used");
         for far in [0, 100, room * 79 / 100] {
-            assert_eq!(head(far), room, "a line end at {far} is not");
+            assert_eq!(head(far), room, "a line end at {far} is not used");
         }
     }
 

@@ -31,9 +31,9 @@ impl ResultText {
         }
     }
 
-    /// Parses a text that was shortened to `shown`, from the result in `record`. `shown` alone says where the two ends
-    /// are. Returns `None` if the text between them is not the marker of this truncation, because the text was changed
-    /// since.
+    /// Parses a text that was shortened to `shown`, from the result in `record`. The lengths in `shown`, not the
+    /// marker, determine where the two ends are. Returns `None` if the text between them is not the marker of this
+    /// truncation, because the text was changed since.
     #[must_use]
     pub fn shortened(text: &str, shown: &KeptSpan, record: Option<&str>) -> Option<ResultText> {
         let (head, tail) = (usize::try_from(shown.head).ok()?, usize::try_from(shown.tail).ok()?);
@@ -50,7 +50,7 @@ impl ResultText {
             .then_some(cut)
     }
 
-    /// Parses a text without a record that says whether it was shortened. A marker counts if its numbers match the
+    /// Parses a text for which no record says whether it was shortened. A marker is recognised if its numbers match the
     /// text around it. The result must not be used for a truncation record.
     #[must_use]
     pub fn guess(text: &str) -> ResultText {
@@ -124,7 +124,7 @@ impl ResultText {
 pub(super) const OPEN: &str = "[... ";
 pub(super) const CLOSE: &str = " ...]";
 
-/// Returns the number of lines in a marker.
+/// Returns the number of lines that a marker states.
 fn lines_in(marker: &str) -> Option<usize> {
     let (_, rest) = marker.split_once(" bytes (")?;
     rest.split_once(" lines) left out")?.0.parse().ok()
