@@ -123,7 +123,8 @@ fn check(line: &[u8]) -> Result<&str, String> {
 ///
 /// # Errors
 /// Status 65 if the file is not empty and contains no record; 75 if another writer held the lock until the timeout, or
-/// the last record is not the expected one; 74 or 77 if the file cannot be read or written. The file is unchanged then.
+/// the last record is not the expected one; 74 or 77 if the file cannot be read or written. The file is then unchanged,
+/// unless the message says that a torn line may remain or that only the directory of a new file cannot be synced.
 pub fn append(
     path: &Path,
     batch: &Batch<'_>,
@@ -183,7 +184,7 @@ fn add(
     let name = path.display();
     let cannot_read = || format!("cannot read '{name}'");
     let size = file.metadata().with_context(cannot_read)?.len();
-    refuse_stranger(file, path)?;
+    require_transcript(file, path)?;
     let tail = Tail::read(file, size).with_context(cannot_read)?;
     check_tail(path, &tail.id(), options)?;
     if batch.is_empty() {
@@ -291,9 +292,9 @@ pub fn append_state(path: &Path, line: &str) -> anyhow::Result<()> {
 /// The number of bytes that are read first at the end of a file. The last line is nearly always shorter.
 const NEAR: u64 = 4 * 1024;
 
-/// Refuses a file that is not empty and contains no record: it is not a transcript, or it is the tree of another
-/// program, which would no longer find its newest entry.
-fn refuse_stranger(file: &File, path: &Path) -> anyhow::Result<()> {
+/// Refuses a file that is not empty and contains no record: it is not a transcript, or it is another program's tree of
+/// records. After an append, that program would no longer find its newest entry.
+fn require_transcript(file: &File, path: &Path) -> anyhow::Result<()> {
     let name = path.display().to_string();
     let input = file.try_clone().and_then(|file| Input::file(&name, file));
     let input = input.with_context(|| format!("cannot read '{name}'"))?;
@@ -318,7 +319,8 @@ impl Tail {
     fn read(file: &File, size: u64) -> std::io::Result<Tail> {
         let mut length = NEAR.min(size);
         loop {
-            // Always read up to the end, so that the line is in one buffer. For a longer line, read twice as much.
+            // Each try reads up to the end of the file, so that the line is in one buffer. If the line is longer, the
+            // next try reads twice as much.
             let from = size - length;
             let mut line = part(file, from, size)?;
             let is_ended = size == 0 || line.last() == Some(&b'\n');

@@ -1,4 +1,4 @@
-//! Exclusive locks on files that their paths still name.
+//! Exclusive locks on the file that a path names.
 //!
 //! The kernel locks the open file, not its name. While a program waits for the lock, another one may remove or replace
 //! the file, and records written to the old file would be lost. So [`locked`] compares the file with its path after
@@ -18,7 +18,7 @@ const MOST_TRIES: usize = 16;
 ///
 /// # Errors
 /// The error of `open`; status 75 if another program held the lock until `timeout`; 74 if the path named another file
-/// after each of the tries.
+/// after every try.
 pub(crate) fn locked(
     path: &Path,
     timeout: Duration,
