@@ -17,8 +17,8 @@ pub struct Violation {
     pub message: usize,
     /// The problem, with the ids concerned.
     pub what: String,
-    /// True if the messages are valid but incomplete: the last one is the assistant's, or a tool call in it has no
-    /// result yet. Further records complete them. Other violations cannot be repaired by further records.
+    /// True if the messages are valid but incomplete: there are none, the last one is the assistant's, or a tool call
+    /// at the end has no result yet. Further records complete them. They cannot repair any other violation.
     pub unfinished: bool,
 }
 
@@ -166,8 +166,8 @@ fn check_results(messages: &[Message<'_>], index: usize, found: &mut Vec<Violati
 /// Checks that the messages can be sent.
 ///
 /// # Errors
-/// Status 7 if the last message is the assistant's or a tool call has no result; 76 if a provider would refuse the
-/// messages.
+/// Status 7 if there are no messages, the last one is the assistant's, or a tool call at the end has no result; 76 if a
+/// provider would refuse the messages.
 pub fn check_ready(messages: &[Message<'_>]) -> anyhow::Result<()> {
     let broken = violations(messages);
     let Some(first) = broken.iter().find(|broken| !broken.unfinished).or(broken.first()) else {

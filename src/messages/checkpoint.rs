@@ -53,9 +53,9 @@ impl LatestCheckpoint {
     }
 }
 
-/// Returns the number of turns that no checkpoint covers, up to the first `end` messages.
+/// Returns the number of turns in the first `end` messages that no checkpoint covers.
 ///
-/// The record of a compaction states how many such turns it covers, so they are included.
+/// Turns that a compaction has replaced are included, because its record states how many such turns it covers.
 #[must_use]
 pub fn open_turns(messages: &[Message<'_>], end: usize) -> u64 {
     let begins = |message: &&Message<'_>| message.is_from_user() && !message.is_summary();

@@ -6,10 +6,10 @@
 //!
 //! Pending messages are then laid out as messages. The results of a reply come together right after it, in the order of
 //! the calls, before any text of the user. A record without a place (a result without a call, a second result) is a
-//! finding. A call in the middle that was never answered gets a result with a fixed text.
+//! finding. A call that was never answered gets a result with a fixed text, unless it is at the end.
 //!
-//! The messages depend only on the order of the file, so the same records always result in the same messages. Appended
-//! records change only the last message, except that a late result replaces the fixed text of its call.
+//! The messages depend only on the records and their order in the file, never on how they are read. Appended records
+//! change only the last message, except that a late result replaces the fixed text of its call.
 
 mod results;
 
@@ -35,7 +35,7 @@ use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
 use std::io;
 
-/// The most pending messages while a call has no result. A result that comes later than that is left out.
+/// The most messages that are kept pending while a call has no result. A result that comes later than that is left out.
 const HORIZON: usize = 1000;
 
 /// A fold of records into messages. It borrows the text of the records until [`Fold::into_owned`].
@@ -56,7 +56,7 @@ pub struct Fold<'v, 'b, F> {
     /// Provider counts in records before this offset are invalid: a record at this offset changed the messages that
     /// they cover.
     counts_from: u64,
-    /// True after a retracted prompt: the next text of the assistant is another reply.
+    /// True after a retracted prompt: the next text of the assistant belongs to another reply, even if both are merged.
     is_other_reply: bool,
 }
 
@@ -111,7 +111,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
     }
 
     /// Adds a finding.
-    pub fn find(&mut self, finding: Finding) {
+    pub fn add_finding(&mut self, finding: Finding) {
         self.findings.push(finding);
     }
 

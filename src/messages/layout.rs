@@ -1,5 +1,5 @@
-//! The layout of pending messages as messages: results come right after their calls, and roles alternate. Each message
-//! is passed to the output as soon as the next one begins.
+//! Turns pending messages into messages: results come right after their calls, and roles alternate. Each message is
+//! passed to the output as soon as the next one begins.
 
 use crate::finding::{Finding, rules};
 use crate::id::Id;
@@ -103,7 +103,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
             }
             match call.answer {
                 Some(answer) => {
-                    let (block, meta) = placed(answer, &id);
+                    let (block, meta) = with_call_id(answer, &id);
                     results.push(block);
                     meta::join(&mut meta_of_results, meta);
                 }
@@ -117,7 +117,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
                         format!("call '{}' has no result; added an error result", call.id);
                     let rule = &rules::OPEN_CALL;
                     findings.push(Finding { rule, place: call.place, id: None, message });
-                    results.push(interrupted(&id));
+                    results.push(interrupted_result(&id));
                 }
             }
         }
@@ -148,7 +148,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
 }
 
 /// Returns the block of a result with the id that its call has in the request.
-fn placed<'b>(answer: PendingResult<'b>, id: &Id) -> (Block<'b>, Option<Box<Meta>>) {
+fn with_call_id<'b>(answer: PendingResult<'b>, id: &Id) -> (Block<'b>, Option<Box<Meta>>) {
     let PendingResult { id: own, raw, mut meta, .. } = answer;
     let is_renamed = own != *id;
     let mut block = Block { raw, kind: BlockKind::ToolResult { id: own } };
@@ -180,7 +180,7 @@ fn call_record(block: &Block<'_>, id: &Id) -> String {
     record.raw("name", member("name")).raw("input", member("input")).into_json()
 }
 
-fn interrupted(id: &Id) -> Block<'static> {
+fn interrupted_result(id: &Id) -> Block<'static> {
     let raw = Members::of_type("tool_result").string("tool_use_id", id);
     let raw = raw.string("content", INTERRUPTED).bool("is_error", true);
     Block { raw: Cow::Owned(raw.into_json()), kind: BlockKind::ToolResult { id: id.clone() } }

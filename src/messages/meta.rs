@@ -37,7 +37,7 @@ pub struct Meta {
     /// The provider's token count for the reply, as the provider sent it. `None` if a message that it covers has
     /// changed since.
     pub usage: Option<String>,
-    /// The model whose provider made the count.
+    /// The model that wrote the counted reply.
     pub model: Option<String>,
     /// True if a record in the message is pinned.
     pub pin: bool,
@@ -47,7 +47,7 @@ pub struct Meta {
     pub summary: Option<Summary>,
     /// In the first message: the newest checkpoint.
     pub checkpoint: Option<Box<LatestCheckpoint>>,
-    /// In the first message: the scale of our estimates from a count that is no longer valid.
+    /// In the first message: the scale for our estimates, derived from a count that is no longer valid.
     pub scale: Option<Scale>,
 }
 

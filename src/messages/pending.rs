@@ -9,7 +9,7 @@ use crate::record::Record;
 use crate::record::content::{Block, Content, Role};
 use std::borrow::Cow;
 
-/// A result that is assigned to a call.
+/// A tool result that is assigned to a call, or waits for one.
 #[derive(Clone, Debug)]
 pub(super) struct PendingResult<'b> {
     /// The id of its call, as it is on disk.
@@ -56,8 +56,8 @@ pub(super) struct PendingCall<'b> {
     /// Index of the call's block in its reply.
     pub(super) block: usize,
     pub(super) answer: Option<PendingResult<'b>>,
-    /// A result that comes before the call. It becomes the answer if there is no other when something follows the
-    /// reply.
+    /// A result that comes before the call. It becomes the answer if the call has no other one when something follows
+    /// the reply.
     pub(super) early: Option<EarlyResult>,
     pub(super) place: Place,
 }

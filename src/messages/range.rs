@@ -11,11 +11,11 @@ use std::ops::Range;
 pub struct RebuildOptions {
     /// Show the records that compactions cover instead of their summaries.
     pub ignore_compactions: bool,
-    /// Read only up to the record with this id, itself included.
+    /// Read only up to and including the record with this id.
     pub at: Option<String>,
     /// Read only up to the end of this turn, counted from 1.
     pub to_turn: Option<u64>,
-    /// Show only this number of turns at the end.
+    /// Show only this many turns, counted from the end.
     pub limit_turns: Option<u64>,
     /// Also show replies that broke off.
     pub interrupted: bool,

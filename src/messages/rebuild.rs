@@ -74,7 +74,7 @@ pub fn stream(
 ) -> anyhow::Result<Notes> {
     let mut findings = Vec::new();
     let mut view = view::find(inputs, options, with_meta, &mut findings)?;
-    let mut watch = Watch::new(&mut view, &mut findings);
+    let mut search_findings = SearchFindings::new(&mut view, &mut findings);
     let mut fold = Fold::new(&view, with_meta, &mut findings, out);
     let mut replaced = 0;
     let mut lines = Lines::new(inputs, view.start..view.end);
@@ -82,11 +82,11 @@ pub fn stream(
         // This fold borrows from the lines of the batch, and must own what it keeps before the batch is dropped.
         let mut batch_fold = fold;
         for line in batch {
-            watch.note_line(&line);
+            search_findings.note_line(&line);
             match read_record(line, &mut replaced)? {
-                Err(finding) => batch_fold.find(finding),
+                Err(finding) => batch_fold.add_finding(finding),
                 Ok(record) => {
-                    watch.note_record(&record);
+                    search_findings.note_record(&record);
                     batch_fold.take(record).context("cannot write '<stdout>'")?;
                 }
             }
@@ -94,27 +94,27 @@ pub fn stream(
         fold = batch_fold.into_owned();
     }
     let open_calls = fold.finish().context("cannot write '<stdout>'")?;
-    let findings = input::with_origins(inputs, watch.finish(view.start == 0, findings));
+    let findings = input::with_origins(inputs, search_findings.finish(view.start == 0, findings));
     Ok(Notes { findings, replaced, open_calls })
 }
 
-/// Completes the findings of the backward search with facts that only the forward reading provides: line numbers, and
-/// whether the targets of retractions exist.
-struct Watch {
-    /// The findings of the search.
+/// The findings of the backward search. Reading forward completes them: only then are line numbers known, and whether
+/// the targets of retractions exist.
+struct SearchFindings {
+    /// The findings that are certain.
     early: Vec<Finding>,
-    /// For each retraction target that was not read yet, the finding if it does not exist.
+    /// For each retraction target that was not read yet, the finding to report if it does not exist.
     unseen: HashMap<String, Finding>,
     /// The places of all these findings, with their line numbers if known.
     numbers: HashMap<(Arc<str>, u64), Option<u64>>,
 }
 
-impl Watch {
-    fn new(view: &mut View, findings: &mut Vec<Finding>) -> Watch {
+impl SearchFindings {
+    fn new(view: &mut View, findings: &mut Vec<Finding>) -> SearchFindings {
         let (early, unseen) = (std::mem::take(findings), std::mem::take(&mut view.unseen_targets));
         let places = early.iter().chain(unseen.values()).map(|finding| &finding.place);
         let numbers = places.map(|place| ((place.input.clone(), place.offset), place.line));
-        Watch { numbers: numbers.collect(), early, unseen }
+        SearchFindings { numbers: numbers.collect(), early, unseen }
     }
 
     /// Stores the number of a line if a finding needs it.

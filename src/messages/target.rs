@@ -9,7 +9,7 @@ use crate::id::{ById, Id, is_id};
 use std::collections::HashSet;
 use std::collections::hash_map::Entry;
 
-/// The length of the prefix for which numbers are counted together.
+/// The length in bytes of the prefix by which the last appended number is stored.
 const MOST_STEM: usize = 48;
 
 /// The ids assigned so far in one request.
@@ -17,14 +17,14 @@ const MOST_STEM: usize = 48;
 pub struct Ids {
     /// The assigned ids. The value is true if a call also has the id on disk.
     assigned: ById<bool>,
-    /// The ids on disk that were not assigned to a call.
+    /// The invalid ids on disk, each of which was replaced.
     others: HashSet<Id>,
     /// The last number that was appended to ids with this prefix of at most `MOST_STEM` bytes.
     numbers: ById<u64>,
 }
 
 impl Ids {
-    /// Returns true if a call with the id `original` on disk was read.
+    /// Returns true if an id was assigned for a call with the id `original` on disk.
     #[must_use]
     pub fn is_known(&self, original: &str) -> bool {
         self.assigned.get(original) == Some(&true) || self.others.contains(original)

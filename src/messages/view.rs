@@ -34,7 +34,7 @@ pub struct Governing {
     pub at: u64,
     /// The summary.
     pub summary: Summary,
-    /// The scale from the provider's counts before it.
+    /// The scale derived from the provider's counts before it.
     pub scale: Option<Scale>,
 }
 
@@ -62,7 +62,7 @@ pub struct View {
     pub truncations: HashMap<(String, String), KeptSpan>,
     /// The ids of retracted records.
     pub retracted: HashSet<String>,
-    /// For each target of a retraction in effect, the finding if the target does not exist.
+    /// For each target of a retraction in effect, the finding to report if the target does not exist.
     pub unseen_targets: HashMap<String, Finding>,
     /// For each record that is changed or retracted, the offset of the newest view record that does so. Provider counts
     /// between the two are invalid.
@@ -71,7 +71,7 @@ pub struct View {
     pub counts_from: u64,
     /// True if compactions are ignored. Provider counts after a compaction are then invalid.
     pub is_whole: bool,
-    /// The scale from invalid counts that the newest view record stores.
+    /// The scale that the newest view record stores, derived from counts that are no longer valid.
     pub scale: Option<Scale>,
     /// The newest checkpoint, if it was asked for.
     pub checkpoint: Option<Box<LatestCheckpoint>>,
@@ -136,11 +136,11 @@ struct Search<'s> {
     kept: Option<u64>,
     /// The newest replacement of a summary, by the id of the compaction that it replaces.
     replacements: HashMap<String, Governing>,
-    /// The compactions to replace that were not read yet, with the findings if they do not exist.
+    /// The compactions to replace that were not read yet, with the findings to report if they do not exist.
     missing: HashMap<String, Vec<Finding>>,
     /// True if a first kept record was not found.
     has_missed: bool,
-    /// The offsets of all records by id. The index is built when a first kept record is not found for the first time,
+    /// The offsets of all records by id. The index is built when a first kept record is not found for the second time,
     /// because a search for each further one would read all inputs again.
     places: Option<HashMap<String, Places>>,
     view: View,
@@ -205,8 +205,8 @@ impl Search<'_> {
         }
     }
 
-    /// Applies a view record, or stores the newest usable checkpoint. The records come newest first; what a newer one
-    /// has set is kept.
+    /// Applies a view record, or stores the newest usable checkpoint. The records come newest first, so an older one
+    /// does not change what a newer one has set.
     fn take(&mut self, record: &Record<'_>) -> anyhow::Result<()> {
         if let Body::Compaction { retry_of: None, .. } = &record.body {
             // It exists, even if it is retracted.

@@ -133,7 +133,7 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'_, 'b, F> {
         }
     }
 
-    /// Adds a finding for a result before its call, if the call has another result.
+    /// Adds a finding for a result that comes before its call and was not assigned to it.
     pub(super) fn note_orphan(&mut self, early: Option<EarlyResult>) {
         if let Some(early) = early {
             let id = &early.answer.id;
