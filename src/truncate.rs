@@ -130,8 +130,8 @@ pub fn truncate(
     }
 }
 
-/// Updates the kept spans in `_meta`, and drops the provider's counts that include the text of before. All counts
-/// are dropped if `scale` holds what was learned from them.
+/// Updates the kept spans in `_meta`, and drops the provider's counts that include text that is now shortened. If
+/// there is a `scale`, it was derived from the counts, and all of them are dropped.
 fn update_meta(messages: &mut [Message<'_>], results: &[FoundResult<'_>], scale: Option<Scale>) {
     let changed = || results.iter().filter(|result| result.shown.is_some());
     let Some(first) = changed().map(|result| result.message).min() else { return };

@@ -24,7 +24,7 @@ pub fn lint(input: Input) -> anyhow::Result<Vec<Finding>> {
     let inputs = [input];
     let (mut findings, shown) = rebuilt(&inputs)?;
     let [input] = &inputs;
-    let damaged = findings.iter().filter(|found| costs_a_line(found.rule));
+    let damaged = findings.iter().filter(|found| prevents_chain_check(found.rule));
     let damaged = damaged.filter_map(|found| found.place.line).collect();
     let chain = chain::check(input, &damaged)?;
     let scan = LineScan::of(input, &chain)?;
@@ -35,13 +35,13 @@ pub fn lint(input: Input) -> anyhow::Result<Vec<Finding>> {
         finding.complete(&scan.records);
     }
     findings.sort_by_key(|finding| finding.place.offset);
-    findings.extend(unfit(&shown, &inputs, &scan.records)?);
+    findings.extend(message_findings(&shown, &inputs, &scan.records)?);
     Ok(findings)
 }
 
 /// Returns the findings of rebuild in the whole transcript, and the messages. If there is a summary, the transcript is
 /// read twice, because rebuild does not read the records that a compaction covers. The messages have no `_meta`: only
-/// [`unfit`] needs it, for few transcripts.
+/// [`message_findings`] needs it, and only for a few transcripts.
 fn rebuilt(inputs: &[Input]) -> anyhow::Result<(Vec<Finding>, Vec<Message<'static>>)> {
     let mut messages = Vec::new();
     let Notes { findings: mut shown, .. } =
@@ -62,7 +62,7 @@ fn rebuilt(inputs: &[Input]) -> anyhow::Result<(Vec<Finding>, Vec<Message<'stati
 }
 
 /// Returns true if the chain of ids cannot be checked at a line with such a finding.
-fn costs_a_line(rule: &Rule) -> bool {
+fn prevents_chain_check(rule: &Rule) -> bool {
     [
         rules::TORN_LINE,
         rules::BAD_JSON,
@@ -78,7 +78,7 @@ fn costs_a_line(rule: &Rule) -> bool {
 
 /// Returns the findings about the rebuilt messages: tool calls at the end without a result, and violations of a
 /// provider's rules.
-fn unfit(
+fn message_findings(
     messages: &[Message<'_>],
     inputs: &[Input; 1],
     records: &[RecordPlace],

@@ -1,4 +1,4 @@
-//! A tool result in the messages: shortening its text, leaving out its images.
+//! Tool results in the messages: finds them, shortens their text, and leaves out their images.
 
 use crate::estimate::{Gauge, Tally};
 use crate::id::Id;
@@ -112,7 +112,7 @@ impl<'a> FoundResult<'a> {
     }
 
     /// Shortens the result to `max` characters, starting from its text before the truncation. With `must_gain`, it
-    /// is changed only if it also has fewer tokens then.
+    /// is changed only if that also saves tokens.
     pub fn shorten(
         &mut self,
         messages: &mut [Message<'a>],
@@ -192,8 +192,8 @@ impl<'a> FoundResult<'a> {
         *block = changed;
     }
 
-    /// Returns the truncation record, if the result has changed and its record is known. `scale` is the estimate's
-    /// scale from the provider's counts that are now invalid.
+    /// Returns the truncation record, if the result has changed and its record is known. `scale` is derived from the
+    /// provider's counts that are now invalid.
     pub fn record(&self, scale: Option<Scale>) -> Option<String> {
         let (meta, shown) = (self.meta.as_ref()?, self.shown.as_ref()?);
         let id = meta.original_id.as_ref().unwrap_or(&meta.tool_use_id);
