@@ -53,10 +53,10 @@ impl SummaryReply {
         Ok(())
     }
 
-    /// Checks that the reply is text, without tool calls, and that the model ended it.
+    /// Checks that the reply is complete, not blank, and contains no tool calls.
     ///
     /// # Errors
-    /// Returns the fault as a text.
+    /// Returns a description of the problem.
     pub fn check(&self) -> Result<(), String> {
         if self.calls {
             return Err("the model called a tool".to_owned());
@@ -117,7 +117,10 @@ impl fmt::Display for Rejected {
             Rejected::Blank => f.write_str("it is blank"),
             Rejected::Echo => f.write_str("it repeats a message of the conversation"),
             Rejected::TooLong { own, most } => {
-                write!(f, "it has {own} tokens; at most {most} are allowed for what it replaces")
+                write!(
+                    f,
+                    "it has {own} tokens; at most {most} are allowed for the messages it replaces"
+                )
             }
             Rejected::NoGain { before, after, target } => {
                 write!(f, "the request would go from {before} to {after} tokens")?;

@@ -15,7 +15,7 @@ pub struct CallBudget {
 }
 
 impl CallBudget {
-    /// Starts the clock, with no calls made. `most_time` is unlimited if it is `None`.
+    /// Starts the clock, with no calls made. If `most_time` is `None`, the time is unlimited.
     #[must_use]
     pub fn new(most: u32, most_time: Option<Duration>) -> CallBudget {
         CallBudget { calls: Cell::new(0), most, begun: Instant::now(), most_time }

@@ -158,7 +158,7 @@ mod tests {
         ];
         for (n, covered) in table.into_iter().enumerate() {
             assert_eq!(classic(n), covered, "{n}");
-            // Neither the size of the messages nor the way to ask for it matters.
+            // Both rules count messages, whatever their size.
             for rule in [CutRule::Half, CutRule::Classic] {
                 assert_eq!(rule.preferred(&vec![9000; n]), covered, "{n}");
             }

@@ -1,7 +1,7 @@
 //! Identifiers that have to be copied exactly: ids, hashes, paths, addresses, numbers.
 //!
-//! A name of the covered part matters if the rest of the conversation uses it in text or in a tool call: the
-//! model can then learn from the summary alone what it refers to. Names in tool results do not count, because
+//! A name of the covered part matters if the rest of the conversation uses it in text or in a tool call: only the
+//! summary can then tell the model what it refers to. Names in tool results do not count, because
 //! the result itself is context enough.
 
 use crate::compact::CutPlan;

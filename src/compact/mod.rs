@@ -8,8 +8,8 @@
 //! 3. Check it ([`accept`], [`identifiers`]).
 //! 4. Apply it.
 //!
-//! This module runs no programs and writes no files (except the log of [`attempts`]), so the caller can do
-//! anything between planning and applying. A summary that is not accepted changes nothing.
+//! This module runs no programs and writes no files (except the log of [`attempts`]), so the caller decides
+//! how to get the summary. A summary that is not accepted changes nothing.
 
 pub mod attempts;
 pub mod call_budget;
@@ -44,7 +44,7 @@ pub const KEEP_USER: u64 = 20_000;
 pub const SUMMARY_TOKENS: u64 = 2048;
 
 /// Returns the most tokens that a summary may have: an eighth of `target`, the budget of the whole request, but
-/// at most [`SUMMARY_TOKENS`].
+/// at least 64 and at most [`SUMMARY_TOKENS`].
 #[must_use]
 pub fn summary_tokens(target: Option<u64>) -> u64 {
     target.map_or(SUMMARY_TOKENS, |target| (target / 8).clamp(64, SUMMARY_TOKENS))
@@ -395,6 +395,6 @@ pub struct MadeSummary<'s> {
     pub usage: Option<&'s str>,
     /// The compaction record that it replaces, if that holds only a placeholder.
     pub retry_of: Option<&'s str>,
-    /// The estimate's scale, from the provider's counts that the compaction makes invalid.
+    /// The scale of the estimate, derived from the provider's counts that the compaction makes invalid.
     pub scale: Option<Scale>,
 }

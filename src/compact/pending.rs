@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 pub struct Pending {
     /// The id of its record.
     pub id: String,
-    /// The id of the record before it. It covers messages up to there.
+    /// The id of the record before it, the last one that the compaction could have covered.
     pub before: Option<String>,
     /// The id of the first record that it keeps.
     pub first_kept: String,

@@ -10,10 +10,10 @@ use crate::estimate::{Gauge, Request};
 use crate::messages::Message;
 use crate::record::content::Role;
 
-/// The share of the room that a piece takes if messages are small. Less than all of it: models summarise a
+/// The share of the room that a piece takes if messages are small. It is less than 1 because models summarise a
 /// shorter text more faithfully, and the margin absorbs errors of the estimate.
 const SHARE: f64 = 0.8;
-/// The share if messages are large, because one message more is then a large part of a piece.
+/// The share if messages are large: one more message is then a large part of a piece.
 const LEAST_SHARE: f64 = 0.5;
 /// The number of levels to try before dividing the covered part.
 const WHOLE_LEVELS: usize = 4;

@@ -36,7 +36,7 @@ pub fn is_question(sentence: &str) -> bool {
     sentence.trim_end_matches(['"', '\'', '”', '」', ')', '）']).ends_with(['?', '？'])
 }
 
-/// Returns the sentence in lower case, without a bullet before it and punctuation after it.
+/// Returns the sentence in lower case, without a bullet or `please` before it and without punctuation after it.
 fn plain(sentence: &str) -> String {
     let text = sentence.to_lowercase().replace('’', "'");
     let text = text.trim_start_matches(['-', '*', '•', '·', ' ']);

@@ -67,8 +67,8 @@ pub struct SummaryPrompt<'w> {
 }
 
 impl SummaryPrompt<'_> {
-    /// Returns the text of a request for a summary of `transcript`, which is quoted already. The model is to bring
-    /// `earlier`, the summary of what came before, up to date.
+    /// Returns the text of a request for a summary of `transcript`, which is quoted already. If there is an `earlier`
+    /// summary of what came before, the request tells the model to bring it up to date.
     #[must_use]
     pub fn request(&self, earlier: Option<&str>, transcript: &str) -> String {
         let mut text = self.text.trim_end().to_owned();

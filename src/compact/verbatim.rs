@@ -15,8 +15,8 @@ use std::collections::HashSet;
 /// Marks text that is left out between two sentences.
 const GAP: &str = " [...] ";
 
-/// Chooses the texts to keep from all user messages, both oldest first. `pending` says that the last of them
-/// still waits for its answer. `budget` is in tokens.
+/// Chooses the texts to keep from all user messages, both oldest first. `pending` is true if the last message has
+/// no answer yet. `budget` is in tokens.
 #[must_use]
 pub fn choose(gauge: Gauge, said: &[String], pending: bool, budget: u64) -> Vec<String> {
     let mut choice = QuoteChoice { gauge, said, kept: vec![None; said.len()], room: Room(budget) };
@@ -40,7 +40,7 @@ struct QuoteChoice<'s> {
 struct Room(u64);
 
 impl Room {
-    /// Takes `tokens`, and returns true, if that many are left.
+    /// Takes `tokens` and returns true if that many are left. Otherwise takes none.
     fn take(&mut self, tokens: u64) -> bool {
         let left = self.0.checked_sub(tokens);
         self.0 = left.unwrap_or(self.0);
