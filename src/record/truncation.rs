@@ -14,7 +14,7 @@ pub struct KeptSpan {
     pub bytes: u64,
     /// The first 16 hex digits of the SHA-256 of the complete text.
     pub sha256: String,
-    /// The images and documents that are left out, by the names that `shorten::media` returns.
+    /// The images and documents that are left out, by the names that `shorten::media::name` returns.
     pub media: Vec<String>,
 }
 
