@@ -3,7 +3,7 @@
 use clawutils::json::{self, Object};
 use serde_json::value::RawValue;
 
-/// The most texts to try, because deeply nested text would be read again at every level.
+/// The largest number of texts to compare. Without a limit, deeply nested text would be read again at every level.
 const MOST_TEXTS: usize = 100;
 
 /// Returns true if `text` is an object. Also compares the two parsers on everything inside it: members of
@@ -24,7 +24,8 @@ pub fn on(text: &str) -> Result<bool, String> {
     Ok(is_object.unwrap_or_default())
 }
 
-/// Checks that an object that the scanner finds before further text is also one to serde_json and has no line feed.
+/// Checks that an object that the scanner finds before further text is also an object to serde_json and has no line
+/// feed.
 fn among_others(text: &str) -> Result<(), String> {
     let (mut spans, many) = (Vec::new(), [text, "\n", text].concat());
     let Some((end, _)) = Object::scan(&many, &mut spans) else { return Ok(()) };
@@ -38,7 +39,7 @@ fn among_others(text: &str) -> Result<(), String> {
     }
 }
 
-/// Returns the values of an object that may be nested; `None` if the text is not an object.
+/// Returns the values in an object that are objects or arrays; `None` if the text is not an object.
 fn members(text: &str) -> Result<Option<Vec<&str>>, String> {
     let (fast, slow) = match (Object::parse(text), Object::parse_slowly(text)) {
         (Ok(fast), Ok(slow)) => (fast, slow),
@@ -59,7 +60,7 @@ fn members(text: &str) -> Result<Option<Vec<&str>>, String> {
     Ok(Some(nested(fast.members().map(|member| member.value))))
 }
 
-/// The same for the elements of an array.
+/// Returns the elements of an array that are objects or arrays; `None` if the text is not an array.
 fn elements(text: &str) -> Result<Option<Vec<&str>>, String> {
     let fast = json::elements(text);
     let slow: Option<Vec<&RawValue>> = serde_json::from_str(text).ok();

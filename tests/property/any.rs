@@ -52,7 +52,7 @@ pub fn is_accepted(messages: &[Message<'_>], bytes: &[u8]) -> Law {
         (Err(why), false) => return Err(format!("refused: {why:?}")),
     }
     let more = [bytes, b"\n{\"type\":\"user\",\"content\":\"w0 go on\"}"].concat();
-    let refused = |why| format!("refused with a word of the user's after it: {why:?}");
+    let refused = |why| format!("refused with a user message after it: {why:?}");
     judge(&rebuild(&more)?.messages).map_err(refused)
 }
 
@@ -80,7 +80,7 @@ pub fn only_grows(then: &[Message<'_>], now: &[Message<'_>]) -> Law {
     let mut now = now.to_vec();
     now.iter_mut().zip(then).for_each(|(now, then)| interrupt_again(now, then));
     let of_now = &now[..settled.len().min(now.len())];
-    same("of what was settled", &lines(of_now), &lines(settled))?;
+    same("of the earlier messages", &lines(of_now), &lines(settled))?;
     match now.get(settled.len()) {
         Some(grown) if holds_all_of(grown, last) => Ok(()),
         grown => {

@@ -4,7 +4,7 @@
 use serde_json::json;
 
 use super::any::{Law, is_accepted, lines, rebuild, same};
-use super::laws::{has_calls_of_its_own, has_plain_ids};
+use super::laws::{has_plain_ids, has_unique_calls};
 use super::records::Conversation;
 use super::views::{File, with_plain_ids};
 use clawutils::checkpoint;
@@ -30,20 +30,20 @@ struct Session {
     /// The user's text in the added turns, and the pinned part of it.
     said: Vec<String>,
     pinned: Vec<String>,
-    /// Requests have a target, so some text may be dropped.
+    /// True if requests have a target; then text that is not pinned may be dropped.
     has_target: bool,
     state: u64,
 }
 
 /// Applies truncations, compactions from every source, checkpoints, retries and retractions, in any order.
-pub fn of_chains(talk: &Conversation) -> Law {
-    let bytes = talk.write().bytes;
+pub fn of_chains(conversation: &Conversation) -> Law {
+    let bytes = conversation.write().bytes;
     // As in `of_views`: if the first result of a call is covered, the second one belongs to another call.
     let has_seconds = || -> Result<bool, String> {
         let found = rebuild(&bytes)?.findings;
         Ok(found.iter().any(|found| *found.rule == DUPLICATE_RESULT))
     };
-    if !has_plain_ids(talk) || !has_calls_of_its_own(talk) && has_seconds()? {
+    if !has_plain_ids(conversation) || !has_unique_calls(conversation) && has_seconds()? {
         return Ok(());
     }
     let state = bytes.iter().fold(0x9e37_79b9_7f4a_7c15, |state: u64, byte| {
@@ -67,7 +67,7 @@ pub fn of_chains(talk: &Conversation) -> Law {
     }
     let now = rebuild(&session.file.bytes)?.messages;
     let then = rebuild(&session.plain.bytes)?.messages;
-    same("all taken back", &lines(&now), &lines(&then))
+    same("all operations undone", &lines(&now), &lines(&then))
 }
 
 impl Session {
@@ -175,7 +175,7 @@ impl Session {
         if is_within { Ok(()) } else { Err(format!("{after} tokens, target {target:?}")) }
     }
 
-    /// Makes the summary of each stub. The compaction that applies keeps the same messages.
+    /// Makes the missing summary of each stub. The compaction that applies must still keep the same messages.
     fn retry(&mut self) -> Law {
         let inputs = [Input::memory("t", self.file.bytes.clone())];
         let mut summaries = Summaries::read(&inputs).map_err(|error| error.to_string())?;
@@ -187,7 +187,8 @@ impl Session {
             let (gauge, _) = gauge(&then);
             let task = task(&then, gauge, None, CutRule::Half);
             let planned = task.plan_from(&one.first_kept);
-            let planned = planned.ok_or(format!("what '{}' covers is not found", one.id))?;
+            let planned =
+                planned.ok_or(format!("the messages that '{}' covers are not found", one.id))?;
             let text = "Made later.";
             let record = record(&task, &planned, text, Strategy::Llm, 1, Some(&one.id))?;
             self.file.append_view(&record)?;
@@ -195,7 +196,7 @@ impl Session {
         }
         let after = rebuild(&self.file.bytes)?.messages;
         let tail = |messages: &[Message<'_>]| lines(messages).split_off(1);
-        same("what is kept after a retry", &tail(&after), &tail(&before))
+        same("kept after a retry", &tail(&after), &tail(&before))
     }
 
     /// Checks the laws that hold at any time.

@@ -6,7 +6,7 @@ use super::records::{
 };
 
 /// Generates a conversation.
-pub fn talk(choices: &mut Choices) -> Conversation {
+pub fn conversation(choices: &mut Choices) -> Conversation {
     let mut making = Making { choices, next: 0, calls: Vec::new(), bodies: Vec::new() };
     for _ in 0..1 + making.choices.below(6) {
         making.phrase();
@@ -100,7 +100,7 @@ impl Making<'_> {
     fn phrase(&mut self) {
         match self.choices.below(6) {
             0 => self.own_turn(),
-            1 => self.present_turn(),
+            1 => self.current_turn(),
             2 => self.first_turn(),
             3 => self.seed_turn(),
             _ => {
@@ -129,8 +129,8 @@ impl Making<'_> {
         self.say(Body::Assistant(end));
     }
 
-    /// claw0's present format: every call twice, the second time between the results.
-    fn present_turn(&mut self) {
+    /// claw0's current format: every call twice, the second time between the results.
+    fn current_turn(&mut self) {
         let (ask, mut look, end) = (self.words(true), self.words(false), self.words(false));
         look.is_string = false;
         let calls: Vec<Call> = (0..1 + self.choices.below(3)).map(|_| self.call()).collect();

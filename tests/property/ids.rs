@@ -73,7 +73,7 @@ pub fn are_legal_and_stay(seed: u64) -> Law {
             return told("not different", &calls);
         }
         if !calls.starts_with(&before) {
-            return told("not what they were", &calls);
+            return told("earlier ids have changed", &calls);
         }
         let is_kept = |(at, id): (usize, &String)| {
             !is_id(id) || stored[..at].contains(id) || calls[..at].contains(id) || calls[at] == *id

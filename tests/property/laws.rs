@@ -12,11 +12,11 @@ use clawutils::messages::Message;
 use clawutils::messages::rebuild::{Form, RebuildOptions, Rebuilt};
 
 /// Checks all laws about rebuilt messages.
-pub fn of_rebuild(talk: &Conversation) -> Law {
-    let written = talk.write();
+pub fn of_rebuild(conversation: &Conversation) -> Law {
+    let written = conversation.write();
     let rebuilt = rebuild(&written.bytes)?;
     is_accepted(&rebuilt.messages, &written.bytes)?;
-    nothing_is_lost(talk, &rebuilt)?;
+    nothing_is_lost(conversation, &rebuilt)?;
     is_the_same_however_read(&written.bytes, &rebuilt)
 }
 
@@ -29,9 +29,9 @@ pub fn values(messages: &[Message<'_>]) -> Result<Vec<Value>, String> {
 // ---- nothing is lost ------------------------------------------------------------------------
 
 /// Checks that every shown text and call appears once and in order, and that every result belongs to its call.
-fn nothing_is_lost(talk: &Conversation, rebuilt: &Rebuilt) -> Law {
-    let written = talk.write();
-    let view = model::view(talk, &written);
+fn nothing_is_lost(conversation: &Conversation, rebuilt: &Rebuilt) -> Law {
+    let written = conversation.write();
+    let view = model::view(conversation, &written);
     let messages = values(&rebuilt.messages)?;
     let mut heard = model::heard(&messages)?;
     for call in heard.calls.iter_mut().filter(|call| call.1 == Answered::Interrupted) {
@@ -152,16 +152,16 @@ fn file(bytes: &[u8]) -> Result<Input, String> {
 
 /// Checks that a longer transcript gives the same messages up to the last, which is only extended, unless a view
 /// record was added. A late result replaces the one that stood in for it, and changes nothing else.
-pub fn more_changes_only_the_end(talk: &Conversation) -> Law {
+pub fn more_changes_only_the_end(conversation: &Conversation) -> Law {
     let mut before: Option<Rebuilt> = None;
-    let mut prefix = Conversation { items: Vec::new(), ended: true, ..talk.clone() };
-    for line in talk.lines() {
+    let mut prefix = Conversation { items: Vec::new(), ended: true, ..conversation.clone() };
+    for line in conversation.lines() {
         prefix.items.extend_from_slice(line);
         let rebuilt = rebuild(&prefix.write().bytes)?;
         let is_view = line.iter().any(|item| item.body.is_view());
         if let Some(then) = before.take().filter(|_| !is_view) {
             only_grows(&then.messages, &rebuilt.messages).map_err(|why| {
-                format!("line {} changes what was there: {why}", prefix.lines().len())
+                format!("line {} changes earlier messages: {why}", prefix.lines().len())
             })?;
         }
         before = Some(rebuilt);
@@ -172,12 +172,12 @@ pub fn more_changes_only_the_end(talk: &Conversation) -> Law {
 // ---- preconditions of laws ------------------------------------------------------------------
 
 /// Returns true if every id belongs to one record. Otherwise, a view record that names it means the later one.
-pub fn has_plain_ids(talk: &Conversation) -> bool {
-    talk.items.iter().all(|item| !matches!(item.id, Id::Same(_)))
+pub fn has_plain_ids(conversation: &Conversation) -> bool {
+    conversation.items.iter().all(|item| !matches!(item.id, Id::Same(_)))
 }
 
 /// Returns true if no two calls have the same id.
-pub fn has_calls_of_its_own(talk: &Conversation) -> bool {
+pub fn has_unique_calls(conversation: &Conversation) -> bool {
     let mut ids = HashSet::new();
-    talk.items.iter().flat_map(Item::calls).all(|call| ids.insert(&call.id))
+    conversation.items.iter().flat_map(Item::calls).all(|call| ids.insert(&call.id))
 }

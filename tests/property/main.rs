@@ -2,16 +2,20 @@
 //!
 //! [`generate`] makes a conversation from a seed, [`records`] writes it, and [`model`] states what its messages
 //! must contain. [`any`], [`laws`], [`views`], [`shortened`] and [`shown`] are the laws. A conversation that breaks
-//! a law is reduced by dropping records while it still does. `CLAW_TEST_FULL=1` tries a million of them,
-//! `CLAW_TEST_SEED=n` only the one with that seed.
+//! a law is reduced by dropping records as long as it still breaks the law. `CLAW_TEST_FULL=1` tries a million
+//! conversations, `CLAW_TEST_SEED=n` only the one with that seed.
 //!
 //! [`mutants`] are damaged records of real transcripts, on which the scanner and serde_json must agree
 //! ([`agree`]).
 
-#![allow(clippy::expect_used, clippy::panic, reason = "a test may panic, and so may what helps it")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests and their helpers report failures by panicking"
+)]
 #![cfg_attr(
     not(test),
-    allow(dead_code, unused_imports, reason = "an example is built as a program, too")
+    allow(dead_code, unused_imports, reason = "cargo also builds an example as a program")
 )]
 
 mod agree;
@@ -42,16 +46,16 @@ use choices::Choices;
 use records::Conversation;
 
 /// The number of conversations in a normal run.
-const TALKS: u64 = 10_000;
+const CONVERSATIONS: u64 = 10_000;
 /// The number of conversations in a full run.
-const TALKS_IN_FULL: u64 = 1_000_000;
+const CONVERSATIONS_IN_FULL: u64 = 1_000_000;
 
 /// The number of chains of views in a full run; each step of a chain rebuilds several times.
 const CHAINS_IN_FULL: u64 = 100_000;
 
 /// Tries a law on all conversations.
 fn holds(law: fn(&Conversation) -> any::Law) {
-    holds_for(TALKS_IN_FULL, law);
+    holds_for(CONVERSATIONS_IN_FULL, law);
 }
 
 /// Tries a law with this number of conversations in a full run, one half in each of two threads.
@@ -60,7 +64,7 @@ fn holds_for(in_full: u64, law: fn(&Conversation) -> any::Law) {
         return try_seed(law, seed);
     }
     let is_full = env::var_os("CLAW_TEST_FULL").is_some();
-    let conversations = if is_full { in_full } else { TALKS };
+    let conversations = if is_full { in_full } else { CONVERSATIONS };
     thread::scope(|scope| {
         for half in 0..2 {
             scope.spawn(move || {
@@ -71,18 +75,18 @@ fn holds_for(in_full: u64, law: fn(&Conversation) -> any::Law) {
 }
 
 fn try_seed(law: fn(&Conversation) -> any::Law, seed: u64) {
-    let talk = generate::talk(&mut Choices::seeded(seed));
-    if broken(law, &talk).is_none() {
+    let conversation = generate::conversation(&mut Choices::seeded(seed));
+    if broken(law, &conversation).is_none() {
         return;
     }
-    let talk = smallest(law, talk);
-    let (why, text) = (broken(law, &talk).unwrap_or_default(), talk.write().bytes);
+    let conversation = smallest(law, conversation);
+    let (why, text) = (broken(law, &conversation).unwrap_or_default(), conversation.write().bytes);
     panic!("CLAW_TEST_SEED={seed}: {why}\n---\n{}\n---", String::from_utf8_lossy(&text));
 }
 
 /// Returns a description of the fault if the law is broken or panics.
-fn broken(law: fn(&Conversation) -> any::Law, talk: &Conversation) -> Option<String> {
-    match catch_unwind(AssertUnwindSafe(|| law(talk))) {
+fn broken(law: fn(&Conversation) -> any::Law, conversation: &Conversation) -> Option<String> {
+    match catch_unwind(AssertUnwindSafe(|| law(conversation))) {
         Ok(outcome) => outcome.err(),
         Err(cause) => Some(format!("panic: {}", words(cause.as_ref()))),
     }
@@ -94,18 +98,18 @@ fn words(cause: &(dyn Any + Send)) -> String {
 }
 
 /// Drops records as long as the rest still breaks the law.
-fn smallest(law: fn(&Conversation) -> any::Law, mut talk: Conversation) -> Conversation {
+fn smallest(law: fn(&Conversation) -> any::Law, mut conversation: Conversation) -> Conversation {
     let mut at = 0;
-    while at < talk.items.len() {
-        let mut smaller = talk.clone();
+    while at < conversation.items.len() {
+        let mut smaller = conversation.clone();
         smaller.items.remove(at);
         if broken(law, &smaller).is_some() {
-            (talk, at) = (smaller, 0);
+            (conversation, at) = (smaller, 0);
         } else {
             at += 1;
         }
     }
-    talk
+    conversation
 }
 
 #[test]
@@ -148,8 +152,8 @@ fn h7_sent_ids_are_legal_unique_and_stable() {
 #[test]
 fn audit_02_results_that_are_shortened_repeatedly_keep_their_original() {
     let is_full = env::var_os("CLAW_TEST_FULL").is_some();
-    for seed in 0..if is_full { CHAINS_IN_FULL } else { TALKS / 100 } {
-        if let Err(why) = shortened::again_and_again(seed) {
+    for seed in 0..if is_full { CHAINS_IN_FULL } else { CONVERSATIONS / 100 } {
+        if let Err(why) = shortened::repeatedly(seed) {
             panic!("seed {seed}: {why}");
         }
     }
@@ -157,13 +161,13 @@ fn audit_02_results_that_are_shortened_repeatedly_keep_their_original() {
 
 #[test]
 fn s4_all_sent_content_is_shown_and_never_becomes_structure() {
-    holds(shown::of_talks);
+    holds(shown::of_conversations);
 }
 
 #[test]
 fn s4_no_text_becomes_structure_of_the_document() {
     let is_full = env::var_os("CLAW_TEST_FULL").is_some();
-    for seed in 0..if is_full { CHAINS_IN_FULL } else { TALKS / 4 } {
+    for seed in 0..if is_full { CHAINS_IN_FULL } else { CONVERSATIONS / 4 } {
         if let Err(why) = shown::of_texts(&mut Choices::seeded(seed)) {
             panic!("seed {seed}: {why}");
         }
@@ -173,7 +177,7 @@ fn s4_no_text_becomes_structure_of_the_document() {
 #[test]
 fn audit_29_markdown_in_pieces_is_laid_out_like_the_whole() {
     let is_full = env::var_os("CLAW_TEST_FULL").is_some();
-    for seed in 0..if is_full { CHAINS_IN_FULL } else { TALKS / 4 } {
+    for seed in 0..if is_full { CHAINS_IN_FULL } else { CONVERSATIONS / 4 } {
         if let Err(why) = shown::of_streams(&mut Choices::seeded(seed)) {
             panic!("seed {seed}: {why}");
         }

@@ -19,11 +19,11 @@ pub struct View<'t> {
 }
 
 /// Returns the items of a conversation that are shown.
-pub fn view<'t>(talk: &'t Conversation, written: &Written) -> View<'t> {
+pub fn view<'t>(conversation: &'t Conversation, written: &Written) -> View<'t> {
     let mut retracted = HashSet::new();
     let mut governing = None;
     let mut first = 0;
-    for (at, item) in talk.items.iter().enumerate().rev() {
+    for (at, item) in conversation.items.iter().enumerate().rev() {
         if at < first {
             break;
         }
@@ -32,10 +32,10 @@ pub fn view<'t>(talk: &'t Conversation, written: &Written) -> View<'t> {
         }
         match &item.body {
             Body::Retract { target } => {
-                retracted.insert(id_of(talk, written, *target, at));
+                retracted.insert(id_of(conversation, written, *target, at));
             }
             Body::Compaction { kept, hint } if governing.is_none() => {
-                if let Some(kept) = first_kept(talk, written, *kept, *hint, at) {
+                if let Some(kept) = first_kept(conversation, written, *kept, *hint, at) {
                     (governing, first) = (Some(item.key), kept);
                 }
             }
@@ -47,28 +47,30 @@ pub fn view<'t>(talk: &'t Conversation, written: &Written) -> View<'t> {
             && !retracted.contains(&written.ids[*at])
             && !matches!(item.body, Body::Junk(_))
     };
-    let shown = talk.items.iter().enumerate().filter(counts).map(|(_, item)| item).collect();
+    let shown =
+        conversation.items.iter().enumerate().filter(counts).map(|(_, item)| item).collect();
     View { governing, shown }
 }
 
 /// Returns the id that refers to a record before position `end`.
-fn id_of(talk: &Conversation, written: &Written, key: usize, end: usize) -> String {
-    let at = talk.position(key).filter(|at| *at < end);
+fn id_of(conversation: &Conversation, written: &Written, key: usize, end: usize) -> String {
+    let at = conversation.position(key).filter(|at| *at < end);
     at.map_or("nowhere".to_owned(), |at| written.ids[at].clone())
 }
 
 /// Returns the position of the first record that a compaction at position `end` keeps: the one of the hint if it
 /// is right, else the nearest before `end` that has the id.
 fn first_kept(
-    talk: &Conversation,
+    conversation: &Conversation,
     written: &Written,
     key: usize,
     hint: Hint,
     end: usize,
 ) -> Option<usize> {
-    let id = id_of(talk, written, key, end);
-    let is_record = |at: &usize| !matches!(talk.items[*at].body, Body::Junk(_));
-    match talk.position(key).filter(|at| *at < end && hint == Hint::Right && is_record(at)) {
+    let id = id_of(conversation, written, key, end);
+    let is_record = |at: &usize| !matches!(conversation.items[*at].body, Body::Junk(_));
+    match conversation.position(key).filter(|at| *at < end && hint == Hint::Right && is_record(at))
+    {
         Some(at) => Some(at),
         None => (0..end).rev().filter(is_record).find(|at| written.ids[*at] == id),
     }
@@ -118,7 +120,7 @@ pub fn said(view: &View<'_>, repeated: &HashSet<usize>) -> Said {
                 }
             }
             Body::Assistant(content) => {
-                pairs.go_on();
+                pairs.continue_reply();
                 content.held().iter().for_each(|piece| match piece {
                     Piece::Text(mark, _) | Piece::Redacted(mark) | Piece::Thinking(mark, true) => {
                         words.push(*mark);
@@ -173,7 +175,7 @@ impl Pairs {
     }
 
     /// Continues the current reply with an assistant record, or begins one.
-    fn go_on(&mut self) {
+    fn continue_reply(&mut self) {
         if let Some(reply) = &self.reply {
             let mut calls = reply.calls.iter();
             let is_early =
@@ -219,7 +221,7 @@ impl Pairs {
 /// Returns the content of messages.
 ///
 /// # Errors
-/// If they have content that is in no record.
+/// Reports content that is in no record.
 pub fn heard(messages: &[Value]) -> Result<Said, String> {
     let mut heard = Said::default();
     for (n, message) in messages.iter().enumerate() {

@@ -92,7 +92,7 @@ pub enum Hint {
 /// The content of a user or an assistant record.
 #[derive(Clone)]
 pub struct Content {
-    /// A string if the first piece is text, which is then the only one.
+    /// True if the content is written as a string when its first piece is text. The other pieces are then left out.
     pub is_string: bool,
     pub pieces: Vec<Piece>,
 }
@@ -211,9 +211,9 @@ fn own_id(key: usize) -> String {
 
 impl Written {
     /// Writes the bytes before an item. Returns the position that identifies it.
-    fn begin(&mut self, talk: &Conversation, index: usize) -> u64 {
+    fn begin(&mut self, conversation: &Conversation, index: usize) -> u64 {
         let here = |out: &Written| out.bytes.len() as u64;
-        if talk.shares_line(index) {
+        if conversation.shares_line(index) {
             return here(self);
         }
         if index > 0 {
@@ -221,7 +221,7 @@ impl Written {
         }
         // A whole line is identified by its beginning, a recovered record by its own.
         let line = if index == 0 { 0 } else { here(self) };
-        match talk.items[index].before {
+        match conversation.items[index].before {
             Before::Torn(torn) => {
                 self.bytes.extend(torn);
                 return here(self);
@@ -229,12 +229,12 @@ impl Written {
             Before::Bytes(bytes) => self.bytes.extend(bytes.bytes()),
             Before::Record => {}
         }
-        if talk.shares_line(index + 1) { here(self) } else { line }
+        if conversation.shares_line(index + 1) { here(self) } else { line }
     }
 
     /// Returns the id and the position of a record that was already written.
-    fn reference(&self, talk: &Conversation, key: usize) -> (String, u64) {
-        let at = talk.position(key).filter(|at| *at < self.ids.len());
+    fn reference(&self, conversation: &Conversation, key: usize) -> (String, u64) {
+        let at = conversation.position(key).filter(|at| *at < self.ids.len());
         at.map_or_else(|| ("nowhere".to_owned(), 0), |at| (self.ids[at].clone(), self.places[at]))
     }
 }

@@ -54,7 +54,7 @@ fn text_of(content: &Value) -> String {
 }
 
 /// Shortens results of any structure several times, and undoes it.
-pub fn again_and_again(seed: u64) -> Law {
+pub fn repeatedly(seed: u64) -> Law {
     let choices = &mut Choices::seeded(seed);
     let mut file = File::new(Vec::new());
     let contents: Vec<Value> = (0..1 + choices.below(3)).map(|_| content(choices)).collect();
@@ -94,7 +94,7 @@ fn shorten(file: &mut File, choices: &mut Choices, contents: &[Value]) -> Law {
     for record in &outcome.records {
         let said: Value = serde_json::from_str(record).map_err(|error| error.to_string())?;
         let index = said["tool_use_id"].as_str().and_then(|id| id[5..].parse().ok()).unwrap_or(0);
-        let whole = text_of(contents.get::<usize>(index).ok_or("a call that is not there")?);
+        let whole = text_of(contents.get::<usize>(index).ok_or("a truncation of an unknown call")?);
         if said["bytes"] != whole.len() || said["sha256"] != digest(&whole) {
             return Err(format!("{record} does not describe {whole:?}"));
         }

@@ -32,8 +32,8 @@ fn marks(text: &str) -> BTreeSet<&str> {
 }
 
 /// Checks any conversation: everything that would be sent is shown, in each format, and each format is well-formed.
-pub fn of_talks(talk: &Conversation) -> Law {
-    let bytes = talk.write().bytes;
+pub fn of_conversations(conversation: &Conversation) -> Law {
+    let bytes = conversation.write().bytes;
     let inputs = [Input::memory("t", bytes.clone())];
     let options =
         rebuild::RebuildOptions { ignore_compactions: true, ..rebuild::RebuildOptions::default() };
@@ -54,7 +54,7 @@ pub fn of_talks(talk: &Conversation) -> Law {
     Ok(())
 }
 
-/// Checks that the output suits its reader.
+/// Checks that the output has no control characters and is well-formed in its format.
 fn is_sound(text: &str, format: Format) -> Law {
     let is_odd = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if let Some(odd) = text.chars().find(|c| is_odd(*c)) {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::any::{Law, is_accepted, lines, rebuild, same};
-use super::laws::{has_calls_of_its_own, has_plain_ids, values};
+use super::laws::{has_plain_ids, has_unique_calls, values};
 use super::records::Conversation;
 use clawutils::compact::cut::CutRule;
 use clawutils::compact::{MadeSummary, Strategy, Task};
@@ -23,18 +23,18 @@ pub struct File {
 }
 
 /// Truncates, compacts three times with new turns between, then undoes everything.
-pub fn of_views(talk: &Conversation) -> Law {
-    let mut file = File::new(talk.write().bytes);
+pub fn of_views(conversation: &Conversation) -> Law {
+    let mut file = File::new(conversation.write().bytes);
     let mut plain = File::new(file.bytes.clone());
-    let is_exact = has_calls_of_its_own(talk);
+    let is_exact = has_unique_calls(conversation);
     // A second result may follow a compaction's first kept record while its call precedes it. A reader that starts
     // there takes it for the first one, and pairs it with the next call of its id.
     let found = rebuild(&file.bytes)?.findings;
     let has_seconds = found.iter().any(|found| *found.rule == DUPLICATE_RESULT);
-    if !has_plain_ids(talk) || has_seconds && !is_exact {
+    if !has_plain_ids(conversation) || has_seconds && !is_exact {
         return Ok(());
     }
-    // Images and texts, or first texts alone, so that some results have two records.
+    // Some transcripts are truncated twice, so that some results have two records.
     let tenths = if file.bytes.len().is_multiple_of(2) { &[9, 1][..] } else { &[1] };
     for tenths in tenths {
         truncated(&mut file, *tenths)?;
@@ -50,7 +50,7 @@ pub fn of_views(talk: &Conversation) -> Law {
         file.append(&format!(r#"{{"type":"retract","target":"{view}"}}"#))?;
     }
     let (now, then) = (rebuild(&file.bytes)?.messages, rebuild(&plain.bytes)?.messages);
-    same("all taken back", &lines(&now), &lines(&then))
+    same("all view records undone", &lines(&now), &lines(&then))
 }
 
 /// Returns a turn with a call, so that there is something new to cover.
@@ -102,7 +102,7 @@ fn gauge(messages: &[Message<'_>]) -> (Gauge, u64) {
 /// Checks that every program reports the size that a stage reported.
 fn has_size(messages: &[Message<'_>], told: u64) -> Law {
     let tokens = Estimate::of(Request { messages, ..Request::default() }, Method::Script).tokens;
-    same("the size that was told", &[tokens.to_string()], &[told.to_string()])
+    same("the reported size", &[tokens.to_string()], &[told.to_string()])
 }
 
 /// Checks that rebuild, with the records, shows what truncate shows, and that a second truncation changes nothing.
@@ -133,7 +133,7 @@ fn truncated(file: &mut File, tenths: u64) -> Law {
 fn compacted(file: &mut File, turn: usize) -> Law {
     let messages = rebuild(&file.bytes)?.messages;
     let (gauge, tokens) = gauge(&messages);
-    // Alternately because it does not fit, and to cover the oldest half.
+    // In turn, to bring the request within a target and to cover the oldest half.
     let target = turn.is_multiple_of(2).then_some(tokens * 3 / 4);
     let task = Task {
         messages: &messages,
