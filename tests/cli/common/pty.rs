@@ -73,16 +73,16 @@ impl Pty {
     /// sets it. To type, use [`Pty::press`]; the input set with [`Cmd::write_stdin`] is not used.
     #[track_caller]
     pub fn run(mut cmd: Cmd, (columns, rows): (u16, u16)) -> Pty {
-        assert!(cmd.stdin.is_none(), "a terminal's input is what is typed");
+        assert!(cmd.stdin.is_none(), "use Pty::press to type on a terminal");
         if cmd.command.get_envs().all(|(name, _)| name != "TERM") {
             cmd = cmd.env("TERM", "xterm-256color");
         }
         let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC);
         let controller = File::from(controller.expect("a new terminal"));
-        grantpt(&controller).and_then(|()| unlockpt(&controller)).expect("a terminal of ours");
+        grantpt(&controller).and_then(|()| unlockpt(&controller)).expect("an unlocked terminal");
         resize(&controller, columns, rows);
         let name = ptsname(&controller, Vec::new()).expect("a terminal with a name");
-        let end = open(Path::new(name.to_str().expect("a plain name")));
+        let end = open(Path::new(name.to_str().expect("a name in UTF-8")));
         let end = || Stdio::from(end.try_clone().expect("a descriptor"));
         // Only a session leader without a terminal can get one, so setsid(1) starts the program.
         let own = cmd.command.get_envs().filter_map(|(name, value)| Some((name, value?)));
@@ -127,7 +127,7 @@ impl Pty {
         self
     }
 
-    /// Waits until the program has written this text after the one that was last waited for.
+    /// Waits until the program has written this text. The search begins after the text of the previous wait.
     #[track_caller]
     pub fn wait_for(&mut self, text: &str) -> &mut Pty {
         let from = self.from;
@@ -170,7 +170,7 @@ impl Pty {
     pub fn end(&mut self) -> Assert {
         self.wait("the end", |shown| shown.is_over.then_some(()));
         let Some(exit) = by(Instant::now() + self.timeout, &self.exit) else {
-            self.fail("not over, though it closed its terminal")
+            self.fail("still running, although it closed its terminal")
         };
         self.has_ended = true;
         let stdout = self.lock().output.clone();

@@ -190,7 +190,7 @@ const LEFTOVERS: &[&str] = &[
     "_meta",
 ];
 
-/// Members whose value has any form: the input of a tool is up to the tool.
+/// Members whose value may have any form, because the tool or the caller defines it.
 const FREE: &[&str] = &["arguments", "parameters", "format", "response_format"];
 
 fn leftovers(value: &Value, at: &str) -> Verdict {
@@ -234,7 +234,7 @@ fn tools(tools: Option<&Value>) -> Verdict {
         let name = string(function, "name", &at)?;
         tool_name(name, &at)?;
         if !names.insert(name) {
-            return refuse("tools", format!("{at}.name: '{name}' is there twice"));
+            return refuse("tools", format!("{at}.name: '{name}' is used twice"));
         }
         if function.contains_key("parameters") {
             dictionary(function, "parameters", &at)?;
@@ -334,7 +334,9 @@ fn content_part(part: &Value, role: &str, at: &str) -> Verdict {
             non_blank(string(image, "url", at)?, &format!("{at}.image_url.url"))
         }
         ("file", "user") => dictionary(members, "file", at).map(drop),
-        (kind, _) => refuse("content", format!("{at}: '{kind}' is no part of a {role} message")),
+        (kind, _) => {
+            refuse("content", format!("{at}: a {role} message cannot have a '{kind}' part"))
+        }
     }
 }
 
@@ -402,8 +404,8 @@ fn non_blank(text: &str, at: &str) -> Verdict {
 /// Checks the order of roles, as the chat templates of models require it: an optional system message, then user and
 /// assistant in turn. Tool results are left to [`pairs`].
 fn roles(messages: &[Value]) -> Verdict {
-    let talk = &messages[messages.first().is_some_and(is_system).into()..];
-    match talk.first() {
+    let turns = &messages[messages.first().is_some_and(is_system).into()..];
+    match turns.first() {
         None => return refuse("roles", "messages: a message of the user is required"),
         Some(first) if first["role"] == "tool" => {}
         Some(first) if first["role"] != "user" => {
@@ -411,10 +413,10 @@ fn roles(messages: &[Value]) -> Verdict {
         }
         Some(_) => {}
     }
-    if talk.iter().any(is_system) {
+    if turns.iter().any(is_system) {
         return refuse("roles", "messages: a system message must be at the beginning");
     }
-    for pair in talk.windows(2) {
+    for pair in turns.windows(2) {
         if pair[0]["role"] == pair[1]["role"] && pair[0]["role"] != "tool" {
             let why = format!("messages: two messages of the {} in a row", pair[0]["role"]);
             return refuse("roles", why);
@@ -451,7 +453,7 @@ fn answers(message: &Value, results: &[Value]) -> Verdict {
     let mut ids = HashSet::new();
     for id in calls.iter().filter_map(|call| call["id"].as_str()) {
         if !ids.insert(id) {
-            return refuse("unique", format!("tool_calls: the id '{id}' is there twice"));
+            return refuse("unique", format!("tool_calls: the id '{id}' is used twice"));
         }
     }
     let mut open: Vec<&Value> = calls.iter().collect();

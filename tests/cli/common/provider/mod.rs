@@ -73,7 +73,7 @@ pub enum Step {
         /// Additional headers.
         headers: Vec<(String, String)>,
     },
-    /// Exactly this response. Only a missing header that ends the message is added.
+    /// This response. Only `content-length` and `connection` are added if they are missing.
     Raw {
         /// HTTP status.
         status: u16,
