@@ -73,7 +73,7 @@ fn summarised(text: &str) -> String {
 }
 
 /// Three turns: q1, a1; q2, a call with its result, a2; q3, a3.
-fn talk() -> Vec<String> {
+fn three_turns() -> Vec<String> {
     vec![
         user("u1", "q1"),
         reply("r1", "a1"),
@@ -87,8 +87,8 @@ fn talk() -> Vec<String> {
     ]
 }
 
-/// The messages of [`talk`].
-fn talked() -> Vec<String> {
+/// The messages of [`three_turns`].
+fn messages_of_turns() -> Vec<String> {
     let look =
         r#"{"type":"text","text":"look"},{"type":"tool_use","id":"t2","name":"f","input":{}}"#;
     let out = r#"{"type":"tool_result","tool_use_id":"t2","content":"out"}"#;
@@ -104,9 +104,9 @@ fn talked() -> Vec<String> {
     ]
 }
 
-/// Returns [`talk`] followed by further records.
-fn talk_and(more: &[String]) -> String {
-    [talk().as_slice(), more].concat().join("\n")
+/// Returns [`three_turns`] followed by further records.
+fn three_turns_and(more: &[String]) -> String {
+    [three_turns().as_slice(), more].concat().join("\n")
 }
 
 // ---- transcripts of other programs -----------------------------------------------------------
@@ -298,7 +298,10 @@ fn difficult() -> Vec<(String, String)> {
         &call("c5", "t5"),
         &reply("r6", "a3"),
     ];
-    vec![("own".to_owned(), own.join("\n") + "\n"), ("talk".to_owned(), talk_and(&[]) + "\n")]
+    vec![
+        ("own".to_owned(), own.join("\n") + "\n"),
+        ("three turns".to_owned(), three_turns_and(&[]) + "\n"),
+    ]
 }
 
 /// Rebuilds a transcript up to one of its lines.
@@ -379,7 +382,7 @@ fn h2_thinking_is_replayed_byte_for_byte() {
         let sent = |messages: &str| messages.lines().flat_map(thinking).collect::<Vec<_>>();
         assert_eq!(sent(&messages), stored, "{name}");
 
-        // Appended again, cut, and as the body of a request.
+        // Also after claw-append, after claw-truncate, and in the body of a request.
         let sandbox = Sandbox::new();
         sandbox.cmd("claw-append").arg("s.jsonl").write_stdin(text.clone()).assert().success();
         let run = sandbox.cmd("claw-rebuild").args(["--meta", "s.jsonl"]).assert().success();
@@ -475,8 +478,10 @@ fn a_provider_accepts_the_messages_of_any_file() {
 
 #[test]
 fn an_array_holds_the_same_messages() {
-    let text = talk_and(&[]);
-    rebuild(&text, &["--array"]).success().stdout(format!("[{}]\n", talked().join(",\n")));
+    let text = three_turns_and(&[]);
+    rebuild(&text, &["--array"])
+        .success()
+        .stdout(format!("[{}]\n", messages_of_turns().join(",\n")));
     assert_eq!(rebuild(&text, &["--array"]).json_one(), json!(rebuild(&text, &[]).json()));
     rebuild("", &["--array"]).success().stdout("[]\n");
     rebuild("", &[]).success().stdout("").stderr("");
@@ -485,7 +490,7 @@ fn an_array_holds_the_same_messages() {
 #[test]
 fn meta_lists_the_records_of_a_message() {
     let usage = r#"{"input_tokens":5,"output_tokens":7}"#;
-    let text = talk_and(&[]).replacen(
+    let text = three_turns_and(&[]).replacen(
         r#""text":"a1"}]}"#,
         &format!(r#""text":"a1"}}],"usage":{usage}}}"#),
         1,
@@ -509,7 +514,7 @@ fn meta_lists_the_records_of_a_message() {
     assert_eq!(metas[4], json!({"id": "o2", "offset": out.0, "end": out.1, "results": results}));
     let plain = rebuild(&text, &[]);
     assert!(!plain.stdout_text().contains("_meta"));
-    assert_eq!(plain.lines(), talked());
+    assert_eq!(plain.lines(), messages_of_turns());
 }
 
 #[test]
@@ -629,7 +634,7 @@ fn record_prints_one_original_in_full() {
     record("u1").success().stdout("two\nlines\n").stderr("");
     record("o1").success().stdout(format!("{long}\n"));
     record("l1").success().stdout("a\nb\n");
-    // The text alone would be incomplete.
+    // Content with an image is printed as JSON, because its text alone would be incomplete.
     record("i1").success().stdout(format!("{seen}\n"));
     record("c1").success().stdout(format!("{}\n", call("c1", "t1")));
     let offset = text.find(r#"{"type":"user","content":"no id""#).expect("the last line");
@@ -660,22 +665,26 @@ fn record_finds_the_results_of_claw0_by_offset() {
 
 #[test]
 fn at_reads_up_to_a_record() {
-    let text = talk_and(&[compaction("v1", "S", "u3")]);
-    assert_eq!(messages(&text, &["--at", "r1"]), talked()[..2]);
-    assert_eq!(messages(&text, &["--at", "c2"]), talked()[..4]);
-    assert_eq!(messages(&text, &["--at", "r3"]), talked());
+    let text = three_turns_and(&[compaction("v1", "S", "u3")]);
+    assert_eq!(messages(&text, &["--at", "r1"]), messages_of_turns()[..2]);
+    assert_eq!(messages(&text, &["--at", "c2"]), messages_of_turns()[..4]);
+    assert_eq!(messages(&text, &["--at", "r3"]), messages_of_turns());
     let shown = messages(&text, &["--at", "v1"]);
     assert_eq!(shown[0], summarised("S"));
     rebuild(&text, &["--at", "zz"]).code(65).stdout("").stderr(contains("cannot find record 'zz'"));
-    let offset = format!("@{}", talk()[0].len() - r#""id":"u1","#.len() + 1);
+    let offset = format!("@{}", three_turns()[0].len() - r#""id":"u1","#.len() + 1);
     let text = text.replace(r#""id":"u1","#, "").replace(r#""id":"r1","#, "");
-    assert_eq!(messages(&text, &["--at", &offset]), talked()[..2]);
+    assert_eq!(messages(&text, &["--at", &offset]), messages_of_turns()[..2]);
 }
 
 #[test]
 fn to_turn_reads_up_to_the_end_of_a_turn() {
     for (turn, end) in [("0", 0), ("1", 2), ("2", 6), ("3", 8), ("9", 8)] {
-        assert_eq!(messages(&talk_and(&[]), &["--to-turn", turn]), talked()[..end], "{turn}");
+        assert_eq!(
+            messages(&three_turns_and(&[]), &["--to-turn", turn]),
+            messages_of_turns()[..end],
+            "{turn}"
+        );
     }
 }
 
@@ -683,8 +692,8 @@ fn to_turn_reads_up_to_the_end_of_a_turn() {
 fn limit_turns_keeps_only_the_last_turns() {
     for (turns, start) in [("0", 8), ("1", 6), ("2", 2), ("3", 0), ("9", 0)] {
         assert_eq!(
-            messages(&talk_and(&[]), &["--limit-turns", turns]),
-            talked()[start..],
+            messages(&three_turns_and(&[]), &["--limit-turns", turns]),
+            messages_of_turns()[start..],
             "{turns}"
         );
     }
@@ -693,8 +702,9 @@ fn limit_turns_keeps_only_the_last_turns() {
 #[test]
 fn d52_open_calls_are_those_without_a_result() {
     let sandbox = Sandbox::new();
-    let open = |talk: &Conversation| {
-        let run = sandbox.cmd("claw-rebuild").arg("--open").write_stdin(talk.lines()).assert();
+    let open = |conversation: &Conversation| {
+        let run =
+            sandbox.cmd("claw-rebuild").arg("--open").write_stdin(conversation.lines()).assert();
         let ids = |call: &Value| call["tool_use_id"].as_str().map(str::to_owned);
         run.success().json().iter().filter_map(ids).collect::<Vec<_>>()
     };
@@ -726,8 +736,8 @@ fn ready_succeeds_only_if_the_messages_can_be_sent() {
     let lacks_answer =
         [user("u1", "q"), call("c1", "t1"), call("c2", "t2"), result("o1", "t1", "r")];
     for (text, why) in [
-        (talk_and(&[]), "the last message is the assistant's"),
-        (talk()[..5].join("\n"), "call 't2' has no result"),
+        (three_turns_and(&[]), "the last message is the assistant's"),
+        (three_turns()[..5].join("\n"), "call 't2' has no result"),
         (lacks_answer.join("\n"), "call 't2' has no result"),
         (String::new(), "there is nothing to send"),
     ] {
@@ -738,8 +748,8 @@ fn ready_succeeds_only_if_the_messages_can_be_sent() {
             .stderr(contains(why));
         rebuild(&text, &[]).success();
     }
-    assert_eq!(messages(&talk()[..3].join("\n"), &["--ready"]), talked()[..3]);
-    assert_eq!(messages(&talk()[..6].join("\n"), &["--ready"]), talked()[..5]);
+    assert_eq!(messages(&three_turns()[..3].join("\n"), &["--ready"]), messages_of_turns()[..3]);
+    assert_eq!(messages(&three_turns()[..6].join("\n"), &["--ready"]), messages_of_turns()[..5]);
 }
 
 // ---- input ----------------------------------------------------------------------------------
@@ -747,7 +757,7 @@ fn ready_succeeds_only_if_the_messages_can_be_sent() {
 #[test]
 fn several_files_are_read_as_one() {
     let sandbox = Sandbox::new();
-    let text = talk_and(&[compaction("v1", "S", "u2")]) + "\n";
+    let text = three_turns_and(&[compaction("v1", "S", "u2")]) + "\n";
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     sandbox.write("a", lines[..3].concat());
     sandbox.write("b", lines[3..5].concat());
@@ -766,7 +776,7 @@ fn several_files_are_read_as_one() {
 #[test]
 fn candidate_records_can_follow_a_transcript_on_standard_input() {
     let sandbox = Sandbox::new();
-    sandbox.write("s.jsonl", talk_and(&[]) + "\n");
+    sandbox.write("s.jsonl", three_turns_and(&[]) + "\n");
     sandbox.write("ops.jsonl", compaction("v1", "S", "u3"));
     let run = sandbox.sh("cat s.jsonl ops.jsonl | claw-rebuild").assert().success();
     assert_eq!(run.lines()[0], summarised("S"));
@@ -784,18 +794,18 @@ fn a_line_of_a_tree_among_records_is_refused() {
 
 // ---- findings -------------------------------------------------------------------------------
 
-/// Returns [`talk`] with a torn line after the first turn.
+/// Returns [`three_turns`] with a torn line after the first turn.
 fn torn() -> String {
-    let mut lines = talk();
+    let mut lines = three_turns();
     lines.insert(2, r#"{"id":"z","type":"user","content":"日"#.to_owned());
     lines.join("\n")
 }
 
 #[test]
 fn a_finding_names_input_line_byte_length_and_reason() {
-    let offset = talk()[0].len() + talk()[1].len() + 2;
+    let offset = three_turns()[0].len() + three_turns()[1].len() + 2;
     let run = rebuild(&torn(), &[]).success();
-    assert_eq!(run.lines(), talked());
+    assert_eq!(run.lines(), messages_of_turns());
     let place = format!("'<stdin>' line 3, byte {offset}, 38 bytes");
     let run = run.stderr(contains(format!("claw-rebuild: torn-line: {place}: torn after byte ")));
     assert_eq!(
@@ -825,15 +835,17 @@ fn a_finding_names_input_line_byte_length_and_reason() {
 #[test]
 fn v20_strict_makes_any_finding_an_error() {
     let odd = r#"{"id":"z","type":"user"}"#;
-    let late = talk_and(&[user("u4", "q4"), result("o9", "t9", "orphan")]);
-    for text in [torn(), talk_and(&[odd.to_owned()]), late, talk_and(&["\0".to_owned()])] {
+    let late = three_turns_and(&[user("u4", "q4"), result("o9", "t9", "orphan")]);
+    for text in
+        [torn(), three_turns_and(&[odd.to_owned()]), late, three_turns_and(&["\0".to_owned()])]
+    {
         rebuild(&text, &[]).success();
         rebuild(&text, &["--strict"])
             .code(65)
             .stdout("")
             .stderr(contains("claw-rebuild: 1 finding"));
     }
-    assert_eq!(messages(&talk_and(&[]), &["--strict"]), talked());
+    assert_eq!(messages(&three_turns_and(&[]), &["--strict"]), messages_of_turns());
 }
 
 #[test]
@@ -859,10 +871,10 @@ fn v17_a_late_result_is_moved_to_its_call_and_reported() {
 
 #[test]
 fn v4_both_records_of_a_fused_line_are_recovered() {
-    let text = talk_and(&[]);
+    let text = three_turns_and(&[]);
     let fused = text.replacen("}]}\n", "}]}", 1);
     let run = rebuild(&fused, &[]).success();
-    assert_eq!(run.lines(), talked());
+    assert_eq!(run.lines(), messages_of_turns());
     run.stderr(contains("line 2, ")).stderr(contains("line 3, ").not());
 }
 
@@ -871,25 +883,25 @@ fn v4_both_records_of_a_fused_line_are_recovered() {
 const UNDERSTOOD: &str =
     r#"{"role":"assistant","content":"Understood. I go on from this summary."}"#;
 
-/// Returns the messages of [`talk`] under a summary that keeps its last turn.
+/// Returns the messages of [`three_turns`] under a summary that keeps its last turn.
 fn last_turn_under(summary: &str) -> Vec<String> {
     vec![summarised(summary), UNDERSTOOD.to_owned(), said("q3"), answered("a3")]
 }
 
 #[test]
 fn a_compaction_replaces_what_precedes_its_first_kept_record() {
-    let text = talk_and(&[compaction("v1", "S", "u3")]);
+    let text = three_turns_and(&[compaction("v1", "S", "u3")]);
     assert_eq!(messages(&text, &[]), last_turn_under("S"));
-    assert_eq!(messages(&text, &["--ignore-compactions"]), talked());
+    assert_eq!(messages(&text, &["--ignore-compactions"]), messages_of_turns());
 
     // The assistant is next: the summary is a user message and needs no acknowledgement.
-    let text = talk_and(&[compaction("v1", "S", "e2")]);
+    let text = three_turns_and(&[compaction("v1", "S", "e2")]);
     let rest = [answered("a2"), said("q3"), answered("a3")];
     assert_eq!(messages(&text, &[]), [&[summarised("S")], rest.as_slice()].concat());
 
     // With the user's own text.
     let kept = r#"{"id":"v1","type":"compaction","summary":"S","first_kept_entry_id":"u3","kept_user":["q1","q2"],"pinned":["p"]}"#;
-    let first = rebuild(&talk_and(&[kept.to_owned()]), &[]).json()[0]["content"].clone();
+    let first = rebuild(&three_turns_and(&[kept.to_owned()]), &[]).json()[0]["content"].clone();
     assert_eq!(
         first,
         "[Previous conversation summary]\nS\n\n[Words of the user, kept as they were]\nq1\n\nq2\n\n[Pinned, kept as it was]\np"
@@ -898,32 +910,32 @@ fn a_compaction_replaces_what_precedes_its_first_kept_record() {
 
 #[test]
 fn messages_after_a_compaction_follow_it() {
-    let text = talk_and(&[compaction("v1", "S", "u3"), user("u4", "q4")]);
+    let text = three_turns_and(&[compaction("v1", "S", "u3"), user("u4", "q4")]);
     assert_eq!(messages(&text, &[]), [last_turn_under("S"), vec![said("q4")]].concat());
 }
 
 #[test]
 fn v30_only_the_newest_of_two_compactions_applies() {
-    let text = talk_and(&[compaction("v1", "old", "u2"), compaction("v2", "new", "u3")]);
+    let text = three_turns_and(&[compaction("v1", "old", "u2"), compaction("v2", "new", "u3")]);
     assert_eq!(messages(&text, &[]), last_turn_under("new"));
     // Also if the newer one keeps more.
-    let text = talk_and(&[compaction("v1", "old", "u3"), compaction("v2", "new", "u2")]);
+    let text = three_turns_and(&[compaction("v1", "old", "u3"), compaction("v2", "new", "u2")]);
     let shown = messages(&text, &[]);
     assert_eq!(shown[0], summarised("new"));
-    assert_eq!(shown[2..], talked()[2..]);
+    assert_eq!(shown[2..], messages_of_turns()[2..]);
 }
 
 #[test]
 fn v30_a_missing_first_kept_record_drops_nothing() {
-    let text = talk_and(&[compaction("v1", "S", "nowhere")]);
+    let text = three_turns_and(&[compaction("v1", "S", "nowhere")]);
     let run = rebuild(&text, &[]).success();
-    assert_eq!(run.lines(), talked());
+    assert_eq!(run.lines(), messages_of_turns());
     run.stderr(contains("unknown-first-kept: '<stdin>' line 10, ")).stderr(contains("'nowhere'"));
     // The compaction before it applies, as if the newer one did not exist.
-    let text = talk_and(&[compaction("v1", "S", "u3"), compaction("v2", "T", "nowhere")]);
+    let text = three_turns_and(&[compaction("v1", "S", "u3"), compaction("v2", "T", "nowhere")]);
     assert_eq!(rebuild(&text, &[]).success().lines(), last_turn_under("S"));
     // A compaction cannot keep a record that follows it.
-    let text = talk_and(&[compaction("v1", "S", "u4"), user("u4", "q4")]);
+    let text = three_turns_and(&[compaction("v1", "S", "u4"), user("u4", "q4")]);
     rebuild(&text, &[]).success().stderr(contains("unknown-first-kept"));
     rebuild(&text, &["--strict"]).code(65).stdout("");
 }
@@ -946,33 +958,36 @@ fn a_compaction_resolves_a_duplicate_id_by_hint_or_to_the_nearest_record() {
 #[test]
 fn a_retraction_reverses_a_compaction() {
     let one = compaction("v1", "S", "u3");
-    assert_eq!(messages(&talk_and(&[one.clone(), retract("w1", "v1")]), &[]), talked());
+    assert_eq!(
+        messages(&three_turns_and(&[one.clone(), retract("w1", "v1")]), &[]),
+        messages_of_turns()
+    );
     // Then the one before it applies.
     let two = compaction("v2", "T", "u3");
-    let text = talk_and(&[one.clone(), two, retract("w1", "v2")]);
+    let text = three_turns_and(&[one.clone(), two, retract("w1", "v2")]);
     assert_eq!(messages(&text, &[]), last_turn_under("S"));
     // A retraction of the retraction restores it, and a third removes it again.
     let back = [one, retract("w1", "v1"), retract("w2", "w1")];
-    assert_eq!(messages(&talk_and(&back), &[]), last_turn_under("S"));
+    assert_eq!(messages(&three_turns_and(&back), &[]), last_turn_under("S"));
     let gone = [back.as_slice(), &[retract("w3", "w2")]].concat();
-    assert_eq!(messages(&talk_and(&gone), &[]), talked());
+    assert_eq!(messages(&three_turns_and(&gone), &[]), messages_of_turns());
 }
 
 #[test]
 fn a_retraction_removes_a_message() {
-    let text = talk_and(&[user("u4", "oops"), user("u5", "q4"), retract("w1", "u4")]);
-    assert_eq!(messages(&text, &[]), [talked(), vec![said("q4")]].concat());
+    let text = three_turns_and(&[user("u4", "oops"), user("u5", "q4"), retract("w1", "u4")]);
+    assert_eq!(messages(&text, &[]), [messages_of_turns(), vec![said("q4")]].concat());
     assert_eq!(messages(&text, &["--at", "u4"]).last(), Some(&said("oops")));
     rebuild(&text, &["--record", "u4"]).success().stdout("oops\n");
     // The first record that a compaction kept can be retracted; the compaction stays at its position.
-    let text = talk_and(&[compaction("v1", "S", "u3"), retract("w1", "u3")]);
+    let text = three_turns_and(&[compaction("v1", "S", "u3"), retract("w1", "u3")]);
     assert_eq!(messages(&text, &[]), [summarised("S"), answered("a3")]);
 }
 
 #[test]
 fn a_retraction_of_nothing_is_a_finding() {
-    let run = rebuild(&talk_and(&[retract("w1", "nowhere")]), &[]).success();
-    assert_eq!(run.lines(), talked());
+    let run = rebuild(&three_turns_and(&[retract("w1", "nowhere")]), &[]).success();
+    assert_eq!(run.lines(), messages_of_turns());
     run.stderr(contains("unknown-target: '<stdin>' line 10, ")).stderr(contains("'nowhere'"));
 }
 
