@@ -159,9 +159,9 @@ fn page(file: &str) -> Page {
 
 // ---- comparisons ---------------------------------------------------------------------------
 
-/// Fails with all the complaints if there are any.
+/// Fails and prints all complaints if there are any.
 #[track_caller]
-pub fn none(wrong: &[String]) {
+pub fn assert_no_complaints(wrong: &[String]) {
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
 }
 
@@ -197,7 +197,7 @@ fn rules(code: &str) -> BTreeSet<String> {
 #[test]
 fn each_program_has_a_page_and_each_page_a_program() {
     let commands = pages().into_iter().filter(Page::is_command).map(|page| page.name).collect();
-    none(&differences(("man/", &commands), ("src/bin and scripts", &programs())));
+    assert_no_complaints(&differences(("man/", &commands), ("src/bin and scripts", &programs())));
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn pages_document_the_options_of_help() {
         let help_name = format!("{} --help", page.name);
         wrong.extend(differences((&help_name, &help), (&page.file, &options_of_page(&page))));
     }
-    none(&wrong);
+    assert_no_complaints(&wrong);
 }
 
 /// Returns the options of all settings.
@@ -263,7 +263,7 @@ fn pages_describe_options_in_the_words_of_help() {
             }
         }
     }
-    none(&wrong);
+    assert_no_complaints(&wrong);
 }
 
 /// Returns the descriptions of the options in a help text, without defaults.
@@ -370,7 +370,7 @@ fn sections_are_complete_and_in_order() {
             wrong.push(format!("{}: fewer than three examples", page.file));
         }
     }
-    none(&wrong);
+    assert_no_complaints(&wrong);
 }
 
 #[test]
@@ -388,7 +388,7 @@ fn references_name_pages_that_exist() {
             }
         }
     }
-    none(&wrong);
+    assert_no_complaints(&wrong);
 }
 
 /// mdoc adds one dash to each further word after `Fl`, so a long option needs both of its own.
@@ -405,7 +405,7 @@ fn long_options_have_two_dashes() {
             }
         }
     }
-    none(&wrong);
+    assert_no_complaints(&wrong);
 }
 
 #[test]
@@ -416,7 +416,10 @@ fn audit_31_the_overview_refers_to_every_page() {
     let refers = words.filter(|words| words.first() == Some(&".Xr"));
     let refers = refers.map(|words| format!("{}.{}", words[1], words[2])).collect();
     let others = pages().into_iter().map(|page| page.file).filter(|file| *file != "claw.7");
-    none(&differences(("man/", &others.collect()), ("SEE ALSO of claw.7", &refers)));
+    assert_no_complaints(&differences(
+        ("man/", &others.collect()),
+        ("SEE ALSO of claw.7", &refers),
+    ));
 }
 
 #[test]
@@ -460,7 +463,7 @@ fn documented_variables_are_those_that_the_source_reads() {
             wrong.extend(missing.map(|name| format!("{} lacks {name}", page.file)));
         }
     }
-    none(&wrong);
+    assert_no_complaints(&wrong);
 }
 
 /// Returns the variables that Rust code names: literals in capitals. Variables that cargo sets at build time
@@ -542,7 +545,7 @@ fn exit_statuses_match_the_table() {
             wrong.push(format!("{}: no status 0", page.file));
         }
     }
-    none(&wrong);
+    assert_no_complaints(&wrong);
 }
 
 #[test]
@@ -569,7 +572,7 @@ fn documented_rules_are_those_of_the_source() {
     ] {
         wrong.extend(differences((source, &names), (file, &documented(file))));
     }
-    none(&wrong);
+    assert_no_complaints(&wrong);
 }
 
 /// Returns the name of a rule in the source, such as `rules::TORN_LINE`.
@@ -596,7 +599,7 @@ fn documented_files_are_those_that_the_source_uses() {
             wrong.push(format!("claw.7: FILES lacks {name}"));
         }
     }
-    none(&wrong);
+    assert_no_complaints(&wrong);
 }
 
 #[test]
@@ -632,7 +635,7 @@ fn examples_print_what_the_page_says() {
             wrong.extend(try_examples(&page, &examples));
         }
     }
-    none(&wrong);
+    assert_no_complaints(&wrong);
 }
 
 /// A command of a page, and the lines that it prints according to the page.
@@ -680,7 +683,7 @@ fn plain(line: &str) -> String {
     line.replace(r"\(aq", "'").replace(r"\&", "").replace(r"\e", r"\")
 }
 
-/// The opposite of [`plain`].
+/// Returns a line with the characters escaped that roff interprets; the inverse of [`plain`].
 fn escaped(line: &str) -> String {
     let line = line.replace('\\', r"\e").replace('\'', r"\(aq");
     if line.starts_with('.') { format!(r"\&{line}") } else { line }

@@ -6,7 +6,7 @@ use std::path::Path;
 use predicates::str::contains;
 
 use crate::common::Sandbox;
-use crate::man::{examples, none, printed_by, programs, wrong_examples};
+use crate::man::{assert_no_complaints, examples, printed_by, programs, wrong_examples};
 
 fn readme() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
@@ -35,7 +35,7 @@ fn examples_print_what_the_readme_says() {
         blocks(&readme, "console").concat().into_iter().map(str::to_owned).collect();
     let examples = examples(lines);
     assert!(examples.len() > 8, "{examples:?}");
-    none(&wrong_examples("README.md", &examples, &printed_by(&examples)));
+    assert_no_complaints(&wrong_examples("README.md", &examples, &printed_by(&examples)));
 }
 
 /// Conversations need an account or a server. Instead, the settings are checked, and the first turn is prepared.
@@ -63,7 +63,8 @@ fn each_provider_can_be_configured() {
 #[test]
 fn the_commands_for_users_of_other_programs_work() {
     let readme = readme();
-    let section = readme.split("\n## ").find(|part| part.starts_with("Coming from")).expect("it");
+    let section =
+        readme.split("\n## ").find(|part| part.starts_with("Coming from")).expect("the section");
     let section = section.replace("\n  ", " ");
     let spans = section.split('`').skip(1).step_by(2);
     let is_command = |span: &&str| span.contains(' ') && !span.starts_with("agent:");
@@ -99,5 +100,7 @@ fn the_table_names_every_program() {
     let rows: Vec<&str> = readme.lines().filter(|line| line.starts_with('|')).collect();
     let is_named = |name: &String| rows.iter().any(|row| row.contains(&format!("`{name}`")));
     let missing = programs().into_iter().filter(|name| !is_named(name));
-    none(&missing.map(|name| format!("README.md: no row for {name}")).collect::<Vec<_>>());
+    assert_no_complaints(
+        &missing.map(|name| format!("README.md: no row for {name}")).collect::<Vec<_>>(),
+    );
 }
