@@ -46,7 +46,7 @@ fn added_to(sandbox: &Sandbox, before: &[u8]) -> Vec<u8> {
     sandbox.write(FILE, before);
     append(sandbox).arg("--no-sync").write_stdin(HI).assert().success().stderr("").stdout("");
     let after = sandbox.read(FILE);
-    assert!(after.starts_with(before), "the bytes before have changed");
+    assert!(after.starts_with(before), "the existing bytes have changed");
     after[before.len()..].to_vec()
 }
 
@@ -116,7 +116,7 @@ fn v2_a_missing_final_line_feed_is_added() {
 }
 
 #[test]
-fn v3_a_torn_last_line_loses_only_itself() {
+fn v3_a_torn_last_line_affects_no_other_record() {
     let torn: [&[u8]; 4] = [
         br#"{"id":"a4","type":"user","ts":4,"content":"tor"#,
         b"{\"id\":\"a4\",\"type\":\"user\",\"ts\":4,\"content\":\"\xe6\x97",
@@ -361,7 +361,8 @@ fn tee_prints_the_records_as_written() {
 // ---- redaction ------------------------------------------------------------------------------
 
 /// Two patterns; the second one matches a text that contains a match of the first.
-const PATTERNS: &str = "# what is not to be kept\nkey sk-\\w{4,}\nassignment\t(?i)token=\\S+\n";
+const PATTERNS: &str =
+    "# secrets that must not be stored\nkey sk-\\w{4,}\nassignment\t(?i)token=\\S+\n";
 
 fn redacting(sandbox: &Sandbox) -> Cmd {
     sandbox.write("patterns", PATTERNS);
@@ -665,7 +666,7 @@ fn a_3_v7_a_full_file_system_leaves_the_file_unchanged() {
         println!("skipped: mounting is not permitted; only a limit on the file size is tested");
         return;
     };
-    // In a batch of two records, the second may not fit where the first did.
+    // There may be room for only the first of the two records in a batch.
     let record = format!(r#"{{"type":"user","content":"{}"}}"#, "x".repeat(25_000));
     sandbox.write("batch", format!("{record}\n{record}\n"));
     sandbox

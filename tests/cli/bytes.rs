@@ -18,7 +18,7 @@ const BEFORE: &str = r#"{"type":"user","content":"before"}"#;
 const AFTER: &str = r#"{"type":"assistant","content":"after"}"#;
 
 /// A line and its expected outcome.
-struct Odd {
+struct OddLine {
     line: Vec<u8>,
     /// The text that its message contains; `None` if the line is skipped.
     sent: Option<String>,
@@ -30,28 +30,28 @@ struct Odd {
     appended: bool,
 }
 
-impl Odd {
+impl OddLine {
     /// A line whose message contains `sent`.
-    fn sent(line: impl Into<Vec<u8>>, sent: &str) -> Odd {
+    fn sent(line: impl Into<Vec<u8>>, sent: &str) -> OddLine {
         let (line, sent) = (line.into(), Some(sent.to_owned()));
-        Odd { line, sent, found: &[], noted: &[], appended: true }
+        OddLine { line, sent, found: &[], noted: &[], appended: true }
     }
 
     /// A line that is skipped, and that `claw-append` rejects.
-    fn skipped(line: impl Into<Vec<u8>>, found: &'static [&'static str]) -> Odd {
-        Odd { line: line.into(), sent: None, found, noted: &[], appended: false }
+    fn skipped(line: impl Into<Vec<u8>>, found: &'static [&'static str]) -> OddLine {
+        OddLine { line: line.into(), sent: None, found, noted: &[], appended: false }
     }
 
-    fn noted(self, noted: &'static [&'static str]) -> Odd {
-        Odd { noted, ..self }
+    fn noted(self, noted: &'static [&'static str]) -> OddLine {
+        OddLine { noted, ..self }
     }
 
-    fn found(self, found: &'static [&'static str]) -> Odd {
-        Odd { found, ..self }
+    fn found(self, found: &'static [&'static str]) -> OddLine {
+        OddLine { found, ..self }
     }
 
-    fn not_appended(self) -> Odd {
-        Odd { appended: false, ..self }
+    fn not_appended(self) -> OddLine {
+        OddLine { appended: false, ..self }
     }
 
     #[track_caller]
@@ -63,7 +63,7 @@ impl Odd {
         sandbox.write(FILE, &file);
 
         let run = sandbox.cmd("claw-rebuild").args(["--log", "json", FILE]).assert();
-        let run = self.is_sent(run.success());
+        let run = self.assert_sent(run.success());
         let run = run.stdout(contains("before")).stdout(contains("after"));
         assert_eq!(rules(run.stderr_text()), self.found, "{}", self.name());
 
@@ -100,13 +100,13 @@ impl Odd {
             .assert()
             .code(if self.appended { 0 } else { 65 });
         if self.appended {
-            self.is_sent(sandbox.cmd("claw-rebuild").arg("new.jsonl").assert().success());
+            self.assert_sent(sandbox.cmd("claw-rebuild").arg("new.jsonl").assert().success());
         }
     }
 
     /// Checks that the message is present, or absent if the line is skipped.
     #[track_caller]
-    fn is_sent(&self, run: Assert) -> Assert {
+    fn assert_sent(&self, run: Assert) -> Assert {
         match &self.sent {
             Some(sent) => run.stdout(contains(sent)),
             None => run.stdout(contains("odd").not()),
@@ -163,9 +163,9 @@ fn b_2_b_3_lone_surrogates_are_read_and_sent_as_replacement_characters() {
         (r#""odd \ude00\ud83d""#, r#""odd \ufffd\ufffd""#),
         (r#""odd \ud83d\ud83d\ude00""#, r#""odd \ufffd\ud83d\ude00""#),
     ] {
-        Odd::sent(user(text), sent).noted(&["lone-surrogate"]).check();
+        OddLine::sent(user(text), sent).noted(&["lone-surrogate"]).check();
         let blocks = format!(r#"[{{"type":"text","text":{text}}}]"#);
-        Odd::sent(user(&blocks), sent).noted(&["lone-surrogate"]).check();
+        OddLine::sent(user(&blocks), sent).noted(&["lone-surrogate"]).check();
     }
 }
 
@@ -173,7 +173,7 @@ fn b_2_b_3_lone_surrogates_are_read_and_sent_as_replacement_characters() {
 fn v22_a_line_that_is_not_utf_8_is_skipped() {
     for bytes in [&b"\xff"[..], b"\xe6\x97", b"\xed\xa0\xbd", b"\xc0\x80", b"\xf5\x80\x80\x80"] {
         let line = [br#"{"type":"user","content":"odd"#, bytes, br#""}"#].concat();
-        Odd::skipped(line, &["invalid-utf8"]).check();
+        OddLine::skipped(line, &["invalid-utf8"]).check();
     }
 }
 
@@ -182,20 +182,20 @@ fn a_6_nul_bytes_around_a_record_are_ignored() {
     let record = user(r#""odd""#);
     for (before, after) in [("\0\0\0", ""), ("", "\0"), ("\0", "\0\0")] {
         let line = format!("{before}{record}{after}");
-        Odd::sent(line, r#""odd""#).found(&["nul-bytes"]).not_appended().check();
+        OddLine::sent(line, r#""odd""#).found(&["nul-bytes"]).not_appended().check();
     }
-    Odd::skipped("\0".repeat(700), &["nul-bytes"]).check();
-    Odd::skipped(user("\"odd\0\""), &["bad-json"]).check();
-    Odd::sent(user(r#""odd \u0000""#), r#""odd \u0000""#).check();
+    OddLine::skipped("\0".repeat(700), &["nul-bytes"]).check();
+    OddLine::skipped(user("\"odd\0\""), &["bad-json"]).check();
+    OddLine::sent(user(r#""odd \u0000""#), r#""odd \u0000""#).check();
 }
 
 #[test]
 fn v5_a_byte_order_mark_and_carriage_returns_are_not_part_of_a_record() {
     let record = user(r#""odd""#);
-    Odd::sent(format!("{record}\r"), r#""odd""#).check();
-    Odd::sent(format!(" \t{record} \r"), r#""odd""#).check();
+    OddLine::sent(format!("{record}\r"), r#""odd""#).check();
+    OddLine::sent(format!(" \t{record} \r"), r#""odd""#).check();
     // In the middle of a file, which happens if two files are joined, a byte order mark is a finding.
-    let joined = Odd::sent(format!("\u{feff}{record}"), r#""odd""#);
+    let joined = OddLine::sent(format!("\u{feff}{record}"), r#""odd""#);
     joined.found(&["not-an-object", "fused-line"]).check();
     let sandbox = Sandbox::new();
     sandbox.write(FILE, format!("\u{feff}{record}\r\n{AFTER}\r\n"));
@@ -274,10 +274,10 @@ fn b_5_v8_unicode_line_separators_do_not_split_a_record() {
 fn v8_escaped_control_characters_are_kept_and_raw_ones_are_invalid() {
     for escape in [r"\u000b", r"\f", r"\b", r"\u001b[31m", r"\u007f", r"\u0085", r"\/"] {
         let text = format!(r#""odd {escape}""#);
-        Odd::sent(user(&text), &text).check();
+        OddLine::sent(user(&text), &text).check();
     }
     for raw in ["\u{b}", "\u{c}", "\t", "\u{1b}", "\r"] {
-        Odd::skipped(user(&format!(r#""odd {raw} ""#)), &["bad-json"]).check();
+        OddLine::skipped(user(&format!(r#""odd {raw} ""#)), &["bad-json"]).check();
     }
 }
 
@@ -295,14 +295,14 @@ fn b_6_v8_numbers_and_unknown_members_keep_their_bytes() {
         r#"{"\u0061":1,"a":2}"#,
     ] {
         let block = format!(r#"{{"x":{odd},"type":"text","text":"odd"}}"#);
-        Odd::sent(user(&format!("[{block}]")), &block).check();
+        OddLine::sent(user(&format!("[{block}]")), &block).check();
     }
 }
 
 #[test]
 fn b_8_the_last_of_two_members_with_the_same_name_counts() {
     let twice = r#"{"type":"user","content":"lost","content":"odd"}"#;
-    Odd::sent(twice, r#""odd""#).noted(&["duplicate-member"]).check();
+    OddLine::sent(twice, r#""odd""#).noted(&["duplicate-member"]).check();
     Sandbox::new()
         .cmd("claw-rebuild")
         .write_stdin(twice)
@@ -319,11 +319,11 @@ fn b_7_a_record_that_is_nested_too_deep_is_skipped() {
     let outcomes: [(&str, &[&str]); 4] =
         [(r#""text":"odd""#, &[]), (r#""id":"odd""#, &[]), ("", &["orphan-result"]), ("", &[])];
     for (line, (sent, found)) in nested(1000).into_iter().zip(outcomes) {
-        Odd::sent(line, sent).found(found).check();
+        OddLine::sent(line, sent).found(found).check();
     }
     for depth in [1001, 10_000] {
         for line in nested(depth) {
-            Odd::skipped(line, &["too-deep"]).check();
+            OddLine::skipped(line, &["too-deep"]).check();
         }
     }
 }
@@ -332,12 +332,12 @@ fn b_7_a_record_that_is_nested_too_deep_is_skipped() {
 fn b_7_a_million_nested_arrays_crash_no_program() {
     const MILLION: usize = 1_000_000;
     for line in nested(MILLION) {
-        Odd::skipped(line, &["too-deep"]).check();
+        OddLine::skipped(line, &["too-deep"]).check();
     }
-    Odd::skipped(arrays(MILLION), &["not-an-object"]).check();
-    Odd::skipped("[".repeat(MILLION), &["not-an-object"]).check();
-    Odd::skipped(r#"{"a":"#.repeat(MILLION), &["torn-line"]).check();
-    Odd::skipped(user(&r#"[{"odd":"#.repeat(MILLION / 2)), &["bad-json"]).check();
+    OddLine::skipped(arrays(MILLION), &["not-an-object"]).check();
+    OddLine::skipped("[".repeat(MILLION), &["not-an-object"]).check();
+    OddLine::skipped(r#"{"a":"#.repeat(MILLION), &["torn-line"]).check();
+    OddLine::skipped(user(&r#"[{"odd":"#.repeat(MILLION / 2)), &["bad-json"]).check();
 }
 
 #[test]
@@ -377,7 +377,7 @@ fn b_7_every_filter_accepts_the_deepest_output_of_rebuild_and_rejects_deeper_inp
 #[test]
 fn v8_a_string_of_20_mib_keeps_its_bytes() {
     let text = format!(r#""odd {}""#, "日本 \\n".repeat(20 * 1024 * 1024 / 9));
-    Odd::sent(user(&text), &text).check();
+    OddLine::sent(user(&text), &text).check();
 }
 
 /// Runs a long line through all programs and prints the number of bytes in the messages.
@@ -404,7 +404,7 @@ fn b_7_a_line_may_be_as_long_as_memory_allows() {
 }
 
 #[test]
-fn b_7_a_long_torn_line_loses_only_itself() {
+fn b_7_a_long_torn_line_affects_no_other_record() {
     let sandbox = Sandbox::new();
     let block = r#"{"type":"text","text":"odd"},"#;
     let torn = |blocks| format!(r#"{{"type":"user","content":[{}"#, block.repeat(blocks));

@@ -13,7 +13,7 @@ use crate::conversations::{Conversation, append, rebuild_meta, words};
 
 const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";
 
-/// Returns a call to the provider that still lacks its input.
+/// Returns a claw-call that uses the provider; the test adds standard input.
 fn call(sandbox: &Sandbox, provider: &FakeProvider, args: &[&str]) -> Cmd {
     sandbox.cmd("claw-call").envs(provider.env()).args(args)
 }

@@ -61,10 +61,10 @@ fn page(status: u16, body: &str) -> Step {
 }
 
 /// A conversation with long results, and with prose that only a summary shortens.
-fn talk() -> Conversation {
-    (1..=4).fold(Conversation::new(), |talk, n| {
-        let talk = talk.user(&format!("Build target {n}.")).tool(log(60));
-        talk.assistant(&format!("Target {n} fails. {}", crate::conversations::words(150)))
+fn conversation() -> Conversation {
+    (1..=4).fold(Conversation::new(), |conversation, n| {
+        let conversation = conversation.user(&format!("Build target {n}.")).tool(log(60));
+        conversation.assistant(&format!("Target {n} fails. {}", crate::conversations::words(150)))
     })
 }
 
@@ -121,7 +121,7 @@ fn assert_no_forbidden_repeat(requests: &[Recorded], told: &str) {
 fn failures_in_any_order_end_with_a_documented_status() {
     let count = SEQUENCES[usize::from(env::var_os("CLAW_TEST_FULL").is_some())];
     let sandbox = Sandbox::new();
-    talk().append(&sandbox, "s.jsonl");
+    conversation().append(&sandbox, "s.jsonl");
     let before = sandbox.read("s.jsonl");
     let next = AtomicU64::new(1);
     thread::scope(|scope| {

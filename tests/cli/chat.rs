@@ -1,4 +1,4 @@
-//! claw-chat: the exercises of two chapters of claw0 typed on a terminal, mistakes of users, and input from a pipe.
+//! claw-chat: the exercises of two chapters of claw0 typed on a terminal, user errors, and input from a pipe.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ fn piped(sandbox: &Sandbox, lines: &str) -> Assert {
 }
 
 #[test]
-fn the_exercise_of_claw0s_present_chapter_works() {
+fn the_exercise_of_claw0s_current_chapter_works() {
     if !can_run() {
         return;
     }
@@ -93,7 +93,7 @@ fn the_exercise_of_claw0s_first_chapter_works() {
     pty.end().success();
 }
 
-/// Returns the messages that claw0's present program makes of a transcript. It reads four types of records,
+/// Returns the messages that claw0's current program makes of a transcript. It reads four types of records,
 /// requires their members, and pairs calls and results by position.
 fn as_claw0_reads(records: &[Value]) -> Vec<Value> {
     let mut messages: Vec<Value> = Vec::new();

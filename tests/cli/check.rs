@@ -1,4 +1,4 @@
-//! claw-check: each damage is one finding with its place, and the rest of the transcript stays usable.
+//! claw-check: each fault is one finding with its place, and the rest of the transcript stays usable.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,16 +15,16 @@ use crate::conversations::{Conversation, append};
 const FILE: &str = "s.jsonl";
 
 /// Seven records: a question, a call with its result, an answer; a question and its answer.
-fn talk() -> Conversation {
-    let talk =
+fn conversation() -> Conversation {
+    let conversation =
         Conversation::new().user("one").assistant("I look.").call("f", json!({})).result("found");
-    talk.assistant("two").user("three").assistant("four")
+    conversation.assistant("two").user("three").assistant("four")
 }
 
-/// The lines of [`talk`] as `claw-append` writes them.
+/// The lines of [`conversation`] as `claw-append` writes them.
 fn lines() -> Vec<Vec<u8>> {
     let sandbox = Sandbox::new();
-    talk().append(&sandbox, FILE);
+    conversation().append(&sandbox, FILE);
     let text = sandbox.read_text(FILE);
     text.lines().map(|line| line.as_bytes().to_vec()).collect()
 }
@@ -49,21 +49,21 @@ impl Damage {
         Damage { bytes, more: Vec::new(), rule, line, recovered: false, status }
     }
 
-    /// [`talk`] with one line changed.
+    /// [`conversation`] with one line changed.
     fn changed(at: usize, change: impl Fn(&str) -> String, rule: &'static str) -> Damage {
         let mut lines = lines();
         lines[at - 1] = change(&String::from_utf8_lossy(&lines[at - 1])).into_bytes();
         Damage::of(&lines, rule, at, 65)
     }
 
-    /// [`talk`] with a line inserted.
+    /// [`conversation`] with a line inserted.
     fn inserted(at: usize, line: impl Into<Vec<u8>>, rule: &'static str) -> Damage {
         let mut lines = lines();
         lines.insert(at - 1, line.into());
         Damage::of(&lines, rule, at, 65)
     }
 
-    /// [`talk`] with these records appended; record number `line` among them is invalid.
+    /// [`conversation`] with these records appended; record number `line` among them is invalid.
     fn appended(more: &[Value], rule: &'static str, line: usize, status: i32) -> Damage {
         let damage = Damage::of(&lines(), rule, 7 + line, status);
         Damage { more: more.to_vec(), ..damage }
@@ -74,7 +74,7 @@ impl Damage {
     }
 
     /// Removes the last line feed.
-    fn unended(mut self) -> Damage {
+    fn without_final_line_feed(mut self) -> Damage {
         self.bytes.pop();
         self
     }
@@ -106,7 +106,7 @@ impl Damage {
         let lines: Vec<&[u8]> = file.split(|byte| *byte == b'\n').collect();
         let offset: usize = lines[..self.line - 1].iter().map(|line| line.len() + 1).sum();
         let line = lines[self.line - 1];
-        let (severity, repaired) = of_rule(self.rule);
+        let (severity, repaired) = severity_and_repair(self.rule);
         let expected = json!({
             "rule": self.rule, "severity": severity, "input": FILE, "line": self.line,
             "offset": offset, "length": line.len(), "id": id(line, offset), "repaired": repaired,
@@ -138,7 +138,7 @@ fn id(line: &[u8], offset: usize) -> Value {
 }
 
 /// Returns the severity of a rule, and whether claw-rebuild repairs it.
-fn of_rule(name: &str) -> (&'static str, bool) {
+fn severity_and_repair(name: &str) -> (&'static str, bool) {
     let rule = clawutils::finding::rules::ALL.iter().find(|rule| rule.name == name);
     let rule = rule.unwrap_or_else(|| panic!("no rule {name}"));
     (rule.severity.name(), rule.repaired)
@@ -160,13 +160,13 @@ fn result(id: &str) -> Value {
     json!({"type": "tool_result", "tool_use_id": id, "content": "a"})
 }
 
-/// Returns the id of the record on a line of [`talk`].
+/// Returns the id of the record on a line of [`conversation`].
 fn id_of(line: usize) -> Value {
     id(&lines()[line - 1], 0)
 }
 
 /// Damaged lines.
-fn of_lines() -> Vec<Damage> {
+fn damaged_lines() -> Vec<Damage> {
     let whole = lines();
     let without = |at: usize| [&whole[..at - 1], &whole[at..]].concat();
     let cut = |at: usize| whole[at - 1][..60].to_vec();
@@ -199,7 +199,7 @@ fn of_lines() -> Vec<Damage> {
         Damage::inserted(6, user("in between").to_string(), "line-inserted"),
         Damage::of(&swapped, "lines-swapped", 5, 65),
         Damage::of(&torn, "torn-line", 6, 65),
-        Damage::of(&torn_last, "torn-line", 7, 65).unended(),
+        Damage::of(&torn_last, "torn-line", 7, 65).without_final_line_feed(),
         Damage::of(&joined(&cut(5), b"", &whole[5]), "bad-json", 5, 65).recovered(),
         Damage::of(&joined(&whole[4], b"", &whole[5]), "fused-line", 5, 0),
         Damage::of(&joined(&whole[4], b"\0\0\0", &whole[5]), "nul-bytes", 5, 1),
@@ -215,7 +215,7 @@ fn of_lines() -> Vec<Damage> {
 }
 
 /// Lines that other programs appended.
-fn of_others() -> Vec<Damage> {
+fn lines_of_other_programs() -> Vec<Damage> {
     let written = |line: &str, rule, status| {
         let lines = [lines(), vec![line.as_bytes().to_vec()]].concat();
         Damage::of(&lines, rule, 8, status)
@@ -234,7 +234,7 @@ fn of_others() -> Vec<Damage> {
 }
 
 /// Records that contradict each other.
-fn of_records() -> Vec<Damage> {
+fn contradictory_records() -> Vec<Damage> {
     let blocks = |kind: &str, block: Value| json!({"type": kind, "content": [block]});
     let other = json!({"type": "tool_use", "tool_use_id": "t", "name": "g", "input": {}});
     let image =
@@ -266,23 +266,23 @@ fn truncation(record: impl Into<Value>, bytes: u64) -> Value {
 }
 
 /// A truncation that does not match is reported at its result, which is sent whole.
-fn of_truncation() -> Damage {
+fn mismatched_truncation() -> Damage {
     Damage { line: 4, ..Damage::appended(&[truncation(id_of(4), 9)], "truncation-mismatch", 1, 1) }
 }
 
-fn damages() -> Vec<Damage> {
-    let mut all = of_lines();
-    all.extend(of_others());
-    all.extend(of_records());
-    all.push(of_truncation());
+fn damaged_transcripts() -> Vec<Damage> {
+    let mut all = damaged_lines();
+    all.extend(lines_of_other_programs());
+    all.extend(contradictory_records());
+    all.push(mismatched_truncation());
     all
 }
 
-// ---- one damage, one finding -----------------------------------------------------------------
+// ---- one fault, one finding ------------------------------------------------------------------
 
 #[test]
-fn g9_each_damage_is_one_finding_with_its_place() {
-    for damage in damages() {
+fn g9_each_fault_is_one_finding_with_its_place() {
+    for damage in damaged_transcripts() {
         damage.assert_only_finding(&damage.write());
     }
 }
@@ -292,7 +292,7 @@ fn g9_each_damage_is_one_finding_with_its_place() {
 #[test]
 fn g9_a_damaged_transcript_can_be_continued() {
     let provider = crate::common::provider::FakeProvider::new();
-    for damage in damages() {
+    for damage in damaged_transcripts() {
         let sandbox = damage.write();
         append(&sandbox, FILE, user("and now?").to_string());
         damage.assert_only_finding(&sandbox);
@@ -306,14 +306,14 @@ fn g9_a_damaged_transcript_can_be_continued() {
         let request = requests.last().expect("a request");
         assert_eq!((request.status, request.last_user_text()), (200, "and now?"));
     }
-    assert_eq!(provider.requests().len(), damages().len());
+    assert_eq!(provider.requests().len(), damaged_transcripts().len());
     provider.all_legal();
 }
 
 #[test]
 fn every_rule_is_tested() {
-    let tried: BTreeSet<&str> = damages().iter().map(|damage| damage.rule).collect();
-    // The first two have tests of their own; `refused` would be a bug in claw-rebuild.
+    let tried: BTreeSet<&str> = damaged_transcripts().iter().map(|damage| damage.rule).collect();
+    // The first two have their own tests; `refused` would be a bug in claw-rebuild.
     let others = ["open-at-end", "open-mode", "refused"];
     let all = clawutils::finding::rules::ALL.iter().map(|rule| rule.name);
     let missing: Vec<&str> = all.filter(|name| !tried.contains(name)).collect();
@@ -323,7 +323,7 @@ fn every_rule_is_tested() {
 #[test]
 fn an_undamaged_transcript_has_no_finding() {
     let sandbox = private();
-    talk().append(&sandbox, FILE);
+    conversation().append(&sandbox, FILE);
     sandbox.cmd("claw-check").arg(FILE).assert().success().stdout("").stderr("");
     append(&sandbox, FILE, compaction(id_of(6)).to_string());
     append(&sandbox, FILE, user("and?").to_string());
@@ -349,7 +349,7 @@ fn audit_25_the_id_of_a_session_record_is_not_a_link_of_the_chain() {
 }
 
 #[test]
-fn several_damages_are_reported_in_the_order_of_the_file() {
+fn several_faults_are_reported_in_the_order_of_the_file() {
     let mut lines = lines();
     lines.insert(0, b"5".to_vec());
     lines[4].truncate(70);
@@ -371,7 +371,7 @@ fn several_damages_are_reported_in_the_order_of_the_file() {
 /// A compaction can be retracted, and then these records are sent again.
 #[test]
 fn records_covered_by_a_compaction_are_checked_too() {
-    for damage in of_lines() {
+    for damage in damaged_lines() {
         let sandbox = damage.write();
         append(&sandbox, FILE, [user("next").to_string(), reply("yes").to_string()].join("\n"));
         let file = sandbox.read(FILE);
@@ -407,7 +407,7 @@ fn g3_an_open_call_at_the_end_is_a_note_at_its_reply() {
 #[test]
 fn t1_a_file_that_other_users_can_read_is_a_note() {
     let sandbox = private();
-    talk().append(&sandbox, FILE);
+    conversation().append(&sandbox, FILE);
     let run = sandbox.sh("chmod 640 s.jsonl; claw-check s.jsonl").assert().success();
     let found = run.json_one();
     assert_eq!((&found["rule"], &found["severity"]), (&json!("open-mode"), &json!("note")));
@@ -425,8 +425,8 @@ fn check(text: &str) -> Assert {
 #[test]
 fn files_are_checked_independently() {
     let sandbox = private();
-    talk().append(&sandbox, "good.jsonl");
-    talk().append(&sandbox, "bad.jsonl");
+    conversation().append(&sandbox, "good.jsonl");
+    conversation().append(&sandbox, "bad.jsonl");
     append(&sandbox, "bad.jsonl", result("nobody").to_string());
     let inputs = |run: &Assert| -> Vec<String> {
         run.json().iter().map(|found| format!("{} {}", found["input"], found["line"])).collect()
@@ -455,7 +455,7 @@ fn files_are_checked_independently() {
 
 #[test]
 fn the_transcript_is_not_changed() {
-    for damage in of_lines() {
+    for damage in damaged_lines() {
         let sandbox = damage.write();
         let before = sandbox.read(FILE);
         sandbox.cmd("claw-check").arg(FILE).assert();
@@ -463,7 +463,7 @@ fn the_transcript_is_not_changed() {
     }
 }
 
-/// The transcripts of every supported dialect have no finding, and a damage in them is found.
+/// The transcripts of every supported dialect have no finding, and damage to them is found.
 #[test]
 fn g6_every_supported_dialect_is_checked() {
     let mut count = 0;
@@ -499,7 +499,7 @@ fn a_session_tree_of_another_program_has_no_findings() {
 
 // ---- the rules -------------------------------------------------------------------------------
 
-/// Returns the rules on the page claw-check(1) with their sentences.
+/// Returns the rules that claw-check(1) lists, each with its description.
 fn items_of_page() -> Vec<(String, String)> {
     let page = include_str!("../../man/claw-check.1");
     let section = page.split("\n.Sh DIAGNOSTICS\n").nth(1).expect("the section");
@@ -515,7 +515,7 @@ fn items_of_page() -> Vec<(String, String)> {
 }
 
 #[test]
-fn rules_prints_the_rules_of_the_page_with_a_sentence_each() {
+fn rules_prints_the_rules_of_the_page_each_with_a_description() {
     let listed = Sandbox::new().cmd("claw-check").arg("--rules").assert();
     let mut names = BTreeSet::new();
     for line in listed.success().stderr("").lines() {

@@ -25,7 +25,7 @@ fn messages(sandbox: &Sandbox) -> Vec<Value> {
 }
 
 /// Returns the checkpoint in the messages; only the first message may have it.
-fn known(sandbox: &Sandbox) -> Value {
+fn meta_checkpoint(sandbox: &Sandbox) -> Value {
     let messages = messages(sandbox);
     assert!(messages[1..].iter().all(|message| message["_meta"].get("checkpoint").is_none()));
     messages[0]["_meta"]["checkpoint"].clone()
@@ -46,7 +46,7 @@ fn ids(sandbox: &Sandbox) -> Vec<Value> {
 fn the_newest_checkpoint_is_in_the_first_message_and_can_be_retracted() {
     let sandbox = Sandbox::new();
     Conversation::plain(6, 20).append(&sandbox, "s.jsonl");
-    assert_eq!(known(&sandbox), Value::Null);
+    assert_eq!(meta_checkpoint(&sandbox), Value::Null);
     let ids = ids(&sandbox);
     add(&sandbox, &checkpoint(&ids[1], 10));
     add(&sandbox, &checkpoint(&ids[3], 20));
@@ -57,16 +57,16 @@ fn the_newest_checkpoint_is_in_the_first_message_and_can_be_retracted() {
     members.remove("type");
     members.insert("id".into(), sandbox.read_json("s.jsonl")[7]["id"].clone());
     members.insert("is_current".into(), true.into());
-    assert_eq!(known(&sandbox), expected);
+    assert_eq!(meta_checkpoint(&sandbox), expected);
     // Without --meta, the messages do not contain it.
     let plain = sandbox.cmd("claw-rebuild").arg("s.jsonl").assert();
     assert!(!plain.success().stdout_text().contains("So far."));
 
     let newest = json!({"type": "retract", "target": expected["id"]});
     add(&sandbox, &newest);
-    assert_eq!(known(&sandbox)["covers_up_to"], ids[1]);
+    assert_eq!(meta_checkpoint(&sandbox)["covers_up_to"], ids[1]);
     undo_last(&sandbox, "s.jsonl");
-    assert_eq!(known(&sandbox)["covers_up_to"], ids[3]);
+    assert_eq!(meta_checkpoint(&sandbox)["covers_up_to"], ids[3]);
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn a_checkpoint_is_in_the_messages_unless_it_is_older_than_the_first_kept_record
     let ids = ids(&sandbox);
     // The checkpoint is before the first kept record, then after it.
     add(&sandbox, &compaction(&ids[3]));
-    assert_eq!(known(&sandbox), Value::Null);
+    assert_eq!(meta_checkpoint(&sandbox), Value::Null);
     let summary = &messages(&sandbox)[0]["_meta"]["compaction"];
     assert_eq!(
         (&summary["tokens_after"], &summary["turns_since_checkpoint"]),
@@ -90,9 +90,12 @@ fn a_checkpoint_is_in_the_messages_unless_it_is_older_than_the_first_kept_record
     );
     undo_last(&sandbox, "s.jsonl");
     add(&sandbox, &compaction(&ids[1]));
-    assert_eq!((&known(&sandbox)["is_current"], &known(&sandbox)["id"]), (&false.into(), &ids[2]));
+    assert_eq!(
+        (&meta_checkpoint(&sandbox)["is_current"], &meta_checkpoint(&sandbox)["id"]),
+        (&false.into(), &ids[2])
+    );
     add(&sandbox, &checkpoint(&ids[4], 20));
-    assert_eq!(known(&sandbox)["is_current"], true);
+    assert_eq!(meta_checkpoint(&sandbox)["is_current"], true);
     let all =
         sandbox.cmd("claw-rebuild").args(["--meta", "--ignore-compactions", "s.jsonl"]).assert();
     assert_eq!(all.success().json()[0]["_meta"]["checkpoint"]["covers_up_to"], ids[4]);
@@ -147,7 +150,7 @@ fn v71_d54_one_checkpoint_is_made_for_each_share_of_the_window() {
     Conversation::plain(4, 1600).append(&sandbox, "s.jsonl");
     let tokens = tokens(&sandbox);
     let window = |percent: u64, more: u64| (tokens * 100 / percent + more).to_string();
-    // At 24.9 % and at 25 %; then again, but the checkpoint for this share is stored.
+    // Not at 24.9 % but at 25 %, and not a second time, because this share already has a checkpoint.
     assert!(!is_made(&sandbox, &["--turns", "0", "--min-tokens", "0", "--window", &window(25, 5)]));
     let options = ["--turns", "0", "--min-tokens", "0", "--window", &window(25, 0)];
     assert!(is_made(&sandbox, &options) && !is_made(&sandbox, &options));
@@ -194,7 +197,11 @@ fn v72_turns_are_counted_since_the_last_checkpoint_across_compactions() {
     }
     let covered = sandbox.read_json("s.jsonl").pop().expect("a record");
     assert!(covered["turns_since_checkpoint"].as_u64() > Some(0), "{covered}");
-    assert_eq!(known(&sandbox), Value::Null, "the checkpoint is before the first kept record");
+    assert_eq!(
+        meta_checkpoint(&sandbox),
+        Value::Null,
+        "the checkpoint is before the first kept record"
+    );
     assert!(!is_made(&sandbox, &options));
     Conversation::plain(6, 20).append(&sandbox, "s.jsonl");
     assert!(!is_made(&sandbox, &options), "nine turns");
@@ -291,7 +298,7 @@ fn a_new_checkpoint_updates_the_last_one() {
     let asked = asked(&sandbox, 2);
     assert!(asked.contains("  They talked.\n  \n  Topics: talk\n") && asked.contains("new words"));
     assert!(!asked.contains("question 2"), "{asked}");
-    assert_eq!(known(&sandbox)["covers_up_to"], ids(&sandbox)[6]);
+    assert_eq!(meta_checkpoint(&sandbox)["covers_up_to"], ids(&sandbox)[6]);
 }
 
 #[test]

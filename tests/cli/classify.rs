@@ -55,7 +55,7 @@ fn k7_the_program_classifies_rows_of_the_table() {
         let run = cmd.write_stdin(body).assert();
         let exit = row["exit"].as_i64().unwrap();
         let found = run.code(i32::try_from(exit).unwrap()).json_one();
-        // Numbers that the row does not state must be absent.
+        // Members that the row does not state must be absent.
         for name in [
             "class",
             "rule",
@@ -76,7 +76,7 @@ fn k7_the_program_classifies_rows_of_the_table() {
 }
 
 #[test]
-fn user_rows_decide_where_the_text_may_decide() {
+fn user_rows_apply_unless_the_status_or_the_error_code_decides() {
     let sandbox = Sandbox::new();
     sandbox.write(
         "rows",

@@ -291,7 +291,7 @@ fn an_invalid_value_is_reported_with_its_place() {
 }
 
 #[test]
-fn of_two_settings_that_exclude_each_other_the_nearer_one_is_used() {
+fn a_setting_overrides_one_of_lower_precedence_that_it_excludes() {
     let sandbox = Sandbox::new();
     sandbox.write(FILE, r#"{"key-cmd": "outside", "profiles": {"p": {"key-file": "/inside"}}}"#);
     let get = |args: &[&str], variable: &str| {

@@ -20,9 +20,9 @@ impl Conversation {
 
     /// Returns `n` alternating messages, the user's first: short questions, and answers of `words` words.
     pub fn plain(n: usize, words: usize) -> Conversation {
-        (0..n).fold(Conversation::new(), |talk, i| match i % 2 {
-            0 => talk.user(&format!("question {i}")),
-            _ => talk.assistant(&format!("answer {i}: {}", self::words(words))),
+        (0..n).fold(Conversation::new(), |conversation, i| match i % 2 {
+            0 => conversation.user(&format!("question {i}")),
+            _ => conversation.assistant(&format!("answer {i}: {}", self::words(words))),
         })
     }
 
@@ -30,14 +30,14 @@ impl Conversation {
     /// `C` two calls and `R` their results, the second one first.
     pub fn of(kinds: &str, words: usize) -> Conversation {
         let text = self::words(words);
-        kinds.chars().fold(Conversation::new(), |talk, kind| match kind {
-            'u' => talk.user(&text),
-            'a' => talk.assistant(&text),
-            'c' => talk.assistant("I look.").call("f", json!({})),
-            'r' => talk.result(text.clone()),
-            'C' => talk.assistant("I look.").call("f", json!({})).call("g", json!({})),
-            'R' => talk.result(text.clone()).answer(1, text.clone()),
-            _ => talk,
+        kinds.chars().fold(Conversation::new(), |conversation, kind| match kind {
+            'u' => conversation.user(&text),
+            'a' => conversation.assistant(&text),
+            'c' => conversation.assistant("I look.").call("f", json!({})),
+            'r' => conversation.result(text.clone()),
+            'C' => conversation.assistant("I look.").call("f", json!({})).call("g", json!({})),
+            'R' => conversation.result(text.clone()).answer(1, text.clone()),
+            _ => conversation,
         })
     }
 
@@ -98,9 +98,9 @@ impl Conversation {
 /// Six turns with long results: about 9000 tokens as the fake provider counts.
 #[cfg(feature = "http")]
 pub fn builds() -> Conversation {
-    (1..=6).fold(Conversation::new(), |talk, n| {
-        let talk = talk.user(&format!("Build target {n}.")).tool(log(150));
-        talk.assistant(&format!("Target {n} fails: a header is missing."))
+    (1..=6).fold(Conversation::new(), |conversation, n| {
+        let conversation = conversation.user(&format!("Build target {n}.")).tool(log(150));
+        conversation.assistant(&format!("Target {n} fails: a header is missing."))
     })
 }
 
@@ -135,7 +135,7 @@ pub fn rebuild(sandbox: &Sandbox, file: &str) -> String {
     run.success().stdout_text()
 }
 
-/// The same, with the metadata of the records that the stages need.
+/// Returns the messages of a transcript with the metadata that the stages need.
 #[track_caller]
 pub fn rebuild_meta(sandbox: &Sandbox, file: &str) -> String {
     let run = sandbox.cmd("claw-rebuild").args(["--strict", "--meta", file]).assert();

@@ -171,8 +171,8 @@ fn audit_14_a_count_applies_to_the_view_at_its_time() {
 #[test]
 fn audit_14_an_earlier_count_is_used_if_a_later_one_is_invalid() {
     let sandbox = Sandbox::new();
-    let talk = before().record(anchor()).user("And there?").record(counted("Yes.", 4300));
-    talk.user("And?").append(&sandbox, FILE);
+    let conversation = before().record(anchor()).user("And there?").record(counted("Yes.", 4300));
+    conversation.user("And?").append(&sandbox, FILE);
     assert_eq!(measured(&sandbox, &[]), 4303);
     retract(&sandbox, 5);
     // The two replies are one message now, so neither count is valid.
@@ -184,8 +184,8 @@ fn audit_14_an_earlier_count_is_used_if_a_later_one_is_invalid() {
 #[test]
 fn audit_14_a_count_is_not_valid_for_another_part_of_the_session() {
     let sandbox = Sandbox::new();
-    let talk = before().record(anchor()).user("And there?");
-    talk.record(counted("Yes.", 4300)).user("So?").append(&sandbox, FILE);
+    let conversation = before().record(anchor()).user("And there?");
+    conversation.record(counted("Yes.", 4300)).user("So?").append(&sandbox, FILE);
     for (options, expected) in [
         (&["--limit-turns", "2"][..], 0),
         (&["--limit-turns", "3"], 4303),
@@ -203,11 +203,11 @@ fn audit_14_a_count_is_not_valid_for_another_part_of_the_session() {
 #[test]
 fn audit_14_a_late_result_invalidates_the_counts_after_its_call() {
     let sandbox = Sandbox::new();
-    let talk = before().record(anchor()).assistant("I look.").call("f", json!({}));
-    let talk = talk.user("Well?").record(counted("It hangs.", 4300)).user("Wait.");
-    talk.append(&sandbox, FILE);
+    let conversation = before().record(anchor()).assistant("I look.").call("f", json!({}));
+    let conversation = conversation.user("Well?").record(counted("It hangs.", 4300)).user("Wait.");
+    conversation.append(&sandbox, FILE);
     assert_eq!(measured(&sandbox, &[]), 4303);
-    talk.result(log(200)).append(&sandbox, "late.jsonl");
+    conversation.result(log(200)).append(&sandbox, "late.jsonl");
     let run = sandbox.cmd("claw-rebuild").args(["--meta", "late.jsonl"]).assert();
     let found = sandbox
         .cmd("claw-estimate")
@@ -254,7 +254,7 @@ fn audit_14_an_implausible_count_is_ignored_and_reported() {
     assert_eq!(found.success().stderr("").json_one()["measured"], COUNT + 3);
 }
 
-/// Returns a number from the reported that a program reports with `--log json`.
+/// Returns the last number that a program reports as `member` with `--log json`.
 fn reported(run: &Assert, member: &str) -> u64 {
     let lines =
         run.stderr_text().lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -386,8 +386,8 @@ fn audit_14_all_programs_report_the_same_size_after_each_step() {
 #[test]
 fn audit_14_a_turn_ignores_a_count_that_is_far_too_small() {
     let sandbox = Sandbox::new();
-    let talk = Conversation::plain(12, 2000).user("So?").record(counted("So.", 5));
-    talk.append(&sandbox, FILE);
+    let conversation = Conversation::plain(12, 2000).user("So?").record(counted("So.", 5));
+    conversation.append(&sandbox, FILE);
     let run = sandbox.cmd("claw-turn").args(["--provider", "offline", "--window", "4000"]);
     run.args(["-m", "What now?", "./s.jsonl"])
         .assert()

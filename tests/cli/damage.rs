@@ -1,4 +1,4 @@
-//! claw-turn: a session that a fault damaged is usable again after an ordinary turn, without a manual step.
+//! claw-turn: an ordinary turn makes a damaged session usable again, without a manual step.
 
 use serde_json::{Value, json};
 
@@ -7,14 +7,14 @@ use crate::common::{AssertExt, Sandbox};
 use crate::conversations::{Conversation, builds, log, rebuild_meta, words};
 
 /// A damaged transcript, and the window of the provider if it has one.
-struct Damage {
+struct DamagedSession {
     name: &'static str,
     lines: String,
     window: Option<u64>,
 }
 
-fn damage(name: &'static str, lines: impl Into<String>) -> Damage {
-    Damage { name, lines: lines.into(), window: None }
+fn damaged(name: &'static str, lines: impl Into<String>) -> DamagedSession {
+    DamagedSession { name, lines: lines.into(), window: None }
 }
 
 fn thinking(kind: &str) -> Value {
@@ -49,7 +49,7 @@ fn wrong_truncation() -> String {
     sandbox.read_text("s.jsonl") + &views
 }
 
-fn damages() -> Vec<Damage> {
+fn damaged_sessions() -> Vec<DamagedSession> {
     let chat = Conversation::plain(4, 40);
     let count = |tokens: u64| {
         json!({"type": "assistant", "content": "Yes.", "model": "test-model",
@@ -62,35 +62,35 @@ fn damages() -> Vec<Damage> {
         |id: &str, text: &str| json!({"type": "tool_result", "tool_use_id": id, "content": text});
     let reused = Conversation::new().user("List.").record(result("c", "early")).record(call("c"));
     vec![
-        damage("a reply that ends in thinking", ends_in("thinking")),
-        damage("a reply that ends in redacted thinking", ends_in("redacted_thinking")),
-        damage("a truncation that matches no result", wrong_truncation()),
-        damage("an empty file", ""),
-        damage("a turn that failed with 3", chat.user("Go on.").record(overflow).lines()),
-        damage(
+        damaged("a reply that ends in thinking", ends_in("thinking")),
+        damaged("a reply that ends in redacted thinking", ends_in("redacted_thinking")),
+        damaged("a truncation that matches no result", wrong_truncation()),
+        damaged("an empty file", ""),
+        damaged("a turn that failed with 3", chat.user("Go on.").record(overflow).lines()),
+        damaged(
             "an interrupted reply",
             Conversation::plain(4, 40).user("Go on.").record(broken).lines(),
         ),
-        damage("a call id that is used twice", reused.record(result("c", "late")).lines()),
-        damage(
+        damaged("a call id that is used twice", reused.record(result("c", "late")).lines()),
+        damaged(
             "a call without a result",
             Conversation::new().user("List.").record(call("d")).lines(),
         ),
-        damage("a line of text", format!("{}not a record\n", Conversation::plain(2, 40).lines())),
-        damage(
+        damaged("a line of text", format!("{}not a record\n", Conversation::plain(2, 40).lines())),
+        damaged(
             "a torn last line",
             format!("{}{{\"type\":\"us", Conversation::plain(2, 40).lines()),
         ),
-        Damage {
+        DamagedSession {
             window: Some(4000),
-            ..damage("a token count that is far too small", {
-                let talk = builds().user(&log(200)).record(count(5));
-                talk.user(&words(500)).assistant(&words(500)).lines()
+            ..damaged("a token count that is far too small", {
+                let conversation = builds().user(&log(200)).record(count(5));
+                conversation.user(&words(500)).assistant(&words(500)).lines()
             })
         },
-        Damage {
+        DamagedSession {
             window: Some(60_000),
-            ..damage("a token count that is far too large", {
+            ..damaged("a token count that is far too large", {
                 Conversation::plain(4, 40).user("More.").record(count(9_000_000)).lines()
             })
         },
@@ -99,7 +99,7 @@ fn damages() -> Vec<Damage> {
 
 #[test]
 fn an_ordinary_turn_makes_every_damaged_session_usable() {
-    for Damage { name, lines, window } in damages() {
+    for DamagedSession { name, lines, window } in damaged_sessions() {
         let (sandbox, mut provider) = (Sandbox::new(), FakeProvider::new());
         sandbox.write("s.jsonl", &lines);
         let mut turn = sandbox.cmd("claw-turn").arg("--no-checkpoint");

@@ -16,7 +16,7 @@ use crate::common::{Cmd, Sandbox, hears};
 use crate::conversations::{Conversation, rebuild_meta};
 use crate::summaries::{compacted, with_model};
 
-/// The longest time that an end may take; a program has one second to exit after SIGTERM.
+/// The longest time until all processes have ended; a program has one second to exit after SIGTERM.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
 /// A command that starts several processes, some of which ignore SIGTERM. Each has `mark` in its arguments, and the
@@ -56,7 +56,7 @@ fn kill(child: &Child, name: &str) {
     assert!(sent.is_ok_and(|status| status.success()));
 }
 
-/// A transcript with a stub and with messages to summarise, and the messages of it.
+/// A transcript with a stub and with messages to summarise, and the messages rebuilt from it.
 static CONVERSATION: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
     let sandbox = with_model();
     Conversation::plain(12, 300).append(&sandbox, "s.jsonl");

@@ -130,7 +130,7 @@ fn calls_run_in_parallel_and_results_are_in_call_order() {
     let run = exec(&sandbox, &["--jobs", "2"]).write_stdin(both.clone()).assert();
     assert_eq!(results(&run), [("1\n".to_owned(), false), ("2\n".to_owned(), false)]);
     sandbox.sh("rm workspace/*").assert().success();
-    // With one job, the first call waits in vain.
+    // With one job, the first call waits for the second until the timeout.
     let run = exec(&sandbox, &["--jobs", "1", "--timeout", "0.1"]).write_stdin(both).assert();
     assert!(results(&run)[0].0.ends_with("did not end in 0.1 s and was killed"));
 }
@@ -286,7 +286,7 @@ fn p_6_a_signal_ends_tools_and_their_processes_and_keeps_finished_results() {
 }
 
 #[test]
-fn a_tool_that_ends_by_the_same_signal_just_before_the_program_has_no_result() {
+fn a_tool_killed_by_the_same_signal_just_before_the_program_has_no_result() {
     let script =
         "setsid sh -c \"sleep 0.15; kill -TERM $PPID\" >/dev/null 2>&1 & sleep 0.1; kill -TERM $$";
     let sandbox = tools(&[("early", script)]);

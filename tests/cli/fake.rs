@@ -15,7 +15,7 @@ use crate::common::provider::{
 };
 use crate::common::shapes::{self, Shape};
 
-use client::{Response, change, headers, hello, path, post, request, send, streamed, talk};
+use client::{Response, change, conversation, headers, hello, path, post, request, send, streamed};
 use replies::read;
 
 // ---- answers -------------------------------------------------------------------------------
@@ -95,8 +95,8 @@ fn a_request_for_a_summary_is_recognised_in_every_shape() {
 #[test]
 fn a_request_is_recorded_with_its_shape() {
     let provider = FakeProvider::new();
-    post(&provider, Shape::OpenAi, &streamed(talk(Shape::OpenAi)));
-    post(&provider, Shape::Ollama, &talk(Shape::Ollama));
+    post(&provider, Shape::OpenAi, &streamed(conversation(Shape::OpenAi)));
+    post(&provider, Shape::Ollama, &conversation(Shape::Ollama));
     let [openai, ollama] = &provider.requests()[..] else { panic!("expected two requests") };
     assert_eq!((openai.shape, openai.path.as_str()), (Shape::OpenAi, COMPLETIONS));
     assert_eq!((ollama.shape, ollama.path.as_str()), (Shape::Ollama, OLLAMA_CHAT));

@@ -157,7 +157,7 @@ fn asked(sandbox: &Sandbox) -> usize {
     if sandbox.exists("asked") { sandbox.read_text("asked").lines().count() } else { 0 }
 }
 
-/// Returns a sandbox as [`with_failing_model`] does, whose transcript has a stub.
+/// Returns the sandbox of [`with_failing_model`] with a stub in its transcript.
 fn with_stub() -> Sandbox {
     let sandbox = with_failing_model();
     let stub = compacted(&sandbox, &["--max-calls", "0", "--emergency"]);

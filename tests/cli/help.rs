@@ -21,8 +21,8 @@ fn examples_of(help: &str) -> Vec<(&str, String)> {
     examples
 }
 
-/// Returns errors in the form of the examples.
-fn faults_of_form(program: &str, examples: &[(&str, String)]) -> Vec<String> {
+/// Returns a complaint for each example in the wrong form, and one if there are not exactly two.
+fn form_errors(program: &str, examples: &[(&str, String)]) -> Vec<String> {
     let mut wrong = Vec::new();
     if examples.len() != 2 {
         wrong.push(format!("{program} --help: {} examples", examples.len()));
@@ -75,7 +75,7 @@ fn help_ends_with_two_examples_that_work() {
         let run = Sandbox::new().cmd(program).arg("--help").assert();
         let help = run.success().stdout_text();
         let examples = examples_of(&help);
-        wrong.extend(faults_of_form(program, &examples));
+        wrong.extend(form_errors(program, &examples));
         for (_, command) in examples {
             // Many examples call a model.
             if !can_run("claw-call") {

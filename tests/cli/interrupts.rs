@@ -179,17 +179,18 @@ fn audit_20_shown_text_is_kept_but_not_sent() {
 
 #[test]
 fn v58_p6_a_turn_killed_at_any_moment_leaves_a_usable_transcript() {
-    let talk = (0..6).fold(Conversation::new(), |talk, n| {
-        let talk = talk.user(&format!("Build target {n}.")).tool(log(150)).assistant("It fails.");
-        talk.user("Why?").assistant(&words(600))
+    let conversation = (0..6).fold(Conversation::new(), |conversation, n| {
+        let conversation =
+            conversation.user(&format!("Build target {n}.")).tool(log(150)).assistant("It fails.");
+        conversation.user("Why?").assistant(&words(600))
     });
     let is_full = env::var_os("CLAW_TEST_FULL").is_some();
     thread::scope(|scope| {
         for (offset, shape) in (0..).zip(Shape::ALL) {
-            let talk = &talk;
+            let conversation = &conversation;
             scope.spawn(move || {
                 let sandbox = Sandbox::new();
-                talk.append(&sandbox, "base.jsonl");
+                conversation.append(&sandbox, "base.jsonl");
                 let base = sandbox.read("base.jsonl");
                 let args = ["--no-proactive", "--max-tokens", "500", "-m", "next?"];
                 let run = |provider: &FakeProvider| turn(&sandbox, provider, shape, &args);

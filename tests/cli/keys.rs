@@ -42,7 +42,7 @@ fn hello(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape) -> Cmd {
 /// Writes a key file with this mode.
 fn key_file(sandbox: &Sandbox, name: &str, text: impl AsRef<[u8]>, mode: u32) {
     let path = sandbox.write(name, text);
-    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a file of ours");
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a file that the test owns");
 }
 
 /// Returns the headers of a request that can carry a key.
@@ -87,8 +87,8 @@ fn assert_key_is_in_no_file(sandbox: &Sandbox) {
 
 // ---- sources and headers ------------------------------------------------------
 
-/// Each source is tested with all lower-ranking ones set, too. Those are not even read, since two of the same rank
-/// would be refused.
+/// Each source is tested with all lower-ranking ones set, too. They must not even be read: two of them have the same
+/// rank, which would be refused.
 #[test]
 fn t2_the_source_of_the_highest_rank_gives_the_key_for_its_header() {
     for (shape, variable, header) in VARIABLES {
@@ -232,7 +232,7 @@ fn t2_a_file_without_a_valid_key_is_reported_by_name() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
     fs::create_dir(sandbox.path("directory")).expect("a directory");
     fs::set_permissions(sandbox.path("directory"), fs::Permissions::from_mode(0o700))
-        .expect("ours");
+        .expect("a file that the test owns");
     for (name, text) in [("empty", &b""[..]), ("blank", b" \n\n"), ("bytes", b"key\xff\xfe901")] {
         key_file(&sandbox, name, text, 0o600);
     }

@@ -73,9 +73,9 @@ fn turn(sandbox: &Sandbox, env: &[(String, String)], args: &[&str]) -> Cmd {
     cmd.args(usual).args(args).arg("s.jsonl")
 }
 
-fn with_talk(talk: &Conversation) -> Sandbox {
+fn with_conversation(conversation: &Conversation) -> Sandbox {
     let sandbox = Sandbox::new();
-    talk.append(&sandbox, "s.jsonl");
+    conversation.append(&sandbox, "s.jsonl");
     sandbox
 }
 
@@ -103,8 +103,8 @@ impl Outcome {
 
 /// Runs a branch with the provider in this shape, then from the recording, and compares the outcomes.
 fn assert_replay_equals_live(shape: Shape, branch: Branch) {
-    let (name, talk, steps, args, status) = branch;
-    let first = with_talk(&talk);
+    let (name, conversation, steps, args, status) = branch;
+    let first = with_conversation(&conversation);
     let before = first.read("s.jsonl");
     let provider = FakeProvider::new();
     let steps_count = steps.len();
@@ -156,7 +156,7 @@ fn q3_every_branch_has_the_same_outcome_live_and_replayed() {
 #[test]
 #[allow(clippy::print_stdout, reason = "a skipped test reports it")]
 fn q2_a_replay_opens_no_connection() {
-    let first = with_talk(&builds());
+    let first = with_conversation(&builds());
     let provider = FakeProvider::new();
     (0..2).for_each(|_| provider.script(Step::Overflow));
     let tape = first.path("tape").display().to_string();
@@ -164,7 +164,7 @@ fn q2_a_replay_opens_no_connection() {
     let live = turn(&first, &env, &["--record", &tape]).assert().success();
     let asked = provider.requests().len();
 
-    let second = with_talk(&builds());
+    let second = with_conversation(&builds());
     let again = turn(&second, &env, &["--replay", &tape]).assert();
     assert!(Outcome::by(&second, &again) == Outcome::by(&first, &live), "{}", again.stderr_text());
     assert_eq!(provider.requests().len(), asked, "the provider was asked");
@@ -174,7 +174,7 @@ fn q2_a_replay_opens_no_connection() {
         println!("skipped: no network namespaces here");
         return;
     }
-    let third = with_talk(&builds());
+    let third = with_conversation(&builds());
     let script = r#"exec unshare -rn claw-turn --no-checkpoint --window 100000 -m "$PROMPT" --replay "$TAPE" s.jsonl"#;
     let apart = third.sh(script).envs(env).env("PROMPT", PROMPT).env("TAPE", &tape).assert();
     assert!(Outcome::by(&third, &apart) == Outcome::by(&first, &live), "{}", apart.stderr_text());
@@ -183,11 +183,11 @@ fn q2_a_replay_opens_no_connection() {
 /// If the recording lacks the second request, the turn ends with 8, and the transcript stays usable.
 #[test]
 fn q2_a_request_that_is_not_recorded_ends_with_8() {
-    let first = with_talk(&builds());
+    let first = with_conversation(&builds());
     let provider = FakeProvider::new();
     let tape = first.path("tape").display().to_string();
     turn(&first, &provider.env(), &["--record", &tape]).assert().success();
-    let other = with_talk(&builds());
+    let other = with_conversation(&builds());
     turn(&other, &provider.env(), &["--replay", &tape, "-m", "Something else"])
         .assert()
         .code(8)

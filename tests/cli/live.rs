@@ -164,23 +164,25 @@ fn p_3_a_reply_that_cannot_be_shown_is_kept_but_is_not_a_success() {
 // ---- all steps of the guard ------------------------------------------------------------------------------
 
 /// Long results and long prose: both steps are needed to make the request fit.
-fn long_talk() -> Conversation {
-    let talk = (1..=6).fold(Conversation::new(), |talk, n| {
-        let talk = talk.user(&format!("Build target {n}.")).tool(log(150));
-        talk.assistant(&format!("Target {n} fails."))
+fn long_conversation() -> Conversation {
+    let conversation = (1..=6).fold(Conversation::new(), |conversation, n| {
+        let conversation = conversation.user(&format!("Build target {n}.")).tool(log(150));
+        conversation.assistant(&format!("Target {n} fails."))
     });
-    (0..6).fold(talk, |talk, n| talk.user(&format!("Why {n}?")).assistant(&words(600)))
+    (0..6).fold(conversation, |conversation, n| {
+        conversation.user(&format!("Why {n}?")).assistant(&words(600))
+    })
 }
 
 #[test]
-fn v59_through_all_steps_of_the_guard_the_reply_is_shown_once() {
+fn v59_the_reply_is_shown_once_through_all_steps_of_the_guard() {
     for shape in Shape::ALL {
         for (args, steps) in [
             (&[][..], "claw-truncate: shortened "),
             (&["--no-proactive"], "claw-compact: summarised "),
         ] {
             let (sandbox, provider) = (Sandbox::new(), FakeProvider::new().window(4000));
-            long_talk().append(&sandbox, "s.jsonl");
+            long_conversation().append(&sandbox, "s.jsonl");
             let args = [&["--stream", "--max-tokens", "500"], args].concat();
             let run = turn(&sandbox, &provider, shape, &args)
                 .env("CLAW_WINDOW", "12000")

@@ -15,7 +15,7 @@ use crate::common::{AssertExt, Cmd, Sandbox, hears};
 const SIZE: (u16, u16) = (80, 24);
 const CTRL_Z: &str = "\x1a";
 
-/// Returns claw-session lock on `s.jsonl`.
+/// Returns a `claw-session lock` on `s.jsonl`.
 fn lock(sandbox: &Sandbox, args: &[&str]) -> Cmd {
     sandbox
         .cmd("claw-session")
@@ -76,7 +76,7 @@ fn a_signal_to_the_holder_reaches_all_processes_below_it() {
         let mut child = ready(lock(&sandbox, &["sh", "-c", script]));
         kill(child.id(), name);
         let mut rest = Vec::new();
-        child.stdout.take().expect("a pipe").read_to_end(&mut rest).expect("the end of all");
+        child.stdout.take().expect("a pipe").read_to_end(&mut rest).expect("the end of the output");
         assert_eq!(child.wait().expect("its end").code(), Some(7), "{name}");
         assert!(!sandbox.exists(".s.jsonl.lock"));
     }

@@ -1,4 +1,4 @@
-//! Mistakes of users: the exit status, and the line that says what to do next.
+//! User errors: the exit status, and the line that says what to do next.
 //!
 //! A row is a shell script, its exit status, and its standard error in whole lines; a line that ends in `…` gives
 //! only the beginning. [`Row::check`] checks the form of every error: the program, what failed, the cause,
@@ -40,7 +40,7 @@ impl Row<'_> {
             expected.len()
         );
         for (said, expected) in said.iter().zip(&expected) {
-            is_told(&run, said, expected);
+            assert_error(&run, said, expected);
         }
         assert!(
             said.last().is_some_and(|last| says_what_to_do(last)),
@@ -49,7 +49,7 @@ impl Row<'_> {
     }
 }
 
-fn is_told(run: &Assert, said: &str, expected: &str) {
+fn assert_error(run: &Assert, said: &str, expected: &str) {
     let is_it = match expected.strip_suffix('…') {
         Some(beginning) => said.starts_with(beginning),
         None => said == expected,

@@ -138,7 +138,7 @@ fn logged(run: &Assert) -> Value {
     serde_json::from_str(run.stderr_text().trim()).expect("one JSON line")
 }
 
-/// a reply without a price is not free.
+/// a reply without a price is reported as unpriced, not as free.
 #[test]
 fn r_3_a_reply_is_priced_free_or_unpriced_in_every_shape() {
     for shape in Shape::ALL {

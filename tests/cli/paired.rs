@@ -50,7 +50,7 @@ fn short(messages: &[Value]) -> String {
 
 /// Checks that the strict provider accepts the messages.
 #[track_caller]
-fn is_accepted(messages: &[Value]) {
+fn assert_accepted(messages: &[Value]) {
     let body = json!({"model": "m", "max_tokens": 1, "messages": messages});
     rules::check(&body, b"").unwrap_or_else(|why| panic!("{why:?}: {body}"));
 }
@@ -89,7 +89,7 @@ fn audit_01_a_reply_never_ends_in_thinking() {
             "u:p a:T+call c u:done+q",
             1,
         ),
-        // A repeated call does not give the thinking before it a successor.
+        // A repeated call is dropped, so the thinking before it is the end of the reply and is dropped, too.
         (
             vec![
                 assistant(json!([x, used])),
@@ -114,7 +114,7 @@ fn audit_01_a_reply_never_ends_in_thinking() {
             "{}",
             run.stderr_text()
         );
-        is_accepted(&messages);
+        assert_accepted(&messages);
     }
 }
 
@@ -140,7 +140,7 @@ fn audit_22_a_result_after_its_call_replaces_one_before_it() {
     for (records, left, found) in [
         (vec![orphan.clone(), call("x"), real.clone()], "a:call x u:real", 1),
         (vec![orphan.clone(), user("p"), call("x"), real.clone()], "u:p a:call x u:real", 1),
-        // Also after the result of another call, and if several results wait.
+        // Also if another result comes first, and if two results precede the call.
         (
             vec![orphan.clone(), call("x"), call("y"), result("y", "of y"), real.clone()],
             "a:call x+call y u:real+of y",
@@ -177,6 +177,6 @@ fn audit_22_a_second_result_does_not_go_to_an_older_call_of_its_id() {
         [call("x"), user("stop"), call("x"), result("x", "real"), result("x", "again"), user("p")];
     let run = rebuild(&records, &[]);
     let messages = run.stderr(contains("duplicate-result: '<stdin>' line 5")).json();
-    is_accepted(&messages);
+    assert_accepted(&messages);
     assert!(short(&messages).ends_with("a:call x u:(int+stop a:call x_2 u:real+p"), "{messages:?}");
 }

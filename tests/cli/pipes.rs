@@ -29,7 +29,7 @@ struct Program {
 }
 
 /// Returns a long conversation, with each line made from the template for its role.
-fn talk(user: &str, assistant: &str) -> String {
+fn conversation(user: &str, assistant: &str) -> String {
     let turn = |n: usize| {
         let text = format!("{n} {}", "words ".repeat(500));
         format!("{user}\n{assistant}\n").replace("TEXT", &text)
@@ -38,14 +38,14 @@ fn talk(user: &str, assistant: &str) -> String {
 }
 
 fn records() -> String {
-    talk(
+    conversation(
         r#"{"type":"user","content":"TEXT"}"#,
         r#"{"type":"assistant","content":[{"type":"text","text":"TEXT"}]}"#,
     )
 }
 
 fn messages() -> String {
-    talk(r#"{"role":"user","content":"TEXT"}"#, r#"{"role":"assistant","content":"TEXT"}"#)
+    conversation(r#"{"role":"user","content":"TEXT"}"#, r#"{"role":"assistant","content":"TEXT"}"#)
 }
 
 /// Returns all programs. Each finds a `summary` in its directory if it needs one.

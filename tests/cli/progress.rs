@@ -253,10 +253,10 @@ mod calls {
     fn claw_call_shows_progress_while_it_makes_a_summary() {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         if pty::can_run() {
-            let talk = (0..6).fold(Conversation::new(), |talk, n| {
-                talk.user(&format!("Question {n}.")).assistant(&words(400))
+            let conversation = (0..6).fold(Conversation::new(), |conversation, n| {
+                conversation.user(&format!("Question {n}.")).assistant(&words(400))
             });
-            talk.append(&sandbox, "s.jsonl");
+            conversation.append(&sandbox, "s.jsonl");
             provider.script(Step::Hang(LONG));
             let compact = "claw-rebuild --meta s.jsonl | claw-compact --window 4000 --record >made";
             let mut pty = Pty::run(script(&sandbox, &provider, compact), SIZE);

@@ -154,7 +154,7 @@ fn refused(body: &Value, rule: &str, message: &str) {
 #[track_caller]
 fn refused_raw(body: &[u8], rule: &str, message: &str) {
     let provider = FakeProvider::new();
-    provider.script(Step::text("not for the likes of you"));
+    provider.script(Step::text("must stay queued"));
     post_raw(&provider, body).is_error(400, "invalid_request_error", message);
     let recorded = provider.single_request();
     assert_eq!(recorded.violation.expect("a violation").rule, rule);
@@ -774,11 +774,11 @@ fn tokens_are_counted_on_request() {
 }
 
 #[test]
-fn a_prompt_is_a_quarter_of_its_bytes_and_more_for_messages_and_images() {
+fn a_prompt_counts_a_quarter_of_its_bytes_and_more_for_messages_and_images() {
     assert_eq!(rules::count_tokens(&json!({})), 0);
     // 5 bytes: 2 tokens; a message: 8.
     assert_eq!(rules::count_tokens(&hello()), 10);
-    // é is two bytes: 2 + 5 make 7, and so 2 tokens.
+    // é has 2 bytes: 2 + 5 bytes are 2 tokens.
     assert_eq!(rules::count_tokens(&hello_with("system", json!("é"))), 10);
     // {"path":"x"} and "done" are 16 bytes and "do it" 5: 6 tokens; three messages: 24.
     let tools = loop_of(json!([call("a")]), json!([result("a")]));
@@ -805,7 +805,7 @@ fn every_request_is_recorded_unchanged() {
 
 #[test]
 #[should_panic(expected = "rule: \"A6\"")]
-fn a_broken_rule_is_found_behind_a_legal_request() {
+fn a_broken_rule_is_found_after_a_legal_request() {
     let provider = FakeProvider::new();
     post(&provider, &without_last(answer_blocks(json!("so be it"))));
     post(&provider, &hello());
@@ -813,7 +813,7 @@ fn a_broken_rule_is_found_behind_a_legal_request() {
 }
 
 #[test]
-fn the_server_ends_with_its_owner() {
+fn the_server_stops_when_it_is_dropped() {
     let provider = FakeProvider::new();
     let address = provider.url().replace("http://", "");
     provider.script(Step::Hang(Duration::from_secs(600)));

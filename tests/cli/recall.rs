@@ -15,7 +15,7 @@ struct Table {
     header: String,
     /// For one, three and ten compactions.
     rows: Vec<String>,
-    /// The same for the sessions that were not used to write the phrases.
+    /// The same for the held-out sessions; no phrase of the strategy was written for them.
     held_out: Vec<String>,
     /// Measurements that are replayed from recordings.
     replay: Vec<String>,

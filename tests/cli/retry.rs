@@ -14,15 +14,17 @@ use crate::summaries::{asked, calls, compacted, covered, says, with_model};
 /// Appends a conversation of twelve messages, with `name` in the first, and a stub over it. Returns the stub.
 #[track_caller]
 fn stub(sandbox: &Sandbox, name: &str) -> Value {
-    talk(sandbox, name);
+    append_conversation(sandbox, name);
     compacted(sandbox, &["--max-calls", "0", "--emergency"]);
     sandbox.read_json("s.jsonl").pop().expect("a record")
 }
 
-fn talk(sandbox: &Sandbox, name: &str) {
-    let talk = Conversation::new().user(&format!("wish {name}")).assistant(&words(60));
-    let talk = (0..5).fold(talk, |talk, n| talk.user(&format!("{name} {n}")).assistant(&words(60)));
-    talk.append(sandbox, "s.jsonl");
+fn append_conversation(sandbox: &Sandbox, name: &str) {
+    let conversation = Conversation::new().user(&format!("wish {name}")).assistant(&words(60));
+    let conversation = (0..5).fold(conversation, |conversation, n| {
+        conversation.user(&format!("{name} {n}")).assistant(&words(60))
+    });
+    conversation.append(sandbox, "s.jsonl");
 }
 
 /// Returns a sandbox whose model answers, and a transcript with one stub.
@@ -73,7 +75,7 @@ fn retract(sandbox: &Sandbox, target: &Value) {
 }
 
 #[track_caller]
-fn sound(sandbox: &Sandbox) {
+fn assert_sound(sandbox: &Sandbox) {
     sandbox.cmd("claw-check").arg("s.jsonl").assert().success().stdout("");
 }
 
@@ -104,7 +106,7 @@ fn v76_a_later_summary_replaces_the_same_messages() {
     let rebuilt = rebuild(&sandbox, "s.jsonl");
     assert_eq!(rebuilt.split_once('\n').map(|two| two.1), before.split_once('\n').map(|two| two.1));
     assert!(summary(&sandbox).starts_with("[Previous conversation summary]\nWhat they said.\n"));
-    sound(&sandbox);
+    assert_sound(&sandbox);
 
     // Nothing is left to do, so no call is made.
     assert!(pending(&sandbox).is_empty());
@@ -123,11 +125,11 @@ fn v76_a_later_summary_replaces_the_same_messages() {
     assert!(pending(&sandbox).is_empty());
     retry(&sandbox).success();
     assert_eq!(calls(&sandbox), 1);
-    sound(&sandbox);
+    assert_sound(&sandbox);
 }
 
 #[test]
-fn v76_the_oldest_fails_and_the_others_are_served() {
+fn v76_if_the_oldest_fails_the_others_are_still_made() {
     let (sandbox, first) = with_stub();
     // A second session as well: one run tries the stubs of both.
     let second = stub(&sandbox, "two");
@@ -138,7 +140,7 @@ fn v76_the_oldest_fails_and_the_others_are_served() {
         .stderr(contains(format!("no summary for '{}': ", first["id"].as_str().unwrap_or("?"))));
     assert_eq!(records.len(), 1);
     assert_eq!(records[0]["retry_of"], second["id"]);
-    // It continues from a stub, so it is still to be made.
+    // This summary continues from a stub, so it has to be made again.
     assert_eq!(records[0]["needs_summary_retry"], true);
     append(&sandbox, "s.jsonl", run.get_output().stdout.clone());
     assert_eq!(pending(&sandbox), [first["id"].clone(), second["id"].clone()]);
@@ -148,13 +150,13 @@ fn v76_the_oldest_fails_and_the_others_are_served() {
     retry_at(&sandbox, 61, &[]).success();
     assert_eq!(calls(&sandbox), 4);
     assert!(pending(&sandbox).is_empty());
-    sound(&sandbox);
+    assert_sound(&sandbox);
 }
 
 #[test]
 fn v76_a_range_that_is_empty_or_not_found_fails_and_stays() {
     let sandbox = with_model();
-    talk(&sandbox, "one");
+    append_conversation(&sandbox, "one");
     let ids: Vec<Value> =
         sandbox.read_json("s.jsonl").iter().map(|record| record["id"].clone()).collect();
     let flagged = |kept: &Value| {
@@ -197,13 +199,13 @@ fn summaries_are_made_oldest_first_and_continue_the_one_before() {
     assert!(summary(&sandbox).contains("\nSecond summary.\n"));
     assert_ne!(rebuild(&sandbox, "s.jsonl"), old);
     assert!(pending(&sandbox).is_empty());
-    sound(&sandbox);
+    assert_sound(&sandbox);
 }
 
 #[test]
 fn a_summary_over_a_stub_waits_for_the_summary_of_the_stub() {
     let (sandbox, first) = with_stub();
-    talk(&sandbox, "two");
+    append_conversation(&sandbox, "two");
     sandbox.write("reply", says("Over a stub."));
     let over = compacted(&sandbox, &[]);
     assert_eq!((&over["strategy"], &over["needs_summary_retry"]), (&json!("llm"), &json!(true)));
@@ -224,13 +226,13 @@ fn a_summary_over_a_stub_waits_for_the_summary_of_the_stub() {
     append(&sandbox, "s.jsonl", records[1].to_string());
     assert!(asked(&sandbox, 3).contains("  The first part.\n"));
     assert!(summary(&sandbox).contains("\nAll of it.\n") && pending(&sandbox).is_empty());
-    sound(&sandbox);
+    assert_sound(&sandbox);
 }
 
 #[test]
 fn a_summary_over_a_retracted_stub_is_not_requested() {
     let (sandbox, first) = with_stub();
-    talk(&sandbox, "two");
+    append_conversation(&sandbox, "two");
     compacted(&sandbox, &[]);
     retract(&sandbox, &first["id"]);
     let (before, spent) = (sandbox.read("s.jsonl"), calls(&sandbox));
@@ -315,7 +317,7 @@ fn every_takes_its_pause_from_the_configuration_and_a_signal_ends_it() {
             continue;
         }
         sandbox.sh("rm -f said").assert().success();
-        // No process keeps its outputs open after its end, although it sleeps when the signal arrives.
+        // The signal arrives during a pause. No process may keep the outputs open after the program has ended.
         let script = format!(
             "claw-retry {every} s.jsonl 2>said & pid=$!
             until test -e said && test $(grep -c 'no summary is missing' said) -ge {passes}
@@ -407,7 +409,7 @@ fn a_kill_at_any_step_loses_nothing() {
         assert!(sandbox.read("s.jsonl").starts_with(&before), "the transcript lost bytes");
         retry_at(&sandbox, 1000, &[]).success();
         assert!(pending(&sandbox).is_empty() && summary(&sandbox).contains("They talked."));
-        sound(&sandbox);
+        assert_sound(&sandbox);
     }
 }
 
@@ -422,7 +424,7 @@ fn a_finished_summary_is_appended_even_if_the_next_one_fails() {
     assert_eq!(pending(&sandbox).len(), 1);
     retry(&sandbox).success();
     assert!(pending(&sandbox).is_empty());
-    sound(&sandbox);
+    assert_sound(&sandbox);
 }
 
 // ---- reading ---------------------------------------------------------------------------------
@@ -462,7 +464,7 @@ fn a_summary_that_replaces_another_is_read_in_any_order() {
 #[test]
 fn a_summary_that_replaces_a_missing_record_is_only_a_finding() {
     let sandbox = with_model();
-    talk(&sandbox, "one");
+    append_conversation(&sandbox, "one");
     let before = rebuild(&sandbox, "s.jsonl");
     let first = sandbox.read_json("s.jsonl")[0]["id"].clone();
     let lost = |place: &Value| {

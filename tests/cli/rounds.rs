@@ -18,7 +18,7 @@ const WORK: &str = "n=$(sed 's/[^0-9]//g'); sleep 0.02; i=0; while test $i -lt 1
     do echo \"step $i: compiled module $i\"; i=$((i+1)); done; echo $n >>log";
 
 /// Returns a sandbox with these tools, each with its description for the model.
-fn place(scripts: &[(&str, &str)]) -> Sandbox {
+fn sandbox_with(scripts: &[(&str, &str)]) -> Sandbox {
     let sandbox = tools(scripts);
     for (name, _) in scripts {
         sandbox.write(&format!("box/{name}.json"), r#"{"input_schema":{"type":"object"}}"#);
@@ -51,7 +51,8 @@ fn log(sandbox: &Sandbox) -> Vec<String> {
 
 #[test]
 fn a_turn_continues_until_a_reply_has_no_calls() {
-    let (sandbox, provider) = (place(&[("work", WORK), ("no", "exit 1")]), FakeProvider::new());
+    let (sandbox, provider) =
+        (sandbox_with(&[("work", WORK), ("no", "exit 1")]), FakeProvider::new());
     let text = |text: &str| json!({"type": "text", "text": text});
     let used = |id: &str, name: &str| json!({"type": "tool_use", "id": id, "name": name, "input": {"n": 1}});
     let two = json!([text("I look."), used("t1", "work"), used("t2", "no")]);
@@ -84,7 +85,7 @@ fn a_turn_continues_until_a_reply_has_no_calls() {
 
 #[test]
 fn v63_d52_no_call_runs_twice_after_an_overflow_between_rounds() {
-    let (sandbox, provider) = (place(&[("work", WORK)]), FakeProvider::new());
+    let (sandbox, provider) = (sandbox_with(&[("work", WORK)]), FakeProvider::new());
     builds().append(&sandbox, "s.jsonl");
     let before = answered(&sandbox).len();
     let overflows = [Step::Overflow, Step::Overflow, Step::text("They built and failed.")];
@@ -108,7 +109,7 @@ fn v63_d52_no_call_runs_twice_after_an_overflow_between_rounds() {
 
 #[test]
 fn rounds_are_limited_and_again_continues() {
-    let (sandbox, provider) = (place(&[("work", WORK)]), FakeProvider::new());
+    let (sandbox, provider) = (sandbox_with(&[("work", WORK)]), FakeProvider::new());
     (1..4).for_each(|n| provider.script(call(n, "work")));
     turn(&sandbox, &provider, &["-m", "Go.", "--max-rounds", "2"])
         .assert()
@@ -145,7 +146,7 @@ fn rounds_are_limited_and_again_continues() {
 
 #[test]
 fn unusable_tools_are_reported_before_anything_is_written() {
-    let (sandbox, provider) = (place(&[("work", WORK)]), FakeProvider::new());
+    let (sandbox, provider) = (sandbox_with(&[("work", WORK)]), FakeProvider::new());
     for (args, status) in [
         (&["--tools", "nowhere"][..], 74),
         (&["--tools", "workspace"], 78),
@@ -174,7 +175,8 @@ fn p_6_a_signal_ends_a_running_tool_and_keeps_earlier_results() {
         if !hears(status - 128) {
             continue;
         }
-        let (sandbox, provider) = (place(&[("work", WORK), ("hang", hang)]), FakeProvider::new());
+        let (sandbox, provider) =
+            (sandbox_with(&[("work", WORK), ("hang", hang)]), FakeProvider::new());
         let calls = [("t1", "work"), ("t2", "hang")]
             .map(|(id, name)| (id.into(), name.into(), json!({"n": 1})));
         provider.script(Step::Calls(calls.to_vec()));
@@ -206,7 +208,7 @@ fn a_killed_turn_ends_its_tools_before_the_next_one_runs_them() {
     let hang = "sleep 600 & echo $! >child; p=$PPID
         for n in 1 2; do read -r _ _ _ p _ </proc/$p/stat; done
         test -e shell || { echo $p >shell; sleep 600; }; echo at last";
-    let (sandbox, provider) = (place(&[("hang", hang)]), FakeProvider::new());
+    let (sandbox, provider) = (sandbox_with(&[("hang", hang)]), FakeProvider::new());
     if !std::path::Path::new("/proc/self/stat").exists() {
         return;
     }
@@ -225,8 +227,8 @@ fn a_killed_turn_ends_its_tools_before_the_next_one_runs_them() {
 }
 
 #[test]
-fn v63_killed_at_any_moment_no_call_with_a_result_is_run_again() {
-    let sandbox = place(&[("work", WORK)]);
+fn v63_no_call_with_a_result_runs_again_after_a_kill_at_any_moment() {
+    let sandbox = sandbox_with(&[("work", WORK)]);
     let args = ["--no-proactive", "-m", "Go."];
     let script = |provider: &FakeProvider| {
         let call = |n: usize| (format!("t{n}"), "work".to_owned(), json!({ "n": n }));
@@ -270,7 +272,7 @@ fn v63_killed_at_any_moment_no_call_with_a_result_is_run_again() {
 #[test]
 fn the_reply_of_each_round_is_shown_as_it_arrives() {
     for args in [&[][..], &["--stream"]] {
-        let (sandbox, provider) = (place(&[("work", WORK)]), FakeProvider::new());
+        let (sandbox, provider) = (sandbox_with(&[("work", WORK)]), FakeProvider::new());
         provider.script(call(1, "work"));
         provider.script(Step::text("Done."));
         turn(&sandbox, &provider, &[args, &["-m", "Go."]].concat())
@@ -284,7 +286,7 @@ fn the_reply_of_each_round_is_shown_as_it_arrives() {
 fn audit_21_a_turn_passes_allowed_variables_to_tools() {
     let said = |args: &[&str]| {
         let (sandbox, provider) =
-            (place(&[("tell", "echo \"it is $DB_PASS\"")]), FakeProvider::new());
+            (sandbox_with(&[("tell", "echo \"it is $DB_PASS\"")]), FakeProvider::new());
         provider.script(call(1, "tell"));
         provider.script(Step::text("Done."));
         let args = [args, &["-m", "Go."]].concat();

@@ -67,7 +67,7 @@ fn types() -> BTreeSet<String> {
 // ---- the schema itself -----------------------------------------------------------------------
 
 #[test]
-fn the_schema_is_one_and_has_a_version() {
+fn the_schema_is_valid_and_has_a_version() {
     let schema = schema();
     jsonschema::meta::validate(&schema).expect("a schema that is valid for its draft");
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
@@ -217,7 +217,7 @@ fn a_record_of_each_type_is_valid_and_can_be_appended() {
         "key_decisions": [], "open_questions": [], "tokens_at_checkpoint": 5,
         "message_count_at_checkpoint": 2, "covers_up_to": "@0", "generated_by": "m"});
     let compaction = json!({"type": "compaction", "summary": "s", "first_kept_entry_id": "@0"});
-    let talk = Conversation::new()
+    let conversation = Conversation::new()
         .record(session)
         .user("hi")
         .tool("result")
@@ -228,17 +228,17 @@ fn a_record_of_each_type_is_valid_and_can_be_appended() {
         .record(json!({"type": "label", "label": "new"}))
         .record(json!({"type": "error", "class": "overflow", "message": "m", "status": null}));
     let sandbox = Sandbox::new();
-    talk.append(&sandbox, "s.jsonl");
+    conversation.append(&sandbox, "s.jsonl");
     assert_eq!(fits_file(&sandbox, "s.jsonl"), types());
 }
 
 #[test]
 fn records_of_the_stages_are_valid() {
     let sandbox = Sandbox::new();
-    let talk = (1..=6).fold(Conversation::new(), |talk, n| {
-        talk.user(&format!("Build {n}.")).tool(log(150)).assistant("It fails.")
+    let conversation = (1..=6).fold(Conversation::new(), |conversation, n| {
+        conversation.user(&format!("Build {n}.")).tool(log(150)).assistant("It fails.")
     });
-    talk.append(&sandbox, "s.jsonl");
+    conversation.append(&sandbox, "s.jsonl");
     sandbox.write("summary", "All of it failed.");
     let compact = ["--window", "8000", "--summary", "summary"];
     for (program, args) in

@@ -20,7 +20,7 @@ fn session(sandbox: &Sandbox, args: &[&str]) -> Cmd {
     sandbox.cmd("claw-session").args(args)
 }
 
-/// Returns its output, which is one line.
+/// Runs claw-session and returns its output, which must be one line.
 #[track_caller]
 fn said(sandbox: &Sandbox, args: &[&str]) -> String {
     session(sandbox, args).assert().success().stdout_text().trim_end().to_owned()
@@ -50,7 +50,7 @@ pub fn claw0() -> Sandbox {
     }
     sandbox.write(
         &format!("{CLAW0}/sessions.json"),
-        fs::read(from.join("sessions.json")).expect("it"),
+        fs::read(from.join("sessions.json")).expect("an index"),
     );
     sandbox
 }
@@ -81,7 +81,7 @@ fn a_new_session_is_where_claw0_looks_and_its_header_fits_the_schema() {
     assert_eq!(sandbox.read_json(&path), [expected]);
     assert_eq!(said(&sandbox, &["path", "my work"]), path);
     let mode =
-        |path: &str| fs::metadata(sandbox.path(path)).expect("it").permissions().mode() & 0o777;
+        |path: &str| fs::metadata(sandbox.path(path)).expect("a file").permissions().mode() & 0o777;
     assert_eq!((mode(&path), mode("workspace/.sessions")), (0o600, 0o700));
     // Members of the index that claw0 needs.
     list(&sandbox);
@@ -188,7 +188,7 @@ fn v10_changes_are_seen_and_appending_does_not_rewrite_the_index() {
     assert_eq!(sandbox.read(&index), before);
     let first = list(&sandbox).remove(0);
     assert_eq!((&first["id"], &first["message_count"]), (&json!("49c71f1146e5"), &json!(3)));
-    // A missing session, and one of an unknown kind.
+    // A symbolic link in place of a transcript is not a session.
     fs::remove_file(sandbox.path(&file)).expect("a transcript");
     std::os::unix::fs::symlink("/etc/passwd", sandbox.path(&file)).expect("a link");
     assert_eq!(list(&sandbox).len(), 3);
@@ -284,7 +284,7 @@ fn d7_v9_similar_keys_are_different_sessions() {
 }
 
 #[test]
-fn v82_two_sessions_of_one_second_differ_and_the_key_names_the_newer() {
+fn v82_two_sessions_created_in_one_second_differ_and_the_key_names_the_newer() {
     let sandbox = Sandbox::new();
     let first = said(&sandbox, &["new", "--key", "main:cli:user"]);
     let second = said(&sandbox, &["new", "--key", "main:cli:user"]);
@@ -352,7 +352,7 @@ fn a_status_does_not_count_undone_messages() {
     );
     let tree = said(&sandbox, &["status", "--json", "tree"]);
     assert_eq!(serde_json::from_str::<Value>(&tree).expect("an object")["turns"], 1);
-    // Two calls cost money, whatever became of the replies.
+    // The tokens of the undone reply still count as used.
     session(&sandbox, &["status", "work"])
         .assert()
         .success()

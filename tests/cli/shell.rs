@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStringExt;
 const SHELLS: [&[&str]; 3] = [&["dash"], &["bash"], &["busybox", "sh"]];
 
 /// Returns the shells that are installed. In CI, a missing shell is a failure.
-#[allow(clippy::print_stderr, reason = "whoever runs the tests should know what was left out")]
+#[allow(clippy::print_stderr, reason = "a skipped test reports it")]
 fn installed_shells() -> Vec<&'static [&'static str]> {
     let is_installed = |shell: &&[&str]| {
         let run = Sandbox::new().sh("command -v \"$1\"").arg("sh").arg(shell[0]).assert();
@@ -26,7 +26,8 @@ fn installed_shells() -> Vec<&'static [&'static str]> {
     SHELLS.into_iter().filter(is_installed).collect()
 }
 
-/// What a script does, followed by the values that it received, each with a terminating NUL byte.
+/// A script that evaluates its settings, prints the values that it received, each followed by a NUL byte, and copies
+/// standard input.
 const SCRIPT: &str = r#"
 settings=$(claw-config shell turn -- "$@") || exit
 eval "$settings"

@@ -167,15 +167,16 @@ fn damaged_records_are_reported_and_the_rest_is_shown() {
 
 #[test]
 fn the_last_turns_keep_their_numbers() {
-    let talk: String = (1..=5).map(|n| user(&format!("q{n}")) + &reply(&format!("a{n}"))).collect();
+    let conversation: String =
+        (1..=5).map(|n| user(&format!("q{n}")) + &reply(&format!("a{n}"))).collect();
     let turns = |args: &[&str]| {
-        let lines = show(&talk, args).success().lines().into_iter();
+        let lines = show(&conversation, args).success().lines().into_iter();
         lines.filter(|line| line.contains("turn")).count()
     };
     assert_eq!(turns(&["--limit-turns", "9"]), 5);
-    show(&talk, &["--limit-turns", "2", "--width", "24"]).success().stdout("── turn 4 ──────────────\n\nuser\n  q4\n\nassistant\n  a4\n\n── turn 5 ──────────────\n\nuser\n  q5\n\nassistant\n  a5\n");
-    show(&talk, &["--limit-turns", "0"]).success().stdout("");
-    show(&talk, &["--limit-turns", "1", "--format", "html"])
+    show(&conversation, &["--limit-turns", "2", "--width", "24"]).success().stdout("── turn 4 ──────────────\n\nuser\n  q4\n\nassistant\n  a4\n\n── turn 5 ──────────────\n\nuser\n  q5\n\nassistant\n  a5\n");
+    show(&conversation, &["--limit-turns", "0"]).success().stdout("");
+    show(&conversation, &["--limit-turns", "1", "--format", "html"])
         .success()
         .stdout(contains("id=\"turn-5\""));
 }

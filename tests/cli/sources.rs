@@ -14,16 +14,16 @@ use crate::conversations::{Conversation, append, rebuild, undo_last, words};
 use crate::summaries::{calls, compact, compacted, covered, legal, with_model};
 
 /// Returns messages as `claw-rebuild --meta` writes them, without a transcript.
-fn lines(talk: &[(&str, String)]) -> String {
+fn lines(conversation: &[(&str, String)]) -> String {
     let line = |(n, (role, text)): (usize, &(&str, String))| {
         let meta = json!({"id": format!("id{n}"), "offset": n * 100, "end": n * 100 + 100});
         format!("{}\n", json!({"role": role, "content": text, "_meta": meta}))
     };
-    talk.iter().enumerate().map(line).collect()
+    conversation.iter().enumerate().map(line).collect()
 }
 
 /// Returns `n` messages with alternating roles and `words` words each.
-fn talk(n: usize, length: usize) -> String {
+fn conversation(n: usize, length: usize) -> String {
     let says = |n| (["user", "assistant"][n % 2], format!("message {n}: {}", words(length)));
     lines(&(0..n).map(says).collect::<Vec<_>>())
 }
@@ -33,13 +33,13 @@ fn run(sandbox: &Sandbox, args: &[&str], messages: &str) -> Assert {
     sandbox.cmd("claw-compact").args(args).write_stdin(messages).assert()
 }
 
-/// The same at a given time, in seconds after a fixed start.
+/// Runs claw-compact at a given time, in seconds after a fixed start.
 fn run_at(sandbox: &Sandbox, seconds: u64, args: &[&str], messages: &str) -> Assert {
     let cmd = sandbox.cmd("claw-compact").args(args).write_stdin(messages);
     cmd.env("SOURCE_DATE_EPOCH", (1_767_225_600 + seconds).to_string()).assert()
 }
 
-/// Returns the diagnostics about its summary.
+/// Checks that a summary was applied, and returns the diagnostic about it.
 #[track_caller]
 fn applied(run: &Assert) -> Value {
     assert!(run.get_output().status.success(), "{run}");
@@ -74,7 +74,7 @@ fn v73_half_of_the_tokens_rounded_down_is_enough() {
     let sandbox = with_model();
     let (mut odd, mut even) = (0, 0);
     for more in 0..4 {
-        let messages = talk(12, 60).replacen("message 0:", &words(more), 1);
+        let messages = conversation(12, 60).replacen("message 0:", &words(more), 1);
         let before = show(&sandbox, &[], &messages)["tokens_before"].as_u64().expect("a number");
         *[&mut even, &mut odd][(before % 2) as usize] += 1;
         // 49.9 %, 50 % and 50.1 %.
@@ -100,16 +100,17 @@ fn v73_half_of_the_tokens_rounded_down_is_enough() {
 }
 
 #[test]
-fn v73_five_of_eleven() {
-    // Too small for a summary, so only the cut shows: a gap in the covered messages is not one in the kept messages.
+fn v73_a_checkpoint_replaces_exactly_the_messages_that_it_covers() {
     let sandbox = with_model();
-    let messages = with_checkpoint(&talk(10, 60), "id1", u64::MAX);
+    let messages = with_checkpoint(&conversation(10, 60), "id1", u64::MAX);
     let after = run(&sandbox, &["--prefer-checkpoint"], &messages);
     assert_eq!(applied(&after)["strategy"], "checkpoint");
     // Two messages are covered, and all others are unchanged.
     let kept: Vec<Value> = after.json().into_iter().skip(2).collect();
-    let before: Vec<Value> =
-        talk(10, 60).lines().map(|line| serde_json::from_str(line).expect("a message")).collect();
+    let before: Vec<Value> = conversation(10, 60)
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a message"))
+        .collect();
     assert_eq!(kept.len(), 8);
     for (kept, before) in kept.iter().zip(&before[2..]) {
         assert_eq!(kept["content"], before["content"]);
@@ -121,7 +122,7 @@ fn audit_05_a_fresh_checkpoint_leaves_the_newest_messages() {
     let sandbox = with_model();
     let kept = |count: usize, args: &[&str]| {
         let last = format!("id{}", count - 1);
-        let messages = with_checkpoint(&talk(count, 300), &last, u64::MAX);
+        let messages = with_checkpoint(&conversation(count, 300), &last, u64::MAX);
         let args = [&["--record", "--prefer-checkpoint", "--no-fallback"], args].concat();
         let record = run(&sandbox, &args, &messages).success().json_one();
         assert_eq!(record["strategy"], "checkpoint");
@@ -141,8 +142,11 @@ fn audit_05_a_fresh_checkpoint_leaves_the_newest_messages() {
 #[test]
 fn a_checkpoint_replaces_only_what_it_covers() {
     let sandbox = with_model();
-    let talk = Conversation::plain(4, 200).user("x").tool(words(200)).assistant("y").user("z");
-    (0..3).fold(talk, |talk, _| talk.tool(words(200))).append(&sandbox, "s.jsonl");
+    let conversation =
+        Conversation::plain(4, 200).user("x").tool(words(200)).assistant("y").user("z");
+    (0..3)
+        .fold(conversation, |conversation, _| conversation.tool(words(200)))
+        .append(&sandbox, "s.jsonl");
     let ids: Vec<Value> =
         sandbox.read_json("s.jsonl").iter().map(|record| record["id"].clone()).collect();
     let before = rebuild(&sandbox, "s.jsonl");
@@ -189,7 +193,7 @@ fn an_unusable_checkpoint_is_not_an_error() {
 #[test]
 fn sources_are_tried_in_order_and_each_failure_is_reported() {
     let sandbox = with_model();
-    let messages = with_checkpoint(&talk(12, 300), "nowhere", 1 << 20);
+    let messages = with_checkpoint(&conversation(12, 300), "nowhere", 1 << 20);
     for (n, status) in ["69", "75", "77"].iter().enumerate() {
         sandbox.write(&format!("status.{}", n + 1), status);
     }
@@ -242,9 +246,9 @@ fn the_configured_model_is_asked_before_the_model_of_the_conversation() {
     configure(&sandbox, &json!({"preferCheckpoint": true, "ollama": ollama}));
     sandbox.write("status.1", "69");
     let args = ["--config", "config", "--model", "big"];
-    let sources = show(&sandbox, &args, &talk(12, 300))["sources"].clone();
+    let sources = show(&sandbox, &args, &conversation(12, 300))["sources"].clone();
     assert_eq!(sources, json!(["checkpoint", "ollama:q", "main", "local"]));
-    let run = run(&sandbox, &args, &talk(12, 300));
+    let run = run(&sandbox, &args, &conversation(12, 300));
     assert_eq!((&applied(&run)["source"], calls(&sandbox)), (&json!("main"), 2));
     let args = |n| {
         let given = sandbox.read_text(&format!("args.{n}")).lines().collect::<Vec<_>>().join(" ");
@@ -257,7 +261,7 @@ fn the_configured_model_is_asked_before_the_model_of_the_conversation() {
     assert_eq!(args(2), "--max-tokens 2048 --model big");
     // A window without room for a summary is an error.
     configure(&sandbox, &json!({"ollama": {"model": "q", "contextTokens": 1}}));
-    self::run(&sandbox, &["--config", "config"], &talk(12, 300)).code(78).stdout("");
+    self::run(&sandbox, &["--config", "config"], &conversation(12, 300)).code(78).stdout("");
 }
 
 #[test]
@@ -267,7 +271,7 @@ fn options_of_the_conversation_reach_no_other_model() {
     let own = ["CLAW_KEY_FILE", "CLAW_KEY_CMD", "CLAW_BASE_URL", "CLAW_WINDOW"];
     let call = r#"env >"env.$(cat calls 2>/dev/null)"; claw-call"#;
     let args = ["--call", call, "--via", "anthropic:small", "--via", "main"];
-    let cmd = sandbox.cmd("claw-compact").args(args).write_stdin(talk(12, 300));
+    let cmd = sandbox.cmd("claw-compact").args(args).write_stdin(conversation(12, 300));
     let cmd = own.iter().fold(cmd, |cmd, name| cmd.env(name, "100000"));
     cmd.env("ANTHROPIC_BASE_URL", "http://usual").assert().success();
     let (other, main) = (sandbox.read_text("env."), sandbox.read_text("env.1"));
@@ -287,7 +291,7 @@ fn options_of_the_conversation_reach_no_other_model() {
 #[test]
 fn v74_a_model_that_failed_three_times_is_skipped_for_thirty_minutes() {
     let sandbox = with_model();
-    let messages = talk(12, 60);
+    let messages = conversation(12, 60);
     sandbox.write("status", "69");
     let try_at = |seconds: u64, args: &[&str], is_asked: bool, why: &str| {
         let before = calls(&sandbox);
@@ -343,12 +347,14 @@ fn v74_the_configuration_sets_the_number_of_failures_and_the_pause() {
     let args = ["--config", "config", "--no-fallback"];
     for (seconds, asked) in [(0, 2), (60, 1), (61, 2)] {
         let before = calls(&sandbox);
-        run_at(&sandbox, seconds, &args, &talk(12, 60)).code(69).stderr(contains("; trying main"));
+        run_at(&sandbox, seconds, &args, &conversation(12, 60))
+            .code(69)
+            .stderr(contains("; trying main"));
         assert_eq!(calls(&sandbox) - before, asked, "{seconds}");
     }
     configure(&sandbox, &json!({"ollamaFailureThreshold": 0, "ollama": ollama}));
     let before = calls(&sandbox);
-    run_at(&sandbox, 62, &args, &talk(12, 60)).code(69);
+    run_at(&sandbox, 62, &args, &conversation(12, 60)).code(69);
     assert_eq!(calls(&sandbox) - before, 2, "0 must disable it");
 }
 
@@ -358,7 +364,7 @@ fn v74_a_model_that_was_not_asked_has_not_failed() {
     sandbox.write("status", "69");
     for args in [["--max-calls", "1"], ["--deadline", "0.0001"]] {
         let args = [&args[..], &["--via", "openai:a", "--via", "ollama:q"]].concat();
-        assert_ne!(run(&sandbox, &args, &talk(12, 60)).get_output().status.code(), Some(0));
+        assert_ne!(run(&sandbox, &args, &conversation(12, 60)).get_output().status.code(), Some(0));
     }
     let log = sandbox.read_text("state/attempts.jsonl");
     assert!(log.contains("openai:a") && !log.contains("ollama:q"), "{log}");
@@ -383,7 +389,7 @@ fn v74_a_damaged_log_of_attempts_is_not_a_failure() {
     ];
     for (n, bytes) in hostile.iter().enumerate() {
         sandbox.write("state/attempts.jsonl", bytes);
-        let said = applied(&run(&sandbox, &["--via", "ollama:q"], &talk(12, 60)));
+        let said = applied(&run(&sandbox, &["--via", "ollama:q"], &conversation(12, 60)));
         assert_eq!((&said["source"], calls(&sandbox)), (&json!("ollama:q"), n + 1));
         let log = sandbox.read("state/attempts.jsonl");
         assert!(
@@ -392,15 +398,16 @@ fn v74_a_damaged_log_of_attempts_is_not_a_failure() {
         );
     }
     sandbox.sh("rm state/attempts.jsonl; mkdir state/attempts.jsonl").assert().success();
-    run(&sandbox, &["--via", "ollama:q"], &talk(12, 60)).success();
-    let cmd = sandbox.cmd("claw-compact").args(["--via", "ollama:q"]).write_stdin(talk(12, 60));
+    run(&sandbox, &["--via", "ollama:q"], &conversation(12, 60)).success();
+    let cmd =
+        sandbox.cmd("claw-compact").args(["--via", "ollama:q"]).write_stdin(conversation(12, 60));
     cmd.env("CLAW_STATE_DIR", "/dev/null/x").assert().success();
 }
 
 #[test]
 fn v74_sixteen_programs_at_once_lose_no_line() {
     let sandbox = with_model();
-    sandbox.write("m", talk(12, 60));
+    sandbox.write("m", conversation(12, 60));
     let script = "for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
         claw-compact --via ollama:q$n --call 'exit 69 #' <m 2>/dev/null & done; wait";
     sandbox.sh(script).assert().success();

@@ -23,7 +23,7 @@ fn hello(sandbox: &Sandbox, provider: &FakeProvider, args: &[&str]) -> Cmd {
     sandbox.cmd("claw-call").envs(provider.env()).args(args).write_stdin(HELLO)
 }
 
-/// measured tokens and their cost; a reply without a price is not free.
+/// measured tokens and their cost; a reply without a price is reported as unpriced, not as free.
 #[test]
 fn r3_prices_come_only_from_the_file_of_the_user() {
     let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
@@ -63,12 +63,12 @@ fn r4_a_limit_stops_before_the_next_call() {
     let usage = json!({"input_tokens": 100_000, "output_tokens": 1000});
     let spent = json!({"type": "assistant", "content": "a", "model": "test-model", "usage": usage, "request_id": "r1"});
     // The same reply twice, as in a transcript that was put together from two.
-    let talk = Conversation::new().user("x").record(spent.clone()).record(spent).user("y");
+    let conversation = Conversation::new().user("x").record(spent.clone()).record(spent).user("y");
     let summary = json!({
         "type": "compaction", "summary": "s", "first_kept_entry_id": "none", "model": "other",
         "usage": {"prompt_tokens": 50_000, "completion_tokens": 0},
     });
-    talk.record(summary).append(&sandbox, "s.jsonl");
+    conversation.record(summary).append(&sandbox, "s.jsonl");
     for (args, status) in [
         (["--max-total", "160000"], 0),
         (["--max-total", "151000"], 5),

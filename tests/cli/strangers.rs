@@ -80,7 +80,7 @@ const READERS: [&[&str]; 15] = [
 ];
 
 /// Returns a sandbox with `text` as the transcript 'x', which is also that of the session 's'.
-fn place(text: &str) -> Sandbox {
+fn sandbox_with(text: &str) -> Sandbox {
     let sandbox = Sandbox::new();
     let path = sandbox.write("x", text);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("a mode");
@@ -100,7 +100,7 @@ fn command(sandbox: &Sandbox, words: &[&str]) -> Cmd {
 fn audit_13_every_reader_refuses_a_file_without_records_in_one_line() {
     for (text, looks, advice) in STRANGERS {
         // Long enough for thousands of findings.
-        let sandbox = place(&text.repeat(if text.starts_with('\u{7f}') { 1 } else { 3000 }));
+        let sandbox = sandbox_with(&text.repeat(if text.starts_with('\u{7f}') { 1 } else { 3000 }));
         let expected = format!("': not a transcript (looks like {looks}); {advice}");
         // All programs share one reader of files, so only the first file is tried with all of them.
         let readers = if text == STRANGERS[0].0 { &READERS[..] } else { &READERS[..1] };
@@ -116,7 +116,7 @@ fn audit_13_every_reader_refuses_a_file_without_records_in_one_line() {
 fn audit_13_nothing_is_appended_to_a_file_without_records() {
     for (text, looks, _) in STRANGERS {
         let text = text.repeat(if text.starts_with('\u{7f}') { 1 } else { 3000 });
-        let sandbox = place(&text);
+        let sandbox = sandbox_with(&text);
         let run = sandbox.cmd("claw-append").arg("x").write_stdin(RECORD).assert();
         let expected = format!(
             "claw-append: cannot append to 'x': not a transcript (looks like {looks}); append to a new file\n"
@@ -124,7 +124,7 @@ fn audit_13_nothing_is_appended_to_a_file_without_records() {
         run.code(65).stdout("").stderr(expected.clone());
         assert_eq!(sandbox.read_text("x"), text);
     }
-    let sandbox = place("Buy milk.\n");
+    let sandbox = sandbox_with("Buy milk.\n");
     sandbox.cmd("claw-session").args(["label", "s", "text"]).assert().code(65);
     let turn = ["--provider", "offline", "-m", "hi", "./x"];
     sandbox.cmd("claw-turn").args(turn).assert().code(65).stderr(contains("looks like text"));
@@ -194,7 +194,7 @@ fn audit_13_bytes_between_records_at_both_ends_are_not_checked() {
         let mut file = fs::OpenOptions::new().append(true).open(path).expect("the file");
         file.set_len(8 << 30).expect("a hole");
         file.write_all(format!("\n{last}").as_bytes()).expect("the last record");
-        // A program that reads the line between runs out of memory at once.
+        // A program that read the bytes between the records would run out of memory.
         let script = "ulimit -v 1000000; exec claw-append s.jsonl";
         sandbox.sh(script).write_stdin(RECORD).assert().success();
     }

@@ -68,7 +68,6 @@ fn a_stream_may_come_in_pieces_of_any_size() {
             let expected = read(shape, step);
             for size in [1, 2, 3, 7, 1000] {
                 let pieces = read(shape, Step::stream(&bytes, size));
-                // The fake provider numbers its own answers, but this one was given to it.
                 assert_eq!(pieces, expected, "{shape:?} {size}");
             }
         }
@@ -90,7 +89,7 @@ fn pings_comments_and_unknown_events_change_nothing() {
         };
         let busy = between.to_owned() + &text.replace(end, &format!("{end}{between}"));
         assert_eq!(read(shape, Step::stream(busy.as_bytes(), 1000)), expected, "{shape:?}");
-        // Lines may end as on other systems.
+        // Lines may end in CR LF.
         let lines = text.replace('\n', "\r\n");
         assert_eq!(read(shape, Step::stream(lines.as_bytes(), 5)), expected, "{shape:?}");
     }
@@ -180,7 +179,7 @@ fn the_text_is_shown_on_standard_error_or_at_the_end_of_a_file() {
 }
 
 #[test]
-fn only_text_is_shown_and_none_is_an_empty_line() {
+fn only_text_is_shown_and_without_text_not_even_a_line_end() {
     let calls = json!([{"type": "tool_use", "id": "a", "name": "f", "input": {"x": "y"}}]);
     let provider = FakeProvider::new();
     provider

@@ -18,7 +18,7 @@ const SHOWN_JSON: &str = r"\u001b[31m\u009b31m\r\u007f\u202eevil";
 
 /// Checks that a text has only lines of printable characters.
 #[track_caller]
-fn is_harmless(text: &str) {
+fn assert_harmless(text: &str) {
     let is_odd = |c: &char| (c.is_control() && *c != '\n') || *c == '\u{202e}';
     let odd: Vec<char> = text.chars().filter(is_odd).collect();
     assert!(odd.is_empty(), "{odd:?} in {text:?}");
@@ -26,10 +26,10 @@ fn is_harmless(text: &str) {
 
 /// Checks that each line on standard error is harmless and shows the text, in both forms.
 #[track_caller]
-fn says_it_shown(run: impl Fn(&[&str]) -> Assert) {
+fn assert_escaped(run: impl Fn(&[&str]) -> Assert) {
     for (form, shown) in [("text", SHOWN), ("json", SHOWN_JSON)] {
         let run = run(&["--log", form]);
-        is_harmless(run.stderr_text());
+        assert_harmless(run.stderr_text());
         run.stderr(contains(shown));
     }
 }
@@ -40,9 +40,9 @@ fn findings_escape_the_text_of_a_transcript() {
     let result = format!(r#"{{"type":"tool_result","tool_use_id":"{EVIL}","content":"x"}}"#);
     sandbox
         .write("s.jsonl", format!(r#"{{"{EVIL}":1,"{EVIL}":2,"type":"{EVIL}"}}"#) + "\n" + &result);
-    says_it_shown(|args| sandbox.cmd("claw-rebuild").args(args).arg("s.jsonl").assert());
+    assert_escaped(|args| sandbox.cmd("claw-rebuild").args(args).arg("s.jsonl").assert());
     let run = sandbox.cmd("claw-check").arg("s.jsonl").assert();
-    is_harmless(&run.stdout_text());
+    assert_harmless(&run.stdout_text());
     run.stdout(contains("duplicate-member"))
         .stdout(contains("orphan-result"))
         .stdout(contains(SHOWN_JSON));
@@ -55,7 +55,7 @@ fn errors_escape_the_text_of_records_and_messages() {
         r#"{{"type":"user","content":[{{"type":"tool_use","name":"f","input":1}},{{"{EVIL}":1}}]}}"#
     );
     let run = sandbox.cmd("claw-append").arg("s.jsonl").write_stdin(record).assert();
-    is_harmless(run.code(65).stderr_text());
+    assert_harmless(run.code(65).stderr_text());
     let message = format!(r#"{{"role":"{EVIL}","content":"x"}}"#);
     for (program, args) in [
         ("claw-estimate", &[][..]),
@@ -64,7 +64,7 @@ fn errors_escape_the_text_of_records_and_messages() {
         ("claw-checkpoint", &["--if-due"]),
     ] {
         let cmd = || sandbox.cmd(program).args(args).write_stdin(message.clone());
-        says_it_shown(|args| cmd().args(args).assert());
+        assert_escaped(|args| cmd().args(args).assert());
     }
 }
 
@@ -98,7 +98,7 @@ fn a_reply_is_escaped_on_a_terminal_and_unchanged_in_a_pipe() {
     let run = sandbox.sh(&format!("script -qec '{turn}' /dev/null")).assert();
     // The terminal itself adds a carriage return to each line end.
     let shown = run.success().stdout_text().replace("\r\n", "\n");
-    is_harmless(&shown);
+    assert_harmless(&shown);
     assert_eq!(shown, format!("red\n{SHOWN}\n"));
 }
 
@@ -114,7 +114,7 @@ mod calls {
         let sandbox = Sandbox::new();
         let said = "\u{1b}[31m\u{9b}31m\r\u{7f}\u{202e}evil";
         let ask = r#"{"role":"user","content":"hi"}"#;
-        says_it_shown(|args| {
+        assert_escaped(|args| {
             provider.script(Step::error(400, "invalid_request_error", said));
             let run =
                 sandbox.cmd("claw-call").envs(provider.env()).args(args).write_stdin(ask).assert();
@@ -122,7 +122,7 @@ mod calls {
             run
         });
         let message = format!(r#"{{"role":"{EVIL}","content":"x"}}"#);
-        says_it_shown(|args| {
+        assert_escaped(|args| {
             sandbox
                 .cmd("claw-call")
                 .envs(provider.env())

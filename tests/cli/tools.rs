@@ -162,7 +162,7 @@ fn i_1_every_program_counts_a_directory_like_the_equivalent_file() {
     let words = "word ".repeat(300);
     let said =
         |role: &str| json!({"role": role, "content": words, "_meta": {"id": "a"}}).to_string();
-    let talk: Vec<String> = (0..8).map(|n| said(["user", "assistant"][n % 2])).collect();
+    let conversation: Vec<String> = (0..8).map(|n| said(["user", "assistant"][n % 2])).collect();
     for (program, args) in [
         ("claw-estimate", &["--json"][..]),
         ("claw-truncate", &["--window", "900"]),
@@ -174,7 +174,7 @@ fn i_1_every_program_counts_a_directory_like_the_equivalent_file() {
                 .cmd(program)
                 .args(args)
                 .args(["--tools", tools])
-                .write_stdin(talk.join("\n"))
+                .write_stdin(conversation.join("\n"))
                 .assert()
         };
         let (of_directory, of_file) = (run("box"), run("tools.json"));

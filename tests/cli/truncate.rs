@@ -26,9 +26,9 @@ fn truncate(sandbox: &Sandbox, args: &[&str], messages: impl Into<Vec<u8>>) -> C
 }
 
 /// Returns the messages of a conversation, as a user would pipe them in.
-fn messages(talk: &Conversation) -> String {
+fn messages(conversation: &Conversation) -> String {
     let sandbox = Sandbox::new();
-    talk.append(&sandbox, "s.jsonl");
+    conversation.append(&sandbox, "s.jsonl");
     rebuild(&sandbox, "s.jsonl")
 }
 
@@ -276,12 +276,13 @@ fn v44_no_budget_leaves_the_marker() {
 }
 
 #[test]
-fn v45_d33_l1_many_results_none_too_long_oldest_first() {
+fn v45_d33_l1_many_results_of_legal_length_are_shortened_oldest_first() {
     let sandbox = Sandbox::new();
     // Ten results of 4000 tokens, a limit of 24000 characters each, a budget of 14000 tokens in total.
-    let talk = (0..10).fold(Conversation::new().user("Look."), |talk, _| talk.tool(text(20_000)));
-    let talk = talk.assistant("Done.").user("Again.").tool(text(20_000));
-    talk.append(&sandbox, "s.jsonl");
+    let conversation = (0..10)
+        .fold(Conversation::new().user("Look."), |conversation, _| conversation.tool(text(20_000)));
+    let conversation = conversation.assistant("Done.").user("Again.").tool(text(20_000));
+    conversation.append(&sandbox, "s.jsonl");
     let messages = rebuild_meta(&sandbox, "s.jsonl");
     let run = truncate(&sandbox, &["--window", "20000"], messages)
         .assert()
@@ -297,8 +298,9 @@ fn v45_d33_l1_many_results_none_too_long_oldest_first() {
 #[test]
 fn l1_forty_results_of_8_kb_fit() {
     let sandbox = Sandbox::new();
-    let talk = (0..40).fold(Conversation::new().user("Look."), |talk, _| talk.tool(text(8000)));
-    talk.append(&sandbox, "s.jsonl");
+    let conversation = (0..40)
+        .fold(Conversation::new().user("Look."), |conversation, _| conversation.tool(text(8000)));
+    conversation.append(&sandbox, "s.jsonl");
     let run =
         truncate(&sandbox, &["--window", "32000"], rebuild(&sandbox, "s.jsonl")).assert().success();
     sandbox
@@ -315,10 +317,10 @@ fn v46_l5_text_image_text_stay_in_order_with_ids_and_errors() {
         json!({"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}});
     let said = |text: String| json!({"type": "text", "text": text});
     let list = json!([said(log(600)), image, said(log(600)), said("end".into())]);
-    let talk = one(list).call("f", json!({})).record(
+    let conversation = one(list).call("f", json!({})).record(
         json!({"type": "tool_result", "tool_use_id": "call_2", "content": [said(log(900))], "is_error": true}),
     );
-    let run = truncate(&Sandbox::new(), &["--window", "8000"], messages(&talk)).assert();
+    let run = truncate(&Sandbox::new(), &["--window", "8000"], messages(&conversation)).assert();
     let all = run.json();
     let shown = results(&all);
     let types = |content: &Value| -> Vec<String> {
@@ -361,8 +363,8 @@ fn without_meta(line: &str) -> String {
 fn v48_l3_record_mode_gives_the_same_messages_as_message_mode() {
     let sandbox = Sandbox::new();
     let list = json!([{"type": "text", "text": log(700)}, {"type": "text", "text": "end"}]);
-    let talk = one(log(2000)).tool(list).assistant("Done.").user("More.").tool("short");
-    talk.append(&sandbox, "s.jsonl");
+    let conversation = one(log(2000)).tool(list).assistant("Done.").user("More.").tool("short");
+    conversation.append(&sandbox, "s.jsonl");
     let (bytes, before) = (sandbox.read("s.jsonl"), rebuild(&sandbox, "s.jsonl"));
 
     let run = truncate(&sandbox, &["--window", "8000"], rebuild_meta(&sandbox, "s.jsonl")).assert();
@@ -440,8 +442,9 @@ fn v37_d32_an_earlier_count_is_stale_in_a_pipe_too() {
     let sandbox = Sandbox::new();
     let usage = json!({"input_tokens": 90_000, "output_tokens": 5});
     let counted = json!({"type": "assistant", "content": "Seen.", "usage": usage});
-    let talk = Conversation::new().user("Look.").tool(log(2000)).record(counted).user("And now?");
-    talk.append(&sandbox, "s.jsonl");
+    let conversation =
+        Conversation::new().user("Look.").tool(log(2000)).record(counted).user("And now?");
+    conversation.append(&sandbox, "s.jsonl");
     let run = truncate(&sandbox, &["--window", "8000"], rebuild_meta(&sandbox, "s.jsonl")).assert();
     let run = sandbox
         .cmd("claw-estimate")
@@ -478,11 +481,11 @@ fn l7_exit_5_when_nothing_can_be_shortened() {
         .stderr(contains("no result can be shortened: "));
     // It does not fit, and there is no result.
     Conversation::plain(4, 5000).append(&sandbox, "talk.jsonl");
-    let talk = rebuild_meta(&sandbox, "talk.jsonl");
-    truncate(&sandbox, &["--window", "8000"], talk.clone())
+    let conversation = rebuild_meta(&sandbox, "talk.jsonl");
+    truncate(&sandbox, &["--window", "8000"], conversation.clone())
         .assert()
         .code(5)
-        .stdout(talk.clone())
+        .stdout(conversation.clone())
         .stderr(contains("no result can be shortened: "))
         .stderr(contains("budget 5600"));
     stage(&sandbox, "claw-truncate", &["--window", "8000"], "talk.jsonl").code(5).stdout("");
@@ -546,7 +549,7 @@ fn l5_images_of_results_are_omitted_whole_and_recorded() {
     append(&sandbox, "s.jsonl", run.get_output().stdout.clone());
     assert!(rebuild(&sandbox, "s.jsonl") == expected);
 
-    // The line states how to see it.
+    // The line in place of the image states how to see it.
     let (_, rest) = expected.split_once("; all of it: ").expect("a command in the line");
     let (command, _) = rest.split_once(" ...]").expect("the line's end");
     let whole = sandbox.sh(&format!("{command} s.jsonl")).assert().success().stdout_text();
@@ -654,13 +657,13 @@ fn m6_every_run_logs_one_outcome_with_tokens_before_and_after() {
     };
     let (long, short) = (messages(&one(log(2000))), messages(&one("short")));
     let over = messages(&Conversation::plain(4, 5000).tool(log(2000)));
-    let talk = messages(&Conversation::plain(4, 5000));
+    let conversation = messages(&Conversation::plain(4, 5000));
     for (messages, args, expected) in [
         (&long, &["--window", "8000"][..], (0, None, "applied", true)),
         (&short, &["--window", "8000"], (0, None, "skipped", false)),
         (&short, &["--window", "8000", "--min-gain", "1"], (5, Some(5), "skipped", false)),
         (&long, &["--window", "8000", "--min-gain", "99999"], (5, Some(5), "skipped", false)),
-        (&talk, &["--window", "8000"], (5, Some(5), "skipped", false)),
+        (&conversation, &["--window", "8000"], (5, Some(5), "skipped", false)),
         (&over, &["--window", "8000"], (5, Some(5), "failed", true)),
     ] {
         let (code, status, word, is_smaller) = outcome(messages, args);
@@ -720,8 +723,9 @@ fn n5_l1_a_pinned_result_stays_whole() {
     let sandbox = Sandbox::new();
     let pinned =
         json!({"type": "tool_result", "tool_use_id": "call_1", "content": log(1000), "pin": true});
-    let talk = Conversation::new().user("Look.").call("read_file", json!({})).record(pinned);
-    talk.assistant("Seen.").user("More.").tool(log(1000)).append(&sandbox, "s.jsonl");
+    let conversation =
+        Conversation::new().user("Look.").call("read_file", json!({})).record(pinned);
+    conversation.assistant("Seen.").user("More.").tool(log(1000)).append(&sandbox, "s.jsonl");
     let run = truncate(&sandbox, &["--window", "8000"], rebuild_meta(&sandbox, "s.jsonl")).assert();
     let shown = results(&run.json());
     assert!(shown[0] == log(1000) && shown[1] != log(1000), "{}", run.stderr_text());

@@ -20,7 +20,9 @@ const PROMPT: &str = "And what is next?";
 
 /// A conversation that fits a small window only if it is both shortened and summarised.
 fn builds_and_chat() -> Conversation {
-    (0..6).fold(builds(), |talk, n| talk.user(&format!("Why {n}?")).assistant(&words(600)))
+    (0..6).fold(builds(), |conversation, n| {
+        conversation.user(&format!("Why {n}?")).assistant(&words(600))
+    })
 }
 
 /// Returns a turn on `s.jsonl`, without a checkpoint afterwards.
@@ -40,10 +42,10 @@ struct Case {
 impl Case {
     /// Returns the case, and the result of the turn.
     #[track_caller]
-    fn new(talk: &Conversation, steps: &[Step], args: &[&str]) -> (Case, Assert) {
+    fn new(conversation: &Conversation, steps: &[Step], args: &[&str]) -> (Case, Assert) {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         sandbox.write("s.jsonl", "");
-        talk.append(&sandbox, "s.jsonl");
+        conversation.append(&sandbox, "s.jsonl");
         let before = sandbox.read("s.jsonl");
         steps.iter().for_each(|step| provider.script(step.clone()));
         let run = turn(&sandbox, &provider, args).assert();
@@ -131,7 +133,7 @@ fn v59_a_second_overflow_summarises() {
 }
 
 #[test]
-fn v59_a_third_overflow_is_the_end() {
+fn v59_a_third_overflow_ends_the_turn() {
     let summary = Step::text("They built and failed.");
     let (case, run) =
         Case::new(&builds(), &[Step::Overflow, Step::Overflow, summary, Step::Overflow], &[]);
@@ -281,19 +283,20 @@ fn v65_the_output_limit_is_lowered_before_history_is_reduced() {
 
 #[test]
 fn v67_d43_a_restart_begins_with_a_request_that_fits() {
-    for (talk, window, stages) in
+    for (conversation, window, stages) in
         [(builds(), 8000, 1), (chat(), 4000, 1), (builds_and_chat(), 4000, 2)]
     {
         let sandbox = Sandbox::new();
         let provider = FakeProvider::new().window(window);
-        talk.append(&sandbox, "s.jsonl");
+        conversation.append(&sandbox, "s.jsonl");
         let first = turn(&sandbox, &provider, &[]).assert().success().stderr(contains("overflow"));
         let done = ["claw-truncate: shortened ", "claw-compact: summarised "];
         let done = done.iter().filter(|done| first.stderr_text().contains(**done)).count();
         assert_eq!(done, stages, "{}", first.stderr_text());
         let before = provider.requests().len();
         // Another process, without the file of learned windows: the transcript alone has the limit.
-        std::fs::remove_file(sandbox.path("state/windows.jsonl")).expect("a memory");
+        std::fs::remove_file(sandbox.path("state/windows.jsonl"))
+            .expect("a file of learned windows");
         turn(&sandbox, &provider, &["--no-proactive", "--max-tokens", "200"])
             .assert()
             .success()
@@ -350,8 +353,8 @@ fn a_failed_early_compaction_does_not_prevent_the_request() {
 /// The kept part is one long result: it is shortened, and nothing too long by our estimate is sent.
 #[test]
 fn l7_results_are_shortened_if_an_early_compaction_saves_nothing() {
-    let talk = Conversation::new().user("Build it.").tool(log(900));
-    let (case, run) = Case::new(&talk, &[], &["--window", "6000"]);
+    let conversation = Conversation::new().user("Build it.").tool(log(900));
+    let (case, run) = Case::new(&conversation, &[], &["--window", "6000"]);
     run.success()
         .stderr(contains("claw-compact: nothing to gain: "))
         .stderr(contains("\nclaw-truncate: shortened 1 result: "));
@@ -835,11 +838,7 @@ fn a_failed_turn_is_retried_without_a_second_prompt() {
         provider.requests()[1].body,
         "the retry must reuse the recorded prompt"
     );
-    assert_eq!(
-        rebuild(&sandbox, "s.jsonl").matches(PROMPT).count(),
-        2,
-        "asked once, answered once"
-    );
+    assert_eq!(rebuild(&sandbox, "s.jsonl").matches(PROMPT).count(), 2, "one prompt and one reply");
     again().assert().code(7).stdout("");
 }
 

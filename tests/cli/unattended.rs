@@ -16,8 +16,8 @@ const TURNS: [usize; 2] = [24, 500];
 /// three calls each (before an overflow and after one).
 const MOST_CALLS: usize = 3 + 2 * 3;
 
-/// The first prompt. Replies repeat the first hundred characters of the message that they answer, which are
-/// these and not the rules.
+/// The first prompt. Replies repeat the first hundred characters of the message that they answer, so they do not
+/// repeat the rules.
 const GREETING: &str = "Hello! Over the next days we are going to look after the website of a small \
                         museum in Lyon, its pages, its pictures and its shop.";
 const RULES: &str = "Never push to main. Always answer in French. You must not delete pictures without \
@@ -39,7 +39,7 @@ fn prompt(turn: usize) -> String {
     }
 }
 
-/// A call and its long result, which precede some turns.
+/// Appends a call and its long result, which come before some turns.
 fn tool(sandbox: &Sandbox, turn: usize) {
     let id = format!("call_{turn}");
     let call =

@@ -139,7 +139,7 @@ pub fn streamed(mut body: Value) -> Value {
 }
 
 /// Returns a request with a system prompt, tools, two calls with their results, and a new prompt.
-pub fn talk(shape: Shape) -> Value {
+pub fn conversation(shape: Shape) -> Value {
     let calls = ["a", "b"].map(|id| {
         let arguments = json!({"path": id, "cache_control": 1});
         match shape {

@@ -5,15 +5,15 @@ use serde_json::{Value, json};
 use crate::common::provider::{FakeProvider, Step};
 use crate::common::shapes::Shape;
 
-use super::client::{change, hello, path, post, request, send, talk};
+use super::client::{change, conversation, hello, path, post, request, send};
 
-/// The rule that a change of [`talk`] breaks, and the change.
+/// The rule that a change of [`conversation`] breaks, and the change.
 type Case = (&'static str, &'static str, Option<Value>);
 
 #[track_caller]
 fn refused(shape: Shape, cases: Vec<Case>) {
     for (rule, pointer, value) in cases {
-        let mut body = talk(shape);
+        let mut body = conversation(shape);
         change(&mut body, pointer, value.clone());
         let provider = FakeProvider::new();
         provider.script(Step::text("the reply to a legal request"));
@@ -34,7 +34,7 @@ fn refused(shape: Shape, cases: Vec<Case>) {
 #[track_caller]
 fn passes(shape: Shape, changes: Vec<(&str, Option<Value>)>) {
     let provider = FakeProvider::new();
-    let mut body = talk(shape);
+    let mut body = conversation(shape);
     for (pointer, value) in changes {
         change(&mut body, pointer, value);
     }

@@ -97,12 +97,12 @@ pub fn broken(shape: Shape) -> Vec<Row> {
         ),
         shown("a stream that ends", vec![send(stream_head(shape)), send(&*text)], 69),
         shown(
-            "an error behind text, then a reset",
+            "an error after text, then a reset",
             vec![send(stream_head(shape)), send(&*text), send(&*busy), Act::Reset],
             busy_status,
         ),
         shown(
-            "an error behind text, then silence",
+            "an error after text, then silence",
             vec![send(stream_head(shape)), send(&*text), send(&*busy), Act::Hold],
             busy_status,
         ),

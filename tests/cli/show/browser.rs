@@ -66,7 +66,7 @@ fn seen(sandbox: &Sandbox, pages: &Value) -> Option<Value> {
     let json = json.unwrap_or_default();
     let json = json.replace("&lt;", "<").replace("&gt;", ">").replace("&nbsp;", "\u{a0}");
     let seen = serde_json::from_str(&json.replace("&amp;", "&"));
-    assert!(seen.is_ok(), "what the watcher saw\n{run}");
+    assert!(seen.is_ok(), "the observations must be JSON\n{run}");
     seen.ok()
 }
 

@@ -54,7 +54,7 @@ impl Following {
         assert_eq!(String::from_utf8_lossy(&shown), expected);
     }
 
-    /// The same for standard error.
+    /// Waits until exactly this text was written to standard error since the last call.
     #[track_caller]
     fn says(&self, expected: &str) {
         let mut said = String::new();

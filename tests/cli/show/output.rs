@@ -5,7 +5,7 @@ use predicates::str::contains;
 use super::{reply, user};
 use crate::common::{AssertExt, Sandbox};
 
-fn talk() -> Sandbox {
+fn conversation() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.write("s.jsonl", user("a question") + &reply("an answer"));
     sandbox
@@ -13,7 +13,7 @@ fn talk() -> Sandbox {
 
 #[test]
 fn the_name_selects_the_format() {
-    let sandbox = talk();
+    let sandbox = conversation();
     for (args, file, begin) in [
         (&["--output", "a b.md"][..], "a b.md", "## turn 1"),
         (&["--output", "a.MARKDOWN"], "a.MARKDOWN", "## turn 1"),
@@ -41,7 +41,7 @@ fn the_name_selects_the_format() {
 
 #[test]
 fn a_file_is_replaced_only_on_request() {
-    let sandbox = talk();
+    let sandbox = conversation();
     sandbox.write("a.md", "mine");
     sandbox.sh("ln -s nowhere link.md").assert().success();
     for file in ["a.md", "link.md"] {
@@ -59,7 +59,7 @@ fn a_file_is_replaced_only_on_request() {
 
 #[test]
 fn a_failed_run_leaves_no_file() {
-    let sandbox = talk();
+    let sandbox = conversation();
     sandbox
         .cmd("claw-show")
         .args(["--output", "no/a.md", "s.jsonl"])

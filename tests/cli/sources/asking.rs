@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use predicates::str::contains;
 use serde_json::{Value, json};
 
-use super::{applied, configure, lines, run, show, talk};
+use super::{applied, configure, conversation, lines, run, show};
 use crate::common::{AssertExt, Sandbox};
 use crate::conversations::{Conversation, rebuild_meta, words};
 use crate::summaries::{asked, calls, compact, says, with_model};
@@ -21,7 +21,7 @@ fn small_model(sandbox: &Sandbox) -> [&'static str; 2] {
 #[test]
 fn m2_ten_times_the_summarisers_window_takes_as_many_calls_as_show_says() {
     let sandbox = with_model();
-    let (args, messages) = (small_model(&sandbox), talk(400, 100));
+    let (args, messages) = (small_model(&sandbox), conversation(400, 100));
     for most in ["64", "16", "5", "1"] {
         let args = [&args[..], &["--max-calls", most]].concat();
         let shown = show(&sandbox, &args, &messages);
@@ -77,7 +77,7 @@ fn v54_the_deadline_ends_a_call_that_hangs() {
             "main",
         ];
         let begun = Instant::now();
-        let run = run(&sandbox, &[&args[..], more].concat(), &talk(12, 300));
+        let run = run(&sandbox, &[&args[..], more].concat(), &conversation(12, 300));
         assert!(begun.elapsed() < Duration::from_millis(1500), "{:?}", begun.elapsed());
         let run = run.stderr(contains("did not end in time"));
         match more {
@@ -102,7 +102,7 @@ const NAMES: [&str; 5] = [
 /// A conversation whose covered part has the names and whose kept part uses them.
 fn with_names() -> String {
     let [id, hash, path, url, port] = NAMES;
-    let mut talk: Vec<(&str, String)> = vec![
+    let mut conversation: Vec<(&str, String)> = vec![
         ("user", "Begin.".to_owned()),
         (
             "assistant",
@@ -112,9 +112,10 @@ fn with_names() -> String {
         ),
     ];
     let more = |n: usize| (["user", "assistant"][n % 2], format!("more: {}", words(200)));
-    talk.extend((0..8).map(more));
-    talk.push(("user", format!("Restart {id} at {hash} with '{path}' ({url}:) on {port}.")));
-    lines(&talk)
+    conversation.extend((0..8).map(more));
+    conversation
+        .push(("user", format!("Restart {id} at {hash} with '{path}' ({url}:) on {port}.")));
+    lines(&conversation)
 }
 
 #[test]
@@ -206,7 +207,7 @@ fn show_without_a_model_plans_no_call() {
     let sandbox = with_model();
     sandbox.write("summary", "They talked.");
     for args in [["--summary", "summary"], ["--max-calls", "0"]] {
-        let shown = show(&sandbox, &args, &talk(12, 60));
+        let shown = show(&sandbox, &args, &conversation(12, 60));
         assert_eq!((&shown["calls"], &shown["request"]), (&json!(0), &json!([])));
     }
 }

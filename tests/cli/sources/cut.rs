@@ -3,7 +3,7 @@
 use predicates::str::contains;
 use serde_json::json;
 
-use super::{lines, run, show, talk};
+use super::{conversation, lines, run, show};
 use crate::common::AssertExt;
 use crate::conversations::{Conversation, rebuild_meta, words};
 use crate::summaries::{calls, compacted, covered, legal, with_model};
@@ -17,7 +17,7 @@ fn v49_classic_cuts_as_the_original_program_did() {
     for (n, covered) in [(5, 0), (6, 2), (9, 4), (100, 50)] {
         for window in [&[][..], &["--window", "4000"]] {
             let args = [&["--classic", "--show"], window].concat();
-            let run = run(&sandbox, &args, &talk(n, 60));
+            let run = run(&sandbox, &args, &conversation(n, 60));
             if covered == 0 {
                 run.code(5).stdout("").stderr(contains("nothing to gain"));
                 continue;
@@ -50,7 +50,7 @@ fn v50_classic_moves_the_cut_only_to_keep_a_pair_together() {
 #[test]
 fn keep_tokens_keeps_the_newest_messages_of_that_size() {
     let sandbox = with_model();
-    let messages = talk(30, 60);
+    let messages = conversation(30, 60);
     let kept = |args: &[&str]| {
         let shown = show(&sandbox, args, &messages);
         let kept = shown["kept"].as_array().expect("a list").clone();
@@ -88,13 +88,15 @@ fn v52_one_huge_message_is_named() {
 fn an_emergency_keeps_the_newest_fifth_and_the_protected_messages() {
     let sandbox = with_model();
     sandbox.write("status", "69");
-    let talk = Conversation::new()
+    let conversation = Conversation::new()
         .user("Never push to main.")
         .assistant("Yes.")
         .record(json!({"type": "user", "content": "The id is 4f6c-77.", "pin": true}))
         .tool(words(100));
-    let talk = (0..20).fold(talk, |talk, n| talk.assistant(&words(60)).user(&format!("And {n}?")));
-    talk.append(&sandbox, "s.jsonl");
+    let conversation = (0..20).fold(conversation, |conversation, n| {
+        conversation.assistant(&words(60)).user(&format!("And {n}?"))
+    });
+    conversation.append(&sandbox, "s.jsonl");
     let before = legal(&sandbox).len();
     let record = compacted(&sandbox, &["--emergency"]);
     assert_eq!(
@@ -114,5 +116,5 @@ fn an_emergency_keeps_the_newest_fifth_and_the_protected_messages() {
     let few = lines(&(0..8).map(|n| (["user", "assistant"][n % 2], words(60))).collect::<Vec<_>>());
     let run = run(&sandbox, &["--record", "--emergency"], &few);
     assert_eq!(run.success().json_one()["first_kept_entry_id"], "id4");
-    super::run(&sandbox, &["--emergency"], &super::talk(8, 1)).code(5).stdout("");
+    super::run(&sandbox, &["--emergency"], &super::conversation(8, 1)).code(5).stdout("");
 }
