@@ -692,7 +692,7 @@ fn b_7_the_records_of_a_deeply_nested_reply_can_be_appended_and_rebuilt() {
 
 // ---- connections ---------------------------------------------------------------------------
 
-/// Plain HTTP is allowed only to the local host; a proxy would send the key elsewhere.
+/// By default, plain HTTP is allowed only to the local host; a proxy would send the key elsewhere.
 #[test]
 fn t6_plain_http_ignores_proxies_of_the_environment() {
     let (provider, proxy) = (FakeProvider::new(), FakeProvider::new());

@@ -313,7 +313,7 @@ impl Sizes<'_> {
     }
 
     /// Returns the size that all programs report after `step`.
-    fn one(&self, step: &str) -> u64 {
+    fn common_size(&self, step: &str) -> u64 {
         let run = self.sandbox.cmd("claw-rebuild").args(["--meta", &self.path]).assert();
         let size = size_by_stages(self.sandbox, &run.success().stdout_text(), step);
         let chat = self.sandbox.cmd("claw-chat").env("CLAW_PROVIDER", "offline");
@@ -342,7 +342,7 @@ impl Sizes<'_> {
             .success()
             .stdout_text();
         self.append(run.get_output().stdout.clone());
-        let size = self.one(program);
+        let size = self.common_size(program);
         assert_eq!(size, reported(&run, "after"), "{program} {args:?}");
         assert_eq!(piped.trim(), size.to_string(), "{program} {args:?} on a pipe");
         size
@@ -351,7 +351,7 @@ impl Sizes<'_> {
     fn undo(&self, what: &str) -> u64 {
         let run = self.sandbox.cmd("claw-rebuild").args(["--undo", what, &self.path]).assert();
         self.append(run.success().get_output().stdout.clone());
-        self.one(what)
+        self.common_size(what)
     }
 }
 
@@ -364,20 +364,20 @@ fn audit_14_all_programs_report_the_same_size_after_each_step() {
         let sizes =
             Sizes { sandbox: &sandbox, path: path.success().stdout_text().trim().to_owned() };
         sizes.append(before().lines());
-        let count = sizes.one("before any count") * percent / 100;
+        let count = sizes.common_size("before any count") * percent / 100;
         sizes.append(counted("Found.", count).to_string());
-        assert_eq!(sizes.one("counted"), count + 3);
+        assert_eq!(sizes.common_size("counted"), count + 3);
         sizes.append(after().lines());
-        let whole = sizes.one("after the count");
+        let whole = sizes.common_size("after the count");
         let cut = sizes.stage("claw-truncate", &["--window", "4000"]);
         assert_eq!(sizes.undo("cut"), whole);
         let short = sizes.stage("claw-compact", &["--window", "4000", "--summary", "summary"]);
         assert!(short < cut && cut < whole, "{percent}: {whole} -> {cut}, {short}");
         sizes.append(after().lines());
-        sizes.one("said after the summary");
+        sizes.common_size("said after the summary");
         let count = sizes.stage("claw-truncate", &["--window", "1500"]) * 9 / 10;
         sizes.append(counted("Once more.", count).to_string());
-        assert_eq!(sizes.one("counted again"), count + 3);
+        assert_eq!(sizes.common_size("counted again"), count + 3);
         sizes.undo("cut");
         sizes.undo("turn");
     }

@@ -131,7 +131,7 @@ fn v76_a_later_summary_replaces_the_same_messages() {
 #[test]
 fn v76_if_the_oldest_fails_the_others_are_still_made() {
     let (sandbox, first) = with_stub();
-    // A second session as well: one run tries the stubs of both.
+    // The transcript has a second stub; one run tries both.
     let second = stub(&sandbox, "two");
     sandbox.write("status.1", "69");
     let (run, records) = made(&sandbox, &[]);

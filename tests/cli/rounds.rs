@@ -13,7 +13,7 @@ use crate::common::{Cmd, Sandbox, hears};
 use crate::conversations::builds;
 use crate::exec::{has_ended, line_of, tools};
 
-/// Logs its run in `log`, and prints a long result.
+/// A tool that logs each run in `log` and prints a long result.
 const WORK: &str = "n=$(sed 's/[^0-9]//g'); sleep 0.02; i=0; while test $i -lt 150
     do echo \"step $i: compiled module $i\"; i=$((i+1)); done; echo $n >>log";
 

@@ -20,7 +20,7 @@ fn session(sandbox: &Sandbox, args: &[&str]) -> Cmd {
     sandbox.cmd("claw-session").args(args)
 }
 
-/// Runs claw-session and returns its output, which must be one line.
+/// Runs claw-session and returns its output, without the line feed at the end.
 #[track_caller]
 fn said(sandbox: &Sandbox, args: &[&str]) -> String {
     session(sandbox, args).assert().success().stdout_text().trim_end().to_owned()
@@ -330,7 +330,7 @@ fn a_label_can_be_changed_and_is_stored_in_the_transcript() {
 // ---- path --create and resets ----------------------------------------------------------------
 
 #[test]
-fn a_status_does_not_count_undone_messages() {
+fn a_status_does_not_count_undone_turns() {
     let sandbox = Sandbox::new();
     said(&sandbox, &["new", "--label", "work"]);
     let turn = "claw-turn --provider offline --window 4000 -m hi work";
@@ -390,7 +390,7 @@ fn v77_an_expired_session_is_kept_and_a_new_one_takes_its_key() {
     let first = at(evening, &daily);
     append(&sandbox, &first, json!({"type": "user", "content": "hi", "ts": evening}).to_string());
     let four = evening + 8 * 3600;
-    // A system record does not count as activity.
+    // An error record does not count as activity.
     append(
         &sandbox,
         &first,

@@ -22,7 +22,7 @@ fn lines(conversation: &[(&str, String)]) -> String {
     conversation.iter().enumerate().map(line).collect()
 }
 
-/// Returns `n` messages with alternating roles and `words` words each.
+/// Returns `n` messages with alternating roles and `length` words each.
 fn conversation(n: usize, length: usize) -> String {
     let says = |n| (["user", "assistant"][n % 2], format!("message {n}: {}", words(length)));
     lines(&(0..n).map(says).collect::<Vec<_>>())
@@ -77,7 +77,7 @@ fn v73_half_of_the_tokens_rounded_down_is_enough() {
         let messages = conversation(12, 60).replacen("message 0:", &words(more), 1);
         let before = show(&sandbox, &[], &messages)["tokens_before"].as_u64().expect("a number");
         *[&mut even, &mut odd][(before % 2) as usize] += 1;
-        // 49.9 %, 50 % and 50.1 %.
+        // From 49.9 % to 50.1 %.
         for (tokens, is_used) in [
             (before * 499 / 1000 - 1, false),
             (before / 2 - 1, false),
@@ -222,7 +222,8 @@ fn sources_are_tried_in_order_and_each_failure_is_reported() {
     assert!(first(2).starts_with("--max-tokens 2048 --provider openai --model b --base-url "));
     assert_eq!(first(3), "--max-tokens 2048");
 
-    // After the models come the sources without a call: local, or a note. If no call is left, they are the only ones.
+    // After the models come the sources that need no call: `local`, or else a stub. With --max-calls 0, they are the
+    // only ones.
     for n in 4..=9 {
         sandbox.write(&format!("status.{n}"), "69");
     }

@@ -11,7 +11,7 @@ use crate::conversations::{
 
 const MARKER: &str = "left out, sha256 ";
 
-/// A question, a call with this result, and the assistant's reply to it.
+/// A question, a call with this result, the assistant's reply to it, and a new prompt.
 fn one(result: impl Into<Value>) -> Conversation {
     Conversation::new().user("Look.").tool(result).assistant("Seen.").user("And now?")
 }
@@ -278,7 +278,7 @@ fn v44_no_budget_leaves_the_marker() {
 #[test]
 fn v45_d33_l1_many_results_of_legal_length_are_shortened_oldest_first() {
     let sandbox = Sandbox::new();
-    // Ten results of 4000 tokens, a limit of 24000 characters each, a budget of 14000 tokens in total.
+    // Eleven results of 4000 tokens, a limit of 24000 characters each, a budget of 14000 tokens in total.
     let conversation = (0..10)
         .fold(Conversation::new().user("Look."), |conversation, _| conversation.tool(text(20_000)));
     let conversation = conversation.assistant("Done.").user("Again.").tool(text(20_000));
@@ -591,7 +591,7 @@ fn l5_a_record_that_omits_a_missing_image_is_a_finding() {
             .stdout(before.clone())
             .stderr(contains("a truncation does not fit this result"));
     }
-    // A record whose `media` is not a list cannot be appended; without `media`, only the text changes.
+    // A record whose `media` is not a list cannot be appended; one without `media` omits no image.
     let mut wrong = record.clone();
     wrong["media"] = json!("AAAA");
     sandbox.cmd("claw-append").arg("s.jsonl").write_stdin(wrong.to_string()).assert().code(65);

@@ -126,7 +126,7 @@ fn v59_a_second_overflow_summarises() {
     let run = run.stderr(contains("claw-compact: summarised ")).stderr(contains(" (1 call, "));
     assert_eq!(case.no_request_twice().requests(), (3, 1));
     assert_eq!((case.added("compaction").len(), case.added("error").len()), (1, 2));
-    // The last request is what the transcript rebuilds to, with its reply.
+    // The last request begins with the summary, and its reply is printed.
     let last = case.provider.requests().pop().expect("a request");
     assert!(last.messages()[0].to_string().contains("[Previous conversation summary]"));
     run.stdout(contains(format!(": {PROMPT}\n")));

@@ -144,7 +144,7 @@ fn a_turn_with_a_provider_makes_its_checkpoint_once() {
     provider.script(Step::text(r#"{"summary":"They built.","open_questions":["What is next?"]}"#));
     turn("And what is next?");
     wait_for("checkpoint", || checkpoints(&sandbox) == 1);
-    let known = crate::checkpoint::known(&sandbox);
+    let known = crate::checkpoint::meta_checkpoint(&sandbox);
     assert_eq!(
         (&known["summary"], &known["generated_by"]),
         (&json!("They built."), &json!("test-model"))
