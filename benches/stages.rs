@@ -3,8 +3,8 @@
 //!     scripts/dev/gen-corpus --ids 8 >corpus.jsonl
 //!     CLAW_BENCH=corpus.jsonl cargo bench
 //!
-//! The first run is the baseline; a later run reports by how much each stage became faster or slower.
-//! scripts/dev/bench measures whole programs, also in comparison with others.
+//! The last column has the throughput, in bytes of the transcript. scripts/dev/bench measures whole programs, also in
+//! comparison with others.
 
 #![allow(clippy::expect_used, reason = "a benchmark cannot run without its input")]
 
@@ -12,12 +12,12 @@ use clawutils::compact::cut;
 use clawutils::estimate::{Estimate, Gauge, Method, Request};
 use clawutils::input::Input;
 use clawutils::json::Object;
-use clawutils::messages;
 use clawutils::messages::rebuild::{Form, RebuildOptions, from_inputs};
+use clawutils::messages::{self, Message};
 use clawutils::rules;
 use clawutils::truncate;
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use std::hint::black_box;
+use divan::Bencher;
+use divan::counter::BytesCount;
 
 /// Returns the transcript in the file `CLAW_BENCH`, or a small generated one to try the benchmarks.
 fn transcript() -> Vec<u8> {
@@ -37,49 +37,92 @@ fn transcript() -> Vec<u8> {
     (0..300).map(turn).collect::<Vec<_>>().join("\n").into_bytes()
 }
 
-fn stages(criterion: &mut Criterion) {
-    let bytes = transcript();
-    let input = [Input::memory("corpus", bytes.clone())];
-    let rebuilt = from_inputs(&input, &RebuildOptions::default()).expect("a transcript");
-    let text = String::from_utf8(bytes.clone()).expect("UTF-8");
-    let pipe = rebuilt.messages.iter().map(|m| m.to_line() + "\n").collect::<String>();
-    let request = Request { messages: &rebuilt.messages, ..Request::default() };
-    let tokens = Estimate::of(request, Method::Script).unmeasured;
-
-    let mut group = criterion.benchmark_group("stages");
-    group.sample_size(20).throughput(Throughput::Bytes(bytes.len() as u64));
-    group.bench_function("scan", |bencher| {
-        bencher.iter(|| text.lines().filter(|line| Object::parse(line).is_ok()).count());
-    });
-    group.bench_function("scan by serde_json", |bencher| {
-        bencher.iter(|| text.lines().filter(|line| Object::parse_slowly(line).is_ok()).count());
-    });
-    group.bench_function("rebuild", |bencher| {
-        let form = Form { array: false, meta: false };
-        bencher.iter(|| form.stream(&input, &RebuildOptions::default(), &mut std::io::sink()));
-    });
-    group.bench_function("read messages", |bencher| {
-        bencher.iter(|| messages::read("pipe", pipe.as_bytes()).map(|messages| messages.len()));
-    });
-    group.bench_function("check", |bencher| {
-        bencher.iter(|| rules::violations(black_box(&rebuilt.messages)).len());
-    });
-    group.bench_function("estimate", |bencher| {
-        bencher.iter(|| Estimate::of(black_box(request), Method::Script).tokens);
-    });
-    group.bench_function("truncate", |bencher| {
-        let options = truncate::TruncateOptions::new(tokens, truncate::MAX_FRACTION, tokens / 2);
-        let gauge = Gauge::new(request, None);
-        bencher.iter(|| {
-            let mut messages = rebuilt.messages.clone();
-            truncate::truncate(&mut messages, Request::default(), gauge, options).after
-        });
-    });
-    group.bench_function("cut", |bencher| {
-        bencher.iter(|| cut::legal(black_box(&rebuilt.messages)).len());
-    });
-    group.finish();
+/// The transcript, as each stage reads it.
+struct Corpus {
+    text: String,
+    inputs: [Input; 1],
+    messages: Vec<Message<'static>>,
+    /// The messages as lines of JSON.
+    pipe: String,
 }
 
-criterion_group!(benches, stages);
-criterion_main!(benches);
+impl Corpus {
+    fn read() -> Corpus {
+        let bytes = transcript();
+        let inputs = [Input::memory("corpus", bytes.clone())];
+        let messages =
+            from_inputs(&inputs, &RebuildOptions::default()).expect("a transcript").messages;
+        let pipe = messages.iter().map(|message| message.to_line() + "\n").collect();
+        Corpus { text: String::from_utf8(bytes).expect("UTF-8"), inputs, messages, pipe }
+    }
+
+    /// Returns the request with all messages.
+    fn request(&self) -> Request<'_, '_> {
+        Request { messages: &self.messages, ..Request::default() }
+    }
+}
+
+fn main() {
+    divan::main();
+}
+
+/// Measures a stage, and reports its throughput in bytes of the transcript.
+fn measure<Output>(bencher: Bencher<'_, '_>, stage: impl Fn(&Corpus) -> Output) {
+    let corpus = Corpus::read();
+    bencher.counter(BytesCount::of_str(&corpus.text)).bench_local(|| stage(&corpus));
+}
+
+#[divan::bench]
+fn scan(bencher: Bencher<'_, '_>) {
+    measure(bencher, |corpus| {
+        corpus.text.lines().filter(|line| Object::parse(line).is_ok()).count()
+    });
+}
+
+#[divan::bench]
+fn scan_by_serde_json(bencher: Bencher<'_, '_>) {
+    measure(bencher, |corpus| {
+        corpus.text.lines().filter(|line| Object::parse_slowly(line).is_ok()).count()
+    });
+}
+
+#[divan::bench]
+fn rebuild(bencher: Bencher<'_, '_>) {
+    let form = Form { array: false, meta: false };
+    measure(bencher, |corpus| {
+        form.stream(&corpus.inputs, &RebuildOptions::default(), &mut std::io::sink())
+    });
+}
+
+#[divan::bench]
+fn read_messages(bencher: Bencher<'_, '_>) {
+    measure(bencher, |corpus| {
+        messages::read("pipe", corpus.pipe.as_bytes()).map(|messages| messages.len())
+    });
+}
+
+#[divan::bench]
+fn check(bencher: Bencher<'_, '_>) {
+    measure(bencher, |corpus| rules::violations(&corpus.messages).len());
+}
+
+#[divan::bench]
+fn estimate(bencher: Bencher<'_, '_>) {
+    measure(bencher, |corpus| Estimate::of(corpus.request(), Method::Script).tokens);
+}
+
+#[divan::bench]
+fn truncate(bencher: Bencher<'_, '_>) {
+    measure(bencher, |corpus| {
+        let gauge = Gauge::new(corpus.request(), None);
+        let tokens = Estimate::of(corpus.request(), Method::Script).unmeasured;
+        let options = truncate::TruncateOptions::new(tokens, truncate::MAX_FRACTION, tokens / 2);
+        let mut messages = corpus.messages.clone();
+        truncate::truncate(&mut messages, Request::default(), gauge, options).after
+    });
+}
+
+#[divan::bench]
+fn cut(bencher: Bencher<'_, '_>) {
+    measure(bencher, |corpus| cut::legal(&corpus.messages).len());
+}
