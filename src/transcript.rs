@@ -105,8 +105,8 @@ impl<'a> Batch<'a> {
 fn check(line: &[u8]) -> Result<&str, String> {
     let text = std::str::from_utf8(line).map_err(|error| format!("not UTF-8: {error}"))?;
     let object = Object::parse(text).map_err(|error| format!("not a JSON object: {error}"))?;
-    if object.is_deeper(line::MOST_DEPTH) {
-        let most = line::MOST_DEPTH;
+    if object.is_deeper(line::MAX_DEPTH) {
+        let most = line::MAX_DEPTH;
         return Err(format!(
             "nested more than {most} levels deep; store the inner part as a string"
         ));
@@ -371,12 +371,12 @@ fn seal(batch: &Batch<'_>, previous: &[u8], ts: &str) -> anyhow::Result<Vec<Stri
 }
 
 /// The most bytes passed to one write call. The kernel accepts no more than about 2 GiB.
-const MOST_WRITE: usize = 1 << 30;
+const MAX_WRITE: usize = 1 << 30;
 
 /// Writes all of `bytes`, each part in one system call. A short write is an error, so that the caller removes the
 /// partial batch at once and other programs hardly ever see it.
 fn write(file: &mut File, bytes: &[u8], sync: bool) -> std::io::Result<()> {
-    for part in bytes.chunks(MOST_WRITE) {
+    for part in bytes.chunks(MAX_WRITE) {
         let written = loop {
             match file.write(part) {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}

@@ -8,7 +8,7 @@ use clawutils::input::line::LineObject;
 use clawutils::input::lines::Lines;
 use clawutils::json::Object;
 use clawutils::messages::range::RebuildOptions;
-use clawutils::messages::view::{self, Governing, View};
+use clawutils::messages::view::{self, EffectiveCompaction, View};
 use clawutils::record::scale::Scale;
 use clawutils::record::{Body, Record};
 use memchr::memmem;
@@ -29,7 +29,7 @@ pub fn is_found(bytes: &[u8]) -> Law {
         return Ok(());
     };
     let expected = read(bytes);
-    let id = |view: &View| view.governing.as_ref().map(|governing| governing.id.clone());
+    let id = |view: &View| view.compaction.as_ref().map(|compaction| compaction.id.clone());
     same("the compaction that governs", &id(&found), &id(&expected))?;
     same("the start of the view", &found.start, &expected.start)?;
     same("the retracted records", &found.retracted, &expected.retracted)?;
@@ -65,7 +65,7 @@ fn objects(bytes: &[u8]) -> Vec<Found> {
 fn read(bytes: &[u8]) -> View {
     let objects = objects(bytes);
     let mut view = View::default();
-    let mut better: HashMap<String, Governing> = HashMap::new();
+    let mut better: HashMap<String, EffectiveCompaction> = HashMap::new();
     for found in objects.iter().rev() {
         let object = Object::parse(&found.text).expect("it was one");
         let (place, offset) = (found.place.clone(), found.place.offset);
@@ -89,18 +89,20 @@ fn read(bytes: &[u8]) -> View {
                 view.truncations.entry(key).or_insert_with(|| (**shown).clone());
             }
             Body::Compaction { summary, retry_of: Some(place), scale, .. } => {
-                better.entry(place.clone()).or_insert(Governing::new(record, summary, *scale));
+                better
+                    .entry(place.clone())
+                    .or_insert(EffectiveCompaction::new(record, summary, *scale));
             }
             Body::Compaction { summary, first_kept, hint, retry_of: None, scale }
-                if view.governing.is_none() =>
+                if view.compaction.is_none() =>
             {
                 let before = &bytes[..record.offset as usize];
                 if let Some(start) = locate(first_kept, *hint, before, &objects) {
-                    let own = Governing::new(record, summary, *scale);
-                    let governing = better.remove(record.id.as_ref()).unwrap_or(own);
-                    keep_scale(&mut view, governing.scale, governing.at);
-                    view.counts_from = view.counts_from.max(governing.at);
-                    view.governing = Some(governing);
+                    let own = EffectiveCompaction::new(record, summary, *scale);
+                    let compaction = better.remove(record.id.as_ref()).unwrap_or(own);
+                    keep_scale(&mut view, compaction.scale, compaction.at);
+                    view.counts_from = view.counts_from.max(compaction.at);
+                    view.compaction = Some(compaction);
                     view.start = start;
                 }
             }

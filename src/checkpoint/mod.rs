@@ -12,7 +12,7 @@ use crate::messages::Message;
 use crate::messages::checkpoint::LatestCheckpoint;
 use crate::record::checkpoint::Checkpoint;
 use crate::record::content::Role;
-use reply::Said;
+use reply::CheckpointReply;
 
 /// The default instructions to the model. The user may replace them with a file.
 pub const PROMPT: &str = "\
@@ -39,7 +39,7 @@ pub struct CheckpointPlan<'m, 'a> {
     /// The id of the first record in the last of these messages.
     pub up_to: String,
     /// False if a checkpoint already covers all of it.
-    pub is_news: bool,
+    pub has_new_messages: bool,
 }
 
 /// Plans a checkpoint of these messages. Returns `None` if there is nothing to cover except the summary of an earlier
@@ -51,12 +51,12 @@ pub fn plan<'m, 'a>(messages: &'m [Message<'a>]) -> Option<CheckpointPlan<'m, 'a
     let up_to = id(messages[..end].last().filter(|_| end > first)?).to_owned();
     let known = LatestCheckpoint::among(messages);
     let place = known.and_then(|known| known.place(&messages[..end]));
-    let is_news = place.is_none_or(|last| last + 1 < end);
+    let has_new_messages = place.is_none_or(|last| last + 1 < end);
     let (earlier, from) = match known.zip(place) {
-        Some((known, last)) if is_news => (Some(known.checkpoint.render()), last + 1),
+        Some((known, last)) if has_new_messages => (Some(known.checkpoint.render()), last + 1),
         _ => (summary_of(messages), first),
     };
-    Some(CheckpointPlan { earlier, covered: &messages[from..end], up_to, is_news })
+    Some(CheckpointPlan { earlier, covered: &messages[from..end], up_to, has_new_messages })
 }
 
 /// Returns the summary of an earlier compaction.
@@ -84,12 +84,12 @@ fn id<'m>(message: &'m Message<'_>) -> &'m str {
 impl CheckpointPlan<'_, '_> {
     /// Returns the checkpoint record for a reply. `messages` and `tokens` give the current size of the conversation.
     #[must_use]
-    pub fn checkpoint(&self, said: Said, messages: usize, tokens: u64) -> Checkpoint {
+    pub fn checkpoint(&self, reply: CheckpointReply, messages: usize, tokens: u64) -> Checkpoint {
         Checkpoint {
-            summary: said.summary,
-            topics: said.topics,
-            key_decisions: said.key_decisions,
-            open_questions: said.open_questions,
+            summary: reply.summary,
+            topics: reply.topics,
+            key_decisions: reply.key_decisions,
+            open_questions: reply.open_questions,
             tokens,
             messages: messages as u64,
             covers_up_to: Some(self.up_to.clone()),
@@ -163,7 +163,7 @@ mod tests {
         let text = text.replace(r#""covers_up_to":"m1""#, r#""covers_up_to":"m5""#);
         let messages = messages::read("t", text.as_bytes()).unwrap();
         let plan = plan(&messages).unwrap();
-        assert!(!plan.is_news && plan.earlier.is_none());
+        assert!(!plan.has_new_messages && plan.earlier.is_none());
         assert_eq!(plan.covered, &messages[..]);
     }
 }

@@ -3,13 +3,13 @@
 use crate::json::{Object, elements, string};
 
 /// The maximum length, in characters, of a summary taken from a reply without a JSON object.
-const MOST_PLAIN: usize = 4000;
+const MAX_PLAIN: usize = 4000;
 /// The maximum number of opening braces to try as the beginning of an object.
-const MOST_TRIES: usize = 1000;
+const MAX_TRIES: usize = 1000;
 
 /// The content of a reply.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Said {
+pub struct CheckpointReply {
     /// The summary; never blank.
     pub summary: String,
     /// The topics of the conversation.
@@ -22,27 +22,28 @@ pub struct Said {
 
 /// The result of reading a text that may be an object with a summary.
 enum FoundSummary {
-    Summary(Said),
+    Summary(CheckpointReply),
     /// The object has a summary, but it is blank.
     Blank,
     Nothing,
 }
 
-impl Said {
+impl CheckpointReply {
     /// Reads the first JSON object with a summary that the reply is or contains. If there is none, the text of the
     /// reply is the summary, cut to 4000 characters. Returns `None` if every summary is blank, or the reply is.
     #[must_use]
-    pub fn read(reply: &str) -> Option<Said> {
+    pub fn read(reply: &str) -> Option<CheckpointReply> {
         let mut blank = false;
         for text in std::iter::once(reply.trim()).chain(objects(reply)) {
             match read_object(text) {
-                FoundSummary::Summary(said) => return Some(said),
+                FoundSummary::Summary(content) => return Some(content),
                 FoundSummary::Blank => blank = true,
                 FoundSummary::Nothing => {}
             }
         }
-        let summary: String = reply.trim().chars().take(MOST_PLAIN).collect();
-        (!blank && !summary.is_empty()).then(|| Said { summary, ..Said::default() })
+        let summary: String = reply.trim().chars().take(MAX_PLAIN).collect();
+        (!blank && !summary.is_empty())
+            .then(|| CheckpointReply { summary, ..CheckpointReply::default() })
     }
 }
 
@@ -53,7 +54,7 @@ fn read_object(text: &str) -> FoundSummary {
         return FoundSummary::Blank;
     }
     let list = |name: &str| object.get(name).and_then(texts).unwrap_or_default();
-    FoundSummary::Summary(Said {
+    FoundSummary::Summary(CheckpointReply {
         summary: summary.join("\n\n"),
         topics: list("topics"),
         key_decisions: list("key_decisions"),
@@ -71,7 +72,7 @@ fn texts(raw: &str) -> Option<Vec<String>> {
 
 /// Returns the parts of a text from an opening brace to the matching closing one, in order and including nested ones.
 fn objects(text: &str) -> impl Iterator<Item = &str> {
-    let starts = text.match_indices('{').take(MOST_TRIES);
+    let starts = text.match_indices('{').take(MAX_TRIES);
     starts.filter_map(|(start, _)| balanced(&text[start..]))
 }
 
@@ -100,8 +101,8 @@ mod tests {
 
     const WHOLE: &str = r#"{"summary":"They {built} \"it\".","topics":["a","b"],"key_decisions":["c"],"open_questions":[]}"#;
 
-    fn whole() -> Option<Said> {
-        Some(Said {
+    fn whole() -> Option<CheckpointReply> {
+        Some(CheckpointReply {
             summary: r#"They {built} "it"."#.into(),
             topics: vec!["a".into(), "b".into()],
             key_decisions: vec!["c".into()],
@@ -109,8 +110,8 @@ mod tests {
         })
     }
 
-    fn plain(text: &str) -> Option<Said> {
-        Some(Said { summary: text.into(), ..Said::default() })
+    fn plain(text: &str) -> Option<CheckpointReply> {
+        Some(CheckpointReply { summary: text.into(), ..CheckpointReply::default() })
     }
 
     #[test]
@@ -125,7 +126,7 @@ mod tests {
             format!(r#"{{"checkpoint":{WHOLE}}}"#),
             format!("{{\"summary\": oops}} {WHOLE}"),
         ] {
-            assert_eq!(Said::read(&reply), whole(), "{reply}");
+            assert_eq!(CheckpointReply::read(&reply), whole(), "{reply}");
         }
     }
 
@@ -142,29 +143,29 @@ mod tests {
             "\"a { in a string",
             "null",
         ] {
-            assert_eq!(Said::read(reply), plain(reply), "{reply}");
+            assert_eq!(CheckpointReply::read(reply), plain(reply), "{reply}");
         }
-        let long = "é".repeat(MOST_PLAIN + 1);
-        assert_eq!(Said::read(&long), plain(&"é".repeat(MOST_PLAIN)));
-        assert_eq!(Said::read(&"{".repeat(100_000)), plain(&"{".repeat(MOST_PLAIN)));
+        let long = "é".repeat(MAX_PLAIN + 1);
+        assert_eq!(CheckpointReply::read(&long), plain(&"é".repeat(MAX_PLAIN)));
+        assert_eq!(CheckpointReply::read(&"{".repeat(100_000)), plain(&"{".repeat(MAX_PLAIN)));
     }
 
     #[test]
     fn v75_wrong_types_are_dropped_or_wrapped() {
-        let reply = r#"{"summary":["One.","Two."],"topics":"one","key_decisions":[1,"d",["x"],null," "],"open_questions":{"a":1}}"#;
-        let said = Said {
+        let text = r#"{"summary":["One.","Two."],"topics":"one","key_decisions":[1,"d",["x"],null," "],"open_questions":{"a":1}}"#;
+        let reply = CheckpointReply {
             summary: "One.\n\nTwo.".into(),
             topics: vec!["one".into()],
             key_decisions: vec!["d".into()],
             open_questions: vec![],
         };
-        assert_eq!(Said::read(reply), Some(said));
+        assert_eq!(CheckpointReply::read(text), Some(reply));
     }
 
     #[test]
     fn v75_a_blank_summary_is_rejected() {
         for reply in ["", " \n", r#"{"summary":" ","topics":["a"]}"#, r#"{"summary":[]}"#] {
-            assert_eq!(Said::read(reply), None, "{reply}");
+            assert_eq!(CheckpointReply::read(reply), None, "{reply}");
         }
     }
 }

@@ -8,7 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use std::path::Path;
 
 /// The largest file, in bytes. Encoded in base64, it still fits in a request.
-const MOST_BYTES: usize = 30 << 20;
+const MAX_BYTES: usize = 30 << 20;
 
 /// The first bytes and the types of media that providers accept.
 const MEDIA: [(&[u8], &str); 5] = [
@@ -29,8 +29,8 @@ pub fn block(path: &Path) -> anyhow::Result<String> {
     if bytes.is_empty() {
         return fail(Exit::Data, format!("cannot attach '{name}': the file is empty; check it"));
     }
-    if bytes.len() > MOST_BYTES {
-        let most = MOST_BYTES >> 20;
+    if bytes.len() > MAX_BYTES {
+        let most = MAX_BYTES >> 20;
         let text = format!("cannot attach '{name}': more than {most} MiB; use a smaller file");
         return fail(Exit::Data, text);
     }

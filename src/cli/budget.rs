@@ -180,8 +180,8 @@ fn why_tools_are_invalid(text: &str) -> Option<String> {
     if json::elements(text).is_none() {
         return Some("not a JSON array; give a list of tools, or a directory of them".to_owned());
     }
-    let is_too_deep = json::is_deeper(text, line::MOST_DEPTH);
-    is_too_deep.then(|| format!("nested more than {} levels deep", line::MOST_DEPTH))
+    let is_too_deep = json::is_deeper(text, line::MAX_DEPTH);
+    is_too_deep.then(|| format!("nested more than {} levels deep", line::MAX_DEPTH))
 }
 
 /// The option for the record of a refused request.

@@ -2,7 +2,7 @@
 
 use crate::cli::ENVIRONMENT;
 use crate::exit::{Error, Exit};
-use crate::settings::file::{self, ConfigFile, MOST_BYTES};
+use crate::settings::file::{self, ConfigFile, MAX_BYTES};
 use crate::settings::place;
 use anyhow::Context;
 use clap::ArgMatches;
@@ -37,7 +37,7 @@ pub fn open(given: &ArgMatches) -> anyhow::Result<ConfigFile> {
 /// Reads the text of a file.
 fn read(path: &Path) -> anyhow::Result<String> {
     let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes));
+    let read = File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes));
     read.with_context(|| format!("cannot read '{}'", path.display()))?;
     file::text(path, bytes)
 }

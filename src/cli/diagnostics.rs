@@ -83,7 +83,7 @@ pub fn say_all<'a, T: fmt::Display + 'a>(
         let members = if is_json() { members(each) } else { Members::new() };
         let before = lines.len();
         push_line(&mut lines, name, &text, &members);
-        if lines.len() > MOST_AT_ONCE {
+        if lines.len() > MAX_AT_ONCE {
             write_lines(&lines[..before]);
             lines.drain(..before);
         }
@@ -93,7 +93,7 @@ pub fn say_all<'a, T: fmt::Display + 'a>(
 
 /// The most bytes to write in one system call. Lines are collected because a call costs more than formatting a line. Up
 /// to this size, writes to a pipe are atomic, so lines of other programs cannot come between.
-const MOST_AT_ONCE: usize = 4096;
+const MAX_AT_ONCE: usize = 4096;
 
 /// Adds the line of a diagnostic to `lines`.
 fn push_line(lines: &mut String, name: &str, text: &str, members: &Members) {

@@ -215,7 +215,7 @@ const BUFFER: usize = 64 * 1024;
 /// The length in bytes from which output is written directly, without copying it to the buffer.
 const LONG: usize = 8 * 1024;
 /// The most slices in one call of writev(2): IOV_MAX on Linux.
-const MOST_SLICES: usize = 1024;
+const MAX_SLICES: usize = 1024;
 
 impl Output {
     /// Opens standard output.
@@ -245,7 +245,7 @@ impl Output {
         let mut left = &mut pieces[..];
         IoSlice::advance_slices(&mut left, 0);
         while !left.is_empty() {
-            let most = left.len().min(MOST_SLICES);
+            let most = left.len().min(MAX_SLICES);
             match rustix::io::writev(&self.stdout, &left[..most]) {
                 Ok(0) => return Err(std::io::ErrorKind::WriteZero.into()),
                 Ok(written) => IoSlice::advance_slices(&mut left, written),

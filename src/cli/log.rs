@@ -123,7 +123,7 @@ impl Log {
 }
 
 /// The most findings of one rule to write to a terminal.
-const MOST_OF_A_RULE: usize = 20;
+const MAX_PER_RULE: usize = 20;
 
 /// Reports all findings and their number. On a terminal, reports only the first ones of each rule and how many more
 /// there are.
@@ -132,7 +132,7 @@ const MOST_OF_A_RULE: usize = 20;
 /// Fails with 65 if there are findings and `strict` is true.
 pub fn report(log: Log, findings: &[Finding], strict: bool) -> anyhow::Result<()> {
     let is_short = std::io::stderr().is_terminal() && !diagnostics::is_json();
-    let most = if is_short { MOST_OF_A_RULE } else { usize::MAX };
+    let most = if is_short { MAX_PER_RULE } else { usize::MAX };
     let mut counts = BTreeMap::new();
     let first = findings.iter().filter(|finding| {
         let count = counts.entry(finding.rule.name).or_insert(0);

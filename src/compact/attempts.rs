@@ -10,7 +10,7 @@ use crate::transcript;
 use std::path::PathBuf;
 
 /// The size in bytes at which the log is deleted and started again. It holds thousands of attempts.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// The attempts with one key.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ impl Attempts {
     /// Logs an attempt at time `ts`, in Unix seconds.
     pub fn note(&self, is_good: bool, ts: f64) {
         let Some(path) = &self.path else { return };
-        if std::fs::metadata(path).is_ok_and(|file| file.len() > MOST_BYTES) {
+        if std::fs::metadata(path).is_ok_and(|file| file.len() > MAX_BYTES) {
             let _ = std::fs::remove_file(path);
         }
         let line = Members::new().string("key", &self.key).decimal("ts", ts).bool("ok", is_good);

@@ -12,7 +12,7 @@ use crate::record::content::BlockKind;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// The most names in one request to the model.
-pub const MOST: usize = 12;
+pub const MAX_IDENTIFIERS: usize = 12;
 /// The longest quoted line, in characters.
 const LINE: usize = 200;
 
@@ -77,17 +77,17 @@ impl Used {
         self.names.is_empty()
     }
 
-    /// Returns the names, at most [`MOST`].
+    /// Returns the names, at most [`MAX_IDENTIFIERS`].
     #[must_use]
     pub fn names(&self) -> Vec<String> {
-        self.names.iter().take(MOST).map(|name| name.name.clone()).collect()
+        self.names.iter().take(MAX_IDENTIFIERS).map(|name| name.name.clone()).collect()
     }
 
     /// Returns the lines that contain these names, oldest first, each once.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
-        for name in self.names.iter().take(MOST).rev() {
+        for name in self.names.iter().take(MAX_IDENTIFIERS).rev() {
             if !lines.contains(&name.line) {
                 lines.push(name.line.clone());
             }

@@ -31,12 +31,12 @@ const LAST: &str = "The last answer";
 /// The longest summary is composed at this step, the shortest at step 0.
 const STEPS: usize = 48;
 /// The last step at which an earlier summary by a model is included in full.
-const LEAST: usize = 4;
+const MIN_STEPS: usize = 4;
 /// The shortest form of an earlier summary by a model, in characters.
-const LEAST_EARLIER: usize = 60;
+const MIN_EARLIER: usize = 60;
 /// Lengths in characters to which the summary of step 0 is cut if it is too long.
 const BEGINNINGS: [usize; 5] = [200, 140, 100, 70, 40];
-const LEAST_BEGINNING: usize = 20;
+const MIN_BEGINNING: usize = 20;
 
 /// Summarises the covered messages, in the longest form that has at most [`Task::most_tokens`]. If no form fits,
 /// returns the shortest; the result is never empty.
@@ -47,19 +47,19 @@ pub fn summary(task: &Task<'_, '_>, planned: &CutPlan) -> String {
     let fits = |text: &String| task.gauge.text(text) <= task.most_tokens(planned);
     let mut forms = sizes().map(|(step, earlier)| sections.compose(step, earlier));
     forms.find(fits).unwrap_or_else(|| {
-        let barest = sections.compose(0, LEAST_EARLIER);
+        let barest = sections.compose(0, MIN_EARLIER);
         let mut beginnings = BEGINNINGS.map(|most| short(&barest, most)).into_iter();
-        beginnings.find(fits).unwrap_or_else(|| short(&barest, LEAST_BEGINNING))
+        beginnings.find(fits).unwrap_or_else(|| short(&barest, MIN_BEGINNING))
     })
 }
 
 /// Returns the steps to try, longest first, each with the maximum length of an earlier summary by a model in
-/// characters. Down to step [`LEAST`] that summary is included in full; then it is shortened at that step; then
+/// characters. Down to step [`MIN_STEPS`] that summary is included in full; then it is shortened at that step; then
 /// everything is.
 fn sizes() -> impl Iterator<Item = (usize, usize)> {
-    let whole = (LEAST..=STEPS).rev().map(|step| (step, usize::MAX));
-    let less = [4000, 2000, 1000, 500].map(|earlier| (LEAST, earlier));
-    let bare = (0..LEAST).rev().map(|step| (step, LEAST_EARLIER * (step + 1)));
+    let whole = (MIN_STEPS..=STEPS).rev().map(|step| (step, usize::MAX));
+    let less = [4000, 2000, 1000, 500].map(|earlier| (MIN_STEPS, earlier));
+    let bare = (0..MIN_STEPS).rev().map(|step| (step, MIN_EARLIER * (step + 1)));
     whole.chain(less).chain(bare)
 }
 

@@ -14,7 +14,7 @@ use crate::record::content::Role;
 /// shorter text more faithfully, and the margin absorbs errors of the estimate.
 const SHARE: f64 = 0.8;
 /// The share if messages are large: one more message is then a large part of a piece.
-const LEAST_SHARE: f64 = 0.5;
+const MIN_SHARE: f64 = 0.5;
 /// The number of levels to try before dividing the covered part.
 const WHOLE_LEVELS: usize = 4;
 
@@ -131,7 +131,7 @@ fn piece(parts: &[QuotedPart]) -> Piece {
 fn share(average: f64, room: f64) -> f64 {
     // A fifth more, because estimates may be too low.
     let part = 1.2 * average / room.max(1.0);
-    (SHARE - 2.0 * (part - 0.1).max(0.0)).max(LEAST_SHARE)
+    (SHARE - 2.0 * (part - 0.1).max(0.0)).max(MIN_SHARE)
 }
 
 /// Divides the parts, in order, into as few pieces as possible, each within `room` tokens. Returns `None` if that
@@ -260,7 +260,7 @@ mod tests {
     fn large_messages_make_small_pieces() {
         assert!((share(10.0, 1000.0) - SHARE).abs() < 1e-9);
         assert!(share(150.0, 1000.0) < SHARE);
-        assert!((share(900.0, 1000.0) - LEAST_SHARE).abs() < 1e-9);
+        assert!((share(900.0, 1000.0) - MIN_SHARE).abs() < 1e-9);
     }
 
     #[test]

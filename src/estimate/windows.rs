@@ -9,9 +9,9 @@ use crate::json::Object;
 use crate::json::write::Members;
 
 /// The smallest plausible window in tokens; smaller numbers in refusals count something else.
-pub const LEAST: u64 = 1024;
+pub const MIN_WINDOW: u64 = 1024;
 /// The largest plausible window, as a multiple of the one that was known before.
-pub const MOST_TIMES: u64 = 10;
+pub const MAX_RATIO: u64 = 10;
 /// The time in seconds for which a stated window applies: 30 days, because servers are reconfigured.
 pub const LIFETIME: f64 = 30.0 * 86_400.0;
 
@@ -27,7 +27,7 @@ pub struct Stated {
 /// Returns true if `window` is plausible for a model. `known` is the window known so far, if any.
 #[must_use]
 pub fn is_plausible(window: u64, known: Option<u64>) -> bool {
-    window >= LEAST && known.is_none_or(|known| window <= known.saturating_mul(MOST_TIMES))
+    window >= MIN_WINDOW && known.is_none_or(|known| window <= known.saturating_mul(MAX_RATIO))
 }
 
 /// Returns the line that records the window of `model` in a refusal from `endpoint`.

@@ -28,7 +28,7 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The maximum amount of a failed tool's standard error, in bytes, that goes into the result.
-const MOST_ERRORS: usize = 4000;
+const MAX_ERRORS: usize = 4000;
 
 /// A tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -209,7 +209,7 @@ impl Job {
         command.current_dir(&settings.workspace).env_clear();
         command.envs(settings.environment.iter().map(|(name, value)| (name, value)));
         let keep = settings.keep.as_ref().map(|directory| directory.join(file_name(name, number)));
-        let outputs = [ToolOutput::new(settings.max_output, keep), ToolOutput::end(MOST_ERRORS)];
+        let outputs = [ToolOutput::new(settings.max_output, keep), ToolOutput::end(MAX_ERRORS)];
         match child::run(groups, command, input.clone(), settings.timeout, outputs) {
             Ok(ended) => ended.map(|ended| self.result(&ended, settings)),
             Err(error) => Some(self.failed(&format!("tool '{name}' cannot be run: {error}"))),
@@ -224,7 +224,7 @@ impl Job {
                 format!("did not end in {} s and was killed", settings.timeout.as_secs_f64())
             }
             _ if ended.is_endless() => {
-                format!("wrote more than {} bytes and was stopped", output::MOST)
+                format!("wrote more than {} bytes and was stopped", output::MAX_OUTPUT)
             }
             (Some(0), _) => return self.record(&stdout, false),
             (Some(status), _) => format!("failed with status {status}"),

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 /// The maximum amount of output that is read, in bytes, so that a tool that never stops writing does not fill the
 /// disk.
-pub const MOST: u64 = 64 * 1024 * 1024;
+pub const MAX_OUTPUT: u64 = 64 * 1024 * 1024;
 /// The share of the kept bytes that comes from the beginning, in tenths.
 const HEAD_TENTHS: usize = 7;
 
@@ -43,7 +43,7 @@ impl ToolOutput {
         ToolOutput { head, tail, head_size: 0, tail_size: most, total: 0, path: None, file: None }
     }
 
-    /// Takes the next bytes. Returns false once [`MOST`] is exceeded.
+    /// Takes the next bytes. Returns false once [`MAX_OUTPUT`] is exceeded.
     pub fn take(&mut self, bytes: &[u8]) -> bool {
         let was_cut = self.is_cut();
         self.total += bytes.len() as u64;
@@ -65,7 +65,7 @@ impl ToolOutput {
         if self.tail.len() > 2 * self.tail_size + bytes.len() {
             self.tail.drain(..self.tail.len() - self.tail_size);
         }
-        self.total <= MOST
+        self.total <= MAX_OUTPUT
     }
 
     fn keep(&mut self, bytes: &[u8]) {
@@ -80,10 +80,10 @@ impl ToolOutput {
         self.total > (self.head_size + self.tail_size) as u64
     }
 
-    /// Returns true if there was more output than [`MOST`].
+    /// Returns true if there was more output than [`MAX_OUTPUT`].
     #[must_use]
     pub fn is_endless(&self) -> bool {
-        self.total > MOST
+        self.total > MAX_OUTPUT
     }
 
     /// Returns the output as text. Invalid UTF-8 is replaced. If the output is too long, a marker replaces the middle.

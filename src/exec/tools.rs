@@ -8,7 +8,7 @@ use rustix::fs::Access;
 use std::path::{Path, PathBuf};
 
 /// The maximum length of a tool's name that providers accept.
-const MOST_NAME: usize = 64;
+const MAX_NAME: usize = 64;
 
 /// A directory of tools.
 #[derive(Debug)]
@@ -109,7 +109,7 @@ fn definition(name: &str, path: &Path) -> anyhow::Result<String> {
 /// Returns true if `name` is a valid tool name. A valid name is always a single path component.
 fn is_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    (1..=MOST_NAME).contains(&name.len()) && name.chars().all(is_plain)
+    (1..=MAX_NAME).contains(&name.len()) && name.chars().all(is_plain)
 }
 
 #[cfg(test)]

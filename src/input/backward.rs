@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 /// The most bytes that one step searches before it returns the lines it found.
-const MOST_REACH: u64 = 64 * 1024 * 1024;
+const MAX_REACH: u64 = 64 * 1024 * 1024;
 /// The number of bytes per read when looking for the ends of a line.
 const PART: u64 = 16 * 1024;
 
@@ -282,7 +282,7 @@ impl<'s> Backward<'s> {
         };
         self.found.sort_unstable();
         self.upper = rest.into_inner().unwrap_or_else(PoisonError::into_inner).end;
-        self.reach = (self.reach * 4).clamp(BLOCK as u64, MOST_REACH);
+        self.reach = (self.reach * 4).clamp(BLOCK as u64, MAX_REACH);
         Ok(())
     }
 }

@@ -24,7 +24,7 @@ pub(super) const LARGE: u64 = 4 * 1024 * 1024;
 /// The number of batches that the reading thread prepares ahead of the caller.
 const AHEAD: usize = 3;
 /// The largest buffer that is reused for the next batch, in bytes. A single long line can need a larger one.
-const MOST_KEPT: usize = 4 * BLOCK;
+const MAX_KEPT: usize = 4 * BLOCK;
 
 /// A buffer with bytes of an input.
 #[derive(Debug, Default)]
@@ -144,7 +144,7 @@ impl WholeLines {
     /// its line feed. Returns the part of the next line that was read. Call [`WholeLines::split`] to find the
     /// lines.
     fn fill(&mut self, carry: &[u8], reading: &mut BlockReading) -> io::Result<&[u8]> {
-        if self.block.buffer.len() > MOST_KEPT {
+        if self.block.buffer.len() > MAX_KEPT {
             *self = WholeLines::default();
         }
         self.lines.clear();

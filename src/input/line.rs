@@ -14,7 +14,7 @@ use std::borrow::Cow;
 
 /// The most levels of nested arrays and objects in a record, the record included. Common JSON parsers accept about
 /// 1000, and a provider that cannot parse a request would refuse it on every later turn.
-pub const MOST_DEPTH: usize = 1000;
+pub const MAX_DEPTH: usize = 1000;
 
 /// The object of a line, or a finding. The finding of a damaged line is followed by the objects that could be
 /// recovered from it.
@@ -46,7 +46,7 @@ impl<'a> LineObject<'a> {
 
 /// The most passes over a line in search of the beginning of its last object. Passes differ only in which bytes
 /// they take for the inside of a string, so two are nearly always enough.
-const MOST_PASSES: usize = 4;
+const MAX_PASSES: usize = 4;
 
 /// Parses a line of the input that begins at byte `base` over all inputs.
 #[must_use]
@@ -73,8 +73,8 @@ pub fn read_line(bytes: &[u8], place: Place, base: u64) -> Vec<Line<'_>> {
         }
     };
     match Object::parse(text) {
-        Ok(object) if object.is_deeper(MOST_DEPTH) => {
-            let why = format!("skipped: nested more than {MOST_DEPTH} levels deep");
+        Ok(object) if object.is_deeper(MAX_DEPTH) => {
+            let why = format!("skipped: nested more than {MAX_DEPTH} levels deep");
             vec![finding(&rules::TOO_DEEP, &place, why)]
         }
         Ok(object) => {
@@ -175,7 +175,7 @@ fn records_in(line: &[u8]) -> Vec<(usize, Object<'_>)> {
     let record = |(start, end): (usize, usize)| {
         let text = std::str::from_utf8(line.get(start..end)?).ok()?;
         let object = Object::parse(text).ok()?;
-        let is_one = object.string("type").is_some() && !object.is_deeper(MOST_DEPTH);
+        let is_one = object.string("type").is_some() && !object.is_deeper(MAX_DEPTH);
         is_one.then_some((start, object))
     };
     spans.into_iter().filter_map(record).collect()
@@ -218,7 +218,7 @@ fn last_objects(text: &[u8], from: usize) -> Vec<usize> {
         _ => Vec::new(),
     };
     let mut found = Vec::new();
-    for _ in 0..MOST_PASSES {
+    for _ in 0..MAX_PASSES {
         let Some(first) = candidates.first() else { break };
         let mut outside = Vec::new();
         found.extend(last_object(text, *first, &mut outside));

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 /// The length in bytes up to which the text is kept in memory.
-const MOST_IN_MEMORY: usize = 8 * 1024 * 1024;
+const MAX_IN_MEMORY: usize = 8 * 1024 * 1024;
 /// The number of bytes written to the file at once.
 const PART: usize = 256 * 1024;
 
@@ -43,7 +43,7 @@ impl Spool {
     pub fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         self.buffer.extend_from_slice(bytes);
         self.length += bytes.len() as u64;
-        let most = if self.file.is_some() { PART } else { MOST_IN_MEMORY };
+        let most = if self.file.is_some() { PART } else { MAX_IN_MEMORY };
         if self.buffer.len() < most { Ok(()) } else { self.flush() }
     }
 

@@ -17,7 +17,7 @@ pub struct Scan<'a> {
 }
 
 /// The deepest nesting: each level takes one bit of a word.
-const MOST_DEPTH: u32 = 63;
+const MAX_DEPTH: u32 = 63;
 
 impl<'a> Scan<'a> {
     /// Returns a scan of `text`.
@@ -94,7 +94,7 @@ impl<'a> Scan<'a> {
             at = match self.at(at)? {
                 b'"' => self.string(at)?,
                 open @ (b'{' | b'[') => {
-                    if depth == MOST_DEPTH {
+                    if depth == MAX_DEPTH {
                         return None;
                     }
                     let close = open + 2;

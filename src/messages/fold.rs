@@ -74,8 +74,8 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
         let scale = view.scale.filter(|_| with_meta);
         let mut layout =
             Layout { out, open: None, ids, after_summary, checkpoint, scale, open_calls };
-        if let Some(governing) = &view.governing {
-            layout.summary(governing);
+        if let Some(compaction) = &view.compaction {
+            layout.summary(compaction);
         }
         let (pending, calls, early) = (VecDeque::new(), ById::default(), Waiting::default());
         let (counts_from, is_other_reply) = (view.counts_from, false);

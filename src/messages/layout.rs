@@ -9,7 +9,7 @@ use crate::messages::checkpoint::LatestCheckpoint;
 use crate::messages::meta::{self, Meta};
 use crate::messages::pending::{PendingMessage, PendingResult};
 use crate::messages::target::Ids;
-use crate::messages::view::Governing;
+use crate::messages::view::EffectiveCompaction;
 use crate::messages::{Message, summary};
 use crate::record::content::{Block, BlockKind, Content, Role};
 use crate::record::scale::Scale;
@@ -78,9 +78,9 @@ impl<'b, F: FnMut(Message<'_>) -> io::Result<()>> Layout<'b, F> {
         Layout { out, open, ids, after_summary, checkpoint, scale, open_calls }
     }
 
-    pub(super) fn summary(&mut self, governing: &Governing) {
-        let mut message = summary::message(&governing.summary);
-        let (id, summary) = (Id::from(governing.id.as_str()), Some(governing.summary.clone()));
+    pub(super) fn summary(&mut self, compaction: &EffectiveCompaction) {
+        let mut message = summary::message(&compaction.summary);
+        let (id, summary) = (Id::from(compaction.id.as_str()), Some(compaction.summary.clone()));
         message.meta = Some(Box::new(Meta { id: id.clone(), summary, ..Meta::default() }));
         self.open = Some(message);
         self.after_summary = Some(id);

@@ -34,7 +34,7 @@ use std::io::{self, IoSlice, Write};
 
 /// The most levels of nested arrays and objects in a message: as many as in a record, plus the list and the block
 /// around a call or a result.
-const MOST_DEPTH: usize = line::MOST_DEPTH + 2;
+const MAX_DEPTH: usize = line::MAX_DEPTH + 2;
 
 /// One message of a request.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,8 +71,8 @@ impl<'a> Message<'a> {
         {
             return Message::parse(&repaired).map(Message::into_owned);
         }
-        if object.is_deeper(MOST_DEPTH) {
-            return Err(format!("nested more than {MOST_DEPTH} levels deep"));
+        if object.is_deeper(MAX_DEPTH) {
+            return Err(format!("nested more than {MAX_DEPTH} levels deep"));
         }
         let role = match object.string("role").as_deref() {
             Some("user") => Role::User,

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::collections::hash_map::Entry;
 
 /// The length in bytes of the prefix by which the last appended number is stored.
-const MOST_STEM: usize = 48;
+const MAX_STEM: usize = 48;
 
 /// The ids assigned so far in one request.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ pub struct Ids {
     assigned: ById<bool>,
     /// The invalid ids on disk, each of which was replaced.
     others: HashSet<Id>,
-    /// The last number that was appended to ids with this prefix of at most `MOST_STEM` bytes.
+    /// The last number that was appended to ids with this prefix of at most `MAX_STEM` bytes.
     numbers: ById<u64>,
 }
 
@@ -53,7 +53,7 @@ impl Ids {
         if !self.assigned.contains_key(&id) {
             return id;
         }
-        let next = self.numbers.entry(Id::from(&id[..id.len().min(MOST_STEM)])).or_insert(1);
+        let next = self.numbers.entry(Id::from(&id[..id.len().min(MAX_STEM)])).or_insert(1);
         loop {
             *next += 1;
             let suffix = format!("_{next}");

@@ -80,7 +80,7 @@ fn cut(inputs: &[Input], view: &View) -> anyhow::Result<Vec<String>> {
             return true;
         }
         let is_next_to = begin.is_none_or(|begin| begin <= record.end + 1);
-        let governs = view.governing.as_ref().is_some_and(|it| it.id == record.id);
+        let governs = view.compaction.as_ref().is_some_and(|it| it.id == record.id);
         match record.body {
             Body::Compaction { .. } if !governs => true,
             Body::Compaction { .. } if begin.is_none() => {

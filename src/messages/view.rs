@@ -27,7 +27,7 @@ use std::collections::{HashMap, HashSet};
 
 /// The compaction in effect.
 #[derive(Clone, Debug)]
-pub struct Governing {
+pub struct EffectiveCompaction {
     /// The id of its record.
     pub id: String,
     /// The byte offset of its record, over all inputs.
@@ -38,12 +38,16 @@ pub struct Governing {
     pub scale: Option<Scale>,
 }
 
-impl Governing {
+impl EffectiveCompaction {
     /// Creates it from the record of a compaction and its content.
     #[must_use]
-    pub fn new(record: &Record<'_>, summary: &Summary, scale: Option<Scale>) -> Governing {
+    pub fn new(
+        record: &Record<'_>,
+        summary: &Summary,
+        scale: Option<Scale>,
+    ) -> EffectiveCompaction {
         let (id, summary) = (record.id.clone().into_owned(), summary.clone());
-        Governing { id, at: record.offset, summary, scale }
+        EffectiveCompaction { id, at: record.offset, summary, scale }
     }
 }
 
@@ -51,7 +55,7 @@ impl Governing {
 #[derive(Debug, Default)]
 pub struct View {
     /// The compaction whose summary comes before the first record, if there is one.
-    pub governing: Option<Governing>,
+    pub compaction: Option<EffectiveCompaction>,
     /// True if replies that broke off are shown.
     pub interrupted: bool,
     /// The byte offset of the first record that is shown, over all inputs.
@@ -135,7 +139,7 @@ struct Search<'s> {
     /// The offset of the first record that the compaction in effect keeps.
     kept: Option<u64>,
     /// The newest replacement of a summary, by the id of the compaction that it replaces.
-    replacements: HashMap<String, Governing>,
+    replacements: HashMap<String, EffectiveCompaction>,
     /// The compactions to replace that were not read yet, with the findings to report if they do not exist.
     missing: HashMap<String, Vec<Finding>>,
     /// True if a first kept record was not found.
@@ -224,12 +228,12 @@ impl Search<'_> {
                 self.view.truncations.entry(key).or_insert_with(|| (**shown).clone());
             }
             Body::Compaction { summary, retry_of: Some(target), scale, .. } => {
-                self.replace(record, target, Governing::new(record, summary, *scale));
+                self.replace(record, target, EffectiveCompaction::new(record, summary, *scale));
             }
             Body::Compaction { summary, first_kept, hint, retry_of: None, scale }
                 if self.kept.is_none() && !self.ignore =>
             {
-                let own = Governing::new(record, summary, *scale);
+                let own = EffectiveCompaction::new(record, summary, *scale);
                 self.compact(record, own, first_kept, *hint)?;
             }
             Body::Checkpoint(checkpoint)
@@ -255,7 +259,7 @@ impl Search<'_> {
     }
 
     /// Stores a replacement for the summary of the compaction `target`.
-    fn replace(&mut self, record: &Record<'_>, target: &str, own: Governing) {
+    fn replace(&mut self, record: &Record<'_>, target: &str, own: EffectiveCompaction) {
         let what = format!("compaction not applied: no compaction '{target}' before it");
         let finding = found(&rules::UNKNOWN_TARGET, record, what);
         self.missing.entry(target.to_owned()).or_default().push(finding);
@@ -267,7 +271,7 @@ impl Search<'_> {
     fn compact(
         &mut self,
         record: &Record<'_>,
-        own: Governing,
+        own: EffectiveCompaction,
         first_kept: &str,
         hint: Option<u64>,
     ) -> anyhow::Result<()> {
@@ -277,10 +281,10 @@ impl Search<'_> {
             return Ok(());
         };
         self.kept = Some(kept);
-        let governing = self.replacements.remove(record.id.as_ref()).unwrap_or(own);
-        self.scale(governing.scale, governing.at);
-        self.view.counts_from = self.view.counts_from.max(governing.at);
-        self.view.governing = Some(governing);
+        let compaction = self.replacements.remove(record.id.as_ref()).unwrap_or(own);
+        self.scale(compaction.scale, compaction.at);
+        self.view.counts_from = self.view.counts_from.max(compaction.at);
+        self.view.compaction = Some(compaction);
         Ok(())
     }
 

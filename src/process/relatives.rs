@@ -22,7 +22,7 @@ pub fn add_descendants(members: &mut Vec<Pid>) {
 }
 
 /// Returns true if a process is an ancestor of this one.
-pub fn is_above(process: Pid) -> bool {
+pub fn is_ancestor(process: Pid) -> bool {
     let above = std::iter::successors(getppid(), |process| parent(*process));
     above.into_iter().any(|above| above == process)
 }

@@ -2,7 +2,7 @@
 
 use crate::json::write::{Members, list};
 use crate::json::{Member, Object, elements, offset_in, on_one_line};
-use crate::provider::collect::{Collect, RawString, Rest, Unfinished, bounded};
+use crate::provider::collect::{Collect, RawString, Remaining, Unfinished, bounded};
 use crate::provider::{ModelRequest, Reply, address};
 use std::borrow::Cow;
 
@@ -52,7 +52,7 @@ pub fn read(answer: &Object<'_>) -> Result<Reply, String> {
 }
 
 /// The maximum number of members in `usage`.
-const MOST_COUNTS: usize = 64;
+const MAX_COUNTS: usize = 64;
 /// The maximum length of one member of `usage`, in bytes.
 const LONGEST_COUNT: usize = 4096;
 
@@ -121,8 +121,8 @@ impl Collect for AnthropicStream {
         Ok(())
     }
 
-    fn rest(&self) -> Rest {
-        if self.is_complete { Rest::Nothing } else { Rest::Needed }
+    fn remaining(&self) -> Remaining {
+        if self.is_complete { Remaining::None } else { Remaining::Required }
     }
 
     fn shown(self: Box<Self>) -> Reply {
@@ -163,7 +163,7 @@ impl AnthropicStream {
                 Some((_, known)) => *known = value,
                 None => counts.push((name, value)),
             }
-            if is_long || counts.len() > MOST_COUNTS {
+            if is_long || counts.len() > MAX_COUNTS {
                 return Err("has too much usage data".to_owned());
             }
         }

@@ -7,7 +7,7 @@
 use crate::exit::Exit;
 use crate::json::Object;
 use crate::messages::Message;
-use crate::provider::collect::Rest;
+use crate::provider::collect::Remaining;
 use crate::provider::failure::Rows;
 use crate::provider::ollama::Cut;
 use crate::provider::protocol::Protocol;
@@ -17,9 +17,9 @@ use crate::record::content::{Block, Content, Role};
 use std::cell::Cell;
 
 /// The maximum number of times that a paused turn is continued.
-pub const MOST_PAUSES: usize = 10;
+pub const MAX_PAUSES: usize = 10;
 /// The smallest `max_tokens` that is worth a call, unless the caller asks for less.
-const LEAST_OUTPUT: u64 = 256;
+const MIN_OUTPUT: u64 = 256;
 /// The safety margin, in tokens, when `max_tokens` is computed from the numbers in a refusal.
 const SLACK: u64 = 64;
 /// The first pause before a retry if the provider names none, in seconds. Each further one is twice as long.
@@ -85,7 +85,7 @@ pub struct ModelCall<'c, 'r, 'a> {
     pub detect_truncation: bool,
 }
 
-/// Calls the provider. If the provider pauses the turn, requests the rest up to [`MOST_PAUSES`] times; the returned
+/// Calls the provider. If the provider pauses the turn, requests the rest up to [`MAX_PAUSES`] times; the returned
 /// replies together are the turn. The model's text is passed to `show` as it arrives.
 ///
 /// # Errors
@@ -108,7 +108,7 @@ pub fn call(
             }
         }
         let is_paused = replies.last().is_some_and(Reply::can_be_continued);
-        if replies.len() > MOST_PAUSES || !is_paused {
+        if replies.len() > MAX_PAUSES || !is_paused {
             return Ok(replies);
         }
         messages.truncate(call.request.messages.len());
@@ -140,7 +140,7 @@ fn one_reply(
         has_shown.set(has_shown.get() || !text.is_empty());
         show(text);
     };
-    request.max_tokens = estimated::room(protocol, &request, LEAST_OUTPUT)?;
+    request.max_tokens = estimated::room(protocol, &request, MIN_OUTPUT)?;
     let may_repeat = || !has_shown.get();
     with_patience(patience, transport, may_repeat, |transport| {
         loop {
@@ -210,7 +210,7 @@ fn once(
 /// # Errors
 /// Returns a [`Failure`] if the request would not be sent.
 pub fn first_body(call: &ModelCall<'_, '_, '_>) -> Result<String, Failure> {
-    let max_tokens = estimated::room(call.protocol, &call.request, LEAST_OUTPUT)?;
+    let max_tokens = estimated::room(call.protocol, &call.request, MIN_OUTPUT)?;
     Ok(call.protocol.body(&ModelRequest { max_tokens, ..call.request }))
 }
 
@@ -229,7 +229,7 @@ pub fn count(call: &ModelCall<'_, '_, '_>, transport: &mut impl Transport) -> Re
             let (mut show, now) = (|_: &str| {}, transport.now());
             let mut reading = Reading::new(*protocol, rows, &mut show);
             let sent = transport.send(Ask::Count, request, &body, &mut reading);
-            if reading.rest() != Rest::Nothing {
+            if reading.remaining() != Remaining::None {
                 sent?;
             }
             Ok(counted(&reading, now, rows)?)
@@ -263,7 +263,7 @@ fn output_room(failure: &Failure, asked: u64) -> Option<u64> {
         }
         _ => failure.output_cap?,
     };
-    (room >= LEAST_OUTPUT.min(asked) && room < asked).then_some(room)
+    (room >= MIN_OUTPUT.min(asked) && room < asked).then_some(room)
 }
 
 /// Returns the wait before the next attempt in seconds, or `None` if there must not be one.

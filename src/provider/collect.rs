@@ -3,32 +3,32 @@
 use crate::json::write::Members;
 use crate::json::{Object, quote};
 use crate::provider::Reply;
-use crate::provider::stream::MOST_EVENT;
+use crate::provider::stream::MAX_EVENT;
 use std::borrow::Cow;
 
 /// The maximum number of blocks or tool calls in a streaming answer.
-const MOST_PARTS: usize = 4096;
+const MAX_PARTS: usize = 4096;
 
-/// Checks the number of blocks or tool calls against [`MOST_PARTS`], because each takes more memory than its bytes.
+/// Checks the number of blocks or tool calls against [`MAX_PARTS`], because each takes more memory than its bytes.
 ///
 /// # Errors
 /// Returns a message phrased to follow "the answer".
 pub(super) fn bounded(parts: usize) -> Result<(), String> {
-    match parts > MOST_PARTS {
-        true => Err(format!("has more than {MOST_PARTS} blocks or calls")),
+    match parts > MAX_PARTS {
+        true => Err(format!("has more than {MAX_PARTS} blocks or calls")),
         false => Ok(()),
     }
 }
 
 /// The part of an answer that is still to come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rest {
+pub enum Remaining {
     /// The answer is incomplete.
-    Needed,
+    Required,
     /// Only optional parts are missing: the usage after the stop reason, or the rest of a refusal.
-    Welcome,
+    Optional,
     /// The answer has ended, or later bytes cannot change it.
-    Nothing,
+    None,
 }
 
 /// An answer that did not give a reply.
@@ -59,7 +59,7 @@ pub trait Collect {
     fn done(&mut self) {}
 
     /// Returns how much of the answer is still to come.
-    fn rest(&self) -> Rest;
+    fn remaining(&self) -> Remaining;
 
     /// Returns the part of the reply that was shown so far: its text blocks and metadata.
     fn shown(self: Box<Self>) -> Reply;
@@ -107,15 +107,15 @@ impl RawString {
         text
     }
 
-    /// Checks the size of the input of a call to the tool `name` against [`MOST_EVENT`], because the input will be
+    /// Checks the size of the input of a call to the tool `name` against [`MAX_EVENT`], because the input will be
     /// decoded and parsed.
     ///
     /// # Errors
     /// Returns a message phrased to follow "the answer".
     pub(super) fn bounded(&self, name: &str) -> Result<(), String> {
-        match self.inner.len() > MOST_EVENT {
+        match self.inner.len() > MAX_EVENT {
             true => {
-                Err(format!("calls '{name}' with an input of more than {} MiB", MOST_EVENT >> 20))
+                Err(format!("calls '{name}' with an input of more than {} MiB", MAX_EVENT >> 20))
             }
             false => Ok(()),
         }

@@ -231,7 +231,7 @@ pub struct Failure {
 impl Failure {
     /// Returns the final error message: the failure and the advice for it.
     #[must_use]
-    pub fn last_words(&self) -> String {
+    pub fn final_message(&self) -> String {
         match self.retry_after {
             Some(_) if self.retryable => self.to_string(),
             _ => format!("{self}; {}", self.class.advice()),

@@ -194,11 +194,11 @@ impl Reply {
     #[must_use]
     pub fn flaw(&self) -> Option<String> {
         // A tool call becomes a record; any other block is two levels down, in a record's content list.
-        let most = |block: &str| line::MOST_DEPTH - if call_name(block).is_some() { 0 } else { 2 };
+        let most = |block: &str| line::MAX_DEPTH - if call_name(block).is_some() { 0 } else { 2 };
         let is_deep = |block: &String| is_deeper(block, most(block));
         let usage = self.usage.as_deref().unwrap_or_default();
-        if self.blocks.iter().any(is_deep) || is_deeper(usage, line::MOST_DEPTH - 1) {
-            return Some(format!("is nested more than {} levels deep", line::MOST_DEPTH));
+        if self.blocks.iter().any(is_deep) || is_deeper(usage, line::MAX_DEPTH - 1) {
+            return Some(format!("is nested more than {} levels deep", line::MAX_DEPTH));
         }
         let flaw = |block: &String| match call_name(block) {
             Some(_) => {

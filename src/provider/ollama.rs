@@ -7,7 +7,7 @@ use crate::json::write::Members;
 use crate::json::{Object, elements};
 use crate::provider::chat::draft::{CallDraft, Draft};
 use crate::provider::chat::{self, ChatTurn, UserPart};
-use crate::provider::collect::{Collect, Rest, Unfinished, bounded};
+use crate::provider::collect::{Collect, Remaining, Unfinished, bounded};
 use crate::provider::{ModelRequest, Reply, address};
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ pub const WINDOW: u64 = 4096;
 /// `num_keep`, and one more for models with a start-of-sequence token (server/routes.go, llm/llama_server.go).
 const KEPT: [u64; 2] = [4, 5];
 /// The smallest estimate, in tokens, that is compared with the server's count. An unmeasured guess.
-const LEAST_ESTIMATE: u64 = 1000;
+const MIN_ESTIMATE: u64 = 1000;
 /// The ratio of estimate to count, 3/2, above which the prompt may have been truncated. An unmeasured guess.
 const SUSPICIOUS_RATIO: (u64, u64) = (3, 2);
 /// The ratio of estimate to count above which the prompt was certainly truncated: an error of the estimate would take
@@ -143,8 +143,8 @@ impl Collect for OllamaStream {
         Ok(())
     }
 
-    fn rest(&self) -> Rest {
-        if self.is_complete { Rest::Nothing } else { Rest::Needed }
+    fn remaining(&self) -> Remaining {
+        if self.is_complete { Remaining::None } else { Remaining::Required }
     }
 
     fn shown(self: Box<Self>) -> Reply {
@@ -208,7 +208,7 @@ pub fn was_truncated(estimate: u64, usage: Option<&str>, num_ctx: u64) -> Cut {
     }
     let (most, of) = SUSPICIOUS_RATIO;
     match estimate {
-        ..LEAST_ESTIMATE => Cut::No,
+        ..MIN_ESTIMATE => Cut::No,
         _ if estimate > count.saturating_mul(CERTAIN_RATIO) => Cut::Surely,
         _ if estimate.saturating_mul(of) > count.saturating_mul(most) => Cut::Perhaps,
         _ => Cut::No,

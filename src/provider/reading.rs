@@ -1,33 +1,33 @@
 //! Reads an answer as it arrives, complete or streaming, and turns it into a reply or a failure.
 //!
 //! Reading stops where the protocol says that the answer ends, or once an error has arrived; what happens to the
-//! connection after that does not matter. Sizes are limited: a stream to [`MOST_ANSWER`], a complete answer to
-//! [`MOST_BODY`], a single event to [`MOST_EVENT`], and a refusal is read up to [`MOST_REFUSAL`]. Lists and objects
-//! are limited to [`MOST_MEMBERS`], because a parsed member takes more memory than its bytes.
+//! connection after that does not matter. Sizes are limited: a stream to [`MAX_ANSWER`], a complete answer to
+//! [`MAX_BODY`], a single event to [`MAX_EVENT`], and a refusal is read up to [`MAX_REFUSAL`]. Lists and objects
+//! are limited to [`MAX_MEMBERS`], because a parsed member takes more memory than its bytes.
 
 mod events;
 mod whole;
 
 use crate::json::Object;
-use crate::provider::collect::Rest;
+use crate::provider::collect::Remaining;
 use crate::provider::extent::{Extent, completed};
 use crate::provider::failure::Rows;
 use crate::provider::protocol::Protocol;
-use crate::provider::stream::{Framing, MOST_EVENT};
+use crate::provider::stream::{Framing, MAX_EVENT};
 use crate::provider::{Answer, FailedCall, Failure, Reply};
 use events::StreamReading;
 use whole::{NoReply, is_error, over, read};
 
 /// The size limit of a stream: 64 MiB.
-pub const MOST_ANSWER: usize = 64 << 20;
+pub const MAX_ANSWER: usize = 64 << 20;
 /// The size limit of a complete answer: 48 MiB. For a moment it is in memory twice, as raw bytes and as a reply.
-pub const MOST_BODY: usize = 48 << 20;
+pub const MAX_BODY: usize = 48 << 20;
 /// The size limit of a refusal: 1 MiB. The rest is not read.
-pub const MOST_REFUSAL: usize = 1 << 20;
+pub const MAX_REFUSAL: usize = 1 << 20;
 /// The maximum number of members in a list or an object of an answer: 262,144.
-pub const MOST_MEMBERS: usize = 1 << 18;
+pub const MAX_MEMBERS: usize = 1 << 18;
 /// The amount of leading white space, in bytes, after which the form of the answer is decided anyway.
-const MOST_BLANK: usize = 4096;
+const MAX_BLANK: usize = 4096;
 /// The number of bytes that is enough to tell an unannounced stream from a complete answer.
 const DETECTION_BYTES: usize = 16;
 
@@ -89,7 +89,7 @@ impl<'s> Reading<'s> {
     }
 
     /// Takes the next piece of the body and returns how much is still to come.
-    pub fn take(&mut self, piece: &[u8]) -> Rest {
+    pub fn take(&mut self, piece: &[u8]) -> Remaining {
         self.received += piece.len();
         let is_stream = matches!(self.form, AnswerForm::Stream(_));
         if self.keeps_all {
@@ -107,26 +107,26 @@ impl<'s> Reading<'s> {
             }
             AnswerForm::Stream(stream) => stream.take(piece, self.show),
         }
-        self.rest()
+        self.remaining()
     }
 
     /// Returns how much of the answer is still to come.
     #[must_use]
-    pub fn rest(&self) -> Rest {
+    pub fn remaining(&self) -> Remaining {
         let is_success = self.answer.is_success();
         let most = match &self.form {
-            AnswerForm::Stream(_) => MOST_ANSWER,
-            _ if is_success => MOST_BODY,
-            _ => MOST_REFUSAL,
+            AnswerForm::Stream(_) => MAX_ANSWER,
+            _ if is_success => MAX_BODY,
+            _ => MAX_REFUSAL,
         };
         if self.received > most {
-            return Rest::Nothing;
+            return Remaining::None;
         }
         match &self.form {
-            AnswerForm::Whole(extent) if extent.end().is_some() => Rest::Nothing,
-            AnswerForm::Stream(stream) => stream.rest(),
-            _ if self.answer.status != 0 && !is_success => Rest::Welcome,
-            AnswerForm::Unknown(_) | AnswerForm::Whole(_) => Rest::Needed,
+            AnswerForm::Whole(extent) if extent.end().is_some() => Remaining::None,
+            AnswerForm::Stream(stream) => stream.remaining(),
+            _ if self.answer.status != 0 && !is_success => Remaining::Optional,
+            AnswerForm::Unknown(_) | AnswerForm::Whole(_) => Remaining::Required,
         }
     }
 
@@ -138,7 +138,7 @@ impl<'s> Reading<'s> {
         let begin = body.strip_prefix("\u{feff}".as_bytes()).unwrap_or(body).trim_ascii_start();
         let is_field = |name: &str| begin.starts_with(name.as_bytes());
         let framing = match begin.first() {
-            None if body.len() < MOST_BLANK && !is_all => return,
+            None if body.len() < MAX_BLANK && !is_all => return,
             Some(b'{' | b'[') => announced.filter(|framing| *framing == Framing::Lines),
             _ if announced.is_some() => announced,
             _ if [":", "data:", "event:", "id:", "retry:"].into_iter().any(is_field) => {
@@ -173,7 +173,7 @@ impl<'s> Reading<'s> {
     /// Checks a JSON value that has arrived completely. An Ollama object with `"done":false` is the first line of
     /// an unannounced stream.
     fn end_whole(&mut self, end: usize) {
-        if self.protocol != Protocol::Ollama || !self.answer.is_success() || end > MOST_EVENT {
+        if self.protocol != Protocol::Ollama || !self.answer.is_success() || end > MAX_EVENT {
             return;
         }
         let text = String::from_utf8_lossy(&self.answer.body[..end]);
@@ -219,7 +219,7 @@ impl<'s> Reading<'s> {
                 stream.limit(received);
                 stream.finish(show)
             }
-            _ if received > MOST_BODY => (Err(NoReply::TooLong(over("it", MOST_BODY))), None),
+            _ if received > MAX_BODY => (Err(NoReply::TooLong(over("it", MAX_BODY))), None),
             AnswerForm::Whole(extent) => (read(protocol, body, extent.end(), show), None),
             AnswerForm::Unknown(_) => (read(protocol, body, None, show), None),
         };
@@ -251,10 +251,10 @@ impl<'s> Reading<'s> {
             AnswerForm::Whole(extent) => extent.end(),
             _ => None,
         };
-        let body = &body[..end.unwrap_or(body.len()).min(MOST_REFUSAL)];
+        let body = &body[..end.unwrap_or(body.len()).min(MAX_REFUSAL)];
         let text = String::from_utf8_lossy(body);
         let text = text.trim_start_matches('\u{feff}');
-        let is_part = is_cut || self.received > MOST_REFUSAL || Object::parse(text.trim()).is_err();
+        let is_part = is_cut || self.received > MAX_REFUSAL || Object::parse(text.trim()).is_err();
         if !is_part || !text.trim_start().starts_with('{') {
             return self.answer.refusal(text.as_bytes(), now, self.rows);
         }

@@ -1,23 +1,23 @@
 //! Keeps the key in use out of error messages and recordings.
 
 /// The length in bytes of the shortest key, and of the shortest prefix of a key, that is hidden.
-const LEAST: usize = 8;
+const MIN_SECRET: usize = 8;
 /// The length in bytes of the shortest key that is hidden although it consists of lower-case letters, `-`, `_` and `.`.
-const LEAST_WORD: usize = 20;
+const MIN_WORD_SECRET: usize = 20;
 
 /// Returns true if `key` may be a secret. Local servers accept any key (`x`, `none`, `not-needed`); hiding such a
 /// word would only garble messages.
 #[must_use]
 pub fn is_secret(key: &str) -> bool {
     let is_word = |byte: u8| byte.is_ascii_lowercase() || b"-_.".contains(&byte);
-    key.len() >= LEAST && (key.len() >= LEAST_WORD || !key.bytes().all(is_word))
+    key.len() >= MIN_SECRET && (key.len() >= MIN_WORD_SECRET || !key.bytes().all(is_word))
 }
 
 /// Returns `text` with `key` replaced by `(hidden)`. A text that was cut off may hold only the beginning of the
 /// key, so prefixes are replaced as well.
 #[must_use]
 pub fn hidden(text: &str, key: &str) -> String {
-    let lengths = if is_secret(key) { LEAST..key.len() + 1 } else { 0..0 };
+    let lengths = if is_secret(key) { MIN_SECRET..key.len() + 1 } else { 0..0 };
     let parts = lengths.rev().filter_map(|length| key.get(..length));
     parts.fold(text.to_owned(), |text, part| text.replace(part, "(hidden)"))
 }

@@ -55,7 +55,7 @@ pub struct Events {
 }
 
 /// The size limit of an event or a line of JSON: 8 MiB.
-pub const MOST_EVENT: usize = 8 << 20;
+pub const MAX_EVENT: usize = 8 << 20;
 
 impl Events {
     /// Returns a splitter for this framing.
@@ -114,10 +114,10 @@ impl Events {
         }
     }
 
-    /// Returns true if the incomplete event is already larger than [`MOST_EVENT`].
+    /// Returns true if the incomplete event is already larger than [`MAX_EVENT`].
     #[must_use]
     pub fn is_too_large(&self) -> bool {
-        self.line.len() + self.event.data.len() > MOST_EVENT
+        self.line.len() + self.event.data.len() > MAX_EVENT
     }
 
     /// Returns the data of the incomplete event.

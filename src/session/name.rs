@@ -1,9 +1,9 @@
 //! Checks the names of agents and sessions, keys and labels.
 
 /// The length limit for the name of an agent or a session, in bytes.
-const MOST_NAME: usize = 64;
+const MAX_NAME: usize = 64;
 /// The length limit for a key or label, in bytes.
-const MOST_TEXT: usize = 256;
+const MAX_TEXT: usize = 256;
 
 /// Checks that `name` is a safe path component on any file system.
 ///
@@ -13,8 +13,8 @@ pub fn component(name: &str) -> Result<(), String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     if name.is_empty() {
         Err("it is empty; write at least one character".to_owned())
-    } else if name.len() > MOST_NAME {
-        Err(format!("too long; use at most {MOST_NAME} bytes"))
+    } else if name.len() > MAX_NAME {
+        Err(format!("too long; use at most {MAX_NAME} bytes"))
     } else if !name.chars().all(is_plain) {
         Err("use only letters, digits, '.', '_' and '-'".to_owned())
     } else if name.starts_with(['-', '.']) || name.ends_with('.') {
@@ -53,8 +53,8 @@ pub fn key(text: &str) -> Result<(), String> {
 /// # Errors
 /// The reason if it is invalid.
 pub fn label(text: &str) -> Result<(), String> {
-    if text.len() > MOST_TEXT {
-        Err(format!("too long; use at most {MOST_TEXT} bytes"))
+    if text.len() > MAX_TEXT {
+        Err(format!("too long; use at most {MAX_TEXT} bytes"))
     } else if text.chars().any(char::is_control) {
         Err("it contains control characters; remove them".to_owned())
     } else {

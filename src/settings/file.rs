@@ -101,7 +101,7 @@ pub const GOCLAW: [(&str, &str); 13] = [
 const NOT_USED: [&str; 2] = ["store", "storePath"];
 
 /// The largest configuration file, in bytes.
-pub const MOST_BYTES: u64 = 4 << 20;
+pub const MAX_BYTES: u64 = 4 << 20;
 
 /// The members of a JSON object.
 type RawMembers = BTreeMap<String, Box<RawValue>>;
@@ -142,7 +142,7 @@ type FileEntries = BTreeMap<String, FileEntry>;
 /// Fails with 78 if the file is too large or not UTF-8.
 pub fn text(path: &Path, bytes: Vec<u8>) -> anyhow::Result<String> {
     let wrong = |why: &str| Error::new(Exit::Config, unusable(path, why));
-    if bytes.len() as u64 > MOST_BYTES {
+    if bytes.len() as u64 > MAX_BYTES {
         return Err(wrong("more than 4 MiB; use a smaller file").into());
     }
     let text = String::from_utf8(bytes).map_err(|_| wrong("not UTF-8; correct it"))?;

@@ -15,13 +15,13 @@ const BOTTOM: u64 = 24;
 /// The width of the plot in SVG units.
 const ACROSS: u64 = 1000;
 /// The maximum number of points in the line; above it, one point stands for several neighbours.
-const MOST_POINTS: usize = 400;
+const MAX_POINTS: usize = 400;
 /// The maximum number of dots; above it, only the line is drawn.
-const MOST_DOTS: usize = 60;
+const MAX_DOTS: usize = 60;
 /// The maximum number of compactions that the description names; the table has them all.
-const MOST_NAMED: usize = 6;
+const MAX_NAMED: usize = 6;
 /// The maximum number of rows in the table.
-const MOST_ROWS: usize = 500;
+const MAX_ROWS: usize = 500;
 
 /// Returns the chart as a figure; an empty text if there are no requests.
 pub fn figure(chart: &Chart) -> String {
@@ -54,10 +54,10 @@ fn words(chart: &Chart) -> String {
     );
     let compacted = |point: &&Point| matches!(point.kind, StepKind::Compacted(_));
     let compactions = chart.points.iter().filter(compacted).count();
-    if compactions > MOST_NAMED {
+    if compactions > MAX_NAMED {
         let _ = write!(text, " There were {compactions} compactions.");
     }
-    for point in chart.points.iter().filter(|_| compactions <= MOST_NAMED) {
+    for point in chart.points.iter().filter(|_| compactions <= MAX_NAMED) {
         if let StepKind::Compacted(before) = point.kind {
             let (before, after) = (grouped(before), grouped(point.tokens));
             let turn = point.turn;
@@ -178,7 +178,7 @@ fn line(svg: &mut String, frame: &Frame, points: &[Point]) {
         let command = if path.is_empty() { 'M' } else { 'L' };
         let _ = write!(path, "{command}{} {}", frame.across(index), frame.y(tokens));
     };
-    let bucket_size = points.len().div_ceil(MOST_POINTS);
+    let bucket_size = points.len().div_ceil(MAX_POINTS);
     for (number, bucket) in points.chunks(bucket_size).enumerate() {
         let Some((index, point)) = shown(bucket) else { continue };
         let index = number * bucket_size + index;
@@ -198,7 +198,7 @@ fn line(svg: &mut String, frame: &Frame, points: &[Point]) {
 }
 
 fn marks(svg: &mut String, frame: &Frame, points: &[Point]) {
-    let has_dots = points.len() <= MOST_DOTS;
+    let has_dots = points.len() <= MAX_DOTS;
     let compactions = points.iter().filter(|it| matches!(it.kind, StepKind::Compacted(_))).count();
     for (index, point) in points.iter().enumerate() {
         let (x, y) = (frame.x(index), TOP + frame.y(point.tokens));
@@ -213,7 +213,7 @@ fn marks(svg: &mut String, frame: &Frame, points: &[Point]) {
                     TOP - 14,
                     TOP + PLOT,
                 );
-                if compactions <= MOST_NAMED && before > point.tokens {
+                if compactions <= MAX_NAMED && before > point.tokens {
                     let (anchor, shift) =
                         if x > 80.0 { (" text-anchor=\"end\"", -4) } else { ("", 4) };
                     let less = short(before - point.tokens);
@@ -285,7 +285,7 @@ fn table(chart: &Chart) -> String {
         }
     }
     let mut html = "<details>\n<summary>Numbers</summary>\n<table>\n<tr><th>Turn</th><th>Tokens</th><th>What happened</th></tr>\n".to_owned();
-    let skipped = rows.len().saturating_sub(MOST_ROWS);
+    let skipped = rows.len().saturating_sub(MAX_ROWS);
     for (turn, tokens, what) in rows.into_iter().skip(skipped) {
         let tokens = if tokens == 0 { String::new() } else { grouped(tokens) };
         let turn =

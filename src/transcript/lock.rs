@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The number of times that a file is opened before the program gives up.
-const MOST_TRIES: usize = 16;
+const MAX_TRIES: usize = 16;
 
 /// Opens the file or directory at `path` and locks it; the lock is released when the file is closed.
 ///
@@ -25,7 +25,7 @@ pub(crate) fn locked(
     mut open: impl FnMut() -> anyhow::Result<File>,
 ) -> anyhow::Result<File> {
     let begun = Instant::now();
-    for _ in 0..MOST_TRIES {
+    for _ in 0..MAX_TRIES {
         let file = open()?;
         let cannot = || format!("cannot lock '{}'", path.display());
         lock(&file, begun, timeout).with_context(cannot)?;
@@ -78,6 +78,6 @@ mod tests {
             Ok(file)
         });
         let error = error.unwrap_err();
-        assert_eq!((crate::exit::status(&error), opened), (Exit::Io, MOST_TRIES));
+        assert_eq!((crate::exit::status(&error), opened), (Exit::Io, MAX_TRIES));
     }
 }

@@ -24,7 +24,7 @@ fn lock(sandbox: &Sandbox, args: &[&str]) -> Cmd {
         .timeout(Duration::from_secs(20))
 }
 
-/// Runs a command under the lock without waiting for it.
+/// Tries to run a command under the lock, without waiting for the lock.
 fn take(sandbox: &Sandbox) -> Assert {
     lock(sandbox, &["--lock-timeout", "0", "true"]).assert()
 }

@@ -59,7 +59,7 @@ fn each_provider_can_be_configured() {
     assert_eq!(configured, 4, "blocks that start claw-chat");
 }
 
-/// Runs the commands in the text of this section, in a directory with the files that they name.
+/// Runs the commands in the text of the section "Coming from …", in a directory with the files that they name.
 #[test]
 fn the_commands_for_users_of_other_programs_work() {
     let readme = readme();

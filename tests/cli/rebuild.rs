@@ -163,7 +163,7 @@ fn blocks(content: &Value) -> Vec<Value> {
     }
 }
 
-/// Returns all blocks of messages, or of records; a record without a list has no blocks.
+/// Returns the blocks of all these messages or records, each of which must have content.
 fn all_blocks(values: &[Value]) -> Vec<Value> {
     values.iter().flat_map(|value| blocks(&value["content"])).collect()
 }

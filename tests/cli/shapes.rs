@@ -17,7 +17,7 @@ pub const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";
 /// Returns a call to a provider in a shape, without a message.
 pub fn call(sandbox: &Sandbox, provider: &FakeProvider, shape: Shape, args: &[&str]) -> Cmd {
     let cmd = sandbox.cmd("claw-call").envs(provider.env_for(shape));
-    // Without it, each call to Ollama reports that it requests a default window.
+    // Without a configured window, each call to Ollama reports that it requests a default one.
     let cmd = if shape == Shape::Ollama { cmd.env("CLAW_WINDOW", "32768") } else { cmd };
     cmd.args(args)
 }

@@ -87,7 +87,7 @@ fn hostile() -> Vec<Vec<u8>> {
     ]
     .map(|text| text.as_bytes().to_vec())
     .to_vec();
-    // All bytes except NUL, in an order that separates neighbours.
+    // Pseudorandom bytes other than NUL.
     let mut state = 1u32;
     for length in [1, 7, 64, 300] {
         let byte = |state: &mut u32| {

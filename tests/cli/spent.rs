@@ -8,7 +8,7 @@ use crate::common::{AssertExt, Cmd, Sandbox};
 use crate::conversations::{Conversation, words};
 
 const HELLO: &str = "{\"role\":\"user\",\"content\":\"hello\"}\n";
-/// Three prices and a free one.
+/// Two models with prices, and a kind of model that is free.
 const PRICES: &str = "# per million\ntest-model 3 0.3 3.75 15\nother 1 1 1 1\nlocal* 0 0 0 0\n";
 
 fn reply(usage: Value) -> Step {

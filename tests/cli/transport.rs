@@ -405,7 +405,7 @@ fn t6_a_base_url_gives_the_documented_address() {
         let url = shown(provider, "CLAW_BASE_URL", &format!("{a}{base}"));
         assert_eq!(url, format!("{a}{path}"), "{provider} {base}");
     }
-    // The form of the host and the port does not matter.
+    // A host that begins with `v1`, and a port, do not change the path.
     let port = shown("openai", "CLAW_BASE_URL", "http://v1.example:8080/");
     assert_eq!(port, "http://v1.example:8080/v1/chat/completions");
 }

@@ -14,7 +14,7 @@ const WINDOW: u64 = 4000;
 const TURNS: [usize; 2] = [24, 500];
 /// The most calls of one turn: three for its reply (as it is, shortened, summarised), and two summaries of
 /// three calls each (before an overflow and after one).
-const MOST_CALLS: usize = 3 + 2 * 3;
+const MAX_CALLS: usize = 3 + 2 * 3;
 
 /// The first prompt. Replies repeat the first hundred characters of the message that they answer, so they do not
 /// repeat the rules.
@@ -74,7 +74,7 @@ fn session(turns: usize, args: &[&str]) {
         assert_eq!(run.get_output().status.code(), Some(0), "turn {turn}: {}", run.stderr_text());
         let now = provider.requests().len();
         assert!(
-            now - asked <= MOST_CALLS,
+            now - asked <= MAX_CALLS,
             "turn {turn}: {} calls: {}",
             now - asked,
             run.stderr_text()

@@ -4,7 +4,7 @@ use clawutils::json::{self, Object};
 use serde_json::value::RawValue;
 
 /// The largest number of texts to compare. Without a limit, deeply nested text would be read again at every level.
-const MOST_TEXTS: usize = 100;
+const MAX_TEXTS: usize = 100;
 
 /// Returns true if `text` is an object. Also compares the two parsers on everything inside it: members of
 /// objects, elements of arrays, and so on.
@@ -15,7 +15,7 @@ pub fn on(text: &str) -> Result<bool, String> {
     among_others(text)?;
     let mut texts = vec![text];
     let mut is_object = None;
-    for _ in 0..MOST_TEXTS {
+    for _ in 0..MAX_TEXTS {
         let Some(text) = texts.pop() else { break };
         let inner = members(text)?;
         is_object.get_or_insert(inner.is_some());

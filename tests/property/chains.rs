@@ -8,7 +8,7 @@ use super::laws::{has_plain_ids, has_unique_calls};
 use super::records::Conversation;
 use super::views::{File, with_plain_ids};
 use clawutils::checkpoint;
-use clawutils::checkpoint::reply::Said;
+use clawutils::checkpoint::reply::CheckpointReply;
 use clawutils::compact::cut::CutRule;
 use clawutils::compact::pending::Summaries;
 use clawutils::compact::{CutPlan, KEEP_USER, MadeSummary, Strategy, Task, accept, local, stub};
@@ -94,7 +94,7 @@ impl Session {
     fn turn(&mut self) -> Law {
         let n = self.said.len();
         let long = "many new words on a line ".repeat(1 + self.any(9) as usize);
-        let (words, is_pinned) = (format!("SummaryPrompt number {n}, please."), self.any(3) == 0);
+        let (words, is_pinned) = (format!("Request number {n}, please."), self.any(3) == 0);
         let mut user = json!({"type": "user", "content": words});
         if is_pinned {
             user["pin"] = true.into();
@@ -132,9 +132,10 @@ impl Session {
     fn checkpoint(&mut self) -> Law {
         let messages = rebuild(&self.file.bytes)?.messages;
         let Some(plan) = checkpoint::plan(&messages) else { return Ok(()) };
-        let said = Said { summary: "So far so good.".to_owned(), ..Said::default() };
+        let reply =
+            CheckpointReply { summary: "So far so good.".to_owned(), ..CheckpointReply::default() };
         let (_, tokens) = gauge(&messages);
-        let record = plan.checkpoint(said, messages.len(), tokens).record();
+        let record = plan.checkpoint(reply, messages.len(), tokens).record();
         let before = lines(&messages);
         self.file.append_view(&record)?;
         same("a checkpoint changes nothing", &lines(&rebuild(&self.file.bytes)?.messages), &before)

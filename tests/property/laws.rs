@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::any::{Law, is_accepted, lines, only_grows, rebuild, rebuild_all, same};
-use super::model::{self, Answered, Said};
+use super::model::{self, Answered, Contents};
 use super::records::{Body, Conversation, Id, Item, Piece};
 use clawutils::input::Input;
 use clawutils::messages::Message;
@@ -33,16 +33,16 @@ fn nothing_is_lost(conversation: &Conversation, rebuilt: &Rebuilt) -> Law {
     let written = conversation.write();
     let view = model::view(conversation, &written);
     let messages = values(&rebuilt.messages)?;
-    let mut heard = model::heard(&messages)?;
-    for call in heard.calls.iter_mut().filter(|call| call.1 == Answered::Interrupted) {
+    let mut actual = model::actual(&messages)?;
+    for call in actual.calls.iter_mut().filter(|call| call.1 == Answered::Interrupted) {
         call.1 = Answered::Open;
     }
-    let repeated = repeated(&view, &heard)?;
-    let mut said = model::said(&view, &repeated);
+    let repeated = repeated(&view, &actual)?;
+    let mut expected = model::expected(&view, &repeated);
     let last_thoughts = last_thoughts(&view, &repeated);
-    said.words.retain(|mark| heard.words.contains(mark) || !last_thoughts.contains(mark));
-    if said != heard {
-        return Err(format!("the records say\n  {said:?}\nand the messages\n  {heard:?}"));
+    expected.words.retain(|mark| actual.words.contains(mark) || !last_thoughts.contains(mark));
+    if expected != actual {
+        return Err(format!("the records say\n  {expected:?}\nand the messages\n  {actual:?}"));
     }
     let summary = view.governing.map(|key| format!("s{key} so far"));
     let first = messages.first().map(|first| first["content"].to_string()).unwrap_or_default();
@@ -55,8 +55,8 @@ fn nothing_is_lost(conversation: &Conversation, rebuilt: &Rebuilt) -> Law {
 
 /// Returns the numbers of the shown calls that are missing from the messages. Each must follow a call with the
 /// same id, without user text between them.
-fn repeated(view: &model::View<'_>, heard: &Said) -> Result<HashSet<usize>, String> {
-    let mut there = heard.calls.iter().map(|(mark, _)| *mark).peekable();
+fn repeated(view: &model::View<'_>, actual: &Contents) -> Result<HashSet<usize>, String> {
+    let mut there = actual.calls.iter().map(|(mark, _)| *mark).peekable();
     let (mut repeated, mut number, mut turn) = (HashSet::new(), 0, 0);
     let mut turns = HashMap::new();
     for item in &view.shown {

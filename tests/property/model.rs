@@ -89,7 +89,7 @@ pub enum Answered {
 
 /// The content of messages, by marks.
 #[derive(Debug, Default, PartialEq)]
-pub struct Said {
+pub struct Contents {
     /// The marks of all text (and images and thinking), in order.
     pub words: Vec<usize>,
     /// The calls in order, each with its answer.
@@ -98,7 +98,7 @@ pub struct Said {
 
 /// Returns the content of the shown items. `repeated` has the numbers of the calls that are dropped because
 /// their reply already has one with the same id.
-pub fn said(view: &View<'_>, repeated: &HashSet<usize>) -> Said {
+pub fn expected(view: &View<'_>, repeated: &HashSet<usize>) -> Contents {
     let mut words = Vec::new();
     let mut pairs = Pairs::default();
     for item in &view.shown {
@@ -109,12 +109,12 @@ pub fn said(view: &View<'_>, repeated: &HashSet<usize>) -> Said {
                 let pieces = content.held().iter();
                 pieces.clone().filter_map(Piece::answer).for_each(|answer| pairs.answer(answer));
                 // Calls and thinking in user records do not count.
-                let said = pieces.filter_map(|piece| match piece {
+                let expected = pieces.filter_map(|piece| match piece {
                     Piece::Text(mark, _) | Piece::Image(mark) => Some(*mark),
                     _ => None,
                 });
                 let count = words.len();
-                words.extend(said);
+                words.extend(expected);
                 if words.len() > count {
                     pairs.end_reply();
                 }
@@ -135,7 +135,7 @@ pub fn said(view: &View<'_>, repeated: &HashSet<usize>) -> Said {
     }
     let calls = pairs.calls.into_iter();
     let calls = calls.map(|asked| (asked.mark, asked.answer.unwrap_or(Answered::Open)));
-    Said { words, calls: calls.collect() }
+    Contents { words, calls: calls.collect() }
 }
 
 /// Calls and results by id. A result belongs to the nearest call before it with its id, if that has none yet.
@@ -222,8 +222,8 @@ impl Pairs {
 ///
 /// # Errors
 /// Reports content that is in no record.
-pub fn heard(messages: &[Value]) -> Result<Said, String> {
-    let mut heard = Said::default();
+pub fn actual(messages: &[Value]) -> Result<Contents, String> {
+    let mut actual = Contents::default();
     for (n, message) in messages.iter().enumerate() {
         let answers = messages.get(n + 1).map(results).unwrap_or_default();
         for block in blocks(message) {
@@ -231,11 +231,11 @@ pub fn heard(messages: &[Value]) -> Result<Said, String> {
                 Some("tool_use") => {
                     let mark = block["input"]["n"].as_u64().unwrap_or_default() as usize;
                     let answer = answers.get(&block["id"].to_string());
-                    heard.calls.push((mark, answer.cloned().unwrap_or(Answered::Open)));
+                    actual.calls.push((mark, answer.cloned().unwrap_or(Answered::Open)));
                 }
                 Some("tool_result") => {}
                 _ => match mark(&block, 'w') {
-                    Some(mark) => heard.words.push(mark),
+                    Some(mark) => actual.words.push(mark),
                     // Text that rebuild adds is at the beginning.
                     None if n < 2 => {}
                     None => return Err(format!("content without a record: {block}")),
@@ -243,7 +243,7 @@ pub fn heard(messages: &[Value]) -> Result<Said, String> {
             }
         }
     }
-    Ok(heard)
+    Ok(actual)
 }
 
 /// Returns the blocks of a message; a string is one block.

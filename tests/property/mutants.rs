@@ -134,7 +134,7 @@ fn cut(bytes: &mut Vec<u8>, choices: &mut Choices) {
     bytes.drain(from..from + count);
 }
 
-/// Replaces bytes by as many of another record.
+/// Replaces some bytes with as many of another record.
 fn splice(bytes: &mut Vec<u8>, other: &[u8], choices: &mut Choices) {
     let from = choices.below(other.len() + 1);
     let part = &other[from..(from + choices.below(60)).min(other.len())];

@@ -81,7 +81,7 @@ fn shorten(file: &mut File, choices: &mut Choices, contents: &[Value]) -> Law {
     let request = Request { messages: &messages, ..Request::default() };
     let gauge = Gauge::new(request, None);
     let budget = gauge.tokens(request) * (3 + choices.below(7) as u64) / 10;
-    // A result that is just over its limit may become shorter only in characters.
+    // A result that is just over its limit may become shorter in characters but not in tokens.
     let limit = Some(200 + choices.below(800)).filter(|_| choices.one_in(2));
     let options = TruncateOptions {
         max_chars: limit.unwrap_or(usize::MAX),

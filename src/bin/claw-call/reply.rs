@@ -231,7 +231,7 @@ pub(super) fn note_failure(
         .bool("retryable", failure.retryable)
         .optional(Members::decimal, "retry_after", failure.retry_after)
         .optional(Members::string, "request_id", failure.request_id.as_deref());
-    log.outcome(&failure.last_words(), &members);
+    log.outcome(&failure.final_message(), &members);
     if let Some(path) = &args.failure {
         write_private(path, &(record + "\n"))
             .with_context(|| format!("cannot write '{}'", path.display()))?;

@@ -8,7 +8,7 @@ use clawutils::exit::{self, Exit, fail};
 use clawutils::provider::address::path;
 use clawutils::provider::call::{Ask, Transport};
 use clawutils::provider::cassette::{Cassette, Exchange, Recorder};
-use clawutils::provider::collect::Rest;
+use clawutils::provider::collect::Remaining;
 use clawutils::provider::endpoint::Endpoint;
 use clawutils::provider::failure::FailureClass;
 use clawutils::provider::reading::Reading;
@@ -184,10 +184,10 @@ impl Network<'_> {
         // The moment to stop waiting for optional parts of the answer.
         let mut enough = None;
         loop {
-            match reading.rest() {
-                Rest::Nothing => return Ok(()),
-                Rest::Welcome => enough = enough.or(Some(Instant::now() + LINGER)),
-                Rest::Needed => enough = None,
+            match reading.remaining() {
+                Remaining::None => return Ok(()),
+                Remaining::Optional => enough = enough.or(Some(Instant::now() + LINGER)),
+                Remaining::Required => enough = None,
             }
             let end = self.deadline.map(|(_, end)| end);
             let until = enough.into_iter().chain(end).min();

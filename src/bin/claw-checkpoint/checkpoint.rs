@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use clawutils::checkpoint::due::{ConversationState, Triggers};
-use clawutils::checkpoint::reply::Said;
+use clawutils::checkpoint::reply::CheckpointReply;
 use clawutils::checkpoint::{self, CheckpointPlan, PROMPT};
 use clawutils::cli::StageOutcome;
 use clawutils::cli::budget::{BudgetArgs, Extras};
@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The maximum number of calls for one checkpoint.
-const MOST_CALLS: u32 = 6;
+const MAX_CALLS: u32 = 6;
 
 /// The options of `claw-checkpoint` alone.
 #[derive(Clone, Debug, clap::Args)]
@@ -94,13 +94,13 @@ impl CheckpointRun<'_> {
         let Some(plan) = plan else {
             return fail(Exit::NoGain, "nothing to cover: no message has been answered");
         };
-        let spent = CallBudget::new(MOST_CALLS, self.args.deadline);
+        let spent = CallBudget::new(MAX_CALLS, self.args.deadline);
         let reply = self.ask(&plan, (gauge, budget), &spent, log)?;
-        let Some(said) = Said::read(&reply.text) else {
+        let Some(content) = CheckpointReply::read(&reply.text) else {
             return fail(Exit::Unavailable, "the checkpoint was rejected: its summary is blank");
         };
         let generated_by = reply.model.or_else(|| Some(self.args.call.command.clone()));
-        let made = plan.checkpoint(said, messages.len(), tokens);
+        let made = plan.checkpoint(content, messages.len(), tokens);
         write(&Checkpoint { generated_by, usage: reply.usage, ..made })?;
         let (count, calls, seconds) = (messages.len(), spent.calls(), spent.seconds());
         let cost = format!("{calls} {}, {seconds:.1} s", if calls == 1 { "call" } else { "calls" });
@@ -165,7 +165,7 @@ impl CheckpointRun<'_> {
         if let Err(why) = self.triggers().ask(state) {
             return Some(why.to_string());
         }
-        let has_news = plan.is_some_and(|plan| plan.is_news);
+        let has_news = plan.is_some_and(|plan| plan.has_new_messages);
         (!has_news).then(|| "no message has been answered since the last one".to_owned())
     }
 

@@ -13,7 +13,7 @@ use std::io::Write;
 use unicode_width::UnicodeWidthStr;
 
 /// The width in columns above which a value does not widen its column.
-const MOST_COLUMNS: usize = 40;
+const MAX_COLUMNS: usize = 40;
 
 /// List settings: key, value, and the place that the value comes from
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -110,7 +110,7 @@ fn table(all: &[(Setting, SettingValue)]) -> Vec<String> {
     let rows: Vec<[String; 3]> = all.iter().map(row).collect();
     let width = |column: usize| {
         let widths = rows.iter().map(|row| row[column].width());
-        widths.filter(|width| *width <= MOST_COLUMNS).max().unwrap_or(0)
+        widths.filter(|width| *width <= MAX_COLUMNS).max().unwrap_or(0)
     };
     let (keys, values) = (width(0), width(1));
     let pad = |text: &str, width: usize| " ".repeat(width.saturating_sub(text.width()));

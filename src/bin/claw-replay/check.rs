@@ -13,7 +13,7 @@ use clawutils::messages::rebuild::{self, RebuildOptions};
 use clawutils::usage::Calls;
 
 /// The most findings in a report.
-const MOST_FINDINGS: usize = 100;
+const MAX_FINDINGS: usize = 100;
 
 /// The least severe finding that makes a transcript fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -86,7 +86,7 @@ impl Mode for Check {
         cases.extend(self.budgets.iter().map(|budget| window_case(&estimate, *budget)));
         let numbers = counts.add_to(Members::new(), messages.len(), estimate.tokens);
         let numbers = numbers.number("findings", findings.len());
-        let listed = findings.iter().take(MOST_FINDINGS);
+        let listed = findings.iter().take(MAX_FINDINGS);
         let numbers = numbers.objects("first_findings", listed, |members, finding| {
             finding.add_to(members).string("message", &finding.message)
         });

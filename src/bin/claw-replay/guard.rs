@@ -17,7 +17,7 @@ use simulation::{Beside, Events, Overflow, SimulatedCall, Simulation};
 use std::path::PathBuf;
 
 /// The most overflows of a window in a report.
-const MOST_OVERFLOWS: usize = 100;
+const MAX_OVERFLOWS: usize = 100;
 
 /// Report at which turns context windows would overflow, and what the guard would do
 #[derive(Clone, Debug, clap::Args)]
@@ -166,7 +166,7 @@ impl<'g> WindowRun<'g> {
         if let Some(overflow) = events.overflow {
             let (first, all) = &mut self.overflows;
             *all += 1;
-            first.extend((first.len() < MOST_OVERFLOWS).then_some(overflow));
+            first.extend((first.len() < MAX_OVERFLOWS).then_some(overflow));
         }
         for call in &events.calls {
             self.requests += u64::from(!call.is_summary);

@@ -20,7 +20,7 @@ use std::vec;
 use walkdir::{DirEntry, WalkDir};
 
 /// The longest path in a list, in bytes.
-const MOST_BYTES: u64 = 64 * 1024;
+const MAX_BYTES: u64 = 64 * 1024;
 
 /// The options that select transcripts.
 #[derive(Clone, Debug, clap::Args)]
@@ -253,14 +253,14 @@ impl List {
         let mut line = Vec::new();
         loop {
             let read = match &mut self.file {
-                Some(file) => file.take(MOST_BYTES).read_until(self.end, &mut line),
-                None => std::io::stdin().lock().take(MOST_BYTES).read_until(self.end, &mut line),
+                Some(file) => file.take(MAX_BYTES).read_until(self.end, &mut line),
+                None => std::io::stdin().lock().take(MAX_BYTES).read_until(self.end, &mut line),
             };
             if read.with_context(|| format!("cannot read '{}'", self.name))? == 0 {
                 return Ok(None);
             }
-            if line.len() as u64 == MOST_BYTES {
-                let why = format!("a path has {MOST_BYTES} bytes or more; give one path per line");
+            if line.len() as u64 == MAX_BYTES {
+                let why = format!("a path has {MAX_BYTES} bytes or more; give one path per line");
                 return fail(Exit::Data, format!("cannot read '{}': {why}", self.name));
             }
             if line.last() == Some(&self.end) {

@@ -21,7 +21,7 @@ pub struct History {
 }
 
 /// The length limit of a text in characters.
-const MOST: usize = 200;
+const MAX_CHARACTERS: usize = 200;
 
 impl History {
     pub(super) fn run(&self, place: &SessionPlace) -> anyhow::Result<Exit> {
@@ -93,7 +93,7 @@ fn content_text(raw: &str) -> String {
 fn cut(text: &str) -> String {
     let line: Vec<&str> = text.split_whitespace().collect();
     let line = line.join(" ");
-    match line.char_indices().nth(MOST) {
+    match line.char_indices().nth(MAX_CHARACTERS) {
         Some((end, _)) => format!("{}...", &line[..end]),
         None => line,
     }

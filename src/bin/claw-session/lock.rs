@@ -11,7 +11,7 @@ use anyhow::Context;
 use clawutils::cli::options::{LockArgs, ResetArgs};
 use clawutils::cli::{diagnostics, variable};
 use clawutils::exit::{self, Exit, fail};
-use clawutils::process::relatives::is_above;
+use clawutils::process::relatives::is_ancestor;
 use clawutils::session::turn::{HeldTurn, Purpose, holder, lock_path, tidy};
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -132,7 +132,7 @@ fn operand(path: &Path) -> PathBuf {
 
 /// Returns true if an ancestor of this process holds the lock, and `CLAW_LOCKED` is set.
 fn is_held_above(lock: &Path) -> bool {
-    variable("CLAW_LOCKED").is_some() && holder(lock).is_some_and(is_above)
+    variable("CLAW_LOCKED").is_some() && holder(lock).is_some_and(is_ancestor)
 }
 
 fn cannot_run<T>(command: &Command, error: &std::io::Error) -> anyhow::Result<T> {

@@ -8,7 +8,7 @@ use regex::{Regex, RegexBuilder};
 use std::sync::OnceLock;
 
 /// The maximum number of prefixes in a row.
-const MOST: usize = 8;
+const MAX_OPENINGS: usize = 8;
 
 /// The known prefixes, each with the punctuation that ends it.
 const WORDS: &str = r"(?x)^\s*(?:
@@ -34,7 +34,7 @@ const WORDS: &str = r"(?x)^\s*(?:
 /// prefix.
 pub(super) fn all(text: &str) -> Vec<&str> {
     let mut openings = vec![text.trim_start()];
-    while openings.len() <= MOST
+    while openings.len() <= MAX_OPENINGS
         && let Some(rest) = openings.last().and_then(|text| after_words(text))
     {
         openings.push(rest);

@@ -4,7 +4,7 @@
 use crate::json::{Object, elements};
 use crate::provider::Reply;
 use crate::provider::chat::draft::{CallDraft, Draft};
-use crate::provider::collect::{Collect, RawString, Rest, Unfinished, bounded};
+use crate::provider::collect::{Collect, RawString, Remaining, Unfinished, bounded};
 use std::borrow::Cow;
 
 /// The members in which servers send the reasoning text. Some servers send two; the first one with text is used.
@@ -13,7 +13,7 @@ const REASONING: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_text"
 /// The longest name, in bytes, that is reported for a kind of dropped content.
 const LONGEST_KIND: usize = 40;
 /// The maximum number of kinds of dropped content that are reported.
-const MOST_KINDS: usize = 16;
+const MAX_KINDS: usize = 16;
 
 /// The index given to a call in the deprecated `function_call` member.
 const LEGACY: Option<u64> = Some(u64::MAX);
@@ -68,12 +68,12 @@ impl Collect for ChatStream {
         self.is_done = true;
     }
 
-    fn rest(&self) -> Rest {
+    fn remaining(&self) -> Remaining {
         match (self.is_done, &self.draft.stop_reason) {
-            (true, _) => Rest::Nothing,
+            (true, _) => Remaining::None,
             // The usage may follow.
-            (false, Some(_)) => Rest::Welcome,
-            (false, None) => Rest::Needed,
+            (false, Some(_)) => Remaining::Optional,
+            (false, None) => Remaining::Required,
         }
     }
 
@@ -82,7 +82,7 @@ impl Collect for ChatStream {
     }
 
     fn finish(self: Box<Self>) -> Result<Reply, Unfinished> {
-        if self.rest() == Rest::Needed {
+        if self.remaining() == Remaining::Required {
             return Err(Unfinished::cut(self.shown()));
         }
         self.reply()
@@ -182,7 +182,7 @@ impl ChatStream {
     fn leave_out(&mut self, kind: &str) {
         let left_out = &mut self.draft.left_out;
         let kind = if kind.is_empty() || kind.len() > LONGEST_KIND { "part" } else { kind };
-        if left_out.len() < MOST_KINDS && !left_out.iter().any(|known| known == kind) {
+        if left_out.len() < MAX_KINDS && !left_out.iter().any(|known| known == kind) {
             left_out.push(kind.to_owned());
         }
     }

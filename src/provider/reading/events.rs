@@ -1,12 +1,12 @@
 //! Reads a streaming answer.
 
-use super::MOST_ANSWER;
+use super::MAX_ANSWER;
 use super::whole::{NoReply, error_of, is_error, over, too_wide};
 use crate::json::Object;
 use crate::provider::Reply;
-use crate::provider::collect::{Collect, Rest, Unfinished};
+use crate::provider::collect::{Collect, Remaining, Unfinished};
 use crate::provider::protocol::Protocol;
-use crate::provider::stream::{Events, Framing, MOST_EVENT, StreamEvent};
+use crate::provider::stream::{Events, Framing, MAX_EVENT, StreamEvent};
 
 /// A stream that is being read.
 pub(super) struct StreamReading {
@@ -40,26 +40,25 @@ impl StreamReading {
         let StreamReading { events, collect, state } = self;
         events.take(piece, |event| take_event(event, collect.as_mut(), state, show));
         if matches!(state, StreamState::Silent | StreamState::Going) && events.is_too_large() {
-            *state = StreamState::TooLong(over("one event", MOST_EVENT));
+            *state = StreamState::TooLong(over("one event", MAX_EVENT));
         }
     }
 
     /// Applies the size limit of the whole stream. A stream that has already ended is never too long.
     pub(super) fn limit(&mut self, received: usize) {
-        if received > MOST_ANSWER && matches!(self.state, StreamState::Silent | StreamState::Going)
-        {
-            self.state = StreamState::TooLong(over("it", MOST_ANSWER));
+        if received > MAX_ANSWER && matches!(self.state, StreamState::Silent | StreamState::Going) {
+            self.state = StreamState::TooLong(over("it", MAX_ANSWER));
         }
     }
 
-    pub(super) fn rest(&self) -> Rest {
+    pub(super) fn remaining(&self) -> Remaining {
         match &self.state {
-            StreamState::Silent => Rest::Needed,
-            StreamState::Going => self.collect.rest(),
+            StreamState::Silent => Remaining::Required,
+            StreamState::Going => self.collect.remaining(),
             StreamState::Over
             | StreamState::Refused(_)
             | StreamState::Broken(_)
-            | StreamState::TooLong(_) => Rest::Nothing,
+            | StreamState::TooLong(_) => Remaining::None,
         }
     }
 
@@ -119,7 +118,7 @@ fn take_event(
             },
         };
     }
-    if matches!(state, StreamState::Going) && collect.rest() == Rest::Nothing {
+    if matches!(state, StreamState::Going) && collect.remaining() == Remaining::None {
         *state = StreamState::Over;
     }
 }

@@ -1,7 +1,7 @@
 //! Reads a complete answer into a reply, or the reason why there is none.
 
-use super::{MOST_MEMBERS, MOST_REFUSAL};
-use crate::input::line::MOST_DEPTH;
+use super::{MAX_MEMBERS, MAX_REFUSAL};
+use crate::input::line::MAX_DEPTH;
 use crate::json::{Object, elements, is_deeper, is_wider};
 use crate::provider::Reply;
 use crate::provider::extent::completed;
@@ -21,16 +21,16 @@ pub(super) fn over(what: &str, most: usize) -> String {
     format!("is too long: {what} has more than {} MiB", most >> 20)
 }
 
-/// Returns a message if a list or an object in a JSON text has more than [`MOST_MEMBERS`] members, or if the text is
+/// Returns a message if a list or an object in a JSON text has more than [`MAX_MEMBERS`] members, or if the text is
 /// nested deeper than that. Call it before the text is parsed.
 pub(super) fn too_wide(json: &str) -> Option<String> {
-    let why = || match is_deeper(json, MOST_DEPTH) {
-        true => format!("is nested more than {MOST_DEPTH} levels deep"),
+    let why = || match is_deeper(json, MAX_DEPTH) {
+        true => format!("is nested more than {MAX_DEPTH} levels deep"),
         false => {
-            format!("is too long: a list or an object in it has more than {MOST_MEMBERS} members")
+            format!("is too long: a list or an object in it has more than {MAX_MEMBERS} members")
         }
     };
-    is_wider(json, MOST_MEMBERS).then(why)
+    is_wider(json, MAX_MEMBERS).then(why)
 }
 
 /// Reads a complete answer, up to `end` if that is known.
@@ -55,7 +55,7 @@ fn read_body(protocol: Protocol, body: &[u8]) -> Result<Reply, NoReply> {
         return Err(NoReply::TooLong(why));
     }
     let Ok(object) = Object::parse(text) else {
-        let begun = if text.len() > MOST_REFUSAL { "" } else { text };
+        let begun = if text.len() > MAX_REFUSAL { "" } else { text };
         let (whole, _) = completed(begun);
         return match Object::parse(&whole) {
             Ok(object) if is_error(&object) => Err(NoReply::Refused(whole)),

@@ -70,7 +70,7 @@ struct Shown {
 
 impl Pty {
     /// Starts a command on a terminal with this many columns and rows. `TERM` is `xterm-256color` unless the test
-    /// sets it. To type, use [`Pty::press`]; the input set with [`Cmd::write_stdin`] is not used.
+    /// sets it. To type, use [`Pty::press`]; [`Cmd::write_stdin`] must not have set an input.
     #[track_caller]
     pub fn run(mut cmd: Cmd, (columns, rows): (u16, u16)) -> Pty {
         assert!(cmd.stdin.is_none(), "use Pty::press to type on a terminal");

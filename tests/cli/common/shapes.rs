@@ -429,7 +429,7 @@ fn roles(messages: &[Value]) -> Verdict {
 fn pairs(messages: &[Value]) -> Verdict {
     let mut rest = messages;
     while let Some((message, after)) = rest.split_first() {
-        // A result here does not follow an assistant message.
+        // The results directly after a message belong to it; only a message of the assistant may have any.
         let count = after.iter().take_while(|next| next["role"] == "tool").count();
         let (results, next) = after.split_at(count);
         match message["role"].as_str() {

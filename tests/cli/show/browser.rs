@@ -109,7 +109,7 @@ fn a_browser_renders_the_page_and_it_fits_a_phone() {
             let known = ["#turn-", "https://example.com", "http://", "mailto:"];
             assert!(known.iter().any(|known| address.starts_with(known)), "{name}: {address}");
         }
-        // The letters of the chart are as large as those of the text, and inside the page.
+        // The letters of the chart are large enough to read, and inside the page.
         let width = if name == "screen" { 1200.0 } else { 360.0 };
         let letters = page["letters"].as_array().expect("texts");
         assert!(letters.len() > 3, "{name}: {letters:?}");

@@ -16,9 +16,9 @@ use clawutils::record::content::Role;
 use clawutils::truncate::{MAX_FRACTION, TruncateOptions, truncate};
 
 /// The shortest summary, in tokens. If less room is left, a compaction counts as impossible.
-const LEAST_SUMMARY: u64 = 64;
+const MIN_SUMMARY: u64 = 64;
 /// The most pieces of a summary, as of `claw-compact`.
-const MOST_PIECES: usize = 16;
+const MAX_PIECES: usize = 16;
 
 /// The parts of a request besides the messages.
 #[derive(Clone, Debug, Default)]
@@ -201,7 +201,7 @@ impl<'s> Simulation<'s> {
         let kept = self.messages.len() - planned.at;
         mark_summary(&mut messages, kept, &planned, &text);
         let tally = self.gauge.tally(self.beside.request(&messages));
-        let is_possible = length >= LEAST_SUMMARY.min(task.most_tokens(&planned))
+        let is_possible = length >= MIN_SUMMARY.min(task.most_tokens(&planned))
             && tally.tokens() < self.tally.tokens();
         is_possible.then(|| (messages, tally, self.summary_calls(&task, &planned)))
     }
@@ -212,7 +212,7 @@ impl<'s> Simulation<'s> {
         let summary = task.summary_tokens();
         let room = self.budget.window.saturating_sub(summary + self.budget.margin);
         let limits =
-            PieceLimits { gauge: self.gauge, room: Some(room), summary, calls: MOST_PIECES };
+            PieceLimits { gauge: self.gauge, room: Some(room), summary, calls: MAX_PIECES };
         let prompt = SummaryPrompt { text: PROMPT, focus: None };
         let covered = &task.messages[planned.from..planned.at];
         let pieces = Pieces::new(covered, prompt, planned.earlier.as_deref(), limits);

@@ -417,7 +417,7 @@ fn serve(stream: &TcpStream, shared: &Shared) -> io::Result<()> {
 
 // ---- checks of a request -----------------------------------------------------------------------------
 
-/// The kind of a legal request: for a message, or for a token count.
+/// A legal request, for a message or for a token count.
 struct Task {
     body: Value,
     counts: bool,
