@@ -40,7 +40,10 @@ pub struct DialectArgs {
 
 impl DialectArgs {
     /// Returns the input, or its translation if another program wrote it.
-    fn open(&self, input: Input) -> anyhow::Result<Input> {
+    ///
+    /// # Errors
+    /// Fails with 65 if the input is not empty but contains no record, and with 74 if it cannot be read.
+    pub fn open(&self, input: Input) -> anyhow::Result<Input> {
         let DialectArgs { from, leaf } = self.clone();
         dialect::open(input, &Choice { from, leaf, directory: std::env::temp_dir() })
     }

@@ -267,6 +267,17 @@ impl Gauge {
     }
 }
 
+/// Returns the tokens of a conversation, given the outlines and the weights of its messages. They are those of
+/// [`Estimate::of`].
+#[must_use]
+pub fn outlined(outlines: &[Message<'_>], weights: &[Weight]) -> u64 {
+    let request = Request { messages: outlines, ..Request::default() };
+    let weights: Vec<u64> = weights.iter().map(|weight| weight.0).collect();
+    let (anchor, _) = counted::find(&request, 0, &weights);
+    let scale = scale_of(outlines).filter(|_| anchor.is_none());
+    size(anchor, scale.unwrap_or_default(), weights.iter().sum())
+}
+
 /// The weight of a message in an estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weight(u64);

@@ -61,7 +61,11 @@ impl<'de> Visitor<'de> for Bytes {
 
 /// Converts the bytes to a string. serde_json returns a lone surrogate as three bytes that UTF-8 forbids (ED
 /// A0..BF xx); they become U+FFFD.
-fn from_wtf8(mut bytes: Vec<u8>) -> String {
+fn from_wtf8(bytes: Vec<u8>) -> String {
+    let mut bytes = match String::from_utf8(bytes) {
+        Ok(text) => return text,
+        Err(error) => error.into_bytes(),
+    };
     let mut at = 0;
     while at + 2 < bytes.len() {
         if bytes[at] == 0xED && bytes[at + 1] >= 0xA0 {

@@ -14,9 +14,10 @@ use crate::finding::rules::{self, Rule};
 use crate::finding::{Finding, Place};
 use crate::id::Id;
 use crate::input::Input;
+use crate::input::line::{Line, LineObject};
 use crate::json::Object;
 use crate::json::write::opening;
-use crate::record;
+use crate::record::{self, LineHash};
 use std::collections::HashSet;
 
 /// Checks the ids in an input. `damaged` contains the numbers of the lines that already have a finding.
@@ -67,6 +68,48 @@ fn message(rule: &Rule, line: u64) -> String {
         )
     } else {
         format!("line {line} was changed, or it is the last one and a line before it is missing")
+    }
+}
+
+/// A check of ids while lines are read. If all ids match, [`check`] would find nothing.
+#[derive(Default)]
+pub struct RunningChain {
+    /// The hash of the line before, to which the next line is added; `None` if that line has no id.
+    before: Option<LineHash>,
+    /// The offset at which the next line begins.
+    next: u64,
+    is_broken: bool,
+}
+
+impl RunningChain {
+    /// Takes the next line.
+    pub fn take(&mut self, line: &Line<'_>) {
+        // A line with anything besides one object is left to `check`, and so is a blank line, which is not read.
+        let whole =
+            line.as_ref().ok().filter(|it| it.object.text().len() as u64 == it.place.length);
+        let Some(LineObject { object, place, .. }) = whole.filter(|_| !self.is_broken) else {
+            self.is_broken = true;
+            return;
+        };
+        let text = object.text();
+        let is_fit = Sealed::of(text).is_none_or(|sealed| self.fits(&sealed) || is_session(text));
+        self.is_broken = place.offset != self.next || !is_fit;
+        self.next = place.offset + place.length + 1;
+        // Most lines without an id come before others without one. An id after such a line is left to `check`.
+        let has_id = text.starts_with(opening!("id"));
+        self.before = has_id.then(|| LineHash::of(text.as_bytes()));
+    }
+
+    fn fits(&self, sealed: &Sealed<'_>) -> bool {
+        let first = (self.next == 0).then(LineHash::default);
+        let before = self.before.as_ref().or(first.as_ref());
+        before.is_some_and(|before| before.id_of(sealed.rest) == sealed.id)
+    }
+
+    /// Returns true if every id matches.
+    #[must_use]
+    pub fn is_intact(&self) -> bool {
+        !self.is_broken
     }
 }
 
@@ -137,9 +180,13 @@ struct Sealed<'a> {
 impl<'a> Sealed<'a> {
     fn read(line: &'a [u8]) -> Option<Sealed<'a>> {
         let text = std::str::from_utf8(line).ok()?;
+        Sealed::of(text).filter(|_| !is_session(text))
+    }
+
+    /// Reads a line that is not the header of a session.
+    fn of(text: &'a str) -> Option<Sealed<'a>> {
         let (id, rest) = text.strip_prefix(concat!(opening!("id"), "\""))?.split_once("\",")?;
-        let is_ours =
-            id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_hexdigit()) && !is_session(text);
+        let is_ours = id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
         is_ours.then_some(Sealed { id, rest })
     }
 

@@ -7,9 +7,10 @@ use crate::finding::rules::{self, Rule};
 use crate::finding::{Finding, Place, Severity};
 use crate::id::{self, Id};
 use crate::input::Input;
-use crate::input::lines::Lines;
+use crate::input::line::{Line, LineObject};
 use crate::json::{self, Member, Object};
-use crate::messages::rebuild::{self, Notes, RebuildOptions};
+use crate::lint::chain::RunningChain;
+use crate::messages::rebuild::{Pass, RebuildOptions};
 use crate::messages::{Message, Meta};
 use crate::rules::Violation;
 use foldhash::fast::RandomState;
@@ -21,39 +22,84 @@ use std::collections::HashSet;
 /// # Errors
 /// When the input cannot be read; status 65 if it is in a dialect that cannot be read.
 pub fn lint(input: Input) -> anyhow::Result<Vec<Finding>> {
+    inspect(input, &mut |_| {}, &mut |_| {}).map(|inspection| inspection.findings)
+}
+
+/// What was found in one transcript.
+#[derive(Debug)]
+pub struct Inspection {
+    /// The findings, in the order of the file.
+    pub findings: Vec<Finding>,
+    /// The outlines of the messages that rebuild shows; see [`Message::outline`].
+    pub outlines: Vec<Message<'static>>,
+}
+
+/// Checks one transcript as [`lint`] does. On the way, calls `each_record` with every object in the file, and
+/// `each_message` with every message that rebuild shows.
+///
+/// If nothing is damaged, the text of the file is read forwards once (twice if there is a summary, because rebuild does
+/// not read the records that a compaction covers), and only the largest message is in memory.
+///
+/// # Errors
+/// As [`lint`].
+pub fn inspect(
+    input: Input,
+    each_record: &mut dyn FnMut(&LineObject<'_>),
+    each_message: &mut dyn FnMut(&Message<'_>),
+) -> anyhow::Result<Inspection> {
     let inputs = [input];
-    let (mut findings, shown) = rebuilt(&inputs)?;
+    let mut scan = LineScan::default();
     let [input] = &inputs;
-    let damaged = findings.iter().filter(|found| prevents_chain_check(found.rule));
-    let damaged = damaged.filter_map(|found| found.place.line).collect();
-    let chain = chain::check(input, &damaged)?;
-    let scan = LineScan::of(input, &chain)?;
-    findings.splice(0..0, chain);
+    let mut each_line = |line: &Line<'_>| {
+        scan.chain.take(line);
+        if let Ok(line) = line {
+            each_record(line);
+            scan.take(&line.object, input.original(&line.place));
+        }
+    };
+    let (mut findings, outlines) = rebuilt(&inputs, &mut each_line, each_message)?;
+    let misfits = scan.misfits(input, &findings)?;
+    let places: HashSet<u64> = misfits.iter().map(|found| found.place.offset).collect();
+    // An inserted copy of a line has a finding already, and so have duplicates in a transcript of another program.
+    let is_known =
+        |found: &Finding| places.contains(&found.place.offset) || input.origin().is_some();
+    scan.findings.retain(|found| *found.rule != rules::DUPLICATE_ID || !is_known(found));
+    if input.origin().is_some() {
+        scan.records.sort_by_key(|record| record.offset);
+    }
+    findings.splice(0..0, misfits);
     findings.extend(scan.findings);
     findings.extend(input.origin().into_iter().flat_map(|origin| origin.notes(&input.name)));
     for finding in &mut findings {
         finding.complete(&scan.records);
     }
     findings.sort_by_key(|finding| finding.place.offset);
-    findings.extend(message_findings(&shown, &inputs, &scan.records)?);
-    Ok(findings)
+    findings.extend(message_findings(&outlines, input, &scan.records));
+    Ok(Inspection { findings, outlines })
 }
 
-/// Returns the findings of rebuild in the whole transcript, and the messages. If there is a summary, the transcript is
-/// read twice, because rebuild does not read the records that a compaction covers. The messages have no `_meta`: only
-/// [`message_findings`] needs it, and only for a few transcripts.
-fn rebuilt(inputs: &[Input]) -> anyhow::Result<(Vec<Finding>, Vec<Message<'static>>)> {
+/// Returns the findings of rebuild in the whole transcript, and the outlines of the messages. Calls `each_line` with
+/// every line.
+fn rebuilt(
+    inputs: &[Input],
+    each_line: &mut dyn FnMut(&Line<'_>),
+    each_message: &mut dyn FnMut(&Message<'_>),
+) -> anyhow::Result<(Vec<Finding>, Vec<Message<'static>>)> {
     let mut messages = Vec::new();
-    let Notes { findings: mut shown, .. } =
-        rebuild::stream(inputs, &RebuildOptions::default(), false, |message| {
-            messages.push(message.into_owned());
-            Ok(())
-        })?;
-    if !messages.first().is_some_and(Message::is_summary) {
-        return Ok((shown, messages));
+    let show = |message: Message<'_>| {
+        each_message(&message);
+        messages.push(message.outline());
+        Ok(())
+    };
+    let pass = Pass::new(inputs, &RebuildOptions::default(), true)?;
+    if !pass.has_summary() {
+        let findings = pass.run(each_line, show)?.findings;
+        return Ok((findings, messages));
     }
+    let mut shown = pass.run(&mut |_| {}, show)?.findings;
     let options = RebuildOptions { ignore_compactions: true, ..RebuildOptions::default() };
-    let mut all = rebuild::stream(inputs, &options, false, |_| Ok(()))?.findings;
+    let pass = Pass::new(inputs, &options, false)?;
+    let mut all = pass.run(each_line, |_| Ok(()))?.findings;
     let known: HashSet<(u64, u64)> =
         all.iter().map(|found| (found.place.offset, found.place.length)).collect();
     shown.retain(|found| !known.contains(&(found.place.offset, found.place.length)));
@@ -80,28 +126,23 @@ fn prevents_chain_check(rule: &Rule) -> bool {
 /// provider's rules.
 fn message_findings(
     messages: &[Message<'_>],
-    inputs: &[Input; 1],
+    input: &Input,
     records: &[RecordPlace],
-) -> anyhow::Result<Vec<Finding>> {
+) -> Vec<Finding> {
     let mut broken = crate::rules::violations(messages);
     // A transcript may be empty or end with a reply.
     broken.retain(|broken| !broken.unfinished || broken.rule == "open-call");
-    if broken.is_empty() {
-        return Ok(Vec::new());
-    }
-    let messages = rebuild::from_inputs(inputs, &RebuildOptions::default())?.messages;
     let finding = |broken: Violation| {
         let rule = if broken.unfinished { &rules::OPEN_AT_END } else { &rules::REFUSED };
         let meta = messages.get(broken.message).and_then(|message| message.meta.clone());
         let Meta { id, offset, end, .. } = *meta.unwrap_or_default();
-        let input = inputs[0].name.clone();
-        let place = Place { input, line: None, offset, length: end - offset };
-        let mut place = inputs[0].original(&place);
+        let place = Place { input: input.name.clone(), line: None, offset, length: end - offset };
+        let mut place = input.original(&place);
         place.line = record_at(records, place.offset).map(|record| record.line);
         let id = Some(id).filter(|id| !id.is_empty());
         Finding { rule, place, id, message: broken.to_string() }
     };
-    Ok(broken.into_iter().map(finding).collect())
+    broken.into_iter().map(finding).collect()
 }
 
 /// The place and the id of a record.
@@ -149,30 +190,21 @@ struct LineScan {
     ids: HashSet<Id, RandomState>,
     /// True if one of these ids has the form of an address.
     has_addresses: bool,
+    chain: RunningChain,
 }
 
 impl LineScan {
-    /// Reads the whole input. `chain` contains the findings about its chain of ids.
-    fn of(input: &Input, chain: &[Finding]) -> anyhow::Result<LineScan> {
-        let mut scan = LineScan::default();
-        let misfits: HashSet<u64> = chain.iter().map(|found| found.place.offset).collect();
-        let mut lines = Lines::of(input);
-        while let Some(batch) = lines.batch()? {
-            for line in batch.flatten() {
-                // The translation has reported duplicates in a transcript of another program.
-                let is_known = misfits.contains(&line.place.offset) || input.origin().is_some();
-                let place = input.original(&line.place);
-                scan.take(&line.object, place, is_known);
-            }
+    /// Returns the findings about the chain of ids, after the whole input was read. `findings` are those of rebuild.
+    fn misfits(&self, input: &Input, findings: &[Finding]) -> anyhow::Result<Vec<Finding>> {
+        if self.chain.is_intact() {
+            return Ok(Vec::new());
         }
-        if input.origin().is_some() {
-            scan.records.sort_by_key(|record| record.offset);
-        }
-        Ok(scan)
+        let damaged = findings.iter().filter(|found| prevents_chain_check(found.rule));
+        chain::check(input, &damaged.filter_map(|found| found.place.line).collect())
     }
 
-    /// Examines the record at `place`. `is_known` is true if a finding about its id was reported before.
-    fn take(&mut self, object: &Object<'_>, place: Place, is_known: bool) {
+    /// Examines the record at `place`.
+    fn take(&mut self, object: &Object<'_>, place: Place) {
         let Place { offset, length, .. } = place;
         let own = object.string("id").map(Id::from);
         let was_used = self.was_used(own.as_ref(), offset);
@@ -180,8 +212,7 @@ impl LineScan {
             let (place, id) = (place.clone(), Some(RecordPlace::id(own.as_ref(), offset)));
             self.findings.push(Finding { rule, place, id, message });
         };
-        // An inserted copy of a line has a finding already.
-        if was_used && !is_known {
+        if was_used {
             let id = RecordPlace::id(own.as_ref(), offset);
             find(&rules::DUPLICATE_ID, format!("an earlier record has the same id '{id}'"));
         }
@@ -220,7 +251,7 @@ impl LineScan {
 }
 
 /// Returns the names that occur more than once, in the order of their repetition.
-fn duplicate_members<'a>(object: &Object<'a>) -> impl Iterator<Item = Cow<'a, str>> {
+fn duplicate_members<'a>(object: &Object<'a>) -> impl Iterator<Item = Cow<'a, str>> + use<'a> {
     let names = object.members().map(|member: Member<'a>| member.name());
     let mut names: Vec<(Cow<'a, str>, usize)> = names.zip(0..).collect();
     names.sort_unstable();
@@ -243,6 +274,36 @@ pub fn status<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Exit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::estimate::{Estimate, Method, Request, Weight, outlined};
+    use crate::messages::rebuild;
+
+    /// The inspection keeps no text, but must find and count what the complete messages have.
+    #[test]
+    fn outlines_stand_for_the_messages() {
+        let usage = r#""model":"m","usage":{"input_tokens":900,"output_tokens":5}"#;
+        let records = [
+            r#"{"type":"user","content":"  "}"#.to_owned(),
+            r#"{"type":"user","content":[{"type":"text","text":"words to count"}]}"#.to_owned(),
+            format!(r#"{{"type":"assistant","content":"said",{usage}}}"#),
+            r#"{"type":"tool_use","tool_use_id":"c","name":"f","input":{}}"#.to_owned(),
+            r#"{"type":"tool_result","tool_use_id":"c","content":"more words"}"#.to_owned(),
+            r#"{"type":"assistant","content":"and a plain text"}"#.to_owned(),
+            r#"{"type":"tool_use","tool_use_id":"d","name":"f","input":{}}"#.to_owned(),
+        ];
+        for count in 0..=records.len() {
+            let input = Input::memory("t", records[..count].join("\n").into_bytes());
+            let inputs = [input.clone()];
+            let messages = rebuild::from_inputs(&inputs, &RebuildOptions::default()).unwrap();
+            let mut weights = Vec::new();
+            let mut weigh = |message: &Message<'_>| weights.push(Weight::of(message));
+            let outlines = inspect(input, &mut |_| {}, &mut weigh).unwrap().outlines;
+            let request = Request { messages: &messages.messages, ..Request::default() };
+            let tokens = Estimate::of(request, Method::Script).tokens;
+            assert_eq!(outlined(&outlines, &weights), tokens, "{count} records");
+            let violations = crate::rules::violations;
+            assert_eq!(violations(&outlines), violations(&messages.messages), "{count} records");
+        }
+    }
 
     #[test]
     fn an_id_that_equals_the_address_of_another_record_is_a_duplicate() {

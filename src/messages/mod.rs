@@ -91,6 +91,18 @@ impl<'a> Message<'a> {
         Message { role: self.role, content: self.content.into_owned(), meta: self.meta }
     }
 
+    /// Returns the message without its text: the role, the kinds of the blocks, and the place and the count in `_meta`.
+    /// The rules of a provider find the same in it.
+    #[must_use]
+    pub fn outline(&self) -> Message<'static> {
+        let meta = self.meta.as_deref().map(|meta| {
+            let Meta { id, usage, model, .. } = meta.clone();
+            let (offset, end, scale) = (meta.offset, meta.end, meta.scale);
+            Box::new(Meta { id, offset, end, usage, model, scale, ..Meta::default() })
+        });
+        Message { role: self.role, content: self.content.outline(), meta }
+    }
+
     /// Returns the blocks; none for a plain string.
     pub fn blocks(&self) -> impl Iterator<Item = &Block<'a>> {
         self.content.blocks().iter()

@@ -72,30 +72,74 @@ pub fn stream(
     with_meta: bool,
     out: impl FnMut(Message<'_>) -> io::Result<()>,
 ) -> anyhow::Result<Notes> {
-    let mut findings = Vec::new();
-    let mut view = view::find(inputs, options, with_meta, &mut findings)?;
-    let mut search_findings = SearchFindings::new(&mut view, &mut findings);
-    let mut fold = Fold::new(&view, with_meta, &mut findings, out);
-    let mut replaced = 0;
-    let mut lines = Lines::new(inputs, view.start..view.end);
-    while let Some(batch) = lines.batch()? {
-        // This fold borrows from the lines of the batch, and must own what it keeps before the batch is dropped.
-        let mut batch_fold = fold;
-        for line in batch {
-            search_findings.note_line(&line);
-            match read_record(line, &mut replaced)? {
-                Err(finding) => batch_fold.add_finding(finding),
-                Ok(record) => {
-                    search_findings.note_record(&record);
-                    batch_fold.take(record).context("cannot write '<stdout>'")?;
+    Pass::new(inputs, options, with_meta)?.run(&mut |_| {}, out)
+}
+
+/// A rebuild whose view is known, and that has not read the records yet.
+pub struct Pass<'i> {
+    inputs: &'i [Input],
+    view: View,
+    with_meta: bool,
+    /// The findings of the search for the view.
+    findings: Vec<Finding>,
+}
+
+impl<'i> Pass<'i> {
+    /// Finds the view of the inputs.
+    ///
+    /// # Errors
+    /// When an input cannot be read; status 65 if `options` name a record that does not exist.
+    pub fn new(
+        inputs: &'i [Input],
+        options: &RebuildOptions,
+        with_meta: bool,
+    ) -> anyhow::Result<Pass<'i>> {
+        let mut findings = Vec::new();
+        let view = view::find(inputs, options, with_meta, &mut findings)?;
+        Ok(Pass { inputs, view, with_meta, findings })
+    }
+
+    /// Returns true if a summary stands for the first records, which are not read.
+    #[must_use]
+    pub fn has_summary(&self) -> bool {
+        self.view.compaction.is_some()
+    }
+
+    /// Rebuilds the messages: shows each line to `each`, and passes each message to `out` as soon as it is complete.
+    ///
+    /// # Errors
+    /// As [`from_inputs`], and the errors of `out`.
+    pub fn run(
+        self,
+        each: &mut dyn FnMut(&Line<'_>),
+        out: impl FnMut(Message<'_>) -> io::Result<()>,
+    ) -> anyhow::Result<Notes> {
+        let Pass { inputs, mut view, with_meta, mut findings } = self;
+        let mut search_findings = SearchFindings::new(&mut view, &mut findings);
+        let mut fold = Fold::new(&view, with_meta, &mut findings, out);
+        let mut replaced = 0;
+        let mut lines = Lines::new(inputs, view.start..view.end);
+        while let Some(batch) = lines.batch()? {
+            // This fold borrows from the lines of the batch, and must own what it keeps before the batch is dropped.
+            let mut batch_fold = fold;
+            for line in batch {
+                each(&line);
+                search_findings.note_line(&line);
+                match read_record(line, &mut replaced)? {
+                    Err(finding) => batch_fold.add_finding(finding),
+                    Ok(record) => {
+                        search_findings.note_record(&record);
+                        batch_fold.take(record).context("cannot write '<stdout>'")?;
+                    }
                 }
             }
+            fold = batch_fold.into_owned();
         }
-        fold = batch_fold.into_owned();
+        let open_calls = fold.finish().context("cannot write '<stdout>'")?;
+        let findings =
+            input::with_origins(inputs, search_findings.finish(view.start == 0, findings));
+        Ok(Notes { findings, replaced, open_calls })
     }
-    let open_calls = fold.finish().context("cannot write '<stdout>'")?;
-    let findings = input::with_origins(inputs, search_findings.finish(view.start == 0, findings));
-    Ok(Notes { findings, replaced, open_calls })
 }
 
 /// The findings of the backward search. Reading forward completes them: only then are line numbers known, and whether

@@ -258,6 +258,20 @@ impl<'a> Content<'a> {
         }
     }
 
+    /// Returns the content without its text: a blank string stays blank, and blocks keep their kinds.
+    #[must_use]
+    pub fn outline(&self) -> Content<'static> {
+        match self {
+            Content::Text(_) if self.is_empty() => Content::Text(Cow::Borrowed("\"\"")),
+            Content::Text(_) => Content::Text(Cow::Borrowed("\"text\"")),
+            Content::Blocks(blocks) => {
+                let outline =
+                    |block: &Block<'_>| Block { raw: "{}".into(), kind: block.kind.clone() };
+                Content::Blocks(blocks.iter().map(outline).collect())
+            }
+        }
+    }
+
     /// Returns true for a blank string, or if there are no blocks.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -325,11 +325,31 @@ fn text(object: &Object<'_>, name: &str) -> Result<String, String> {
 /// Ids reveal damage (a changed, missing or inserted line). They are not signatures.
 #[must_use]
 pub fn id(previous: &[u8], rest: &str) -> String {
-    let mut hash = Sha256::new();
-    hash.update(previous);
-    hash.update(b"\n{");
-    hash.update(rest.as_bytes());
-    hex(hash)
+    LineHash::of(previous).id_of(rest)
+}
+
+/// The hash of a line, which is the beginning of the hash that becomes the id of the next line.
+#[derive(Clone, Debug)]
+pub struct LineHash(Sha256);
+
+impl Default for LineHash {
+    fn default() -> LineHash {
+        LineHash::of(b"")
+    }
+}
+
+impl LineHash {
+    /// Returns the hash of a line; an empty one comes before the first.
+    #[must_use]
+    pub fn of(line: &[u8]) -> LineHash {
+        LineHash(Sha256::new_with_prefix(line).chain_update(b"\n{"))
+    }
+
+    /// Returns the id of the next line, which has `rest` after the id.
+    #[must_use]
+    pub fn id_of(&self, rest: &str) -> String {
+        hex(self.0.clone().chain_update(rest.as_bytes()))
+    }
 }
 
 /// Returns the first 16 hex digits of the SHA-256 of `text`.

@@ -3,13 +3,12 @@
 use crate::report::{Case, Outcome, Report};
 use crate::run::{Mode, RunArgs};
 use crate::transcript::Transcript;
-use clawutils::estimate::{Budget, Estimate, Method, Request};
+use clawutils::estimate::{self, Budget, Weight};
 use clawutils::exit::{Error, Exit};
 use clawutils::finding::{Finding, Severity, rules};
-use clawutils::input::lines::Lines;
+use clawutils::input::line::LineObject;
 use clawutils::json::write::Members;
-use clawutils::lint;
-use clawutils::messages::rebuild::{self, RebuildOptions};
+use clawutils::lint::{self, Inspection};
 use clawutils::usage::Calls;
 
 /// The most findings in a report.
@@ -74,17 +73,18 @@ impl Mode for Check {
     }
 
     fn run(&self, transcript: &Transcript) -> anyhow::Result<Report> {
-        let findings = lint::lint(transcript.input.clone())?;
-        let inputs = std::slice::from_ref(&transcript.input);
-        let messages = rebuild::from_inputs(inputs, &RebuildOptions::default())?.messages;
-        let request = Request { messages: &messages, ..Request::default() };
-        let estimate = Estimate::of(request, Method::Script);
-        let counts = Counts::of(transcript)?;
+        let (mut counts, mut weights) = (Counts::default(), Vec::new());
+        let Inspection { findings, outlines } = lint::inspect(
+            transcript.input.clone(),
+            &mut |record| counts.take(record),
+            &mut |message| weights.push(Weight::of(message)),
+        )?;
+        let tokens = estimate::outlined(&outlines, &weights);
         let (refused, unsound): (Vec<_>, Vec<_>) =
             findings.iter().partition(|finding| *finding.rule == rules::REFUSED);
         let mut cases = vec![self.case("sound", &unsound), self.case("sendable", &refused)];
-        cases.extend(self.budgets.iter().map(|budget| window_case(&estimate, *budget)));
-        let numbers = counts.add_to(Members::new(), messages.len(), estimate.tokens);
+        cases.extend(self.budgets.iter().map(|budget| window_case(tokens, *budget)));
+        let numbers = counts.add_to(Members::new(), outlines.len(), tokens);
         let numbers = numbers.number("findings", findings.len());
         let listed = findings.iter().take(MAX_FINDINGS);
         let numbers = numbers.objects("first_findings", listed, |members, finding| {
@@ -119,8 +119,8 @@ fn count_text(count: usize) -> String {
 }
 
 /// Returns the case of one window.
-fn window_case(estimate: &Estimate, budget: Budget) -> Case {
-    let (tokens, most) = (estimate.tokens, budget.prompt());
+fn window_case(tokens: u64, budget: Budget) -> Case {
+    let most = budget.prompt();
     let outcome = if tokens <= most { Outcome::Passed } else { Outcome::Failed };
     let message = format!("{tokens} tokens, budget {most}");
     Case::new(format!("window {}", budget.window), outcome, message)
@@ -136,21 +136,14 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(transcript: &Transcript) -> anyhow::Result<Counts> {
-        let mut counts = Counts::default();
-        let mut lines = Lines::of(&transcript.input);
-        while let Some(batch) = lines.batch()? {
-            for line in batch.flatten() {
-                counts.records += 1;
-                match line.object.string("type").as_deref() {
-                    Some("tool_use") => counts.calls += 1,
-                    Some("compaction") => counts.compactions += 1,
-                    _ => {}
-                }
-                counts.usage.take(&line.object, &line.place);
-            }
+    fn take(&mut self, record: &LineObject<'_>) {
+        self.records += 1;
+        match record.object.string("type").as_deref() {
+            Some("tool_use") => self.calls += 1,
+            Some("compaction") => self.compactions += 1,
+            _ => {}
         }
-        Ok(counts)
+        self.usage.take(&record.object, &record.place);
     }
 
     fn add_to(&self, members: Members, messages: usize, tokens: u64) -> Members {

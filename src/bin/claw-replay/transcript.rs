@@ -1,7 +1,7 @@
 //! A transcript that is open for reading.
 
 use anyhow::Context;
-use clawutils::dialect::looks;
+use clawutils::cli::DialectArgs;
 use clawutils::exit::{Exit, fail};
 use clawutils::input::Input;
 use rustix::fs::OFlags;
@@ -44,8 +44,7 @@ impl OpenFile {
     pub fn into_transcript(self) -> anyhow::Result<Transcript> {
         let OpenFile { name, file, .. } = self;
         let input = Input::file(&name, file).with_context(|| format!("cannot read '{name}'"))?;
-        looks::require_records(&input)?;
-        Ok(Transcript { name, input })
+        Ok(Transcript { input: DialectArgs::default().open(input)?, name })
     }
 }
 
