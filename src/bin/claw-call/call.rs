@@ -18,7 +18,7 @@ use clawutils::provider::endpoint::Endpoint;
 use clawutils::provider::protocol::Protocol;
 use clawutils::provider::{ModelRequest, Provider, ollama};
 use clawutils::rules::check_ready;
-use clawutils::settings::values::seconds;
+use clawutils::settings::values::{positive, seconds};
 use signal_hook::low_level::emulate_default_handler;
 use std::io::Write;
 use std::path::PathBuf;
@@ -68,6 +68,9 @@ pub struct CallArgs {
     /// The directories of recordings to write or to replay.
     #[command(flatten)]
     pub cassette: CassetteArgs,
+    /// Begin with recording N of a request that was recorded several times
+    #[arg(long, value_name = "N", value_parser = positive, default_value = "1")]
+    pub recording: u64,
     /// The connection to the provider and its key.
     #[command(flatten)]
     pub connection: ConnectionArgs,
@@ -118,7 +121,7 @@ pub fn call(
         return dry_run(&endpoint, &call, log);
     }
     args.spent.check(&request, prices.as_ref())?;
-    let mut tape = Tape::open(&args.cassette, &mut endpoint)?;
+    let mut tape = Tape::open(&args.cassette, args.recording, &mut endpoint)?;
     tape.check(&protocol.body(&request))?;
     let mut network = Network {
         tape: &mut tape,

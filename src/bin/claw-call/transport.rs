@@ -35,13 +35,18 @@ pub(super) enum Tape {
 }
 
 impl Tape {
-    /// Opens the source that the options name. The key and the address are needed, and read, only for a live call.
+    /// Opens the source that the options name. Of the recordings of a request, number `recording` is the first to use.
+    /// The key and the address are needed, and read, only for a live call.
     ///
     /// # Errors
     /// See [`Endpoint::open`] and [`Cassette::open`].
-    pub(super) fn open(args: &CassetteArgs, endpoint: &mut Endpoint) -> anyhow::Result<Tape> {
+    pub(super) fn open(
+        args: &CassetteArgs,
+        recording: u64,
+        endpoint: &mut Endpoint,
+    ) -> anyhow::Result<Tape> {
         if let Some(dir) = &args.replay {
-            return Ok(Tape::Replay(Cassette::open(dir)?));
+            return Ok(Tape::Replay(Cassette::open(dir)?.skip(recording.saturating_sub(1))));
         }
         endpoint.open()?;
         let keys = || endpoint.secret().map(str::to_owned).into_iter().collect();

@@ -4,6 +4,7 @@ use super::diff::{Difference, compare};
 use super::{Exchange, files, key};
 use crate::exit::{self, Error, Exit};
 use anyhow::Context;
+use std::collections::HashMap;
 use std::fmt;
 use std::fs;
 use std::io;
@@ -57,6 +58,18 @@ impl Cassette {
         recordings
             .sort_by_cached_key(|recording| (number(&recording.name), recording.name.clone()));
         Ok(Cassette { dir: dir.to_owned(), recordings })
+    }
+
+    /// Leaves out the first `count` recordings of each request, as if they had been returned already.
+    #[must_use]
+    pub fn skip(mut self, count: u64) -> Cassette {
+        let mut numbers: HashMap<&str, u64> = HashMap::new();
+        for Recording { key, is_returned, .. } in &mut self.recordings {
+            let number = numbers.entry(key).or_default();
+            *is_returned = *number < count;
+            *number += 1;
+        }
+        self
     }
 
     /// Returns the next exchange recorded for a request. Each is returned once, ordered by the number at the end of
@@ -209,6 +222,12 @@ mod tests {
         assert!(left.starts_with("no recording left for this request (key "), "{left}");
         assert!(left.ends_with("has 12 recordings of it, already used"), "{left}");
         assert_eq!(next(&mut cassette, r#"{"a":2}"#), Ok("other".to_owned()));
+        assert!(next(&mut cassette, r#"{"a":2}"#).unwrap_err().contains("has one recording of it"));
+        let mut cassette = Cassette::open(dir.path()).unwrap().skip(10);
+        for number in [Some("11"), Some("12"), None] {
+            let found = next(&mut cassette, r#"{"a":1,"b":[2]}"#);
+            assert_eq!(found.ok().as_deref(), number);
+        }
         assert!(next(&mut cassette, r#"{"a":2}"#).unwrap_err().contains("has one recording of it"));
     }
 
