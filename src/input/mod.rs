@@ -69,6 +69,12 @@ impl Input {
         Ok(Input::memory(name, bytes))
     }
 
+    /// Returns the first `length` bytes as an input of the same name.
+    #[must_use]
+    pub fn prefix(&self, length: u64) -> Input {
+        Input { length: self.length.min(length), ..self.clone() }
+    }
+
     /// Returns the input with the origin of its text.
     #[must_use]
     pub fn with_origin(self, origin: Origin) -> Input {
@@ -93,7 +99,10 @@ impl Input {
     /// When it cannot be read.
     pub fn bytes(&self) -> anyhow::Result<Cow<'_, [u8]>> {
         match &*self.store {
-            InputStore::Memory(bytes) => Ok(Cow::Borrowed(bytes)),
+            InputStore::Memory(bytes) => {
+                let length = usize::try_from(self.length).unwrap_or(usize::MAX).min(bytes.len());
+                Ok(Cow::Borrowed(&bytes[..length]))
+            }
             InputStore::File(_) => self.part(0, self.length).map(Cow::Owned),
         }
     }
@@ -135,6 +144,9 @@ impl Input {
     /// # Errors
     /// When it cannot be read.
     pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.length.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let most = buffer.len().min(left);
+        let buffer = &mut buffer[..most];
         let file = match &*self.store {
             InputStore::Memory(bytes) => {
                 let from = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());

@@ -12,7 +12,7 @@ pub use family::has_terminal;
 use signals::await_own_signal;
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Instant;
 
@@ -25,6 +25,8 @@ pub struct EndedCommand {
     pub signal: Option<i32>,
     /// Its output.
     pub stdout: Vec<u8>,
+    /// Its standard error, if that was piped.
+    pub stderr: Vec<u8>,
 }
 
 impl EndedCommand {
@@ -77,35 +79,51 @@ pub fn run(
     for name in limits.without {
         shell.env(name, "");
     }
-    shell.stdin(Stdio::piped()).stdout(Stdio::piped());
+    run_program(&mut shell, command, input, limits.until)
+}
+
+/// Runs a program with `input` on its standard input, without a shell. It shares the standard error of this program
+/// unless that is piped. `name` is its name in errors.
+///
+/// # Errors
+/// Fails if it cannot be started, and with 69 if it does not end in time.
+pub fn run_program(
+    program: &mut Command,
+    name: &str,
+    input: Vec<u8>,
+    until: Option<Instant>,
+) -> anyhow::Result<EndedCommand> {
+    program.stdin(Stdio::piped()).stdout(Stdio::piped());
     let (mut child, family) =
-        ProcessFamily::start(&mut shell).with_context(|| format!("cannot run '{command}'"))?;
-    let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+        ProcessFamily::start(program).with_context(|| format!("cannot run '{name}'"))?;
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     // A command need not read all of its input, so errors of this thread are ignored.
     std::thread::spawn(move || stdin.map(|mut stdin| stdin.write_all(&input)));
+    let errors = std::thread::spawn(move || read_all(stderr));
     let (sender, output) = mpsc::channel();
     std::thread::spawn(move || sender.send(read_all(stdout)));
-    let output = match limits.until {
+    let output = match until {
         None => output.recv().ok(),
         Some(until) => match output.recv_timeout(until.saturating_duration_since(Instant::now())) {
             Err(RecvTimeoutError::Timeout) => {
                 family.end(|| drop(child.try_wait()));
                 let _ = child.wait();
                 family.forget();
-                return fail(Exit::Unavailable, format!("'{command}' did not end in time"));
+                return fail(Exit::Unavailable, format!("'{name}' did not end in time"));
             }
             output => output.ok(),
         },
     };
-    let cannot = || format!("cannot read the output of '{command}'");
+    let cannot = || format!("cannot read the output of '{name}'");
     let stdout = output.unwrap_or_else(|| Ok(Vec::new())).with_context(cannot)?;
-    let status = child.wait().with_context(|| format!("cannot wait for '{command}'"))?;
+    let stderr = errors.join().unwrap_or_else(|_| Ok(Vec::new())).with_context(cannot)?;
+    let status = child.wait().with_context(|| format!("cannot wait for '{name}'"))?;
     await_own_signal(status);
     family.forget();
-    Ok(EndedCommand { status: status.code(), signal: status.signal(), stdout })
+    Ok(EndedCommand { status: status.code(), signal: status.signal(), stdout, stderr })
 }
 
-fn read_all(output: Option<ChildStdout>) -> std::io::Result<Vec<u8>> {
+fn read_all(output: Option<impl Read>) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if let Some(mut output) = output {
         output.read_to_end(&mut bytes)?;

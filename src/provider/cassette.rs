@@ -25,7 +25,7 @@ mod secrets;
 use crate::provider::reading::Reading;
 use crate::provider::{Answer, Failure};
 pub use files::{REQUEST_HEADERS, REQUEST_ID, RESPONSE_HEADERS};
-pub use key::key;
+pub use key::{canonical_text, key};
 pub use recorder::Recorder;
 pub use replay::{Cassette, Miss};
 

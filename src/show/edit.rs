@@ -49,6 +49,7 @@ pub enum DiffKind {
 
 impl DiffKind {
     /// Returns the sign in front of a line of this kind.
+    #[must_use]
     pub fn sign(self) -> &'static str {
         match self {
             DiffKind::Same => " ",
@@ -113,7 +114,9 @@ fn pair(object: &Object<'_>) -> Option<Vec<DiffLine>> {
     Some(compare(&object.string(old)?, &object.string(new)?))
 }
 
-fn compare(old: &str, new: &str) -> Vec<DiffLine> {
+/// Compares two texts. Returns the lines that differ, and those around them.
+#[must_use]
+pub fn compare(old: &str, new: &str) -> Vec<DiffLine> {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     if old.len() + new.len() > MAX_LINES {
         let removed = old.into_iter().map(|line| DiffKind::Removed.line(line));

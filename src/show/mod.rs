@@ -10,7 +10,7 @@
 
 pub mod chart;
 mod code;
-mod edit;
+pub mod edit;
 mod emphasis;
 pub mod follow;
 pub mod html;

@@ -1,5 +1,7 @@
 //! claw-replay: many transcripts at a time, with the same reports in each run.
 
+#[cfg(feature = "http")]
+mod call;
 mod guard;
 
 use std::io::{BufRead, BufReader, Write};

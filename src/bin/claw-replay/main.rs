@@ -1,5 +1,6 @@
 //! claw-replay: examine many transcripts, with one report for each.
 
+mod call;
 mod check;
 mod guard;
 mod paths;
@@ -9,6 +10,7 @@ mod sinks;
 mod state;
 mod transcript;
 
+use crate::call::CallArgs;
 use crate::check::CheckArgs;
 use crate::guard::GuardArgs;
 use clap::{Parser, Subcommand};
@@ -36,6 +38,7 @@ struct Args {
 enum ModeArgs {
     Check(CheckArgs),
     Guard(GuardArgs),
+    Call(Box<CallArgs>),
 }
 
 fn main() -> ExitCode {
@@ -45,6 +48,9 @@ fn main() -> ExitCode {
         match args.mode {
             ModeArgs::Check(check) => run::run(check.mode()?, check.run, log),
             ModeArgs::Guard(guard) => run::run(guard.mode()?, guard.run, log),
+            ModeArgs::Call(call) => {
+                run::run(call.mode(&arguments::decided::<Args>()?)?, call.run, log)
+            }
         }
     })
 }

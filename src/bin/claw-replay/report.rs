@@ -38,7 +38,6 @@ pub enum Outcome {
     /// It is not.
     Failed,
     /// It was not examined.
-    #[allow(dead_code, reason = "for modes that examine a part of the turns")]
     Skipped,
 }
 
@@ -117,6 +116,8 @@ pub struct Report {
     pub cases: Vec<Case>,
     /// The numbers of the mode.
     pub numbers: Members,
+    /// False if the next run may come to another result, because a call of a model failed. Not part of the JSON.
+    pub is_lasting: bool,
 }
 
 impl Report {
@@ -131,6 +132,7 @@ impl Report {
             exit: None,
             cases,
             numbers,
+            is_lasting: true,
         }
     }
 
@@ -187,6 +189,7 @@ impl Report {
             exit: report.number("exit").and_then(|exit| u8::try_from(exit).ok()),
             cases: cases.into_iter().map(Case::parse).collect::<Option<_>>()?,
             numbers: Members::new().spread(report.get("numbers")?),
+            is_lasting: true,
         })
     }
 }

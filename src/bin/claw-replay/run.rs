@@ -31,6 +31,12 @@ pub trait Mode: Send + Sync {
     /// such texts.
     fn options(&self) -> String;
 
+    /// Returns a text that differs if another file that belongs to the transcript at `path` makes a difference for its
+    /// report.
+    fn beside(&self, _path: &Path) -> String {
+        String::new()
+    }
+
     /// Examines a transcript.
     ///
     /// # Errors
@@ -183,7 +189,8 @@ impl Run {
             }
             Err(error) => Report::unreadable(self.mode.name(), &path.display().to_string(), &error),
         };
-        let is_lasting = report.status != Status::Unreadable || report.is_not_a_transcript();
+        let is_read = report.status != Status::Unreadable || report.is_not_a_transcript();
+        let is_lasting = is_read && report.is_lasting;
         let made = Made { json: report.to_json(), report, key: key.filter(|_| is_lasting) };
         let mut order = lock(&self.order);
         if let Err(error) = self.deliver(&mut order, number, made) {
@@ -212,7 +219,8 @@ impl Run {
             Ok(file) => file,
             Err(error) => return (Err(error), None),
         };
-        let key = self.state.as_ref().map(|_| Key::new(&self.options, path, &file.meta));
+        let options = || self.options.clone() + &self.mode.beside(path);
+        let key = self.state.as_ref().map(|_| Key::new(&options(), path, &file.meta));
         let known = self.state.as_ref().zip(key.as_ref()).and_then(|(state, key)| state.get(key));
         match known {
             Some(report) => (Ok(report), None),

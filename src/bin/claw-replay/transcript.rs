@@ -7,7 +7,7 @@ use clawutils::input::Input;
 use rustix::fs::OFlags;
 use std::fs::{File, Metadata, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A file that is open for reading.
 #[derive(Debug)]
@@ -16,6 +16,7 @@ pub struct OpenFile {
     pub name: String,
     /// Its size, times and mode.
     pub meta: Metadata,
+    path: PathBuf,
     file: File,
 }
 
@@ -34,7 +35,7 @@ impl OpenFile {
             let advice = "give a file, or check other input with claw-check";
             return fail(Exit::Data, format!("cannot read '{name}': not a regular file; {advice}"));
         }
-        Ok(OpenFile { name, meta, file })
+        Ok(OpenFile { name, meta, path: path.to_owned(), file })
     }
 
     /// Returns the file as a transcript.
@@ -42,9 +43,9 @@ impl OpenFile {
     /// # Errors
     /// Fails with 74 if it cannot be read, and with 65 if it is not empty and contains no record.
     pub fn into_transcript(self) -> anyhow::Result<Transcript> {
-        let OpenFile { name, file, .. } = self;
+        let OpenFile { name, path, file, .. } = self;
         let input = Input::file(&name, file).with_context(|| format!("cannot read '{name}'"))?;
-        Ok(Transcript { input: DialectArgs::default().open(input)?, name })
+        Ok(Transcript { input: DialectArgs::default().open(input)?, name, path })
     }
 }
 
@@ -53,6 +54,8 @@ impl OpenFile {
 pub struct Transcript {
     /// Its path as text.
     pub name: String,
+    /// Its path.
+    pub path: PathBuf,
     /// Its records.
     pub input: Input,
 }

@@ -12,8 +12,14 @@ use serde_json::{Number, Value};
 /// is nested more than 127 levels deep, or contains a lone surrogate is hashed as its bytes.
 #[must_use]
 pub fn key(path: &str, body: &str) -> String {
-    let canonical = parse(body).map(|value| canonical(&value));
-    digest(&format!("POST\n{path}\n{}", canonical.as_deref().unwrap_or(body)))
+    digest(&format!("POST\n{path}\n{}", canonical_text(body)))
+}
+
+/// Returns the canonical text of a JSON value: equal values have the same text, whatever their notation. A text that
+/// is not JSON, or is nested more than 127 deep, is returned unchanged.
+#[must_use]
+pub fn canonical_text(json: &str) -> String {
+    parse(json).map_or_else(|| json.to_owned(), |value| canonical(&value))
 }
 
 /// Parses a body. serde_json rejects values nested more than 127 levels deep, so callers may recurse through the

@@ -1,0 +1,235 @@
+//! call: replies are made again, each from the conversation before it, and compared with the recorded ones.
+//!
+//! Each call runs `claw-call`, so that there is one program that uses the network, one set of options, and one format
+//! of recordings. Starting it takes about two milliseconds.
+
+mod client;
+mod compare;
+mod expected;
+mod limits;
+mod numbers;
+mod options;
+mod reply;
+mod turns;
+
+use crate::call::client::{CallOutcome, Client};
+use crate::call::compare::{CaseName, Comparison, Difference};
+use crate::call::expected::Expected;
+use crate::call::limits::RunLimits;
+use crate::call::numbers::CallNumbers;
+pub use crate::call::options::CallArgs;
+use crate::call::options::TurnChoice;
+use crate::call::reply::{NewReply, Reply};
+use crate::call::turns::{RecordedReply, Turn};
+use crate::report::{Case, Outcome, Report};
+use crate::run::Mode;
+use crate::transcript::Transcript;
+use clawutils::cli::budget::Extras;
+use clawutils::estimate::{Estimate, Method, Request};
+use clawutils::exit::{self, Exit};
+use clawutils::messages::Message;
+use clawutils::messages::rebuild::{self, RebuildOptions};
+use std::path::Path;
+
+/// The mode of `claw-replay call`.
+pub struct Call {
+    options: String,
+    turns: TurnChoice,
+    comparison: Comparison,
+    repeat: u64,
+    /// The number of repetitions that must pass.
+    required: u64,
+    update: bool,
+    /// True if the answers come from recordings.
+    is_replay: bool,
+    rebuild: RebuildOptions,
+    extras: Extras,
+    limits: RunLimits,
+    client: Client,
+}
+
+/// The outcome of one repetition.
+enum Attempt {
+    Same,
+    Different(Difference, Reply),
+    Failed(String),
+}
+
+/// The work on one transcript.
+struct TranscriptRun<'r> {
+    mode: &'r Call,
+    transcript: &'r Transcript,
+    expected: Expected,
+    numbers: CallNumbers,
+    cases: Vec<Case>,
+    /// True if a call failed.
+    has_failed: bool,
+}
+
+impl Mode for Call {
+    fn name(&self) -> &'static str {
+        "call"
+    }
+
+    fn options(&self) -> String {
+        self.options.clone()
+    }
+
+    fn beside(&self, path: &Path) -> String {
+        let expected = std::fs::read(expected::path_for(path)).unwrap_or_default();
+        String::from_utf8_lossy(&expected).into_owned()
+    }
+
+    fn run(&self, transcript: &Transcript) -> anyhow::Result<Report> {
+        let turns = turns::read(&transcript.input)?;
+        let mut run = TranscriptRun {
+            mode: self,
+            transcript,
+            expected: Expected::read(&transcript.path)?,
+            numbers: CallNumbers::default(),
+            cases: Vec::new(),
+            has_failed: false,
+        };
+        for chosen in self.turns.choose(&turns) {
+            run.turn(chosen)?;
+        }
+        let ids = turns.iter().flat_map(|turn| &turn.replies).map(|reply| reply.id.as_str());
+        run.expected.write(ids)?;
+        let numbers = run.numbers.to_members(turns.len(), &self.limits, self.repeat);
+        let report = Report::new(self.name(), &transcript.name, run.cases, numbers);
+        Ok(Report { is_lasting: !run.has_failed, ..report })
+    }
+}
+
+impl TranscriptRun<'_> {
+    /// Makes all replies of a turn again. `Err` is the number of a turn that the transcript does not have.
+    fn turn(&mut self, chosen: Result<&Turn, u64>) -> anyhow::Result<()> {
+        let skipped = |number, why| Case::new(format!("turn {number}"), Outcome::Skipped, why);
+        let turn = match chosen {
+            Ok(turn) if turn.replies.is_empty() => {
+                self.cases.push(skipped(turn.number, "no reply is recorded"));
+                return Ok(());
+            }
+            Ok(turn) => turn,
+            Err(number) => {
+                self.cases.push(skipped(number, "the transcript has no such turn"));
+                return Ok(());
+            }
+        };
+        for (index, recorded) in turn.replies.iter().enumerate() {
+            let case = self.case(&turn.name(index), recorded)?;
+            self.cases.push(Case { line: recorded.line, ..case });
+        }
+        Ok(())
+    }
+
+    /// Makes a reply again as often as required, and returns its case.
+    fn case(&mut self, name: &str, recorded: &RecordedReply) -> anyhow::Result<Case> {
+        let before = [self.transcript.input.prefix(recorded.offset)];
+        let messages = rebuild::from_inputs(&before, &self.mode.rebuild)?.messages;
+        let wanted = self.expected.get(&recorded.id).unwrap_or(&recorded.reply).clone();
+        let (mut passed, mut first) = (0, None);
+        for _ in 0..self.mode.repeat {
+            match self.attempt(name, &messages, &wanted)? {
+                Attempt::Same => passed += 1,
+                Attempt::Different(difference, new) if self.mode.update => {
+                    self.update(name, recorded, &new)?;
+                    let case = Case::new(name, Outcome::Passed, "the expected reply was updated");
+                    return Ok(Case { detail: difference.detail, ..case });
+                }
+                Attempt::Different(difference, _) => {
+                    first.get_or_insert(difference);
+                }
+                Attempt::Failed(message) => {
+                    self.has_failed = true;
+                    first.get_or_insert(Difference { message, detail: None });
+                }
+            }
+        }
+        self.numbers.note(name, passed);
+        Ok(self.mode.case(name, passed, first))
+    }
+
+    /// Makes a reply once and compares it. Of several recordings of the request, one must give the wanted reply: they
+    /// may be of several sessions with the same beginning.
+    fn attempt(
+        &mut self,
+        name: &str,
+        messages: &[Message<'_>],
+        wanted: &Reply,
+    ) -> anyhow::Result<Attempt> {
+        let mode = self.mode;
+        let mut first = None;
+        for recording in 1.. {
+            let new = match mode.call(messages, recording)? {
+                CallOutcome::Reply(new) => new,
+                CallOutcome::NotRecorded(message) | CallOutcome::Failed(message) => {
+                    return Ok(first.unwrap_or(Attempt::Failed(message)));
+                }
+            };
+            self.numbers.add(&new, &mode.limits);
+            let case = CaseName { transcript: &self.transcript.name, case: name };
+            match mode.comparison.compare(case, wanted, &new.reply) {
+                Ok(None) => return Ok(Attempt::Same),
+                Ok(Some(difference)) => {
+                    first.get_or_insert(Attempt::Different(difference, new.reply));
+                }
+                Err(error) if exit::status(&error) == Exit::Config => return Err(error),
+                Err(error) => return Ok(Attempt::Failed(exit::text(&error))),
+            }
+            if !mode.is_replay {
+                break;
+            }
+        }
+        Ok(first.unwrap_or(Attempt::Same))
+    }
+
+    /// Expects the new reply from now on.
+    fn update(&mut self, name: &str, recorded: &RecordedReply, new: &Reply) -> anyhow::Result<()> {
+        let case = CaseName { transcript: &self.transcript.name, case: name };
+        let is_recorded = self.mode.comparison.compare(case, &recorded.reply, new)?.is_none();
+        self.expected.set(&recorded.id, name, (!is_recorded).then_some(new));
+        Ok(())
+    }
+}
+
+impl Call {
+    /// Sends messages, within the limits.
+    fn call(&self, messages: &[Message<'_>], recording: u64) -> anyhow::Result<CallOutcome> {
+        if !self.limits.is_limited() {
+            return self.client.call(messages, recording);
+        }
+        let Extras { system, tools } = &self.extras;
+        let (system, tools) = (system.as_deref(), tools.as_deref());
+        let request = Request { messages, system, tools, model: None };
+        let prompt = Estimate::of(request, Method::Script).tokens;
+        let reserved = match self.limits.reserve(prompt) {
+            Ok(reserved) => reserved,
+            Err(why) => return Ok(CallOutcome::Failed(why)),
+        };
+        let outcome = self.client.call(messages, recording)?;
+        match &outcome {
+            CallOutcome::Reply(NewReply { model, counts, .. }) => {
+                self.limits.settle(reserved, model.as_deref(), *counts);
+            }
+            CallOutcome::NotRecorded(_) => self.limits.release(reserved),
+            // It may have cost something.
+            CallOutcome::Failed(_) => {}
+        }
+        Ok(outcome)
+    }
+
+    /// Returns the case of a reply that passed this often. `first` is the first difference or failure.
+    fn case(&self, name: &str, passed: u64, first: Option<Difference>) -> Case {
+        let outcome = if passed >= self.required { Outcome::Passed } else { Outcome::Failed };
+        let (message, detail) = match first {
+            Some(Difference { message, detail }) => (message, detail),
+            None => ("the reply is the same".to_owned(), None),
+        };
+        let message = match self.repeat {
+            1 => message,
+            repeat => format!("{passed} of {repeat} passed, {} required: {message}", self.required),
+        };
+        Case { detail, ..Case::new(name, outcome, message) }
+    }
+}

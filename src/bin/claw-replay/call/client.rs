@@ -1,0 +1,95 @@
+//! Makes calls with `claw-call`, which is found in `PATH` and gets the settings of this run.
+
+use crate::call::reply::NewReply;
+use clawutils::exit::{Exit, fail};
+use clawutils::json::Object;
+use clawutils::messages::{self, Message};
+use clawutils::printable::printable;
+use clawutils::process;
+use clawutils::settings::{Origin, Setting, SettingValue};
+use std::ffi::OsString;
+use std::process::{Command, Stdio};
+
+/// The program that calls the model.
+const PROGRAM: &str = "claw-call";
+/// The settings that this program applies itself, to all calls together.
+const OWN: [&str; 4] = ["CLAW_PRICES", "CLAW_MAX_TOTAL", "CLAW_MAX_COST", "CLAW_SESSION"];
+
+/// The way to call the model.
+#[derive(Clone, Debug)]
+pub struct Client {
+    /// The variables of the settings that the command line gives. Those of the environment and of the configuration file
+    /// reach the program as they are.
+    variables: Vec<(String, OsString)>,
+    arguments: Vec<String>,
+}
+
+/// The outcome of a call.
+#[derive(Debug)]
+pub enum CallOutcome {
+    /// The model replied.
+    Reply(NewReply),
+    /// There is no further recording of the request.
+    NotRecorded(String),
+    /// The call failed, for this reason.
+    Failed(String),
+}
+
+impl Client {
+    /// Creates a client with the settings of a command line, and further arguments.
+    pub fn new(settings: &[(Setting, SettingValue)], arguments: Vec<String>) -> Client {
+        let given = settings.iter().filter(|(_, value)| value.origin == Origin::Flag);
+        let variable = |(setting, value): &(Setting, SettingValue)| {
+            (setting.variable.clone(), setting.join(&value.texts))
+        };
+        Client { variables: given.map(variable).collect(), arguments }
+    }
+
+    /// Sends messages. In a replay, `recording` is the number of the first recording to use.
+    ///
+    /// # Errors
+    /// Fails with 78 if the program cannot be run or reports an error in the settings.
+    pub fn call(&self, messages: &[Message<'_>], recording: u64) -> anyhow::Result<CallOutcome> {
+        let mut input = Vec::new();
+        messages::write(messages, &mut input)?;
+        let mut program = Command::new(PROGRAM);
+        program.args(["--log", "json", "--recording", &recording.to_string()]);
+        program.args(&self.arguments).envs(self.variables.iter().cloned());
+        program.envs(OWN.map(|name| (name, ""))).stderr(Stdio::piped());
+        let ended = match process::run_program(&mut program, PROGRAM, input, None) {
+            Err(error) if is_missing(&error) => {
+                let text = format!("cannot run '{PROGRAM}': no such program; check PATH");
+                return fail(Exit::Config, text);
+            }
+            ended => ended?,
+        };
+        let message = last_message(&ended.stderr);
+        match ended.exit() {
+            Some(Exit::Done | Exit::CutOff) => {
+                let reply = NewReply::read(ended.stdout);
+                let none = || CallOutcome::Failed(format!("'{PROGRAM}' wrote no reply"));
+                Ok(reply.map_or_else(none, CallOutcome::Reply))
+            }
+            Some(Exit::Usage | Exit::Config) => fail(Exit::Config, message),
+            Some(Exit::NotRecorded) => Ok(CallOutcome::NotRecorded(message)),
+            _ if message.is_empty() => {
+                let error = ended.failure(PROGRAM, "cannot call the model");
+                Ok(CallOutcome::Failed(error.to_string()))
+            }
+            _ => Ok(CallOutcome::Failed(message)),
+        }
+    }
+}
+
+fn is_missing(error: &anyhow::Error) -> bool {
+    let io = error.downcast_ref::<std::io::Error>();
+    io.is_some_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+}
+
+/// Returns the message of the last diagnostic, on one line.
+fn last_message(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let message =
+        |line: &str| Some(printable(&Object::parse(line).ok()?.string("message")?).into_owned());
+    text.lines().rev().find_map(message).unwrap_or_default()
+}

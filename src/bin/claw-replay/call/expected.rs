@@ -1,0 +1,115 @@
+//! Expected replies that differ from the recorded ones, in a file beside the transcript. The transcript itself is never
+//! changed.
+//!
+//! Each line has a reply and the id of the record that it is expected in place of. A reply for a record that the
+//! transcript does not have is ignored, so that expectations never apply to another recording.
+
+use crate::call::reply::Reply;
+use anyhow::Context;
+use clawutils::exit::{Exit, fail};
+use clawutils::json::Object;
+use clawutils::json::write::Members;
+use std::collections::HashMap;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// The expected replies of a transcript.
+#[derive(Debug)]
+pub struct Expected {
+    path: PathBuf,
+    /// The replies by the id of the record, each with the name of its case.
+    replies: HashMap<String, (String, Reply)>,
+    is_changed: bool,
+}
+
+/// Returns the path of the file for a transcript.
+pub fn path_for(transcript: &Path) -> PathBuf {
+    let mut path = transcript.as_os_str().to_owned();
+    path.push(".expected");
+    path.into()
+}
+
+impl Expected {
+    /// Reads the file, if it exists.
+    ///
+    /// # Errors
+    /// Fails with 1 if a line is invalid, and with 74 or 77 if the file cannot be read.
+    pub fn read(transcript: &Path) -> anyhow::Result<Expected> {
+        let path = path_for(transcript);
+        let text = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            read => read.with_context(|| format!("cannot read '{}'", path.display()))?,
+        };
+        let mut replies = HashMap::new();
+        for (index, line) in String::from_utf8_lossy(&text).lines().enumerate() {
+            let Some((id, case, reply)) = parse(line) else {
+                let (name, line) = (path.display(), index + 1);
+                let text = format!("cannot use '{name}' line {line}: not an expected reply");
+                return fail(Exit::Failed, text + "; delete the file and use --update");
+            };
+            replies.insert(id, (case, reply));
+        }
+        Ok(Expected { path, replies, is_changed: false })
+    }
+
+    /// Returns the reply that is expected in place of the one in the record `id`.
+    pub fn get(&self, id: &str) -> Option<&Reply> {
+        self.replies.get(id).map(|(_, reply)| reply)
+    }
+
+    /// Expects a reply from now on; without one, the recorded reply.
+    pub fn set(&mut self, id: &str, case: &str, reply: Option<&Reply>) {
+        self.is_changed = true;
+        match reply {
+            Some(reply) => {
+                self.replies.insert(id.to_owned(), (case.to_owned(), reply.clone()));
+            }
+            None => drop(self.replies.remove(id)),
+        }
+    }
+
+    /// Writes the replies for the records `ids`, in that order, if something was changed. Removes the file if there are
+    /// none.
+    ///
+    /// # Errors
+    /// Fails with 74 or 77 if it cannot be written. The file is then as before.
+    pub fn write<'i>(&self, ids: impl Iterator<Item = &'i str>) -> anyhow::Result<()> {
+        if !self.is_changed {
+            return Ok(());
+        }
+        let line = |id: &str| {
+            let (case, reply) = self.replies.get(id)?;
+            let members = Members::new().string("record", id).string("case", case);
+            Some(reply.add_to(members).into_line())
+        };
+        let written = self.replace(&ids.filter_map(line).collect::<String>());
+        written.with_context(|| format!("cannot write '{}'", self.path.display()))
+    }
+
+    fn replace(&self, text: &str) -> io::Result<()> {
+        if text.is_empty() {
+            return match fs::remove_file(&self.path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+                removed => removed,
+            };
+        }
+        let mut name = self.path.clone().into_os_string();
+        name.push(".new");
+        let new = PathBuf::from(name);
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create(true).truncate(true).mode(0o600).open(&new);
+        let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
+        written.and_then(|()| fs::rename(&new, &self.path)).inspect_err(|_| {
+            // The error that matters is the first one.
+            let _ = fs::remove_file(&new);
+        })
+    }
+}
+
+fn parse(line: &str) -> Option<(String, String, Reply)> {
+    let object = Object::parse(line).ok()?;
+    let text = |name| Some(object.string(name)?.into_owned());
+    Some((text("record")?, text("case")?, Reply::parse(&object)?))
+}

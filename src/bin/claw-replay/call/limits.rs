@@ -1,0 +1,104 @@
+//! Limits on the tokens and the cost of all calls of a run. All threads share them.
+
+use clawutils::cli::options::LimitArgs;
+use clawutils::exit::{Exit, fail};
+use clawutils::usage::{Counts, PriceTable};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The limits, and what the calls so far have used of them.
+#[derive(Debug)]
+pub struct RunLimits {
+    max_total: Option<u64>,
+    max_cost: Option<f64>,
+    prices: Option<PriceTable>,
+    model: String,
+    used: Mutex<Used>,
+}
+
+/// The sums of all calls, those that have not ended included with their estimates.
+#[derive(Clone, Copy, Debug, Default)]
+struct Used {
+    tokens: u64,
+    cost: f64,
+}
+
+/// The part of the limits that a call holds until its counts are known.
+#[derive(Clone, Copy, Debug)]
+pub struct Reserved(Used);
+
+impl RunLimits {
+    /// Reads the limits and the prices. `model` is the model that is asked.
+    ///
+    /// # Errors
+    /// As [`LimitArgs::prices`], and with 78 if the cost is limited and the model has no price.
+    pub fn new(args: &LimitArgs, model: Option<String>) -> anyhow::Result<RunLimits> {
+        let LimitArgs { max_total, max_cost, .. } = *args;
+        let (prices, model) = (args.prices()?, model.unwrap_or_default());
+        let limits =
+            RunLimits { max_total, max_cost, prices, model, used: Mutex::new(Used::default()) };
+        if max_cost.is_some() && limits.cost(None, &Counts::default()).is_none() {
+            let text = format!("cannot check --max-cost: no price for '{}'", limits.model);
+            return fail(Exit::Config, text);
+        }
+        Ok(limits)
+    }
+
+    /// Returns true if there is a limit.
+    pub fn is_limited(&self) -> bool {
+        self.max_total.is_some() || self.max_cost.is_some()
+    }
+
+    /// Returns the cost of a reply; `None` if it is not known.
+    pub fn cost(&self, model: Option<&str>, counts: &Counts) -> Option<f64> {
+        let prices = self.prices.as_ref()?;
+        let named = model.and_then(|model| prices.cost(model, counts));
+        named.or_else(|| prices.cost(&self.model, counts))
+    }
+
+    /// Returns true if there are prices.
+    pub fn has_prices(&self) -> bool {
+        self.prices.is_some()
+    }
+
+    /// Reserves the tokens of a prompt.
+    ///
+    /// # Errors
+    /// Returns the reason if a limit does not allow the call.
+    pub fn reserve(&self, prompt: u64) -> Result<Reserved, String> {
+        let counts = Counts { input: prompt, ..Counts::default() };
+        let more = Used { tokens: prompt, cost: self.cost(None, &counts).unwrap_or_default() };
+        let mut used = self.used();
+        let (tokens, cost) = (used.tokens.saturating_add(more.tokens), used.cost + more.cost);
+        if let Some(most) = self.max_total.filter(|most| tokens > *most) {
+            return Err(format!(
+                "not called: this prompt brings the total to {tokens} tokens, above --max-total {most}"
+            ));
+        }
+        if let Some(most) = self.max_cost.filter(|most| cost > *most) {
+            return Err(format!(
+                "not called: this prompt brings the cost to {cost:.6}, above --max-cost {most}"
+            ));
+        }
+        *used = Used { tokens, cost };
+        Ok(Reserved(more))
+    }
+
+    /// Replaces the estimate of a call by the counts of its reply. Without counts, the estimate remains.
+    pub fn settle(&self, reserved: Reserved, model: Option<&str>, counts: Option<Counts>) {
+        let Some(counts) = counts else { return };
+        let mut used = self.used();
+        used.tokens = (used.tokens - reserved.0.tokens).saturating_add(counts.all());
+        used.cost += self.cost(model, &counts).unwrap_or_default() - reserved.0.cost;
+    }
+
+    /// Gives back what a call reserved that was not made.
+    pub fn release(&self, reserved: Reserved) {
+        let mut used = self.used();
+        used.tokens -= reserved.0.tokens;
+        used.cost -= reserved.0.cost;
+    }
+
+    fn used(&self) -> MutexGuard<'_, Used> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

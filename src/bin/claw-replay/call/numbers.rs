@@ -1,0 +1,59 @@
+//! The numbers of `claw-replay call` in a report.
+
+use crate::call::limits::RunLimits;
+use crate::call::reply::{NewReply, sum};
+use clawutils::json::write::Members;
+use clawutils::usage::Counts;
+
+/// The numbers of one transcript.
+#[derive(Debug, Default)]
+pub struct CallNumbers {
+    /// The replies that were made.
+    replies: u64,
+    counts: Option<Counts>,
+    cost: f64,
+    /// The number of replies whose cost is not known.
+    unpriced: u64,
+    /// The number of repetitions that passed, by case.
+    passed: Vec<(String, u64)>,
+}
+
+impl CallNumbers {
+    /// Adds a reply.
+    pub fn add(&mut self, new: &NewReply, limits: &RunLimits) {
+        self.replies += 1;
+        self.counts = sum(self.counts, new.counts);
+        let cost = new.counts.and_then(|counts| limits.cost(new.model.as_deref(), &counts));
+        match cost {
+            Some(cost) => self.cost += cost,
+            None => self.unpriced += 1,
+        }
+    }
+
+    /// Adds a case.
+    pub fn note(&mut self, name: &str, passed: u64) {
+        self.passed.push((name.to_owned(), passed));
+    }
+
+    /// Returns the members.
+    pub fn to_members(&self, turns: usize, limits: &RunLimits, repeat: u64) -> Members {
+        let mut members = Members::new()
+            .number("turns", turns)
+            .number("replies", self.replies)
+            .object("usage", |usage| self.counts.unwrap_or_default().add_to(usage));
+        if limits.has_prices() {
+            // Sums of millionths, without the errors of binary fractions.
+            let cost = (self.cost * 1e6).round() / 1e6;
+            let is_known = self.unpriced < self.replies || self.replies == 0;
+            members = members
+                .or_null(Members::decimal, "cost", is_known.then_some(cost))
+                .number("unpriced", self.unpriced);
+        }
+        if repeat > 1 {
+            members = members.objects("repeats", &self.passed, |members, (name, passed)| {
+                members.string("name", name).number("passed", *passed).number("of", repeat)
+            });
+        }
+        members
+    }
+}

@@ -1,0 +1,191 @@
+//! The options of `claw-replay call`.
+
+use crate::call::Call;
+use crate::call::client::Client;
+use crate::call::compare::Comparison;
+use crate::call::limits::RunLimits;
+use crate::call::turns::Turn;
+use crate::run::RunArgs;
+use clawutils::cli::budget::{BodyArgs, RequestArgs, WindowArgs};
+use clawutils::cli::endpoint::ConnectionArgs;
+use clawutils::cli::model::ModelArgs;
+use clawutils::cli::options::{
+    CassetteArgs, FailuresArgs, LimitArgs, LimitTurnsArgs, PatienceArgs,
+};
+use clawutils::exit::{Exit, fail};
+use clawutils::messages::rebuild::RebuildOptions;
+use clawutils::provider::cassette::Cassette;
+use clawutils::settings::values::{positive, seconds};
+use clawutils::settings::{Setting, SettingValue};
+use std::time::Duration;
+
+/// The turns whose replies are made again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TurnChoice {
+    /// All turns.
+    All,
+    /// The last turn with a reply.
+    Last,
+    /// The turns with these numbers.
+    Numbers(Vec<u64>),
+}
+
+impl TurnChoice {
+    fn parse(text: &str) -> Result<TurnChoice, &'static str> {
+        match text {
+            "all" => Ok(TurnChoice::All),
+            "last" => Ok(TurnChoice::Last),
+            list => {
+                let numbers = list.split(',').map(positive).collect::<Result<_, _>>();
+                numbers
+                    .map(TurnChoice::Numbers)
+                    .map_err(|_| "use all, last, or numbers with commas")
+            }
+        }
+    }
+
+    /// Returns the chosen turns; the number of a turn that does not exist as `Err`.
+    pub fn choose<'t>(&self, turns: &'t [Turn]) -> Vec<Result<&'t Turn, u64>> {
+        match self {
+            TurnChoice::All => turns.iter().map(Ok).collect(),
+            TurnChoice::Last => {
+                let last = turns.iter().rfind(|turn| !turn.replies.is_empty());
+                last.or(turns.last()).into_iter().map(Ok).collect()
+            }
+            TurnChoice::Numbers(numbers) => {
+                let find =
+                    |number: &u64| turns.iter().find(|turn| turn.number == *number).ok_or(*number);
+                numbers.iter().map(find).collect()
+            }
+        }
+    }
+}
+
+/// Make the replies of transcripts again and compare them with the recorded ones
+#[derive(Clone, Debug, clap::Args)]
+pub struct CallArgs {
+    /// Turns to make again: all, last, or numbers with commas
+    #[arg(long, value_name = "TURNS", default_value = "all", value_parser = TurnChoice::parse)]
+    pub turns: TurnChoice,
+    /// Comparison: exact, calls, calls-and-inputs, or a shell command that gets both replies
+    #[arg(long, value_name = "HOW", default_value = "exact", value_parser = Comparison::parse)]
+    pub compare: Comparison,
+    /// Make each reply N times
+    #[arg(long, value_name = "N", default_value = "1", value_parser = positive)]
+    pub repeat: u64,
+    /// Share of the N replies that must pass, from 0 to 1
+    #[arg(long, value_name = "SHARE", default_value = "1", value_parser = share)]
+    pub pass_rate: f64,
+    /// Expect the new replies from now on, in a file beside each transcript
+    #[arg(long, conflicts_with_all = ["repeat", "pass_rate"])]
+    pub update: bool,
+    /// Request streamed answers, as a turn with --stream does
+    #[arg(long, env = "CLAW_STREAM")]
+    pub stream: bool,
+    /// The system prompt and the tools.
+    #[command(flatten)]
+    pub request: RequestArgs,
+    /// The model.
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// The window, and the answer's part of it.
+    #[command(flatten)]
+    pub window: WindowArgs,
+    /// The rest of the request body.
+    #[command(flatten)]
+    pub body: BodyArgs,
+    /// The part of the conversation that is sent.
+    #[command(flatten)]
+    pub limit_turns: LimitTurnsArgs,
+    /// The directories of recordings to write or to replay.
+    #[command(flatten)]
+    pub cassette: CassetteArgs,
+    /// The prices and limits.
+    #[command(flatten)]
+    pub limits: LimitArgs,
+    /// The failure table.
+    #[command(flatten)]
+    pub failures: FailuresArgs,
+    /// The connection to the provider and its key.
+    #[command(flatten)]
+    pub connection: ConnectionArgs,
+    /// The timeouts and retries.
+    #[command(flatten)]
+    pub patience: PatienceArgs,
+    /// Time limit for each call, in seconds, with all retries and waits
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub deadline: Option<Duration>,
+    /// The options of all modes.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+fn share(text: &str) -> Result<f64, &'static str> {
+    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or("not a number from 0 to 1; write digits alone, such as 0.8")
+}
+
+impl CallArgs {
+    /// Returns the mode. `settings` are the settings of this process.
+    ///
+    /// # Errors
+    /// Fails with 65 if the tools are not JSON or the recordings cannot be used, 74 or 77 if a file cannot be read, 77 if
+    /// there is no key, and 78 if a setting is missing or invalid.
+    pub fn mode(&self, settings: &[(Setting, SettingValue)]) -> anyhow::Result<Call> {
+        self.check()?;
+        let extras = self.request.read()?;
+        let mut arguments = Vec::new();
+        if self.stream {
+            arguments.push("--stream=/dev/null".to_owned());
+        }
+        if let Some(deadline) = self.deadline {
+            arguments.push(format!("--deadline={}", deadline.as_secs_f64()));
+        }
+        let required = (self.pass_rate * self.repeat as f64 - 1e-9).ceil();
+        let limit_turns = self.limit_turns.limit_turns;
+        Ok(Call {
+            options: self.describe(settings)?,
+            turns: self.turns.clone(),
+            comparison: self.compare.clone(),
+            repeat: self.repeat,
+            required: required as u64,
+            update: self.update,
+            is_replay: self.cassette.replay.is_some(),
+            rebuild: RebuildOptions { limit_turns, ..RebuildOptions::default() },
+            extras,
+            limits: RunLimits::new(&self.limits, self.model.model())?,
+            client: Client::new(settings, arguments),
+        })
+    }
+
+    /// Checks all that would otherwise make every call fail.
+    fn check(&self) -> anyhow::Result<()> {
+        let endpoint = self.connection.endpoint(&self.model)?;
+        endpoint.check()?;
+        match &self.cassette.replay {
+            Some(directory) => drop(Cassette::open(directory)?),
+            None => endpoint.require_key()?,
+        }
+        self.failures.read()?;
+        if self.model.model().is_none() {
+            return fail(Exit::Config, "no model is named; give --model or set CLAW_MODEL");
+        }
+        Ok(())
+    }
+
+    /// Returns a text of all that the reports depend on.
+    fn describe(&self, settings: &[(Setting, SettingValue)]) -> anyhow::Result<String> {
+        let CallArgs { turns, compare, repeat, pass_rate, update, deadline, .. } = self;
+        let values = settings
+            .iter()
+            .filter(|(setting, _)| !matches!(setting.key.as_str(), "log" | "config" | "profile"));
+        let values: Vec<_> = values.map(|(setting, value)| (&setting.key, &value.texts)).collect();
+        let cassette = self.cassette.replay.as_ref().map(std::fs::metadata);
+        let recorded = cassette.and_then(|meta| meta.ok()?.modified().ok());
+        let (request, body) = (self.request.read()?, self.body.read()?);
+        Ok(format!(
+            "{turns:?} {compare:?} {repeat} {pass_rate} {update} {deadline:?} {values:?} \
+             {recorded:?} {request:?} {body:?}"
+        ))
+    }
+}

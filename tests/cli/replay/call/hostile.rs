@@ -1,0 +1,44 @@
+//! claw-replay call: replies that are made to do harm.
+
+use serde_json::json;
+
+use super::{answer, cases, live, prompt, sealed};
+use crate::common::provider::{FakeProvider, Step};
+use crate::common::{AssertExt, Sandbox};
+
+#[test]
+fn a_hostile_reply_stays_inside_a_bounded_line() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    sealed(&sandbox, "s.jsonl", &[prompt("hi"), answer("yes")]);
+    let name = format!("n\n+call safe {{}}\u{1b}[2J{}", "x".repeat(300));
+    for step in [
+        Step::text("\u{1b}]0;title\u{7}\r\u{202e}\n--- recorded\n"),
+        Step::text("line\n".repeat(300_000)),
+        Step::text("x".repeat(3_000_000)),
+        Step::call("c", &name, json!({"a": "\u{1b}[2J"})),
+    ] {
+        provider.script(step);
+        let run = live(&sandbox, &provider, &["s.jsonl"]).code(1);
+        let text = run.stdout_text();
+        assert!(text.len() < 400_000, "{}", text.len());
+        assert!(!text.trim_end().chars().any(|c| c.is_control() || c == '\u{202e}'), "{text:.300}");
+        let [(_, _, message)] = &cases(&run.json_one())[..] else { panic!("{text:.300}") };
+        assert!(message.len() < 300 && !message.contains('\n'), "{message}");
+    }
+}
+
+#[test]
+fn an_answer_that_is_no_reply_fails_the_case() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    sealed(&sandbox, "s.jsonl", &[prompt("hi"), answer("yes")]);
+    for (step, says) in [
+        (Step::error(401, "authentication_error", "invalid x-api-key"), "auth"),
+        (Step::Overflow, "overflow"),
+    ] {
+        provider.script(step);
+        let report =
+            live(&sandbox, &provider, &["--max-retries", "0", "s.jsonl"]).code(1).json_one();
+        let message = report["message"].as_str().expect("a message");
+        assert!(message.starts_with(&format!("turn 1: {says}")), "{message}");
+    }
+}
