@@ -10,6 +10,7 @@ pub mod endpoint;
 pub mod input;
 pub mod log;
 pub mod model;
+pub mod new_file;
 pub mod options;
 pub mod progress;
 pub mod summary;

@@ -55,6 +55,9 @@ fn a_file_is_replaced_only_on_request() {
     sandbox.cmd("claw-show").args(["--replace", "--output", "a.md", "s.jsonl"]).assert().success();
     assert!(sandbox.read_text("a.md").contains("an answer"));
     sandbox.sh("stat -c %a a.md").assert().success().stdout("600\n");
+    // A pipe is written to, not replaced.
+    let script = "mkfifo p.md; cat p.md >got & claw-show --replace --output p.md s.jsonl; wait";
+    sandbox.sh(&format!("{script}; test -p p.md && cmp got a.md")).assert().success();
 }
 
 #[test]

@@ -1,0 +1,107 @@
+//! An output file that appears under its name only when it is complete.
+//!
+//! It is written under a temporary name in the same directory and then renamed, so a process that is killed never
+//! leaves half a file under the final name. A device or a pipe, which cannot be replaced, is written directly.
+
+use std::fs::{File, OpenOptions, hard_link, remove_file, rename};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// The mode of a file that only its owner can read.
+pub const PRIVATE: u32 = 0o600;
+/// The mode of a file that others can read if the umask permits it.
+pub const SHARED: u32 = 0o666;
+
+/// A file that is being written. Writing keeps its first error, which [`NewFile::finish`] returns.
+#[derive(Debug)]
+pub struct NewFile {
+    path: PathBuf,
+    /// `None` if the file is written directly.
+    temporary: Option<Temporary>,
+    file: BufWriter<File>,
+    result: io::Result<()>,
+}
+
+impl NewFile {
+    /// Creates the file with a temporary name. The program calls [`crate::cli::survive_file_limits`] first.
+    ///
+    /// # Errors
+    /// If it cannot be created.
+    pub fn create(path: &Path, mode: u32) -> io::Result<NewFile> {
+        let (file, temporary) = match is_direct(path) {
+            true => (OpenOptions::new().write(true).truncate(true).open(path)?, None),
+            false => {
+                let temporary = Temporary::beside(path)?;
+                (temporary.create(mode)?, Some(temporary))
+            }
+        };
+        let file = BufWriter::new(file);
+        Ok(NewFile { path: path.to_owned(), temporary, file, result: Ok(()) })
+    }
+
+    /// Completes the file and gives it its name. Unless `may_replace` is true, an existing file is an error; on a file
+    /// system without links, a file that appeared in the meantime is replaced.
+    ///
+    /// # Errors
+    /// The first error in writing the file, or the one in renaming it.
+    pub fn finish(mut self, may_replace: bool) -> io::Result<()> {
+        self.result?;
+        self.file.flush()?;
+        let Some(temporary) = self.temporary else { return Ok(()) };
+        self.file.get_ref().sync_data()?;
+        match may_replace {
+            true => rename(&temporary.0, &self.path),
+            false => match hard_link(&temporary.0, &self.path) {
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                    rename(&temporary.0, &self.path)
+                }
+                linked => linked,
+            },
+        }
+    }
+}
+
+impl Write for NewFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.result.is_ok() {
+            self.result = self.file.write_all(bytes);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Returns true if a path is a device, a pipe, or a name of an open file.
+fn is_direct(path: &Path) -> bool {
+    let of_process = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"];
+    let is_other = |meta: std::fs::Metadata| !meta.is_file() && !meta.is_dir();
+    of_process.iter().any(|name| path.starts_with(name)) || path.metadata().is_ok_and(is_other)
+}
+
+/// The temporary name of a file, which is removed on drop if it still exists.
+#[derive(Debug)]
+struct Temporary(PathBuf);
+
+impl Temporary {
+    /// Returns a hidden name in the same directory. A process has at most one file of each name.
+    fn beside(path: &Path) -> io::Result<Temporary> {
+        let name = path.file_name().ok_or(ErrorKind::IsADirectory)?.to_string_lossy();
+        Ok(Temporary(path.with_file_name(format!(".{name}.{}", std::process::id()))))
+    }
+
+    fn create(&self, mode: u32) -> io::Result<File> {
+        // A killed process with the same id may have left one.
+        let _ = remove_file(&self.0);
+        OpenOptions::new().write(true).create_new(true).mode(mode).open(&self.0)
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = remove_file(&self.0);
+    }
+}
