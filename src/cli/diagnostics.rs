@@ -106,7 +106,8 @@ fn push_line(lines: &mut String, name: &str, text: &str, members: &Members) {
     lines.push('\n');
 }
 
-fn write_lines(lines: &str) {
+/// Writes lines to standard error as they are. They must not contain control characters from outside.
+pub fn write_lines(lines: &str) {
     progress::clear();
     // An error in writing to standard error cannot be reported.
     let _ = io::stderr().lock().write_all(lines.as_bytes());

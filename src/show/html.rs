@@ -61,13 +61,9 @@ impl<'o, W: Write> Page<'o, W> {
         let language = chart.languages.main();
         write!(
             out,
-            "<!doctype html>\n<html lang=\"{language}\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <meta name=\"color-scheme\" content=\"light dark\">\n\
-             <meta name=\"referrer\" content=\"no-referrer\">\n\
-             <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
+            "{}<body>\n\
              <header>\n<h1 dir=\"auto\">{title}</h1>\n<p class=\"facts\">{facts}</p>\n{}{}</header>\n<main>\n",
+            head(language, &title),
             plot::figure(chart),
             index(chart)
         )?;
@@ -261,6 +257,20 @@ impl<'o, W: Write> Page<'o, W> {
             "<details class=\"{class}\"{open}>\n<summary>{summary}</summary>\n{body}\n</details>"
         )
     }
+}
+
+/// Returns the beginning of a page, up to its body. `title` is HTML. The policy permits neither scripts nor anything from
+/// elsewhere.
+#[must_use]
+pub fn head(language: &str, title: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"{language}\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta name=\"referrer\" content=\"no-referrer\">\n\
+         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n"
+    )
 }
 
 /// Returns a list of the prompts with links to their turns.

@@ -205,7 +205,8 @@ pub(super) fn call_line(name: &str, input: &str, is_answered: bool) -> String {
 }
 
 /// Escapes a text for one line so that none of it is taken for Markdown.
-fn inline(text: &str) -> String {
+#[must_use]
+pub fn inline(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in printable(text).chars() {
         if "\\`*_[]<>&#|~!$".contains(c) {
@@ -229,7 +230,8 @@ fn diff(edit: &Edit) -> String {
 }
 
 /// Returns a text in a fence that is longer than any run of backticks in it.
-fn fenced(text: &str, language: &str) -> String {
+#[must_use]
+pub fn fenced(text: &str, language: &str) -> String {
     let text = clean(text);
     let mut longest = 2;
     for run in text.split(|c| c != '`') {

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "http")]
 mod call;
+mod formats;
 mod guard;
 
 use std::io::{BufRead, BufReader, Write};

@@ -83,7 +83,7 @@ pub fn run(mode: impl Mode + 'static, args: RunArgs, log: Log) -> anyhow::Result
     let run = Arc::new(Run {
         state: state.as_deref().map(State::open).transpose()?,
         paths: Mutex::new((0, args.paths.clone().open(state.as_deref())?)),
-        order: Mutex::new(Order::new(sinks.open()?, jobs)),
+        order: Mutex::new(Order::new(sinks.open(*strict)?, jobs)),
         options: [env!("CARGO_PKG_VERSION"), mode.name(), &mode.options()].join(" "),
         mode: Box::new(mode),
         fail_fast: args.fail_fast,

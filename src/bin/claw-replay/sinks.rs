@@ -2,11 +2,26 @@
 //!
 //! A further format is a type that implements [`Sink`], an option in [`SinkArgs`], and a line in [`SinkArgs::open`].
 
+mod file;
+mod github;
+mod html;
+mod junit;
+mod markdown;
+mod results;
+mod tap;
+
+use self::file::ReportFile;
+use self::github::Github;
+use self::html::Html;
+use self::junit::Junit;
+use self::markdown::Markdown;
+use self::tap::Tap;
 use crate::report::{Report, Status};
 use anyhow::Context;
-use clawutils::cli::Output;
+use clawutils::cli::{Output, survive_file_limits};
 use clawutils::exit::Exit;
 use std::io::Write;
+use std::path::PathBuf;
 
 /// Receives all reports of a run, in order.
 pub trait Sink: Send {
@@ -34,18 +49,49 @@ pub trait Sink: Send {
 /// The options for the output of reports.
 #[derive(Clone, Debug, clap::Args)]
 pub struct SinkArgs {
+    /// Also write the results as JUnit XML, which most CI systems read
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Write the results in the Test Anything Protocol, instead of reports as JSON lines
+    #[arg(long)]
+    pub tap: bool,
+    /// Also write failures as annotations of GitHub Actions, on standard error
+    #[arg(long)]
+    pub github: bool,
+    /// Also write a summary with a table of failures as Markdown, at most 1 MiB
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+    /// Also write a report for a browser to DIR/index.html, with a page for each failed transcript
+    #[arg(long, value_name = "DIR")]
+    pub html: Option<PathBuf>,
     /// Show no progress and no totals on standard error
     #[arg(long)]
     pub quiet: bool,
 }
 
 impl SinkArgs {
-    /// Opens all sinks.
+    /// Opens all sinks. Files that are not transcripts count as failures if `strict` is true.
     ///
     /// # Errors
     /// Fails if a file cannot be created.
-    pub fn open(&self) -> anyhow::Result<Reporter> {
-        let sinks: Vec<Box<dyn Sink>> = vec![Box::new(JsonLines { out: Output::open() })];
+    pub fn open(&self, strict: bool) -> anyhow::Result<Reporter> {
+        survive_file_limits()?;
+        let mut sinks: Vec<Box<dyn Sink>> = vec![match self.tap {
+            true => Box::new(Tap::open(strict)),
+            false => Box::new(JsonLines { out: Output::open() }),
+        }];
+        if let Some(path) = &self.junit {
+            sinks.push(Box::new(Junit::create(path, strict)?));
+        }
+        if let Some(path) = &self.markdown {
+            sinks.push(Box::new(Markdown::create(path, strict)?));
+        }
+        if let Some(directory) = &self.html {
+            sinks.push(Box::new(Html::create(directory, strict)?));
+        }
+        if self.github {
+            sinks.push(Box::new(Github { strict }));
+        }
         Ok(Reporter { sinks, totals: Totals::default() })
     }
 }

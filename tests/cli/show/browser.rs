@@ -46,7 +46,7 @@ Promise.all(wait).then(() => document.getElementById('seen').textContent = JSON.
 </script>"#;
 
 /// Returns the browser's observations of the pages, by name; `None` if there is no browser.
-fn seen(sandbox: &Sandbox, pages: &Value) -> Option<Value> {
+pub fn seen(sandbox: &Sandbox, pages: &Value) -> Option<Value> {
     let names = "chromium chromium-browser google-chrome";
     let found =
         sandbox.sh(&format!("for it in {names}; do command -v $it && break; done")).assert();

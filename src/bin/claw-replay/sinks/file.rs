@@ -1,0 +1,47 @@
+//! A file of a report.
+
+use anyhow::Context;
+use clawutils::cli::new_file::{NewFile, SHARED};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// A file that replaces an older one when it is complete. Others may read it if the umask permits it, because other
+/// programs of a CI system do.
+pub struct ReportFile {
+    path: PathBuf,
+    file: NewFile,
+}
+
+impl ReportFile {
+    /// Creates the file.
+    ///
+    /// # Errors
+    /// Fails with 74 or 77 if it cannot be created.
+    pub fn create(path: &Path) -> anyhow::Result<ReportFile> {
+        let file = NewFile::create(path, SHARED).with_context(|| cannot(path))?;
+        Ok(ReportFile { path: path.to_owned(), file })
+    }
+
+    /// Completes the file and replaces the old one.
+    ///
+    /// # Errors
+    /// Fails with 74 or 77 if it cannot be written.
+    pub fn finish(self) -> anyhow::Result<()> {
+        self.file.finish(true).with_context(|| cannot(&self.path))
+    }
+}
+
+fn cannot(path: &Path) -> String {
+    format!("cannot write '{}'", path.display())
+}
+
+/// Errors are returned by [`ReportFile::finish`].
+impl Write for ReportFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}

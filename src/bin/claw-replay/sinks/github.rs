@@ -1,0 +1,49 @@
+//! `--github`: failures as workflow commands of GitHub Actions, which become annotations.
+//!
+//! They go to standard error, which GitHub reads like standard output, so that the reports stay alone there.
+
+use super::results::results;
+use super::{Sink, Totals};
+use crate::report::Report;
+use clawutils::cli::diagnostics;
+use clawutils::printable::printable_lines;
+
+/// Annotations on standard error.
+pub struct Github {
+    /// Files that are not transcripts are errors.
+    pub strict: bool,
+}
+
+impl Sink for Github {
+    fn take(&mut self, report: &Report, _: &str) -> anyhow::Result<()> {
+        let results = results(report, self.strict);
+        let mut lines = String::new();
+        for result in results.iter().filter(|result| result.is_failure()) {
+            let mut properties = format!("file={}", property(&report.path));
+            if let Some(line) = result.line {
+                properties.push_str(&format!(",line={line}"));
+            }
+            let title = property(&["claw-replay ", &report.mode].concat());
+            let message = [data(&result.name), data(result.message)].join(": ");
+            lines.push_str(&format!("::error {properties},title={title}::{message}\n"));
+        }
+        if !lines.is_empty() {
+            diagnostics::write_lines(&lines);
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, _: &Totals) -> anyhow::Result<()> {
+        Ok(())
+    }
+}
+
+/// Escapes a text for the message of a command. A carriage return is among the control characters.
+fn data(text: &str) -> String {
+    printable_lines(text).replace('%', "%25").replace('\n', "%0A")
+}
+
+/// Escapes a text for a property of a command.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}

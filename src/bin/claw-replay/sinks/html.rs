@@ -1,0 +1,196 @@
+//! `--html`: a directory with an index of the failures, and a page of claw-show for each transcript that failed.
+//!
+//! Nothing in it is a script or comes from elsewhere. The index is written last, so that its links always work; pages
+//! of an earlier report are removed after that.
+
+use super::results::{TestResult, abridged, results};
+use super::{ReportFile, Sink, Totals};
+use crate::report::Report;
+use crate::transcript::OpenFile;
+use anyhow::Context;
+use clawutils::printable::{printable, printable_lines};
+use clawutils::show::html::head;
+use clawutils::show::{self, Format, ShowOptions};
+use quick_xml::escape::escape;
+use sha2::{Digest, Sha256};
+use std::collections::HashSet;
+use std::fs::{DirBuilder, read_dir, remove_file};
+use std::io::Write;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+/// The most failures in the index.
+const MAX_FAILURES: usize = 1000;
+/// The largest transcript that gets a page, in bytes.
+const MAX_TRANSCRIPT: u64 = 16 * 1024 * 1024;
+/// The most bytes of a detail.
+const MAX_DETAIL: usize = 16 * 1024;
+/// The directory of the pages.
+const PAGES: &str = "transcripts";
+
+/// A report for a browser.
+pub struct Html {
+    directory: PathBuf,
+    index: ReportFile,
+    strict: bool,
+    mode: String,
+    groups: Vec<Group>,
+    /// The number of failures in all groups.
+    listed: usize,
+    /// The number of failures that are in no group.
+    omitted: u64,
+    /// The names of the pages.
+    pages: HashSet<String>,
+}
+
+/// The failures of one kind of case.
+struct Group {
+    name: String,
+    count: usize,
+    html: String,
+}
+
+impl Html {
+    /// Creates the directory, which only its owner can read because the pages contain whole transcripts, and the index.
+    ///
+    /// # Errors
+    /// If they cannot be created.
+    pub fn create(directory: &Path, strict: bool) -> anyhow::Result<Html> {
+        let pages = directory.join(PAGES);
+        let created = DirBuilder::new().recursive(true).mode(0o700).create(&pages);
+        created.with_context(|| format!("cannot create '{}'", pages.display()))?;
+        Ok(Html {
+            directory: directory.to_owned(),
+            index: ReportFile::create(&directory.join("index.html"))?,
+            strict,
+            mode: String::new(),
+            groups: Vec::new(),
+            listed: 0,
+            omitted: 0,
+            pages: HashSet::new(),
+        })
+    }
+
+    /// Writes the page of a transcript and returns its name. Returns `None` if the transcript is too large or cannot be
+    /// shown.
+    fn page(&self, path: &str) -> anyhow::Result<Option<String>> {
+        let opened = OpenFile::open(Path::new(path)).ok();
+        let transcript = opened.filter(|file| file.meta.len() <= MAX_TRANSCRIPT);
+        let Some(Ok(transcript)) = transcript.map(OpenFile::into_transcript) else {
+            return Ok(None);
+        };
+        let name = page_name(path);
+        let mut file = ReportFile::create(&self.directory.join(PAGES).join(&name))?;
+        let title = path.rsplit('/').next().unwrap_or(path);
+        let (inputs, options) = ([transcript.input], ShowOptions::default());
+        if show::show(&inputs, title, Format::Html, &options, &mut file).is_err() {
+            return Ok(None);
+        }
+        file.finish().map(|()| Some(name))
+    }
+
+    fn add(&mut self, failure: &TestResult<'_>, path: &str, page: Option<&str>) {
+        let name = failure.case.split(' ').next().filter(|word| !word.is_empty());
+        let name = name.unwrap_or("unreadable");
+        let at = self.groups.iter().position(|group| group.name == name).unwrap_or_else(|| {
+            self.groups.push(Group { name: name.to_owned(), count: 0, html: String::new() });
+            self.groups.len() - 1
+        });
+        self.groups[at].count += 1;
+        self.groups[at].html.push_str(&article(failure, path, page));
+        self.listed += 1;
+    }
+
+    /// Returns the text of the index.
+    fn text(&self, totals: &Totals) -> String {
+        let title = text(&["claw-replay ", &self.mode].concat());
+        let mut out = head("en", &title);
+        out.push_str(&format!(
+            "<body>\n<header>\n<h1>{title}</h1>\n<p class=\"facts\">{}</p>\n</header>\n<main>\n",
+            text(&totals.text())
+        ));
+        for (index, Group { name, count, html }) in self.groups.iter().enumerate() {
+            let (id, name, s) = (index + 1, text(name), if *count == 1 { "" } else { "s" });
+            out.push_str(&format!(
+                "<section id=\"group-{id}\">\n<h2><a href=\"#group-{id}\">{name}</a> {count} failure{s}</h2>\n{html}</section>\n"
+            ));
+        }
+        if self.omitted > 0 {
+            let more = self.omitted;
+            out.push_str(&format!("<p class=\"facts\">{more} more: see the reports.</p>\n"));
+        }
+        out + "</main>\n</body>\n</html>\n"
+    }
+}
+
+impl Sink for Html {
+    fn take(&mut self, report: &Report, _: &str) -> anyhow::Result<()> {
+        self.mode.clone_from(&report.mode);
+        let results = results(report, self.strict);
+        let failures: Vec<_> = results.iter().filter(|result| result.is_failure()).collect();
+        let room = failures.len().min(MAX_FAILURES - self.listed);
+        self.omitted += (failures.len() - room) as u64;
+        if room > 0 {
+            let page = self.page(&report.path)?;
+            failures[..room].iter().for_each(|it| self.add(it, &report.path, page.as_deref()));
+            self.pages.extend(page);
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>, totals: &Totals) -> anyhow::Result<()> {
+        let text = self.text(totals);
+        self.index.write_all(text.as_bytes())?;
+        let Html { directory, index, pages, .. } = *self;
+        index.finish()?;
+        remove_old_pages(&directory.join(PAGES), &pages);
+        Ok(())
+    }
+}
+
+/// Removes the pages of earlier reports.
+fn remove_old_pages(directory: &Path, pages: &HashSet<String>) {
+    for entry in read_dir(directory).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if is_page_name(&name) && !pages.contains(&name) {
+            // A page that stays does no harm.
+            let _ = remove_file(entry.path());
+        }
+    }
+}
+
+/// Returns the name of the page of a transcript, the same in each run.
+fn page_name(path: &str) -> String {
+    let hash = Sha256::digest(path.as_bytes());
+    let number = hash[..8].iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+    format!("{number:016x}.html")
+}
+
+fn is_page_name(name: &str) -> bool {
+    let digits = name.strip_suffix(".html").unwrap_or_default();
+    digits.len() == 16 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+fn article(failure: &TestResult<'_>, path: &str, page: Option<&str>) -> String {
+    let name = text(path);
+    let name = match page {
+        Some(page) => format!("<a href=\"{PAGES}/{page}\">{name}</a>"),
+        None => name,
+    };
+    let line = failure.line.map(|line| format!(" · line {line}")).unwrap_or_default();
+    let (case, message) = (text(failure.case), text(failure.message));
+    let detail = failure.detail.filter(|detail| !detail.is_empty()).map(|detail| {
+        let detail = printable_lines(&abridged(detail, MAX_DETAIL)).into_owned();
+        let detail = escape(detail.trim_end_matches('\n'));
+        format!("<details>\n<summary>detail</summary>\n<pre tabindex=\"0\">\n{detail}</pre>\n</details>\n")
+    });
+    format!(
+        "<article>\n<h3>{name} <small>{case}{line}</small></h3>\n<div class=\"plain\">{message}</div>\n{}</article>\n",
+        detail.unwrap_or_default()
+    )
+}
+
+/// Escapes a text of one line.
+fn text(text: &str) -> String {
+    escape(printable(text)).into_owned()
+}

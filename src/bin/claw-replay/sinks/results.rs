@@ -1,0 +1,86 @@
+//! A report as results of tests, which is how CI systems see it: one result for each case, or one for a report without
+//! cases.
+
+use crate::report::{Case, Outcome, Report, Status};
+use std::borrow::Cow;
+
+/// The outcome of a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The case passed.
+    Passed,
+    /// The case failed.
+    Failed,
+    /// The transcript could not be examined.
+    Broken,
+    /// The case was not examined, or the file is not a transcript and need not be one.
+    Skipped,
+}
+
+/// The result of a test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TestResult<'r> {
+    /// The path of the transcript and the name of the case: unique in a run.
+    pub name: Cow<'r, str>,
+    /// The name of the case; empty if the report has no cases.
+    pub case: &'r str,
+    /// The outcome.
+    pub verdict: Verdict,
+    /// The outcome as text, which may contain text of the transcript.
+    pub message: &'r str,
+    /// The line of the transcript.
+    pub line: Option<u64>,
+    /// Further text of several lines.
+    pub detail: Option<&'r str>,
+}
+
+impl TestResult<'_> {
+    /// Returns true if the test failed or is broken.
+    pub fn is_failure(&self) -> bool {
+        matches!(self.verdict, Verdict::Failed | Verdict::Broken)
+    }
+}
+
+/// Returns the results of a report. A file that is not a transcript is broken only if `strict` is true.
+pub fn results(report: &Report, strict: bool) -> Vec<TestResult<'_>> {
+    if !report.cases.is_empty() {
+        return report.cases.iter().map(|case| of_case(report, case)).collect();
+    }
+    let verdict = match report.status {
+        _ if report.is_failure(strict) => Verdict::Broken,
+        Status::Passed | Status::Failed => Verdict::Passed,
+        Status::Unreadable => Verdict::Skipped,
+    };
+    vec![TestResult {
+        name: Cow::Borrowed(&report.path),
+        case: "",
+        verdict,
+        message: report.message.as_deref().unwrap_or_default(),
+        line: None,
+        detail: None,
+    }]
+}
+
+fn of_case<'r>(report: &'r Report, case: &'r Case) -> TestResult<'r> {
+    TestResult {
+        name: Cow::Owned([&report.path, ": ", &case.name].concat()),
+        case: &case.name,
+        verdict: match case.outcome {
+            Outcome::Passed => Verdict::Passed,
+            Outcome::Failed => Verdict::Failed,
+            Outcome::Skipped => Verdict::Skipped,
+        },
+        message: &case.message,
+        line: case.line,
+        detail: case.detail.as_deref(),
+    }
+}
+
+/// Returns the beginning of a text, with a mark if it is longer than `most` bytes.
+pub fn abridged(text: &str, most: usize) -> Cow<'_, str> {
+    if text.len() <= most {
+        return Cow::Borrowed(text);
+    }
+    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    Cow::Owned([&text[..end], " …"].concat())
+}

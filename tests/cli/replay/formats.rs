@@ -1,0 +1,207 @@
+//! Reports for CI systems: each is what its reader expects, whatever text is in a transcript.
+
+use predicates::str::contains;
+use serde_json::json;
+
+use super::{check, transcript};
+use crate::common::{AssertExt, Sandbox};
+use crate::show::browser::seen;
+
+/// Text of a transcript that each format has to escape.
+const HOSTILE: &str =
+    "</failure>]]>&\"'\u{1b}[31m\u{fffe}\u{202e}\r\n::error::a%0A|`<b>`|*_# SKIP \\x";
+
+/// Creates a transcript that passes, one that fails with hostile text in its message, and a file that is not a
+/// transcript.
+fn three() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("d/a.jsonl", transcript(1));
+    let lost = json!({"type": "tool_result", "tool_use_id": HOSTILE, "content": "lost"});
+    sandbox.write("d/b # <c>, d.jsonl", format!("{}{lost}\n", transcript(1)));
+    sandbox.write("d/text.jsonl", "plain text\n");
+    sandbox
+}
+
+/// Returns true if a tool is installed. In CI, a missing tool is a failure.
+#[allow(clippy::print_stderr, reason = "reports which test was skipped")]
+fn has(sandbox: &Sandbox, tool: &str) -> bool {
+    let run = sandbox.sh("command -v \"$1\"").arg("sh").arg(tool).assert();
+    let is_there = run.get_output().status.success();
+    assert!(is_there || std::env::var_os("CI").is_none(), "{tool} is not installed, and CI is set");
+    if !is_there {
+        eprintln!("skipped: no {tool}");
+    }
+    is_there
+}
+
+/// Checks that no character in `text` controls a terminal.
+fn assert_printable(text: &str) {
+    let is_hidden = |c: char| c.is_control() && !matches!(c, '\n' | '\t') || c == '\u{202e}';
+    assert!(!text.contains(is_hidden), "{text:?}");
+}
+
+#[test]
+fn junit_results_are_valid_whatever_transcripts_contain() {
+    let sandbox = three();
+    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/junit/results.xsd");
+    let args = ["--junit", "r.xml", "--window", "4000", "d"];
+    let reports = check(&sandbox, &args).code(1);
+    assert_eq!(reports.json().len(), 3);
+    let xml = sandbox.read_text("r.xml");
+    assert_printable(&xml);
+    assert!(!xml.contains('\u{fffe}'), "{xml}");
+    for part in [
+        r#" <testsuite id="0" package="claw-replay.check" name="d/a.jsonl" timestamp="2026-01-01T00:00:00" hostname="localhost" tests="3" failures="0" errors="0" skipped="0" time="0">"#,
+        r#"  <testcase classname="claw-replay.check" name="d/a.jsonl: sound" time="0"/>"#,
+        r#"name="d/b # &lt;c&gt;, d.jsonl: sound""#,
+        "&lt;/failure&gt;]]&gt;&amp;",
+        "\nline 4</failure>",
+        "<skipped message=\"cannot read &apos;d/text.jsonl&apos;",
+    ] {
+        assert!(xml.contains(part), "no {part} in\n{xml}");
+    }
+    check(&sandbox, &["--strict", "--junit", "strict.xml", "d"]).code(65);
+    assert!(sandbox.read_text("strict.xml").contains("type=\"unreadable\">"));
+    let none = ["--junit", "none.xml", "--shard", "1/9999", "d/a.jsonl"];
+    check(&sandbox, &none).success().stdout("");
+    sandbox.sh("stat -c %a r.xml; umask").assert().success().stdout("644\n0022\n");
+    if has(&sandbox, "xmllint") {
+        let files = ["r.xml", "strict.xml", "none.xml"];
+        let run = sandbox.sh("xmllint --nonet --noout --schema \"$@\"").arg("sh").arg(schema);
+        run.args(files).assert().success();
+        // The schema can fail.
+        sandbox.write("wrong.xml", xml.replace("errors=", "mistakes="));
+        let run = sandbox.sh("xmllint --nonet --noout --schema \"$@\"").arg("sh").arg(schema);
+        run.arg("wrong.xml").assert().code(3);
+    }
+}
+
+#[test]
+fn tap_results_are_read_by_prove() {
+    let sandbox = three();
+    let run = check(&sandbox, &["--tap", "--window", "4000", "d"]).code(1);
+    let text = run.stdout_text();
+    assert_printable(&text);
+    assert!(text.starts_with("TAP version 13\nok 1 - d/a.jsonl: sound\nok 2 - "), "{text}");
+    assert!(
+        text.contains("\nnot ok 4 - d/b \\# <c>, d.jsonl: sound\n  ---\n  message: \""),
+        "{text}"
+    );
+    assert!(text.contains("\n    file: \"d/b # <c>, d.jsonl\"\n    line: 4\n  ...\n"), "{text}");
+    assert!(text.contains("\nok 7 - d/text.jsonl # SKIP cannot read 'd/text.jsonl'"), "{text}");
+    assert!(text.ends_with("\n1..7\n"), "{text}");
+    check(&sandbox, &["--tap", "--shard", "1/9999", "d/a.jsonl"])
+        .success()
+        .stdout("TAP version 13\n1..0 # SKIP no transcripts\n");
+    if has(&sandbox, "prove") {
+        let prove = |paths: &str| {
+            let command = "claw-replay check --quiet --tap";
+            sandbox.sh(&format!("prove --exec '{command}' {paths}")).assert()
+        };
+        prove("d/a.jsonl").success().stdout(contains("Files=1, Tests=2"));
+        prove("d/text.jsonl").success().stdout(contains("Files=1, Tests=1"));
+        sandbox.write("r.tap", text);
+        let run = sandbox.sh("prove --exec cat r.tap").assert().code(1);
+        let said = run.stdout_text();
+        assert!(said.contains("Failed test:  4") && !said.contains("Parse errors"), "{said}");
+    }
+}
+
+#[test]
+fn annotations_leave_the_reports_alone() {
+    let sandbox = three();
+    let plain = check(&sandbox, &["d"]).code(1).stdout_text();
+    let run = check(&sandbox, &["--github", "d"]).code(1).stdout(plain);
+    let text = run.stderr_text();
+    assert_printable(text);
+    let begin = "::error file=d/b # <c>%2C d.jsonl,line=4,title=claw-replay check::d/b # <c>, d.jsonl: sound: ";
+    assert!(text.starts_with(begin) && text.lines().count() == 1, "{text}");
+    assert!(text.contains("a%250A"), "{text}");
+    let run = check(&sandbox, &["--github", "--strict", "d/text.jsonl"]).code(65);
+    assert!(run.stderr_text().starts_with("::error file=d/text.jsonl,title=claw-replay check::"));
+}
+
+#[test]
+fn a_report_appears_only_when_it_is_complete() {
+    let sandbox = three();
+    sandbox.write("old.xml", "old");
+    let args = ["check", "--junit", "old.xml", "--files-from", "-"];
+    let mut child = sandbox.cmd("claw-replay").args(args).spawn();
+    let exists = "until test -n \"$(find . -name '.old.xml.*')\"; do sleep 0.01; done";
+    sandbox.sh(exists).assert().success();
+    child.kill().expect("a process");
+    child.wait().expect("an end");
+    assert_eq!(sandbox.read_text("old.xml"), "old");
+    // A run that ends with an error leaves nothing.
+    let args = ["--junit", "no.xml", "--files-from", "none"];
+    check(&sandbox, &args).code(74);
+    check(&sandbox, &["--junit", "no/r.xml", "d"]).code(74).stdout("");
+    sandbox.sh("ls -A | grep no").assert().code(1);
+    // A pipe is not replaced.
+    let script = "mkfifo p; cat p >got & claw-replay check --quiet --junit p d; wait; test -p p; head -c 5 got";
+    sandbox.sh(script).assert().success().stdout(contains("\n<?xml"));
+}
+
+#[test]
+fn a_summary_is_markdown_of_at_most_a_mebibyte() {
+    let sandbox = three();
+    check(&sandbox, &["--markdown", "s.md", "d"]).code(1);
+    let text = sandbox.read_text("s.md");
+    assert_printable(&text);
+    let begin = "## claw-replay\n\n3 files: 1 passed, 1 failed, 1 not a transcript\n\n\
+                 | transcript | case | line | message |\n|---|---|---|---|\n| d/b \\# \\<c\\>, d.jsonl | sound | 4 | ";
+    assert!(text.starts_with(begin), "{text}");
+    // A Markdown parser finds one table with two rows of four cells, and nothing but text in them.
+    let options = pulldown_cmark::Options::all();
+    let mut tags = Vec::new();
+    for event in pulldown_cmark::Parser::new_ext(&text, options) {
+        match event {
+            pulldown_cmark::Event::Start(tag) => tags.push(format!("{:?}", tag.to_end())),
+            pulldown_cmark::Event::Text(_) | pulldown_cmark::Event::End(_) => {}
+            other => panic!("{other:?} in\n{text}"),
+        }
+    }
+    assert_eq!(tags.iter().filter(|tag| *tag == "TableCell").count(), 8, "{tags:?}");
+    assert_eq!(tags.len(), 2 + 1 + 2 + 8, "{tags:?}");
+    // Many failures.
+    let list: String = (0..9000).map(|n| format!("missing/{n}/{}\n", "x".repeat(60))).collect();
+    let args = ["--markdown", "s.md", "--files-from", "list"];
+    sandbox.write("list", list);
+    check(&sandbox, &args).code(1);
+    let text = sandbox.read_text("s.md");
+    let rows = text.lines().filter(|line| line.starts_with("| missing/")).count();
+    assert!((900_000..1 << 20).contains(&text.len()), "{} bytes", text.len());
+    assert!(text.ends_with(&format!("\n{} more failures: see the reports.\n", 9000 - rows)));
+}
+
+#[test]
+fn a_browser_shows_the_report_and_its_pages() {
+    let sandbox = three();
+    check(&sandbox, &["--html", "out/report", "d", "missing.jsonl"]).code(1);
+    sandbox.sh("stat -c %a out/report").assert().success().stdout("700\n");
+    let text = sandbox.read_text("out/report/index.html");
+    assert_printable(&text);
+    let old = sandbox.sh("ls out/report/transcripts").assert().success().stdout_text();
+    assert!(old.ends_with(".html\n") && old.lines().count() == 1, "{old}");
+    let pages = json!([
+        ["index", "out/report/index.html", 360],
+        ["page", format!("out/report/transcripts/{}", old.trim_end()), 360]
+    ]);
+    // Pages of an earlier report go, and other files stay.
+    sandbox.write("out/report/transcripts/0123456789abcdef.html", "old");
+    sandbox.write("out/report/transcripts/mine.html", "mine");
+    check(&sandbox, &["--html", "out/report", "d", "missing.jsonl"]).code(1);
+    let left = sandbox.sh("ls out/report/transcripts").assert().success().stdout_text();
+    assert_eq!(left, format!("{old}mine.html\n"));
+    assert_eq!(sandbox.read_text("out/report/index.html"), text);
+    let Some(seen) = seen(&sandbox, &pages) else { return };
+    for name in ["index", "page"] {
+        let page = &seen[name];
+        assert_eq!((&page["overflow"], &page["active"]), (&json!(0), &json!(0)), "{name}: {page}");
+        assert_eq!((&page["handlers"], &page["wide"]), (&json!(0), &json!([])), "{name}");
+    }
+    assert_eq!(seen["index"]["turns"], json!(["group-1", "group-2"]));
+    let link = format!("transcripts/{}", old.trim_end());
+    assert_eq!(seen["index"]["addresses"], json!(["#group-1", link, "#group-2"]));
+    assert_eq!(seen["page"]["turns"], json!(["turn-1", "turn-2"]));
+}
