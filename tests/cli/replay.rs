@@ -3,7 +3,9 @@
 #[cfg(feature = "http")]
 mod call;
 mod formats;
+mod diff;
 mod guard;
+mod robust;
 
 use std::io::{BufRead, BufReader, Write};
 

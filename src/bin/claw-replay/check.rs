@@ -45,6 +45,12 @@ pub struct Check {
     fail_on: Severity,
 }
 
+impl Default for Check {
+    fn default() -> Check {
+        Check { budgets: Vec::new(), fail_on: Severity::Warning }
+    }
+}
+
 impl CheckArgs {
     /// Returns the mode.
     ///

@@ -2,6 +2,7 @@
 
 mod call;
 mod check;
+mod diff;
 mod guard;
 mod paths;
 mod report;
@@ -12,6 +13,7 @@ mod transcript;
 
 use crate::call::CallArgs;
 use crate::check::CheckArgs;
+use crate::diff::DiffArgs;
 use crate::guard::GuardArgs;
 use clap::{Parser, Subcommand};
 use clawutils::cli::{self, LogArgs, arguments};
@@ -39,6 +41,7 @@ enum ModeArgs {
     Check(CheckArgs),
     Guard(GuardArgs),
     Call(Box<CallArgs>),
+    Diff(DiffArgs),
 }
 
 fn main() -> ExitCode {
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
             ModeArgs::Call(call) => {
                 run::run(call.mode(&arguments::decided::<Args>()?)?, call.run, log)
             }
+            ModeArgs::Diff(diff) => diff.run(log),
         }
     })
 }

@@ -22,15 +22,23 @@ use walkdir::{DirEntry, WalkDir};
 /// The longest path in a list, in bytes.
 const MAX_BYTES: u64 = 64 * 1024;
 
+/// The option for the files in directories.
+#[derive(Clone, Debug, clap::Args)]
+pub struct GlobArgs {
+    /// Pattern for the names of files in directories, or for their paths if it has a slash; may be repeated
+    #[arg(long, value_name = "PATTERN", default_value = "*.jsonl", value_parser = pattern)]
+    pub glob: Vec<Pattern>,
+}
+
 /// The options that select transcripts.
 #[derive(Clone, Debug, clap::Args)]
 pub struct PathArgs {
     /// Transcripts, and directories to search for transcripts
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// Pattern for the names of files in directories, or for their paths if it has a slash; may be repeated
-    #[arg(long, value_name = "PATTERN", default_value = "*.jsonl", value_parser = pattern)]
-    pub glob: Vec<Pattern>,
+    /// The patterns for files in directories.
+    #[command(flatten)]
+    pub globs: GlobArgs,
     /// File with further paths, one per line; `-` is standard input
     #[arg(long, value_name = "FILE")]
     pub files_from: Option<PathBuf>,
@@ -114,7 +122,7 @@ impl PathArgs {
             operands: self.paths.into_iter(),
             list,
             walk: None,
-            globs: self.glob,
+            globs: self.globs.glob,
             except: except.and_then(|path| path.canonicalize().ok()),
             shard: self.shard,
             known: HashSet::new(),
@@ -125,6 +133,21 @@ impl PathArgs {
 }
 
 impl Paths {
+    /// Returns these paths, which are files.
+    pub fn of(files: Vec<PathBuf>) -> Paths {
+        Paths {
+            operands: files.into_iter(),
+            list: None,
+            walk: None,
+            globs: Vec::new(),
+            except: None,
+            shard: None,
+            known: HashSet::new(),
+            hasher: RandomState::default(),
+            is_at_end: false,
+        }
+    }
+
     /// Returns the next path. Waits for the list to have one, if it is a pipe. Returns `None` after an error.
     ///
     /// # Errors
@@ -208,6 +231,20 @@ impl Walk {
             }
         })
     }
+}
+
+/// Returns the paths below `directory` of the files that a pattern matches, in order.
+///
+/// # Errors
+/// Fails with 74 or 77 if a directory cannot be read.
+pub fn below(directory: &Path, globs: &[Pattern]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut walk = Walk::new(directory.to_owned());
+    let found = std::iter::from_fn(|| walk.next(globs));
+    let relative = |found: FoundPath| match found.error {
+        None => Ok(found.path.strip_prefix(directory).unwrap_or(&found.path).to_owned()),
+        Some(error) => Err(error),
+    };
+    found.map(relative).collect()
 }
 
 /// Returns the key by which the entries of a directory are sorted, so that all paths are in the order of their bytes.

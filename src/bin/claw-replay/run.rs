@@ -51,6 +51,17 @@ pub struct RunArgs {
     /// The transcripts.
     #[command(flatten)]
     pub paths: PathArgs,
+    /// File that keeps the reports, so that the next run does not make them again for unchanged transcripts
+    #[arg(long, value_name = "FILE")]
+    pub state: Option<PathBuf>,
+    /// The way to work.
+    #[command(flatten)]
+    pub work: WorkArgs,
+}
+
+/// The options for the way to work on transcripts, and for the output.
+#[derive(Clone, Debug, clap::Args)]
+pub struct WorkArgs {
     /// Number of transcripts to work on at a time (default: the number of processors)
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
@@ -60,9 +71,6 @@ pub struct RunArgs {
     /// Exit with 65 if a file is not a transcript
     #[arg(long)]
     pub strict: bool,
-    /// File that keeps the reports, so that the next run does not make them again for unchanged transcripts
-    #[arg(long, value_name = "FILE")]
-    pub state: Option<PathBuf>,
     /// The output.
     #[command(flatten)]
     pub sinks: SinkArgs,
@@ -73,41 +81,61 @@ pub struct RunArgs {
 /// # Errors
 /// Fails if the list of paths cannot be read, if a report cannot be written, and if there is no transcript.
 pub fn run(mode: impl Mode + 'static, args: RunArgs, log: Log) -> anyhow::Result<Exit> {
-    let jobs = args.jobs.or_else(|| thread::available_parallelism().ok());
-    let jobs = jobs.map_or(1, NonZeroUsize::get);
-    let RunArgs { state, sinks, strict, .. } = &args;
-    let may_be_none = args.paths.files_from.is_some() || args.paths.shard.is_some();
+    let RunArgs { paths, state, work } = args;
     if state.is_some() {
         cli::survive_file_limits()?;
     }
+    let may_be_none = paths.files_from.is_some() || paths.shard.is_some();
+    // The file must exist when the paths are opened, because it may be in a directory of transcripts.
+    let kept = state.as_deref().map(State::open).transpose()?;
+    let totals = run_on(mode, (paths.open(state.as_deref())?, kept), &work, log)?;
+    if totals.all() == 0 && !may_be_none {
+        return fail(Exit::Failed, "no transcripts found; check the paths and --glob");
+    }
+    Ok(end(totals, &work, log))
+}
+
+/// Examines the transcripts of `paths` and returns the numbers of the reports.
+///
+/// # Errors
+/// Fails if the paths cannot be read or a report cannot be written.
+pub fn run_on(
+    mode: impl Mode + 'static,
+    (paths, state): (Paths, Option<State>),
+    work: &WorkArgs,
+    log: Log,
+) -> anyhow::Result<Totals> {
+    let jobs = work.jobs.or_else(|| thread::available_parallelism().ok());
+    let jobs = jobs.map_or(1, NonZeroUsize::get);
     let run = Arc::new(Run {
-        state: state.as_deref().map(State::open).transpose()?,
-        paths: Mutex::new((0, args.paths.clone().open(state.as_deref())?)),
-        order: Mutex::new(Order::new(sinks.open(*strict)?, jobs)),
         options: [env!("CARGO_PKG_VERSION"), mode.name(), &mode.options()].join(" "),
         mode: Box::new(mode),
-        fail_fast: args.fail_fast,
-        strict: *strict,
+        state,
+        fail_fast: work.fail_fast,
+        strict: work.strict,
         ahead: AHEAD * jobs as u64,
+        paths: Mutex::new((0, paths)),
+        order: Mutex::new(Order::new(work.sinks.open(work.strict)?, jobs)),
         changed: Condvar::new(),
         is_over: AtomicBool::new(false),
         done: AtomicU64::new(0),
         failed: AtomicU64::new(0),
     });
-    let _progress = (!sinks.quiet).then(|| log.progress(run.progress()));
+    let _progress = (!work.sinks.quiet).then(|| log.progress(run.progress()));
     // The threads are not joined: one may be waiting for the next line of standard input.
     for _ in 0..jobs {
         let run = run.clone();
         thread::spawn(move || run.work());
     }
-    let totals = run.wait()?;
-    if totals.all() == 0 && !may_be_none {
-        return fail(Exit::Failed, "no transcripts found; check the paths and --glob");
-    }
-    if !sinks.quiet {
+    run.wait()
+}
+
+/// Reports the totals on standard error, and returns the exit status of the run.
+pub fn end(totals: Totals, work: &WorkArgs, log: Log) -> Exit {
+    if !work.sinks.quiet {
         log.note(&totals.text());
     }
-    Ok(totals.exit(*strict))
+    totals.exit(work.strict)
 }
 
 /// The state that all threads share.

@@ -12,8 +12,7 @@ use std::path::{Path, PathBuf};
 /// A file that is open for reading.
 #[derive(Debug)]
 pub struct OpenFile {
-    /// Its path as text.
-    pub name: String,
+    name: String,
     /// Its size, times and mode.
     pub meta: Metadata,
     path: PathBuf,

@@ -1,0 +1,77 @@
+//! The reports of two runs, compared by the paths of their transcripts.
+
+use super::{Change, compared, numbers_case, present};
+use crate::report::{Case, Outcome, Report};
+use crate::run::WorkArgs;
+use crate::sinks::Totals;
+use clawutils::cli::{read_file, text};
+use clawutils::exit::{Exit, fail};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Compares two files of reports, and reports on each path.
+///
+/// # Errors
+/// Fails with 74 or 77 if a file cannot be read, 65 if a line is not a report, and if a report cannot be written.
+pub fn compare(a: &Path, b: &Path, work: &WorkArgs) -> anyhow::Result<Totals> {
+    let (old, new) = (read(a)?, read(b)?);
+    let mut reporter = work.sinks.open(work.strict)?;
+    let paths = old.keys().chain(new.keys().filter(|path| !old.contains_key(*path)));
+    let mut paths: Vec<_> = paths.collect();
+    paths.sort();
+    for key in paths {
+        let (path, _) = key;
+        let report = match (old.get(key), new.get(key)) {
+            (Some(old), Some(new)) => {
+                let cases = vec![cases_case(old, new), numbers_case(&old.numbers, &new.numbers)];
+                compared(path, cases, (old, new))
+            }
+            (None, _) => present(path, Change::Added),
+            (_, None) => present(path, Change::Removed),
+        };
+        reporter.take(&report, &report.to_json())?;
+        if work.fail_fast && report.is_failure(work.strict) {
+            break;
+        }
+    }
+    reporter.finish()
+}
+
+/// Reads the reports of a file by path and mode.
+fn read(path: &Path) -> anyhow::Result<BTreeMap<(String, String), Report>> {
+    let name = path.display().to_string();
+    let bytes = read_file(path)?;
+    let mut reports = BTreeMap::new();
+    for (index, line) in text(&name, &bytes)?.lines().enumerate() {
+        let Some(report) = Report::parse(line) else {
+            let line = format!("cannot read '{name}': line {} is not a report", index + 1);
+            return fail(Exit::Data, line + "; give the output of claw-replay, or directories");
+        };
+        reports.insert((report.path.clone(), report.mode.clone()), report);
+    }
+    Ok(reports)
+}
+
+/// Compares the status and the cases of two reports.
+fn cases_case(old: &Report, new: &Report) -> Case {
+    let line = |case: &Case| format!("{}: {}: {}", case.name, case.outcome.name(), case.message);
+    let lines = |report: &Report| {
+        let first = report.message.iter().filter(|_| report.cases.is_empty()).cloned();
+        let status = std::iter::once(report.status.name().to_owned());
+        status.chain(first).chain(report.cases.iter().map(line)).collect::<Vec<_>>()
+    };
+    let (before, after) = (lines(old), lines(new));
+    if before == after {
+        return Case::new("cases", Outcome::Passed, "same");
+    }
+    let removed =
+        before.iter().filter(|line| !after.contains(line)).map(|line| ["- ", line].concat());
+    let added =
+        after.iter().filter(|line| !before.contains(line)).map(|line| ["+ ", line].concat());
+    let detail = removed.chain(added).map(|line| line + "\n").collect();
+    let message = match (old.status.name(), new.status.name()) {
+        (before, after) if before != after => format!("{before} -> {after}"),
+        _ => "other outcomes or messages".to_owned(),
+    };
+    Case { detail: Some(detail), ..Case::new("cases", Outcome::Failed, message) }
+}

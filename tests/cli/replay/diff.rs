@@ -1,0 +1,82 @@
+//! claw-replay diff: two directories, or the reports of two runs.
+
+use assert_cmd::assert::Assert;
+use predicates::str::contains;
+use serde_json::{Value, json};
+
+use super::{ORPHAN, check, each, transcript, transcripts};
+use crate::common::{AssertExt, Sandbox};
+
+/// Runs `claw-replay diff --quiet`.
+fn diff(sandbox: &Sandbox, args: &[&str]) -> Assert {
+    sandbox.cmd("claw-replay").args(["diff", "--quiet"]).args(args).assert()
+}
+
+/// Returns the path and the change of each report.
+fn changes(reports: &[Value]) -> Vec<(String, String)> {
+    let change =
+        |report: &Value| report["numbers"]["change"].as_str().expect("a change").to_owned();
+    each(reports, "path").into_iter().zip(reports.iter().map(change)).collect()
+}
+
+#[test]
+fn directories_are_compared_by_the_paths_below_them() {
+    let sandbox = Sandbox::new();
+    for directory in ["a", "b"] {
+        transcripts(&sandbox, directory, 5);
+    }
+    diff(&sandbox, &["a", "b"]).success();
+    sandbox.sh("rm a/0/000.jsonl b/1/001.jsonl").assert().success();
+    // Other times and ids do not change messages and numbers.
+    let text = sandbox.read_text("b/2/002.jsonl");
+    sandbox.write("b/2/002.jsonl", text.replace("{\"content\"", "{\"ts\":5,\"content\""));
+    sandbox.write("b/0/003.jsonl", transcript(111) + "\n" + ORPHAN + "\n" + &transcript(2));
+    let run = diff(&sandbox, &["--jobs", "2", "a", "b"]).code(1);
+    let reports = run.json();
+    let expected = [
+        ("0/000.jsonl", "added"),
+        ("0/003.jsonl", "changed"),
+        ("1/001.jsonl", "removed"),
+        ("1/004.jsonl", "same"),
+        ("2/002.jsonl", "same"),
+    ];
+    assert_eq!(
+        changes(&reports),
+        expected.map(|(path, change)| (path.to_owned(), change.to_owned()))
+    );
+    let [messages, numbers] = [&reports[1]["cases"][0], &reports[1]["cases"][1]];
+    assert_eq!(messages["message"], "first difference in message 3 (3 messages -> 5)");
+    assert_eq!((&numbers["name"], &numbers["status"]), (&json!("numbers"), &json!("failed")));
+    assert_eq!(reports[1]["numbers"]["numbers"]["messages"], json!({"a": 3, "b": 5}));
+    assert_eq!(diff(&sandbox, &["--jobs", "1", "a", "b"]).stdout_text(), run.stdout_text());
+}
+
+#[test]
+fn a_changed_message_is_shown_as_a_diff() {
+    let sandbox = Sandbox::new();
+    for (path, word) in [("a/s.jsonl", "old"), ("b/s.jsonl", "new")] {
+        let text = format!("first\n{word} \u{1b}[31m line\nlast");
+        sandbox.write(path, json!({"type": "user", "content": text}).to_string());
+    }
+    let run = diff(&sandbox, &["a", "b"]).code(1);
+    assert!(!run.stdout_text().contains('\u{1b}'));
+    let detail = run.json_one()["cases"][0]["detail"].as_str().expect("a detail").to_owned();
+    assert!(detail.contains("\n-old ") && detail.contains("\n+new "), "{detail}");
+}
+
+#[test]
+fn reports_of_two_runs_are_compared_by_path_and_mode() {
+    let sandbox = Sandbox::new();
+    transcripts(&sandbox, "d", 4);
+    sandbox.write("a", check(&sandbox, &["d"]).stdout_text());
+    sandbox.write("d/1/001.jsonl", transcript(1) + ORPHAN);
+    sandbox.write("b", check(&sandbox, &["d"]).stdout_text());
+    let reports = diff(&sandbox, &["a", "b"]).code(1).json();
+    let changed: Vec<_> = changes(&reports).into_iter().filter(|(_, it)| it == "changed").collect();
+    assert_eq!(changed, [("d/1/001.jsonl".to_owned(), "changed".to_owned())]);
+    assert_eq!(reports[2]["message"], "cases: passed -> failed");
+    diff(&sandbox, &["a", "a"]).success();
+    diff(&sandbox, &["a", "d"]).code(2).stderr(contains("one operand is a directory"));
+    diff(&sandbox, &["d", "d/0"]).code(2).stderr(contains("one directory is in the other"));
+    diff(&sandbox, &["a", "d/1/001.jsonl"]).code(65).stderr(contains("line 1 is not a report"));
+}

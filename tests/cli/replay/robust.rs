@@ -1,0 +1,100 @@
+//! claw-replay under kills, full disks, readers that go away, and hostile files.
+
+use std::thread;
+use std::time::Duration;
+
+use predicates::str::contains;
+use serde_json::json;
+
+use super::{check, each, transcript, transcripts};
+use crate::common::{AssertExt, Sandbox, kill_group};
+
+#[test]
+fn a_run_that_is_killed_twenty_times_prints_what_an_undisturbed_one_prints() {
+    let sandbox = Sandbox::new();
+    transcripts(&sandbox, "d", 80);
+    let whole = check(&sandbox, &["d"]).code(1).stdout_text();
+    let args = ["check", "--quiet", "--jobs", "2", "--state", "kept", "d"];
+    for kill in 0..20_u64 {
+        let child = sandbox.cmd("claw-replay").args(args).spawn();
+        thread::sleep(Duration::from_millis(kill * 7 % 23));
+        kill_group(child.id());
+        child.wait_with_output().expect("an end");
+    }
+    let resumed = sandbox.cmd("claw-replay").args(args).assert().code(1);
+    assert_eq!(resumed.stdout_text(), whole);
+    let state = sandbox.read_text("kept");
+    assert_eq!(state.lines().count(), 80, "each report is stored once");
+    assert!(state.lines().all(|line| line.starts_with("{\"key\":\"") && line.ends_with('}')));
+}
+
+#[test]
+fn a_full_disk_and_a_reader_that_goes_away_end_the_run() {
+    let sandbox = Sandbox::new();
+    transcripts(&sandbox, "d", 30);
+    let full = sandbox.sh("claw-replay check --quiet d >/dev/full").assert();
+    full.code(74)
+        .stderr("claw-replay: cannot write '<stdout>': no space left on device; free some space\n");
+    let limited = "ulimit -f 1; claw-replay check --quiet --state kept d | cat >/dev/null";
+    sandbox.sh(limited).assert().stderr(contains("cannot write 'kept': file too large"));
+    check(&sandbox, &["--state", "kept", "d"]).code(1);
+    assert_eq!(sandbox.read_text("kept").lines().count(), 30);
+    let endless = "i=0; { while i=$((i + 1)); do echo none$i || exit; done; } 2>/dev/null |
+        { claw-replay check --quiet --files-from -; echo $? >status; } | head -n 3 | wc -l; cat status";
+    sandbox.sh(endless).assert().success().stdout("3\n141\n").stderr("");
+}
+
+#[test]
+fn two_runs_do_not_share_a_state_file() {
+    let sandbox = Sandbox::new();
+    transcripts(&sandbox, "d", 1);
+    let args = ["check", "--quiet", "--state", "kept", "--files-from", "-"];
+    let child = sandbox.cmd("claw-replay").args(args).spawn();
+    while !sandbox.path("kept").exists() {
+        thread::sleep(Duration::from_millis(5));
+    }
+    thread::sleep(Duration::from_millis(50));
+    check(&sandbox, &["--state", "kept", "d"]).code(75).stderr(contains("another run uses it"));
+    kill_group(child.id());
+    child.wait_with_output().expect("an end");
+    check(&sandbox, &["--state", "kept", "d"]).success();
+}
+
+#[test]
+fn hostile_files_are_reports_and_not_the_end_of_the_run() {
+    let sandbox = Sandbox::new();
+    sandbox.write("d/empty.jsonl", "");
+    sandbox
+        .write("d/long.jsonl", json!({"type": "user", "content": "x".repeat(4 << 20)}).to_string());
+    sandbox.write("d/nul.jsonl", vec![0; 100_000]);
+    sandbox.write("d/torn.jsonl", transcript(3) + "{\"type\":\"user\",\"conte");
+    sandbox.write("d/deep.jsonl", "[".repeat(100_000));
+    sandbox.write("d/bad\u{1b}[31m.jsonl", transcript(1));
+    sandbox.sh("ln -s nowhere d/link.jsonl; ln -s . d/loop; mkfifo d/pipe.jsonl; mkdir d/directory.jsonl").assert().success();
+    let run = check(&sandbox, &["--jobs", "3", "d"]).code(1);
+    assert!(!run.stdout_text().contains('\u{1b}'));
+    let reports = run.json();
+    let found: Vec<_> = each(&reports, "path").into_iter().zip(each(&reports, "status")).collect();
+    let expected = [
+        ("d/bad\u{1b}[31m.jsonl", "passed"),
+        ("d/deep.jsonl", "unreadable"),
+        ("d/empty.jsonl", "passed"),
+        ("d/long.jsonl", "passed"),
+        ("d/nul.jsonl", "failed"),
+        ("d/torn.jsonl", "failed"),
+    ];
+    assert_eq!(found, expected.map(|(path, status)| (path.to_owned(), status.to_owned())));
+    assert_eq!(reports[5]["cases"][0]["line"], 4);
+}
+
+/// A transcript that is larger than the memory of the program.
+#[test]
+fn memory_depends_on_the_largest_message() {
+    let sandbox = Sandbox::new();
+    let text = transcript(4000).repeat(600);
+    assert!(text.len() > 10 << 20);
+    sandbox.write("d/large.jsonl", &text);
+    let limited = "claw-replay check --quiet --jobs 1 d >one && (ulimit -v $((40 * 1024)) &&
+        claw-replay check --quiet --jobs 1 d >two) && cmp one two";
+    sandbox.sh(limited).assert().success();
+}
