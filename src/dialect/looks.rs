@@ -238,7 +238,7 @@ fn foreign(object: &Object<'_>) -> Option<Looks> {
     if ["parentUuid", "sessionId", "leafUuid"].into_iter().any(has) {
         Some(Looks::Dialect(Dialect::ClaudeCode))
     } else if has("payload") && has("timestamp") {
-        Some(Looks::Foreign("Codex"))
+        Some(Looks::Dialect(Dialect::Codex))
     } else if kind == "message" && has("role") {
         Some(Looks::Answer)
     } else {
@@ -349,7 +349,7 @@ mod tests {
             (b"[\n  {\"role\"", Looks::Array),
             (b"[ ]", Looks::Array),
             (claude.as_bytes(), Looks::Dialect(Dialect::ClaudeCode)),
-            (codex.as_bytes(), Looks::Foreign("Codex")),
+            (codex.as_bytes(), Looks::Dialect(Dialect::Codex)),
             (pi.as_bytes(), Looks::Dialect(Dialect::Pi)),
             (record.as_bytes(), Looks::Spread),
             (record.repeat(2).as_bytes(), Looks::Spread),

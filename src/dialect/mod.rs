@@ -10,6 +10,7 @@
 
 pub mod claude_code;
 pub mod claw0;
+pub mod codex;
 pub mod looks;
 pub mod pi;
 pub mod source;
@@ -35,6 +36,8 @@ pub enum Dialect {
     Pi,
     /// Project files of Claude Code
     ClaudeCode,
+    /// Rollout files of Codex CLI
+    Codex,
 }
 
 impl fmt::Display for Dialect {
@@ -42,6 +45,7 @@ impl fmt::Display for Dialect {
         f.write_str(match self {
             Dialect::Pi => "pi, OpenClaw or GoClaw",
             Dialect::ClaudeCode => "Claude Code",
+            Dialect::Codex => "Codex",
         })
     }
 }
@@ -80,6 +84,7 @@ pub fn open(input: Input, choice: &Choice) -> anyhow::Result<Input> {
     match dialect {
         Dialect::Pi => pi::read(&input, choice),
         Dialect::ClaudeCode => claude_code::read(&input, choice),
+        Dialect::Codex => codex::read(&input, choice),
     }
 }
 

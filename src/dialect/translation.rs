@@ -152,11 +152,24 @@ impl Translation {
     /// # Errors
     /// As [`Translation::record`].
     pub fn reply(&mut self, line: &SourceLine<'_>, reply: &Reply<'_>) -> anyhow::Result<()> {
+        self.reply_from(line, 1, reply)
+    }
+
+    /// Writes a reply as [`Translation::reply`] does, from record `number` of the line on.
+    ///
+    /// # Errors
+    /// As [`Translation::record`].
+    pub fn reply_from(
+        &mut self,
+        line: &SourceLine<'_>,
+        number: usize,
+        reply: &Reply<'_>,
+    ) -> anyhow::Result<()> {
         let (blocks, rest) = split_blocks(&reply.parts);
-        self.record(line, 1, "assistant", |it| {
+        self.record(line, number, "assistant", |it| {
             reply.add_to(it.list("content", blocks.iter().filter_map(block)))
         })?;
-        self.more_of_reply(line, 2, rest)
+        self.more_of_reply(line, number + 1, rest)
     }
 
     /// Writes further parts of a reply, from record `number` of the line on.

@@ -5,6 +5,7 @@
 //! `CLAW_CORPUS` names its directory, and `../shared/corpus` is tried.
 
 mod claude_code;
+mod codex;
 mod pi;
 
 use std::env;

@@ -12,7 +12,7 @@ use crate::common::{AssertExt, Cmd, Sandbox};
 const RECORD: &str = "{\"type\":\"user\",\"content\":\"hi\"}\n";
 
 /// Files that people give instead of a transcript, their description in the error, and the advice.
-const STRANGERS: [(&str, &str, &str); 12] = [
+const STRANGERS: [(&str, &str, &str); 11] = [
     ("# Notes\n\nBuy milk.\n", "text", "'claw-append --user' turns text into a record"),
     ("%PDF-1.7\n1 0 obj\n", "a PDF file", "give a transcript"),
     ("\u{7f}ELF\u{2}\u{1}\0\0", "binary data", "give a transcript"),
@@ -45,11 +45,6 @@ const STRANGERS: [(&str, &str, &str); 12] = [
         "{\n  \"type\": \"user\",\n  \"content\": \"hi\"\n}\n",
         "a record that spans several lines",
         "write each record on one line, as 'jq -c .' does",
-    ),
-    (
-        "{\"timestamp\":\"t\",\"type\":\"session_meta\",\"payload\":{\"id\":\"x\"}}\n",
-        "a transcript of Codex",
-        "convert it to records first",
     ),
     (
         "{\"a\":1}\n",

@@ -1,0 +1,109 @@
+//! Rollout files of Codex CLI.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::{assert_same, plain, read_json, run, sessions, used, without_additions};
+use crate::common::Sandbox;
+
+/// The prompt with which each session of the corpus was resumed.
+const PROBE: &str = "Resume probe: where were we?";
+/// The first words of the summary of a compaction.
+const SUMMARY: &str = "Another language model started to solve this problem";
+
+/// Returns what Codex sent as messages: without system prompts and reasoning, and with the summary first.
+fn sent(request: &Value) -> Vec<Value> {
+    let mut messages = Vec::new();
+    for item in request["input"].as_array().expect("items") {
+        let message = match (item["type"].as_str(), item["role"].as_str()) {
+            (Some("message"), Some(role @ ("user" | "assistant"))) => {
+                json!({"role": role, "content": blocks(&item["content"])})
+            }
+            (Some("function_call"), _) => {
+                let arguments = item["arguments"].as_str().expect("a string");
+                let input: Value = serde_json::from_str(arguments).expect("JSON");
+                call(item, &input)
+            }
+            (Some("custom_tool_call"), _) => call(item, &json!({"input": item["input"]})),
+            (Some("function_call_output" | "custom_tool_call_output"), _) => {
+                let output = match &item["output"] {
+                    // Version 0.80.0 stores this output as an object, and sends it as text.
+                    Value::String(text) if text.starts_with("Exit code: 0\nWall time: 0 seconds\nOutput:\nSuccess") => {
+                        json!(stored(text))
+                    }
+                    Value::String(text) if text == "aborted" => json!("[interrupted]"),
+                    Value::String(text) => json!(text),
+                    list => blocks(list),
+                };
+                let mut block = json!({"type": "tool_result", "tool_use_id": item["call_id"], "content": output});
+                if output == "[interrupted]" {
+                    block["is_error"] = json!(true);
+                }
+                json!({"role": "user", "content": [block]})
+            }
+            _ => continue,
+        };
+        let is_summary =
+            message["content"][0]["text"].as_str().is_some_and(|text| text.starts_with(SUMMARY));
+        messages.insert(if is_summary { 0 } else { messages.len() }, message);
+    }
+    let mut messages = plain(&messages);
+    for message in &mut messages {
+        // An output that was added for an interrupted call comes first; ours are in the order of the calls.
+        let blocks = message["content"].as_array_mut().expect("a list");
+        blocks.sort_by_key(|it| it["tool_use_id"].as_str().unwrap_or("~").to_owned());
+    }
+    messages
+}
+
+/// Returns the output of a patch as version 0.80.0 stores it.
+fn stored(sent: &str) -> String {
+    let output = sent.split_once("Output:\n").expect("an output").1;
+    format!("{{\"output\":{},\"metadata\":{{\"exit_code\":0,\"duration_seconds\":0.0}}}}", json!(output))
+}
+
+fn call(item: &Value, input: &Value) -> Value {
+    let block =
+        json!({"type": "tool_use", "id": item["call_id"], "name": item["name"], "input": input});
+    json!({"role": "assistant", "content": [block]})
+}
+
+fn blocks(content: &Value) -> Value {
+    let block = |block: &Value| match block["type"].as_str() {
+        Some("input_image") => {
+            let url = block["image_url"].as_str().expect("a URL");
+            let data = url.strip_prefix("data:image/png;base64,").expect("a PNG image");
+            json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}})
+        }
+        _ => json!({"type": "text", "text": block["text"]}),
+    };
+    content.as_array().expect("blocks").iter().map(block).collect()
+}
+
+#[test]
+fn every_session_gives_the_request_that_codex_sent() {
+    for directory in sessions("codex") {
+        let name = directory.display().to_string();
+        let text = fs::read_to_string(directory.join("session.jsonl")).expect("a session");
+        let probe = json!({"timestamp": "2026-01-01T00:00:00Z", "type": "response_item", "payload":
+            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": PROBE}]}});
+        let sandbox = Sandbox::new();
+        sandbox.write("s.jsonl", format!("{text}{probe}\n"));
+        let ours = without_additions(run(&sandbox, &["claw-rebuild", "s.jsonl"]));
+        let theirs = sent(&read_json(directory.join("sent-after-resume.json")));
+        assert_same(&name, &ours, &theirs);
+        sandbox.cmd("claw-rebuild").args(["--ready", "s.jsonl"]).assert().success();
+        let history = &read_json(directory.join("facts.json"))["whole_history"];
+        let records = &history["usage_sum_of_token_usage_records"];
+        let sum = if records["input_tokens"].as_u64().unwrap_or(0) > 0 {
+            records
+        } else {
+            &history["last_token_count_total"]
+        };
+        let number = |name: &str| sum[name].as_u64().expect("a count");
+        let cached = number("cached_input_tokens");
+        let counts = [number("input_tokens") - cached, cached, 0, number("output_tokens")];
+        assert_eq!(used(&sandbox), counts, "{name}");
+    }
+}
