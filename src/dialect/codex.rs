@@ -11,7 +11,7 @@
 //!
 //! Developer messages and instructions are system prompts, and no part of our messages.
 
-mod item;
+pub mod item;
 
 use crate::dialect::source::SourceReader;
 use crate::dialect::translation::{IMPORTED, SourceLine, Translation};

@@ -216,7 +216,11 @@ impl Objects {
                 _ => drop(self.foreign.get_or_insert(looks)),
             }
         } else if object.string("type").is_none() {
-            self.first = self.first.or((self.count == 1).then(|| without_type(&object)));
+            let looks = without_type(&object);
+            if matches!(looks, Looks::Dialect(_)) {
+                self.decided = Some(looks);
+            }
+            self.first = self.first.or((self.count == 1).then_some(looks));
         } else if matches!(body, Ok(Body::Other)) {
             self.has_unknown = true;
         } else {
@@ -246,10 +250,31 @@ fn foreign(object: &Object<'_>) -> Option<Looks> {
     }
 }
 
+/// Returns the dialect of a message that only one API has: our messages have no system prompt, no role for tools, and
+/// no parts.
+fn dialect_of_message(object: &Object<'_>) -> Option<Dialect> {
+    let role = object.string("role")?;
+    let is_chat = matches!(&*role, "system" | "developer" | "tool" | "function");
+    if object.get("parts").is_some_and(|raw| raw.starts_with('[')) {
+        Some(Dialect::Gemini)
+    } else if is_chat || object.get("tool_calls").is_some() {
+        Some(Dialect::Openai)
+    } else {
+        None
+    }
+}
+
 /// Returns the kind of an object without a type.
 fn without_type(object: &Object<'_>) -> Looks {
     let has = |name: &str| object.get(name).is_some();
-    if has("messages") || has("contents") || has("model") && has("input") {
+    let is_list = |name: &str| object.get(name).is_some_and(|raw| raw.starts_with('['));
+    if let Some(dialect) = dialect_of_message(object) {
+        Looks::Dialect(dialect)
+    } else if is_list("messages") || has("model") && is_list("input") {
+        Looks::Dialect(Dialect::Openai)
+    } else if is_list("contents") {
+        Looks::Dialect(Dialect::Gemini)
+    } else if has("messages") || has("contents") || has("model") && has("input") {
         Looks::Request
     } else if has("role") && (has("content") || has("parts") || has("tool_calls")) {
         Looks::Messages
@@ -276,8 +301,19 @@ fn of_beginning(beginning: &[u8]) -> Looks {
     let next = bytes[1..].iter().find(|byte| !is_blank(byte)).copied();
     match (bytes[0], next) {
         (b'{', Some(b'"')) => on_several_lines(bytes),
-        (b'[', Some(b'{' | b'[' | b'"' | b']')) => Looks::Array,
+        (b'[', Some(b'{')) => array(bytes),
+        (b'[', Some(b'[' | b'"' | b']')) => Looks::Array,
         _ => Looks::Text,
+    }
+}
+
+/// Returns the kind of an array of objects by its beginning.
+fn array(bytes: &[u8]) -> Looks {
+    let holds = |name: &str| memchr::memmem::find(bytes, name.as_bytes()).is_some();
+    match (holds("\"role\""), holds("\"parts\"")) {
+        (true, true) => Looks::Dialect(Dialect::Gemini),
+        (true, false) => Looks::Dialect(Dialect::Openai),
+        (false, _) => Looks::Array,
     }
 }
 
@@ -289,7 +325,8 @@ fn on_several_lines(bytes: &[u8]) -> Looks {
         Ok(object) if object.string("type").is_none() => without_type(&object),
         Ok(object) => foreign(&object).unwrap_or(Looks::Spread),
         // There are several objects, or the object is cut off.
-        Err(_) if holds("\"messages\"") => Looks::Request,
+        Err(_) if holds("\"messages\"") => Looks::Dialect(Dialect::Openai),
+        Err(_) if holds("\"contents\"") => Looks::Dialect(Dialect::Gemini),
         Err(_) if holds("\"type\"") => Looks::Spread,
         Err(_) => Looks::Objects,
     }
@@ -336,17 +373,18 @@ mod tests {
         for (bytes, expected) in [
             (&br#"{"role":"user","content":"x"}"#[..], Looks::Messages),
             (br#"{"role":"user","content":"x","_meta":{"id":"a"}}"#, Looks::Messages),
-            (br#"{"role":"model","parts":[]}"#, Looks::Messages),
+            (br#"{"role":"model","parts":[]}"#, Looks::Dialect(Dialect::Gemini)),
             (b"{\n\"role\":\"user\",\n\"content\":\"x\"\n}", Looks::Messages),
-            (br#"{"model":"m","messages":[]}"#, Looks::Request),
+            (br#"{"model":"m","messages":[]}"#, Looks::Dialect(Dialect::Openai)),
             (br#"{"model":"m","input":"x"}"#, Looks::Request),
-            (pretty.as_bytes(), Looks::Request),
-            (br#"{"contents":[{"role":"user"}]}"#, Looks::Request),
+            (pretty.as_bytes(), Looks::Dialect(Dialect::Openai)),
+            (br#"{"contents":[{"role":"user"}]}"#, Looks::Dialect(Dialect::Gemini)),
             (br#"{"id":"msg_1","type":"message","role":"assistant","content":[]}"#, Looks::Answer),
             (br#"{"id":"chatcmpl-1","choices":[]}"#, Looks::Answer),
             (br#"{"model":"m","message":{"role":"assistant"},"done":true}"#, Looks::Answer),
-            (br#"[{"role":"user","content":"x"}]"#, Looks::Array),
-            (b"[\n  {\"role\"", Looks::Array),
+            (br#"[{"role":"user","content":"x"}]"#, Looks::Dialect(Dialect::Openai)),
+            (b"[\n  {\"role\"", Looks::Dialect(Dialect::Openai)),
+            (b"[\n  {\"name\"", Looks::Array),
             (b"[ ]", Looks::Array),
             (claude.as_bytes(), Looks::Dialect(Dialect::ClaudeCode)),
             (codex.as_bytes(), Looks::Dialect(Dialect::Codex)),

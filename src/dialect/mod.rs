@@ -8,6 +8,8 @@
 //! A reader of a tree makes two passes. The first one reads ids and parents into an index, the second one translates the
 //! records on the path to the chosen leaf, one at a time. Memory holds the index and the largest record, not the file.
 
+pub mod blocks;
+pub mod chat;
 pub mod claude_code;
 pub mod claw0;
 pub mod codex;
@@ -38,6 +40,10 @@ pub enum Dialect {
     ClaudeCode,
     /// Rollout files of Codex CLI
     Codex,
+    /// Messages for OpenAI's API or a compatible one
+    Openai,
+    /// Contents for Gemini's API
+    Gemini,
 }
 
 impl fmt::Display for Dialect {
@@ -46,6 +52,8 @@ impl fmt::Display for Dialect {
             Dialect::Pi => "pi, OpenClaw or GoClaw",
             Dialect::ClaudeCode => "Claude Code",
             Dialect::Codex => "Codex",
+            Dialect::Openai => "a program that calls OpenAI's API",
+            Dialect::Gemini => "a program that calls Gemini's API",
         })
     }
 }
@@ -85,6 +93,7 @@ pub fn open(input: Input, choice: &Choice) -> anyhow::Result<Input> {
         Dialect::Pi => pi::read(&input, choice),
         Dialect::ClaudeCode => claude_code::read(&input, choice),
         Dialect::Codex => codex::read(&input, choice),
+        Dialect::Openai | Dialect::Gemini => chat::read(&input, dialect, choice),
     }
 }
 

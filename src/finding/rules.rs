@@ -72,6 +72,8 @@ rules! {
         "Another program wrote the transcript in a newer version than is known; it is read like the newest known one.";
     UNKNOWN_TYPE, "unknown-type", Note, false,
         "In another program's transcript, records of an unknown type are passed over; there is one note for each type.";
+    SYSTEM_PROMPT, "system-prompt", Note, false,
+        "Messages of another program contain a system prompt; it is not part of ours.";
     MISSING_BASE, "missing-base", Error, false,
         "Another program's transcript continues another file, which is not read.";
     MISSING_PARENT, "missing-parent", Error, false,

@@ -12,7 +12,7 @@ use crate::common::{AssertExt, Cmd, Sandbox};
 const RECORD: &str = "{\"type\":\"user\",\"content\":\"hi\"}\n";
 
 /// Files that people give instead of a transcript, their description in the error, and the advice.
-const STRANGERS: [(&str, &str, &str); 11] = [
+const STRANGERS: [(&str, &str, &str); 9] = [
     ("# Notes\n\nBuy milk.\n", "text", "'claw-append --user' turns text into a record"),
     ("%PDF-1.7\n1 0 obj\n", "a PDF file", "give a transcript"),
     ("\u{7f}ELF\u{2}\u{1}\0\0", "binary data", "give a transcript"),
@@ -22,25 +22,11 @@ const STRANGERS: [(&str, &str, &str); 11] = [
         "give the transcript that the messages come from",
     ),
     (
-        "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n",
-        "a request to a provider",
-        "a transcript has one record on each line",
-    ),
-    (
-        "{\n  \"messages\": [\n    {\"role\": \"user\"}\n  ]\n}\n",
-        "a request to a provider",
-        "a transcript has one record on each line",
-    ),
-    (
         "{\"id\":\"chatcmpl-1\",\"choices\":[{\"message\":{\"role\":\"assistant\",\"content\":\"hi\"}}]}\n",
         "a provider's answer",
         "claw-call writes answers as records",
     ),
-    (
-        "[{\"role\":\"user\",\"content\":\"hi\"}]\n",
-        "a JSON array",
-        "a transcript has one record on each line",
-    ),
+    ("[{\"name\":\"user\"}]\n", "a JSON array", "a transcript has one record on each line"),
     (
         "{\n  \"type\": \"user\",\n  \"content\": \"hi\"\n}\n",
         "a record that spans several lines",
@@ -204,14 +190,14 @@ fn audit_13_input_without_messages_or_records_is_refused_with_advice() {
         (RECORD, "these are records, pipe them through claw-rebuild", ""),
         (STRANGERS[3].0, "", "these are messages; a record has a type, see claw-record(5)"),
         (
-            STRANGERS[7].0,
+            STRANGERS[5].0,
             "give one message per line: jq -c '.[]'",
             "a transcript has one record on each line, see claw-record(5)",
         ),
         (
-            STRANGERS[4].0,
-            "give its messages, one per line: jq -c '.messages[]'",
-            "a transcript has one record on each line, see claw-record(5)",
+            "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n",
+            "pipe it through claw-rebuild",
+            "convert it to records first, see claw-record(5)",
         ),
         (claude, "pipe it through claw-rebuild", "convert it to records first, see claw-record(5)"),
         (

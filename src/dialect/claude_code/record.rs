@@ -1,14 +1,13 @@
 //! Records of Claude Code, as records of ours.
 
+use crate::dialect::blocks::{parts, text, user};
 use crate::dialect::source::SourceReader;
 use crate::dialect::time;
-use crate::dialect::translation::{
-    Reply, ReplyPart, SourceLine, ToolResult, Translation, text_block,
-};
+use crate::dialect::translation::{Reply, ReplyPart, SourceLine, Translation, text_block};
 use crate::id;
 use crate::input::origin::SourcePlace;
 use crate::json::write::{self, Members};
-use crate::json::{self, Object, elements};
+use crate::json::{Object, elements};
 use std::borrow::Cow;
 
 /// A writer of translated records.
@@ -149,28 +148,6 @@ fn source_line<'a>(record: &Object<'a>, place: SourcePlace) -> SourceLine<'a> {
     SourceLine { place, id, ts: record.get("timestamp").and_then(time::of_text) }
 }
 
-/// Writes the results in a user's message, and then its other content as a prompt.
-fn user(line: &SourceLine<'_>, content: &str, out: &mut Translation) -> anyhow::Result<()> {
-    let Some(blocks) = elements(content) else { return out.user(line, content) };
-    let (mut number, mut others) = (0, Vec::new());
-    for raw in blocks {
-        let block = Object::parse(raw).ok().filter(|it| it.get("type") == Some("\"tool_result\""));
-        let Some(block) = block else {
-            others.push(raw);
-            continue;
-        };
-        number += 1;
-        let call = block.get("tool_use_id").filter(|id| id.starts_with('"')).unwrap_or("\"\"");
-        let content = Cow::Borrowed(block.get("content").unwrap_or("\"\""));
-        let is_error = block.is_true("is_error");
-        out.result(line, number, &ToolResult { call, content, is_error })?;
-    }
-    if number > 0 && others.is_empty() {
-        return Ok(());
-    }
-    out.record(line, number + 1, "user", |it| it.list("content", others))
-}
-
 /// Returns the text blocks that are sent for an attachment, or `None` if it is not sent.
 fn attachment(record: &Object<'_>) -> Option<String> {
     let parts = elements(record.get("rendered")?)?;
@@ -180,34 +157,4 @@ fn attachment(record: &Object<'_>) -> Option<String> {
     };
     let blocks: Vec<String> = parts.into_iter().filter_map(text).collect();
     (!blocks.is_empty()).then(|| write::list(blocks))
-}
-
-/// Returns the parts of a reply. Thinking keeps its bytes.
-fn parts(content: &str) -> Vec<ReplyPart<'_>> {
-    let Some(blocks) = elements(content) else { return vec![ReplyPart::text(content)] };
-    let part = |raw| {
-        let block = Object::parse(raw).ok()?;
-        if block.get("type") != Some("\"tool_use\"") {
-            return Some(ReplyPart::Block(Cow::Borrowed(raw)));
-        }
-        let quoted = |name: &str| {
-            let value = block.get(name).filter(|raw| raw.starts_with('"'));
-            Cow::Borrowed(value.unwrap_or("\"\""))
-        };
-        let input = block.get("input").filter(|raw| raw.starts_with('{')).unwrap_or("{}");
-        Some(ReplyPart::Call(quoted("id"), quoted("name"), Cow::Borrowed(input)))
-    };
-    blocks.into_iter().filter_map(part).collect()
-}
-
-/// Returns the text of a message.
-fn text(content: &str) -> String {
-    if let Some(text) = json::string(content) {
-        return text.into_owned();
-    }
-    let blocks = elements(content).unwrap_or_default();
-    let texts = blocks.into_iter().filter_map(|raw| {
-        Object::parse(raw).ok().and_then(|block| block.string("text").map(Cow::into_owned))
-    });
-    texts.collect::<Vec<_>>().join("\n")
 }

@@ -1,5 +1,6 @@
 //! Items of the Responses API, as records.
 
+use crate::dialect::blocks::text;
 use crate::dialect::translation::{
     IMPORTED, Reply, ReplyPart, SourceLine, ToolResult, Translation, image_url_block, text_block,
 };
@@ -122,17 +123,6 @@ fn block(raw: &str) -> Cow<'_, str> {
         },
         _ => Cow::Borrowed(raw),
     }
-}
-
-/// Returns all text of a message.
-fn text(raw: &str) -> String {
-    if let Some(text) = json::string(raw) {
-        return text.into_owned();
-    }
-    let texts = elements(raw).unwrap_or_default().into_iter().filter_map(|raw| {
-        Object::parse(raw).ok().and_then(|block| block.string("text").map(Cow::into_owned))
-    });
-    texts.collect::<Vec<_>>().join("\n")
 }
 
 fn parts<'a>(item: &Object<'a>) -> Vec<ReplyPart<'a>> {

@@ -29,7 +29,11 @@ fn sent(request: &Value) -> Vec<Value> {
             (Some("function_call_output" | "custom_tool_call_output"), _) => {
                 let output = match &item["output"] {
                     // Version 0.80.0 stores this output as an object, and sends it as text.
-                    Value::String(text) if text.starts_with("Exit code: 0\nWall time: 0 seconds\nOutput:\nSuccess") => {
+                    Value::String(text)
+                        if text.starts_with(
+                            "Exit code: 0\nWall time: 0 seconds\nOutput:\nSuccess",
+                        ) =>
+                    {
                         json!(stored(text))
                     }
                     Value::String(text) if text == "aborted" => json!("[interrupted]"),
@@ -60,7 +64,10 @@ fn sent(request: &Value) -> Vec<Value> {
 /// Returns the output of a patch as version 0.80.0 stores it.
 fn stored(sent: &str) -> String {
     let output = sent.split_once("Output:\n").expect("an output").1;
-    format!("{{\"output\":{},\"metadata\":{{\"exit_code\":0,\"duration_seconds\":0.0}}}}", json!(output))
+    format!(
+        "{{\"output\":{},\"metadata\":{{\"exit_code\":0,\"duration_seconds\":0.0}}}}",
+        json!(output)
+    )
 }
 
 fn call(item: &Value, input: &Value) -> Value {
