@@ -14,7 +14,8 @@
 
 mod lock;
 
-use crate::dialect::{self, looks};
+use crate::dialect;
+use crate::dialect::looks::{self, Looks};
 use crate::exit::{Error, Exit};
 use crate::id;
 use crate::input::Input;
@@ -298,8 +299,13 @@ fn require_transcript(file: &File, path: &Path) -> anyhow::Result<()> {
     let name = path.display().to_string();
     let input = file.try_clone().and_then(|file| Input::file(&name, file));
     let input = input.with_context(|| format!("cannot read '{name}'"))?;
-    let Some(words) = looks::of(&input)?.problem() else { return Ok(()) };
-    let text = format!("cannot append to '{name}': {words}; append to a new file");
+    let looks = looks::of(&input)?;
+    let Some(words) = looks.problem() else { return Ok(()) };
+    let help = match looks {
+        Looks::Dialect(_) => "convert it with claw-session import",
+        _ => "append to a new file",
+    };
+    let text = format!("cannot append to '{name}': {words}; {help}");
     Err(Error::new(Exit::Data, text).into())
 }
 

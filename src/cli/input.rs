@@ -18,10 +18,14 @@ use std::sync::Arc;
 /// # Errors
 /// Fails with 74 or 77 if it cannot be read, and with 65 if it is not empty but contains no record.
 pub fn open_transcript(path: &Path) -> anyhow::Result<Input> {
-    DialectArgs::default().open(open_file(path)?)
+    DialectArgs::default().open_file(path)
 }
 
-fn open_file(path: &Path) -> anyhow::Result<Input> {
+/// Opens a file for reading at any offset, whatever it contains.
+///
+/// # Errors
+/// Fails with 74 or 77 if it cannot be read.
+pub fn open_file(path: &Path) -> anyhow::Result<Input> {
     let name = path.display().to_string();
     let opened = File::open(path).and_then(|file| Input::file(&name, file));
     opened.with_context(|| format!("cannot read '{name}'"))
@@ -39,6 +43,14 @@ pub struct DialectArgs {
 }
 
 impl DialectArgs {
+    /// Opens a transcript as these options say.
+    ///
+    /// # Errors
+    /// As [`open_transcript`], and with 65 if the leaf does not exist.
+    pub fn open_file(&self, path: &Path) -> anyhow::Result<Input> {
+        self.open(open_file(path)?)
+    }
+
     /// Returns the input, or its translation if another program wrote it.
     ///
     /// # Errors

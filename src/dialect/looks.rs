@@ -36,8 +36,6 @@ pub enum Looks {
     Answer,
     /// A JSON array.
     Array,
-    /// A transcript of another program.
-    Foreign(&'static str),
     /// A transcript of another program that can be translated.
     Dialect(Dialect),
     /// Other JSON objects.
@@ -78,7 +76,6 @@ impl Looks {
             Looks::Request => "a request to a provider",
             Looks::Answer => "a provider's answer",
             Looks::Array => "a JSON array",
-            Looks::Foreign(program) => &format!("a transcript of {program}"),
             Looks::Dialect(dialect) => &format!("a transcript of {dialect}"),
             Looks::Objects => "JSON objects without a record type",
             Looks::Text => "text",
@@ -93,8 +90,8 @@ impl Looks {
             Looks::Spread => "write each record on one line, as 'jq -c .' does",
             Looks::Messages => "give the transcript that the messages come from",
             Looks::Answer => "claw-call writes answers as records",
-            Looks::Foreign(_) | Looks::Dialect(_) => {
-                "convert it to records first, see claw-record(5)"
+            Looks::Dialect(_) => {
+                "'claw-session import' converts it to records, see claw-dialects(7)"
             }
             Looks::Text => "'claw-append --user' turns text into a record",
             Looks::Binary(_) => "give a transcript",
@@ -118,7 +115,6 @@ pub fn advice_for_messages(looks: Looks) -> Option<&'static str> {
         Looks::Records => Some("these are records, pipe them through claw-rebuild"),
         Looks::Request => Some("give its messages, one per line: jq -c '.messages[]'"),
         Looks::Array => Some("give one message per line: jq -c '.[]'"),
-        Looks::Foreign(_) => Some("convert it to records and pipe them through claw-rebuild"),
         Looks::Dialect(_) => Some("pipe it through claw-rebuild"),
         _ => Some("give messages as claw-rebuild prints them"),
     }

@@ -6,8 +6,10 @@
 
 pub mod expire;
 pub mod fork;
+pub mod import;
 pub mod index;
 pub mod name;
+pub mod openclaw;
 pub mod probe;
 pub mod reset;
 pub mod resolve;

@@ -3,13 +3,14 @@
 //! `.sessions/transcripts`, are listed as well.
 
 use super::probe::{Facts, Stamp, look};
-use super::{SessionEntry, index, name, sort};
+use super::{SessionEntry, index, name, openclaw, sort};
 use crate::exit::{Error, Exit};
 use crate::json::write::Members;
 use crate::transcript::{self, Batch, make_directory};
 use anyhow::Context;
 use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
+use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
 use std::num::NonZero;
@@ -28,6 +29,8 @@ const MANY: usize = 256;
 #[derive(Clone, Debug)]
 pub struct Store {
     root: PathBuf,
+    /// True if the sessions are OpenClaw's, and are only read.
+    is_openclaw: bool,
 }
 
 /// The properties of a new session.
@@ -41,6 +44,8 @@ pub struct NewSession {
     pub label: Option<String>,
     /// The member `parent` of the header, as JSON.
     pub parent: Option<String>,
+    /// The member `source` of the header, as JSON.
+    pub source: Option<String>,
     /// A number that makes ids differ.
     pub seed: u64,
 }
@@ -57,10 +62,28 @@ pub struct Header {
 }
 
 impl Store {
-    /// Returns the store in `workspace`, which need not exist.
+    /// Returns the store in `workspace`, which need not exist. If it has OpenClaw's sessions and none of ours, the
+    /// store is theirs.
     #[must_use]
     pub fn new(workspace: &Path) -> Store {
-        Store { root: workspace.join(".sessions") }
+        let own = workspace.join(".sessions");
+        let is_openclaw = !own.is_dir() && openclaw::is_here(workspace);
+        Store { root: if is_openclaw { workspace.to_owned() } else { own }, is_openclaw }
+    }
+
+    /// Fails if the store is only read, because its sessions are another program's.
+    ///
+    /// # Errors
+    /// 77 if it is.
+    pub fn require_own(&self) -> anyhow::Result<()> {
+        let root = self.root.display();
+        let why = "these are OpenClaw's sessions; import them into another workspace with claw-session import";
+        match self.is_openclaw {
+            true => {
+                Err(Error::new(Exit::Permission, format!("cannot change '{root}': {why}")).into())
+            }
+            false => Ok(()),
+        }
     }
 
     /// Returns the directory of an agent.
@@ -102,7 +125,10 @@ impl Store {
     fn list_agent(&self, agent: &str, is_fresh: bool) -> anyhow::Result<Vec<SessionEntry>> {
         let directory = self.directory(agent);
         let sessions = directory.join("sessions");
-        let known = index::read(&directory.join("sessions.json"));
+        let known = match self.is_openclaw {
+            true => HashMap::new(),
+            false => index::read(&directory.join("sessions.json")),
+        };
         let ids = read_directory(&sessions, |name| name.strip_suffix(END).map(str::to_owned))?;
         let place = |id: &str| SessionEntry {
             id: id.to_owned(),
@@ -110,7 +136,11 @@ impl Store {
             path: sessions.join(format!("{id}{END}")),
             ..SessionEntry::default()
         };
-        let entries = look_at_all(&ids, &|id| update(place(id), known.get(id), is_fresh));
+        let mut entries = look_at_all(&ids, &|id| update(place(id), known.get(id), is_fresh));
+        if self.is_openclaw {
+            openclaw::complete(&sessions, &mut entries);
+            return Ok(entries);
+        }
         let is_known =
             |entry: &SessionEntry| known.get(&entry.id).is_some_and(|k| k.stamp == entry.stamp);
         if is_fresh || entries.len() != known.len() || !entries.iter().all(is_known) {
@@ -176,6 +206,7 @@ impl Store {
     /// # Errors
     /// 75 if another program created the file first; 74 or 77 if it cannot be written.
     pub fn write(&self, path: &Path, records: &str, ts: &str) -> anyhow::Result<()> {
+        self.require_own()?;
         let options = transcript::AppendOptions {
             expect_tail: Some(String::new()),
             lock_timeout: Duration::from_secs(10),
@@ -194,6 +225,7 @@ impl Store {
     /// # Errors
     /// 74 or 77 if the directory cannot be created or locked, 75 if another program holds the lock for too long.
     pub fn lock(&self, agent: &str) -> anyhow::Result<File> {
+        self.require_own()?;
         let directory = self.directory(agent);
         let cannot = || format!("cannot lock '{}'", directory.display());
         transcript::locked(&directory, Duration::from_secs(10), || {
@@ -226,6 +258,7 @@ impl Store {
     /// # Errors
     /// If the file cannot be written.
     pub fn choose(&self, agent: &str, id: &str) -> anyhow::Result<()> {
+        self.require_own()?;
         let path = self.current_path(agent);
         let write = || {
             make_directory(&self.directory(agent))?;
@@ -244,6 +277,7 @@ fn header_line(new: &NewSession, id: &str, created: &str) -> String {
         .string("created", created)
         .number("version", 1)
         .optional(Members::raw, "parent", new.parent.as_deref())
+        .optional(Members::raw, "source", new.source.as_deref())
         .into_json()
 }
 

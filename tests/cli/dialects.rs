@@ -6,6 +6,7 @@
 
 mod claude_code;
 mod codex;
+mod import;
 mod pi;
 
 use std::env;

@@ -80,6 +80,10 @@ fn the_commands_for_users_of_other_programs_work() {
     let directory = "workspace/.sessions/agents/claw0/sessions";
     let record = r#"{"type":"user","content":"Hi.","ts":1767225600.5}"#;
     sandbox.write(&format!("{directory}/0123456789ab.jsonl"), format!("{record}\n"));
+    sandbox.write(
+        ".claude/projects/x/s.jsonl",
+        r#"{"type":"user","uuid":"u","parentUuid":null,"message":{"role":"user","content":"Hi."}}"#,
+    );
     for command in commands.into_iter().filter(|command| has_jq || !needs_jq(command)) {
         sandbox.sh(command).assert().success();
     }

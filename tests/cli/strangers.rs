@@ -197,9 +197,13 @@ fn audit_13_input_without_messages_or_records_is_refused_with_advice() {
         (
             "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n",
             "pipe it through claw-rebuild",
-            "convert it to records first, see claw-record(5)",
+            "'claw-session import' converts it to records, see claw-dialects(7)",
         ),
-        (claude, "pipe it through claw-rebuild", "convert it to records first, see claw-record(5)"),
+        (
+            claude,
+            "pipe it through claw-rebuild",
+            "'claw-session import' converts it to records, see claw-dialects(7)",
+        ),
         (
             STRANGERS[0].0,
             "give messages as claw-rebuild prints them",

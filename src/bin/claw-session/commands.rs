@@ -2,6 +2,7 @@
 
 use crate::find;
 use crate::history;
+use crate::import;
 use crate::list;
 use crate::lock;
 use crate::make;
@@ -50,6 +51,8 @@ pub enum Command {
     Status(status::Status),
     /// Copy a session or its beginning into a new session, and print the id of the copy
     Fork(make::Fork),
+    /// Import transcripts of other programs, and print the ids of their sessions
+    Import(import::Import),
     /// Delete a session, and print the path of its transcript
     Delete(remove::Delete),
     /// Delete sessions that are too old or too many, and print the paths of their transcripts
@@ -91,11 +94,26 @@ impl Shared {
 }
 
 impl Command {
+    /// Returns true if the command changes nothing, unless it has to make a session first.
+    fn only_reads(&self) -> bool {
+        matches!(
+            self,
+            Command::List(_)
+                | Command::Path(_)
+                | Command::Current(_)
+                | Command::History(_)
+                | Command::Status(_)
+        )
+    }
+
     /// Runs the command.
     ///
     /// # Errors
     /// As documented for each command in claw-session(1).
     pub fn run(self, place: &SessionPlace) -> anyhow::Result<ExitCode> {
+        if !self.only_reads() {
+            place.store.require_own()?;
+        }
         let exit = match self {
             Command::New(new) => new.run(place),
             Command::List(list) => list.run(place),
@@ -106,6 +124,7 @@ impl Command {
             Command::History(history) => history.run(place),
             Command::Status(status) => status.run(place),
             Command::Fork(fork) => fork.run(place),
+            Command::Import(import) => import.run(place),
             Command::Delete(delete) => delete.run(place),
             Command::Expire(expire) => expire.run(place),
             Command::Reindex(reindex) => reindex.run(place),

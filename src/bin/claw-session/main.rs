@@ -1,9 +1,10 @@
-//! claw-session: create, list, find, fork and delete sessions.
+//! claw-session: create, import, list, find, fork and delete sessions.
 
 mod commands;
 mod find;
 mod foreground;
 mod history;
+mod import;
 mod list;
 mod lock;
 mod make;
@@ -23,7 +24,7 @@ Examples:
   Show a session by its label:
       claw-show \"$(claw-session path work)\"";
 
-/// Create, list, find, fork and delete sessions
+/// Create, import, list, find, fork and delete sessions
 #[derive(Parser)]
 #[command(name = "claw-session", version, after_help = EXAMPLES)]
 struct Args {

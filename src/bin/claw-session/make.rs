@@ -98,7 +98,7 @@ pub(super) fn make(place: &SessionPlace, plan: SessionPlan) -> anyhow::Result<Se
 }
 
 /// Returns a key that no session has: `key`, or the first unused one of `key-2`, `key-3` and so on.
-fn unused(entries: &[SessionEntry], key: String) -> String {
+pub(super) fn unused(entries: &[SessionEntry], key: String) -> String {
     let keys: HashSet<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
     let mut number = 1;
     let mut own = key.clone();
@@ -110,7 +110,11 @@ fn unused(entries: &[SessionEntry], key: String) -> String {
 }
 
 /// Checks the key and the label, and returns the session to create.
-fn checked(agent: String, key: String, label: Option<String>) -> anyhow::Result<store::NewSession> {
+pub(super) fn checked(
+    agent: String,
+    key: String,
+    label: Option<String>,
+) -> anyhow::Result<store::NewSession> {
     let refuse = |what: &str, text: &str, why: String| {
         Error::new(Exit::Usage, format!("invalid {what} '{text}': {why}"))
     };
@@ -119,7 +123,7 @@ fn checked(agent: String, key: String, label: Option<String>) -> anyhow::Result<
     if let Some(label) = &label {
         name::label(label).map_err(|why| refuse("label", label, why))?;
     }
-    Ok(store::NewSession { agent, key, label, parent: None, seed: seed() })
+    Ok(store::NewSession { agent, key, label, parent: None, source: None, seed: seed() })
 }
 
 /// Returns a seed for ids. It is fixed if the time is fixed, so that the same input gives the same ids.

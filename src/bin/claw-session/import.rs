@@ -1,0 +1,192 @@
+//! import: take over transcripts of other programs.
+
+use crate::commands::{SessionPlace, clock};
+use crate::make::{checked, unused};
+use anyhow::Context;
+use clawutils::cli::{DialectArgs, Output, open_file, read_file, report};
+use clawutils::dialect::looks::{self, Looks};
+use clawutils::exit::{Exit, fail};
+use clawutils::input::Input;
+use clawutils::json::write::Members;
+use clawutils::session::import::{self, SourceFacts, Update};
+use clawutils::session::{SessionEntry, name};
+use clawutils::transcript::{self, Batch};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Import transcripts of other programs.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Import {
+    /// Transcripts to import
+    #[arg(value_name = "FILE", required_unless_present = "all")]
+    pub files: Vec<PathBuf>,
+    /// Import every transcript of another program in DIR and below it that is new or has grown
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["files", "label", "leaf"])]
+    pub all: Option<PathBuf>,
+    /// The options for transcripts of other programs.
+    #[command(flatten)]
+    pub dialect: DialectArgs,
+    /// Label of the new session (default: the name that the other program gave it)
+    #[arg(long, value_name = "TEXT")]
+    pub label: Option<String>,
+}
+
+/// The outcomes of an import of several files.
+#[derive(Clone, Copy, Debug, Default)]
+struct Outcomes {
+    imported: usize,
+    updated: usize,
+    unchanged: usize,
+    passed_over: usize,
+}
+
+impl Import {
+    pub(super) fn run(&self, place: &SessionPlace) -> anyhow::Result<Exit> {
+        if self.label.is_some() && self.files.len() > 1 {
+            return fail(Exit::Usage, "--label takes one file; import the files one by one");
+        }
+        let mut files = self.files.clone();
+        if let Some(directory) = &self.all {
+            find(directory, &mut files)?;
+            files.sort();
+        }
+        let agent = place.agent_for(None)?;
+        let mut outcomes = Outcomes::default();
+        let mut out = Output::open();
+        for file in &files {
+            if let Some(id) = self.file(place, &agent, file, &mut outcomes)? {
+                writeln!(out, "{id}")?;
+            }
+        }
+        out.finish()?;
+        if self.all.is_some() {
+            outcomes.report(place);
+        }
+        Ok(Exit::Done)
+    }
+
+    /// Imports a file. Returns the id of the session, unless there is nothing to do.
+    fn file(
+        &self,
+        place: &SessionPlace,
+        agent: &str,
+        file: &Path,
+        outcomes: &mut Outcomes,
+    ) -> anyhow::Result<Option<String>> {
+        let Some(input) = self.open(file)? else {
+            outcomes.passed_over += 1;
+            return Ok(None);
+        };
+        let full = std::fs::canonicalize(file)
+            .with_context(|| format!("cannot read '{}'", file.display()))?;
+        let _lock = place.lock(agent)?;
+        let entries = place.list(Some(agent), false)?;
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        let key = format!("{agent}:import:{stem}");
+        let known = entries.iter().filter(|entry| entry.key.starts_with(&key));
+        for entry in known {
+            let session = String::from_utf8_lossy(&read_file(&entry.path)?).into_owned();
+            let header = session.lines().next().unwrap_or_default();
+            if import::source_of(header).as_deref() != Some(&*full.to_string_lossy()) {
+                continue;
+            }
+            match import::update(&input, &session)? {
+                Update::None => {
+                    outcomes.unchanged += 1;
+                    return Ok(self.all.is_none().then(|| entry.id.clone()));
+                }
+                Update::Append(more) => {
+                    append(&entry.path, &more)?;
+                    outcomes.updated += 1;
+                    return Ok(Some(entry.id.clone()));
+                }
+                Update::Another => {}
+            }
+        }
+        outcomes.imported += 1;
+        let findings = input.origin().into_iter().flat_map(|it| it.findings(&input.name));
+        report(place.log, &findings.collect::<Vec<_>>(), false)?;
+        self.new_session(place, (agent, key), &entries, (&input, &full)).map(Some)
+    }
+
+    /// Opens a file. With `--all`, returns `None` for one that is not a transcript of another program.
+    fn open(&self, file: &Path) -> anyhow::Result<Option<Input>> {
+        if self.all.is_some() {
+            let raw = open_file(file)?;
+            let is_dialect =
+                self.dialect.from.is_some() || matches!(looks::of(&raw)?, Looks::Dialect(_));
+            if !is_dialect {
+                return Ok(None);
+            }
+        }
+        self.dialect.open_file(file).map(Some)
+    }
+
+    fn new_session(
+        &self,
+        place: &SessionPlace,
+        (agent, key): (&str, String),
+        entries: &[SessionEntry],
+        (input, file): (&Input, &Path),
+    ) -> anyhow::Result<String> {
+        let (now, ts) = clock()?;
+        let SourceFacts { label, source } = SourceFacts::read(input, file)?;
+        let is_free = |label: &String| {
+            name::label(label).is_ok() && entries.iter().all(|entry| entry.label != *label)
+        };
+        let label = self.label.clone().or(label.filter(is_free));
+        let mut new = checked(agent.to_owned(), unused(entries, key), label)?;
+        new.source = source;
+        let header = place.store.header(&new, now)?;
+        let imported = import::import(input, &header.line, &ts)?;
+        place.store.write(&header.path, &imported.text, &ts)?;
+        Ok(header.id)
+    }
+}
+
+impl Outcomes {
+    fn report(self, place: &SessionPlace) {
+        let Outcomes { imported, updated, unchanged, passed_over } = self;
+        let text = format!(
+            "{imported} imported, {updated} updated, {unchanged} unchanged, {passed_over} other files passed over"
+        );
+        let members = Members::new()
+            .number("imported", imported)
+            .number("updated", updated)
+            .number("unchanged", unchanged)
+            .number("passed_over", passed_over);
+        place.log.outcome(&text, &members);
+    }
+}
+
+/// Adds the files of transcripts in a directory and below it. Symbolic links are not followed.
+fn find(directory: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+    let cannot = || format!("cannot read '{}'", directory.display());
+    for entry in std::fs::read_dir(directory).with_context(cannot)? {
+        let entry = entry.with_context(cannot)?;
+        let (path, kind) = (entry.path(), entry.file_type().with_context(cannot)?);
+        if kind.is_dir() {
+            find(&path, files)?;
+        } else if kind.is_file() && path.extension().is_some_and(|it| it == "jsonl" || it == "json")
+        {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// Appends records that follow those of a session.
+fn append(path: &Path, records: &str) -> anyhow::Result<()> {
+    let options = transcript::AppendOptions {
+        expect_tail: None,
+        lock_timeout: Duration::from_secs(30),
+        is_waiting: Arc::default(),
+        sync: true,
+        ts: clock()?.1,
+    };
+    let batch = Batch::read(&path.display().to_string(), records.as_bytes())?;
+    transcript::append(path, &batch, &options)?;
+    Ok(())
+}

@@ -1,0 +1,95 @@
+//! Imports transcripts of other programs as sessions of ours.
+//!
+//! The imported text depends only on the source and on the header of the session. A source that has grown therefore
+//! gives the text that was imported before and more, which is appended. If anything else has changed, in the source or
+//! in the session, the source is imported again as another session.
+
+use super::fork::{self, Forked};
+use crate::input::Input;
+use crate::input::lines::Lines;
+use crate::json::Object;
+use crate::json::write::Members;
+use std::borrow::Cow;
+use std::path::Path;
+
+/// What to do with a source that was imported before.
+#[derive(Debug)]
+pub enum Update {
+    /// Nothing: the session has all of it.
+    None,
+    /// Append this text to the session.
+    Append(String),
+    /// Import it as another session.
+    Another,
+}
+
+/// What the translation of a source says about its session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SourceFacts {
+    /// The newest label.
+    pub label: Option<String>,
+    /// The member `source` of the header, as JSON.
+    pub source: Option<String>,
+}
+
+impl SourceFacts {
+    /// Reads the facts of an opened source. `file` is its full path.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read(input: &Input, file: &Path) -> anyhow::Result<SourceFacts> {
+        let mut facts = SourceFacts::default();
+        let mut source = Members::new();
+        let mut lines = Lines::of(input);
+        while let Some(batch) = lines.batch()? {
+            for line in batch.flatten() {
+                match line.object.get("type") {
+                    Some("\"session\"") => {
+                        if let Some(inner) = line.object.get("source") {
+                            source = Members::new().spread(inner);
+                        }
+                        source = source.optional(Members::raw, "session", line.object.get("id"));
+                    }
+                    Some("\"label\"") => {
+                        facts.label = line.object.string("label").map(Cow::into_owned);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        facts.source = Some(source.string("file", &file.to_string_lossy()).into_json());
+        Ok(facts)
+    }
+}
+
+/// Returns the path of the file that the header of a session names as its source.
+#[must_use]
+pub fn source_of(header: &str) -> Option<String> {
+    let source = Object::parse(header).ok()?.get("source")?.to_owned();
+    Object::parse(&source).ok()?.string("file").map(Cow::into_owned)
+}
+
+/// Converts a source to the text of a session with this header.
+///
+/// # Errors
+/// When the source cannot be read.
+pub fn import(input: &Input, header: &str, ts: &str) -> anyhow::Result<Forked> {
+    // Records without a time get that of the import, so that a later import gives the same text.
+    let first = Object::parse(header).ok().and_then(|it| it.get("ts").map(str::to_owned));
+    fork::fork(input, input.length, header, first.as_deref().unwrap_or(ts))
+}
+
+/// Compares a source with the session that it was imported as.
+///
+/// # Errors
+/// When the source cannot be read.
+pub fn update(input: &Input, session: &str) -> anyhow::Result<Update> {
+    let header = session.lines().next().unwrap_or_default();
+    let text = import(input, header, "0")?.text;
+    Ok(match text.strip_prefix(session) {
+        // The session may have been continued.
+        _ if session.starts_with(&text) => Update::None,
+        Some(more) if session.ends_with('\n') => Update::Append(more.to_owned()),
+        _ => Update::Another,
+    })
+}

@@ -1,0 +1,147 @@
+//! `claw-session import`, and OpenClaw's workspace.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use predicates::str::contains;
+use serde_json::Value;
+
+use super::corpus;
+use crate::common::{AssertExt, Sandbox};
+
+const PI: &str = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00Z","cwd":"/x"}
+{"type":"message","id":"a1","parentId":null,"timestamp":"2026-01-01T00:00:01Z","message":{"role":"user","content":"one"}}
+{"type":"message","id":"a2","parentId":"a1","timestamp":"2026-01-01T00:00:02Z","message":{"role":"assistant","content":[{"type":"text","text":"two"},{"type":"toolCall","id":"c1","name":"t","arguments":{}}],"model":"m","usage":{"input":5,"output":2}}}
+{"type":"message","id":"a3","parentId":"a2","timestamp":"2026-01-01T00:00:03Z","message":{"role":"toolResult","toolCallId":"c1","content":[{"type":"text","text":"r"}]}}
+{"type":"compaction","id":"k1","parentId":"a3","timestamp":"2026-01-01T00:00:04Z","summary":"sum","firstKeptEntryId":"a2","tokensBefore":9}
+{"type":"session_info","id":"n1","parentId":"k1","timestamp":"2026-01-01T00:00:05Z","name":"work"}
+"#;
+
+/// Runs claw-session, and returns what it prints without the line end.
+fn session(sandbox: &Sandbox, words: &[&str]) -> String {
+    let run = sandbox.cmd("claw-session").args(words).assert().success();
+    run.stdout_text().trim_end().to_owned()
+}
+
+/// Returns all transcripts in the corpus.
+fn transcripts() -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    for dialect in ["pi", "claude-code", "codex"] {
+        let Some(directory) = corpus(dialect) else { continue };
+        for entry in fs::read_dir(directory).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            paths.extend([path.join("session.jsonl"), path].into_iter().find(|it| it.is_file()));
+        }
+    }
+    paths
+}
+
+#[test]
+fn an_import_gives_the_same_messages_as_the_source() {
+    let sandbox = Sandbox::new();
+    let small = sandbox.write("small.jsonl", PI);
+    for source in transcripts().iter().chain([&small]) {
+        let source = source.to_str().expect("a path");
+        let before = fs::read(source).expect("a source");
+        let id = session(&sandbox, &["import", source]);
+        let path = session(&sandbox, &["path", &id]);
+        let messages = |path: &str| sandbox.cmd("claw-rebuild").arg(path).assert().stdout_text();
+        assert_eq!(messages(&path), messages(source), "{source}");
+        sandbox.cmd("claw-check").arg(&path).assert().code(predicates::ord::ne(65));
+        assert_eq!(fs::read(source).expect("a source"), before, "{source}");
+    }
+}
+
+#[test]
+fn a_header_names_the_source_and_the_usage_is_kept() {
+    let sandbox = Sandbox::new();
+    let source = sandbox.write("small.jsonl", PI);
+    let id = session(&sandbox, &["import", "small.jsonl"]);
+    let status: Value =
+        serde_json::from_str(&session(&sandbox, &["status", "--json", "work"])).expect("JSON");
+    assert_eq!(
+        (&status["id"], &status["label"]),
+        (&Value::from(id.as_str()), &Value::from("work"))
+    );
+    assert_eq!(
+        (&status["used"]["input"], &status["compactions"]),
+        (&Value::from(5), &Value::from(1))
+    );
+    let path = session(&sandbox, &["path", &id]);
+    let header = &sandbox.sh(&format!("sed -n 1p {path}")).assert().success().json()[0];
+    let file = fs::canonicalize(source).expect("a path");
+    assert_eq!(header["source"]["dialect"], "pi");
+    assert_eq!(header["source"]["session"], "s");
+    assert_eq!(header["source"]["file"], file.to_str().expect("a path"));
+}
+
+#[test]
+fn importing_again_appends_what_is_new() {
+    let sandbox = Sandbox::new();
+    let lines: Vec<&str> = PI.lines().collect();
+    fs::create_dir(sandbox.path("tree")).expect("a directory");
+    let write = |count: usize| sandbox.write("tree/s.jsonl", lines[..count].join("\n") + "\n");
+    sandbox.write("tree/notes.jsonl", "no transcript\n");
+    sandbox.write("tree/ours.jsonl", "{\"type\":\"user\",\"content\":\"x\"}\n");
+    let all = |outcome: &str| {
+        let run = sandbox.cmd("claw-session").args(["import", "--all", "tree"]).assert().success();
+        let text = format!("claw-session: {outcome}, 2 other files passed over\n");
+        assert_eq!(run.stderr_text(), text);
+        run.stdout_text().trim().to_owned()
+    };
+    write(3);
+    let id = all("1 imported, 0 updated, 0 unchanged");
+    assert_eq!(all("0 imported, 0 updated, 1 unchanged"), "");
+    write(4);
+    assert_eq!(all("0 imported, 1 updated, 0 unchanged"), id);
+    let path = session(&sandbox, &["path", &id]);
+    let messages = |path: &str| sandbox.cmd("claw-rebuild").arg(path).assert().stdout_text();
+    assert_eq!(messages(&path), messages("tree/s.jsonl"));
+    sandbox.cmd("claw-check").arg(&path).assert().stdout("");
+    // A session that was continued stays as it is while its source does.
+    sandbox.sh(&format!("echo more | claw-append --user {path}")).assert().success();
+    assert_eq!(all("0 imported, 0 updated, 1 unchanged"), "");
+    // Both have grown: the source is imported as another session.
+    write(6);
+    let other = all("1 imported, 0 updated, 0 unchanged");
+    assert_ne!(other, id);
+    assert_eq!(all("0 imported, 0 updated, 1 unchanged"), "");
+}
+
+#[test]
+fn openclaws_workspace_is_listed_and_never_changed() {
+    let sandbox = Sandbox::new();
+    let sessions = "claw/agents/main/sessions";
+    sandbox.write(&format!("{sessions}/s.jsonl"), PI);
+    sandbox.write(
+        &format!("{sessions}/sessions.json"),
+        r#"{"agent:main:telegram:direct:7":{"sessionId":"s","updatedAt":1767225600000}}"#,
+    );
+    let files =
+        || sandbox.sh("find claw | sort; cat claw/agents/main/sessions/*").assert().stdout_text();
+    let before = files();
+    let list = session(&sandbox, &["--workspace", "claw", "list", "--json"]);
+    let entry: Value = serde_json::from_str(&list).expect("one session");
+    assert_eq!((&entry["id"], &entry["agent"]), (&Value::from("s"), &Value::from("main")));
+    assert_eq!(entry["key"], "agent:main:telegram:direct:7");
+    assert_eq!(entry["last_active"], "2026-01-01T00:00:00.000000+00:00");
+    let path = session(&sandbox, &["--workspace", "claw", "path", "agent:main:telegram:direct:7"]);
+    assert!(Path::new(&path).ends_with("agents/main/sessions/s.jsonl"), "{path}");
+    sandbox.cmd("claw-rebuild").arg(path).assert().success().stdout(contains("sum"));
+    for words in [
+        "new",
+        "fork s",
+        "switch s",
+        "delete s",
+        "expire --max 0",
+        "label s x",
+        "reindex",
+        "import s.jsonl",
+        "path --create other",
+    ] {
+        let words = ["--workspace", "claw"].into_iter().chain(words.split(' '));
+        let run = sandbox.cmd("claw-session").args(words).assert().code(77);
+        run.stderr(contains("these are OpenClaw's sessions; import them"));
+        assert_eq!(files(), before);
+    }
+}
