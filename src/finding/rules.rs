@@ -32,7 +32,7 @@ macro_rules! rules {
             pub const $constant: Rule =
                 Rule { name: $name, severity: $severity, repaired: $repaired, meaning: $meaning };
         )*
-        /// All rules, in the order in which an input is read.
+        /// All rules, in the order of the stages that check them.
         pub const ALL: &[&Rule] = &[$(&$constant),*];
     };
 }
@@ -53,11 +53,11 @@ rules! {
     FUSED_LINE, "fused-line", Note, true,
         "A line has several complete records, or a complete one after a torn one; complete records are kept.";
     BAD_RECORD, "bad-record", Error, false,
-        "A record of a known type lacks a member, or a member has the wrong type; it is skipped.";
+        "A record of a known type lacks a member, or a member has the wrong type; the record is skipped.";
     LINE_CHANGED, "line-changed", Error, false,
         "A record's id does not match its line: the line was changed after it was written.";
     LINE_INSERTED, "line-inserted", Error, false,
-        "A record's id does not match, but the next one matches without it: the line was inserted later.";
+        "A record's id matches only if the line before it is left out: that line was inserted later.";
     LINES_SWAPPED, "lines-swapped", Error, false,
         "The ids of two neighbouring lines match in the opposite order: the lines were swapped.";
     LINE_MISSING, "line-missing", Error, false,
@@ -69,7 +69,7 @@ rules! {
     LONE_SURROGATE, "lone-surrogate", Note, true,
         "A string contains half of a surrogate pair; U+FFFD is sent in its place.";
     UNKNOWN_VERSION, "unknown-version", Warning, false,
-        "Another program wrote the transcript in a newer version than is known; it is read like the newest known one.";
+        "Another program wrote the transcript in a newer version of its format; it is read as the newest known one.";
     UNKNOWN_TYPE, "unknown-type", Note, false,
         "In another program's transcript, records of an unknown type are passed over; there is one note for each type.";
     SYSTEM_PROMPT, "system-prompt", Note, false,
@@ -77,9 +77,9 @@ rules! {
     MISSING_BASE, "missing-base", Error, false,
         "Another program's transcript continues another file, which is not read.";
     MISSING_PARENT, "missing-parent", Error, false,
-        "In another program's transcript, the parent of a record does not exist; what came before is lost.";
+        "In another program's transcript, the parent of a record does not exist; reading begins at the record.";
     PARENT_CYCLE, "parent-cycle", Error, false,
-        "In another program's transcript, a record descends from itself; reading begins where the circle closes.";
+        "In another program's transcript, a record's parent is also its descendant; reading begins at the record.";
     OTHER_BRANCH, "other-branch", Note, false,
         "In another program's transcript, there is a branch that does not lead to the chosen leaf; it is not read.";
     OTHER_ROOT, "other-root", Note, false,
@@ -95,19 +95,19 @@ rules! {
     DUPLICATE_CALL, "duplicate-call", Warning, true,
         "A reply has two different tool calls with the same id; the first one is kept.";
     DUPLICATE_RESULT, "duplicate-result", Warning, true,
-        "A tool call has a second result, or one that comes too late to be moved to its call; it is left out.";
+        "A tool result is the second one for its call, or comes too late to be moved to its call; it is left out.";
     LATE_RESULT, "late-result", Note, true,
         "A tool result comes after later messages; it is moved to its call.";
     ORPHAN_RESULT, "orphan-result", Warning, true,
-        "A tool result has no call, or comes before a call that has another one; it is left out.";
+        "A tool result has no call, or comes before a call that has another result after it; it is left out.";
     OPEN_CALL, "open-call", Warning, true,
         "A tool call has no result, although the conversation continues; it gets an error result.";
     MISPLACED_BLOCK, "misplaced-block", Warning, true,
         "A record contains a block that its role cannot have; the block is left out.";
     UNSIGNED_THINKING, "unsigned-thinking", Note, true,
-        "A thinking block has no signature, or was redacted and no longer matches it; it is left out.";
+        "A thinking block has no signature, or was redacted and no longer matches it; the block is left out.";
     FINAL_THINKING, "final-thinking", Note, true,
-        "A reply ends in thinking, usually because it reached the token limit; it is left out.";
+        "A reply ends in thinking, usually because it reached the token limit; the thinking is left out.";
     OPEN_AT_END, "open-at-end", Note, false,
         "A tool call at the end has no result yet: the turn is not finished.";
     REFUSED, "refused", Error, false,

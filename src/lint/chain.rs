@@ -3,7 +3,7 @@
 //! One change to the file is one finding:
 //!
 //! - A changed line matches neither its own id nor the id of the next line.
-//! - An inserted line does not match its id, and the next line matches without it.
+//! - An inserted line does not match its id, and the next line matches if the inserted one is left out.
 //! - After a removed line, only the id of the next line does not match.
 //! - Of two swapped lines, each matches if it comes after the other.
 //!
@@ -59,7 +59,7 @@ pub fn check(input: &Input, damaged: &HashSet<u64>) -> anyhow::Result<Vec<Findin
 
 fn message(rule: &Rule, line: u64) -> String {
     if *rule == rules::LINE_INSERTED {
-        format!("line {line} was inserted later: the next line matches without it")
+        format!("line {line} was inserted later: without it, the id of the next line matches")
     } else if *rule == rules::LINES_SWAPPED {
         format!("lines {line} and {} were swapped", line + 1)
     } else if *rule == rules::LINE_MISSING {
