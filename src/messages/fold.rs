@@ -1,12 +1,13 @@
 //! The fold of records into messages: merges the records of a reply, pairs calls with results, alternates roles.
 //!
-//! Records are read in file order into *pending messages*, one for each reply and each run of user records. A
-//! result is assigned to a call with its id: to the nearest call before it, or else to the next call after it, if
-//! that call has no result of its own by the time something follows its reply.
+//! Records are read in file order into *pending messages*, one for each reply and each run of user records. A result is
+//! assigned to a call with its id: to the nearest call before it, or else to the next call after it, if that call has
+//! no other result by the time something follows its reply.
 //!
 //! Pending messages are then laid out as messages. The results of a reply come together right after it, in the order of
-//! the calls, before any text of the user. A record without a place (a result without a call, a second result) is a
-//! finding. A call that was never answered gets a result with a fixed text, unless it is at the end.
+//! the calls, before any text of the user. A record without a place (a result without a call, a second result) is left
+//! out and reported as a finding. A call that was never answered gets a result with a fixed text, unless it is at the
+//! end.
 //!
 //! The messages depend only on the records and their order in the file, never on how they are read. Appended records
 //! change only the last message, except that a late result replaces the fixed text of its call.
@@ -56,7 +57,8 @@ pub struct Fold<'v, 'b, F> {
     /// Provider counts in records before this offset are invalid: a record at this offset changed the messages that
     /// they cover.
     counts_from: u64,
-    /// True after a retracted prompt: the next text of the assistant belongs to another reply, even if both are merged.
+    /// True after a retracted prompt: the next text of the assistant belongs to another reply than the text before the
+    /// prompt, even if the two are merged into one message.
     is_other_reply: bool,
 }
 
@@ -153,7 +155,7 @@ impl<'v, 'b, F: FnMut(Message<'_>) -> io::Result<()>> Fold<'v, 'b, F> {
                 }
                 self.assistant(content, meta, record);
             }
-            // Its usage is not used, because it does not count the whole reply.
+            // Its usage is ignored, because it does not count the whole reply.
             Body::Interrupted { content } if self.view.interrupted => {
                 self.end_counts(u64::MAX);
                 self.assistant(content, meta, record);

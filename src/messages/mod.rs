@@ -92,7 +92,7 @@ impl<'a> Message<'a> {
     }
 
     /// Returns the message without its text: the role, the kinds of the blocks, and the place and the count in `_meta`.
-    /// The rules of a provider find the same in it.
+    /// Checking it against a provider's rules gives the same result.
     #[must_use]
     pub fn outline(&self) -> Message<'static> {
         let meta = self.meta.as_deref().map(|meta| {

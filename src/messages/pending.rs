@@ -56,8 +56,8 @@ pub(super) struct PendingCall<'b> {
     /// Index of the call's block in its reply.
     pub(super) block: usize,
     pub(super) answer: Option<PendingResult<'b>>,
-    /// A result that comes before the call. It becomes the answer if the call has no other one when something follows
-    /// the reply.
+    /// A result that comes before the call. It becomes the answer if the call still has no result when something
+    /// follows the reply.
     pub(super) early: Option<EarlyResult>,
     pub(super) place: Place,
 }
@@ -111,7 +111,7 @@ impl<'b> PendingMessage<'b> {
         can_be_sent(&self.content)
     }
 
-    /// Answers the open calls with the results that came before them, because something follows the reply now. Returns
+    /// Answers the open calls with the results that came before them. Called when something follows the reply. Returns
     /// the largest `changed_at` of these results, or 0.
     pub(super) fn take_early_answers(&mut self) -> u64 {
         let mut changed_at = 0;
@@ -122,7 +122,7 @@ impl<'b> PendingMessage<'b> {
         changed_at
     }
 
-    /// Returns true if all calls have results. Once another message has begun, no record can then change this one.
+    /// Returns true if all calls have results. If another message has also begun, no later record can change this one.
     pub(super) fn is_settled(&self) -> bool {
         self.calls.iter().all(|call| call.answer.is_some())
     }
@@ -146,7 +146,8 @@ impl<'b> PendingMessage<'b> {
     }
 }
 
-/// Returns true if `content` can be sent. Providers refuse blank text, and a reply that ends with thinking.
+/// Returns true if something is left to send once blank text and thinking at the end are dropped from `content`.
+/// Providers refuse both.
 pub(super) fn can_be_sent(content: &Content<'_>) -> bool {
     match content {
         Content::Text(raw) => !json::is_blank(raw),

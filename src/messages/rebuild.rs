@@ -142,8 +142,8 @@ impl<'i> Pass<'i> {
     }
 }
 
-/// The findings of the backward search. Reading forward completes them: only then are line numbers known, and whether
-/// the targets of retractions exist.
+/// The findings of the backward search. Reading forward completes them: it gives the line numbers, and shows which
+/// targets of retractions exist.
 struct SearchFindings {
     /// The findings that are certain.
     early: Vec<Finding>,
@@ -179,7 +179,7 @@ impl SearchFindings {
         }
     }
 
-    /// Returns all findings. A target that was not read is a finding only if everything was read.
+    /// Returns all findings. A target that was not seen is reported only if all records were read.
     fn finish(self, is_all: bool, mut findings: Vec<Finding>) -> Vec<Finding> {
         let mut early = self.early;
         if is_all {

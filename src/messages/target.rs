@@ -65,7 +65,7 @@ impl Ids {
     }
 }
 
-/// Replaces invalid characters in `original` by `_`, and limits the id to 64 characters.
+/// Replaces invalid characters in `original` by `_`, and limits the id to 64 characters. An empty id becomes `call`.
 fn sanitise(original: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let id: String = original.chars().take(64).map(|c| if fits(c) { c } else { '_' }).collect();

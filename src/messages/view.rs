@@ -1,9 +1,9 @@
 //! The view of a transcript: which records are shown, and how, after compactions, truncations and retractions.
 //!
-//! View records only change what rebuild shows. Only one compaction takes effect: the newest one that is not
-//! retracted and whose first kept record exists. A compaction with `retry_of` replaces the summary of another one,
-//! and takes effect when that one would. A retraction can itself be retracted. A view record that cannot be applied
-//! is a finding, and changes nothing.
+//! View records only change what rebuild shows. Only one compaction takes effect: the newest one that is not retracted
+//! and whose first kept record exists. A compaction with `retry_of` replaces the summary of another one, and takes
+//! effect when that one would. A retraction can itself be retracted. A view record that cannot be applied is reported
+//! as a finding, and changes nothing.
 //!
 //! View records are searched from the end backwards, down to the first record that the compaction in effect keeps.
 //! Earlier records are never read.

@@ -356,7 +356,7 @@ mod tests {
     const ROOM: &str = "input length and `max_tokens` exceed context limit: 7000 + 4000 > 10000, x";
 
     #[test]
-    fn v65_max_tokens_is_lowered_first_and_once() {
+    fn v65_max_tokens_is_lowered_at_most_once() {
         assert_eq!(run(vec![refusal(400, ROOM, None), good()]), (true, vec![4000, 2936], vec![]));
         let twice = vec![refusal(400, ROOM, None), refusal(400, ROOM, None)];
         assert_eq!(run(twice), (false, vec![4000, 2936], vec![]));

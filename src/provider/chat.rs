@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_become_functions_once() {
+    fn tools_become_functions_and_functions_stay_unchanged() {
         let ours = r#"[{"name":"f","description":"d \u00e9","input_schema":{"type": "object"},"cache_control":{}},{"type":"custom","name":"g","input_schema":{}}]"#;
         let theirs = r#"[{"type":"function","function":{"name":"f","description":"d \u00e9","parameters":{"type": "object"}}},{"type":"function","function":{"name":"g","parameters":{}}}]"#;
         assert_eq!(tools(ours).as_deref(), Some(theirs));

@@ -9,8 +9,8 @@
 //! The first rule that applies decides.
 //!
 //! 1. 401 is [`FailureClass::Auth`], 402 [`FailureClass::Billing`], 403 [`FailureClass::Permission`]; the text is not
-//!    read. (A 403 may name its type: billing or authentication. A 402 with `retry-after` is
-//!    [`FailureClass::RateLimit`].)
+//!    read. (A 403 whose error type is one for billing or authentication has that class. A 402 with `retry-after`
+//!    is [`FailureClass::RateLimit`].)
 //! 2. A rate or subscription limit that this request exceeds on its own, texts T1 and T2: see
 //!    [`Failure::limit`].
 //! 3. The structured type or code: throttling, billing and keys first, then overflow. At 429 only
@@ -24,10 +24,10 @@
 //! # Source of the text
 //!
 //! The text is taken only from a JSON error, never from a successful answer. It is the first of these that is
-//! present: `error.metadata.raw`, `error.message`, `error` as a string, `errors[0].message`, `message`, `detail`. If
-//! that text is itself a JSON error, apart from a prefix that gateways add (Ollama, OpenRouter; LiteLLM as a Python
-//! `b'...'` or dictionary), the inner error is used, up to a few levels deep. If the body is a stream, its first
-//! error event is used.
+//! present: `error.metadata.raw`, `error.message`, `error` as a string, `errors[0].message`, `message`, `detail`.
+//! That text may itself be a JSON error, after a prefix that a gateway adds (Ollama, OpenRouter) or written as a
+//! Python `b'...'` literal or dictionary (LiteLLM). Then the inner error is used, up to a few levels deep. If the
+//! body is a stream, its first error event is used.
 //!
 //! An error may quote the request or the model's output. Therefore a text decides only at the beginning of the
 //! message, where the provider itself speaks; JSON later in the message is treated as a quotation.
@@ -213,7 +213,7 @@ pub struct Failure {
     /// The same value as `limit` if it is the model's window and the provider stated it, so that it may be
     /// remembered. `None` if the limit is one of the account or of this program.
     pub stated_window: Option<u64>,
-    /// The `max_tokens` that the refusal counted, in tokens.
+    /// The `max_tokens` of the request, as stated in the provider's refusal.
     pub requested_output: Option<u64>,
     /// The model's maximum output, in tokens.
     pub output_cap: Option<u64>,

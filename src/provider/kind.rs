@@ -109,8 +109,8 @@ impl Provider {
 }
 
 /// Returns the URL for a value of `OLLAMA_HOST`, read like Ollama's own client does. Without a scheme it is HTTP on
-/// port 11434, otherwise the scheme's default port applies. A wildcard address, which only a server can listen on, means
-/// this machine.
+/// port 11434 (for `ollama.com`, HTTPS on port 443); with a scheme, its default port applies. A wildcard address,
+/// which only a server can listen on, means this machine.
 fn ollama_url(host: &str) -> String {
     let host = host.trim().trim_end_matches('/');
     let (scheme, rest) = host.split_once("://").unwrap_or(("", host));

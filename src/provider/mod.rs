@@ -46,8 +46,8 @@ pub struct ModelRequest<'r, 'a> {
     pub model: &'r str,
     /// The maximum number of tokens in the answer.
     pub max_tokens: u64,
-    /// The name of that limit in a chat completions request: `max_tokens`, or `max_completion_tokens` for
-    /// OpenAI's newer models.
+    /// The name of the member with the output limit in a chat completions request: `max_tokens`, or
+    /// `max_completion_tokens` for OpenAI's newer models.
     pub max_tokens_name: &'r str,
     /// The system prompt.
     pub system: Option<&'r str>,

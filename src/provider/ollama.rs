@@ -1,7 +1,8 @@
 //! Ollama's native `/api/chat`: requests as bytes, and replies from bytes.
 //!
-//! It is used instead of Ollama's chat completions because only here can a request set the context window and forbid
-//! truncating the prompt. An old server may ignore the second, so [`was_truncated`] checks the counts in the answer.
+//! It is used instead of Ollama's chat completions because only the native API lets a request set the context window
+//! and forbid truncating the prompt. Old servers may truncate it anyway, so [`was_truncated`] checks the counts in the
+//! answer.
 
 use crate::json::write::Members;
 use crate::json::{Object, elements};

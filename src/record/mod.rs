@@ -339,7 +339,7 @@ impl Default for LineHash {
 }
 
 impl LineHash {
-    /// Returns the hash of a line; an empty one comes before the first.
+    /// Returns the hash of a line. The line before the first one of a file counts as empty.
     #[must_use]
     pub fn of(line: &[u8]) -> LineHash {
         LineHash(Sha256::new_with_prefix(line).chain_update(b"\n{"))

@@ -27,7 +27,8 @@ pub struct Recorder {
 
 impl Recorder {
     /// Returns a recorder for the directory `dir`, which is created when needed. `keys` are the API keys in use;
-    /// nothing that contains one is written. Keys shorter than 8 bytes are treated as ordinary words.
+    /// nothing that contains one is written. Short keys and ordinary words are not treated as secrets, see
+    /// [`secret::is_secret`](crate::provider::secret::is_secret).
     #[must_use]
     pub fn new(dir: &Path, keys: Vec<String>) -> Recorder {
         Recorder { dir: dir.to_owned(), secrets: Secrets::new(keys) }

@@ -98,7 +98,7 @@ impl Cassette {
     }
 
     /// Returns the recording with the fewest differences and a description of the first one. Recordings with the
-    /// same path come first.
+    /// same path are preferred.
     fn nearest(&self, path: &str, body: &str) -> Option<(&Recording, String)> {
         let differences = self.recordings.iter().map(|recording| {
             let has_other_path = recording.exchange.path != path;

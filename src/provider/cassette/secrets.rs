@@ -63,7 +63,8 @@ impl Secrets {
         Secrets { keys, kinds: kinds.collect() }
     }
 
-    /// Returns a description of the first secret in `text`, with its first characters.
+    /// Returns a description of a secret in `text`, if there is one: its kind and its first characters. The key in
+    /// use is not shown.
     pub(super) fn find(&self, text: &str) -> Option<String> {
         self.find_plain(text).or_else(|| match decoded(text) {
             Cow::Borrowed(_) => None,

@@ -7,7 +7,7 @@
 use regex::{Regex, RegexBuilder};
 use std::sync::OnceLock;
 
-/// The maximum number of prefixes in a row.
+/// The maximum number of consecutive prefixes.
 const MAX_OPENINGS: usize = 8;
 
 /// The known prefixes, each with the punctuation that ends it.

@@ -1,7 +1,7 @@
 //! Decides the class of a refusal, and names the rule.
 //!
-//! The steps run in the order given in the documentation of [`super`]. Each step looks only at what its name says,
-//! and returns `None` if it does not apply.
+//! The steps run in the order given in the documentation of [`super`]. Each step decides only by the part of the
+//! answer that it is named after, and returns `None` if it does not apply.
 
 use super::answer::ErrorBody;
 use super::texts::{self, Numbers, TextFamily};
@@ -105,7 +105,7 @@ pub(super) fn decide<'a>(
     has_retry_after: bool,
     rows: &Rows,
 ) -> Verdict<'a> {
-    // The HTTP status of an error inside a 2xx means nothing. Some of these errors contain the right status.
+    // If a 2xx answer contains an error, its HTTP status is ignored. Some of these errors contain the real status.
     let inside = answer.is_error && matches!(status, 200..=299);
     let status = if inside { answer.code } else { Some(status) };
     let text = answer.text.as_deref().unwrap_or_default();

@@ -22,7 +22,7 @@ pub(super) fn over(what: &str, most: usize) -> String {
 }
 
 /// Returns a message if a list or an object in a JSON text has more than [`MAX_MEMBERS`] members, or if the text is
-/// nested deeper than that. Call it before the text is parsed.
+/// nested at least that many levels deep. Call it before the text is parsed.
 pub(super) fn too_wide(json: &str) -> Option<String> {
     let why = || match is_deeper(json, MAX_DEPTH) {
         true => format!("is nested more than {MAX_DEPTH} levels deep"),
