@@ -98,8 +98,8 @@ pub enum Rejected {
 }
 
 impl Rejected {
-    /// Returns the exit status: a model that writes no usable summary is unavailable, a summary from the user
-    /// is bad input, and any other rejected summary gains nothing.
+    /// Returns the exit status: 5 if the request would not become small enough. Otherwise 69 for a model's
+    /// summary, 65 for the user's, and 5 for any other.
     #[must_use]
     pub fn exit(self, strategy: Strategy) -> Exit {
         match (self, strategy) {
@@ -131,8 +131,8 @@ impl fmt::Display for Rejected {
 }
 
 /// Checks that `text` may replace the covered messages, and returns the tokens of the request with it. A summary
-/// from a model may be at most half as long as the messages that it replaces, any other must be shorter than they
-/// are.
+/// from a model may have at most half the tokens of the messages that it replaces; any other must only have
+/// fewer.
 ///
 /// # Errors
 /// Returns the reason if the summary is rejected.

@@ -6,22 +6,22 @@ use crate::record::content::Role;
 /// The rule that chooses the place of a cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CutRule {
-    /// Cover the oldest half, and keep at least the last fifth and four messages. To reach the budget, the cut
-    /// moves toward the end.
+    /// Cover the oldest half, but keep at least the last fifth of the messages and at least four. To reach the
+    /// budget, the cut moves toward the end.
     #[default]
     Half,
     /// Count messages as claw0 does. The cut moves only if it would separate a tool call from its result.
     Classic,
-    /// Keep the newest messages that together have this many tokens. To reach the budget, the cut moves toward
-    /// the end.
+    /// Keep the newest messages that together have at least this many tokens. To reach the budget, the cut
+    /// moves toward the end.
     Tail(u64),
     /// Keep the newest fifth, but at least four messages. To reach the budget, the cut moves toward the end.
     Fifth,
 }
 
 impl CutRule {
-    /// Returns the number of messages to cover, legal or not. `rests` holds, for each message, the tokens from
-    /// there to the end.
+    /// Returns the preferred number of messages to cover. A cut there need not be legal. `rests` holds, for
+    /// each message, the tokens from there to the end.
     #[must_use]
     pub fn preferred(self, rests: &[u64]) -> usize {
         let n = rests.len();
@@ -32,8 +32,9 @@ impl CutRule {
         }
     }
 
-    /// Returns the most of `n` messages to cover, unless only a later cut makes the request small enough.
-    /// `Tail` has no such limit because the user names the place, and `Classic` has its own.
+    /// Returns the largest number of the `n` messages to cover, which is exceeded only if no earlier cut makes
+    /// the request small enough. `Tail` has no such limit because the user states how much to keep; `Classic`
+    /// has its own.
     #[must_use]
     pub fn latest(self, n: usize) -> usize {
         match self {
@@ -43,21 +44,21 @@ impl CutRule {
     }
 }
 
-/// Returns the most of `n` messages to cover so that the last fifth, but at least four, are kept.
+/// Returns the largest number of the `n` messages to cover so that the last fifth, but at least four, are kept.
 #[must_use]
 pub fn latest(n: usize) -> usize {
     n.saturating_sub(keep(n))
 }
 
-/// Returns how many of `n` messages claw0 covers: the oldest half, so that at least the last fifth and four
-/// messages are kept; 0 if that covers fewer than two messages.
+/// Returns how many of `n` messages claw0 covers: the oldest half, but at least the last fifth of the messages
+/// and at least four are kept; 0 if that covers fewer than two messages.
 #[must_use]
 pub fn classic(n: usize) -> usize {
     let covered = (n / 2).max(2).min(latest(n));
     if covered < 2 { 0 } else { covered }
 }
 
-/// Returns the fewest of `n` messages to keep: the last fifth, but at least four.
+/// Returns the smallest number of the `n` messages to keep: a fifth of them, but at least four.
 #[must_use]
 pub fn keep(n: usize) -> usize {
     (n / 5).max(4)
@@ -112,8 +113,8 @@ fn apart(messages: &[Message<'_>]) -> Vec<bool> {
     spans.iter().zip(firsts).map(is_apart).collect()
 }
 
-/// Returns the first legal cut from `preferred` to `latest` that fits, else the last one before them that fits,
-/// else the first one after them.
+/// Returns the first legal cut from `preferred` to `latest` that fits, else the last one before `preferred`
+/// that fits, else the first one after `latest` that fits.
 pub fn choose(
     legal: &[usize],
     preferred: usize,
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_moves_forward_until_it_fits_and_back_only_at_the_end() {
+    fn a_cut_moves_forward_until_it_fits_and_otherwise_backward() {
         let (legal, end) = ([1, 3, 5, 9], usize::MAX);
         assert_eq!(choose(&legal, 4, end, |_| true), Some(5));
         assert_eq!(choose(&legal, 4, end, |at| at > 5), Some(9));

@@ -30,7 +30,7 @@ struct Name {
 }
 
 impl Used {
-    /// Finds the names in the covered messages, the most recent first.
+    /// Finds the names in the covered messages that the kept messages use, the most recent first.
     #[must_use]
     pub fn find(covered: &[Message<'_>], kept: &[Message<'_>]) -> Used {
         let kept: Vec<String> = kept.iter().map(used).collect();

@@ -54,8 +54,8 @@ pub fn summary(task: &Task<'_, '_>, planned: &CutPlan) -> String {
 }
 
 /// Returns the steps to try, longest first, each with the maximum length of an earlier summary by a model in
-/// characters. Down to step [`MIN_STEPS`] that summary is included in full; then it is shortened at that step; then
-/// everything is.
+/// characters. From [`STEPS`] down to [`MIN_STEPS`], that summary is included in full. Next, only that summary is
+/// shortened, still at step [`MIN_STEPS`]. Below that, it and the other sections shrink with each step.
 fn sizes() -> impl Iterator<Item = (usize, usize)> {
     let whole = (MIN_STEPS..=STEPS).rev().map(|step| (step, usize::MAX));
     let less = [4000, 2000, 1000, 500].map(|earlier| (MIN_STEPS, earlier));

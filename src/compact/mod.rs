@@ -278,8 +278,8 @@ impl CutChoice<'_> {
         size < before && task.target.is_none_or(|target| size <= target)
     }
 
-    /// Returns the cut for a request that is within the target already. It is not after the preferred place
-    /// (with [`CutRule::Half`]: not after the latest place), except at the first legal place after it.
+    /// Returns the cut for a request that is within the target already. The cut is not after the preferred place
+    /// (with [`CutRule::Half`]: the latest place), unless it is the first legal place after the preferred one.
     fn within_target(&self, legal: &[usize], preferred: usize) -> Option<usize> {
         let first = legal.iter().copied().find(|at| *at >= preferred);
         let latest = self.latest();

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn m2_ten_times_the_window_is_a_known_number_of_calls() {
+    fn m2_the_number_of_calls_for_ten_windows_of_text_is_known_in_advance() {
         let text = conversation(400, 100);
         let pieces = pieces(&text, limits(4000, 64)).unwrap();
         // 42,000 tokens to quote, and each piece takes four fifths of what is left of 4000 tokens.

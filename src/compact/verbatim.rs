@@ -79,8 +79,8 @@ impl QuoteChoice<'_> {
         }
     }
 
-    /// Keeps the rules of the other messages in `most` tokens, those of messages with short rules first. With the
-    /// tokens that are left, short messages are then kept whole, newest first.
+    /// Keeps the rules of the other messages within `most` tokens, beginning with the messages whose rules are
+    /// shortest. If tokens are left, short messages with rules are kept whole, newest first.
     fn keep_rules(&mut self, most: u64) {
         let mut room = Room(most.min(self.room.0));
         let mut chosen = Vec::new();

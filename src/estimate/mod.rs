@@ -267,8 +267,8 @@ impl Gauge {
     }
 }
 
-/// Returns the tokens of a conversation, given the outlines and the weights of its messages. They are those of
-/// [`Estimate::of`].
+/// Returns the tokens of a conversation, given the outlines and the weights of its messages. The result is the same
+/// as that of [`Estimate::of`].
 #[must_use]
 pub fn outlined(outlines: &[Message<'_>], weights: &[Weight]) -> u64 {
     let request = Request { messages: outlines, ..Request::default() };
@@ -317,7 +317,7 @@ impl Tally {
         self.gauge.scale.filter(|_| self.anchor.is_none())
     }
 
-    /// Returns true if one block costs less than another.
+    /// Returns true if `new` costs less than `old`.
     #[must_use]
     pub fn is_smaller(&self, new: &Block<'_>, old: &Block<'_>) -> bool {
         weight_of(new) < weight_of(old)

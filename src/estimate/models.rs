@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_finds_itself() {
+    fn the_prefix_in_each_row_finds_that_row() {
         for (prefix, model) in BUILT_IN.lines().filter_map(|line| parse(line).unwrap()) {
             assert_eq!(lookup(&prefix, None), Ok(Some(model)), "{prefix}");
         }

@@ -31,8 +31,8 @@ pub fn without_window(estimate: &Estimate) -> String {
     format!("~{used} tokens; the window is not known: set it with --window or CLAW_WINDOW")
 }
 
-/// Returns the name and the tokens of each kind. They add up to the whole prompt, in proportion to the
-/// estimates.
+/// Returns the name and the tokens of each kind of content. The tokens of the whole prompt are divided among
+/// the kinds in proportion to their estimates.
 fn kinds(estimate: &Estimate) -> [(&'static str, u64); 8] {
     let kinds = estimate.kinds;
     let mut kinds = [

@@ -374,7 +374,7 @@ fn is_dense(block: &[u8]) -> bool {
     block.len() >= DENSE_SHORTEST && changes(block) * 5 >= block.len()
 }
 
-/// Counts the changes between lower case, upper case and digits, except for the usual one of `Word`.
+/// Counts the changes between lower case, upper case and digits, except from upper to lower case, as in `Word`.
 fn changes(block: &[u8]) -> usize {
     use ByteClass::{Digit, Lower, Upper};
     let classes = block.iter().map(|&b| class(b));
