@@ -25,7 +25,7 @@ pub struct LogArgs {
     /// Format of the diagnostics on standard error
     #[arg(long, value_name = "FORMAT", env = "CLAW_LOG", default_value = "text", global = true)]
     pub log: LogFormat,
-    /// The configuration file; its settings become those of the other options.
+    /// The configuration file, which supplies defaults for the other options.
     #[command(flatten)]
     pub config: ConfigArgs,
 }

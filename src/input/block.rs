@@ -135,7 +135,7 @@ impl WholeLines {
         let bytes = &self.block.bytes()[outline.text.clone()];
         // SAFETY: only `split` creates outlines. It checks the lines for UTF-8, and an outline begins and ends with a
         // brace. The bytes do not change before the next `fill`, which first discards the outlines.
-        #[allow(unsafe_code, reason = "validating all text again takes long, see CONTRIBUTING")]
+        #[allow(unsafe_code, reason = "validating all text twice is slow, see CONTRIBUTING")]
         let text = unsafe { std::str::from_utf8_unchecked(bytes) };
         Some(Object::scanned(text, &self.spans[outline.spans.clone()], outline.has_surrogates))
     }

@@ -1,4 +1,4 @@
-//! Selects the sessions that are too old or too many.
+//! Selects the sessions that are beyond a limit of age or number.
 
 use super::SessionEntry;
 use std::collections::HashMap;

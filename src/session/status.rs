@@ -27,7 +27,7 @@ pub struct SessionStatus {
     pub checkpoints: u64,
     /// Failed calls to a provider.
     pub errors: u64,
-    /// Lines that could not be read, or only in part.
+    /// Lines that could not be read, or could be read only in part.
     pub findings: u64,
     /// The model of the newest reply, or an empty text.
     pub model: String,

@@ -36,8 +36,8 @@ struct Args<S: clap::Args> {
 struct NoSettings {}
 
 const AFTER_HELP: &str = "\
-Without a command, all settings are listed. Options of other programs that are settings are accepted, so that list \
-shows their effect.
+Without a command, all settings are listed. Options of other programs that correspond to settings are accepted, too; \
+list then shows the values that they give.
 
 Examples:
   Show the settings that are not at their defaults, and where they come from:

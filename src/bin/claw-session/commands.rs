@@ -55,7 +55,7 @@ pub enum Command {
     Import(import::Import),
     /// Delete a session, and print the path of its transcript
     Delete(remove::Delete),
-    /// Delete sessions that are too old or too many, and print the paths of their transcripts
+    /// Delete sessions beyond a limit of age or number, and print the paths of their transcripts
     Expire(remove::Expire),
     /// Rebuild the indexes
     Reindex(list::Reindex),

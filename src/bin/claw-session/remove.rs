@@ -22,7 +22,7 @@ pub struct Delete {
     pub dry_run: bool,
 }
 
-/// Delete sessions that are too old or too many.
+/// Delete sessions beyond a limit of age or number.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub struct Expire {
     /// Delete sessions whose last record is older than this: a number and s, m, h, d or w, such as 30d

@@ -168,7 +168,7 @@ impl ShowArgs {
 
     fn follow(&self, operands: &Operands, options: &ShowOptions, log: Log) -> anyhow::Result<Exit> {
         if self.format.is_some_and(|format| format != Format::Text) {
-            return fail(Exit::Usage, "cannot follow a file in this format; leave --format out");
+            return fail(Exit::Usage, "--follow writes only text; omit --format");
         }
         let [path] = operands.files.as_slice() else {
             return fail(Exit::Usage, "--follow takes one file; name one");
@@ -177,8 +177,7 @@ impl ShowArgs {
             return fail(Exit::Usage, "cannot follow '<stdin>'; name a file");
         }
         let mut out = Output::open();
-        // This is a `dyn Write` like the output of other files, so that the code for text is compiled only
-        // once.
+        // Passed as a `dyn Write`, as in `run`, so that the code that writes text is compiled only once.
         let mut follow = Follow::open(path, options, &mut out as &mut dyn Write)?;
         loop {
             match follow.step()? {
