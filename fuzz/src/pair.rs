@@ -1,7 +1,8 @@
 //! Short conversations: calls, results and view records in any order, with few ids.
 //!
 //! Two bytes make a record, so a change of one byte changes one record. The first byte selects the kind of the
-//! record and its id, the second the record that it refers to.
+//! record and its id; the second selects the id of its call, its text, and the record that it refers to, as far as
+//! the kind has these.
 
 use crate::any::is_accepted;
 use crate::{expect, laws};

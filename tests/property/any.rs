@@ -46,7 +46,9 @@ pub fn is_accepted(messages: &[Message<'_>], bytes: &[u8]) -> Law {
     let broken = violations(messages);
     match (judge(messages), broken.is_empty()) {
         (Ok(()), true) => return Ok(()),
-        (Ok(()), false) => return Err(format!("accepted, but our own check: {}", broken[0])),
+        (Ok(()), false) => {
+            return Err(format!("accepted, but refused by our own check: {}", broken[0]));
+        }
         (Err(why), true) => return Err(format!("refused, but not by our own check: {why:?}")),
         (Err(why), false) if messages.is_empty() || ["A1", "A6"].contains(&why.rule) => {}
         (Err(why), false) => return Err(format!("refused: {why:?}")),
@@ -56,7 +58,7 @@ pub fn is_accepted(messages: &[Message<'_>], bytes: &[u8]) -> Law {
     judge(&rebuild(&more)?.messages).map_err(refused)
 }
 
-/// Checks that, by our own check, only the end of the messages may be missing.
+/// Checks that our own check finds no violation, except that the conversation may be unfinished.
 pub fn is_sound(messages: &[Message<'_>]) -> Law {
     match violations(messages).iter().find(|broken| !broken.unfinished) {
         Some(broken) => Err(format!("our own check: {broken}")),
@@ -73,8 +75,8 @@ pub fn judge(messages: &[Message<'_>]) -> rules::Verdict {
 
 // ---- rule 11: prompt caching depends on it --------------------------------------------------
 
-/// Checks that all messages but the last are unchanged, and that the last one is only extended. Only the result
-/// that stands in for that of an interrupted call may be replaced.
+/// Checks that all messages but the last are unchanged, and that the last one is only extended. The only
+/// exception: the placeholder result of an interrupted call may be replaced by the real one.
 pub fn only_grows(then: &[Message<'_>], now: &[Message<'_>]) -> Law {
     let Some((last, settled)) = then.split_last() else { return Ok(()) };
     let mut now = now.to_vec();
@@ -90,7 +92,7 @@ pub fn only_grows(then: &[Message<'_>], now: &[Message<'_>]) -> Law {
     }
 }
 
-/// Restores the results that stood in for those of interrupted calls.
+/// Puts the placeholder results of interrupted calls in `then` back into `now`.
 fn interrupt_again<'a>(now: &mut Message<'a>, then: &Message<'a>) {
     let stand_in = quote(INTERRUPTED);
     let interrupted = then.blocks().filter(|block| block.member("content") == Some(&stand_in));
@@ -102,8 +104,8 @@ fn interrupt_again<'a>(now: &mut Message<'a>, then: &Message<'a>) {
     }
 }
 
-/// Returns true if the blocks of one message begin with those of another. Results are in the order of their
-/// calls, so new ones may appear between them.
+/// Returns true if `grown` has all blocks of `last`, in order, and the first difference is a new result. Results
+/// are in the order of their calls, so a new one may come between old ones.
 fn holds_all_of(grown: &Message<'_>, last: &Message<'_>) -> bool {
     let (short, long) = (last.content.clone().into_blocks(), grown.content.clone().into_blocks());
     let mut rest = long.iter();

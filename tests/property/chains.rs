@@ -38,7 +38,8 @@ struct Session {
 /// Applies truncations, compactions from every source, checkpoints, retries and retractions, in any order.
 pub fn of_chains(conversation: &Conversation) -> Law {
     let bytes = conversation.write().bytes;
-    // As in `of_views`: if the first result of a call is covered, the second one belongs to another call.
+    // As in `of_views`: if the first result of a call is covered by a compaction, the second one is paired with
+    // another call.
     let has_seconds = || -> Result<bool, String> {
         let found = rebuild(&bytes)?.findings;
         Ok(found.iter().any(|found| *found.rule == DUPLICATE_RESULT))
@@ -71,8 +72,8 @@ pub fn of_chains(conversation: &Conversation) -> Law {
 }
 
 impl Session {
-    /// Returns a different number below `most` each time.
-    fn any(&mut self, most: u64) -> u64 {
+    /// Returns the next pseudo-random number below `most`.
+    fn below(&mut self, most: u64) -> u64 {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;
         self.state ^= self.state << 17;
@@ -80,7 +81,7 @@ impl Session {
     }
 
     fn step(&mut self) -> Law {
-        match self.any(8) {
+        match self.below(8) {
             0 => self.truncate(),
             1 => self.checkpoint(),
             2 => self.retract(),
@@ -93,8 +94,8 @@ impl Session {
     /// Adds a turn: user text, pinned in one of three turns, a call and its result, and an answer.
     fn turn(&mut self) -> Law {
         let n = self.said.len();
-        let long = "many new words on a line ".repeat(1 + self.any(9) as usize);
-        let (words, is_pinned) = (format!("Request number {n}, please."), self.any(3) == 0);
+        let long = "many new words on a line ".repeat(1 + self.below(9) as usize);
+        let (words, is_pinned) = (format!("Request number {n}, please."), self.below(3) == 0);
         let mut user = json!({"type": "user", "content": words});
         if is_pinned {
             user["pin"] = true.into();
@@ -150,12 +151,12 @@ impl Session {
     fn compact(&mut self) -> Law {
         let messages = rebuild(&self.file.bytes)?.messages;
         let (gauge, tokens) = gauge(&messages);
-        let target = self.has_target.then_some(tokens * (5 + self.any(6)) / 10);
+        let target = self.has_target.then_some(tokens * (5 + self.below(6)) / 10);
         let rules = [CutRule::Half, CutRule::Classic, CutRule::Tail(tokens / 4), CutRule::Fifth];
-        let rule = rules[self.any(4) as usize];
+        let rule = rules[self.below(4) as usize];
         let task = task(&messages, gauge, target, rule);
         let Some(planned) = task.plan() else { return Ok(()) };
-        let (planned, text, strategy) = match self.any(4) {
+        let (planned, text, strategy) = match self.below(4) {
             0 => (planned.clone(), local::summary(&task, &planned), Strategy::Local),
             1 => (planned.clone(), stub::text(&planned), Strategy::Stub),
             2 => match task.by_checkpoint() {

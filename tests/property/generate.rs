@@ -7,17 +7,17 @@ use super::records::{
 
 /// Generates a conversation.
 pub fn conversation(choices: &mut Choices) -> Conversation {
-    let mut making = Making { choices, next: 0, calls: Vec::new(), bodies: Vec::new() };
-    for _ in 0..1 + making.choices.below(6) {
-        making.phrase();
+    let mut generator = Generator { choices, next: 0, calls: Vec::new(), bodies: Vec::new() };
+    for _ in 0..1 + generator.choices.below(6) {
+        generator.add_turn_or_records();
     }
-    making.disorder();
-    making.add_views();
-    making.finish()
+    generator.disorder();
+    generator.add_views();
+    generator.finish()
 }
 
 /// A conversation under construction.
-struct Making<'c> {
+struct Generator<'c> {
     choices: &'c mut Choices,
     /// The next key or mark.
     next: usize,
@@ -85,27 +85,27 @@ const TORN: &[&[u8]] = &[
     b"{\"type\":\"user\",\"content\":\"\xe6\x97",
 ];
 
-impl Making<'_> {
+impl Generator<'_> {
     fn mark(&mut self) -> usize {
         self.next += 1;
         self.next
     }
 
-    fn say(&mut self, body: Body) {
+    fn add(&mut self, body: Body) {
         let key = self.mark();
         self.bodies.push((key, body));
     }
 
-    /// Adds records as a program would write them.
-    fn phrase(&mut self) {
+    /// Adds a turn in one of the formats that rebuild reads, or a few unrelated records.
+    fn add_turn_or_records(&mut self) {
         match self.choices.below(6) {
             0 => self.own_turn(),
             1 => self.current_turn(),
             2 => self.first_turn(),
-            3 => self.seed_turn(),
+            3 => self.message_turn(),
             _ => {
                 for _ in 0..1 + self.choices.below(4) {
-                    self.anything();
+                    self.add_any_record();
                 }
             }
         }
@@ -114,19 +114,19 @@ impl Making<'_> {
     /// Our own format: a reply, its calls as records, their results in any order.
     fn own_turn(&mut self) {
         let (ask, look, end) = (self.words(true), self.words(false), self.words(false));
-        self.say(Body::User(ask));
-        self.say(Body::Assistant(look));
+        self.add(Body::User(ask));
+        self.add(Body::Assistant(look));
         let mut answers = Vec::new();
         for _ in 0..self.choices.below(4) {
             let call = self.call();
             answers.push(self.answer(&call.id));
-            self.say(Body::Call(call));
+            self.add(Body::Call(call));
         }
         while !answers.is_empty() {
             let answer = answers.remove(self.choices.below(answers.len()));
-            self.say(Body::Result(answer));
+            self.add(Body::Result(answer));
         }
-        self.say(Body::Assistant(end));
+        self.add(Body::Assistant(end));
     }
 
     /// claw0's current format: every call twice, the second time between the results.
@@ -135,16 +135,16 @@ impl Making<'_> {
         look.is_string = false;
         let calls: Vec<Call> = (0..1 + self.choices.below(3)).map(|_| self.call()).collect();
         look.pieces.extend(calls.iter().cloned().map(Piece::Call));
-        self.say(Body::User(ask));
-        self.say(Body::Assistant(look));
+        self.add(Body::User(ask));
+        self.add(Body::Assistant(look));
         for call in calls {
             let answer = self.answer(&call.id);
             // Its own mark shows whether this copy was kept.
             let mark = self.mark();
-            self.say(Body::Call(Call { mark, ..call }));
-            self.say(Body::Result(answer));
+            self.add(Body::Call(Call { mark, ..call }));
+            self.add(Body::Result(answer));
         }
-        self.say(Body::Assistant(end));
+        self.add(Body::Assistant(end));
     }
 
     /// claw0's first format: the results of a turn, then the turn.
@@ -152,21 +152,21 @@ impl Making<'_> {
         let calls: Vec<Call> = (0..1 + self.choices.below(3)).map(|_| self.call()).collect();
         for call in &calls {
             let answer = Answer { form: Form::Output, ..self.answer(&call.id) };
-            self.say(Body::Result(answer));
+            self.add(Body::Result(answer));
         }
         let ask = self.words(true);
-        self.say(Body::User(ask));
+        self.add(Body::User(ask));
         for call in calls {
             let look = self.words(false);
-            self.say(Body::Assistant(look));
-            self.say(Body::Call(call));
+            self.add(Body::Assistant(look));
+            self.add(Body::Call(call));
         }
         let end = self.words(false);
-        self.say(Body::Assistant(end));
+        self.add(Body::Assistant(end));
     }
 
-    /// Messages as records: results in lists in user messages.
-    fn seed_turn(&mut self) {
+    /// A turn of messages written as records: calls and results are blocks in lists.
+    fn message_turn(&mut self) {
         let (ask, mut look) = (self.words(true), self.words(false));
         look.is_string = false;
         let mut back = Content { is_string: false, pieces: Vec::new() };
@@ -179,12 +179,12 @@ impl Making<'_> {
             let mark = self.mark();
             back.pieces.push(Piece::Text(mark, ""));
         }
-        self.say(Body::User(ask));
-        self.say(Body::Assistant(look));
-        self.say(Body::User(back));
+        self.add(Body::User(ask));
+        self.add(Body::Assistant(look));
+        self.add(Body::User(back));
     }
 
-    fn anything(&mut self) {
+    fn add_any_record(&mut self) {
         let body = match self.choices.below(10) {
             0 | 1 => Body::User(self.content(true)),
             2 | 3 => Body::Assistant(self.content(false)),
@@ -196,7 +196,7 @@ impl Making<'_> {
             8 => Body::Silent(self.choices.of_these(SILENT)),
             _ => Body::Junk(self.choices.of_these(JUNK)),
         };
-        self.say(body);
+        self.add(body);
     }
 
     /// Returns plain text.

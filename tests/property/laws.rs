@@ -151,7 +151,7 @@ fn file(bytes: &[u8]) -> Result<Input, String> {
 // ---- rule 11: prompt caching depends on it --------------------------------------------------
 
 /// Checks that a longer transcript gives the same messages up to the last, which is only extended, unless a view
-/// record was added. A late result replaces the one that stood in for it, and changes nothing else.
+/// record was added. A late result replaces its placeholder, and changes nothing else.
 pub fn more_changes_only_the_end(conversation: &Conversation) -> Law {
     let mut before: Option<Rebuilt> = None;
     let mut prefix = Conversation { items: Vec::new(), ended: true, ..conversation.clone() };
@@ -171,7 +171,8 @@ pub fn more_changes_only_the_end(conversation: &Conversation) -> Law {
 
 // ---- preconditions of laws ------------------------------------------------------------------
 
-/// Returns true if every id belongs to one record. Otherwise, a view record that names it means the later one.
+/// Returns true if every id belongs to only one record. A view record that names the id of two records means the
+/// later one.
 pub fn has_plain_ids(conversation: &Conversation) -> bool {
     conversation.items.iter().all(|item| !matches!(item.id, Id::Same(_)))
 }

@@ -51,7 +51,8 @@ const CONVERSATIONS: u64 = 10_000;
 /// The number of conversations in a full run.
 const CONVERSATIONS_IN_FULL: u64 = 1_000_000;
 
-/// The number of chains of views in a full run; each step of a chain rebuilds several times.
+/// The number of chains of views in a full run: fewer than conversations, because each step of a chain rebuilds
+/// several times.
 const CHAINS_IN_FULL: u64 = 100_000;
 
 /// Tries a law on all conversations.

@@ -1,5 +1,5 @@
-//! Records of the transcripts in `tests/data` with small changes to bytes and tokens: some are still JSON, most
-//! are nearly.
+//! Records of the transcripts in `tests/data` with small changes to bytes and tokens: some are still valid JSON,
+//! most are nearly valid.
 
 use std::{env, fs};
 
@@ -41,7 +41,7 @@ const VALUES: &[&str] = &[
     "[{\"a\":null},\"]\"]", "[[[]]]",
 ];
 
-/// The first mutant on which the two disagree, and the number of each kind.
+/// The number of mutants of each kind, and the first one on which the scanner and serde_json disagree.
 #[derive(Debug, Default)]
 struct Tally {
     objects: usize,

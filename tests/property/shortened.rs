@@ -1,5 +1,6 @@
-//! Laws of results that are shortened repeatedly: the records describe the original, the messages are those that
-//! the records give, and without the records the transcript is unchanged.
+//! Laws of tool results that are shortened repeatedly: each record describes the original result, rebuilding
+//! with the records gives the messages that `truncate` produced, and retracting the records restores the
+//! original messages.
 
 use super::any::{Law, lines, rebuild, same};
 use super::choices::Choices;
@@ -9,7 +10,8 @@ use clawutils::record::digest;
 use clawutils::truncate::{TruncateOptions, truncate};
 use serde_json::{Value, json};
 
-/// Pieces that cuts, markers and blocks may affect.
+/// Pieces of text that are awkward to cut: line ends, characters of several bytes, blank text, and text that
+/// looks like a truncation marker.
 const PIECES: [&str; 9] = [
     "some words on a line\n",
     "word ",
@@ -73,7 +75,7 @@ pub fn repeatedly(seed: u64) -> Law {
     for view in file.views.clone() {
         file.append(&json!({"type": "retract", "target": view}).to_string())?;
     }
-    same("all taken back", &lines(&rebuild(&file.bytes)?.messages), &before)
+    same("all records retracted", &lines(&rebuild(&file.bytes)?.messages), &before)
 }
 
 fn shorten(file: &mut File, choices: &mut Choices, contents: &[Value]) -> Law {
@@ -104,7 +106,7 @@ fn shorten(file: &mut File, choices: &mut Choices, contents: &[Value]) -> Law {
     if let Some(finding) = rebuilt.findings.first() {
         return Err(finding.to_string());
     }
-    same("what the records give", &lines(&rebuilt.messages), &lines(&messages))?;
+    same("rebuilt with the records", &lines(&rebuilt.messages), &lines(&messages))?;
     let request = Request { messages: &rebuilt.messages, ..Request::default() };
     let tokens = Estimate::of(request, Method::Script).tokens;
     let is_smaller = limit.is_some() || outcome.after <= outcome.before;

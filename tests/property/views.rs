@@ -27,8 +27,8 @@ pub fn of_views(conversation: &Conversation) -> Law {
     let mut file = File::new(conversation.write().bytes);
     let mut plain = File::new(file.bytes.clone());
     let is_exact = has_unique_calls(conversation);
-    // A second result may follow a compaction's first kept record while its call precedes it. A reader that starts
-    // there takes it for the first one, and pairs it with the next call of its id.
+    // If a call and its first result are covered by a compaction but a second result is kept, rebuild reads only
+    // the second one, takes it for an early result, and pairs it with the next call that has the same id.
     let found = rebuild(&file.bytes)?.findings;
     let has_seconds = found.iter().any(|found| *found.rule == DUPLICATE_RESULT);
     if !has_plain_ids(conversation) || has_seconds && !is_exact {
@@ -133,7 +133,7 @@ fn truncated(file: &mut File, tenths: u64) -> Law {
 fn compacted(file: &mut File, turn: usize) -> Law {
     let messages = rebuild(&file.bytes)?.messages;
     let (gauge, tokens) = gauge(&messages);
-    // In turn, to bring the request within a target and to cover the oldest half.
+    // Alternately brings the request within a target, and covers the oldest half.
     let target = turn.is_multiple_of(2).then_some(tokens * 3 / 4);
     let task = Task {
         messages: &messages,
@@ -179,8 +179,8 @@ fn compacted(file: &mut File, turn: usize) -> Law {
     Ok(())
 }
 
-/// Returns messages with the ids of calls replaced by their numbers. A call with a reused id has another id in a
-/// request; once the earlier call is covered, it has its own again.
+/// Returns messages with the ids of calls replaced by numbers, in order. A call whose id an earlier call already
+/// has is sent with another id, but with its own once the earlier call is covered by a compaction.
 pub fn with_plain_ids(messages: &[Message<'_>]) -> Result<Vec<String>, String> {
     let mut ids: HashMap<String, Value> = HashMap::new();
     let mut values = values(messages)?;
