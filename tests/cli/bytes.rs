@@ -194,7 +194,7 @@ fn v5_a_byte_order_mark_and_carriage_returns_are_not_part_of_a_record() {
     let record = user(r#""odd""#);
     OddLine::sent(format!("{record}\r"), r#""odd""#).check();
     OddLine::sent(format!(" \t{record} \r"), r#""odd""#).check();
-    // In the middle of a file, which happens if two files are joined, a byte order mark is a finding.
+    // A byte order mark in the middle of a file, where it ends up if two files are concatenated, is reported.
     let joined = OddLine::sent(format!("\u{feff}{record}"), r#""odd""#);
     joined.found(&["not-an-object", "fused-line"]).check();
     let sandbox = Sandbox::new();
@@ -380,7 +380,8 @@ fn v8_a_string_of_20_mib_keeps_its_bytes() {
     OddLine::sent(user(&text), &text).check();
 }
 
-/// Runs a long line through all programs and prints the number of bytes in the messages.
+/// Appends, checks, rebuilds and estimates a transcript with a long line, and prints the size of its messages in
+/// bytes.
 const LONG: &str = r#"set -e
 claw-append s.jsonl <batch
 claw-append --user s.jsonl <hi

@@ -331,7 +331,7 @@ fn an_undamaged_transcript_has_no_finding() {
 }
 
 #[test]
-fn audit_25_the_id_of_a_session_record_is_not_a_link_of_the_chain() {
+fn audit_25_the_id_of_a_session_record_is_not_a_hash_of_its_line() {
     let header = json!({"type": "session", "id": "81efc48888b71234", "created": "x", "key": "k"});
     let records = [header.to_string(), user("one").to_string()];
     // This holds after other records, too, and if the type is not the first member.

@@ -145,24 +145,24 @@ fn tokens(sandbox: &Sandbox) -> u64 {
 }
 
 #[test]
-fn v71_d54_one_checkpoint_is_made_for_each_share_of_the_window() {
+fn v71_d54_one_checkpoint_is_made_at_each_threshold_of_the_window() {
     let sandbox = with_model();
     Conversation::plain(4, 1600).append(&sandbox, "s.jsonl");
     let tokens = tokens(&sandbox);
     let window = |percent: u64, more: u64| (tokens * 100 / percent + more).to_string();
-    // Not at 24.9 % but at 25 %, and not a second time, because this share already has a checkpoint.
+    // Not at 24.9 % but at 25 %, and not a second time, because this threshold already has a checkpoint.
     assert!(!is_made(&sandbox, &["--turns", "0", "--min-tokens", "0", "--window", &window(25, 5)]));
     let options = ["--turns", "0", "--min-tokens", "0", "--window", &window(25, 0)];
     assert!(is_made(&sandbox, &options) && !is_made(&sandbox, &options));
     let record = sandbox.read_json("s.jsonl").pop().expect("a record");
     assert_eq!(record["tokens_at_checkpoint"], tokens);
-    // More messages, but below the next share; then beyond two shares at once.
+    // More messages, but still below the next threshold; then past two thresholds at once.
     Conversation::plain(2, 100).append(&sandbox, "s.jsonl");
     assert!(!is_made(&sandbox, &options));
     Conversation::plain(4, 4000).append(&sandbox, "s.jsonl");
     assert!(is_made(&sandbox, &options) && !is_made(&sandbox, &options));
     assert_eq!(calls(&sandbox), 2);
-    // Without a known window, shares do not apply.
+    // Without a known window, percentages do not apply.
     let none = ["--turns", "0", "--percents", "1,2", "--min-tokens", "0"];
     assert!(!is_made(&sandbox, &none));
 }
@@ -211,7 +211,7 @@ fn v72_turns_are_counted_since_the_last_checkpoint_across_compactions() {
 }
 
 #[test]
-fn v73_after_a_compaction_shares_are_counted_from_its_size() {
+fn v73_after_a_compaction_the_next_threshold_is_above_the_compacted_size() {
     let sandbox = with_model();
     Conversation::plain(12, 1000).append(&sandbox, "s.jsonl");
     let options = ["--turns", "0", "--min-tokens", "0", "--window", "9000"];
@@ -222,7 +222,7 @@ fn v73_after_a_compaction_shares_are_counted_from_its_size() {
     let compaction =
         sandbox.cmd("claw-compact").args(args).write_stdin(messages).assert().success();
     append(&sandbox, "s.jsonl", compaction.get_output().stdout.clone());
-    // After the compaction, more than a quarter is in use, so the next share is a half.
+    // After the compaction, more than a quarter of the window is in use, so the next threshold is a half.
     let after = compaction.json_one()["tokens_after"].as_u64().expect("a number");
     assert!(after * 4 > 9000 && after * 2 < 9000, "{after}");
     assert!(!is_made(&sandbox, &options));

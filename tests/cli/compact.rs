@@ -76,7 +76,7 @@ fn v50_d40_a_cut_never_separates_a_call_from_its_result() {
 }
 
 #[test]
-fn v51_six_messages_get_smaller_or_nothing_is_done() {
+fn v51_six_messages_are_compacted_only_if_that_saves_tokens() {
     let sandbox = with_model();
     Conversation::plain(6, 0).append(&sandbox, "s.jsonl");
     compact(&sandbox, &[]).code(5).stdout("").stderr(contains("nothing to gain: 6 messages"));
@@ -928,7 +928,7 @@ fn the_users_rules_survive_ten_summaries_without_a_model() {
 }
 
 #[test]
-fn local_with_nothing_to_gain_ends_with_5_and_excludes_a_given_summary() {
+fn the_local_source_ends_with_5_if_nothing_is_gained_and_excludes_a_given_summary() {
     let sandbox = Sandbox::new();
     Conversation::new().user("a").assistant("b").append(&sandbox, "s.jsonl");
     let args = ["--window", "4000", "--call", "exit 69 #", "--fallback", "local"];

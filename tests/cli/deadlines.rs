@@ -138,7 +138,7 @@ fn assert_signal_ends(program: &str, args: &[&str], name: &str, number: i32) {
 }
 
 #[test]
-fn audit_12_on_a_terminal_children_can_read_it_and_are_ended_too() {
+fn audit_12_children_can_read_the_terminal_and_are_ended_too() {
     if !can_run() || !hears(2) {
         return;
     }

@@ -48,7 +48,7 @@ fn audit_06_every_failure_of_a_model_falls_back_to_the_next_source() {
 }
 
 #[test]
-fn audit_06_the_fallback_option_selects_the_only_fallback() {
+fn audit_06_the_fallback_option_rules_out_all_other_fallbacks() {
     let sandbox = with_model();
     Conversation::plain(12, 300).append(&sandbox, "s.jsonl");
     let sources = |args: &[&str]| {
@@ -170,7 +170,8 @@ fn audit_06_a_missing_summary_is_made_once_in_the_background() {
     let sandbox = with_stub();
     sandbox.write("summary", says("What they said."));
     sandbox.write("wait", "");
-    // A turn ends when both of its outputs are closed; the first retry is still running then.
+    // `assert` returns only once both outputs of the turn are closed, so the first retry, which is still running,
+    // does not keep them open.
     for _ in 0..3 {
         turn(&sandbox, &[]).assert().success().stdout("Done.\n").stderr("");
         wait_for("request", || asked(&sandbox) == 1);

@@ -90,7 +90,7 @@ fn assert_key_is_in_no_file(sandbox: &Sandbox) {
 /// Each source is tested with all lower-ranking ones set, too. They must not even be read: two of them have the same
 /// rank, which would be refused.
 #[test]
-fn t2_the_source_of_the_highest_rank_gives_the_key_for_its_header() {
+fn t2_the_key_comes_from_the_source_of_the_highest_rank_and_is_sent_in_its_header() {
     for (shape, variable, header) in VARIABLES {
         let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
         key_file(&sandbox, "key", format!("{KEY}\n"), 0o600);
@@ -416,7 +416,7 @@ fn echoes() -> Vec<Step> {
 }
 
 #[test]
-fn t2_a_key_that_the_provider_repeats_is_nowhere() {
+fn t2_a_key_that_the_provider_repeats_is_neither_shown_nor_stored() {
     // In parallel, because most of the time is spent between retries.
     thread::scope(|scope| {
         for shape in Shape::ALL {

@@ -122,7 +122,7 @@ fn background_processes_do_not_hold_the_lock_and_nested_locks_do_not_wait() {
 }
 
 #[test]
-fn lock_follows_resets_and_rejects_a_name_that_is_also_a_file() {
+fn lock_replaces_an_expired_session_and_rejects_a_name_that_is_also_a_file() {
     let sandbox = Sandbox::new();
     let session = |args: &[&str]| sandbox.cmd("claw-session").args(args);
     session(&["new", "--label", "work"]).assert().success();

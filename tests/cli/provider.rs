@@ -307,7 +307,7 @@ fn a6_the_last_message_is_from_the_user() {
 }
 
 #[test]
-fn a7_roles_take_turns_and_the_user_begins() {
+fn a7_roles_alternate_and_the_user_begins() {
     let roles = |roles: &[&str]| {
         request(roles.iter().map(|role| json!({"role": role, "content": "x"})).collect())
     };
@@ -491,7 +491,7 @@ fn required_members_are_checked_with_their_types() {
 }
 
 #[test]
-fn blocks_are_of_known_types_from_the_right_side() {
+fn blocks_have_known_types_and_fit_the_role() {
     let odd = user_blocks(json!([{"type": "compaction"}]));
     let why = "messages.0.content.0: Input tag 'compaction' found using 'type' does not match any \
                of the expected tags: 'text', 'image', 'document', 'tool_use', 'tool_result', \
@@ -516,7 +516,7 @@ fn blocks_are_of_known_types_from_the_right_side() {
 }
 
 #[test]
-fn calls_have_a_name_and_an_object() {
+fn calls_have_a_valid_name_and_an_object_as_input() {
     let named = |name: &str| {
         let block = json!({"type": "tool_use", "id": "a", "name": name, "input": {}});
         loop_of(json!([block]), json!([result("a")]))
@@ -774,7 +774,7 @@ fn tokens_are_counted_on_request() {
 }
 
 #[test]
-fn a_prompt_counts_a_quarter_of_its_bytes_and_more_for_messages_and_images() {
+fn tokens_are_a_quarter_of_the_bytes_plus_a_charge_per_message_and_image() {
     assert_eq!(rules::count_tokens(&json!({})), 0);
     // 5 bytes: 2 tokens; a message: 8.
     assert_eq!(rules::count_tokens(&hello()), 10);
@@ -805,7 +805,7 @@ fn every_request_is_recorded_unchanged() {
 
 #[test]
 #[should_panic(expected = "rule: \"A6\"")]
-fn a_broken_rule_is_found_after_a_legal_request() {
+fn a_broken_rule_is_reported_even_if_a_later_request_is_legal() {
     let provider = FakeProvider::new();
     post(&provider, &without_last(answer_blocks(json!("so be it"))));
     post(&provider, &hello());
@@ -829,7 +829,8 @@ fn the_server_stops_when_it_is_dropped() {
         std::thread::sleep(Duration::from_millis(5));
     }
     drop(provider);
-    // Another process may have the port by now, so only the end of the request shows that the server has ended.
+    // Another process may have taken the port by now, so check that this connection is closed instead of
+    // opening another.
     stream.read_to_end(&mut Vec::new()).expect("the end of the request");
 }
 

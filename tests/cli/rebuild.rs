@@ -985,7 +985,7 @@ fn a_retraction_removes_a_message() {
 }
 
 #[test]
-fn a_retraction_of_nothing_is_a_finding() {
+fn a_retraction_of_a_missing_record_is_a_finding() {
     let run = rebuild(&three_turns_and(&[retract("w1", "nowhere")]), &[]).success();
     assert_eq!(run.lines(), messages_of_turns());
     run.stderr(contains("unknown-target: '<stdin>' line 10, ")).stderr(contains("'nowhere'"));

@@ -154,7 +154,7 @@ fn v76_if_the_oldest_fails_the_others_are_still_made() {
 }
 
 #[test]
-fn v76_a_range_that_is_empty_or_not_found_fails_and_stays() {
+fn v76_a_compaction_of_an_empty_or_missing_range_fails_and_stays_pending() {
     let sandbox = with_model();
     append_conversation(&sandbox, "one");
     let ids: Vec<Value> =
@@ -250,7 +250,7 @@ fn a_summary_over_a_retracted_stub_is_not_requested() {
 // ---- when ------------------------------------------------------------------------------------
 
 #[test]
-fn v76_the_pause_doubles_up_to_a_day_and_is_on_disk() {
+fn v76_the_pause_doubles_up_to_a_day_across_runs() {
     let (sandbox, stub) = with_stub();
     sandbox.write("status", "69");
     sandbox.write("config", r#"{"session":{"compaction":{"retryIntervalSeconds":600}}}"#);
@@ -296,7 +296,7 @@ fn a_damaged_log_of_attempts_blocks_nothing() {
 }
 
 #[test]
-fn every_takes_its_pause_from_the_configuration_and_a_signal_ends_it() {
+fn the_every_option_takes_its_pause_from_the_configuration_and_a_signal_ends_the_program() {
     let (sandbox, _) = with_stub();
     let configure = |seconds: u64| {
         let text =

@@ -108,7 +108,7 @@ fn v63_d52_no_call_runs_twice_after_an_overflow_between_rounds() {
 }
 
 #[test]
-fn rounds_are_limited_and_again_continues() {
+fn rounds_are_limited_and_the_again_option_continues() {
     let (sandbox, provider) = (sandbox_with(&[("work", WORK)]), FakeProvider::new());
     (1..4).for_each(|n| provider.script(call(n, "work")));
     turn(&sandbox, &provider, &["-m", "Go.", "--max-rounds", "2"])

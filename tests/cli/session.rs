@@ -199,7 +199,7 @@ fn v10_changes_are_seen_and_appending_does_not_rewrite_the_index() {
 // ---- names -----------------------------------------------------------------------------------
 
 #[test]
-fn v81_d63_a_name_is_one_session_or_an_error_and_the_current_one_stays() {
+fn v81_d63_a_name_selects_one_session_and_an_error_keeps_the_current_session() {
     let sandbox = Sandbox::new();
     let one = said(&sandbox, &["new", "--label", "work"]);
     let two = said(&sandbox, &["new", "--label", "workshop"]);

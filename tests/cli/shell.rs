@@ -101,7 +101,7 @@ fn hostile() -> Vec<Vec<u8>> {
 
 /// Linux limits an argument, like a variable of the environment, to 128 KiB.
 #[test]
-fn a_message_as_long_as_an_argument_is_read_and_continues() {
+fn a_message_of_the_maximum_length_of_an_argument_is_accepted() {
     let message = "'".repeat((128 << 10) - 1);
     for shell in installed_shells() {
         let sandbox = Sandbox::new();

@@ -70,7 +70,7 @@ fn with_checkpoint(messages: &str, covers: &str, tokens: u64) -> String {
 }
 
 #[test]
-fn v73_half_of_the_tokens_rounded_down_is_enough() {
+fn v73_a_checkpoint_must_stand_for_half_of_the_tokens_rounded_down() {
     let sandbox = with_model();
     let (mut odd, mut even) = (0, 0);
     for more in 0..4 {

@@ -67,7 +67,7 @@ fn v39_only_results_over_the_limit_change() {
 }
 
 #[test]
-fn v40_l2_a_line_end_counts_only_in_the_last_fifth_of_the_head() {
+fn v40_l2_a_cut_moves_to_a_line_end_only_in_the_last_fifth_of_the_head() {
     let args = ["--window", "10000", "--head-ratio", "1"];
     let kept = |line_feed: Option<usize>| {
         let mut text = text(30_000).into_bytes();
@@ -261,7 +261,7 @@ fn v43_text_that_only_resembles_a_marker_is_text() {
 }
 
 #[test]
-fn v44_no_budget_leaves_the_marker() {
+fn v44_without_room_only_the_marker_is_left() {
     for args in [
         &["--window", "10000", "--max-fraction", "0"][..],
         &["--window", "10000", "--max-fraction", "0.00001"],
@@ -276,7 +276,7 @@ fn v44_no_budget_leaves_the_marker() {
 }
 
 #[test]
-fn v45_d33_l1_many_results_of_legal_length_are_shortened_oldest_first() {
+fn v45_d33_l1_many_results_within_the_limit_are_shortened_oldest_first() {
     let sandbox = Sandbox::new();
     // Eleven results of 4000 tokens, a limit of 24000 characters each, a budget of 14000 tokens in total.
     let conversation = (0..10)
@@ -672,7 +672,7 @@ fn m6_every_run_logs_one_outcome_with_tokens_before_and_after() {
 }
 
 #[test]
-fn d33_the_numbers_of_a_refusal_apply() {
+fn d33_the_numbers_in_a_refusal_are_used() {
     let sandbox = Sandbox::new();
     one(text(7000)).append(&sandbox, "s.jsonl");
     let run = |error: Value, args: &[&str]| {
@@ -707,7 +707,7 @@ fn d33_the_numbers_of_a_refusal_apply() {
 }
 
 #[test]
-fn after_a_refusal_a_fitting_estimate_is_not_enough() {
+fn a_refused_request_ends_with_5_even_if_the_estimate_fits() {
     let sandbox = Sandbox::new();
     one("short").append(&sandbox, "s.jsonl");
     sandbox.write("failure", json!({"type": "error", "limit": 8000}).to_string());
@@ -732,7 +732,7 @@ fn n5_l1_a_pinned_result_stays_whole() {
 }
 
 #[test]
-fn an_unfinished_conversation_passes() {
+fn an_empty_or_unanswered_conversation_is_accepted() {
     truncate(&Sandbox::new(), &["--window", "8000"], "")
         .assert()
         .success()

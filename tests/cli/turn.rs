@@ -363,7 +363,7 @@ fn l7_results_are_shortened_if_an_early_compaction_saves_nothing() {
 }
 
 #[test]
-fn m9_no_guard_sends_one_request() {
+fn m9_the_no_guard_option_limits_a_turn_to_one_request() {
     let (case, run) = Case::new(&builds(), &[Step::Overflow], &["--no-guard"]);
     run.code(3)
         .stdout("")

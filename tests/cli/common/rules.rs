@@ -24,8 +24,8 @@ pub struct Violation {
     pub kind: &'static str,
     /// `error.message`.
     pub message: String,
-    /// The rule that was broken: `A1` to `A12`, or `shape`, `members`, `json`, `headers`, `key`; other shapes have
-    /// the names in `shapes`.
+    /// The rule that was broken: `A1` to `A12`, or `shape`, `members`, `json`, `headers`, `key`; the rules for
+    /// other APIs are named in the module `shapes`.
     pub rule: &'static str,
 }
 
@@ -52,7 +52,7 @@ pub fn parse(raw: &[u8]) -> Result<Value, Violation> {
     }
     serde_json::from_slice(raw).map_err(|error| {
         let error = error.to_string();
-        // The only escapes that the parser's errors mention are unpaired surrogates.
+        // The parser mentions a surrogate or a hex escape only if a surrogate is unpaired.
         if error.contains("surrogate") || error.contains("hex escape") {
             not_json("A11", "no low surrogate in string")
         } else {
@@ -142,7 +142,8 @@ fn conversation(request: &Map<String, Value>) -> Verdict {
 
 // ---- members of the request ----------------------------------------------------------------
 
-/// Zero is legal in the API, to fill its cache; the programs under test never send it.
+/// Refuses 0 as well. The API accepts it as a way to fill the prompt cache, but the programs under test never send
+/// it.
 fn max_tokens(request: &Map<String, Value>) -> Verdict {
     match request.get("max_tokens") {
         None => refuse("shape", "max_tokens: Field required"),
@@ -220,8 +221,8 @@ fn message_shape(message: &Value, n: usize, last: bool) -> Verdict {
     }
 }
 
-/// A8: a message does not end in thinking. Reports differ on whether the API accepts this before the last message,
-/// so it is refused everywhere.
+/// A8: a message must not end in thinking. Reports differ on whether the API accepts that in messages other than
+/// the last one, so it is refused in all of them.
 fn final_block(blocks: &[Value], at: &str) -> Verdict {
     match blocks.last().and_then(|block| block["type"].as_str()) {
         Some(kind @ ("thinking" | "redacted_thinking")) => {

@@ -82,7 +82,7 @@ fn audit_29_rows_appear_as_they_arrive() {
 }
 
 #[test]
-fn audit_29_memory_is_bounded_and_a_reader_may_leave() {
+fn audit_29_memory_is_bounded_and_the_reader_may_exit_early() {
     for endless in
         ["tr '\\0' a", "tr '\\0' '\\n'", "sed 's/./- word\\n/g'", "sed '1s/^/```\\n/; s/./x/g'"]
     {
