@@ -25,7 +25,7 @@ pub struct Lock {
     pub name: OsString,
     #[command(flatten)]
     resets: ResetArgs,
-    /// Hold the lock of claw-retry instead, which turns do not wait for
+    /// Hold the lock that claw-retry uses instead of the turn lock; turns do not wait for it
     #[arg(long)]
     pub retry: bool,
     #[command(flatten)]
