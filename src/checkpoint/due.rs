@@ -100,7 +100,7 @@ impl fmt::Display for Due {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Due::Percent(percent) => write!(f, "past {percent} % of the window"),
-            Due::Turns(turns) => write!(f, "{turns} turns since the last one"),
+            Due::Turns(turns) => write!(f, "{turns} turns since the last checkpoint"),
         }
     }
 }
@@ -113,8 +113,9 @@ impl fmt::Display for NotDue {
                 write!(f, "{tokens} tokens, at least {min} needed")
             }
             NotDue::NotYet(ConversationState { tokens, baseline, turns, window }) => {
-                let since = if *turns == 1 { "turn" } else { "turns" };
-                write!(f, "{tokens} tokens, {baseline} at the last one, {turns} {since} since; ")?;
+                let noun = if *turns == 1 { "turn" } else { "turns" };
+                write!(f, "{tokens} tokens, {baseline} at the last checkpoint or compaction, ")?;
+                write!(f, "{turns} {noun} since the last checkpoint; ")?;
                 match window {
                     Some(window) => write!(f, "the window is {window}"),
                     None => f.write_str("the window is unknown"),

@@ -166,7 +166,7 @@ impl CheckpointRun<'_> {
             return Some(why.to_string());
         }
         let has_news = plan.is_some_and(|plan| plan.has_new_messages);
-        (!has_news).then(|| "no message has been answered since the last one".to_owned())
+        (!has_news).then(|| "no message has been answered since the last checkpoint".to_owned())
     }
 
     fn triggers(&self) -> Triggers {
