@@ -37,7 +37,7 @@ pub struct DialectArgs {
     /// Read transcripts of another program as DIALECT (default: from their content)
     #[arg(long, value_name = "DIALECT")]
     pub from: Option<Dialect>,
-    /// In a transcript of another program that has branches, read the one that ends with record ID
+    /// In a transcript of another program that has branches, read the branch that ends with record ID
     #[arg(long, value_name = "ID")]
     pub leaf: Option<String>,
 }
