@@ -57,7 +57,7 @@ rules! {
     LINE_CHANGED, "line-changed", Error, false,
         "A record's id does not match its line: the line was changed after it was written.";
     LINE_INSERTED, "line-inserted", Error, false,
-        "A record's id matches only if the line before it is left out: that line was inserted later.";
+        "The next record's id matches only if this line is left out: the line was inserted later.";
     LINES_SWAPPED, "lines-swapped", Error, false,
         "The ids of two neighbouring lines match in the opposite order: the lines were swapped.";
     LINE_MISSING, "line-missing", Error, false,

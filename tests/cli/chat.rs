@@ -524,7 +524,7 @@ fn audit_27_an_expired_session_is_followed_by_a_new_one() {
     assert!(at(0, "hi\n").contains("(initial): 0 turns restored"));
     assert!(at(30, "hi\n").contains("(initial): 1 turn restored"));
     let said = at(61, "hi\n/list\n");
-    assert!(said.contains("is over") && said.contains(": 0 turns restored"), "{said}");
+    assert!(said.contains("has expired") && said.contains(": 0 turns restored"), "{said}");
     // A session that the user selects is used even if it has expired.
     let said = at(200, "/switch initial\nhi\nhi\n");
     assert!(said.ends_with("(initial): 2 turns restored\n"), "{said}");

@@ -108,8 +108,8 @@ impl Switch {
     }
 }
 
-/// Returns the session to use for `entry`: itself, or, if it is over, the newest session with its key, or a
-/// new one if that is over, too. A session without a key is never over.
+/// Returns the session to use for `entry`: itself, or, if it has expired, the newest session with its key, or a
+/// new one if that has expired, too. A session without a key never expires.
 pub fn follow(
     resets: ResetArgs,
     place: &SessionPlace,
@@ -130,14 +130,14 @@ pub fn follow(
         make(place, SessionPlan { agent, key, label: None, reuse })?
     };
     let text = format!(
-        "session '{}' is over; session '{}' continues with the same key",
+        "session '{}' has expired; session '{}' continues with the same key",
         entry.id, next.id
     );
     place.log.note(&text);
     Ok(next)
 }
 
-/// Returns true if a session is over. It is not over while a turn runs in it.
+/// Returns true if a session has expired. It does not expire while a turn runs in it.
 fn is_over(resets: ResetArgs, entry: &SessionEntry) -> anyhow::Result<bool> {
     let reset = Reset { daily: resets.reset, idle: resets.idle };
     if reset == Reset::default() || entry.key.is_empty() {
