@@ -36,6 +36,7 @@ mod records;
 mod rules;
 mod shortened;
 mod shown;
+mod trees;
 mod views;
 
 use std::any::Any;
@@ -146,6 +147,17 @@ fn g7_results_are_paired_with_their_calls_in_every_order() {
 fn h7_sent_ids_are_legal_unique_and_stable() {
     for seed in 0..2_000 {
         if let Err(why) = ids::are_legal_and_stay(seed) {
+            panic!("seed {seed}: {why}");
+        }
+    }
+}
+
+#[test]
+fn a_tree_gives_the_messages_of_its_path() {
+    let is_full = env::var_os("CLAW_TEST_FULL").is_some();
+    for seed in 0..if is_full { CHAINS_IN_FULL } else { CONVERSATIONS / 40 } {
+        let held = trees::give_the_messages_of_their_path(seed);
+        if let Err(why) = held.and_then(|()| trees::survive_damage(seed)) {
             panic!("seed {seed}: {why}");
         }
     }
