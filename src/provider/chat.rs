@@ -26,6 +26,8 @@ pub(super) enum ChatTurn<'m> {
     User(Vec<UserPart<'m>>),
     /// An assistant message, with a text, calls, or both.
     Assistant {
+        /// The joined thinking, as a JSON string, if it was asked for.
+        thinking: Option<String>,
         /// The joined texts of the message, as a JSON string.
         text: Option<String>,
         /// The tool calls, in order.
@@ -71,14 +73,16 @@ pub(super) struct ChatCall<'m> {
 
 /// Converts messages. The tool results of a message come first, one message each, then the user's text, preceded by
 /// the images of the results. Thinking and unknown blocks are dropped, as are messages that become empty; if that
-/// makes two user messages adjacent, they are merged.
-fn turns<'m>(messages: &'m [Message<'_>]) -> Vec<ChatTurn<'m>> {
+/// makes two user messages adjacent, they are merged. With `with_thinking`, readable thinking is kept.
+pub(super) fn turns<'m>(messages: &'m [Message<'_>], with_thinking: bool) -> Vec<ChatTurn<'m>> {
     let mut names = HashMap::new();
     let mut turns = Vec::new();
     for message in messages {
         match message.role {
             Role::User => user(&message.content, &names, &mut turns),
-            Role::Assistant => turns.extend(assistant(&message.content, &mut names)),
+            Role::Assistant => {
+                turns.extend(assistant(&message.content, &mut names, with_thinking));
+            }
         }
     }
     turns
@@ -90,21 +94,37 @@ pub(super) fn messages(
     to_json: impl Fn(&ChatTurn<'_>) -> String,
 ) -> Vec<String> {
     let system = |text| Members::new().string("role", "system").string("content", text).into_json();
-    let turns = turns(request.messages);
+    let turns = turns(request.messages, false);
     request.system.map(system).into_iter().chain(turns.iter().map(to_json)).collect()
+}
+
+/// Returns messages as JSON, each turn converted by `to_json`.
+pub(super) fn convert(
+    messages: &[Message<'_>],
+    with_thinking: bool,
+    to_json: impl Fn(&ChatTurn<'_>) -> String,
+) -> Vec<String> {
+    turns(messages, with_thinking).iter().map(to_json).collect()
 }
 
 /// The names of the tools, as JSON strings, by the id of the call.
 type Names<'m> = HashMap<Cow<'m, str>, &'m str>;
 
-fn assistant<'m>(content: &'m Content<'_>, names: &mut Names<'m>) -> Option<ChatTurn<'m>> {
-    let (mut texts, mut calls) = (Vec::new(), Vec::new());
+fn assistant<'m>(
+    content: &'m Content<'_>,
+    names: &mut Names<'m>,
+    with_thinking: bool,
+) -> Option<ChatTurn<'m>> {
+    let (mut texts, mut calls, mut thinking) = (Vec::new(), Vec::new(), Vec::new());
     if let Content::Text(raw) = content {
         texts.extend(not_blank(raw));
     }
     for object in objects(content) {
         match object.string("type").as_deref() {
             Some("text") => texts.extend(object.get("text").and_then(not_blank)),
+            Some("thinking") if with_thinking => {
+                thinking.extend(object.get("thinking").and_then(not_blank));
+            }
             Some("tool_use") => {
                 let call = call(&object);
                 names.extend(call.iter().map(|call| (call.id.clone(), call.name)));
@@ -113,8 +133,9 @@ fn assistant<'m>(content: &'m Content<'_>, names: &mut Names<'m>) -> Option<Chat
             _ => {}
         }
     }
-    let text = (!texts.is_empty()).then(|| joined(&texts));
-    (text.is_some() || !calls.is_empty()).then_some(ChatTurn::Assistant { text, calls })
+    let [text, thinking] = [texts, thinking].map(|all| (!all.is_empty()).then(|| joined(&all)));
+    let is_empty = text.is_none() && thinking.is_none() && calls.is_empty();
+    (!is_empty).then_some(ChatTurn::Assistant { thinking, text, calls })
 }
 
 fn call<'m>(object: &Object<'m>) -> Option<ChatCall<'m>> {
@@ -262,7 +283,7 @@ mod tests {
     /// Returns the debug output of each turn of these lines.
     fn printed(lines: &str) -> Vec<String> {
         let messages = messages::read("t", lines.as_bytes()).unwrap();
-        turns(&messages).iter().map(|turn| format!("{turn:?}")).collect()
+        turns(&messages, false).iter().map(|turn| format!("{turn:?}")).collect()
     }
 
     #[test]
@@ -277,7 +298,7 @@ mod tests {
         };
         let image = UserPart::Image { media_type: "\"image/png\"", data: "\"eA==\"" };
         assert_eq!(
-            turns(&messages)[1..],
+            turns(&messages, false)[1..],
             [
                 result("a", Some("\"f\""), r#""1\n[image]\n2""#),
                 result("b", Some("\"g\""), r#""ERROR: no""#),
@@ -292,7 +313,10 @@ mod tests {
         let line = r#"{"role":"assistant","content":[{"type":"text","text":"a\u00e9\/"},{"type":"text","text":" "},{"type":"text","text":"\"b"}]}"#;
         let messages = messages::read("t", line.as_bytes()).unwrap();
         let text = Some(r#""a\u00e9\/\n\"b""#.to_owned());
-        assert_eq!(turns(&messages), [ChatTurn::Assistant { text, calls: vec![] }]);
+        assert_eq!(
+            turns(&messages, false),
+            [ChatTurn::Assistant { thinking: None, text, calls: vec![] }]
+        );
     }
 
     #[test]
@@ -316,7 +340,7 @@ mod tests {
         let with = |source: &str| {
             let line = format!(r#"{{"role":"user","content":[{{"type":{source}}}]}}"#);
             let messages = messages::read("t", line.as_bytes()).unwrap();
-            format!("{:?}", turns(&messages))
+            format!("{:?}", turns(&messages, false))
         };
         for (block, word) in [
             (r#""image","source":{"type":"file","file_id":"x"}"#, "[image]"),

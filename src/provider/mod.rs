@@ -14,6 +14,8 @@ pub mod estimated;
 pub mod endpoint;
 mod extent;
 pub mod failure;
+pub mod form;
+mod gemini;
 #[cfg(feature = "http")]
 pub mod http;
 pub mod key;

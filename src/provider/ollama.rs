@@ -61,14 +61,16 @@ pub fn body(request: &ModelRequest<'_, '_>) -> String {
         .into_json()
 }
 
-fn message(turn: &ChatTurn<'_>) -> String {
+/// Returns a message.
+pub(super) fn message(turn: &ChatTurn<'_>) -> String {
     match turn {
         ChatTurn::User(parts) => user(parts),
-        ChatTurn::Assistant { text, calls } => {
+        ChatTurn::Assistant { thinking, text, calls } => {
             let calls = Some(calls.iter().map(call)).filter(|calls| calls.len() > 0);
             Members::new()
                 .string("role", "assistant")
                 .raw("content", text.as_deref().unwrap_or("\"\""))
+                .optional(Members::raw, "thinking", thinking.as_deref())
                 .optional(Members::list, "tool_calls", calls)
         }
         ChatTurn::Result { id, name, text } => Members::new()

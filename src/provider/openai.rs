@@ -80,16 +80,18 @@ pub fn body(request: &ModelRequest<'_, '_>) -> String {
         .into_json()
 }
 
-fn message(turn: &ChatTurn<'_>) -> String {
+/// Returns a message.
+pub(super) fn message(turn: &ChatTurn<'_>) -> String {
     match turn {
         ChatTurn::User(parts) => {
             Members::new().string("role", "user").raw("content", &content(parts))
         }
-        ChatTurn::Assistant { text, calls } => {
+        ChatTurn::Assistant { thinking, text, calls } => {
             let calls = Some(calls.iter().map(call)).filter(|calls| calls.len() > 0);
             Members::new()
                 .string("role", "assistant")
                 .or_null(Members::raw, "content", text.as_deref())
+                .optional(Members::raw, "reasoning_content", thinking.as_deref())
                 .optional(Members::list, "tool_calls", calls)
         }
         ChatTurn::Result { id, text, .. } => Members::new()

@@ -8,6 +8,7 @@ mod claude_code;
 mod codex;
 mod import;
 mod pi;
+mod targets;
 
 use std::env;
 use std::fs;

@@ -2,7 +2,7 @@
 
 mod output;
 
-use crate::output::{PartArgs, RuleArgs, write_messages};
+use crate::output::{PartArgs, RuleArgs, TargetArgs, write_messages};
 use clap::Parser;
 use clawutils::cli::{self, DialectArgs, LogArgs, Operands, Output, arguments, progress, report};
 use clawutils::exit::Exit;
@@ -32,22 +32,24 @@ struct Args {
     #[arg(long)]
     meta: bool,
     #[command(flatten)]
+    target: TargetArgs,
+    #[command(flatten)]
     rules: RuleArgs,
     /// Write the complete content of record ID as text
-    #[arg(long, value_name = "ID", conflicts_with_all = ["array", "meta", "ready"])]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["array", "meta", "ready", "to", "thinking"])]
     record: Option<String>,
     /// Escape control characters in the content of --record
     #[arg(long, requires = "record")]
     printable: bool,
     /// Write the tool calls at the end that have no result yet
-    #[arg(long, conflicts_with_all = ["array", "meta", "ready", "record"])]
+    #[arg(long, conflicts_with_all = ["array", "meta", "ready", "to", "thinking", "record"])]
     open: bool,
     /// Write the retract records that undo the newest cut or turn
-    #[arg(long, value_name = "WHAT", conflicts_with_all = ["array", "meta", "strict", "ready", "record", "open", "at",
+    #[arg(long, value_name = "WHAT", conflicts_with_all = ["array", "meta", "strict", "ready", "to", "thinking", "record", "open", "at",
         "to_turn", "limit_turns", "ignore_compactions", "interrupted"])]
     undo: Option<Undo>,
     /// Write the retract records that reverse the last undo
-    #[arg(long, conflicts_with_all = ["array", "meta", "strict", "ready", "record", "open", "undo", "at", "to_turn",
+    #[arg(long, conflicts_with_all = ["array", "meta", "strict", "ready", "to", "thinking", "record", "open", "undo", "at", "to_turn",
         "limit_turns", "ignore_compactions", "interrupted"])]
     redo: bool,
     #[command(flatten)]
@@ -74,7 +76,13 @@ fn main() -> ExitCode {
             report(log, &notes.findings, args.rules.strict)?;
         } else {
             let form = Form { array: args.array, meta: args.meta };
-            write_messages(&inputs, &args.part.options(), (form, args.rules), log, &mut out)?;
+            let options = args.part.options();
+            match args.target.to {
+                None if args.target.thinking.is_none() => {
+                    write_messages(&inputs, &options, (form, args.rules), log, &mut out)?;
+                }
+                _ => args.target.write(&inputs, &options, (form, args.rules), log, &mut out)?,
+            }
         }
         out.finish()?;
         Ok(Exit::Done)

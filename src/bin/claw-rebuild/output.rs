@@ -1,10 +1,13 @@
 //! The options of `claw-rebuild` for the part of the transcripts to read, and for checks of the messages.
 
+use anyhow::Context;
 use clawutils::cli::options::LimitTurnsArgs;
 use clawutils::cli::{Log, Output, report};
 use clawutils::input::Input;
 use clawutils::messages::rebuild::{self, Form, RebuildOptions};
+use clawutils::provider::form::{self, Target, Thinking};
 use clawutils::rules::check_ready;
+use std::io::Write;
 
 /// The options for the part of the transcripts to read.
 #[derive(Clone, Debug, clap::Args)]
@@ -49,6 +52,47 @@ pub struct RuleArgs {
     /// Write messages only if they can be sent as they are; otherwise exit with 7 or 76
     #[arg(long)]
     pub ready: bool,
+}
+
+/// The options for the form of another API.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct TargetArgs {
+    /// Write the messages in the form of another API
+    #[arg(long, value_name = "API", conflicts_with = "meta")]
+    pub to: Option<Target>,
+    /// Keep or strip thinking (default: auto)
+    #[arg(long, value_name = "WHAT", conflicts_with = "meta")]
+    pub thinking: Option<Thinking>,
+}
+
+impl TargetArgs {
+    /// Rebuilds all messages, and writes them in the form of the API.
+    ///
+    /// # Errors
+    /// As [`write_messages`].
+    pub fn write(
+        self,
+        inputs: &[Input],
+        options: &RebuildOptions,
+        (form, rules): (Form, RuleArgs),
+        log: Log,
+        out: &mut Output,
+    ) -> anyhow::Result<()> {
+        let rebuilt = rebuild::from_inputs(inputs, options)?;
+        report(log, &rebuilt.findings, rules.strict)?;
+        log.replaced(rebuilt.replaced);
+        if rules.ready {
+            check_ready(&rebuilt.messages)?;
+        }
+        let (to, thinking) = (self.to.unwrap_or_default(), self.thinking.unwrap_or_default());
+        let messages = form::convert(rebuilt.messages, to, thinking);
+        let text = match (form.array, messages.is_empty()) {
+            (true, _) => format!("[{}]\n", messages.join(",\n")),
+            (false, true) => String::new(),
+            (false, false) => messages.join("\n") + "\n",
+        };
+        out.write_all(text.as_bytes()).context("cannot write '<stdout>'")
+    }
 }
 
 /// Rebuilds the messages and writes them. With `--strict` or `--ready`, writes nothing until all messages are checked.
