@@ -23,6 +23,8 @@
 
 mod pairs;
 
+use wide::u8x16;
+
 /// The units of [`weigh`] per token.
 pub const UNIT: u64 = 64;
 
@@ -193,6 +195,52 @@ fn class(byte: u8) -> ByteClass {
     CLASS[usize::from(byte)]
 }
 
+/// The kinds of the next bytes of a text, one bit for each, the first in the lowest bit. Finding the end of a word in
+/// these takes half the time of examining byte by byte.
+#[derive(Clone, Copy, Default)]
+struct NextKinds {
+    lower: u32,
+    upper: u32,
+    /// The bytes that a dense run can contain.
+    dense: u32,
+}
+
+impl NextKinds {
+    /// The number of bytes.
+    const BYTES: usize = 16;
+
+    #[inline]
+    fn of(rest: &[u8]) -> NextKinds {
+        let bytes = u8x16::new(rest.first_chunk().copied().unwrap_or_else(|| {
+            let mut chunk = [0; NextKinds::BYTES];
+            chunk[..rest.len()].copy_from_slice(rest);
+            chunk
+        }));
+        let between = |first: u8, last: u8| {
+            let from_first = bytes - u8x16::splat(first);
+            from_first.min(u8x16::splat(last - first)).simd_eq(from_first)
+        };
+        let is = |byte: u8| bytes.simd_eq(u8x16::splat(byte));
+        let (lower, upper) = (between(b'a', b'z'), between(b'A', b'Z'));
+        let signs = is(b'+') | is(b'/') | is(b'=') | is(b'_') | is(b'-');
+        let dense = lower | upper | between(b'0', b'9') | signs;
+        NextKinds {
+            lower: lower.to_bitmask(),
+            upper: upper.to_bitmask(),
+            dense: dense.to_bitmask(),
+        }
+    }
+
+    /// Returns the kinds without the first `count` bytes.
+    fn after(self, count: u32) -> NextKinds {
+        NextKinds {
+            lower: self.lower >> count,
+            upper: self.upper >> count,
+            dense: self.dense >> count,
+        }
+    }
+}
+
 /// A position in a text, always on a character boundary; taking a run moves it past the run.
 struct TextScan<'a> {
     text: &'a str,
@@ -206,11 +254,12 @@ impl TextScan<'_> {
     /// Takes the next run and returns its weight.
     fn run(&mut self) -> Option<u64> {
         let byte = *self.bytes.get(self.at)?;
-        if let Some(weight) = self.dense() {
+        let kinds = DENSE_BYTE[usize::from(byte)].then(|| NextKinds::of(self.rest()));
+        if let Some(weight) = kinds.and_then(|kinds| self.dense(kinds)) {
             return Some(weight);
         }
         Some(match class(byte) {
-            ByteClass::Lower | ByteClass::Upper => self.word(),
+            ByteClass::Lower | ByteClass::Upper => self.word(kinds.unwrap_or_default()),
             ByteClass::Digit => DIGITS + DIGIT * self.take(|b| b.is_ascii_digit()),
             ByteClass::Punctuation => self.punctuation(byte),
             ByteClass::Space => match self.take(|b| b == b' ') {
@@ -259,8 +308,13 @@ impl TextScan<'_> {
     ///
     /// A run is judged in blocks, so that a key after a long path is recognised and no byte is examined more
     /// than twice.
-    fn dense(&mut self) -> Option<u64> {
+    fn dense(&mut self, next: NextKinds) -> Option<u64> {
         if self.at < self.sparse_until {
+            return None;
+        }
+        let run = next.dense.trailing_ones() as usize;
+        if run < DENSE_SHORTEST {
+            self.sparse_until = self.at + run;
             return None;
         }
         let most = DENSE_BLOCK + DENSE_SHORTEST;
@@ -275,14 +329,21 @@ impl TextScan<'_> {
         weight
     }
 
-    fn word(&mut self) -> u64 {
-        let end = self.at + self.ahead(|b| b.is_ascii_alphabetic());
+    fn word(&mut self, next: NextKinds) -> u64 {
+        let letters = match (next.lower | next.upper).trailing_ones() as usize {
+            NextKinds::BYTES => self.ahead(|b| b.is_ascii_alphabetic()),
+            fewer => fewer,
+        };
+        let end = self.at + letters;
         let wide = self.bytes.get(end).is_some_and(|&b| class(b) == ByteClass::Wide);
         if wide && self.char_at(end).is_some_and(is_accented) {
             return self.accented_word();
         }
         let before = self.at.checked_sub(1).and_then(|i| self.bytes.get(i));
         let mut weight = if before == Some(&b' ') { 0 } else { GLUED };
+        if letters < NextKinds::BYTES {
+            return weight + self.pieces(next, end);
+        }
         weight += self.piece();
         while self.at < end {
             weight += GLUED + self.piece();
@@ -290,12 +351,33 @@ impl TextScan<'_> {
         weight
     }
 
+    /// Takes the pieces of a word that ends at `end`, among the next bytes.
+    fn pieces(&mut self, mut next: NextKinds, end: usize) -> u64 {
+        let mut weight = 0;
+        loop {
+            let upper = next.upper.trailing_ones();
+            let lower = (next.lower >> upper).trailing_ones();
+            weight += self.piece_of(u64::from(upper), u64::from(lower));
+            if self.at >= end {
+                return weight;
+            }
+            next = next.after(upper + lower);
+            weight += GLUED;
+        }
+    }
+
     /// Takes capitals and the lower-case letters after them.
     fn piece(&mut self) -> u64 {
-        let start = self.at;
-        let upper = self.take(|b| b.is_ascii_uppercase());
-        let last_capital = self.at.saturating_sub(1).max(start);
-        let lower = self.take(|b| b.is_ascii_lowercase());
+        let upper = self.ahead(|b| b.is_ascii_uppercase());
+        let after = self.rest().get(upper..).unwrap_or_default();
+        let lower = after.iter().take_while(|b| b.is_ascii_lowercase()).count();
+        self.piece_of(upper as u64, lower as u64)
+    }
+
+    /// Takes a piece of so many letters, and returns its weight.
+    fn piece_of(&mut self, upper: u64, lower: u64) -> u64 {
+        let last_capital = self.at + upper.saturating_sub(1) as usize;
+        self.at += (upper + lower) as usize;
         if lower == 0 {
             return CAPITALS + CAPITALS_LETTER * upper.saturating_sub(CAPITALS_SHORT);
         }
