@@ -1,0 +1,13 @@
+"""Reads every record of transcripts, as a check in a script does."""
+
+import json
+import sys
+
+for path in sys.argv[1:]:
+    records = calls = 0
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            record = json.loads(line)
+            records += 1
+            calls += record["type"] == "tool_use"
+    print(json.dumps({"path": path, "records": records, "calls": calls}))
