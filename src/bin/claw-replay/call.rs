@@ -40,8 +40,8 @@ pub struct Call {
     /// The number of repetitions that must pass.
     required: u64,
     update: bool,
-    /// True if the answers come from recordings.
-    is_replay: bool,
+    /// The number of recordings in a replay, else 1: the most calls that one reply may take.
+    recordings: u64,
     rebuild: RebuildOptions,
     extras: Extras,
     limits: RunLimits,
@@ -151,37 +151,42 @@ impl TranscriptRun<'_> {
     }
 
     /// Makes a reply once and compares it. Of several recordings of the request, one must give the wanted reply: they
-    /// may be of several sessions with the same beginning.
+    /// may be of several sessions with the same beginning, or of several attempts.
     fn attempt(
         &mut self,
         name: &str,
         messages: &[Message<'_>],
         wanted: &Reply,
     ) -> anyhow::Result<Attempt> {
-        let mode = self.mode;
         let mut first = None;
-        for recording in 1.. {
-            let new = match mode.call(messages, recording)? {
-                CallOutcome::Reply(new) => new,
+        for recording in 1..=self.mode.recordings {
+            let attempt = match self.mode.call(messages, recording)? {
+                CallOutcome::Reply(new) => self.compare(name, wanted, new)?,
+                CallOutcome::Refused(message) => Attempt::Failed(message),
                 CallOutcome::NotRecorded(message) | CallOutcome::Failed(message) => {
                     return Ok(first.unwrap_or(Attempt::Failed(message)));
                 }
             };
-            self.numbers.add(&new, &mode.limits);
-            let case = CaseName { transcript: &self.transcript.name, case: name };
-            match mode.comparison.compare(case, wanted, &new.reply) {
-                Ok(None) => return Ok(Attempt::Same),
-                Ok(Some(difference)) => {
-                    first.get_or_insert(Attempt::Different(difference, new.reply));
+            match (&attempt, &first) {
+                (Attempt::Same, _) => return Ok(attempt),
+                (Attempt::Different(..), Some(Attempt::Failed(_))) | (_, None) => {
+                    first = Some(attempt);
                 }
-                Err(error) if exit::status(&error) == Exit::Config => return Err(error),
-                Err(error) => return Ok(Attempt::Failed(exit::text(&error))),
-            }
-            if !mode.is_replay {
-                break;
+                _ => {}
             }
         }
-        Ok(first.unwrap_or(Attempt::Same))
+        Ok(first.unwrap_or_else(|| Attempt::Failed("there are no recordings".to_owned())))
+    }
+
+    fn compare(&mut self, name: &str, wanted: &Reply, new: NewReply) -> anyhow::Result<Attempt> {
+        self.numbers.add(&new, &self.mode.limits);
+        let case = CaseName { transcript: &self.transcript.name, case: name };
+        match self.mode.comparison.compare(case, wanted, &new.reply) {
+            Ok(None) => Ok(Attempt::Same),
+            Ok(Some(difference)) => Ok(Attempt::Different(difference, new.reply)),
+            Err(error) if exit::status(&error) == Exit::Config => Err(error),
+            Err(error) => Ok(Attempt::Failed(exit::text(&error))),
+        }
     }
 
     /// Expects the new reply from now on.
@@ -214,7 +219,7 @@ impl Call {
             }
             CallOutcome::NotRecorded(_) => self.limits.release(reserved),
             // It may have cost something.
-            CallOutcome::Failed(_) => {}
+            CallOutcome::Refused(_) | CallOutcome::Failed(_) => {}
         }
         Ok(outcome)
     }

@@ -60,6 +60,18 @@ impl Cassette {
         Ok(Cassette { dir: dir.to_owned(), recordings })
     }
 
+    /// Returns the number of recordings.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.recordings.len() as u64
+    }
+
+    /// Returns true if there are no recordings.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.recordings.is_empty()
+    }
+
     /// Leaves out the first `count` recordings of each request, as if they had been returned already.
     #[must_use]
     pub fn skip(mut self, count: u64) -> Cassette {

@@ -116,6 +116,38 @@ fn sessions_with_the_same_beginning_share_recordings() {
 }
 
 #[test]
+fn a_recorded_failure_does_not_hide_the_reply_of_the_next_attempt() {
+    let (sandbox, provider) = (Sandbox::new(), FakeProvider::new());
+    let turn = |args: &[&str]| {
+        let turn = sandbox.cmd("claw-turn").envs(provider.env()).args(["--record", "tape"]);
+        turn.args(args).arg("s.jsonl").assert()
+    };
+    provider.script(Step::error(400, "invalid_request_error", "no"));
+    turn(&["-m", "hi"]).code(76);
+    provider.script(Step::text("yes"));
+    turn(&["--again"]).success();
+    let replay = |path| live(&sandbox, &provider, &["--replay", "tape", path]);
+    replay("s.jsonl").success();
+    // The difference matters more than the failure.
+    sealed(&sandbox, "t.jsonl", &[prompt("hi"), answer("no")]);
+    assert_eq!(
+        replay("t.jsonl").code(1).json_one()["message"],
+        "turn 1: the text differs in line 1"
+    );
+    // A request that is never sent does not lead to an endless search.
+    let args = ["--replay", "tape", "--limit-turns", "0", "t.jsonl"];
+    let message = live(&sandbox, &provider, &args).code(1).json_one()["message"].clone();
+    assert_eq!(
+        message,
+        "turn 1: not ready to send: no-messages: message 1: there is nothing to send; append a prompt first"
+    );
+    // What call records, it can replay.
+    provider.script(Step::text("no"));
+    live(&sandbox, &provider, &["--record", "more", "t.jsonl"]).success();
+    live(&sandbox, &provider, &["--replay", "more", "t.jsonl"]).success();
+}
+
+#[test]
 fn a_planted_regression_is_found_by_call_and_by_nothing_else() {
     let sandbox = Sandbox::new();
     for n in 0..6 {

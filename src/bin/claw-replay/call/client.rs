@@ -31,7 +31,9 @@ pub enum CallOutcome {
     Reply(NewReply),
     /// There is no further recording of the request.
     NotRecorded(String),
-    /// The call failed, for this reason.
+    /// The provider refused the request or failed.
+    Refused(String),
+    /// The call failed before there was an answer, for this reason.
     Failed(String),
 }
 
@@ -63,7 +65,7 @@ impl Client {
             }
             ended => ended?,
         };
-        let message = last_message(&ended.stderr);
+        let (message, is_answer) = last_diagnostic(&ended.stderr);
         match ended.exit() {
             Some(Exit::Done | Exit::CutOff) => {
                 let reply = NewReply::read(ended.stdout);
@@ -76,6 +78,7 @@ impl Client {
                 let error = ended.failure(PROGRAM, "cannot call the model");
                 Ok(CallOutcome::Failed(error.to_string()))
             }
+            _ if is_answer => Ok(CallOutcome::Refused(message)),
             _ => Ok(CallOutcome::Failed(message)),
         }
     }
@@ -86,10 +89,13 @@ fn is_missing(error: &anyhow::Error) -> bool {
     io.is_some_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
 
-/// Returns the message of the last diagnostic, on one line.
-fn last_message(stderr: &[u8]) -> String {
+/// Returns the message of the last diagnostic, on one line, and true if it is about an answer of a provider.
+fn last_diagnostic(stderr: &[u8]) -> (String, bool) {
     let text = String::from_utf8_lossy(stderr);
-    let message =
-        |line: &str| Some(printable(&Object::parse(line).ok()?.string("message")?).into_owned());
-    text.lines().rev().find_map(message).unwrap_or_default()
+    let read = |line: &str| {
+        let object = Object::parse(line).ok()?;
+        let is_answer = object.string("rule").is_some_and(|rule| rule != "preflight");
+        Some((printable(&object.string("message")?).into_owned(), is_answer))
+    };
+    text.lines().rev().find_map(read).unwrap_or_default()
 }

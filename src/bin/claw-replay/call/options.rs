@@ -132,7 +132,7 @@ impl CallArgs {
     /// Fails with 65 if the tools are not JSON or the recordings cannot be used, 74 or 77 if a file cannot be read, 77 if
     /// there is no key, and 78 if a setting is missing or invalid.
     pub fn mode(&self, settings: &[(Setting, SettingValue)]) -> anyhow::Result<Call> {
-        self.check()?;
+        let recordings = self.check()?;
         let extras = self.request.read()?;
         let mut arguments = Vec::new();
         if self.stream {
@@ -150,7 +150,7 @@ impl CallArgs {
             repeat: self.repeat,
             required: required as u64,
             update: self.update,
-            is_replay: self.cassette.replay.is_some(),
+            recordings,
             rebuild: RebuildOptions { limit_turns, ..RebuildOptions::default() },
             extras,
             limits: RunLimits::new(&self.limits, self.model.model())?,
@@ -158,19 +158,20 @@ impl CallArgs {
         })
     }
 
-    /// Checks all that would otherwise make every call fail.
-    fn check(&self) -> anyhow::Result<()> {
+    /// Checks all that would otherwise make every call fail. Returns the most calls that one reply may take: the number
+    /// of recordings, or 1.
+    fn check(&self) -> anyhow::Result<u64> {
         let endpoint = self.connection.endpoint(&self.model)?;
         endpoint.check()?;
-        match &self.cassette.replay {
-            Some(directory) => drop(Cassette::open(directory)?),
-            None => endpoint.require_key()?,
-        }
+        let recordings = match &self.cassette.replay {
+            Some(directory) => Cassette::open(directory)?.len().max(1),
+            None => endpoint.require_key().map(|()| 1)?,
+        };
         self.failures.read()?;
         if self.model.model().is_none() {
             return fail(Exit::Config, "no model is named; give --model or set CLAW_MODEL");
         }
-        Ok(())
+        Ok(recordings)
     }
 
     /// Returns a text of all that the reports depend on.
