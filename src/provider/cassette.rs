@@ -27,7 +27,7 @@ use crate::provider::{Answer, Failure};
 pub use files::{REQUEST_HEADERS, REQUEST_ID, RESPONSE_HEADERS};
 pub use key::{canonical_text, key};
 pub use recorder::Recorder;
-pub use replay::{Cassette, Miss};
+pub use replay::{Cassette, LookupError, Miss};
 
 /// One request and its answer. Header names are in lower case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -129,6 +129,7 @@ pub fn call(
         timeout: args.patience.timeout,
         log,
         stopped: None,
+        broken: None,
         deadline: args.until(),
     };
     if args.count {
@@ -190,12 +191,13 @@ fn ask(
     if !failed.shown.is_empty() {
         reply::write_records(&mut failed.shown, &mut to, endpoint.provider, call, args)?;
     }
-    match network.stopped {
-        Some(signal) => {
+    match (network.stopped, network.broken.take()) {
+        (Some(signal), _) => {
             emulate_default_handler(signal)?;
             Ok(Exit::Failed)
         }
-        None => reply::note_failure(failed.failure, args, model, endpoint, log),
+        (None, Some(error)) => Err(error),
+        (None, None) => reply::note_failure(failed.failure, args, model, endpoint, log),
     }
 }
 
@@ -263,6 +265,9 @@ fn count(
             out.finish()?;
             Ok(Exit::Done)
         }
-        Err(failure) => reply::note_failure(failure, args, model, endpoint, log),
+        Err(failure) => match network.broken.take() {
+            Some(error) => Err(error),
+            None => reply::note_failure(failure, args, model, endpoint, log),
+        },
     }
 }

@@ -7,7 +7,7 @@ use clawutils::cli::{Log, now};
 use clawutils::exit::{self, Exit, fail};
 use clawutils::provider::address::path;
 use clawutils::provider::call::{Ask, Transport};
-use clawutils::provider::cassette::{Cassette, Exchange, Recorder};
+use clawutils::provider::cassette::{Cassette, Exchange, LookupError, Recorder};
 use clawutils::provider::collect::Remaining;
 use clawutils::provider::endpoint::Endpoint;
 use clawutils::provider::failure::FailureClass;
@@ -77,6 +77,8 @@ pub(super) struct Network<'n> {
     pub(super) log: Log,
     /// The signal that interrupted the reading of an answer.
     pub(super) stopped: Option<i32>,
+    /// The error of a recording that cannot be read.
+    pub(super) broken: Option<anyhow::Error>,
     /// The time limit of the call, and the moment at which it expires.
     pub(super) deadline: Option<(Duration, Instant)>,
 }
@@ -95,11 +97,16 @@ impl Transport for Network<'_> {
             _ => &endpoint.url,
         };
         if let Tape::Replay(cassette) = self.tape {
-            let missed = |miss: &dyn ToString| {
-                Failure::new(FailureClass::NotRecorded, "replay", miss.to_string())
+            let missed = |why| Failure::new(FailureClass::NotRecorded, "replay", why);
+            return match cassette.next(path(url), body) {
+                Ok(found) => found.play(reading),
+                Err(LookupError::Miss(miss)) => Err(missed(miss.to_string())),
+                Err(LookupError::Broken(error)) => {
+                    let failure = missed(exit::text(&error));
+                    self.broken = Some(error);
+                    Err(failure)
+                }
             };
-            let found = cassette.next(path(url), body).map_err(|miss| missed(&miss))?;
-            return found.play(reading);
         }
         if matches!(self.tape, Tape::Live(Some(_))) {
             reading.keep_all();

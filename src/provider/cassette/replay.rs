@@ -1,10 +1,12 @@
 //! Looks up exchanges by their request, and describes the nearest one if there is no match.
+//!
+//! A recorder names a directory after the key of its request, so a lookup reads only the directories with that name, and
+//! those that a person has named. All are read before a request counts as not recorded.
 
 use super::diff::{Difference, compare};
 use super::{Exchange, files, key};
 use crate::exit::{self, Error, Exit};
 use anyhow::Context;
-use std::collections::HashMap;
 use std::fmt;
 use std::fs;
 use std::io;
@@ -15,15 +17,26 @@ use std::path::{Path, PathBuf};
 pub struct Cassette {
     dir: PathBuf,
     recordings: Vec<Recording>,
+    /// The number of recordings of each request that are left out.
+    skipped: usize,
 }
 
 #[derive(Debug)]
 struct Recording {
     /// The name of its directory.
     name: String,
-    key: String,
-    exchange: Exchange,
+    /// Its key and content, as soon as it was read.
+    content: Option<(String, Exchange)>,
     is_returned: bool,
+}
+
+/// The reason why a lookup has no result.
+#[derive(Debug)]
+pub enum LookupError {
+    /// Nothing is recorded for the request.
+    Miss(Miss),
+    /// A recording cannot be read.
+    Broken(anyhow::Error),
 }
 
 /// A failed lookup: nothing is recorded for the request, or everything recorded for it was returned already.
@@ -42,66 +55,71 @@ pub struct Miss {
 }
 
 impl Cassette {
-    /// Reads all exchanges in the directory `dir`. Files in it, and directories whose names begin with a dot, are
+    /// Opens the cassette in the directory `dir`. Files in it, and directories whose names begin with a dot, are
     /// ignored.
     ///
     /// # Errors
-    /// Status 65 if the directory is missing or an exchange is invalid; otherwise the status of the read error. The
-    /// message names the file.
+    /// Status 65 if the directory is missing; otherwise the status of the read error.
     pub fn open(dir: &Path) -> anyhow::Result<Cassette> {
-        let mut recordings = Vec::new();
-        for name in names(dir)? {
-            let exchange = files::read(&dir.join(&name))?;
-            let key = key(&exchange.path, &exchange.body);
-            recordings.push(Recording { name, key, exchange, is_returned: false });
-        }
-        recordings
-            .sort_by_cached_key(|recording| (number(&recording.name), recording.name.clone()));
-        Ok(Cassette { dir: dir.to_owned(), recordings })
+        let mut names = names(dir)?;
+        names.sort_by_cached_key(|name| (number(name), name.clone()));
+        let recording = |name| Recording { name, content: None, is_returned: false };
+        let recordings = names.into_iter().map(recording).collect();
+        Ok(Cassette { dir: dir.to_owned(), recordings, skipped: 0 })
     }
 
-    /// Returns the number of recordings.
-    #[must_use]
-    pub fn len(&self) -> u64 {
-        self.recordings.len() as u64
+    /// Reads all recordings. Returns their number.
+    ///
+    /// # Errors
+    /// Status 65 if one is invalid; otherwise the status of the read error. The message names the file.
+    pub fn check(&mut self) -> anyhow::Result<u64> {
+        self.read(|_| true)?;
+        Ok(self.recordings.len() as u64)
     }
 
-    /// Returns true if there are no recordings.
+    /// Leaves out the first `count` recordings of each request.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.recordings.is_empty()
-    }
-
-    /// Leaves out the first `count` recordings of each request, as if they had been returned already.
-    #[must_use]
-    pub fn skip(mut self, count: u64) -> Cassette {
-        let mut numbers: HashMap<&str, u64> = HashMap::new();
-        for Recording { key, is_returned, .. } in &mut self.recordings {
-            let number = numbers.entry(key).or_default();
-            *is_returned = *number < count;
-            *number += 1;
-        }
-        self
+    pub fn skip(self, count: u64) -> Cassette {
+        Cassette { skipped: usize::try_from(count).unwrap_or(usize::MAX), ..self }
     }
 
     /// Returns the next exchange recorded for a request. Each is returned once, ordered by the number at the end of
     /// its directory's name, then by the name.
     ///
     /// # Errors
-    /// Returns a [`Miss`] that describes the nearest recording.
-    pub fn next(&mut self, path: &str, body: &str) -> Result<&Exchange, Miss> {
+    /// Returns a [`Miss`] that describes the nearest recording, or the error of a recording that cannot be read.
+    pub fn next(&mut self, path: &str, body: &str) -> Result<Exchange, LookupError> {
         let key = key(path, body);
-        let is_next = |recording: &Recording| recording.key == key && !recording.is_returned;
-        let Some(at) = self.recordings.iter().position(is_next) else {
-            return Err(self.miss(path, body, key));
-        };
-        let recording = &mut self.recordings[at];
-        recording.is_returned = true;
-        Ok(&recording.exchange)
+        self.read(|name| key_of(name).is_none_or(|own| own == key)).map_err(LookupError::Broken)?;
+        if let Some(exchange) = self.take(&key) {
+            return Ok(exchange);
+        }
+        // The content of a directory may have been changed after it was recorded.
+        self.read(|_| true).map_err(LookupError::Broken)?;
+        self.take(&key).ok_or_else(|| LookupError::Miss(self.miss(path, body, key)))
+    }
+
+    /// Reads the recordings whose names `is_needed` accepts.
+    fn read(&mut self, is_needed: impl Fn(&str) -> bool) -> anyhow::Result<()> {
+        for Recording { name, content, .. } in &mut self.recordings {
+            if content.is_none() && is_needed(name) {
+                let exchange = files::read(&self.dir.join(&*name))?;
+                *content = Some((key(&exchange.path, &exchange.body), exchange));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the next exchange with this key, of the recordings that were read.
+    fn take(&mut self, key: &str) -> Option<Exchange> {
+        let matching = self.recordings.iter_mut().filter(|recording| recording.has_key(key));
+        let next = matching.skip(self.skipped).find(|recording| !recording.is_returned)?;
+        next.is_returned = true;
+        next.content.as_ref().map(|(_, exchange)| exchange.clone())
     }
 
     fn miss(&self, path: &str, body: &str, key: String) -> Miss {
-        let given = self.recordings.iter().filter(|recording| recording.key == key).count();
+        let given = self.recordings.iter().filter(|recording| recording.has_key(&key)).count();
         let (nearest, difference) = match (given == 0).then(|| self.nearest(path, body)).flatten() {
             Some((recording, difference)) => (Some(recording.name.clone()), difference),
             None => (None, String::new()),
@@ -112,23 +130,39 @@ impl Cassette {
     /// Returns the recording with the fewest differences and a description of the first one. Recordings with the
     /// same path are preferred.
     fn nearest(&self, path: &str, body: &str) -> Option<(&Recording, String)> {
-        let differences = self.recordings.iter().map(|recording| {
-            let has_other_path = recording.exchange.path != path;
-            (recording, has_other_path, compare(&recording.exchange.body, body))
+        let differences = self.recordings.iter().filter_map(|recording| {
+            let (_, exchange) = recording.content.as_ref()?;
+            Some((recording, exchange, compare(&exchange.body, body)))
         });
-        let (recording, has_other_path, found) =
-            differences.min_by_key(|(recording, has_other_path, found)| {
-                (*has_other_path, found.count, recording.name.as_str())
+        let (recording, exchange, found) =
+            differences.min_by_key(|(recording, exchange, found)| {
+                (exchange.path != path, found.count, recording.name.as_str())
             })?;
         let at = |first: Difference| format!("differs at {first}");
         let difference = match found.first {
-            _ if has_other_path => {
-                format!("was sent to '{}', not to '{path}'", recording.exchange.path)
+            _ if exchange.path != path => {
+                format!("was sent to '{}', not to '{path}'", exchange.path)
             }
             first => first.map(at).unwrap_or_default(),
         };
         Some((recording, difference))
     }
+}
+
+impl Recording {
+    fn has_key(&self, key: &str) -> bool {
+        self.content.as_ref().is_some_and(|(own, _)| own == key)
+    }
+}
+
+/// Returns the key in a name that a recorder gave: `KEY` or `KEY.2`. `None` for other names.
+fn key_of(name: &str) -> Option<&str> {
+    let stem = match name.rsplit_once('.') {
+        Some((stem, number)) if number.parse::<u64>().is_ok() => stem,
+        _ => name,
+    };
+    let is_key = stem.len() == 16 && stem.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_key.then_some(stem)
 }
 
 /// Returns the names of the exchanges' directories in a cassette.
@@ -148,7 +182,9 @@ fn names(dir: &Path) -> anyhow::Result<Vec<String>> {
         let name = entry.file_name().into_string();
         // A name that is not UTF-8 was not written by a recorder, and messages could not show it.
         let Ok(name) = name else { continue };
-        if !name.starts_with('.') && entry.path().is_dir() {
+        let kind = entry.file_type().with_context(subject)?;
+        let is_dir = kind.is_dir() || kind.is_symlink() && entry.path().is_dir();
+        if !name.starts_with('.') && is_dir {
             names.push(name);
         }
     }
@@ -213,9 +249,15 @@ mod tests {
     }
 
     fn next(cassette: &mut Cassette, body: &str) -> Result<String, String> {
-        match cassette.next(PATH, body) {
-            Ok(exchange) => Ok(String::from_utf8(exchange.answer.clone()).unwrap()),
-            Err(miss) => Err(miss.to_string()),
+        let found = cassette.next(PATH, body);
+        let text = found.map(|exchange| String::from_utf8(exchange.answer).unwrap());
+        text.map_err(|error| miss(error).to_string())
+    }
+
+    fn miss(error: LookupError) -> Miss {
+        match error {
+            LookupError::Miss(miss) => miss,
+            LookupError::Broken(error) => panic!("{error}"),
         }
     }
 
@@ -259,7 +301,7 @@ mod tests {
             key(PATH, &sent)
         );
         assert_eq!(next(&mut cassette, &sent), Err(says));
-        let miss = cassette.next("/third", &sent).unwrap_err().to_string();
+        let miss = miss(cassette.next("/third", &sent).unwrap_err()).to_string();
         assert!(miss.ends_with("which was sent to '/other', not to '/third'"), "{miss}");
     }
 
@@ -268,7 +310,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let names = ["1", "2", "3", "4"].map(|body| record(dir.path(), PATH, body, ""));
         let mut cassette = Cassette::open(dir.path()).unwrap();
-        let miss = cassette.next(PATH, "5").unwrap_err();
+        let miss = miss(cassette.next(PATH, "5").unwrap_err());
         assert_eq!(miss.nearest, names.into_iter().min());
     }
 
@@ -294,23 +336,45 @@ mod tests {
         for file in [files::RESPONSE, files::BODY, files::REQUEST] {
             let path = dir.path().join(&name).join(file);
             fs::remove_file(&path).unwrap();
-            let error = Cassette::open(dir.path()).unwrap_err();
+            let error = Cassette::open(dir.path()).unwrap().check().unwrap_err();
             assert_eq!(status(&error), Exit::Data);
             let subject = format!("cannot use the recording '{}': ", path.display());
             assert!(error.to_string().starts_with(&subject), "{error}");
+            let error = Cassette::open(dir.path()).unwrap().next(PATH, "{}").unwrap_err();
+            assert!(matches!(error, LookupError::Broken(_)), "{error:?}");
         }
+        // It does not concern requests that have a recording of their own.
+        record(dir.path(), PATH, "[]", "y");
+        let mut cassette = Cassette::open(dir.path()).unwrap();
+        assert_eq!(next(&mut cassette, "[]"), Ok("y".to_owned()));
+    }
+
+    #[test]
+    fn a_recording_that_was_changed_or_named_by_hand_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let (first, second) =
+            (record(dir.path(), PATH, "[1]", "x"), record(dir.path(), PATH, "[2]", "y"));
+        let request = dir.path().join(&first).join(files::REQUEST);
+        let changed = fs::read_to_string(&request).unwrap().replace("[1]", "[3]");
+        fs::write(&request, changed).unwrap();
+        fs::rename(dir.path().join(second), dir.path().join("greeting")).unwrap();
+        let mut cassette = Cassette::open(dir.path()).unwrap();
+        assert_eq!(next(&mut cassette, "[2]"), Ok("y".to_owned()));
+        assert_eq!(next(&mut cassette, "[3]"), Ok("x".to_owned()));
+        assert!(next(&mut cassette, "[1]").unwrap_err().contains("nearest is"));
     }
 
     #[test]
     fn exchanges_with_real_servers_are_found() {
         let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/http");
         let mut cassette = Cassette::open(&recorded).unwrap();
-        let exchanges: Vec<Exchange> =
-            cassette.recordings.iter().map(|recording| recording.exchange.clone()).collect();
+        cassette.check().unwrap();
+        let contents = cassette.recordings.iter().filter_map(|recording| recording.content.clone());
+        let exchanges: Vec<Exchange> = contents.map(|(_, exchange)| exchange).collect();
         assert!(!exchanges.is_empty());
         for exchange in exchanges {
             assert_eq!(exchange.pieces, [exchange.answer.len()]);
-            assert_eq!(cassette.next(&exchange.path, &exchange.body), Ok(&exchange));
+            assert_eq!(cassette.next(&exchange.path, &exchange.body).unwrap(), exchange);
         }
     }
 }

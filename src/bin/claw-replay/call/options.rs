@@ -164,10 +164,9 @@ impl CallArgs {
         let endpoint = self.connection.endpoint(&self.model)?;
         endpoint.check()?;
         let recordings = match &self.cassette.replay {
-            Some(directory) => Cassette::open(directory)?.len().max(1),
+            Some(directory) => Cassette::open(directory)?.check()?.max(1),
             None => endpoint.require_key().map(|()| 1)?,
         };
-        self.failures.read()?;
         if self.model.model().is_none() {
             return fail(Exit::Config, "no model is named; give --model or set CLAW_MODEL");
         }
