@@ -4,6 +4,7 @@ mod call;
 mod check;
 mod diff;
 mod guard;
+mod merge;
 mod paths;
 mod report;
 mod run;
@@ -15,6 +16,7 @@ use crate::call::CallArgs;
 use crate::check::CheckArgs;
 use crate::diff::DiffArgs;
 use crate::guard::GuardArgs;
+use crate::merge::MergeArgs;
 use clap::{Parser, Subcommand};
 use clawutils::cli::{self, LogArgs, arguments};
 use std::process::ExitCode;
@@ -42,6 +44,7 @@ enum ModeArgs {
     Guard(GuardArgs),
     Call(Box<CallArgs>),
     Diff(DiffArgs),
+    Merge(MergeArgs),
 }
 
 fn main() -> ExitCode {
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
                 run::run(call.mode(&arguments::decided::<Args>()?)?, call.run, log)
             }
             ModeArgs::Diff(diff) => diff.run(log),
+            ModeArgs::Merge(merge) => merge.run(log),
         }
     })
 }

@@ -1,0 +1,79 @@
+//! merge: writes reports that other runs made, and their results.
+
+use crate::report::Report;
+use crate::sinks::{Reporter, SinkArgs};
+use anyhow::Context;
+use clawutils::cli::{self, Log};
+use clawutils::exit::{Exit, fail};
+use clawutils::printable::printable_json;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// The most bytes of a report.
+const MAX_LINE: u64 = 64 * 1024 * 1024;
+
+/// Merge the reports of several runs, and write their results
+#[derive(Clone, Debug, clap::Args)]
+pub struct MergeArgs {
+    /// Files with reports; `-` or none is standard input
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Exit with 65 if a file is not a transcript
+    #[arg(long)]
+    pub strict: bool,
+    /// The output.
+    #[command(flatten)]
+    pub sinks: SinkArgs,
+}
+
+impl MergeArgs {
+    /// Writes all reports and returns the exit status that one run would have.
+    ///
+    /// # Errors
+    /// Fails with 65 if a line is not a report, with 74 or 77 if reading or writing fails, and if there are no reports.
+    pub fn run(&self, log: Log) -> anyhow::Result<Exit> {
+        let mut reporter = self.sinks.open(self.strict)?;
+        let stdin = [PathBuf::from("-")];
+        let files = if self.files.is_empty() { &stdin[..] } else { &self.files };
+        for path in files {
+            merge(path, &mut reporter)?;
+        }
+        let totals = reporter.finish()?;
+        if totals.all() == 0 {
+            return fail(Exit::Failed, "no reports found; check the runs that should make them");
+        }
+        if !self.sinks.quiet {
+            log.note(&totals.text());
+        }
+        Ok(totals.exit(self.strict))
+    }
+}
+
+/// Passes on all reports of a file.
+fn merge(path: &Path, reporter: &mut Reporter) -> anyhow::Result<()> {
+    let (name, reader): (_, Box<dyn Read>) = match path.as_os_str() == "-" {
+        true => (cli::stdin_name(), Box::new(cli::open_stdin()?)),
+        false => {
+            let name = path.display().to_string();
+            let file = File::open(path).with_context(|| format!("cannot read '{name}'"))?;
+            (name, Box::new(file))
+        }
+    };
+    let (mut reader, mut line) = (BufReader::new(reader), Vec::new());
+    for number in 1.. {
+        line.clear();
+        let read = reader.by_ref().take(MAX_LINE).read_until(b'\n', &mut line);
+        if read.with_context(|| format!("cannot read '{name}'"))? == 0 {
+            break;
+        }
+        // A line without its end was torn when its run was killed.
+        let json = line.strip_suffix(b"\n").and_then(|line| str::from_utf8(line).ok());
+        let Some((json, report)) = json.and_then(|json| Some((json, Report::parse(json)?))) else {
+            let advice = "give the output of claw-replay, or make it again if that run was ended";
+            return fail(Exit::Data, format!("'{name}' line {number}: not a report; {advice}"));
+        };
+        reporter.take(&report, &printable_json(json))?;
+    }
+    Ok(())
+}
