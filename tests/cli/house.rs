@@ -198,7 +198,9 @@ fn only_cli_reads_the_environment_and_uses_the_standard_streams() {
 #[test]
 fn scripts_are_short_enough_to_read() {
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts");
-    for (name, most) in [("claw-turn", 150), ("claw-chat", 300), ("claw-retry", 60)] {
+    for (name, most) in
+        [("claw-turn", 150), ("claw-chat", 300), ("claw-retry", 60), ("claw-replay-parallel", 60)]
+    {
         let text = fs::read_to_string(scripts.join(name)).expect("a script");
         assert!(text.lines().count() <= most, "{name} has more than {most} lines");
     }

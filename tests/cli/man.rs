@@ -233,9 +233,25 @@ fn options_of_settings() -> BTreeSet<String> {
     flags.chain(["config", "profile"].map(str::to_owned)).collect()
 }
 
-/// Returns true if this build has the program.
+/// Returns true if this build has the program, and this machine what it needs.
 pub fn can_run(program: &str) -> bool {
-    cfg!(feature = "http") || program != "claw-call"
+    match program {
+        "claw-call" => cfg!(feature = "http"),
+        "claw-replay-parallel" => has_tool("parallel"),
+        _ => true,
+    }
+}
+
+/// Returns true if a tool is installed. In CI, a missing tool is a failure.
+#[allow(clippy::print_stderr, reason = "reports which test was skipped")]
+pub fn has_tool(tool: &str) -> bool {
+    let run = Sandbox::new().sh("command -v \"$1\"").arg("sh").arg(tool).assert();
+    let is_there = run.get_output().status.success();
+    assert!(is_there || std::env::var_os("CI").is_none(), "{tool} is not installed, and CI is set");
+    if !is_there {
+        eprintln!("skipped: no {tool}");
+    }
+    is_there
 }
 
 fn options_of_help(help: &str) -> BTreeSet<String> {
@@ -631,7 +647,7 @@ fn examples_print_what_the_page_says() {
         let calls = ["claw-call", "offline"]
             .iter()
             .any(|word| examples.iter().any(|example| example.command.contains(word)));
-        if !calls || can_run("claw-call") {
+        if can_run(&page.name) && (!calls || can_run("claw-call")) {
             wrong.extend(try_examples(&page, &examples));
         }
     }

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::{check, transcript};
 use crate::common::{AssertExt, Sandbox};
+use crate::man::has_tool;
 use crate::show::browser::seen;
 
 /// Text of a transcript that each format has to escape.
@@ -20,18 +21,6 @@ fn three() -> Sandbox {
     sandbox.write("d/b # <c>, d.jsonl", format!("{}{lost}\n", transcript(1)));
     sandbox.write("d/text.jsonl", "plain text\n");
     sandbox
-}
-
-/// Returns true if a tool is installed. In CI, a missing tool is a failure.
-#[allow(clippy::print_stderr, reason = "reports which test was skipped")]
-fn has(sandbox: &Sandbox, tool: &str) -> bool {
-    let run = sandbox.sh("command -v \"$1\"").arg("sh").arg(tool).assert();
-    let is_there = run.get_output().status.success();
-    assert!(is_there || std::env::var_os("CI").is_none(), "{tool} is not installed, and CI is set");
-    if !is_there {
-        eprintln!("skipped: no {tool}");
-    }
-    is_there
 }
 
 /// Checks that no character in `text` controls a terminal.
@@ -65,7 +54,7 @@ fn junit_results_are_valid_whatever_transcripts_contain() {
     let none = ["--junit", "none.xml", "--shard", "1/9999", "d/a.jsonl"];
     check(&sandbox, &none).success().stdout("");
     sandbox.sh("stat -c %a r.xml; umask").assert().success().stdout("644\n0022\n");
-    if has(&sandbox, "xmllint") {
+    if has_tool("xmllint") {
         let files = ["r.xml", "strict.xml", "none.xml"];
         let run = sandbox.sh("xmllint --nonet --noout --schema \"$@\"").arg("sh").arg(schema);
         run.args(files).assert().success();
@@ -93,7 +82,7 @@ fn tap_results_are_read_by_prove() {
     check(&sandbox, &["--tap", "--shard", "1/9999", "d/a.jsonl"])
         .success()
         .stdout("TAP version 13\n1..0 # SKIP no transcripts\n");
-    if has(&sandbox, "prove") {
+    if has_tool("prove") {
         let prove = |paths: &str| {
             let command = "claw-replay check --quiet --tap";
             sandbox.sh(&format!("prove --exec '{command}' {paths}")).assert()

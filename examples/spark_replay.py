@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""Examine transcripts on Apache Spark with claw-replay. The reports are those of one process, in the same order.
+
+    spark_replay.py --paths FILE [--partitions N] [--output DIR] -- MODE [OPTION ...] >reports
+
+The paths, one per line and in UTF-8, must lead to the transcripts on each machine of the cluster. claw-replay must be
+there, too, on the PATH of the driver; workers get no other variable but HOME. Without --output, the driver collects
+all reports and writes them to standard output. With it, the executors write them to a directory: its parts, in the
+order of their names, are the reports. Give them to `claw-replay merge` for the exit status. If a worker ends with
+another status than 0, 1 or 65, its task fails; Spark repeats it, and then ends with an error.
+"""
+
+import argparse
+import os
+import shlex
+import sys
+
+from pyspark.sql import SparkSession
+
+# Makes the statuses that concern transcripts a success for Spark.
+WORKER = '"$@"; status=$?; case $status in 0 | 1 | 65) ;; *) exit $status ;; esac'
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--paths", required=True, help="file with the paths, which all executors can read")
+    parser.add_argument("--partitions", type=int, help="number of parts, at least one for each processor")
+    parser.add_argument("--output", help="new directory for the reports")
+    parser.add_argument("mode", nargs="+", metavar="MODE", help="mode of claw-replay and its options, after --")
+    args = parser.parse_args()
+
+    worker = ["claw-replay", *args.mode, "--quiet", "--jobs", "1", "--files-from", "-"]
+    context = SparkSession.builder.appName("claw-replay").getOrCreate().sparkContext
+    paths = context.textFile(args.paths, args.partitions or context.defaultParallelism)
+    # A pipe keeps the order within a part, and collecting and writing keep the order of the parts.
+    command = shlex.join(["sh", "-c", WORKER, "sh", *worker])
+    environment = {name: os.environ[name] for name in ("HOME", "PATH") if name in os.environ}
+    reports = paths.pipe(command, environment, checkCode=True)
+    if args.output:
+        reports.saveAsTextFile(args.output)
+        return
+    for report in reports.collect():
+        sys.stdout.buffer.write(report.encode() + b"\n")
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()

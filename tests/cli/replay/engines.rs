@@ -1,0 +1,224 @@
+//! More than one process: CI jobs, GNU parallel and Apache Spark make the reports that one process makes.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use predicates::str::contains;
+
+use super::{check, transcripts};
+use crate::common::{AssertExt, Cmd, Sandbox};
+use crate::man::{can_run, has_tool};
+
+/// Creates 40 transcripts, of which some fail, a file that is not a transcript, and the list of all.
+fn many() -> Sandbox {
+    let sandbox = Sandbox::new();
+    transcripts(&sandbox, "d", 40);
+    sandbox.write("d/0/it's \"no\" transcript.jsonl", "plain text\n");
+    sandbox.sh("find \"$PWD/d\" -name '*.jsonl' | sort >list").assert().success();
+    sandbox
+}
+
+const ARGS: [&str; 4] = ["--window", "4000,9000", "--files-from", "list"];
+
+/// Returns the reports of one process.
+fn local(sandbox: &Sandbox) -> String {
+    check(sandbox, &ARGS).code(1).stdout_text()
+}
+
+#[test]
+fn merged_reports_have_the_results_and_the_status_of_one_run() {
+    let sandbox = many();
+    let whole = local(&sandbox);
+    check(&sandbox, &[&ARGS[..], &["--junit", "whole.xml"]].concat()).code(1);
+    let merge = |args: &[&str]| {
+        sandbox.cmd("claw-replay").arg("merge").args(args).write_stdin(whole.clone()).assert()
+    };
+    let run = merge(&["--junit", "merged.xml"]).code(1).stdout(whole.clone());
+    let totals = "claw-replay: 41 files: 34 passed, 6 failed, 1 not a transcript\n";
+    assert_eq!(run.stderr_text(), totals);
+    assert_eq!(sandbox.read_text("merged.xml"), sandbox.read_text("whole.xml"));
+    merge(&["--strict", "--quiet"]).code(65).stdout(whole.clone()).stderr("");
+    // Parts in files.
+    let half = whole.match_indices('\n').nth(20).expect("a line").0 + 1;
+    sandbox.write("a", &whole[..half]);
+    sandbox.write("b", &whole[half..]);
+    merge(&["--quiet", "a", "b"]).code(1).stdout(whole.clone());
+    // A part that was cut off, and none at all.
+    sandbox.write("torn", &whole[..half - 2]);
+    let torn = merge(&["--junit", "torn.xml", "torn"]).code(65);
+    assert!(torn.stderr_text().contains("'torn' line 21: not a report"), "{torn}");
+    assert!(!sandbox.exists("torn.xml"));
+    merge(&["/dev/null"]).code(1).stdout("").stderr(contains("no reports found"));
+    merge(&["missing"]).code(74).stdout("");
+}
+
+/// An ssh that runs commands on this machine and notes the host. `down` is unreachable, and `silent` does nothing.
+const SSH: &str = r#"
+while :; do case $1 in -[lpoi]) shift 2 ;; -*) shift ;; *) break ;; esac; done
+host=$1; shift; test "$1" != -- || shift
+echo "$host" >>"$HOME/hosts"
+case $host in down) exit 255 ;; silent) exit ;; esac
+SHELL=/bin/sh exec sh -c "$*"
+"#;
+
+/// Returns `claw-replay-parallel` with hosts behind the fake ssh, and the list as its input.
+fn parallel(sandbox: &Sandbox, hosts: &str, args: &[&str]) -> Cmd {
+    sandbox.program("fake-ssh", SSH);
+    let ssh = sandbox.path("bin/fake-ssh");
+    let options = ["--ssh", ssh.to_str().expect("a path"), "--sshlogin", hosts, "-N", "5"];
+    let directory = sandbox.path("");
+    let command = sandbox.cmd("claw-replay-parallel").args(options);
+    command.arg("--workdir").arg(directory).arg("--").args(args).write_stdin(sandbox.read("list"))
+}
+
+#[test]
+fn gnu_parallel_makes_the_reports_of_one_process_on_two_hosts() {
+    if !has_tool("parallel") {
+        return;
+    }
+    let sandbox = many();
+    let whole = local(&sandbox);
+    check(&sandbox, &[&ARGS[..], &["--junit", "whole.xml"]].concat()).code(1);
+    let args = ["check", "--junit", "r.xml", "--window", "4000,9000"];
+    let run = parallel(&sandbox, "1/one,1/two", &args).assert().code(1).stdout(whole);
+    assert!(
+        run.stderr_text()
+            .ends_with("claw-replay: 41 files: 34 passed, 6 failed, 1 not a transcript\n"),
+        "{run}"
+    );
+    assert_eq!(sandbox.read_text("r.xml"), sandbox.read_text("whole.xml"));
+    let hosts = sandbox.sh("sort -u hosts").assert().success();
+    hosts.stdout("one\ntwo\n");
+    parallel(&sandbox, "2/one", &["check", "--strict", "--quiet"]).assert().code(65).stderr("");
+}
+
+#[test]
+fn a_worker_that_fails_is_not_overlooked() {
+    if !has_tool("parallel") {
+        return;
+    }
+    let sandbox = many();
+    sandbox.write("r.xml", "old");
+    for host in ["down", "silent"] {
+        let hosts = format!("1/one,1/{host}");
+        let run = parallel(&sandbox, &hosts, &["check", "--junit=r.xml"]).assert().code(69);
+        run.stderr(contains(format!("a worker on '{host}' failed, so reports are missing")));
+        assert_eq!(sandbox.read_text("r.xml"), "old");
+    }
+    let run = parallel(&sandbox, "1/one", &["check", "--windo", "1"]).assert().code(2);
+    assert!(run.stderr_text().contains("try --window"), "{run}");
+    let refused = parallel(&sandbox, "1/one", &["check", "--state", "s"]).assert();
+    refused.code(2).stderr(contains("cannot use --state"));
+    sandbox
+        .cmd("claw-replay-parallel")
+        .arg("check")
+        .assert()
+        .code(2)
+        .stderr(contains("the mode is missing"));
+}
+
+#[test]
+#[allow(clippy::print_stderr, reason = "reports which test was skipped")]
+fn spark_makes_the_reports_of_one_process() {
+    let sandbox = many();
+    let found = sandbox.sh("python3 -c 'import pyspark' && command -v java").assert();
+    if !found.get_output().status.success() {
+        // It takes 500 MB, so .ci/run does not install it.
+        eprintln!("skipped: no pyspark or Java");
+        return;
+    }
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/spark_replay.py");
+    let spark = |args: &[&str]| {
+        let submit = "--master local[2] --conf spark.ui.enabled=false pyspark-shell";
+        let command = sandbox.sh("exec python3 \"$@\"").arg("sh").arg(script);
+        let command = command.env("PYSPARK_SUBMIT_ARGS", submit).timeout(Duration::from_secs(300));
+        command.args(["--paths", "list", "--partitions", "5"]).args(args).assert()
+    };
+    spark(&["--", "check", "--window", "4000,9000"]).success().stdout(local(&sandbox));
+    spark(&["--", "check", "--windo", "4000"]).failure().stdout("");
+}
+
+/// Returns the literal display of the page that follows a line.
+fn display(after: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("man/claw-replay.1");
+    let page = fs::read_to_string(path).expect("the page");
+    let rest = page.split_once(after).unwrap_or_else(|| panic!("no {after} in the page")).1;
+    let text = rest.split_once(".Bd -literal\n").and_then(|(_, rest)| rest.split_once(".Ed\n"));
+    text.expect("a display").0.replace("\\e", "\\").replace("\\(aq", "'").replace("\\&", "")
+}
+
+/// Returns the lines after `key`, in which an element begins, that are indented further, without that indentation.
+fn blocks(yaml: &str, key: &str) -> Vec<String> {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let lines: Vec<&str> = yaml.lines().collect();
+    let begins = lines.iter().enumerate().filter(|(_, line)| line.trim_start() == key);
+    let block = |(at, begin): (usize, &&str)| {
+        let inside = lines[at + 1..].iter().take_while(|line| indent(line) > indent(begin));
+        inside.map(|line| [line.trim_start(), "\n"].concat()).collect()
+    };
+    begins.map(block).collect()
+}
+
+/// Creates sessions with recordings of their calls, and one that is not sound if `is_sound` is false.
+fn sessions(is_sound: bool) -> Sandbox {
+    let sandbox = Sandbox::new();
+    for name in ["a", "b", "c", "d"] {
+        let turn =
+            sandbox.cmd("claw-turn").args(["--provider", "offline", "--record", "recordings"]);
+        turn.args(["-m", name, &format!("sessions/{name}.jsonl")]).assert().success();
+    }
+    if !is_sound {
+        let path = "sessions/b.jsonl";
+        sandbox.write(path, [sandbox.read_text(path), super::ORPHAN.to_owned() + "\n"].concat());
+    }
+    sandbox
+}
+
+#[test]
+fn the_example_for_github_works() {
+    if !can_run("claw-call") {
+        return;
+    }
+    let steps = blocks(&display("GitHub Actions,"), "run: |");
+    assert!(steps.len() == 3 && steps[0].starts_with("make -C clawutils install"), "{steps:?}");
+    for (is_sound, status) in [(true, 0), (false, 1)] {
+        let sandbox = sessions(is_sound);
+        let run = |step: &str| {
+            sandbox.sh(&["set -e\n", step].concat()).env("GITHUB_STEP_SUMMARY", "summary").assert()
+        };
+        run(&steps[1]).code(status);
+        assert_eq!(sandbox.read_text("check.jsonl").lines().count(), 4);
+        assert_eq!(
+            sandbox.read_text("summary").contains("| sessions/b.jsonl | sound |"),
+            !is_sound
+        );
+        assert!(sandbox.exists("report/index.html"));
+        // A tool result without a call changes no reply.
+        run(&steps[2]).success();
+        assert!(sandbox.read_text("call.xml").contains("name=\"sessions/d.jsonl: turn 1\""));
+    }
+}
+
+#[test]
+fn the_example_for_gitlab_works() {
+    if !can_run("claw-call") {
+        return;
+    }
+    let script = blocks(&display("GitLab CI,"), "script:").concat();
+    let steps: Vec<&str> = script.split("- >-\n").skip(1).collect();
+    assert_eq!(steps.len(), 2, "{script}");
+    let sandbox = sessions(true);
+    let mut reports = 0;
+    for index in ["1", "2", "3", "4"] {
+        for step in &steps {
+            let command = step.replace('\n', " ");
+            let run = sandbox.sh(&command).env("CI_NODE_INDEX", index).env("CI_NODE_TOTAL", "4");
+            run.assert().success();
+        }
+        assert!(sandbox.exists("check.xml") && sandbox.exists("call.xml"));
+        reports += sandbox.read_text("check.jsonl").lines().count();
+        reports += sandbox.read_text("call.jsonl").lines().count();
+    }
+    assert_eq!(reports, 8);
+}
