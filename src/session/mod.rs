@@ -5,6 +5,7 @@
 //! become part of a path. Names of agents and sessions that do are checked first ([`name`]).
 
 pub mod expire;
+pub mod export;
 pub mod fork;
 pub mod import;
 pub mod index;

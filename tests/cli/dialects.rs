@@ -6,6 +6,7 @@
 
 mod claude_code;
 mod codex;
+mod export;
 mod import;
 mod pi;
 mod targets;

@@ -1,5 +1,6 @@
 //! The commands of claw-session and their common parts.
 
+use crate::export;
 use crate::find;
 use crate::history;
 use crate::import;
@@ -53,6 +54,8 @@ pub enum Command {
     Fork(make::Fork),
     /// Import transcripts of other programs, and print the ids of their sessions
     Import(import::Import),
+    /// Write a session in the form of another program
+    Export(export::Export),
     /// Delete a session, and print the path of its transcript
     Delete(remove::Delete),
     /// Delete sessions beyond a limit of age or number, and print the paths of their transcripts
@@ -102,6 +105,7 @@ impl Command {
                 | Command::Path(_)
                 | Command::Current(_)
                 | Command::History(_)
+                | Command::Export(_)
                 | Command::Status(_)
         )
     }
@@ -125,6 +129,7 @@ impl Command {
             Command::Status(status) => status.run(place),
             Command::Fork(fork) => fork.run(place),
             Command::Import(import) => import.run(place),
+            Command::Export(export) => export.run(place),
             Command::Delete(delete) => delete.run(place),
             Command::Expire(expire) => expire.run(place),
             Command::Reindex(reindex) => reindex.run(place),

@@ -1,6 +1,7 @@
-//! claw-session: create, import, list, find, fork and delete sessions.
+//! claw-session: create, import, export, list, find, fork and delete sessions.
 
 mod commands;
+mod export;
 mod find;
 mod foreground;
 mod history;
@@ -24,7 +25,7 @@ Examples:
   Show a session by its label:
       claw-show \"$(claw-session path work)\"";
 
-/// Create, import, list, find, fork and delete sessions
+/// Create, import, export, list, find, fork and delete sessions
 #[derive(Parser)]
 #[command(name = "claw-session", version, after_help = EXAMPLES)]
 struct Args {

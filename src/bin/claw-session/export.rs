@@ -1,0 +1,37 @@
+//! export: write a session in the form of another program.
+
+use crate::commands::SessionPlace;
+use anyhow::Context;
+use clawutils::cli::{DialectArgs, Output, open_transcript};
+use clawutils::exit::Exit;
+use clawutils::session::export::{ExportForm, export};
+use std::io::Write;
+use std::path::Path;
+
+/// Write a session in the form of another program.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Export {
+    /// Id, key or label of the session, or the beginning of one; or the path of a transcript
+    pub name: String,
+    /// The form to write
+    #[arg(long, value_name = "FORM")]
+    pub to: ExportForm,
+}
+
+impl Export {
+    pub(super) fn run(&self, place: &SessionPlace) -> anyhow::Result<Exit> {
+        let is_path = self.name.contains('/') || self.name.ends_with(".jsonl");
+        let input = if is_path {
+            DialectArgs::default().open_file(Path::new(&self.name))?
+        } else {
+            let entries = place.entries()?;
+            open_transcript(&place.find(&entries, &self.name)?.path)?
+        };
+        let directory = std::env::current_dir().context("cannot find the current directory")?;
+        let text = export(input, self.to, &directory.to_string_lossy())?;
+        let mut out = Output::open();
+        out.write_all(text.as_bytes()).context("cannot write '<stdout>'")?;
+        out.finish()?;
+        Ok(Exit::Done)
+    }
+}

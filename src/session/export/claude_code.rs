@@ -1,0 +1,103 @@
+//! A project file of Claude Code: one chain of records, with one record for each block of a reply and each result.
+
+use super::{Exported, ExportedMessage, timestamp};
+use crate::json::write::Members;
+use crate::record::content::Block;
+
+/// The version of the program whose form is written.
+const VERSION: &str = "2.1.330";
+
+/// Returns the text of the file.
+pub fn text(exported: &Exported) -> String {
+    let mut chain = Chain { exported, text: String::new(), count: 0 };
+    if let Some(summary) = &exported.summary {
+        let time = timestamp(exported.time);
+        chain.record("system", &time, |it| {
+            it.string("subtype", "compact_boundary")
+                .string("content", "Conversation compacted")
+                .string("level", "info")
+                .object("compactMetadata", |it| it.string("trigger", "manual"))
+        });
+        chain.record("user", &time, |it| {
+            it.bool("isCompactSummary", true)
+                .bool("isVisibleInTranscriptOnly", true)
+                .object("message", |it| it.string("role", "user").string("content", summary))
+        });
+    }
+    for (index, message) in exported.messages.iter().enumerate() {
+        if message.is_reply() {
+            chain.reply(message, index);
+            continue;
+        }
+        let (results, others) = message.parts();
+        for result in &results {
+            chain.user(message, std::slice::from_ref(result));
+        }
+        if !others.is_empty() {
+            chain.user(message, &others);
+        }
+    }
+    chain.text
+}
+
+/// Records of which each follows the one before.
+struct Chain<'e> {
+    exported: &'e Exported,
+    text: String,
+    count: usize,
+}
+
+impl Chain<'_> {
+    fn record(&mut self, kind: &str, time: &str, add: impl FnOnce(Members) -> Members) {
+        let parent = (self.count > 0).then(|| self.exported.uuid(self.count));
+        self.count += 1;
+        let members = Members::new()
+            .or_null(Members::string, "parentUuid", parent.as_deref())
+            .bool("isSidechain", false)
+            .string("userType", "external")
+            .string("cwd", &self.exported.directory)
+            .string("sessionId", &self.exported.uuid(0))
+            .string("version", VERSION)
+            .string("type", kind)
+            .string("uuid", &self.exported.uuid(self.count))
+            .string("timestamp", time);
+        self.text.push_str(&add(members).into_line());
+    }
+
+    fn user(&mut self, message: &ExportedMessage, blocks: &[Block<'_>]) {
+        self.record("user", &message.timestamp(), |it| {
+            it.object("message", |it| {
+                it.string("role", "user").list("content", blocks.iter().map(|block| &*block.raw))
+            })
+        });
+    }
+
+    fn reply(&mut self, message: &ExportedMessage, index: usize) {
+        let id = format!("msg_{}", self.exported.uuid(index).replace('-', ""));
+        let stop_reason = if message.has_calls() { "tool_use" } else { "end_turn" };
+        let usage = |it: Members| {
+            [
+                "input_tokens",
+                "cache_creation_input_tokens",
+                "cache_read_input_tokens",
+                "output_tokens",
+            ]
+            .into_iter()
+            .fold(it, |it, name| it.number(name, message.count(name)))
+        };
+        for block in message.blocks() {
+            self.record("assistant", &message.timestamp(), |it| {
+                it.object("message", |it| {
+                    it.string("id", &id)
+                        .string("type", "message")
+                        .string("role", "assistant")
+                        .string("model", message.model())
+                        .list("content", [&*block.raw])
+                        .string("stop_reason", stop_reason)
+                        .raw("stop_sequence", "null")
+                        .object("usage", usage)
+                })
+            });
+        }
+    }
+}
