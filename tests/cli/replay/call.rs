@@ -2,6 +2,7 @@
 
 mod hostile;
 mod limits;
+mod recorded;
 mod update;
 
 use assert_cmd::assert::Assert;
@@ -70,8 +71,12 @@ fn recorded_turns_pass_and_a_changed_system_prompt_misses() {
     turns(&sandbox, "d/a.jsonl", &["one", "two"]);
     turns(&sandbox, "d/b.jsonl", &["one", "three"]);
     let args = ["--replay", "tape", "d"];
-    let reports = offline(&sandbox, &args).success().json();
-    for report in &reports {
+    let run = offline(&sandbox, &args).success();
+    for jobs in ["1", "3"] {
+        let again = offline(&sandbox, &[&args[..], &["--jobs", jobs]].concat());
+        assert_eq!(again.stdout_text(), run.stdout_text());
+    }
+    for report in &run.json() {
         let same =
             |name: &str| (name.to_owned(), "passed".to_owned(), "the reply is the same".to_owned());
         assert_eq!(cases(report), [same("turn 1"), same("turn 2")]);
